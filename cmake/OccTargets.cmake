@@ -1,0 +1,48 @@
+# How every target of the project is compiled, and the two helpers that make one.
+#
+# occ_compile_options  INTERFACE target: C11, strict warnings, sanitizers, coverage.
+# occ_add_library(NAME SOURCES... [PUBLIC_HEADERS dir] [USES targets...] [PRIVATE targets...])
+#     a static library occ_NAME. Its directory is on the include path of those that link it only.
+# occ_add_program(NAME SOURCES... USES targets...)
+
+add_library(occ_compile_options INTERFACE)
+target_compile_features(occ_compile_options INTERFACE c_std_11)
+target_compile_definitions(occ_compile_options INTERFACE _GNU_SOURCE)
+target_compile_options(occ_compile_options INTERFACE
+  -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+  -Wpointer-arith -Wformat=2 -Wundef -fno-common -fvisibility=hidden
+  $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
+if(OCC_WERROR)
+  target_compile_options(occ_compile_options INTERFACE -Werror)
+endif()
+if(OCC_SANITIZE)
+  target_compile_options(occ_compile_options INTERFACE
+    -fsanitize=${OCC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(occ_compile_options INTERFACE -fsanitize=${OCC_SANITIZE})
+endif()
+if(OCC_COVERAGE)
+  target_compile_options(occ_compile_options INTERFACE --coverage)
+  target_link_options(occ_compile_options INTERFACE --coverage)
+endif()
+
+if(OCC_BUILD_FUZZ)
+  target_compile_options(occ_compile_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+function(occ_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES;PRIVATE" ${ARGN})
+  add_library(occ_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(occ_${name} INTERFACE "${CMAKE_CURRENT_SOURCE_DIR}/..")
+  target_include_directories(occ_${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_link_libraries(occ_${name} PUBLIC ${ARG_USES} PRIVATE occ_compile_options ${ARG_PRIVATE})
+endfunction()
+
+function(occ_add_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;USES" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE occ_compile_options ${ARG_USES})
+endfunction()

@@ -1,0 +1,33 @@
+# What of the CUDA toolkit is here. Nothing of it is needed to build occtrace itself: its headers let
+# the injector check its record layouts against NVIDIA's and the model against cuda_occupancy.h, nvcc
+# makes the kernels of the samples. What is missing is said once, at configure time.
+#
+# Sets OCC_CUDA_INCLUDE_DIR, OCC_HAVE_CUDA_HEADERS, OCC_HAVE_CUPTI_HEADERS, OCC_NVCC (empty if none).
+
+set(_occ_cuda_roots $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda)
+find_path(OCC_CUDA_INCLUDE_DIR cuda.h
+  HINTS ${_occ_cuda_roots} PATH_SUFFIXES include targets/x86_64-linux/include)
+find_path(OCC_CUPTI_INCLUDE_DIR cupti_activity.h
+  HINTS ${OCC_CUDA_INCLUDE_DIR} ${_occ_cuda_roots} PATH_SUFFIXES include extras/CUPTI/include)
+find_program(OCC_NVCC_PROGRAM nvcc HINTS ${_occ_cuda_roots} PATH_SUFFIXES bin)
+set(OCC_HAVE_CUDA_HEADERS OFF)
+set(OCC_HAVE_CUPTI_HEADERS OFF)
+set(OCC_NVCC "")
+if(OCC_CUDA_INCLUDE_DIR)
+  set(OCC_HAVE_CUDA_HEADERS ON)
+endif()
+if(OCC_HAVE_CUDA_HEADERS AND OCC_CUPTI_INCLUDE_DIR)
+  set(OCC_HAVE_CUPTI_HEADERS ON)
+endif()
+if(OCC_NVCC_PROGRAM)
+  set(OCC_NVCC "${OCC_NVCC_PROGRAM}")
+endif()
+mark_as_advanced(OCC_CUDA_INCLUDE_DIR OCC_CUPTI_INCLUDE_DIR OCC_NVCC_PROGRAM)
+if(NOT OCC_HAVE_CUDA_HEADERS)
+  message(STATUS "CUDA headers not found: no simulated device, no samples, no check of the model against cuda_occupancy.h")
+elseif(NOT OCC_HAVE_CUPTI_HEADERS)
+  message(STATUS "CUPTI headers not found: no simulated device, record layouts are not checked")
+endif()
+if(NOT OCC_NVCC)
+  message(STATUS "nvcc not found: the sample programs are not built")
+endif()

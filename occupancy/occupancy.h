@@ -1,0 +1,190 @@
+/*
+ * The occupancy model: what a launch's configuration and resources allow on a device, what limits it, its waves,
+ * the occupancy that a balanced grid of that size would reach, and the static causes of what is missing.
+ *
+ * Pure: no I/O, no allocation, no globals that change; every function may be called from any thread. 64-bit
+ * throughout: a grid of (2^31-1) x 65535 x 65535 blocks does not overflow.
+ *
+ * Four numbers are called occupancy; this module knows the two static ones:
+ *   theoretical       resident warps that the launch's resources allow / most warps an SM holds
+ *   expected          what a perfectly balanced grid of that size would reach, in two normalisations:
+ *     expected_achieved   warp-cycles / (SM-active cycles  x max warps)     (ncu's sense)
+ *     expected_elapsed    warp-cycles / (SM-elapsed cycles x max warps)     (DCGM's sense)
+ * They count warps, never threads: a block of 100 threads is 4 warps. All are ratios 0...1.
+ *
+ * Formulas, G blocks in the grid, S SMs, B blocks per SM, C = S*B, w = G/C, r = G - C*floor(w):
+ *   expected_elapsed  = theoretical * w / ceil(w)
+ *   expected_achieved = G * warps_per_block / (W_max * (S*floor(w) + min(r, S)))
+ */
+#ifndef OCC_OCCUPANCY_H
+#define OCC_OCCUPANCY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Goes up whenever the same input could give another result; stored beside every result. */
+#define OCC_MODEL_VERSION 1
+
+#define OCC_NO_LIMIT UINT32_MAX
+
+/* What can limit the blocks per SM, in the order in which co-limiters are listed. X(NAME, word, text) */
+#define OCC_LIMITS(X)                                                                                        \
+    X(WARPS, "warps", "warps per SM")                                                                        \
+    X(REGISTERS, "registers", "registers")                                                                   \
+    X(SMEM, "shared_memory", "shared memory")                                                                \
+    X(BLOCKS, "blocks", "blocks per SM")                                                                     \
+    X(BARRIERS, "barriers", "barriers")                                                                      \
+    X(CLUSTER, "cluster", "cluster size")
+
+enum occ_limit {
+#define X(name, word, text) OCC_LIMIT_##name,
+    OCC_LIMITS(X)
+#undef X
+        OCC_LIMIT_COUNT
+};
+
+/* Static causes of lost occupancy, in the order of the waterfall. X(NAME, word, text) */
+#define OCC_CAUSES(X)                                                                                        \
+    X(REGISTERS, "registers", "limited by registers")                                                        \
+    X(SMEM, "shared_memory", "limited by shared memory")                                                     \
+    X(CARVEOUT, "carveout", "the driver's shared-memory carve-out is smaller than the largest")              \
+    X(BARRIERS, "barriers", "limited by barriers")                                                           \
+    X(CLUSTER, "cluster", "cluster does not fit evenly")                                                     \
+    X(BLOCKS, "blocks", "limited by blocks per SM (small blocks)")                                           \
+    X(BLOCK_SIZE, "block_size", "warps per block do not divide the SM's warps")                              \
+    X(PARTIAL_WARP, "partial_warp", "threads missing in each block's last warp")                             \
+    X(SMALL_GRID, "small_grid", "too few blocks for one full wave")                                          \
+    X(TAIL, "tail", "partial last wave")
+
+enum occ_cause {
+#define X(name, word, text) OCC_CAUSE_##name,
+    OCC_CAUSES(X)
+#undef X
+        OCC_CAUSE_COUNT
+};
+
+/* What a device can hold. Fields in the driver's words (CUdevice_attribute); 0 in a field that a device did not
+ * report means unknown and is filled by occ_device_complete(). */
+struct occ_device {
+    uint32_t cc; /* compute capability, major * 10 + minor: 75, 80, 90, 100, 121 */
+    uint32_t sm_count;
+    uint32_t warp_size;
+    uint32_t max_threads_per_block;
+    uint32_t max_threads_per_sm;
+    uint32_t max_blocks_per_sm;
+    uint32_t registers_per_block;
+    uint32_t registers_per_sm;
+    uint32_t smem_per_block_bytes;       /* without opting in */
+    uint32_t smem_per_block_optin_bytes; /* largest after opting in */
+    uint32_t smem_per_sm_bytes;          /* largest carve-out */
+    uint32_t smem_reserved_per_block_bytes;
+    /* architecture rules, from the table only */
+    uint32_t max_registers_per_thread;
+    uint32_t register_unit;    /* registers are allocated to a warp in multiples of this */
+    uint32_t warp_unit;        /* warps are allocated in multiples of this */
+    uint32_t sub_partitions;   /* register files (warp schedulers) per SM */
+    uint32_t smem_unit_bytes;  /* shared memory is allocated to a block in multiples of this */
+    uint32_t max_barriers_per_sm;
+    uint32_t max_cluster_size; /* 1: no clusters */
+};
+
+/* One launch, as CUPTI or a user gives it. */
+struct occ_launch {
+    uint32_t grid[3];    /* blocks */
+    uint32_t block[3];   /* threads */
+    uint32_t cluster[3]; /* blocks; 0 or 1 everywhere: no cluster */
+    uint32_t registers_per_thread;
+    uint32_t static_smem_bytes;  /* without the system's reserve */
+    uint32_t dynamic_smem_bytes;
+    uint32_t smem_config_bytes;  /* shared memory per SM that the driver configured; 0: unknown */
+    int32_t carveout_percent;    /* preferred carve-out, used when smem_config_bytes is unknown; -1: default */
+    uint32_t barriers;           /* per block; 0: unknown, not considered */
+    uint32_t max_active_clusters; /* on the whole device, as the driver says; 0: unknown */
+    bool smem_optin_known;       /* false: whatever the launch needs is taken as opted in */
+    bool smem_optin;
+};
+
+/* Why a launch cannot run as described. */
+enum occ_status {
+    OCC_OK = 0,
+    OCC_BAD_DEVICE,       /* unknown compute capability or impossible limits */
+    OCC_BAD_GRID,         /* a dimension 0, x > 2^31-1, y or z > 65535 */
+    OCC_BAD_BLOCK,        /* 0, or more threads than the device allows, x or y > 1024, z > 64 */
+    OCC_BAD_REGISTERS,    /* 0, over the per-thread limit, or the block's exceed the SM's */
+    OCC_BAD_SMEM,         /* more shared memory than a block may have */
+    OCC_BAD_CLUSTER,      /* too large, does not divide the grid, or the device has none */
+    OCC_BAD_BARRIERS,     /* more than 16 */
+};
+
+/* By-design marks: low, and meant to be. Bits. */
+enum occ_design {
+    OCC_DESIGN_PERSISTENT = 1u,   /* grid is a small multiple of the SMs that fits in one wave */
+    OCC_DESIGN_ONE_BLOCK_SMEM = 2u, /* one block per SM that takes most of the shared memory */
+    OCC_DESIGN_CLUSTER = 4u,      /* launched in clusters */
+};
+
+struct occ_result {
+    /* allocation */
+    uint32_t warps_per_block;
+    uint32_t registers_per_warp;      /* allocated, after rounding */
+    uint32_t registers_per_block;     /* allocated */
+    uint32_t smem_per_block_bytes;    /* allocated: static + dynamic + reserve, rounded */
+    uint32_t smem_config_bytes;       /* carve-out that the calculation used */
+    bool smem_config_from_driver;
+    /* blocks per SM */
+    uint32_t limit[OCC_LIMIT_COUNT];  /* blocks per SM under each resource; OCC_NO_LIMIT: does not limit */
+    uint32_t limiters;                /* bit mask 1u << enum occ_limit: all that tie for the smallest */
+    uint32_t blocks_per_sm;
+    uint32_t blocks_per_sm_largest_carveout; /* the same under the largest carve-out */
+    uint32_t warps_per_sm;            /* resident */
+    uint32_t max_warps_per_sm;
+    double theoretical;
+    /* waves */
+    uint64_t grid_blocks;
+    uint64_t wave_blocks;             /* blocks that fill the device once */
+    double waves;                     /* grid_blocks / wave_blocks */
+    uint64_t full_waves;
+    uint64_t partial_blocks;          /* blocks of the partial last wave; 0: none */
+    double expected_achieved;
+    double expected_elapsed;
+    /* 1 = expected_elapsed + sum of cause[]; every part >= 0; within 1e-9. PARTIAL_WARP is about threads and is
+     * not part of the sum (occupancy counts warps): it is the share of resident threads that do not exist. */
+    double cause[OCC_CAUSE_COUNT];
+    uint32_t design;                  /* enum occ_design bits */
+};
+
+/* The table's row for a compute capability. OCC_BAD_DEVICE: not in the table. sm_count stays 0. */
+enum occ_status occ_device_from_cc(uint32_t cc, struct occ_device *device);
+
+/* Fills what is 0 in `device` from the table's row for device->cc; what the device reported stays. For a
+ * capability newer than the table the newest row of the same or the last major version is used.
+ * OCC_BAD_DEVICE: cc unknown or older than the table. */
+enum occ_status occ_device_complete(struct occ_device *device);
+
+/* A named GPU ("t4", "a100", "h200", ... lower case without blanks) with its SM count; `index` walks the table.
+ * NULL: no such GPU, or past the end. */
+struct occ_gpu {
+    const char *name;  /* t4 */
+    const char *title; /* "Tesla T4" */
+    uint32_t cc;
+    uint32_t sm_count;
+};
+const struct occ_gpu *occ_gpu_find(const char *name);
+const struct occ_gpu *occ_gpu_at(size_t index);
+
+/* Computes everything. `device` must be complete. On any other status than OCC_OK *result is untouched. */
+enum occ_status occ_analyse(const struct occ_device *device, const struct occ_launch *launch,
+                            struct occ_result *result);
+
+/* Words. Never NULL. */
+const char *occ_status_text(enum occ_status status);
+const char *occ_limit_word(enum occ_limit limit);
+const char *occ_cause_word(enum occ_cause cause);
+const char *occ_cause_text(enum occ_cause cause);
+
+/* The limiters of a mask joined by "+" in the order of OCC_LIMITS, NUL-terminated; "" for an empty mask.
+ * `size` of 64 is always enough. Returns `buffer`. */
+const char *occ_limiters_text(uint32_t limiters, char *buffer, size_t size);
+
+#endif

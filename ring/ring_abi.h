@@ -1,0 +1,300 @@
+/*
+ * The wire between a program under observation and a daemon: one sealed memfd a process, made by the injector
+ * (producer), mapped by occtraced (consumer). Everything in it is little-endian, fixed width, naturally aligned.
+ *
+ *   memfd:  [ header page | log | ring ]
+ *
+ *   header  4096 bytes, fields below. Geometry is written once before the memfd is sealed and handed over, and
+ *           never changes: the consumer checks it once and keeps its own copy.
+ *   log     append-only frames: what is said once (process, device, kernel, shape, state, closed). A consumer
+ *           that comes later reads it from the start, so a new daemon knows every id that the ring may hold.
+ *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
+ *           n & (slots - 1). The sequence number is the position: a daemon that stored "next = n" in the same
+ *           transaction as records < n takes up again at n, exactly once.
+ *
+ * Header, byte offsets (hex):
+ *   000 u64 magic                     "OCCRING1"
+ *   008 u16 version_major             a reader refuses another major
+ *   00a u16 version_minor             may add log frame types, loss causes, cost counters, and header fields in
+ *                                     bytes that are zero today; never moves or re-defines what is there
+ *   00c u32 byte_order                0x01020304 as the producer stores it
+ *   010 u8[16] uuid                   random, identifies the ring and so the run
+ *   020 u64 total_bytes               size of the memfd
+ *   028 u64 log_offset, 030 u64 log_bytes
+ *   038 u64 ring_offset, 040 u32 ring_slots, 044 u32 record_bytes (40)
+ *   048 i32 pid                       as the producer sees it (the handshake's credentials are the truth)
+ *   04c u32 reserved
+ *   050 u64 start_ns                  CLOCK_REALTIME when the ring was made
+ *   080 u64 head      producer        launches published
+ *   088 u64 log_head  producer        log bytes published
+ *   090 u64 beat_ns   producer        CLOCK_REALTIME of the helper thread's last round
+ *   098 u32 closed    producer        1 after the last record of an orderly end
+ *   0c0 u64 tail      consumer        launches that the producer may overwrite (committed by the daemon)
+ *   100 u64[32] lost  producer        totals by enum occ_loss_cause
+ *   200 u64[32] cost  producer        totals by enum occ_cost
+ *   300 ... 1000 zero
+ *
+ * Publication: the producer fills a record, then stores head with release order; the consumer loads head with
+ * acquire order (pairs). The consumer stores tail with release order after its commit; the producer loads it with
+ * acquire order before it overwrites a slot (pairs). log_head likewise, with no counterpart: the log is never
+ * overwritten. Full ring: the newest record is dropped and counted, nobody waits.
+ *
+ * Threads: one producer thread (the injector's helper), one consumer thread (the daemon's collector). The lost
+ * and cost counters are written by any producer thread with relaxed atomics, read by the consumer any time.
+ */
+#ifndef OCC_RING_ABI_H
+#define OCC_RING_ABI_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
+#define OCC_RING_VERSION_MAJOR 1
+#define OCC_RING_VERSION_MINOR 0
+#define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
+
+#define OCC_RING_HEADER_BYTES  4096
+#define OCC_RING_RECORD_BYTES  40
+#define OCC_RING_MIN_SLOTS     (1u << 8)
+#define OCC_RING_MAX_SLOTS     (1u << 22)
+#define OCC_RING_DEFAULT_SLOTS (1u << 18) /* 10 MiB: 1 s at 260 k launches/s; pages are touched as they are used */
+#define OCC_RING_MIN_LOG_BYTES (UINT64_C(1) << 12)
+#define OCC_RING_MAX_LOG_BYTES (UINT64_C(1) << 28)
+#define OCC_RING_DEFAULT_LOG_BYTES (UINT64_C(1) << 25) /* 32 MiB of address space, memory only for what is written */
+
+/* X(NAME, text): what can be lost, and what is said about it. Append only. */
+#define OCC_LOSS_CAUSES(X)                                                                                   \
+    X(RING_FULL, "the daemon was slower than the program")                                                   \
+    X(LOG_FULL, "too many different kernels or configurations")                                              \
+    X(BAD_TIMES, "CUPTI gave no valid times")                                                                \
+    X(CUPTI_DROPPED, "CUPTI dropped records")                                                                \
+    X(NO_BUFFER, "no buffer was free when CUPTI asked")                                                      \
+    X(BAD_RECORD, "a record that makes no sense")                                                            \
+    X(EXIT, "still in CUPTI's hands when the program ended")
+
+enum occ_loss_cause {
+#define X(name, text) OCC_LOSS_##name,
+    OCC_LOSS_CAUSES(X)
+#undef X
+        OCC_LOSS_COUNT
+};
+
+/* X(NAME, text): what observing costs, as the injector measures it. Append only. Times in nanoseconds. */
+#define OCC_COSTS(X)                                                                                         \
+    X(RECORDS, "activity records parsed")                                                                    \
+    X(HELPER_CPU_NS, "CPU time of our helper thread")                                                        \
+    X(CUPTI_CPU_NS, "CPU time of CUPTI's worker thread, where it is known")                                  \
+    X(INIT_NS, "time spent inside cuInit on our behalf")                                                     \
+    X(CALLBACK_NS, "time spent in CUPTI's buffer callbacks")                                                 \
+    X(PROCESS_CPU_NS, "CPU time of the whole process, to compare with")                                      \
+    X(BUFFERS, "activity buffers delivered")
+
+enum occ_cost {
+#define X(name, text) OCC_COST_##name,
+    OCC_COSTS(X)
+#undef X
+        OCC_COST_COUNT
+};
+
+#define OCC_RING_COUNTERS 32
+
+struct occ_ring_header {
+    uint64_t magic;
+    uint16_t version_major;
+    uint16_t version_minor;
+    uint32_t byte_order;
+    uint8_t uuid[16];
+    uint64_t total_bytes;
+    uint64_t log_offset;
+    uint64_t log_bytes;
+    uint64_t ring_offset;
+    uint32_t ring_slots;
+    uint32_t record_bytes;
+    int32_t pid;
+    uint32_t reserved0;
+    uint64_t start_ns;
+    uint8_t reserved1[40];
+    _Atomic uint64_t head;
+    _Atomic uint64_t log_head;
+    _Atomic uint64_t beat_ns;
+    _Atomic uint32_t closed;
+    uint8_t reserved2[36];
+    _Atomic uint64_t tail;
+    uint8_t reserved3[56];
+    _Atomic uint64_t lost[OCC_RING_COUNTERS];
+    _Atomic uint64_t cost[OCC_RING_COUNTERS];
+    uint8_t reserved4[OCC_RING_HEADER_BYTES - 0x300];
+};
+
+static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "atomics have no hidden lock");
+static_assert(offsetof(struct occ_ring_header, version_major) == 0x08, "wire");
+static_assert(offsetof(struct occ_ring_header, byte_order) == 0x0c, "wire");
+static_assert(offsetof(struct occ_ring_header, uuid) == 0x10, "wire");
+static_assert(offsetof(struct occ_ring_header, total_bytes) == 0x20, "wire");
+static_assert(offsetof(struct occ_ring_header, log_offset) == 0x28, "wire");
+static_assert(offsetof(struct occ_ring_header, log_bytes) == 0x30, "wire");
+static_assert(offsetof(struct occ_ring_header, ring_offset) == 0x38, "wire");
+static_assert(offsetof(struct occ_ring_header, ring_slots) == 0x40, "wire");
+static_assert(offsetof(struct occ_ring_header, record_bytes) == 0x44, "wire");
+static_assert(offsetof(struct occ_ring_header, pid) == 0x48, "wire");
+static_assert(offsetof(struct occ_ring_header, start_ns) == 0x50, "wire");
+static_assert(offsetof(struct occ_ring_header, head) == 0x80, "wire");
+static_assert(offsetof(struct occ_ring_header, log_head) == 0x88, "wire");
+static_assert(offsetof(struct occ_ring_header, beat_ns) == 0x90, "wire");
+static_assert(offsetof(struct occ_ring_header, closed) == 0x98, "wire");
+static_assert(offsetof(struct occ_ring_header, tail) == 0xc0, "wire");
+static_assert(offsetof(struct occ_ring_header, lost) == 0x100, "wire");
+static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
+static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");
+
+/*
+ * One launch. Valid if: check == occ_ring_check(sequence), shape names a SHAPE frame of the log, start_ns > 0,
+ * start_ns + duration_ns < 2^63.
+ */
+struct occ_ring_launch {
+    uint64_t start_ns;    /* CLOCK_REALTIME domain of CUPTI, nanoseconds since the epoch */
+    uint64_t duration_ns; /* end - start */
+    uint64_t graph_node;  /* 0: not from a graph */
+    uint32_t shape;       /* id of a SHAPE frame */
+    uint32_t stream;
+    uint32_t correlation;
+    uint32_t check;
+};
+
+static_assert(sizeof(struct occ_ring_launch) == OCC_RING_RECORD_BYTES, "wire");
+static_assert(offsetof(struct occ_ring_launch, shape) == 24, "wire");
+static_assert(offsetof(struct occ_ring_launch, check) == 36, "wire");
+
+/* Tells a record of this round of the ring from a stale or torn one. */
+static inline uint32_t occ_ring_check(uint64_t sequence)
+{
+    return (uint32_t)sequence ^ (uint32_t)(sequence >> 32) ^ UINT32_C(0x6f636321);
+}
+
+/* Log frames. Every frame starts with this; `bytes` counts header, body and padding, a multiple of 8. Unknown
+ * types are skipped (a newer minor version). Ids count from 0 in the order of their frames. */
+enum occ_frame_type {
+    OCC_FRAME_PROCESS = 1,
+    OCC_FRAME_DEVICE = 2,
+    OCC_FRAME_KERNEL = 3,
+    OCC_FRAME_SHAPE = 4,
+    OCC_FRAME_STATE = 5,
+    OCC_FRAME_CLOSED = 6,
+};
+
+struct occ_frame {
+    uint16_t type;
+    uint16_t reserved;
+    uint32_t bytes;
+};
+
+#define OCC_FRAME_MAX_BYTES (64u * 1024u)
+
+/* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd, label,
+ * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname. Unknown keys are skipped. */
+struct occ_frame_process {
+    struct occ_frame frame;
+    uint32_t count;
+    uint32_t text_bytes;
+};
+
+/* DEVICE: what the driver reports; 0 = unknown. Names in the field's words (CUdevice_attribute). */
+struct occ_frame_device {
+    struct occ_frame frame;
+    uint32_t id;
+    uint32_t ordinal; /* CUDA's device number in that process */
+    uint8_t uuid[16];
+    char name[96]; /* NUL-terminated; ends in "(simulated)" for a simulated device */
+    uint32_t cc_major, cc_minor;
+    uint32_t sm_count;
+    uint32_t warp_size;
+    uint32_t max_threads_per_block;
+    uint32_t max_threads_per_sm;
+    uint32_t max_blocks_per_sm;
+    uint32_t registers_per_block;
+    uint32_t registers_per_sm;
+    uint32_t smem_per_block_bytes;
+    uint32_t smem_per_block_optin_bytes;
+    uint32_t smem_per_sm_bytes;
+    uint32_t smem_reserved_per_block_bytes;
+    uint32_t clock_khz;
+    uint64_t memory_bytes;
+    uint32_t driver_version; /* 13000 = 13.0 */
+    uint32_t reserved;
+};
+static_assert(sizeof(struct occ_frame_device) == 200, "wire");
+
+/* KERNEL: the mangled name follows, `name_bytes` with its NUL. hash is FNV-1a 64 of the whole name, also when the
+ * name was cut (flag). */
+struct occ_frame_kernel {
+    struct occ_frame frame;
+    uint32_t id;
+    uint32_t name_bytes;
+    uint64_t name_hash;
+    uint32_t flags;
+    uint32_t reserved;
+};
+#define OCC_KERNEL_NAME_CUT       1u
+#define OCC_KERNEL_NAME_MAX_BYTES (16u * 1024u)
+static_assert(sizeof(struct occ_frame_kernel) == 32, "wire");
+
+/* SHAPE: kernel x device x launch configuration, everything that occupancy depends on. */
+struct occ_frame_shape {
+    struct occ_frame frame;
+    uint32_t id;
+    uint32_t kernel;
+    uint32_t device;
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t cluster[3]; /* 1,1,1: no cluster */
+    uint32_t registers_per_thread;
+    uint32_t static_smem_bytes;
+    uint32_t dynamic_smem_bytes;
+    uint32_t local_bytes_per_thread;
+    uint32_t smem_executed_bytes; /* shared memory per SM that the driver configured; 0 = unknown */
+    int32_t carveout_percent;     /* requested; -1 = default or unknown */
+    uint32_t max_active_clusters; /* 0 = unknown */
+    uint32_t max_cluster_size;    /* 0 = unknown */
+    uint8_t launch_type;          /* 0 regular, 1 cooperative, 2 cooperative on several devices */
+    uint8_t cache_config;         /* executed; CUfunc_cache */
+    uint8_t smem_optin;           /* 1: the kernel's limit was raised above the default */
+    uint8_t device_launched;      /* 1: by a graph on the device */
+    uint32_t context;
+    uint32_t reserved[2];
+};
+static_assert(sizeof(struct occ_frame_shape) == 104, "wire");
+
+/* STATE: the level that this process reached and why; the last one counts. */
+#define OCC_LEVELS(X)                                                                                        \
+    X(FULL, "full", "launches, times and hardware counters")                                                 \
+    X(GPM, "gpm", "launches, times and device-level counters")                                               \
+    X(TRACE, "trace", "launches and times; theoretical occupancy")                                           \
+    X(SHAPES, "shapes", "launch configurations only")                                                        \
+    X(NOTHING, "nothing", "nothing was recorded")
+
+enum occ_level {
+#define X(name, word, text) OCC_LEVEL_##name,
+    OCC_LEVELS(X)
+#undef X
+        OCC_LEVEL_COUNT
+};
+
+struct occ_frame_state {
+    struct occ_frame frame;
+    uint64_t time_ns;
+    uint32_t level;         /* enum occ_level */
+    uint32_t cupti_version; /* as cuptiGetVersion() says; 0: none loaded */
+    char reason[240];       /* NUL-terminated, one line for people; "" when nothing is amiss */
+};
+static_assert(sizeof(struct occ_frame_state) == 264, "wire");
+
+/* CLOSED: an orderly end. */
+struct occ_frame_closed {
+    struct occ_frame frame;
+    uint64_t time_ns;
+    uint64_t launches; /* head at the end */
+};
+static_assert(sizeof(struct occ_frame_closed) == 24, "wire");
+
+#endif

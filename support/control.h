@@ -1,0 +1,31 @@
+/*
+ * Talking to a daemon: short text requests over its Unix socket (SOCK_SEQPACKET), one packet a request, one
+ * packet an answer. Programs under observation use the same socket with the binary handshake of
+ * ring/handshake.h; the first byte tells them apart (text requests start with a lower-case letter).
+ *
+ *   ping                    -> ok VERSION
+ *   flush SESSION           -> ok LAUNCHES      after everything that programs of this session (32 hex digits)
+ *                                               had recorded when they ended is committed
+ *   status                  -> ok, then "key value" lines
+ *   anything else           -> error TEXT
+ *
+ * Packets hold at most OCC_CONTROL_BYTES. Any thread; no state.
+ */
+#ifndef OCC_SUPPORT_CONTROL_H
+#define OCC_SUPPORT_CONTROL_H
+
+#include <stddef.h>
+
+#include "error.h"
+
+#define OCC_CONTROL_BYTES 4096
+
+/* Connects (never blocks: a listening daemon accepts at once or not at all). OCC_E_NOT_FOUND: nobody listens. */
+int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *err);
+
+/* Sends `request` and waits at most `timeout_ms` for the answer. `answer` gets the text after "ok ", always
+ * NUL-terminated; an "error TEXT" answer fails with that text. */
+int occ_control_request(int fd, const char *request, int timeout_ms, char *answer, size_t answer_size,
+                        struct occ_error *err);
+
+#endif

@@ -1,0 +1,89 @@
+/* Paths by the XDG base directory rules. No state; any thread. */
+#include "paths.h"
+#include "cleanup.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int format_path(char **ret_path, struct occ_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static int format_path(char **ret_path, struct occ_error *err, const char *format, ...)
+{
+    char *path = NULL;
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(&path, format, args);
+    va_end(args);
+    if (n < 0)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    *ret_path = path;
+    return 0;
+}
+
+/* An environment variable that holds an absolute path, else NULL: the XDG rules say relative ones are ignored. */
+static const char *absolute_env(const char *name)
+{
+    const char *value = secure_getenv(name);
+    return value && value[0] == '/' ? value : NULL;
+}
+
+int occ_path_default_history(char **ret_path, struct occ_error *err)
+{
+    const char *state = absolute_env("XDG_STATE_HOME");
+    const char *home = absolute_env("HOME");
+    if (state)
+        return format_path(ret_path, err, "%s/occtrace/history.db", state);
+    if (home)
+        return format_path(ret_path, err, "%s/.local/state/occtrace/history.db", home);
+    if (geteuid() == 0)
+        return format_path(ret_path, err, "/var/lib/occtrace/history.db");
+    return occ_fail(err, OCC_E_NOT_FOUND, "neither XDG_STATE_HOME nor HOME is set: say where the history is with --db FILE");
+}
+
+int occ_path_default_socket(char **ret_path, struct occ_error *err)
+{
+    const char *given = absolute_env("OCCTRACE_SOCKET");
+    const char *runtime = absolute_env("XDG_RUNTIME_DIR");
+    if (given)
+        return format_path(ret_path, err, "%s", given);
+    if (runtime)
+        return format_path(ret_path, err, "%s/occtrace/occtraced.sock", runtime);
+    if (geteuid() == 0)
+        return format_path(ret_path, err, "/run/occtrace/occtraced.sock");
+    return format_path(ret_path, err, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
+}
+
+int occ_path_make_parents(const char *file, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *path = strdup(file);
+    if (!path)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
+            return occ_fail_errno(err, errno, "cannot make the directory %s", path);
+        *slash = '/';
+    }
+    return 0;
+}
+
+int occ_path_of_self(char **ret_directory, struct occ_error *err)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (n <= 0)
+        return occ_fail_errno(err, errno, "cannot read /proc/self/exe");
+    path[n] = '\0';
+    char *slash = strrchr(path, '/');
+    if (!slash)
+        return occ_fail(err, OCC_E_NOT_FOUND, "the path of this program is not known");
+    *slash = '\0';
+    return format_path(ret_directory, err, "%s", path);
+}

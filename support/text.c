@@ -1,0 +1,261 @@
+/* Parsing and formatting of numbers, durations, moments. Pure functions of their arguments; any thread. */
+#include "text.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct unit {
+    const char *name;
+    double factor;
+};
+
+int occ_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value, struct occ_error *err)
+{
+    if (!isdigit((unsigned char)text[0]))
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a whole number", text);
+    char *end = NULL;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (*end != '\0')
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a whole number", text);
+    if (errno == ERANGE || value < min || value > max)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (%llu to %llu)", text,
+                        (unsigned long long)min, (unsigned long long)max);
+    *ret_value = value;
+    return 0;
+}
+
+int occ_parse_double(const char *text, double min, double max, double *ret_value, struct occ_error *err)
+{
+    char *end = NULL;
+    if (!isdigit((unsigned char)text[0]) && text[0] != '.' && text[0] != '-')
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a number", text);
+    double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value))
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a number", text);
+    if (value < min || value > max)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (%g to %g)", text, min, max);
+    *ret_value = value;
+    return 0;
+}
+
+/* A non-negative decimal number followed by one of `units`; the last unit of a table has the name "". */
+static bool number_with_unit(const char *text, const struct unit *units, double *ret_value)
+{
+    char *end = NULL;
+    if (!isdigit((unsigned char)text[0]) || strpbrk(text, "xXpP"))
+        return false;
+    double number = strtod(text, &end);
+    if (!isfinite(number))
+        return false;
+    for (const struct unit *u = units;; u++) {
+        if (strcmp(end, u->name) == 0) {
+            *ret_value = number * u->factor;
+            return true;
+        }
+        if (u->name[0] == '\0')
+            return false;
+    }
+}
+
+int occ_parse_duration_ns(const char *text, int64_t *ret_ns, struct occ_error *err)
+{
+    static const struct unit units[] = {
+        {"ns", 1},         {"us", 1e3},          {"ms", 1e6},           {"s", 1e9}, {"m", 60e9}, {"min", 60e9},
+        {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {"", 1e9},
+    };
+    double value = 0;
+    if (!number_with_unit(text, units, &value) || value <= 0 || value >= 9.2e18)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a duration (such as 90s, 15m, 2h, 3d)", text);
+    *ret_ns = (int64_t)value;
+    return 0;
+}
+
+int occ_parse_bytes(const char *text, uint64_t max, uint64_t *ret_bytes, struct occ_error *err)
+{
+    static const struct unit units[] = {
+        {"k", 1024.0}, {"K", 1024.0}, {"m", 1048576.0}, {"M", 1048576.0}, {"g", 1073741824.0},
+        {"G", 1073741824.0}, {"T", 1099511627776.0}, {"", 1},
+    };
+    double value = 0;
+    if (!number_with_unit(text, units, &value))
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a size (such as 4096, 64k, 16M, 2G)", text);
+    if (value > (double)max)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is more than %llu bytes", text, (unsigned long long)max);
+    *ret_bytes = (uint64_t)value;
+    return 0;
+}
+
+static bool parse_date(const char *text, int64_t *ret_ns)
+{
+    static const char *const formats[] = {"%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M",
+                                          "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+        struct tm tm = {.tm_isdst = -1};
+        const char *end = strptime(text, formats[i], &tm);
+        if (end && *end == '\0') {
+            time_t seconds = mktime(&tm);
+            if (seconds == (time_t)-1)
+                return false;
+            *ret_ns = (int64_t)seconds * 1000000000;
+            return true;
+        }
+    }
+    return false;
+}
+
+int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct occ_error *err)
+{
+    int64_t value = 0;
+    uint64_t seconds = 0;
+    if (text[0] == '@') {
+        if (occ_parse_u64(text + 1, 0, INT64_MAX / 1000000000, &seconds, err) != 0)
+            return OCC_E_INVALID;
+        *ret_ns = (int64_t)seconds * 1000000000;
+        return 0;
+    }
+    if (parse_date(text, ret_ns))
+        return 0;
+    if (occ_parse_duration_ns(text, &value, NULL) != 0)
+        return occ_fail(err, OCC_E_INVALID,
+                        "'%.64s' is neither a duration (such as 2h) nor a moment (YYYY-MM-DD HH:MM, @seconds)", text);
+    *ret_ns = value > now_ns ? 0 : now_ns - value;
+    return 0;
+}
+
+int64_t occ_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+const char *occ_format_duration(int64_t ns, char *buffer, size_t size)
+{
+    static const struct unit units[] = {{"d", 86400e9}, {"h", 3600e9}, {"min", 60e9}, {"s", 1e9},
+                                        {"ms", 1e6},    {"us", 1e3},   {"ns", 0}};
+    const struct unit *u = units;
+    while ((double)ns < u->factor)
+        u++;
+    if (u->factor <= 1)
+        (void)snprintf(buffer, size, "%lld ns", (long long)ns);
+    else
+        (void)snprintf(buffer, size, "%.4g %s", (double)ns / u->factor, u->name);
+    return buffer;
+}
+
+const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size)
+{
+    static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t i = 0;
+    while (value >= 1024 && i + 1 < sizeof names / sizeof *names) {
+        value /= 1024;
+        i++;
+    }
+    (void)snprintf(buffer, size, i == 0 ? "%.0f %s" : "%.1f %s", value, names[i]);
+    return buffer;
+}
+
+/* Length of the valid UTF-8 sequence at `s` (1 to 4), or 0. */
+static size_t utf8_length(const unsigned char *s)
+{
+    static const struct {
+        unsigned char mask, lead;
+        unsigned int min;
+    } forms[] = {{0x80, 0x00, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+    for (size_t n = 1; n <= 4; n++) {
+        if ((s[0] & forms[n - 1].mask) != forms[n - 1].lead)
+            continue;
+        unsigned int code = s[0] & (unsigned int)(unsigned char)~forms[n - 1].mask;
+        for (size_t i = 1; i < n; i++) {
+            if ((s[i] & 0xc0) != 0x80)
+                return 0;
+            code = (code << 6) | (s[i] & 0x3fU);
+        }
+        bool surrogate = code >= 0xd800 && code <= 0xdfff;
+        bool control = code < 0x20 || code == 0x7f || (code >= 0x80 && code < 0xa0);
+        return code >= forms[n - 1].min && code <= 0x10ffff && !surrogate && !control ? n : 0;
+    }
+    return 0;
+}
+
+void occ_text_sanitise(char *text)
+{
+    for (unsigned char *s = (unsigned char *)text; *s;) {
+        size_t n = utf8_length(s);
+        if (n == 0)
+            *s = '?';
+        s += n ? n : 1;
+    }
+}
+
+static size_t edit_distance(const char *a, const char *b)
+{
+    enum { MAX = 64 };
+    size_t la = strlen(a), lb = strlen(b), row[MAX + 1];
+    if (la > MAX || lb > MAX)
+        return MAX;
+    for (size_t j = 0; j <= lb; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= la; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= lb; j++) {
+            size_t change = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
+            row[j] = best < change ? best : change;
+        }
+    }
+    return row[lb];
+}
+
+const char *occ_text_nearest(const char *word, const char *const *words)
+{
+    const char *best = NULL;
+    size_t best_distance = strlen(word) / 3 + 2;
+    for (; *words; words++) {
+        size_t distance = edit_distance(word, *words);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best = *words;
+        }
+    }
+    return best;
+}
+
+void occ_hex_encode(const uint8_t *bytes, size_t n, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        out[2 * i] = digits[bytes[i] >> 4];
+        out[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    out[2 * n] = '\0';
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)tolower((unsigned char)c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool occ_hex_decode(const char *text, uint8_t *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int high = hex_value(text[2 * i]);
+        int low = high < 0 ? -1 : hex_value(text[2 * i + 1]);
+        if (low < 0)
+            return false;
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return text[2 * n] == '\0';
+}
