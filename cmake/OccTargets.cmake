@@ -6,7 +6,6 @@
 # occ_add_program(NAME SOURCES... USES targets...)
 
 add_library(occ_compile_options INTERFACE)
-target_compile_features(occ_compile_options INTERFACE c_std_11)
 target_compile_definitions(occ_compile_options INTERFACE _GNU_SOURCE)
 target_compile_options(occ_compile_options INTERFACE
   -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -29,6 +28,8 @@ if(OCC_BUILD_FUZZ)
   target_compile_options(occ_compile_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 

@@ -47,6 +47,7 @@ int occ_control_request(int fd, const char *request, int timeout_ms, char *answe
         const char *text = strncmp(packet, "error ", 6) == 0 ? packet + 6 : packet;
         return occ_fail(err, OCC_E_INVALID, "%s", text);
     }
-    (void)snprintf(answer, answer_size, "%s", packet[2] == ' ' || packet[2] == '\n' ? packet + 3 : packet + 2);
+    (void)snprintf(answer, answer_size, "%s",
+                   packet[2] == ' ' || packet[2] == '\n' ? packet + 3 : packet + 2);
     return 0;
 }

@@ -4,9 +4,8 @@
  * ring/handshake.h; the first byte tells them apart (text requests start with a lower-case letter).
  *
  *   ping                    -> ok VERSION
- *   flush SESSION           -> ok LAUNCHES      after everything that programs of this session (32 hex digits)
- *                                               had recorded when they ended is committed
- *   status                  -> ok, then "key value" lines
+ *   flush SESSION           -> ok LAUNCHES      after everything that programs of this session (32 hex
+ * digits) had recorded when they ended is committed status                  -> ok, then "key value" lines
  *   anything else           -> error TEXT
  *
  * Packets hold at most OCC_CONTROL_BYTES. Any thread; no state.
@@ -20,7 +19,8 @@
 
 #define OCC_CONTROL_BYTES 4096
 
-/* Connects (never blocks: a listening daemon accepts at once or not at all). OCC_E_NOT_FOUND: nobody listens. */
+/* Connects (never blocks: a listening daemon accepts at once or not at all). OCC_E_NOT_FOUND: nobody listens.
+ */
 int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *err);
 
 /* Sends `request` and waits at most `timeout_ms` for the answer. `answer` gets the text after "ok ", always

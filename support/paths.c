@@ -27,7 +27,8 @@ static int format_path(char **ret_path, struct occ_error *err, const char *forma
     return 0;
 }
 
-/* An environment variable that holds an absolute path, else NULL: the XDG rules say relative ones are ignored. */
+/* An environment variable that holds an absolute path, else NULL: the XDG rules say relative ones are
+ * ignored. */
 static const char *absolute_env(const char *name)
 {
     const char *value = secure_getenv(name);
@@ -44,7 +45,8 @@ int occ_path_default_history(char **ret_path, struct occ_error *err)
         return format_path(ret_path, err, "%s/.local/state/occtrace/history.db", home);
     if (geteuid() == 0)
         return format_path(ret_path, err, "/var/lib/occtrace/history.db");
-    return occ_fail(err, OCC_E_NOT_FOUND, "neither XDG_STATE_HOME nor HOME is set: say where the history is with --db FILE");
+    return occ_fail(err, OCC_E_NOT_FOUND,
+                    "neither XDG_STATE_HOME nor HOME is set: say where the history is with --db FILE");
 }
 
 int occ_path_default_socket(char **ret_path, struct occ_error *err)

@@ -1,6 +1,6 @@
 /*
- * Where things are: the history, the sockets, the other files of the installation. Strings are malloc'ed and the
- * caller's. Environment is read with secure_getenv. Any thread.
+ * Where things are: the history, the sockets, the other files of the installation. Strings are malloc'ed and
+ * the caller's. Environment is read with secure_getenv. Any thread.
  */
 #ifndef OCC_SUPPORT_PATHS_H
 #define OCC_SUPPORT_PATHS_H

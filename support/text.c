@@ -66,8 +66,8 @@ static bool number_with_unit(const char *text, const struct unit *units, double 
 int occ_parse_duration_ns(const char *text, int64_t *ret_ns, struct occ_error *err)
 {
     static const struct unit units[] = {
-        {"ns", 1},         {"us", 1e3},          {"ms", 1e6},           {"s", 1e9}, {"m", 60e9}, {"min", 60e9},
-        {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {"", 1e9},
+        {"ns", 1},     {"us", 1e3},   {"ms", 1e6},    {"s", 1e9},         {"m", 60e9},
+        {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {"", 1e9},
     };
     double value = 0;
     if (!number_with_unit(text, units, &value) || value <= 0 || value >= 9.2e18)
@@ -79,8 +79,8 @@ int occ_parse_duration_ns(const char *text, int64_t *ret_ns, struct occ_error *e
 int occ_parse_bytes(const char *text, uint64_t max, uint64_t *ret_bytes, struct occ_error *err)
 {
     static const struct unit units[] = {
-        {"k", 1024.0}, {"K", 1024.0}, {"m", 1048576.0}, {"M", 1048576.0}, {"g", 1073741824.0},
-        {"G", 1073741824.0}, {"T", 1099511627776.0}, {"", 1},
+        {"k", 1024.0},       {"K", 1024.0},       {"m", 1048576.0},       {"M", 1048576.0},
+        {"g", 1073741824.0}, {"G", 1073741824.0}, {"T", 1099511627776.0}, {"", 1},
     };
     double value = 0;
     if (!number_with_unit(text, units, &value))
@@ -122,8 +122,9 @@ int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct 
     if (parse_date(text, ret_ns))
         return 0;
     if (occ_parse_duration_ns(text, &value, NULL) != 0)
-        return occ_fail(err, OCC_E_INVALID,
-                        "'%.64s' is neither a duration (such as 2h) nor a moment (YYYY-MM-DD HH:MM, @seconds)", text);
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "'%.64s' is neither a duration (such as 2h) nor a moment (YYYY-MM-DD HH:MM, @seconds)", text);
     *ret_ns = value > now_ns ? 0 : now_ns - value;
     return 0;
 }

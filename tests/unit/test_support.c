@@ -1,0 +1,197 @@
+/* Numbers, durations, moments, text from strangers, paths. */
+#include "support/control.h"
+#include "support/error.h"
+#include "support/paths.h"
+#include "support/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    uint64_t value = 7;
+    assert_int_equal(occ_parse_u64("42", 0, 100, &value, NULL), 0);
+    assert_int_equal(value, 42);
+    static const char *const bad[] = {"",   " 1", "-1", "+1", "1x", "1 ", "0x10", "18446744073709551616",
+                                      "101"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(occ_parse_u64(bad[i], 0, 100, &value, NULL), OCC_E_INVALID);
+    assert_int_equal(value, 42); /* untouched on failure */
+    assert_int_equal(occ_parse_u64("18446744073709551615", 0, UINT64_MAX, &value, NULL), 0);
+    assert_true(value == UINT64_MAX);
+
+    double number = 0;
+    assert_int_equal(occ_parse_double("12.5", 0, 100, &number, NULL), 0);
+    assert_true(number == 12.5);
+    assert_int_equal(occ_parse_double("nan", 0, 100, &number, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_double("1e999", 0, 100, &number, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_double("101", 0, 100, &number, NULL), OCC_E_INVALID);
+}
+
+static void test_durations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t ns;
+    } good[] = {{"90s", 90000000000},    {"90", 90000000000},  {"1.5m", 90000000000}, {"2h", 7200000000000},
+                {"3d", 259200000000000}, {"500ms", 500000000}, {"7us", 7000},         {"9ns", 9}};
+    int64_t ns = 0;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        assert_int_equal(occ_parse_duration_ns(good[i].text, &ns, NULL), 0);
+        assert_true(ns == good[i].ns);
+    }
+    static const char *const bad[] = {"", "0", "-1h", "h", "1y", "1h30m", "0x5s", "1e300s", "inf", "nan"};
+    struct occ_error err = OCC_ERROR_INIT;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(occ_parse_duration_ns(bad[i], &ns, &err), OCC_E_INVALID);
+        assert_non_null(strstr(err.message, bad[i]));
+    }
+}
+
+static void test_moments(void **state)
+{
+    (void)state;
+    int64_t ns = 0;
+    int64_t now = INT64_C(1700000000000000000);
+    assert_int_equal(occ_parse_time_ns("1h", now, &ns, NULL), 0);
+    assert_true(ns == now - INT64_C(3600000000000));
+    assert_int_equal(occ_parse_time_ns("@1600000000", now, &ns, NULL), 0);
+    assert_true(ns == INT64_C(1600000000000000000));
+    (void)setenv("TZ", "UTC", 1);
+    assert_int_equal(occ_parse_time_ns("2023-11-14 22:13:20", now, &ns, NULL), 0);
+    assert_true(ns == now);
+    assert_int_equal(occ_parse_time_ns("2023-11-14", now, &ns, NULL), 0);
+    assert_true(ns == INT64_C(1699920000000000000));
+    assert_int_equal(occ_parse_time_ns("yesterday", now, &ns, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_time_ns("@-5", now, &ns, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_time_ns("9999w", now, &ns, NULL), 0);
+    assert_true(ns == 0); /* longer ago than the epoch: from the beginning */
+}
+
+static void test_sizes_and_formats(void **state)
+{
+    (void)state;
+    uint64_t bytes = 0;
+    char buffer[32];
+    assert_int_equal(occ_parse_bytes("64k", 1u << 20, &bytes, NULL), 0);
+    assert_int_equal(bytes, 65536);
+    assert_int_equal(occ_parse_bytes("2M", 1u << 20, &bytes, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_bytes("2Q", 1u << 20, &bytes, NULL), OCC_E_INVALID);
+    assert_string_equal(occ_format_bytes(0, buffer, sizeof buffer), "0 B");
+    assert_string_equal(occ_format_bytes(1536, buffer, sizeof buffer), "1.5 KiB");
+    assert_string_equal(occ_format_duration(45, buffer, sizeof buffer), "45 ns");
+    assert_string_equal(occ_format_duration(0, buffer, sizeof buffer), "0 ns");
+    assert_string_equal(occ_format_duration(1234567, buffer, sizeof buffer), "1.235 ms");
+    assert_string_equal(occ_format_duration(INT64_C(7200000000000), buffer, sizeof buffer), "2 h");
+}
+
+static void test_sanitise(void **state)
+{
+    (void)state;
+    char name[] = "a\x1b[2Jb\xff"
+                  "c\xc3\xa9\x7f\xc2\x85\xed\xa0\x80";
+    occ_text_sanitise(name);
+    assert_string_equal(name, "a?[2Jb?c\xc3\xa9?"
+                              "??"
+                              "???");
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"top", "show", "runs", "launches", NULL};
+    assert_string_equal(occ_text_nearest("tpo", words), "top");
+    assert_string_equal(occ_text_nearest("launchs", words), "launches");
+    assert_null(occ_text_nearest("frobnicate", words));
+}
+
+static void test_hex(void **state)
+{
+    (void)state;
+    uint8_t bytes[4] = {0};
+    char text[9];
+    assert_true(occ_hex_decode("00fF1a2b", bytes, 4));
+    occ_hex_encode(bytes, 4, text);
+    assert_string_equal(text, "00ff1a2b");
+    assert_false(occ_hex_decode("00ff1a2", bytes, 4));
+    assert_false(occ_hex_decode("00ff1a2b3", bytes, 4));
+    assert_false(occ_hex_decode("00ff1a2g", bytes, 4));
+}
+
+static void test_errors(void **state)
+{
+    (void)state;
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_fail_errno(&err, ENOENT, "cannot open %s", "x"), OCC_E_NOT_FOUND);
+    assert_string_equal(err.message, "cannot open x: No such file or directory");
+    assert_int_equal(occ_error_prefix(&err, "line %d", 3), OCC_E_NOT_FOUND);
+    assert_string_equal(err.message, "line 3: cannot open x: No such file or directory");
+    assert_int_equal(occ_fail(NULL, OCC_E_FULL, "no %s", "room"), OCC_E_FULL);
+}
+
+static void test_paths(void **state)
+{
+    (void)state;
+    char *path = NULL;
+    (void)setenv("XDG_STATE_HOME", "/state", 1);
+    assert_int_equal(occ_path_default_history(&path, NULL), 0);
+    assert_string_equal(path, "/state/occtrace/history.db");
+    free(path);
+    (void)setenv("XDG_STATE_HOME", "relative", 1); /* ignored, as the XDG rules say */
+    (void)setenv("HOME", "/home/u", 1);
+    assert_int_equal(occ_path_default_history(&path, NULL), 0);
+    assert_string_equal(path, "/home/u/.local/state/occtrace/history.db");
+    free(path);
+    (void)setenv("OCCTRACE_SOCKET", "/s/sock", 1);
+    assert_int_equal(occ_path_default_socket(&path, NULL), 0);
+    assert_string_equal(path, "/s/sock");
+    free(path);
+
+    char base[] = "/tmp/occ-test-XXXXXX";
+    assert_non_null(mkdtemp(base));
+    char file[128], directory[128];
+    (void)snprintf(file, sizeof file, "%s/a/b/file", base);
+    (void)snprintf(directory, sizeof directory, "%s/a/b", base);
+    assert_int_equal(occ_path_make_parents(file, NULL), 0);
+    struct stat info;
+    assert_int_equal(stat(directory, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    assert_int_equal(rmdir(directory), 0);
+    (void)snprintf(directory, sizeof directory, "%s/a", base);
+    assert_int_equal(rmdir(directory), 0);
+    assert_int_equal(rmdir(base), 0);
+}
+
+static void test_nobody_listens(void **state)
+{
+    (void)state;
+    int fd = -1;
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_control_connect("/nonexistent/occ.sock", &fd, &err), OCC_E_NOT_FOUND);
+    assert_int_equal(fd, -1);
+    char path[300];
+    memset(path, 'a', sizeof path);
+    path[sizeof path - 1] = '\0';
+    assert_int_equal(occ_control_connect(path, &fd, &err), OCC_E_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_moments),  cmocka_unit_test(test_sizes_and_formats),
+        cmocka_unit_test(test_sanitise), cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_hex),      cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_paths),    cmocka_unit_test(test_nobody_listens),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
