@@ -1,12 +1,12 @@
 /*
- * Both ends of the shared-memory ring (format: ring_abi.h). Pure C and libc, no other part of the project, since
- * the injector lives with it inside other people's processes.
+ * Both ends of the shared-memory ring (format: ring_abi.h). Pure C and libc, no other part of the project,
+ * since the injector lives with it inside other people's processes.
  *
  * Producer: never blocks, never allocates after create, no system call in push or log. One thread.
- * Consumer: trusts nothing. Geometry is checked once and kept privately; head and log_head are clamped (a head
- * that moves back or runs ahead more than the ring is a broken producer); every record and frame is checked
- * before it is handed out. A broken producer makes next/read return OCC_RING_BROKEN for ever (quarantine); what
- * was handed out before stays good. One thread.
+ * Consumer: trusts nothing. Geometry is checked once and kept privately; head and log_head are clamped (a
+ * head that moves back or runs ahead more than the ring is a broken producer); every record and frame is
+ * checked before it is handed out. A broken producer makes next/read return OCC_RING_BROKEN for ever
+ * (quarantine); what was handed out before stays good. One thread.
  *
  * Errors: functions that can fail for a cause return 0 or a negative errno value.
  */
@@ -25,7 +25,7 @@ struct occ_ring_producer {
     struct occ_ring_header *header; /* the mapping */
     struct occ_ring_launch *slots;
     uint8_t *log;
-    uint64_t head;      /* private copies; published with release stores */
+    uint64_t head; /* private copies; published with release stores */
     uint64_t log_head;
     uint64_t tail_seen; /* tail when last looked at: looked at again only when the ring seems full */
     uint64_t log_bytes;
@@ -33,8 +33,9 @@ struct occ_ring_producer {
     int fd;
 };
 
-/* Makes, maps and seals a memfd. `slots` a power of two, `log_bytes` a multiple of 4096, both within the limits
- * of ring_abi.h. The uuid comes from getrandom(2). On failure *producer has fd -1 and nothing is mapped. */
+/* Makes, maps and seals a memfd. `slots` a power of two, `log_bytes` a multiple of 4096, both within the
+ * limits of ring_abi.h. The uuid comes from getrandom(2). On failure *producer has fd -1 and nothing is
+ * mapped. */
 int occ_ring_create(struct occ_ring_producer *producer, uint32_t slots, uint64_t log_bytes);
 
 /* Unmaps and closes; a zeroed or half-made producer is fine. Does not mark the ring closed. */
@@ -44,8 +45,10 @@ void occ_ring_destroy(struct occ_ring_producer *producer);
 void occ_ring_count_loss(struct occ_ring_producer *producer, enum occ_loss_cause cause, uint64_t n);
 void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, uint64_t total);
 
-/* Appends a frame: `frame` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of text.
- * False: the log is full (nothing was written, LOG_FULL is NOT counted: the caller knows what it means). */
+/* Appends a frame: `frame` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of
+ * text. False: the log is full (nothing was written, LOG_FULL is NOT counted: the caller knows what it
+ * means). Kernels and shapes leave the last 2 KiB to the other types, so that STATE and CLOSED can still be
+ * said. */
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes);
 
@@ -54,8 +57,8 @@ void occ_ring_beat(struct occ_ring_producer *producer, uint64_t now_ns);
 void occ_ring_close(struct occ_ring_producer *producer);
 
 /*
- * Pushes one launch (its `check` is filled here). False: the ring is full, the record is dropped and RING_FULL
- * counted. In this header so that it compiles into the caller's loop.
+ * Pushes one launch (its `check` is filled here). False: the ring is full, the record is dropped and
+ * RING_FULL counted. In this header so that it compiles into the caller's loop.
  */
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch);
 
@@ -69,28 +72,34 @@ enum occ_ring_status {
 
 struct occ_ring_consumer;
 
-/* Checks seals and geometry of `fd`, maps it and takes up at launch `next` (0 for a new ring; what the database
- * says for a known one; a `next` below the producer's overwritten range continues at the oldest record there is).
- * Takes ownership of fd on success only. -EPROTO: not a ring, -EPERM: not sealed, -EINVAL: geometry,
- * -EPROTONOSUPPORT: other major version, else errno of the system. `why` (may be NULL) names the field. */
+/* Checks seals and geometry of `fd`, maps it and takes up at launch `next` (0 for a new ring; what the
+ * database says for a known one; a `next` below the ring's tail, which the producer may have overwritten,
+ * continues at the tail). Records below `next` are given back to the producer at once. Takes ownership of fd
+ * on success only. -EPROTO: not a ring, -EPERM: not sealed, -EINVAL: geometry or position, -EPROTONOSUPPORT:
+ * other major version, else errno of the system. `why` (may be NULL) names the field. */
 int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consumer, const char **why);
 void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 
-/* The next log frame, copied out and checked (type known or not, size, text NUL-terminated); valid until the next
- * call. Frames come in order, once. */
-enum occ_ring_status occ_ring_next_frame(struct occ_ring_consumer *consumer, const struct occ_frame **ret_frame);
+/* The next log frame, copied out and checked; valid until the next call. Frames come in order, once. Checked
+ * are: sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a shape known, values
+ * within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are skipped,
+ * never handed out. */
+enum occ_ring_status occ_ring_next_frame(struct occ_ring_consumer *consumer,
+                                         const struct occ_frame **ret_frame);
 
-/* Copies up to `max` launches and moves the private position. *ret_n 0 when empty. Each record's check, times and
- * shape (< shapes known from the log so far: call next_frame until empty first) are verified; a record that fails
- * makes the ring BROKEN. */
-enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct occ_ring_launch *launches, size_t max,
-                                   size_t *ret_n);
+/* Copies up to `max` launches and moves the private position. *ret_n 0 when empty. Each record's check, times
+ * and shape are verified; a record that fails makes the ring BROKEN, after those before it were handed out.
+ * Call next_frame until empty first: reading stops before a record whose shape is in a frame that was not
+ * handed out yet (EMPTY if it is the first). */
+enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct occ_ring_launch *launches,
+                                   size_t max, size_t *ret_n);
 
 /* The sequence number after the last launch read: what a transaction stores. */
 uint64_t occ_ring_position(const struct occ_ring_consumer *consumer);
 /* Gives slots below `next` back to the producer: call after the commit. */
 void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next);
-/* Launches that wait, clamped to the ring's size; share of the ring that is used, 0...1. */
+/* Launches that wait to be read, clamped to the ring's size; share of the ring that is not released, 0...1.
+ */
 uint64_t occ_ring_pending(const struct occ_ring_consumer *consumer);
 double occ_ring_fill(const struct occ_ring_consumer *consumer);
 
@@ -107,7 +116,8 @@ const char *occ_ring_broken_reason(const struct occ_ring_consumer *consumer);
 
 #include <stdatomic.h>
 
-/* Slow path of push: looks at the consumer's tail again. True if there is room now. */
+/* Slow path of push: looks at the consumer's tail again. True if there is room now, else RING_FULL is
+ * counted. */
 bool occ_ring_refresh_tail(struct occ_ring_producer *producer);
 
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch)

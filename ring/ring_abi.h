@@ -1,51 +1,47 @@
 /*
  * The wire between a program under observation and a daemon: one sealed memfd a process, made by the injector
- * (producer), mapped by occtraced (consumer). Everything in it is little-endian, fixed width, naturally aligned.
+ * (producer), mapped by occtraced (consumer). Everything in it is little-endian, fixed width, naturally
+ * aligned.
  *
  *   memfd:  [ header page | log | ring ]
  *
- *   header  4096 bytes, fields below. Geometry is written once before the memfd is sealed and handed over, and
- *           never changes: the consumer checks it once and keeps its own copy.
- *   log     append-only frames: what is said once (process, device, kernel, shape, state, closed). A consumer
- *           that comes later reads it from the start, so a new daemon knows every id that the ring may hold.
- *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
- *           n & (slots - 1). The sequence number is the position: a daemon that stored "next = n" in the same
- *           transaction as records < n takes up again at n, exactly once.
+ *   header  4096 bytes, fields below. Geometry is written once before the memfd is sealed and handed over,
+ * and never changes: the consumer checks it once and keeps its own copy. log     append-only frames: what is
+ * said once (process, device, kernel, shape, state, closed). A consumer that comes later reads it from the
+ * start, so a new daemon knows every id that the ring may hold. ring    a power-of-two number of 40-byte
+ * launch records. Record number n (from 0, for ever) lies in slot n & (slots - 1). The sequence number is the
+ * position: a daemon that stored "next = n" in the same transaction as records < n takes up again at n,
+ * exactly once.
  *
  * Header, byte offsets (hex):
  *   000 u64 magic                     "OCCRING1"
  *   008 u16 version_major             a reader refuses another major
- *   00a u16 version_minor             may add log frame types, loss causes, cost counters, and header fields in
- *                                     bytes that are zero today; never moves or re-defines what is there
- *   00c u32 byte_order                0x01020304 as the producer stores it
- *   010 u8[16] uuid                   random, identifies the ring and so the run
- *   020 u64 total_bytes               size of the memfd
- *   028 u64 log_offset, 030 u64 log_bytes
- *   038 u64 ring_offset, 040 u32 ring_slots, 044 u32 record_bytes (40)
- *   048 i32 pid                       as the producer sees it (the handshake's credentials are the truth)
- *   04c u32 reserved
- *   050 u64 start_ns                  CLOCK_REALTIME when the ring was made
- *   080 u64 head      producer        launches published
- *   088 u64 log_head  producer        log bytes published
- *   090 u64 beat_ns   producer        CLOCK_REALTIME of the helper thread's last round
- *   098 u32 closed    producer        1 after the last record of an orderly end
- *   0c0 u64 tail      consumer        launches that the producer may overwrite (committed by the daemon)
- *   100 u64[32] lost  producer        totals by enum occ_loss_cause
- *   200 u64[32] cost  producer        totals by enum occ_cost
- *   300 ... 1000 zero
+ *   00a u16 version_minor             may add log frame types, loss causes, cost counters, and header fields
+ * in bytes that are zero today; never moves or re-defines what is there 00c u32 byte_order 0x01020304 as the
+ * producer stores it 010 u8[16] uuid                   random, identifies the ring and so the run 020 u64
+ * total_bytes               size of the memfd 028 u64 log_offset, 030 u64 log_bytes 038 u64 ring_offset, 040
+ * u32 ring_slots, 044 u32 record_bytes (40) 048 i32 pid                       as the producer sees it (the
+ * handshake's credentials are the truth) 04c u32 reserved 050 u64 start_ns                  CLOCK_REALTIME
+ * when the ring was made 080 u64 head      producer        launches published 088 u64 log_head  producer log
+ * bytes published 090 u64 beat_ns   producer        CLOCK_REALTIME of the helper thread's last round 098 u32
+ * closed    producer        1 after the last record of an orderly end 0c0 u64 tail      consumer launches
+ * that the producer may overwrite (committed by the daemon) 100 u64[32] lost  producer        totals by enum
+ * occ_loss_cause 200 u64[32] cost  producer        totals by enum occ_cost 300 ... 1000 zero
  *
  * Publication: the producer fills a record, then stores head with release order; the consumer loads head with
- * acquire order (pairs). The consumer stores tail with release order after its commit; the producer loads it with
- * acquire order before it overwrites a slot (pairs). log_head likewise, with no counterpart: the log is never
- * overwritten. Full ring: the newest record is dropped and counted, nobody waits.
+ * acquire order (pairs). The consumer stores tail with release order after its commit; the producer loads it
+ * with acquire order before it overwrites a slot (pairs). log_head likewise, with no counterpart: the log is
+ * never overwritten. Full ring: the newest record is dropped and counted, nobody waits.
  *
- * Threads: one producer thread (the injector's helper), one consumer thread (the daemon's collector). The lost
- * and cost counters are written by any producer thread with relaxed atomics, read by the consumer any time.
+ * Threads: one producer thread (the injector's helper), one consumer thread (the daemon's collector). The
+ * lost and cost counters are written by any producer thread with relaxed atomics, read by the consumer any
+ * time.
  */
 #ifndef OCC_RING_ABI_H
 #define OCC_RING_ABI_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,14 +50,16 @@
 #define OCC_RING_VERSION_MINOR 0
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
-#define OCC_RING_HEADER_BYTES  4096
-#define OCC_RING_RECORD_BYTES  40
-#define OCC_RING_MIN_SLOTS     (1u << 8)
-#define OCC_RING_MAX_SLOTS     (1u << 22)
-#define OCC_RING_DEFAULT_SLOTS (1u << 18) /* 10 MiB: 1 s at 260 k launches/s; pages are touched as they are used */
+#define OCC_RING_HEADER_BYTES 4096
+#define OCC_RING_RECORD_BYTES 40
+#define OCC_RING_MIN_SLOTS    (1u << 8)
+#define OCC_RING_MAX_SLOTS    (1u << 22)
+#define OCC_RING_DEFAULT_SLOTS                                                                               \
+    (1u << 18) /* 10 MiB: 1 s at 260 k launches/s; pages are touched as they are used */
 #define OCC_RING_MIN_LOG_BYTES (UINT64_C(1) << 12)
 #define OCC_RING_MAX_LOG_BYTES (UINT64_C(1) << 28)
-#define OCC_RING_DEFAULT_LOG_BYTES (UINT64_C(1) << 25) /* 32 MiB of address space, memory only for what is written */
+#define OCC_RING_DEFAULT_LOG_BYTES                                                                           \
+    (UINT64_C(1) << 25) /* 32 MiB of address space, memory only for what is written */
 
 /* X(NAME, text): what can be lost, and what is said about it. Append only. */
 #define OCC_LOSS_CAUSES(X)                                                                                   \
@@ -149,8 +147,8 @@ static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
 static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");
 
 /*
- * One launch. Valid if: check == occ_ring_check(sequence), shape names a SHAPE frame of the log, start_ns > 0,
- * start_ns + duration_ns < 2^63.
+ * One launch. Valid if: check == occ_ring_check(sequence), shape names a SHAPE frame of the log, start_ns >
+ * 0, start_ns + duration_ns < 2^63.
  */
 struct occ_ring_launch {
     uint64_t start_ns;    /* CLOCK_REALTIME domain of CUPTI, nanoseconds since the epoch */
@@ -170,6 +168,19 @@ static_assert(offsetof(struct occ_ring_launch, check) == 36, "wire");
 static inline uint32_t occ_ring_check(uint64_t sequence)
 {
     return (uint32_t)sequence ^ (uint32_t)(sequence >> 32) ^ UINT32_C(0x6f636321);
+}
+
+/* Times that a launch may have; both ends use it. */
+static inline bool occ_ring_times_are_valid(uint64_t start_ns, uint64_t duration_ns)
+{
+    return start_ns > 0 && start_ns <= (uint64_t)INT64_MAX && duration_ns <= (uint64_t)INT64_MAX - start_ns;
+}
+
+/* Size of the memfd: header, log and ring, up to the next whole page of 4096 bytes. */
+static inline uint64_t occ_ring_total_bytes(uint32_t slots, uint64_t log_bytes)
+{
+    uint64_t bytes = OCC_RING_HEADER_BYTES + log_bytes + (uint64_t)slots * OCC_RING_RECORD_BYTES;
+    return (bytes + 4095) & ~UINT64_C(4095);
 }
 
 /* Log frames. Every frame starts with this; `bytes` counts header, body and padding, a multiple of 8. Unknown
@@ -192,7 +203,8 @@ struct occ_frame {
 #define OCC_FRAME_MAX_BYTES (64u * 1024u)
 
 /* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd, label,
- * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname. Unknown keys are skipped. */
+ * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname. Unknown keys are skipped.
+ */
 struct occ_frame_process {
     struct occ_frame frame;
     uint32_t count;
@@ -225,8 +237,8 @@ struct occ_frame_device {
 };
 static_assert(sizeof(struct occ_frame_device) == 200, "wire");
 
-/* KERNEL: the mangled name follows, `name_bytes` with its NUL. hash is FNV-1a 64 of the whole name, also when the
- * name was cut (flag). */
+/* KERNEL: the mangled name follows, `name_bytes` with its NUL. hash is FNV-1a 64 of the whole name, also when
+ * the name was cut (flag). */
 struct occ_frame_kernel {
     struct occ_frame frame;
     uint32_t id;
@@ -264,6 +276,39 @@ struct occ_frame_shape {
     uint32_t reserved[2];
 };
 static_assert(sizeof(struct occ_frame_shape) == 104, "wire");
+
+/* Limits of what a log may say: a reader takes no more, a writer counts LOG_FULL beyond. */
+#define OCC_LOG_MAX_DEVICES      256u
+#define OCC_LOG_MAX_KERNELS      (1u << 20)
+#define OCC_LOG_MAX_SHAPES       (1u << 20)
+#define OCC_LOG_MAX_PROCESS_KEYS 64u
+
+/* A configuration that a launch can have had (ids apart): every extent at least 1 and no larger than any
+ * GPU's limit, known enumerators. Both ends use it: what the writer lets through the reader never refuses.
+ * Bounds: grid x <= 2^31 - 1, y and z <= 65535; block <= 1024 threads; cluster and register bounds are well
+ * above any GPU's. */
+static inline bool occ_frame_shape_is_valid(const struct occ_frame_shape *shape)
+{
+    const uint32_t *g = shape->grid, *b = shape->block, *c = shape->cluster;
+    return g[0] - 1u < INT32_MAX && g[1] - 1u < 65535u && g[2] - 1u < 65535u && b[0] - 1u < 1024u &&
+           b[1] - 1u < 1024u && b[2] - 1u < 1024u && b[0] * b[1] * b[2] <= 1024u && c[0] - 1u < 1024u &&
+           c[1] - 1u < 1024u && c[2] - 1u < 1024u && shape->registers_per_thread <= 1024u &&
+           shape->static_smem_bytes <= (1u << 24) && shape->dynamic_smem_bytes <= (1u << 24) &&
+           shape->smem_executed_bytes <= (1u << 24) && shape->carveout_percent >= -1 &&
+           shape->carveout_percent <= 100 && shape->launch_type <= 2 && shape->smem_optin <= 1 &&
+           shape->device_launched <= 1;
+}
+
+/* FNV-1a, 64 bits: what names are known by. */
+#define OCC_FNV1A_SEED  UINT64_C(0xcbf29ce484222325)
+#define OCC_FNV1A_PRIME UINT64_C(0x100000001b3)
+static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
+{
+    uint64_t hash = OCC_FNV1A_SEED;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ ((const uint8_t *)bytes)[i]) * OCC_FNV1A_PRIME;
+    return hash;
+}
 
 /* STATE: the level that this process reached and why; the last one counts. */
 #define OCC_LEVELS(X)                                                                                        \

@@ -1,0 +1,189 @@
+/*
+ * The producer's end of the ring (format: ring_abi.h, contract: ring.h).
+ *
+ * Life in somebody else's process: create makes every system call and every allocation there will be; push
+ * and log only write memory. Threads: one producer thread calls push, log, beat and close; any thread may
+ * count losses and set costs.
+ */
+#include "ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Linux 6.3; older C libraries do not name it, older kernels answer EINVAL. */
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
+/* What kernels and shapes leave free in the log, so that the last word (STATE, CLOSED) always has room. */
+#define LOG_RESERVE_BYTES 2048u
+
+static bool geometry_is_valid(uint32_t slots, uint64_t log_bytes)
+{
+    return slots >= OCC_RING_MIN_SLOTS && slots <= OCC_RING_MAX_SLOTS && (slots & (slots - 1)) == 0 &&
+           log_bytes >= OCC_RING_MIN_LOG_BYTES && log_bytes <= OCC_RING_MAX_LOG_BYTES &&
+           log_bytes % 4096 == 0;
+}
+
+static int make_memfd(void)
+{
+    int fd = memfd_create("occtrace-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
+    if (fd < 0 && errno == EINVAL)
+        fd = memfd_create("occtrace-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || fd > STDERR_FILENO)
+        return fd;
+    /* a program without stdin, stdout or stderr: what it opens next must not find us in their place */
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    (void)close(fd);
+    return high;
+}
+
+static int fill_uuid(uint8_t uuid[16])
+{
+    ssize_t n = getrandom(uuid, 16, GRND_NONBLOCK);
+    if (n != 16)
+        return n < 0 ? -errno : -EAGAIN;
+    uuid[6] = (uint8_t)((uuid[6] & 0x0f) | 0x40); /* version and variant of RFC 4122 */
+    uuid[8] = (uint8_t)((uuid[8] & 0x3f) | 0x80);
+    return 0;
+}
+
+static uint64_t realtime_ns(void)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static int fill_header(struct occ_ring_header *header, uint32_t slots, uint64_t log_bytes)
+{
+    header->version_major = OCC_RING_VERSION_MAJOR;
+    header->version_minor = OCC_RING_VERSION_MINOR;
+    header->byte_order = OCC_RING_BYTE_ORDER;
+    header->total_bytes = occ_ring_total_bytes(slots, log_bytes);
+    header->log_offset = OCC_RING_HEADER_BYTES;
+    header->log_bytes = log_bytes;
+    header->ring_offset = OCC_RING_HEADER_BYTES + log_bytes;
+    header->ring_slots = slots;
+    header->record_bytes = OCC_RING_RECORD_BYTES;
+    header->pid = (int32_t)getpid();
+    header->start_ns = realtime_ns();
+    header->magic = OCC_RING_MAGIC;
+    return fill_uuid(header->uuid);
+}
+
+/* Sizes, maps and seals producer->fd. */
+static int prepare(struct occ_ring_producer *producer, uint32_t slots, uint64_t log_bytes)
+{
+    size_t total = (size_t)occ_ring_total_bytes(slots, log_bytes);
+    if (ftruncate(producer->fd, (off_t)total) != 0)
+        return -errno;
+    uint8_t *map = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, producer->fd, 0);
+    if (map == MAP_FAILED)
+        return -errno;
+    producer->header = (void *)map;
+    producer->log = map + OCC_RING_HEADER_BYTES;
+    producer->slots = (void *)(map + OCC_RING_HEADER_BYTES + log_bytes);
+    producer->log_bytes = log_bytes;
+    producer->mask = slots - 1;
+    int rc = fill_header(producer->header, slots, log_bytes);
+    if (rc == 0 && fcntl(producer->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+        rc = -errno;
+    return rc;
+}
+
+int occ_ring_create(struct occ_ring_producer *producer, uint32_t slots, uint64_t log_bytes)
+{
+    memset(producer, 0, sizeof *producer);
+    producer->fd = -1;
+    if (!geometry_is_valid(slots, log_bytes))
+        return -EINVAL;
+    producer->fd = make_memfd();
+    if (producer->fd < 0) {
+        producer->fd = -1;
+        return -errno;
+    }
+    int rc = prepare(producer, slots, log_bytes);
+    if (rc != 0)
+        occ_ring_destroy(producer);
+    return rc;
+}
+
+void occ_ring_destroy(struct occ_ring_producer *producer)
+{
+    if (producer->header) {
+        /* by our own numbers: what lies in shared memory may have been changed by others */
+        size_t total = (size_t)occ_ring_total_bytes(producer->mask + 1, producer->log_bytes);
+        (void)munmap(producer->header, total);
+        (void)close(producer->fd);
+    } else if (producer->fd > 0) {
+        (void)close(producer->fd);
+    }
+    memset(producer, 0, sizeof *producer);
+    producer->fd = -1;
+}
+
+void occ_ring_count_loss(struct occ_ring_producer *producer, enum occ_loss_cause cause, uint64_t n)
+{
+    atomic_fetch_add_explicit(&producer->header->lost[cause], n, memory_order_relaxed);
+}
+
+void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, uint64_t total)
+{
+    atomic_store_explicit(&producer->header->cost[cost], total, memory_order_relaxed);
+}
+
+bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
+{
+    /* pairs with the release store of tail in occ_ring_release() */
+    uint64_t tail = atomic_load_explicit(&producer->header->tail, memory_order_acquire);
+    if (tail > producer->tail_seen &&
+        tail <= producer->head) /* else a consumer that makes no sense: ignored */
+        producer->tail_seen = tail;
+    if (producer->head - producer->tail_seen <= producer->mask)
+        return true;
+    occ_ring_count_loss(producer, OCC_LOSS_RING_FULL, 1);
+    return false;
+}
+
+static bool may_use_reserve(uint16_t type)
+{
+    return type != OCC_FRAME_KERNEL && type != OCC_FRAME_SHAPE;
+}
+
+bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, uint32_t fixed_bytes,
+                  const void *tail, uint32_t tail_bytes)
+{
+    uint64_t used = (uint64_t)fixed_bytes + tail_bytes;
+    uint64_t bytes = (used + 7) & ~UINT64_C(7);
+    uint64_t room = producer->log_bytes - producer->log_head;
+    uint64_t reserve = may_use_reserve(frame->type) ? 0 : LOG_RESERVE_BYTES;
+    if (bytes > OCC_FRAME_MAX_BYTES || bytes + reserve > room)
+        return false;
+    frame->bytes = (uint32_t)bytes;
+    uint8_t *at = producer->log + producer->log_head;
+    memcpy(at, frame, fixed_bytes);
+    if (tail_bytes > 0)
+        memcpy(at + fixed_bytes, tail, tail_bytes);
+    memset(at + used, 0, bytes - used);
+    producer->log_head += bytes;
+    /* pairs with the acquire load of log_head in occ_ring_next_frame() */
+    atomic_store_explicit(&producer->header->log_head, producer->log_head, memory_order_release);
+    return true;
+}
+
+void occ_ring_beat(struct occ_ring_producer *producer, uint64_t now_ns)
+{
+    atomic_store_explicit(&producer->header->beat_ns, now_ns, memory_order_relaxed);
+}
+
+void occ_ring_close(struct occ_ring_producer *producer)
+{
+    /* pairs with the acquire load in occ_ring_is_closed(): who sees it sees every record too */
+    atomic_store_explicit(&producer->header->closed, 1, memory_order_release);
+}
