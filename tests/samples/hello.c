@@ -1,0 +1,283 @@
+/*
+ * The smallest program: one kernel, launched as often and in as many ways as its options say. It exists so
+ * that what a program does can be compared with and without a profiler: its output, its exit code, the signal
+ * that ends it, its threads, its children, and how many launches it made.
+ *
+ * Threads: main, and with --threads N more workers, each with a stream and buffers of its own. --spin stops
+ * at SIGTERM or SIGINT, whose handler sets one flag.
+ */
+#include "common.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern const unsigned char hello_image[];
+
+enum { MAX_THREADS = 64, BLOCK_THREADS = 256, ELEMENTS = 100000, LOG_EVERY_NS = 20000000 };
+
+#define NOT_GIVEN UINT64_MAX
+
+struct options {
+    uint64_t launches; /* of each thread */
+    uint64_t batch;    /* launches between two waits for the device */
+    uint64_t threads;
+    uint64_t sleep_ms; /* after each batch */
+    uint64_t stdout_bytes;
+    uint64_t exit_code, exit_at_once_code; /* the latter NOT_GIVEN unless wanted */
+    bool fork, exec, spin, abort, segv;
+    const char *log;
+};
+
+struct worker {
+    const struct options *options;
+    const struct sample_device *device;
+    CUfunction kernel;
+    CUstream stream;
+    CUdeviceptr a, b, c;
+    int log; /* descriptor; -1: none */
+    uint64_t logged_ns;
+};
+
+static atomic_bool stop;
+static _Atomic uint64_t completed; /* launches that the device has finished */
+
+static void on_stop(int signal)
+{
+    (void)signal;
+    atomic_store(&stop, true);
+}
+
+static uint64_t realtime_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void make_buffers(struct worker *worker)
+{
+    static float host[ELEMENTS];
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        host[i] = (float)i;
+    CUdeviceptr *buffers[] = {&worker->a, &worker->b, &worker->c};
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(cu.cuMemAlloc(buffers[i], sizeof host));
+        CHECK(cu.cuMemcpyHtoD(*buffers[i], host, sizeof host));
+    }
+    CHECK(cu.cuStreamCreate(&worker->stream, CU_STREAM_NON_BLOCKING));
+}
+
+static void check_result(struct worker *worker)
+{
+    float *host = malloc(ELEMENTS * sizeof *host);
+    if (!host)
+        sample_die(SAMPLE_FAILED, "out of memory");
+    CHECK(cu.cuMemcpyDtoH(host, worker->c, ELEMENTS * sizeof *host));
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        if (host[i] != (float)(2 * i))
+            sample_die(SAMPLE_FAILED, "element %u is %g, should be %u", i, (double)host[i], 2 * i);
+    free(host);
+}
+
+static void free_buffers(struct worker *worker)
+{
+    CHECK(cu.cuStreamDestroy(worker->stream));
+    CHECK(cu.cuMemFree(worker->a));
+    CHECK(cu.cuMemFree(worker->b));
+    CHECK(cu.cuMemFree(worker->c));
+}
+
+/* A line "nanoseconds-since-1970 launches-completed" at most every 20 ms. One write, so that it is there
+ * whatever ends the program. */
+static void write_log(struct worker *worker)
+{
+    uint64_t now = realtime_ns();
+    if (worker->log < 0 || now - worker->logged_ns < LOG_EVERY_NS)
+        return;
+    char line[64];
+    int length = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 "\n", now, atomic_load(&completed));
+    if (write(worker->log, line, (size_t)length) != length)
+        sample_die(SAMPLE_FAILED, "cannot write the log");
+    worker->logged_ns = now;
+}
+
+static void launch_batch(struct worker *worker, uint64_t n)
+{
+    unsigned elements = ELEMENTS;
+    void *arguments[] = {&worker->a, &worker->b, &worker->c, &elements};
+    const struct sample_shape shape = {.grid = {(ELEMENTS + BLOCK_THREADS - 1) / BLOCK_THREADS, 1, 1},
+                                       .block = {BLOCK_THREADS, 1, 1}};
+    for (uint64_t i = 0; i < n; i++)
+        sample_launch(worker->kernel, &shape, worker->stream, arguments);
+    CHECK(cu.cuStreamSynchronize(worker->stream));
+    atomic_fetch_add(&completed, n);
+}
+
+static void *work(void *data)
+{
+    struct worker *worker = data;
+    const struct options *options = worker->options;
+    CHECK(cu.cuCtxSetCurrent(worker->device->context));
+    for (uint64_t left = options->launches; (options->spin || left > 0) && !atomic_load(&stop);) {
+        uint64_t n = options->spin || options->batch < left ? options->batch : left;
+        launch_batch(worker, n);
+        write_log(worker);
+        left -= options->spin ? 0 : n;
+        if (options->sleep_ms > 0)
+            usleep((useconds_t)(options->sleep_ms * 1000));
+    }
+    return NULL;
+}
+
+static int open_log(const char *path)
+{
+    if (!path)
+        return -1;
+    int log = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (log < 0)
+        sample_die(SAMPLE_FAILED, "cannot write %s", path);
+    return log;
+}
+
+/* Everything this process does on the device. */
+static void run_workers(const struct options *options)
+{
+    struct sample_device device;
+    struct worker workers[MAX_THREADS];
+    pthread_t threads[MAX_THREADS];
+    sample_open(&device);
+    CUmodule module = sample_load(hello_image);
+    CUfunction kernel = sample_kernel(module, "vector_add");
+    for (unsigned i = 0; i < options->threads; i++) {
+        workers[i] = (struct worker){.options = options, .device = &device, .kernel = kernel, .log = -1};
+        make_buffers(&workers[i]);
+    }
+    workers[0].log = open_log(options->log);
+    for (unsigned i = 1; i < options->threads; i++)
+        if (pthread_create(&threads[i], NULL, work, &workers[i]) != 0)
+            sample_die(SAMPLE_FAILED, "cannot start a thread");
+    work(&workers[0]);
+    for (unsigned i = 1; i < options->threads; i++)
+        pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < options->threads; i++) {
+        if (!device.simulated && sample_counted() > 0)
+            check_result(&workers[i]);
+        free_buffers(&workers[i]);
+    }
+    CHECK(cu.cuModuleUnload(module));
+}
+
+/* A child that uses CUDA before its parent does; its launches are added to ours. */
+static void run_in_child(const struct options *options)
+{
+    int ends[2];
+    uint64_t counted = 0;
+    if (pipe(ends) != 0)
+        sample_die(SAMPLE_FAILED, "cannot make a pipe");
+    pid_t child = fork();
+    if (child < 0)
+        sample_die(SAMPLE_FAILED, "cannot fork");
+    if (child == 0) {
+        run_workers(options);
+        counted = sample_counted();
+        exit(write(ends[1], &counted, sizeof counted) == (ssize_t)sizeof counted ? 0 : SAMPLE_FAILED);
+    }
+    close(ends[1]);
+    int status = 0;
+    ssize_t got = read(ends[0], &counted, sizeof counted);
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == SAMPLE_NO_DEVICE)
+        exit(SAMPLE_NO_DEVICE);
+    if (got != (ssize_t)sizeof counted || status != 0)
+        sample_die(SAMPLE_FAILED, "the child failed (%d)", status);
+    sample_count(counted);
+}
+
+/* Starts this program again in the same process, without --exec. */
+static void run_again(char **argv)
+{
+    size_t kept = 1;
+    for (size_t i = 1; argv[i]; i++)
+        if (strcmp(argv[i], "--exec") != 0)
+            argv[kept++] = argv[i];
+    argv[kept] = NULL;
+    execv("/proc/self/exe", argv);
+    sample_die(SAMPLE_FAILED, "cannot start /proc/self/exe");
+}
+
+/* `bytes` bytes: lines of the alphabet; the last byte is a line's end. */
+static void write_text(uint64_t bytes)
+{
+    static const char line[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/\n";
+    for (uint64_t i = 0; i < bytes; i++)
+        putchar(i + 1 == bytes ? '\n' : line[i % (sizeof line - 1)]);
+}
+
+static int end_as_asked(const struct options *options)
+{
+    const struct rlimit no_core = {0, 0};
+    setrlimit(RLIMIT_CORE, &no_core);
+    if (options->segv) {
+        /* the default action, also under a sanitizer that has a handler of its own */
+        signal(SIGSEGV, SIG_DFL);
+        raise(SIGSEGV);
+    }
+    if (options->abort)
+        abort();
+    if (options->exit_at_once_code != NOT_GIVEN)
+        _exit((int)options->exit_at_once_code);
+    return (int)options->exit_code;
+}
+
+static void parse(char **argv, struct options *o)
+{
+    const struct sample_option known[] = {
+        {"--launches", "N", "launches of each thread (100)", .number = &o->launches, .max = UINT32_MAX},
+        {"--batch", "N", "launches between two waits for the device (64)", .number = &o->batch, .min = 1,
+         .max = 1000000},
+        {"--threads", "N", "threads that launch (1)", .number = &o->threads, .min = 1, .max = MAX_THREADS},
+        {"--sleep-ms", "MS", "sleep after each batch (0)", .number = &o->sleep_ms, .max = 60000},
+        {"--spin", NULL, "launch until SIGTERM or SIGINT instead", .flag = &o->spin},
+        {"--fork", NULL, "do all of it in a child process first", .flag = &o->fork},
+        {"--exec", NULL, "start this program anew in the same process first", .flag = &o->exec},
+        {"--stdout", "BYTES", "write so much text before the last line", .number = &o->stdout_bytes,
+         .max = 1u << 30},
+        {"--log", "FILE", "keep adding lines \"time-in-ns launches-completed\"", .text = &o->log},
+        {"--exit", "CODE", "end with this exit code (0)", .number = &o->exit_code, .max = 255},
+        {"--_exit", "CODE", "the same without running exit handlers", .number = &o->exit_at_once_code,
+         .max = 255},
+        {"--abort", NULL, "end by abort()", .flag = &o->abort},
+        {"--segv", NULL, "end by SIGSEGV", .flag = &o->segv},
+        {NULL}};
+    sample_parse(argv, "hello: adds two vectors on the first CUDA device and says how often.", known);
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {.launches = 100, .batch = 64, .threads = 1, .exit_at_once_code = NOT_GIVEN};
+    (void)argc;
+    parse(argv, &options);
+    if (options.exec)
+        run_again(argv);
+    if (options.spin) {
+        signal(SIGTERM, on_stop);
+        signal(SIGINT, on_stop);
+    }
+    if (options.fork)
+        run_in_child(&options);
+    run_workers(&options);
+    write_text(options.stdout_bytes);
+    sample_finish();
+    return end_as_asked(&options);
+}
