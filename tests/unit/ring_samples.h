@@ -1,0 +1,102 @@
+/*
+ * What the tests of ring/ share: a ring with one process, device, kernel and shape, and launches whose fields
+ * follow from their number, so that a reader can tell each from any other.
+ */
+#ifndef OCC_TEST_RING_SAMPLES_H
+#define OCC_TEST_RING_SAMPLES_H
+
+#include "ring/ring.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAMPLE_EPOCH_NS UINT64_C(1700000000000000000)
+
+static inline struct occ_ring_launch sample_launch(uint64_t n)
+{
+    return (struct occ_ring_launch){.start_ns = SAMPLE_EPOCH_NS + n * 1000,
+                                    .duration_ns = n % 977,
+                                    .graph_node = n * 3,
+                                    .shape = 0,
+                                    .stream = (uint32_t)(n % 7),
+                                    .correlation = (uint32_t)n};
+}
+
+static inline bool is_sample_launch(const struct occ_ring_launch *launch, uint64_t n)
+{
+    struct occ_ring_launch expected = sample_launch(n);
+    expected.check = occ_ring_check(n);
+    return memcmp(launch, &expected, sizeof expected) == 0;
+}
+
+static inline bool log_process(struct occ_ring_producer *p, uint32_t count, const char *text, uint32_t bytes)
+{
+    struct occ_frame_process f = {.frame.type = OCC_FRAME_PROCESS, .count = count, .text_bytes = bytes};
+    return occ_ring_log(p, &f.frame, sizeof f, text, bytes);
+}
+
+static inline bool log_device(struct occ_ring_producer *p, uint32_t id)
+{
+    struct occ_frame_device f = {.frame.type = OCC_FRAME_DEVICE, .id = id, .cc_major = 9, .sm_count = 132};
+    memcpy(f.name, "a device", 9);
+    return occ_ring_log(p, &f.frame, sizeof f, NULL, 0);
+}
+
+static inline bool log_kernel(struct occ_ring_producer *p, uint32_t id, const char *name)
+{
+    uint32_t bytes = (uint32_t)strlen(name) + 1;
+    struct occ_frame_kernel f = {.frame.type = OCC_FRAME_KERNEL,
+                                 .id = id,
+                                 .name_bytes = bytes,
+                                 .name_hash = occ_fnv1a(name, bytes - 1)};
+    return occ_ring_log(p, &f.frame, sizeof f, name, bytes);
+}
+
+static inline struct occ_frame_shape sample_shape(uint32_t id)
+{
+    return (struct occ_frame_shape){.frame.type = OCC_FRAME_SHAPE,
+                                    .id = id,
+                                    .grid = {100, 1, 1},
+                                    .block = {128, 1, 1},
+                                    .cluster = {1, 1, 1},
+                                    .registers_per_thread = 32,
+                                    .carveout_percent = -1};
+}
+
+static inline bool log_shape(struct occ_ring_producer *p, uint32_t id)
+{
+    struct occ_frame_shape f = sample_shape(id);
+    return occ_ring_log(p, &f.frame, sizeof f, NULL, 0);
+}
+
+/* One of each that a launch needs. */
+static inline bool log_samples(struct occ_ring_producer *p)
+{
+    static const char text[] = "exe\0/bin/app\0label\0night run"; /* the literal's NUL ends the last value */
+    return log_process(p, 2, text, sizeof text) && log_device(p, 0) && log_kernel(p, 0, "_Z4axpyPf") &&
+           log_shape(p, 0);
+}
+
+/* Attaches to a second descriptor of the producer's memfd, as a daemon would hold one. */
+static inline int attach_to(const struct occ_ring_producer *p, uint64_t next, struct occ_ring_consumer **ret)
+{
+    int fd = dup(p->fd);
+    int rc = occ_ring_attach(fd, next, ret, NULL);
+    if (rc != 0)
+        (void)close(fd);
+    return rc;
+}
+
+/* Reads frames until there are none; how many, -1 if the ring is broken. */
+static inline int drain_log(struct occ_ring_consumer *c)
+{
+    const struct occ_frame *frame;
+    enum occ_ring_status status;
+    int n = 0;
+    while ((status = occ_ring_next_frame(c, &frame)) == OCC_RING_OK)
+        n++;
+    return status == OCC_RING_EMPTY ? n : -1;
+}
+
+#endif
