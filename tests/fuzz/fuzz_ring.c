@@ -1,8 +1,8 @@
 /*
  * Fuzzes the consumer: the input lies over a ring that would otherwise be sound (a ring from noise alone
- * would be refused at the first field). Layout of the input, little-endian: u16 header_bytes, then that many
- * patches {u16 offset, u8 value} of the header; u16 slot_bytes, then bytes from the start of the ring; the
- * rest: bytes of the log, published as they are.
+ * would be refused at the first field). Layout of the input, little-endian:
+ *   u8 position to take up at; u16 slot_bytes, then that many bytes from the start of the ring;
+ *   u16 count, then that many patches {u16 offset, u8 value} of the header; the rest: bytes of the log.
  */
 #include "ring/ring.h"
 
