@@ -175,6 +175,7 @@ static void run_workers(const struct options *options)
         free_buffers(&workers[i]);
     }
     CHECK(cu.cuModuleUnload(module));
+    sample_close(&device);
 }
 
 /* A child that uses CUDA before its parent does; its launches are added to ours. */
