@@ -1,6 +1,7 @@
 /*
- * The occupancy model: what a launch's configuration and resources allow on a device, what limits it, its waves,
- * the occupancy that a balanced grid of that size would reach, and the static causes of what is missing.
+ * The occupancy model: what a launch's configuration and resources allow on a device, what limits it, its
+ * waves, the occupancy that a balanced grid of that size would reach, and the static causes of what is
+ * missing.
  *
  * Pure: no I/O, no allocation, no globals that change; every function may be called from any thread. 64-bit
  * throughout: a grid of (2^31-1) x 65535 x 65535 blocks does not overflow.
@@ -64,8 +65,8 @@ enum occ_cause {
         OCC_CAUSE_COUNT
 };
 
-/* What a device can hold. Fields in the driver's words (CUdevice_attribute); 0 in a field that a device did not
- * report means unknown and is filled by occ_device_complete(). */
+/* What a device can hold. Fields in the driver's words (CUdevice_attribute); 0 in a field that a device did
+ * not report means unknown and is filled by occ_device_complete(). */
 struct occ_device {
     uint32_t cc; /* compute capability, major * 10 + minor: 75, 80, 90, 100, 121 */
     uint32_t sm_count;
@@ -81,10 +82,10 @@ struct occ_device {
     uint32_t smem_reserved_per_block_bytes;
     /* architecture rules, from the table only */
     uint32_t max_registers_per_thread;
-    uint32_t register_unit;    /* registers are allocated to a warp in multiples of this */
-    uint32_t warp_unit;        /* warps are allocated in multiples of this */
-    uint32_t sub_partitions;   /* register files (warp schedulers) per SM */
-    uint32_t smem_unit_bytes;  /* shared memory is allocated to a block in multiples of this */
+    uint32_t register_unit;   /* registers are allocated to a warp in multiples of this */
+    uint32_t warp_unit;       /* warps are allocated in multiples of this */
+    uint32_t sub_partitions;  /* register files (warp schedulers) per SM */
+    uint32_t smem_unit_bytes; /* shared memory is allocated to a block in multiples of this */
     uint32_t max_barriers_per_sm;
     uint32_t max_cluster_size; /* 1: no clusters */
 };
@@ -95,63 +96,79 @@ struct occ_launch {
     uint32_t block[3];   /* threads */
     uint32_t cluster[3]; /* blocks; 0 or 1 everywhere: no cluster */
     uint32_t registers_per_thread;
-    uint32_t static_smem_bytes;  /* without the system's reserve */
+    uint32_t static_smem_bytes; /* without the system's reserve */
     uint32_t dynamic_smem_bytes;
-    uint32_t smem_config_bytes;  /* shared memory per SM that the driver configured; 0: unknown */
-    int32_t carveout_percent;    /* preferred carve-out, used when smem_config_bytes is unknown; -1: default */
-    uint32_t barriers;           /* per block; 0: unknown, not considered */
+    uint32_t smem_config_bytes; /* shared memory per SM that the driver configured; 0: unknown */
+    int32_t carveout_percent;   /* preferred carve-out, used when smem_config_bytes is unknown; -1: default */
+    uint32_t barriers;          /* per block; 0: unknown, not considered */
     uint32_t max_active_clusters; /* on the whole device, as the driver says; 0: unknown */
-    bool smem_optin_known;       /* false: whatever the launch needs is taken as opted in */
+    bool smem_optin_known;        /* false: whatever the launch needs is taken as opted in */
     bool smem_optin;
 };
 
-/* Why a launch cannot run as described. */
+/* Why a launch cannot run as described. X(NAME, text) */
+#define OCC_STATUSES(X)                                                                                      \
+    /* fine */                                                                                               \
+    X(OK, "ok")                                                                                              \
+    /* compute capability not in the table, or limits that no device has */                                  \
+    X(BAD_DEVICE, "unknown or impossible device")                                                            \
+    /* a dimension 0, x > 2^31-1 (before 3.0: 65535), y or z > 65535 */                                      \
+    X(BAD_GRID, "grid out of range")                                                                         \
+    /* 0, or more threads than the device allows, x or y > 1024, z > 64 */                                   \
+    X(BAD_BLOCK, "block out of range")                                                                       \
+    /* 0, over the per-thread limit, or the block's exceed the SM's */                                       \
+    X(BAD_REGISTERS, "too many registers (or none)")                                                         \
+    /* more shared memory than a block may have */                                                           \
+    X(BAD_SMEM, "too much shared memory for a block")                                                        \
+    /* too large, does not divide the grid, does not fit, or the device has none */                          \
+    X(BAD_CLUSTER, "cluster not possible")                                                                   \
+    /* more than 16 */                                                                                       \
+    X(BAD_BARRIERS, "more barriers than a block may have")                                                   \
+    /* preferred carve-out not -1...100 while the driver's choice is unknown */                              \
+    X(BAD_CARVEOUT, "carve-out not a percentage")
+
 enum occ_status {
-    OCC_OK = 0,
-    OCC_BAD_DEVICE,       /* unknown compute capability or impossible limits */
-    OCC_BAD_GRID,         /* a dimension 0, x > 2^31-1, y or z > 65535 */
-    OCC_BAD_BLOCK,        /* 0, or more threads than the device allows, x or y > 1024, z > 64 */
-    OCC_BAD_REGISTERS,    /* 0, over the per-thread limit, or the block's exceed the SM's */
-    OCC_BAD_SMEM,         /* more shared memory than a block may have */
-    OCC_BAD_CLUSTER,      /* too large, does not divide the grid, or the device has none */
-    OCC_BAD_BARRIERS,     /* more than 16 */
+#define X(name, text) OCC_##name,
+    OCC_STATUSES(X)
+#undef X
 };
 
 /* By-design marks: low, and meant to be. Bits. */
 enum occ_design {
-    OCC_DESIGN_PERSISTENT = 1u,   /* grid is a small multiple of the SMs that fits in one wave */
+    OCC_DESIGN_PERSISTENT = 1u,     /* grid is a small multiple of the SMs that fits in one wave */
     OCC_DESIGN_ONE_BLOCK_SMEM = 2u, /* one block per SM that takes most of the shared memory */
-    OCC_DESIGN_CLUSTER = 4u,      /* launched in clusters */
+    OCC_DESIGN_CLUSTER = 4u,        /* launched in clusters */
 };
 
 struct occ_result {
     /* allocation */
     uint32_t warps_per_block;
-    uint32_t registers_per_warp;      /* allocated, after rounding */
-    uint32_t registers_per_block;     /* allocated */
-    uint32_t smem_per_block_bytes;    /* allocated: static + dynamic + reserve, rounded */
-    uint32_t smem_config_bytes;       /* carve-out that the calculation used */
+    uint32_t registers_per_warp;   /* allocated, after rounding */
+    uint32_t registers_per_block;  /* allocated */
+    uint32_t smem_per_block_bytes; /* allocated: static + dynamic + reserve, rounded */
+    uint32_t smem_config_bytes;    /* carve-out that the calculation used */
     bool smem_config_from_driver;
     /* blocks per SM */
-    uint32_t limit[OCC_LIMIT_COUNT];  /* blocks per SM under each resource; OCC_NO_LIMIT: does not limit */
-    uint32_t limiters;                /* bit mask 1u << enum occ_limit: all that tie for the smallest */
+    uint32_t limit[OCC_LIMIT_COUNT]; /* blocks per SM under each resource; OCC_NO_LIMIT: does not limit */
+    uint32_t limiters;               /* bit mask 1u << enum occ_limit: all that tie for the smallest */
     uint32_t blocks_per_sm;
     uint32_t blocks_per_sm_largest_carveout; /* the same under the largest carve-out */
-    uint32_t warps_per_sm;            /* resident */
+    uint32_t warps_per_sm;                   /* resident */
     uint32_t max_warps_per_sm;
     double theoretical;
     /* waves */
     uint64_t grid_blocks;
-    uint64_t wave_blocks;             /* blocks that fill the device once */
-    double waves;                     /* grid_blocks / wave_blocks */
+    uint64_t wave_blocks; /* blocks that fill the device once */
+    double waves;         /* grid_blocks / wave_blocks */
     uint64_t full_waves;
-    uint64_t partial_blocks;          /* blocks of the partial last wave; 0: none */
+    uint64_t partial_blocks; /* blocks of the partial last wave; 0: none */
     double expected_achieved;
     double expected_elapsed;
-    /* 1 = expected_elapsed + sum of cause[]; every part >= 0; within 1e-9. PARTIAL_WARP is about threads and is
-     * not part of the sum (occupancy counts warps): it is the share of resident threads that do not exist. */
+    /* 1 = expected_elapsed + sum of cause[]; every part >= 0; within 1e-9. PARTIAL_WARP is about threads and
+     * is not part of the sum (occupancy counts warps): it is the share of resident threads that do not exist.
+     */
     double cause[OCC_CAUSE_COUNT];
-    uint32_t design;                  /* enum occ_design bits */
+    uint32_t design; /* enum occ_design bits */
 };
 
 /* The table's row for a compute capability. OCC_BAD_DEVICE: not in the table. sm_count stays 0. */
@@ -162,8 +179,16 @@ enum occ_status occ_device_from_cc(uint32_t cc, struct occ_device *device);
  * OCC_BAD_DEVICE: cc unknown or older than the table. */
 enum occ_status occ_device_complete(struct occ_device *device);
 
-/* A named GPU ("t4", "a100", "h200", ... lower case without blanks) with its SM count; `index` walks the table.
- * NULL: no such GPU, or past the end. */
+/* The table's rows in ascending order of compute capability; OCC_BAD_DEVICE past the end. sm_count stays 0.
+ */
+enum occ_status occ_device_at(size_t index, struct occ_device *device);
+
+/* The smallest shared memory an SM of `device` can be configured for that is not below `bytes`, which is what
+ * a driver chooses; OCC_NO_LIMIT if there is none. Devices before 7.0 always give the largest. */
+uint32_t occ_carveout_at_least(const struct occ_device *device, uint32_t bytes);
+
+/* A named GPU ("t4", "a100", "h200", ... lower case without blanks) with its SM count; `index` walks the
+ * table. NULL: no such GPU, or past the end. */
 struct occ_gpu {
     const char *name;  /* t4 */
     const char *title; /* "Tesla T4" */
@@ -180,6 +205,7 @@ enum occ_status occ_analyse(const struct occ_device *device, const struct occ_la
 /* Words. Never NULL. */
 const char *occ_status_text(enum occ_status status);
 const char *occ_limit_word(enum occ_limit limit);
+const char *occ_limit_text(enum occ_limit limit);
 const char *occ_cause_word(enum occ_cause cause);
 const char *occ_cause_text(enum occ_cause cause);
 

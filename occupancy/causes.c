@@ -1,0 +1,94 @@
+/*
+ * Where the missing occupancy went: the static part of the waterfall, from 1 down to expected_elapsed. Each
+ * part is the difference of two levels, computed from whole warps or blocks, so that parts are never negative
+ * and add up.
+ *
+ *   1
+ *   |  REGISTERS, SMEM, BARRIERS, BLOCKS, BLOCK_SIZE: what the limiting resources take, an equal share for
+ * each |  of those that tie. WARPS is BLOCK_SIZE: only whole blocks fit, and no other resource binds earlier.
+ *   |  Where a larger carve-out would help, these are the limiters that would bind under the largest.
+ *   +- resident warps under the largest carve-out
+ *   |  CARVEOUT: shared memory alone limits, under a carve-out smaller than the largest
+ *   +- resident warps under the carve-out in use
+ *   |  CLUSTER: fewer blocks than these fit, because clusters stay whole
+ *   +- a full wave
+ *   |  SMALL_GRID (the grid is less than one wave) or TAIL (at least one full wave, the last one is partial)
+ *   +- expected_elapsed
+ *
+ * Threads: any.
+ */
+#include "model.h"
+
+static const enum occ_cause cause_of_limit[OCC_LIMIT_COUNT] = {
+    [OCC_LIMIT_WARPS] = OCC_CAUSE_BLOCK_SIZE,  [OCC_LIMIT_REGISTERS] = OCC_CAUSE_REGISTERS,
+    [OCC_LIMIT_SMEM] = OCC_CAUSE_SMEM,         [OCC_LIMIT_BLOCKS] = OCC_CAUSE_BLOCKS,
+    [OCC_LIMIT_BARRIERS] = OCC_CAUSE_BARRIERS, [OCC_LIMIT_CLUSTER] = OCC_CAUSE_CLUSTER,
+};
+
+/* Shares `part` between the resources whose limit is `blocks`. */
+static void share(double part, const uint32_t limit[OCC_LIMIT_COUNT], uint32_t blocks,
+                  struct occ_result *result)
+{
+    int sharers = 0;
+    for (int i = 0; i < OCC_LIMIT_CLUSTER; i++)
+        sharers += limit[i] == blocks;
+    for (int i = 0; i < OCC_LIMIT_CLUSTER; i++)
+        if (limit[i] == blocks)
+            result->cause[cause_of_limit[i]] += part / sharers;
+}
+
+static void resource_causes(const struct occ_device *device, struct occ_result *result,
+                            uint32_t resource_blocks)
+{
+    double max_warps = result->max_warps_per_sm;
+    uint32_t limit[OCC_LIMIT_COUNT];
+    for (int i = 0; i < OCC_LIMIT_COUNT; i++)
+        limit[i] = result->limit[i];
+    uint32_t best = resource_blocks;
+    if (result->blocks_per_sm_largest_carveout > result->blocks_per_sm) {
+        best = result->blocks_per_sm_largest_carveout;
+        limit[OCC_LIMIT_SMEM] = device->smem_per_sm_bytes / result->smem_per_block_bytes;
+    }
+    uint32_t missing_warps = result->max_warps_per_sm - best * result->warps_per_block;
+    share(missing_warps / max_warps, limit, best, result);
+    result->cause[OCC_CAUSE_CARVEOUT] = (best - resource_blocks) * result->warps_per_block / max_warps;
+}
+
+static void wave_causes(const struct occ_device *device, struct occ_result *result, uint32_t resource_blocks)
+{
+    double block_share = result->warps_per_block / ((double)device->sm_count * result->max_warps_per_sm);
+    uint64_t capacity = (uint64_t)device->sm_count * resource_blocks;
+    result->cause[OCC_CAUSE_CLUSTER] = (double)(capacity - result->wave_blocks) * block_share;
+    if (result->partial_blocks == 0)
+        return;
+    enum occ_cause cause = result->full_waves == 0 ? OCC_CAUSE_SMALL_GRID : OCC_CAUSE_TAIL;
+    double begun_waves = (double)(result->full_waves + 1);
+    double empty_blocks = (double)(result->wave_blocks - result->partial_blocks);
+    result->cause[cause] = empty_blocks * block_share / begun_waves;
+}
+
+static uint32_t design_marks(const struct occ_device *device, const struct occ_launch *launch,
+                             const struct occ_result *result)
+{
+    uint32_t marks = 0;
+    if (result->grid_blocks <= result->wave_blocks && result->grid_blocks % device->sm_count == 0)
+        marks |= OCC_DESIGN_PERSISTENT;
+    if (result->blocks_per_sm == 1 && (result->limiters & 1u << OCC_LIMIT_SMEM) &&
+        result->smem_per_block_bytes > device->smem_per_sm_bytes / 2)
+        marks |= OCC_DESIGN_ONE_BLOCK_SMEM;
+    if (occ_cluster_size(launch) > 1)
+        marks |= OCC_DESIGN_CLUSTER;
+    return marks;
+}
+
+void occ_model_causes(const struct occ_device *device, const struct occ_launch *launch,
+                      struct occ_result *result)
+{
+    uint32_t resource_blocks = occ_model_resource_blocks(result->limit);
+    resource_causes(device, result, resource_blocks);
+    wave_causes(device, result, resource_blocks);
+    uint32_t slots = result->warps_per_block * device->warp_size;
+    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+    result->cause[OCC_CAUSE_PARTIAL_WARP] = (double)(slots - threads) / slots;
+    result->design = design_marks(device, launch, result);
+}
