@@ -1,0 +1,72 @@
+#!/bin/bash
+# SIGKILLs of the program, of the daemon, and of both, at random moments while launches flow.
+#
+#   kill_loop.sh BUILD ROUNDS
+#
+# After every round: the history opens, integrity_check is ok, no launch is there twice, and what is missing of the
+# device's own list of launches (the simulated device writes it) ended less than LIMIT_S seconds before the kill:
+# a flush interval plus a commit interval plus what a busy machine adds. A killed daemon alone loses nothing.
+set -u
+build=$1 rounds=$2
+here=$(cd "$(dirname "$0")/../.." && pwd)
+LIMIT_S=4
+[ -x "$build/samples/hello" ] && [ -e "$build/simgpu/libcuda.so.1" ] || { echo "SKIP: no sample or no simulated device"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+RANDOM=${SEED:-4711}
+lost_total=0 launches_total=0
+
+die() { echo "round $round ($victim): $*"; exit 1; }
+query() { "$build/bin/occq" sql -d "$work/h.db" --csv "$1" | sed 1d; }
+
+# The private daemon of the occtrace with this pid.
+daemon_of() { pgrep -P "$1" -x occtraced | head -1; }
+program_of() { pgrep -P "$1" -x hello | head -1; }
+
+wait_gone() { # until no process has our session's database open: the private daemon ends by itself
+  for _ in $(seq 300); do
+    pgrep -f "occtraced.*$work/h.db" >/dev/null || return 0
+    sleep 0.1
+  done
+  die "the private daemon did not end"
+}
+
+for round in $(seq "$rounds"); do
+  rm -f "$work"/h.db* "$work/truth"
+  case $((round % 4)) in
+    0) victim=program ;; 1) victim=daemon ;; 2) victim=occtrace ;; 3) victim=both ;;
+  esac
+  OCCSIM_TRUTH=$work/truth "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" -q -d "$work/h.db" \
+    "$build/samples/hello" --launches 20000 --sleep-ms 1 >"$work/out" 2>"$work/err" &
+  top=$!
+  for _ in $(seq 100); do [ -n "$(program_of $top)" ] && [ -s "$work/truth" ] && break; sleep 0.02; done
+  sleep "0.$((RANDOM % 90 + 10))"
+  program=$(program_of $top) daemon=$(daemon_of $top)
+  case $victim in
+    program) kill -9 "$program" ;;
+    daemon) kill -9 "$daemon"; sleep "0.$((RANDOM % 90 + 10))"; kill -9 "$program" ;;
+    occtrace) kill -9 $top; sleep "0.$((RANDOM % 90 + 10))"; kill -9 "$program" ;;
+    both) kill -9 "$daemon" "$program" ;;
+  esac
+  killed_ns=$(date +%s%N)
+  wait $top 2>/dev/null
+  wait_gone
+  [ -e "$work/h.db" ] || { [ "$victim" = both ] && continue; die "no history"; }
+  [ "$(query 'PRAGMA integrity_check')" = ok ] || die "integrity_check: $(query 'PRAGMA integrity_check')"
+  stored=$(query 'SELECT count(*) FROM launch')
+  distinct=$(query 'SELECT count(DISTINCT start) FROM launch')
+  [ "$stored" = "$distinct" ] || die "$stored launches, $distinct different"
+  query 'SELECT start FROM launch ORDER BY start' >"$work/stored"
+  # start is the fifth column of the device's own list (tests/simgpu/README.md)
+  awk -F, 'NR > 1 && NF >= 6 { print $START }' START="${TRUTH_START:-5}" "$work/truth" | sort >"$work/made"
+  missing=$(sort "$work/stored" | comm -13 - "$work/made" | sort -n | sed '/^$/d')
+  lost=$(printf '%s' "$missing" | grep -c .)
+  made=$(wc -l <"$work/made")
+  if [ "$lost" -gt 0 ]; then
+    oldest=$(printf '%s\n' "$missing" | head -1)
+    age_ms=$(((killed_ns - oldest) / 1000000))
+    [ $age_ms -le $((LIMIT_S * 1000)) ] || die "$lost of $made lost, the oldest $age_ms ms before the kill"
+  fi
+  lost_total=$((lost_total + lost)) launches_total=$((launches_total + made))
+done
+echo "$rounds rounds, $launches_total launches, $lost_total lost, every history sound"
