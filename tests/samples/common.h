@@ -104,9 +104,6 @@ void sample_launch(CUfunction kernel, const struct sample_shape *shape, CUstream
 /* Launches made without sample_launch(): graph replays, another process. Any thread. */
 void sample_count(uint64_t launches);
 uint64_t sample_counted(void);
-/* While on, sample_launch() records into a capture and must not count. Not for several threads. */
-void sample_capturing(bool on);
-
 /* The last line of every sample: "launches: N". Call it once, at the end; fails if stdout cannot be written.
  */
 int sample_finish(void);
