@@ -1,0 +1,16 @@
+# The model: worked examples and words, properties, and NVIDIA's own calculator as the oracle.
+occ_add_test(test_occupancy SOURCES test_occupancy.c USES occ_occupancy)
+occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES occ_occupancy)
+
+if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
+  occ_add_test(test_occupancy_oracle
+    SOURCES test_occupancy_oracle.c test_occupancy_nvidia.c USES occ_occupancy TIMEOUT 300)
+  target_include_directories(test_occupancy_oracle SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}")
+else()
+  occ_add_script_test(test_occupancy_oracle
+    COMMAND sh -c "echo SKIP: no cuda_occupancy.h, the model is not compared with NVIDIA\\'s; exit 77")
+endif()
+
+# The model may be called from anywhere: it must not allocate, do I/O or end the process.
+occ_add_script_test(occupancy_is_pure
+  COMMAND sh -c "! nm -u $<TARGET_FILE:occ_occupancy> | grep -v ' occ_' | grep -E 'U .*(alloc|free|open|read|write|print|put|exit|abort)'")

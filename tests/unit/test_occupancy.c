@@ -1,0 +1,717 @@
+/*
+ * The model's worked examples (numbers from published articles and documentation on the subject), its statuses,
+ * tables and words. Expected values are written out by hand.
+ */
+#include "occupancy/occupancy.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define GRID_X_MAX 2147483647u
+#define KIB        1024u
+#define BIT(limit) (1u << OCC_LIMIT_##limit)
+
+#define assert_close(value, expected) assert_true(fabs((value) - (expected)) < 1e-9)
+
+static struct occ_device device_of(uint32_t cc, uint32_t sm_count)
+{
+    struct occ_device device;
+    assert_int_equal(occ_device_from_cc(cc, &device), OCC_OK);
+    assert_int_equal(device.sm_count, 0);
+    device.sm_count = sm_count;
+    return device;
+}
+
+static struct occ_device device_named(const char *name)
+{
+    const struct occ_gpu *gpu = occ_gpu_find(name);
+    assert_non_null(gpu);
+    return device_of(gpu->cc, gpu->sm_count);
+}
+
+static struct occ_launch launch_of(uint32_t threads, uint32_t registers, uint32_t smem)
+{
+    return (struct occ_launch){
+        .grid = {1, 1, 1},
+        .block = {threads, 1, 1},
+        .registers_per_thread = registers,
+        .static_smem_bytes = smem,
+        .carveout_percent = -1,
+    };
+}
+
+static struct occ_result analysed(const struct occ_device *device, const struct occ_launch *launch)
+{
+    struct occ_result result;
+    assert_int_equal(occ_analyse(device, launch, &result), OCC_OK);
+    return result;
+}
+
+static struct occ_result simple(const char *gpu, uint32_t threads, uint32_t registers, uint32_t smem)
+{
+    struct occ_device device = device_named(gpu);
+    struct occ_launch launch = launch_of(threads, registers, smem);
+    return analysed(&device, &launch);
+}
+
+static double sum_of_causes(const struct occ_result *result)
+{
+    double sum = 0;
+    for (int i = 0; i < OCC_CAUSE_COUNT; i++)
+        sum += i == OCC_CAUSE_PARTIAL_WARP ? 0 : result->cause[i];
+    return sum;
+}
+
+/* ---- allocation and limits ---- */
+
+static void registers_are_rounded_for_a_warp(void **state)
+{
+    (void)state;
+    struct occ_result result = simple("v100", 256, 47, 0);
+    assert_int_equal(result.registers_per_warp, 1536);
+    assert_int_equal(result.registers_per_block, 8 * 1536);
+    assert_int_equal(result.warps_per_sm, 40);
+    assert_int_equal(result.limiters, BIT(REGISTERS));
+
+    result = simple("v100", 128, 133, 0);
+    assert_int_equal(result.registers_per_warp, 4352);
+    assert_int_equal(result.warps_per_sm, 12);
+}
+
+static void shared_memory_is_rounded_for_a_block(void **state)
+{
+    (void)state;
+    struct occ_result result = simple("t4", 32, 16, 1000);
+    assert_int_equal(result.smem_per_block_bytes, 1024);
+    assert_int_equal(result.limit[OCC_LIMIT_SMEM], 64);
+
+    result = simple("a100", 32, 16, 1000); /* 1 KB more for the system, units of 128 */
+    assert_int_equal(result.smem_per_block_bytes, 2048);
+    assert_int_equal(result.limit[OCC_LIMIT_SMEM], 82);
+
+    result = simple("v100", 32, 16, 0);
+    assert_int_equal(result.smem_per_block_bytes, 0);
+    assert_int_equal(result.limit[OCC_LIMIT_SMEM], OCC_NO_LIMIT);
+}
+
+static void t4_with_71_registers(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("t4");
+    struct occ_launch launch = launch_of(128, 71, 512);
+    launch.smem_config_bytes = 32 * KIB;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.limit[OCC_LIMIT_WARPS], 8);
+    assert_int_equal(result.limit[OCC_LIMIT_REGISTERS], 7);
+    assert_int_equal(result.limit[OCC_LIMIT_SMEM], 64);
+    assert_int_equal(result.blocks_per_sm, 7);
+    assert_int_equal(result.warps_per_sm, 28);
+    assert_close(result.theoretical, 0.875);
+    assert_int_equal(result.limiters, BIT(REGISTERS));
+    assert_true(result.smem_config_from_driver);
+    assert_close(result.cause[OCC_CAUSE_REGISTERS], 0.125);
+}
+
+static void gtx1080_with_39_registers(void **state)
+{
+    (void)state;
+    assert_close(simple("gtx1080", 1024, 39, 0).theoretical, 0.50);
+    assert_close(simple("gtx1080", 512, 39, 0).theoretical, 0.75);
+    assert_close(simple("gtx1080", 768, 39, 0).theoretical, 0.75);
+}
+
+static void fermi_holds_eight_blocks(void **state)
+{
+    (void)state;
+    struct occ_result result = simple("gtx550ti", 96, 16, 0);
+    assert_int_equal(result.blocks_per_sm, 8);
+    assert_int_equal(result.warps_per_sm, 24);
+    assert_int_equal(result.max_warps_per_sm, 48);
+    assert_close(result.theoretical, 0.5);
+    assert_close(result.cause[OCC_CAUSE_BLOCKS], 0.5);
+    assert_close(simple("gtx550ti", 192, 16, 0).theoretical, 1.0);
+    assert_true(simple("gtx550ti", 160, 16, 0).theoretical < 1.0);
+    assert_int_equal(simple("gtx580", 256, 32, 0).warps_per_sm, 32);
+}
+
+static void smallest_block_size_for_full_occupancy(void **state)
+{
+    (void)state;
+    const char *const with_64[] = {"v100", "a100", "gtx1080ti"};
+    for (int i = 0; i < 3; i++) {
+        assert_close(simple(with_64[i], 64, 16, 0).theoretical, 1.0);
+        assert_close(simple(with_64[i], 32, 16, 0).theoretical, 0.5);
+    }
+    assert_close(simple("rtx3090", 96, 16, 0).theoretical, 1.0);
+    assert_true(simple("rtx3090", 64, 16, 0).theoretical < 1.0);
+}
+
+static void co_limiters_are_all_named(void **state)
+{
+    (void)state;
+    char text[64];
+    struct occ_result result = simple("a100", 256, 32, 0);
+    assert_int_equal(result.limiters, BIT(WARPS) | BIT(REGISTERS));
+    assert_string_equal(occ_limiters_text(result.limiters, text, sizeof(text)), "warps+registers");
+
+    result = simple("a100", 64, 32, 0);
+    assert_string_equal(occ_limiters_text(result.limiters, text, sizeof(text)), "warps+registers+blocks");
+}
+
+static void blocks_are_whole_warps_in_all_dimensions(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(1, 16, 0);
+    launch.block[0] = 5;
+    launch.block[1] = 5;
+    launch.block[2] = 4;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.warps_per_block, 4);
+    assert_int_equal(result.limit[OCC_LIMIT_WARPS], 16);
+    assert_close(result.theoretical, 1.0);
+    assert_close(result.cause[OCC_CAUSE_PARTIAL_WARP], 28.0 / 128);
+}
+
+static void barriers_limit_from_hopper_on(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("h100");
+    struct occ_launch launch = launch_of(64, 16, 0);
+    launch.barriers = 16;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.limit[OCC_LIMIT_BARRIERS], 4);
+    assert_int_equal(result.limiters, BIT(BARRIERS));
+    assert_close(result.theoretical, 4 * 2 / 64.0);
+    assert_close(result.cause[OCC_CAUSE_BARRIERS], 1 - 4 * 2 / 64.0);
+
+    device = device_named("a100");
+    assert_int_equal(analysed(&device, &launch).limit[OCC_LIMIT_BARRIERS], OCC_NO_LIMIT);
+}
+
+static void carveouts_of_the_driver_and_of_the_launch(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("t4");
+    struct occ_launch launch = launch_of(128, 16, 8 * KIB);
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.smem_config_bytes, 64 * KIB);
+    assert_int_equal(result.blocks_per_sm, 8);
+
+    launch.smem_config_bytes = 32 * KIB;
+    result = analysed(&device, &launch);
+    assert_int_equal(result.blocks_per_sm, 4);
+    assert_int_equal(result.blocks_per_sm_largest_carveout, 8);
+    assert_int_equal(result.limiters, BIT(SMEM));
+    assert_close(result.cause[OCC_CAUSE_CARVEOUT], 0.5);
+    assert_close(result.cause[OCC_CAUSE_SMEM], 0.0);
+
+    launch.smem_config_bytes = 0;
+    launch.carveout_percent = 50;
+    result = analysed(&device, &launch);
+    assert_int_equal(result.smem_config_bytes, 32 * KIB);
+    assert_false(result.smem_config_from_driver);
+
+    launch.static_smem_bytes = 40 * KIB; /* a preference that holds no block gives way */
+    assert_int_equal(analysed(&device, &launch).smem_config_bytes, 64 * KIB);
+}
+
+static void carveout_is_only_what_the_largest_gives_back(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("t4");
+    struct occ_launch launch =
+        launch_of(128, 16, 12 * KIB); /* 2 blocks of 12 KB in 32, 5 in 64, 8 by warps */
+    launch.smem_config_bytes = 32 * KIB;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.blocks_per_sm, 2);
+    assert_int_equal(result.blocks_per_sm_largest_carveout, 5);
+    assert_close(result.cause[OCC_CAUSE_CARVEOUT], 3 / 8.0);
+    assert_close(result.cause[OCC_CAUSE_SMEM], 3 / 8.0);
+}
+
+static void steps_of_the_carveout(void **state)
+{
+    (void)state;
+    struct occ_device t4 = device_named("t4");
+    struct occ_device h100 = device_named("h100");
+    struct occ_device p100 = device_named("p100");
+    assert_int_equal(occ_carveout_at_least(&t4, 0), 32 * KIB);
+    assert_int_equal(occ_carveout_at_least(&h100, 0), 0);
+    assert_int_equal(occ_carveout_at_least(&h100, 1), 8 * KIB);
+    assert_int_equal(occ_carveout_at_least(&h100, 132 * KIB + 1), 164 * KIB);
+    assert_int_equal(occ_carveout_at_least(&h100, 228 * KIB), 228 * KIB);
+    assert_int_equal(occ_carveout_at_least(&h100, 228 * KIB + 1), OCC_NO_LIMIT);
+    assert_int_equal(occ_carveout_at_least(&p100, 1), 64 * KIB);
+}
+
+/* ---- waves and causes ---- */
+
+static void t4_with_250_blocks(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("t4");
+    struct occ_launch launch = launch_of(128, 64, 0);
+    launch.grid[0] = 250;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.blocks_per_sm, 8);
+    assert_int_equal(result.wave_blocks, 320);
+    assert_close(result.waves, 0.78125);
+    assert_int_equal(result.full_waves, 0);
+    assert_int_equal(result.partial_blocks, 250);
+    assert_close(result.expected_elapsed, 0.78125);
+    assert_close(result.expected_achieved, 0.78125); /* every SM has a block */
+    assert_close(result.cause[OCC_CAUSE_SMALL_GRID], 0.21875);
+}
+
+static void fifteen_sms_with_four_blocks(void **state)
+{
+    (void)state;
+    struct occ_device device = device_of(35, 15);
+    struct occ_launch launch = launch_of(512, 32, 0);
+    launch.grid[0] = 45;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.wave_blocks, 60);
+    assert_close(result.waves, 0.75);
+    assert_close(result.expected_elapsed, 0.75);
+}
+
+static void last_wave_of_one_block(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(256, 32, 0);
+    launch.grid[0] = 108 * 8 + 1;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.full_waves, 1);
+    assert_int_equal(result.partial_blocks, 1);
+    assert_close(result.expected_elapsed, 865.0 / 864 / 2);
+    assert_close(result.expected_achieved, 865.0 * 8 / (64.0 * 109));
+    assert_close(result.cause[OCC_CAUSE_TAIL], 1 - 865.0 / 864 / 2);
+    assert_close(result.cause[OCC_CAUSE_SMALL_GRID], 0);
+}
+
+static void idle_sms_are_elapsed_and_not_active(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(1024, 32, 0);
+    launch.grid[0] = 54;
+    struct occ_result result = analysed(&device, &launch);
+    assert_close(result.theoretical, 1.0);
+    assert_close(result.expected_achieved, 0.5);
+    assert_close(result.expected_elapsed, 0.25);
+}
+
+static void tied_limits_share_the_loss(void **state)
+{
+    (void)state;
+    struct occ_result result = simple("gtx1080", 768, 39, 0);
+    assert_int_equal(result.limiters, BIT(WARPS) | BIT(REGISTERS));
+    assert_close(result.cause[OCC_CAUSE_REGISTERS], 0.125);
+    assert_close(result.cause[OCC_CAUSE_BLOCK_SIZE], 0.125);
+    assert_close(sum_of_causes(&result) + result.expected_elapsed, 1.0);
+}
+
+static void block_size_that_does_not_divide(void **state)
+{
+    (void)state;
+    struct occ_result result = simple("rtx3090", 1024, 16, 0);
+    assert_int_equal(result.limiters, BIT(WARPS));
+    assert_close(result.cause[OCC_CAUSE_BLOCK_SIZE], 1 / 3.0);
+}
+
+static void largest_grid_does_not_overflow(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("h200");
+    struct occ_launch launch = launch_of(1024, 32, 0);
+    launch.grid[0] = GRID_X_MAX;
+    launch.grid[1] = launch.grid[2] = 65535;
+    struct occ_result result = analysed(&device, &launch);
+    assert_true(result.grid_blocks == 9223090559730712575ull);
+    assert_int_equal(result.wave_blocks, 264);
+    assert_true(result.full_waves == result.grid_blocks / 264);
+    assert_true(result.full_waves * 264 + result.partial_blocks == result.grid_blocks);
+    assert_close(result.expected_elapsed, 1.0);
+    assert_close(result.expected_achieved, 1.0);
+}
+
+/* ---- clusters ---- */
+
+static struct occ_launch cluster_launch(uint32_t blocks, uint32_t cluster)
+{
+    struct occ_launch launch = launch_of(384, 80, 200 * KIB);
+    launch.grid[0] = blocks;
+    launch.cluster[0] = cluster;
+    return launch;
+}
+
+static void clusters_stay_whole(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("h100");
+    struct occ_launch launch = cluster_launch(1600, 16);
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.wave_blocks, 128); /* 132 SMs hold 8 clusters of 16 */
+    assert_int_equal(result.limit[OCC_LIMIT_CLUSTER], OCC_NO_LIMIT);
+    assert_close(result.cause[OCC_CAUSE_CLUSTER], 4 * 12 / (132 * 64.0));
+    assert_true(result.design & OCC_DESIGN_CLUSTER);
+    assert_close(sum_of_causes(&result) + result.expected_elapsed, 1.0);
+}
+
+static void driver_knows_how_many_clusters_are_active(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("h100");
+    struct occ_launch launch = cluster_launch(1600, 16);
+    launch.max_active_clusters = 5;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.wave_blocks, 80);
+    assert_int_equal(result.limit[OCC_LIMIT_CLUSTER], 1);
+    assert_int_equal(result.limiters, BIT(SMEM) | BIT(CLUSTER));
+    assert_int_equal(result.full_waves, 20);
+    assert_close(result.expected_elapsed, 80 * 12 / (132 * 64.0));
+    assert_close(result.expected_achieved, 12 / 64.0);
+    assert_close(result.cause[OCC_CAUSE_SMEM], 1 - 12 / 64.0);
+    assert_close(result.cause[OCC_CAUSE_CLUSTER], 52 * 12 / (132 * 64.0));
+
+    launch.static_smem_bytes = 0; /* nothing else limits to one block now */
+    launch.block[0] = 64;
+    result = analysed(&device, &launch);
+    assert_int_equal(result.limiters, BIT(CLUSTER));
+    assert_int_equal(result.blocks_per_sm, 1);
+}
+
+static void driver_cannot_say_more_than_fits(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("h100");
+    struct occ_launch launch = cluster_launch(64, 2);
+    launch.max_active_clusters = UINT32_MAX;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.wave_blocks, 132);
+    assert_int_equal(result.limit[OCC_LIMIT_CLUSTER], OCC_NO_LIMIT);
+}
+
+static void impossible_clusters(void **state)
+{
+    (void)state;
+    struct occ_result result;
+    struct occ_device h100 = device_named("h100");
+    struct occ_device a100 = device_named("a100");
+    struct occ_device slice = device_of(90, 8);
+    struct occ_launch launch = cluster_launch(32, 16);
+    assert_int_equal(occ_analyse(&slice, &launch, &result), OCC_BAD_CLUSTER); /* 8 SMs, one block each */
+    launch.cluster[0] = 3;
+    assert_int_equal(occ_analyse(&h100, &launch, &result), OCC_BAD_CLUSTER); /* does not divide 32 */
+    launch.cluster[0] = 32;
+    assert_int_equal(occ_analyse(&h100, &launch, &result), OCC_BAD_CLUSTER);
+    launch.cluster[0] = launch.cluster[1] = launch.cluster[2] = UINT32_MAX;
+    assert_int_equal(occ_analyse(&h100, &launch, &result), OCC_BAD_CLUSTER);
+    launch = launch_of(256, 32, 0);
+    launch.grid[0] = 4;
+    launch.cluster[0] = 2;
+    assert_int_equal(occ_analyse(&a100, &launch, &result), OCC_BAD_CLUSTER);
+    launch.cluster[0] = launch.cluster[1] = 1;
+    assert_int_equal(occ_analyse(&a100, &launch, &result), OCC_OK);
+    assert_false(result.design & OCC_DESIGN_CLUSTER);
+}
+
+/* ---- by-design marks ---- */
+
+static uint32_t marks_of(uint32_t blocks, uint32_t threads, uint32_t smem)
+{
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(threads, 32, smem);
+    launch.grid[0] = blocks;
+    return analysed(&device, &launch).design;
+}
+
+static void marks_of_low_by_design(void **state)
+{
+    (void)state;
+    assert_int_equal(marks_of(108, 256, 0), OCC_DESIGN_PERSISTENT);
+    assert_int_equal(marks_of(108 * 8, 256, 0), OCC_DESIGN_PERSISTENT);
+    assert_int_equal(marks_of(108 * 9, 256, 0), 0); /* more than one wave */
+    assert_int_equal(marks_of(107, 256, 0), 0);
+    assert_int_equal(marks_of(200, 256, 0), 0);
+    assert_int_equal(marks_of(1000, 256, 100 * KIB), OCC_DESIGN_ONE_BLOCK_SMEM);
+    assert_int_equal(marks_of(1000, 256, 80 * KIB), 0); /* two blocks */
+    assert_int_equal(marks_of(108, 256, 100 * KIB), OCC_DESIGN_PERSISTENT | OCC_DESIGN_ONE_BLOCK_SMEM);
+}
+
+/* ---- bad input ---- */
+
+static void refused(const char *gpu, const struct occ_launch *launch, enum occ_status expected)
+{
+    struct occ_device device = device_named(gpu);
+    struct occ_result untouched;
+    struct occ_result result;
+    memset(&untouched, 0x5a, sizeof(untouched));
+    memset(&result, 0x5a, sizeof(result));
+    assert_int_equal(occ_analyse(&device, launch, &result), expected);
+    assert_memory_equal(&result, &untouched, sizeof(result));
+}
+
+static void impossible_grids(void **state)
+{
+    (void)state;
+    const uint32_t grids[][3] = {{0, 1, 1},     {1, 0, 1},     {1, 1, 0},
+                                 {1, 65536, 1}, {1, 1, 65536}, {GRID_X_MAX + 1u, 1, 1}};
+    for (size_t i = 0; i < sizeof(grids) / sizeof(grids[0]); i++) {
+        struct occ_launch launch = launch_of(256, 32, 0);
+        memcpy(launch.grid, grids[i], sizeof(launch.grid));
+        refused("t4", &launch, OCC_BAD_GRID);
+    }
+    struct occ_launch wide = launch_of(256, 32, 0);
+    wide.grid[0] = 65536;
+    refused("gtx580", &wide, OCC_BAD_GRID);
+}
+
+static void impossible_blocks(void **state)
+{
+    (void)state;
+    const uint32_t blocks[][3] = {{0, 1, 1},    {1, 0, 1},  {1, 1, 0},   {1025, 1, 1},
+                                  {1, 1025, 1}, {1, 1, 65}, {32, 33, 1}, {UINT32_MAX, UINT32_MAX, 1}};
+    for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
+        struct occ_launch launch = launch_of(256, 32, 0);
+        memcpy(launch.block, blocks[i], sizeof(launch.block));
+        refused("t4", &launch, OCC_BAD_BLOCK);
+    }
+}
+
+static void impossible_resources(void **state)
+{
+    (void)state;
+    refused("t4", &(struct occ_launch){.grid = {1, 1, 1}, .block = {32, 1, 1}}, OCC_BAD_REGISTERS);
+    struct occ_launch launch = launch_of(256, 257, 0);
+    refused("t4", &launch, OCC_BAD_REGISTERS);
+    launch = launch_of(1024, 65, 0); /* 72 x 1024 > 64 K */
+    refused("t4", &launch, OCC_BAD_REGISTERS);
+    launch = launch_of(928, 72, 0); /* 29 warps fit, the hardware checks 32 */
+    refused("t4", &launch, OCC_BAD_REGISTERS);
+    launch = launch_of(32, 64, 0);
+    refused("gtx680", &launch, OCC_BAD_REGISTERS);
+
+    launch = launch_of(256, 32, 64 * KIB + 1);
+    refused("t4", &launch, OCC_BAD_SMEM);
+    launch = launch_of(256, 32, UINT32_MAX);
+    launch.dynamic_smem_bytes = UINT32_MAX;
+    refused("t4", &launch, OCC_BAD_SMEM);
+    launch = launch_of(256, 32, 48 * KIB);
+    launch.dynamic_smem_bytes = 1;
+    launch.smem_optin_known = true;
+    refused("a100", &launch, OCC_BAD_SMEM);
+
+    launch = launch_of(256, 32, 0);
+    launch.barriers = 17;
+    refused("t4", &launch, OCC_BAD_BARRIERS);
+    launch = launch_of(256, 32, 0);
+    launch.carveout_percent = 101;
+    refused("t4", &launch, OCC_BAD_CARVEOUT);
+}
+
+static void most_that_a_block_may_have(void **state)
+{
+    (void)state;
+    assert_int_equal(simple("h100", 256, 32, 227 * KIB).blocks_per_sm, 1);
+    assert_int_equal(simple("a100", 256, 32, 163 * KIB).blocks_per_sm, 1);
+    assert_int_equal(simple("rtx3090", 256, 32, 99 * KIB).blocks_per_sm, 1);
+    assert_int_equal(simple("t4", 256, 32, 64 * KIB).blocks_per_sm, 1);
+    assert_int_equal(simple("gtx1080", 256, 32, 48 * KIB).blocks_per_sm, 2);
+    assert_int_equal(simple("t4", 1024, 64, 0).blocks_per_sm, 1);
+
+    struct occ_launch launch = launch_of(256, 32, 99 * KIB + 1);
+    refused("rtx3090", &launch, OCC_BAD_SMEM);
+}
+
+static void impossible_devices(void **state)
+{
+    (void)state;
+    struct occ_launch launch = launch_of(256, 32, 0);
+    struct occ_result result;
+    struct occ_device device = device_named("t4");
+    device.sm_count = 0;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_DEVICE);
+    device = device_named("t4");
+    device.warp_size = 0;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_DEVICE);
+    device = device_named("t4");
+    device.registers_per_sm = UINT32_MAX;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_DEVICE);
+    device = (struct occ_device){.cc = 75};
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_DEVICE);
+}
+
+/* A device that reports less for an SM than for a block: no block fits, and that is said. */
+static void sm_smaller_than_a_block(void **state)
+{
+    (void)state;
+    struct occ_launch launch = launch_of(1024, 32, 40 * KIB);
+    struct occ_result result;
+    struct occ_device device = device_named("t4");
+    device.max_threads_per_sm = 512;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_BLOCK);
+    device = device_named("t4");
+    device.registers_per_sm = 16384;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_REGISTERS);
+    device = device_named("t4");
+    device.smem_per_sm_bytes = 32 * KIB;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_SMEM);
+    device = device_named("h100");
+    device.max_barriers_per_sm = 2;
+    launch.barriers = 4;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_BARRIERS);
+}
+
+/* ---- tables ---- */
+
+static void table_is_ascending_and_whole(void **state)
+{
+    (void)state;
+    struct occ_device device;
+    uint32_t last_cc = 0;
+    size_t rows = 0;
+    for (; occ_device_at(rows, &device) == OCC_OK; rows++) {
+        struct occ_device found;
+        assert_true(device.cc > last_cc);
+        last_cc = device.cc;
+        assert_int_equal(occ_device_from_cc(device.cc, &found), OCC_OK);
+        assert_memory_equal(&device, &found, sizeof(found));
+        device.sm_count = 1;
+        struct occ_launch launch = launch_of(32, 16, 0);
+        analysed(&device, &launch);
+    }
+    assert_int_equal(rows, 27);
+    assert_int_equal(last_cc, 121);
+    assert_int_equal(occ_device_from_cc(0, &device), OCC_BAD_DEVICE);
+    assert_int_equal(occ_device_from_cc(40, &device), OCC_BAD_DEVICE);
+    assert_int_equal(occ_device_from_cc(130, &device), OCC_BAD_DEVICE);
+}
+
+static void what_a_device_reports_stays(void **state)
+{
+    (void)state;
+    struct occ_device device = {.cc = 90, .sm_count = 16, .smem_per_sm_bytes = 200 * KIB};
+    assert_int_equal(occ_device_complete(&device), OCC_OK);
+    assert_int_equal(device.sm_count, 16);
+    assert_int_equal(device.smem_per_sm_bytes, 200 * KIB);
+    assert_int_equal(device.max_threads_per_sm, 2048);
+    assert_int_equal(device.smem_reserved_per_block_bytes, 1024);
+    assert_int_equal(occ_carveout_at_least(&device, 197 * KIB), 200 * KIB);
+}
+
+static void unknown_capabilities_take_the_nearest(void **state)
+{
+    (void)state;
+    struct occ_device device = {.cc = 109, .sm_count = 1}; /* same major version: 10.3 */
+    assert_int_equal(occ_device_complete(&device), OCC_OK);
+    assert_int_equal(device.cc, 109);
+    assert_int_equal(device.max_threads_per_sm, 2048);
+    device = (struct occ_device){.cc = 140, .sm_count = 1}; /* newer than all: 12.1 */
+    assert_int_equal(occ_device_complete(&device), OCC_OK);
+    assert_int_equal(device.max_threads_per_sm, 1536);
+    assert_int_equal(occ_carveout_at_least(&device, 40 * KIB), 64 * KIB);
+    device = (struct occ_device){.cc = 13};
+    assert_int_equal(occ_device_complete(&device), OCC_BAD_DEVICE);
+    device = (struct occ_device){.cc = 41}; /* never existed */
+    assert_int_equal(occ_device_complete(&device), OCC_BAD_DEVICE);
+}
+
+static void gpus_by_name(void **state)
+{
+    (void)state;
+    assert_int_equal(occ_gpu_find("t4")->sm_count, 40);
+    assert_int_equal(occ_gpu_find("a100")->sm_count, 108);
+    assert_int_equal(occ_gpu_find("h200")->sm_count, 132);
+    assert_int_equal(occ_gpu_find("rtx5090")->cc, 120);
+    assert_null(occ_gpu_find("T4"));
+    assert_null(occ_gpu_find(""));
+    assert_null(occ_gpu_find(NULL));
+    size_t count = 0;
+    for (const struct occ_gpu *gpu; (gpu = occ_gpu_at(count)) != NULL; count++) {
+        struct occ_device device;
+        assert_ptr_equal(occ_gpu_find(gpu->name), gpu); /* no name twice */
+        assert_int_equal(occ_device_from_cc(gpu->cc, &device), OCC_OK);
+        assert_int_not_equal(gpu->sm_count, 0);
+    }
+    assert_true(count > 40);
+}
+
+/* ---- words ---- */
+
+static void words_for_everything(void **state)
+{
+    (void)state;
+    assert_string_equal(occ_limit_word(OCC_LIMIT_SMEM), "shared_memory");
+    assert_string_equal(occ_limit_text(OCC_LIMIT_SMEM), "shared memory");
+    assert_string_equal(occ_limit_word((enum occ_limit)99), "unknown");
+    assert_string_equal(occ_cause_word(OCC_CAUSE_TAIL), "tail");
+    assert_string_equal(occ_cause_text(OCC_CAUSE_TAIL), "partial last wave");
+    assert_string_equal(occ_cause_word((enum occ_cause) - 1), "unknown");
+    assert_string_equal(occ_status_text(OCC_OK), "ok");
+    assert_string_equal(occ_status_text((enum occ_status)99), "unknown status");
+    for (int status = 0; status <= OCC_BAD_CARVEOUT; status++)
+        assert_string_not_equal(occ_status_text((enum occ_status)status), "unknown status");
+}
+
+static void limiters_fit_their_buffer(void **state)
+{
+    (void)state;
+    char text[64];
+    char small[8];
+    const uint32_t all = (1u << OCC_LIMIT_COUNT) - 1;
+    assert_string_equal(occ_limiters_text(all, text, sizeof(text)),
+                        "warps+registers+shared_memory+blocks+barriers+cluster");
+    assert_string_equal(occ_limiters_text(0, text, sizeof(text)), "");
+    assert_string_equal(occ_limiters_text(~0u, small, sizeof(small)), "warps+r");
+    assert_string_equal(occ_limiters_text(all, small, 0), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(registers_are_rounded_for_a_warp),
+        cmocka_unit_test(shared_memory_is_rounded_for_a_block),
+        cmocka_unit_test(t4_with_71_registers),
+        cmocka_unit_test(gtx1080_with_39_registers),
+        cmocka_unit_test(fermi_holds_eight_blocks),
+        cmocka_unit_test(smallest_block_size_for_full_occupancy),
+        cmocka_unit_test(co_limiters_are_all_named),
+        cmocka_unit_test(blocks_are_whole_warps_in_all_dimensions),
+        cmocka_unit_test(barriers_limit_from_hopper_on),
+        cmocka_unit_test(carveouts_of_the_driver_and_of_the_launch),
+        cmocka_unit_test(carveout_is_only_what_the_largest_gives_back),
+        cmocka_unit_test(steps_of_the_carveout),
+        cmocka_unit_test(t4_with_250_blocks),
+        cmocka_unit_test(fifteen_sms_with_four_blocks),
+        cmocka_unit_test(last_wave_of_one_block),
+        cmocka_unit_test(idle_sms_are_elapsed_and_not_active),
+        cmocka_unit_test(tied_limits_share_the_loss),
+        cmocka_unit_test(block_size_that_does_not_divide),
+        cmocka_unit_test(largest_grid_does_not_overflow),
+        cmocka_unit_test(clusters_stay_whole),
+        cmocka_unit_test(driver_knows_how_many_clusters_are_active),
+        cmocka_unit_test(driver_cannot_say_more_than_fits),
+        cmocka_unit_test(impossible_clusters),
+        cmocka_unit_test(marks_of_low_by_design),
+        cmocka_unit_test(impossible_grids),
+        cmocka_unit_test(impossible_blocks),
+        cmocka_unit_test(impossible_resources),
+        cmocka_unit_test(most_that_a_block_may_have),
+        cmocka_unit_test(impossible_devices),
+        cmocka_unit_test(sm_smaller_than_a_block),
+        cmocka_unit_test(table_is_ascending_and_whole),
+        cmocka_unit_test(what_a_device_reports_stays),
+        cmocka_unit_test(unknown_capabilities_take_the_nearest),
+        cmocka_unit_test(gpus_by_name),
+        cmocka_unit_test(words_for_everything),
+        cmocka_unit_test(limiters_fit_their_buffer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
