@@ -16,6 +16,19 @@
  * Formulas, G blocks in the grid, S SMs, B blocks per SM, C = S*B, w = G/C, r = G - C*floor(w):
  *   expected_elapsed  = theoretical * w / ceil(w)
  *   expected_achieved = G * warps_per_block / (W_max * (S*floor(w) + min(r, S)))
+ *
+ * With clusters a wave is whole clusters: C = size * min(floor(S*B / size), max_active_clusters if known), where
+ * B is what the other limits allow; the CLUSTER limit, and with it theoretical, is ceil(C / S) blocks. Then
+ * expected_elapsed has C / (S*B) as a further factor (SMs on which no cluster fits stand idle but time passes)
+ * and min(C, S) stands for S in expected_achieved (they are not active).
+ *
+ * The waterfall explains 1 - expected_elapsed from the top down; causes.c has the picture:
+ *   1. The resource limits: warps that do not fit, in equal shares to all resources that tie. The warp limit is
+ *      called BLOCK_SIZE (what is lost is the remainder of W_max / warps_per_block), the limit of blocks BLOCKS.
+ *   2. CARVEOUT: what the largest carve-out would give back. Not 0 only if shared memory alone limits, under a
+ *      carve-out smaller than the largest; then 1. is about the limits under the largest.
+ *   3. CLUSTER: blocks of a wave that do not run because clusters stay whole or the driver allows fewer.
+ *   4. SMALL_GRID: the empty part of the only wave; or TAIL: of the last wave after full ones, spread over all.
  */
 #ifndef OCC_OCCUPANCY_H
 #define OCC_OCCUPANCY_H
@@ -82,12 +95,12 @@ struct occ_device {
     uint32_t smem_reserved_per_block_bytes;
     /* architecture rules, from the table only */
     uint32_t max_registers_per_thread;
-    uint32_t register_unit;   /* registers are allocated to a warp in multiples of this */
-    uint32_t warp_unit;       /* warps are allocated in multiples of this */
-    uint32_t sub_partitions;  /* register files (warp schedulers) per SM */
-    uint32_t smem_unit_bytes; /* shared memory is allocated to a block in multiples of this */
-    uint32_t max_barriers_per_sm;
-    uint32_t max_cluster_size; /* 1: no clusters */
+    uint32_t register_unit;       /* registers are allocated to a warp in multiples of this */
+    uint32_t warp_unit;           /* warps are allocated in multiples of this */
+    uint32_t sub_partitions;      /* register files (warp schedulers) per SM */
+    uint32_t smem_unit_bytes;     /* shared memory is allocated to a block in multiples of this */
+    uint32_t max_barriers_per_sm; /* OCC_NO_LIMIT: barriers are not considered (before 9.0) */
+    uint32_t max_cluster_size;    /* 1: no clusters */
 };
 
 /* One launch, as CUPTI or a user gives it. */
@@ -98,9 +111,11 @@ struct occ_launch {
     uint32_t registers_per_thread;
     uint32_t static_smem_bytes; /* without the system's reserve */
     uint32_t dynamic_smem_bytes;
-    uint32_t smem_config_bytes; /* shared memory per SM that the driver configured; 0: unknown */
-    int32_t carveout_percent;   /* preferred carve-out, used when smem_config_bytes is unknown; -1: default */
-    uint32_t barriers;          /* per block; 0: unknown, not considered */
+    /* Shared memory per SM that the driver configured; 0: unknown. One that holds no block gives way to the
+     * smallest that does, one above the device's largest is taken as the largest. */
+    uint32_t smem_config_bytes;
+    int32_t carveout_percent; /* preferred carve-out, used when smem_config_bytes is unknown; -1: default */
+    uint32_t barriers;        /* per block; 0: unknown, not considered */
     uint32_t max_active_clusters; /* on the whole device, as the driver says; 0: unknown */
     bool smem_optin_known;        /* false: whatever the launch needs is taken as opted in */
     bool smem_optin;
@@ -149,8 +164,10 @@ struct occ_result {
     uint32_t smem_config_bytes;    /* carve-out that the calculation used */
     bool smem_config_from_driver;
     /* blocks per SM */
-    uint32_t limit[OCC_LIMIT_COUNT]; /* blocks per SM under each resource; OCC_NO_LIMIT: does not limit */
-    uint32_t limiters;               /* bit mask 1u << enum occ_limit: all that tie for the smallest */
+    /* Blocks per SM under each resource; OCC_NO_LIMIT: does not limit. CLUSTER: only where max_active_clusters
+     * says that fewer blocks run than the others allow; what the fullest SM then holds in an even spread. */
+    uint32_t limit[OCC_LIMIT_COUNT];
+    uint32_t limiters; /* bit mask 1u << enum occ_limit: all that tie for the smallest */
     uint32_t blocks_per_sm;
     uint32_t blocks_per_sm_largest_carveout; /* the same under the largest carve-out */
     uint32_t warps_per_sm;                   /* resident */
