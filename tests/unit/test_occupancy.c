@@ -29,7 +29,7 @@ static struct occ_device device_of(uint32_t cc, uint32_t sm_count)
 static struct occ_device device_named(const char *name)
 {
     const struct occ_gpu *gpu = occ_gpu_find(name);
-    assert_non_null(gpu);
+    assert_true(gpu != NULL);
     return device_of(gpu->cc, gpu->sm_count);
 }
 
@@ -443,6 +443,14 @@ static void marks_of_low_by_design(void **state)
     assert_int_equal(marks_of(1000, 256, 100 * KIB), OCC_DESIGN_ONE_BLOCK_SMEM);
     assert_int_equal(marks_of(1000, 256, 80 * KIB), 0); /* two blocks */
     assert_int_equal(marks_of(108, 256, 100 * KIB), OCC_DESIGN_PERSISTENT | OCC_DESIGN_ONE_BLOCK_SMEM);
+
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(256, 32, 50 * KIB);
+    launch.grid[0] = 1000;
+    launch.smem_config_bytes = 64 * KIB; /* one block, because the driver chose so */
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.blocks_per_sm, 1);
+    assert_int_equal(result.design, 0);
 }
 
 /* ---- bad input ---- */
@@ -493,8 +501,10 @@ static void impossible_resources(void **state)
     refused("t4", &launch, OCC_BAD_REGISTERS);
     launch = launch_of(1024, 65, 0); /* 72 x 1024 > 64 K */
     refused("t4", &launch, OCC_BAD_REGISTERS);
-    launch = launch_of(928, 72, 0); /* 29 warps fit, the hardware checks 32 */
+    launch = launch_of(800, 80, 0); /* 25 warps of 2560 fit, the hardware checks 28 */
     refused("t4", &launch, OCC_BAD_REGISTERS);
+    launch = launch_of(704, 88, 0); /* 22 warps of 2816 fit, also in two files, but 24 do not in four */
+    refused("p100", &launch, OCC_BAD_REGISTERS);
     launch = launch_of(32, 64, 0);
     refused("gtx680", &launch, OCC_BAD_REGISTERS);
 
@@ -636,7 +646,7 @@ static void gpus_by_name(void **state)
     size_t count = 0;
     for (const struct occ_gpu *gpu; (gpu = occ_gpu_at(count)) != NULL; count++) {
         struct occ_device device;
-        assert_ptr_equal(occ_gpu_find(gpu->name), gpu); /* no name twice */
+        assert_true(occ_gpu_find(gpu->name) == gpu); /* no name twice */
         assert_int_equal(occ_device_from_cc(gpu->cc, &device), OCC_OK);
         assert_int_not_equal(gpu->sm_count, 0);
     }
