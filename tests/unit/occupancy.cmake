@@ -8,7 +8,7 @@ if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
   target_include_directories(test_occupancy_oracle SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}")
 else()
   occ_add_script_test(test_occupancy_oracle
-    COMMAND sh -c "echo SKIP: no cuda_occupancy.h, the model is not compared with NVIDIA\\'s; exit 77")
+    COMMAND sh -c "echo SKIP: no cuda_occupancy.h, the model is not compared with NVIDIA\\'s && exit 77")
 endif()
 
 # The model may be called from anywhere: it must not allocate, do I/O or end the process. Names with __ are the
