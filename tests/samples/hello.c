@@ -25,16 +25,14 @@ extern const unsigned char hello_image[];
 
 enum { MAX_THREADS = 64, BLOCK_THREADS = 256, ELEMENTS = 100000, LOG_EVERY_NS = 20000000 };
 
-#define NOT_GIVEN UINT64_MAX
-
 struct options {
     uint64_t launches; /* of each thread */
     uint64_t batch;    /* launches between two waits for the device */
     uint64_t threads;
     uint64_t sleep_ms; /* after each batch */
     uint64_t stdout_bytes;
-    uint64_t exit_code, exit_at_once_code; /* the latter NOT_GIVEN unless wanted */
-    bool fork, exec, spin, abort, segv;
+    uint64_t exit_code;
+    bool fork, exec, spin, exit_at_once, abort, segv;
     const char *log;
 };
 
@@ -48,13 +46,12 @@ struct worker {
     uint64_t logged_ns;
 };
 
-static atomic_bool stop;
+static atomic_int stop;            /* the signal that asked for it */
 static _Atomic uint64_t completed; /* launches that the device has finished */
 
 static void on_stop(int signal)
 {
-    (void)signal;
-    atomic_store(&stop, true);
+    atomic_store(&stop, signal);
 }
 
 static uint64_t realtime_ns(void)
@@ -229,6 +226,11 @@ static int end_as_asked(const struct options *options)
 {
     const struct rlimit no_core = {0, 0};
     setrlimit(RLIMIT_CORE, &no_core);
+    int signal_number = atomic_load(&stop);
+    if (signal_number != 0) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
     if (options->segv) {
         /* the default action, also under a sanitizer that has a handler of its own */
         signal(SIGSEGV, SIG_DFL);
@@ -236,8 +238,8 @@ static int end_as_asked(const struct options *options)
     }
     if (options->abort)
         abort();
-    if (options->exit_at_once_code != NOT_GIVEN)
-        _exit((int)options->exit_at_once_code);
+    if (options->exit_at_once)
+        _exit((int)options->exit_code);
     return (int)options->exit_code;
 }
 
@@ -249,24 +251,23 @@ static void parse(char **argv, struct options *o)
          .max = 1000000},
         {"--threads", "N", "threads that launch (1)", .number = &o->threads, .min = 1, .max = MAX_THREADS},
         {"--sleep-ms", "MS", "sleep after each batch (0)", .number = &o->sleep_ms, .max = 60000},
-        {"--spin", NULL, "launch until SIGTERM or SIGINT instead", .flag = &o->spin},
+        {"--spin", NULL, "launch until SIGTERM or SIGINT, and die by it", .flag = &o->spin},
         {"--fork", NULL, "do all of it in a child process first", .flag = &o->fork},
         {"--exec", NULL, "start this program anew in the same process first", .flag = &o->exec},
         {"--stdout", "BYTES", "write so much text before the last line", .number = &o->stdout_bytes,
          .max = 1u << 30},
         {"--log", "FILE", "keep adding lines \"time-in-ns launches-completed\"", .text = &o->log},
         {"--exit", "CODE", "end with this exit code (0)", .number = &o->exit_code, .max = 255},
-        {"--_exit", "CODE", "the same without running exit handlers", .number = &o->exit_at_once_code,
-         .max = 255},
+        {"--_exit", NULL, "the same without running exit handlers", .flag = &o->exit_at_once},
         {"--abort", NULL, "end by abort()", .flag = &o->abort},
         {"--segv", NULL, "end by SIGSEGV", .flag = &o->segv},
-        {NULL}};
+        {.name = NULL}};
     sample_parse(argv, "hello: adds two vectors on the first CUDA device and says how often.", known);
 }
 
 int main(int argc, char **argv)
 {
-    struct options options = {.launches = 100, .batch = 64, .threads = 1, .exit_at_once_code = NOT_GIVEN};
+    struct options options = {.launches = 100, .batch = 64, .threads = 1};
     (void)argc;
     parse(argv, &options);
     if (options.exec)

@@ -444,7 +444,7 @@ int main(int argc, char **argv)
          .max = MAX_STREAMS},
         {"--seed", "N", "of words, targets and weights (1)", .number = &seed, .max = UINT32_MAX},
         {"--no-graph", NULL, "launch every kernel of every step", .flag = &no_graph},
-        {NULL}};
+        {.name = NULL}};
     (void)argc;
     sample_parse(argv, "transformer: trains a small transformer's head for a few steps.", known);
     struct trainer trainer = {0};

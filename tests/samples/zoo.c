@@ -50,7 +50,7 @@ struct animal {
     enum smem_rule smem;
     bool small_carveout; /* asks for 64 KB of shared memory an SM, half of it on a T4, whatever the block
                             needs */
-    unsigned cluster;    /* blocks; needs cc 9.0 */
+    unsigned cluster;    /* blocks; needs cc 9.0, and more than 8 a permission */
 };
 
 /* clang-format off */
@@ -103,6 +103,8 @@ static const struct animal animals[] = {
     {"persistent", 256, "warps", "small_grid", {{32, 0, 80}, {64, 0, 216}, {64, 0, 264}}, .half_sms = 4},
     /* blocks that run in groups of four on neighbouring SMs; nothing is lost */
     {"clusters", 256, "warps", "none", {{0}, {0}, {64, 2, 0}}, .waves = 2, .cluster = 4},
+    /* groups of 16, two blocks an SM: 132 SMs have room for 264 blocks, 16 whole groups are 256 */
+    {"uneven_clusters", 1024, "warps", "cluster", {{0}, {0}, {64, 2, 0}}, .waves = 2, .cluster = 16},
 };
 /* clang-format on */
 
@@ -201,6 +203,14 @@ static bool ask_driver(const struct animal *animal, CUfunction kernel, unsigned 
     return false;
 }
 
+static unsigned grid_of(const struct animal *animal, unsigned sm_count, unsigned blocks_per_sm)
+{
+    unsigned wave = sm_count * blocks_per_sm;
+    if (animal->cluster > 0)
+        wave -= wave % animal->cluster;
+    return animal->waves * wave + animal->half_sms * sm_count / 2 + animal->extra;
+}
+
 static bool show(const struct animal *animal, const struct sample_device *device, int gpu, CUmodule module,
                  CUdeviceptr buffer, uint64_t repeat)
 {
@@ -213,8 +223,9 @@ static bool show(const struct animal *animal, const struct sample_device *device
     if (animal->small_carveout)
         prefer_small_carveout(kernel, device);
     bool agreed = ask_driver(animal, kernel, shape.smem_bytes, gpu, &blocks_per_sm);
-    shape.grid[0] =
-        animal->waves * sm_count * blocks_per_sm + animal->half_sms * sm_count / 2 + animal->extra;
+    if (animal->cluster > 8)
+        CHECK(cu.cuFuncSetAttribute(kernel, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
+    shape.grid[0] = grid_of(animal, sm_count, blocks_per_sm);
     void *arguments[] = {&buffer, &rounds};
     for (uint64_t i = 0; i < repeat; i++) {
         if (animal->cluster > 0)
@@ -261,7 +272,7 @@ int main(int argc, char **argv)
         {"--repeat", "N", "launches of each kernel (3)", .number = &repeat, .min = 1, .max = 1000000},
         {"--answers", NULL, "print the right answers as CSV instead", .flag = &answers},
         {"--gpu", "NAME", "with --answers: of t4, a100 or h200, not of the device here", .text = &gpu_name},
-        {NULL}};
+        {.name = NULL}};
     (void)argc;
     sample_parse(argv, "zoo: one kernel for every limit and every cause of low occupancy.", known);
     if (answers && gpu_name) {

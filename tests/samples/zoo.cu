@@ -87,6 +87,7 @@ ZOO(half_grid, (256), simple)
 ZOO(tail, (256), simple)
 ZOO(persistent, (256), simple)
 ZOO(clusters, (256), simple)
+ZOO(uneven_clusters, (1024), simple)
 
 // At most 65536 / (256 x 2) = 128 registers a thread, and all of them are needed: two blocks on an SM.
 ZOO(registers, (256, 2), crowded<160>)
