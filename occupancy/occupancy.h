@@ -17,18 +17,20 @@
  *   expected_elapsed  = theoretical * w / ceil(w)
  *   expected_achieved = G * warps_per_block / (W_max * (S*floor(w) + min(r, S)))
  *
- * With clusters a wave is whole clusters: C = size * min(floor(S*B / size), max_active_clusters if known), where
- * B is what the other limits allow; the CLUSTER limit, and with it theoretical, is ceil(C / S) blocks. Then
- * expected_elapsed has C / (S*B) as a further factor (SMs on which no cluster fits stand idle but time passes)
- * and min(C, S) stands for S in expected_achieved (they are not active).
+ * With clusters a wave is whole clusters: C = size * min(floor(S*B / size), max_active_clusters if known),
+ * where B is what the other limits allow; the CLUSTER limit, and with it theoretical, is ceil(C / S) blocks.
+ * Then expected_elapsed has C / (S*B) as a further factor (SMs on which no cluster fits stand idle but time
+ * passes) and min(C, S) stands for S in expected_achieved (they are not active).
  *
  * The waterfall explains 1 - expected_elapsed from the top down; causes.c has the picture:
- *   1. The resource limits: warps that do not fit, in equal shares to all resources that tie. The warp limit is
- *      called BLOCK_SIZE (what is lost is the remainder of W_max / warps_per_block), the limit of blocks BLOCKS.
- *   2. CARVEOUT: what the largest carve-out would give back. Not 0 only if shared memory alone limits, under a
- *      carve-out smaller than the largest; then 1. is about the limits under the largest.
+ *   1. The resource limits: warps that do not fit, in equal shares to all resources that tie. The warp
+ *      limit is called BLOCK_SIZE (what is lost is the remainder of W_max / warps_per_block), the limit of
+ *      blocks BLOCKS.
+ *   2. CARVEOUT: what the largest carve-out would give back. Not 0 only if shared memory alone limits, under
+ *      a carve-out smaller than the largest; then 1. is about the limits under the largest.
  *   3. CLUSTER: blocks of a wave that do not run because clusters stay whole or the driver allows fewer.
- *   4. SMALL_GRID: the empty part of the only wave; or TAIL: of the last wave after full ones, spread over all.
+ *   4. SMALL_GRID: the empty part of the only wave; or TAIL: of the last wave after full ones, spread over
+ *      all.
  */
 #ifndef OCC_OCCUPANCY_H
 #define OCC_OCCUPANCY_H
@@ -164,8 +166,9 @@ struct occ_result {
     uint32_t smem_config_bytes;    /* carve-out that the calculation used */
     bool smem_config_from_driver;
     /* blocks per SM */
-    /* Blocks per SM under each resource; OCC_NO_LIMIT: does not limit. CLUSTER: only where max_active_clusters
-     * says that fewer blocks run than the others allow; what the fullest SM then holds in an even spread. */
+    /* Blocks per SM under each resource; OCC_NO_LIMIT: does not limit. CLUSTER: only where
+     * max_active_clusters says that fewer blocks run than the others allow; what the fullest SM then holds in
+     * an even spread. */
     uint32_t limit[OCC_LIMIT_COUNT];
     uint32_t limiters; /* bit mask 1u << enum occ_limit: all that tie for the smallest */
     uint32_t blocks_per_sm;

@@ -1,6 +1,6 @@
 /*
- * The model's worked examples (numbers from published articles and documentation on the subject), its statuses,
- * tables and words. Expected values are written out by hand.
+ * The model's worked examples (numbers from published articles and documentation on the subject), its
+ * statuses, tables and words. Expected values are written out by hand.
  */
 #include "occupancy/occupancy.h"
 

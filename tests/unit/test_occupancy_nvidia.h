@@ -1,6 +1,6 @@
 /*
- * NVIDIA's calculator behind our types. It lives in a file of its own because cuda_occupancy.h and occupancy.h
- * both say OCC_LIMIT_*.
+ * NVIDIA's calculator behind our types. It lives in a file of its own because cuda_occupancy.h and
+ * occupancy.h both say OCC_LIMIT_*.
  */
 #ifndef OCC_TEST_OCCUPANCY_NVIDIA_H
 #define OCC_TEST_OCCUPANCY_NVIDIA_H

@@ -1,14 +1,14 @@
 /*
- * The model against NVIDIA's cuda_occupancy.h: more than 10^7 configurations on every capability that it knows
- * (3.0 ... 12.1), exhaustive along pairs of axes and random over all of them. Allocations, the limit of every
- * resource, the limiting factors and the blocks per SM must be equal; a launch is refused by one exactly if the
- * other allows no block.
+ * The model against NVIDIA's cuda_occupancy.h: more than 10^7 configurations on every capability that it
+ * knows (3.0 ... 12.1), exhaustive along pairs of axes and random over all of them. Allocations, the limit of
+ * every resource, the limiting factors and the blocks per SM must be equal; a launch is refused by one
+ * exactly if the other allows no block.
  *
  * Ours differs on purpose in:
- *   registers on 3.0   63 a thread are the most there (programming guide); NVIDIA's calculator has 255 for all 3.x
- *   no registers       refused: no kernel has 0, so it is a caller's mistake
- *   limiting factors   where barriers alone limit, NVIDIA's mask still has the factors that would limit without
- *                      them (it is not cleared when the minimum goes down); ours has the smallest limits only
+ *   registers on 3.0   63 a thread are the most there (programming guide); NVIDIA's calculator has 255 for
+ * all 3.x no registers       refused: no kernel has 0, so it is a caller's mistake limiting factors   where
+ * barriers alone limit, NVIDIA's mask still has the factors that would limit without them (it is not cleared
+ * when the minimum goes down); ours has the smallest limits only
  */
 #include "test_occupancy_nvidia.h"
 #include "occupancy/occupancy.h"

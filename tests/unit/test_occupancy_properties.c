@@ -1,6 +1,6 @@
 /*
- * What must hold for every launch, on random launches of every device of the table: ranges, sums, monotony and
- * the invariants of waves. Seeded: the same launches on every run.
+ * What must hold for every launch, on random launches of every device of the table: ranges, sums, monotony
+ * and the invariants of waves. Seeded: the same launches on every run.
  */
 #include "occupancy/occupancy.h"
 
