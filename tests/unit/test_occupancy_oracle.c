@@ -5,10 +5,11 @@
  * exactly if the other allows no block.
  *
  * Ours differs on purpose in:
- *   registers on 3.0   63 a thread are the most there (programming guide); NVIDIA's calculator has 255 for
- * all 3.x no registers       refused: no kernel has 0, so it is a caller's mistake limiting factors   where
- * barriers alone limit, NVIDIA's mask still has the factors that would limit without them (it is not cleared
- * when the minimum goes down); ours has the smallest limits only
+ *   registers on 3.0   63 a thread are the most there (programming guide); NVIDIA's calculator has 255 for all
+ *                      3.x
+ *   no registers       refused: no kernel has 0, so it is a caller's mistake (not swept)
+ *   limiting factors   where barriers alone limit, NVIDIA's mask still has the factors that would limit
+ *                      without them (it is not cleared when the minimum goes down); ours has the smallest only
  */
 #include "test_occupancy_nvidia.h"
 #include "occupancy/occupancy.h"
