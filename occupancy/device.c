@@ -8,10 +8,11 @@
  * Sources, named in each row:
  *   [G]  CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" and the sections about
  *        each capability's shared memory, in the edition that last listed the capability
- * (2.x: 8.0, 3.0: 10.2, 3.2-3.7: 11.8, 5.0-7.2: 12.9, the others: 13.x) [O]  cuda_occupancy.h of CUDA 13.0:
- * allocation units, sub-partitions, blocks, barriers, carve-outs [S]  NVIDIA's occupancy spreadsheet of
- * CUDA 8.0 (the last one with 2.x) [T]  tuning guides: cluster sizes (Hopper: 16 non-portable; Blackwell: 16
- * non-portable on B200, 8 portable) [C]  arch_traits of NVIDIA's CUDA C++ core libraries
+ *        (2.x: 8.0, 3.0: 10.2, 3.2-3.7: 11.8, 5.0-7.2: 12.9, the others: 13.x)
+ *   [O]  cuda_occupancy.h of CUDA 13.0: allocation units, sub-partitions, blocks, barriers, carve-outs
+ *   [S]  NVIDIA's occupancy spreadsheet of CUDA 8.0 (the last one with 2.x)
+ *   [T]  tuning guides: cluster sizes (Hopper: 16 non-portable; Blackwell: 16 non-portable on B200, 8 portable)
+ *   [C]  arch_traits of NVIDIA's CUDA C++ core libraries
  *
  * Threads: any; nothing here changes.
  */

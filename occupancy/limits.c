@@ -7,10 +7,12 @@
  *   registers  a warp takes registers_per_thread x 32 rounded up to register_unit. Each register file (sub-
  *              partition) holds whole warps: floor(floor(registers per file / registers per warp) x files /
  *              warps of a block). Before a launch the hardware checks registers per warp x warps rounded up
- * to warp_unit against the registers a block may have. shared     static + dynamic + the system's reserve,
- * rounded up to smem_unit_bytes; floor(carve-out / that). A carve-out that holds not even one block gives way
- * to the smallest that does. blocks     a constant of the SM barriers   floor(barriers of an SM / barriers of
- * a block) cluster    see occupancy.h
+ *              to warp_unit against the registers that a block may have
+ *   shared     static + dynamic + the system's reserve, rounded up to smem_unit_bytes; floor(carve-out / that).
+ *              A carve-out that holds not even one block gives way to the smallest that does
+ *   blocks     a constant of the SM
+ *   barriers   floor(barriers of an SM / barriers of a block)
+ *   cluster    see occupancy.h
  *
  * Threads: any.
  */
