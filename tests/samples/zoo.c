@@ -50,7 +50,7 @@ struct animal {
     enum smem_rule smem;
     bool small_carveout; /* asks for 64 KB of shared memory an SM, half of it on a T4, whatever the block
                             needs */
-    unsigned cluster;    /* blocks; needs cc 9.0, and more than 8 a permission */
+    unsigned cluster;    /* blocks; more than 8 need a permission */
 };
 
 /* clang-format off */
@@ -127,12 +127,18 @@ static int answers_named(const char *name)
     sample_die(SAMPLE_USAGE, "--gpu wants t4, a100 or h200");
 }
 
+/* Clusters came with cc 9.0; more than 8 blocks only the GPUs of data centres take. */
+static bool lives_on(const struct animal *animal, int cc)
+{
+    return animal->cluster == 0 || (cc >= 90 && (animal->cluster <= 8 || cc < 110));
+}
+
 static void print_answers(int gpu, int cc)
 {
     printf("kernel,threads,limiters,warps_per_sm,full_waves,partial_blocks,main_cause\n");
     for (size_t i = 0; i < ANIMALS; i++) {
         const struct animal *a = &animals[i];
-        if (a->cluster > 0 && cc < 90)
+        if (!lives_on(a, cc))
             continue;
         const struct answer *answer = gpu < 0 ? NULL : &a->answers[gpu];
         printf("%s,%u,%s,", a->kernel, a->threads, a->limiters);
@@ -254,7 +260,7 @@ static int run(uint64_t repeat, bool answers)
     CUmodule module = sample_load(zoo_image);
     CHECK(cu.cuMemAlloc(&buffer, BUFFER_ELEMENTS * sizeof(float)));
     for (size_t i = 0; i < ANIMALS; i++)
-        if (animals[i].cluster == 0 || device.cc >= 90)
+        if (lives_on(&animals[i], device.cc))
             agreed &= show(&animals[i], &device, gpu, module, buffer, repeat);
     CHECK(cu.cuMemFree(buffer));
     CHECK(cu.cuModuleUnload(module));
