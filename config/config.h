@@ -1,0 +1,92 @@
+/*
+ * occtrace.yaml: the daemon's settings, each with its kind, range and default in one table. The file of the
+ * same name in this directory documents them and says exactly the defaults (a test compares the two).
+ *
+ * The file is read through libcyaml's schema loader: two levels, sections of scalars. Every scalar is taken
+ * as text and then checked here, so that sizes ("20G"), durations ("1s") and numbers have one syntax with the
+ * command line and one kind of error: "FILE:LINE: section.key: what is wrong".
+ *
+ * Unknown sections and keys, keys given twice, aliases, and a file over OCC_CONFIG_MAX_BYTES are errors. What
+ * a file does not say keeps its default. No global state; any thread.
+ */
+#ifndef OCC_CONFIG_CONFIG_H
+#define OCC_CONFIG_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/error.h"
+
+#define OCC_CONFIG_MAX_BYTES  (64u * 1024u)
+#define OCC_CONFIG_TEXT_BYTES 1024 /* longest scalar */
+
+/*
+ * X(section, key, kind, member, default, min, max). Kinds and the type of their member:
+ *
+ *   PATH      char[OCC_CONFIG_TEXT_BYTES]  absolute path; "" = the place that support/paths.h names
+ *   BYTES     uint64_t, bytes              min...max; database.max_size takes 0 too, for none
+ *   DURATION  int64_t, nanoseconds         min...max
+ *   COUNT     uint64_t                     min...max
+ *   MODE      uint64_t                     0600, 0660 or 0666
+ *   SYNC      uint64_t                     0 normal, 1 full
+ *   LEVEL     uint64_t                     enum occ_log_level
+ */
+#define OCC_CONFIG_DATABASE(X)                                                                               \
+    X(database, path, PATH, database_path, "", 0, 0)                                                         \
+    X(database, max_size, BYTES, database_max_bytes, "20G", UINT64_C(16) << 20, UINT64_C(1) << 46)           \
+    X(database, sync, SYNC, database_sync, "normal", 0, 0)                                                   \
+    X(database, chunk_rows, COUNT, chunk_rows, "65536", 1024, 1u << 20)
+#define OCC_CONFIG_SOCKET(X)                                                                                 \
+    X(socket, path, PATH, socket_path, "", 0, 0)                                                             \
+    X(socket, mode, MODE, socket_mode, "0600", 0, 0)
+#define OCC_CONFIG_COLLECTOR(X)                                                                              \
+    X(collector, commit_interval, DURATION, commit_interval_ns, "1s", INT64_C(100000000),                    \
+      INT64_C(60000000000))                                                                                  \
+    X(collector, reorder_window, DURATION, reorder_window_ns, "250ms", INT64_C(1000000),                     \
+      INT64_C(10000000000))                                                                                  \
+    X(collector, reorder_rows, COUNT, reorder_rows, "16384", 256, 1u << 20)                                  \
+    X(collector, memory, BYTES, memory_bytes, "32M", UINT64_C(4) << 20, UINT64_C(4) << 30)
+#define OCC_CONFIG_RINGS(X)                                                                                  \
+    X(rings, max_producers, COUNT, max_producers, "1024", 1, 16384)                                          \
+    X(rings, max_size, BYTES, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)
+#define OCC_CONFIG_LOG(X) X(log, level, LEVEL, log_level, "warning", 0, 0)
+
+/* S(section, its table) */
+#define OCC_CONFIG_SECTIONS(S)                                                                               \
+    S(database, OCC_CONFIG_DATABASE)                                                                         \
+    S(socket, OCC_CONFIG_SOCKET)                                                                             \
+    S(collector, OCC_CONFIG_COLLECTOR)                                                                       \
+    S(rings, OCC_CONFIG_RINGS)                                                                               \
+    S(log, OCC_CONFIG_LOG)
+
+#define OCC_CONFIG_TYPE_PATH(member)     char member[OCC_CONFIG_TEXT_BYTES];
+#define OCC_CONFIG_TYPE_BYTES(member)    uint64_t member;
+#define OCC_CONFIG_TYPE_DURATION(member) int64_t member;
+#define OCC_CONFIG_TYPE_COUNT(member)    uint64_t member;
+#define OCC_CONFIG_TYPE_MODE(member)     uint64_t member;
+#define OCC_CONFIG_TYPE_SYNC(member)     uint64_t member;
+#define OCC_CONFIG_TYPE_LEVEL(member)    uint64_t member;
+
+struct occ_config {
+#define X(section, key, kind, member, default_text, min, max) OCC_CONFIG_TYPE_##kind(member)
+#define S(section, table)                                     table(X)
+    OCC_CONFIG_SECTIONS(S)
+#undef S
+#undef X
+};
+
+/* Every setting at its default. */
+void occ_config_defaults(struct occ_config *config);
+
+/* Reads `path` over what *config holds. On failure *config is untouched. OCC_E_NOT_FOUND: no such file;
+ * OCC_E_INVALID: the message names file, line (where it is known) and key. */
+int occ_config_load(const char *path, struct occ_config *config, struct occ_error *err);
+
+/* The same for text in memory; `name` stands for the file in messages. */
+int occ_config_parse(const char *name, const char *text, size_t length, struct occ_config *config,
+                     struct occ_error *err);
+
+/* One setting by its "section.key" name, as the file would set it; the command line uses it. */
+int occ_config_set(struct occ_config *config, const char *name, const char *value, struct occ_error *err);
+
+#endif

@@ -1,0 +1,84 @@
+/* Records of connections. No global state; one thread. */
+#include "clients.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const struct occ_peer *peer,
+                                   int64_t now_ns)
+{
+    struct occ_client *client = calloc(1, sizeof *client);
+    if (!client) {
+        (void)close(fd);
+        return NULL;
+    }
+    client->fd = fd;
+    client->pidfd = -1;
+    client->peer = *peer;
+    client->since_ns = now_ns;
+    client->socket_source = (struct occ_source){OCC_SOURCE_CLIENT, client};
+    client->process_source = (struct occ_source){OCC_SOURCE_PROCESS, client};
+    client->next = clients->first;
+    clients->first = client;
+    clients->n++;
+    return client;
+}
+
+void occ_client_close(struct occ_client *client)
+{
+    if (client->fd >= 0)
+        (void)close(client->fd);
+    client->fd = -1;
+    client->flush_wanted = false;
+}
+
+void occ_client_forget_process(struct occ_client *client)
+{
+    if (client->pidfd >= 0)
+        (void)close(client->pidfd);
+    client->pidfd = -1;
+}
+
+void occ_clients_sweep(struct occ_clients *clients)
+{
+    struct occ_client **link = &clients->first;
+    while (*link) {
+        struct occ_client *client = *link;
+        if (client->producer || (client->fd >= 0 && !client->was_producer)) {
+            link = &client->next;
+            continue;
+        }
+        *link = client->next;
+        clients->n--;
+        occ_client_close(client);
+        occ_client_forget_process(client);
+        free(client);
+    }
+}
+
+void occ_clients_close_idle(struct occ_clients *clients, int64_t since_ns)
+{
+    for (struct occ_client *client = clients->first; client; client = client->next)
+        if (!client->was_producer && !client->flush_wanted && client->since_ns < since_ns)
+            occ_client_close(client);
+}
+
+void occ_clients_clear(struct occ_clients *clients)
+{
+    for (struct occ_client *client = clients->first; client; client = client->next) {
+        client->producer = NULL;
+        occ_client_close(client);
+    }
+    occ_clients_sweep(clients);
+}
+
+int occ_peer_open_process(const struct occ_peer *peer)
+{
+    if (peer->pid <= 0) {
+        errno = EINVAL; /* in a pid namespace that we do not see */
+        return -1;
+    }
+    return (int)syscall(SYS_pidfd_open, (pid_t)peer->pid, 0u);
+}

@@ -1,0 +1,74 @@
+/*
+ * The connections of the daemon's socket: each is a program's (after its handshake), or somebody's with text
+ * requests. Holds what epoll needs to find its way back. One thread.
+ *
+ * Life: made when a connection is taken; `fd` is closed when the peer hangs up or is refused. A program's record
+ * stays until its producer is gone, since `pidfd` still tells when the process ends. Records are freed by
+ * occ_clients_sweep() only, never while events that could name them are being handled.
+ */
+#ifndef OCC_DAEMON_CLIENTS_H
+#define OCC_DAEMON_CLIENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "producers.h"
+
+enum occ_source_kind {
+    OCC_SOURCE_LISTENER,
+    OCC_SOURCE_SIGNALS,
+    OCC_SOURCE_TIMER,
+    OCC_SOURCE_PRIVATE,
+    OCC_SOURCE_CLIENT,
+    OCC_SOURCE_PROCESS,
+};
+
+struct occ_client;
+
+/* What an epoll event points at. */
+struct occ_source {
+    enum occ_source_kind kind;
+    struct occ_client *client;
+};
+
+struct occ_client {
+    struct occ_client *next;
+    int fd;    /* -1: closed */
+    int pidfd; /* -1: none */
+    struct occ_peer peer;
+    struct occ_producer *producer; /* NULL: none (any more) */
+    bool was_producer;             /* the connection is spent when its producer is gone */
+    bool flush_wanted;
+    char session[33]; /* of the flush */
+    int64_t since_ns; /* monotonic, of the connection */
+    struct occ_source socket_source, process_source;
+};
+
+struct occ_clients {
+    struct occ_client *first;
+    size_t n;
+};
+
+/* Takes fd (on failure too). NULL: out of memory. */
+struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const struct occ_peer *peer,
+                                   int64_t now_ns);
+
+/* Closes the connection, the record stays. Closing takes it out of epoll. */
+void occ_client_close(struct occ_client *client);
+/* Stops watching the process. */
+void occ_client_forget_process(struct occ_client *client);
+
+/* Frees what has neither connection nor producer. */
+void occ_clients_sweep(struct occ_clients *clients);
+
+/* Closes connections that have neither offered a ring nor wait for an answer since before `since_ns`. */
+void occ_clients_close_idle(struct occ_clients *clients, int64_t since_ns);
+
+/* Closes and frees everything. */
+void occ_clients_clear(struct occ_clients *clients);
+
+/* A pidfd for the peer; -1 with errno if there is none (ESRCH: it is dead already). */
+int occ_peer_open_process(const struct occ_peer *peer);
+
+#endif

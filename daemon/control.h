@@ -1,0 +1,39 @@
+/*
+ * The text requests of support/control.h, the daemon's side: what a request asks for, and the answer's words. No
+ * sockets here. One thread.
+ */
+#ifndef OCC_DAEMON_CONTROL_H
+#define OCC_DAEMON_CONTROL_H
+
+#include <stddef.h>
+
+#include "collector.h"
+#include "support/error.h"
+
+enum occ_request_kind { OCC_REQUEST_PING, OCC_REQUEST_FLUSH, OCC_REQUEST_STATUS };
+
+struct occ_request {
+    enum occ_request_kind kind;
+    char session[33]; /* of flush */
+};
+
+/* OCC_E_INVALID: not a request; the message goes to the client. */
+int occ_request_parse(const char *text, struct occ_request *ret_request, struct occ_error *err);
+
+/* What status says beside the collector's numbers. */
+struct occ_control_facts {
+    const char *database, *socket;
+    int64_t uptime_ns;
+    uint64_t refused; /* connections and handshakes */
+    size_t clients;
+};
+
+/* The answer to status, at most `size` bytes with its NUL. */
+void occ_control_status(const struct occ_collector *collector, const struct occ_control_facts *facts,
+                        char *answer, size_t size);
+
+/* Launches that the history holds of a session. */
+int occ_control_count(struct occ_store *store, const char *session, uint64_t *ret_launches,
+                      struct occ_error *err);
+
+#endif

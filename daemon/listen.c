@@ -1,0 +1,213 @@
+/* The listening socket: see listen.h for what it promises. One thread. */
+#include "listen.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/control.h"
+#include "support/paths.h"
+
+#define BACKLOG        128
+#define LOCK_TRIES     100
+#define LOCK_PAUSE_NS  20000000
+#define ACCEPT_RETRIES 64 /* refused connections passed over in one call */
+
+static int directory_of(const char *path, char **ret_directory, struct occ_error *err)
+{
+    const char *slash = strrchr(path, '/');
+    size_t n = slash ? (size_t)(slash - path) : 1;
+    char *directory = slash ? strndup(path, n ? n : 1) : strdup(".");
+    if (!directory)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    *ret_directory = directory;
+    return 0;
+}
+
+/* Made with the access that clients need to reach the socket. One that exists stays as it is. */
+static int make_directory(const char *path, const char *directory, uint32_t mode, struct occ_error *err)
+{
+    struct stat status;
+    if (stat(directory, &status) == 0)
+        return 0;
+    int code = occ_path_make_parents(path, err);
+    if (code != 0)
+        return code;
+    mode_t access = 0700;
+    access |= mode & 0060 ? 0050 : 0;
+    access |= mode & 0006 ? 0005 : 0;
+    if (access != 0700 && chmod(directory, access) != 0)
+        return occ_fail_errno(err, errno, "cannot set the mode of %s", directory);
+    return 0;
+}
+
+static int check_directory(int fd, const char *directory, struct occ_error *err)
+{
+    struct stat status;
+    if (fstat(fd, &status) != 0)
+        return occ_fail_errno(err, errno, "cannot look at %s", directory);
+    if (status.st_uid != geteuid() && status.st_uid != 0)
+        return occ_fail(err, OCC_E_DENIED, "%s belongs to another user", directory);
+    if ((status.st_mode & 0022) && !(status.st_mode & S_ISVTX))
+        return occ_fail(err, OCC_E_DENIED, "others may write to %s", directory);
+    return 0;
+}
+
+/* Whoever holds the lock for long is no daemon that starts. */
+static int lock_directory(int fd, const char *directory, struct occ_error *err)
+{
+    for (int i = 0; i < LOCK_TRIES; i++) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return occ_fail_errno(err, errno, "cannot lock %s", directory);
+        const struct timespec pause = {.tv_nsec = LOCK_PAUSE_NS};
+        (void)nanosleep(&pause, NULL);
+    }
+    return occ_fail(err, OCC_E_BUSY, "%s is locked by another process", directory);
+}
+
+/* Removes a socket that nobody answers at. */
+static int remove_stale(const char *path, struct occ_error *err)
+{
+    struct stat status;
+    int fd = -1;
+    if (lstat(path, &status) != 0)
+        return errno == ENOENT ? 0 : occ_fail_errno(err, errno, "cannot look at %s", path);
+    if (!S_ISSOCK(status.st_mode))
+        return occ_fail(err, OCC_E_BUSY, "%s exists and is not a socket", path);
+    int code = occ_control_connect(path, &fd, err);
+    if (code == 0) {
+        (void)close(fd);
+        return occ_fail(err, OCC_E_BUSY, "another daemon listens at %s", path);
+    }
+    if (code != OCC_E_NOT_FOUND)
+        return code;
+    if (unlink(path) != 0 && errno != ENOENT)
+        return occ_fail_errno(err, errno, "cannot remove %s", path);
+    return 0;
+}
+
+static int bind_and_listen(struct occ_listener *listener, uint32_t mode, struct occ_error *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+    memcpy(address.sun_path, listener->path, sizeof address.sun_path);
+    mode_t old = umask(0177);
+    int failed = bind(listener->fd, (const struct sockaddr *)&address, sizeof address);
+    int why = errno;
+    (void)umask(old);
+    if (failed)
+        return occ_fail_errno(err, why, "cannot bind to %s", listener->path);
+    if (stat(listener->path, &status) != 0 || chmod(listener->path, (mode_t)mode) != 0)
+        return occ_fail_errno(err, errno, "cannot set the mode of %s", listener->path);
+    listener->dev = status.st_dev;
+    listener->ino = status.st_ino;
+    if (listen(listener->fd, BACKLOG) != 0)
+        return occ_fail_errno(err, errno, "cannot listen at %s", listener->path);
+    return 0;
+}
+
+int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_listener, struct occ_error *err)
+{
+    struct occ_listener listener = {.fd = -1, .spare = -1};
+    if (strlen(path) >= sizeof listener.path)
+        return occ_fail(err, OCC_E_INVALID, "the socket's path is longer than %zu bytes: %s",
+                        sizeof listener.path - 1, path);
+    (void)snprintf(listener.path, sizeof listener.path, "%s", path);
+    _cleanup_(occ_freep) char *directory = NULL;
+    int code = directory_of(path, &directory, err);
+    if (code == 0)
+        code = make_directory(path, directory, mode, err);
+    if (code != 0)
+        return code;
+    _cleanup_(occ_closep) int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0)
+        return occ_fail_errno(err, errno, "cannot open the directory %s", directory);
+    listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    listener.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (listener.fd < 0)
+        code = occ_fail_errno(err, errno, "cannot make a socket");
+    if (code == 0)
+        code = check_directory(lock, directory, err);
+    if (code == 0)
+        code = lock_directory(lock, directory, err);
+    if (code == 0)
+        code = remove_stale(path, err);
+    if (code == 0)
+        code = bind_and_listen(&listener, mode, err);
+    if (code != 0) {
+        occ_listen_close(&listener);
+        return code;
+    }
+    *ret_listener = listener;
+    return 0;
+}
+
+void occ_listen_close(struct occ_listener *listener)
+{
+    struct stat status;
+    if (listener->ino && lstat(listener->path, &status) == 0 && status.st_dev == listener->dev &&
+        status.st_ino == listener->ino)
+        (void)unlink(listener->path);
+    if (listener->fd >= 0)
+        (void)close(listener->fd);
+    if (listener->spare >= 0)
+        (void)close(listener->spare);
+    *listener = (struct occ_listener){.fd = -1, .spare = -1};
+}
+
+/* No descriptor is left: takes the connection with the one in reserve and closes it, else it would wake us for
+ * ever. */
+static void refuse_with_spare(struct occ_listener *listener)
+{
+    (void)close(listener->spare);
+    int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0)
+        (void)close(fd);
+    listener->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static bool peer_of(int fd, struct occ_peer *peer)
+{
+    struct ucred credentials;
+    socklen_t size = sizeof credentials;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) != 0 || size != sizeof credentials)
+        return false;
+    peer->pid = credentials.pid;
+    peer->uid = credentials.uid;
+    return true;
+}
+
+int occ_listen_accept(struct occ_listener *listener, struct occ_peer *ret_peer, uint64_t *refused)
+{
+    for (int i = 0; i < ACCEPT_RETRIES; i++) {
+        int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct occ_peer peer = {0};
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+            refuse_with_spare(listener);
+            ++*refused;
+            continue;
+        }
+        if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+            continue;
+        if (fd < 0)
+            return -1;
+        if (peer_of(fd, &peer) && (peer.uid == geteuid() || geteuid() == 0)) {
+            *ret_peer = peer;
+            return fd;
+        }
+        (void)close(fd);
+        ++*refused;
+    }
+    return -1;
+}

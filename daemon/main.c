@@ -1,0 +1,146 @@
+/*
+ * occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end, 1
+ * failure, 2 usage.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "options.h"
+#include "server.h"
+#include "support/cleanup.h"
+#include "support/log.h"
+#include "support/paths.h"
+
+/* A program without a connection whose helper thread has not said anything for this long is gone. */
+#define ORPHAN_GRACE_NS INT64_C(10000000000)
+
+static int load_config(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
+{
+    occ_config_defaults(config);
+    if (options->config)
+        return occ_config_load(options->config, config, err);
+    if (geteuid() != 0 || access(OCC_CONFIG_FILE, F_OK) != 0)
+        return 0;
+    return occ_config_load(OCC_CONFIG_FILE, config, err);
+}
+
+/* The command line, then the environment, then the file. */
+static int set_log_level(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
+{
+    if (options->log_level && occ_config_set(config, "log.level", options->log_level, err) != 0)
+        return occ_error_prefix(err, "option '--log-level'");
+    if (options->log_level || !getenv("OCCTRACE_LOG"))
+        occ_log_set_level((enum occ_log_level)config->log_level);
+    return 0;
+}
+
+/* The command line's path, else the configuration's, else the default. malloc'ed. */
+static int choose_path(const char *given, const char *configured,
+                       int (*default_path)(char **, struct occ_error *), char **ret_path,
+                       struct occ_error *err)
+{
+    const char *chosen = given ? given : configured;
+    if (!given && configured[0] == '\0')
+        return default_path(ret_path, err);
+    char *copy = strdup(chosen);
+    if (!copy)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    *ret_path = copy;
+    return 0;
+}
+
+static int check_private(int fd, struct occ_error *err)
+{
+    struct stat status;
+    if (fd < 0)
+        return 0;
+    if (fstat(fd, &status) != 0 || !S_ISSOCK(status.st_mode) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+        return occ_fail(err, OCC_E_INVALID, "option '--private': descriptor %d is not a socket", fd);
+    return 0;
+}
+
+/* Each program takes a connection, a pidfd and its ring. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int run(const struct occ_config *config, const struct occ_options *options, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *database = NULL;
+    _cleanup_(occ_freep) char *socket_path = NULL;
+    struct occ_store *store = NULL;
+    int status =
+        choose_path(options->database, config->database_path, occ_path_default_history, &database, err);
+    if (status == 0)
+        status =
+            choose_path(options->socket, config->socket_path, occ_path_default_socket, &socket_path, err);
+    if (status != 0)
+        return status;
+    const struct occ_store_options store_options = {.mode = OCC_STORE_WRITE,
+                                                    .chunk_rows = (uint32_t)config->chunk_rows,
+                                                    .max_bytes = config->database_max_bytes,
+                                                    .durable_full = config->database_sync != 0};
+    status = occ_store_open(database, &store_options, &store, err);
+    if (status != 0)
+        return occ_error_prefix(err, "cannot use the history %s", database);
+    const struct occ_server_options server = {
+        .database = database,
+        .socket_path = socket_path,
+        .socket_mode = (uint32_t)config->socket_mode,
+        .private_fd = options->private_fd,
+        .collector = {.commit_interval_ns = config->commit_interval_ns,
+                      .reorder = {.window_ns = config->reorder_window_ns, .rows = config->reorder_rows},
+                      .memory_bytes = config->memory_bytes,
+                      .max_producers = config->max_producers,
+                      .max_ring_bytes = config->max_ring_bytes,
+                      .orphan_grace_ns = ORPHAN_GRACE_NS},
+    };
+    status = occ_server_run(store, &server, err);
+    occ_store_close(store);
+    return status;
+}
+
+static int usage_error(const struct occ_error *err)
+{
+    (void)fprintf(stderr, "occtraced: %s\nTry 'occtraced --help'.\n", err->message);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_options options;
+    struct occ_config config;
+    occ_log_init("occtraced");
+    if (occ_options_parse(argc, argv, &options, &err) != 0)
+        return usage_error(&err);
+    if (options.help || options.version) {
+        if (options.help)
+            occ_options_help(stdout);
+        else
+            (void)puts("occtraced " OCC_VERSION);
+        return fflush(stdout) == 0 ? 0 : 1;
+    }
+    int status = load_config(&options, &config, &err);
+    if (status == 0 &&
+        (set_log_level(&options, &config, &err) != 0 || check_private(options.private_fd, &err) != 0))
+        return usage_error(&err);
+    raise_descriptor_limit();
+    if (status == 0)
+        status = run(&config, &options, &err);
+    if (status == 0)
+        return 0;
+    occ_log(OCC_LOG_ERROR, "%s", err.message);
+    return 1;
+}

@@ -1,0 +1,25 @@
+/*
+ * The daemon's life: one epoll loop over the door, the connections, the processes behind them, signals, and the
+ * timer of the collector's polls. See server.c for how the parts meet.
+ */
+#ifndef OCC_DAEMON_SERVER_H
+#define OCC_DAEMON_SERVER_H
+
+#include "collector.h"
+#include "store/store.h"
+#include "support/error.h"
+
+struct occ_server_options {
+    const char *database, *socket_path; /* paths; the caller's, for the server's life */
+    uint32_t socket_mode;
+    int private_fd;                         /* of --private; -1: none */
+    struct occ_collector_options collector; /* gone is the server's */
+};
+
+/*
+ * Listens, serves until a signal or the private peer ends it, drains, commits and finishes the store. Returns 0
+ * after an orderly end with everything committed. Blocks SIGTERM and SIGINT, ignores SIGHUP and SIGPIPE.
+ */
+int occ_server_run(struct occ_store *store, const struct occ_server_options *options, struct occ_error *err);
+
+#endif

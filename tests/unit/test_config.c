@@ -1,0 +1,237 @@
+/* config/: what the example says, what is refused and in which words, where errors are. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config/config.h"
+
+/* One value per setting that is not its default. */
+static const char all_different[] = "database: {path: /a/b.db, max_size: 1G, sync: full, chunk_rows: 2048}\n"
+                                    "socket:\n"
+                                    "  path: /run/x.sock\n"
+                                    "  mode: 0666\n"
+                                    "collector:\n"
+                                    "  commit_interval: 500ms\n"
+                                    "  reorder_window: 2s\n"
+                                    "  reorder_rows: 512\n"
+                                    "  memory: 8M\n"
+                                    "rings: {max_producers: 3, max_size: 1M}\n"
+                                    "log: {level: debug}\n";
+
+static int parse(const char *text, struct occ_config *config, struct occ_error *err)
+{
+    return occ_config_parse("file.yaml", text, strlen(text), config, err);
+}
+
+static void assert_same(const struct occ_config *a, const struct occ_config *b)
+{
+#define X(section, key, kind, member, default_text, min, max)                                                \
+    if (memcmp(&a->member, &b->member, sizeof a->member) != 0)                                               \
+        fail_msg("%s.%s differs", #section, #key);
+#define S(section, table) table(X)
+    OCC_CONFIG_SECTIONS(S)
+#undef S
+#undef X
+}
+
+static void assert_all_differ(const struct occ_config *a, const struct occ_config *b)
+{
+#define X(section, key, kind, member, default_text, min, max)                                                \
+    if (memcmp(&a->member, &b->member, sizeof a->member) == 0)                                               \
+        fail_msg("%s.%s is the same", #section, #key);
+#define S(section, table) table(X)
+    OCC_CONFIG_SECTIONS(S)
+#undef S
+#undef X
+}
+
+static void every_default_is_valid(void **state)
+{
+    (void)state;
+#define X(section, key, kind, member, default_text, min, max)                                                \
+    {                                                                                                        \
+        struct occ_config config = {0};                                                                      \
+        struct occ_error err = OCC_ERROR_INIT;                                                               \
+        if (occ_config_set(&config, #section "." #key, default_text, &err) != 0)                             \
+            fail_msg("%s", err.message);                                                                     \
+    }
+#define S(section, table) table(X)
+    OCC_CONFIG_SECTIONS(S)
+#undef S
+#undef X
+}
+
+static void the_example_says_every_default(void **state)
+{
+    (void)state;
+    struct occ_config defaults, config;
+    struct occ_error err = OCC_ERROR_INIT;
+    occ_config_defaults(&defaults);
+    occ_config_defaults(&config);
+    assert_int_equal(parse(all_different, &config, &err), 0);
+    assert_all_differ(&config, &defaults);
+    if (occ_config_load(OCC_EXAMPLE_FILE, &config, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_same(&config, &defaults);
+}
+
+static void values_arrive_in_their_units(void **state)
+{
+    (void)state;
+    struct occ_config config;
+    occ_config_defaults(&config);
+    assert_int_equal(parse(all_different, &config, NULL), 0);
+    assert_string_equal(config.database_path, "/a/b.db");
+    assert_true(config.database_max_bytes == UINT64_C(1) << 30);
+    assert_true(config.database_sync == 1);
+    assert_true(config.chunk_rows == 2048);
+    assert_true(config.socket_mode == 0666);
+    assert_true(config.commit_interval_ns == 500000000);
+    assert_true(config.reorder_window_ns == 2000000000);
+    assert_true(config.memory_bytes == 8u << 20);
+    assert_true(config.log_level == 3);
+}
+
+static void what_is_not_said_stays(void **state)
+{
+    (void)state;
+    struct occ_config defaults, config;
+    occ_config_defaults(&defaults);
+    occ_config_defaults(&config);
+    assert_int_equal(parse("", &config, NULL), 0);
+    assert_int_equal(parse("# nothing\n", &config, NULL), 0);
+    assert_same(&config, &defaults);
+    assert_int_equal(parse("database:\n  max_size: 0\n", &config, NULL), 0);
+    assert_true(config.database_max_bytes == 0);
+    config.database_max_bytes = defaults.database_max_bytes;
+    assert_same(&config, &defaults);
+}
+
+/* Refused: each with what the message must say, place first. */
+static const struct {
+    const char *text, *message;
+} bad[] = {
+    {"database:\n  path: /x\n  pth: /y\n", "file.yaml:3: unknown key 'pth'; did you mean 'path'?"},
+    {"databse:\n  path: /x\n", "file.yaml:1: unknown key 'databse'; did you mean 'database'?"},
+    {"zzzzzzzzzz: 1\n", "file.yaml:1: unknown key 'zzzzzzzzzz'"},
+    {"log:\n  level: loud\n", "file.yaml:2: log.level: 'loud' is not one of error, warning, info, debug"},
+    {"database:\n  sync: maybe\n", "file.yaml:2: database.sync: 'maybe' is not one of normal, full"},
+    {"socket:\n  mode: 0777\n", "file.yaml:2: socket.mode: '0777' is not one of 0600, 0660, 0666"},
+    {"socket:\n  path: run/x\n", "file.yaml:2: socket.path: 'run/x' is not an absolute path"},
+    {"collector:\n\n  commit_interval: 10ms\n",
+     "file.yaml:3: collector.commit_interval: '10ms' is out of range"},
+    {"collector:\n  commit_interval: 61s\n", "file.yaml:2: collector.commit_interval: '61s' is out of range"},
+    {"collector:\n  commit_interval: soon\n",
+     "file.yaml:2: collector.commit_interval: 'soon' is not a duration"},
+    {"collector:\n  memory: 1k\n", "file.yaml:2: collector.memory: '1k' is out of range"},
+    {"collector:\n  memory: 0\n", "file.yaml:2: collector.memory: '0' is out of range"},
+    {"database:\n  max_size: 1M\n", "file.yaml:2: database.max_size: '1M' is out of range"},
+    {"database:\n  max_size: 99999999T\n", "file.yaml:2: database.max_size: '99999999T' is more than"},
+    {"database:\n  max_size: -1\n", "file.yaml:2: database.max_size: '-1' is not a size"},
+    {"rings:\n  max_producers: 0\n", "file.yaml:2: rings.max_producers: '0' is out of range"},
+    {"rings:\n  max_producers: 1e3\n", "file.yaml:2: rings.max_producers: '1e3' is not a whole number"},
+    {"rings:\n  max_size: 1G\n", "file.yaml:2: rings.max_size: '1G' is out of range"},
+    {"database:\n  path: [a, b]\n", "file.yaml:2: "},
+    {"database: /x\n", "file.yaml:1: "},
+    {"- database\n", "file.yaml: "},
+    {"database:\n  path: /a\n  path: /b\n", "file.yaml:"},
+    {"database: &x\n  path: /a\nsocket: *x\n", "file.yaml:"},
+    {"database:\n\tpath: /a\n", "file.yaml"},
+    {"database:\n  path: \"/a\n", "file.yaml"},
+};
+
+static void bad_files_are_refused_with_place_and_key(void **state)
+{
+    (void)state;
+    struct occ_config before, config;
+    occ_config_defaults(&before);
+    config = before;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        if (parse(bad[i].text, &config, &err) != OCC_E_INVALID)
+            fail_msg("accepted: %s", bad[i].text);
+        if (strncmp(err.message, bad[i].message, strlen(bad[i].message)) != 0)
+            fail_msg("for: %s\n    %s\nis no: %s", bad[i].text, err.message, bad[i].message);
+        assert_same(&config, &before);
+    }
+}
+
+static void hostile_bytes_do_not_reach_a_terminal(void **state)
+{
+    (void)state;
+    static const char text[] = "log:\n  level: \"\\e[31mred\"\n";
+    struct occ_config config;
+    struct occ_error err = OCC_ERROR_INIT;
+    occ_config_defaults(&config);
+    assert_int_equal(parse(text, &config, &err), OCC_E_INVALID);
+    assert_null(strchr(err.message, 27));
+}
+
+static char *temporary_file(size_t bytes)
+{
+    char *path = strdup("/tmp/occ-config-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(write(fd, i % 64 == 63 ? "\n" : "#", 1), 1);
+    (void)close(fd);
+    return path;
+}
+
+static void files_have_a_size_limit_and_must_be_files(void **state)
+{
+    (void)state;
+    struct occ_config config;
+    struct occ_error err = OCC_ERROR_INIT;
+    occ_config_defaults(&config);
+    char *fits = temporary_file(OCC_CONFIG_MAX_BYTES);
+    char *large = temporary_file(OCC_CONFIG_MAX_BYTES + 1);
+    assert_int_equal(occ_config_load(fits, &config, &err), 0);
+    assert_int_equal(occ_config_load(large, &config, &err), OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "larger than"));
+    assert_int_equal(occ_config_load("/nonexistent/occtrace.yaml", &config, &err), OCC_E_NOT_FOUND);
+    assert_int_equal(occ_config_load("/tmp", &config, &err), OCC_E_INVALID);
+    (void)unlink(large);
+    assert_int_equal(mkfifo(large, 0600), 0);
+    assert_int_equal(occ_config_load(large, &config, &err), OCC_E_INVALID);
+    (void)unlink(large);
+    (void)unlink(fits);
+    free(large);
+    free(fits);
+}
+
+static void one_setting_by_its_name(void **state)
+{
+    (void)state;
+    struct occ_config config;
+    struct occ_error err = OCC_ERROR_INIT;
+    occ_config_defaults(&config);
+    assert_int_equal(occ_config_set(&config, "log.level", "error", &err), 0);
+    assert_true(config.log_level == 0);
+    assert_int_equal(occ_config_set(&config, "log.levels", "error", &err), OCC_E_NOT_FOUND);
+    assert_int_equal(occ_config_set(&config, "lo", "error", &err), OCC_E_NOT_FOUND);
+    assert_int_equal(occ_config_set(&config, "log.level", "", &err), OCC_E_INVALID);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_default_is_valid),
+        cmocka_unit_test(the_example_says_every_default),
+        cmocka_unit_test(values_arrive_in_their_units),
+        cmocka_unit_test(what_is_not_said_stays),
+        cmocka_unit_test(bad_files_are_refused_with_place_and_key),
+        cmocka_unit_test(hostile_bytes_do_not_reach_a_terminal),
+        cmocka_unit_test(files_have_a_size_limit_and_must_be_files),
+        cmocka_unit_test(one_setting_by_its_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
