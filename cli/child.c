@@ -1,0 +1,208 @@
+/* The program as a child; see child.h. One thread; `hurry` is written by a signal handler. */
+#include "child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t hurry;
+
+/* Handed on to the program when somebody sends them to occtrace; real-time signals too. */
+static const int forwarded[] = {SIGHUP,    SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
+                                SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
+/* The terminal sends these to its whole foreground group. */
+static const int dropped[] = {SIGINT, SIGQUIT};
+
+/* A signal that occtrace was started with as ignored (nohup) stays ignored, here and in the program. */
+static void take_unless_ignored(sigset_t *taken, int number)
+{
+    struct sigaction current;
+    if (sigaction(number, NULL, &current) == 0 && current.sa_handler != SIG_IGN)
+        (void)sigaddset(taken, number);
+}
+
+void child_signals_take(struct child_signals *signals)
+{
+    struct sigaction normal = {.sa_handler = SIG_DFL};
+    (void)sigemptyset(&signals->taken);
+    for (size_t i = 0; i < sizeof forwarded / sizeof *forwarded; i++)
+        take_unless_ignored(&signals->taken, forwarded[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        take_unless_ignored(&signals->taken, number);
+    for (size_t i = 0; i < sizeof dropped / sizeof *dropped; i++)
+        take_unless_ignored(&signals->taken, dropped[i]);
+    /* an inherited SIG_IGN would make the kernel reap our children */
+    (void)sigaction(SIGCHLD, &normal, &signals->original_chld);
+    (void)sigaddset(&signals->taken, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &signals->taken, &signals->original_mask);
+}
+
+void child_signals_give_back(const struct child_signals *signals)
+{
+    (void)sigaction(SIGCHLD, &signals->original_chld, NULL);
+    (void)sigprocmask(SIG_SETMASK, &signals->original_mask, NULL);
+}
+
+static void on_hurry(int number)
+{
+    (void)number;
+    hurry = 1;
+}
+
+void child_signals_hurry(const struct child_signals *signals)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    const struct timespec now = {0, 0};
+    struct sigaction action = {.sa_handler = on_hurry};
+    sigset_t wanted;
+    (void)sigemptyset(&wanted);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        if (!sigismember(&signals->taken, numbers[i]))
+            continue;
+        (void)sigaddset(&wanted, numbers[i]);
+        (void)sigaction(numbers[i], &action, NULL);
+    }
+    /* what came while the program ran was for the program */
+    while (sigtimedwait(&wanted, NULL, &now) > 0)
+        ;
+    (void)sigprocmask(SIG_UNBLOCK, &wanted, NULL);
+}
+
+bool child_hurried(void)
+{
+    return hurry != 0;
+}
+
+/* In the child: does not come back. exec's errno goes through `report`, which a working exec closes. */
+static void execute(const struct child_signals *signals, char *const *argv,
+                    const struct child_variable *variables, int report)
+{
+    int why = 0;
+    for (; variables->name && why == 0; variables++)
+        if (setenv(variables->name, variables->value, 1) != 0)
+            why = errno;
+    child_signals_give_back(signals);
+    if (why == 0) {
+        (void)execvp(argv[0], argv);
+        why = errno;
+    }
+    ssize_t written = write(report, &why, sizeof why);
+    (void)written; /* the parent is gone: nobody is left to tell */
+    _exit(127);
+}
+
+static int read_report(int report)
+{
+    int why = 0;
+    ssize_t n;
+    do
+        n = read(report, &why, sizeof why);
+    while (n < 0 && errno == EINTR);
+    return n == (ssize_t)sizeof why ? why : 0;
+}
+
+int child_start(const struct child_signals *signals, char *const *argv,
+                const struct child_variable *variables, pid_t *ret_pid, struct occ_error *err)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return occ_fail_errno(err, errno, "cannot make a pipe");
+    pid_t pid = fork();
+    if (pid == 0)
+        execute(signals, argv, variables, ends[1]);
+    int fork_errno = errno;
+    (void)close(ends[1]);
+    int why = pid > 0 ? read_report(ends[0]) : 0;
+    (void)close(ends[0]);
+    if (pid < 0)
+        return occ_fail_errno(err, fork_errno, "cannot start a process");
+    if (why != 0)
+        (void)waitpid(pid, NULL, 0);
+    else
+        *ret_pid = pid;
+    return why;
+}
+
+static bool is_one_of(int number, const int *numbers, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+/* kill(2)'s form for kill(2)'s signals; a queued value is handed on. */
+static void forward(pid_t program, const siginfo_t *info)
+{
+    if (info->si_code == SI_KERNEL || is_one_of(info->si_signo, dropped, sizeof dropped / sizeof *dropped))
+        return;
+    if (info->si_code == SI_QUEUE)
+        (void)sigqueue(program, info->si_signo, info->si_value);
+    else
+        (void)kill(program, info->si_signo);
+}
+
+/* The signals of terminal job control stop us as they stopped the program. In a group without a shell above it the
+ * kernel ignores them, as it should be. A program in another process group is woken by us. */
+static void stop_like(pid_t program, int number)
+{
+    if (number != SIGTSTP && number != SIGTTIN && number != SIGTTOU)
+        return;
+    (void)raise(number);
+    if (getpgid(program) != getpgrp())
+        (void)kill(program, SIGCONT);
+}
+
+/* True when `program` has ended. */
+static bool reap(pid_t program, int *status, void (*other_ended)(pid_t, void *), void *context)
+{
+    bool ended = false;
+    int one;
+    for (pid_t pid; (pid = waitpid(-1, &one, WNOHANG | WUNTRACED)) > 0;) {
+        if (WIFSTOPPED(one)) {
+            if (pid == program)
+                stop_like(program, WSTOPSIG(one));
+        } else if (pid == program) {
+            *status = one;
+            ended = true;
+        } else {
+            other_ended(pid, context);
+        }
+    }
+    return ended;
+}
+
+int child_wait(const struct child_signals *signals, pid_t program, void (*other_ended)(pid_t, void *),
+               void *context)
+{
+    int status = 0;
+    while (!reap(program, &status, other_ended, context)) {
+        siginfo_t info;
+        if (sigwaitinfo(&signals->taken, &info) > 0 && info.si_signo != SIGCHLD)
+            forward(program, &info);
+    }
+    return status;
+}
+
+void child_end_like(int wait_status)
+{
+    if (WIFEXITED(wait_status))
+        exit(WEXITSTATUS(wait_status));
+    int number = WTERMSIG(wait_status);
+    struct sigaction normal = {.sa_handler = SIG_DFL};
+    const struct rlimit none = {0, 0};
+    sigset_t only;
+    (void)prctl(PR_SET_DUMPABLE,
+                0); /* the program's core is the one that matters; limits do not stop core pipes */
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)sigaction(number, &normal, NULL);
+    (void)sigemptyset(&only);
+    (void)sigaddset(&only, number);
+    (void)sigprocmask(SIG_UNBLOCK, &only, NULL);
+    (void)raise(number);
+    exit(128 + number);
+}

@@ -1,0 +1,15 @@
+/* The commands of occq, one cmd_*.c each, and the programs' own tables. */
+#ifndef OCC_CLI_COMMANDS_H
+#define OCC_CLI_COMMANDS_H
+
+#include "options.h"
+
+extern const struct cli_command cli_occtrace;
+extern const struct cli_command cli_occq;
+
+extern const struct cli_command cli_top, cli_show, cli_runs, cli_launches, cli_sql;
+
+/* In the order of the help; NULL ends it. */
+extern const struct cli_command *const cli_commands[];
+
+#endif

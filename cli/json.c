@@ -1,0 +1,157 @@
+/* The JSON writer; see json.h. State in struct cli_json only. */
+#include "json.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "support/cleanup.h"
+#include "support/text.h"
+
+static void write_escaped(FILE *out, const char *at, unsigned char sanitised)
+{
+    unsigned char c = (unsigned char)*at;
+    if (c == '"' || c == '\\')
+        (void)fprintf(out, "\\%c", c);
+    else if (c == '\n')
+        (void)fputs("\\n", out);
+    else if (c == '\t')
+        (void)fputs("\\t", out);
+    else if (c < 0x20 || c == 0x7f)
+        (void)fprintf(out, "\\u%04x", c);
+    else if (c != sanitised)
+        (void)fputs("\\ufffd", out);
+    else
+        (void)fputc(c, out);
+}
+
+/* What occ_text_sanitise() changes is what JSON (or the reader's terminal) cannot have as it is. */
+static void write_string(FILE *out, const char *string)
+{
+    _cleanup_(occ_freep) char *clean = strdup(string);
+    if (clean)
+        occ_text_sanitise(clean);
+    (void)fputc('"', out);
+    for (size_t i = 0; clean && string[i]; i++)
+        write_escaped(out, string + i, (unsigned char)clean[i]);
+    (void)fputc('"', out);
+}
+
+static void new_line(struct cli_json *json)
+{
+    (void)fprintf(json->out, "\n%*s", 2 * json->depth, "");
+}
+
+/* What stands before a member: comma, line, key. */
+static void lead(struct cli_json *json, const char *key)
+{
+    if (json->depth > 0) {
+        bool compact = json->open[json->depth - 1].compact;
+        if (json->open[json->depth - 1].filled)
+            (void)fputs(compact ? ", " : ",", json->out);
+        if (!compact)
+            new_line(json);
+        json->open[json->depth - 1].filled = true;
+    }
+    if (key) {
+        write_string(json->out, key);
+        (void)fputs(": ", json->out);
+    }
+}
+
+static void open_any(struct cli_json *json, const char *key, bool compact, char start, char end)
+{
+    assert(json->depth < CLI_JSON_DEPTH);
+    lead(json, key);
+    (void)fputc(start, json->out);
+    bool inside_compact = json->depth > 0 && json->open[json->depth - 1].compact;
+    json->open[json->depth].end = end;
+    json->open[json->depth].compact = compact || inside_compact;
+    json->open[json->depth].filled = false;
+    json->depth++;
+}
+
+void cli_json_object(struct cli_json *json, const char *key, bool compact)
+{
+    open_any(json, key, compact, '{', '}');
+}
+
+void cli_json_array(struct cli_json *json, const char *key, bool compact)
+{
+    open_any(json, key, compact, '[', ']');
+}
+
+void cli_json_close(struct cli_json *json)
+{
+    assert(json->depth > 0);
+    json->depth--;
+    if (json->open[json->depth].filled && !json->open[json->depth].compact)
+        new_line(json);
+    (void)fputc(json->open[json->depth].end, json->out);
+}
+
+void cli_json_begin(struct cli_json *json, FILE *out)
+{
+    *json = (struct cli_json){.out = out};
+    cli_json_object(json, NULL, false);
+    cli_json_unsigned(json, "schema", CLI_JSON_SCHEMA);
+}
+
+void cli_json_end(struct cli_json *json)
+{
+    cli_json_close(json);
+    (void)fputc('\n', json->out);
+}
+
+void cli_json_value(struct cli_json *json, const char *key, const struct cli_value *value)
+{
+    char digits[64];
+    if (value->type == CLI_STRING) {
+        cli_json_string(json, key, value->string);
+        return;
+    }
+    lead(json, key);
+    const char *raw = cli_value_raw(value, digits, sizeof digits);
+    (void)fputs(raw[0] ? raw : "null", json->out);
+}
+
+void cli_json_string(struct cli_json *json, const char *key, const char *string)
+{
+    lead(json, key);
+    if (string)
+        write_string(json->out, string);
+    else
+        (void)fputs("null", json->out);
+}
+
+void cli_json_unsigned(struct cli_json *json, const char *key, uint64_t number)
+{
+    struct cli_value value;
+    cli_set_unsigned(&value, number);
+    cli_json_value(json, key, &value);
+}
+
+void cli_json_integer(struct cli_json *json, const char *key, int64_t number)
+{
+    struct cli_value value;
+    cli_set_integer(&value, number);
+    cli_json_value(json, key, &value);
+}
+
+void cli_json_real(struct cli_json *json, const char *key, double real)
+{
+    struct cli_value value;
+    cli_set_real(&value, real);
+    cli_json_value(json, key, &value);
+}
+
+void cli_json_bool(struct cli_json *json, const char *key, bool boolean)
+{
+    struct cli_value value;
+    cli_set_bool(&value, boolean);
+    cli_json_value(json, key, &value);
+}
+
+void cli_json_null(struct cli_json *json, const char *key)
+{
+    cli_json_string(json, key, NULL);
+}

@@ -1,0 +1,239 @@
+/*
+ * The command line's parser: walks argv once, finds each option's row, converts its value by the row's kind.
+ * No state beside the walk; one thread.
+ */
+#include "options.h"
+
+#include <regex.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/text.h"
+
+enum { MAX_OPTIONS = 64 };
+
+/* A walk through argv: `next` is read, operands are gathered at the front. */
+struct walk {
+    const struct cli_command *command;
+    struct cli_args *args;
+    char **next;
+};
+
+/* Quotes what a user typed: cut, and fit for a terminal. */
+static const char *printable(const char *text, char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size, "%.*s", (int)size - 1, text);
+    occ_text_sanitise(buffer);
+    return buffer;
+}
+
+static const struct cli_option *find_name(const struct cli_option *row, const char *name, size_t length)
+{
+    for (; row->name; row++)
+        if (strncmp(row->name, name, length) == 0 && row->name[length] == '\0')
+            return row;
+    return NULL;
+}
+
+static const struct cli_option *find_letter(const struct cli_option *row, char letter)
+{
+    for (; row->name; row++)
+        if (row->letter == letter)
+            return row;
+    return NULL;
+}
+
+static int fail_unknown_name(const struct cli_option *row, const char *name, size_t length,
+                             struct occ_error *err)
+{
+    const char *names[MAX_OPTIONS + 1];
+    size_t n = 0;
+    for (; row->name && n < MAX_OPTIONS; row++)
+        names[n++] = row->name;
+    names[n] = NULL;
+    char word[64];
+    (void)snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1,
+                   name);
+    occ_text_sanitise(word);
+    const char *nearest = occ_text_nearest(word, names);
+    if (!nearest)
+        return occ_fail(err, OCC_E_INVALID, "unknown option '--%s'", word);
+    return occ_fail(err, OCC_E_INVALID, "unknown option '--%s'; did you mean '--%s'?", word, nearest);
+}
+
+static int check_regex(const char *text, struct occ_error *err)
+{
+    regex_t regex;
+    int why = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+    if (why == 0) {
+        regfree(&regex);
+        return 0;
+    }
+    char reason[128];
+    (void)regerror(why, &regex, reason, sizeof reason);
+    return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression: %s", text, reason);
+}
+
+static int convert_number(const struct cli_option *row, const char *text, int64_t *ret_value,
+                          struct occ_error *err)
+{
+    uint64_t value = 0;
+    int status = occ_parse_u64(text, (uint64_t)row->min, (uint64_t)row->max, &value, err);
+    if (status == 0)
+        *ret_value = (int64_t)value;
+    return status;
+}
+
+static int convert_percent(const char *text, double *ret_ratio, struct occ_error *err)
+{
+    double percent = 0;
+    int status = occ_parse_double(text, 0, 100, &percent, err);
+    if (status != 0)
+        return status;
+    if (percent <= 0)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (more than 0, to 100)", text);
+    *ret_ratio = percent / 100;
+    return 0;
+}
+
+static int convert_word(const struct cli_option *row, const char *text, const char **ret_word,
+                        struct occ_error *err)
+{
+    char all[256] = "";
+    for (const char *const *word = row->words; *word; word++) {
+        if (strcmp(*word, text) == 0) {
+            *ret_word = *word;
+            return 0;
+        }
+        size_t used = strlen(all);
+        (void)snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", *word);
+    }
+    return occ_fail(err, OCC_E_INVALID, "'%.64s' is none of %s", text, all);
+}
+
+static int convert(const struct cli_option *row, const char *text, struct cli_args *args,
+                   struct occ_error *err)
+{
+    void *field = (char *)args + row->offset;
+    if (row->kind != CLI_FLAG && text[0] == '\0')
+        return occ_fail(err, OCC_E_INVALID, "the value is empty");
+    switch (row->kind) {
+    case CLI_FLAG:
+        *(bool *)field = true;
+        return 0;
+    case CLI_REGEX:
+        if (check_regex(text, err) != 0)
+            return OCC_E_INVALID;
+        *(const char **)field = text;
+        return 0;
+    case CLI_TEXT:
+        *(const char **)field = text;
+        return 0;
+    case CLI_MOMENT:
+        return occ_parse_time_ns(text, occ_now_ns(), field, err);
+    case CLI_NUMBER:
+        return convert_number(row, text, field, err);
+    case CLI_PERCENT:
+        return convert_percent(text, field, err);
+    case CLI_WORD:
+        return convert_word(row, text, field, err);
+    }
+    return occ_fail(err, OCC_E_INVALID, "an option of no kind");
+}
+
+/* `value` NULL: none came with the option. Takes the next argument where the row needs a value. */
+static int take(struct walk *walk, const struct cli_option *row, const char *typed, const char *value,
+                struct occ_error *err)
+{
+    if (row->kind == CLI_FLAG && value)
+        return occ_fail(err, OCC_E_INVALID, "%s takes no value", typed);
+    if (row->kind == CLI_FLAG)
+        value = "";
+    else if (!value && row->without)
+        value = row->without;
+    else if (!value && *walk->next)
+        value = *walk->next++;
+    else if (!value)
+        return occ_fail(err, OCC_E_INVALID, "%s needs a value (%s)", typed, row->value);
+    int status = convert(row, value, walk->args, err);
+    if (status != 0) {
+        (void)occ_error_prefix(err, "%s", typed);
+        if (err)
+            occ_text_sanitise(err->message);
+        return OCC_E_INVALID;
+    }
+    return 0;
+}
+
+static int parse_name(struct walk *walk, const char *name, struct occ_error *err)
+{
+    size_t length = strcspn(name, "=");
+    const struct cli_option *row = find_name(walk->command->options, name, length);
+    if (!row)
+        return fail_unknown_name(walk->command->options, name, length, err);
+    char typed[64];
+    (void)snprintf(typed, sizeof typed, "--%s", row->name);
+    return take(walk, row, typed, name[length] == '=' ? name + length + 1 : NULL, err);
+}
+
+static int parse_letters(struct walk *walk, const char *letters, struct occ_error *err)
+{
+    for (const char *at = letters; *at; at++) {
+        const struct cli_option *row = find_letter(walk->command->options, *at);
+        char typed[8], shown[64];
+        if (!row)
+            return occ_fail(err, OCC_E_INVALID, "unknown option '-%s'", printable(at, shown, sizeof shown));
+        (void)snprintf(typed, sizeof typed, "-%c", *at);
+        bool takes_rest = row->kind != CLI_FLAG && at[1] != '\0';
+        int status = take(walk, row, typed, takes_rest ? at + 1 : NULL, err);
+        if (status != 0 || row->kind != CLI_FLAG)
+            return status;
+    }
+    return 0;
+}
+
+static int check_operands(const struct cli_command *command, const struct cli_args *args,
+                          struct occ_error *err)
+{
+    char shown[64];
+    if (args->help || args->version)
+        return 0;
+    if (args->operand_count < command->min_operands)
+        return occ_fail(err, OCC_E_INVALID, "%s is missing", command->operands);
+    if (!command->stops_at_operand && args->operand_count > command->max_operands)
+        return occ_fail(err, OCC_E_INVALID, "unexpected argument '%s'",
+                        printable(args->operands[command->max_operands], shown, sizeof shown));
+    return 0;
+}
+
+/* Operands gather at the front of argv: they never outrun what was read. */
+static void add_operand(struct cli_args *args, char *text)
+{
+    args->operands[args->operand_count++] = text;
+}
+
+int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err)
+{
+    struct walk walk = {command, args, argv};
+    bool options_end = false;
+    args->operands = argv;
+    args->operand_count = 0;
+    while (*walk.next) {
+        char *text = *walk.next++;
+        int status = 0;
+        if (options_end || text[0] != '-' || text[1] == '\0') {
+            add_operand(args, text);
+            options_end = options_end || command->stops_at_operand;
+        } else if (strcmp(text, "--") == 0) {
+            options_end = true;
+        } else if (text[1] == '-') {
+            status = parse_name(&walk, text + 2, err);
+        } else {
+            status = parse_letters(&walk, text + 1, err);
+        }
+        if (status != 0)
+            return status;
+    }
+    args->operands[args->operand_count] = NULL;
+    return check_operands(command, args, err);
+}

@@ -1,0 +1,103 @@
+/*
+ * Commands and their options as tables. One row of `struct cli_option` drives parsing (here), --help (usage.h), the
+ * man pages and the shell completion (document.h), so that they cannot differ.
+ *
+ * Rules of the command line, as GNU getopt_long's without abbreviations: -n5, -n 5, --number=5, --number 5; letters
+ * of flags may be joined; an option whose value may be left out takes it only after "="; "--" ends the options;
+ * operands may stand between options, unless the command stops at the first (occtrace: the rest is the program's).
+ *
+ * Pure: no output, no exit, no globals. argv is reordered, nothing in it is copied: texts point into it.
+ */
+#ifndef OCC_CLI_OPTIONS_H
+#define OCC_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/error.h"
+
+struct cli_column;
+
+/* What a value is, and the type of the field at `offset` that takes it. */
+enum cli_kind {
+    CLI_FLAG,    /* bool; no value */
+    CLI_TEXT,    /* const char *; not empty */
+    CLI_MOMENT,  /* int64_t, nanoseconds since the epoch; see occ_parse_time_ns() */
+    CLI_NUMBER,  /* int64_t, min ... max of the row */
+    CLI_PERCENT, /* double, a ratio; given as 0 < percent <= 100 */
+    CLI_REGEX,   /* const char *; a POSIX extended regular expression, checked */
+    CLI_WORD,    /* const char *; one of the row's words (the pointer is the row's) */
+};
+
+struct cli_option {
+    char letter;      /* 0: none */
+    const char *name; /* long; NULL ends a table */
+    enum cli_kind kind;
+    size_t offset;            /* of the field in the command's arguments */
+    const char *value;        /* what the value is called in the help */
+    const char *help;         /* one sentence without a full stop */
+    const char *without;      /* the value may be left out and then is this; NULL: it may not */
+    const char *const *words; /* CLI_WORD: NULL-terminated */
+    int64_t min, max;         /* CLI_NUMBER */
+};
+
+/* What every command has; the first member of every command's arguments. */
+struct cli_args {
+    bool help, version;
+    const char *db;
+    char **operands; /* in argv */
+    int operand_count;
+};
+
+struct cli_example {
+    const char *command, *text;
+};
+
+struct cli_command {
+    const char *program;  /* "occq" */
+    const char *name;     /* "top"; NULL: the program itself */
+    const char *operands; /* for the synopsis: "KERNEL"; "" none */
+    int min_operands, max_operands;
+    bool stops_at_operand;
+    const char *summary;     /* half a sentence, lower case */
+    const char *description; /* paragraphs, divided by an empty line */
+    const struct cli_option *options;
+    const struct cli_column *columns;   /* for -o; NULL: none */
+    const struct cli_example *examples; /* ends with command NULL; may be NULL */
+    /* Runs it; returns the exit status. `argv` is what follows the command's name, NULL-terminated. */
+    int (*run)(const struct cli_command *command, char **argv);
+};
+
+/* Exit statuses of occq. */
+enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_NOTHING = 3 };
+
+/* Rows that every command has. */
+#define CLI_OPTION_DB                                                                                        \
+    {                                                                                                        \
+        'd', "db", CLI_TEXT, offsetof(struct cli_args, db), "FILE",                                          \
+            "the history (default: $XDG_STATE_HOME/occtrace/history.db)", NULL, NULL, 0, 0                   \
+    }
+#define CLI_OPTION_HELP                                                                                      \
+    {                                                                                                        \
+        'h', "help", CLI_FLAG, offsetof(struct cli_args, help), NULL, "show this help and exit", NULL, NULL, \
+            0, 0                                                                                             \
+    }
+#define CLI_OPTION_VERSION                                                                                   \
+    {                                                                                                        \
+        'V', "version", CLI_FLAG, offsetof(struct cli_args, version), NULL, "show the version and exit",     \
+            NULL, NULL, 0, 0                                                                                 \
+    }
+#define CLI_OPTION_END                                                                                       \
+    {                                                                                                        \
+        0, NULL, CLI_FLAG, 0, NULL, NULL, NULL, NULL, 0, 0                                                   \
+    }
+
+/*
+ * Reads `argv` (NULL-terminated, without the program's name) into `args`, the command's own arguments, which the
+ * caller filled with defaults. OCC_E_INVALID: the message names the option or operand, and the nearest one that
+ * exists. When help or version is asked for, the number of operands is not checked.
+ */
+int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err);
+
+#endif

@@ -1,0 +1,217 @@
+/* The daemon of one run; see private_daemon.h. One thread. */
+#include "private_daemon.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/text.h"
+
+enum { READY_PATIENCE_MS = 5000, LOG_SHOWN_BYTES = 4096 };
+
+/* ---- the socket's place ---- */
+
+/* sun_path is short: a long XDG_RUNTIME_DIR is passed over. */
+static int make_directory(struct private_daemon *daemon, struct occ_error *err)
+{
+    const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
+    const char *bases[] = {runtime && runtime[0] == '/' && strlen(runtime) < 60 ? runtime : "/tmp", "/tmp"};
+    for (size_t i = 0; i < 2; i++) {
+        _cleanup_(occ_freep) char *name = NULL;
+        if (asprintf(&name, "%s/occtrace-XXXXXX", bases[i]) < 0) {
+            name = NULL;
+            return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        }
+        if (mkdtemp(name)) {
+            daemon->directory = occ_take(name);
+            return 0;
+        }
+    }
+    return occ_fail_errno(err, errno, "cannot make a directory in /tmp");
+}
+
+static int name_parts(struct private_daemon *daemon, const char *program, const char *db,
+                      struct occ_error *err)
+{
+    daemon->program = strdup(program);
+    daemon->db = strdup(db);
+    if (!daemon->program || !daemon->db || asprintf(&daemon->socket, "%s/socket", daemon->directory) < 0) {
+        daemon->socket = NULL;
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    }
+    return 0;
+}
+
+/* ---- starting ---- */
+
+static void become_daemon(const struct private_daemon *daemon, const struct child_signals *signals,
+                          int pair_end)
+{
+    char fd_text[16];
+    (void)snprintf(fd_text, sizeof fd_text, "%d", pair_end);
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    /* not dup2's own copies: those are closed on exec */
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        dup2(daemon->log_fd, STDERR_FILENO) < 0 || fcntl(pair_end, F_SETFD, 0) != 0)
+        _exit(1);
+    (void)setsid();
+    child_signals_give_back(signals);
+    (void)execl(daemon->program, daemon->program, "--private", fd_text, "--db", daemon->db, "--socket",
+                daemon->socket, (char *)NULL);
+    (void)dprintf(STDERR_FILENO, "cannot start %s: %s\n", daemon->program, strerror(errno));
+    _exit(1);
+}
+
+static int spawn(struct private_daemon *daemon, const struct child_signals *signals, struct occ_error *err)
+{
+    int pair[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+        return occ_fail_errno(err, errno, "cannot make a socket pair");
+    pid_t pid = fork();
+    if (pid == 0)
+        become_daemon(daemon, signals, pair[1]);
+    int why = errno;
+    (void)close(pair[1]);
+    if (pid < 0) {
+        (void)close(pair[0]);
+        return occ_fail_errno(err, why, "cannot start a process");
+    }
+    daemon->pid = pid;
+    daemon->alive_fd = pair[0];
+    return 0;
+}
+
+/* The end of what it said, one line, for an error message. */
+static void last_words(const struct private_daemon *daemon, char *buffer, size_t size)
+{
+    off_t end = lseek(daemon->log_fd, 0, SEEK_END);
+    off_t from = end > (off_t)size - 1 ? end - (off_t)size + 1 : 0;
+    ssize_t n = pread(daemon->log_fd, buffer, size - 1, from);
+    buffer[n > 0 ? n : 0] = '\0';
+    while (n > 0 && buffer[n - 1] == '\n')
+        buffer[--n] = '\0';
+    char *line = strrchr(buffer, '\n');
+    if (line)
+        memmove(buffer, line + 1, strlen(line + 1) + 1);
+    occ_text_sanitise(buffer);
+}
+
+static int wait_ready(struct private_daemon *daemon, struct occ_error *err)
+{
+    char byte, words[300];
+    struct pollfd ready = {.fd = daemon->alive_fd, .events = POLLIN};
+    int n = poll(&ready, 1, READY_PATIENCE_MS);
+    if (n == 0)
+        return occ_fail(err, OCC_E_BUSY, "occtraced was not ready within %d s", READY_PATIENCE_MS / 1000);
+    if (n > 0 && read(daemon->alive_fd, &byte, 1) == 1)
+        return 0;
+    last_words(daemon, words, sizeof words);
+    return occ_fail(err, OCC_E_IO, "%s", words[0] ? words : "occtraced ended at once");
+}
+
+static void abandon(struct private_daemon *daemon)
+{
+    if (daemon->pid > 0) {
+        (void)kill(daemon->pid, SIGKILL);
+        (void)waitpid(daemon->pid, NULL, 0);
+        daemon->pid = 0;
+    }
+    if (daemon->socket)
+        (void)unlink(daemon->socket);
+    if (daemon->directory)
+        (void)rmdir(daemon->directory);
+    private_daemon_destroy(daemon);
+}
+
+int private_daemon_start(struct private_daemon *daemon, const struct child_signals *signals,
+                         const char *program, const char *db, struct occ_error *err)
+{
+    int status = make_directory(daemon, err);
+    if (status == 0)
+        status = name_parts(daemon, program, db, err);
+    if (status == 0 && (daemon->log_fd = memfd_create("occtraced-stderr", MFD_CLOEXEC)) < 0)
+        status = occ_fail_errno(err, errno, "cannot make a memory file");
+    if (status == 0)
+        status = spawn(daemon, signals, err);
+    if (status == 0)
+        status = wait_ready(daemon, err);
+    if (status != 0)
+        abandon(daemon);
+    return status;
+}
+
+void private_daemon_restart(struct private_daemon *daemon, const struct child_signals *signals)
+{
+    daemon->pid = 0;
+    (void)close(daemon->alive_fd);
+    daemon->alive_fd = -1;
+    if (daemon->restarts++ < PRIVATE_DAEMON_RESTARTS)
+        (void)spawn(daemon, signals, NULL);
+}
+
+/* ---- ending ---- */
+
+/* True when it has ended (and is reaped) within the time. */
+static bool wait_end(pid_t pid, int patience_ms)
+{
+    if (waitpid(pid, NULL, WNOHANG) == pid)
+        return true;
+    _cleanup_(occ_closep) int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd ended = {.fd = fd, .events = POLLIN};
+    if (fd >= 0)
+        (void)poll(&ended, 1, patience_ms);
+    return waitpid(pid, NULL, WNOHANG) == pid;
+}
+
+bool private_daemon_release(struct private_daemon *daemon, int patience_ms)
+{
+    if (daemon->alive_fd >= 0)
+        (void)close(daemon->alive_fd);
+    daemon->alive_fd = -1;
+    if (daemon->pid > 0 && !wait_end(daemon->pid, patience_ms))
+        return false;
+    daemon->pid = 0;
+    if (daemon->socket)
+        (void)unlink(daemon->socket);
+    if (daemon->directory)
+        (void)rmdir(daemon->directory);
+    return true;
+}
+
+void private_daemon_show_log(const struct private_daemon *daemon)
+{
+    char text[LOG_SHOWN_BYTES + 1];
+    ssize_t n = daemon->log_fd >= 0 ? pread(daemon->log_fd, text, sizeof text - 1, 0) : 0;
+    for (ssize_t at = 0, length; at < n; at += length + 1) {
+        char *line = text + at;
+        length = 0;
+        while (at + length < n && line[length] != '\n')
+            length++;
+        line[length] = '\0';
+        occ_text_sanitise(line);
+        (void)fprintf(stderr, "%s\n", line);
+    }
+}
+
+void private_daemon_destroy(struct private_daemon *daemon)
+{
+    if (daemon->alive_fd >= 0)
+        (void)close(daemon->alive_fd);
+    if (daemon->log_fd >= 0)
+        (void)close(daemon->log_fd);
+    free(daemon->directory);
+    free(daemon->socket);
+    free(daemon->db);
+    free(daemon->program);
+    *daemon = (struct private_daemon)PRIVATE_DAEMON_INIT;
+}

@@ -1,0 +1,328 @@
+/*
+ * `occq show` for people: a kernel on a device, then every shape with its configuration, limits, waves,
+ * occupancies and causes. Small tables go through libsmartcols, the rest is lines. One thread.
+ */
+#include "show.h"
+
+#include <inttypes.h>
+#include <libsmartcols.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "query.h"
+#include "support/cleanup.h"
+#include "support/text.h"
+
+enum { CELL = 160, BAR_WIDTH = 40 };
+
+const char *show_dimensions(const uint32_t dimensions[3], char *buffer, size_t size)
+{
+    (void)snprintf(buffer, size, "%ux%ux%u", dimensions[0], dimensions[1], dimensions[2]);
+    return buffer;
+}
+
+/* ---- small tables ---- */
+
+struct page {
+    struct libscols_table *table;
+    bool failed;
+};
+
+static void page_begin(struct page *page, const char *const *headings, const int *flags, size_t n)
+{
+    page->failed = false;
+    page->table = scols_new_table();
+    if (!page->table) {
+        page->failed = true;
+        return;
+    }
+    (void)scols_table_set_stream(page->table, stdout);
+    for (size_t i = 0; i < n && !page->failed; i++)
+        page->failed = !scols_table_new_column(page->table, headings[i], 0, flags[i]);
+}
+
+static void page_cell(struct page *page, struct libscols_line *line, size_t column, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void page_cell(struct page *page, struct libscols_line *line, size_t column, const char *format, ...)
+{
+    char text[CELL];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!line || scols_line_set_data(line, column, text) != 0)
+        page->failed = true;
+}
+
+static struct libscols_line *page_line(struct page *page)
+{
+    return page->failed ? NULL : scols_table_new_line(page->table, NULL);
+}
+
+static int page_end(struct page *page, struct occ_error *err)
+{
+    if (!page->failed)
+        page->failed = scols_print_table(page->table) != 0;
+    scols_unref_table(page->table);
+    return page->failed ? occ_fail(err, OCC_E_NO_MEMORY, "cannot lay out a table") : 0;
+}
+
+/* ---- head ---- */
+
+static void print_name(const char *indent, const char *name)
+{
+    _cleanup_(occ_freep) char *clean = strdup(name ? name : "-");
+    if (!clean)
+        return;
+    occ_text_sanitise(clean);
+    (void)printf("%s%s\n", indent, clean);
+}
+
+static void print_head(const struct show_group *group)
+{
+    const struct occ_shape_row *first = group->shapes[0];
+    uint64_t launches = 0, total_ns = 0;
+    double waste = 0;
+    char duration[32], amount[32];
+    for (size_t i = 0; i < group->n; i++) {
+        launches += group->shapes[i]->launches;
+        total_ns += group->shapes[i]->total_ns;
+        waste += isfinite(group->shapes[i]->waste_warp_seconds) ? group->shapes[i]->waste_warp_seconds : 0;
+    }
+    print_name("", first->short_name);
+    print_name("  ", first->demangled);
+    char where[CELL];
+    (void)snprintf(where, sizeof where, "on %s (compute capability %u.%u, %u SMs)%s",
+                   first->device_name ? first->device_name : "-", first->limits.cc / 10,
+                   first->limits.cc % 10, first->limits.sm_count, first->simulated ? " - simulated" : "");
+    print_name("  ", where);
+    (void)printf("  kernel %" PRId64 ": %zu shape%s, %" PRIu64
+                 " launches, %s, %s warp-seconds wasted (model)\n",
+                 first->kernel, group->n, group->n == 1 ? "" : "s", launches,
+                 occ_format_duration((int64_t)total_ns, duration, sizeof duration),
+                 cli_amount_text(waste, amount, sizeof amount));
+}
+
+/* ---- one shape ---- */
+
+static bool has_cluster(const struct occ_launch *launch)
+{
+    return (uint64_t)launch->cluster[0] * launch->cluster[1] * launch->cluster[2] > 1;
+}
+
+static void print_configuration(const struct occ_shape_row *row)
+{
+    const struct occ_launch *l = &row->launch;
+    char grid[48], block[48], cluster[48], fixed[32], dynamic[32];
+    (void)printf("\n  shape %" PRId64 ": grid %s, block %s", row->id,
+                 show_dimensions(l->grid, grid, sizeof grid), show_dimensions(l->block, block, sizeof block));
+    if (has_cluster(l))
+        (void)printf(", cluster %s", show_dimensions(l->cluster, cluster, sizeof cluster));
+    (void)printf(
+        "\n    %u registers per thread, shared memory %s static + %s dynamic, local memory %u B per thread\n",
+        l->registers_per_thread, occ_format_bytes(l->static_smem_bytes, fixed, sizeof fixed),
+        occ_format_bytes(l->dynamic_smem_bytes, dynamic, sizeof dynamic), row->local_bytes_per_thread);
+}
+
+static void print_times(const struct occ_shape_row *row)
+{
+    char text[6][32], since[32], until[32];
+    const uint64_t times[6] = {row->total_ns, row->min_ns, row->p50_ns,
+                               row->p95_ns,   row->p99_ns, row->max_ns};
+    for (size_t i = 0; i < 6; i++)
+        (void)occ_format_duration((int64_t)times[i], text[i], sizeof text[i]);
+    (void)printf("    %" PRIu64 " launches, %s in all; min %s, p50 %s, p95 %s, p99 %s, max %s\n",
+                 row->launches, text[0], text[1], text[2], text[3], text[4], text[5]);
+    (void)printf("    from %s to %s\n", cli_time_text(row->first_ns, since, sizeof since),
+                 cli_time_text(row->last_ns, until, sizeof until));
+}
+
+/* What a block takes of a resource and what the SM has, in the resource's own words; "" where there is nothing to
+ * say. */
+static void describe_limit(const struct occ_shape_row *row, enum occ_limit limit, char *needs, char *has,
+                           size_t size)
+{
+    const struct occ_result *r = &row->result;
+    needs[0] = has[0] = '\0';
+    switch (limit) {
+    case OCC_LIMIT_WARPS:
+        (void)snprintf(needs, size, "%u warps", r->warps_per_block);
+        (void)snprintf(has, size, "%u warps", r->max_warps_per_sm);
+        break;
+    case OCC_LIMIT_REGISTERS:
+        (void)snprintf(needs, size, "%u registers", r->registers_per_block);
+        (void)snprintf(has, size, "%u registers", row->limits.registers_per_sm);
+        break;
+    case OCC_LIMIT_SMEM:
+        (void)snprintf(needs, size, "%u B", r->smem_per_block_bytes);
+        (void)snprintf(has, size, "%u B%s", r->smem_config_bytes,
+                       r->smem_config_from_driver ? " (chosen by the driver)" : "");
+        break;
+    case OCC_LIMIT_BLOCKS:
+        (void)snprintf(needs, size, "1 block");
+        (void)snprintf(has, size, "%u blocks", row->limits.max_blocks_per_sm);
+        break;
+    case OCC_LIMIT_BARRIERS:
+        if (row->launch.barriers)
+            (void)snprintf(needs, size, "%u barriers", row->launch.barriers);
+        (void)snprintf(has, size, "%u barriers", row->limits.max_barriers_per_sm);
+        break;
+    default:
+        break;
+    }
+}
+
+static const char *limit_title(enum occ_limit limit)
+{
+    static const char *const titles[] = {
+#define X(name, word, text) [OCC_LIMIT_##name] = text,
+        OCC_LIMITS(X)
+#undef X
+    };
+    return titles[limit];
+}
+
+static int print_limits(const struct occ_shape_row *row, struct occ_error *err)
+{
+    static const char *const headings[] = {"   LIMIT", "BLOCKS/SM", "A BLOCK TAKES", "AN SM HAS"};
+    static const int flags[] = {0, SCOLS_FL_RIGHT, SCOLS_FL_RIGHT, 0};
+    const struct occ_result *r = &row->result;
+    struct page page;
+    (void)putchar('\n');
+    page_begin(&page, headings, flags, 4);
+    for (unsigned int limit = 0; limit < OCC_LIMIT_COUNT; limit++) {
+        char needs[48], has[48];
+        struct libscols_line *line = page_line(&page);
+        describe_limit(row, (enum occ_limit)limit, needs, has, sizeof needs);
+        page_cell(&page, line, 0, "%s %s", r->limiters & (1U << limit) ? "  *" : "   ",
+                  limit_title((enum occ_limit)limit));
+        if (r->limit[limit] == OCC_NO_LIMIT)
+            page_cell(&page, line, 1, "-");
+        else
+            page_cell(&page, line, 1, "%u", r->limit[limit]);
+        page_cell(&page, line, 2, "%s", needs);
+        page_cell(&page, line, 3, "%s", has);
+    }
+    if (page_end(&page, err) != 0)
+        return OCC_E_NO_MEMORY;
+    char limiters[64];
+    (void)printf("    * limits: %s -> %u block%s, %u of %u warps per SM\n",
+                 occ_limiters_text(r->limiters, limiters, sizeof limiters), r->blocks_per_sm,
+                 r->blocks_per_sm == 1 ? "" : "s", r->warps_per_sm, r->max_warps_per_sm);
+    if (r->blocks_per_sm_largest_carveout > r->blocks_per_sm)
+        (void)printf("    with the largest shared-memory carve-out: %u blocks per SM\n",
+                     r->blocks_per_sm_largest_carveout);
+    return 0;
+}
+
+static void print_waves(const struct occ_result *r)
+{
+    (void)printf("\n    waves: %.2f = %" PRIu64 " blocks / %" PRIu64 " in a wave; %" PRIu64 " full", r->waves,
+                 r->grid_blocks, r->wave_blocks, r->full_waves);
+    if (r->partial_blocks)
+        (void)printf(", the last of %" PRIu64 " blocks (%.1f%% of a wave)", r->partial_blocks,
+                     r->wave_blocks ? 100.0 * (double)r->partial_blocks / (double)r->wave_blocks : 0.0);
+    (void)putchar('\n');
+}
+
+static int print_occupancies(const struct occ_result *r, struct occ_error *err)
+{
+    static const char *const headings[] = {"    OCCUPANCY", "", "DEFINITION"};
+    static const int flags[] = {0, SCOLS_FL_RIGHT, 0};
+    const struct {
+        const char *name;
+        double ratio;
+        const char *definition;
+    } rows[] = {
+        {"theoretical", r->theoretical,
+         "resident warps that the launch's resources allow / most warps of an SM"},
+        {"expected achieved", r->expected_achieved, "as achieved, for a perfectly balanced grid (model)"},
+        {"expected elapsed", r->expected_elapsed, "as elapsed, for a perfectly balanced grid (model)"},
+        {"achieved", NAN, "warp-cycles / (SM-active cycles x most warps); not measured"},
+        {"elapsed", NAN, "warp-cycles / (SM-elapsed cycles x most warps); not measured"},
+    };
+    struct page page;
+    (void)putchar('\n');
+    page_begin(&page, headings, flags, 3);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char percent[16];
+        struct libscols_line *line = page_line(&page);
+        page_cell(&page, line, 0, "    %s", rows[i].name);
+        page_cell(&page, line, 1, "%s", cli_percent_text(rows[i].ratio, percent, sizeof percent));
+        page_cell(&page, line, 2, "%s", rows[i].definition);
+    }
+    return page_end(&page, err);
+}
+
+static void waterfall_line(struct page *page, const char *text, double ratio)
+{
+    static const char bar[] = "########################################";
+    char percent[16];
+    struct libscols_line *line = page_line(page);
+    double share = ratio < 0 ? 0 : ratio > 1 ? 1 : ratio;
+    page_cell(page, line, 0, "    %s", text);
+    page_cell(page, line, 1, "%s", cli_percent_text(ratio, percent, sizeof percent));
+    page_cell(page, line, 2, "%.*s", (int)lround(share * BAR_WIDTH), bar);
+}
+
+static int print_causes(const struct occ_result *r, struct occ_error *err)
+{
+    static const char *const headings[] = {"    WHERE OCCUPANCY GOES", "", ""};
+    static const int flags[] = {0, SCOLS_FL_RIGHT, 0};
+    struct page page;
+    double sum = r->expected_elapsed;
+    (void)putchar('\n');
+    page_begin(&page, headings, flags, 3);
+    waterfall_line(&page, "used (expected elapsed)", r->expected_elapsed);
+    for (unsigned int cause = 0; cause < OCC_CAUSE_COUNT; cause++) {
+        if (cause == OCC_CAUSE_PARTIAL_WARP || r->cause[cause] <= 0)
+            continue;
+        sum += r->cause[cause];
+        waterfall_line(&page, occ_cause_text((enum occ_cause)cause), r->cause[cause]);
+    }
+    waterfall_line(&page, "all", sum);
+    if (page_end(&page, err) != 0)
+        return OCC_E_NO_MEMORY;
+    if (r->cause[OCC_CAUSE_PARTIAL_WARP] > 0)
+        (void)printf("    beside that, %.1f%% of the resident threads do not exist: %s\n",
+                     r->cause[OCC_CAUSE_PARTIAL_WARP] * 100, occ_cause_text(OCC_CAUSE_PARTIAL_WARP));
+    return 0;
+}
+
+static void print_marks(const struct occ_shape_row *row)
+{
+    struct cli_value notes = {.type = CLI_NONE};
+    cli_set_notes(&notes, false, row->result.design);
+    if (notes.scratch[0])
+        (void)printf("    low by design: %s\n", notes.scratch);
+}
+
+static int print_shape(const struct occ_shape_row *row, struct occ_error *err)
+{
+    print_configuration(row);
+    print_times(row);
+    if (!row->analysed) {
+        print_name("    not analysed: ", row->refused);
+        return 0;
+    }
+    print_marks(row);
+    int status = print_limits(row, err);
+    if (status == 0) {
+        print_waves(&row->result);
+        status = print_occupancies(&row->result, err);
+    }
+    return status == 0 ? print_causes(&row->result, err) : status;
+}
+
+int show_text(const struct show_group *group, struct occ_error *err)
+{
+    int status = 0;
+    print_head(group);
+    for (size_t i = 0; i < group->n && status == 0; i++)
+        status = print_shape(group->shapes[i], err);
+    return status;
+}

@@ -1,0 +1,93 @@
+/* The summary; see summary.h. One thread. */
+#include "summary.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/text.h"
+
+enum { SHOWN_RUNS = 8, LINE = 512 };
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line: names in it come from the program. */
+static void say(const char *format, ...)
+{
+    char line[LINE];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    occ_text_sanitise(line);
+    (void)fprintf(stderr, "occtrace: %s\n", line);
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+static const char *file_name(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "?";
+}
+
+static void say_recorded(const struct occ_run_row *row)
+{
+    char duration[32];
+    const char *devices = row->devices && row->devices[0] ? row->devices : NULL;
+    say("%.60s (pid %d): %" PRIu64 " launch%s of %" PRIu64 " kernel%s, %s on %.100s%s", file_name(row->exe),
+        row->pid, row->launches, row->launches == 1 ? "" : "es", row->kernels, plural(row->kernels),
+        occ_format_duration((int64_t)row->gpu_ns, duration, sizeof duration), devices ? devices : "no device",
+        row->simulated ? " - simulated" : "");
+}
+
+static void say_weakness(const struct occ_run_row *row)
+{
+    char cost[64] = "not measured";
+    if (row->process_cpu_ns)
+        (void)snprintf(cost, sizeof cost, "%.2f%% of its CPU time",
+                       100.0 * (double)row->helper_cpu_ns / (double)row->process_cpu_ns);
+    bool causes = row->lost && row->lost_text && row->lost_text[0];
+    say("  lost: %" PRIu64 "%s%.150s%s; own cost: %s", row->lost, causes ? " (" : "",
+        causes ? row->lost_text : "", causes ? ")" : "", cost);
+}
+
+static void say_level(const struct occ_run_row *row)
+{
+    bool why = row->level_reason && row->level_reason[0];
+    say("  level: %s%s%.300s", row->level && row->level[0] ? row->level : "unknown", why ? ": " : "",
+        why ? row->level_reason : "");
+}
+
+static bool any_launches(const struct occ_runs *runs)
+{
+    for (size_t i = 0; i < runs->n; i++)
+        if (runs->rows[i].launches)
+            return true;
+    return false;
+}
+
+void summary_print(const struct occ_runs *runs, const char *db)
+{
+    size_t shown = runs->n < SHOWN_RUNS ? runs->n : SHOWN_RUNS;
+    /* newest first in the history; here in the order in which they started */
+    for (size_t i = shown; i-- > 0;) {
+        say_recorded(&runs->rows[i]);
+        say_weakness(&runs->rows[i]);
+        say_level(&runs->rows[i]);
+    }
+    if (runs->n > shown)
+        say("and %zu more processes: occq runs%s%s", runs->n - shown, db ? " -d " : "", db ? db : "");
+    if (any_launches(runs))
+        say("ask: occq top --low-occupancy%s%s", db ? " -d " : "", db ? db : "");
+}
+
+void summary_print_absence(const char *reason)
+{
+    say("nothing was recorded: %s", reason);
+}

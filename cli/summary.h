@@ -1,0 +1,13 @@
+/* What occtrace says at the end, on stderr. One thread (stdio). */
+#ifndef OCC_CLI_SUMMARY_H
+#define OCC_CLI_SUMMARY_H
+
+#include "store/store.h"
+
+/* One block for the runs of a session. `db`: as the hint should name it; NULL: the user's own. */
+void summary_print(const struct occ_runs *runs, const char *db);
+
+/* One line, when there is no run. */
+void summary_print_absence(const char *reason);
+
+#endif

@@ -1,0 +1,236 @@
+/* The three renderers of a table; see table.h. One thread. */
+#include "table.h"
+
+#include <libsmartcols.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "json.h"
+#include "support/cleanup.h"
+#include "support/text.h"
+
+struct cli_table {
+    enum cli_format format;
+    FILE *out;
+    const struct cli_selection *selection;
+    struct libscols_table *block; /* text */
+    size_t block_rows;
+    struct cli_json json;
+};
+
+bool cli_colour_wanted(FILE *out)
+{
+    const char *no_colour = getenv("NO_COLOR");
+    const char *terminal = getenv("TERM");
+    return isatty(fileno(out)) && !(no_colour && no_colour[0]) && terminal && strcmp(terminal, "dumb") != 0;
+}
+
+void cli_csv_field(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        (void)fputs(text, out);
+        return;
+    }
+    (void)fputc('"', out);
+    for (; *text; text++) {
+        if (*text == '"')
+            (void)fputc('"', out);
+        (void)fputc(*text, out);
+    }
+    (void)fputc('"', out);
+}
+
+/* ---- text ---- */
+
+static int scols_flags(const struct cli_column *column)
+{
+    return (column->flags & CLI_LEFT ? 0 : SCOLS_FL_RIGHT) | (column->flags & CLI_CUTS ? SCOLS_FL_TRUNC : 0);
+}
+
+static int add_heading(struct libscols_table *block, const struct cli_column *column, bool colour)
+{
+    char heading[64];
+    size_t i = 0;
+    for (; column->name[i] && i + 1 < sizeof heading; i++) {
+        char c = column->name[i];
+        heading[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+    }
+    heading[i] = '\0';
+    struct libscols_column *made = scols_table_new_column(block, heading, 0, scols_flags(column));
+    if (made && colour)
+        (void)scols_cell_set_color(scols_column_get_header(made), "bold");
+    return made ? 0 : -1;
+}
+
+static int text_begin(struct cli_table *table, struct occ_error *err)
+{
+    bool colour = cli_colour_wanted(table->out);
+    table->block = scols_new_table();
+    if (!table->block)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    (void)scols_table_set_stream(table->block, table->out);
+    (void)scols_table_enable_colors(table->block, colour);
+    for (size_t i = 0; i < table->selection->n; i++)
+        if (add_heading(table->block, table->selection->columns[i], colour) != 0)
+            return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return 0;
+}
+
+static int text_flush(struct cli_table *table, struct occ_error *err)
+{
+    if (table->block_rows == 0)
+        return 0;
+    table->block_rows = 0;
+    int status = scols_print_table(table->block);
+    scols_table_remove_lines(table->block);
+    return status == 0 ? 0 : occ_fail(err, OCC_E_IO, "cannot write the table");
+}
+
+/* Strings may be longer than any buffer of ours (kernel names): they are copied whole. */
+static char *text_of(const struct cli_value *value, enum cli_unit unit)
+{
+    char number[64];
+    if (value->type != CLI_STRING)
+        return strdup(cli_value_text(value, unit, number, sizeof number));
+    char *text = strdup(value->string);
+    if (text)
+        occ_text_sanitise(text);
+    return text;
+}
+
+static int text_add(struct cli_table *table, const void *row, struct occ_error *err)
+{
+    struct libscols_line *line = scols_table_new_line(table->block, NULL);
+    for (size_t i = 0; line && i < table->selection->n; i++) {
+        const struct cli_column *column = table->selection->columns[i];
+        struct cli_value value = {.type = CLI_NONE};
+        column->get(column, row, &value);
+        char *text = text_of(&value, column->unit);
+        if (!text || scols_line_refer_data(line, i, text) != 0) {
+            free(text);
+            line = NULL;
+        }
+    }
+    if (!line)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    return ++table->block_rows == CLI_TABLE_BLOCK_ROWS ? text_flush(table, err) : 0;
+}
+
+/* ---- JSON ---- */
+
+static void json_add(struct cli_table *table, const void *row)
+{
+    cli_json_object(&table->json, NULL, true);
+    for (size_t i = 0; i < table->selection->n; i++) {
+        const struct cli_column *column = table->selection->columns[i];
+        struct cli_value value = {.type = CLI_NONE};
+        column->get(column, row, &value);
+        cli_json_value(&table->json, column->key, &value);
+    }
+    cli_json_close(&table->json);
+}
+
+/* ---- CSV ---- */
+
+static void csv_begin(struct cli_table *table)
+{
+    for (size_t i = 0; i < table->selection->n; i++) {
+        (void)fputs(i ? "," : "", table->out);
+        cli_csv_field(table->out, table->selection->columns[i]->key);
+    }
+    (void)fputs("\r\n", table->out);
+}
+
+/* Line ends may stand in a field; other control characters would reach the terminal of who looks at the file. */
+static int csv_string(FILE *out, const char *string, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *clean = strdup(string);
+    if (!clean)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    occ_text_sanitise(clean);
+    for (size_t i = 0; string[i]; i++)
+        if (string[i] == '\n' || string[i] == '\t' || string[i] == '\r')
+            clean[i] = string[i];
+    cli_csv_field(out, clean);
+    return 0;
+}
+
+static int csv_add(struct cli_table *table, const void *row, struct occ_error *err)
+{
+    char digits[64];
+    int status = 0;
+    for (size_t i = 0; i < table->selection->n && status == 0; i++) {
+        const struct cli_column *column = table->selection->columns[i];
+        struct cli_value value = {.type = CLI_NONE};
+        column->get(column, row, &value);
+        (void)fputs(i ? "," : "", table->out);
+        if (value.type == CLI_STRING)
+            status = csv_string(table->out, value.string, err);
+        else
+            (void)fputs(cli_value_raw(&value, digits, sizeof digits), table->out);
+    }
+    (void)fputs("\r\n", table->out);
+    return status;
+}
+
+/* ---- all ---- */
+
+int cli_table_new(enum cli_format format, FILE *out, const char *name, const struct cli_selection *selection,
+                  struct cli_table **ret_table, struct occ_error *err)
+{
+    _cleanup_(cli_table_freep) struct cli_table *table = calloc(1, sizeof *table);
+    if (!table)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    table->format = format;
+    table->out = out;
+    table->selection = selection;
+    if (format == CLI_FORMAT_TEXT && text_begin(table, err) != 0)
+        return OCC_E_NO_MEMORY;
+    if (format == CLI_FORMAT_JSON) {
+        cli_json_begin(&table->json, out);
+        cli_json_array(&table->json, name, false);
+    }
+    if (format == CLI_FORMAT_CSV)
+        csv_begin(table);
+    *ret_table = occ_take(table);
+    return 0;
+}
+
+int cli_table_add(struct cli_table *table, const void *row, struct occ_error *err)
+{
+    switch (table->format) {
+    case CLI_FORMAT_TEXT:
+        return text_add(table, row, err);
+    case CLI_FORMAT_CSV:
+        return csv_add(table, row, err);
+    case CLI_FORMAT_JSON:
+        break;
+    }
+    json_add(table, row);
+    return 0;
+}
+
+int cli_table_finish(struct cli_table *table, struct occ_error *err)
+{
+    if (table->format == CLI_FORMAT_TEXT)
+        return text_flush(table, err);
+    if (table->format == CLI_FORMAT_JSON) {
+        cli_json_close(&table->json);
+        cli_json_end(&table->json);
+    }
+    return 0;
+}
+
+void cli_table_free(struct cli_table *table)
+{
+    if (!table)
+        return;
+    scols_unref_table(table->block);
+    free(table);
+}
+
+void cli_table_freep(struct cli_table **table)
+{
+    cli_table_free(*table);
+}

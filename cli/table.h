@@ -1,0 +1,39 @@
+/*
+ * Rows out: one table, three renderers. Text goes through libsmartcols (columns as wide as their content, cut on a
+ * narrow terminal); JSON and CSV are written row by row, so that a million rows need no memory. CSV is RFC 4180
+ * (CRLF, quotes doubled), with a heading line.
+ *
+ * Text is laid out in blocks of CLI_TABLE_BLOCK_ROWS rows, so that its memory is bounded too.
+ *
+ * A table belongs to one thread. Write errors stay in the stream.
+ */
+#ifndef OCC_CLI_TABLE_H
+#define OCC_CLI_TABLE_H
+
+#include <stdio.h>
+
+#include "values.h"
+
+#define CLI_TABLE_BLOCK_ROWS 50000
+
+enum cli_format { CLI_FORMAT_TEXT, CLI_FORMAT_JSON, CLI_FORMAT_CSV };
+
+struct cli_table;
+
+/* `name`: the JSON array's key. `selection` and the columns must outlive the table. */
+int cli_table_new(enum cli_format format, FILE *out, const char *name, const struct cli_selection *selection,
+                  struct cli_table **ret_table, struct occ_error *err);
+int cli_table_add(struct cli_table *table, const void *row, struct occ_error *err);
+/* Ends the output. A table without rows is an empty array, a heading line, or (text) nothing. */
+int cli_table_finish(struct cli_table *table, struct occ_error *err);
+/* NULL is fine; prints nothing. */
+void cli_table_free(struct cli_table *table);
+void cli_table_freep(struct cli_table **table);
+
+/* One CSV field, quoted if need be. */
+void cli_csv_field(FILE *out, const char *text);
+
+/* True if `out` is a terminal that takes colours and the user did not say NO_COLOR. */
+bool cli_colour_wanted(FILE *out);
+
+#endif

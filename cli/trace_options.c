@@ -1,0 +1,60 @@
+/* occtrace's table. No state. */
+#include "trace_options.h"
+
+#include <string.h>
+
+#include "commands.h"
+
+static const struct cli_option options[] = {
+    {'d', "db", CLI_TEXT, offsetof(struct cli_args, db), "FILE",
+     "record into this history (default: the daemon's if one listens, else "
+     "$XDG_STATE_HOME/occtrace/history.db)",
+     NULL, NULL, 0, 0},
+    {0, "socket", CLI_TEXT, offsetof(struct trace_options, socket), "PATH",
+     "report to the daemon that listens there, and start none", NULL, NULL, 0, 0},
+    {0, "label", CLI_TEXT, offsetof(struct trace_options, label), "TEXT",
+     "a text kept with the run, to find it again ('occq runs')", NULL, NULL, 0, 0},
+    {'q', "quiet", CLI_FLAG, offsetof(struct trace_options, quiet), NULL, "no summary at the end", NULL, NULL,
+     0, 0},
+    CLI_OPTION_HELP,
+    CLI_OPTION_VERSION,
+    CLI_OPTION_END,
+};
+
+static const struct cli_example examples[] = {
+    {"occtrace ./app --its-option", "observe a program"},
+    {"occtrace -d run.db --label 'batch 64' -- python train.py", "into a file of its own, with a label"},
+    {"occq top --low-occupancy", "ask what it found"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_occtrace = {
+    .program = "occtrace",
+    .name = NULL,
+    .operands = "PROGRAM [ARGUMENT...]",
+    .min_operands = 1,
+    .stops_at_operand = true,
+    .summary = "run a CUDA program and record every launch and its occupancy",
+    .description =
+        "Runs PROGRAM, unmodified, and records every kernel launch of it and of its children into the "
+        "history that "
+        "occq asks. If an occtraced listens, the program reports to it; else a private one is started for "
+        "the run. "
+        "What the program reads and writes, its exit status and the signals it gets are as they are without "
+        "occtrace. Whatever goes wrong with observing, the program runs.\n\n"
+        "At the end a summary stands on stderr: what was recorded, what was lost, what it cost, and why not "
+        "more.",
+    .options = options,
+    .examples = examples,
+};
+
+int trace_options_parse(char **argv, struct trace_options *args, struct occ_error *err)
+{
+    int status = cli_parse(&cli_occtrace, argv, &args->common, err);
+    if (status == 0 && args->label && strlen(args->label) > TRACE_LABEL_MAX_BYTES)
+        return occ_fail(err, OCC_E_INVALID, "--label: longer than %d bytes", TRACE_LABEL_MAX_BYTES);
+    if (status == 0 && args->socket && args->common.db)
+        return occ_fail(err, OCC_E_INVALID,
+                        "--db and --socket exclude each other: a daemon knows its own history");
+    return status;
+}

@@ -1,0 +1,19 @@
+/* occtrace's own arguments. */
+#ifndef OCC_CLI_TRACE_OPTIONS_H
+#define OCC_CLI_TRACE_OPTIONS_H
+
+#include "options.h"
+
+struct trace_options {
+    struct cli_args common;
+    const char *socket, *label;
+    bool quiet;
+};
+
+/* What a label may be long; it travels in the program's environment and its ring. */
+#define TRACE_LABEL_MAX_BYTES 1000
+
+/* Parses; OCC_E_INVALID as cli_parse(). */
+int trace_options_parse(char **argv, struct trace_options *options, struct occ_error *err);
+
+#endif

@@ -1,0 +1,132 @@
+/* --help and usage errors. No state. */
+#include "usage.h"
+
+#include <string.h>
+
+#include "support/text.h"
+#include "values.h"
+
+enum { HELP_WIDTH = 80, HELP_INDENT = 28 };
+
+static void print_name(FILE *out, const struct cli_command *command)
+{
+    (void)fprintf(out, "%s%s%s", command->program, command->name ? " " : "",
+                  command->name ? command->name : "");
+}
+
+/* Words of `text` up to the end or an empty line, wrapped, each line but the first with `indent` blanks before it;
+ * `at` is the column where the first line starts. Returns what follows the paragraph. */
+static const char *print_wrapped(FILE *out, const char *text, int at, int indent)
+{
+    bool first = true;
+    while (*text && strncmp(text, "\n\n", 2) != 0) {
+        size_t blanks = strspn(text, " \n");
+        text += blanks;
+        int length = (int)strcspn(text, " \n");
+        if (!first && at + 1 + length > HELP_WIDTH) {
+            (void)fprintf(out, "\n%*s", indent, "");
+            at = indent;
+            first = true;
+        }
+        at += fprintf(out, "%s%.*s", first ? "" : " ", length, text);
+        first = false;
+        text += length;
+    }
+    (void)fputc('\n', out);
+    return text + strspn(text, "\n");
+}
+
+static void print_entry(FILE *out, const char *left, const char *help)
+{
+    int at = fprintf(out, "  %s", left);
+    if (at > HELP_INDENT - 2) {
+        (void)fputc('\n', out);
+        at = 0;
+    }
+    (void)fprintf(out, "%*s", HELP_INDENT - at, "");
+    (void)print_wrapped(out, help, HELP_INDENT, HELP_INDENT);
+}
+
+const char *cli_option_synopsis(const struct cli_option *option, char *buffer, size_t size)
+{
+    char letter[8] = "    ";
+    if (option->letter)
+        (void)snprintf(letter, sizeof letter, "-%c, ", option->letter);
+    const char *value = option->value ? option->value : "";
+    if (!option->value)
+        (void)snprintf(buffer, size, "%s--%s", letter, option->name);
+    else if (option->without)
+        (void)snprintf(buffer, size, "%s--%s[=%s]", letter, option->name, value);
+    else
+        (void)snprintf(buffer, size, "%s--%s %s", letter, option->name, value);
+    return buffer;
+}
+
+static void print_usage_line(FILE *out, const struct cli_command *command, bool has_commands)
+{
+    (void)fputs("Usage: ", out);
+    print_name(out, command);
+    if (has_commands)
+        (void)fputs(" COMMAND", out);
+    (void)fprintf(out, " [OPTION...]%s%s%s\n",
+                  command->stops_at_operand && command->operands[0] ? " [--]" : "",
+                  command->operands[0] ? " " : "", command->operands);
+}
+
+static void print_columns(FILE *out, const struct cli_column *columns)
+{
+    (void)fputs("\nColumns for -o (those with * are shown by default; a name, or the name that JSON and CSV\n"
+                "use in brackets):\n",
+                out);
+    for (const struct cli_column *c = columns; c->name; c++) {
+        char left[80];
+        bool same = strcmp(c->name, c->key) == 0;
+        (void)snprintf(left, sizeof left, "%s%s%s%s%s", c->name, c->flags & CLI_DEFAULT ? "*" : "",
+                       same ? "" : " (", same ? "" : c->key, same ? "" : ")");
+        print_entry(out, left, c->help);
+    }
+}
+
+void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands)
+{
+    char left[80];
+    print_usage_line(out, command, commands != NULL);
+    for (const char *text = command->description; *text;) {
+        (void)fputc('\n', out);
+        text = print_wrapped(out, text, 0, 0);
+    }
+    if (commands)
+        (void)fputs("\nCommands:\n", out);
+    for (; commands && *commands; commands++)
+        print_entry(out, (*commands)->name, (*commands)->summary);
+    (void)fputs("\nOptions:\n", out);
+    for (const struct cli_option *o = command->options; o->name; o++)
+        print_entry(out, cli_option_synopsis(o, left, sizeof left), o->help);
+    if (command->columns)
+        print_columns(out, command->columns);
+    if (command->examples)
+        (void)fputs("\nExamples:\n", out);
+    for (const struct cli_example *e = command->examples; e && e->command; e++)
+        (void)fprintf(out, "  %s\n      %s\n", e->command, e->text);
+}
+
+int cli_usage_error(const struct cli_command *command, const struct occ_error *err)
+{
+    (void)fflush(stdout);
+    print_name(stderr, command);
+    (void)fprintf(stderr, ": %s\nTry '", err->message);
+    print_name(stderr, command);
+    (void)fputs(" --help'.\n", stderr);
+    return CLI_EXIT_USAGE;
+}
+
+int cli_failure(const struct cli_command *command, const struct occ_error *err)
+{
+    char message[OCC_ERROR_MESSAGE_BYTES];
+    (void)snprintf(message, sizeof message, "%s", err->message);
+    occ_text_sanitise(message);
+    (void)fflush(stdout);
+    print_name(stderr, command);
+    (void)fprintf(stderr, ": %s\n", message);
+    return CLI_EXIT_FAILURE;
+}

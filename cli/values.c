@@ -1,0 +1,262 @@
+/* Values, columns and their selection; see values.h. No state; any thread. */
+#include "values.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/text.h"
+
+void cli_set_integer(struct cli_value *value, int64_t integer)
+{
+    value->type = CLI_INTEGER;
+    value->integer = integer;
+}
+
+void cli_set_unsigned(struct cli_value *value, uint64_t number)
+{
+    value->type = CLI_UNSIGNED;
+    value->number = number;
+}
+
+void cli_set_real(struct cli_value *value, double real)
+{
+    value->type = isfinite(real) ? CLI_REAL : CLI_NONE;
+    value->real = real;
+}
+
+void cli_set_string(struct cli_value *value, const char *string)
+{
+    value->type = string ? CLI_STRING : CLI_NONE;
+    value->string = string;
+}
+
+void cli_set_bool(struct cli_value *value, bool boolean)
+{
+    value->type = CLI_BOOL;
+    value->boolean = boolean;
+}
+
+void cli_set_format(struct cli_value *value, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(value->scratch, sizeof value->scratch, format, args);
+    va_end(args);
+    cli_set_string(value, value->scratch);
+}
+
+const char *cli_percent_text(double ratio, char *buffer, size_t size)
+{
+    if (isfinite(ratio))
+        (void)snprintf(buffer, size, "%.1f%%", ratio * 100);
+    else
+        (void)snprintf(buffer, size, "-");
+    return buffer;
+}
+
+const char *cli_amount_text(double amount, char *buffer, size_t size)
+{
+    static const char suffixes[] = " kMGTPE";
+    size_t i = 0;
+    if (!isfinite(amount)) {
+        (void)snprintf(buffer, size, "-");
+        return buffer;
+    }
+    while (fabs(amount) >= 999.95 && i + 2 < sizeof suffixes) {
+        amount /= 1000;
+        i++;
+    }
+    if (i == 0)
+        (void)snprintf(buffer, size, "%.4g", amount);
+    else
+        (void)snprintf(buffer, size, "%.4g%c", amount, suffixes[i]);
+    return buffer;
+}
+
+const char *cli_time_text(int64_t ns, char *buffer, size_t size)
+{
+    time_t seconds = (time_t)(ns / 1000000000);
+    struct tm tm;
+    if (!localtime_r(&seconds, &tm) || strftime(buffer, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
+        (void)snprintf(buffer, size, "@%" PRId64, ns / 1000000000);
+    return buffer;
+}
+
+static double as_double(const struct cli_value *value)
+{
+    switch (value->type) {
+    case CLI_INTEGER:
+        return (double)value->integer;
+    case CLI_UNSIGNED:
+        return (double)value->number;
+    case CLI_REAL:
+        return value->real;
+    default:
+        return NAN;
+    }
+}
+
+static int64_t as_integer(const struct cli_value *value)
+{
+    switch (value->type) {
+    case CLI_INTEGER:
+        return value->integer;
+    case CLI_UNSIGNED:
+        return value->number > INT64_MAX ? INT64_MAX : (int64_t)value->number;
+    case CLI_REAL:
+        return fabs(value->real) < 9e18 ? (int64_t)value->real : INT64_MAX;
+    default:
+        return 0;
+    }
+}
+
+static const char *duration_text(int64_t ns, char *buffer, size_t size)
+{
+    if (ns >= 0)
+        return occ_format_duration(ns, buffer, size);
+    (void)snprintf(buffer, size, "%" PRId64 " ns", ns);
+    return buffer;
+}
+
+static const char *number_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size)
+{
+    switch (unit) {
+    case CLI_RATIO:
+        return cli_percent_text(as_double(value), buffer, size);
+    case CLI_DURATION:
+        return duration_text(as_integer(value), buffer, size);
+    case CLI_TIME:
+        return cli_time_text(as_integer(value), buffer, size);
+    case CLI_FACTOR:
+        (void)snprintf(buffer, size, "%.2f", as_double(value));
+        return buffer;
+    case CLI_AMOUNT:
+        return cli_amount_text(as_double(value), buffer, size);
+    case CLI_PLAIN:
+        break;
+    }
+    return cli_value_raw(value, buffer, size);
+}
+
+const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size)
+{
+    switch (value->type) {
+    case CLI_NONE:
+        (void)snprintf(buffer, size, "-");
+        return buffer;
+    case CLI_STRING:
+        (void)snprintf(buffer, size, "%s", value->string);
+        occ_text_sanitise(buffer);
+        return buffer;
+    case CLI_BOOL:
+        (void)snprintf(buffer, size, "%s", value->boolean ? "yes" : "no");
+        return buffer;
+    default:
+        return number_text(value, unit, buffer, size);
+    }
+}
+
+static const char *real_raw(double real, char *buffer, size_t size)
+{
+    for (int digits = 6; digits <= 17; digits++) {
+        (void)snprintf(buffer, size, "%.*g", digits, real);
+        if (strtod(buffer, NULL) == real)
+            break;
+    }
+    return buffer;
+}
+
+const char *cli_value_raw(const struct cli_value *value, char *buffer, size_t size)
+{
+    buffer[0] = '\0';
+    switch (value->type) {
+    case CLI_INTEGER:
+        (void)snprintf(buffer, size, "%" PRId64, value->integer);
+        break;
+    case CLI_UNSIGNED:
+        (void)snprintf(buffer, size, "%" PRIu64, value->number);
+        break;
+    case CLI_REAL:
+        return isfinite(value->real) ? real_raw(value->real, buffer, size) : buffer;
+    case CLI_BOOL:
+        (void)snprintf(buffer, size, "%s", value->boolean ? "true" : "false");
+        break;
+    case CLI_NONE:
+    case CLI_STRING:
+        break;
+    }
+    return buffer;
+}
+
+void cli_select(const struct cli_column *table, unsigned int with, unsigned int without,
+                struct cli_selection *ret_selection)
+{
+    ret_selection->n = 0;
+    for (const struct cli_column *c = table; c->name && ret_selection->n < CLI_MAX_COLUMNS; c++)
+        if ((c->flags & with) == with && (c->flags & without) == 0)
+            ret_selection->columns[ret_selection->n++] = c;
+}
+
+static bool is_called(const struct cli_column *column, const char *name, size_t length)
+{
+    return (strlen(column->name) == length && strncmp(column->name, name, length) == 0) ||
+           (strlen(column->key) == length && strncmp(column->key, name, length) == 0);
+}
+
+static int fail_unknown_column(const struct cli_column *table, const char *name, size_t length,
+                               struct occ_error *err)
+{
+    const char *names[CLI_MAX_COLUMNS + 1];
+    size_t n = 0;
+    for (const struct cli_column *c = table; c->name && n < CLI_MAX_COLUMNS; c++)
+        names[n++] = c->name;
+    names[n] = NULL;
+    char word[64];
+    (void)snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1,
+                   name);
+    occ_text_sanitise(word);
+    const char *nearest = occ_text_nearest(word, names);
+    if (!nearest)
+        return occ_fail(err, OCC_E_INVALID, "-o: unknown column '%s'", word);
+    return occ_fail(err, OCC_E_INVALID, "-o: unknown column '%s'; did you mean '%s'?", word, nearest);
+}
+
+static int select_one(const struct cli_column *table, const char *name, size_t length,
+                      struct cli_selection *selection, struct occ_error *err)
+{
+    const struct cli_column *c = table;
+    while (c->name && !is_called(c, name, length))
+        c++;
+    if (!c->name)
+        return fail_unknown_column(table, name, length, err);
+    for (size_t i = 0; i < selection->n; i++)
+        if (selection->columns[i] == c)
+            return occ_fail(err, OCC_E_INVALID, "-o: column '%s' is there already", c->name);
+    if (selection->n == CLI_MAX_COLUMNS)
+        return occ_fail(err, OCC_E_INVALID, "-o: too many columns");
+    selection->columns[selection->n++] = c;
+    return 0;
+}
+
+int cli_select_list(const struct cli_column *table, const char *list, struct cli_selection *selection,
+                    struct occ_error *err)
+{
+    if (list[0] == '+')
+        list++;
+    else
+        selection->n = 0;
+    for (;;) {
+        size_t length = strcspn(list, ",");
+        int status = select_one(table, list, length, selection, err);
+        if (status != 0)
+            return status;
+        if (list[length] == '\0')
+            return 0;
+        list += length + 1;
+    }
+}

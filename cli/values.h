@@ -1,0 +1,100 @@
+/*
+ * Values and columns: what a command shows, apart from how. One table of columns drives -o, the text table, JSON,
+ * CSV, the help and the man page.
+ *
+ * Raw values (JSON, CSV): ratios 0...1, nanoseconds, counts. On a terminal: percent and human units. A value that
+ * was not measured is CLI_NONE (or a NaN): null in JSON, empty in CSV, "-" on a terminal.
+ *
+ * Pure; any thread.
+ */
+#ifndef OCC_CLI_VALUES_H
+#define OCC_CLI_VALUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "support/error.h"
+
+enum cli_type { CLI_NONE, CLI_INTEGER, CLI_UNSIGNED, CLI_REAL, CLI_STRING, CLI_BOOL };
+
+/* How a number is read by people. */
+enum cli_unit {
+    CLI_PLAIN,    /* as it is */
+    CLI_RATIO,    /* 0.5 -> 50.0% */
+    CLI_DURATION, /* nanoseconds */
+    CLI_TIME,     /* nanoseconds since the epoch -> local time */
+    CLI_FACTOR,   /* two digits after the point */
+    CLI_AMOUNT,   /* 12345.6 -> 12.35k */
+};
+
+#define CLI_SCRATCH_BYTES 128
+
+struct cli_value {
+    enum cli_type type;
+    union {
+        int64_t integer;
+        uint64_t number;
+        double real;
+        const char *string; /* the row's, or `scratch`; NULL counts as CLI_NONE */
+        bool boolean;
+    };
+    char scratch[CLI_SCRATCH_BYTES];
+};
+
+enum {
+    CLI_DEFAULT = 1,   /* shown in text when -o is not given */
+    CLI_TEXT_ONLY = 2, /* says what other columns say, for people: not in JSON and CSV unless asked for */
+    CLI_LEFT = 4,      /* not a number: left-aligned */
+    CLI_CUTS = 8,      /* may be cut when the terminal is narrow */
+};
+
+struct cli_column {
+    const char *name; /* for -o and the heading; NULL ends a table */
+    const char *key;  /* in JSON and CSV; with its unit */
+    enum cli_unit unit;
+    unsigned int flags;
+    const char *help;
+    /* Puts the column's value of `row` into `value`, which comes as CLI_NONE. */
+    void (*get)(const struct cli_column *column, const void *row, struct cli_value *value);
+    int index; /* for `get` functions that serve several columns */
+};
+
+#define CLI_MAX_COLUMNS 96
+
+/* Which columns, in which order. */
+struct cli_selection {
+    const struct cli_column *columns[CLI_MAX_COLUMNS];
+    size_t n;
+};
+
+/* All columns with (flags & with) == with and (flags & without) == 0. */
+void cli_select(const struct cli_column *table, unsigned int with, unsigned int without,
+                struct cli_selection *ret_selection);
+
+/* `list`: names or keys with commas; a leading '+' adds to what `selection` holds, else it is replaced.
+ * OCC_E_INVALID: unknown (the nearest is named), twice, too many. */
+int cli_select_list(const struct cli_column *table, const char *list, struct cli_selection *selection,
+                    struct occ_error *err);
+
+/* Setters: NaN and NULL give CLI_NONE. */
+void cli_set_integer(struct cli_value *value, int64_t integer);
+void cli_set_unsigned(struct cli_value *value, uint64_t number);
+void cli_set_real(struct cli_value *value, double real);
+void cli_set_string(struct cli_value *value, const char *string);
+void cli_set_bool(struct cli_value *value, bool boolean);
+void cli_set_format(struct cli_value *value, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The value for people, into `buffer` (a string: cut if need be, sanitised); returns `buffer`. */
+const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size);
+/* A number for programs: digits that read back the same. CLI_NONE, NaN: "". Not for strings. */
+const char *cli_value_raw(const struct cli_value *value, char *buffer, size_t size);
+
+/* "50.0%"; "-" for NaN. */
+const char *cli_percent_text(double ratio, char *buffer, size_t size);
+/* "12.35k"; "-" for NaN. */
+const char *cli_amount_text(double amount, char *buffer, size_t size);
+/* "2026-01-31 12:00:00", local time. */
+const char *cli_time_text(int64_t ns, char *buffer, size_t size);
+
+#endif
