@@ -1,0 +1,46 @@
+/*
+ * What CUPTI calls: buffer requested (in a thread of the program's, inside a launch) and buffer completed (in
+ * CUPTI's worker, or inside our own flush). Neither allocates, logs, waits or changes errno.
+ */
+#include <errno.h>
+
+#include "clock.h"
+#include "guest.h"
+#include "wake.h"
+
+static void add_cost(struct occ_pool *pool, uint64_t began_ns)
+{
+    uint64_t spent_ns = occ_clock_ns(CLOCK_MONOTONIC) - began_ns;
+    atomic_fetch_add_explicit(&pool->callback_ns, spent_ns, memory_order_relaxed);
+}
+
+void occ_callback_requested(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    int saved = errno;
+    uint64_t began_ns = occ_clock_ns(CLOCK_MONOTONIC);
+    struct occ_pool *pool = &occ_guest()->pool;
+    *buffer = occ_pool_take(pool);
+    *size = pool->bytes;
+    *max_records = 0; /* as many as fit */
+    add_cost(pool, began_ns);
+    errno = saved;
+}
+
+void occ_callback_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid_bytes)
+{
+    (void)context;
+    (void)stream;
+    (void)size;
+    int saved = errno;
+    uint64_t began_ns = occ_clock_ns(CLOCK_MONOTONIC);
+    struct occ_guest *guest = occ_guest();
+    if (!buffer)
+        goto out;
+    if (occ_pool_complete(&guest->pool, buffer, valid_bytes))
+        occ_wake(&guest->wake);
+    else
+        atomic_store_explicit(&guest->foreign_buffer, true, memory_order_relaxed);
+    add_cost(&guest->pool, began_ns);
+out:
+    errno = saved;
+}

@@ -1,0 +1,79 @@
+/*
+ * See coexist.h. A row of `signs` is the start of the names of variables that a profiler sets for the programs it
+ * runs. Variables that only say where a tool is installed (NSYS_ROOT of a module system) are no sign.
+ */
+#include "coexist.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const struct {
+    const char *prefix;
+    const char *tool;
+} signs[] = {
+    {"NSYS_", "Nsight Systems"},
+    {"NV_NSIGHT", "Nsight Compute"},
+    {"NV_COMPUTE", "Nsight Compute"},
+    {"NV_SANITIZER", "Compute Sanitizer"},
+};
+
+static const char *const places[] = {"_ROOT", "_HOME", "_DIR", "_PATH", "_VERSION", "_BASE", "_PREFIX"};
+
+static bool ends_in_place(const char *name, size_t n)
+{
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        size_t m = strlen(places[i]);
+        if (n >= m && memcmp(name + n - m, places[i], m) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The tool that "NAME=value" is a sign of, or NULL. */
+static const char *tool_of(const char *entry, size_t name_length)
+{
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
+        if (strncmp(entry, signs[i].prefix, strlen(signs[i].prefix)) == 0 &&
+            !ends_in_place(entry, name_length))
+            return signs[i].tool;
+    return NULL;
+}
+
+static bool is_same_file(const char *a, const char *b)
+{
+    struct stat one, other;
+    if (strcmp(a, b) == 0)
+        return true;
+    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
+bool occ_coexist_is_displaced(const char *injection_path, const char *self)
+{
+    if (!injection_path || injection_path[0] == '\0' || strcmp(injection_path, "none") == 0 ||
+        self[0] == '\0')
+        return false;
+    return !is_same_file(injection_path, self);
+}
+
+bool occ_coexist_must_yield(char *const *environment, const char *self, char *reason, size_t size)
+{
+    static const char injection[] = "CUDA_INJECTION64_PATH=";
+    for (; environment && *environment; environment++) {
+        const char *entry = *environment;
+        size_t name_length = strcspn(entry, "=");
+        const char *tool = tool_of(entry, name_length);
+        if (tool) {
+            (void)snprintf(reason, size, "%s is at work (%.*s is set)", tool,
+                           (int)(name_length > 64 ? 64 : name_length), entry);
+            return true;
+        }
+        if (strncmp(entry, injection, sizeof injection - 1) == 0 &&
+            occ_coexist_is_displaced(entry + sizeof injection - 1, self)) {
+            (void)snprintf(reason, size, "another tool is injected: %.160s", entry);
+            return true;
+        }
+    }
+    return false;
+}

@@ -1,0 +1,122 @@
+/*
+ * See devices.h. The driver's functions used are public and need no context. Numbers of attributes are those of
+ * CUdevice_attribute in cuda.h, which never change.
+ */
+#include "devices.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+struct driver {
+    int (*get)(int *device, int ordinal);
+    int (*get_name)(char *name, int bytes, int device);
+    int (*get_uuid)(uint8_t uuid[16], int device);
+    int (*get_attribute)(int *value, int attribute, int device);
+    int (*get_memory)(size_t *bytes, int device);
+    int (*get_version)(int *version);
+};
+
+static const struct {
+    size_t offset;
+    const char *names[2]; /* the second if the first is not there */
+} driver_symbols[] = {
+    {offsetof(struct driver, get), {"cuDeviceGet", NULL}},
+    {offsetof(struct driver, get_name), {"cuDeviceGetName", NULL}},
+    {offsetof(struct driver, get_uuid), {"cuDeviceGetUuid_v2", "cuDeviceGetUuid"}},
+    {offsetof(struct driver, get_attribute), {"cuDeviceGetAttribute", NULL}},
+    {offsetof(struct driver, get_memory), {"cuDeviceTotalMem_v2", NULL}},
+    {offsetof(struct driver, get_version), {"cuDriverGetVersion", NULL}},
+};
+
+static const struct {
+    size_t offset;
+    int attribute;
+} attributes[] = {
+    {offsetof(struct occ_frame_device, cc_major), 75},
+    {offsetof(struct occ_frame_device, cc_minor), 76},
+    {offsetof(struct occ_frame_device, sm_count), 16},
+    {offsetof(struct occ_frame_device, warp_size), 10},
+    {offsetof(struct occ_frame_device, max_threads_per_block), 1},
+    {offsetof(struct occ_frame_device, max_threads_per_sm), 39},
+    {offsetof(struct occ_frame_device, max_blocks_per_sm), 106},
+    {offsetof(struct occ_frame_device, registers_per_block), 12},
+    {offsetof(struct occ_frame_device, registers_per_sm), 82},
+    {offsetof(struct occ_frame_device, smem_per_block_bytes), 8},
+    {offsetof(struct occ_frame_device, smem_per_block_optin_bytes), 97},
+    {offsetof(struct occ_frame_device, smem_per_sm_bytes), 81},
+    {offsetof(struct occ_frame_device, smem_reserved_per_block_bytes), 111},
+    {offsetof(struct occ_frame_device, clock_khz), 13},
+};
+
+static void *find_symbol(void *library, const char *const names[2])
+{
+    for (int i = 0; i < 2 && names[i]; i++) {
+        void *function = dlsym(library, names[i]);
+        if (function)
+            return function;
+        (void)dlerror();
+    }
+    return NULL;
+}
+
+static bool find_driver(struct driver *driver)
+{
+    memset(driver, 0, sizeof *driver);
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!library) {
+        (void)dlerror();
+        return false;
+    }
+    for (size_t i = 0; i < sizeof driver_symbols / sizeof driver_symbols[0]; i++) {
+        void *function = find_symbol(library, driver_symbols[i].names);
+        memcpy((char *)driver + driver_symbols[i].offset, &function, sizeof function);
+    }
+    (void)dlclose(library); /* only our count of it; the program has its own */
+    return driver->get != NULL;
+}
+
+static void ask_attributes(const struct driver *driver, int device, struct occ_frame_device *frame)
+{
+    for (size_t i = 0; driver->get_attribute && i < sizeof attributes / sizeof attributes[0]; i++) {
+        int value = 0;
+        if (driver->get_attribute(&value, attributes[i].attribute, device) != 0 || value < 0)
+            value = 0;
+        memcpy((char *)frame + attributes[i].offset, &value, sizeof(uint32_t));
+    }
+}
+
+static void ask_driver(struct occ_frame_device *frame)
+{
+    struct driver driver;
+    int device = 0, version = 0;
+    size_t memory = 0;
+    if (!find_driver(&driver) || driver.get(&device, (int)frame->ordinal) != 0)
+        return;
+    if (driver.get_name && driver.get_name(frame->name, (int)sizeof frame->name, device) != 0)
+        frame->name[0] = '\0';
+    frame->name[sizeof frame->name - 1] = '\0';
+    if (driver.get_uuid && driver.get_uuid(frame->uuid, device) != 0)
+        memset(frame->uuid, 0, sizeof frame->uuid);
+    if (driver.get_memory && driver.get_memory(&memory, device) == 0)
+        frame->memory_bytes = memory;
+    if (driver.get_version && driver.get_version(&version) == 0 && version > 0)
+        frame->driver_version = (uint32_t)version;
+    ask_attributes(&driver, device, frame);
+}
+
+uint32_t occ_devices_id(struct occ_devices *devices, struct occ_ring_producer *ring, uint32_t ordinal)
+{
+    if (ordinal >= OCC_LOG_MAX_DEVICES)
+        return OCC_DEVICES_FULL;
+    if (devices->id_plus_1[ordinal] != 0)
+        return devices->id_plus_1[ordinal] - 1;
+    struct occ_frame_device frame = {
+        .frame.type = OCC_FRAME_DEVICE, .id = devices->count, .ordinal = ordinal};
+    ask_driver(&frame);
+    if (!occ_ring_log(ring, &frame.frame, sizeof frame, NULL, 0))
+        return OCC_DEVICES_FULL;
+    devices->id_plus_1[ordinal] = ++devices->count;
+    return devices->count - 1;
+}

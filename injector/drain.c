@@ -1,0 +1,109 @@
+/* See drain.h. */
+#include "drain.h"
+
+#include <string.h>
+
+#include "record.h"
+
+int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_cupti *cupti,
+                   struct occ_pool *pool)
+{
+    memset(drain, 0, sizeof *drain);
+    drain->ring = ring;
+    drain->cupti = cupti;
+    drain->pool = pool;
+    drain->incomplete = OCC_LOSS_BAD_TIMES;
+    return occ_intern_init(&drain->intern, ring);
+}
+
+void occ_drain_destroy(struct occ_drain *drain)
+{
+    occ_intern_destroy(&drain->intern);
+    memset(drain, 0, sizeof *drain);
+}
+
+static void lose(struct occ_drain *drain, enum occ_loss_cause cause)
+{
+    occ_ring_count_loss(drain->ring, cause, 1);
+}
+
+/* The shape's id, or OCC_INTERN_FULL or _UNREADABLE. */
+static uint32_t shape_of(struct occ_drain *drain, struct occ_record *r)
+{
+    struct occ_frame_shape *shape = &r->shape;
+    shape->device = occ_devices_id(&drain->devices, drain->ring, r->ordinal);
+    if (shape->device == OCC_DEVICES_FULL)
+        return OCC_INTERN_FULL;
+    shape->kernel = occ_intern_kernel(&drain->intern, r->name);
+    if (shape->kernel == OCC_INTERN_FULL || shape->kernel == OCC_INTERN_UNREADABLE)
+        return shape->kernel;
+    return occ_intern_shape(&drain->intern, shape);
+}
+
+void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record)
+{
+    struct occ_record r;
+    occ_record_parse(record, drain->cupti->version, &r);
+    drain->records++;
+    uint32_t shape = shape_of(drain, &r); /* also without times: the configuration was launched */
+    if (shape == OCC_INTERN_FULL) {
+        lose(drain, OCC_LOSS_LOG_FULL);
+    } else if (shape == OCC_INTERN_UNREADABLE) {
+        lose(drain, OCC_LOSS_BAD_RECORD);
+    } else if (!r.times_are_valid) {
+        drain->bad_times++;
+        lose(drain, drain->incomplete);
+    } else {
+        r.launch.shape = shape;
+        (void)occ_ring_push(drain->ring, &r.launch); /* counts its own loss */
+    }
+}
+
+/* The record lies within the bytes that CUPTI called valid, whole and aligned. */
+static bool is_within(const uint8_t *buffer, size_t valid_bytes, const void *record, size_t record_bytes)
+{
+    uintptr_t offset = (uintptr_t)record - (uintptr_t)buffer;
+    return offset % 8 == 0 && offset <= valid_bytes && valid_bytes - offset >= record_bytes;
+}
+
+static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
+{
+    size_t record_bytes = occ_cupti_kernel_bytes(drain->cupti->version);
+    size_t most = valid_bytes / sizeof(uint64_t); /* a library that never ends must not keep us */
+    void *record = NULL;
+    occ_intern_next_buffer(&drain->intern);
+    while (most-- > 0 && drain->cupti->get_next_record(buffer, valid_bytes, &record) == OCC_CUPTI_SUCCESS) {
+        if (!is_within(buffer, valid_bytes, record, sizeof(uint64_t)))
+            break;
+        uint32_t kind;
+        memcpy(&kind, record, sizeof kind);
+        if (kind != OCC_CUPTI_KIND_CONCURRENT_KERNEL)
+            continue; /* nobody asked for it */
+        if (is_within(buffer, valid_bytes, record, record_bytes))
+            occ_drain_record(drain, record);
+        else
+            lose(drain, OCC_LOSS_BAD_RECORD);
+    }
+}
+
+static void count_discarded(struct occ_drain *drain)
+{
+    uint64_t bytes = atomic_load_explicit(&drain->pool->discarded_bytes, memory_order_relaxed);
+    uint64_t records = bytes / occ_cupti_kernel_bytes(drain->cupti->version);
+    if (records > drain->no_buffer)
+        occ_ring_count_loss(drain->ring, OCC_LOSS_NO_BUFFER, records - drain->no_buffer);
+    drain->no_buffer = records;
+}
+
+void occ_drain_all(struct occ_drain *drain)
+{
+    uint8_t *buffer;
+    size_t valid_bytes;
+    int index;
+    while ((index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
+        drain_buffer(drain, buffer, valid_bytes);
+        occ_pool_recycle(drain->pool, index);
+        drain->buffers++;
+    }
+    count_discarded(drain);
+}

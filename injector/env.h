@@ -1,0 +1,33 @@
+/*
+ * The guest's environment variables (env.def), read once when CUDA is initialised, checked, and kept in our own
+ * memory: the program may change its environment at any time. A value that is not valid is ignored.
+ */
+#ifndef OCC_INJECTOR_ENV_H
+#define OCC_INJECTOR_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "buffers.h"
+#include "ring/ring_abi.h"
+
+struct occ_env {
+    bool disabled;
+    char socket[108]; /* sun_path; "" = not given, as for the others */
+    char cupti[4096];
+    char label[256];
+    char session[33];
+    char log[4096];
+    uint64_t ring_slots;
+    uint64_t buffers;
+    uint64_t buffer_bytes;
+    uint32_t rejected; /* bit n: row n of env.def was set but not valid */
+};
+
+/* `get` is secure_getenv but in tests. */
+void occ_env_read(struct occ_env *env, char *(*get)(const char *name));
+
+/* Name of row n, NULL beyond the last. */
+const char *occ_env_name(unsigned int row);
+
+#endif

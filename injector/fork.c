@@ -1,0 +1,30 @@
+/*
+ * fork(2): the child has no helper and must not speak for its parent. It drops what it inherited: descriptors are
+ * closed, the ring is unmapped; the pool stays, since CUPTI's copy in the child may still point into it. No call
+ * to CUPTI (it would hang), no free. A child that initialises CUDA itself begins anew.
+ * The handler runs in the child between fork and its return: only async-signal-safe things.
+ */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "guest.h"
+
+static void in_child(void)
+{
+    struct occ_guest *g = occ_guest();
+    if (atomic_load(&g->state) == OCC_GUEST_IDLE)
+        return;
+    occ_link_close(&g->link);
+    if (occ_fd_get(&g->memfd) < 0)
+        g->ring.fd = -1;
+    occ_ring_destroy(&g->ring);
+    g->memfd = OCC_FD_NONE;
+    atomic_store(&g->state, OCC_GUEST_IDLE);
+}
+
+void occ_fork_prepare(void)
+{
+    static bool prepared; /* inherited by children, as is the handler */
+    if (!prepared)
+        prepared = pthread_atfork(NULL, NULL, in_child) == 0;
+}

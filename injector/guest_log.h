@@ -1,0 +1,13 @@
+/*
+ * What the guest says: nothing, unless OCCTRACE_LOG asks; then one line at a time to stderr or appended to a
+ * file. No allocation, no descriptor kept open, errno kept. Any thread.
+ */
+#ifndef OCC_INJECTOR_GUEST_LOG_H
+#define OCC_INJECTOR_GUEST_LOG_H
+
+/* "" = silent, "stderr", or an absolute path. Copied. */
+void occ_guest_log_open(const char *target);
+
+void occ_guest_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

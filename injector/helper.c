@@ -1,0 +1,175 @@
+/*
+ * The one thread of the guest. Sleeps until a buffer was delivered, the program ends, or a second passed; then
+ *
+ *   always       drains what was delivered
+ *   each second  asks CUPTI for what is complete, watches for trouble, measures the cost, keeps the connection
+ *   at the end   takes what CUPTI still has, says CLOSED
+ *
+ * All signals are blocked in it, and it is nicer than its host. Nothing joins it: the program's end must not wait
+ * for a CUPTI that hangs.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "clock.h"
+#include "guest.h"
+#include "guest_log.h"
+#include "wake.h"
+
+#define SECOND_NS     UINT64_C(1000000000)
+#define NICER         10
+#define FLUSH_RETRIES 3u
+
+/* Trouble is judged over windows of so many seconds and at least so many records. */
+#define WINDOW_ROUNDS  10u
+#define WINDOW_RECORDS 1000u
+
+struct helper {
+    struct occ_guest *guest;
+    uint64_t next_round_ns;
+    uint32_t flush_failures;             /* in a row */
+    bool cupti_is_off_limits;            /* no call to it any more */
+    bool is_without_times;               /* as last said */
+    uint32_t rounds;                     /* of this window */
+    uint64_t window_records, window_bad; /* totals when it began */
+};
+
+static void step_aside(struct helper *h, const char *reason)
+{
+    h->cupti_is_off_limits = true;
+    occ_guest_say(h->guest, OCC_LEVEL_TRACE, reason);
+}
+
+static bool has_buffers_out(const struct occ_pool *pool)
+{
+    return atomic_load_explicit(&pool->taken, memory_order_relaxed) !=
+           atomic_load_explicit(&pool->delivered, memory_order_relaxed);
+}
+
+/* Asks only when CUPTI has something: also because a call before the driver is ready could hang. */
+static void flush(struct helper *h, uint32_t flags)
+{
+    struct occ_guest *g = h->guest;
+    if (h->cupti_is_off_limits || !has_buffers_out(&g->pool))
+        return;
+    uint32_t result = g->cupti.flush_all(flags);
+    h->flush_failures = result == OCC_CUPTI_SUCCESS ? 0 : h->flush_failures + 1;
+    if (h->flush_failures >= FLUSH_RETRIES)
+        step_aside(h, "stopped early: CUPTI answers no more (shut down by another profiler of the program?)");
+}
+
+static void count_dropped(struct helper *h)
+{
+    struct occ_guest *g = h->guest;
+    size_t dropped = 0;
+    if (h->cupti_is_off_limits || !g->cupti.get_dropped || g->drain.buffers == 0)
+        return;
+    if (g->cupti.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
+        occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
+}
+
+/* libcupti before 13.3 runs out of device buffers with CUDA graphs, and then gives records without times. */
+static void watch_times(struct helper *h)
+{
+    const struct occ_drain *d = &h->guest->drain;
+    uint64_t records = d->records - h->window_records, bad = d->bad_times - h->window_bad;
+    if (++h->rounds < WINDOW_ROUNDS)
+        return;
+    bool without = records >= WINDOW_RECORDS ? bad > records / 2 : h->is_without_times;
+    if (without != h->is_without_times)
+        occ_guest_say(h->guest, without ? OCC_LEVEL_SHAPES : OCC_LEVEL_TRACE,
+                      without
+                          ? "CUPTI gives no times any more (libcupti before 13.3 does so after many launches "
+                            "of CUDA graphs)"
+                          : "");
+    h->is_without_times = without;
+    h->rounds = 0;
+    h->window_records = d->records;
+    h->window_bad = d->bad_times;
+}
+
+static void watch_others(struct helper *h)
+{
+    if (!h->cupti_is_off_limits && atomic_load_explicit(&h->guest->foreign_buffer, memory_order_relaxed))
+        step_aside(h, "stopped early: another profiler of the program took CUPTI over");
+}
+
+static void do_round(struct helper *h, uint64_t now_ns)
+{
+    struct occ_guest *g = h->guest;
+    flush(h, 0);
+    occ_drain_all(&g->drain);
+    count_dropped(h);
+    watch_others(h);
+    watch_times(h);
+    occ_pool_tend(&g->pool);
+    occ_costs_measure(&g->costs, &g->drain);
+    occ_ring_beat(&g->ring, occ_clock_ns(CLOCK_REALTIME));
+    (void)occ_link_tend(&g->link, &g->ring, &g->memfd, now_ns);
+}
+
+void occ_helper_close_ring(struct occ_guest *guest)
+{
+    uint64_t now_ns = occ_clock_ns(CLOCK_REALTIME);
+    struct occ_frame_closed frame = {
+        .frame.type = OCC_FRAME_CLOSED, .time_ns = now_ns, .launches = guest->ring.head};
+    (void)occ_ring_log(&guest->ring, &frame.frame, sizeof frame, NULL, 0);
+    occ_ring_beat(&guest->ring, now_ns);
+    occ_ring_close(&guest->ring);
+}
+
+/* A record that is still incomplete now is lost by the end of the program, not by CUPTI. */
+static void do_last_round(struct helper *h)
+{
+    struct occ_guest *g = h->guest;
+    occ_drain_all(&g->drain);
+    g->drain.incomplete = OCC_LOSS_EXIT;
+    flush(h, OCC_CUPTI_FLUSH_FORCED);
+    occ_drain_all(&g->drain);
+    count_dropped(h);
+    occ_costs_measure(&g->costs, &g->drain);
+    occ_helper_close_ring(g);
+    g->link.retry_ns = 0; /* the last chance to be heard */
+    (void)occ_link_tend(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
+    occ_wake(&g->finished);
+}
+
+static void *run(void *arg)
+{
+    struct helper h = {.guest = arg};
+    struct occ_guest *g = h.guest;
+    (void)pthread_setname_np(pthread_self(), "occtrace");
+    int nice = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
+    (void)setpriority(PRIO_PROCESS, 0, nice + NICER < 19 ? nice + NICER : 19);
+    h.next_round_ns = occ_clock_ns(CLOCK_MONOTONIC) + SECOND_NS;
+    while (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
+        uint32_t seen = atomic_load_explicit(&g->wake, memory_order_acquire);
+        occ_drain_all(&g->drain);
+        uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC);
+        if (now_ns >= h.next_round_ns) {
+            do_round(&h, now_ns);
+            h.next_round_ns = now_ns + SECOND_NS;
+        } else if (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
+            occ_wake_wait(&g->wake, seen, h.next_round_ns - now_ns);
+        }
+    }
+    do_last_round(&h);
+    return NULL;
+}
+
+bool occ_helper_start(struct occ_guest *guest)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited by the new thread, before it runs */
+    int rc = pthread_create(&thread, &attributes, run, guest);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    (void)pthread_attr_destroy(&attributes);
+    return rc == 0;
+}

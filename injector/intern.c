@@ -1,0 +1,205 @@
+/* See intern.h. */
+#include "intern.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+struct occ_intern_pointer {
+    const char *name; /* NULL: free */
+    uint32_t epoch;   /* in which its contents were last looked at */
+    uint32_t kernel;
+};
+
+struct occ_intern_kernel {
+    uint64_t hash;
+    uint32_t length;
+    uint32_t id_plus_1; /* 0: free */
+};
+
+struct occ_intern_slot {
+    uint32_t hash;
+    uint32_t id_plus_1; /* 0: free */
+};
+
+/* Tables have twice the entries they may hold, so that probing stays short. */
+#define POINTER_SLOTS (2u * OCC_INTERN_POINTERS)
+#define KERNEL_SLOTS  (2u * OCC_INTERN_KERNELS)
+#define SHAPE_SLOTS   (2u * OCC_INTERN_SHAPES)
+
+#define POINTER_BYTES (POINTER_SLOTS * sizeof(struct occ_intern_pointer))
+#define KERNEL_BYTES  (KERNEL_SLOTS * sizeof(struct occ_intern_kernel))
+#define SLOT_BYTES    (SHAPE_SLOTS * sizeof(struct occ_intern_slot))
+#define SHAPE_BYTES   (OCC_INTERN_SHAPES * sizeof(struct occ_frame_shape))
+#define MAP_BYTES     (POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES + SHAPE_BYTES)
+
+/* A shape's identity: all of it behind the id. */
+#define KEY_OFFSET offsetof(struct occ_frame_shape, kernel)
+#define KEY_BYTES  (sizeof(struct occ_frame_shape) - KEY_OFFSET)
+static_assert(KEY_BYTES == 92, "hash_shape reads 11 words of 8 bytes and one of 4");
+
+static_assert(OCC_INTERN_KERNELS <= OCC_LOG_MAX_KERNELS && OCC_INTERN_SHAPES <= OCC_LOG_MAX_SHAPES,
+              "no more than a reader takes");
+
+int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring)
+{
+    memset(intern, 0, sizeof *intern);
+    void *map =
+        mmap(NULL, MAP_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (map == MAP_FAILED)
+        return -errno;
+    intern->ring = ring;
+    intern->map = map;
+    intern->pointers = (void *)intern->map;
+    intern->kernels = (void *)(intern->map + POINTER_BYTES);
+    intern->slots = (void *)(intern->map + POINTER_BYTES + KERNEL_BYTES);
+    intern->shapes = (void *)(intern->map + POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES);
+    intern->epoch = 1;
+    return 0;
+}
+
+void occ_intern_destroy(struct occ_intern *intern)
+{
+    if (intern->map)
+        (void)munmap(intern->map, MAP_BYTES);
+    memset(intern, 0, sizeof *intern);
+}
+
+void occ_intern_next_buffer(struct occ_intern *intern)
+{
+    intern->epoch++;
+    occ_readable_forget(&intern->readable);
+}
+
+static uint64_t mix(uint64_t hash)
+{
+    hash ^= hash >> 32;
+    hash *= UINT64_C(0x9e3779b97f4a7c15); /* 2^64 divided by the golden ratio */
+    return hash ^ (hash >> 29);
+}
+
+/* ---- kernels ---- */
+
+static bool log_kernel(struct occ_intern *intern, uint32_t id, const char *name, uint32_t length,
+                       uint64_t hash)
+{
+    uint32_t kept = length < OCC_KERNEL_NAME_MAX_BYTES ? length : OCC_KERNEL_NAME_MAX_BYTES - 1;
+    struct occ_frame_kernel frame = {
+        .frame.type = OCC_FRAME_KERNEL,
+        .id = id,
+        .name_bytes = kept + 1,
+        .name_hash = hash,
+        .flags = kept < length ? OCC_KERNEL_NAME_CUT : 0,
+    };
+    char text[OCC_KERNEL_NAME_MAX_BYTES];
+    memcpy(text, name, kept);
+    text[kept] = '\0';
+    if (strlen(text) != kept || (kept == length && occ_fnv1a(text, kept) != hash))
+        return false; /* it changed while we read: a stale pointer */
+    return occ_ring_log(intern->ring, &frame.frame, sizeof frame, text, kept + 1);
+}
+
+/* A name may be longer than what is kept of it: this much is hashed. */
+#define NAME_MOST_BYTES (1u << 20)
+
+static uint32_t kernel_by_content(struct occ_intern *intern, const char *name)
+{
+    ptrdiff_t found = occ_readable_length(&intern->readable, name, NAME_MOST_BYTES);
+    if (found < 0)
+        return OCC_INTERN_UNREADABLE;
+    uint32_t length = (uint32_t)found;
+    uint64_t hash = occ_fnv1a(name, length);
+    for (uint64_t at = mix(hash);; at++) {
+        struct occ_intern_kernel *kernel = &intern->kernels[at % KERNEL_SLOTS];
+        if (kernel->id_plus_1 != 0 && kernel->hash == hash && kernel->length == length)
+            return kernel->id_plus_1 - 1;
+        if (kernel->id_plus_1 != 0)
+            continue;
+        uint32_t id = intern->kernel_count;
+        if (id >= OCC_INTERN_KERNELS || !log_kernel(intern, id, name, length, hash))
+            return OCC_INTERN_FULL;
+        *kernel = (struct occ_intern_kernel){hash, length, id + 1};
+        intern->kernel_count++;
+        return id;
+    }
+}
+
+/* The entry of a pointer, or the free one where it belongs. Forgets all when half of the table is used: names that
+ * come and go. */
+static struct occ_intern_pointer *find_pointer(struct occ_intern *intern, const char *name)
+{
+    if (intern->pointer_count >= OCC_INTERN_POINTERS) {
+        memset(intern->pointers, 0, POINTER_BYTES);
+        intern->pointer_count = 0;
+    }
+    for (uint64_t at = mix((uintptr_t)name);; at++) {
+        struct occ_intern_pointer *pointer = &intern->pointers[at % POINTER_SLOTS];
+        if (pointer->name == name || !pointer->name)
+            return pointer;
+    }
+}
+
+uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
+{
+    if (!name)
+        return OCC_INTERN_UNREADABLE;
+    struct occ_intern_pointer *pointer = find_pointer(intern, name);
+    if (pointer->name == name && pointer->epoch == intern->epoch)
+        return pointer->kernel;
+    uint32_t kernel = kernel_by_content(intern, name);
+    if (kernel == OCC_INTERN_FULL || kernel == OCC_INTERN_UNREADABLE)
+        return kernel;
+    if (!pointer->name)
+        intern->pointer_count++;
+    *pointer = (struct occ_intern_pointer){name, intern->epoch, kernel};
+    return kernel;
+}
+
+/* ---- shapes ---- */
+
+/* Four independent lanes, since one multiplication waits for the one before it. */
+static uint32_t hash_shape(const struct occ_frame_shape *shape)
+{
+    uint64_t words[12] = {0};
+    memcpy(words, (const char *)shape + KEY_OFFSET, KEY_BYTES);
+    uint64_t lanes[4] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xc2b2ae3d27d4eb4f),
+                         UINT64_C(0x165667b19e3779f9), UINT64_C(0xd6e8feb86659fd93)}; /* odd, of mixed bits */
+    for (int i = 0; i < 12; i += 4)
+        for (int lane = 0; lane < 4; lane++)
+            lanes[lane] = (lanes[lane] ^ words[i + lane]) * UINT64_C(0xff51afd7ed558ccd);
+    uint64_t hash = (lanes[0] ^ (lanes[1] >> 31)) + (lanes[2] ^ (lanes[3] >> 29));
+    return (uint32_t)(mix(hash + lanes[1] + lanes[3]) >> 16);
+}
+
+static uint32_t add_shape(struct occ_intern *intern, struct occ_intern_slot *slot, uint32_t hash,
+                          struct occ_frame_shape *shape)
+{
+    uint32_t id = intern->shape_count;
+    if (!occ_frame_shape_is_valid(shape))
+        return OCC_INTERN_UNREADABLE;
+    shape->frame.type = OCC_FRAME_SHAPE;
+    shape->id = id;
+    if (id >= OCC_INTERN_SHAPES || !occ_ring_log(intern->ring, &shape->frame, sizeof *shape, NULL, 0))
+        return OCC_INTERN_FULL;
+    intern->shapes[id] = *shape;
+    *slot = (struct occ_intern_slot){hash, id + 1};
+    intern->shape_count++;
+    return id;
+}
+
+static bool is_same_shape(const struct occ_frame_shape *a, const struct occ_frame_shape *b)
+{
+    return memcmp((const char *)a + KEY_OFFSET, (const char *)b + KEY_OFFSET, KEY_BYTES) == 0;
+}
+
+uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_frame_shape *shape)
+{
+    uint32_t hash = hash_shape(shape);
+    for (uint32_t at = hash;; at++) {
+        struct occ_intern_slot *slot = &intern->slots[at % SHAPE_SLOTS];
+        if (slot->id_plus_1 == 0)
+            return add_shape(intern, slot, hash, shape);
+        if (slot->hash == hash && is_same_shape(&intern->shapes[slot->id_plus_1 - 1], shape))
+            return slot->id_plus_1 - 1;
+    }
+}

@@ -1,0 +1,56 @@
+/*
+ * What is said once: kernels (by the contents of their names) and shapes (kernel x device x configuration) get the
+ * ids under which the ring's log knows them. First sight of one writes its frame.
+ *
+ * - Names are known by content. A pointer's name is looked at again in every new buffer of records, since CUPTI
+ *   may have given the address to another name; within one buffer the pointer is enough.
+ * - Bounded: OCC_INTERN_* below, in address space that costs memory only where it is used. No malloc. A thing that does
+ *   not fit, here or in the log, is counted by the caller as LOG_FULL.
+ *
+ * Threads: the helper only.
+ */
+#ifndef OCC_INJECTOR_INTERN_H
+#define OCC_INJECTOR_INTERN_H
+
+#include <stdint.h>
+
+#include "readable.h"
+#include "ring/ring.h"
+
+#define OCC_INTERN_POINTERS (1u << 16) /* 1 MiB */
+#define OCC_INTERN_KERNELS  (1u << 16) /* 2 MiB of table */
+#define OCC_INTERN_SHAPES   (1u << 18) /* 26 MiB of keys and 4 MiB of table, if all are used */
+
+/* Instead of an id. */
+#define OCC_INTERN_FULL       UINT32_MAX       /* no room here or in the log */
+#define OCC_INTERN_UNREADABLE (UINT32_MAX - 1) /* the name is not there, or the configuration cannot be */
+
+struct occ_intern_pointer;
+struct occ_intern_kernel;
+struct occ_intern_slot;
+
+struct occ_intern {
+    struct occ_ring_producer *ring;
+    uint8_t *map;
+    struct occ_intern_pointer *pointers; /* open addressing, as the two below */
+    struct occ_intern_kernel *kernels;
+    struct occ_intern_slot *slots;
+    struct occ_frame_shape *shapes; /* by id */
+    uint32_t pointer_count, kernel_count, shape_count;
+    uint32_t epoch; /* of the buffer that is being read */
+    struct occ_readable readable;
+};
+
+/* 0 or -errno. */
+int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring);
+void occ_intern_destroy(struct occ_intern *intern); /* a zeroed one is fine */
+
+/* A new buffer of records begins. */
+void occ_intern_next_buffer(struct occ_intern *intern);
+
+uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name);
+
+/* `shape` with kernel and device filled in; id and frame are set here. */
+uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_frame_shape *shape);
+
+#endif

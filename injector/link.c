@@ -1,0 +1,143 @@
+/* See link.h. */
+#include "link.h"
+#include "guest_log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ring/handshake.h"
+
+#define SECOND_NS   UINT64_C(1000000000)
+#define QUICK_TRIES 60u
+#define QUICK_NS    (SECOND_NS * 9 / 10) /* the helper comes once a second */
+#define SLOW_NS     (SECOND_NS * 10)
+#define STAYED_NS   (SECOND_NS * 10) /* a daemon that goes sooner may be refusing us */
+
+void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name))
+{
+    memset(link, 0, sizeof *link);
+    link->socket = OCC_FD_NONE;
+    const char *runtime = get("XDG_RUNTIME_DIR");
+    size_t size = sizeof link->path;
+    int n;
+    if (configured[0] == '/')
+        n = snprintf(link->path, size, "%s", configured);
+    else if (runtime && runtime[0] == '/')
+        n = snprintf(link->path, size, "%s/occtrace/occtraced.sock", runtime);
+    else if (geteuid() == 0)
+        n = snprintf(link->path, size, "/run/occtrace/occtraced.sock");
+    else
+        n = snprintf(link->path, size, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
+    if (n < 0 || (size_t)n >= size)
+        link->path[0] = '\0';
+}
+
+/* A socket in /tmp could be anybody's: only our own user's daemon and root's learn what we run. */
+static bool peer_is_trusted(int fd)
+{
+    struct ucred peer;
+    socklen_t n = sizeof peer;
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) == 0 &&
+           (peer.uid == geteuid() || peer.uid == 0);
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && peer_is_trusted(fd))
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+static bool send_hello(int fd, const struct occ_ring_producer *ring, int memfd)
+{
+    struct occ_hello hello = {
+        .magic = OCC_HELLO_MAGIC,
+        .version_major = OCC_RING_VERSION_MAJOR,
+        .version_minor = OCC_RING_VERSION_MINOR,
+        .bytes = sizeof hello,
+    };
+    memcpy(hello.uuid, ring->header->uuid, sizeof hello.uuid);
+    union {
+        struct cmsghdr header; /* for its alignment */
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.bytes = {0}};
+    struct iovec body = {&hello, sizeof hello};
+    struct msghdr message = {.msg_iov = &body,
+                             .msg_iovlen = 1,
+                             .msg_control = control.bytes,
+                             .msg_controllen = sizeof control.bytes};
+    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
+    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
+}
+
+/* The daemon answers nothing: what arrives is its end. */
+static bool has_gone(int fd)
+{
+    char byte;
+    ssize_t n = recv(fd, &byte, 1, MSG_DONTWAIT);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
+static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd)
+{
+    int ring_fd = occ_fd_get(memfd);
+    int fd = ring_fd >= 0 && link->path[0] != '\0' ? connect_to(link->path) : -1;
+    if (fd < 0)
+        return false;
+    if (!send_hello(fd, ring, ring_fd)) {
+        (void)close(fd);
+        return false;
+    }
+    link->socket = occ_fd_adopt(fd);
+    occ_guest_log("daemon: connected at %s", link->path);
+    return true;
+}
+
+static void notice_its_end(struct occ_link *link, uint64_t now_ns)
+{
+    int fd = occ_fd_get(&link->socket);
+    if (fd >= 0 && !has_gone(fd))
+        return;
+    occ_fd_close(&link->socket);
+    if (now_ns - link->since_ns >= STAYED_NS) {
+        link->tries = 0;
+        link->retry_ns = now_ns; /* its successor may be there already */
+    }
+    occ_guest_log("daemon: gone");
+}
+
+bool occ_link_tend(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
+                   uint64_t now_ns)
+{
+    if (link->socket.fd >= 0)
+        notice_its_end(link, now_ns);
+    if (link->socket.fd >= 0)
+        return true;
+    if (now_ns < link->retry_ns)
+        return false;
+    link->retry_ns = now_ns + (link->tries++ < QUICK_TRIES ? QUICK_NS : SLOW_NS);
+    if (!offer(link, ring, memfd))
+        return false;
+    link->since_ns = now_ns;
+    return true;
+}
+
+void occ_link_close(struct occ_link *link)
+{
+    occ_fd_close(&link->socket);
+}

@@ -1,0 +1,34 @@
+/*
+ * The connection to a daemon (ring/handshake.h). Never waits: a connect that does not succeed at once is tried again
+ * later: every second for a minute, then every ten. When the daemon goes, the same memfd is offered to the next one.
+ *
+ * Threads: one at a time.
+ */
+#ifndef OCC_INJECTOR_LINK_H
+#define OCC_INJECTOR_LINK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fds.h"
+#include "ring/ring.h"
+
+struct occ_link {
+    char path[108]; /* sun_path; "" = there is no place to look */
+    struct occ_fd socket;
+    uint64_t since_ns; /* CLOCK_MONOTONIC: connected since */
+    uint64_t retry_ns; /* CLOCK_MONOTONIC: not before */
+    uint32_t tries;    /* since a daemon last stayed */
+};
+
+/* `configured` is $OCCTRACE_SOCKET or ""; else the rule of the daemon's default: $XDG_RUNTIME_DIR/occtrace/
+ * occtraced.sock, else /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. */
+void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name));
+
+/* Notices a daemon that went; connects and offers the ring if there is none and it is time. True: connected. */
+bool occ_link_tend(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
+                   uint64_t now_ns);
+
+void occ_link_close(struct occ_link *link);
+
+#endif

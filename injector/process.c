@@ -1,0 +1,109 @@
+/*
+ * See process.h. Every value has a limit and is cut there; a key without a value is left out. The text is made in
+ * static memory: it is too large for a stack that we do not know, and there is one thread.
+ */
+#include "process.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CMDLINE_BYTES 16384u
+#define VALUE_BYTES   256u
+
+static struct text {
+    char bytes[2 * PATH_MAX + CMDLINE_BYTES + 10 * VALUE_BYTES];
+    uint32_t used;
+    uint32_t pairs;
+} text;
+
+static_assert(sizeof text.bytes + sizeof(struct occ_frame_process) <= OCC_FRAME_MAX_BYTES, "fits a frame");
+
+/* Adds "key\0value\0"; a value of 0 bytes adds nothing. */
+static void add_bytes(const char *key, const char *value, size_t n)
+{
+    size_t key_bytes = strlen(key) + 1;
+    if (n == 0 || key_bytes + n + 1 > sizeof text.bytes - text.used)
+        return;
+    memcpy(text.bytes + text.used, key, key_bytes);
+    memcpy(text.bytes + text.used + key_bytes, value, n);
+    text.used += (uint32_t)(key_bytes + n);
+    text.bytes[text.used++] = '\0';
+    text.pairs++;
+}
+
+static void add(const char *key, const char *value)
+{
+    if (value)
+        add_bytes(key, value, strnlen(value, VALUE_BYTES));
+}
+
+static void add_link(const char *key, const char *link)
+{
+    char path[PATH_MAX];
+    ssize_t n = readlink(link, path, sizeof path);
+    add_bytes(key, path, n > 0 ? (size_t)n : 0);
+}
+
+/* Reads a small file; bytes, 0 if there is none. */
+static size_t read_file(const char *path, char *buffer, size_t size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t n = fd >= 0 ? read(fd, buffer, size) : -1;
+    if (fd >= 0)
+        (void)close(fd);
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void add_cmdline(void)
+{
+    char line[CMDLINE_BYTES];
+    size_t n = read_file("/proc/self/cmdline", line, sizeof line);
+    while (n > 0 && line[n - 1] == '\0')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (line[i] == '\0')
+            line[i] = ' ';
+    add_bytes("cmdline", line, n);
+}
+
+static void add_kubernetes(char *(*get)(const char *name))
+{
+    if (!get("KUBERNETES_SERVICE_HOST"))
+        return;
+    char name[VALUE_BYTES];
+    const char *pod = get("POD_NAME"), *namespace = get("POD_NAMESPACE");
+    add("k8s_pod", pod ? pod : get("HOSTNAME")); /* a pod's host name is its name unless told otherwise */
+    if (namespace)
+        add("k8s_namespace", namespace);
+    else
+        add_bytes("k8s_namespace", name,
+                  read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace", name, sizeof name));
+}
+
+static void add_hostname(void)
+{
+    char name[VALUE_BYTES];
+    if (gethostname(name, sizeof name) == 0)
+        add("hostname", name);
+}
+
+bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
+                     char *(*get)(const char *name))
+{
+    text.used = 0;
+    text.pairs = 0;
+    add_link("exe", "/proc/self/exe");
+    add_cmdline();
+    add_link("cwd", "/proc/self/cwd");
+    add("label", env->label);
+    add("session", env->session);
+    add("slurm_job", get("SLURM_JOB_ID"));
+    add("slurm_step", get("SLURM_STEP_ID"));
+    add_kubernetes(get);
+    add_hostname();
+    struct occ_frame_process frame = {
+        .frame.type = OCC_FRAME_PROCESS, .count = text.pairs, .text_bytes = text.used};
+    return occ_ring_log(ring, &frame.frame, sizeof frame, text.bytes, text.used);
+}

@@ -1,0 +1,17 @@
+/*
+ * Waking the helper: a counter that it sleeps on (futex(2)). No descriptor, so nothing of the program's can be hit
+ * when it closes what it does not know.
+ */
+#ifndef OCC_INJECTOR_WAKE_H
+#define OCC_INJECTOR_WAKE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* Adds one and wakes all sleepers. Any thread; async-signal-safe; errno may change. */
+void occ_wake(_Atomic uint32_t *counter);
+
+/* Sleeps until the counter is not `seen`, or `timeout_ns` passed, or earlier for no reason. */
+void occ_wake_wait(_Atomic uint32_t *counter, uint32_t seen, uint64_t timeout_ns);
+
+#endif
