@@ -1,0 +1,206 @@
+/* The store in memory: see the header. */
+#include "daemon_fake_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct occ_store *fake_store_new(void)
+{
+    struct occ_store *store = calloc(1, sizeof *store);
+    if (store)
+        store->rows = calloc(FAKE_ROWS, sizeof *store->rows);
+    if (!store || !store->rows)
+        abort();
+    return store;
+}
+
+void fake_store_free(struct occ_store *store)
+{
+    free(store->rows);
+    free(store);
+}
+
+void fake_store_crash(struct occ_store *store)
+{
+    store->now = store->committed;
+}
+
+static int fault(int code, struct occ_error *err)
+{
+    return code ? occ_fail(err, code, "a fault on demand") : 0;
+}
+
+static void copy(char *to, size_t size, const char *text)
+{
+    (void)snprintf(to, size, "%s", text ? text : "");
+}
+
+int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_t *ret_id,
+                      struct occ_error *err)
+{
+    size_t i = 0;
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    while (i < store->now.n_runs && memcmp(store->now.runs[i].row.uuid, run->uuid, 16) != 0)
+        i++;
+    if (i == FAKE_THINGS)
+        abort();
+    if (i == store->now.n_runs)
+        store->now.n_runs++;
+    struct fake_run *r = &store->now.runs[i];
+    r->row = *run;
+    copy(r->exe, sizeof r->exe, run->exe);
+    copy(r->session, sizeof r->session, run->session);
+    copy(r->level, sizeof r->level, run->level);
+    copy(r->reason, sizeof r->reason, run->level_reason);
+    copy(r->hostname, sizeof r->hostname, run->hostname);
+    r->ended = false;
+    store->puts++;
+    *ret_id = (int64_t)i + 1;
+    return 0;
+}
+
+int occ_store_put_losses(struct occ_store *store, int64_t run, const struct occ_loss *losses, size_t n,
+                         struct occ_error *err)
+{
+    struct fake_run *r = &store->now.runs[run - 1];
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    r->losses[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        size_t used = strlen(r->losses);
+        (void)snprintf(r->losses + used, sizeof r->losses - used, "%s %llu ", losses[i].cause,
+                       (unsigned long long)losses[i].count);
+    }
+    return 0;
+}
+
+int occ_store_put_costs(struct occ_store *store, int64_t run, const struct occ_cost_total *costs, size_t n,
+                        struct occ_error *err)
+{
+    struct fake_run *r = &store->now.runs[run - 1];
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    r->costs[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        size_t used = strlen(r->costs);
+        (void)snprintf(r->costs + used, sizeof r->costs - used, "%s %llu ", costs[i].what,
+                       (unsigned long long)costs[i].total);
+    }
+    return 0;
+}
+
+int occ_store_put_device(struct occ_store *store, const struct occ_store_device *device, int64_t *ret_id,
+                         struct occ_error *err)
+{
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    uint32_t i = store->n_devices++ % FAKE_THINGS;
+    store->devices[i] = *device;
+    copy(store->device_names[i], sizeof store->device_names[i], device->name);
+    *ret_id = (int64_t)i + 1;
+    return 0;
+}
+
+int occ_store_put_kernel(struct occ_store *store, const char *mangled, uint64_t name_hash, int64_t *ret_id,
+                         struct occ_error *err)
+{
+    (void)mangled;
+    (void)name_hash;
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    *ret_id = ++store->n_kernels;
+    return 0;
+}
+
+int occ_store_put_shape(struct occ_store *store, const struct occ_store_shape *shape, int64_t *ret_id,
+                        struct occ_error *err)
+{
+    (void)shape;
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    *ret_id = ++store->n_shapes;
+    return 0;
+}
+
+int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
+                     const struct occ_store_launch *launches, size_t n, struct occ_error *err)
+{
+    if (store->fail_append)
+        return fault(store->fail_append, err);
+    if (run < 1 || (size_t)run > store->now.n_runs || device < 1 || store->now.n_rows + n > FAKE_ROWS)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        store->rows[store->now.n_rows++] = (struct fake_row){run, device, launches[i]};
+    return 0;
+}
+
+int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
+                                struct occ_error *err)
+{
+    size_t i = 0;
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    while (i < store->now.n_positions && memcmp(store->now.positions[i].uuid, uuid, 16) != 0)
+        i++;
+    if (i == FAKE_THINGS)
+        abort();
+    if (i == store->now.n_positions)
+        memcpy(store->now.positions[store->now.n_positions++].uuid, uuid, 16);
+    store->now.positions[i].next = next;
+    return 0;
+}
+
+int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
+                            struct occ_error *err)
+{
+    (void)err;
+    *ret_next = 0;
+    for (size_t i = 0; i < store->now.n_positions; i++)
+        if (memcmp(store->now.positions[i].uuid, uuid, 16) == 0)
+            *ret_next = store->now.positions[i].next;
+    return 0;
+}
+
+int occ_store_commit(struct occ_store *store, struct occ_error *err)
+{
+    if (store->fail_commit)
+        return fault(store->fail_commit, err);
+    store->committed = store->now;
+    store->commits++;
+    return 0;
+}
+
+int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *err)
+{
+    if (store->fail_end)
+        return fault(store->fail_end, err);
+    store->now.runs[run - 1].ended = true;
+    return 0;
+}
+
+int occ_store_finish(struct occ_store *store, struct occ_error *err)
+{
+    return occ_store_commit(store, err);
+}
+
+uint64_t occ_store_memory_bytes(const struct occ_store *store)
+{
+    return store->memory_bytes;
+}
+
+int occ_store_runs(struct occ_store *store, const struct occ_filter *filter, struct occ_runs *ret_runs,
+                   struct occ_error *err)
+{
+    (void)store;
+    (void)filter;
+    (void)err;
+    *ret_runs = (struct occ_runs){0};
+    return 0;
+}
+
+void occ_runs_free(struct occ_runs *runs)
+{
+    *runs = (struct occ_runs){0};
+}

@@ -1,0 +1,56 @@
+/*
+ * A store in memory for tests of the collector: the functions of store/store.h that the daemon calls, with a
+ * transaction that can be thrown away (a crash) and faults on demand. What is linked before the real library wins.
+ */
+#ifndef OCC_TEST_DAEMON_FAKE_STORE_H
+#define OCC_TEST_DAEMON_FAKE_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/store.h"
+
+#define FAKE_ROWS   (1u << 20)
+#define FAKE_THINGS 64
+
+struct fake_row {
+    int64_t run, device;
+    struct occ_store_launch launch;
+};
+
+struct fake_run {
+    struct occ_run row; /* strings are dangling: the ones below are copies */
+    char exe[5000], session[64], level[16], reason[400], hostname[300];
+    char losses[256], costs[256]; /* "word count " ... */
+    bool ended;
+};
+
+struct fake_position {
+    uint8_t uuid[16];
+    uint64_t next;
+};
+
+struct fake_state {
+    size_t n_rows, n_runs, n_positions;
+    struct fake_run runs[FAKE_THINGS];
+    struct fake_position positions[FAKE_THINGS];
+};
+
+struct occ_store {
+    struct fake_row *rows;
+    struct fake_state now, committed;
+    struct occ_store_device devices[FAKE_THINGS];
+    char device_names[FAKE_THINGS][100];
+    uint32_t n_devices, n_kernels, n_shapes;
+    uint64_t commits, puts;
+    uint64_t memory_bytes;
+    /* an OCC_E_* until it is set to 0 again */
+    int fail_append, fail_commit, fail_put, fail_end;
+};
+
+struct occ_store *fake_store_new(void);
+void fake_store_free(struct occ_store *store);
+/* What was not committed is gone. */
+void fake_store_crash(struct occ_store *store);
+
+#endif

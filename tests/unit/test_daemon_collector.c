@@ -1,0 +1,653 @@
+/* daemon/collector.c on rings of this process and a store in memory: order, exactly once, faults, ends. Time is made
+ * up, so nothing here waits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/collector.h"
+#include "daemon_fake_store.h"
+#include "ring_samples.h"
+#include "support/log.h"
+#include "support/text.h"
+
+#define SECOND INT64_C(1000000000)
+
+static const struct occ_peer self = {.pid = 4242, .uid = 1000};
+
+struct bench {
+    struct occ_store *store;
+    struct occ_collector *collector;
+    int64_t now_ns;
+    int gone; /* how often, and of whom last */
+    void *gone_owner;
+};
+
+static void on_gone(void *owner, void *context)
+{
+    struct bench *b = context;
+    b->gone++;
+    b->gone_owner = owner;
+}
+
+static struct occ_collector_options options_of(struct bench *b)
+{
+    return (struct occ_collector_options){
+        .commit_interval_ns = SECOND,
+        .reorder = {.window_ns = SECOND / 4, .rows = 4096},
+        .memory_bytes = 32u << 20,
+        .max_producers = 4,
+        .max_ring_bytes = 1u << 20,
+        .orphan_grace_ns = 10 * SECOND,
+        .gone = on_gone,
+        .gone_context = b,
+    };
+}
+
+static void start_collector(struct bench *b)
+{
+    struct occ_collector_options options = options_of(b);
+    assert_int_equal(occ_collector_new(b->store, &options, &b->collector, NULL), 0);
+}
+
+static int setup(void **state)
+{
+    struct bench *b = calloc(1, sizeof *b);
+    b->store = fake_store_new();
+    b->now_ns = 1000 * SECOND;
+    start_collector(b);
+    *state = b;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct bench *b = *state;
+    occ_collector_free(b->collector);
+    fake_store_free(b->store);
+    free(b);
+    return 0;
+}
+
+static void make_ring(struct occ_ring_producer *ring, uint32_t slots)
+{
+    assert_int_equal(occ_ring_create(ring, slots, 64u << 10), 0);
+}
+
+static int offer_as(struct bench *b, const struct occ_ring_producer *ring, const struct occ_peer *peer,
+                    void *owner, struct occ_producer **ret)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    return occ_collector_offer(b->collector, dup(ring->fd), peer, ring->header->uuid, owner, b->now_ns, ret,
+                               &err);
+}
+
+static struct occ_producer *offer(struct bench *b, const struct occ_ring_producer *ring)
+{
+    struct occ_producer *p = NULL;
+    assert_int_equal(offer_as(b, ring, &self, b, &p), 0);
+    return p;
+}
+
+static void push(struct occ_ring_producer *ring, uint64_t n)
+{
+    struct occ_ring_launch l = sample_launch(n);
+    assert_true(occ_ring_push(ring, &l));
+}
+
+static void poll_after(struct bench *b, int64_t ns)
+{
+    b->now_ns += ns;
+    occ_collector_poll(b->collector, b->now_ns);
+}
+
+/* Every launch 0...n-1 is there once, with all its fields. */
+static void assert_exactly(const struct occ_store *store, uint64_t n)
+{
+    uint8_t *seen = calloc(n + 1, 1);
+    assert_int_equal(store->committed.n_rows, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct occ_store_launch *l = &store->rows[i].launch;
+        struct occ_ring_launch expected = sample_launch(l->correlation);
+        assert_true(l->correlation < n && !seen[l->correlation]);
+        seen[l->correlation] = 1;
+        assert_true((uint64_t)l->start_ns == expected.start_ns && l->duration_ns == expected.duration_ns);
+        assert_true(l->graph_node == expected.graph_node && l->stream == expected.stream);
+    }
+    free(seen);
+}
+
+static void launches_reach_the_store_in_order(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    for (uint64_t i = 0; i < 512; i++)
+        push(&ring, i ^ 31); /* blocks of 32 backwards */
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 512);
+    for (size_t i = 1; i < 512; i++)
+        assert_true(b->store->rows[i - 1].launch.start_ns <= b->store->rows[i].launch.start_ns);
+    assert_int_equal(b->store->rows[0].launch.shape, 1);
+    occ_ring_destroy(&ring);
+}
+
+static void slots_come_back_only_after_the_commit(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    poll_after(b, SECOND); /* commits the run's row; the next regular one is a second away */
+    for (uint64_t i = 0; i < 100; i++)
+        push(&ring, i);
+    poll_after(b, SECOND / 10);
+    assert_int_equal(ring.header->tail, 0);
+    assert_int_equal(b->store->committed.n_rows, 0);
+    poll_after(b, SECOND);
+    assert_int_equal(ring.header->tail, 100);
+    assert_exactly(b->store, 100);
+    occ_ring_destroy(&ring);
+}
+
+static void a_ring_that_is_half_full_is_committed_early(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    poll_after(b, SECOND);
+    for (uint64_t i = 0; i < 600; i++)
+        push(&ring, i);
+    poll_after(b, SECOND / 100);
+    assert_int_equal(ring.header->tail, 600);
+    assert_exactly(b->store, 600);
+    occ_ring_destroy(&ring);
+}
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
+/* Pushes with a bounded disorder, as much as fits. */
+static uint64_t push_some(struct occ_ring_producer *ring, uint64_t from, uint64_t most, uint64_t end)
+{
+    for (uint64_t i = 0; i < most && from < end; i++, from++) {
+        struct occ_ring_launch l = sample_launch(from ^ 7);
+        if (!occ_ring_push(ring, &l))
+            break;
+    }
+    return from;
+}
+
+static void a_crash_at_any_moment_loses_and_repeats_nothing(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    const uint64_t total = 20000;
+    uint32_t seed = 1;
+    int crashes = 0;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    for (uint64_t pushed = 0; pushed < total;) {
+        pushed = push_some(&ring, pushed, next_random(&seed) % 300, total);
+        poll_after(b, next_random(&seed) % SECOND);
+        if (next_random(&seed) % 4 == 0) {
+            occ_collector_free(b->collector);
+            fake_store_crash(b->store);
+            start_collector(b);
+            offer(b, &ring);
+            crashes++;
+        }
+    }
+    assert_true(crashes > 5);
+    assert_int_equal(occ_collector_commit(b->collector, b->now_ns, NULL), 0);
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, total);
+    occ_ring_destroy(&ring);
+}
+
+static void a_full_disk_stops_reading_and_nothing_is_lost(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_collector_stats stats;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    poll_after(b, SECOND);
+    for (uint64_t i = 0; i < 100; i++)
+        push(&ring, i);
+    b->store->fail_commit = OCC_E_FULL;
+    for (int i = 0; i < 20; i++)
+        poll_after(b, SECOND);
+    occ_collector_get_stats(b->collector, &stats);
+    assert_true(stats.stalled);
+    assert_int_equal(ring.header->tail, 0);
+    for (uint64_t i = 100; i < 512; i++)
+        push(&ring, i);
+    struct occ_ring_launch l = sample_launch(512);
+    assert_false(occ_ring_push(&ring, &l)); /* the producer counts it */
+    b->store->fail_commit = 0;
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    occ_collector_get_stats(b->collector, &stats);
+    assert_false(stats.stalled);
+    assert_int_equal(ring.header->tail, 512);
+    assert_exactly(b->store, 512);
+    assert_string_equal(b->store->committed.runs[0].losses, "ring_full 1 ");
+    occ_ring_destroy(&ring);
+}
+
+static void faults_anywhere_in_the_store_are_tried_again(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    uint32_t seed = 7;
+    int *faults[] = {&b->store->fail_append, &b->store->fail_commit, &b->store->fail_put,
+                     &b->store->fail_end};
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    uint64_t pushed = 0;
+    for (int i = 0; i < 300; i++) {
+        int *fault = faults[next_random(&seed) % 4];
+        *fault = next_random(&seed) % 3 == 0 ? OCC_E_BUSY : 0;
+        pushed = push_some(&ring, pushed, 50, 4000);
+        poll_after(b, SECOND / 3);
+    }
+    for (size_t i = 0; i < 4; i++)
+        *faults[i] = 0;
+    b->store->fail_end = OCC_E_BUSY;
+    occ_collector_died(b->collector, p);
+    poll_after(b, 2 * SECOND);
+    assert_false(b->store->committed.runs[0].ended);
+    b->store->fail_end = 0;
+    poll_after(b, 2 * SECOND);
+    poll_after(b, 2 * SECOND);
+    assert_true(b->store->committed.runs[0].ended);
+    assert_int_equal(b->gone, 1);
+    assert_exactly(b->store, pushed);
+    occ_ring_destroy(&ring);
+}
+
+static void a_broken_ring_keeps_what_was_sound(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_producer *p;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    for (uint64_t i = 0; i < 60; i++)
+        push(&ring, i);
+    ring.slots[50].check ^= 1;
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 50);
+    assert_true(b->store->committed.runs[0].ended);
+    assert_non_null(strstr(b->store->committed.runs[0].reason, "ring is broken"));
+    assert_int_equal(b->gone, 1);
+    assert_ptr_equal(b->gone_owner, b);
+    assert_int_equal(offer_as(b, &ring, &self, b, &p), OCC_E_DENIED);
+    struct occ_collector_stats stats;
+    occ_collector_get_stats(b->collector, &stats);
+    assert_int_equal(stats.quarantined, 1);
+    assert_int_equal(stats.producers, 0);
+    occ_ring_destroy(&ring);
+}
+
+static void one_broken_ring_does_not_touch_another(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer good, bad;
+    struct occ_producer *p;
+    make_ring(&good, 512);
+    make_ring(&bad, 512);
+    assert_true(log_samples(&good) && log_samples(&bad));
+    offer(b, &good);
+    struct occ_peer other = {.pid = 4243, .uid = 1000};
+    assert_int_equal(offer_as(b, &bad, &other, NULL, &p), 0);
+    bad.header->log_head = 64u << 20; /* beyond the log */
+    for (uint64_t i = 0; i < 100; i++)
+        push(&good, i);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 100);
+    occ_ring_destroy(&good);
+    occ_ring_destroy(&bad);
+}
+
+static void a_dead_program_is_drained_and_its_run_ends(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    for (uint64_t i = 0; i < 200; i++)
+        push(&ring, i);
+    occ_ring_beat(&ring, SAMPLE_EPOCH_NS + 5);
+    ring.header->start_ns = 1;
+    occ_ring_destroy(&ring); /* the mapping of the collector holds it */
+    occ_collector_died(b->collector, p);
+    poll_after(b, 2 * SECOND);
+    poll_after(b, 2 * SECOND);
+    assert_exactly(b->store, 200);
+    const struct fake_run *run = &b->store->committed.runs[0];
+    assert_true(run->ended);
+    assert_true(run->row.end_ns >= run->row.start_ns);
+    assert_int_equal(b->gone, 1);
+    assert_true(occ_collector_wait_ns(b->collector) < 0);
+}
+
+static void a_closed_ring_ends_at_its_own_word(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    push(&ring, 0);
+    uint64_t end = (uint64_t)occ_now_ns();
+    struct occ_frame_closed closed = {.frame.type = OCC_FRAME_CLOSED, .time_ns = end, .launches = 1};
+    assert_true(occ_ring_log(&ring, &closed.frame, sizeof closed, NULL, 0));
+    occ_ring_close(&ring);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 1);
+    assert_true(b->store->committed.runs[0].ended);
+    assert_true((uint64_t)b->store->committed.runs[0].row.end_ns == end);
+    occ_ring_destroy(&ring);
+}
+
+static void moments_of_the_future_are_not_believed(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    occ_ring_beat(&ring, UINT64_MAX);
+    occ_collector_died(b->collector, p);
+    poll_after(b, SECOND);
+    assert_true(b->store->committed.runs[0].ended);
+    assert_true(b->store->committed.runs[0].row.end_ns <= occ_now_ns());
+    occ_ring_destroy(&ring);
+}
+
+static void an_orphan_is_read_while_its_heart_beats(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    occ_collector_orphaned(b->collector, p, b->now_ns);
+    for (uint64_t i = 0; i < 30; i++) {
+        push(&ring, i);
+        occ_ring_beat(&ring, SAMPLE_EPOCH_NS + i);
+        poll_after(b, 2 * SECOND);
+    }
+    assert_exactly(b->store, 30);
+    assert_false(b->store->committed.runs[0].ended);
+    for (int i = 0; i < 4; i++)
+        poll_after(b, 3 * SECOND);
+    assert_true(b->store->committed.runs[0].ended);
+    occ_ring_destroy(&ring);
+}
+
+static void a_program_that_execs_ends_its_old_run(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer old, fresh;
+    make_ring(&old, 512);
+    make_ring(&fresh, 512);
+    assert_true(log_samples(&old) && log_samples(&fresh));
+    struct occ_producer *p = offer(b, &old);
+    push(&old, 0);
+    occ_collector_orphaned(b->collector, p, b->now_ns);
+    offer(b, &fresh);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 1);
+    assert_int_equal(b->store->committed.n_runs, 2);
+    size_t old_run = memcmp(b->store->committed.runs[0].row.uuid, old.header->uuid, 16) == 0 ? 0 : 1;
+    assert_true(b->store->committed.runs[old_run].ended);
+    assert_false(b->store->committed.runs[1 - old_run].ended);
+    occ_ring_destroy(&old);
+    occ_ring_destroy(&fresh);
+}
+
+static void the_same_ring_again_goes_on(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring, copy;
+    struct occ_producer *again = NULL;
+    int second;
+    make_ring(&ring, 512);
+    make_ring(&copy, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    push(&ring, 0);
+    poll_after(b, SECOND);
+    assert_int_equal(offer_as(b, &ring, &self, &second, &again), 0);
+    assert_ptr_equal(again, p);
+    assert_ptr_equal(b->gone_owner, b); /* the old connection */
+    push(&ring, 1);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 2);
+    /* another process, and another memfd under the same uuid */
+    struct occ_peer other = {.pid = 9999, .uid = 1000};
+    assert_int_equal(offer_as(b, &ring, &other, NULL, &again), OCC_E_DENIED);
+    memcpy(copy.header->uuid, ring.header->uuid, 16);
+    assert_int_equal(offer_as(b, &copy, &self, NULL, &again), OCC_E_DENIED);
+    occ_ring_destroy(&ring);
+    occ_ring_destroy(&copy);
+}
+
+static void limits_hold(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer rings[5], large;
+    struct occ_producer *p = NULL;
+    for (int i = 0; i < 5; i++) {
+        struct occ_peer peer = {.pid = 100 + i, .uid = 1000};
+        make_ring(&rings[i], 256);
+        assert_int_equal(offer_as(b, &rings[i], &peer, NULL, &p), i < 4 ? 0 : OCC_E_FULL);
+    }
+    for (int i = 0; i < 5; i++)
+        occ_ring_destroy(&rings[i]);
+    occ_collector_free(b->collector);
+    start_collector(b);
+    assert_int_equal(occ_ring_create(&large, 1u << 16, 4096), 0);
+    assert_int_equal(offer_as(b, &large, &self, NULL, &p), OCC_E_INVALID);
+    occ_ring_destroy(&large);
+}
+
+static void what_is_no_ring_is_refused(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_producer *p = NULL;
+    uint8_t uuid[16] = {1};
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(occ_collector_offer(b->collector, ends[0], &self, uuid, NULL, 0, &p, NULL),
+                     OCC_E_INVALID);
+    (void)close(ends[1]);
+    make_ring(&ring, 256);
+    assert_int_equal(occ_collector_offer(b->collector, dup(ring.fd), &self, uuid, NULL, 0, &p, NULL),
+                     OCC_E_INVALID); /* another uuid than the ring's */
+    occ_ring_destroy(&ring);
+}
+
+static void what_a_program_says_of_itself(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    static const char text[] = "exe\0/bin/\033[31mapp\0session\0"
+                               "00112233445566778899AABBCCDDEEFF\0hostname\0node7\0future key\0x";
+    make_ring(&ring, 512);
+    assert_true(log_process(&ring, 4, text, sizeof text));
+    struct occ_frame_device device = {.frame.type = OCC_FRAME_DEVICE, .cc_major = 8, .cc_minor = 0};
+    memcpy(device.name, "A100 (simulated)", 17);
+    assert_true(occ_ring_log(&ring, &device.frame, sizeof device, NULL, 0));
+    struct occ_frame_state said = {.frame.type = OCC_FRAME_STATE,
+                                   .level = OCC_LEVEL_TRACE,
+                                   .cupti_version = 28,
+                                   .reason = "no counters"};
+    assert_true(occ_ring_log(&ring, &said.frame, sizeof said, NULL, 0));
+    occ_ring_set_cost(&ring, OCC_COST_HELPER_CPU_NS, 12345);
+    occ_ring_count_loss(&ring, OCC_LOSS_BAD_TIMES, 3);
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    const struct fake_run *run = &b->store->committed.runs[0];
+    assert_string_equal(run->exe, "/bin/?[31mapp");
+    assert_string_equal(run->session, "00112233445566778899aabbccddeeff");
+    assert_string_equal(run->hostname, "node7");
+    assert_string_equal(run->level, "trace");
+    assert_string_equal(run->reason, "no counters");
+    assert_true(run->row.simulated && b->store->devices[0].simulated);
+    assert_true(run->row.pid == self.pid && run->row.uid == self.uid);
+    assert_int_equal(b->store->devices[0].limits.cc, 80);
+    assert_string_equal(run->losses, "bad_times 3 ");
+    assert_string_equal(run->costs, "helper_cpu_ns 12345 ");
+    assert_true(occ_collector_is_settled(b->collector, run->session));
+    occ_collector_died(b->collector, p);
+    assert_false(occ_collector_is_settled(b->collector, run->session));
+    assert_true(occ_collector_is_settled(b->collector, "ffffffffffffffffffffffffffffffff"));
+    poll_after(b, 2 * SECOND);
+    assert_true(occ_collector_is_settled(b->collector, run->session));
+    occ_ring_destroy(&ring);
+}
+
+static void each_device_has_its_launches(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring) && log_device(&ring, 1));
+    struct occ_frame_shape shape = sample_shape(1);
+    shape.device = 1;
+    shape.context = 77;
+    assert_true(occ_ring_log(&ring, &shape.frame, sizeof shape, NULL, 0));
+    offer(b, &ring);
+    for (uint64_t i = 0; i < 400; i++) {
+        struct occ_ring_launch l = sample_launch(i);
+        l.shape = (i / 3) % 2;
+        assert_true(occ_ring_push(&ring, &l));
+    }
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 400);
+    for (size_t i = 0; i < 400; i++) {
+        const struct fake_row *row = &b->store->rows[i];
+        uint32_t device = (row->launch.correlation / 3) % 2;
+        assert_int_equal(row->device, device + 1);
+        assert_int_equal(row->launch.shape, device + 1);
+        assert_int_equal(row->launch.context, device ? 77 : 0);
+    }
+    occ_ring_destroy(&ring);
+}
+
+static void stop_takes_all_there_is(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    for (uint64_t i = 0; i < 700; i++)
+        push(&ring, i);
+    assert_int_equal(occ_collector_stop(b->collector, b->now_ns, NULL), 0);
+    assert_exactly(b->store, 700);
+    assert_true(b->store->committed.runs[0].ended);
+    assert_int_equal(ring.header->tail, 700);
+    occ_ring_destroy(&ring);
+}
+
+static void more_frames_than_one_poll_takes(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    assert_int_equal(occ_ring_create(&ring, 256, 800u << 10), 0);
+    assert_true(log_samples(&ring));
+    for (uint32_t i = 1; i < 6000; i++)
+        assert_true(log_shape(&ring, i));
+    struct occ_producer *p = offer(b, &ring);
+    struct occ_ring_launch l = sample_launch(0);
+    l.shape = 5999;
+    assert_true(occ_ring_push(&ring, &l));
+    occ_collector_died(b->collector, p);
+    poll_after(b, SECOND);
+    assert_int_equal(b->store->committed.n_rows, 0); /* its shape is not known yet, and nothing is wrong */
+    for (int i = 0; i < 3; i++)
+        poll_after(b, SECOND);
+    assert_exactly(b->store, 1);
+    assert_true(b->store->committed.runs[0].ended);
+    assert_string_equal(b->store->committed.runs[0].reason, "");
+    occ_ring_destroy(&ring);
+}
+
+static void polls_follow_the_load(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    assert_true(occ_collector_wait_ns(b->collector) < 0);
+    make_ring(&ring, 1024);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    for (int i = 0; i < 5; i++)
+        poll_after(b, SECOND / 10);
+    assert_int_equal(occ_collector_wait_ns(b->collector), 100000000);
+    b->store->fail_commit = OCC_E_BUSY; /* so that the ring stays full */
+    for (uint64_t i = 0; i < 1000; i++)
+        push(&ring, i);
+    for (int i = 0; i < 5; i++)
+        poll_after(b, SECOND / 100);
+    assert_int_equal(occ_collector_wait_ns(b->collector), 10000000);
+    occ_ring_destroy(&ring);
+}
+
+int main(void)
+{
+    occ_log_set_level(OCC_LOG_ERROR);
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(launches_reach_the_store_in_order),
+        T(slots_come_back_only_after_the_commit),
+        T(a_ring_that_is_half_full_is_committed_early),
+        T(a_crash_at_any_moment_loses_and_repeats_nothing),
+        T(a_full_disk_stops_reading_and_nothing_is_lost),
+        T(faults_anywhere_in_the_store_are_tried_again),
+        T(a_broken_ring_keeps_what_was_sound),
+        T(one_broken_ring_does_not_touch_another),
+        T(a_dead_program_is_drained_and_its_run_ends),
+        T(a_closed_ring_ends_at_its_own_word),
+        T(moments_of_the_future_are_not_believed),
+        T(an_orphan_is_read_while_its_heart_beats),
+        T(a_program_that_execs_ends_its_old_run),
+        T(the_same_ring_again_goes_on),
+        T(limits_hold),
+        T(what_is_no_ring_is_refused),
+        T(what_a_program_says_of_itself),
+        T(each_device_has_its_launches),
+        T(stop_takes_all_there_is),
+        T(more_frames_than_one_poll_takes),
+        T(polls_follow_the_load),
+    };
+#undef T
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
