@@ -18,7 +18,7 @@ static const struct {
     {"NV_SANITIZER", "Compute Sanitizer"},
 };
 
-static const char *const places[] = {"_ROOT", "_HOME", "_DIR", "_PATH", "_VERSION", "_BASE", "_PREFIX"};
+static const char *const places[] = {"_ROOT", "_HOME", "_DIR", "_PATH", "_VERSION"};
 
 static bool ends_in_place(const char *name, size_t n)
 {

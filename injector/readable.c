@@ -28,7 +28,7 @@ static bool page_is_readable(struct occ_readable *readable, uintptr_t address)
     uintptr_t *known = &readable->pages[page % OCC_READABLE_PAGES];
     if (*known == page && page != 0)
         return true;
-    if (!ask(address))
+    if (page == 0 || !ask(address)) /* to the kernel, an address of 0 is no mask at all */
         return false;
     *known = page;
     return true;

@@ -1,0 +1,13 @@
+# The doubles' path reaches the test as a definition; the doubles know only our own picture of CUPTI (cupti_abi.h).
+add_library(occ_fake_cupti MODULE injector_fake_cupti.c)
+target_link_libraries(occ_fake_cupti PRIVATE occ_compile_options)
+target_include_directories(occ_fake_cupti PRIVATE "${PROJECT_SOURCE_DIR}")
+set_target_properties(occ_fake_cupti PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/unit")
+
+foreach(part record intern buffers env link)
+  occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
+endforeach()
+occ_add_test(test_injector SOURCES test_injector.c USES occ_injector occ_ring)
+target_compile_definitions(test_injector PRIVATE
+  OCC_FAKE_CUPTI="$<TARGET_FILE:occ_fake_cupti>" OCC_GUEST_LIBRARY="$<TARGET_FILE:occtrace_injector>")
+add_dependencies(test_injector occ_fake_cupti occtrace_injector)

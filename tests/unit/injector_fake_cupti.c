@@ -1,0 +1,147 @@
+/*
+ * A libcupti of the test's own: the nine functions that the guest binds, and fake_launch(), by which the test makes
+ * records. What it should do wrong is said in the environment:
+ *   FAKE_CUPTI_VERSION   what cuptiGetVersion answers (default 130001)
+ *   FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
+ *   FAKE_CUPTI_HANG      a forced flush never returns
+ *   FAKE_CUPTI_DROPPED   records reported as dropped, once
+ * One thread launches at a time.
+ */
+#include "injector/cupti_abi.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+static occ_cupti_buffer_requested *requested;
+static occ_cupti_buffer_completed *completed;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint8_t *buffer;
+static size_t buffer_bytes, used_bytes;
+
+static uint32_t number_from(const char *name, uint32_t otherwise)
+{
+    const char *text = getenv(name);
+    return text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
+}
+
+static uint32_t version(void)
+{
+    return number_from("FAKE_CUPTI_VERSION", 130001);
+}
+
+EXPORT uint32_t cuptiGetVersion(uint32_t *ret);
+EXPORT uint32_t cuptiGetVersion(uint32_t *ret)
+{
+    *ret = version();
+    return 0;
+}
+
+EXPORT uint32_t cuptiGetResultString(uint32_t result, const char **text);
+EXPORT uint32_t cuptiGetResultString(uint32_t result, const char **text)
+{
+    (void)result;
+    *text = "A_FAKE_ERROR";
+    return 0;
+}
+
+EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value);
+EXPORT uint32_t cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value)
+{
+    (void)bytes;
+    (void)value;
+    return attribute == OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE ? 1 : 0; /* one that is not known */
+}
+
+EXPORT uint32_t cuptiActivityRegisterCallbacks(occ_cupti_buffer_requested *r, occ_cupti_buffer_completed *c);
+EXPORT uint32_t cuptiActivityRegisterCallbacks(occ_cupti_buffer_requested *r, occ_cupti_buffer_completed *c)
+{
+    requested = r;
+    completed = c;
+    return 0;
+}
+
+EXPORT uint32_t cuptiActivityEnable(uint32_t kind);
+EXPORT uint32_t cuptiActivityEnable(uint32_t kind)
+{
+    return kind == OCC_CUPTI_KIND_CONCURRENT_KERNEL ? number_from("FAKE_CUPTI_ENABLE", 0) : 1;
+}
+
+EXPORT uint32_t cuptiActivityDisable(uint32_t kind);
+EXPORT uint32_t cuptiActivityDisable(uint32_t kind)
+{
+    (void)kind;
+    return 0;
+}
+
+static void deliver(void)
+{
+    if (buffer)
+        completed(NULL, 0, buffer, buffer_bytes, used_bytes);
+    buffer = NULL;
+}
+
+EXPORT uint32_t cuptiActivityFlushAll(uint32_t flags);
+EXPORT uint32_t cuptiActivityFlushAll(uint32_t flags)
+{
+    while (flags == OCC_CUPTI_FLUSH_FORCED && getenv("FAKE_CUPTI_HANG"))
+        pause();
+    pthread_mutex_lock(&lock);
+    deliver();
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+EXPORT uint32_t cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped);
+EXPORT uint32_t cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
+{
+    (void)context;
+    (void)stream;
+    *dropped = number_from("FAKE_CUPTI_DROPPED", 0);
+    unsetenv("FAKE_CUPTI_DROPPED");
+    return 0;
+}
+
+static size_t record_bytes(void)
+{
+    return occ_cupti_kernel_bytes(version()) + (version() > 139999 ? 64 : 0); /* a version to come: longer */
+}
+
+EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t *from, size_t valid_bytes, void **record);
+EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t *from, size_t valid_bytes, void **record)
+{
+    uint8_t *next = *record ? (uint8_t *)*record + record_bytes() : from;
+    if ((size_t)(next - from) + record_bytes() > valid_bytes)
+        return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = next;
+    return 0;
+}
+
+/* One record; delivers the buffer when it is full. */
+EXPORT void fake_launch(const struct occ_cupti_kernel *kernel);
+EXPORT void fake_launch(const struct occ_cupti_kernel *kernel)
+{
+    pthread_mutex_lock(&lock);
+    if (!buffer) {
+        size_t most = 0;
+        requested(&buffer, &buffer_bytes, &most);
+        used_bytes = 0;
+    }
+    size_t known = record_bytes() < sizeof *kernel ? record_bytes() : sizeof *kernel;
+    memcpy(buffer + used_bytes, kernel, known);
+    used_bytes += record_bytes();
+    if (used_bytes + record_bytes() > buffer_bytes)
+        deliver();
+    pthread_mutex_unlock(&lock);
+}
+
+/* Delivers a buffer that nobody asked for, as one profiler does to another that took its place. */
+EXPORT void fake_deliver_foreign(void);
+EXPORT void fake_deliver_foreign(void)
+{
+    static uint8_t foreign[4096];
+    completed(NULL, 0, foreign, sizeof foreign, 0);
+}

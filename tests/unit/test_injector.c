@@ -1,0 +1,525 @@
+/*
+ * The whole guest in a process of its own, over a libcupti that the test made (injector_fake_cupti.c); the test is
+ * the daemon. Each case forks a program, lets it run to its end, and reads what is left in its ring.
+ */
+#include "ring_samples.h"
+#include "injector_samples.h"
+#include "injector/costs.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <cmocka.h>
+
+int InitializeInjection(void);
+
+typedef void launcher(const struct occ_cupti_kernel *kernel);
+typedef int program(void);
+
+struct fixture {
+    char directory[40];
+    char path[64];
+    int listener;
+    int output; /* what the program wrote to stdout and stderr */
+    pid_t pid;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    (void)snprintf(f->directory, sizeof f->directory, "/tmp/occ-guest-XXXXXX");
+    if (!mkdtemp(f->directory))
+        return -1;
+    (void)snprintf(f->path, sizeof f->path, "%s/d.sock", f->directory);
+    f->listener = listen_at(f->path);
+    f->output = memfd_create("output", 0);
+    return f->listener < 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    if (f->pid > 0) {
+        kill(f->pid, SIGKILL);
+        waitpid(f->pid, NULL, 0);
+    }
+    close(f->listener);
+    close(f->output);
+    unlink(f->path);
+    rmdir(f->directory);
+    free(f);
+    return 0;
+}
+
+/* Runs `main_of_it` in a process of its own, with "NAME=value" strings (NULL-terminated) in its environment. */
+static void run(struct fixture *f, program *main_of_it, const char *const *variables)
+{
+    f->pid = fork();
+    assert_true(f->pid >= 0);
+    if (f->pid > 0)
+        return;
+    dup2(f->output, STDOUT_FILENO);
+    dup2(f->output, STDERR_FILENO);
+    setenv("OCCTRACE_SOCKET", f->path, 1);
+    setenv("OCCTRACE_CUPTI", OCC_FAKE_CUPTI, 1);
+    for (; variables && *variables; variables++)
+        putenv((char *)(uintptr_t)*variables);
+    exit(main_of_it());
+}
+
+static int wait_for_end(struct fixture *f)
+{
+    int status = -1;
+    assert_int_equal(waitpid(f->pid, &status, 0), f->pid);
+    f->pid = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static struct occ_ring_consumer *accept_program(struct fixture *f, int *ret_connection)
+{
+    struct occ_hello hello;
+    int memfd = -1;
+    *ret_connection = accept_within(f->listener, 20000);
+    assert_true(*ret_connection >= 0);
+    assert_true(receive_hello(*ret_connection, &hello, &memfd));
+    struct occ_ring_consumer *consumer = NULL;
+    assert_int_equal(occ_ring_attach(memfd, 0, &consumer, NULL), 0);
+    return consumer;
+}
+
+/* What a ring said, once read to its end. */
+struct story {
+    int processes, devices, kernels, shapes, states, closed;
+    uint32_t level;
+    char reason[240];
+    uint64_t launches, launches_as_closed;
+};
+
+static void hear_frame(struct story *s, const struct occ_frame *frame)
+{
+    int *const counts[] = {[OCC_FRAME_PROCESS] = &s->processes, [OCC_FRAME_DEVICE] = &s->devices,
+                           [OCC_FRAME_KERNEL] = &s->kernels,    [OCC_FRAME_SHAPE] = &s->shapes,
+                           [OCC_FRAME_STATE] = &s->states,      [OCC_FRAME_CLOSED] = &s->closed};
+    ++*counts[frame->type];
+    if (frame->type == OCC_FRAME_STATE) {
+        const struct occ_frame_state *state = (const void *)frame;
+        s->level = state->level;
+        memcpy(s->reason, state->reason, sizeof s->reason);
+    }
+    if (frame->type == OCC_FRAME_CLOSED)
+        s->launches_as_closed = ((const struct occ_frame_closed *)(const void *)frame)->launches;
+}
+
+static struct story read_story(struct occ_ring_consumer *consumer)
+{
+    struct story s = {0};
+    const struct occ_frame *frame;
+    while (occ_ring_next_frame(consumer, &frame) == OCC_RING_OK)
+        hear_frame(&s, frame);
+    struct occ_ring_launch launches[512];
+    size_t n;
+    while (occ_ring_read(consumer, launches, 512, &n) == OCC_RING_OK)
+        s.launches += n;
+    assert_null(occ_ring_broken_reason(consumer));
+    return s;
+}
+
+/* Runs to the end, then reads: the ring outlives the program. */
+static struct story story_of(struct fixture *f, program *main_of_it, const char *const *variables,
+                             int expected_exit)
+{
+    run(f, main_of_it, variables);
+    assert_int_equal(wait_for_end(f), expected_exit);
+    int connection;
+    struct occ_ring_consumer *consumer = accept_program(f, &connection);
+    struct story s = read_story(consumer);
+    assert_int_equal(occ_ring_is_closed(consumer), s.closed == 1);
+    occ_ring_detach(consumer);
+    close(connection);
+    return s;
+}
+
+/* ---- programs ---- */
+
+static void *fake(const char *symbol)
+{
+    void *library = dlopen(OCC_FAKE_CUPTI, RTLD_NOW | RTLD_NOLOAD);
+    return library ? dlsym(library, symbol) : NULL;
+}
+
+static void launch(uint64_t count)
+{
+    static const char *const names[] = {"_Z4gemmv", "_Z7softmaxv", "_Z4normv"};
+    void *symbol = fake("fake_launch");
+    launcher *launch_one;
+    memcpy(&launch_one, &symbol, sizeof launch_one);
+    for (uint64_t n = 0; n < count; n++) {
+        struct occ_cupti_kernel k = sample_kernel(names[n % 3], (uint32_t)(n % 4) + 1, n);
+        launch_one(&k);
+    }
+}
+
+static int wait_for_kill(void)
+{
+    for (;;)
+        pause();
+    return 0;
+}
+
+static int program_that_launches(void)
+{
+    InitializeInjection();
+    launch(20000);
+    return 7;
+}
+
+static void test_every_launch_arrives(void **state)
+{
+    struct story s = story_of(*state, program_that_launches, NULL, 7);
+    assert_int_equal(s.launches, 20000);
+    assert_int_equal(s.launches_as_closed, 20000);
+    assert_int_equal(s.processes, 1);
+    assert_int_equal(s.devices, 1);
+    assert_int_equal(s.kernels, 3);
+    assert_int_equal(s.shapes, 12);
+    assert_int_equal(s.states, 1);
+    assert_int_equal(s.level, OCC_LEVEL_TRACE);
+    assert_string_equal(s.reason, "");
+    assert_int_equal(s.closed, 1);
+}
+
+static void test_records_of_every_version(void **state)
+{
+    static const char *const versions[] = {"FAKE_CUPTI_VERSION=20", "FAKE_CUPTI_VERSION=28",
+                                           "FAKE_CUPTI_VERSION=130001", "FAKE_CUPTI_VERSION=140000"};
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        const char *const variables[] = {versions[i], NULL};
+        struct story s = story_of(*state, program_that_launches, variables, 7);
+        assert_int_equal(s.launches, 20000);
+        assert_int_equal(s.shapes, 12);
+    }
+}
+
+static void test_it_is_silent(void **state)
+{
+    struct fixture *f = *state;
+    (void)story_of(f, program_that_launches, NULL, 7);
+    assert_int_equal(lseek(f->output, 0, SEEK_END), 0);
+    const char *const asked[] = {"OCCTRACE_LOG=stderr", "OCCTRACE_RING_SLOTS=5", NULL};
+    (void)story_of(f, program_that_launches, asked, 7);
+    char text[4096] = "";
+    assert_true(pread(f->output, text, sizeof text - 1, 0) > 0);
+    assert_non_null(strstr(text, "level trace"));
+    assert_non_null(strstr(text, "OCCTRACE_RING_SLOTS is not valid"));
+}
+
+static int program_without_launches(void)
+{
+    InitializeInjection();
+    return 7;
+}
+
+/* What nothing records: the reason stays. */
+static void assert_quiet_for(struct fixture *f, const char *variable, const char *reason)
+{
+    const char *const variables[] = {variable, NULL};
+    struct story s = story_of(f, program_without_launches, variables, 7);
+    assert_int_equal(s.level, OCC_LEVEL_NOTHING);
+    assert_non_null(strstr(s.reason, reason));
+    assert_int_equal(s.processes, 1);
+    assert_int_equal(s.closed, 1);
+}
+
+static void test_reasons_to_record_nothing(void **state)
+{
+    struct fixture *f = *state;
+    char not_cupti[4200];
+    (void)snprintf(not_cupti, sizeof not_cupti, "OCCTRACE_CUPTI=%s", OCC_GUEST_LIBRARY);
+    assert_quiet_for(f, "OCCTRACE_CUPTI=/nowhere/libcupti.so.13", "/nowhere/libcupti.so.13");
+    assert_quiet_for(f, not_cupti, "lacks cuptiGetVersion");
+    assert_quiet_for(f, "FAKE_CUPTI_VERSION=18", "older than CUDA 12.2");
+    assert_quiet_for(f, "FAKE_CUPTI_VERSION=130000", "13.0");
+    assert_quiet_for(f, "FAKE_CUPTI_ENABLE=39", "another profiler");
+    assert_quiet_for(f, "FAKE_CUPTI_ENABLE=35", "A_FAKE_ERROR");
+    assert_quiet_for(f, "NSYS_PROFILING_SESSION_ID=1", "Nsight Systems");
+}
+
+static void test_disabled_is_disabled(void **state)
+{
+    struct fixture *f = *state;
+    const char *const variables[] = {"OCCTRACE_DISABLE=1", NULL};
+    run(f, program_without_launches, variables);
+    assert_int_equal(wait_for_end(f), 7);
+    assert_int_equal(accept_within(f->listener, 0), -1);
+}
+
+/* Exit code 0 if nothing of the calling thread's changed. */
+static int program_that_looks_at_itself(void)
+{
+    sigset_t before, after;
+    char name[16] = "", name_after[16] = "";
+    sigemptyset(&before);
+    sigaddset(&before, SIGUSR2);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    prctl(PR_SET_NAME, "the program");
+    prctl(PR_GET_NAME, name);
+    errno = 4711;
+    if (InitializeInjection() != 1 || errno != 4711)
+        return 1;
+    launch(2000);
+    if (errno != 4711)
+        return 2;
+    pthread_sigmask(SIG_SETMASK, NULL, &after);
+    prctl(PR_GET_NAME, name_after);
+    for (int signal = 1; signal < 32; signal++)
+        if (sigismember(&after, signal) != sigismember(&before, signal))
+            return 3;
+    return strcmp(name, name_after) == 0 ? 0 : 4;
+}
+
+static void test_errno_signals_and_name_are_kept(void **state)
+{
+    struct story s = story_of(*state, program_that_looks_at_itself, NULL, 0);
+    assert_int_equal(s.launches, 2000);
+}
+
+static int program_called_twice(void)
+{
+    InitializeInjection();
+    InitializeInjection();
+    launch(100);
+    return 0;
+}
+
+static void test_a_second_call_does_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct story s = story_of(f, program_called_twice, NULL, 0);
+    assert_int_equal(s.launches, 100);
+    assert_int_equal(accept_within(f->listener, 0), -1);
+}
+
+static int program_that_forks(void)
+{
+    InitializeInjection();
+    launch(100);
+    pid_t child = fork();
+    if (child == 0)
+        exit(0); /* runs the handlers of exit */
+    int status;
+    waitpid(child, &status, 0);
+    launch(100);
+    return status == 0 ? 0 : 1;
+}
+
+static void test_a_forked_child_leaves_its_parent_alone(void **state)
+{
+    struct fixture *f = *state;
+    struct story s = story_of(f, program_that_forks, NULL, 0);
+    assert_int_equal(s.launches, 200);
+    assert_int_equal(s.launches_as_closed, 200);
+    assert_int_equal(accept_within(f->listener, 0), -1);
+}
+
+static int program_whose_child_uses_cuda(void)
+{
+    InitializeInjection();
+    launch(100);
+    pid_t child = fork();
+    if (child == 0) {
+        InitializeInjection();
+        exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static void test_a_forked_child_may_begin_anew(void **state)
+{
+    struct fixture *f = *state;
+    struct story s = story_of(f, program_whose_child_uses_cuda, NULL, 0);
+    assert_int_equal(s.launches, 100);
+    int connection;
+    struct occ_ring_consumer *child = accept_program(f, &connection);
+    s = read_story(child);
+    assert_int_equal(s.launches, 0);
+    assert_int_equal(s.closed, 1);
+    occ_ring_detach(child);
+    close(connection);
+}
+
+static void test_a_cupti_that_hangs_does_not_keep_the_program(void **state)
+{
+    const char *const variables[] = {"FAKE_CUPTI_HANG=1", NULL};
+    struct story s = story_of(*state, program_that_launches, variables, 7);
+    assert_int_equal(s.closed, 0);
+}
+
+static int program_that_dies(void)
+{
+    InitializeInjection();
+    launch(100);
+    return wait_for_kill();
+}
+
+static void test_what_was_pushed_survives_a_kill(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_that_dies, NULL);
+    int connection;
+    struct occ_ring_consumer *consumer = accept_program(f, &connection);
+    while (occ_ring_pending(consumer) < 100) /* the helper's next second */
+        usleep(10000);
+    kill(f->pid, SIGKILL);
+    assert_int_equal(wait_for_end(f), 128 + SIGKILL);
+    struct story s = read_story(consumer);
+    assert_int_equal(s.launches, 100);
+    assert_int_equal(s.closed, 0);
+    occ_ring_detach(consumer);
+    close(connection);
+}
+
+static void test_the_next_daemon_takes_over(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_that_dies, NULL);
+    int connection;
+    struct occ_ring_consumer *first = accept_program(f, &connection);
+    uint8_t uuid[16];
+    memcpy(uuid, occ_ring_uuid(first), sizeof uuid);
+    occ_ring_detach(first);
+    close(connection);
+    struct occ_ring_consumer *second = accept_program(f, &connection);
+    assert_memory_equal(occ_ring_uuid(second), uuid, sizeof uuid);
+    occ_ring_detach(second);
+    close(connection);
+}
+
+static int program_with_bad_records(void)
+{
+    InitializeInjection();
+    void *symbol = fake("fake_launch");
+    launcher *launch_one;
+    memcpy(&launch_one, &symbol, sizeof launch_one);
+    for (uint64_t n = 0; n < 10; n++) {
+        struct occ_cupti_kernel k = sample_kernel("k", 1, n);
+        if (n % 2)
+            k.start_ns = k.end_ns = 0;
+        launch_one(&k);
+    }
+    return 0;
+}
+
+static void test_losses_at_the_end(void **state)
+{
+    struct fixture *f = *state;
+    const char *const variables[] = {"FAKE_CUPTI_DROPPED=5", NULL};
+    run(f, program_with_bad_records, variables);
+    assert_int_equal(wait_for_end(f), 0);
+    int connection;
+    struct occ_ring_consumer *consumer = accept_program(f, &connection);
+    assert_int_equal(occ_ring_lost(consumer, OCC_LOSS_EXIT), 5);
+    assert_int_equal(occ_ring_lost(consumer, OCC_LOSS_CUPTI_DROPPED), 5);
+    assert_int_equal(occ_ring_cost(consumer, OCC_COST_RECORDS), 10);
+    assert_int_equal(occ_ring_cost(consumer, OCC_COST_BUFFERS), 1);
+    assert_true(occ_ring_cost(consumer, OCC_COST_INIT_NS) > 0);
+    assert_int_equal(read_story(consumer).launches, 5);
+    occ_ring_detach(consumer);
+    close(connection);
+}
+
+static int program_whose_cupti_is_taken(void)
+{
+    InitializeInjection();
+    launch(10);
+    void *symbol = fake("fake_deliver_foreign");
+    void (*deliver)(void);
+    memcpy(&deliver, &symbol, sizeof deliver);
+    deliver();
+    return wait_for_kill();
+}
+
+static void test_another_profiler_takes_over(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_whose_cupti_is_taken, NULL);
+    int connection;
+    struct occ_ring_consumer *consumer = accept_program(f, &connection);
+    struct story s = {0};
+    while (s.states < 2) { /* the second one comes with the helper's next second */
+        const struct occ_frame *frame;
+        while (occ_ring_next_frame(consumer, &frame) == OCC_RING_OK)
+            hear_frame(&s, frame);
+        usleep(10000);
+    }
+    assert_int_equal(s.level, OCC_LEVEL_TRACE);
+    assert_non_null(strstr(s.reason, "another profiler"));
+    occ_ring_detach(consumer);
+    close(connection);
+}
+
+/* ---- the constructor, in a program that is not ours ---- */
+
+static void test_the_constructor_sets_one_variable(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *more, *expected;
+    } cases[] = {{"X=1", OCC_GUEST_LIBRARY},
+                 {"CUDA_INJECTION64_PATH=/other.so", "/other.so"},
+                 {"OCCTRACE_DISABLE=1", ""}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        assert_int_equal(ftruncate(f->output, 0), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            lseek(f->output, 0, SEEK_SET);
+            dup2(f->output, STDOUT_FILENO);
+            setenv("LD_PRELOAD", OCC_GUEST_LIBRARY, 1);
+            putenv((char *)(uintptr_t)cases[i].more);
+            execlp("sh", "sh", "-c", "printf '%s' \"$CUDA_INJECTION64_PATH\"", (char *)NULL);
+            _exit(127);
+        }
+        int status;
+        char text[4096] = "";
+        waitpid(pid, &status, 0);
+        assert_int_equal(status, 0);
+        assert_true(pread(f->output, text, sizeof text - 1, 0) >= 0);
+        assert_string_equal(text, cases[i].expected);
+    }
+    assert_int_equal(accept_within(f->listener, 0), -1); /* none of them used CUDA */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_every_launch_arrives),
+        TEST(test_records_of_every_version),
+        TEST(test_it_is_silent),
+        TEST(test_reasons_to_record_nothing),
+        TEST(test_disabled_is_disabled),
+        TEST(test_errno_signals_and_name_are_kept),
+        TEST(test_a_second_call_does_nothing),
+        TEST(test_a_forked_child_leaves_its_parent_alone),
+        TEST(test_a_forked_child_may_begin_anew),
+        TEST(test_a_cupti_that_hangs_does_not_keep_the_program),
+        TEST(test_what_was_pushed_survives_a_kill),
+        TEST(test_the_next_daemon_takes_over),
+        TEST(test_losses_at_the_end),
+        TEST(test_another_profiler_takes_over),
+        TEST(test_the_constructor_sets_one_variable),
+    };
+    return cmocka_run_group_tests_name("injector", tests, NULL, NULL);
+}

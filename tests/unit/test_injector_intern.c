@@ -1,0 +1,243 @@
+/* injector/intern, readable, devices, drain: names by content, shapes by key, bounds; names that are not there. */
+#include "ring_samples.h"
+#include "injector_samples.h"
+#include "injector/drain.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+
+struct fixture {
+    struct occ_ring_producer ring;
+    struct occ_ring_consumer *consumer;
+    struct occ_cupti cupti;
+    struct occ_pool pool;
+    struct occ_drain drain;
+};
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    f->cupti.version = 130001;
+    if (occ_ring_create(&f->ring, 4096, 1 << 20) != 0 || attach_to(&f->ring, 0, &f->consumer) != 0 ||
+        occ_pool_init(&f->pool, 4, 65536) != 0)
+        return -1;
+    return occ_drain_init(&f->drain, &f->ring, &f->cupti, &f->pool);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    occ_drain_destroy(&f->drain);
+    occ_pool_destroy(&f->pool);
+    occ_ring_detach(f->consumer);
+    occ_ring_destroy(&f->ring);
+    free(f);
+    return 0;
+}
+
+static void test_names_are_known_by_content(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_intern *in = &f->drain.intern;
+    char a[] = "kernel_a", again[] = "kernel_a", b[] = "kernel_b";
+    assert_int_equal(occ_intern_kernel(in, a), 0);
+    assert_int_equal(occ_intern_kernel(in, again), 0);
+    assert_int_equal(occ_intern_kernel(in, b), 1);
+    assert_int_equal(occ_intern_kernel(in, a), 0);
+    assert_int_equal(in->kernel_count, 2);
+    assert_int_equal(drain_log(f->consumer), 2);
+}
+
+static void test_an_address_that_got_another_name(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_intern *in = &f->drain.intern;
+    char name[] = "before";
+    assert_int_equal(occ_intern_kernel(in, name), 0);
+    memcpy(name, "after!", 6);
+    occ_intern_next_buffer(in);
+    assert_int_equal(occ_intern_kernel(in, name), 1);
+    memcpy(name, "before", 6);
+    occ_intern_next_buffer(in);
+    assert_int_equal(occ_intern_kernel(in, name), 0);
+}
+
+static void test_names_that_are_not_there(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_intern *in = &f->drain.intern;
+    char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_int_equal(mprotect(pages + 4096, 4096, PROT_NONE), 0);
+    memset(pages, 'x', 4096);
+    assert_int_equal(occ_intern_kernel(in, NULL), OCC_INTERN_UNREADABLE);
+    assert_int_equal(occ_intern_kernel(in, pages + 4096), OCC_INTERN_UNREADABLE);
+    assert_int_equal(occ_intern_kernel(in, pages + 4000),
+                     OCC_INTERN_UNREADABLE); /* runs into the second page */
+    assert_int_equal(occ_intern_kernel(in, (const char *)8), OCC_INTERN_UNREADABLE);
+    assert_int_equal(occ_intern_kernel(in, (const char *)UINTPTR_MAX), OCC_INTERN_UNREADABLE);
+    pages[4095] = '\0';
+    assert_int_equal(occ_intern_kernel(in, pages + 4000), 0); /* ends with the page */
+    munmap(pages, 8192);
+    occ_intern_next_buffer(in);
+    assert_int_equal(occ_intern_kernel(in, pages + 4000), OCC_INTERN_UNREADABLE); /* unloaded meanwhile */
+    assert_int_equal(drain_log(f->consumer), 1);
+}
+
+static void test_a_very_long_name_is_cut_but_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    static char one[40000], other[40000];
+    memset(one, 'a', sizeof one - 1);
+    memset(other, 'a', sizeof other - 1);
+    other[sizeof other - 2] = 'b';
+    assert_int_equal(occ_intern_kernel(&f->drain.intern, one), 0);
+    assert_int_equal(occ_intern_kernel(&f->drain.intern, other), 1);
+    const struct occ_frame *frame;
+    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
+    const struct occ_frame_kernel *kernel = (const void *)frame;
+    assert_int_equal(kernel->flags, OCC_KERNEL_NAME_CUT);
+    assert_int_equal(kernel->name_bytes, OCC_KERNEL_NAME_MAX_BYTES);
+    assert_int_equal(kernel->name_hash, occ_fnv1a(one, sizeof one - 1));
+    assert_int_equal(drain_log(f->consumer), 1);
+}
+
+static void test_more_pointers_than_are_remembered(void **state)
+{
+    struct fixture *f = *state;
+    static char names[OCC_INTERN_POINTERS + 1000][2];
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        names[i][0] = (char)('a' + i % 26);
+        assert_int_equal(occ_intern_kernel(&f->drain.intern, names[i]), i % 26);
+    }
+    assert_int_equal(f->drain.intern.kernel_count, 26);
+}
+
+static struct occ_frame_shape shape_of_kernel(uint32_t kernel, uint32_t grid_x)
+{
+    struct occ_frame_shape shape = sample_shape(0);
+    shape.kernel = kernel;
+    shape.grid[0] = grid_x;
+    return shape;
+}
+
+static void test_shapes_by_key(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_intern *in = &f->drain.intern;
+    assert_int_equal(occ_devices_id(&f->drain.devices, &f->ring, 0), 0);
+    assert_int_equal(occ_intern_kernel(in, "k"), 0);
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 5000; i++) {
+            struct occ_frame_shape shape = shape_of_kernel(0, i + 1);
+            assert_int_equal(occ_intern_shape(in, &shape), i);
+        }
+    struct occ_frame_shape other = shape_of_kernel(0, 1);
+    other.context = 9; /* the last field of the key */
+    assert_int_equal(occ_intern_shape(in, &other), 5000);
+    assert_int_equal(drain_log(f->consumer), 5003);
+}
+
+static void test_a_full_log_is_said(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_intern *in = &f->drain.intern;
+    assert_int_equal(occ_devices_id(&f->drain.devices, &f->ring, 0), 0);
+    assert_int_equal(occ_intern_kernel(in, "k"), 0);
+    uint32_t id, i = 0;
+    do {
+        struct occ_frame_shape shape = shape_of_kernel(0, ++i);
+        id = occ_intern_shape(in, &shape);
+    } while (id != OCC_INTERN_FULL);
+    assert_true(i > 9000 && i < 11000); /* 1 MiB of 104 bytes each */
+    struct occ_frame_shape known = shape_of_kernel(0, 1);
+    assert_int_equal(occ_intern_shape(in, &known), 0); /* what is known stays known */
+    assert_int_equal(
+        occ_intern_kernel(in, "another, whose name does not fit any more, since it is longer than "
+                              "what the last shape left, which was less than one hundred and four bytes"),
+        OCC_INTERN_FULL);
+}
+
+static void test_devices_have_ids_in_order_of_sight(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_devices *d = &f->drain.devices;
+    assert_int_equal(occ_devices_id(d, &f->ring, 3), 0);
+    assert_int_equal(occ_devices_id(d, &f->ring, 0), 1);
+    assert_int_equal(occ_devices_id(d, &f->ring, 3), 0);
+    assert_int_equal(occ_devices_id(d, &f->ring, OCC_LOG_MAX_DEVICES), OCC_DEVICES_FULL);
+    const struct occ_frame *frame;
+    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
+    assert_int_equal(((const struct occ_frame_device *)(const void *)frame)->ordinal, 3);
+}
+
+/* ---- drain ---- */
+
+static uint64_t lost(const struct fixture *f, enum occ_loss_cause cause)
+{
+    return occ_ring_lost(f->consumer, cause);
+}
+
+static void test_records_become_launches(void **state)
+{
+    struct fixture *f = *state;
+    for (uint64_t n = 0; n < 100; n++) {
+        struct occ_cupti_kernel k = sample_kernel(n % 2 ? "odd" : "even", (uint32_t)(n % 5) + 1, n);
+        occ_drain_record(&f->drain, &k);
+    }
+    assert_int_equal(drain_log(f->consumer), 1 + 2 + 10);
+    struct occ_ring_launch launches[200];
+    size_t n;
+    assert_int_equal(occ_ring_read(f->consumer, launches, 200, &n), OCC_RING_OK);
+    assert_int_equal(n, 100);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(launches[i].shape, i % 10);
+        assert_int_equal(launches[i].start_ns, SAMPLE_START_NS + i * 1000);
+    }
+}
+
+static void test_losses_by_cause(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_cupti_kernel k = sample_kernel("k", 1, 1);
+    k.start_ns = k.end_ns = 0;
+    occ_drain_record(&f->drain, &k);
+    assert_int_equal(lost(f, OCC_LOSS_BAD_TIMES), 1);
+    f->drain.incomplete = OCC_LOSS_EXIT;
+    occ_drain_record(&f->drain, &k);
+    assert_int_equal(lost(f, OCC_LOSS_EXIT), 1);
+    assert_int_equal(drain_log(f->consumer), 3); /* device, kernel, shape all the same */
+    k.name = NULL;
+    occ_drain_record(&f->drain, &k);
+    k = sample_kernel("k", 0, 1);
+    occ_drain_record(&f->drain, &k);
+    assert_int_equal(lost(f, OCC_LOSS_BAD_RECORD), 2);
+    k = sample_kernel("k", 1, 1);
+    for (int i = 0; i < 4097; i++)
+        occ_drain_record(&f->drain, &k);
+    assert_int_equal(lost(f, OCC_LOSS_RING_FULL), 1);
+    assert_int_equal(f->drain.records, 4 + 4097);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_names_are_known_by_content),
+        TEST(test_an_address_that_got_another_name),
+        TEST(test_names_that_are_not_there),
+        TEST(test_a_very_long_name_is_cut_but_told_apart),
+        TEST(test_more_pointers_than_are_remembered),
+        TEST(test_shapes_by_key),
+        TEST(test_a_full_log_is_said),
+        TEST(test_devices_have_ids_in_order_of_sight),
+        TEST(test_records_become_launches),
+        TEST(test_losses_by_cause),
+    };
+    return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* injector/link: the handshake with a daemon that is this test, that is not there, that goes and comes. */
+#include "ring_samples.h"
+#include "injector_samples.h"
+#include "injector/link.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <cmocka.h>
+
+#define SECOND_NS UINT64_C(1000000000)
+
+struct fixture {
+    char directory[32];
+    char path[64];
+    int listener;
+    struct occ_ring_producer ring;
+    struct occ_fd memfd;
+    struct occ_link link;
+};
+
+static char *no_variable(const char *name)
+{
+    (void)name;
+    return NULL;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+    *state = f;
+    (void)snprintf(f->directory, sizeof f->directory, "/tmp/occ-link-XXXXXX");
+    if (!mkdtemp(f->directory) || occ_ring_create(&f->ring, 256, 4096) != 0)
+        return -1;
+    (void)snprintf(f->path, sizeof f->path, "%s/d.sock", f->directory);
+    f->listener = listen_at(f->path);
+    f->memfd = occ_fd_adopt(f->ring.fd);
+    f->ring.fd = f->memfd.fd;
+    occ_link_init(&f->link, f->path, no_variable);
+    return f->listener < 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    occ_link_close(&f->link);
+    occ_ring_destroy(&f->ring);
+    if (f->listener >= 0)
+        close(f->listener);
+    unlink(f->path);
+    rmdir(f->directory);
+    free(f);
+    return 0;
+}
+
+static bool tend(struct fixture *f, uint64_t second)
+{
+    return occ_link_tend(&f->link, &f->ring, &f->memfd, second * SECOND_NS);
+}
+
+/* Accepts, checks the handshake, and returns the connection. */
+static int accept_ring(struct fixture *f)
+{
+    struct occ_hello hello;
+    int memfd = -1, fd = accept_within(f->listener, 5000);
+    assert_true(fd >= 0);
+    assert_true(receive_hello(fd, &hello, &memfd));
+    assert_int_equal(hello.magic, OCC_HELLO_MAGIC);
+    assert_int_equal(hello.bytes, sizeof hello);
+    assert_int_equal(hello.version_major, OCC_RING_VERSION_MAJOR);
+    struct occ_ring_consumer *consumer = NULL;
+    assert_int_equal(occ_ring_attach(memfd, 0, &consumer, NULL), 0);
+    assert_memory_equal(occ_ring_uuid(consumer), hello.uuid, sizeof hello.uuid);
+    occ_ring_detach(consumer);
+    return fd;
+}
+
+static void test_handshake(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(tend(f, 1));
+    assert_true(f->link.socket.fd > 2);
+    assert_true(fcntl(f->link.socket.fd, F_GETFD) & FD_CLOEXEC);
+    int fd = accept_ring(f);
+    assert_true(tend(f, 2));
+    assert_true(tend(f, 3));
+    close(fd);
+}
+
+static void test_nobody_listens(void **state)
+{
+    struct fixture *f = *state;
+    close(f->listener);
+    assert_false(tend(f, 1)); /* a socket without a listener */
+    unlink(f->path);
+    assert_false(tend(f, 2)); /* no socket */
+    f->listener = listen_at(f->path);
+    assert_true(tend(f, 3));
+    close(accept_ring(f));
+}
+
+static void test_the_next_daemon_gets_the_same_ring(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(tend(f, 1));
+    close(accept_ring(f));
+    assert_true(tend(f, 20)); /* one that stayed: its successor is tried at once */
+    close(accept_ring(f));
+}
+
+static void test_tries_grow_rare(void **state)
+{
+    struct fixture *f = *state;
+    close(f->listener);
+    f->listener = -1;
+    unlink(f->path);
+    for (uint64_t second = 1; second <= 600; second++)
+        assert_false(tend(f, second));
+    assert_in_range(f->link.tries, 100, 120); /* 60 in the first minute, then every ten seconds */
+}
+
+static void test_a_daemon_that_refuses_is_not_pressed(void **state)
+{
+    struct fixture *f = *state;
+    for (uint64_t second = 1; second <= 300; second++)
+        if (tend(f, second)) {
+            int fd = accept_within(f->listener, 0);
+            if (fd >= 0)
+                close(fd);
+        }
+    assert_in_range(f->link.tries, 30, 90);
+}
+
+static void test_a_descriptor_that_the_program_closed(void **state)
+{
+    struct fixture *f = *state;
+    assert_true(tend(f, 1));
+    close(accept_ring(f));
+    int number = f->link.socket.fd;
+    int theirs = memfd_create("theirs", 0);
+    dup2(theirs, number);
+    assert_true(tend(f, 20)); /* connects anew, and leaves the number alone */
+    assert_true(f->link.socket.fd != number);
+    assert_true(fcntl(number, F_GETFD) >= 0);
+    close(accept_ring(f));
+    close(number);
+    close(theirs);
+}
+
+static const char *xdg;
+
+static char *runtime_directory(const char *name)
+{
+    return strcmp(name, "XDG_RUNTIME_DIR") == 0 ? (char *)(uintptr_t)xdg : NULL;
+}
+
+static void test_where_it_looks(void **state)
+{
+    (void)state;
+    struct occ_link link;
+    char expected[108];
+    occ_link_init(&link, "/a/b.sock", runtime_directory);
+    assert_string_equal(link.path, "/a/b.sock");
+    xdg = "/run/user/7";
+    occ_link_init(&link, "", runtime_directory);
+    assert_string_equal(link.path, "/run/user/7/occtrace/occtraced.sock");
+    xdg = "relative";
+    occ_link_init(&link, "", runtime_directory);
+    if (geteuid() == 0)
+        (void)snprintf(expected, sizeof expected, "/run/occtrace/occtraced.sock");
+    else
+        (void)snprintf(expected, sizeof expected, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
+    assert_string_equal(link.path, expected);
+    static char long_path[200];
+    memset(long_path, '/', sizeof long_path - 1);
+    xdg = long_path;
+    occ_link_init(&link, "", runtime_directory);
+    assert_string_equal(link.path, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_handshake),
+        TEST(test_nobody_listens),
+        TEST(test_the_next_daemon_gets_the_same_ring),
+        TEST(test_tries_grow_rare),
+        TEST(test_a_daemon_that_refuses_is_not_pressed),
+        TEST(test_a_descriptor_that_the_program_closed),
+        cmocka_unit_test(test_where_it_looks),
+    };
+    return cmocka_run_group_tests_name("injector_link", tests, NULL, NULL);
+}
