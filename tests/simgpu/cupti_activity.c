@@ -1,0 +1,491 @@
+/*
+ * The activity API: from what the driver reports to the client's buffers.
+ *
+ * A record is written when its work is launched, in the launching thread, into that thread's buffer (or into the one
+ * buffer of all, PER_THREAD_ACTIVITY_BUFFER 0); a buffer is asked of the client there when there is none. It is
+ * complete once the last of its records has ended. Full buffers, and those that a flush found incomplete, wait in a
+ * list; the worker thread hands them back when they are complete, a flush does the same in its caller.
+ *   cuptiActivityFlushAll(0)       takes every buffer with a record; complete ones come back at once, others later
+ *   cuptiActivityFlushAll(FORCED)  returns all; records that have not ended yet have start = end = 0
+ *
+ * Locks: `lock` protects everything here; no client function is called under it.
+ * Threads: any; the worker is started by the first cuptiActivityEnable and blocks all signals.
+ */
+#include "cupti_double.h"
+
+#include "env.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define POLL_MS      5 /* how often the worker looks whether a buffer is complete */
+#define NS_PER_MS    UINT64_C(1000000)
+#define KIND_BIT(k)  (UINT64_C(1) << (k))
+#define FORCED_FLUSH CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+
+struct buffer {
+    struct buffer *next;
+    uint8_t *bytes;
+    size_t size, used;
+    size_t records, max_records; /* 0: as many as fit */
+    uint64_t complete_ns;
+};
+
+/* Where a thread's records go. Lives until the process ends: a flush may look at it at any time. */
+struct outlet {
+    struct outlet *next;
+    struct buffer *current;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER;
+static _Atomic uint64_t enabled_kinds;
+static CUpti_BuffersCallbackRequestFunc request_buffer;
+static CUpti_BuffersCallbackCompleteFunc return_buffer;
+static struct outlet *outlets;
+static struct outlet shared_outlet;
+static _Thread_local struct outlet *own_outlet;
+static struct buffer *waiting, **waiting_end = &waiting; /* to be returned, oldest first */
+static size_t dropped;
+static uint64_t poll_ms = POLL_MS;
+
+/* ---- attributes ---- */
+
+/* X(name, bytes, default) */
+#define ATTRIBUTES(X)                                                                                        \
+    X(DEVICE_BUFFER_SIZE, 8, 3200000)                                                                        \
+    X(DEVICE_BUFFER_SIZE_CDP, 8, 8388608)                                                                    \
+    X(DEVICE_BUFFER_POOL_LIMIT, 8, 250)                                                                      \
+    X(PROFILING_SEMAPHORE_POOL_SIZE, 8, 25000)                                                               \
+    X(PROFILING_SEMAPHORE_POOL_LIMIT, 8, 250)                                                                \
+    X(ZEROED_OUT_ACTIVITY_BUFFER, 1, 0)                                                                      \
+    X(DEVICE_BUFFER_PRE_ALLOCATE_VALUE, 8, 3)                                                                \
+    X(PROFILING_SEMAPHORE_PRE_ALLOCATE_VALUE, 8, 3)                                                          \
+    X(MEM_ALLOCATION_TYPE_HOST_PINNED, 1, 0)                                                                 \
+    X(PER_THREAD_ACTIVITY_BUFFER, 1, 1)                                                                      \
+    X(DEVICE_BUFFER_SIZE_DEVICE_GRAPHS, 8, 16777216)
+
+struct attribute {
+    size_t bytes;
+    uint64_t value;
+};
+
+static struct attribute attributes[] = {
+#define X(name, bytes, standard) [CUPTI_ACTIVITY_ATTR_##name] = {bytes, standard},
+    ATTRIBUTES(X)
+#undef X
+};
+
+static CUptiResult attribute_of(CUpti_ActivityAttribute attr, const size_t *size, const void *value,
+                                struct attribute **ret)
+{
+    if (!size || !value || (size_t)attr >= sizeof attributes / sizeof *attributes)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    *ret = &attributes[attr];
+    return *size < (*ret)->bytes ? CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT : CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize, void *value)
+{
+    struct attribute *attribute;
+    CUptiResult result = attribute_of(attr, valueSize, value, &attribute);
+    if (result)
+        return sim_cupti_result(result);
+    pthread_mutex_lock(&lock);
+    attribute->value = 0;
+    memcpy(&attribute->value, value, attribute->bytes);
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t *valueSize, void *value)
+{
+    struct attribute *attribute;
+    CUptiResult result = attribute_of(attr, valueSize, value, &attribute);
+    if (result)
+        return sim_cupti_result(result);
+    pthread_mutex_lock(&lock);
+    memcpy(value, &attribute->value, attribute->bytes);
+    *valueSize = attribute->bytes;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+/* ---- giving buffers back ---- */
+
+static bool complete(const struct buffer *buffer, uint64_t now_ns)
+{
+    if (sim_env()->clock_mode == SIM_CLOCK_AHEAD)
+        return true;
+    return buffer->complete_ns + sim_fault(SIM_FAULT_LATE) * NS_PER_MS <= now_ns;
+}
+
+static size_t next_offset(const struct buffer *buffer, size_t at)
+{
+    CUpti_ActivityKind kind;
+    memcpy(&kind, buffer->bytes + at, sizeof kind);
+    return at + sim_record_bytes(kind, sim_cupti_version());
+}
+
+/* Work that a forced flush caught running has no times. */
+static void clear_unfinished(struct buffer *buffer, uint64_t now_ns)
+{
+    for (size_t at = 0; at < buffer->used; at = next_offset(buffer, at)) {
+        uint64_t start, end;
+        sim_record_times(buffer->bytes + at, &start, &end);
+        if (end > now_ns)
+            sim_record_set_times(buffer->bytes + at, 0, 0);
+    }
+}
+
+/* The fault "shuffle": records of one length change places in groups of N. */
+static void shuffle(struct buffer *buffer, size_t group)
+{
+    size_t length = next_offset(buffer, 0), count = buffer->used / length;
+    uint8_t keep[SIM_RECORD_MAX_BYTES];
+    if (buffer->used % length)
+        return;
+    for (size_t first = 0; first + group <= count; first += group) {
+        for (size_t i = 0, j = group - 1; i < j; i++, j--) {
+            uint8_t *a = buffer->bytes + (first + i) * length, *b = buffer->bytes + (first + j) * length;
+            memcpy(keep, a, length);
+            memcpy(a, b, length);
+            memcpy(b, keep, length);
+        }
+    }
+}
+
+static void give_back(struct buffer *buffer)
+{
+    size_t group = sim_fault(SIM_FAULT_SHUFFLE);
+    if (group > 1 && buffer->used)
+        shuffle(buffer, group);
+    return_buffer(NULL, 0, buffer->bytes, buffer->size, buffer->used);
+    free(buffer);
+}
+
+static void put_waiting_locked(struct buffer *buffer)
+{
+    buffer->next = NULL;
+    *waiting_end = buffer;
+    waiting_end = &buffer->next;
+    pthread_cond_signal(&work);
+}
+
+/* The first waiting buffer that may go back, taken out; NULL: none. */
+static struct buffer *take_waiting_locked(uint64_t now_ns, bool forced)
+{
+    for (struct buffer **link = &waiting; *link; link = &(*link)->next) {
+        struct buffer *buffer = *link;
+        if (!forced && !complete(buffer, now_ns))
+            continue;
+        *link = buffer->next;
+        if (!*link)
+            waiting_end = link;
+        return buffer;
+    }
+    return NULL;
+}
+
+static void return_waiting(bool forced)
+{
+    uint64_t now = sim_cupti_now();
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        struct buffer *buffer = take_waiting_locked(now, forced);
+        pthread_mutex_unlock(&lock);
+        if (!buffer)
+            return;
+        if (forced && !complete(buffer, now))
+            clear_unfinished(buffer, now);
+        give_back(buffer);
+    }
+}
+
+static void take_outlets_locked(void)
+{
+    for (struct outlet *o = outlets; o; o = o->next) {
+        if (o->current && o->current->used) {
+            put_waiting_locked(o->current);
+            o->current = NULL;
+        }
+    }
+}
+
+/* ---- the worker ---- */
+
+static void wait_locked(void)
+{
+    struct timespec until;
+    if (!waiting) {
+        pthread_cond_wait(&work, &lock);
+        return;
+    }
+    clock_gettime(CLOCK_REALTIME, &until);
+    uint64_t ns = (uint64_t)until.tv_nsec + poll_ms * NS_PER_MS;
+    until.tv_sec += (time_t)(ns / 1000000000);
+    until.tv_nsec = (long)(ns % 1000000000);
+    pthread_cond_timedwait(&work, &lock, &until);
+}
+
+static void *worker(void *unused)
+{
+    (void)unused;
+    for (;;) {
+        pthread_mutex_lock(&lock);
+        wait_locked();
+        pthread_mutex_unlock(&lock);
+        return_waiting(false);
+    }
+    return NULL;
+}
+
+static void start_worker_locked(void)
+{
+    static bool started;
+    pthread_t thread;
+    sigset_t all, before;
+    if (started)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    started = pthread_create(&thread, NULL, worker, NULL) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (started)
+        pthread_detach(thread);
+}
+
+/* ---- taking records in ---- */
+
+static struct outlet *outlet_locked(void)
+{
+    bool per_thread = attributes[CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER].value != 0;
+    struct outlet *outlet = per_thread ? own_outlet : &shared_outlet;
+    if (!outlet)
+        own_outlet = outlet = calloc(1, sizeof *outlet);
+    if (!outlet)
+        return NULL;
+    for (const struct outlet *o = outlets; o; o = o->next) {
+        if (o == outlet)
+            return outlet;
+    }
+    outlet->next = outlets;
+    outlets = outlet;
+    return outlet;
+}
+
+/* Asks the client for a buffer. NULL: it has none, or one that holds nothing. Called without the lock. */
+static struct buffer *ask_for_buffer(bool zero)
+{
+    struct buffer *buffer = calloc(1, sizeof *buffer);
+    uint64_t small = sim_fault(SIM_FAULT_SMALL);
+    if (!buffer)
+        return NULL;
+    request_buffer(&buffer->bytes, &buffer->size, &buffer->max_records);
+    if (!buffer->bytes || buffer->size < SIM_RECORD_MAX_BYTES) {
+        free(buffer);
+        return NULL;
+    }
+    if (zero)
+        memset(buffer->bytes, 0, buffer->size);
+    if (small && buffer->max_records == 0) {
+        size_t most = small / sim_record_bytes(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, sim_cupti_version());
+        buffer->max_records = most ? most : 1;
+    }
+    return buffer;
+}
+
+static bool has_room(const struct buffer *buffer, size_t bytes)
+{
+    return buffer->size - buffer->used >= bytes &&
+           (!buffer->max_records || buffer->records < buffer->max_records);
+}
+
+/* A buffer with room for a record in this thread's outlet. NULL: the record is lost. May let go of the lock. */
+static struct buffer *room_locked(size_t bytes)
+{
+    struct outlet *outlet = outlet_locked();
+    if (outlet && outlet->current && !has_room(outlet->current, bytes)) {
+        put_waiting_locked(outlet->current);
+        outlet->current = NULL;
+    }
+    if (!outlet || outlet->current)
+        return outlet ? outlet->current : NULL;
+    bool zero = !attributes[CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER].value;
+    pthread_mutex_unlock(&lock);
+    struct buffer *buffer = ask_for_buffer(zero);
+    pthread_mutex_lock(&lock);
+    if (outlet->current && buffer)
+        put_waiting_locked(
+            buffer); /* another thread was quicker at the shared outlet: an empty one goes back */
+    else if (buffer)
+        outlet->current = buffer;
+    return outlet->current;
+}
+
+static bool every(uint64_t n, uint64_t count)
+{
+    return n && count % n == 0;
+}
+
+static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind kind)
+{
+    static uint64_t count;
+    uint8_t record[SIM_RECORD_MAX_BYTES];
+    size_t bytes = sim_record_write(activity, kind, sim_cupti_version(), record);
+    bool lose = every(sim_fault(SIM_FAULT_DROP), ++count);
+    struct buffer *buffer = lose ? NULL : room_locked(bytes);
+    if (!buffer || !has_room(buffer, bytes)) {
+        dropped++;
+        return;
+    }
+    if (every(sim_fault(SIM_FAULT_ZERO), count))
+        sim_record_set_times(record, 0, 0);
+    else if (every(sim_fault(SIM_FAULT_BACKWARDS), count))
+        sim_record_set_times(record, activity->end_ns, activity->start_ns);
+    memcpy(buffer->bytes + buffer->used, record, bytes);
+    buffer->used += bytes;
+    buffer->records++;
+    if (activity->end_ns > buffer->complete_ns)
+        buffer->complete_ns = activity->end_ns;
+}
+
+/* The kind under which an activity is recorded; INVALID: nobody asked for it. */
+static CUpti_ActivityKind kind_of(const struct sim_activity *activity, uint64_t kinds)
+{
+    static const CUpti_ActivityKind by_activity[] = {
+        [SIM_ACTIVITY_KERNEL] = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+        [SIM_ACTIVITY_MEMCPY] = CUPTI_ACTIVITY_KIND_MEMCPY,
+        [SIM_ACTIVITY_MEMSET] = CUPTI_ACTIVITY_KIND_MEMSET,
+        [SIM_ACTIVITY_GRAPH] = CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
+    };
+    CUpti_ActivityKind kind = by_activity[activity->kind];
+    bool whole_graphs = kinds & KIND_BIT(CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+    if (activity->graph && whole_graphs != (activity->kind == SIM_ACTIVITY_GRAPH))
+        return CUPTI_ACTIVITY_KIND_INVALID;
+    if (kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && !(kinds & KIND_BIT(kind)))
+        kind = CUPTI_ACTIVITY_KIND_KERNEL;
+    return kinds & KIND_BIT(kind) ? kind : CUPTI_ACTIVITY_KIND_INVALID;
+}
+
+void sim_cupti_activity(const struct sim_activity *activity)
+{
+    CUpti_ActivityKind kind = kind_of(activity, atomic_load_explicit(&enabled_kinds, memory_order_relaxed));
+    if (kind == CUPTI_ACTIVITY_KIND_INVALID)
+        return;
+    pthread_mutex_lock(&lock);
+    if (request_buffer)
+        store_locked(activity, kind);
+    pthread_mutex_unlock(&lock);
+}
+
+/* ---- public ---- */
+
+CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
+                                           CUpti_BuffersCallbackCompleteFunc funcBufferCompleted)
+{
+    CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_REGISTER);
+    if (fault || !funcBufferRequested || !funcBufferCompleted)
+        return sim_cupti_result(fault ? fault : CUPTI_ERROR_INVALID_PARAMETER);
+    pthread_mutex_lock(&lock);
+    request_buffer = funcBufferRequested;
+    return_buffer = funcBufferCompleted;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
+{
+    CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_ENABLE);
+    if (fault)
+        return sim_cupti_result(fault);
+    if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_KIND);
+    if (!sim_cupti_driver())
+        return sim_cupti_result(CUPTI_ERROR_UNKNOWN);
+    if (!sim_record_bytes(kind, sim_cupti_version()))
+        sim_log("activity kind %d is accepted and has no records", (int)kind);
+    pthread_mutex_lock(&lock);
+    start_worker_locked();
+    pthread_mutex_unlock(&lock);
+    atomic_fetch_or(&enabled_kinds, KIND_BIT(kind));
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
+{
+    if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_KIND);
+    atomic_fetch_and(&enabled_kinds, ~KIND_BIT(kind));
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlushAll(uint32_t flag)
+{
+    pthread_mutex_lock(&lock);
+    bool registered = return_buffer != NULL;
+    take_outlets_locked();
+    pthread_mutex_unlock(&lock);
+    if (!registered)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_OPERATION);
+    return_waiting(flag & FORCED_FLUSH);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityFlush(CUcontext context, uint32_t streamId, uint32_t flag)
+{
+    (void)context;
+    (void)streamId;
+    return cuptiActivityFlushAll(flag);
+}
+
+CUptiResult cuptiActivityFlushPeriod(uint32_t time)
+{
+    pthread_mutex_lock(&lock);
+    poll_ms = time ? time : POLL_MS;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId, size_t *count)
+{
+    (void)context;
+    (void)streamId;
+    if (!count)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pthread_mutex_lock(&lock);
+    *count = dropped;
+    dropped = 0;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBytes, CUpti_Activity **record)
+{
+    CUpti_ActivityKind kind;
+    if (!buffer || !record)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    size_t at = 0;
+    if (*record) {
+        memcpy(&kind, *record, sizeof kind);
+        at = (size_t)((uint8_t *)*record - buffer) + sim_record_bytes(kind, sim_cupti_version());
+    }
+    if (at + sizeof kind > validBufferSizeBytes)
+        return CUPTI_ERROR_MAX_LIMIT_REACHED;
+    memcpy(&kind, buffer + at, sizeof kind);
+    if (!sim_record_bytes(kind, sim_cupti_version()))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_KIND);
+    *record = (CUpti_Activity *)(buffer + at);
+    return CUPTI_SUCCESS;
+}
+
+/* cuptiFinalize: no more records; what is there goes back. */
+void sim_cupti_stop(void)
+{
+    atomic_store(&enabled_kinds, 0);
+    cuptiActivityFlushAll(FORCED_FLUSH);
+}

@@ -1,0 +1,251 @@
+/*
+ * The CUPTI double's basics: version, errors, the clock, the way to the driver, subscribers, numbers of handles.
+ *
+ * Threads: any. A subscriber is counted, and its choice of callbacks accepted, but no callback is ever made.
+ */
+#include "cupti_double.h"
+
+#include "env.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+static _Thread_local CUptiResult last_error = CUPTI_SUCCESS;
+
+CUptiResult sim_cupti_result(CUptiResult result)
+{
+    if (result != CUPTI_SUCCESS)
+        last_error = result;
+    return result;
+}
+
+uint32_t sim_cupti_version(void)
+{
+    uint64_t told = sim_env()->cupti_version;
+    return told ? (uint32_t)told : sim_cupti_built_version;
+}
+
+/* ---- the driver ---- */
+
+static const struct sim_sink sink = {sim_cupti_activity};
+static const struct sim_driver *driver;
+static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
+
+/* As the real library does, the driver is loaded if the program has not done so. */
+static void find_driver(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    sim_hook_function *hook = NULL;
+    if (library)
+        *(void **)&hook = dlsym(library, SIM_HOOK_SYMBOL);
+    const struct sim_driver *found = hook ? hook(&sink) : NULL;
+    if (found && found->version == SIM_HOOK_VERSION)
+        driver = found;
+    else
+        sim_complain("libcupti: no simulated libcuda.so.1 in this process");
+}
+
+const struct sim_driver *sim_cupti_driver(void)
+{
+    pthread_once(&driver_once, find_driver);
+    return driver;
+}
+
+uint64_t sim_cupti_now(void)
+{
+    const struct sim_driver *found = sim_cupti_driver();
+    if (found)
+        return found->now();
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
+}
+
+/* ---- version, time, errors ---- */
+
+CUptiResult cuptiGetVersion(uint32_t *version)
+{
+    if (!version)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    *version = sim_cupti_version();
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetTimestamp(uint64_t *timestamp)
+{
+    if (!timestamp)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    *timestamp = sim_cupti_now();
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiGetLastError(void)
+{
+    CUptiResult result = last_error;
+    last_error = CUPTI_SUCCESS;
+    return result;
+}
+
+static const char *name_of(CUptiResult result)
+{
+    switch (result) {
+#define X(name)                                                                                              \
+    case name:                                                                                               \
+        return #name;
+#include "cupti_results.inc"
+#undef X
+    default:
+        return NULL;
+    }
+}
+
+CUptiResult cuptiGetResultString(CUptiResult result, const char **str)
+{
+    if (!str)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    *str = name_of(result);
+    return *str ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **str)
+{
+    return cuptiGetResultString(result, str);
+}
+
+/* ---- subscribers: one in a process ---- */
+
+static _Atomic int subscribed;
+
+static CUptiResult subscribe(CUpti_SubscriberHandle *subscriber)
+{
+    CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_SUBSCRIBE);
+    if (fault || !subscriber)
+        return sim_cupti_result(fault ? fault : CUPTI_ERROR_INVALID_PARAMETER);
+    if (!sim_cupti_driver())
+        return sim_cupti_result(CUPTI_ERROR_UNKNOWN);
+    if (atomic_exchange(&subscribed, 1))
+        return sim_cupti_result(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    *subscriber = (CUpti_SubscriberHandle)&subscribed;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *userdata)
+{
+    (void)callback;
+    (void)userdata;
+    return subscribe(subscriber);
+}
+
+CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *pSubscriber, CUpti_CallbackFunc callback,
+                              void *pUserData, CUpti_SubscriberParams *pParams)
+{
+    (void)callback;
+    (void)pUserData;
+    (void)pParams;
+    return subscribe(pSubscriber);
+}
+
+static CUptiResult check_subscriber(CUpti_SubscriberHandle subscriber)
+{
+    bool good = subscriber == (CUpti_SubscriberHandle)&subscribed && atomic_load(&subscribed);
+    return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
+{
+    CUptiResult result = check_subscriber(subscriber);
+    if (!result)
+        atomic_store(&subscribed, 0);
+    return result;
+}
+
+CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
+                                CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
+{
+    (void)enable;
+    (void)domain;
+    (void)cbid;
+    return check_subscriber(subscriber);
+}
+
+CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain)
+{
+    (void)enable;
+    (void)domain;
+    return check_subscriber(subscriber);
+}
+
+CUptiResult cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle subscriber)
+{
+    (void)enable;
+    return check_subscriber(subscriber);
+}
+
+/* ---- numbers of handles ---- */
+
+CUptiResult cuptiGetContextId(CUcontext context, uint32_t *contextId)
+{
+    const struct sim_driver *found = sim_cupti_driver();
+    uint32_t device;
+    if (!found || !contextId)
+        return sim_cupti_result(found ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_ERROR_UNKNOWN);
+    return found->context_id(context, contextId, &device) ? CUPTI_SUCCESS
+                                                          : sim_cupti_result(CUPTI_ERROR_INVALID_CONTEXT);
+}
+
+CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t *deviceId)
+{
+    const struct sim_driver *found = sim_cupti_driver();
+    uint32_t id;
+    if (!found || !deviceId)
+        return sim_cupti_result(found ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_ERROR_UNKNOWN);
+    return found->context_id(context, &id, deviceId) ? CUPTI_SUCCESS
+                                                     : sim_cupti_result(CUPTI_ERROR_INVALID_CONTEXT);
+}
+
+CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t perThreadStream,
+                               uint32_t *streamId)
+{
+    const struct sim_driver *found = sim_cupti_driver();
+    if (!found || !streamId)
+        return sim_cupti_result(found ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_ERROR_UNKNOWN);
+    if (!stream && perThreadStream)
+        stream = CU_STREAM_PER_THREAD;
+    return found->stream_id(context, stream, streamId) ? CUPTI_SUCCESS
+                                                       : sim_cupti_result(CUPTI_ERROR_INVALID_STREAM);
+}
+
+CUptiResult cuptiGetStreamId(CUcontext context, CUstream stream, uint32_t *streamId)
+{
+    return cuptiGetStreamIdEx(context, stream, 0, streamId);
+}
+
+CUptiResult cuptiGetGraphId(CUgraph graph, uint32_t *pId)
+{
+    const struct sim_driver *found = sim_cupti_driver();
+    bool known = found && pId && found->graph_id(graph, pId);
+    return known ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+CUptiResult cuptiGetGraphExecId(CUgraphExec graphExec, uint32_t *pId)
+{
+    const struct sim_driver *found = sim_cupti_driver();
+    bool known = found && pId && found->graph_id(graphExec, pId);
+    return known ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+CUptiResult cuptiGetGraphNodeId(CUgraphNode node, uint64_t *nodeId)
+{
+    const struct sim_driver *found = sim_cupti_driver();
+    bool known = found && nodeId && found->node_id(node, nodeId);
+    return known ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+CUptiResult cuptiFinalize(void)
+{
+    sim_cupti_stop();
+    atomic_store(&subscribed, 0);
+    return CUPTI_SUCCESS;
+}

@@ -1,0 +1,48 @@
+/*
+ * What the files of the CUPTI double share. See cupti_activity.c for how records travel.
+ */
+#ifndef SIM_CUPTI_DOUBLE_H
+#define SIM_CUPTI_DOUBLE_H
+
+#pragma GCC visibility push(default)
+#include <cuda.h>
+#include <cupti.h>
+#pragma GCC visibility pop
+
+#include "hook.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Largest record of any version. */
+#define SIM_RECORD_MAX_BYTES 256
+
+/* ---- cupti_version.c: what differs between the builds of this library ---- */
+extern const uint32_t sim_cupti_built_version;
+
+/* ---- cupti_common.c ---- */
+/* The version that this process is told, see OCCSIM_CUPTI_VERSION. */
+uint32_t sim_cupti_version(void);
+/* Remembers a failure for cuptiGetLastError and returns `result`. */
+CUptiResult sim_cupti_result(CUptiResult result);
+/* The driver's side, found and hooked at the first call; NULL: no simulated driver. */
+const struct sim_driver *sim_cupti_driver(void);
+/* CLOCK_REALTIME without a driver. */
+uint64_t sim_cupti_now(void);
+
+/* ---- cupti_records.c ---- */
+/* Bytes of a kind's record in a library of this version; 0: a kind without records here. */
+size_t sim_record_bytes(CUpti_ActivityKind kind, uint32_t version);
+/* Writes one record of `kind` for an activity; returns its length. `to` has SIM_RECORD_MAX_BYTES. */
+size_t sim_record_write(const struct sim_activity *activity, CUpti_ActivityKind kind, uint32_t version,
+                        uint8_t *to);
+/* Every kind of record has its start and end; these change them in place. */
+void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns);
+void sim_record_times(const uint8_t *record, uint64_t *ret_start_ns, uint64_t *ret_end_ns);
+
+/* ---- cupti_activity.c ---- */
+void sim_cupti_activity(const struct sim_activity *activity);
+void sim_cupti_stop(void);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * What a simulated device is told by its environment: settings and scripted faults. Both libraries are built
+ * with it; each reads the environment once, at the first question, and never again.
+ *
+ * A value that cannot be read is named on stderr once and its default is used: a driver must not end its program.
+ */
+#ifndef SIM_ENV_H
+#define SIM_ENV_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* X(FIELD, variable, kind, default, smallest, largest, help) */
+#define SIM_SETTINGS(X)                                                                                      \
+    X(gpu, "OCCSIM_GPU", TEXT, "h200", 0, 0, "t4, a100 or h200; a list makes several devices")               \
+    X(clock, "OCCSIM_CLOCK", TEXT, "real", 0, 0, "real, ahead (real, nothing waits) or virtual")             \
+    X(block_ns, "OCCSIM_BLOCK_NS", NUMBER, "2000", 1, 1000000000, "base of a block's duration")              \
+    X(gap_ns, "OCCSIM_GAP_NS", NUMBER, "900", 0, 1000000000, "pause between two kernels of a stream")        \
+    X(imbalance_percent, "OCCSIM_IMBALANCE", NUMBER, "0", 0, 100, "blocks differ by up to this much")        \
+    X(cupti_version, "OCCSIM_CUPTI_VERSION", NUMBER, "0", 0, 999999, "cuptiGetVersion; 0: as built")         \
+    X(truth, "OCCSIM_TRUTH", TEXT, "", 0, 0, "file that gets one CSV line for each launch")                  \
+    X(log, "OCCSIM_LOG", TEXT, "", 0, 0, "1 or stderr, or a file: what the simulation has to say")           \
+    X(fault, "OCCSIM_FAULT", TEXT, "", 0, 0, "kind:number,... scripted faults")
+
+/* X(NAME, word, argument, what happens) */
+#define SIM_FAULTS(X)                                                                                        \
+    X(INIT, "init", "CUresult", "cuInit returns it")                                                         \
+    X(SUBSCRIBE, "subscribe", "CUptiResult", "cuptiSubscribe returns it")                                    \
+    X(REGISTER, "register", "CUptiResult", "cuptiActivityRegisterCallbacks returns it")                      \
+    X(ENABLE, "enable", "CUptiResult", "cuptiActivityEnable returns it")                                     \
+    X(DROP, "drop", "N", "every Nth record is lost and counted as dropped")                                  \
+    X(ZERO, "zero", "N", "every Nth record has start = end = 0")                                             \
+    X(BACKWARDS, "backwards", "N", "every Nth record ends before it starts")                                 \
+    X(SHUFFLE, "shuffle", "N", "each buffer's records are mixed in groups of N")                             \
+    X(SMALL, "small", "bytes", "only so much of each buffer is used")                                        \
+    X(LATE, "late", "ms", "buffers come back this much later")
+
+enum sim_fault {
+#define X(name, word, argument, text) SIM_FAULT_##name,
+    SIM_FAULTS(X)
+#undef X
+        SIM_FAULT_COUNT
+};
+
+enum sim_clock_mode { SIM_CLOCK_REAL, SIM_CLOCK_AHEAD, SIM_CLOCK_VIRTUAL };
+
+struct sim_env {
+#define TEXT                                                        const char *
+#define NUMBER                                                      uint64_t
+#define X(field, variable, kind, standard, smallest, largest, help) kind field;
+    SIM_SETTINGS(X)
+#undef X
+#undef TEXT
+#undef NUMBER
+    enum sim_clock_mode clock_mode;
+    uint64_t fault_argument[SIM_FAULT_COUNT]; /* 0: the fault is off */
+};
+
+/* Never NULL. Lives until the process ends. Any thread. */
+const struct sim_env *sim_env(void);
+
+/* The argument of a fault, 0 when it is off. */
+uint64_t sim_fault(enum sim_fault fault);
+
+/* One line "simgpu: ..." to where OCCSIM_LOG points; nothing without it. Any thread; keeps errno. */
+void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same line for what a user must see: to the log, else to stderr. */
+void sim_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

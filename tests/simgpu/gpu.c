@@ -1,0 +1,73 @@
+/*
+ * The GPU models. See gpu.h. Constant tables; any thread.
+ */
+#include "gpu.h"
+
+#include "gpu_attributes.h"
+
+#include <assert.h>
+#include <cuda.h>
+#include <string.h>
+
+#define GIB (UINT64_C(1) << 30)
+#define MIB (UINT64_C(1) << 20)
+
+enum { COLUMN_T4, COLUMN_A100, COLUMN_H200, COLUMNS };
+
+static const struct sim_gpu gpus[] = {
+    {"t4", "Tesla T4 (simulated)", COLUMN_T4, 15109 * MIB, {0}, {32, 64, 0}},
+    {"a100",
+     "NVIDIA A100-SXM4-80GB (simulated)",
+     COLUMN_A100,
+     81153 * MIB,
+     {0},
+     {8, 16, 32, 64, 100, 132, 164, 0}},
+    {"h200",
+     "NVIDIA H200 (simulated)",
+     COLUMN_H200,
+     140 * GIB,
+     {18, 18, 16, 16, 16, 16, 16, 16},
+     {8, 16, 32, 64, 100, 132, 164, 196, 228, 0}},
+};
+
+struct row {
+    int attribute;
+    int value[COLUMNS];
+};
+
+static const struct row rows[] = {
+#define X(name, ...)     {CU_DEVICE_ATTRIBUTE_##name, {__VA_ARGS__}},
+#define ALL(name, value) {CU_DEVICE_ATTRIBUTE_##name, {value, value, value}},
+    SIM_GPU_ATTRIBUTES(X, ALL)
+#undef ALL
+#undef X
+};
+
+const struct sim_gpu *sim_gpu_find(const char *key, size_t key_length)
+{
+    for (size_t i = 0; i < sizeof gpus / sizeof *gpus; i++) {
+        if (strlen(gpus[i].key) == key_length && memcmp(gpus[i].key, key, key_length) == 0)
+            return &gpus[i];
+    }
+    return NULL;
+}
+
+bool sim_gpu_attribute(const struct sim_gpu *gpu, int attribute, int *ret_value)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].attribute == attribute) {
+            *ret_value = rows[i].value[gpu->column];
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t sim_gpu_limit(const struct sim_gpu *gpu, int attribute)
+{
+    int value = 0;
+    bool known = sim_gpu_attribute(gpu, attribute, &value);
+    assert(known);
+    (void)known;
+    return (uint32_t)value;
+}

@@ -1,0 +1,35 @@
+/*
+ * The GPU models: what a card of each kind says of itself. One table, gpu_attributes.h, in the driver's words.
+ *
+ * Sources: what decides occupancy (threads, blocks, registers, shared memory per SM and block, reserve, opt-in,
+ * clusters) is from the CUDA programming guide's table of compute capabilities and cuda_occupancy.h; clocks,
+ * memory, L2 and SM counts are from NVIDIA's data sheets and published deviceQuery outputs. Not compared with a card.
+ */
+#ifndef SIM_GPU_H
+#define SIM_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_GPU_MAX_GPCS 8
+
+struct sim_gpu {
+    const char *key;   /* h200 */
+    const char *title; /* NVIDIA H200 (simulated) */
+    size_t column;     /* in gpu_attributes.h */
+    uint64_t memory_bytes;
+    uint8_t gpc_sms[SIM_GPU_MAX_GPCS]; /* SMs in each GPC; a cluster stays inside one. All 0: no clusters */
+    uint16_t carveout_kib[12]; /* shared memory per SM that the driver can configure, ascending; 0 ends */
+};
+
+/* NULL: no such model. */
+const struct sim_gpu *sim_gpu_find(const char *key, size_t key_length);
+
+/* The value of a CUdevice_attribute. false: this attribute has no value in the table. */
+bool sim_gpu_attribute(const struct sim_gpu *gpu, int attribute, int *ret_value);
+
+/* The same for attributes that are certainly in the table. */
+uint32_t sim_gpu_limit(const struct sim_gpu *gpu, int attribute);
+
+#endif

@@ -1,0 +1,75 @@
+/*
+ * The one private symbol between the two simulated libraries: libcuda.so.1 exports occsim_hook(), the CUPTI double
+ * finds it there, gives it a sink for what the device does and gets back what only the driver knows.
+ *
+ * The sink is called in the thread that launched, without the driver's lock, when the launch is placed: its start
+ * and end are known by then, and lie in the future. Pointers in an activity's name live until the process ends.
+ */
+#ifndef SIM_HOOK_H
+#define SIM_HOOK_H
+
+#include <cuda.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SIM_HOOK_SYMBOL  "occsim_hook"
+#define SIM_HOOK_VERSION 1
+
+enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
+
+struct sim_kernel_activity {
+    const char *name;
+    uint64_t grid_id;
+    uint32_t grid[3], block[3], cluster[3]; /* cluster: all 0 without */
+    uint32_t registers, static_smem_bytes, dynamic_smem_bytes, local_bytes;
+    uint32_t smem_config_bytes;
+    int32_t carveout_percent; /* -1: not requested */
+    uint32_t cache_config;
+    uint32_t cluster_policy, max_cluster_blocks, max_active_clusters;
+    uint64_t local_total_bytes;
+    bool cooperative, smem_optin;
+};
+
+struct sim_copy_activity {
+    uint64_t bytes;
+    CUmemorytype from, to;
+    bool asynchronous;
+};
+
+struct sim_set_activity {
+    uint64_t bytes;
+    uint32_t value;
+    bool asynchronous;
+};
+
+struct sim_activity {
+    enum sim_activity_kind kind;
+    uint64_t start_ns, end_ns;
+    uint32_t device, context, stream, correlation;
+    uint32_t graph; /* 0: not from a graph */
+    uint64_t graph_node;
+    union {
+        struct sim_kernel_activity kernel;
+        struct sim_copy_activity copy;
+        struct sim_set_activity set;
+    };
+};
+
+struct sim_sink {
+    void (*activity)(const struct sim_activity *activity);
+};
+
+struct sim_driver {
+    uint32_t version; /* SIM_HOOK_VERSION */
+    uint64_t (*now)(void);
+    /* false: not a handle of that kind */
+    bool (*context_id)(CUcontext context, uint32_t *ret_id, uint32_t *ret_device);
+    bool (*stream_id)(CUcontext context, CUstream stream, uint32_t *ret_id);
+    bool (*graph_id)(const void *graph_or_exec, uint32_t *ret_id);
+    bool (*node_id)(CUgraphNode node, uint64_t *ret_id);
+};
+
+/* Sets where activities go (NULL: nowhere) and returns the driver's side. */
+typedef const struct sim_driver *sim_hook_function(const struct sim_sink *sink);
+
+#endif

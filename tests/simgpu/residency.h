@@ -1,0 +1,34 @@
+/*
+ * How many blocks of a launch an SM holds, and which shared-memory carve-out the driver would configure for it.
+ *
+ * The limits come from the toolkit's cuda_occupancy.h, so that this side is independent of occtrace's own model.
+ * The carve-out is our reading of the driver: with a preference, the smallest step that is not below it and holds a
+ * block; without one, the smallest step that holds as many blocks as everything else allows, or the largest.
+ */
+#ifndef SIM_RESIDENCY_H
+#define SIM_RESIDENCY_H
+
+#include "gpu.h"
+
+struct sim_demand {
+    uint32_t threads; /* per block */
+    uint32_t registers;
+    uint32_t static_smem_bytes, dynamic_smem_bytes;
+    uint32_t barriers;
+    uint32_t cluster_blocks;  /* 0 or 1: no clusters */
+    int32_t carveout_percent; /* -1: no preference */
+};
+
+struct sim_residency {
+    uint32_t blocks_per_sm;       /* 0: does not fit */
+    uint32_t smem_config_bytes;   /* carve-out */
+    uint32_t max_active_clusters; /* 0 without clusters */
+};
+
+/* false: the demand is beyond what the model can compute (no block fits; *ret is all 0). Pure; any thread. */
+bool sim_residency(const struct sim_gpu *gpu, const struct sim_demand *demand, struct sim_residency *ret);
+
+/* The most threads that a block of so many registers a thread can have; a multiple of a warp. */
+uint32_t sim_max_threads(const struct sim_gpu *gpu, uint32_t registers);
+
+#endif
