@@ -1,19 +1,19 @@
 /*
- * The history: one SQLite file a node. Opens and migrates it, takes runs, devices, kernels, shapes and launches,
- * analyses each new shape once (through occupancy/), packs launches into chunks, keeps minute and hour rollups,
- * and answers questions. This is the only place where a shape is analysed, so what was traced and what was
- * imported cannot differ.
+ * The history: one SQLite file a node. Opens and migrates it, takes runs, devices, kernels, shapes and
+ * launches, analyses each new shape once (through occupancy/), packs launches into chunks, keeps minute and
+ * hour rollups, and answers questions. This is the only place where a shape is analysed, so what was traced
+ * and what was imported cannot differ.
  *
- * Writing: occ_store_open(OCC_STORE_WRITE) ... any number of { put_*, append, ring_position } ... commit. What is
- * put between two commits becomes durable together or not at all. A store handle belongs to one thread. Several
- * processes may write the same file (SQLite's lock, 10 s), each with its own runs.
+ * Writing: occ_store_open(OCC_STORE_WRITE) ... any number of { put_*, append, ring_position } ... commit.
+ * What is put between two commits becomes durable together or not at all. A store handle belongs to one
+ * thread. Several processes may write the same file (SQLite's lock, 10 s), each with its own runs.
  *
  * Reading: OCC_STORE_READ never writes, sees a consistent snapshot per call, works while others write.
  *
  * Ids are SQLite row ids (> 0). Ratios are 0...1; NaN in a struct is NULL in SQL is "-" on a terminal.
  * Errors: support/error.h. OCC_E_VERSION: from a newer version; OCC_E_CORRUPT: not a database or damaged;
- * OCC_E_BUSY: locked; OCC_E_READ_ONLY; OCC_E_FULL: disk or quota full (the transaction was rolled back, what was
- * put since the last commit stays in memory and is tried again with the next commit, up to a limit).
+ * OCC_E_BUSY: locked; OCC_E_READ_ONLY; OCC_E_FULL: disk or quota full (the transaction was rolled back, what
+ * was put since the last commit stays in memory and is tried again with the next commit, up to a limit).
  */
 #ifndef OCC_STORE_H
 #define OCC_STORE_H
@@ -35,6 +35,7 @@ struct occ_store_options {
     uint32_t chunk_rows;      /* rows of a full chunk; 0: 65536 */
     uint64_t max_bytes;       /* quota of the file; oldest chunks go first; 0: none */
     bool durable_full;        /* synchronous=FULL instead of NORMAL */
+    uint32_t busy_timeout_ms; /* how long to wait for another process's lock; 0: 10 s */
 };
 
 /* Opens `path` (made, mode 0640, with its directories, in write mode) and migrates it to this version. */
@@ -46,21 +47,22 @@ void occ_store_close(struct occ_store *store);
 /* ---- writing ---- */
 
 struct occ_run {
-    uint8_t uuid[16];        /* identity: putting a run again updates its row */
+    uint8_t uuid[16]; /* identity: putting a run again updates its row */
     int32_t pid;
     uint32_t uid;
     int64_t start_ns;
-    int64_t end_ns;          /* 0: still going (or unknown) */
+    int64_t end_ns;                                    /* 0: still going (or unknown) */
     const char *hostname, *exe, *cmdline, *cwd, *user; /* NULL: unknown */
     const char *label, *session;
     const char *slurm_job, *slurm_step, *k8s_pod, *k8s_namespace, *container;
-    const char *source;      /* "trace", "nsys", "kineto"; NULL: trace */
-    const char *level;       /* word of enum occ_level (ring_abi.h), "trace" ... */
+    const char *source; /* "trace", "nsys", "kineto"; NULL: trace */
+    const char *level;  /* word of enum occ_level (ring_abi.h), "trace" ... */
     const char *level_reason;
-    uint32_t cupti_version;  /* 0: unknown */
+    uint32_t cupti_version; /* 0: unknown */
     bool simulated;
 };
-int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_t *ret_id, struct occ_error *err);
+int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_t *ret_id,
+                      struct occ_error *err);
 
 /* Totals by cause, absolute (idempotent). `causes` are words ("ring_full"). */
 struct occ_loss {
@@ -93,8 +95,8 @@ int occ_store_put_device(struct occ_store *store, const struct occ_store_device 
 int occ_store_put_kernel(struct occ_store *store, const char *mangled, uint64_t name_hash, int64_t *ret_id,
                          struct occ_error *err);
 
-/* Identity: all fields. `launch.grid` and so on as in occupancy.h. A shape that the model refuses is stored with its
- * reason and NULL results. */
+/* Identity: all fields. `launch.grid` and so on as in occupancy.h. A shape that the model refuses is stored
+ * with its reason and NULL results. */
 struct occ_store_shape {
     int64_t kernel;
     int64_t device;
@@ -113,15 +115,15 @@ struct occ_store_launch {
     int64_t start_ns;
     uint64_t duration_ns;
     uint64_t graph_node;
-    uint32_t shape;       /* id from occ_store_put_shape */
+    uint32_t shape; /* id from occ_store_put_shape */
     uint32_t stream;
     uint32_t correlation;
     uint32_t context;
 };
 
 /* Launches of one run on one device, any order (best ordered by start). Kept in memory until commit. */
-int occ_store_append(struct occ_store *store, int64_t run, int64_t device, const struct occ_store_launch *launches,
-                     size_t n, struct occ_error *err);
+int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
+                     const struct occ_store_launch *launches, size_t n, struct occ_error *err);
 
 /* Remembers how far a ring was read; durable with the next commit. */
 int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
@@ -133,8 +135,8 @@ int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uin
 /* Makes everything put so far durable: first-level chunks, full chunks, closed rollup buckets, positions. */
 int occ_store_commit(struct occ_store *store, struct occ_error *err);
 
-/* The run gets no more launches: merges its small chunks, writes its open rollup buckets. Durable with the next
- * commit. */
+/* The run gets no more launches: merges its small chunks, writes its open rollup buckets. Durable with the
+ * next commit. */
 int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *err);
 
 /* Commits, ends every run this handle opened, checkpoints. */
@@ -152,7 +154,7 @@ struct occ_filter {
     const char *session;        /* NULL: any */
     int64_t device;             /* 0: any */
     const char *kernel_regex;   /* POSIX extended, on the demangled name; NULL: any */
-    double below_theoretical;   /* only shapes whose expected achieved occupancy is below this ratio; 0: any */
+    double below_theoretical; /* only shapes whose expected achieved occupancy is below this ratio; 0: any */
 };
 
 /* One line of `top`: a kernel (all its shapes, on one device model) that fits the filter. */
@@ -165,21 +167,21 @@ struct occ_top_row {
     uint64_t total_ns, min_ns, max_ns;
     /* time-weighted means over its launches; NaN when no shape could be analysed */
     double theoretical, expected_achieved, expected_elapsed;
-    double waves;          /* of the shape with most time */
+    double waves; /* of the shape with most time */
     uint64_t full_waves, partial_blocks;
-    char limiters[64];     /* of the shape with most time */
-    char main_cause[32];   /* word of the largest cause, time-weighted; "" none */
+    char limiters[64];   /* of the shape with most time */
+    char main_cause[32]; /* word of the largest cause, time-weighted; "" none */
     double main_cause_ratio;
     double waste_warp_seconds; /* sum of duration * SMs * max_warps * (1 - expected_elapsed), seconds */
     uint32_t registers, block_threads; /* of the shape with most time */
-    uint32_t design;       /* enum occ_design bits of the shape with most time */
+    uint32_t design;                   /* enum occ_design bits of the shape with most time */
     bool simulated;
 };
 
 struct occ_top {
     struct occ_top_row *rows; /* unordered */
     size_t n;
-    void *memory;             /* owner of the strings */
+    void *memory; /* owner of the strings */
 };
 int occ_store_top(struct occ_store *store, const struct occ_filter *filter, struct occ_top *ret_top,
                   struct occ_error *err);
@@ -192,10 +194,11 @@ struct occ_shape_row {
     struct occ_launch launch;
     uint32_t local_bytes_per_thread;
     struct occ_device limits;
-    bool analysed;             /* false: `refused` says why, `result` is zero */
+    bool analysed; /* false: `refused` says why, `result` is zero */
     const char *refused;
     struct occ_result result;
-    uint64_t launches, total_ns, min_ns, max_ns, p50_ns, p95_ns, p99_ns; /* percentiles from the histogram, <= 12.5 % off */
+    uint64_t launches, total_ns, min_ns, max_ns, p50_ns, p95_ns,
+        p99_ns;                /* percentiles from the histogram, <= 12.5 % off */
     int64_t first_ns, last_ns; /* first and last start */
     double waste_warp_seconds;
     bool simulated;
@@ -219,12 +222,12 @@ struct occ_run_row {
     const char *hostname, *exe, *cmdline, *user, *label, *session, *source, *level, *level_reason;
     const char *slurm_job, *k8s_pod;
     uint64_t launches, kernels, shapes;
-    uint64_t gpu_ns;           /* sum of durations */
-    uint64_t lost;             /* all causes */
-    const char *lost_text;     /* "ring_full 12, bad_times 3"; "" */
+    uint64_t gpu_ns;                        /* sum of durations */
+    uint64_t lost;                          /* all causes */
+    const char *lost_text;                  /* "ring_full 12, bad_times 3"; "" */
     uint64_t helper_cpu_ns, process_cpu_ns; /* own cost; 0 unknown */
     uint32_t cupti_version;
-    const char *devices;       /* names joined by ", " */
+    const char *devices; /* names joined by ", " */
     bool simulated;
 };
 struct occ_runs {
@@ -239,7 +242,8 @@ void occ_runs_free(struct occ_runs *runs);
 /* The connection with the virtual table `launch` and the functions registered, for `sql` and `launches`. */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
-/* Registers the virtual table `launch` on any connection (the loadable extension does the same). SQLite code. */
+/* Registers the virtual table `launch` on any connection (the loadable extension does the same). SQLite code.
+ */
 int occ_store_register(struct sqlite3 *db);
 
 #endif

@@ -1,0 +1,30 @@
+# cmake -DOUTPUT=schema.c "-DINPUTS=0001_a.sql;0002_b.sql" -P embed.cmake
+# Writes the numbered SQL files into a C table. Bytes as numbers: no limit on the length of a string literal,
+# no quoting.
+set(arrays "")
+set(rows "")
+set(expected 1)
+foreach(input IN LISTS INPUTS)
+  get_filename_component(name "${input}" NAME_WE)
+  if(NOT name MATCHES "^([0-9][0-9][0-9][0-9])_[a-z0-9_]+$")
+    message(FATAL_ERROR "${input}: migrations are called NNNN_words.sql")
+  endif()
+  math(EXPR version "1${CMAKE_MATCH_1} - 10000")
+  if(NOT version EQUAL expected)
+    message(FATAL_ERROR "${input}: migration ${expected} is missing")
+  endif()
+  math(EXPR expected "${expected} + 1")
+  file(READ "${input}" hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
+  string(APPEND arrays "static const char sql_${version}[] = {${bytes}0};\n")
+  string(APPEND rows "    {${version}, \"${name}\", sql_${version}},\n")
+endforeach()
+file(WRITE "${OUTPUT}" "/* Made by schema/embed.cmake. */
+#include \"schema/schema.h\"
+
+${arrays}
+const struct occ_schema_migration occ_schema_migrations[] = {
+${rows}    {0, 0, 0},
+};
+")

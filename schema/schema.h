@@ -1,0 +1,20 @@
+/*
+ * The history's SQL, embedded: numbered migrations, each run in one transaction. Migration `version` brings a
+ * file of version - 1 to `version`; PRAGMA user_version says where a file is. Files are only ever added here.
+ */
+#ifndef OCC_SCHEMA_SCHEMA_H
+#define OCC_SCHEMA_SCHEMA_H
+
+/* PRAGMA application_id of a history: "occt". */
+#define OCC_SCHEMA_APPLICATION_ID 0x6f636374
+
+struct occ_schema_migration {
+    int version; /* counts from 1 */
+    const char *name;
+    const char *sql;
+};
+
+/* Ends with a row whose version is 0. */
+extern const struct occ_schema_migration occ_schema_migrations[];
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * occtrace_sqlite.so: `.load .../occtrace_sqlite` in a sqlite3 shell on a history, and `SELECT ... FROM launch` works.
+ * Entered by SQLite when it loads the module, once per connection.
+ */
+#include <sqlite3ext.h>
+
+#include "launch_table.h"
+
+SQLITE_EXTENSION_INIT1
+
+#define ENTRY __attribute__((visibility("default")))
+
+/* The name that SQLite derives from the file's, and the one that it tries first. */
+ENTRY int sqlite3_occtracesqlite_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api);
+ENTRY int sqlite3_extension_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api);
+
+int sqlite3_occtracesqlite_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api)
+{
+    (void)ret_message;
+    SQLITE_EXTENSION_INIT2(api);
+    return occ_launch_table_register(db);
+}
+
+int sqlite3_extension_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api)
+{
+    return sqlite3_occtracesqlite_init(db, ret_message, api);
+}

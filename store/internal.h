@@ -1,0 +1,164 @@
+/*
+ * What the store's files share. Nothing outside store/ includes this.
+ */
+#ifndef OCC_STORE_INTERNAL_H
+#define OCC_STORE_INTERNAL_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bytes.h"
+#include "chunk_codec.h"
+#include "map.h"
+#include "sql.h"
+#include "store.h"
+#include "totals.h"
+
+#define MINUTE_NS INT64_C(60000000000)
+#define HOUR_NS   INT64_C(3600000000000)
+
+/* Text from other programs: what we keep of it. */
+#define OCC_STORE_TEXT_BYTES 4096
+
+/* A packed chunk that waits for the next commit. */
+struct occ_sealed {
+    int64_t device;
+    uint32_t n;
+    int64_t first_ns, last_ns, end_ns;
+    uint32_t min_correlation, max_correlation;
+    uint8_t *data, *totals;
+    size_t data_bytes, totals_bytes;
+};
+
+/* The launches of one run on one device that are in no full chunk, in this order: `dropped` launches in the file's level-0
+ * chunks small_ids[0 .. n_small_dropped), rows[0 .. committed) in the level-0 chunks after those, and
+ * rows[committed .. n), which are only here. Rows that are in the file are kept for merging while memory allows. */
+struct occ_lane {
+    int64_t device;
+    struct occ_store_launch *rows;
+    uint32_t n, capacity, committed, dropped;
+    int64_t *small_ids;
+    uint32_t n_small, small_capacity, n_small_dropped;
+    uint32_t
+        obsolete;    /* small_ids[0 .. obsolete) are covered by sealed chunks: deleted with the next commit */
+    int64_t written; /* the last of n_written level-0 chunks of the transaction under way */
+    uint32_t n_written;
+    bool merged; /* and they replace all of small_ids */
+};
+
+/* A run that this handle writes. Totals and watermarks are those of the file plus what is pending. */
+struct occ_run_state {
+    int64_t id;
+    uint64_t launches, gpu_ns;
+    int64_t first_ns, last_ns;
+    int64_t rolled_minute_ns, rolled_hour_ns; /* as committed */
+    int64_t retired_ns;
+    int64_t want_minute_ns, want_hour_ns; /* in the transaction under way */
+    int64_t force_minute_ns;              /* chunks up to here go to make room: rolled up first */
+    bool dirty, ending, stale;            /* stale: minutes and hours must be loaded again */
+    struct occ_lane *lanes;
+    uint32_t n_lanes;
+    struct occ_totals_table
+        minutes;                   /* bucket << 32 | shape: launches not in rollup_minute, pending ones too */
+    struct occ_totals_table hours; /* launches in rollup_minute, not in rollup_hour */
+    struct occ_map shapes;         /* seen: shape -> 0 */
+    uint32_t *new_shapes;          /* of those, not in run_shape yet */
+    uint32_t n_new_shapes, new_shapes_capacity;
+    struct occ_sealed *sealed;
+    uint32_t n_sealed;
+};
+
+/* Small facts that wait for the next commit: the last one of a key counts. */
+struct occ_fact {
+    enum occ_sql statement;
+    int64_t run;
+    uint8_t uuid[16];
+    char word[64];
+    int64_t value;
+};
+
+struct occ_device_entry {
+    int64_t id;
+    struct occ_device limits;
+};
+
+struct occ_store {
+    sqlite3 *db;
+    char *path;
+    struct occ_store_options options;
+    sqlite3_stmt *statements[OCC_SQL_COUNT];
+    struct occ_chunk_encoder *encoder;
+    struct occ_chunk_decoder *decoder;
+    struct occ_run_state *runs;
+    uint32_t n_runs;
+    struct occ_fact *facts;
+    uint32_t n_facts;
+    struct occ_device_entry *devices;
+    uint32_t n_devices;
+    struct occ_store_launch *scratch; /* for merging */
+    uint32_t scratch_capacity;
+    struct occ_writer bytes;
+    bool ballast; /* the file is there */
+};
+
+/* sql.c */
+int occ_store_statement(struct occ_store *s, enum occ_sql which, sqlite3_stmt **ret, struct occ_error *err);
+/* Runs a bound statement that gives no rows, and resets it. */
+int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err, const char *what);
+/* Runs a statement without parameters. */
+int occ_store_do(struct occ_store *s, enum occ_sql which, struct occ_error *err);
+void occ_store_rollback(struct occ_store *s);
+int occ_store_no_memory(struct occ_error *err);
+
+/* migrate.c */
+int occ_store_migrate(struct occ_store *s, struct occ_error *err);
+
+/* identity.c */
+int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
+                            struct occ_error *err);
+
+/* demangle.c: `ret_demangled` and `ret_short` are malloc'ed. */
+int occ_demangle(const char *mangled, char **ret_demangled, char **ret_short);
+
+/* runs.c: state of the runs that this handle writes */
+int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);
+void occ_run_state_free(struct occ_run_state *r);
+
+/* lane.c: rows -> chunks */
+struct occ_lane *occ_run_lane(struct occ_run_state *r,
+                              int64_t device); /* made when missing; NULL: no memory */
+bool occ_lane_add_small(struct occ_lane *lane, int64_t id);
+bool occ_lane_reserve(struct occ_lane *lane, uint32_t n); /* room for n more rows */
+int occ_lane_seal(struct occ_store *s, struct occ_run_state *r, struct occ_lane *lane, struct occ_error *err);
+/* Inside a transaction; occ_lane_written() when it is committed. */
+int occ_lane_write(struct occ_store *s, struct occ_run_state *r, struct occ_lane *lane,
+                   struct occ_error *err);
+void occ_lane_written(struct occ_lane *lane);
+void occ_lane_drop_rows(struct occ_lane *lane);
+int occ_sealed_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+void occ_sealed_free(struct occ_run_state *r, uint32_t from);
+int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err);
+
+/* rollup.c */
+int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n);
+/* Adds up from the file what its rollups do not hold; before anything of a transaction is written. */
+int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+/* Inside a transaction; occ_rollup_written() when it is committed. */
+int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+void occ_rollup_written(struct occ_run_state *r);
+
+/* quota.c */
+int occ_quota_open(struct occ_store *s, struct occ_error *err);
+void occ_quota_close(struct occ_store *s);
+/* Inside a transaction: gives back about `share` times the smallest part of the history, oldest first. *ret_some:
+ * something went. */
+int occ_quota_retire(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err);
+/* The same in a transaction of its own, for a statement that found the file full. */
+int occ_quota_make_room(struct occ_store *s, struct occ_error *err);
+/* The disk (not the quota) is full: gives up the ballast so that a transaction can be written; and takes it back. */
+void occ_quota_release_ballast(struct occ_store *s);
+void occ_quota_take_ballast(struct occ_store *s);
+
+#endif

@@ -1,0 +1,59 @@
+/* The cold half of the hash table: memory. No globals; a map belongs to one thread. */
+#include "map.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool allocate(struct occ_map *map, uint32_t capacity)
+{
+    uint64_t *keys = malloc((size_t)capacity * sizeof *keys);
+    uint32_t *values = malloc((size_t)capacity * sizeof *values);
+    if (!keys || !values) {
+        free(keys);
+        free(values);
+        return false;
+    }
+    memset(values, 0xff, (size_t)capacity * sizeof *values);
+    *map = (struct occ_map){.keys = keys, .values = values, .capacity = capacity};
+    return true;
+}
+
+void occ_map_clear(struct occ_map *map)
+{
+    if (map->capacity > 0)
+        memset(map->values, 0xff, (size_t)map->capacity * sizeof *map->values);
+    map->used = 0;
+}
+
+bool occ_map_reset(struct occ_map *map, uint32_t expected)
+{
+    uint32_t capacity = 64;
+    while (capacity / 2 <= expected && capacity < UINT32_C(1) << 30)
+        capacity *= 2;
+    if (map->capacity == capacity) {
+        occ_map_clear(map);
+        return true;
+    }
+    occ_map_free(map);
+    return allocate(map, capacity);
+}
+
+bool occ_map_grow(struct occ_map *map)
+{
+    struct occ_map bigger = {0};
+    if (map->capacity >= UINT32_C(1) << 30 || !allocate(&bigger, map->capacity ? map->capacity * 2 : 64))
+        return false;
+    for (uint32_t i = 0; i < map->capacity; i++)
+        if (map->values[i] != OCC_MAP_NONE)
+            (void)occ_map_put(&bigger, map->keys[i], map->values[i]);
+    occ_map_free(map);
+    *map = bigger;
+    return true;
+}
+
+void occ_map_free(struct occ_map *map)
+{
+    free(map->keys);
+    free(map->values);
+    *map = (struct occ_map){0};
+}

@@ -1,0 +1,64 @@
+/*
+ * A hash table from 64-bit keys to small numbers (open addressing, grows, never shrinks). Used where a row is
+ * looked up for every launch, so the lookups are inline. One thread at a time.
+ */
+#ifndef OCC_STORE_MAP_H
+#define OCC_STORE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OCC_MAP_NONE UINT32_MAX
+
+struct occ_map {
+    uint64_t *keys;
+    uint32_t *values;  /* OCC_MAP_NONE: free */
+    uint32_t capacity; /* a power of two, or 0 */
+    uint32_t used;
+};
+
+/* Forgets everything and makes room for `expected` keys. false: no memory (the map is empty then). */
+bool occ_map_reset(struct occ_map *map, uint32_t expected);
+/* Forgets everything, keeps the memory. */
+void occ_map_clear(struct occ_map *map);
+void occ_map_free(struct occ_map *map);
+
+/* Doubles the table. false: no memory, nothing changed. */
+bool occ_map_grow(struct occ_map *map);
+
+static inline uint32_t occ_map_home(const struct occ_map *map, uint64_t key)
+{
+    uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(h >> 32) & (map->capacity - 1);
+}
+
+/* The value of `key`, or OCC_MAP_NONE. */
+static inline uint32_t occ_map_get(const struct occ_map *map, uint64_t key)
+{
+    if (map->capacity == 0)
+        return OCC_MAP_NONE;
+    uint32_t at = occ_map_home(map, key);
+    while (map->values[at] != OCC_MAP_NONE && map->keys[at] != key)
+        at = (at + 1) & (map->capacity - 1);
+    return map->values[at];
+}
+
+/* The value of `key`; a new key gets `value`. OCC_MAP_NONE: no memory. */
+static inline uint32_t occ_map_put(struct occ_map *map, uint64_t key, uint32_t value)
+{
+    if (map->used >= map->capacity / 2 && !occ_map_grow(map))
+        return OCC_MAP_NONE;
+    uint32_t at = occ_map_home(map, key);
+    while (map->values[at] != OCC_MAP_NONE) {
+        if (map->keys[at] == key)
+            return map->values[at];
+        at = (at + 1) & (map->capacity - 1);
+    }
+    map->keys[at] = key;
+    map->values[at] = value;
+    map->used++;
+    return value;
+}
+
+#endif

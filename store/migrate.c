@@ -1,0 +1,115 @@
+/* Brings a file to this version's schema: numbered migrations, one transaction each. Called by open, one thread. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "internal.h"
+#include "schema/schema.h"
+
+static int pragma_value(struct occ_store *s, const char *sql, int64_t *ret, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW)
+        *ret = sqlite3_column_int64(stmt, 0);
+    int failed = rc == SQLITE_ROW ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot read");
+    (void)sqlite3_finalize(stmt);
+    return failed;
+}
+
+static int newest_version(void)
+{
+    int newest = 0;
+    for (const struct occ_schema_migration *m = occ_schema_migrations; m->version != 0; m++)
+        newest = m->version;
+    return newest;
+}
+
+/* Whose file is this, and of which version? Reads only. An empty file is version 0. */
+static int file_version(struct occ_store *s, int64_t *ret_version, struct occ_error *err)
+{
+    int64_t application = 0, objects = 0, version = 0;
+    int rc = pragma_value(s, "PRAGMA application_id", &application, err);
+    if (rc == 0)
+        rc = pragma_value(s, "SELECT count(*) FROM sqlite_master", &objects, err);
+    if (rc == 0)
+        rc = pragma_value(s, "PRAGMA user_version", &version, err);
+    if (rc != 0)
+        return rc;
+    if (application != OCC_SCHEMA_APPLICATION_ID && (application != 0 || objects != 0 || version != 0))
+        return occ_fail(err, OCC_E_CORRUPT, "%s: is a database of another program, not a history of occtrace",
+                        s->path);
+    if (version > newest_version())
+        return occ_fail(err, OCC_E_VERSION,
+                        "%s: written by a newer version of occtrace (schema %lld, this one reads up to %d)",
+                        s->path, (long long)version, newest_version());
+    *ret_version = version;
+    return 0;
+}
+
+static int execute(struct occ_store *s, const char *sql, struct occ_error *err, const char *what)
+{
+    int rc = sqlite3_exec(s->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, what);
+}
+
+/* One migration. Another process may have done it while we waited for the lock. */
+static int apply(struct occ_store *s, const struct occ_schema_migration *m, struct occ_error *err)
+{
+    char mark[96];
+    int64_t version = 0;
+    (void)snprintf(mark, sizeof mark, "PRAGMA user_version=%d; PRAGMA application_id=%d", m->version,
+                   OCC_SCHEMA_APPLICATION_ID);
+    int rc = occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    if (rc != 0)
+        return rc;
+    rc = pragma_value(s, "PRAGMA user_version", &version, err);
+    if (rc == 0 && version < m->version) {
+        rc = execute(s, m->sql, err, "cannot upgrade");
+        if (rc == 0)
+            rc = execute(s, mark, err, "cannot upgrade");
+    }
+    if (rc == 0)
+        rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+    if (rc != 0)
+        occ_store_rollback(s);
+    return rc;
+}
+
+static int set_up_writing(struct occ_store *s, struct occ_error *err)
+{
+    int64_t ignored = 0;
+    int rc = pragma_value(s, "PRAGMA journal_mode=WAL", &ignored, err);
+    if (rc == 0)
+        rc = execute(s, s->options.durable_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+                     err, "cannot set up");
+    if (rc == 0)
+        rc = execute(s,
+                     "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864; "
+                     "PRAGMA secure_delete=OFF",
+                     err, "cannot set up");
+    return rc;
+}
+
+int occ_store_migrate(struct occ_store *s, struct occ_error *err)
+{
+    int64_t version = 0;
+    int rc = file_version(s, &version, err);
+    if (rc != 0)
+        return rc;
+    if (s->options.mode == OCC_STORE_READ) {
+        if (version == newest_version())
+            return 0;
+        return version == 0 ? occ_fail(err, OCC_E_CORRUPT, "%s: is empty, not a history", s->path)
+                            : occ_fail(err, OCC_E_VERSION,
+                                       "%s: written by an older version of occtrace; open it for writing "
+                                       "once to upgrade it",
+                                       s->path);
+    }
+    rc = set_up_writing(s, err);
+    for (const struct occ_schema_migration *m = occ_schema_migrations; rc == 0 && m->version != 0; m++)
+        if (m->version > version)
+            rc = apply(s, m, err);
+    return rc;
+}

@@ -1,0 +1,236 @@
+/*
+ * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the history
+ * goes: chunks first, minutes next, hours last; a deletion happens in the transaction that needs the room.
+ *
+ * A full disk below the quota is a trap: in WAL mode deleting and checkpointing need room themselves. So a file of
+ * ballast lies beside the history as long as there is a quota; it is given up to get out, and taken back after.
+ * One thread.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "internal.h"
+#include "support/cleanup.h"
+
+#define LEAST_QUOTA_BYTES  (1u << 20)
+#define MOST_BALLAST_BYTES (16u << 20)
+#define CHUNKS_AT_ONCE     4u
+#define MINUTES_AT_ONCE    60
+#define HOURS_AT_ONCE      24
+
+static char *ballast_path(const struct occ_store *s)
+{
+    char *path = NULL;
+    return asprintf(&path, "%s-ballast", s->path) < 0 ? NULL : path;
+}
+
+void occ_quota_take_ballast(struct occ_store *s)
+{
+    _cleanup_(occ_freep) char *path = s->ballast ? NULL : ballast_path(s);
+    if (!path)
+        return;
+    _cleanup_(occ_closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640);
+    uint64_t bytes =
+        s->options.max_bytes / 16 < MOST_BALLAST_BYTES ? s->options.max_bytes / 16 : MOST_BALLAST_BYTES;
+    if (fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0)
+        s->ballast = true;
+    else if (fd >= 0)
+        (void)unlink(path);
+}
+
+void occ_quota_release_ballast(struct occ_store *s)
+{
+    _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
+    if (!path || unlink(path) != 0)
+        return;
+    s->ballast = false;
+    (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
+int occ_quota_open(struct occ_store *s, struct occ_error *err)
+{
+    char pragma[64];
+    if (s->options.max_bytes == 0)
+        return 0;
+    if (s->options.max_bytes < LEAST_QUOTA_BYTES)
+        return occ_fail(err, OCC_E_INVALID, "%s: a quota below 1 MiB leaves no room for a history", s->path);
+    (void)snprintf(pragma, sizeof pragma, "PRAGMA max_page_count=%llu",
+                   (unsigned long long)(s->options.max_bytes / 4096));
+    int rc = sqlite3_exec(s->db, pragma, NULL, NULL, NULL);
+    if (rc != SQLITE_OK)
+        return occ_sql_fail(s->db, s->path, rc, err, "cannot set the quota");
+    occ_quota_take_ballast(s);
+    return 0;
+}
+
+void occ_quota_close(struct occ_store *s)
+{
+    _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
+    if (path)
+        (void)unlink(path); /* whoever writes next takes its own */
+    s->ballast = false;
+}
+
+static int run_with(struct occ_store *s, enum occ_sql which, int64_t first, int64_t second, int n,
+                    struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, which, &stmt, err);
+    if (rc != 0)
+        return rc;
+    struct occ_binder b = {.stmt = stmt};
+    occ_bind_int(&b, first);
+    if (n > 1)
+        occ_bind_int(&b, second);
+    return occ_store_run(s, stmt, err, "cannot make room");
+}
+
+/* ---- chunks ---- */
+
+struct oldest {
+    int64_t id, run, last_ns, rolled_ns;
+};
+
+static int list_oldest(struct occ_store *s, uint32_t most, struct oldest *list, uint32_t *ret_n,
+                       struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, OCC_SQL_OLDEST_CHUNKS, &stmt, err), step = SQLITE_DONE;
+    uint32_t n = 0;
+    if (rc != 0)
+        return rc;
+    struct occ_binder b = {.stmt = stmt};
+    occ_bind_int(&b, most);
+    while (n < most && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+        list[n++] = (struct oldest){.id = sqlite3_column_int64(stmt, 0),
+                                    .run = sqlite3_column_int64(stmt, 1),
+                                    .last_ns = sqlite3_column_int64(stmt, 2),
+                                    .rolled_ns = sqlite3_column_int64(stmt, 3)};
+    if (n < most && step != SQLITE_DONE)
+        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read chunks");
+    (void)sqlite3_reset(stmt);
+    *ret_n = n;
+    return rc;
+}
+
+/* May this chunk go? Its launches must be in rollup_minute, or get there in this transaction. */
+static bool may_go(struct occ_store *s, const struct oldest *c, bool committing)
+{
+    int64_t minute_end =
+        c->last_ns / MINUTE_NS < INT64_MAX / MINUTE_NS ? (c->last_ns / MINUTE_NS + 1) * MINUTE_NS : INT64_MAX;
+    if (minute_end <= c->rolled_ns)
+        return true;
+    for (uint32_t i = 0; committing && i < s->n_runs; i++) {
+        struct occ_run_state *r = &s->runs[i];
+        if (r->id == c->run && minute_end < INT64_MAX) {
+            if (r->force_minute_ns < minute_end)
+                r->force_minute_ns = minute_end;
+            r->dirty = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+static int retire_chunks(struct occ_store *s, uint32_t most, bool committing, bool *ret_some,
+                         struct occ_error *err)
+{
+    struct oldest *list = malloc(most * sizeof *list);
+    uint32_t n = 0;
+    if (!list)
+        return occ_store_no_memory(err);
+    int rc = list_oldest(s, most, list, &n, err);
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        if (!may_go(s, &list[i], committing))
+            continue;
+        rc = occ_chunk_drop(s, list[i].id, err);
+        if (rc == 0)
+            rc = run_with(s, OCC_SQL_RETIRE_RUN, list[i].last_ns + 1, list[i].run, 2, err);
+        *ret_some = true;
+    }
+    free(list);
+    return rc;
+}
+
+/* ---- rollups ---- */
+
+static int table_ends(struct occ_store *s, enum occ_sql which, int64_t *ret_oldest, int64_t *ret_newest,
+                      struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, which, &stmt, err);
+    if (rc != 0)
+        return rc;
+    int step = sqlite3_step(stmt);
+    if (step == SQLITE_ROW) {
+        *ret_oldest = sqlite3_column_int64(stmt, 0);
+        *ret_newest = sqlite3_column_int64(stmt, 1);
+    } else {
+        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read rollups");
+    }
+    (void)sqlite3_reset(stmt);
+    return rc;
+}
+
+/* Minutes of the last two hours stay: hours are made of them after a crash. */
+static int retire_minutes(struct occ_store *s, bool *ret_some, struct occ_error *err)
+{
+    int64_t oldest = 0, newest = 0;
+    int rc = table_ends(s, OCC_SQL_MINUTE_ENDS, &oldest, &newest, err);
+    int64_t until = (oldest / MINUTES_AT_ONCE + 1) * MINUTES_AT_ONCE;
+    if (rc != 0 || until + 2 * MINUTES_AT_ONCE > newest)
+        return rc;
+    rc = run_with(s, OCC_SQL_DROP_MINUTES, until, 0, 1, err);
+    if (rc == 0)
+        rc = run_with(s, OCC_SQL_SET_MINUTES_FROM, until, 0, 1, err);
+    *ret_some = true;
+    return rc;
+}
+
+static int retire_hours(struct occ_store *s, bool *ret_some, struct occ_error *err)
+{
+    int64_t oldest = 0, newest = 0;
+    int rc = table_ends(s, OCC_SQL_HOUR_ENDS, &oldest, &newest, err);
+    if (rc != 0 || oldest + HOURS_AT_ONCE > newest)
+        return rc;
+    *ret_some = true;
+    return run_with(s, OCC_SQL_DROP_HOURS, oldest + HOURS_AT_ONCE, 0, 1, err);
+}
+
+static int retire(struct occ_store *s, uint32_t share, bool committing, bool *ret_some, struct occ_error *err)
+{
+    uint32_t chunks = share < 1024 ? share * CHUNKS_AT_ONCE : 4096;
+    int rc = retire_chunks(s, chunks, committing, ret_some, err);
+    if (rc == 0 && !*ret_some)
+        rc = retire_minutes(s, ret_some, err);
+    if (rc == 0 && !*ret_some)
+        rc = retire_hours(s, ret_some, err);
+    return rc;
+}
+
+int occ_quota_retire(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err)
+{
+    return retire(s, share, true, ret_some, err);
+}
+
+int occ_quota_make_room(struct occ_store *s, struct occ_error *err)
+{
+    bool some = false;
+    if (s->options.max_bytes == 0 || !sqlite3_get_autocommit(s->db))
+        return occ_fail(err, OCC_E_FULL, "%s: disk or quota full", s->path);
+    int rc = occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    if (rc != 0)
+        return rc;
+    rc = retire(s, 2, false, &some, err);
+    if (rc == 0 && !some)
+        rc =
+            occ_fail(err, OCC_E_FULL, "%s: disk or quota full, and nothing old enough to give back", s->path);
+    if (rc == 0)
+        rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+    if (rc != 0)
+        occ_store_rollback(s);
+    return rc;
+}

@@ -1,0 +1,101 @@
+/*
+ * Which field of a struct is which column of `device` and `shape`: one list drives inserting and reading back.
+ */
+#ifndef OCC_STORE_SHAPE_COLUMNS_H
+#define OCC_STORE_SHAPE_COLUMNS_H
+
+/* X(field of struct occ_device = column of device) */
+#define OCC_DEVICE_COLUMNS(X)                                                                                \
+    X(cc)                                                                                                    \
+    X(sm_count)                                                                                              \
+    X(warp_size)                                                                                             \
+    X(max_threads_per_block)                                                                                 \
+    X(max_threads_per_sm)                                                                                    \
+    X(max_blocks_per_sm)                                                                                     \
+    X(registers_per_block)                                                                                   \
+    X(registers_per_sm)                                                                                      \
+    X(smem_per_block_bytes)                                                                                  \
+    X(smem_per_block_optin_bytes)                                                                            \
+    X(smem_per_sm_bytes)                                                                                     \
+    X(smem_reserved_per_block_bytes)                                                                         \
+    X(max_registers_per_thread)                                                                              \
+    X(register_unit)                                                                                         \
+    X(warp_unit)                                                                                             \
+    X(sub_partitions)                                                                                        \
+    X(smem_unit_bytes)                                                                                       \
+    X(max_barriers_per_sm)                                                                                   \
+    X(max_cluster_size)
+
+/* X(column of shape, field of struct occ_launch): what was launched */
+#define OCC_LAUNCH_COLUMNS(X)                                                                                \
+    X(grid_x, grid[0])                                                                                       \
+    X(grid_y, grid[1])                                                                                       \
+    X(grid_z, grid[2])                                                                                       \
+    X(block_x, block[0])                                                                                     \
+    X(block_y, block[1])                                                                                     \
+    X(block_z, block[2])                                                                                     \
+    X(cluster_x, cluster[0])                                                                                 \
+    X(cluster_y, cluster[1])                                                                                 \
+    X(cluster_z, cluster[2])                                                                                 \
+    X(registers_per_thread, registers_per_thread)                                                            \
+    X(static_smem_bytes, static_smem_bytes)                                                                  \
+    X(dynamic_smem_bytes, dynamic_smem_bytes)                                                                \
+    X(smem_config_bytes, smem_config_bytes)                                                                  \
+    X(carveout_percent, carveout_percent)                                                                    \
+    X(barriers, barriers)                                                                                    \
+    X(max_active_clusters, max_active_clusters)
+
+/* X(column of shape, field of struct occ_store_shape): what else was said */
+#define OCC_SHAPE_COLUMNS(X)                                                                                 \
+    X(local_bytes_per_thread, local_bytes_per_thread)                                                        \
+    X(max_cluster_size, max_cluster_size)                                                                    \
+    X(launch_type, launch_type)                                                                              \
+    X(cache_config, cache_config)                                                                            \
+    X(device_launched, device_launched)
+
+/* X(column of shape, field of struct occ_result, its type): the model's answer */
+#define OCC_RESULT_REALS(X)                                                                                  \
+    X(theoretical, theoretical)                                                                              \
+    X(expected_achieved, expected_achieved)                                                                  \
+    X(expected_elapsed, expected_elapsed)                                                                    \
+    X(waves, waves)
+
+#define OCC_RESULT_INTEGERS(X)                                                                               \
+    X(full_waves, full_waves, uint64_t)                                                                      \
+    X(partial_blocks, partial_blocks, uint64_t)                                                              \
+    X(grid_blocks, grid_blocks, uint64_t)                                                                    \
+    X(wave_blocks, wave_blocks, uint64_t)                                                                    \
+    X(blocks_per_sm, blocks_per_sm, uint32_t)                                                                \
+    X(blocks_per_sm_largest_carveout, blocks_per_sm_largest_carveout, uint32_t)                              \
+    X(warps_per_block, warps_per_block, uint32_t)                                                            \
+    X(warps_per_sm, warps_per_sm, uint32_t)                                                                  \
+    X(max_warps_per_sm, max_warps_per_sm, uint32_t)                                                          \
+    X(registers_per_warp, registers_per_warp, uint32_t)                                                      \
+    X(registers_per_block, registers_per_block, uint32_t)                                                    \
+    X(smem_per_block_bytes, smem_per_block_bytes, uint32_t)                                                  \
+    X(used_smem_config_bytes, smem_config_bytes, uint32_t)                                                   \
+    X(smem_config_from_driver, smem_config_from_driver, bool)                                                \
+    X(limiter_mask, limiters, uint32_t)                                                                      \
+    X(design, design, uint32_t)
+
+/* The columns of a SELECT list, each with a comma in front. */
+#define OCC_COLUMN_1(column)               ", " #column
+#define OCC_COLUMN_2(column, field)        ", " #column
+#define OCC_COLUMN_3(column, field, type)  ", " #column
+#define OCC_COLUMN_LIMIT(name, word, text) ", limit_" word
+#define OCC_COLUMN_CAUSE(name, word, text) ", cause_" word
+
+/* The largest of the static causes, or OCC_CAUSE_COUNT. */
+static inline unsigned occ_largest_cause(const double cause[])
+{
+    unsigned best = OCC_CAUSE_COUNT;
+    double most = 1e-9; /* the model's own accuracy */
+    for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
+        if (i != OCC_CAUSE_PARTIAL_WARP && cause[i] > most) {
+            most = cause[i];
+            best = i;
+        }
+    return best;
+}
+
+#endif

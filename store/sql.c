@@ -1,0 +1,86 @@
+/* Statements and SQLite's error codes. One connection belongs to one thread. */
+#include "internal.h"
+
+static const char *const texts[OCC_SQL_COUNT] = {
+#define X(name, text) [OCC_SQL_##name] = text,
+    OCC_SQL_STATEMENTS(X)
+#undef X
+};
+
+int occ_sql_code(int sqlite_code)
+{
+    static const struct {
+        int sqlite, ours;
+    } codes[] = {
+        {SQLITE_NOTADB, OCC_E_CORRUPT},  {SQLITE_CORRUPT, OCC_E_CORRUPT},    {SQLITE_BUSY, OCC_E_BUSY},
+        {SQLITE_LOCKED, OCC_E_BUSY},     {SQLITE_READONLY, OCC_E_READ_ONLY}, {SQLITE_FULL, OCC_E_FULL},
+        {SQLITE_NOMEM, OCC_E_NO_MEMORY}, {SQLITE_PERM, OCC_E_DENIED},        {SQLITE_AUTH, OCC_E_DENIED},
+        {SQLITE_TOOBIG, OCC_E_CORRUPT},  {SQLITE_MISMATCH, OCC_E_CORRUPT},
+    };
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].sqlite == (sqlite_code & 0xff))
+            return codes[i].ours;
+    return OCC_E_IO;
+}
+
+int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct occ_error *err,
+                 const char *what)
+{
+    static const struct {
+        int code;
+        const char *text;
+    } hints[] = {
+        {OCC_E_CORRUPT, "not a database, or damaged"},
+        {OCC_E_BUSY, "in use by another process"},
+        {OCC_E_READ_ONLY, "may not be written"},
+        {OCC_E_FULL, "disk or quota full"},
+    };
+    int code = occ_sql_code(sqlite_code);
+    const char *said = db ? sqlite3_errmsg(db) : sqlite3_errstr(sqlite_code);
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
+        if (hints[i].code == code)
+            return occ_fail(err, code, "%s: %s: %s (%s)", path, what, hints[i].text, said);
+    return occ_fail(err, code, "%s: %s: %s", path, what, said);
+}
+
+int occ_store_no_memory(struct occ_error *err)
+{
+    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
+int occ_store_statement(struct occ_store *s, enum occ_sql which, sqlite3_stmt **ret, struct occ_error *err)
+{
+    if (!s->statements[which]) {
+        int rc = sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &s->statements[which],
+                                    NULL);
+        if (rc != SQLITE_OK)
+            return occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
+    }
+    *ret = s->statements[which];
+    return 0;
+}
+
+int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err, const char *what)
+{
+    int rc = sqlite3_step(stmt);
+    while (rc == SQLITE_ROW)
+        rc = sqlite3_step(stmt);
+    int failed = rc == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, rc, err, what);
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_clear_bindings(stmt);
+    return failed;
+}
+
+int occ_store_do(struct occ_store *s, enum occ_sql which, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, which, &stmt, err);
+    return rc != 0 ? rc : occ_store_run(s, stmt, err, texts[which]);
+}
+
+void occ_store_rollback(struct occ_store *s)
+{
+    /* a full disk has rolled back by itself */
+    if (!sqlite3_get_autocommit(s->db))
+        (void)occ_store_do(s, OCC_SQL_ROLLBACK, NULL);
+}

@@ -1,0 +1,118 @@
+/*
+ * The SQL that the store runs again and again, in one table, and the little that is around sqlite3_step(): statements
+ * are prepared once, bound in order, and SQLite's result codes become our errors.
+ */
+#ifndef OCC_STORE_SQL_H
+#define OCC_STORE_SQL_H
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdint.h>
+
+#include "store.h"
+
+/* X(NAME, "statement") */
+#define OCC_SQL_STATEMENTS(X)                                                                                \
+    X(BEGIN, "BEGIN")                                                                                        \
+    X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE")                                                                    \
+    X(COMMIT, "COMMIT")                                                                                      \
+    X(ROLLBACK, "ROLLBACK")                                                                                  \
+    X(FIND_NODE, "SELECT id FROM node WHERE hostname = ?")                                                   \
+    X(ADD_NODE, "INSERT OR IGNORE INTO node(hostname) VALUES(?)")                                            \
+    X(FIND_KERNEL, "SELECT id FROM kernel WHERE hash = ? AND mangled = ?")                                   \
+    X(FIND_DEVICE, "SELECT id FROM device WHERE key = ?")                                                    \
+    X(TOUCH_DEVICE, "UPDATE device SET driver_version = ?2 WHERE id = ?1 AND driver_version IS NOT ?2")      \
+    X(FIND_SHAPE, "SELECT id, model_version FROM shape WHERE key = ?")                                       \
+    X(FIND_RUN, "SELECT id FROM run WHERE uuid = ?")                                                         \
+    X(RUN_STATE,                                                                                             \
+      "SELECT launches, gpu_ns, coalesce(first_ns, 9223372036854775807), "                                   \
+      "coalesce(last_ns, -1), rolled_minute_ns, rolled_hour_ns, retired_ns FROM run WHERE id = ?")           \
+    X(SET_RUN_STATE, "UPDATE run SET launches = ?, gpu_ns = ?, first_ns = ?, last_ns = ?, "                  \
+                     "rolled_minute_ns = ?, rolled_hour_ns = ? WHERE id = ?")                                \
+    X(RUN_SHAPES, "SELECT shape FROM run_shape WHERE run = ?")                                               \
+    X(ADD_RUN_SHAPE, "INSERT OR IGNORE INTO run_shape VALUES(?, ?)")                                         \
+    X(SET_LOSS, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?)")                                               \
+    X(SET_COST, "INSERT OR REPLACE INTO cost VALUES(?, ?, ?)")                                               \
+    X(SET_POSITION, "INSERT OR REPLACE INTO ring_position VALUES(?, ?)")                                     \
+    X(POSITION, "SELECT next FROM ring_position WHERE uuid = ?")                                             \
+    X(ADD_CHUNK, "INSERT INTO chunk(run, device, level, n, first_ns, last_ns, end_ns, min_correlation, "     \
+                 "max_correlation) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
+    X(ADD_CHUNK_DATA, "INSERT INTO chunk_data VALUES(?, ?)")                                                 \
+    X(ADD_CHUNK_AGG, "INSERT INTO chunk_agg VALUES(?, ?)")                                                   \
+    X(DROP_CHUNK, "DELETE FROM chunk WHERE id = ?")                                                          \
+    X(DROP_CHUNK_DATA, "DELETE FROM chunk_data WHERE id = ?")                                                \
+    X(DROP_CHUNK_AGG, "DELETE FROM chunk_agg WHERE id = ?")                                                  \
+    X(SMALL_CHUNKS, "SELECT id, device, n FROM chunk WHERE run = ? AND level = 0 ORDER BY id")               \
+    X(CHUNK_DATA, "SELECT data FROM chunk_data WHERE id = ?")                                                \
+    X(CHUNKS_FROM, "SELECT c.id, d.data FROM chunk c JOIN chunk_data d USING(id) "                           \
+                   "WHERE c.run = ? AND c.last_ns >= ?")                                                     \
+    X(ADD_MINUTE, "INSERT INTO rollup_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                          \
+    X(PUT_MINUTE, "INSERT OR REPLACE INTO rollup_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")               \
+    X(GET_MINUTE, "SELECT launches, total_ns, min_ns, max_ns, first_offset_ns, last_offset_ns, histogram "   \
+                  "FROM rollup_minute WHERE bucket = ? AND run = ? AND shape = ?")                           \
+    X(ADD_HOUR, "INSERT INTO rollup_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                              \
+    X(PUT_HOUR, "INSERT OR REPLACE INTO rollup_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                   \
+    X(GET_HOUR, "SELECT launches, total_ns, min_ns, max_ns, first_offset_ns, last_offset_ns, histogram "     \
+                "FROM rollup_hour WHERE bucket = ? AND run = ? AND shape = ?")                               \
+    X(RUN_MINUTES, "SELECT bucket, shape, launches, total_ns, min_ns, max_ns, first_offset_ns, "             \
+                   "last_offset_ns, histogram FROM rollup_minute WHERE bucket >= ?1 AND bucket < ?2 "        \
+                   "AND run = ?3")                                                                           \
+    X(OLDEST_CHUNKS, "SELECT c.id, c.run, c.last_ns, r.rolled_minute_ns FROM chunk c JOIN run r "            \
+                     "ON r.id = c.run WHERE c.level = 1 ORDER BY c.last_ns LIMIT ?")                         \
+    X(RETIRE_RUN, "UPDATE run SET retired_ns = max(retired_ns, ?) WHERE id = ?")                             \
+    X(MINUTE_ENDS, "SELECT min(bucket), (SELECT max(bucket) FROM rollup_minute) FROM rollup_minute")         \
+    X(DROP_MINUTES, "DELETE FROM rollup_minute WHERE bucket < ?")                                            \
+    X(SET_MINUTES_FROM, "UPDATE retention SET minutes_from = max(minutes_from, ?)")                          \
+    X(HOUR_ENDS, "SELECT min(bucket), (SELECT max(bucket) FROM rollup_hour) FROM rollup_hour")               \
+    X(DROP_HOURS, "DELETE FROM rollup_hour WHERE bucket < ?")
+
+enum occ_sql {
+#define X(name, text) OCC_SQL_##name,
+    OCC_SQL_STATEMENTS(X)
+#undef X
+        OCC_SQL_COUNT
+};
+
+/* What SQLite said, as one of our codes. */
+int occ_sql_code(int sqlite_code);
+/* Fails with the connection's last message. `what` is what we were about to do: "cannot add a chunk". */
+int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct occ_error *err,
+                 const char *what);
+
+/* Values for a statement, in order. */
+struct occ_binder {
+    sqlite3_stmt *stmt;
+    int at;
+};
+
+static inline void occ_bind_int(struct occ_binder *b, int64_t v)
+{
+    (void)sqlite3_bind_int64(b->stmt, ++b->at, v);
+}
+
+/* NULL when 0. */
+static inline void occ_bind_known(struct occ_binder *b, int64_t v)
+{
+    if (v != 0)
+        (void)sqlite3_bind_int64(b->stmt, ++b->at, v);
+    else
+        (void)sqlite3_bind_null(b->stmt, ++b->at);
+}
+
+static inline void occ_bind_real(struct occ_binder *b, double v)
+{
+    (void)sqlite3_bind_double(b->stmt, ++b->at, v); /* SQLite makes NaN NULL */
+}
+
+/* The text must live until the statement is reset. NULL is NULL. */
+static inline void occ_bind_text(struct occ_binder *b, const char *v)
+{
+    (void)sqlite3_bind_text(b->stmt, ++b->at, v, -1, SQLITE_STATIC);
+}
+
+static inline void occ_bind_blob(struct occ_binder *b, const void *v, size_t n)
+{
+    (void)sqlite3_bind_blob64(b->stmt, ++b->at, v, n, SQLITE_STATIC);
+}
+
+#endif

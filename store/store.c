@@ -1,0 +1,209 @@
+/*
+ * Opening and closing the history. Nothing is written to a file before it is known to be a history of ours (or
+ * empty) that this version understands. One thread a handle.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "internal.h"
+#include "launch_table.h"
+#include "support/cleanup.h"
+#include "support/paths.h"
+
+#define DEFAULT_CHUNK_ROWS      65536u
+#define DEFAULT_BUSY_TIMEOUT_MS 10000u
+#define CACHE_KIB               16384
+
+/* Makes the file, so that its mode is ours. An existing one is left alone: closing a descriptor of a database that
+ * this process has open elsewhere would drop SQLite's locks on it. */
+static int create_file(const char *path, struct occ_error *err)
+{
+    struct stat status;
+    if (stat(path, &status) == 0)
+        return S_ISREG(status.st_mode) ? 0 : occ_fail(err, OCC_E_INVALID, "%s: is not a regular file", path);
+    int rc = occ_path_make_parents(path, err);
+    if (rc != 0)
+        return rc;
+    _cleanup_(occ_closep) int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640);
+    if (fd < 0 && errno != EEXIST)
+        return occ_fail_errno(err, errno, "%s: cannot make", path);
+    return 0;
+}
+
+static int check_readable(const char *path, struct occ_error *err)
+{
+    struct stat status;
+    if (stat(path, &status) != 0)
+        return occ_fail_errno(err, errno, "%s: cannot open", path);
+    if (!S_ISREG(status.st_mode))
+        return occ_fail(err, OCC_E_INVALID, "%s: is not a regular file", path);
+    if (access(path, R_OK) != 0)
+        return occ_fail_errno(err, errno, "%s: cannot open", path);
+    return 0;
+}
+
+static int connect_to(struct occ_store *s, const char *name, int flags, struct occ_error *err)
+{
+    int rc = sqlite3_open_v2(name, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc != SQLITE_OK)
+        return occ_sql_fail(s->db, s->path, rc, err, "cannot open");
+    uint32_t timeout = s->options.busy_timeout_ms ? s->options.busy_timeout_ms : DEFAULT_BUSY_TIMEOUT_MS;
+    (void)sqlite3_busy_timeout(s->db, (int)(timeout < 3600000 ? timeout : 3600000));
+    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    char pragmas[128];
+    (void)snprintf(pragmas, sizeof pragmas,
+                   "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d", CACHE_KIB);
+    rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot open");
+}
+
+static void disconnect(struct occ_store *s)
+{
+    for (size_t i = 0; i < OCC_SQL_COUNT; i++) {
+        (void)sqlite3_finalize(s->statements[i]);
+        s->statements[i] = NULL;
+    }
+    (void)sqlite3_close_v2(s->db);
+    s->db = NULL;
+}
+
+/* "file:PATH?immutable=1" with everything that means something in a URI escaped. */
+static char *immutable_uri(const char *path)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    char *uri = malloc(3 * strlen(path) + 32), *at = uri;
+    if (!uri)
+        return NULL;
+    at = stpcpy(at, "file:");
+    for (const unsigned char *c = (const unsigned char *)path; *c; c++) {
+        if (strchr("?#%", *c) || *c < 0x20 || *c > 0x7e) {
+            *at++ = '%';
+            *at++ = digits[*c >> 4];
+            *at++ = digits[*c & 15];
+        } else {
+            *at++ = (char)*c;
+        }
+    }
+    (void)stpcpy(at, "?immutable=1");
+    return uri;
+}
+
+/* A history in a directory that we may not write (a read-only mount, somebody else's): SQLite cannot make its shared
+ * memory there. Nobody can be writing either if there is no write-ahead log, so the file is read as it lies. */
+static int reopen_immutable(struct occ_store *s, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *wal = NULL;
+    _cleanup_(occ_freep) char *uri = immutable_uri(s->path);
+    struct stat status;
+    if (asprintf(&wal, "%s-wal", s->path) < 0) {
+        wal = NULL;
+        return occ_store_no_memory(err);
+    }
+    if (!uri)
+        return occ_store_no_memory(err);
+    if (stat(wal, &status) == 0 && status.st_size > 0)
+        return err ? err->code : OCC_E_IO;
+    disconnect(s);
+    int rc = connect_to(s, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
+    return rc != 0 ? rc : occ_store_migrate(s, err);
+}
+
+static int open_for_reading(struct occ_store *s, struct occ_error *err)
+{
+    int rc = check_readable(s->path, err);
+    if (rc == 0)
+        rc = connect_to(s, s->path, SQLITE_OPEN_READONLY, err);
+    if (rc != 0)
+        return rc;
+    struct occ_error first = OCC_ERROR_INIT;
+    rc = occ_store_migrate(s, &first);
+    int extended = sqlite3_extended_errcode(s->db) & 0xff;
+    if (rc != 0 && (extended == SQLITE_CANTOPEN || extended == SQLITE_READONLY))
+        rc = reopen_immutable(s, &first);
+    if (rc != 0 && err)
+        *err = first;
+    return rc;
+}
+
+static int open_for_writing(struct occ_store *s, struct occ_error *err)
+{
+    int rc = create_file(s->path, err);
+    if (rc == 0)
+        rc = connect_to(s, s->path, SQLITE_OPEN_READWRITE, err);
+    if (rc != 0)
+        return rc;
+    if (sqlite3_db_readonly(s->db, "main") == 1)
+        return occ_fail(err, OCC_E_READ_ONLY, "%s: may not be written", s->path);
+    rc = occ_store_migrate(s, err);
+    if (rc == 0)
+        rc = occ_quota_open(s, err);
+    return rc;
+}
+
+static int open_parts(struct occ_store *s, struct occ_error *err)
+{
+    s->encoder = occ_chunk_encoder_new();
+    s->decoder = occ_chunk_decoder_new();
+    if (!s->path || !s->encoder || !s->decoder)
+        return occ_store_no_memory(err);
+    int rc = s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
+    if (rc == 0 && occ_store_register(s->db) != SQLITE_OK)
+        rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot make the table launch");
+    return rc;
+}
+
+int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
+                   struct occ_error *err)
+{
+    struct occ_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return occ_store_no_memory(err);
+    s->options = *options;
+    if (s->options.chunk_rows == 0)
+        s->options.chunk_rows = DEFAULT_CHUNK_ROWS;
+    if (s->options.chunk_rows > OCC_CHUNK_MAX_ROWS)
+        s->options.chunk_rows = OCC_CHUNK_MAX_ROWS;
+    s->path = strdup(path);
+    int rc = open_parts(s, err);
+    if (rc != 0) {
+        occ_store_close(s);
+        return rc;
+    }
+    *ret_store = s;
+    return 0;
+}
+
+void occ_store_close(struct occ_store *s)
+{
+    if (!s)
+        return;
+    if (s->db)
+        disconnect(s);
+    occ_quota_close(s);
+    for (uint32_t i = 0; i < s->n_runs; i++)
+        occ_run_state_free(&s->runs[i]);
+    free(s->runs);
+    free(s->facts);
+    free(s->devices);
+    free(s->scratch);
+    free(s->bytes.data);
+    occ_chunk_encoder_free(s->encoder);
+    occ_chunk_decoder_free(s->decoder);
+    free(s->path);
+    free(s);
+}
+
+struct sqlite3 *occ_store_sqlite(struct occ_store *s)
+{
+    return s->db;
+}
+
+int occ_store_register(struct sqlite3 *db)
+{
+    return occ_launch_table_register(db);
+}

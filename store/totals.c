@@ -1,0 +1,64 @@
+/* Tables of totals: memory and removal; adding up is inline in totals.h. No globals. */
+#include "totals.h"
+
+#include <stdlib.h>
+
+void occ_totals_table_free(struct occ_totals_table *table)
+{
+    for (uint32_t i = 0; i < table->n; i++)
+        occ_histogram_free(&table->entries[i].histogram);
+    free(table->entries);
+    occ_map_free(&table->map);
+    *table = (struct occ_totals_table){0};
+}
+
+static bool grow(struct occ_totals_table *table)
+{
+    uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
+    struct occ_totals *entries = realloc(table->entries, capacity * sizeof *entries);
+    if (!entries)
+        return false;
+    table->entries = entries;
+    table->capacity = capacity;
+    return true;
+}
+
+struct occ_totals *occ_totals_at(struct occ_totals_table *table, uint64_t key)
+{
+    if (table->n == table->capacity && !grow(table))
+        return NULL;
+    uint32_t at = occ_map_put(&table->map, key, table->n);
+    if (at == OCC_MAP_NONE)
+        return NULL;
+    if (at == table->n)
+        table->entries[table->n++] = (struct occ_totals){
+            .key = key, .min_ns = UINT64_MAX, .first_ns = INT64_MAX, .last_ns = INT64_MIN};
+    return &table->entries[at];
+}
+
+void occ_totals_remove(struct occ_totals_table *table, bool (*drop)(uint64_t key, uint64_t limit),
+                       uint64_t limit)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < table->n; i++) {
+        if (drop(table->entries[i].key, limit))
+            occ_histogram_free(&table->entries[i].histogram);
+        else
+            table->entries[kept++] = table->entries[i];
+    }
+    if (kept == table->n)
+        return;
+    table->n = kept;
+    occ_map_clear(&table->map);
+    for (uint32_t i = 0; i < kept; i++)
+        (void)occ_map_put(&table->map, table->entries[i].key, i); /* fits: there were more before */
+}
+
+size_t occ_totals_table_bytes(const struct occ_totals_table *table)
+{
+    size_t bytes = table->capacity * sizeof *table->entries +
+                   table->map.capacity * (sizeof(uint64_t) + sizeof(uint32_t));
+    for (uint32_t i = 0; i < table->n; i++)
+        bytes += table->entries[i].histogram.capacity * sizeof(uint64_t);
+    return bytes;
+}

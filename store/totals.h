@@ -1,0 +1,75 @@
+/*
+ * What is added up about launches, and tables of it by key. One thread at a time.
+ */
+#ifndef OCC_STORE_TOTALS_H
+#define OCC_STORE_TOTALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "histogram.h"
+#include "map.h"
+
+struct occ_totals {
+    uint64_t key;
+    uint64_t launches, total_ns, min_ns, max_ns; /* min_ns is UINT64_MAX without launches */
+    int64_t first_ns, last_ns;                   /* starts; INT64_MAX, INT64_MIN without launches */
+    struct occ_histogram histogram;
+};
+
+struct occ_totals_table {
+    struct occ_totals *entries;
+    uint32_t n, capacity;
+    struct occ_map map; /* key -> index */
+};
+
+void occ_totals_table_free(struct occ_totals_table *table);
+
+/* The entry of `key`, made when missing. NULL: no memory. The pointer holds until the next call. */
+struct occ_totals *occ_totals_at(struct occ_totals_table *table, uint64_t key);
+
+/* The entry, or NULL. */
+static inline struct occ_totals *occ_totals_find(const struct occ_totals_table *table, uint64_t key)
+{
+    uint32_t at = occ_map_get(&table->map, key);
+    return at == OCC_MAP_NONE ? NULL : &table->entries[at];
+}
+
+/* Removes the entries for which drop(key, limit) holds. */
+void occ_totals_remove(struct occ_totals_table *table, bool (*drop)(uint64_t key, uint64_t limit),
+                       uint64_t limit);
+
+static inline uint64_t occ_add_saturated(uint64_t a, uint64_t b)
+{
+    /* SQL's largest number is the ceiling */
+    uint64_t sum = a + b;
+    return sum < a || sum > INT64_MAX ? INT64_MAX : sum;
+}
+
+/* One launch. With the histogram it can fail for memory. */
+static inline void occ_totals_add(struct occ_totals *t, int64_t start_ns, uint64_t duration_ns)
+{
+    t->launches++;
+    t->total_ns = occ_add_saturated(t->total_ns, duration_ns);
+    t->min_ns = duration_ns < t->min_ns ? duration_ns : t->min_ns;
+    t->max_ns = duration_ns > t->max_ns ? duration_ns : t->max_ns;
+    t->first_ns = start_ns < t->first_ns ? start_ns : t->first_ns;
+    t->last_ns = start_ns > t->last_ns ? start_ns : t->last_ns;
+}
+
+/* Everything but the histogram. */
+static inline void occ_totals_add_totals(struct occ_totals *t, const struct occ_totals *other)
+{
+    t->launches += other->launches;
+    t->total_ns = occ_add_saturated(t->total_ns, other->total_ns);
+    t->min_ns = other->min_ns < t->min_ns ? other->min_ns : t->min_ns;
+    t->max_ns = other->max_ns > t->max_ns ? other->max_ns : t->max_ns;
+    t->first_ns = other->first_ns < t->first_ns ? other->first_ns : t->first_ns;
+    t->last_ns = other->last_ns > t->last_ns ? other->last_ns : t->last_ns;
+}
+
+/* Memory that the table holds, about. */
+size_t occ_totals_table_bytes(const struct occ_totals_table *table);
+
+#endif
