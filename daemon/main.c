@@ -19,6 +19,8 @@
 
 /* A program without a connection whose helper thread has not said anything for this long is gone. */
 #define ORPHAN_GRACE_NS INT64_C(10000000000)
+/* The loop stands still while another process holds the history's lock; after this it tries again later. */
+#define BUSY_TIMEOUT_MS 2000
 
 static int load_config(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
 {
@@ -90,7 +92,8 @@ static int run(const struct occ_config *config, const struct occ_options *option
     const struct occ_store_options store_options = {.mode = OCC_STORE_WRITE,
                                                     .chunk_rows = (uint32_t)config->chunk_rows,
                                                     .max_bytes = config->database_max_bytes,
-                                                    .durable_full = config->database_sync != 0};
+                                                    .durable_full = config->database_sync != 0,
+                                                    .busy_timeout_ms = BUSY_TIMEOUT_MS};
     status = occ_store_open(database, &store_options, &store, err);
     if (status != 0)
         return occ_error_prefix(err, "cannot use the history %s", database);

@@ -1,0 +1,159 @@
+/*
+ * What a client may do to the daemon: a packet with descriptors over a real socket, and behind a handshake that is let
+ * in, a ring whose log and launches are the input's. After it the collector must have ended every run and hold
+ * nothing, whatever came.
+ *
+ * Input: [0] descriptors to send (low 2 bits), text instead of a handshake (bit 2), the ring's own launches too
+ * (bit 3), how often the program is looked at (bits 4, 5); [1...32] xor of a good handshake, or the text; the
+ * rest: the log as it is.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "daemon/collector.h"
+#include "daemon/control.h"
+#include "daemon/packet.h"
+#include "daemon_fake_store.h"
+#include "ring/handshake.h"
+#include "ring/ring.h"
+#include "support/log.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct occ_store *store;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc;
+    (void)argv;
+    occ_log_set_level(OCC_LOG_ERROR);
+    store = fake_store_new();
+    return 0;
+}
+
+static void forget_history(void)
+{
+    memset(&store->now, 0, sizeof store->now);
+    memset(&store->committed, 0, sizeof store->committed);
+}
+
+static void fill_ring(struct occ_ring_producer *ring, const uint8_t *log, size_t n, bool launches)
+{
+    n = n < ring->log_bytes ? n & ~(size_t)7 : ring->log_bytes;
+    memcpy(ring->log, log, n);
+    ring->header->log_head = n;
+    for (uint32_t i = 0; launches && i < 20; i++) {
+        struct occ_ring_launch l = {.start_ns = 1000 - i, .duration_ns = 5, .shape = i % 3};
+        (void)occ_ring_push(ring, &l);
+    }
+}
+
+static void send_packet(int fd, const void *bytes, size_t n, int descriptor, size_t n_fds)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))] = {0};
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    int fds[3] = {descriptor, descriptor, descriptor};
+    if (n_fds) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+    }
+    (void)sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+
+static struct occ_collector *make_collector(void)
+{
+    struct occ_collector *collector = NULL;
+    const struct occ_collector_options options = {.commit_interval_ns = SECOND_NS,
+                                                  .reorder = {.window_ns = 100, .rows = 16},
+                                                  .memory_bytes = 1u << 20,
+                                                  .max_producers = 2,
+                                                  .max_ring_bytes = 1u << 20,
+                                                  .orphan_grace_ns = SECOND_NS};
+    if (occ_collector_new(store, &options, &collector, NULL) != 0)
+        abort();
+    return collector;
+}
+
+static void let_in(struct occ_packet *packet, const uint8_t uuid[16], unsigned int looks)
+{
+    const struct occ_peer peer = {.pid = 1, .uid = 1};
+    struct occ_collector *collector = make_collector();
+    struct occ_producer *producer = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t now_ns = SECOND_NS;
+    if (occ_collector_offer(collector, packet->fds[0], &peer, uuid, NULL, now_ns, &producer, &err) == 0) {
+        for (; looks > 0; looks--)
+            occ_collector_poll(collector, now_ns += SECOND_NS);
+        if (occ_collector_stop(collector, now_ns, &err) != 0)
+            abort();
+    } else if (err.message[0] == '\0') {
+        abort();
+    }
+    if (occ_collector_wait_ns(collector) >= 0)
+        abort();
+    for (size_t i = 0; i < store->committed.n_runs; i++)
+        if (!store->committed.runs[i].ended)
+            abort();
+    occ_collector_free(collector);
+    forget_history();
+}
+
+static void receive(int fd, unsigned int looks)
+{
+    static struct occ_packet packet;
+    struct occ_request request;
+    struct occ_error err = OCC_ERROR_INIT;
+    uint8_t uuid[16];
+    if (occ_packet_receive(fd, &packet) != OCC_PACKET_ONE)
+        return;
+    if (occ_packet_is_hello(&packet)) {
+        bool good = occ_packet_check_hello(&packet, uuid) == NULL;
+        occ_packet_close(&packet, good);
+        if (good)
+            let_in(&packet, uuid, looks);
+        return;
+    }
+    bool text = occ_packet_check_text(&packet) == NULL;
+    occ_packet_close(&packet, false);
+    if (text && occ_request_parse(packet.bytes, &request, &err) != 0 && err.message[0] == '\0')
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct occ_ring_producer ring;
+    uint8_t hello_bytes[sizeof(struct occ_hello)];
+    struct occ_hello hello = {
+        .magic = OCC_HELLO_MAGIC, .version_major = OCC_RING_VERSION_MAJOR, .bytes = sizeof hello};
+    int ends[2];
+    if (size < 1 + sizeof hello || occ_ring_create(&ring, 256, 1u << 15) != 0)
+        return 0;
+    fill_ring(&ring, data + 1 + sizeof hello, size - 1 - sizeof hello, data[0] & 8);
+    memcpy(hello.uuid, ring.header->uuid, sizeof hello.uuid);
+    memcpy(hello_bytes, &hello, sizeof hello);
+    for (size_t i = 0; i < sizeof hello; i++)
+        hello_bytes[i] ^= data[1 + i];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        abort();
+    if (data[0] & 4)
+        send_packet(ends[0], data + 1, size - 1, ring.fd, data[0] & 3);
+    else
+        send_packet(ends[0], hello_bytes, sizeof hello_bytes, ring.fd, data[0] & 3);
+    receive(ends[1], data[0] >> 4 & 3);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    occ_ring_destroy(&ring);
+    return 0;
+}
