@@ -134,7 +134,10 @@ static int describe_columns(struct result *result, struct occ_error *err)
 static int prepare(sqlite3 *db, const char *text, sqlite3_stmt **ret_statement, struct occ_error *err)
 {
     const char *rest = NULL;
-    if (sqlite3_prepare_v2(db, text, -1, ret_statement, &rest) != SQLITE_OK)
+    int code = sqlite3_prepare_v2(db, text, -1, ret_statement, &rest);
+    if (code == SQLITE_AUTH)
+        return occ_fail(err, OCC_E_READ_ONLY, "not allowed: only statements that read this history are");
+    if (code != SQLITE_OK)
         return occ_fail(err, OCC_E_INVALID, "%s", sqlite3_errmsg(db));
     if (!*ret_statement)
         return occ_fail(err, OCC_E_INVALID, "the statement is empty");

@@ -79,7 +79,6 @@ GETTER(kernel_id, cli_set_integer, row->kernel)
 GETTER(device_id, cli_set_integer, row->device)
 GETTER(demangled, cli_set_string, row->demangled)
 GETTER(mangled, cli_set_string, row->mangled)
-GETTER(design, cli_set_design, row->design)
 GETTER(simulated, cli_set_bool, row->simulated)
 
 static void get_share(const struct cli_column *column, const void *line, struct cli_value *value)
@@ -100,6 +99,14 @@ static void get_partial_blocks(const struct cli_column *column, const void *line
     (void)column;
     const struct occ_top_row *row = ((const struct top_line *)line)->row;
     set_if_analysed(value, row, row->partial_blocks);
+}
+
+static void get_design(const struct cli_column *column, const void *line, struct cli_value *value)
+{
+    (void)column;
+    const struct occ_top_row *row = ((const struct top_line *)line)->row;
+    if (!isnan(row->theoretical))
+        cli_set_design(value, row->design);
 }
 
 static void get_notes(const struct cli_column *column, const void *line, struct cli_value *value)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,19 +55,22 @@ static int name_parts(struct private_daemon *daemon, const char *program, const 
 
 /* ---- starting ---- */
 
+/* Descriptors that occtrace itself inherited are the program's, not the daemon's: held open by it, they would keep
+ * somebody waiting for the end of a pipe. */
 static void become_daemon(const struct private_daemon *daemon, const struct child_signals *signals,
                           int pair_end)
 {
-    char fd_text[16];
-    (void)snprintf(fd_text, sizeof fd_text, "%d", pair_end);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    /* not dup2's own copies: those are closed on exec */
-    if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
-        dup2(daemon->log_fd, STDERR_FILENO) < 0 || fcntl(pair_end, F_SETFD, 0) != 0)
+    enum { PAIR_FD = 3 };
+    int log_fd = fcntl(daemon->log_fd, F_DUPFD, PAIR_FD + 1);
+    bool moved = pair_end == PAIR_FD ? fcntl(pair_end, F_SETFD, 0) == 0 : dup2(pair_end, PAIR_FD) == PAIR_FD;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* after the move, which may have used its number */
+    if (!moved || log_fd < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+        dup2(log_fd, STDERR_FILENO) < 0)
         _exit(1);
+    (void)close_range(PAIR_FD + 1, UINT_MAX, 0);
     (void)setsid();
     child_signals_give_back(signals);
-    (void)execl(daemon->program, daemon->program, "--private", fd_text, "--db", daemon->db, "--socket",
+    (void)execl(daemon->program, daemon->program, "--private", "3", "--db", daemon->db, "--socket",
                 daemon->socket, (char *)NULL);
     (void)dprintf(STDERR_FILENO, "cannot start %s: %s\n", daemon->program, strerror(errno));
     _exit(1);

@@ -2,6 +2,7 @@
 #include "query.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 
 #include "occupancy/occupancy.h"
@@ -81,39 +82,45 @@ void cli_store_closep(struct occ_store **store)
 
 int cli_nothing(const struct cli_command *command, const char *what)
 {
-    (void)fflush(stdout);
+    cli_flush_stdout();
     (void)fprintf(stderr, "%s %s: %s\n", command->program, command->name, what);
     return CLI_EXIT_NOTHING;
 }
 
 void cli_say_simulated(const struct cli_command *command)
 {
-    (void)fflush(stdout);
+    cli_flush_stdout();
     (void)fprintf(stderr, "%s %s: rows marked \"simulated\" come from a simulated device\n", command->program,
                   command->name);
 }
 
+/* A pipe whose reader has gone shows an error condition. */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
 int cli_close_stdout(const char *program, int status)
 {
+    cli_flush_stdout();
+    bool failed = ferror(stdout) != 0 || cli_stdout_errno() != 0;
+    int why = cli_stdout_errno();
+    bool gone = failed && (why == EPIPE || reader_is_gone());
     errno = 0;
-    bool failed = ferror(stdout) != 0;
-    if (fflush(stdout) != 0)
-        failed = true;
-    int why = errno;
-    if (fclose(stdout) != 0 && !failed) {
+    if (fclose(stdout) != 0 && !failed && errno != EBADF) { /* never open, and nothing was to be printed */
         failed = true;
         why = errno;
     }
-    /* stdout that was never open (EBADF) is an error only when something was to be printed, which fflush saw. */
-    if (!failed || (why == EBADF && status != CLI_EXIT_OK))
+    if (!failed)
         return status;
-    if (why != EPIPE)
+    if (!gone)
         (void)fprintf(stderr, "%s: cannot write the output: %s\n", program,
                       why ? strerror(why) : "write error");
     return CLI_EXIT_FAILURE;
 }
 
-/* X-row per enum occ_design bit: for programs, for people. */
+/* Words for the bits of enum occ_design: for programs, for people. */
 static const struct {
     uint32_t bit;
     const char *word, *text;

@@ -82,6 +82,12 @@ static void print_name(const char *indent, const char *name)
     (void)printf("%s%s\n", indent, clean);
 }
 
+/* The names of simulated devices say it themselves; where one does not, we do. */
+static bool needs_mark(const struct occ_shape_row *row)
+{
+    return row->simulated && !(row->device_name && strstr(row->device_name, "simulated"));
+}
+
 static void print_head(const struct show_group *group)
 {
     const struct occ_shape_row *first = group->shapes[0];
@@ -98,7 +104,7 @@ static void print_head(const struct show_group *group)
     char where[CELL];
     (void)snprintf(where, sizeof where, "on %s (compute capability %u.%u, %u SMs)%s",
                    first->device_name ? first->device_name : "-", first->limits.cc / 10,
-                   first->limits.cc % 10, first->limits.sm_count, first->simulated ? " - simulated" : "");
+                   first->limits.cc % 10, first->limits.sm_count, needs_mark(first) ? " - simulated" : "");
     print_name("  ", where);
     (void)printf("  kernel %" PRId64 ": %zu shape%s, %" PRIu64
                  " launches, %s, %s warp-seconds wasted (model)\n",
@@ -169,7 +175,8 @@ static void describe_limit(const struct occ_shape_row *row, enum occ_limit limit
     case OCC_LIMIT_BARRIERS:
         if (row->launch.barriers)
             (void)snprintf(needs, size, "%u barriers", row->launch.barriers);
-        (void)snprintf(has, size, "%u barriers", row->limits.max_barriers_per_sm);
+        if (row->limits.max_barriers_per_sm != OCC_NO_LIMIT)
+            (void)snprintf(has, size, "%u barriers", row->limits.max_barriers_per_sm);
         break;
     default:
         break;
@@ -188,7 +195,7 @@ static const char *limit_title(enum occ_limit limit)
 
 static int print_limits(const struct occ_shape_row *row, struct occ_error *err)
 {
-    static const char *const headings[] = {"   LIMIT", "BLOCKS/SM", "A BLOCK TAKES", "AN SM HAS"};
+    static const char *const headings[] = {"    LIMIT", "BLOCKS/SM", "A BLOCK TAKES", "AN SM HAS"};
     static const int flags[] = {0, SCOLS_FL_RIGHT, SCOLS_FL_RIGHT, 0};
     const struct occ_result *r = &row->result;
     struct page page;

@@ -43,7 +43,7 @@ static void say_recorded(const struct occ_run_row *row)
     say("%.60s (pid %d): %" PRIu64 " launch%s of %" PRIu64 " kernel%s, %s on %.100s%s", file_name(row->exe),
         row->pid, row->launches, row->launches == 1 ? "" : "es", row->kernels, plural(row->kernels),
         occ_format_duration((int64_t)row->gpu_ns, duration, sizeof duration), devices ? devices : "no device",
-        row->simulated ? " - simulated" : "");
+        row->simulated && !(devices && strstr(devices, "simulated")) ? " - simulated" : "");
 }
 
 static void say_weakness(const struct occ_run_row *row)

@@ -1,12 +1,26 @@
-/* --help and usage errors. No state. */
+/* --help and usage errors. The only state is what went wrong with stdout. */
 #include "usage.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "support/text.h"
 #include "values.h"
 
 enum { HELP_WIDTH = 80, HELP_INDENT = 28 };
+
+static int stdout_errno;
+
+void cli_flush_stdout(void)
+{
+    if (fflush(stdout) != 0 && stdout_errno == 0)
+        stdout_errno = errno;
+}
+
+int cli_stdout_errno(void)
+{
+    return stdout_errno;
+}
 
 static void print_name(FILE *out, const struct cli_command *command)
 {
@@ -75,9 +89,7 @@ static void print_usage_line(FILE *out, const struct cli_command *command, bool 
 
 static void print_columns(FILE *out, const struct cli_column *columns)
 {
-    (void)fputs("\nColumns for -o (those with * are shown by default; a name, or the name that JSON and CSV\n"
-                "use in brackets):\n",
-                out);
+    (void)fputs("\nColumns for -o (* is shown by default; in brackets: the name in JSON and CSV):\n", out);
     for (const struct cli_column *c = columns; c->name; c++) {
         char left[80];
         bool same = strcmp(c->name, c->key) == 0;
@@ -112,7 +124,7 @@ void cli_print_help(FILE *out, const struct cli_command *command, const struct c
 
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err)
 {
-    (void)fflush(stdout);
+    cli_flush_stdout();
     print_name(stderr, command);
     (void)fprintf(stderr, ": %s\nTry '", err->message);
     print_name(stderr, command);
@@ -125,7 +137,7 @@ int cli_failure(const struct cli_command *command, const struct occ_error *err)
     char message[OCC_ERROR_MESSAGE_BYTES];
     (void)snprintf(message, sizeof message, "%s", err->message);
     occ_text_sanitise(message);
-    (void)fflush(stdout);
+    cli_flush_stdout();
     print_name(stderr, command);
     (void)fprintf(stderr, ": %s\n", message);
     return CLI_EXIT_FAILURE;

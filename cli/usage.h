@@ -6,6 +6,11 @@
 
 #include "options.h"
 
+/* Flushes stdout before something is said on stderr, so that their order holds. The first error is kept. */
+void cli_flush_stdout(void);
+/* errno of the first failed flush; 0: none failed. */
+int cli_stdout_errno(void);
+
 /* The whole --help text, at most 80 columns wide. `commands`: those of a program (NULL-terminated), or NULL. */
 void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands);
 

@@ -1,0 +1,21 @@
+occ_add_test(test_cli SOURCES test_cli.c USES occ_cli)
+
+# A small history with known content, and what occq says about it.
+add_executable(cli_history cli_history.c)
+target_link_libraries(cli_history PRIVATE occ_compile_options occ_store occ_occupancy occ_support)
+occ_add_script_test(cli_expected
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_expected.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
+          "${PROJECT_SOURCE_DIR}/tests/data/cli")
+
+# The committed man pages and completion are what the tables give, and list what --help lists.
+occ_add_script_test(cli_documents
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occ_documents>" "$<TARGET_FILE:occtrace>"
+          "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
+
+# occtrace with programs that know nothing of CUDA. What is preloaded is a library without content and without
+# sanitizers, so that the programs can be anything of the system.
+add_library(cli_preloaded MODULE cli_preloaded.c)
+set_target_properties(cli_preloaded PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+occ_add_script_test(cli_occtrace
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_occtrace.sh" "$<TARGET_FILE:occtrace>" "$<TARGET_FILE:occq>"
+          "$<TARGET_FILE:cli_preloaded>")

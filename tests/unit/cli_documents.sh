@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# cli_documents.sh OCC_DOCUMENTS OCCTRACE OCCQ SOURCE: the committed man pages and completion files are what the
+# tables give today, and every page lists exactly the options (and columns) that --help lists.
+set -u
+documents=$1 occtrace=$2 occq=$3 source=$4
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+
+fail() { echo "FAIL: $*"; failed=1; }
+
+mkdir "$work/man" "$work/completion"
+"$documents" man "$work/man" && "$documents" completion "$work/completion" || fail "cannot write the documents"
+for kind in man:docs/man completion:cli/completion; do
+    for file in "$work/${kind%%:*}"/*; do
+        diff -u "$source/${kind##*:}/${file##*/}" "$file" ||
+            fail "${kind##*:}/${file##*/} is old: cmake --build ... --target documents"
+    done
+done
+
+# Long options of a help text, and of a page.
+help_options() { grep -oE -- '^ {2,6}(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort; }
+page_options() { sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$1" | grep -oE '\\fB\\-\\-([a-z]|\\-)+\\fR' |
+    sed 's/\\fB//; s/\\fR//; s/\\-/-/g' | sort; }
+help_columns() { sed -n '/^Columns/,/^$/p' | grep -oE '^  [a-z_0-9]+' | tr -d ' ' | sort; }
+page_columns() { sed -n '/^\.SH COLUMNS/,/^\.SH [^C]/p' "$1" | grep -oE '^\\fB[a-z_0-9]+' | sed 's/\\fB//' | sort; }
+
+compare() {
+    local page=$source/docs/man/$1 text
+    shift
+    text=$("$@" --help) || fail "$* --help"
+    [ -n "$(help_options <<<"$text")" ] || fail "no options in $* --help"
+    diff <(help_options <<<"$text") <(page_options "$page") || fail "options of $* and $page differ"
+    diff <(help_columns <<<"$text") <(page_columns "$page") || fail "columns of $* and $page differ"
+}
+
+compare occtrace.1 "$occtrace"
+compare occq.1 "$occq"
+commands=$("$occq" --help | sed -n '/^Commands:/,/^$/p' | grep -oE '^  [a-z]+' | tr -d ' ')
+[ -n "$commands" ] || fail "occq --help lists no commands"
+for command in $commands; do
+    compare "occq-$command.1" "$occq" "$command"
+    grep -q "occq\\\\-$command (1)" "$source/docs/man/occq.1" || fail "occq.1 does not name $command"
+done
+
+# The completion offers every command and option.
+for command in $commands; do
+    options=$(bash -c 'source "$1"; COMP_WORDS=(occq "$2" --) COMP_CWORD=2; _occq; printf "%s\n" "${COMPREPLY[@]}"' \
+        bash "$source/cli/completion/occq" "$command" | grep -oE -- '^--[a-z-]+' | sort)
+    diff <("$occq" "$command" --help | help_options) <(echo "$options") || fail "completion of $command"
+done
+exit $failed

@@ -1,0 +1,147 @@
+#!/usr/bin/env bash
+# cli_occtrace.sh OCCTRACE OCCQ LIBRARY: programs without CUDA behave under occtrace as they do alone: status, signal,
+# input and output, descriptors, signal handling; the run is recorded as "nothing" with the reason; nothing is left
+# behind. Waiting is for events (a line in a pipe, a state of a process), never for a time.
+set -u
+occtrace=$1 occq=$2
+export OCCTRACE_LIBRARY=$3
+work=$(mktemp -d)
+failed=0
+export XDG_RUNTIME_DIR=$work/run XDG_STATE_HOME=$work/state HOME=$work LC_ALL=C
+unset OCCTRACE_SOCKET LD_PRELOAD
+export ASAN_OPTIONS=verify_asan_link_order=0 # one case preloads before a sanitizer could
+mkdir -m 700 "$work/run"
+cleanup() {
+    # shellcheck disable=SC2046
+    kill -KILL $(jobs -p) 2>/dev/null
+    rm -rf "$work"
+}
+trap cleanup EXIT
+cd "$work" || exit 1
+
+fail() { echo "FAIL: $*"; failed=1; }
+same() { [ "$2" = "$3" ] || fail "$1: '$2' alone, '$3' under occtrace"; }
+quiet=("$occtrace" -q -d "$work/h.db")
+traced() { "${quiet[@]}" "$@"; }
+
+# ---- status and signal ----
+for n in 0 1 7 42 124 125 126 127 128 255; do
+    traced sh -c "exit $n"; same "exit status" "$n" $?
+done
+for signal in HUP INT QUIT ABRT KILL SEGV PIPE ALRM TERM USR1; do
+    (sh -c "kill -$signal \$\$"; echo $? >alone) 2>/dev/null
+    (traced sh -c "kill -$signal \$\$"; echo $? >traced) 2>/dev/null
+    same "death by SIG$signal" "$(cat alone)" "$(cat traced)"
+done
+traced "$work/no-such-program" 2>err; same "not found" 127 $?
+[ "$(wc -l <err)" = 1 ] || fail "not one line about a program that does not exist: $(cat err)"
+traced no-such-program 2>/dev/null; same "not found in PATH" 127 $?
+echo text >file; traced ./file 2>/dev/null; same "not executable" 126 $?
+traced "$work" 2>/dev/null; same "a directory" 126 $?
+printf 'exit 9\n' >script; chmod +x script; traced ./script; same "a script without #!" 9 $?
+"$occtrace" 2>/dev/null; same "no program" 2 $?
+"$occtrace" --lable x true 2>err; same "unknown option" 2 $?
+grep -q -- "--lable.*--label" err || fail "no suggestion: $(cat err)"
+
+# ---- input, output, environment, descriptors ----
+head -c 300000 /dev/urandom >input
+traced sh -c 'cat; echo problem >&2' <input >output 2>err
+cmp input output || fail "stdin and stdout"
+same stderr problem "$(cat err)"
+same "no arguments changed" "$(printf '[%s]' a '' 'b c' -- -d)" "$(traced printf '[%s]' a '' 'b c' -- -d)"
+env | grep -v '^_=' | sort >alone
+traced env | grep -vE '^(_|OCCTRACE_SOCKET|OCCTRACE_SESSION|LD_PRELOAD)=' | sort >traced
+diff alone traced || fail "environment"
+same LD_PRELOAD "$OCCTRACE_LIBRARY:libc.so.6" "$(LD_PRELOAD=libc.so.6 traced printenv LD_PRELOAD)"
+same label "two words" "$(traced --label 'two words' printenv OCCTRACE_LABEL)"
+session=$(traced printenv OCCTRACE_SESSION)
+[[ $session =~ ^[0-9a-f]{32}$ ]] || fail "session '$session'"
+list() { "$@" bash -c 'cd /proc/$$/fd && ls'; }
+same descriptors "$(list env | tr '\n' ' ')" "$(list traced | tr '\n' ' ')"
+same "descriptors, stdin closed" "$(list env <&- | tr '\n' ' ')" "$(list traced <&- | tr '\n' ' ')"
+same "descriptors, stdin and stderr closed" "$(list env <&- 2>&- | tr '\n' ' ')" "$(list traced <&- 2>&- | tr '\n' ' ')"
+same "descriptor 9" "$(list env 9<input | tr '\n' ' ')" "$(list traced 9<input | tr '\n' ' ')"
+state() { "$@" grep -E '^Sig(Blk|Ign)' /proc/self/status; }
+same "signal state" "$(state env)" "$(state traced)"
+same "signal state, some ignored" "$(trap '' HUP INT USR1 CHLD; state env)" "$(trap '' HUP INT USR1 CHLD; state traced)"
+
+# ---- signals sent to occtrace ----
+mkfifo ready go
+for signal in TERM HUP USR1 USR2; do
+    "${quiet[@]}" bash -c "trap 'echo caught; exit 33' $signal; echo up >ready; while :; do read -t 0.05 -r x <>go; done" >out &
+    pid=$!
+    read -r _ <ready
+    kill -$signal $pid
+    wait $pid; same "SIG$signal forwarded" 33 $?
+    same "SIG$signal forwarded once" caught "$(cat out)"
+done
+for signal in INT QUIT; do
+    env --default-signal "${quiet[@]}" bash -c 'echo up >ready; read -r word <go; exit "$word"' &
+    pid=$!
+    read -r _ <ready
+    kill -$signal $pid
+    echo 34 >go
+    wait $pid; same "SIG$signal is the terminal's business" 34 $?
+done
+
+# ---- stopping: under a shell with job control occtrace stops and goes on with its program ----
+state_of() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null; }
+await_state() {
+    local tries=0
+    until [ "$(state_of "$1")" = "$2" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 3000 ] || { fail "process is '$(state_of "$1")', not '$2'"; return 1; }
+        read -r -t 0.01 _ <>go
+    done
+}
+set -m
+"${quiet[@]}" bash -c 'echo $$ >ready; kill -TSTP $$; exit 35' &
+pid=$!
+read -r _ <ready
+await_state $pid T && kill -CONT -$pid
+wait $pid; status=$?
+[ $status -lt 128 ] || { wait $pid; status=$?; }
+same "stopped and continued" 35 $status
+set +m
+
+# ---- the private daemon ----
+children() { cat "/proc/$1/task/$1/children" 2>/dev/null; }
+daemon_of() {
+    for child in $(children "$1"); do
+        [ "$(cat "/proc/$child/comm" 2>/dev/null)" = occtraced ] && echo "$child"
+    done
+}
+if [ -e /proc/$$/task/$$/children ]; then
+    "${quiet[@]}" bash -c 'echo up >ready; read -r word <go; exit "$word"' 2>err &
+    pid=$!
+    read -r _ <ready
+    first=$(daemon_of $pid)
+    if [ -n "$first" ]; then
+        kill -KILL "$first"
+        tries=0
+        until second=$(daemon_of $pid); [ -n "$second" ] && [ "$second" != "$first" ]; do
+            tries=$((tries + 1))
+            [ $tries -lt 3000 ] || { fail "the daemon is not started again"; break; }
+            read -r -t 0.01 _ <>ready
+        done
+    else
+        fail "no private daemon"
+    fi
+    echo 36 >go
+    wait $pid; same "a killed daemon" 36 $?
+fi
+mkdir db-is-a-directory
+"$occtrace" -d db-is-a-directory sh -c 'exit 37' 2>err; same "a database that cannot be" 37 $?
+grep -q 'without being observed' err || fail "no word about it: $(cat err)"
+OCCTRACE_LIBRARY=$work/none "$occtrace" sh -c 'exit 38' 2>err; same "no library" 38 $?
+[ "$(wc -l <err)" = 1 ] || fail "not one line about a library that does not exist: $(cat err)"
+
+# ---- what the history and the summary say ----
+"$occtrace" -d one.db --label mark sh -c 'exit 0' 2>err
+grep -q '^occtrace: nothing was recorded: ' err || fail "no reason on stderr: $(cat err)"
+"$occq" runs -d one.db --csv -o level,label,program,launches >rows || fail "occq runs"
+printf 'level,label,program,launches\r\nnothing,mark,%s,0\r\n' "$(basename "$(realpath "$(command -v sh)")")" >want
+diff want rows || fail "the run's row"
+"$occq" runs -d one.db --json -o reason | grep -qE '"level_reason": "(no CUDA driver|the program did not)' || fail reason
+[ -z "$(ls -A "$work/run")" ] || fail "left behind: $(ls -A "$work/run")"
+exit $failed

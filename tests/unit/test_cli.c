@@ -1,0 +1,442 @@
+/* The command line's parser, values, columns, and the three renderers. One thread. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "cli/trace_options.h"
+#include "cli/usage.h"
+#include "cli/values.h"
+
+/* ---- options ---- */
+
+struct sample {
+    struct cli_args common;
+    bool flag;
+    const char *text, *word, *regex;
+    int64_t number, moment;
+    double percent;
+};
+
+static const char *const words[] = {"red", "green", NULL};
+
+static const struct cli_option rows[] = {
+    CLI_OPTION_DB,
+    {'f', "flag", CLI_FLAG, offsetof(struct sample, flag), NULL, "a flag", NULL, NULL, 0, 0},
+    {'t', "text", CLI_TEXT, offsetof(struct sample, text), "TEXT", "a text", NULL, NULL, 0, 0},
+    {0, "word", CLI_WORD, offsetof(struct sample, word), "WORD", "a word", NULL, words, 0, 0},
+    {0, "regex", CLI_REGEX, offsetof(struct sample, regex), "REGEX", "an expression", NULL, NULL, 0, 0},
+    {'n', "number", CLI_NUMBER, offsetof(struct sample, number), "N", "a number", NULL, NULL, 1, 100},
+    {0, "since", CLI_MOMENT, offsetof(struct sample, moment), "WHEN", "a moment", NULL, NULL, 0, 0},
+    {'p', "percent", CLI_PERCENT, offsetof(struct sample, percent), "PCT", "a percentage", "50", NULL, 0, 0},
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+static const struct cli_command command = {.program = "sample",
+                                           .operands = "THING",
+                                           .min_operands = 0,
+                                           .max_operands = 2,
+                                           .summary = "",
+                                           .description = "",
+                                           .options = rows};
+
+enum { MAX_ARGUMENTS = 8 };
+
+static int parse(const struct cli_command *with, struct sample *args, struct occ_error *err,
+                 const char *const *list)
+{
+    static char *argv[MAX_ARGUMENTS + 1];
+    size_t n = 0;
+    for (; list[n]; n++)
+        argv[n] = (char *)(uintptr_t)list[n];
+    argv[n] = NULL;
+    *args = (struct sample){0};
+    *err = (struct occ_error)OCC_ERROR_INIT;
+    return cli_parse(with, argv, &args->common, err);
+}
+
+#define PARSE(args, err, ...) parse(&command, args, err, (const char *const[]){__VA_ARGS__, NULL})
+
+static void test_values_of_every_kind(void **state)
+{
+    (void)state;
+    struct sample args;
+    struct occ_error err;
+    assert_int_equal(
+        PARSE(&args, &err, "-f", "--text=a b", "-n5", "--word", "green", "--since", "@7", "--regex=^a+$"), 0);
+    assert_true(args.flag);
+    assert_string_equal(args.text, "a b");
+    assert_ptr_equal(args.word, words[1]);
+    assert_string_equal(args.regex, "^a+$");
+    assert_int_equal(args.number, 5);
+    assert_int_equal(args.moment, 7000000000);
+    assert_true(args.percent == 0);
+    assert_int_equal(args.common.operand_count, 0);
+}
+
+static void test_operands_between_options(void **state)
+{
+    (void)state;
+    struct sample args;
+    struct occ_error err;
+    assert_int_equal(PARSE(&args, &err, "one", "-n", "7", "--", "-f"), 0);
+    assert_int_equal(args.common.operand_count, 2);
+    assert_string_equal(args.common.operands[0], "one");
+    assert_string_equal(args.common.operands[1], "-f");
+    assert_null(args.common.operands[2]);
+    assert_int_equal(args.number, 7);
+    assert_false(args.flag);
+    assert_int_equal(PARSE(&args, &err, "-"), 0);
+    assert_string_equal(args.common.operands[0], "-");
+}
+
+static void test_joined_letters(void **state)
+{
+    (void)state;
+    struct sample args;
+    struct occ_error err;
+    assert_int_equal(PARSE(&args, &err, "-fn9"), 0);
+    assert_true(args.flag);
+    assert_int_equal(args.number, 9);
+    assert_int_equal(PARSE(&args, &err, "-ftxyz"), 0);
+    assert_string_equal(args.text, "xyz");
+}
+
+static void test_value_that_may_be_left_out(void **state)
+{
+    (void)state;
+    struct sample args;
+    struct occ_error err;
+    assert_int_equal(PARSE(&args, &err, "--percent", "30"), 0);
+    assert_true(fabs(args.percent - 0.5) < 1e-12);
+    assert_string_equal(args.common.operands[0], "30"); /* only "=" gives it a value */
+    assert_int_equal(PARSE(&args, &err, "--percent=30"), 0);
+    assert_true(fabs(args.percent - 0.3) < 1e-12);
+}
+
+/* Each of these fails, and the message holds the words. */
+static void test_wrong_usage_names_the_option(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *arguments[4];
+        const char *says;
+    } cases[] = {
+        {{"--flog"}, "unknown option '--flog'; did you mean '--flag'?"},
+        {{"--zzzzzzz"}, "unknown option '--zzzzzzz'"},
+        {{"-z"}, "unknown option '-z'"},
+        {{"-fz"}, "unknown option '-z'"},
+        {{"--flag=1"}, "--flag takes no value"},
+        {{"--text"}, "--text needs a value (TEXT)"},
+        {{"-t"}, "-t needs a value (TEXT)"},
+        {{"--text="}, "--text: the value is empty"},
+        {{"--number", "x"}, "--number: 'x' is not a whole number"},
+        {{"-n", "101"}, "-n: '101' is out of range (1 to 100)"},
+        {{"--number=-1"}, "--number: '-1' is not a whole number"},
+        {{"--word", "blue"}, "--word: 'blue' is none of red, green"},
+        {{"--regex", "(("}, "--regex: '((' is not a regular expression"},
+        {{"--since", "soon"}, "--since: 'soon' is neither a duration"},
+        {{"--percent=0"}, "--percent: '0' is out of range"},
+        {{"--percent=101"}, "--percent: '101' is out of range"},
+        {{"--percent=nan"}, "--percent: 'nan' is not a number"},
+        {{"a", "b", "c"}, "unexpected argument 'c'"},
+        {{"--t\033[1m"}, "unknown option '--t?[1m'"},
+        {{"--word=\033[1m"}, "--word: '?[1m' is none of"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sample args;
+        struct occ_error err;
+        assert_int_equal(parse(&command, &args, &err, cases[i].arguments), OCC_E_INVALID);
+        if (!strstr(err.message, cases[i].says))
+            fail_msg("'%s' does not hold '%s'", err.message, cases[i].says);
+    }
+}
+
+static void test_help_needs_no_operand(void **state)
+{
+    (void)state;
+    struct sample args;
+    struct occ_error err;
+    struct cli_command strict = command;
+    strict.min_operands = 1;
+    assert_int_equal(parse(&strict, &args, &err, (const char *const[]){NULL}), OCC_E_INVALID);
+    assert_string_equal(err.message, "THING is missing");
+    assert_int_equal(parse(&strict, &args, &err, (const char *const[]){"--help", NULL}), 0);
+    assert_true(args.common.help);
+}
+
+static int parse_trace(struct trace_options *options, struct occ_error *err, const char *const *list)
+{
+    static char *argv[MAX_ARGUMENTS + 1];
+    size_t n = 0;
+    for (; list[n]; n++)
+        argv[n] = (char *)(uintptr_t)list[n];
+    argv[n] = NULL;
+    *options = (struct trace_options){0};
+    return trace_options_parse(argv, options, err);
+}
+
+static void test_the_rest_is_the_programs(void **state)
+{
+    (void)state;
+    struct trace_options options;
+    struct occ_error err;
+    assert_int_equal(
+        parse_trace(&options, &err, (const char *const[]){"-q", "ls", "-d", "--", "--help", NULL}), 0);
+    assert_true(options.quiet);
+    assert_null(options.common.db);
+    assert_false(options.common.help);
+    assert_int_equal(options.common.operand_count, 4);
+    assert_string_equal(options.common.operands[2], "--");
+    assert_int_equal(parse_trace(&options, &err, (const char *const[]){"--", "-x", NULL}), 0);
+    assert_string_equal(options.common.operands[0], "-x");
+    assert_int_equal(
+        parse_trace(&options, &err, (const char *const[]){"--db", "a", "--socket", "b", "ls", NULL}),
+        OCC_E_INVALID);
+}
+
+/* ---- values ---- */
+
+static const char *text_of(enum cli_unit unit, double real)
+{
+    static char buffer[64];
+    struct cli_value value = {.type = CLI_NONE};
+    cli_set_real(&value, real);
+    return cli_value_text(&value, unit, buffer, sizeof buffer);
+}
+
+static void test_numbers_for_people(void **state)
+{
+    (void)state;
+    assert_string_equal(text_of(CLI_RATIO, 0.375), "37.5%");
+    assert_string_equal(text_of(CLI_RATIO, NAN), "-");
+    assert_string_equal(text_of(CLI_DURATION, 1234567), "1.235 ms");
+    assert_string_equal(text_of(CLI_FACTOR, 2.4), "2.40");
+    assert_string_equal(text_of(CLI_AMOUNT, 0), "0");
+    assert_string_equal(text_of(CLI_AMOUNT, 12345.6), "12.35k");
+    assert_string_equal(text_of(CLI_AMOUNT, 999.96), "1k");
+    assert_string_equal(text_of(CLI_AMOUNT, 3e20), "300E");
+    assert_string_equal(text_of(CLI_AMOUNT, INFINITY), "-");
+}
+
+static void test_numbers_read_back(void **state)
+{
+    (void)state;
+    static const double numbers[] = {0, 1, 0.1, 1.0 / 3, 1e300, 5e-324, -2.5, 123456789.123};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        char buffer[64];
+        struct cli_value value = {.type = CLI_NONE};
+        cli_set_real(&value, numbers[i]);
+        assert_true(strtod(cli_value_raw(&value, buffer, sizeof buffer), NULL) == numbers[i]);
+    }
+    char buffer[64];
+    struct cli_value none = {.type = CLI_NONE};
+    cli_set_real(&none, NAN);
+    assert_string_equal(cli_value_raw(&none, buffer, sizeof buffer), "");
+}
+
+/* ---- columns and tables ---- */
+
+struct thing {
+    const char *name;
+    double ratio;
+    bool is_known;
+};
+
+static void get_name(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    (void)column;
+    cli_set_string(value, ((const struct thing *)row)->name);
+}
+
+static void get_ratio(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    (void)column;
+    cli_set_real(value, ((const struct thing *)row)->ratio);
+}
+
+static void get_known(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    (void)column;
+    cli_set_bool(value, ((const struct thing *)row)->is_known);
+}
+
+static const struct cli_column columns[] = {
+    {"name", "name", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "a name", get_name, 0},
+    {"share", "share_ratio", CLI_RATIO, CLI_DEFAULT, "a ratio", get_ratio, 0},
+    {"known", "known", CLI_PLAIN, 0, "a flag", get_known, 0},
+    {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
+};
+
+static const struct thing things[] = {
+    {"plain", 0.5, true},
+    {"has \"quotes\", and\ncommas", NAN, false},
+    {"esc\033[31m\xff", 1, true},
+};
+
+static void test_selection(void **state)
+{
+    (void)state;
+    struct cli_selection selection;
+    struct occ_error err;
+    cli_select(columns, CLI_DEFAULT, 0, &selection);
+    assert_int_equal(selection.n, 2);
+    assert_int_equal(cli_select_list(columns, "+known", &selection, &err), 0);
+    assert_int_equal(selection.n, 3);
+    assert_int_equal(cli_select_list(columns, "share_ratio,name", &selection, &err), 0); /* keys do as well */
+    assert_int_equal(selection.n, 2);
+    assert_ptr_equal(selection.columns[0], &columns[1]);
+    assert_int_equal(cli_select_list(columns, "nam", &selection, &err), OCC_E_INVALID);
+    assert_string_equal(err.message, "-o: unknown column 'nam'; did you mean 'name'?");
+    assert_int_equal(cli_select_list(columns, "name,name", &selection, &err), OCC_E_INVALID);
+    assert_int_equal(cli_select_list(columns, "name,", &selection, &err), OCC_E_INVALID);
+}
+
+/* What the things look like; the caller frees it. */
+static char *rendered(enum cli_format format, size_t n)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct cli_table *table = NULL;
+    struct cli_selection selection;
+    struct occ_error err = OCC_ERROR_INIT;
+    cli_select(columns, 0, 0, &selection);
+    assert_int_equal(cli_table_new(format, out, "things", &selection, &table, &err), 0);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(cli_table_add(table, &things[i], &err), 0);
+    assert_int_equal(cli_table_finish(table, &err), 0);
+    cli_table_free(table);
+    (void)fclose(out);
+    return text;
+}
+
+static void assert_rendered(enum cli_format format, size_t n, const char *expected)
+{
+    char *text = rendered(format, n);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void test_text_table(void **state)
+{
+    (void)state;
+    assert_rendered(CLI_FORMAT_TEXT, 3,
+                    "NAME                      SHARE KNOWN\n"
+                    "plain                     50.0%   yes\n"
+                    "has \"quotes\", and?commas      -    no\n"
+                    "esc?[31m?                100.0%   yes\n");
+    assert_rendered(CLI_FORMAT_TEXT, 0, "");
+}
+
+static void test_csv(void **state)
+{
+    (void)state;
+    assert_rendered(CLI_FORMAT_CSV, 3,
+                    "name,share_ratio,known\r\n"
+                    "plain,0.5,true\r\n"
+                    "\"has \"\"quotes\"\", and\ncommas\",,false\r\n"
+                    "esc?[31m?,1,true\r\n");
+    assert_rendered(CLI_FORMAT_CSV, 0, "name,share_ratio,known\r\n");
+}
+
+static void test_json(void **state)
+{
+    (void)state;
+    assert_rendered(
+        CLI_FORMAT_JSON, 3,
+        "{\n  \"schema\": 1,\n  \"things\": [\n"
+        "    {\"name\": \"plain\", \"share_ratio\": 0.5, \"known\": true},\n"
+        "    {\"name\": \"has \\\"quotes\\\", and\\ncommas\", \"share_ratio\": null, \"known\": false},\n"
+        "    {\"name\": \"esc\\u001b[31m\\ufffd\", \"share_ratio\": 1, \"known\": true}\n"
+        "  ]\n}\n");
+    assert_rendered(CLI_FORMAT_JSON, 0, "{\n  \"schema\": 1,\n  \"things\": []\n}\n");
+}
+
+/* ---- the real tables ---- */
+
+static void check_options(const struct cli_command *checked)
+{
+    bool ends_with_help = false;
+    for (const struct cli_option *o = checked->options; o->name; o++) {
+        assert_non_null(o->help);
+        assert_true(o->kind == CLI_FLAG ? !o->value : o->value != NULL);
+        for (const struct cli_option *other = checked->options; other < o; other++) {
+            assert_string_not_equal(o->name, other->name);
+            assert_true(!o->letter || o->letter != other->letter);
+        }
+        ends_with_help = strcmp(o->name, "help") == 0 || (ends_with_help && strcmp(o->name, "version") == 0);
+    }
+    assert_true(ends_with_help);
+}
+
+static void check_columns(const struct cli_column *checked)
+{
+    for (const struct cli_column *c = checked; c && c->name; c++) {
+        assert_non_null(c->get);
+        for (const struct cli_column *other = checked; other < c; other++) {
+            assert_string_not_equal(c->name, other->name);
+            assert_string_not_equal(c->key, other->key);
+            assert_string_not_equal(c->name, other->key);
+        }
+    }
+}
+
+static void check_help_width(const struct cli_command *checked, const struct cli_command *const *commands)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    cli_print_help(out, checked, commands);
+    (void)fclose(out);
+    for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1)
+        if (end - line > 80)
+            fail_msg("wider than 80: %.*s", (int)(end - line), line);
+    free(text);
+}
+
+static void test_tables_are_sound(void **state)
+{
+    (void)state;
+    check_options(&cli_occq);
+    check_options(&cli_occtrace);
+    check_help_width(&cli_occq, cli_commands);
+    check_help_width(&cli_occtrace, NULL);
+    for (const struct cli_command *const *c = cli_commands; *c; c++) {
+        check_options(*c);
+        check_columns((*c)->columns);
+        check_help_width(*c, NULL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_of_every_kind),
+        cmocka_unit_test(test_operands_between_options),
+        cmocka_unit_test(test_joined_letters),
+        cmocka_unit_test(test_value_that_may_be_left_out),
+        cmocka_unit_test(test_wrong_usage_names_the_option),
+        cmocka_unit_test(test_help_needs_no_operand),
+        cmocka_unit_test(test_the_rest_is_the_programs),
+        cmocka_unit_test(test_numbers_for_people),
+        cmocka_unit_test(test_numbers_read_back),
+        cmocka_unit_test(test_selection),
+        cmocka_unit_test(test_text_table),
+        cmocka_unit_test(test_csv),
+        cmocka_unit_test(test_json),
+        cmocka_unit_test(test_tables_are_sound),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
