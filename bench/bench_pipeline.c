@@ -37,6 +37,7 @@
 #define EPOCH_NS   INT64_C(1700000000000000000)
 #define SECOND_NS  INT64_C(1000000000)
 #define PACE       80000 /* launches per second */
+#define WARM_UP_MS 4000  /* once round the ring: all its pages are then in the daemon's memory */
 
 struct bench {
     uint64_t launches;
@@ -419,7 +420,7 @@ static void report_paced(const struct bench *b)
     make_ring(&ring, OCC_RING_DEFAULT_SLOTS);
     pid_t daemon = start_daemon(database, socket_path, &private_fd);
     int connection = offer(socket_path, &ring);
-    pace(&g, &ring, 1000);
+    pace(&g, &ring, WARM_UP_MS);
     /* schedstat's first number is the time on a CPU in ns */
     uint64_t cpu = proc_number(daemon, "schedstat", "");
     uint64_t rss_early = proc_number(daemon, "status", "VmRSS:");
@@ -435,13 +436,13 @@ static void report_paced(const struct bench *b)
     (void)close(private_fd);
     (void)waitpid(daemon, NULL, 0);
     occ_ring_destroy(&ring);
-    (void)printf(
-        "  \"paced\": {\"launches_per_second\": %d, \"seconds\": %.1f, \"cpu_percent\": %.2f, "
-        "\"rss_kib\": %llu, \"rss_after_1s_kib\": %llu, \"rss_peak_kib\": %llu, \"rss_anonymous_kib\": %llu, "
-        "\"lost\": %llu, \"target_cpu_percent\": 2.5, \"target_rss_kib\": 65536, \"reached\": %s}",
-        PACE, seconds, percent, (unsigned long long)rss, (unsigned long long)rss_early,
-        (unsigned long long)peak, (unsigned long long)own, (unsigned long long)lost,
-        percent <= 2.5 && peak <= 65536 && lost == 0 ? "true" : "false");
+    (void)printf("  \"paced\": {\"launches_per_second\": %d, \"seconds\": %.1f, \"cpu_percent\": %.2f, "
+                 "\"rss_kib\": %llu, \"rss_after_warm_up_kib\": %llu, \"rss_peak_kib\": %llu, "
+                 "\"rss_anonymous_kib\": %llu, "
+                 "\"lost\": %llu, \"target_cpu_percent\": 2.5, \"target_rss_kib\": 65536, \"reached\": %s}",
+                 PACE, seconds, percent, (unsigned long long)rss, (unsigned long long)rss_early,
+                 (unsigned long long)peak, (unsigned long long)own, (unsigned long long)lost,
+                 percent <= 2.5 && peak <= 65536 && lost == 0 ? "true" : "false");
 }
 
 /* ---- main ---- */
