@@ -6,6 +6,7 @@
 #include "injector_samples.h"
 #include "injector/costs.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +22,25 @@
 #include <cmocka.h>
 
 int InitializeInjection(void);
+
+/* Sanitizers' own manners in a program that forks beside another thread: they refuse threads in the child, and look
+ * for leaks under locks that the other thread may have held. */
+#ifdef __SANITIZE_THREAD__
+#define OCC_TEST_SANITIZED
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+    return "die_after_fork=0";
+}
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#define OCC_TEST_SANITIZED
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "detect_leaks=0";
+}
+#endif
 
 typedef void launcher(const struct occ_cupti_kernel *kernel);
 typedef int program(void);
@@ -309,9 +329,33 @@ static void test_a_second_call_does_nothing(void **state)
     assert_int_equal(accept_within(f->listener, 0), -1);
 }
 
-static int program_that_forks(void)
+/* A thread of this process that bears the helper's name, once it runs. */
+static bool has_helper(void)
+{
+    char path[300], name[32];
+    bool found = false;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; !found && (entry = readdir(tasks));) {
+        (void)snprintf(path, sizeof path, "/proc/self/task/%s/comm", entry->d_name);
+        FILE *comm = fopen(path, "r");
+        found = comm && fgets(name, sizeof name, comm) && strcmp(name, "occtrace\n") == 0;
+        if (comm)
+            fclose(comm);
+    }
+    closedir(tasks);
+    return found;
+}
+
+static void initialise_and_wait_for_helper(void)
 {
     InitializeInjection();
+    while (!has_helper())
+        usleep(1000);
+}
+
+static int program_that_forks(void)
+{
+    initialise_and_wait_for_helper();
     launch(100);
     pid_t child = fork();
     if (child == 0)
@@ -333,7 +377,7 @@ static void test_a_forked_child_leaves_its_parent_alone(void **state)
 
 static int program_whose_child_uses_cuda(void)
 {
-    InitializeInjection();
+    initialise_and_wait_for_helper();
     launch(100);
     pid_t child = fork();
     if (child == 0) {
@@ -474,6 +518,10 @@ static void test_another_profiler_takes_over(void **state)
 static void test_the_constructor_sets_one_variable(void **state)
 {
     struct fixture *f = *state;
+#ifdef OCC_TEST_SANITIZED
+    print_message("skipped: a sanitized library cannot be preloaded into a program that is not\n");
+    skip();
+#endif
     static const struct {
         const char *more, *expected;
     } cases[] = {{"X=1", OCC_GUEST_LIBRARY},
