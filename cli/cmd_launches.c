@@ -28,8 +28,7 @@ struct launches_args {
     X("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, get_cell, "l.start",                            \
       "when it began on the device")                                                                         \
     X("end", "end_ns", CLI_TIME, CLI_LEFT, get_cell, "l.\"end\"", "when it ended")                           \
-    X("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT, get_cell, "l.\"end\" - l.start",                 \
-      "how long it took")                                                                                    \
+    X("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT, get_cell, "l.duration", "how long it took")      \
     X("run", "run_id", CLI_PLAIN, CLI_DEFAULT, get_cell, "l.run", "the run it belongs to")                   \
     X("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, get_cell, "k.short", "short name")   \
     X("grid", "grid", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, get_cell,                                           \
@@ -83,7 +82,7 @@ enum { COLUMNS = 0 LAUNCH_COLUMNS(COUNT), SIMULATED = COLUMNS, DESIGN };
 static const char *const column_sql[] = {LAUNCH_COLUMNS(SQL)};
 #undef SQL
 
-static const struct cli_column columns[];
+static const struct cli_column columns[COLUMNS + 1];
 
 static sqlite3_stmt *statement_of(const void *row)
 {
@@ -123,7 +122,8 @@ static void get_notes(const struct cli_column *column, const void *row, struct c
 }
 
 #define ROW(name, key, unit, flags, get, sql, help) {name, key, unit, flags, help, get, 0},
-static const struct cli_column columns[] = {LAUNCH_COLUMNS(ROW){NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0}};
+static const struct cli_column columns[COLUMNS + 1] = {
+    LAUNCH_COLUMNS(ROW){NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0}};
 #undef ROW
 
 /* ---- the question ---- */
@@ -160,11 +160,13 @@ static char *question(const struct launches_args *args, const struct cli_selecti
     if (args->filter.run)
         sqlite3_str_appendall(sql, " AND l.run = :run");
     if (args->filter.device)
-        sqlite3_str_appendall(sql, " AND s.device = :device");
+        sqlite3_str_appendall(sql, " AND l.device = :device");
+    /* "+": tested row by row, else the table would be scanned once for every element */
     if (args->filter.below_ratio > 0)
-        sqlite3_str_appendall(sql, " AND s.expected_achieved < :below");
+        sqlite3_str_appendall(sql,
+                              " AND +l.shape IN (SELECT id FROM shape WHERE expected_achieved < :below)");
     if (args->filter.kernel)
-        sqlite3_str_appendall(sql, " AND s.kernel IN (SELECT id FROM kernel WHERE occq_matches(demangled))");
+        sqlite3_str_appendall(sql, " AND +l.kernel IN (SELECT id FROM kernel WHERE occq_matches(demangled))");
     sqlite3_str_appendall(sql, " LIMIT :number");
     return sqlite3_str_finish(sql);
 }

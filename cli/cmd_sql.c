@@ -148,6 +148,14 @@ static int prepare(sqlite3 *db, const char *text, sqlite3_stmt **ret_statement, 
     return 0;
 }
 
+/* SQLite makes a virtual table on its first use, by a CREATE TABLE of its own: before the authorizer refuses it. */
+static void declare_launch(sqlite3 *db)
+{
+    sqlite3_stmt *statement = NULL;
+    (void)sqlite3_prepare_v2(db, "SELECT 1 FROM launch", -1, &statement, NULL);
+    (void)sqlite3_finalize(statement);
+}
+
 static int print_rows(sqlite3 *db, struct result *result, enum cli_format format, size_t *ret_rows,
                       struct occ_error *err)
 {
@@ -174,6 +182,7 @@ static int ask(const struct cli_command *command, const struct sql_args *args, e
     if (cli_open_history(&args->common, &store, &err) != 0)
         return cli_failure(command, &err);
     sqlite3 *db = occ_store_sqlite(store);
+    declare_launch(db);
     (void)sqlite3_set_authorizer(db, authorize, NULL);
     int status = prepare(db, args->common.operands[0], &result.statement, &err);
     if (status == 0)

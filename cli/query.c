@@ -90,7 +90,7 @@ int cli_nothing(const struct cli_command *command, const char *what)
 void cli_say_simulated(const struct cli_command *command)
 {
     cli_flush_stdout();
-    (void)fprintf(stderr, "%s %s: rows marked \"simulated\" come from a simulated device\n", command->program,
+    (void)fprintf(stderr, "%s %s: some of this comes from a simulated device\n", command->program,
                   command->name);
 }
 

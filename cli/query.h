@@ -97,7 +97,7 @@ void cli_store_closep(struct occ_store **store);
 /* Says that nothing was found; returns CLI_EXIT_NOTHING. */
 int cli_nothing(const struct cli_command *command, const char *what);
 
-/* One line on stderr that (some of) what was printed was simulated. */
+/* One line on stderr: some of what was printed was simulated. */
 void cli_say_simulated(const struct cli_command *command);
 
 /* Flushes stdout; a write error turns `status` into CLI_EXIT_FAILURE (silently if the reader has gone). */

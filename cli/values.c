@@ -163,6 +163,10 @@ const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, ch
 
 static const char *real_raw(double real, char *buffer, size_t size)
 {
+    if (fabs(real) < 1e15 && floor(real) == real) {
+        (void)snprintf(buffer, size, "%.0f", real);
+        return buffer;
+    }
     for (int digits = 6; digits <= 17; digits++) {
         (void)snprintf(buffer, size, "%.*g", digits, real);
         if (strtod(buffer, NULL) == real)
@@ -226,7 +230,15 @@ static int fail_unknown_column(const struct cli_column *table, const char *name,
     return occ_fail(err, OCC_E_INVALID, "-o: unknown column '%s'; did you mean '%s'?", word, nearest);
 }
 
-static int select_one(const struct cli_column *table, const char *name, size_t length,
+static bool is_in(const struct cli_selection *selection, const struct cli_column *column)
+{
+    for (size_t i = 0; i < selection->n; i++)
+        if (selection->columns[i] == column)
+            return true;
+    return false;
+}
+
+static int select_one(const struct cli_column *table, const char *name, size_t length, bool adds,
                       struct cli_selection *selection, struct occ_error *err)
 {
     const struct cli_column *c = table;
@@ -234,9 +246,8 @@ static int select_one(const struct cli_column *table, const char *name, size_t l
         c++;
     if (!c->name)
         return fail_unknown_column(table, name, length, err);
-    for (size_t i = 0; i < selection->n; i++)
-        if (selection->columns[i] == c)
-            return occ_fail(err, OCC_E_INVALID, "-o: column '%s' is there already", c->name);
+    if (is_in(selection, c))
+        return adds ? 0 : occ_fail(err, OCC_E_INVALID, "-o: column '%s' is there already", c->name);
     if (selection->n == CLI_MAX_COLUMNS)
         return occ_fail(err, OCC_E_INVALID, "-o: too many columns");
     selection->columns[selection->n++] = c;
@@ -246,13 +257,14 @@ static int select_one(const struct cli_column *table, const char *name, size_t l
 int cli_select_list(const struct cli_column *table, const char *list, struct cli_selection *selection,
                     struct occ_error *err)
 {
-    if (list[0] == '+')
+    bool adds = list[0] == '+';
+    if (adds)
         list++;
     else
         selection->n = 0;
     for (;;) {
         size_t length = strcspn(list, ",");
-        int status = select_one(table, list, length, selection, err);
+        int status = select_one(table, list, length, adds, selection, err);
         if (status != 0)
             return status;
         if (list[length] == '\0')

@@ -72,8 +72,8 @@ struct cli_selection {
 void cli_select(const struct cli_column *table, unsigned int with, unsigned int without,
                 struct cli_selection *ret_selection);
 
-/* `list`: names or keys with commas; a leading '+' adds to what `selection` holds, else it is replaced.
- * OCC_E_INVALID: unknown (the nearest is named), twice, too many. */
+/* `list`: names or keys with commas; a leading '+' adds what `selection` does not hold yet, else it is
+ * replaced. OCC_E_INVALID: unknown (the nearest is named), twice, too many. */
 int cli_select_list(const struct cli_column *table, const char *list, struct cli_selection *selection,
                     struct occ_error *err);
 

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# cli_expected.sh CLI_HISTORY OCCQ DATA [update]: what occq says about a known history, beside DATA/*.out. A case file
+# DATA/NAME.cmd holds one command line; its output, what stands on stderr, and the status are in NAME.out.
+# "update" writes the expected files anew: look at the difference before you commit it.
+set -u
+history=$1 occq=$2 data=$3 mode=${4:-compare}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export TZ=UTC LC_ALL=C NO_COLOR=1
+failed=0
+"$history" "$work/h.db" || exit 1
+cd "$work" || exit 1
+occq() { "$occq" "$@"; }
+cases=0
+for case in "$data"/*.cmd; do
+    name=$(basename "$case" .cmd)
+    line=$(cat "$case")
+    eval "$line" >stdout 2>stderr
+    status=$?
+    { cat stdout; echo "--- stderr"; cat stderr; echo "--- status $status"; } >"$name.out"
+    if [ "$mode" = update ]; then
+        cp "$name.out" "$data/$name.out"
+    elif ! diff -u "$data/$name.out" "$name.out"; then
+        echo "FAIL: $name: $line"
+        failed=1
+    fi
+    cases=$((cases + 1))
+done
+[ $cases -gt 0 ] || { echo "no cases in $data"; exit 1; }
+exit $failed

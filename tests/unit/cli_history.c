@@ -1,4 +1,197 @@
-int main(void)
+/*
+ * cli_history FILE: writes a small history through the store, always the same: three runs on two devices (one of them
+ * simulated), kernels that differ in what limits them, one with a name that tries to write to the terminal, one shape
+ * that the model refuses. What occq says about it is in tests/data/cli.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "occupancy/occupancy.h"
+#include "store/store.h"
+
+#define START_NS INT64_C(1700000000000000000) /* 2023-11-14 22:13:20 UTC */
+#define MS       INT64_C(1000000)
+
+struct history {
+    struct occ_store *store;
+    struct occ_error err;
+    int64_t runs[3], devices[2], kernels[5], shapes[6];
+};
+
+static uint64_t fnv1a(const char *text)
 {
-    return 0;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static int put_runs(struct history *h)
+{
+    struct occ_run runs[] = {
+        {.uuid = {1},
+         .pid = 1001,
+         .uid = 1000,
+         .start_ns = START_NS,
+         .end_ns = START_NS + 90000 * MS,
+         .hostname = "node1",
+         .exe = "/opt/app/bin/train",
+         .cmdline = "train --batch 64",
+         .user = "ada",
+         .label = "batch 64",
+         .session = "000102030405060708090a0b0c0d0e0f",
+         .level = "trace",
+         .level_reason = "no hardware counters",
+         .cupti_version = 24,
+         .simulated = true},
+        {.uuid = {2},
+         .pid = 1002,
+         .uid = 1000,
+         .start_ns = START_NS + 3600 * 1000 * MS,
+         .hostname = "node1",
+         .exe = "/opt/app/bin/serve",
+         .cmdline = "serve",
+         .user = "ada",
+         .level = "trace"},
+        {.uuid = {3},
+         .pid = 1003,
+         .uid = 0,
+         .start_ns = START_NS + 7200 * 1000 * MS,
+         .end_ns = START_NS + 7201 * 1000 * MS,
+         .hostname = "node1",
+         .exe = "/bin/\033[2Jls",
+         .cmdline = "ls, \"really\"",
+         .user = "root",
+         .level = "nothing",
+         .level_reason = "no CUDA driver: libcuda.so.1 cannot be loaded"},
+    };
+    int status = 0;
+    for (size_t i = 0; i < 3 && status == 0; i++)
+        status = occ_store_put_run(h->store, &runs[i], &h->runs[i], &h->err);
+    return status;
+}
+
+static int put_weakness(struct history *h)
+{
+    const struct occ_loss losses[] = {{"ring_full", 12}, {"bad_times", 3}};
+    const struct occ_cost_total costs[] = {{"helper_cpu_ns", 5 * (uint64_t)MS},
+                                           {"process_cpu_ns", 1000 * (uint64_t)MS}};
+    int status = occ_store_put_losses(h->store, h->runs[0], losses, 2, &h->err);
+    return status == 0 ? occ_store_put_costs(h->store, h->runs[0], costs, 2, &h->err) : status;
+}
+
+static int put_devices(struct history *h)
+{
+    struct occ_store_device devices[] = {
+        {.uuid = {0xa1}, .name = "NVIDIA A100-SXM4-40GB (simulated)", .simulated = true},
+        {.uuid = {0x14}, .name = "Tesla T4"},
+    };
+    int status = 0;
+    devices[0].limits = (struct occ_device){.cc = 80, .sm_count = 108};
+    devices[1].limits = (struct occ_device){.cc = 75, .sm_count = 40};
+    for (size_t i = 0; i < 2 && status == 0; i++)
+        status = occ_store_put_device(h->store, &devices[i], &h->devices[i], &h->err);
+    return status;
+}
+
+static int put_kernels(struct history *h)
+{
+    static const char *const names[] = {
+        "_Z4gemmIfLi128EEvPKT_S2_PS0_iii", "_Z7softmaxPfi", "_ZN4attn4tinyEPf",
+        "evil\033[31m\n,\"name\"\xff",     "_Z8too_manyv",
+    };
+    int status = 0;
+    for (size_t i = 0; i < 5 && status == 0; i++)
+        status = occ_store_put_kernel(h->store, names[i], fnv1a(names[i]), &h->kernels[i], &h->err);
+    return status;
+}
+
+static struct occ_launch launch(uint32_t grid, uint32_t block, uint32_t registers, uint32_t smem)
+{
+    return (struct occ_launch){.grid = {grid, 1, 1},
+                               .block = {block, 1, 1},
+                               .cluster = {1, 1, 1},
+                               .registers_per_thread = registers,
+                               .dynamic_smem_bytes = smem,
+                               .carveout_percent = -1};
+}
+
+static int put_shapes(struct history *h)
+{
+    const struct {
+        int kernel, device;
+        struct occ_launch launch;
+    } shapes[] = {
+        {0, 0, launch(520, 256, 96, 16384)},  /* registers, partial last wave */
+        {0, 0, launch(108, 128, 255, 81920)}, /* one block per SM with most of the shared memory */
+        {1, 0, launch(8640, 1024, 32, 0)},    /* full */
+        {2, 1, launch(12, 64, 24, 0)},        /* far too few blocks */
+        {3, 1, launch(400, 100, 40, 0)},      /* missing threads in the last warp */
+        {4, 1, launch(10, 1024, 255, 0)},     /* cannot run: too many registers */
+    };
+    int status = 0;
+    for (size_t i = 0; i < 6 && status == 0; i++) {
+        struct occ_store_shape shape = {.kernel = h->kernels[shapes[i].kernel],
+                                        .device = h->devices[shapes[i].device],
+                                        .launch = shapes[i].launch};
+        status = occ_store_put_shape(h->store, &shape, &h->shapes[i], &h->err);
+    }
+    return status;
+}
+
+/* `n` launches of a shape every 10 ms, durations growing from `duration_ns` by a hundredth each. */
+static int put_launches(struct history *h, int run, int device, int shape, int64_t first_ns,
+                        uint64_t duration_ns, uint32_t n)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < n && status == 0; i++) {
+        const struct occ_store_launch one = {.start_ns = first_ns + i * 10 * MS,
+                                             .duration_ns = duration_ns + i * duration_ns / 100,
+                                             .shape = (uint32_t)h->shapes[shape],
+                                             .stream = 7,
+                                             .correlation = (uint32_t)shape * 1000 + i,
+                                             .context = 1};
+        status = occ_store_append(h->store, h->runs[run], h->devices[device], &one, 1, &h->err);
+    }
+    return status;
+}
+
+static int put_all_launches(struct history *h)
+{
+    const int64_t later = START_NS + 3600 * 1000 * MS;
+    int status = put_launches(h, 0, 0, 0, START_NS + MS, 2000000, 100);
+    status = status ? status : put_launches(h, 0, 0, 1, START_NS + 2 * MS, 500000, 50);
+    status = status ? status : put_launches(h, 0, 0, 2, START_NS + 3 * MS, 100000, 200);
+    status = status ? status : put_launches(h, 1, 1, 3, later + MS, 3000, 1000);
+    status = status ? status : put_launches(h, 1, 1, 4, later + 2 * MS, 40000, 30);
+    return status ? status : put_launches(h, 1, 1, 5, later + 3 * MS, 10000, 3);
+}
+
+static int fill(struct history *h)
+{
+    int status = put_runs(h);
+    status = status ? status : put_weakness(h);
+    status = status ? status : put_devices(h);
+    status = status ? status : put_kernels(h);
+    status = status ? status : put_shapes(h);
+    status = status ? status : put_all_launches(h);
+    return status ? status : occ_store_finish(h->store, &h->err);
+}
+
+int main(int argc, char **argv)
+{
+    struct history history = {0};
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    if (argc != 2) {
+        (void)fputs("Usage: cli_history FILE\n", stderr);
+        return 2;
+    }
+    int status = occ_store_open(argv[1], &options, &history.store, &history.err);
+    if (status == 0)
+        status = fill(&history);
+    if (status != 0)
+        (void)fprintf(stderr, "cli_history: %s\n", history.err.message);
+    occ_store_close(history.store);
+    return status ? 1 : 0;
 }

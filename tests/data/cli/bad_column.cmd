@@ -1,0 +1,1 @@
+occq top -o kernel,wast

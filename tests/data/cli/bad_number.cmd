@@ -1,0 +1,1 @@
+occq runs -n 1x

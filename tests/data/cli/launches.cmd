@@ -1,0 +1,1 @@
+occq launches -d h.db -n 3

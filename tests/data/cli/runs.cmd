@@ -1,0 +1,1 @@
+occq runs -d h.db

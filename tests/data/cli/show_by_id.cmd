@@ -1,0 +1,1 @@
+occq show -d h.db 2 -n 1

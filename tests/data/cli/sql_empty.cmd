@@ -1,0 +1,1 @@
+occq sql -d h.db 'SELECT 1 WHERE 0'

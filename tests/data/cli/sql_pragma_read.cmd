@@ -1,0 +1,1 @@
+occq sql -d h.db 'PRAGMA table_info(node)'

@@ -1,0 +1,1 @@
+occq top -d h.db --by launches -o kernel,launches
