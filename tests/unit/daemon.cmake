@@ -3,5 +3,6 @@ occ_add_test(test_daemon_collector SOURCES test_daemon_collector.c daemon_fake_s
 occ_add_test(test_daemon_reorder SOURCES test_daemon_reorder.c USES occ_daemon)
 occ_add_test(test_daemon_process SOURCES test_daemon_process.c USES occ_ring occ_store occ_support PkgConfig::SQLITE
   TIMEOUT 600)
-target_compile_definitions(test_daemon_process PRIVATE OCC_DAEMON="$<TARGET_FILE:occtraced>")
+target_compile_definitions(test_daemon_process PRIVATE OCC_DAEMON="$<TARGET_FILE:occtraced>"
+  OCC_MAN_PAGE="${PROJECT_SOURCE_DIR}/docs/man/occtraced.8")
 add_dependencies(test_daemon_process occtraced)

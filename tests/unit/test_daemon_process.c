@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -105,14 +106,20 @@ static int wait_exit(pid_t pid)
     return -1;
 }
 
+/* What a file holds, or nothing. */
+static void read_file(const char *path, char *text, size_t size)
+{
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+    text[n > 0 ? n : 0] = '\0';
+    if (fd >= 0)
+        (void)close(fd);
+}
+
 static bool says(const struct place *p, const char *text)
 {
     static char log[65536];
-    int fd = open(p->log, O_RDONLY);
-    ssize_t n = fd >= 0 ? read(fd, log, sizeof log - 1) : 0;
-    log[n > 0 ? n : 0] = '\0';
-    if (fd >= 0)
-        (void)close(fd);
+    read_file(p->log, log, sizeof log);
     return strstr(log, text) != NULL;
 }
 
@@ -693,6 +700,59 @@ static void service_managers_are_told(void **state)
     (void)close(fd);
 }
 
+/* With hardly any descriptors: too many clients are turned away, and none of it lasts. */
+static void descriptors_run_out_and_come_back(void **state)
+{
+    struct place *p = *state;
+    const struct rlimit few = {40, 40};
+    int fds[60];
+    char answer[OCC_CONTROL_BYTES];
+    start(p, NULL);
+    assert_int_equal(prlimit(p->daemon, RLIMIT_NOFILE, &few, NULL), 0);
+    for (int i = 0; i < 60; i++)
+        fds[i] = connect_to(p);
+    int refused = 0;
+    for (int i = 0; i < 60; i++) {
+        char byte;
+        (void)send(fds[i], "ping", 4, MSG_NOSIGNAL);
+        struct pollfd wait = {.fd = fds[i], .events = POLLIN};
+        assert_int_equal(poll(&wait, 1, DEADLINE_MS), 1); /* an answer or the end, never silence */
+        refused += recv(fds[i], &byte, 1, 0) <= 0;
+    }
+    assert_true(refused > 20 && refused < 60);
+    for (int i = 0; i < 60; i++)
+        (void)close(fds[i]);
+    for (int ms = 0; ask(p, "ping", answer, sizeof answer) != 0; ms += 5) {
+        assert_true(ms < DEADLINE_MS);
+        pause_ms(5);
+    }
+    assert_int_equal(stop(p), 0);
+}
+
+/* Each long option of the help has its place in the man page. */
+static void the_man_page_knows_every_option(void **state)
+{
+    struct place *p = *state;
+    static char help[65536], page[65536];
+    int options = 0;
+    assert_int_equal(wait_exit(spawn(p, -1, (const char *[]){"--help", NULL})), 0);
+    read_file(p->log, help, sizeof help);
+    read_file(OCC_MAN_PAGE, page, sizeof page);
+    for (const char *at = strstr(help, " --"); at; at = strstr(at + 1, " --"), options++) {
+        char escaped[64] = "\\-";
+        size_t used = 2;
+        for (const char *c = at + 3; (*c >= 'a' && *c <= 'z') || *c == '-'; c++) {
+            if (*c == '-')
+                escaped[used++] = '\\';
+            escaped[used++] = *c;
+            escaped[used] = '\0';
+        }
+        if (!strstr(page, escaped))
+            fail_msg("the man page lacks %s", escaped);
+    }
+    assert_true(options >= 8);
+}
+
 /* More than fits in 16 MiB: the oldest go, the daemon does not. */
 static void a_quota_is_kept(void **state)
 {
@@ -753,6 +813,8 @@ int main(void)
         T(the_configuration_counts_and_the_command_line_wins),
         T(what_is_no_database_is_refused),
         T(service_managers_are_told),
+        T(descriptors_run_out_and_come_back),
+        T(the_man_page_knows_every_option),
         T(a_quota_is_kept),
     };
 #undef T
