@@ -1,0 +1,2 @@
+add_executable(bench_injector bench_injector.c)
+target_link_libraries(bench_injector PRIVATE occ_compile_options occ_injector occ_ring m)
