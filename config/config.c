@@ -125,7 +125,7 @@ static int set_path(const char *text, char *value, struct occ_error *err)
     if (strlen(text) >= OCC_CONFIG_TEXT_BYTES)
         return occ_fail(err, OCC_E_INVALID, "longer than %d bytes", OCC_CONFIG_TEXT_BYTES - 1);
     memset(value, 0, OCC_CONFIG_TEXT_BYTES);
-    memcpy(value, text, strlen(text));
+    memcpy(value, text, strlen(text) + 1);
     return 0;
 }
 

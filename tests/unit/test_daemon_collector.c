@@ -241,6 +241,9 @@ static void a_full_disk_stops_reading_and_nothing_is_lost(void **state)
         push(&ring, i);
     struct occ_ring_launch l = sample_launch(512);
     assert_false(occ_ring_push(&ring, &l)); /* the producer counts it */
+    poll_after(b, SECOND / 10);
+    poll_after(b, SECOND);
+    assert_int_equal(b->store->now.n_rows, 100); /* memory does not grow with the time of the fault */
     b->store->fail_commit = 0;
     poll_after(b, SECOND);
     poll_after(b, SECOND);
@@ -249,6 +252,25 @@ static void a_full_disk_stops_reading_and_nothing_is_lost(void **state)
     assert_int_equal(ring.header->tail, 512);
     assert_exactly(b->store, 512);
     assert_string_equal(b->store->committed.runs[0].losses, "ring_full 1 ");
+    occ_ring_destroy(&ring);
+}
+
+static void what_the_log_says_waits_for_the_store(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    push(&ring, 0);
+    b->store->fail_put = OCC_E_BUSY;
+    poll_after(b, SECOND); /* stops at the device */
+    b->store->fail_put = 0;
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 1);
+    assert_true(b->store->n_devices == 1 && b->store->n_kernels == 1 && b->store->n_shapes == 1);
+    assert_string_equal(b->store->committed.runs[0].exe, "/bin/app");
     occ_ring_destroy(&ring);
 }
 
@@ -631,6 +653,7 @@ int main(void)
         T(a_ring_that_is_half_full_is_committed_early),
         T(a_crash_at_any_moment_loses_and_repeats_nothing),
         T(a_full_disk_stops_reading_and_nothing_is_lost),
+        T(what_the_log_says_waits_for_the_store),
         T(faults_anywhere_in_the_store_are_tried_again),
         T(a_broken_ring_keeps_what_was_sound),
         T(one_broken_ring_does_not_touch_another),
