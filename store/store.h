@@ -149,7 +149,7 @@ uint64_t occ_store_memory_bytes(const struct occ_store *store);
 
 /* Which launches; zero-initialised means all of them. */
 struct occ_filter {
-    int64_t since_ns, until_ns; /* 0: open; a launch counts by its start */
+    int64_t since_ns, until_ns; /* since <= start < until; 0: open */
     int64_t run;                /* 0: any */
     const char *session;        /* NULL: any */
     int64_t device;             /* 0: any */

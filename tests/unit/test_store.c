@@ -1,0 +1,811 @@
+/* The history as a whole: exact answers whatever is rolled up, files of all sorts, limits. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test_store_world.h"
+
+#define SECOND INT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define BEGIN  (INT64_C(1700000000) * SECOND)
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    world_make_directory(w);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    occ_store_close(w->store);
+    world_remove_directory(w);
+    free(w);
+    return 0;
+}
+
+static void commit(struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_store_commit(w->store, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+static void finish(struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_store_finish(w->store, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+static struct occ_store *open_reader(const struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *reader = NULL;
+    if (occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &reader, &err) != 0)
+        fail_msg("%s", err.message);
+    return reader;
+}
+
+static int try_open(const char *path, enum occ_store_mode mode, struct occ_error *err)
+{
+    struct occ_store *store = NULL;
+    int rc =
+        occ_store_open(path, &(struct occ_store_options){.mode = mode, .busy_timeout_ms = 50}, &store, err);
+    occ_store_close(store);
+    return rc;
+}
+
+/* ---- answers ---- */
+
+static void answers_are_exact_at_every_moment(void **state)
+{
+    struct world *w = *state;
+    struct occ_filter all = {0};
+    w->options.chunk_rows = 700;
+    world_open(w);
+    struct occ_store *reader = open_reader(w);
+    world_check(w, reader, &all);
+    for (int step = 0; step < 40; step++) {
+        int64_t now = BEGIN + step * 9 * MINUTE;
+        world_append(w, step % 2, now, 9 * MINUTE, 300);
+        if (step % 3 == 0) /* late ones, some older than an hour */
+            world_append(w, step % 2, now - 3 * HOUR, 3 * HOUR, 20);
+        commit(w);
+        world_check_random(w, reader, 3);
+        world_check_rollups(w, reader);
+    }
+    finish(w);
+    world_check(w, reader, &all);
+    world_check_random(w, reader, 40);
+    world_check_rollups(w, reader);
+    assert_int_equal(world_number(reader, "SELECT count(*) FROM chunk WHERE level = 0"), 0);
+    assert_int_equal(world_number(reader, "SELECT sum(launches) FROM rollup_hour"), w->n);
+    occ_store_close(reader);
+}
+
+static void a_run_that_ended_may_get_more(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 500;
+    world_open(w);
+    world_append(w, 0, BEGIN, HOUR, 900);
+    world_append(w, 1, BEGIN, HOUR, 900);
+    finish(w);
+    occ_store_close(w->store);
+    world_open(w);
+    world_append(w, 0, BEGIN - 2 * HOUR, 5 * HOUR, 800);
+    commit(w);
+    world_check_random(w, w->store, 20);
+    world_check_rollups(w, w->store);
+    finish(w);
+    world_check_random(w, w->store, 20);
+    world_check_rollups(w, w->store);
+}
+
+static void a_lost_writer_is_continued(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 600;
+    for (int life = 0; life < 12; life++) {
+        world_open(w);
+        int64_t now = BEGIN + life * 25 * MINUTE;
+        world_append(w, life % 2, now, 25 * MINUTE, 400);
+        commit(w);
+        world_append(w, 0, now - HOUR, 2 * HOUR, 50);
+        commit(w);
+        size_t kept = w->n;
+        world_append(w, 0, now, MINUTE, 100); /* not committed: lost */
+        w->n = kept;
+        world_check_random(w, w->store, 3);
+        world_check_rollups(w, w->store);
+        occ_store_close(w->store);
+        w->store = NULL;
+    }
+    world_open(w);
+    finish(w);
+    world_check_random(w, w->store, 20);
+    world_check_rollups(w, w->store);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM chunk WHERE level = 0"), 0);
+}
+
+static void slow_lanes_do_not_fill_the_file_with_chunks(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    for (int i = 0; i < 400; i++) {
+        world_append(w, 0, BEGIN + i * SECOND, SECOND, 3);
+        commit(w);
+    }
+    assert_true(world_number(w->store, "SELECT count(*) FROM chunk") < 140);
+    world_check_random(w, w->store, 10);
+    finish(w);
+    world_check_random(w, w->store, 10);
+    assert_int_equal(world_number(w->store, "SELECT sum(n) FROM chunk"), 1200);
+}
+
+static void memory_stays_bounded(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    for (int i = 0; i < 30; i++) {
+        world_append(w, i % 2, BEGIN + i * SECOND, SECOND, 20000);
+        commit(w);
+        assert_true(occ_store_memory_bytes(w->store) <= 12u << 20);
+    }
+    world_check_random(w, w->store, 2);
+}
+
+/* ---- facts ---- */
+
+static void facts_are_kept_with_the_launches(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const uint8_t ring[16] = {42}, other[16] = {43};
+    uint64_t next = 99;
+    world_open(w);
+    struct occ_loss losses[] = {{"ring_full", 12}, {"bad_times", 0}, {"log_full", 3}};
+    struct occ_cost_total costs[] = {{"helper_cpu_ns", 1000}, {"process_cpu_ns", 5000}};
+    assert_int_equal(occ_store_put_losses(w->store, w->run[0], losses, 3, &err), 0);
+    losses[0].count = 13;
+    assert_int_equal(occ_store_put_losses(w->store, w->run[0], losses, 1, &err), 0);
+    assert_int_equal(occ_store_put_costs(w->store, w->run[0], costs, 2, &err), 0);
+    assert_int_equal(occ_store_put_ring_position(w->store, ring, UINT64_MAX - 5, &err), 0);
+    world_append(w, 0, BEGIN, MINUTE, 10);
+    assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
+    assert_int_equal(next, 0); /* not committed */
+    commit(w);
+    assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
+    assert_true(next == UINT64_MAX - 5);
+    assert_int_equal(occ_store_ring_position(w->store, other, &next, &err), 0);
+    assert_int_equal(next, 0);
+    struct occ_runs runs;
+    assert_int_equal(occ_store_runs(w->store, &(struct occ_filter){.run = w->run[0]}, &runs, &err), 0);
+    assert_int_equal(runs.n, 1);
+    assert_int_equal(runs.rows[0].lost, 16);
+    assert_string_equal(runs.rows[0].lost_text, "log_full 3, ring_full 13");
+    assert_int_equal(runs.rows[0].helper_cpu_ns, 1000);
+    assert_int_equal(runs.rows[0].process_cpu_ns, 5000);
+    assert_int_equal(runs.rows[0].launches, 10);
+    assert_string_equal(runs.rows[0].session, "a");
+    occ_runs_free(&runs);
+}
+
+static void runs_are_filtered(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_runs runs;
+    world_open(w);
+    struct occ_store_launch launch = {.start_ns = BEGIN, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->shape_device[0], &launch, 1, &err), 0);
+    commit(w);
+    struct occ_filter by_device = {.device = w->shape_device[0]}, other = {.device = w->shape_device[1]};
+    struct occ_filter by_name = {.kernel_regex = "vecAdd"}, everything = {0};
+    const struct {
+        struct occ_filter *filter;
+        size_t n;
+    } cases[] = {{&by_device, 1}, {&other, 0}, {&by_name, 1}, {&everything, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(occ_store_runs(w->store, cases[i].filter, &runs, &err), 0);
+        assert_int_equal(runs.n, cases[i].n);
+        occ_runs_free(&runs);
+    }
+    assert_int_equal(occ_store_runs(w->store, &by_name, &runs, &err), 0);
+    assert_int_equal(runs.rows[0].kernels, 1);
+    assert_int_equal(runs.rows[0].shapes, 1);
+    assert_string_equal(runs.rows[0].devices, "Device A");
+    assert_int_equal(runs.rows[0].gpu_ns, 10);
+    occ_runs_free(&runs);
+}
+
+static void putting_again_updates_a_run(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t id = 0;
+    world_open(w);
+    struct occ_run run = {.uuid = {1},
+                          .pid = 100,
+                          .start_ns = 1000,
+                          .end_ns = 2000,
+                          .level = "trace",
+                          .level_reason = "no\x1b[31mcounters"};
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    assert_int_equal(id, w->run[0]);
+    struct occ_runs runs;
+    assert_int_equal(occ_store_runs(w->store, &(struct occ_filter){.run = id}, &runs, &err), 0);
+    assert_int_equal(runs.rows[0].end_ns, 2000);
+    assert_string_equal(runs.rows[0].exe, "/bin/app"); /* was known, is not forgotten */
+    assert_string_equal(runs.rows[0].level_reason, "no?[31mcounters");
+    occ_runs_free(&runs);
+}
+
+static void shapes_carry_the_models_answer(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_shapes shapes;
+    world_open(w);
+    for (int i = 0; i < WORLD_SHAPES; i++) {
+        struct occ_store_launch launch = {
+            .start_ns = BEGIN, .duration_ns = 1000, .shape = (uint32_t)w->shape[i]};
+        assert_int_equal(occ_store_append(w->store, w->run[0], w->shape_device[i], &launch, 1, &err), 0);
+    }
+    commit(w);
+    assert_int_equal(occ_store_shapes(w->store, &(struct occ_filter){0}, &shapes, &err), 0);
+    assert_int_equal(shapes.n, WORLD_SHAPES);
+    for (size_t i = 0; i < shapes.n; i++) {
+        const struct occ_shape_row *row = &shapes.rows[i];
+        struct occ_result result;
+        memset(&result, 0, sizeof result);
+        enum occ_status status = occ_analyse(&row->limits, &row->launch, &result);
+        assert_int_equal(row->analysed, status == OCC_OK);
+        if (status != OCC_OK) {
+            assert_string_equal(row->refused, occ_status_text(status));
+            assert_true(isnan(row->waste_warp_seconds));
+            continue;
+        }
+        assert_null(row->refused);
+        assert_true(result.theoretical == row->result.theoretical);
+        assert_true(result.expected_elapsed == row->result.expected_elapsed);
+        assert_memory_equal(result.limit, row->result.limit, sizeof result.limit);
+        assert_memory_equal(result.cause, row->result.cause, sizeof result.cause);
+        assert_int_equal(result.limiters, row->result.limiters);
+        assert_int_equal(result.full_waves, row->result.full_waves);
+        assert_int_equal(result.partial_blocks, row->result.partial_blocks);
+        assert_int_equal(result.design, row->result.design);
+    }
+    occ_shapes_free(&shapes);
+    assert_int_equal(
+        occ_store_shapes(w->store, &(struct occ_filter){.below_theoretical = 0.3}, &shapes, &err), 0);
+    assert_true(shapes.n > 0 && shapes.n < WORLD_SHAPES);
+    for (size_t i = 0; i < shapes.n; i++)
+        assert_true(shapes.rows[i].result.expected_achieved < 0.3);
+    occ_shapes_free(&shapes);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE theoretical IS NULL"), 1);
+}
+
+static void an_older_models_answer_is_renewed(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    int64_t first = w->shape[3];
+    assert_int_equal(sqlite3_exec(occ_store_sqlite(w->store),
+                                  "UPDATE shape SET model_version = 0, theoretical = 7", NULL, NULL, NULL),
+                     SQLITE_OK);
+    occ_store_close(w->store);
+    world_open(w);
+    assert_int_equal(w->shape[3], first);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM shape WHERE theoretical > 1"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM shape"), WORLD_SHAPES);
+}
+
+static void names_are_made_readable(void **state)
+{
+    static const struct {
+        const char *mangled, *shorter, *demangled;
+    } cases[] = {
+        {"_Z6vecAddPKfS0_Pfi", "vecAdd", "vecAdd(float const*, float const*, float*, int)"},
+        {"gemm_tn", "gemm_tn", "gemm_tn"},
+        {"_ZN12_GLOBAL__N_17softmaxEPf", "softmax", "(anonymous namespace)::softmax(float*)"},
+        {"_ZN2ns7reduce1ILi4EEEvPf", "reduce1", "void ns::reduce1<4>(float*)"},
+        {"_ZN1AclEv", "operator()", "A::operator()()"},
+        {"bad\033[31m\xff", "bad?[31m?", "bad?[31m?"},
+        {"_Z", "_Z", "_Z"},
+        {"", "", ""},
+    };
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int64_t id = 0;
+        char sql[200];
+        assert_int_equal(occ_store_put_kernel(w->store, cases[i].mangled, 1000 + i, &id, &err), 0);
+        (void)snprintf(sql, sizeof sql, "SELECT short = '%s' FROM kernel WHERE id = %lld", cases[i].shorter,
+                       (long long)id);
+        assert_int_equal(world_number(w->store, sql), 1);
+        (void)snprintf(sql, sizeof sql, "SELECT demangled = '%s' FROM kernel WHERE id = %lld",
+                       cases[i].demangled, (long long)id);
+        if (i < 5 && world_number(w->store, sql) == 0)
+            print_message("[  note    ] no demangler in this build\n");
+    }
+}
+
+/* 270 bytes that stand for gigabytes. */
+static void a_name_cannot_explode(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    char name[1024] = "_Z1f1AIiiE";
+    int64_t id = 0;
+    world_open(w);
+    for (int i = 0; i < 26; i++) {
+        char part[32];
+        static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+        (void)snprintf(part, sizeof part, "S_IS%c_S%c_E", digits[i], digits[i]);
+        strncat(name, part, sizeof name - strlen(name) - 1);
+    }
+    assert_int_equal(occ_store_put_kernel(w->store, name, 5, &id, &err), 0);
+    assert_true(world_number(w->store, "SELECT max(length(demangled)) FROM kernel") <= 16384);
+    char *huge = malloc(40001);
+    assert_non_null(huge);
+    memset(huge, 'x', 40000);
+    huge[40000] = '\0';
+    assert_int_equal(occ_store_put_kernel(w->store, huge, 6, &id, &err), 0);
+    assert_int_equal(world_number(w->store, "SELECT max(length(mangled)) FROM kernel"), 16384);
+    free(huge);
+}
+
+/* ---- the table launch ---- */
+
+static void launch_compares_as_sql_does(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 500);
+    commit(w);
+    /* the second form hides the column from the planner */
+    static const char *const conditions[][2] = {
+        {"correlationId > 9.5", "+correlationId > 9.5"},
+        {"correlationId >= '10'", "+correlationId >= '10'"},
+        {"correlationId < 'x'", "+correlationId < 10000"},
+        {"correlationId = 'x'", "0"},
+        {"correlationId > x'00'", "0"},
+        {"correlationId = NULL", "0"},
+        {"correlationId > -1e300", "1"},
+        {"correlationId < -1e300", "0"},
+        {"correlationId = 1e300", "0"},
+        {"correlationId <= 9.0", "+correlationId <= 9"},
+        {"correlationId > -0.5", "1"},
+        {"correlationId < 9223372036854775807", "1"},
+        {"correlationId > 9223372036854775807", "0"},
+        {"correlationId BETWEEN 10 AND 19", "+correlationId BETWEEN 10 AND 19"},
+        {"correlationId IN (1, 3, 5, 5)", "+correlationId IN (1, 3, 5)"},
+        {"kernel = 1 AND shape > 3", "+kernel = 1 AND +shape > 3"},
+        {"kernel < 3 OR run = 2", "+kernel < 3 OR +run = 2"},
+        {"start > 1700000030000000000 AND device = 1", "+start > 1700000030000000000 AND +device = 1"},
+        {"run = 1 AND run = 2", "0"},
+        {"streamId = 7", "+streamId = 7"},
+        {"graphNodeId IS NULL", "+graphNodeId IS NULL"},
+        {"shortName = 'vecAdd'", "+kernel = 1"},
+    };
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        char first[160], second[160];
+        (void)snprintf(first, sizeof first, "SELECT count(*) FROM launch WHERE %s", conditions[i][0]);
+        (void)snprintf(second, sizeof second, "SELECT count(*) FROM launch WHERE %s", conditions[i][1]);
+        if (world_number(w->store, first) != world_number(w->store, second))
+            fail_msg("%s differs from %s", first, second);
+    }
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM launch a JOIN launch b USING(correlationId)"), 500);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM shape s JOIN launch l ON l.shape = s.id"),
+                     500);
+}
+
+static void launch_gives_back_every_column(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 700);
+    commit(w);
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(
+        sqlite3_prepare_v2(
+            occ_store_sqlite(w->store),
+            "SELECT start, \"end\", duration, run, device, contextId, streamId, correlationId, "
+            "coalesce(graphNodeId, 0), shape, blockX, theoretical FROM launch ORDER BY correlationId",
+            -1, &stmt, NULL),
+        SQLITE_OK);
+    for (size_t i = 0; i < w->n; i++) {
+        const struct world_launch *l = &w->launches[i];
+        assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+        const int64_t expected[] = {l->launch.start_ns,
+                                    l->launch.start_ns + (int64_t)l->launch.duration_ns,
+                                    (int64_t)l->launch.duration_ns,
+                                    l->run,
+                                    l->device,
+                                    l->launch.context,
+                                    l->launch.stream,
+                                    l->launch.correlation,
+                                    (int64_t)l->launch.graph_node,
+                                    l->launch.shape};
+        for (int k = 0; k < 10; k++)
+            assert_int_equal(sqlite3_column_int64(stmt, k), expected[k]);
+    }
+    assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
+    (void)sqlite3_finalize(stmt);
+}
+
+static void launch_survives_hostile_files(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 300);
+    finish(w);
+    static const char *const damage[] = {
+        "UPDATE chunk SET n = n + 1",
+        "UPDATE chunk SET n = -1",
+        "UPDATE chunk SET n = 1 << 40",
+        "UPDATE chunk SET n = 'many'",
+        "UPDATE chunk_data SET data = x'01'",
+        "UPDATE chunk_data SET data = zeroblob(1000)",
+        "DELETE FROM chunk_data",
+        "UPDATE chunk_data SET data = 7",
+    };
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        sqlite3 *db = occ_store_sqlite(w->store);
+        char *message = NULL;
+        assert_int_equal(sqlite3_exec(db, "SAVEPOINT a", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, damage[i], NULL, NULL, NULL), SQLITE_OK);
+        assert_int_not_equal(sqlite3_exec(db, "SELECT sum(start) FROM launch", NULL, NULL, &message),
+                             SQLITE_OK);
+        sqlite3_free(message);
+        assert_int_equal(sqlite3_exec(db, "ROLLBACK TO a; RELEASE a", NULL, NULL, NULL), SQLITE_OK);
+    }
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), 300);
+}
+
+static void a_view_cannot_trap_the_table(void **state)
+{
+    struct world *w = *state;
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "CREATE VIEW chunk AS SELECT 1 AS id, run, device, 1 AS n, 1 AS first_ns, 1 AS last_ns "
+                     "FROM launch",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(occ_store_register(db), SQLITE_OK);
+    assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM launch", NULL, NULL, NULL), SQLITE_OK);
+    (void)sqlite3_close(db);
+}
+
+/* ---- files ---- */
+
+static void write_file(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void strange_files_are_refused_and_untouched(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    char text[200], back[200] = "";
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    write_file(w->path, text);
+    assert_int_equal(try_open(w->path, OCC_STORE_WRITE, &err), OCC_E_CORRUPT);
+    assert_non_null(strstr(err.message, w->path));
+    assert_int_equal(try_open(w->path, OCC_STORE_READ, &err), OCC_E_CORRUPT);
+    FILE *file = fopen(w->path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(back, sizeof back, file));
+    assert_string_equal(back, text);
+    (void)fclose(file);
+    assert_int_equal(unlink(w->path), 0);
+    assert_int_equal(try_open(w->path, OCC_STORE_READ, &err), OCC_E_NOT_FOUND);
+    assert_int_equal(try_open(w->directory, OCC_STORE_READ, &err), OCC_E_INVALID);
+    assert_int_equal(try_open(w->directory, OCC_STORE_WRITE, &err), OCC_E_INVALID);
+}
+
+static void make_database(const char *path, const char *sql)
+{
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void other_databases_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    make_database(w->path, "CREATE TABLE mine(a)");
+    assert_int_equal(try_open(w->path, OCC_STORE_WRITE, &err), OCC_E_CORRUPT);
+    assert_int_equal(try_open(w->path, OCC_STORE_READ, &err), OCC_E_CORRUPT);
+    make_database(w->path, "DROP TABLE mine; PRAGMA journal_mode=DELETE");
+}
+
+static void newer_files_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    occ_store_close(w->store);
+    w->store = NULL;
+    make_database(w->path, "PRAGMA user_version=9999");
+    assert_int_equal(try_open(w->path, OCC_STORE_WRITE, &err), OCC_E_VERSION);
+    assert_non_null(strstr(err.message, "newer"));
+    assert_int_equal(try_open(w->path, OCC_STORE_READ, &err), OCC_E_VERSION);
+}
+
+static void an_empty_file_becomes_a_history(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct stat status;
+    assert_int_equal(try_open(w->path, OCC_STORE_WRITE, &err), 0);
+    assert_int_equal(stat(w->path, &status), 0);
+    assert_int_equal(status.st_mode & 0777 & ~(unsigned)0640, 0);
+    assert_int_equal(try_open(w->path, OCC_STORE_READ, &err), 0);
+    assert_int_equal(unlink(w->path), 0);
+    write_file(w->path, "");
+    assert_int_equal(try_open(w->path, OCC_STORE_READ, &err), OCC_E_CORRUPT);
+    assert_int_equal(try_open(w->path, OCC_STORE_WRITE, &err), 0);
+}
+
+static void a_locked_file_is_busy(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    sqlite3 *other = NULL;
+    w->options.busy_timeout_ms = 50;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 50);
+    assert_int_equal(sqlite3_open(w->path, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(occ_store_commit(w->store, &err), OCC_E_BUSY);
+    struct occ_store *reader = open_reader(w); /* readers do not mind */
+    assert_int_equal(world_number(reader, "SELECT count(*) FROM launch"), 0);
+    occ_store_close(reader);
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(other), SQLITE_OK);
+    commit(w); /* nothing was lost */
+    world_check(w, w->store, &(struct occ_filter){0});
+}
+
+static void reading_writes_nothing(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t id = 0;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 50);
+    finish(w);
+    occ_store_close(w->store);
+    w->store = NULL;
+    struct occ_store *reader = open_reader(w);
+    struct occ_run run = {.uuid = {77}};
+    struct occ_store_launch launch = {.start_ns = BEGIN, .shape = 1};
+    assert_int_equal(occ_store_put_run(reader, &run, &id, &err), OCC_E_READ_ONLY);
+    assert_int_equal(occ_store_append(reader, 1, 1, &launch, 1, &err), OCC_E_READ_ONLY);
+    assert_int_equal(occ_store_commit(reader, &err), OCC_E_READ_ONLY);
+    assert_int_equal(sqlite3_exec(occ_store_sqlite(reader), "DELETE FROM chunk", NULL, NULL, NULL) & 0xff,
+                     SQLITE_READONLY);
+    occ_store_close(reader);
+}
+
+static void a_read_only_file_is_said_to_be(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 50);
+    finish(w);
+    occ_store_close(w->store);
+    w->store = NULL;
+    if (geteuid() == 0)
+        skip(); /* root may write everything */
+    assert_int_equal(chmod(w->path, 0440), 0);
+    assert_int_equal(chmod(w->directory, 0550), 0);
+    int written = try_open(w->path, OCC_STORE_WRITE, &err);
+    struct occ_store *reader = open_reader(w);
+    int64_t n = world_number(reader, "SELECT count(*) FROM launch");
+    occ_store_close(reader);
+    assert_int_equal(chmod(w->directory, 0750), 0);
+    assert_int_equal(written, OCC_E_READ_ONLY);
+    assert_int_equal(n, 50);
+}
+
+static void impossible_launches_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    const struct occ_store_launch bad[] = {
+        {.start_ns = 0, .shape = 1},
+        {.start_ns = -5, .shape = 1},
+        {.start_ns = 5, .duration_ns = INT64_MAX, .shape = 1},
+        {.start_ns = 5, .duration_ns = UINT64_MAX, .shape = 1},
+        {.start_ns = 5, .shape = 0},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &bad[i], 1, &err),
+                         OCC_E_INVALID);
+    assert_int_equal(occ_store_append(w->store, 999, w->device[0],
+                                      &(struct occ_store_launch){.start_ns = 5, .shape = 1}, 1, &err),
+                     OCC_E_NOT_FOUND);
+    /* the extremes that are possible */
+    const struct occ_store_launch odd[] = {
+        {.start_ns = 1,
+         .duration_ns = INT64_MAX - 1,
+         .shape = (uint32_t)w->shape[0],
+         .graph_node = UINT64_MAX,
+         .stream = UINT32_MAX,
+         .context = UINT32_MAX,
+         .correlation = UINT32_MAX},
+        {.start_ns = INT64_MAX, .shape = (uint32_t)w->shape[0]},
+        {.start_ns = 1, .shape = (uint32_t)w->shape[0]},
+    };
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], odd, 3, &err), 0);
+    commit(w);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM launch WHERE \"end\" = 9223372036854775807"), 2);
+    finish(w);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM launch WHERE \"end\" = 9223372036854775807"), 2);
+    struct occ_top top;
+    assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, &top, &err), 0);
+    assert_int_equal(top.rows[0].launches, 3);
+    occ_top_free(&top);
+}
+
+static void a_bad_pattern_is_named(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_top top;
+    world_open(w);
+    assert_int_equal(occ_store_top(w->store, &(struct occ_filter){.kernel_regex = "a(b"}, &top, &err),
+                     OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "a(b"));
+    world_check(w, w->store, &(struct occ_filter){0}); /* and the store goes on */
+}
+
+/* ---- limits ---- */
+
+static void the_quota_gives_back_the_oldest(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct stat status;
+    struct occ_top top;
+    w->options.chunk_rows = 4000;
+    w->options.max_bytes = 3u << 20;
+    world_open(w);
+    for (int i = 0; i < 120; i++) {
+        world_append(w, i % 2, BEGIN + i * 4 * MINUTE, 4 * MINUTE, 6000);
+        commit(w);
+        assert_int_equal(stat(w->path, &status), 0);
+        assert_true(status.st_size <= 3 << 20);
+    }
+    /* launches of long ago are gone, what is known about them is not */
+    assert_true(world_number(w->store, "SELECT sum(n) FROM chunk") < (int64_t)w->n);
+    assert_int_equal(world_number(w->store, "SELECT sum(launches) FROM run"), w->n);
+    assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, &top, &err), 0);
+    uint64_t launches = 0;
+    for (size_t i = 0; i < top.n; i++)
+        launches += top.rows[i].launches;
+    assert_int_equal(launches, w->n);
+    occ_top_free(&top);
+    struct occ_filter recent = {.since_ns = BEGIN + 118 * 4 * MINUTE};
+    world_check(w, w->store, &recent);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+        1);
+}
+
+static void a_full_file_without_a_quota_keeps_what_waits(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    w->options.chunk_rows = 1000;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 2000);
+    commit(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA max_page_count=1", NULL, NULL, NULL),
+                     SQLITE_OK); /* = as it is now */
+    world_append(w, 0, BEGIN + MINUTE, MINUTE, 20000);
+    assert_int_equal(occ_store_commit(w->store, &err), OCC_E_FULL);
+    assert_int_equal(occ_store_commit(w->store, &err), OCC_E_FULL);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), 2000);
+    assert_int_equal(sqlite3_exec(db, "PRAGMA max_page_count=1000000", NULL, NULL, NULL), SQLITE_OK);
+    commit(w);
+    world_check_random(w, w->store, 10);
+    world_check_rollups(w, w->store);
+}
+
+static void two_writers_share_a_file(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *other = NULL;
+    int64_t run = 0;
+    w->options.chunk_rows = 500;
+    world_open(w);
+    assert_int_equal(occ_store_open(w->path, &w->options, &other, &err), 0);
+    struct occ_run description = {.uuid = {200}, .start_ns = 5};
+    assert_int_equal(occ_store_put_run(other, &description, &run, &err), 0);
+    for (int i = 0; i < 30; i++) {
+        struct occ_store_launch launch = {
+            .start_ns = BEGIN + i * MINUTE, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
+        world_append(w, 0, BEGIN + i * 10 * MINUTE, MINUTE, 60);
+        assert_int_equal(occ_store_append(other, run, w->shape_device[0], &launch, 1, &err), 0);
+        commit(w);
+        assert_int_equal(occ_store_commit(other, &err), 0);
+    }
+    assert_int_equal(occ_store_finish(other, &err), 0);
+    occ_store_close(other);
+    finish(w);
+    world_check(w, w->store, &(struct occ_filter){.run = w->run[0]});
+    assert_int_equal(world_number(w->store, "SELECT launches FROM run ORDER BY id DESC LIMIT 1"), 30);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), w->n + 30);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(answers_are_exact_at_every_moment),
+        TEST(a_run_that_ended_may_get_more),
+        TEST(a_lost_writer_is_continued),
+        TEST(slow_lanes_do_not_fill_the_file_with_chunks),
+        TEST(memory_stays_bounded),
+        TEST(facts_are_kept_with_the_launches),
+        TEST(runs_are_filtered),
+        TEST(putting_again_updates_a_run),
+        TEST(shapes_carry_the_models_answer),
+        TEST(an_older_models_answer_is_renewed),
+        TEST(names_are_made_readable),
+        TEST(a_name_cannot_explode),
+        TEST(launch_compares_as_sql_does),
+        TEST(launch_gives_back_every_column),
+        TEST(launch_survives_hostile_files),
+        TEST(a_view_cannot_trap_the_table),
+        TEST(strange_files_are_refused_and_untouched),
+        TEST(other_databases_are_refused),
+        TEST(newer_files_are_refused),
+        TEST(an_empty_file_becomes_a_history),
+        TEST(a_locked_file_is_busy),
+        TEST(reading_writes_nothing),
+        TEST(a_read_only_file_is_said_to_be),
+        TEST(impossible_launches_are_refused),
+        TEST(a_bad_pattern_is_named),
+        TEST(the_quota_gives_back_the_oldest),
+        TEST(a_full_file_without_a_quota_keeps_what_waits),
+        TEST(two_writers_share_a_file),
+    };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}

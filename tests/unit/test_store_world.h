@@ -1,0 +1,49 @@
+/*
+ * A small made-up world for the store's tests: runs, devices, kernels, shapes, and launches that are kept in memory
+ * too, so that every answer can be worked out the slow way.
+ */
+#ifndef OCC_TEST_STORE_WORLD_H
+#define OCC_TEST_STORE_WORLD_H
+
+#include "store/store.h"
+
+#define WORLD_RUNS    2
+#define WORLD_DEVICES 2
+#define WORLD_KERNELS 5
+#define WORLD_SHAPES  24 /* over all devices */
+
+struct world_launch {
+    int64_t run, device;
+    struct occ_store_launch launch;
+};
+
+struct world {
+    char directory[64], path[96];
+    struct occ_store *store;
+    struct occ_store_options options;
+    int64_t run[WORLD_RUNS], device[WORLD_DEVICES], kernel[WORLD_KERNELS];
+    int64_t shape[WORLD_SHAPES], shape_kernel[WORLD_SHAPES], shape_device[WORLD_SHAPES];
+    struct world_launch *launches; /* all that were appended */
+    size_t n, capacity;
+    uint64_t seed;
+};
+
+uint64_t world_random(struct world *w);
+/* A fresh directory below $TMPDIR. */
+void world_make_directory(struct world *w);
+void world_remove_directory(struct world *w);
+/* Opens (again) and puts runs, devices, kernels and shapes. */
+void world_open(struct world *w);
+/* Appends launches of random shapes, start times in [from, from + span). */
+void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, size_t n);
+
+/* Compares top, shapes and the table launch with a walk over all launches. */
+void world_check(struct world *w, struct occ_store *store, const struct occ_filter *filter);
+/* The same with random filters. */
+void world_check_random(struct world *w, struct occ_store *store, int times);
+/* The rollups hold what the watermarks promise. */
+void world_check_rollups(struct world *w, struct occ_store *store);
+
+int64_t world_number(struct occ_store *store, const char *sql);
+
+#endif
