@@ -198,6 +198,15 @@ static uint32_t blocks_with_largest_carveout(const struct occ_device *device, co
     return occ_min_u32(occ_model_resource_blocks(limit), limit[OCC_LIMIT_CLUSTER]);
 }
 
+bool occ_model_smem_follows(const struct occ_device *device, const struct occ_result *result, uint32_t blocks)
+{
+    bool others_tie = false;
+    for (int i = 0; i < OCC_LIMIT_CLUSTER; i++)
+        others_tie |= i != OCC_LIMIT_SMEM && result->limit[i] == blocks;
+    return result->smem_config_from_driver && others_tie &&
+           smem_limit(device->smem_per_sm_bytes, result->smem_per_block_bytes) > blocks;
+}
+
 static uint32_t limits_equal_to(const uint32_t limit[OCC_LIMIT_COUNT], uint32_t blocks)
 {
     uint32_t mask = 0;
@@ -230,6 +239,8 @@ enum occ_status occ_model_limit(const struct occ_device *device, const struct oc
 
     result->blocks_per_sm = occ_min_u32(resource_blocks, result->limit[OCC_LIMIT_CLUSTER]);
     result->limiters = limits_equal_to(result->limit, result->blocks_per_sm);
+    if (occ_model_smem_follows(device, result, result->blocks_per_sm))
+        result->limiters &= ~(1u << OCC_LIMIT_SMEM);
     result->blocks_per_sm_largest_carveout = blocks_with_largest_carveout(device, result);
     result->warps_per_sm = result->blocks_per_sm * result->warps_per_block;
     result->theoretical = (double)result->warps_per_sm / result->max_warps_per_sm;

@@ -170,7 +170,9 @@ struct occ_result {
      * max_active_clusters says that fewer blocks run than the others allow; what the fullest SM then holds in
      * an even spread. */
     uint32_t limit[OCC_LIMIT_COUNT];
-    uint32_t limiters; /* bit mask 1u << enum occ_limit: all that tie for the smallest */
+    /* bit mask 1u << enum occ_limit: all that tie for the smallest; but not SMEM where the driver only made the
+     * carve-out as large as the others need, and the largest would not tie */
+    uint32_t limiters;
     uint32_t blocks_per_sm;
     uint32_t blocks_per_sm_largest_carveout; /* the same under the largest carve-out */
     uint32_t warps_per_sm;                   /* resident */

@@ -234,6 +234,32 @@ static void carveout_is_only_what_the_largest_gives_back(void **state)
     assert_close(result.cause[OCC_CAUSE_SMEM], 3 / 8.0);
 }
 
+/* The driver gives blocks of the reserve alone the smallest carve-out that holds as many as the SM can track. */
+static void carveout_that_follows_the_others_is_no_limiter(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(32, 16, 0);
+    launch.smem_config_bytes = 32 * KIB;
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.limit[OCC_LIMIT_SMEM], 32);
+    assert_int_equal(result.limiters, BIT(BLOCKS));
+    assert_close(result.cause[OCC_CAUSE_BLOCKS], 0.5);
+    assert_close(result.cause[OCC_CAUSE_SMEM], 0.0);
+
+    launch.smem_config_bytes = 0; /* a tie under the largest carve-out is one: 8 blocks of 20.5 KB, and by warps */
+    launch.block[0] = 256;
+    launch.static_smem_bytes = 19 * KIB + 512;
+    result = analysed(&device, &launch);
+    assert_int_equal(result.limiters, BIT(WARPS) | BIT(SMEM));
+    launch.smem_config_bytes = 164 * KIB;
+    assert_int_equal(analysed(&device, &launch).limiters, BIT(WARPS) | BIT(SMEM));
+
+    launch.static_smem_bytes = 7 * KIB; /* alone it does limit */
+    launch.smem_config_bytes = 32 * KIB;
+    assert_int_equal(analysed(&device, &launch).limiters, BIT(SMEM));
+}
+
 static void steps_of_the_carveout(void **state)
 {
     (void)state;
@@ -697,6 +723,7 @@ int main(void)
         cmocka_unit_test(barriers_limit_from_hopper_on),
         cmocka_unit_test(carveouts_of_the_driver_and_of_the_launch),
         cmocka_unit_test(carveout_is_only_what_the_largest_gives_back),
+        cmocka_unit_test(carveout_that_follows_the_others_is_no_limiter),
         cmocka_unit_test(steps_of_the_carveout),
         cmocka_unit_test(t4_with_250_blocks),
         cmocka_unit_test(fifteen_sms_with_four_blocks),
