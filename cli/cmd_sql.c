@@ -183,8 +183,6 @@ static int ask(const struct cli_command *command, const struct sql_args *args, e
         return cli_failure(command, &err);
     sqlite3 *db = occ_store_sqlite(store);
     declare_launch(db);
-    /* The first use of the virtual table declares it, which the authorizer would refuse. */
-    (void)sqlite3_exec(db, "SELECT 1 FROM launch LIMIT 0", NULL, NULL, NULL);
     (void)sqlite3_set_authorizer(db, authorize, NULL);
     int status = prepare(db, args->common.operands[0], &result.statement, &err);
     if (status == 0)
