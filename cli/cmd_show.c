@@ -137,7 +137,9 @@ static size_t group(struct selection *selection, struct show_group *groups)
             memmove(&rows[sorted + 1], &rows[sorted], (i - sorted) * sizeof *rows);
             rows[sorted++] = moved;
         }
-        groups[n_groups++] = (struct show_group){&rows[start], sorted - start};
+        groups[n_groups].shapes = &rows[start];
+        groups[n_groups].n = sorted - start;
+        n_groups++;
     }
     return n_groups;
 }
@@ -158,9 +160,10 @@ static int print(struct selection *selection, const struct show_args *args, stru
     _cleanup_(occ_freep) struct show_group *groups = calloc(selection->n + 1, sizeof *groups);
     if (!groups)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    if (args->number && selection->n > (size_t)args->number)
-        selection->n = (size_t)args->number;
     size_t n = group(selection, groups);
+    for (size_t i = 0; i < n; i++)
+        groups[i].shown =
+            args->number && groups[i].n > (size_t)args->number ? (size_t)args->number : groups[i].n;
     if (!args->output.json)
         return print_pages(groups, n, err);
     show_json(groups, n);
@@ -218,7 +221,7 @@ static const struct cli_option options[] = {
     CLI_OPTION_RUN(struct show_args),
     CLI_OPTION_DEVICE(struct show_args),
     {'n', "number", CLI_NUMBER, offsetof(struct show_args, number), "N",
-     "at most N shapes, those with most time (default: all)", NULL, NULL, 1, 1000000000},
+     "at most N shapes of each kernel, those with most time (default: all)", NULL, NULL, 1, 1000000000},
     {0, "json", CLI_FLAG, offsetof(struct show_args, output.json), NULL, "print JSON, raw values", NULL, NULL,
      0, 0},
     CLI_OPTION_HELP,
@@ -227,8 +230,8 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"occq show softmax", "by short name"},
-    {"occq show 'gemm.*float' -n 3", "by expression, its three heaviest shapes"},
-    {"occq show 12 --json", "by number (column kernel_id of top)"},
+    {"occq show 'gemm.*float' -n 3", "by expression, three shapes of each"},
+    {"occq show 12 --json", "by number (column id of top)"},
     {NULL, NULL},
 };
 

@@ -117,6 +117,8 @@ static void get_notes(const struct cli_column *column, const void *line, struct 
 }
 
 static const struct cli_column columns[] = {
+    {"id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, "the kernel's number in the history, for occq show",
+     get_kernel_id, 0},
     {"kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "short name", get_kernel, 0},
     {"launches", "launches", CLI_PLAIN, CLI_DEFAULT, "launches that fit the filter", get_launches, 0},
     {"time", "total_ns", CLI_DURATION, CLI_DEFAULT, "sum of their durations", get_time, 0},
@@ -151,7 +153,6 @@ static const struct cli_column columns[] = {
     {"mean", "mean_ns", CLI_DURATION, 0, "mean duration", get_mean, 0},
     {"min", "min_ns", CLI_DURATION, 0, "shortest", get_min, 0},
     {"max", "max_ns", CLI_DURATION, 0, "longest", get_max, 0},
-    {"kernel_id", "kernel_id", CLI_PLAIN, 0, "the kernel's number in the history", get_kernel_id, 0},
     {"device_id", "device_id", CLI_PLAIN, 0, "the device's number in the history", get_device_id, 0},
     {"demangled", "demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, "full name", get_demangled, 0},
     {"mangled", "mangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, "name as the driver has it", get_mangled, 0},

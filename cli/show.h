@@ -10,6 +10,7 @@
 struct show_group {
     const struct occ_shape_row *const *shapes; /* most time first; at least one */
     size_t n;
+    size_t shown; /* the first of them */
 };
 
 int show_text(const struct show_group *group, struct occ_error *err);

@@ -136,8 +136,9 @@ static void write_group(struct cli_json *json, const struct show_group *group)
     cli_json_string(json, "device", first->device_name);
     cli_json_unsigned(json, "sm_count", first->limits.sm_count);
     cli_json_bool(json, "simulated", first->simulated);
+    cli_json_unsigned(json, "shape_count", group->n);
     cli_json_array(json, "shapes", false);
-    for (size_t i = 0; i < group->n; i++)
+    for (size_t i = 0; i < group->shown; i++)
         write_shape(json, group->shapes[i]);
     cli_json_close(json);
     cli_json_close(json);

@@ -228,12 +228,16 @@ static int print_limits(const struct occ_shape_row *row, struct occ_error *err)
 
 static void print_waves(const struct occ_result *r)
 {
-    (void)printf("\n    waves: %.2f = %" PRIu64 " blocks / %" PRIu64 " in a wave; %" PRIu64 " full", r->waves,
-                 r->grid_blocks, r->wave_blocks, r->full_waves);
-    if (r->partial_blocks)
-        (void)printf(", the last of %" PRIu64 " blocks (%.1f%% of a wave)", r->partial_blocks,
-                     r->wave_blocks ? 100.0 * (double)r->partial_blocks / (double)r->wave_blocks : 0.0);
-    (void)putchar('\n');
+    double part = r->wave_blocks ? 100.0 * (double)r->partial_blocks / (double)r->wave_blocks : 0;
+    (void)printf("\n    waves: %.2f = %" PRIu64 " blocks / %" PRIu64 " in a wave; ", r->waves, r->grid_blocks,
+                 r->wave_blocks);
+    if (r->full_waves == 0)
+        (void)printf("none is full: %" PRIu64 " blocks are %.1f%% of a wave\n", r->partial_blocks, part);
+    else if (r->partial_blocks)
+        (void)printf("%" PRIu64 " full, and %" PRIu64 " blocks in a last one (%.1f%% of a wave)\n",
+                     r->full_waves, r->partial_blocks, part);
+    else
+        (void)printf("%" PRIu64 " full\n", r->full_waves);
 }
 
 static int print_occupancies(const struct occ_result *r, struct occ_error *err)
@@ -329,7 +333,10 @@ int show_text(const struct show_group *group, struct occ_error *err)
 {
     int status = 0;
     print_head(group);
-    for (size_t i = 0; i < group->n && status == 0; i++)
+    for (size_t i = 0; i < group->shown && status == 0; i++)
         status = print_shape(group->shapes[i], err);
+    if (status == 0 && group->shown < group->n)
+        (void)printf("\n  and %zu more shape%s\n", group->n - group->shown,
+                     group->n - group->shown == 1 ? "" : "s");
     return status;
 }

@@ -57,11 +57,46 @@ static void say_weakness(const struct occ_run_row *row)
         causes ? row->lost_text : "", causes ? ")" : "", cost);
 }
 
+/* What a level means, for runs where nothing more is to be said. The words are the history's. */
+static const char *level_text(const char *level)
+{
+    static const struct {
+        const char *word, *text;
+    } levels[] = {
+        {"full", "launches, times and hardware counters"},
+        {"gpm", "launches, times and device-level counters"},
+        {"trace", "launches and times; occupancy is the model's"},
+        {"shapes", "launch configurations only"},
+    };
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(levels[i].word, level) == 0)
+            return levels[i].text;
+    return "";
+}
+
 static void say_level(const struct occ_run_row *row)
 {
-    bool why = row->level_reason && row->level_reason[0];
-    say("  level: %s%s%.300s", row->level && row->level[0] ? row->level : "unknown", why ? ": " : "",
-        why ? row->level_reason : "");
+    const char *level = row->level && row->level[0] ? row->level : "unknown";
+    const char *why = row->level_reason && row->level_reason[0] ? row->level_reason : level_text(level);
+    say("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
+}
+
+/* A process of which nothing could be had: one line with the reason is all there is to say. */
+static bool is_blank(const struct occ_run_row *row)
+{
+    return row->launches == 0 && row->lost == 0 && row->level && strcmp(row->level, "nothing") == 0 &&
+           row->level_reason && row->level_reason[0];
+}
+
+static void say_run(const struct occ_run_row *row)
+{
+    if (is_blank(row)) {
+        say("%.60s (pid %d): nothing was recorded: %.300s", file_name(row->exe), row->pid, row->level_reason);
+        return;
+    }
+    say_recorded(row);
+    say_weakness(row);
+    say_level(row);
 }
 
 static bool any_launches(const struct occ_runs *runs)
@@ -76,11 +111,8 @@ void summary_print(const struct occ_runs *runs, const char *db)
 {
     size_t shown = runs->n < SHOWN_RUNS ? runs->n : SHOWN_RUNS;
     /* newest first in the history; here in the order in which they started */
-    for (size_t i = shown; i-- > 0;) {
-        say_recorded(&runs->rows[i]);
-        say_weakness(&runs->rows[i]);
-        say_level(&runs->rows[i]);
-    }
+    for (size_t i = shown; i-- > 0;)
+        say_run(&runs->rows[i]);
     if (runs->n > shown)
         say("and %zu more processes: occq runs%s%s", runs->n - shown, db ? " -d " : "", db ? db : "");
     if (any_launches(runs))

@@ -1,0 +1,106 @@
+/*
+ * Fuzzes what users type and what programs are called: the parser with every real table, column lists, and the
+ * writing of hostile texts as JSON and CSV. Input: u8 which command, then texts divided by NULs. Braces are left out
+ * of expressions: their repetition counts make regcomp(3) as slow as its writer asks for.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/json.h"
+#include "cli/options.h"
+#include "cli/table.h"
+#include "cli/values.h"
+
+enum { MAX_ARGUMENTS = 32, ARGUMENTS_BYTES = 1024 };
+
+static const struct cli_command *choose(uint8_t number)
+{
+    const struct cli_command *all[16] = {&cli_occq, &cli_occtrace};
+    size_t n = 2;
+    for (const struct cli_command *const *c = cli_commands; *c && n < 16; c++)
+        all[n++] = *c;
+    return all[number % n];
+}
+
+static void check_parse(const struct cli_command *command, char **argv, int argc)
+{
+    union {
+        struct cli_args common;
+        char bytes[ARGUMENTS_BYTES]; /* more than any command's arguments */
+    } args = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    if (cli_parse(command, argv, &args.common, &err) != 0) {
+        if (err.code != OCC_E_INVALID || !err.message[0])
+            abort();
+        return;
+    }
+    if (args.common.operand_count > argc || args.common.operands[args.common.operand_count])
+        abort();
+}
+
+static void check_columns(const struct cli_column *columns, const char *list)
+{
+    struct cli_selection selection = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    if (!columns)
+        return;
+    cli_select(columns, CLI_DEFAULT, 0, &selection);
+    if (cli_select_list(columns, list, &selection, &err) == 0 &&
+        (selection.n == 0 || selection.n > CLI_MAX_COLUMNS))
+        abort();
+}
+
+static void check_json(const char *text)
+{
+    char *out = NULL;
+    size_t size = 0;
+    FILE *file = open_memstream(&out, &size);
+    struct cli_json json;
+    cli_json_begin(&json, file);
+    cli_json_string(&json, text, text);
+    cli_json_end(&json);
+    (void)fclose(file);
+    for (size_t i = 0; i < size; i++)
+        if (((unsigned char)out[i] < 0x20 && out[i] != '\n') || out[i] == 0x7f)
+            abort();
+    free(out);
+}
+
+static void check_texts(const char *text)
+{
+    char buffer[64];
+    struct cli_value value = {.type = CLI_NONE};
+    cli_set_string(&value, text);
+    const char *shown = cli_value_text(&value, CLI_PLAIN, buffer, sizeof buffer);
+    for (; *shown; shown++)
+        if ((unsigned char)*shown < 0x20 || *shown == 0x7f)
+            abort();
+    check_json(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *argv[MAX_ARGUMENTS + 1] = {NULL};
+    int argc = 0;
+    if (size < 2 || size > 4096)
+        return 0;
+    char *texts = malloc(size);
+    memcpy(texts, data + 1, size - 1);
+    texts[size - 1] = '\0';
+    for (size_t i = 0; i < size; i++)
+        if (texts[i] == '{')
+            texts[i] = '(';
+    for (char *at = texts; at < texts + size && argc < MAX_ARGUMENTS; at += strlen(at) + 1)
+        argv[argc++] = at;
+    const struct cli_command *command = choose(data[0]);
+    check_columns(command->columns, argv[0]);
+    check_texts(argv[0]);
+    check_parse(command, argv, argc);
+    free(texts);
+    return 0;
+}
