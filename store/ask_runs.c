@@ -9,7 +9,8 @@
 /* Texts of a row in the order of the statement. */
 #define RUN_TEXTS(X)                                                                                         \
     X(hostname)                                                                                              \
-    X(exe) X(cmdline) X(user) X(label) X(session) X(source) X(level) X(level_reason) X(slurm_job) X(k8s_pod) \
+    X(exe)                                                                                                   \
+    X(cmdline) X(user) X(label) X(session) X(source) X(level) X(level_reason) X(slurm_job) X(k8s_pod)        \
         X(lost_text) X(devices)
 
 static const char runs_sql[] =

@@ -110,7 +110,7 @@ struct occ_store_shape {
 int occ_store_put_shape(struct occ_store *store, const struct occ_store_shape *shape, int64_t *ret_id,
                         struct occ_error *err);
 
-/* A launch on its way into the history. */
+/* A launch on its way into the history: 0 < start_ns, start_ns + duration_ns < 2^63, start_ns < 2^63 - 1. */
 struct occ_store_launch {
     int64_t start_ns;
     uint64_t duration_ns;

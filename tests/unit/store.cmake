@@ -1,2 +1,6 @@
 set(world test_store_world.c)
 occ_add_test(test_store SOURCES test_store.c ${world} USES occ_store PkgConfig::SQLITE)
+occ_add_test(test_store_codec SOURCES test_store_codec.c USES occ_store)
+occ_add_test(test_store_crash SOURCES test_store_crash.c ${world} USES occ_store PkgConfig::SQLITE)
+add_test(NAME test_store_crash_long COMMAND test_store_crash long)
+_occ_test_properties(test_store_crash_long slow 600)

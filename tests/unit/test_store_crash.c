@@ -1,0 +1,156 @@
+/*
+ * A writer that is killed at any moment: the file opens, is whole, holds what was committed, and its rollups are right
+ * after the next writer went on. The child tells through a pipe what it committed; a commit that was under way when
+ * it died may be there or not.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test_store_world.h"
+
+#define SECOND INT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+#define BEGIN  (INT64_C(1700000000) * SECOND)
+#define BATCH  400
+
+static const uint8_t ring[16] = {9};
+
+/* Batch `number` is the same in parent and child: launches that carry its number. */
+static void append_batch(struct world *w, uint64_t number)
+{
+    w->seed = number * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    world_append(w, (int)(number % 2), BEGIN + (int64_t)number * 40 * SECOND, 40 * SECOND, BATCH);
+    if (number % 5 == 0)
+        world_append(w, 0, BEGIN, (int64_t)number * 40 * SECOND + SECOND, 20); /* late ones */
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_store_put_ring_position(w->store, ring, number + 1, &err), 0);
+}
+
+static void write_until_killed(struct world *w, int report)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    uint64_t number = 0;
+    world_open(w);
+    if (occ_store_ring_position(w->store, ring, &number, &err) != 0)
+        _exit(1);
+    for (;; number++) {
+        append_batch(w, number);
+        if (occ_store_commit(w->store, &err) != 0)
+            _exit(1);
+        if (write(report, &number, sizeof number) != (ssize_t)sizeof number)
+            _exit(1);
+    }
+}
+
+/* Runs a writer and kills it after so many commits and some more moments. */
+static uint64_t kill_a_writer(struct world *w, uint64_t commits, unsigned delay_us)
+{
+    int report[2];
+    uint64_t number = 0, seen = 0;
+    assert_int_equal(pipe(report), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        (void)close(report[0]);
+        write_until_killed(w, report[1]);
+    }
+    (void)close(report[1]);
+    while (seen < commits && read(report[0], &number, sizeof number) == (ssize_t)sizeof number)
+        seen++;
+    (void)usleep(delay_us);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status)); /* it did not fail by itself */
+    while (read(report[0], &number, sizeof number) == (ssize_t)sizeof number)
+        seen++;
+    (void)close(report[0]);
+    assert_true(seen >= commits);
+    return number;
+}
+
+/* What the file holds: batches 0 ... next - 1, where `next` is what it says itself. */
+static void check_file(struct world *w, uint64_t committed)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    uint64_t next = 0;
+    world_open(w);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+        1);
+    assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
+    assert_in_range(next, committed + 1, committed + 2);
+    occ_store_close(w->store);
+    w->store = NULL;
+    /* the same launches once more, in memory only: a store that is never committed */
+    struct world copy = *w;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/copy.db", w->directory);
+    memcpy(copy.path, path, strlen(path) + 1 < sizeof copy.path ? strlen(path) + 1 : sizeof copy.path - 1);
+    w->n = 0;
+    copy.launches = w->launches;
+    copy.capacity = w->capacity;
+    copy.n = 0;
+    world_open(&copy);
+    for (uint64_t number = 0; number < next; number++)
+        append_batch(&copy, number);
+    occ_store_close(copy.store);
+    w->launches = copy.launches;
+    w->capacity = copy.capacity;
+    w->n = copy.n;
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    for (size_t i = 0; i < 3; i++) {
+        char name[160];
+        (void)snprintf(name, sizeof name, "%s%s", copy.path, suffixes[i]);
+        (void)unlink(name);
+    }
+    world_open(w);
+    world_check_rollups(w, w->store);
+    world_check_random(w, w->store, 4);
+    occ_store_close(w->store);
+    w->store = NULL;
+}
+
+static void kill_writers(int times)
+{
+    struct world w;
+    uint64_t delays = 1;
+    memset(&w, 0, sizeof w);
+    world_make_directory(&w);
+    w.options.chunk_rows = 1500;
+    for (int i = 0; i < times; i++) {
+        delays = delays * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        uint64_t committed = kill_a_writer(&w, 1 + (delays >> 60), (unsigned)(delays >> 40) % 8000);
+        check_file(&w, committed);
+    }
+    world_open(&w);
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_store_finish(w.store, &err), 0);
+    world_check_random(&w, w.store, 10);
+    world_check_rollups(&w, w.store);
+    occ_store_close(w.store);
+    world_remove_directory(&w);
+}
+
+static void a_killed_writer_loses_nothing_committed(void **state)
+{
+    kill_writers(*(int *)*state);
+}
+
+int main(int argc, char **argv)
+{
+    int times = argc > 1 && strcmp(argv[1], "long") == 0 ? 60 : 6;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(a_killed_writer_loses_nothing_committed, &times),
+    };
+    return cmocka_run_group_tests_name("store crash", tests, NULL, NULL);
+}
