@@ -44,8 +44,9 @@ static void resource_causes(const struct occ_device *device, struct occ_result *
     uint32_t limit[OCC_LIMIT_COUNT];
     for (int i = 0; i < OCC_LIMIT_COUNT; i++)
         limit[i] = result->limit[i];
-    limit[OCC_LIMIT_SMEM] =
-        result->smem_per_block_bytes > 0 ? device->smem_per_sm_bytes / result->smem_per_block_bytes : OCC_NO_LIMIT;
+    limit[OCC_LIMIT_SMEM] = result->smem_per_block_bytes > 0
+                                ? device->smem_per_sm_bytes / result->smem_per_block_bytes
+                                : OCC_NO_LIMIT;
     uint32_t best = occ_model_resource_blocks(limit);
     uint32_t missing_warps = result->max_warps_per_sm - best * result->warps_per_block;
     share(missing_warps / max_warps, limit, best, result);

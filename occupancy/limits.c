@@ -198,7 +198,10 @@ static uint32_t blocks_with_largest_carveout(const struct occ_device *device, co
     return occ_min_u32(occ_model_resource_blocks(limit), limit[OCC_LIMIT_CLUSTER]);
 }
 
-bool occ_model_smem_follows(const struct occ_device *device, const struct occ_result *result, uint32_t blocks)
+/* Whether shared memory ties with another resource at `blocks` only because the driver made the carve-out just
+ * large enough for what the others allow. Then it limits nothing: the largest would not give a block more, and
+ * a higher limit of the others would come with a larger carve-out. */
+static bool smem_follows(const struct occ_device *device, const struct occ_result *result, uint32_t blocks)
 {
     bool others_tie = false;
     for (int i = 0; i < OCC_LIMIT_CLUSTER; i++)
@@ -239,7 +242,7 @@ enum occ_status occ_model_limit(const struct occ_device *device, const struct oc
 
     result->blocks_per_sm = occ_min_u32(resource_blocks, result->limit[OCC_LIMIT_CLUSTER]);
     result->limiters = limits_equal_to(result->limit, result->blocks_per_sm);
-    if (occ_model_smem_follows(device, result, result->blocks_per_sm))
+    if (smem_follows(device, result, result->blocks_per_sm))
         result->limiters &= ~(1u << OCC_LIMIT_SMEM);
     result->blocks_per_sm_largest_carveout = blocks_with_largest_carveout(device, result);
     result->warps_per_sm = result->blocks_per_sm * result->warps_per_block;

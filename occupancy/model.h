@@ -72,12 +72,6 @@ enum occ_status occ_model_limit(const struct occ_device *device, const struct oc
 /* Fewest blocks per SM under every limit but the cluster's. */
 uint32_t occ_model_resource_blocks(const uint32_t limit[OCC_LIMIT_COUNT]);
 
-/* Whether shared memory ties with another resource at `blocks` only because the driver made the carve-out just
- * large enough for what the others allow. Then it limits nothing: the largest would not give a block more, and
- * a higher limit of the others would come with a larger carve-out. */
-bool occ_model_smem_follows(const struct occ_device *device, const struct occ_result *result,
-                            uint32_t blocks);
-
 /* Waves and the expected occupancies. */
 void occ_model_waves(const struct occ_device *device, const struct occ_launch *launch,
                      struct occ_result *result);
