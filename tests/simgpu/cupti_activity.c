@@ -52,6 +52,8 @@ static _Thread_local struct outlet *own_outlet;
 static struct buffer *waiting, **waiting_end = &waiting; /* to be returned, oldest first */
 static size_t dropped;
 static uint64_t poll_ms = POLL_MS;
+static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
+static unsigned returning; /* buffers in the hands of the worker or of a flush */
 
 /* ---- attributes ---- */
 
@@ -197,12 +199,17 @@ static void return_waiting(bool forced)
     for (;;) {
         pthread_mutex_lock(&lock);
         struct buffer *buffer = take_waiting_locked(now, forced);
+        returning += buffer != NULL;
         pthread_mutex_unlock(&lock);
         if (!buffer)
             return;
         if (forced && !complete(buffer, now))
             clear_unfinished(buffer, now);
         give_back(buffer);
+        pthread_mutex_lock(&lock);
+        returning--;
+        pthread_cond_broadcast(&returned);
+        pthread_mutex_unlock(&lock);
     }
 }
 
@@ -433,6 +440,10 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
     if (!registered)
         return sim_cupti_result(CUPTI_ERROR_INVALID_OPERATION);
     return_waiting(flag & FORCED_FLUSH);
+    pthread_mutex_lock(&lock);
+    while (returning) /* what the worker has is delivered, too, when a flush returns */
+        pthread_cond_wait(&returned, &lock);
+    pthread_mutex_unlock(&lock);
     return CUPTI_SUCCESS;
 }
 

@@ -1,9 +1,9 @@
 /*
  * The block scheduler. See timeline.h.
  *
- * The device's load is a list of segments {start, end, share}, ordered by end. A launch adds a segment for its full
- * waves, one for the partial last wave, and more only where it met others. Every look-up starts at the list's end
- * and stops at the first segment that ended in time, so that a stream of launches costs a few steps each.
+ * The device's load is a step function: a list of {time, share of the device in use from then on}, ordered by time,
+ * the last share 0. Placing a launch is one walk over the steps from the time when it is ready; most launches come
+ * when everything before them ends, at the end of the list. Shares are only ever added to, so that none drifts.
  */
 #include "timeline.h"
 
@@ -15,13 +15,13 @@
 #define HEAP_BLOCKS 65536 /* launches with more unequal blocks are computed from their mean */
 #define HEAP_SLOTS  8192
 
-struct segment {
-    uint64_t start_ns, end_ns;
+struct step {
+    uint64_t at_ns;
     double share;
 };
 
 struct sim_timeline {
-    struct segment *segments; /* by end_ns */
+    struct step *steps; /* [first, count) by at_ns */
     size_t first, count, room;
 };
 
@@ -33,87 +33,96 @@ struct sim_timeline *sim_timeline_new(void)
 void sim_timeline_free(struct sim_timeline *timeline)
 {
     if (timeline)
-        free(timeline->segments);
+        free(timeline->steps);
     free(timeline);
 }
 
 static void forget_before(struct sim_timeline *timeline, uint64_t now_ns)
 {
-    while (timeline->first < timeline->count && timeline->segments[timeline->first].end_ns <= now_ns)
+    while (timeline->first + 1 < timeline->count && timeline->steps[timeline->first + 1].at_ns <= now_ns)
         timeline->first++;
     if (!timeline->first || timeline->first < timeline->count / 2)
         return;
     timeline->count -= timeline->first;
-    memmove(timeline->segments, timeline->segments + timeline->first,
-            timeline->count * sizeof *timeline->segments);
+    memmove(timeline->steps, timeline->steps + timeline->first, timeline->count * sizeof *timeline->steps);
     timeline->first = 0;
 }
 
-static bool make_room(struct sim_timeline *timeline)
+/* The first step after `at_ns`. */
+static size_t step_after(const struct sim_timeline *timeline, uint64_t at_ns)
 {
-    if (timeline->count < timeline->room)
-        return true;
-    size_t room = timeline->room ? timeline->room * 2 : 64;
-    struct segment *segments = realloc(timeline->segments, room * sizeof *segments);
-    if (!segments)
-        return false;
-    timeline->segments = segments;
-    timeline->room = room;
-    return true;
+    size_t low = timeline->first, high = timeline->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (timeline->steps[middle].at_ns <= at_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
-static bool add_segment(struct sim_timeline *timeline, uint64_t start_ns, uint64_t end_ns, double share)
+static double share_before(const struct sim_timeline *timeline, size_t step)
 {
-    if (!make_room(timeline))
-        return false;
-    size_t at = timeline->count++;
-    for (; at > timeline->first && timeline->segments[at - 1].end_ns > end_ns; at--)
-        timeline->segments[at] = timeline->segments[at - 1];
-    timeline->segments[at] = (struct segment){start_ns, end_ns, share};
-    return true;
+    return step > timeline->first ? timeline->steps[step - 1].share : 0;
 }
 
 double sim_timeline_share(const struct sim_timeline *timeline, uint64_t at_ns)
 {
-    double share = 0;
-    for (size_t i = timeline->count; i > timeline->first; i--) {
-        const struct segment *s = &timeline->segments[i - 1];
-        if (s->end_ns <= at_ns)
-            break;
-        if (s->start_ns <= at_ns)
-            share += s->share;
-    }
-    return share;
+    return share_before(timeline, step_after(timeline, at_ns));
 }
 
-/* The largest share in use at any time of [from, to): it can only rise where a segment starts. */
+/* The largest share in use at any time of [from, to). */
 static double peak_share(const struct sim_timeline *timeline, uint64_t from_ns, uint64_t to_ns)
 {
-    double peak = sim_timeline_share(timeline, from_ns);
-    for (size_t i = timeline->count; i > timeline->first; i--) {
-        const struct segment *s = &timeline->segments[i - 1];
-        if (s->end_ns <= from_ns)
-            break;
-        if (s->start_ns > from_ns && s->start_ns < to_ns) {
-            double share = sim_timeline_share(timeline, s->start_ns);
-            peak = share > peak ? share : peak;
-        }
-    }
+    size_t i = step_after(timeline, from_ns);
+    double peak = share_before(timeline, i);
+    for (; i < timeline->count && timeline->steps[i].at_ns < to_ns; i++)
+        peak = timeline->steps[i].share > peak ? timeline->steps[i].share : peak;
     return peak;
 }
 
 /* When the load changes next after `at_ns`. */
 static uint64_t next_change(const struct sim_timeline *timeline, uint64_t at_ns)
 {
-    uint64_t next = NEVER;
-    for (size_t i = timeline->count; i > timeline->first; i--) {
-        const struct segment *s = &timeline->segments[i - 1];
-        if (s->end_ns <= at_ns)
-            break;
-        uint64_t change = s->start_ns > at_ns ? s->start_ns : s->end_ns;
-        next = change < next ? change : next;
-    }
-    return next;
+    size_t i = step_after(timeline, at_ns);
+    return i < timeline->count ? timeline->steps[i].at_ns : NEVER;
+}
+
+static bool make_room(struct sim_timeline *timeline)
+{
+    if (timeline->count + 2 <= timeline->room)
+        return true;
+    size_t room = timeline->room ? timeline->room * 2 : 64;
+    struct step *steps = realloc(timeline->steps, room * sizeof *steps);
+    if (!steps)
+        return false;
+    timeline->steps = steps;
+    timeline->room = room;
+    return true;
+}
+
+/* The index of a step at exactly `at_ns`; made if there is none. There is room. */
+static size_t split_at(struct sim_timeline *timeline, uint64_t at_ns)
+{
+    size_t i = step_after(timeline, at_ns);
+    if (i > timeline->first && timeline->steps[i - 1].at_ns == at_ns)
+        return i - 1;
+    double share = share_before(timeline, i);
+    memmove(timeline->steps + i + 1, timeline->steps + i, (timeline->count - i) * sizeof *timeline->steps);
+    timeline->steps[i] = (struct step){at_ns, share};
+    timeline->count++;
+    return i;
+}
+
+static bool add_load(struct sim_timeline *timeline, uint64_t start_ns, uint64_t end_ns, double share)
+{
+    if (!make_room(timeline))
+        return false;
+    size_t from = split_at(timeline, start_ns), to = split_at(timeline, end_ns);
+    for (size_t i = from; i < to; i++)
+        timeline->steps[i].share += share;
+    return true;
 }
 
 static uint64_t divide_up(uint64_t a, uint64_t b)
@@ -190,12 +199,12 @@ static bool add_waves(struct sim_timeline *timeline, const struct sim_work *work
 {
     uint64_t full = remaining / slots < waves ? remaining / slots : waves;
     double capacity = (double)work->wave_blocks;
-    if (full && !add_segment(timeline, at_ns, at_ns + full * wave_ns, (double)slots / capacity))
+    if (full && !add_load(timeline, at_ns, at_ns + full * wave_ns, (double)slots / capacity))
         return false;
     if (full == waves)
         return true;
-    return add_segment(timeline, at_ns + full * wave_ns, at_ns + waves * wave_ns,
-                       (double)(remaining - full * slots) / capacity);
+    return add_load(timeline, at_ns + full * wave_ns, at_ns + waves * wave_ns,
+                    (double)(remaining - full * slots) / capacity);
 }
 
 bool sim_timeline_place(struct sim_timeline *timeline, uint64_t now_ns, const struct sim_work *work,

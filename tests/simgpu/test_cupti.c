@@ -1,0 +1,596 @@
+/*
+ * The CUPTI double as a profiler sees it: records and their layouts by version, buffers and flushes, truth, graphs,
+ * and every scripted fault.
+ */
+#include "test_child.h"
+
+#include <cuda.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#define OK(call) CHECK_EQUAL(call, 0)
+
+enum { BUFFER_BYTES = 16384, MOST = 20000 };
+
+static CUcontext context;
+static CUmodule module;
+static union {
+    CUpti_ActivityKernel10 kernel;
+    uint8_t bytes[256];
+} records[MOST];
+static CUpti_ActivityGraphTrace2 graph_record;
+static unsigned record_count, copy_count, set_count, graph_count, requested, returned;
+static size_t most_in_buffer;
+static pthread_t requester;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void CUPTIAPI request_buffer(uint8_t **buffer, size_t *size, size_t *records_at_most)
+{
+    pthread_mutex_lock(&lock);
+    requested++;
+    requester = pthread_self();
+    pthread_mutex_unlock(&lock);
+    *size = BUFFER_BYTES;
+    *buffer = malloc(BUFFER_BYTES);
+    *records_at_most = 0;
+}
+
+static size_t kernel_bytes; /* the distance of two records, as the library steps over them */
+
+static void keep(const CUpti_Activity *record)
+{
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+        CHECK(record_count < MOST);
+        size_t bytes = sizeof *records < kernel_bytes ? sizeof *records : kernel_bytes;
+        memcpy(&records[record_count++], record, bytes);
+    } else if (record->kind == CUPTI_ACTIVITY_KIND_GRAPH_TRACE) {
+        memcpy(&graph_record, record, sizeof graph_record);
+        graph_count++;
+    }
+    copy_count += record->kind == CUPTI_ACTIVITY_KIND_MEMCPY;
+    set_count += record->kind == CUPTI_ACTIVITY_KIND_MEMSET;
+}
+
+static void measure(uint8_t *buffer, size_t valid)
+{
+    CUpti_Activity *first = NULL, *second = NULL;
+    OK(cuptiActivityGetNextRecord(buffer, valid, &first));
+    second = first;
+    if (cuptiActivityGetNextRecord(buffer, valid, &second) != CUPTI_SUCCESS)
+        kernel_bytes = valid;
+    else if (first->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)
+        kernel_bytes = (size_t)((uint8_t *)second - (uint8_t *)first);
+}
+
+static void CUPTIAPI take_buffer(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    CUpti_Activity *record = NULL;
+    size_t count = 0;
+    CHECK(!ctx && !stream && size == BUFFER_BYTES);
+    pthread_mutex_lock(&lock);
+    if (valid) /* an unused buffer comes back empty */
+        measure(buffer, valid);
+    for (; cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS; count++)
+        keep(record);
+    most_in_buffer = count > most_in_buffer ? count : most_in_buffer;
+    returned++;
+    pthread_mutex_unlock(&lock);
+    free(buffer);
+}
+
+static void begin(void)
+{
+    OK(cuptiActivityRegisterCallbacks(request_buffer, take_buffer));
+    OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    OK(cuInit(0));
+    OK(cuCtxCreate(&context, NULL, 0, 0));
+    OK(cuModuleLoad(&module, SIM_TEST_IMAGES "/plain.fatbin"));
+    kernel_bytes = sizeof records->kernel; /* until the first buffer says more */
+}
+
+static void launch(const char *name, unsigned grid, unsigned block, unsigned smem)
+{
+    CUfunction function;
+    OK(cuModuleGetFunction(&function, module, name));
+    OK(cuLaunchKernel(function, grid, 1, 1, block, 1, 1, smem, NULL, NULL, NULL));
+}
+
+static void launch_times(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        launch("plain", 1000, 256, 0);
+    OK(cuCtxSynchronize());
+}
+
+static unsigned dropped(void)
+{
+    size_t count;
+    OK(cuptiActivityGetNumDroppedRecords(NULL, 0, &count));
+    return (unsigned)count;
+}
+
+/* ---- records ---- */
+
+static void one_record(void)
+{
+    begin();
+    CUfunction function;
+    OK(cuModuleGetFunction(&function, module, "dynamic"));
+    OK(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000));
+    OK(cuFuncSetAttribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 60));
+    launch("clustered", 264, 64, 0);
+    launch("dynamic", 1000, 128, 60000);
+    OK(cuCtxSynchronize());
+    OK(cuModuleUnload(module)); /* names stay */
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 2);
+    const CUpti_ActivityKernel10 *a = &records[0].kernel, *b = &records[1].kernel;
+    CHECK(strcmp(a->name, "clustered") == 0 && strcmp(b->name, "dynamic") == 0);
+    CHECK(a->start > 0 && a->start < a->end && a->end <= b->start && b->start < b->end);
+    CHECK(a->clusterX == 2 && a->clusterY == 1 && a->clusterZ == 1 && b->clusterX == 0);
+    CHECK(a->maxActiveClusters > 0);
+    CHECK(b->gridX == 1000 && b->gridY == 1 && b->blockX == 128 && b->blockZ == 1);
+    CHECK(b->dynamicSharedMemory == 60000 && b->staticSharedMemory == 0 && b->registersPerThread > 0);
+    CHECK(b->isSharedMemoryCarveoutRequested == 1 && b->sharedMemoryCarveoutRequested == 60);
+    CHECK_EQUAL(b->sharedMemoryExecuted, 164 << 10); /* 60 % of 228 KB is above the step of 132 */
+    CHECK(b->shmemLimitConfig == CUPTI_FUNC_SHMEM_LIMIT_OPTIN && a->shmemLimitConfig == 0);
+    CHECK(a->correlationId != b->correlationId && a->gridId != b->gridId);
+    CHECK(a->deviceId == 0 && a->contextId == 1 && a->streamId == 7 && a->graphNodeId == 0 &&
+          a->graphId == 0);
+    CHECK_EQUAL(a->launchType, CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR);
+}
+
+static void now_is_real(void)
+{
+    uint64_t now;
+    struct timespec t;
+    begin();
+    launch_times(1);
+    OK(cuptiActivityFlushAll(0));
+    OK(cuptiGetTimestamp(&now));
+    clock_gettime(CLOCK_REALTIME, &t);
+    CHECK(now / 1000000000 + 1 >= (uint64_t)t.tv_sec && now / 1000000000 <= (uint64_t)t.tv_sec);
+    CHECK(records[0].kernel.end <= now && now - records[0].kernel.end < UINT64_C(10000000000));
+}
+
+static void copies_and_fills(void)
+{
+    CUdeviceptr at;
+    char host[1000] = {0};
+    begin();
+    OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY));
+    OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET));
+    OK(cuMemAlloc(&at, sizeof host));
+    OK(cuMemcpyHtoD(at, host, sizeof host));
+    OK(cuMemcpyDtoH(host, at, sizeof host));
+    OK(cuMemsetD8(at, 1, sizeof host));
+    OK(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET));
+    OK(cuMemsetD8(at, 2, sizeof host));
+    launch_times(1);
+    OK(cuptiActivityFlushAll(0));
+    CHECK(copy_count == 2 && set_count == 1 && record_count == 1);
+}
+
+static void test_records(void **state)
+{
+    (void)state;
+    RUN(one_record);
+    RUN(now_is_real);
+    RUN(copies_and_fills);
+}
+
+/* ---- versions ---- */
+
+static uint32_t expected_version;
+static size_t expected_bytes;
+
+static void layout(void)
+{
+    uint32_t version;
+    OK(cuptiGetVersion(&version));
+    CHECK_EQUAL(version, expected_version);
+    begin();
+    launch_times(70); /* more than one buffer of the longest */
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 70);
+    CHECK_EQUAL(kernel_bytes, expected_bytes);
+    for (unsigned i = 0; i < record_count; i++) {
+        const CUpti_ActivityKernel10 *r = &records[i].kernel;
+        CHECK(r->start < r->end && r->gridX == 1000 && r->blockX == 256 && strcmp(r->name, "plain") == 0);
+        CHECK_EQUAL(r->channelType, expected_version >= 17 ? CUPTI_CHANNEL_TYPE_COMPUTE : 0);
+        CHECK_EQUAL(r->localMemoryTotal_v2, 0);
+    }
+}
+
+static void test_layouts(void **state)
+{
+    static const struct {
+        const char *setting;
+        uint32_t version;
+        size_t bytes;
+    } versions[] = {
+        {"OCCSIM_CUPTI_VERSION=12", 12, 144},         {"OCCSIM_CUPTI_VERSION=14", 14, 160},
+        {"OCCSIM_CUPTI_VERSION=16", 16, 168},         {"OCCSIM_CUPTI_VERSION=17", 17, 176},
+        {"OCCSIM_CUPTI_VERSION=18", 18, 200},         {"OCCSIM_CUPTI_VERSION=20", 20, 208},
+        {"OCCSIM_CUPTI_VERSION=28", 28, 208},         {"OCCSIM_CUPTI_VERSION=130000", 130000, 216},
+        {"OCCSIM_CUPTI_VERSION=130100", 130100, 224}, {"OCCSIM_CUPTI_VERSION=130400", 130400, 232},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++) {
+        expected_version = versions[i].version;
+        expected_bytes = versions[i].bytes;
+        RUN(layout, versions[i].setting);
+    }
+}
+
+static void old_library(void)
+{
+    CUptiResult (*get_version)(uint32_t *) = NULL;
+    uint32_t version = 0;
+    void *old = dlopen(SIM_TEST_LIBRARIES "/old/libcupti.so.12", RTLD_NOW | RTLD_LOCAL);
+    void *partial = dlopen(SIM_TEST_LIBRARIES "/partial/libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
+    CHECK(old && partial);
+    *(void **)&get_version = dlsym(old, "cuptiGetVersion");
+    OK(get_version(&version));
+    CHECK_EQUAL(version, 20);
+    CHECK(!dlsym(old, "cuptiSubscribe_v2") && dlsym(old, "cuptiSubscribe"));
+}
+
+static void partial_library(void)
+{
+    void *partial = dlmopen(LM_ID_NEWLM, SIM_TEST_LIBRARIES "/partial/libcupti.so.13", RTLD_NOW | RTLD_LOCAL);
+    CHECK(partial);
+    CHECK(!dlsym(partial, "cuptiActivityFlushAll") && dlsym(partial, "cuptiActivityEnable"));
+}
+
+static void test_broken_brothers(void **state)
+{
+    (void)state;
+    RUN(old_library);
+#ifndef SIM_TEST_SANITIZED /* a sanitizer's runtime cannot be loaded a second time */
+    RUN(partial_library);
+#endif
+}
+
+/* ---- buffers ---- */
+
+static void incomplete_ones_wait(void)
+{
+    begin();
+    launch("plain", 132 * 8 * 20000, 256, 0); /* 20000 waves: tens of milliseconds */
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 0);
+    OK(cuCtxSynchronize());
+    OK(cuptiActivityFlushAll(0));
+    CHECK(record_count == 1 && records[0].kernel.end > records[0].kernel.start);
+}
+
+static void forced_ones_have_no_times(void)
+{
+    begin();
+    launch_times(1);
+    launch("plain", 132 * 8 * 20000, 256, 0);
+    OK(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+    CHECK_EQUAL(record_count, 2);
+    CHECK(records[0].kernel.start > 0 && records[1].kernel.start == 0 && records[1].kernel.end == 0);
+}
+
+static void asked_in_the_launching_thread(void)
+{
+    begin();
+    launch_times(1);
+    CHECK(requested == 1 && pthread_equal(requester, pthread_self()));
+    launch_times(300);
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(most_in_buffer, BUFFER_BYTES / 216);
+    CHECK_EQUAL(returned, requested);
+    CHECK(record_count == 301 && requested == 301 / 75 + 1);
+}
+
+static void *launch_many(void *unused)
+{
+    (void)unused;
+    OK(cuCtxSetCurrent(context));
+    for (int i = 0; i < 1000; i++)
+        launch("plain", 10, 128, 0);
+    return NULL;
+}
+
+static void from_threads(void)
+{
+    pthread_t ids[4];
+    begin();
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&ids[i], NULL, launch_many, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(ids[i], NULL);
+    OK(cuCtxSynchronize());
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 4000);
+    CHECK_EQUAL(dropped(), 0);
+}
+
+static void from_threads_into_one(void)
+{
+    uint8_t no = 0;
+    size_t size = sizeof no;
+    OK(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &no));
+    size = 0;
+    CHECK_EQUAL(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &no),
+                CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT);
+    from_threads();
+}
+
+static void CUPTIAPI no_buffer(uint8_t **buffer, size_t *size, size_t *records_at_most)
+{
+    *buffer = NULL;
+    *size = *records_at_most = 0;
+}
+
+static void without_buffers(void)
+{
+    begin();
+    OK(cuptiActivityRegisterCallbacks(no_buffer, take_buffer));
+    launch_times(5);
+    CHECK_EQUAL(dropped(), 5);
+    CHECK_EQUAL(dropped(), 0);
+}
+
+static void test_buffers(void **state)
+{
+    (void)state;
+    RUN(incomplete_ones_wait);
+    RUN(forced_ones_have_no_times);
+    RUN(asked_in_the_launching_thread);
+    RUN(from_threads);
+    RUN(from_threads_into_one);
+    RUN(without_buffers);
+}
+
+/* ---- graphs ---- */
+
+static CUgraphExec three_node_graph(CUstream stream)
+{
+    CUgraph graph;
+    CUgraphExec exec;
+    CUfunction function;
+    OK(cuModuleGetFunction(&function, module, "plain"));
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    for (int i = 0; i < 3; i++)
+        OK(cuLaunchKernel(function, 10, 1, 1, 64, 1, 1, 0, stream, NULL, NULL));
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    OK(cuGraphDestroy(graph));
+    return exec;
+}
+
+static void graph_nodes(void)
+{
+    CUstream stream;
+    uint32_t id;
+    begin();
+    OK(cuStreamCreate(&stream, 0));
+    CUgraphExec exec = three_node_graph(stream);
+    OK(cuptiGetGraphExecId(exec, &id));
+    for (int i = 0; i < 2; i++)
+        OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 6);
+    for (unsigned i = 0; i < 6; i++) {
+        const CUpti_ActivityKernel10 *r = &records[i].kernel, *replay = &records[i % 3].kernel;
+        CHECK(r->graphId == id && r->graphNodeId == replay->graphNodeId && r->graphNodeId != 0);
+        CHECK_EQUAL(r->correlationId, records[i / 3 * 3].kernel.correlationId);
+        CHECK(i == 0 || r->start >= records[i - 1].kernel.end);
+        CHECK(i % 3 == 0 || r->graphNodeId != records[i - 1].kernel.graphNodeId);
+    }
+    CHECK(records[0].kernel.correlationId != records[3].kernel.correlationId);
+}
+
+static void whole_graphs(void)
+{
+    CUstream stream;
+    begin();
+    OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_GRAPH_TRACE));
+    OK(cuStreamCreate(&stream, 0));
+    CUgraphExec exec = three_node_graph(stream);
+    OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    launch_times(1);
+    OK(cuptiActivityFlushAll(0));
+    CHECK(graph_count == 1 && record_count == 1); /* no nodes; what is no graph is recorded */
+    CHECK(graph_record.start < graph_record.end && graph_record.graphId != 0);
+}
+
+static void test_graphs(void **state)
+{
+    (void)state;
+    RUN(graph_nodes);
+    RUN(whole_graphs);
+}
+
+/* ---- the same again: virtual time, truth ---- */
+
+static const char *fingerprint_path;
+
+static void fingerprint(void)
+{
+    begin();
+    for (unsigned i = 1; i < 200; i++)
+        launch(i % 3 ? "plain" : "heavy", i * 37, 128, 0);
+    OK(cuCtxSynchronize());
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 199);
+    FILE *file = fopen(fingerprint_path, "w");
+    CHECK(file);
+    for (unsigned i = 0; i < record_count; i++)
+        fprintf(file, "%llu %llu\n", (unsigned long long)records[i].kernel.start,
+                (unsigned long long)records[i].kernel.end);
+    fclose(file);
+}
+
+static void read_all(const char *path, char *text, size_t room)
+{
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t n = fread(text, 1, room - 1, file);
+    text[n] = 0;
+    fclose(file);
+}
+
+/* The truth file's line i tells of record i what the record tells. */
+static void compare_truth(const char *truth, const char *stamps)
+{
+    char *line = strchr(truth, '\n'), *stamp = (char *)(uintptr_t)stamps;
+    size_t lines = 0;
+    for (line++; *line; line = strchr(line, '\n') + 1, lines++) {
+        unsigned long long start = strtoull(stamp, &stamp, 10), end = strtoull(stamp, &stamp, 10), t_start,
+                           t_end;
+        const char *at = line;
+        for (int comma = 0; comma < 14; comma++)
+            at = strchr(at, ',') + 1;
+        assert_int_equal(sscanf(at, "%llu,%llu", &t_start, &t_end), 2);
+        assert_true(t_start == start && t_end == end);
+    }
+    assert_int_equal(lines, 199);
+}
+
+static void test_virtual_time_and_truth(void **state)
+{
+    static char first[1 << 16], again[1 << 16], truth[1 << 18], directory[] = "/tmp/simgpu-test-XXXXXX";
+    char a[64], b[64], t[64], setting[128];
+    (void)state;
+    assert_non_null(mkdtemp(directory));
+    snprintf(a, sizeof a, "%s/a", directory);
+    snprintf(b, sizeof b, "%s/b", directory);
+    snprintf(t, sizeof t, "%s/truth", directory);
+    snprintf(setting, sizeof setting, "OCCSIM_TRUTH=%s", t);
+    fingerprint_path = a;
+    RUN(fingerprint, "OCCSIM_CLOCK=virtual", setting);
+    fingerprint_path = b;
+    RUN(fingerprint, "OCCSIM_CLOCK=virtual");
+    read_all(a, first, sizeof first);
+    read_all(b, again, sizeof again);
+    read_all(t, truth, sizeof truth);
+    assert_string_equal(first, again);
+    compare_truth(truth, first);
+    unlink(a);
+    unlink(b);
+    unlink(t);
+    rmdir(directory);
+}
+
+/* ---- faults ---- */
+
+static void refused_subscription(void)
+{
+    CUpti_SubscriberHandle handle;
+    const char *text;
+    CHECK_EQUAL(cuptiSubscribe(&handle, NULL, NULL), CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    CHECK_EQUAL(cuptiGetLastError(), 39);
+    OK(cuptiGetResultString(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, &text));
+    CHECK(strcmp(text, "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED") == 0);
+}
+
+static void second_subscriber(void)
+{
+    CUpti_SubscriberHandle first, second;
+    OK(cuptiSubscribe(&first, NULL, NULL));
+    CHECK_EQUAL(cuptiSubscribe(&second, NULL, NULL), 39);
+    OK(cuptiUnsubscribe(first));
+    OK(cuptiSubscribe(&second, NULL, NULL));
+}
+
+static void refused_registration(void)
+{
+    CHECK_EQUAL(cuptiActivityRegisterCallbacks(request_buffer, take_buffer), 15);
+    CHECK_EQUAL(cuptiActivityFlushAll(0), CUPTI_ERROR_INVALID_OPERATION);
+}
+
+static void refused_enabling(void)
+{
+    CHECK_EQUAL(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), 39);
+}
+
+static void lost_records(void)
+{
+    begin();
+    launch_times(100);
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 90);
+    CHECK_EQUAL(dropped(), 10);
+}
+
+static void bad_stamps(void)
+{
+    unsigned zero = 0, backwards = 0;
+    begin();
+    launch_times(60);
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 60);
+    for (unsigned i = 0; i < 60; i++) {
+        zero += records[i].kernel.start == 0 && records[i].kernel.end == 0;
+        backwards += records[i].kernel.end < records[i].kernel.start;
+    }
+    CHECK(zero == 10 && backwards == 10); /* every 6th; every 4th that is not a 6th */
+}
+
+static void mixed_up(void)
+{
+    unsigned later = 0;
+    begin();
+    launch_times(60);
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 60);
+    for (unsigned i = 1; i < 60; i++)
+        later += records[i].kernel.start < records[i - 1].kernel.start;
+    CHECK_EQUAL(later, 60 / 3 * 2);
+}
+
+static void small_buffers(void)
+{
+    begin();
+    launch_times(12);
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(returned, requested);
+    CHECK_EQUAL(record_count, 12);
+    CHECK(most_in_buffer == 3 && requested == 4);
+}
+
+static void finalized(void)
+{
+    begin();
+    launch_times(3);
+    OK(cuptiFinalize());
+    CHECK_EQUAL(record_count, 3);
+    launch_times(3);
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 3);
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    RUN(refused_subscription, "OCCSIM_FAULT=subscribe:39");
+    RUN(second_subscriber);
+    RUN(refused_registration, "OCCSIM_FAULT=register:15");
+    RUN(refused_enabling, "OCCSIM_FAULT=enable:39");
+    RUN(lost_records, "OCCSIM_FAULT=drop:10");
+    RUN(bad_stamps, "OCCSIM_FAULT=zero:6,backwards:4");
+    RUN(mixed_up, "OCCSIM_FAULT=shuffle:3");
+    RUN(small_buffers, "OCCSIM_FAULT=small:800");
+    RUN(finalized);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_records),         cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_broken_brothers), cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_graphs),          cmocka_unit_test(test_virtual_time_and_truth),
+        cmocka_unit_test(test_faults),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,133 @@
+/*
+ * The block scheduler: closed form for equal blocks, order, overlap, and its one invariant under random load.
+ */
+#include "timeline.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+/* after the above */
+#include <cmocka.h>
+
+static struct sim_placement place(struct sim_timeline *t, uint64_t ready, uint64_t blocks, uint64_t wave,
+                                  uint64_t ns)
+{
+    struct sim_work work = {.ready_ns = ready, .blocks = blocks, .wave_blocks = wave, .block_ns = ns};
+    struct sim_placement placed;
+    assert_true(sim_timeline_place(t, 0, &work, &placed));
+    return placed;
+}
+
+static int set_up(void **state)
+{
+    *state = sim_timeline_new();
+    return *state ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    sim_timeline_free(*state);
+    return 0;
+}
+
+static void test_waves(void **state)
+{
+    static const struct {
+        uint64_t blocks, waves;
+    } expected[] = {{1, 1}, {99, 1}, {100, 1}, {101, 2}, {200, 2}, {201, 3}, {1000000000000, 10000000000}};
+    uint64_t ready = 1000;
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct sim_placement p = place(*state, ready, expected[i].blocks, 100, 7);
+        assert_int_equal(p.start_ns, ready);
+        assert_int_equal(p.end_ns - p.start_ns, expected[i].waves * 7);
+        ready = p.end_ns;
+    }
+}
+
+static void test_the_tail_leaves_room(void **state)
+{
+    struct sim_placement a = place(*state, 0, 150, 100, 1000); /* second wave is half full */
+    assert_int_equal(a.end_ns, 2000);
+    assert_true(sim_timeline_share(*state, 500) == 1);
+    assert_true(sim_timeline_share(*state, 1500) == 0.5);
+    struct sim_placement b = place(*state, 0, 50, 100, 1000); /* another stream: fits beside the tail */
+    assert_int_equal(b.start_ns, 1000);
+    assert_int_equal(b.end_ns, 2000);
+    struct sim_placement c = place(*state, 0, 1, 100, 1000); /* now it is full */
+    assert_int_equal(c.start_ns, 2000);
+}
+
+static void test_small_ones_run_side_by_side(void **state)
+{
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(place(*state, 5, 10, 100, 1000).start_ns, 5);
+    assert_int_equal(place(*state, 5, 10, 100, 1000).start_ns, 1005);
+}
+
+static void test_a_gap_before_what_is_planned(void **state)
+{
+    place(*state, 10000, 100, 100, 1000);
+    struct sim_placement short_one = place(*state, 0, 500, 100, 1000);
+    assert_int_equal(short_one.start_ns, 0);
+    assert_int_equal(short_one.end_ns, 5000);
+    struct sim_placement long_one = place(*state, 5000, 1000, 100, 1000); /* 5 waves before, 5 after */
+    assert_int_equal(long_one.start_ns, 5000);
+    assert_int_equal(long_one.end_ns, 16000);
+}
+
+static void test_unequal_blocks(void **state)
+{
+    struct sim_work work = {
+        .blocks = 1000, .wave_blocks = 100, .block_ns = 10000, .imbalance = 0.5, .seed = 3};
+    struct sim_placement p, again;
+    assert_true(sim_timeline_place(*state, 0, &work, &p));
+    double ideal = p.block_ns_total / 100;
+    assert_true(p.block_ns_total > 1000 * 9000. && p.block_ns_total < 1000 * 11000.);
+    assert_true((double)(p.end_ns - p.start_ns) >= ideal);
+    assert_true((double)(p.end_ns - p.start_ns) <= ideal + 15000 + 10); /* at most one block more */
+    struct sim_timeline *other = sim_timeline_new();
+    assert_true(sim_timeline_place(other, 0, &work, &again));
+    assert_memory_equal(&p, &again, sizeof p);
+    sim_timeline_free(other);
+}
+
+/* Whatever is placed: no time has more than the whole device in use, and nothing starts before it may. */
+static void test_never_above_the_whole(void **state)
+{
+    struct sim_timeline *t = *state;
+    uint64_t now = 0, starts[2000];
+    srand(12345);
+    for (size_t i = 0; i < 2000; i++) {
+        uint64_t wave = (uint64_t)(rand() % 2000 + 1), ready = now + (uint64_t)(rand() % 5000);
+        struct sim_work work = {.ready_ns = ready,
+                                .blocks = (uint64_t)(rand() % 6000 + 1),
+                                .wave_blocks = wave,
+                                .block_ns = (uint64_t)(rand() % 900 + 10)};
+        struct sim_placement p;
+        assert_true(sim_timeline_place(t, now, &work, &p));
+        assert_true(p.start_ns >= ready);
+        assert_true(p.end_ns - p.start_ns >= (work.blocks + wave - 1) / wave * work.block_ns);
+        starts[i] = p.start_ns;
+        if (i % 4 == 0)
+            now += (uint64_t)(rand() % 3000);
+        for (size_t k = i > 20 ? i - 20 : 0; k <= i; k++)
+            assert_true(starts[k] < now || sim_timeline_share(t, starts[k]) <= 1 + 1e-9);
+    }
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_waves),
+        TEST(test_the_tail_leaves_room),
+        TEST(test_small_ones_run_side_by_side),
+        TEST(test_a_gap_before_what_is_planned),
+        TEST(test_unequal_blocks),
+        TEST(test_never_above_the_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
