@@ -1,0 +1,3 @@
+# The history: ingest, size, scans, top.
+add_executable(bench_store bench_store.c generate.c)
+target_link_libraries(bench_store PRIVATE occ_compile_options occ_store PkgConfig::SQLITE m)
