@@ -114,10 +114,21 @@ int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid
     return (int)(entry - 1);
 }
 
+/* All of it, since CUPTI may have written behind what it called valid. A buffer that came back nearly empty (a thread
+ * that launches rarely has one a second) gives its untouched pages to the system instead: that costs next to nothing. */
+static void zero(const struct occ_pool *pool, uint8_t *buffer, size_t valid_bytes)
+{
+    size_t written = (valid_bytes + 4095) & ~(size_t)4095;
+    if (written <= pool->bytes / 4 && madvise(buffer + written, pool->bytes - written, MADV_DONTNEED) == 0)
+        memset(buffer, 0, written);
+    else
+        memset(buffer, 0, pool->bytes);
+}
+
 void occ_pool_recycle(struct occ_pool *pool, int index)
 {
-    if (pool->zero) /* all of it: CUPTI may have written behind what it called valid */
-        memset(buffer_at(pool, (uint32_t)index), 0, pool->bytes);
+    if (pool->zero)
+        zero(pool, buffer_at(pool, (uint32_t)index), pool->valid[index]);
     /* pairs with the acquire in move() */
     atomic_store_explicit(&pool->state[index], READY, memory_order_release);
 }

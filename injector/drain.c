@@ -12,7 +12,6 @@ int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, cons
     drain->ring = ring;
     drain->cupti = cupti;
     drain->pool = pool;
-    drain->incomplete = OCC_LOSS_BAD_TIMES;
     return occ_intern_init(&drain->intern, ring);
 }
 
@@ -52,7 +51,7 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
         lose(drain, OCC_LOSS_BAD_RECORD);
     } else if (!r.times_are_valid) {
         drain->bad_times++;
-        lose(drain, drain->incomplete);
+        lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES);
     } else {
         r.launch.shape = shape;
         (void)occ_ring_push(drain->ring, &r.launch); /* counts its own loss */

@@ -15,9 +15,10 @@ struct occ_drain {
     struct occ_pool *pool;
     struct occ_intern intern;
     struct occ_devices devices;
-    enum occ_loss_cause incomplete; /* what a record without end is: BAD_TIMES, or EXIT in the last round */
-    uint64_t records;               /* parsed, ever */
-    uint64_t bad_times;             /* of those, ever */
+    bool
+        by_force; /* the last round: a record without end is lost by the program's end (EXIT), not by CUPTI */
+    uint64_t records;   /* parsed, ever */
+    uint64_t bad_times; /* of those, ever */
     uint64_t buffers;
     uint64_t no_buffer; /* already counted as lost */
 };

@@ -16,23 +16,18 @@
 #include "guest.h"
 #include "guest_log.h"
 #include "wake.h"
+#include "watch.h"
 
 #define SECOND_NS     UINT64_C(1000000000)
 #define NICER         10
 #define FLUSH_RETRIES 3u
 
-/* Trouble is judged over windows of so many seconds and at least so many records. */
-#define WINDOW_ROUNDS  10u
-#define WINDOW_RECORDS 1000u
-
 struct helper {
     struct occ_guest *guest;
     uint64_t next_round_ns;
-    uint32_t flush_failures;             /* in a row */
-    bool cupti_is_off_limits;            /* no call to it any more */
-    bool is_without_times;               /* as last said */
-    uint32_t rounds;                     /* of this window */
-    uint64_t window_records, window_bad; /* totals when it began */
+    uint32_t flush_failures;  /* in a row */
+    bool cupti_is_off_limits; /* no call to it any more */
+    struct occ_watch watch;
 };
 
 static void step_aside(struct helper *h, const char *reason)
@@ -63,7 +58,7 @@ static void count_dropped(struct helper *h)
 {
     struct occ_guest *g = h->guest;
     size_t dropped = 0;
-    if (h->cupti_is_off_limits || !g->cupti.get_dropped || g->drain.buffers == 0)
+    if (h->cupti_is_off_limits || !g->cupti.get_dropped)
         return;
     if (g->cupti.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
         occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
@@ -73,20 +68,14 @@ static void count_dropped(struct helper *h)
 static void watch_times(struct helper *h)
 {
     const struct occ_drain *d = &h->guest->drain;
-    uint64_t records = d->records - h->window_records, bad = d->bad_times - h->window_bad;
-    if (++h->rounds < WINDOW_ROUNDS)
+    if (!occ_watch_round(&h->watch, d->records, d->bad_times))
         return;
-    bool without = records >= WINDOW_RECORDS ? bad > records / 2 : h->is_without_times;
-    if (without != h->is_without_times)
-        occ_guest_say(h->guest, without ? OCC_LEVEL_SHAPES : OCC_LEVEL_TRACE,
-                      without
-                          ? "CUPTI gives no times any more (libcupti before 13.3 does so after many launches "
-                            "of CUDA graphs)"
-                          : "");
-    h->is_without_times = without;
-    h->rounds = 0;
-    h->window_records = d->records;
-    h->window_bad = d->bad_times;
+    if (h->watch.is_without_times)
+        occ_guest_say(
+            h->guest, OCC_LEVEL_SHAPES,
+            "CUPTI gives no times any more (before 13.3 it does so after many launches of CUDA graphs)");
+    else
+        occ_guest_say(h->guest, OCC_LEVEL_TRACE, "");
 }
 
 static void watch_others(struct helper *h)
@@ -123,8 +112,9 @@ void occ_helper_close_ring(struct occ_guest *guest)
 static void do_last_round(struct helper *h)
 {
     struct occ_guest *g = h->guest;
+    flush(h, 0);
     occ_drain_all(&g->drain);
-    g->drain.incomplete = OCC_LOSS_EXIT;
+    g->drain.by_force = true;
     flush(h, OCC_CUPTI_FLUSH_FORCED);
     occ_drain_all(&g->drain);
     count_dropped(h);

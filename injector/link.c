@@ -22,10 +22,11 @@ void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(c
 {
     memset(link, 0, sizeof *link);
     link->socket = OCC_FD_NONE;
+    link->is_given = configured[0] == '/';
     const char *runtime = get("XDG_RUNTIME_DIR");
     size_t size = sizeof link->path;
     int n;
-    if (configured[0] == '/')
+    if (link->is_given)
         n = snprintf(link->path, size, "%s", configured);
     else if (runtime && runtime[0] == '/')
         n = snprintf(link->path, size, "%s/occtrace/occtraced.sock", runtime);
@@ -37,7 +38,8 @@ void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(c
         link->path[0] = '\0';
 }
 
-/* A socket in /tmp could be anybody's: only our own user's daemon and root's learn what we run. */
+/* A socket in /tmp could be anybody's: only our own user's daemon and root's learn what we run. (Not asked of a path
+ * that was given: in a container, the host's daemon has a user that does not exist here.) */
 static bool peer_is_trusted(int fd)
 {
     struct ucred peer;
@@ -46,14 +48,15 @@ static bool peer_is_trusted(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static int connect_to(const char *path)
+static int connect_to(const struct occ_link *link)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    memcpy(address.sun_path, path, strlen(path) + 1);
+    memcpy(address.sun_path, link->path, sizeof link->path);
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 && peer_is_trusted(fd))
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
+        (link->is_given || peer_is_trusted(fd)))
         return fd;
     (void)close(fd);
     return -1;
@@ -96,7 +99,7 @@ static bool has_gone(int fd)
 static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd)
 {
     int ring_fd = occ_fd_get(memfd);
-    int fd = ring_fd >= 0 && link->path[0] != '\0' ? connect_to(link->path) : -1;
+    int fd = ring_fd >= 0 && link->path[0] != '\0' ? connect_to(link) : -1;
     if (fd < 0)
         return false;
     if (!send_hello(fd, ring, ring_fd)) {

@@ -15,6 +15,7 @@
 
 struct occ_link {
     char path[108]; /* sun_path; "" = there is no place to look */
+    bool is_given;  /* the path was given: whoever listens there is meant */
     struct occ_fd socket;
     uint64_t since_ns; /* CLOCK_MONOTONIC: connected since */
     uint64_t retry_ns; /* CLOCK_MONOTONIC: not before */

@@ -42,6 +42,7 @@ void occ_record_parse(const struct occ_cupti_kernel *record, uint32_t version, s
     r->ordinal = k->device;
     r->times_are_valid =
         k->end_ns >= k->start_ns && occ_ring_times_are_valid(k->start_ns, k->end_ns - k->start_ns);
+    r->has_no_end = k->end_ns == 0;
     r->launch = (struct occ_ring_launch){
         .start_ns = r->times_are_valid ? k->start_ns : 0,
         .duration_ns = r->times_are_valid ? k->end_ns - k->start_ns : 0,

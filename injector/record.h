@@ -13,6 +13,7 @@ struct occ_record {
     const char *name;              /* as CUPTI gave it; look before reading (readable.h) */
     uint32_t ordinal;              /* CUDA's device number */
     bool times_are_valid;          /* else launch.start_ns and duration_ns are 0 */
+    bool has_no_end;               /* still running, if it was taken by force */
     struct occ_frame_shape shape;  /* all but frame, id, kernel and device; not checked yet */
     struct occ_ring_launch launch; /* all but shape and check */
 };

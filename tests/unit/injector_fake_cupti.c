@@ -3,13 +3,14 @@
  * records. What it should do wrong is said in the environment:
  *   FAKE_CUPTI_VERSION   what cuptiGetVersion answers (default 130001)
  *   FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
- *   FAKE_CUPTI_HANG      a forced flush never returns
+ *   FAKE_CUPTI_HANG      a flush never returns
  *   FAKE_CUPTI_DROPPED   records reported as dropped, once
  * One thread launches at a time.
  */
 #include "injector/cupti_abi.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ static occ_cupti_buffer_completed *completed;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint8_t *buffer;
 static size_t buffer_bytes, used_bytes;
+static bool has_incomplete; /* a record in the buffer has no end yet: only a forced flush gives it back */
 
 static uint32_t number_from(const char *name, uint32_t otherwise)
 {
@@ -82,15 +84,17 @@ static void deliver(void)
     if (buffer)
         completed(NULL, 0, buffer, buffer_bytes, used_bytes);
     buffer = NULL;
+    has_incomplete = false;
 }
 
 EXPORT uint32_t cuptiActivityFlushAll(uint32_t flags);
 EXPORT uint32_t cuptiActivityFlushAll(uint32_t flags)
 {
-    while (flags == OCC_CUPTI_FLUSH_FORCED && getenv("FAKE_CUPTI_HANG"))
+    while (getenv("FAKE_CUPTI_HANG"))
         pause();
     pthread_mutex_lock(&lock);
-    deliver();
+    if (flags == OCC_CUPTI_FLUSH_FORCED || !has_incomplete)
+        deliver();
     pthread_mutex_unlock(&lock);
     return 0;
 }
@@ -133,6 +137,7 @@ EXPORT void fake_launch(const struct occ_cupti_kernel *kernel)
     size_t known = record_bytes() < sizeof *kernel ? record_bytes() : sizeof *kernel;
     memcpy(buffer + used_bytes, kernel, known);
     used_bytes += record_bytes();
+    has_incomplete |= kernel->end_ns == 0;
     if (used_bytes + record_bytes() > buffer_bytes)
         deliver();
     pthread_mutex_unlock(&lock);

@@ -548,6 +548,33 @@ static void test_the_constructor_sets_one_variable(void **state)
     assert_int_equal(accept_within(f->listener, 0), -1); /* none of them used CUDA */
 }
 
+/* A program that loaded CUDA's driver while another tool held the place: the reason is left as it ends. */
+static void test_a_displaced_guest_leaves_the_reason(void **state)
+{
+    struct fixture *f = *state;
+#ifdef OCC_TEST_SANITIZED
+    print_message("skipped: a sanitized library cannot be preloaded into a program that is not\n");
+    skip();
+#endif
+    f->pid = fork();
+    if (f->pid == 0) {
+        setenv("OCCTRACE_SOCKET", f->path, 1);
+        setenv("LD_PRELOAD", OCC_FAKE_CUDA " " OCC_GUEST_LIBRARY, 1);
+        setenv("CUDA_INJECTION64_PATH", "/other.so", 1);
+        execlp("true", "true", (char *)NULL);
+        _exit(127);
+    }
+    assert_int_equal(wait_for_end(f), 0);
+    int connection;
+    struct occ_ring_consumer *consumer = accept_program(f, &connection);
+    struct story s = read_story(consumer);
+    assert_int_equal(s.level, OCC_LEVEL_NOTHING);
+    assert_non_null(strstr(s.reason, "/other.so"));
+    assert_int_equal(s.closed, 1);
+    occ_ring_detach(consumer);
+    close(connection);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -568,6 +595,7 @@ int main(void)
         TEST(test_losses_at_the_end),
         TEST(test_another_profiler_takes_over),
         TEST(test_the_constructor_sets_one_variable),
+        TEST(test_a_displaced_guest_leaves_the_reason),
     };
     return cmocka_run_group_tests_name("injector", tests, NULL, NULL);
 }

@@ -2,7 +2,9 @@
 #include "ring_samples.h"
 #include "injector_samples.h"
 #include "injector/drain.h"
+#include "injector/watch.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -175,6 +177,60 @@ static void test_devices_have_ids_in_order_of_sight(void **state)
     assert_int_equal(((const struct occ_frame_device *)(const void *)frame)->ordinal, 3);
 }
 
+/* Last of those that need no driver: from here on one is in the process. */
+static void test_what_the_driver_says_of_a_device(void **state)
+{
+    struct fixture *f = *state;
+    assert_non_null(dlopen(OCC_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL));
+    assert_int_equal(occ_devices_id(&f->drain.devices, &f->ring, 2), 0);
+    const struct occ_frame *frame;
+    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
+    const struct occ_frame_device *device = (const void *)frame;
+    assert_string_equal(device->name, "device 102 (simulated)");
+    assert_int_equal(device->ordinal, 2);
+    assert_int_equal(device->uuid[0], 102);
+    assert_int_equal(device->memory_bytes, UINT64_C(80) << 30);
+    assert_int_equal(device->driver_version, 13000);
+    assert_int_equal(device->cc_major, 1075); /* the double answers 1000 + the attribute's number */
+    assert_int_equal(device->cc_minor, 1076);
+    assert_int_equal(device->sm_count, 1016);
+    assert_int_equal(device->warp_size, 1010);
+    assert_int_equal(device->max_threads_per_block, 1001);
+    assert_int_equal(device->max_threads_per_sm, 1039);
+    assert_int_equal(device->max_blocks_per_sm, 0); /* an attribute that it refuses */
+    assert_int_equal(device->registers_per_block, 1012);
+    assert_int_equal(device->registers_per_sm, 1082);
+    assert_int_equal(device->smem_per_block_bytes, 1008);
+    assert_int_equal(device->smem_per_block_optin_bytes, 1097);
+    assert_int_equal(device->smem_per_sm_bytes, 1081);
+    assert_int_equal(device->smem_reserved_per_block_bytes, 1111);
+    assert_int_equal(device->clock_khz, 1013);
+}
+
+/* ---- the watch over times ---- */
+
+static bool rounds(struct occ_watch *watch, unsigned int n, uint64_t records, uint64_t bad)
+{
+    bool changed = false;
+    for (unsigned int i = 0; i < n; i++)
+        changed |= occ_watch_round(watch, records, bad);
+    return changed;
+}
+
+static void test_times_that_stop_and_come_back(void **state)
+{
+    (void)state;
+    struct occ_watch watch = {0};
+    assert_false(rounds(&watch, OCC_WATCH_ROUNDS, 5000, 100)); /* a few bad ones */
+    assert_false(rounds(&watch, OCC_WATCH_ROUNDS - 1, 10000, 5100));
+    assert_true(rounds(&watch, 1, 10000, 5100)); /* a window of nothing but bad ones */
+    assert_true(watch.is_without_times);
+    assert_false(rounds(&watch, OCC_WATCH_ROUNDS, 10999, 5100)); /* too few to say otherwise */
+    assert_true(watch.is_without_times);
+    assert_true(rounds(&watch, OCC_WATCH_ROUNDS, 11999, 5100));
+    assert_false(watch.is_without_times);
+}
+
 /* ---- drain ---- */
 
 static uint64_t lost(const struct fixture *f, enum occ_loss_cause cause)
@@ -207,9 +263,14 @@ static void test_losses_by_cause(void **state)
     k.start_ns = k.end_ns = 0;
     occ_drain_record(&f->drain, &k);
     assert_int_equal(lost(f, OCC_LOSS_BAD_TIMES), 1);
-    f->drain.incomplete = OCC_LOSS_EXIT;
+    f->drain.by_force = true;
     occ_drain_record(&f->drain, &k);
     assert_int_equal(lost(f, OCC_LOSS_EXIT), 1);
+    k.start_ns = 6;
+    k.end_ns = 5; /* complete, but wrong */
+    occ_drain_record(&f->drain, &k);
+    assert_int_equal(lost(f, OCC_LOSS_EXIT), 1);
+    assert_int_equal(lost(f, OCC_LOSS_BAD_TIMES), 2);
     assert_int_equal(drain_log(f->consumer), 3); /* device, kernel, shape all the same */
     k.name = NULL;
     occ_drain_record(&f->drain, &k);
@@ -220,7 +281,7 @@ static void test_losses_by_cause(void **state)
     for (int i = 0; i < 4097; i++)
         occ_drain_record(&f->drain, &k);
     assert_int_equal(lost(f, OCC_LOSS_RING_FULL), 1);
-    assert_int_equal(f->drain.records, 4 + 4097);
+    assert_int_equal(f->drain.records, 5 + 4097);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -236,6 +297,8 @@ int main(void)
         TEST(test_shapes_by_key),
         TEST(test_a_full_log_is_said),
         TEST(test_devices_have_ids_in_order_of_sight),
+        cmocka_unit_test(test_times_that_stop_and_come_back),
+        TEST(test_what_the_driver_says_of_a_device),
         TEST(test_records_become_launches),
         TEST(test_losses_by_cause),
     };

@@ -1,0 +1,35 @@
+/*
+ * Judges whether CUPTI still gives times: over windows of several seconds, so that a few bad records do not make the
+ * level flicker. Pure; threads: the helper only.
+ */
+#ifndef OCC_INJECTOR_WATCH_H
+#define OCC_INJECTOR_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define OCC_WATCH_ROUNDS  10u   /* seconds of a window */
+#define OCC_WATCH_RECORDS 1000u /* fewer in a window say nothing */
+
+struct occ_watch {
+    bool is_without_times; /* more than half of a window's records had none */
+    uint32_t rounds;
+    uint64_t records, bad; /* totals when the window began */
+};
+
+/* Once a second, with totals since the beginning. True: is_without_times has changed. */
+static inline bool occ_watch_round(struct occ_watch *watch, uint64_t records, uint64_t bad)
+{
+    uint64_t in_window = records - watch->records, bad_in_window = bad - watch->bad;
+    bool before = watch->is_without_times;
+    if (++watch->rounds < OCC_WATCH_ROUNDS)
+        return false;
+    if (in_window >= OCC_WATCH_RECORDS)
+        watch->is_without_times = bad_in_window > in_window / 2;
+    watch->rounds = 0;
+    watch->records = records;
+    watch->bad = bad;
+    return watch->is_without_times != before;
+}
+
+#endif
