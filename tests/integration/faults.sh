@@ -1,0 +1,111 @@
+#!/bin/bash
+# What goes wrong around a program never harms it: it runs as if it were alone, one clear line says what is missing, and
+# the history keeps the reason or stays as it was.   faults.sh BUILD
+set -u
+build=$1
+here=$(cd "$(dirname "$0")/../.." && pwd)
+hello=$build/samples/hello
+[ -x "$hello" ] && [ -e "$build/simgpu/libcuda.so.1" ] || { echo "SKIP: no sample or no simulated device"; exit 77; }
+work=$(mktemp -d)
+trap 'umount "$work/small" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+occq=$build/bin/occq
+
+fail() { echo "FAILED: $title: $*"; failed=1; }
+query() { "$occq" sql -d "${db:-h.db}" --csv "$1" | sed '1d;s/\r$//'; }
+simulated() { "$here/scripts/simgpu" --build "$build" "$@"; }
+
+# The case's title; the exit code and the text that stderr must have; the command.
+expect() {
+  title=$1
+  local code=$2 text=$3
+  shift 3
+  "$@" >out 2>err
+  local got=$?
+  [ $got -eq "$code" ] || fail "exit code $got, not $code"
+  grep -qF -- "$text" err || { fail "stderr lacks \"$text\":"; cat err; }
+}
+reason_kept() { query "SELECT level_reason FROM run ORDER BY id DESC LIMIT 1" | grep -qF -- "$1" || fail "the run's row lacks \"$1\""; }
+said_it_all() { [ "$(cat out)" = "launches: $1" ] || fail "the program's output is not its own: $(head -3 out)"; }
+
+trace=("$build/bin/occtrace" -d h.db)
+
+expect "program not found" 127 "./nope: No such file" "${trace[@]}" ./nope
+touch plain
+expect "program not executable" 126 "./plain: Permission denied" "${trace[@]}" ./plain
+expect "no driver" 77 "libcuda.so.1 cannot be loaded" env -u LD_LIBRARY_PATH "${trace[@]}" "$hello"
+reason_kept "no CUDA driver"
+expect "no use of CUDA" 0 "did not initialise CUDA" simulated "${trace[@]}" true
+reason_kept "did not initialise CUDA"
+expect "old libcupti" 0 "older than CUDA 12.2" env OCCSIM_CUPTI_VERSION=12 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
+said_it_all 3
+reason_kept "older than CUDA 12.2"
+expect "no libcupti" 0 "cannot be opened: /nonexistent" \
+  env OCCTRACE_CUPTI=/nonexistent/libcupti.so LD_LIBRARY_PATH="$build/simgpu" "${trace[@]}" "$hello" --launches 3
+said_it_all 3
+expect "another profiler" 0 "another profiler uses CUPTI" \
+  env OCCSIM_FAULT=enable:39 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
+said_it_all 3
+reason_kept "another profiler uses CUPTI"
+expect "another injection" 0 "another tool is injected" \
+  env CUDA_INJECTION64_PATH=/other/tool.so "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
+said_it_all 3
+expect "lost and mixed records" 0 "lost: 50 (cupti_dropped 50)" \
+  env OCCSIM_FAULT=shuffle:7,drop:20 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 1000
+said_it_all 1000
+[ "$(query 'SELECT launches FROM run ORDER BY id DESC LIMIT 1')" = 950 ] || fail "not 950 launches"
+
+# Databases that cannot be used: the program runs, the file stays as it was.
+echo "this is not a database, it only looks long enough to be one" >bad.db
+cp bad.db bad.before
+expect "not a database" 0 "not a database" simulated "$build/bin/occtrace" -d bad.db "$hello" --launches 3
+said_it_all 3
+cmp -s bad.db bad.before || fail "the file was changed"
+expect "not a database, asked" 1 "not a database" "$occq" top -d bad.db
+
+cp h.db newer.db
+sqlite3 newer.db 'PRAGMA user_version = 99'
+cp newer.db newer.before
+expect "newer version" 0 "newer version" simulated "$build/bin/occtrace" -d newer.db "$hello" --launches 3
+said_it_all 3
+cmp -s newer.db newer.before || fail "the file was changed"
+expect "newer version, asked" 1 "newer version" "$occq" top -d newer.db
+expect "no history" 1 "no history at none.db" "$occq" top -d none.db
+
+cp h.db locked.db
+mkfifo hold
+sqlite3 locked.db >/dev/null <hold &
+holder=$!
+exec 9>hold
+echo 'BEGIN EXCLUSIVE; SELECT 1;' >&9
+sleep 0.3
+expect "locked" 0 "locked" simulated "$build/bin/occtrace" -d locked.db "$hello" --launches 3
+said_it_all 3
+exec 9>&-
+wait $holder
+
+if mkdir small && mount -t tmpfs -o size=400k tmpfs small 2>/dev/null; then
+  title="disk full"
+  simulated "$build/bin/occtrace" -d small/h.db "$hello" --launches 200000 --threads 2 >out 2>err || fail "exit code $?"
+  said_it_all 400000
+  [ "$(db=small/h.db query 'PRAGMA integrity_check')" = ok ] || fail "integrity_check"
+  pkill -f "$work/small/h.db" # the private daemon would try for half a minute
+  while pgrep -f "$work/small/h.db" >/dev/null; do sleep 0.1; done
+  umount small
+else
+  echo "SKIP: disk full (no tmpfs can be mounted here)"
+fi
+
+# What users type.
+expect "unknown option" 2 "unknown option '--frobnicate'" "$occq" top --frobnicate
+expect "unknown command" 2 "did you mean 'top'" "$occq" tpo
+expect "bad regex" 2 "--kernel: '('" "$occq" top -d h.db --kernel '('
+expect "bad duration" 2 "--since: '5parsecs'" "$occq" top -d h.db --since 5parsecs
+expect "nothing fits" 3 "no launches fit" "$occq" top -d h.db --kernel no_such_kernel
+expect "no SQL" 2 "Try 'occq sql --help'" "$occq" sql -d h.db
+expect "bad SQL" 1 "syntax error" "$occq" sql -d h.db 'SELECT FROM'
+expect "writing SQL" 1 "" "$occq" sql -d h.db 'DELETE FROM run'
+expect "another file by SQL" 1 "" "$occq" sql -d h.db "ATTACH '/etc/passwd' AS x"
+[ "$(query 'PRAGMA integrity_check')" = ok ] || fail "integrity_check"
+exit $failed
