@@ -66,6 +66,7 @@ struct sim_context {
     CUfunc_cache cache_config;
     struct sim_stream *streams; /* all of it, legacy first made */
     struct sim_stream *legacy;
+    struct sim_module *modules;
     uint32_t next_stream_id;
     size_t limits[16]; /* by CUlimit */
 };
@@ -112,7 +113,7 @@ struct sim_module {
     struct sim_image *image;
     struct sim_function *functions; /* one for each kernel of the image */
     struct sim_buffer *globals;     /* one for each global, made when asked for */
-    struct sim_module *next;
+    struct sim_module *next;        /* in its context's list */
 };
 
 /* A CUfunction, and just as well a CUkernel. */
@@ -272,6 +273,8 @@ struct sim_buffer {
 /* Memory of the simulated device; 0: none left. */
 uintptr_t sim_memory_new_locked(struct sim_context *context, size_t bytes, CUmemorytype type);
 bool sim_memory_free_locked(uintptr_t base);
+/* Everything that was allocated in a context. */
+void sim_memory_free_context_locked(const struct sim_context *context);
 /* Whether a copy stays inside the device buffers it names. */
 CUresult sim_copy_check(const void *to, CUmemorytype to_type, const void *from, CUmemorytype from_type,
                         size_t bytes);
@@ -282,6 +285,7 @@ const struct sim_buffer *sim_memory_find_locked(uintptr_t at, size_t bytes);
 
 /* ---- driver_module.c ---- */
 CUresult sim_function_of(const void *handle, struct sim_function **ret);
+void sim_modules_free_locked(struct sim_context *context);
 
 /* ---- truth.c ---- */
 struct sim_truth {

@@ -64,6 +64,12 @@ static CUresult push(struct sim_context *context)
     return CUDA_SUCCESS;
 }
 
+static void free_contents_locked(struct sim_context *context)
+{
+    sim_modules_free_locked(context);
+    sim_memory_free_context_locked(context);
+}
+
 /* ---- created contexts ---- */
 
 CUresult cuCtxCreate(CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev)
@@ -96,6 +102,7 @@ CUresult cuCtxDestroy(CUcontext ctx)
     if (depth && stack[depth - 1] == context)
         depth--;
     sim_lock();
+    free_contents_locked(context);
     sim_streams_free_locked(context);
     context->type = 0;
     free(context);
@@ -134,6 +141,7 @@ static void end_primary(struct sim_device *device)
         return;
     sim_context_wait(device->primary);
     sim_lock();
+    free_contents_locked(device->primary);
     device->primary->destroyed = true;
     device->primary_users = 0;
     sim_unlock();
@@ -263,6 +271,25 @@ CUresult cuCtxSynchronize(void)
 {
     struct sim_context *context;
     CUresult result = sim_current(&context);
+    return result ? result : sim_context_wait(context);
+}
+
+/* The forms of CUDA 13 name a context; NULL is the current one. */
+CUresult cuCtxGetDevice_v2(CUdevice *device, CUcontext ctx)
+{
+    struct sim_context *context;
+    CUresult result = ctx ? context_of(ctx, &context) : sim_current(&context);
+    if (!result && !device)
+        result = CUDA_ERROR_INVALID_VALUE;
+    if (!result)
+        *device = context->device->ordinal;
+    return result;
+}
+
+CUresult cuCtxSynchronize_v2(CUcontext ctx)
+{
+    struct sim_context *context;
+    CUresult result = ctx ? context_of(ctx, &context) : sim_current(&context);
     return result ? result : sim_context_wait(context);
 }
 

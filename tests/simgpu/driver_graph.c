@@ -737,6 +737,19 @@ CUresult sim_capture_begin(struct sim_stream *stream)
     return result;
 }
 
+/* Calls that a capture forbids are not watched for, so that the mode has no effect: it is only remembered. */
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    static _Thread_local CUstreamCaptureMode now = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    CUresult result = sim_initialized();
+    if (result || !mode)
+        return result ? result : CUDA_ERROR_INVALID_VALUE;
+    CUstreamCaptureMode before = now;
+    now = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
+
 static void leave_capture_locked(struct sim_stream *stream)
 {
     stream->capture = NULL;

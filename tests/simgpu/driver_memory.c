@@ -91,6 +91,14 @@ bool sim_memory_free_locked(uintptr_t base)
     return true;
 }
 
+void sim_memory_free_context_locked(const struct sim_context *context)
+{
+    for (size_t i = buffer_count; i > 0; i--) {
+        if (buffers[i - 1].context == context)
+            sim_memory_free_locked(buffers[i - 1].base);
+    }
+}
+
 CUresult sim_copy_check(const void *to, CUmemorytype to_type, const void *from, CUmemorytype from_type,
                         size_t bytes)
 {

@@ -27,6 +27,11 @@ static CUresult result_of(enum sim_image_status status)
 
 static void module_free(struct sim_module *module)
 {
+    struct sim_module **link = module->context ? &module->context->modules : NULL;
+    while (link && *link && *link != module)
+        link = &(*link)->next;
+    if (link && *link)
+        *link = module->next;
     for (uint32_t i = 0; module->globals && i < module->image->global_count; i++) {
         if (module->globals[i].base)
             sim_memory_free_locked(module->globals[i].base);
@@ -74,7 +79,17 @@ static struct sim_module *module_new_locked(struct sim_context *context, struct 
         module_free(module);
         return NULL;
     }
+    if (context) {
+        module->next = context->modules;
+        context->modules = module;
+    }
     return module;
+}
+
+void sim_modules_free_locked(struct sim_context *context)
+{
+    while (context->modules)
+        module_free(context->modules);
 }
 
 /* `size` 0: as long as its headers say. */

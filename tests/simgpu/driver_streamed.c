@@ -184,6 +184,60 @@ CUresult cuMemcpyAsync(CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstr
                 true);
 }
 
+/* One side of a copy of rows: where the first one starts. */
+static char *row_start(CUmemorytype type, const void *host, CUdeviceptr device, size_t x, size_t y,
+                       size_t pitch)
+{
+    char *base = type == HOST ? (char *)(uintptr_t)host : pointer(device);
+    return base ? base + y * pitch + x : NULL;
+}
+
+static CUmemorytype side_of(CUmemorytype type, CUdeviceptr device)
+{
+    return type == CU_MEMORYTYPE_UNIFIED ? sim_memory_type(device) : type;
+}
+
+/* Arrays are not simulated. */
+static CUresult copy_rows(CUstream handle, const CUDA_MEMCPY2D *c, bool asynchronous)
+{
+    if (!c || c->srcMemoryType == CU_MEMORYTYPE_ARRAY || c->dstMemoryType == CU_MEMORYTYPE_ARRAY)
+        return c ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
+    size_t from_pitch = c->srcPitch ? c->srcPitch : c->WidthInBytes;
+    size_t to_pitch = c->dstPitch ? c->dstPitch : c->WidthInBytes;
+    char *from = row_start(c->srcMemoryType, c->srcHost, c->srcDevice, c->srcXInBytes, c->srcY, from_pitch);
+    char *to = row_start(c->dstMemoryType, c->dstHost, c->dstDevice, c->dstXInBytes, c->dstY, to_pitch);
+    CUmemorytype from_side = side_of(c->srcMemoryType, c->srcDevice);
+    CUmemorytype to_side = side_of(c->dstMemoryType, c->dstDevice);
+    struct sim_op op = {.kind = SIM_OP_COPY,
+                        .asynchronous = asynchronous,
+                        .copy = {.bytes = c->WidthInBytes * c->Height, .from = from_side, .to = to_side}};
+    CUresult result = sim_initialized();
+    for (size_t row = 0; !result && row < c->Height; row++)
+        result =
+            sim_copy_check(to + row * to_pitch, to_side, from + row * from_pitch, from_side, c->WidthInBytes);
+    if (result || !op.copy.bytes)
+        return result;
+    result = submit(handle, &op);
+    for (size_t row = 0; !result && row < c->Height; row++)
+        memmove(to + row * to_pitch, from + row * from_pitch, c->WidthInBytes);
+    return result;
+}
+
+CUresult cuMemcpy2D(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_rows(NULL, pCopy, false);
+}
+
+CUresult cuMemcpy2DUnaligned(const CUDA_MEMCPY2D *pCopy)
+{
+    return copy_rows(NULL, pCopy, false);
+}
+
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *pCopy, CUstream hStream)
+{
+    return copy_rows(hStream, pCopy, true);
+}
+
 /* `bytes` is 1, 2 or 4: the size of one element. */
 static CUresult fill(CUstream handle, CUdeviceptr to, uint32_t value, size_t bytes, size_t count,
                      bool asynchronous)

@@ -139,7 +139,7 @@ uint64_t sim_fault(enum sim_fault fault)
 }
 
 /* One write() a line, so that lines of several threads and processes stay whole. */
-static void put_line(int fd, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void put_line(int fd, const char *format, va_list arguments)
 {
     int saved = errno;
     char line[1024] = "simgpu: ";

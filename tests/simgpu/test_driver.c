@@ -383,16 +383,45 @@ static void memory(void)
     CHECK_EQUAL(cuMemcpyDtoH(back, at - 4096, 4), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemGetAddressRange(&base, &bytes, at + 100));
     CHECK(base == at && bytes == sizeof words);
+    CUDA_MEMCPY2D rows = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = at,
+                          .srcPitch = 64,
+                          .srcXInBytes = 4,
+                          .dstMemoryType = CU_MEMORYTYPE_HOST,
+                          .dstHost = back,
+                          .WidthInBytes = 8,
+                          .Height = 3};
+    OK(cuMemcpy2D(&rows));
+    CHECK(back[0] == 7 && back[1] == 14 && back[2] == 17 * 7 && back[5] == 34 * 7);
+    rows.Height = 1000;
+    CHECK_EQUAL(cuMemcpy2D(&rows), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemFree(at));
     CHECK_EQUAL(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
     OK(cuMemAlloc(&at, (size_t)100 << 30)); /* untouched memory costs nothing */
     CHECK_EQUAL(cuMemAlloc(&base, (size_t)100 << 30), CUDA_ERROR_OUT_OF_MEMORY);
 }
 
+static void goes_with_its_context(void)
+{
+    CUdeviceptr at;
+    CUcontext other;
+    size_t before, now, total;
+    begin();
+    OK(cuMemGetInfo(&before, &total));
+    OK(cuCtxCreate(&other, NULL, 0, 0));
+    OK(cuModuleLoad(&module, SIM_TEST_IMAGES "/plain.fatbin"));
+    OK(cuMemAlloc(&at, 1 << 20));
+    OK(cuCtxDestroy(other));
+    OK(cuMemGetInfo(&now, &total));
+    CHECK_EQUAL(now, before);
+    CHECK_EQUAL(cuMemFree(at), CUDA_ERROR_INVALID_VALUE);
+}
+
 static void test_memory(void **state)
 {
     (void)state;
     RUN(memory);
+    RUN(goes_with_its_context);
 }
 
 /* ---- graphs ---- */
@@ -526,6 +555,8 @@ static void entry_points(void)
         {"cuCtxCreate", 11000, 0, "cuCtxCreate_v2"},
         {"cuCtxCreate", 12000, 0, "cuCtxCreate_v3"},
         {"cuCtxCreate", 13000, 0, "cuCtxCreate_v4"},
+        {"cuCtxSynchronize", 12090, 0, "cuCtxSynchronize"},
+        {"cuCtxSynchronize", 13000, 0, "cuCtxSynchronize_v2"},
         {"cuLaunchKernel", 13000, 0, "cuLaunchKernel"},
         {"cuLaunchKernel", 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "cuLaunchKernel_ptsz"},
         {"cuMemcpyHtoD", 13000, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "cuMemcpyHtoD_v2_ptds"},
