@@ -4,7 +4,7 @@
  */
 #include "ring_samples.h"
 #include "injector_samples.h"
-#include "injector/costs.h"
+#include "injector/guest.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -18,6 +18,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <cmocka.h>
 
@@ -375,6 +376,29 @@ static void test_a_forked_child_leaves_its_parent_alone(void **state)
     assert_int_equal(accept_within(f->listener, 0), -1);
 }
 
+/* clone(2) by hand runs no handlers of fork: the child ends as if it were us. */
+static int program_that_clones(void)
+{
+    InitializeInjection();
+    long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+    if (child == 0)
+        exit(0);
+    int status;
+    waitpid((pid_t)child, &status, 0);
+    return atomic_load(&occ_guest()->ring.header->closed) == 0 ? 0 : 1;
+}
+
+static void test_a_cloned_child_leaves_its_parent_alone(void **state)
+{
+#ifdef OCC_TEST_SANITIZED
+    print_message("skipped: a sanitizer does not survive a clone by hand\n");
+    skip();
+#endif
+    const char *const variables[] = {"FAKE_CUPTI_ENABLE=39", NULL};
+    struct story s = story_of(*state, program_that_clones, variables, 0);
+    assert_int_equal(s.closed, 1);
+}
+
 static int program_whose_child_uses_cuda(void)
 {
     initialise_and_wait_for_helper();
@@ -588,6 +612,7 @@ int main(void)
         TEST(test_errno_signals_and_name_are_kept),
         TEST(test_a_second_call_does_nothing),
         TEST(test_a_forked_child_leaves_its_parent_alone),
+        TEST(test_a_cloned_child_leaves_its_parent_alone),
         TEST(test_a_forked_child_may_begin_anew),
         TEST(test_a_cupti_that_hangs_does_not_keep_the_program),
         TEST(test_what_was_pushed_survives_a_kill),

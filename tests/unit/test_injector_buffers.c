@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define BYTES 8192u
+#define BYTES 32768u
 
 static bool is_zero(const uint8_t *bytes, size_t n)
 {

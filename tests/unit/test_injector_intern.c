@@ -55,6 +55,19 @@ static void test_names_are_known_by_content(void **state)
     assert_int_equal(drain_log(f->consumer), 2);
 }
 
+static void test_many_names_share_a_table(void **state)
+{
+    struct fixture *f = *state;
+    static char names[4000][16]; /* of 131072 places: dozens want one that is taken */
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < 4000; i++) {
+            (void)snprintf(names[i], sizeof names[i], "kernel%u", i);
+            occ_intern_next_buffer(&f->drain.intern);
+            assert_int_equal(occ_intern_kernel(&f->drain.intern, names[i]), i);
+        }
+    assert_int_equal(drain_log(f->consumer), 4000);
+}
+
 static void test_an_address_that_got_another_name(void **state)
 {
     struct fixture *f = *state;
@@ -256,6 +269,51 @@ static void test_records_become_launches(void **state)
     }
 }
 
+/* Steps by the records' size, but gives the last one where it would reach beyond what is valid. */
+static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, void **record)
+{
+    uint8_t *next = *record ? (uint8_t *)*record + sizeof(struct occ_cupti_kernel) : buffer;
+    if ((size_t)(next - buffer) + 8 > valid_bytes)
+        return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = next;
+    return OCC_CUPTI_SUCCESS;
+}
+
+static void test_what_else_lies_in_a_buffer(void **state)
+{
+    struct fixture *f = *state;
+    f->cupti.get_next_record = next_record;
+    struct occ_cupti_kernel *records = (void *)occ_pool_take(&f->pool);
+    for (uint32_t n = 0; n < 10; n++) {
+        records[n] = sample_kernel("k", 1, n);
+        if (n % 2)
+            records[n].kind = 1; /* a memory copy: nobody asked for it */
+    }
+    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, 8 * sizeof *records + 100));
+    occ_drain_all(&f->drain);
+    assert_int_equal(f->drain.records, 4);
+    assert_int_equal(lost(f, OCC_LOSS_BAD_RECORD), 1); /* the one that is cut off */
+    assert_int_equal(occ_ring_pending(f->consumer), 4);
+}
+
+static uint32_t lost_record(uint8_t *buffer, size_t valid_bytes, void **record)
+{
+    (void)buffer;
+    (void)valid_bytes;
+    *record = (void *)8; /* outside, for ever */
+    return OCC_CUPTI_SUCCESS;
+}
+
+static void test_a_library_that_leads_astray(void **state)
+{
+    struct fixture *f = *state;
+    f->cupti.get_next_record = lost_record;
+    assert_true(occ_pool_complete(&f->pool, occ_pool_take(&f->pool), 4096));
+    occ_drain_all(&f->drain);
+    assert_int_equal(f->drain.records, 0);
+    assert_int_equal(f->drain.buffers, 1);
+}
+
 static void test_losses_by_cause(void **state)
 {
     struct fixture *f = *state;
@@ -290,6 +348,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_names_are_known_by_content),
+        TEST(test_many_names_share_a_table),
         TEST(test_an_address_that_got_another_name),
         TEST(test_names_that_are_not_there),
         TEST(test_a_very_long_name_is_cut_but_told_apart),
@@ -300,6 +359,8 @@ int main(void)
         cmocka_unit_test(test_times_that_stop_and_come_back),
         TEST(test_what_the_driver_says_of_a_device),
         TEST(test_records_become_launches),
+        TEST(test_what_else_lies_in_a_buffer),
+        TEST(test_a_library_that_leads_astray),
         TEST(test_losses_by_cause),
     };
     return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
