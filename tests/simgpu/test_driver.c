@@ -333,6 +333,35 @@ static void stream_order(void)
     OK(cuStreamDestroy(b));
 }
 
+static CUevent recorded(CUstream stream)
+{
+    CUevent event;
+    OK(cuEventCreate(&event, 0));
+    OK(cuEventRecord(event, stream));
+    return event;
+}
+
+/* The legacy default stream waits for blocking streams and they for it; non-blocking ones do neither. */
+static void legacy_stream(void)
+{
+    CUstream blocking, apart;
+    begin();
+    OK(cuStreamCreate(&blocking, 0));
+    OK(cuStreamCreate(&apart, CU_STREAM_NON_BLOCKING));
+    OK(launch("plain", 132 * 4, 128, 0, NULL)); /* short of the whole device */
+    CUevent legacy_done = recorded(NULL);
+    OK(launch("plain", 1, 32, 0, apart));
+    CUevent apart_done = recorded(apart);
+    OK(launch("plain", 1, 32, 0, blocking));
+    CUevent blocking_done = recorded(blocking);
+    OK(launch("plain", 1, 32, 0, NULL));
+    CUevent again_done = recorded(NULL);
+    float alone = elapsed(legacy_done, blocking_done);
+    CHECK(alone > 50000); /* the whole kernel */
+    CHECK(elapsed(blocking_done, again_done) > 50000);
+    CHECK(elapsed(legacy_done, apart_done) < 10000); /* beside the first */
+}
+
 static int order[3], order_count;
 
 static void CUDA_CB host_function(void *data)
@@ -357,6 +386,7 @@ static void test_time(void **state)
 {
     (void)state;
     RUN(stream_order, "OCCSIM_CLOCK=virtual");
+    RUN(legacy_stream, "OCCSIM_CLOCK=virtual", "OCCSIM_BLOCK_NS=100000");
     RUN(host_functions);
     RUN(host_functions, "OCCSIM_CLOCK=virtual");
 }
