@@ -157,18 +157,25 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
 
 /* ---- shapes ---- */
 
-/* Four independent lanes, since one multiplication waits for the one before it. */
+/* Four independent lanes, since one multiplication waits for the one before it. Constants: odd, of mixed bits. */
 static uint32_t hash_shape(const struct occ_frame_shape *shape)
 {
+    const uint64_t factor = UINT64_C(0xff51afd7ed558ccd);
+    uint64_t a = UINT64_C(0x9e3779b97f4a7c15), b = UINT64_C(0xc2b2ae3d27d4eb4f);
+    uint64_t c = UINT64_C(0x165667b19e3779f9), d = UINT64_C(0xd6e8feb86659fd93);
     uint64_t words[12] = {0};
     memcpy(words, (const char *)shape + KEY_OFFSET, KEY_BYTES);
-    uint64_t lanes[4] = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xc2b2ae3d27d4eb4f),
-                         UINT64_C(0x165667b19e3779f9), UINT64_C(0xd6e8feb86659fd93)}; /* odd, of mixed bits */
-    for (int i = 0; i < 12; i += 4)
-        for (int lane = 0; lane < 4; lane++)
-            lanes[lane] = (lanes[lane] ^ words[i + lane]) * UINT64_C(0xff51afd7ed558ccd);
-    uint64_t hash = (lanes[0] ^ (lanes[1] >> 31)) + (lanes[2] ^ (lanes[3] >> 29));
-    return (uint32_t)(mix(hash + lanes[1] + lanes[3]) >> 16);
+    for (int i = 0; i < 12; i += 4) {
+        a = (a ^ words[i]) * factor;
+        b = (b ^ words[i + 1]) * factor;
+        c = (c ^ words[i + 2]) * factor;
+        d = (d ^ words[i + 3]) * factor;
+        a ^= a >> 32; /* the high bits hold the mixing, the next factor lifts the low ones */
+        b ^= b >> 32;
+        c ^= c >> 32;
+        d ^= d >> 32;
+    }
+    return (uint32_t)(mix(a + (b << 1) + (c << 2) + (d << 3)) >> 16);
 }
 
 static uint32_t add_shape(struct occ_intern *intern, struct occ_intern_slot *slot, uint32_t hash,
