@@ -51,14 +51,19 @@ static inline uint64_t chunk_model_predict(const struct chunk_model *m)
  * outlier does not spoil the next hundred predictions. */
 static inline void chunk_model_update(struct chunk_model *m, int64_t d)
 {
-    static const uint8_t shifts[8] = {0, 1, 2, 2, 3, 3, 3, 3};
-    unsigned shift = m->count < 8 ? shifts[m->count] : 4;
     int64_t limit = (int64_t)(m->scale16 >> 1 & INT64_MAX >> 1) + 16;
     int64_t c = d > limit ? limit : d < -limit ? -limit : d;
-    uint64_t distance = c < 0 ? (uint64_t)0 - (uint64_t)c : (uint64_t)c;
-    m->mean16 = (int64_t)((uint64_t)m->mean16 + (uint64_t)((int64_t)((uint64_t)c << 4) >> shift));
-    m->scale16 += (uint64_t)((int64_t)((distance << 4) - m->scale16) >> shift);
-    m->count++;
+    uint64_t sign = (uint64_t)(c >> 63),
+             distance = ((uint64_t)c ^ sign) - sign; /* no branch: half of them are negative */
+    if (__builtin_expect(m->count >= 8, 1)) {
+        m->mean16 = (int64_t)((uint64_t)m->mean16 + (uint64_t)c);
+        m->scale16 += distance - (m->scale16 >> 4);
+    } else { /* the first ones count for more */
+        static const uint8_t shifts[8] = {0, 1, 2, 2, 3, 3, 3, 3};
+        unsigned shift = shifts[m->count++];
+        m->mean16 = (int64_t)((uint64_t)m->mean16 + (uint64_t)((int64_t)((uint64_t)c << 4) >> shift));
+        m->scale16 += (uint64_t)((int64_t)((distance << 4) - m->scale16) >> shift);
+    }
     m->low_bits = chunk_low_bits(m->scale16);
 }
 

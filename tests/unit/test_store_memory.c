@@ -1,0 +1,204 @@
+/*
+ * Memory that cannot be had: every allocation of the store fails once, in turn. Whatever happens is an error or goes
+ * well; the file stays whole, and a later writer continues it. The linker replaces malloc and its kin (--wrap).
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "store/store.h"
+
+#define MINUTE INT64_C(60000000000)
+#define BEGIN  INT64_C(1700000000000000000)
+
+static long countdown = -1; /* allocations until one fails; < 0: none does */
+
+static int must_fail(void)
+{
+    return countdown >= 0 && countdown-- == 0;
+}
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+char *__real_strdup(const char *text);
+char *__real_strndup(const char *text, size_t n);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+char *__wrap_strdup(const char *text);
+char *__wrap_strndup(const char *text, size_t n);
+
+void *__wrap_malloc(size_t size)
+{
+    return must_fail() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return must_fail() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+    return must_fail() ? NULL : __real_realloc(old, size);
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return must_fail() ? NULL : __real_strdup(text);
+}
+
+char *__wrap_strndup(const char *text, size_t n)
+{
+    return must_fail() ? NULL : __real_strndup(text, n);
+}
+
+static void append_some(struct occ_store *store, int64_t run, int64_t device, int64_t shape, int round,
+                        int *rc)
+{
+    struct occ_store_launch launches[60];
+    for (int i = 0; i < 60; i++)
+        launches[i] = (struct occ_store_launch){.start_ns = BEGIN + (round * 60 + i) * MINUTE / 2,
+                                                .duration_ns = 1000,
+                                                .shape = (uint32_t)shape,
+                                                .stream = 7,
+                                                .correlation = (uint32_t)i};
+    if (*rc == 0)
+        *rc = occ_store_append(store, run, device, launches, 60, NULL);
+}
+
+static void ask(struct occ_store *store, int *rc)
+{
+    struct occ_filter filter = {.kernel_regex = "k", .since_ns = BEGIN + 7 * MINUTE};
+    struct occ_top top;
+    struct occ_shapes shapes;
+    struct occ_runs runs;
+    if (*rc == 0 && (*rc = occ_store_top(store, &filter, &top, NULL)) == 0)
+        occ_top_free(&top);
+    if (*rc == 0 && (*rc = occ_store_shapes(store, &filter, &shapes, NULL)) == 0)
+        occ_shapes_free(&shapes);
+    if (*rc == 0 && (*rc = occ_store_runs(store, &filter, &runs, NULL)) == 0)
+        occ_runs_free(&runs);
+    if (*rc == 0 && sqlite3_exec(occ_store_sqlite(store),
+                                 "SELECT max(theoretical), max(kernel) FROM launch WHERE start > 5", NULL,
+                                 NULL, NULL) != SQLITE_OK)
+        *rc = OCC_E_NO_MEMORY;
+}
+
+/* A short life of a history, up to the first error. */
+static int live(const char *path)
+{
+    struct occ_store *store = NULL;
+    int64_t run = 0, device = 0, kernel = 0, shape = 0;
+    struct occ_store_options options = {.mode = OCC_STORE_WRITE, .chunk_rows = 100};
+    struct occ_run description = {.uuid = {1}, .start_ns = BEGIN, .exe = "/bin/app", .hostname = "here"};
+    struct occ_store_device gpu = {.uuid = {1}, .name = "Device", .limits = {.cc = 80, .sm_count = 108}};
+    int rc = occ_store_open(path, &options, &store, NULL);
+    if (rc == 0)
+        rc = occ_store_put_run(store, &description, &run, NULL);
+    if (rc == 0)
+        rc = occ_store_put_device(store, &gpu, &device, NULL);
+    if (rc == 0)
+        rc = occ_store_put_kernel(store, "_Z1kv", 1, &kernel, NULL);
+    struct occ_store_shape launch = {
+        .kernel = kernel,
+        .device = device,
+        .launch = {
+            .grid = {9, 1, 1}, .block = {64, 1, 1}, .registers_per_thread = 20, .carveout_percent = -1}};
+    if (rc == 0)
+        rc = occ_store_put_shape(store, &launch, &shape, NULL);
+    for (int round = 0; round < 4; round++) {
+        append_some(store, run, device, shape, round, &rc);
+        if (rc == 0)
+            rc = occ_store_put_ring_position(store, (const uint8_t[16]){1}, 5, NULL);
+        if (rc == 0)
+            rc = occ_store_commit(store, NULL);
+    }
+    if (rc == 0)
+        ask(store, &rc);
+    if (rc == 0)
+        rc = occ_store_finish(store, NULL);
+    occ_store_close(store);
+    return rc;
+}
+
+static int64_t number(struct occ_store *store, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return value;
+}
+
+static void check_file(const char *path)
+{
+    struct occ_store *store = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t run = 0;
+    struct occ_run description = {.uuid = {1}, .start_ns = BEGIN};
+    assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, &err),
+                     0);
+    assert_int_equal(number(store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+    assert_int_equal(occ_store_put_run(store, &description, &run, &err), 0);
+    assert_int_equal(occ_store_finish(store, &err), 0);
+    int64_t launches = number(store, "SELECT count(*) FROM launch");
+    assert_int_equal(launches % 60, 0); /* whole commits */
+    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM rollup_minute"), launches);
+    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM rollup_hour"), launches);
+    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM run"), launches);
+    occ_store_close(store);
+}
+
+static void remove_file(const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
+    char name[160];
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof name, "%s%s", path, suffixes[i]);
+        (void)unlink(name);
+    }
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    const char *base = getenv("TMPDIR");
+    char directory[64], path[96];
+    (void)snprintf(directory, sizeof directory, "%.40s/occ-store-XXXXXX", base && *base ? base : "/tmp");
+    assert_non_null(mkdtemp(directory));
+    (void)snprintf(path, sizeof path, "%s/history.db", directory);
+    int failures = 0;
+    for (long nth = 0;; nth++) {
+        countdown = nth;
+        int rc = live(path);
+        bool reached = countdown < 0;
+        countdown = -1;
+        if (rc != 0) {
+            failures++;
+            assert_true(reached);
+        }
+        if (access(path, F_OK) == 0)
+            check_file(path);
+        remove_file(path);
+        if (!reached)
+            break;
+    }
+    assert_true(failures > 20); /* it was not all luck */
+    assert_int_equal(rmdir(directory), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    return cmocka_run_group_tests_name("store memory", tests, NULL, NULL);
+}
