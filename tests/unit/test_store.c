@@ -719,6 +719,14 @@ static void the_quota_gives_back_the_oldest(void **state)
         launches += top.rows[i].launches;
     assert_int_equal(launches, w->n);
     occ_top_free(&top);
+    /* and to the minute */
+    int64_t minute = BEGIN / MINUTE * MINUTE;
+    assert_true(world_number(w->store, "SELECT min(first_ns) FROM chunk") > minute + 60 * MINUTE);
+    for (int i = 0; i < 30; i++) {
+        struct occ_filter old = {.since_ns = minute + i * 3 * MINUTE,
+                                 .until_ns = minute + (i * 3 + 25) * MINUTE};
+        world_check_questions(w, w->store, &old);
+    }
     struct occ_filter recent = {.since_ns = BEGIN + 118 * 4 * MINUTE};
     world_check(w, w->store, &recent);
     assert_int_equal(

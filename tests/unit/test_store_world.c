@@ -278,6 +278,14 @@ static void check_launches(struct world *w, struct occ_store *store, const struc
     assert_int_equal(world_number(store, sql), total);
 }
 
+void world_check_questions(struct world *w, struct occ_store *store, const struct occ_filter *filter)
+{
+    struct sums sums[WORLD_SHAPES];
+    add_all(w, filter, sums);
+    check_shapes(w, store, filter, sums);
+    check_top(w, store, filter, sums);
+}
+
 void world_check(struct world *w, struct occ_store *store, const struct occ_filter *filter)
 {
     struct sums sums[WORLD_SHAPES];
