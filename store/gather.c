@@ -277,8 +277,10 @@ static int add_chunks(struct gather *g, const struct occ_scope_run *run, struct 
 /* A span of a run that rollup_hour does not answer. */
 static int add_span(struct gather *g, struct occ_scope_run *run, struct occ_span span)
 {
-    span = intersect(
-        span, (struct occ_span){run->first_ns, run->last_ns < INT64_MAX ? run->last_ns + 1 : INT64_MAX});
+    /* nothing is outside of the run's time; in whole minutes, so that its first one does not look like a part */
+    span = intersect(span, (struct occ_span){
+                               round_down(run->first_ns, MINUTE_NS),
+                               round_up(run->last_ns < INT64_MAX ? run->last_ns + 1 : INT64_MAX, MINUTE_NS)});
     if (is_empty(span))
         return 0;
     int64_t retired_ns = run->retired_ns > 0 ? round_up(run->retired_ns, MINUTE_NS) : 0;
