@@ -11,8 +11,8 @@
     X(hostname)                                                                                              \
     X(exe)                                                                                                   \
     X(cmdline)                                                                                               \
-    X(user) X(label) X(session) X(source) X(level) X(level_reason) X(slurm_job) X(k8s_pod) X(lost_text)      \
-        X(devices)
+    X(user)                                                                                                  \
+    X(label) X(session) X(source) X(level) X(level_reason) X(slurm_job) X(k8s_pod) X(lost_text) X(devices)
 
 static const char runs_sql[] =
     "SELECT r.id, r.uuid, r.pid, r.uid, r.start_ns, coalesce(r.end_ns, 0), r.launches, r.gpu_ns, "

@@ -51,8 +51,9 @@ static const char renew_shape_sql[] = SHAPE_SQL("INSERT OR REPLACE", "");
     X(cmdline)                                                                                               \
     X(cwd)                                                                                                   \
     X(user)                                                                                                  \
-    X(label) X(session) X(slurm_job) X(slurm_step) X(k8s_pod) X(k8s_namespace) X(container) X(source)        \
-        X(level) X(level_reason)
+    X(label)                                                                                                 \
+    X(session) X(slurm_job) X(slurm_step) X(k8s_pod) X(k8s_namespace) X(container) X(source) X(level)        \
+        X(level_reason)
 
 #define KEEP_1(a) ", " #a " = coalesce(excluded." #a ", " #a ")"
 
@@ -92,6 +93,15 @@ static int step_id(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, str
     return failed;
 }
 
+/* A statement that is needed for each of thousands of shapes: kept with the handle. */
+static int prepare_kept(struct occ_store *s, sqlite3_stmt **slot, const char *sql, struct occ_error *err)
+{
+    if (*slot)
+        return 0;
+    int rc = sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, slot, NULL);
+    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
+}
+
 /* step_id(), and once more with room made when the file is full. */
 static int insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err,
                   const char *what)
@@ -108,7 +118,8 @@ static int insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, stru
         rc = sqlite3_step(stmt);
     }
     int failed = rc == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, rc, err, what);
-    (void)sqlite3_finalize(stmt);
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_clear_bindings(stmt);
     if (failed == 0)
         *ret_id = id;
     return failed;
@@ -177,6 +188,7 @@ int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *r
     RUN_TEXTS(X)
 #undef X
     rc = insert(s, stmt, &id, err, "cannot add a run");
+    (void)sqlite3_finalize(stmt);
     struct occ_run_state *state = NULL;
     if (rc == 0)
         rc = occ_store_run_state(s, id, &state, err);
@@ -230,7 +242,9 @@ static int add_device(struct occ_store *s, const struct occ_store_device *device
 #define X(column) occ_bind_int(&b, limits.column);
     OCC_DEVICE_COLUMNS(X)
 #undef X
-    return insert(s, stmt, ret_id, err, "cannot add a device");
+    rc = insert(s, stmt, ret_id, err, "cannot add a device");
+    (void)sqlite3_finalize(stmt);
+    return rc;
 }
 
 static int touch_device(struct occ_store *s, int64_t id, uint32_t driver_version, struct occ_error *err)
@@ -326,25 +340,25 @@ static int find_kernel(struct occ_store *s, const char *mangled, int64_t hash, i
     return step_id(s, stmt, ret_id, err, "cannot read");
 }
 
+static const char add_kernel_sql[] =
+    "INSERT INTO kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) "
+    "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING id";
+
 static int add_kernel(struct occ_store *s, const char *mangled, int64_t hash, int64_t *ret_id,
                       struct occ_error *err)
 {
     _cleanup_(occ_freep) char *demangled = NULL, *shorter = NULL;
-    sqlite3_stmt *stmt = NULL;
     if (occ_demangle(mangled, &demangled, &shorter) != 0)
         return occ_store_no_memory(err);
-    int rc = prepare(s,
-                     "INSERT INTO kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) "
-                     "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING id",
-                     &stmt, err);
+    int rc = prepare_kept(s, &s->add_kernel, add_kernel_sql, err);
     if (rc != 0)
         return rc;
-    struct occ_binder b = {.stmt = stmt};
+    struct occ_binder b = {.stmt = s->add_kernel};
     occ_bind_int(&b, hash);
     occ_bind_text(&b, mangled);
     occ_bind_text(&b, demangled);
     occ_bind_text(&b, shorter);
-    return insert(s, stmt, ret_id, err, "cannot add a kernel");
+    return insert(s, s->add_kernel, ret_id, err, "cannot add a kernel");
 }
 
 int occ_store_put_kernel(struct occ_store *s, const char *mangled, uint64_t name_hash, int64_t *ret_id,
@@ -417,12 +431,13 @@ static int write_shape(struct occ_store *s, const struct occ_store_shape *shape,
 {
     struct occ_device limits;
     struct occ_result result;
-    sqlite3_stmt *stmt = NULL;
     int rc = occ_store_device_limits(s, shape->device, &limits, err);
     if (rc == 0)
-        rc = prepare(s, id == 0 ? add_shape_sql : renew_shape_sql, &stmt, err);
+        rc = id == 0 ? prepare_kept(s, &s->add_shape, add_shape_sql, err)
+                     : prepare_kept(s, &s->renew_shape, renew_shape_sql, err);
     if (rc != 0)
         return rc;
+    sqlite3_stmt *stmt = id == 0 ? s->add_shape : s->renew_shape;
     enum occ_status status = occ_analyse(&limits, &shape->launch, &result);
     struct occ_binder b = {.stmt = stmt};
     occ_bind_known(&b, id);
