@@ -126,7 +126,13 @@ static inline bool occ_ring_push(struct occ_ring_producer *producer, const struc
         !occ_ring_refresh_tail(producer))
         return false;
     struct occ_ring_launch *slot = &producer->slots[producer->head & producer->mask];
-    *slot = *launch;
+    /* field by field: a launch that was just made stays in registers (a block copy would wait for its stores) */
+    slot->start_ns = launch->start_ns;
+    slot->duration_ns = launch->duration_ns;
+    slot->graph_node = launch->graph_node;
+    slot->shape = launch->shape;
+    slot->stream = launch->stream;
+    slot->correlation = launch->correlation;
     slot->check = occ_ring_check(producer->head);
     producer->head++;
     /* pairs with the acquire load of head in occ_ring_read() */
