@@ -454,9 +454,23 @@ static int finish(struct server *s, struct occ_error *err)
     return status == 0 ? occ_store_finish(s->store, err) : status;
 }
 
+/* A private daemon's socket lies alone in a directory that its starter made: who of the two ends last removes it. */
+static void remove_private_directory(const char *socket_path)
+{
+    char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    (void)snprintf(directory, sizeof directory, "%s", socket_path);
+    char *slash = strrchr(directory, '/');
+    if (!slash || slash == directory)
+        return;
+    *slash = '\0';
+    (void)rmdir(directory); /* not if anything else is in it */
+}
+
 static void close_all(struct server *s)
 {
     occ_listen_close(&s->listener);
+    if (s->private_mode)
+        remove_private_directory(s->options->socket_path);
     occ_collector_free(s->collector);
     occ_clients_clear(&s->clients);
     int fds[] = {s->epoll, s->signals, s->timer, s->private_fd};
