@@ -29,16 +29,16 @@ struct launches_args {
       "when it began on the device")                                                                         \
     X("end", "end_ns", CLI_TIME, CLI_LEFT, get_cell, "l.\"end\"", "when it ended")                           \
     X("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT, get_cell, "l.duration", "how long it took")      \
-    X("run", "run_id", CLI_PLAIN, CLI_DEFAULT, get_cell, "l.run", "the run it belongs to")                   \
+    X("run", "run_id", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell, "l.run", "the run it belongs to")       \
     X("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, get_cell, "k.short", "short name")   \
-    X("grid", "grid", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, get_cell,                                           \
+    X("grid", "grid", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE | CLI_LEFT, get_cell,                               \
       "s.grid_x || 'x' || s.grid_y || 'x' || s.grid_z", "blocks")                                            \
-    X("block", "block", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, get_cell,                                         \
+    X("block", "block", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE | CLI_LEFT, get_cell,                             \
       "s.block_x || 'x' || s.block_y || 'x' || s.block_z", "threads of a block")                             \
     X("cluster", "cluster", CLI_PLAIN, CLI_LEFT, get_cell,                                                   \
       "s.cluster_x || 'x' || s.cluster_y || 'x' || s.cluster_z", "blocks of a cluster")                      \
-    X("regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT, get_cell, "s.registers_per_thread",            \
-      "registers per thread")                                                                                \
+    X("regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell,                          \
+      "s.registers_per_thread", "registers per thread")                                                      \
     X("static_smem", "static_smem_bytes", CLI_PLAIN, 0, get_cell, "s.static_smem_bytes",                     \
       "static shared memory of a block, bytes")                                                              \
     X("dynamic_smem", "dynamic_smem_bytes", CLI_PLAIN, 0, get_cell, "s.dynamic_smem_bytes",                  \
@@ -48,15 +48,15 @@ struct launches_args {
       "what a balanced grid of that size would reach, over SM-active cycles (model, not measured)")          \
     X("elapsed", "expected_elapsed", CLI_RATIO, 0, get_cell, "s.expected_elapsed",                           \
       "what a balanced grid of that size would reach, over all SMs' cycles (model, not measured)")           \
-    X("waves", "waves", CLI_FACTOR, CLI_DEFAULT, get_cell, "s.waves", "waves")                               \
+    X("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, get_cell, "s.waves", "waves")                   \
     X("full_waves", "full_waves", CLI_PLAIN, 0, get_cell, "s.full_waves", "full waves")                      \
     X("partial", "partial_blocks", CLI_PLAIN, 0, get_cell, "s.partial_blocks",                               \
       "blocks in the partial last wave")                                                                     \
-    X("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, get_cell, "s.limiters",                     \
+    X("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, get_cell, "s.limiters",          \
       "what limits the blocks per SM (all that tie)")                                                        \
     X("cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, get_cell, "nullif(s.main_cause, '')",        \
       "largest static cause of lost occupancy")                                                              \
-    X("stream", "stream_id", CLI_PLAIN, CLI_DEFAULT, get_cell, "l.streamId", "CUDA stream")                  \
+    X("stream", "stream_id", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell, "l.streamId", "CUDA stream")      \
     X("context", "context_id", CLI_PLAIN, 0, get_cell, "l.contextId", "CUDA context")                        \
     X("correlation", "correlation_id", CLI_PLAIN, 0, get_cell, "l.correlationId", "CUPTI's correlation id")  \
     X("graph_node", "graph_node_id", CLI_PLAIN, 0, get_cell, "nullif(l.graphNodeId, 0)",                     \
@@ -67,7 +67,8 @@ struct launches_args {
     X("demangled", "demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, get_cell, "k.demangled", "full name")        \
     X("mangled", "mangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, get_cell, "k.mangled",                           \
       "name as the driver has it")                                                                           \
-    X("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, get_cell, "d.name", "device")        \
+    X("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE | CLI_LEFT | CLI_CUTS, get_cell, "d.name",      \
+      "device")                                                                                              \
     X("simulated", "simulated", CLI_PLAIN, CLI_LEFT, get_simulated, "NULL",                                  \
       "whether the device was a simulated one")                                                              \
     X("notes", "notes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY, get_notes, "NULL",                \

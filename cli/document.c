@@ -125,10 +125,10 @@ static void put_option(FILE *out, const struct cli_option *option)
 
 static void put_columns(FILE *out, const struct cli_column *columns)
 {
-    (void)fputs(
-        ".SH COLUMNS\nFor \\fB\\-o\\fR; those with * are shown by default. In brackets: the name in JSON and "
-        "CSV, where it differs.\n",
-        out);
+    (void)fputs(".SH COLUMNS\nFor \\fB\\-o\\fR; those with * are shown by default, as far as the terminal is "
+                "wide enough. In brackets: the name in JSON and "
+                "CSV, where it differs.\n",
+                out);
     for (const struct cli_column *c = columns; c->name; c++) {
         (void)fputs(".TP\n\\fB", out);
         put_text(out, c->name);

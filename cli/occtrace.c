@@ -396,7 +396,7 @@ static void summarise(struct trace *trace, char *const *argv)
     bool quiet = trace->options->quiet;
     if (!trace->db || read_runs(trace, &runs, &err) != 0) {
         if (!quiet)
-            warn("%s", trace->db ? err.message : "the daemon keeps the history; occq asks it with -d FILE");
+            warn("no summary: %s", trace->db ? err.message : "no daemon said where the history is");
         return;
     }
     if (runs.n == 0) {

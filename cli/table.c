@@ -4,11 +4,15 @@
 #include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "json.h"
 #include "support/cleanup.h"
 #include "support/text.h"
+
+/* So much of a column that may be cut should stay before others are left out. */
+enum { CUT_WIDTH = 24 };
 
 struct cli_table {
     enum cli_format format;
@@ -16,6 +20,7 @@ struct cli_table {
     const struct cli_selection *selection;
     struct libscols_table *block; /* text */
     size_t block_rows;
+    size_t widths[CLI_MAX_COLUMNS]; /* of the block's texts, in characters */
     struct cli_json json;
 };
 
@@ -77,11 +82,52 @@ static int text_begin(struct cli_table *table, struct occ_error *err)
     return 0;
 }
 
+/* Characters of a sanitised text: all bytes but UTF-8's continuations. */
+static size_t width_of(const char *text)
+{
+    size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xc0) != 0x80;
+    return n;
+}
+
+/* 0: not a terminal, or it does not say. */
+static size_t terminal_width(FILE *out)
+{
+    struct winsize size;
+    return isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+/* Leaves out spare columns, the last first, until a line fits. */
+static void narrow(struct cli_table *table)
+{
+    const struct cli_selection *selection = table->selection;
+    size_t limit = terminal_width(table->out), total = 0;
+    if (limit == 0 || !selection->is_default)
+        return;
+    for (size_t i = 0; i < selection->n; i++) {
+        size_t heading = strlen(selection->columns[i]->name);
+        if (selection->columns[i]->flags & CLI_CUTS && table->widths[i] > CUT_WIDTH)
+            table->widths[i] = CUT_WIDTH;
+        table->widths[i] = 1 + (table->widths[i] > heading ? table->widths[i] : heading);
+        total += table->widths[i];
+    }
+    for (size_t i = selection->n; i-- > 0 && total > limit + 1;) {
+        if (!(selection->columns[i]->flags & CLI_SPARE))
+            continue;
+        total -= table->widths[i];
+        struct libscols_column *column = scols_table_get_column(table->block, i);
+        (void)scols_column_set_flags(column, scols_column_get_flags(column) | SCOLS_FL_HIDDEN);
+    }
+}
+
 static int text_flush(struct cli_table *table, struct occ_error *err)
 {
     if (table->block_rows == 0)
         return 0;
     table->block_rows = 0;
+    narrow(table);
+    memset(table->widths, 0, sizeof table->widths);
     int status = scols_print_table(table->block);
     scols_table_remove_lines(table->block);
     return status == 0 ? 0 : occ_fail(err, OCC_E_IO, "cannot write the table");
@@ -107,6 +153,9 @@ static int text_add(struct cli_table *table, const void *row, struct occ_error *
         struct cli_value value = {.type = CLI_NONE};
         column->get(column, row, &value);
         char *text = text_of(&value, column->unit);
+        size_t width = text ? width_of(text) : 0;
+        if (width > table->widths[i])
+            table->widths[i] = width;
         if (!text || scols_line_refer_data(line, i, text) != 0) {
             free(text);
             line = NULL;

@@ -89,7 +89,9 @@ static void print_usage_line(FILE *out, const struct cli_command *command, bool 
 
 static void print_columns(FILE *out, const struct cli_column *columns)
 {
-    (void)fputs("\nColumns for -o (* is shown by default; in brackets: the name in JSON and CSV):\n", out);
+    (void)fputs("\nColumns for -o (* is shown by default, as far as the terminal is wide enough;\n"
+                "in brackets: the name in JSON and CSV):\n",
+                out);
     for (const struct cli_column *c = columns; c->name; c++) {
         char left[80];
         bool same = strcmp(c->name, c->key) == 0;

@@ -201,6 +201,7 @@ void cli_select(const struct cli_column *table, unsigned int with, unsigned int 
                 struct cli_selection *ret_selection)
 {
     ret_selection->n = 0;
+    ret_selection->is_default = true;
     for (const struct cli_column *c = table; c->name && ret_selection->n < CLI_MAX_COLUMNS; c++)
         if ((c->flags & with) == with && (c->flags & without) == 0)
             ret_selection->columns[ret_selection->n++] = c;
@@ -258,6 +259,7 @@ int cli_select_list(const struct cli_column *table, const char *list, struct cli
                     struct occ_error *err)
 {
     bool adds = list[0] == '+';
+    selection->is_default = false;
     if (adds)
         list++;
     else

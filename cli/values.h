@@ -47,6 +47,8 @@ enum {
     CLI_TEXT_ONLY = 2, /* says what other columns say, for people: not in JSON and CSV unless asked for */
     CLI_LEFT = 4,      /* not a number: left-aligned */
     CLI_CUTS = 8,      /* may be cut when the terminal is narrow */
+    CLI_SPARE =
+        16, /* may be left out when the terminal is narrow and -o was not given; the last goes first */
 };
 
 struct cli_column {
@@ -66,6 +68,7 @@ struct cli_column {
 struct cli_selection {
     const struct cli_column *columns[CLI_MAX_COLUMNS];
     size_t n;
+    bool is_default; /* nobody asked for these columns: those that are CLI_SPARE may go */
 };
 
 /* All columns with (flags & with) == with and (flags & without) == 0. */
