@@ -37,6 +37,7 @@ struct buffer {
 
 /* Where a thread's records go. Lives until the process ends: a flush may look at it at any time. */
 struct outlet {
+    bool listed; /* in `outlets` */
     struct outlet *next;
     struct buffer *current;
 };
@@ -276,10 +277,9 @@ static struct outlet *outlet_locked(void)
         own_outlet = outlet = calloc(1, sizeof *outlet);
     if (!outlet)
         return NULL;
-    for (const struct outlet *o = outlets; o; o = o->next) {
-        if (o == outlet)
-            return outlet;
-    }
+    if (outlet->listed)
+        return outlet;
+    outlet->listed = true;
     outlet->next = outlets;
     outlets = outlet;
     return outlet;
