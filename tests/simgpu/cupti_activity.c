@@ -312,26 +312,33 @@ static bool has_room(const struct buffer *buffer, size_t bytes)
            (!buffer->max_records || buffer->records < buffer->max_records);
 }
 
+/* The outlet's buffer when it has room for a record; a full one is let go. NULL: none. */
+static struct buffer *current_locked(struct outlet *outlet, size_t bytes)
+{
+    if (outlet->current && !has_room(outlet->current, bytes)) {
+        put_waiting_locked(outlet->current);
+        outlet->current = NULL;
+    }
+    return outlet->current;
+}
+
 /* A buffer with room for a record in this thread's outlet. NULL: the record is lost. May let go of the lock. */
 static struct buffer *room_locked(size_t bytes)
 {
     struct outlet *outlet = outlet_locked();
-    if (outlet && outlet->current && !has_room(outlet->current, bytes)) {
-        put_waiting_locked(outlet->current);
-        outlet->current = NULL;
+    while (outlet && !current_locked(outlet, bytes)) {
+        bool zero = !attributes[CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER].value;
+        pthread_mutex_unlock(&lock);
+        struct buffer *buffer = ask_for_buffer(zero);
+        pthread_mutex_lock(&lock);
+        if (!buffer)
+            return NULL;
+        if (outlet->current)
+            put_waiting_locked(buffer); /* another thread was quicker: an empty one goes back */
+        else
+            outlet->current = buffer;
     }
-    if (!outlet || outlet->current)
-        return outlet ? outlet->current : NULL;
-    bool zero = !attributes[CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER].value;
-    pthread_mutex_unlock(&lock);
-    struct buffer *buffer = ask_for_buffer(zero);
-    pthread_mutex_lock(&lock);
-    if (outlet->current && buffer)
-        put_waiting_locked(
-            buffer); /* another thread was quicker at the shared outlet: an empty one goes back */
-    else if (buffer)
-        outlet->current = buffer;
-    return outlet->current;
+    return outlet ? outlet->current : NULL;
 }
 
 static bool every(uint64_t n, uint64_t count)
@@ -346,7 +353,7 @@ static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind
     size_t bytes = sim_record_write(activity, kind, sim_cupti_version(), record);
     bool lose = every(sim_fault(SIM_FAULT_DROP), ++count);
     struct buffer *buffer = lose ? NULL : room_locked(bytes);
-    if (!buffer || !has_room(buffer, bytes)) {
+    if (!buffer) {
         dropped++;
         return;
     }
