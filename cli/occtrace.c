@@ -145,20 +145,25 @@ static char *status_value(const char *socket, const char *key)
     return NULL;
 }
 
-/* A daemon that runs for everybody, if one answers. */
-static bool find_daemon(struct trace *trace)
+static bool try_daemon(struct trace *trace, const char *socket)
 {
     char answer[128];
-    _cleanup_(occ_freep) char *socket = NULL;
-    if (trace->options->socket)
-        socket = strdup(trace->options->socket);
-    else if (occ_path_default_socket(&socket, NULL) != 0)
-        return false;
     if (!socket || ask_daemon(socket, "ping", PING_PATIENCE_MS, answer, sizeof answer, NULL) != 0)
         return false;
     trace->db = status_value(socket, "database");
-    trace->socket = occ_take(socket);
-    return true;
+    trace->socket = strdup(socket);
+    return trace->socket != NULL;
+}
+
+/* A daemon that runs for everybody, if one answers: the user's own, else the system's service. */
+static bool find_daemon(struct trace *trace)
+{
+    _cleanup_(occ_freep) char *own = NULL;
+    if (trace->options->socket)
+        return try_daemon(trace, trace->options->socket);
+    if (occ_path_default_socket(&own, NULL) != 0)
+        return false;
+    return try_daemon(trace, own) || try_daemon(trace, OCC_PATH_SYSTEM_SOCKET);
 }
 
 static int start_private_daemon(struct trace *trace, const char *self, struct occ_error *err)
@@ -389,7 +394,8 @@ static const char *hinted_db(const struct trace *trace)
     return occ_path_default_history(&own, NULL) == 0 && strcmp(own, trace->db) == 0 ? NULL : trace->db;
 }
 
-static void summarise(struct trace *trace, char *const *argv)
+/* `complete`: the history has all of this session; else a run that is not there proves nothing. */
+static void summarise(struct trace *trace, char *const *argv, bool complete)
 {
     struct occ_runs runs = {0};
     struct occ_error err = OCC_ERROR_INIT;
@@ -399,7 +405,7 @@ static void summarise(struct trace *trace, char *const *argv)
             warn("no summary: %s", trace->db ? err.message : "no daemon said where the history is");
         return;
     }
-    if (runs.n == 0) {
+    if (runs.n == 0 && complete) {
         const char *reason = absence_reason(trace->program_path);
         if (!quiet)
             summary_print_absence(reason);
@@ -421,7 +427,7 @@ static void conclude(struct trace *trace, char *const *argv)
             private_daemon_show_log(&trace->daemon);
     }
     if (!child_hurried())
-        summarise(trace, argv);
+        summarise(trace, argv, complete);
 }
 
 static void trace_release(struct trace *trace)

@@ -58,7 +58,7 @@ int occ_path_default_socket(char **ret_path, struct occ_error *err)
     if (runtime)
         return format_path(ret_path, err, "%s/occtrace/occtraced.sock", runtime);
     if (geteuid() == 0)
-        return format_path(ret_path, err, "/run/occtrace/occtraced.sock");
+        return format_path(ret_path, err, OCC_PATH_SYSTEM_SOCKET);
     return format_path(ret_path, err, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
 }
 

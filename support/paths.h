@@ -11,6 +11,9 @@
  * /var/lib/occtrace/history.db. Only names it. */
 int occ_path_default_history(char **ret_path, struct occ_error *err);
 
+/* Where the system's service listens. */
+#define OCC_PATH_SYSTEM_SOCKET "/run/occtrace/occtraced.sock"
+
 /* Where a daemon listens: $OCCTRACE_SOCKET, else $XDG_RUNTIME_DIR/occtrace/occtraced.sock, else
  * /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. Only names it. */
 int occ_path_default_socket(char **ret_path, struct occ_error *err);
