@@ -61,6 +61,8 @@ same descriptors "$(list env | tr '\n' ' ')" "$(list traced | tr '\n' ' ')"
 same "descriptors, stdin closed" "$(list env <&- | tr '\n' ' ')" "$(list traced <&- | tr '\n' ' ')"
 same "descriptors, stdin and stderr closed" "$(list env <&- 2>&- | tr '\n' ' ')" "$(list traced <&- 2>&- | tr '\n' ' ')"
 same "descriptor 9" "$(list env 9<input | tr '\n' ' ')" "$(list traced 9<input | tr '\n' ' ')"
+"$occtrace" -d closed.db sh -c 'exit 39' <&- >&- 2>&-; same "everything closed" 39 $?
+[ "$("$occq" runs -d closed.db --csv -o level | sed '1d;s/\r$//')" = nothing ] || fail "everything closed: no run"
 state() { "$@" grep -E '^Sig(Blk|Ign)' /proc/self/status; }
 same "signal state" "$(state env)" "$(state traced)"
 same "signal state, some ignored" "$(trap '' HUP INT USR1 CHLD; state env)" "$(trap '' HUP INT USR1 CHLD; state traced)"
@@ -140,7 +142,7 @@ OCCTRACE_LIBRARY=$work/none "$occtrace" sh -c 'exit 38' 2>err; same "no library"
 "$occtrace" -d one.db --label mark sh -c 'exit 0' 2>err
 grep -q '^occtrace: nothing was recorded: ' err || fail "no reason on stderr: $(cat err)"
 "$occq" runs -d one.db --csv -o level,label,program,launches >rows || fail "occq runs"
-printf 'level,label,program,launches\r\nnothing,mark,%s,0\r\n' "$(basename "$(realpath "$(command -v sh)")")" >want
+printf 'level,label,program,launches\nnothing,mark,%s,0\n' "$(basename "$(realpath "$(command -v sh)")")" >want
 diff want rows || fail "the run's row"
 "$occq" runs -d one.db --json -o reason | grep -qE '"level_reason": "(no CUDA driver|the program did not)' || fail reason
 [ -z "$(ls -A "$work/run")" ] || fail "left behind: $(ls -A "$work/run")"
