@@ -188,7 +188,7 @@ static void csv_begin(struct cli_table *table)
         (void)fputs(i ? "," : "", table->out);
         cli_csv_field(table->out, table->selection->columns[i]->key);
     }
-    (void)fputs("\r\n", table->out);
+    (void)fputc('\n', table->out);
 }
 
 /* Line ends may stand in a field; other control characters would reach the terminal of who looks at the file. */
@@ -219,7 +219,7 @@ static int csv_add(struct cli_table *table, const void *row, struct occ_error *e
         else
             (void)fputs(cli_value_raw(&value, digits, sizeof digits), table->out);
     }
-    (void)fputs("\r\n", table->out);
+    (void)fputc('\n', table->out);
     return status;
 }
 

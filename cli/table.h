@@ -1,7 +1,7 @@
 /*
  * Rows out: one table, three renderers. Text goes through libsmartcols (columns as wide as their content, cut on a
  * narrow terminal); JSON and CSV are written row by row, so that a million rows need no memory. CSV is RFC 4180
- * (CRLF, quotes doubled), with a heading line.
+ * (quotes doubled) with a heading line, its lines ended as everywhere on Unix.
  *
  * Text is laid out in blocks of CLI_TABLE_BLOCK_ROWS rows, so that its memory is bounded too.
  *

@@ -2,7 +2,7 @@
 # the injector check its record layouts against NVIDIA's and the model against cuda_occupancy.h, nvcc
 # makes the kernels of the samples. What is missing is said once, at configure time.
 #
-# Sets OCC_CUDA_INCLUDE_DIR, OCC_HAVE_CUDA_HEADERS, OCC_HAVE_CUPTI_HEADERS, OCC_NVCC (empty if none).
+# Sets OCC_CUDA_INCLUDE_DIR, OCC_HAVE_CUDA_HEADERS, OCC_HAVE_CUPTI_HEADERS, OCC_NVCC (empty if there is none that works).
 
 set(_occ_cuda_roots $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda)
 find_path(OCC_CUDA_INCLUDE_DIR cuda.h
@@ -19,7 +19,18 @@ endif()
 if(OCC_HAVE_CUDA_HEADERS AND OCC_CUPTI_INCLUDE_DIR)
   set(OCC_HAVE_CUPTI_HEADERS ON)
 endif()
-if(OCC_NVCC_PROGRAM)
+# nvcc needs a host compiler, and one that it knows: asked once.
+if(OCC_NVCC_PROGRAM AND NOT OCC_NVCC_WORKS)
+  file(WRITE "${PROJECT_BINARY_DIR}/nvcc-probe/probe.cu" "__global__ void probe() {}\n")
+  execute_process(COMMAND "${OCC_NVCC_PROGRAM}" -fatbin -o probe.fatbin probe.cu
+    WORKING_DIRECTORY "${PROJECT_BINARY_DIR}/nvcc-probe" RESULT_VARIABLE _occ_failed ERROR_VARIABLE _occ_why OUTPUT_QUIET)
+  if(_occ_failed)
+    message(STATUS "nvcc cannot compile: ${_occ_why}")
+  else()
+    set(OCC_NVCC_WORKS ON CACHE INTERNAL "nvcc has compiled a kernel")
+  endif()
+endif()
+if(OCC_NVCC_WORKS)
   set(OCC_NVCC "${OCC_NVCC_PROGRAM}")
 endif()
 mark_as_advanced(OCC_CUDA_INCLUDE_DIR OCC_CUPTI_INCLUDE_DIR OCC_NVCC_PROGRAM)

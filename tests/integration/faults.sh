@@ -13,7 +13,7 @@ failed=0
 occq=$build/bin/occq
 
 fail() { echo "FAILED: $title: $*"; failed=1; }
-query() { "$occq" sql -d "${db:-h.db}" --csv "$1" | sed '1d;s/\r$//'; }
+query() { "$occq" sql -d "${db:-h.db}" --csv "$1" | sed 1d; }
 simulated() { "$here/scripts/simgpu" --build "$build" "$@"; }
 
 # The case's title; the exit code and the text that stderr must have; the command.

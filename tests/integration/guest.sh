@@ -55,7 +55,7 @@ for signal in TERM INT HUP USR1; do
 done
 
 # The same database has taken all of it.
-[ "$("$build/bin/occq" sql -d h.db --csv 'PRAGMA integrity_check' | sed '1d;s/\r$//')" = ok ] || { echo "FAILED: integrity"; failed=1; }
-stored=$("$build/bin/occq" sql -d h.db --csv 'SELECT count(*) FROM launch' | sed '1d;s/\r$//')
+[ "$("$build/bin/occq" sql -d h.db --csv 'PRAGMA integrity_check' | sed 1d)" = ok ] || { echo "FAILED: integrity"; failed=1; }
+stored=$("$build/bin/occq" sql -d h.db --csv 'SELECT count(*) FROM launch' | sed 1d)
 [ "$stored" -ge 200 ] || { echo "FAILED: $stored launches"; failed=1; }
 exit $failed

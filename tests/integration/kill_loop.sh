@@ -18,7 +18,7 @@ RANDOM=${SEED:-4711}
 lost_total=0 launches_total=0 oldest_ms=0
 
 die() { echo "round $round ($victim): $*"; exit 1; }
-query() { "$build/bin/occq" sql -d "$work/h.db" --csv "$1" | sed '1d;s/\r$//'; }
+query() { "$build/bin/occq" sql -d "$work/h.db" --csv "$1" | sed 1d; }
 
 # The private daemon of the occtrace with this pid.
 daemon_of() { pgrep -P "$1" -x occtraced | head -1; }

@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 "$build/bin/occtrace" -d "$work/h.db" "$build/samples/replay" "$here/tests/data/transformer-h200.recording" \
   >"$work/out" 2>"$work/err" || { cat "$work/err"; exit 1; }
 said=$(sed -n 's/^launches: //p' "$work/out")
-query() { "$build/bin/occq" sql -d "$work/h.db" --csv "$1" | sed '1d;s/\r$//'; }
+query() { "$build/bin/occq" sql -d "$work/h.db" --csv "$1" | sed 1d; }
 stored=$(query 'SELECT count(*) FROM launch')
 [ "$said" = "$stored" ] || { echo "the program says $said launches, the history $stored"; exit 1; }
 [ "$(query 'SELECT count(*) FROM launch WHERE theoretical IS NULL OR limiters IS NULL OR fullWaves IS NULL')" = 0 ] ||

@@ -23,7 +23,7 @@ fail() {
 }
 
 query() {
-  "$build/bin/occq" sql -d "$db" --csv "$1" | tr -d '"\r' | sed 1d
+  "$build/bin/occq" sql -d "$db" --csv "$1" | tr -d '"' | sed 1d
 }
 
 # The program under occtrace; its output is in $work/out.

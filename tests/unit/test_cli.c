@@ -344,11 +344,11 @@ static void test_csv(void **state)
 {
     (void)state;
     assert_rendered(CLI_FORMAT_CSV, 3,
-                    "name,share_ratio,known\r\n"
-                    "plain,0.5,true\r\n"
-                    "\"has \"\"quotes\"\", and\ncommas\",,false\r\n"
-                    "esc?[31m?,1,true\r\n");
-    assert_rendered(CLI_FORMAT_CSV, 0, "name,share_ratio,known\r\n");
+                    "name,share_ratio,known\n"
+                    "plain,0.5,true\n"
+                    "\"has \"\"quotes\"\", and\ncommas\",,false\n"
+                    "esc?[31m?,1,true\n");
+    assert_rendered(CLI_FORMAT_CSV, 0, "name,share_ratio,known\n");
 }
 
 static void test_json(void **state)
