@@ -52,7 +52,7 @@ same "no arguments changed" "$(printf '[%s]' a '' 'b c' -- -d)" "$(traced printf
 env | grep -v '^_=' | sort >alone
 traced env | grep -vE '^(_|OCCTRACE_SOCKET|OCCTRACE_SESSION|LD_PRELOAD)=' | sort >traced
 diff alone traced || fail "environment"
-same LD_PRELOAD "$OCCTRACE_LIBRARY:libc.so.6" "$(LD_PRELOAD=libc.so.6 traced printenv LD_PRELOAD)"
+same LD_PRELOAD "$OCCTRACE_LIBRARY:libm.so.6" "$(LD_PRELOAD=libm.so.6 traced printenv LD_PRELOAD)"
 same label "two words" "$(traced --label 'two words' printenv OCCTRACE_LABEL)"
 session=$(traced printenv OCCTRACE_SESSION)
 [[ $session =~ ^[0-9a-f]{32}$ ]] || fail "session '$session'"
