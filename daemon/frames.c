@@ -54,6 +54,7 @@ void occ_frames_free_texts(struct occ_run *row)
     PROCESS_TEXTS(X)
 #undef X
     free((void *)(uintptr_t)row->user);
+    free((void *)(uintptr_t)row->container);
 }
 
 /* Room for one more entry in a table of ids. */

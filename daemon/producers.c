@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "container.h"
 #include "frames.h"
 #include "support/cleanup.h"
 #include "support/text.h"
@@ -89,6 +90,7 @@ static void fill_row(struct occ_producer *p, const uint8_t uuid[16])
     p->row.start_ns = past_moment(occ_ring_start_ns(p->consumer));
     p->row.user = user_name(p->peer.uid);
     p->row.hostname = own_hostname();
+    p->row.container = occ_container_of(p->peer.pid);
     p->row.source = "trace";
     p->row_changed = true;
 }

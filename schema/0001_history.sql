@@ -259,7 +259,7 @@ FROM shape s JOIN kernel k ON k.id = s.kernel JOIN device d ON d.id = s.device;
 
 CREATE VIEW run_detail AS
 SELECT r.id AS run, lower(hex(r.uuid)) AS uuid, n.hostname, r.pid, r.uid, r.user, r.exe, r.cmdline, r.label,
-       r.session, r.slurm_job, r.k8s_pod, r.source, r.level, r.level_reason, r.simulated,
+       r.session, r.slurm_job, r.k8s_pod, r.container, r.source, r.level, r.level_reason, r.simulated,
        r.start_ns AS start, r.end_ns AS "end", r.launches, r.gpu_ns AS gpuTime,
        (SELECT coalesce(sum(count), 0) FROM loss WHERE loss.run = r.id) AS lost
 FROM run r LEFT JOIN node n ON n.id = r.node;

@@ -14,6 +14,7 @@ LIMIT_S=4
 [ -x "$build/samples/hello" ] && [ -e "$build/simgpu/libcuda.so.1" ] || { echo "SKIP: no sample or no simulated device"; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+exec 2>"$work/noise" # the shell's own lines about killed jobs
 RANDOM=${SEED:-4711}
 lost_total=0 launches_total=0 oldest_ms=0
 
@@ -51,7 +52,7 @@ for round in $(seq "$rounds"); do
     both) kill -9 "$daemon" "$program" ;;
   esac
   killed_ns=$(date +%s%N)
-  { wait $top; } 2>/dev/null
+  wait $top
   wait_gone
   [ -e "$work/h.db" ] || { [ "$victim" = both ] && continue; die "no history"; }
   [ "$(query 'PRAGMA integrity_check')" = ok ] || die "integrity_check: $(query 'PRAGMA integrity_check')"
