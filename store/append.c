@@ -9,10 +9,10 @@
 #include "internal.h"
 
 /* Rows that are also in the file are kept for merging up to here (all lanes together); beyond, the largest lanes
- * read them back from the file. Half of what a daemon of 64 MB can spare. */
-#define KEPT_MOST_BYTES (12u << 20)
+ * read them back from the file. */
+#define KEPT_MOST_BYTES (8u << 20)
 /* What may wait for a commit that does not succeed; the launches after that are refused. */
-#define PENDING_MOST_BYTES (48u << 20)
+#define PENDING_MOST_BYTES (20u << 20)
 
 /* ---- state of a run ---- */
 
@@ -385,9 +385,11 @@ static int write_state(struct occ_store *s, const struct occ_run_state *r, struc
 
 static int write_run(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
-    int rc = occ_sealed_write(s, r, err);
+    int rc = 0;
     for (uint32_t i = 0; i < r->n_lanes && rc == 0; i++)
         rc = occ_lane_write(s, r, &r->lanes[i], err);
+    if (rc == 0) /* after the lanes, which gave back what these replace */
+        rc = occ_sealed_write(s, r, err);
     if (rc == 0)
         rc = occ_rollup_write(s, r, err);
     if (rc == 0)
@@ -443,19 +445,17 @@ static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, s
 /* Commits, giving back more and more of the oldest history while the file is full. */
 static int commit_once(struct occ_store *s, struct occ_error *err)
 {
-    bool retired = false, released = false;
+    bool retired = true;
     int rc = try_commit(s, 0, &retired, err);
-    for (uint32_t share = 1; rc == OCC_E_FULL && s->options.max_bytes > 0 && share <= 1u << 20; share *= 2) {
-        if (!released)
-            occ_quota_release_ballast(s);
-        released = true;
-        retired = false;
+    if (rc != OCC_E_FULL || s->options.max_bytes == 0)
+        return rc;
+    uint32_t share = occ_quota_relieve(s) ? 0 : 1;
+    while (rc == OCC_E_FULL && retired && share <= 1024) {
+        retired = share == 0;
         rc = try_commit(s, share, &retired, err);
-        if (!retired)
-            break;
+        share = share == 0 ? 1 : share * 2;
     }
-    if (released)
-        occ_quota_take_ballast(s);
+    occ_quota_take_ballast(s);
     return rc;
 }
 

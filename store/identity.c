@@ -52,8 +52,8 @@ static const char renew_shape_sql[] = SHAPE_SQL("INSERT OR REPLACE", "");
     X(cwd)                                                                                                   \
     X(user)                                                                                                  \
     X(label)                                                                                                 \
-    X(session) X(slurm_job) X(slurm_step) X(k8s_pod) X(k8s_namespace) X(container) X(source) X(level)        \
-        X(level_reason)
+    X(session)                                                                                               \
+    X(slurm_job) X(slurm_step) X(k8s_pod) X(k8s_namespace) X(container) X(source) X(level) X(level_reason)
 
 #define KEEP_1(a) ", " #a " = coalesce(excluded." #a ", " #a ")"
 

@@ -101,7 +101,8 @@ struct occ_store {
     struct occ_store_launch *scratch; /* for merging */
     uint32_t scratch_capacity;
     struct occ_writer bytes;
-    bool ballast; /* the file is there */
+    bool ballast; /* the ballast file is there */
+    int64_t page_limit;
 };
 
 /* sql.c */
@@ -158,8 +159,10 @@ void occ_quota_close(struct occ_store *s);
 int occ_quota_retire(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err);
 /* The same in a transaction of its own, for a statement that found the file full. */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);
-/* The disk (not the quota) is full: gives up the ballast so that a transaction can be written; and takes it back. */
-void occ_quota_release_ballast(struct occ_store *s);
+/* The file is full, perhaps because the disk is: gives up the ballast and sets anew how far the file may grow. true: it
+ * may grow now. */
+bool occ_quota_relieve(struct occ_store *s);
+/* If there is ample room on the disk. */
 void occ_quota_take_ballast(struct occ_store *s);
 
 #endif

@@ -2,24 +2,27 @@
  * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the history
  * goes: chunks first, minutes next, hours last; a deletion happens in the transaction that needs the room.
  *
- * A full disk below the quota is a trap: in WAL mode deleting and checkpointing need room themselves. So a file of
- * ballast lies beside the history as long as there is a quota; it is given up to get out, and taken back after.
- * One thread.
+ * A full disk below the quota is a trap: in WAL mode deleting and checkpointing need room themselves, and pages that are
+ * only in the log cannot get their place in the file. So, as long as there is a quota, a file of ballast lies beside
+ * the history, larger than the log gets; it is given up to get out, and taken back when there is ample room. Without
+ * it the file may only grow as far as the disk has room for it and for the log. One thread.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "internal.h"
 #include "support/cleanup.h"
 
-#define LEAST_QUOTA_BYTES  (1u << 20)
-#define MOST_BALLAST_BYTES (16u << 20)
-#define CHUNKS_AT_ONCE     4u
-#define MINUTES_AT_ONCE    60
-#define HOURS_AT_ONCE      24
+#define PAGE_BYTES        4096
+#define LEAST_QUOTA_BYTES (1u << 20)
+#define BALLAST_BYTES     (16u << 20)
+#define LOG_MOST_BYTES    (8u << 20) /* checkpoints keep it at 4 MiB and a transaction */
+#define CHUNKS_AT_ONCE    4u
+#define HOURS_AT_ONCE     24
 
 static char *ballast_path(const struct occ_store *s)
 {
@@ -27,41 +30,70 @@ static char *ballast_path(const struct occ_store *s)
     return asprintf(&path, "%s-ballast", s->path) < 0 ? NULL : path;
 }
 
-void occ_quota_take_ballast(struct occ_store *s)
+static int64_t pragma_number(struct occ_store *s, const char *pragma)
 {
-    _cleanup_(occ_freep) char *path = s->ballast ? NULL : ballast_path(s);
-    if (!path)
-        return;
-    _cleanup_(occ_closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640);
-    uint64_t bytes =
-        s->options.max_bytes / 16 < MOST_BALLAST_BYTES ? s->options.max_bytes / 16 : MOST_BALLAST_BYTES;
-    if (fd >= 0 && posix_fallocate(fd, 0, (off_t)bytes) == 0)
-        s->ballast = true;
-    else if (fd >= 0)
-        (void)unlink(path);
+    sqlite3_stmt *stmt = NULL;
+    int64_t value = 0;
+    if (sqlite3_prepare_v2(s->db, pragma, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+        value = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return value;
 }
 
-void occ_quota_release_ballast(struct occ_store *s)
+static uint64_t free_bytes(const struct occ_store *s)
 {
-    _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
-    if (!path || unlink(path) != 0)
+    struct statvfs disk;
+    return statvfs(s->path, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : UINT64_MAX;
+}
+
+/* The quota, or less if the disk has less and no ballast helps. */
+static void limit_growth(struct occ_store *s)
+{
+    char pragma[64];
+    int64_t limit = (int64_t)(s->options.max_bytes / PAGE_BYTES),
+            pages = pragma_number(s, "PRAGMA page_count");
+    uint64_t room = free_bytes(s);
+    room = room > LOG_MOST_BYTES ? (room - LOG_MOST_BYTES) / PAGE_BYTES : 0;
+    if (!s->ballast && room < (uint64_t)INT64_MAX / 2 && limit > pages + (int64_t)room)
+        limit = pages + (int64_t)room;
+    (void)snprintf(pragma, sizeof pragma, "PRAGMA max_page_count=%lld", (long long)(limit > 0 ? limit : 1));
+    s->page_limit = pragma_number(s, pragma); /* never below what the file has */
+}
+
+void occ_quota_take_ballast(struct occ_store *s)
+{
+    if (s->ballast || s->options.max_bytes < 4 * BALLAST_BYTES ||
+        free_bytes(s) < 2 * BALLAST_BYTES + LOG_MOST_BYTES)
         return;
-    s->ballast = false;
-    (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    _cleanup_(occ_freep) char *path = ballast_path(s);
+    _cleanup_(occ_closep) int fd = path ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640) : -1;
+    if (fd >= 0 && posix_fallocate(fd, 0, BALLAST_BYTES) == 0) {
+        s->ballast = true;
+        limit_growth(s);
+    } else if (fd >= 0) {
+        (void)unlink(path);
+    }
+}
+
+bool occ_quota_relieve(struct occ_store *s)
+{
+    int64_t before = s->page_limit;
+    _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
+    if (path && unlink(path) == 0)
+        s->ballast = false;
+    /* what is only in the log gets its place in the file, and the log its bytes back */
+    (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    limit_growth(s);
+    return path || s->page_limit > before;
 }
 
 int occ_quota_open(struct occ_store *s, struct occ_error *err)
 {
-    char pragma[64];
     if (s->options.max_bytes == 0)
         return 0;
     if (s->options.max_bytes < LEAST_QUOTA_BYTES)
         return occ_fail(err, OCC_E_INVALID, "%s: a quota below 1 MiB leaves no room for a history", s->path);
-    (void)snprintf(pragma, sizeof pragma, "PRAGMA max_page_count=%llu",
-                   (unsigned long long)(s->options.max_bytes / 4096));
-    int rc = sqlite3_exec(s->db, pragma, NULL, NULL, NULL);
-    if (rc != SQLITE_OK)
-        return occ_sql_fail(s->db, s->path, rc, err, "cannot set the quota");
+    limit_growth(s);
     occ_quota_take_ballast(s);
     return 0;
 }
@@ -175,13 +207,14 @@ static int table_ends(struct occ_store *s, enum occ_sql which, int64_t *ret_olde
     return rc;
 }
 
-/* Minutes of the last two hours stay: hours are made of them after a crash. */
-static int retire_minutes(struct occ_store *s, bool *ret_some, struct occ_error *err)
+/* Whole hours of minutes, or few minutes, that lie at least `keep` minutes back. */
+static int retire_minutes(struct occ_store *s, int64_t at_once, int64_t keep, bool *ret_some,
+                          struct occ_error *err)
 {
     int64_t oldest = 0, newest = 0;
     int rc = table_ends(s, OCC_SQL_MINUTE_ENDS, &oldest, &newest, err);
-    int64_t until = (oldest / MINUTES_AT_ONCE + 1) * MINUTES_AT_ONCE;
-    if (rc != 0 || until + 2 * MINUTES_AT_ONCE > newest)
+    int64_t until = (oldest / at_once + 1) * at_once;
+    if (rc != 0 || until + keep > newest)
         return rc;
     rc = run_with(s, OCC_SQL_DROP_MINUTES, until, 0, 1, err);
     if (rc == 0)
@@ -204,10 +237,14 @@ static int retire(struct occ_store *s, uint32_t share, bool committing, bool *re
 {
     uint32_t chunks = share < 1024 ? share * CHUNKS_AT_ONCE : 4096;
     int rc = retire_chunks(s, chunks, committing, ret_some, err);
+    /* hours are made of minutes, after a crash from the file: two hours of them stay if they can */
     if (rc == 0 && !*ret_some)
-        rc = retire_minutes(s, ret_some, err);
+        rc = retire_minutes(s, 60, 120, ret_some, err);
     if (rc == 0 && !*ret_some)
         rc = retire_hours(s, ret_some, err);
+    /* a quota too small for the last hours of so many shapes: going on recording counts for more */
+    if (rc == 0 && !*ret_some)
+        rc = retire_minutes(s, 5, 3, ret_some, err);
     return rc;
 }
 
