@@ -1,5 +1,7 @@
 set(world test_store_world.c)
 occ_add_test(test_store SOURCES test_store.c ${world} USES occ_store PkgConfig::SQLITE)
+target_compile_definitions(test_store PRIVATE OCC_SQLITE_MODULE="$<TARGET_FILE:occtrace_sqlite>")
+add_dependencies(test_store occtrace_sqlite)
 occ_add_test(test_store_codec SOURCES test_store_codec.c USES occ_store)
 occ_add_test(test_store_crash SOURCES test_store_crash.c ${world} USES occ_store PkgConfig::SQLITE)
 add_test(NAME test_store_crash_long COMMAND test_store_crash long)

@@ -496,6 +496,36 @@ static void a_view_cannot_trap_the_table(void **state)
     (void)sqlite3_close(db);
 }
 
+static void the_module_works_in_any_sqlite(void **state)
+{
+    struct world *w = *state;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    char *message = NULL;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 321);
+    finish(w);
+    assert_int_equal(sqlite3_open_v2(w->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_enable_load_extension(db, 1), SQLITE_OK);
+    if (sqlite3_load_extension(db, OCC_SQLITE_MODULE, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+    assert_int_equal(
+        sqlite3_prepare_v2(db, "SELECT count(*), count(theoretical) FROM launch", -1, &stmt, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int64(stmt, 0), 321);
+    assert_true(sqlite3_column_int64(stmt, 1) > 200);
+    (void)sqlite3_finalize(stmt);
+    (void)sqlite3_close(db);
+    /* in a database that is no history, the table says so */
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(occ_store_register(db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "SELECT * FROM launch", NULL, NULL, &message), SQLITE_ERROR);
+    assert_non_null(strstr(message, "chunk"));
+    sqlite3_free(message);
+    (void)sqlite3_close(db);
+}
+
 /* ---- files ---- */
 
 static void write_file(const char *path, const char *text)
@@ -803,6 +833,7 @@ int main(void)
         TEST(launch_gives_back_every_column),
         TEST(launch_survives_hostile_files),
         TEST(a_view_cannot_trap_the_table),
+        TEST(the_module_works_in_any_sqlite),
         TEST(strange_files_are_refused_and_untouched),
         TEST(other_databases_are_refused),
         TEST(newer_files_are_refused),
