@@ -120,7 +120,7 @@ static int describe_columns(struct result *result, struct occ_error *err)
         result->columns[i] = (struct cli_column){.name = name ? name : "",
                                                  .key = name ? name : "",
                                                  .unit = CLI_PLAIN,
-                                                 .flags = CLI_LEFT,
+                                                 .flags = CLI_LEFT | CLI_VERBATIM,
                                                  .get = get_cell,
                                                  .index = i};
         result->selection.columns[i] = &result->columns[i];

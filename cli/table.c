@@ -59,7 +59,8 @@ static int add_heading(struct libscols_table *block, const struct cli_column *co
     size_t i = 0;
     for (; column->name[i] && i + 1 < sizeof heading; i++) {
         char c = column->name[i];
-        heading[i] = c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+        bool lower_case = c >= 'a' && c <= 'z' && !(column->flags & CLI_VERBATIM);
+        heading[i] = lower_case ? (char)(c - 'a' + 'A') : c;
     }
     heading[i] = '\0';
     struct libscols_column *made = scols_table_new_column(block, heading, 0, scols_flags(column));

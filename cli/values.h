@@ -49,6 +49,7 @@ enum {
     CLI_CUTS = 8,      /* may be cut when the terminal is narrow */
     CLI_SPARE =
         16, /* may be left out when the terminal is narrow and -o was not given; the last goes first */
+    CLI_VERBATIM = 32, /* its name comes from the user: the heading keeps it as it is */
 };
 
 struct cli_column {
