@@ -24,7 +24,7 @@
 
 static const char *const sync_words[] = {"normal", "full", NULL};
 static const char *const level_words[] = {"error", "warning", "info", "debug", NULL};
-static const char *const mode_words[] = {"0600", "0660", "0666", NULL};
+static const char *const mode_words[] = {"auto", "0600", "0660", "0666", NULL};
 
 enum kind { KIND_PATH, KIND_BYTES, KIND_DURATION, KIND_COUNT, KIND_MODE, KIND_SYNC, KIND_LEVEL };
 
@@ -166,7 +166,7 @@ static int set_mode(const char *text, uint64_t *value, struct occ_error *err)
     uint64_t index = 0;
     int status = index_of_word(text, mode_words, &index, err);
     if (status == 0)
-        *value = strtoul(mode_words[index], NULL, 8);
+        *value = strtoul(mode_words[index], NULL, 8); /* auto: 0 */
     return status;
 }
 

@@ -27,7 +27,7 @@
  *   BYTES     uint64_t, bytes              min...max; database.max_size takes 0 too, for none
  *   DURATION  int64_t, nanoseconds         min...max
  *   COUNT     uint64_t                     min...max
- *   MODE      uint64_t                     0600, 0660 or 0666
+ *   MODE      uint64_t                     0600, 0660 or 0666; 0: auto
  *   SYNC      uint64_t                     0 normal, 1 full
  *   LEVEL     uint64_t                     enum occ_log_level
  */
@@ -38,7 +38,7 @@
     X(database, chunk_rows, COUNT, chunk_rows, "65536", 1024, 1u << 20)
 #define OCC_CONFIG_SOCKET(X)                                                                                 \
     X(socket, path, PATH, socket_path, "", 0, 0)                                                             \
-    X(socket, mode, MODE, socket_mode, "0600", 0, 0)
+    X(socket, mode, MODE, socket_mode, "auto", 0, 0)
 #define OCC_CONFIG_COLLECTOR(X)                                                                              \
     X(collector, commit_interval, DURATION, commit_interval_ns, "1s", INT64_C(100000000),                    \
       INT64_C(60000000000))                                                                                  \

@@ -77,6 +77,14 @@ static void raise_descriptor_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* The service is for everybody on the machine; who connects is told by the socket's credentials. */
+static uint32_t socket_mode(const struct occ_config *config, const char *path)
+{
+    if (config->socket_mode)
+        return (uint32_t)config->socket_mode;
+    return strcmp(path, OCC_PATH_SYSTEM_SOCKET) == 0 ? 0666 : 0600;
+}
+
 static int run(const struct occ_config *config, const struct occ_options *options, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *database = NULL;
@@ -100,7 +108,7 @@ static int run(const struct occ_config *config, const struct occ_options *option
     const struct occ_server_options server = {
         .database = database,
         .socket_path = socket_path,
-        .socket_mode = (uint32_t)config->socket_mode,
+        .socket_mode = socket_mode(config, socket_path),
         .private_fd = options->private_fd,
         .collector = {.commit_interval_ns = config->commit_interval_ns,
                       .reorder = {.window_ns = config->reorder_window_ns, .rows = config->reorder_rows},

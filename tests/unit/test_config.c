@@ -124,7 +124,7 @@ static const struct {
     {"zzzzzzzzzz: 1\n", "file.yaml:1: unknown key 'zzzzzzzzzz'"},
     {"log:\n  level: loud\n", "file.yaml:2: log.level: 'loud' is not one of error, warning, info, debug"},
     {"database:\n  sync: maybe\n", "file.yaml:2: database.sync: 'maybe' is not one of normal, full"},
-    {"socket:\n  mode: 0777\n", "file.yaml:2: socket.mode: '0777' is not one of 0600, 0660, 0666"},
+    {"socket:\n  mode: 0777\n", "file.yaml:2: socket.mode: '0777' is not one of auto, 0600, 0660, 0666"},
     {"socket:\n  path: run/x\n", "file.yaml:2: socket.path: 'run/x' is not an absolute path"},
     {"collector:\n\n  commit_interval: 10ms\n",
      "file.yaml:3: collector.commit_interval: '10ms' is out of range"},
