@@ -12,7 +12,7 @@
  * read them back from the file. */
 #define KEPT_MOST_BYTES (8u << 20)
 /* What may wait for a commit that does not succeed; the launches after that are refused. */
-#define PENDING_MOST_BYTES (20u << 20)
+#define PENDING_MOST_BYTES (48u << 20)
 
 /* ---- state of a run ---- */
 
@@ -150,6 +150,19 @@ uint64_t occ_store_memory_bytes(const struct occ_store *s)
     return bytes;
 }
 
+static uint64_t pending_bytes(const struct occ_store *s)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < s->n_runs; i++) {
+        const struct occ_run_state *r = &s->runs[i];
+        for (uint32_t k = 0; k < r->n_lanes; k++)
+            bytes += (uint64_t)(r->lanes[k].n - r->lanes[k].committed) * sizeof(struct occ_store_launch);
+        for (uint32_t k = 0; k < r->n_sealed; k++)
+            bytes += r->sealed[k].data_bytes + r->sealed[k].totals_bytes;
+    }
+    return bytes;
+}
+
 static int check(const struct occ_store *s, const struct occ_store_launch *launches, size_t n,
                  struct occ_error *err)
 {
@@ -159,7 +172,7 @@ static int check(const struct occ_store *s, const struct occ_store_launch *launc
         if (launches[i].start_ns <= 0 || launches[i].start_ns == INT64_MAX ||
             launches[i].duration_ns > (uint64_t)(INT64_MAX - launches[i].start_ns) || launches[i].shape == 0)
             return occ_fail(err, OCC_E_INVALID, "a launch has impossible times or no shape");
-    if (occ_store_memory_bytes(s) > PENDING_MOST_BYTES)
+    if (pending_bytes(s) > PENDING_MOST_BYTES)
         return occ_fail(err, OCC_E_FULL, "%s: too much is waiting for a commit", s->path);
     return 0;
 }
@@ -203,6 +216,17 @@ static void count(struct occ_run_state *r, const struct occ_store_launch *rows, 
         r->stale = true; /* added up again from chunks and rows when the commit begins */
 }
 
+/* Memory for all pieces of an append before the first one goes in: what fits the chunk under way, then full chunks. */
+static bool reserve_all(struct occ_lane *lane, size_t n, uint32_t chunk_rows)
+{
+    uint32_t held = lane->dropped + lane->n;
+    size_t first = held < chunk_rows && chunk_rows - held < n ? chunk_rows - held : n;
+    size_t later = n - first < chunk_rows ? n - first : chunk_rows;
+    if (later > lane->n + first)
+        first = later - lane->n;
+    return occ_lane_reserve(lane, (uint32_t)first, chunk_rows);
+}
+
 int occ_store_append(struct occ_store *s, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err)
 {
@@ -215,11 +239,13 @@ int occ_store_append(struct occ_store *s, int64_t run, int64_t device,
     struct occ_lane *lane = occ_run_lane(r, device);
     if (!lane || n > UINT32_MAX / 4 || !note_shapes(r, launches, n))
         return occ_store_no_memory(err);
+    if (!reserve_all(lane, n, s->options.chunk_rows))
+        return occ_store_no_memory(err);
     while (n > 0) {
         uint32_t held = lane->dropped + lane->n;
         size_t room = held < s->options.chunk_rows ? s->options.chunk_rows - held : n;
         size_t piece = n < room ? n : room;
-        if (!occ_lane_reserve(lane, (uint32_t)piece))
+        if (!occ_lane_reserve(lane, (uint32_t)piece, s->options.chunk_rows))
             return occ_store_no_memory(err);
         memcpy(lane->rows + lane->n, launches, piece * sizeof *launches);
         lane->n += (uint32_t)piece;

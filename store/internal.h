@@ -132,7 +132,8 @@ void occ_run_state_free(struct occ_run_state *r);
 struct occ_lane *occ_run_lane(struct occ_run_state *r,
                               int64_t device); /* made when missing; NULL: no memory */
 bool occ_lane_add_small(struct occ_lane *lane, int64_t id);
-bool occ_lane_reserve(struct occ_lane *lane, uint32_t n); /* room for n more rows */
+/* Room for n more rows, and for as many as `most` in all to come. */
+bool occ_lane_reserve(struct occ_lane *lane, uint32_t n, uint32_t most);
 int occ_lane_seal(struct occ_store *s, struct occ_run_state *r, struct occ_lane *lane, struct occ_error *err);
 /* Inside a transaction; occ_lane_written() when it is committed. */
 int occ_lane_write(struct occ_store *s, struct occ_run_state *r, struct occ_lane *lane,

@@ -47,11 +47,13 @@ bool occ_lane_add_small(struct occ_lane *lane, int64_t id)
     return true;
 }
 
-bool occ_lane_reserve(struct occ_lane *lane, uint32_t n)
+bool occ_lane_reserve(struct occ_lane *lane, uint32_t n, uint32_t most)
 {
     if (lane->capacity - lane->n >= n)
         return true;
-    uint32_t capacity = lane->n + n + (lane->n + n) / 2;
+    uint32_t needed = lane->n + n, capacity = needed + needed / 2;
+    if (capacity > most)
+        capacity = needed > most ? needed : most;
     struct occ_store_launch *rows = realloc(lane->rows, capacity * sizeof *rows);
     if (!rows)
         return false;
@@ -280,8 +282,8 @@ static int add_blob(struct occ_store *s, enum occ_sql which, int64_t id, const v
     return occ_store_run(s, stmt, err, "cannot add a chunk");
 }
 
-static int add_chunk(struct occ_store *s, int64_t run, int level, const struct occ_sealed *c, int64_t *ret_id,
-                     struct occ_error *err)
+static int add_chunk(struct occ_store *s, int64_t run, int level, const struct occ_sealed *c,
+                     const uint8_t *data, int64_t *ret_id, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = occ_store_statement(s, OCC_SQL_ADD_CHUNK, &stmt, err);
@@ -296,7 +298,7 @@ static int add_chunk(struct occ_store *s, int64_t run, int level, const struct o
     rc = occ_store_run(s, stmt, err, "cannot add a chunk");
     int64_t id = sqlite3_last_insert_rowid(s->db);
     if (rc == 0)
-        rc = add_blob(s, OCC_SQL_ADD_CHUNK_DATA, id, c->data, c->data_bytes, err);
+        rc = add_blob(s, OCC_SQL_ADD_CHUNK_DATA, id, data, c->data_bytes, err);
     if (rc == 0 && c->totals)
         rc = add_blob(s, OCC_SQL_ADD_CHUNK_AGG, id, c->totals, c->totals_bytes, err);
     if (rc == 0)
@@ -309,7 +311,7 @@ int occ_sealed_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
     int64_t ignored = 0;
     int rc = 0;
     for (uint32_t i = 0; i < r->n_sealed && rc == 0; i++)
-        rc = add_chunk(s, r->id, 1, &r->sealed[i], &ignored, err);
+        rc = add_chunk(s, r->id, 1, &r->sealed[i], r->sealed[i].data, &ignored, err);
     return rc;
 }
 
@@ -351,8 +353,7 @@ static int write_scratch(struct occ_store *s, struct occ_run_state *r, struct oc
         if (occ_chunk_encode(s->encoder, s->scratch + at, piece, lane->merged, &data, &c.data_bytes) != 0 ||
             !reserve_small(lane, ++lane->n_written))
             return occ_store_no_memory(err);
-        c.data = (uint8_t *)(uintptr_t)data;
-        rc = add_chunk(s, r->id, 0, &c, &lane->written, err);
+        rc = add_chunk(s, r->id, 0, &c, data, &lane->written, err);
     }
     return rc;
 }
