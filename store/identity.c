@@ -17,56 +17,48 @@
 #define MARK_2(a, b)    ", ?"
 #define MARK_3(a, b, c) ", ?"
 
+/* clang-format off */
 static const char add_device_sql[] =
-    "INSERT INTO device(key, uuid, name, simulated, clock_khz, memory_bytes, "
-    "driver_version" OCC_DEVICE_COLUMNS(OCC_COLUMN_1) ") VALUES(?, ?, ?, ?, ?, ?, ?" OCC_DEVICE_COLUMNS(
-        MARK_1) ") ON CONFLICT(key) DO UPDATE SET key = excluded.key RETURNING id";
+    "INSERT INTO device(key, uuid, name, simulated, clock_khz, memory_bytes, driver_version"
+    OCC_DEVICE_COLUMNS(OCC_COLUMN_1)
+    ") VALUES(?, ?, ?, ?, ?, ?, ?"
+    OCC_DEVICE_COLUMNS(MARK_1)
+    ") ON CONFLICT(key) DO UPDATE SET key = excluded.key RETURNING id";
 
 /* A new shape, which another process may have added a moment ago; or a known one under its id, analysed anew. */
-#define SHAPE_SQL(verb, tail)                                                                                                                           \
-    verb " INTO shape(id, key, kernel, device" OCC_LAUNCH_COLUMNS(                                                                                      \
-        OCC_COLUMN_2) ", smem_optin" OCC_SHAPE_COLUMNS(OCC_COLUMN_2) ", model_version, refused, limiters, "                                             \
-                                                                     "main_cause" OCC_RESULT_REALS(                                                     \
-                                                                         OCC_COLUMN_2)                                                                  \
-                                                                         OCC_RESULT_INTEGERS(OCC_COLUMN_3) OCC_LIMITS(                                  \
-                                                                             OCC_COLUMN_LIMIT)                                                          \
-                                                                             OCC_CAUSES(OCC_COLUMN_CAUSE) ") VALUES(?, ?, ?, ?" OCC_LAUNCH_COLUMNS(     \
-                                                                                 MARK_2) ", "                                                           \
-                                                                                         "?" OCC_SHAPE_COLUMNS(MARK_2) ", ?, ?, ?, ?" OCC_RESULT_REALS( \
-                                                                                             MARK_2)                                                    \
-                                                                                             OCC_RESULT_INTEGERS(                                       \
-                                                                                                 MARK_3)                                                \
-                                                                                                 OCC_LIMITS(                                            \
-                                                                                                     MARK_3)                                            \
-                                                                                                     OCC_CAUSES(                                        \
-                                                                                                         MARK_3) ")" tail                               \
-                                                                                                                 " RETURNING id"
+#define SHAPE_SQL(verb, tail)                                                                                \
+    verb " INTO shape(id, key, kernel, device"                                                               \
+    OCC_LAUNCH_COLUMNS(OCC_COLUMN_2) ", smem_optin" OCC_SHAPE_COLUMNS(OCC_COLUMN_2)                          \
+    ", model_version, refused, limiters, main_cause"                                                         \
+    OCC_RESULT_REALS(OCC_COLUMN_2) OCC_RESULT_INTEGERS(OCC_COLUMN_3)                                         \
+    OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE)                                                \
+    ") VALUES(?, ?, ?, ?"                                                                                    \
+    OCC_LAUNCH_COLUMNS(MARK_2) ", ?" OCC_SHAPE_COLUMNS(MARK_2)                                               \
+    ", ?, ?, ?, ?"                                                                                           \
+    OCC_RESULT_REALS(MARK_2) OCC_RESULT_INTEGERS(MARK_3)                                                     \
+    OCC_LIMITS(MARK_3) OCC_CAUSES(MARK_3)                                                                    \
+    ")" tail " RETURNING id"
 
 static const char add_shape_sql[] = SHAPE_SQL("INSERT", " ON CONFLICT(key) DO UPDATE SET key = excluded.key");
 static const char renew_shape_sql[] = SHAPE_SQL("INSERT OR REPLACE", "");
 
 /* Texts of a run: what is unknown now does not erase what was known. */
 #define RUN_TEXTS(X)                                                                                         \
-    X(exe)                                                                                                   \
-    X(cmdline)                                                                                               \
-    X(cwd)                                                                                                   \
-    X(user)                                                                                                  \
-    X(label)                                                                                                 \
-    X(session)                                                                                               \
-    X(slurm_job) X(slurm_step) X(k8s_pod) X(k8s_namespace) X(container) X(source) X(level) X(level_reason)
+    X(exe) X(cmdline) X(cwd) X(user) X(label) X(session) X(slurm_job) X(slurm_step) X(k8s_pod)               \
+    X(k8s_namespace) X(container) X(source) X(level) X(level_reason)
 
 #define KEEP_1(a) ", " #a " = coalesce(excluded." #a ", " #a ")"
 
 static const char put_run_sql[] =
-    "INSERT INTO run(uuid, node, pid, uid, start_ns, end_ns, cupti_version, simulated" RUN_TEXTS(
-        OCC_COLUMN_1) ")"
-                      " VALUES(?, ?, ?, ?, ?, ?, ?, ?" RUN_TEXTS(
-                          MARK_1) ") ON CONFLICT(uuid) DO UPDATE SET "
-                                  "node = coalesce(excluded.node, node), pid = excluded.pid, uid = "
-                                  "excluded.uid, start_ns = excluded.start_ns, "
-                                  "end_ns = coalesce(excluded.end_ns, end_ns), cupti_version = "
-                                  "coalesce(excluded.cupti_version, cupti_version), "
-                                  "simulated = excluded.simulated" RUN_TEXTS(KEEP_1) " RETURNING id";
+    "INSERT INTO run(uuid, node, pid, uid, start_ns, end_ns, cupti_version, simulated"
+    RUN_TEXTS(OCC_COLUMN_1)
+    ") VALUES(?, ?, ?, ?, ?, ?, ?, ?"
+    RUN_TEXTS(MARK_1)
+    ") ON CONFLICT(uuid) DO UPDATE SET node = coalesce(excluded.node, node), pid = excluded.pid,"
+    " uid = excluded.uid, start_ns = excluded.start_ns, end_ns = coalesce(excluded.end_ns, end_ns),"
+    " cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated"
+    RUN_TEXTS(KEEP_1) " RETURNING id";
+/* clang-format on */
 
 /* A statement that is needed rarely. */
 static int prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err)
