@@ -250,7 +250,6 @@ struct launch_cursor {
     uint32_t n, at;            /* rows to hand out, the next one */
     uint32_t row;              /* the current one's number in the chunk */
     bool done;
-    int64_t rowid;
     struct occ_map shape_index; /* shape -> index in shapes */
     struct shape_info *shapes;
     uint32_t n_shapes, shapes_capacity;
@@ -649,7 +648,6 @@ static int launch_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *i
     c->chunks = NULL;
     forget_shapes(c);
     read_plan(c, idx_num != 0, idx_str, argc, argv);
-    c->rowid = 0;
     c->done = is_empty(c);
     if (c->done)
         return SQLITE_OK;
@@ -664,7 +662,6 @@ static int launch_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *i
 static int launch_next(sqlite3_vtab_cursor *cursor)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    c->rowid++;
     if (++c->at >= c->n)
         return next_chunk(c);
     c->row = c->selection ? c->selection[c->at] : c->at;
@@ -676,9 +673,12 @@ static int launch_eof(sqlite3_vtab_cursor *cursor)
     return ((struct launch_cursor *)cursor)->done;
 }
 
+/* The same in every scan: "a OR b" is two scans, and what both find SQLite knows by its rowid. Ids of a hostile file wrap. */
 static int launch_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 {
-    *ret = ((struct launch_cursor *)cursor)->rowid;
+    const struct launch_cursor *c = (const struct launch_cursor *)cursor;
+    uint64_t chunk = (uint64_t)sqlite3_column_int64(c->chunks, 0);
+    *ret = (sqlite3_int64)(chunk * OCC_CHUNK_MAX_ROWS + c->row);
     return SQLITE_OK;
 }
 

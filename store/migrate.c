@@ -1,9 +1,12 @@
 /* Brings a file to this version's schema: numbered migrations, one transaction each. Called by open, one thread. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "internal.h"
 #include "schema/schema.h"
+
+#define WAL_PAUSE_MS 10
 
 static int pragma_value(struct occ_store *s, const char *sql, int64_t *ret, struct occ_error *err)
 {
@@ -29,14 +32,24 @@ static int newest_version(void)
 /* Whose file is this, and of which version? Reads only. An empty file is version 0. */
 static int file_version(struct occ_store *s, int64_t *ret_version, struct occ_error *err)
 {
+    /* one statement, one snapshot: another process may be making this file */
+    static const char sql[] = "SELECT (SELECT application_id FROM pragma_application_id), "
+                              "(SELECT count(*) FROM sqlite_master), "
+                              "(SELECT user_version FROM pragma_user_version)";
     int64_t application = 0, objects = 0, version = 0;
-    int rc = pragma_value(s, "PRAGMA application_id", &application, err);
-    if (rc == 0)
-        rc = pragma_value(s, "SELECT count(*) FROM sqlite_master", &objects, err);
-    if (rc == 0)
-        rc = pragma_value(s, "PRAGMA user_version", &version, err);
-    if (rc != 0)
-        return rc;
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    if (rc == SQLITE_ROW) {
+        application = sqlite3_column_int64(stmt, 0);
+        objects = sqlite3_column_int64(stmt, 1);
+        version = sqlite3_column_int64(stmt, 2);
+    }
+    int failed = rc == SQLITE_ROW ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot read");
+    (void)sqlite3_finalize(stmt);
+    if (failed != 0)
+        return failed;
     if (application != OCC_SCHEMA_APPLICATION_ID && (application != 0 || objects != 0 || version != 0))
         return occ_fail(err, OCC_E_CORRUPT, "%s: is a database of another program, not a history of occtrace",
                         s->path);
@@ -77,10 +90,27 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
     return rc;
 }
 
+static int64_t monotonic_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* For this one SQLite does not wait: while another process makes the same file, it is busy at once. */
+static int switch_to_wal(struct occ_store *s, struct occ_error *err)
+{
+    int64_t ignored = 0, until_ms = monotonic_ms() + s->options.busy_timeout_ms;
+    int rc;
+    while ((rc = pragma_value(s, "PRAGMA journal_mode=WAL", &ignored, err)) == OCC_E_BUSY &&
+           monotonic_ms() < until_ms)
+        (void)sqlite3_sleep(WAL_PAUSE_MS);
+    return rc;
+}
+
 static int set_up_writing(struct occ_store *s, struct occ_error *err)
 {
-    int64_t ignored = 0;
-    int rc = pragma_value(s, "PRAGMA journal_mode=WAL", &ignored, err);
+    int rc = switch_to_wal(s, err);
     if (rc == 0)
         rc = execute(s, s->options.durable_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
                      err, "cannot set up");

@@ -16,6 +16,7 @@
 
 #define DEFAULT_CHUNK_ROWS      65536u
 #define DEFAULT_BUSY_TIMEOUT_MS 10000u
+#define MOST_BUSY_TIMEOUT_MS    3600000u
 /* A writer hardly reads; 2 or 64 MB made no difference to it (measured). */
 #define WRITER_CACHE_KIB 4096
 #define READER_CACHE_KIB 16384
@@ -53,8 +54,7 @@ static int connect_to(struct occ_store *s, const char *name, int flags, struct o
     int rc = sqlite3_open_v2(name, &s->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc != SQLITE_OK)
         return occ_sql_fail(s->db, s->path, rc, err, "cannot open");
-    uint32_t timeout = s->options.busy_timeout_ms ? s->options.busy_timeout_ms : DEFAULT_BUSY_TIMEOUT_MS;
-    (void)sqlite3_busy_timeout(s->db, (int)(timeout < 3600000 ? timeout : 3600000));
+    (void)sqlite3_busy_timeout(s->db, (int)s->options.busy_timeout_ms);
     (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     char pragmas[128];
@@ -176,6 +176,10 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
         s->options.chunk_rows = DEFAULT_CHUNK_ROWS;
     if (s->options.chunk_rows > OCC_CHUNK_MAX_ROWS)
         s->options.chunk_rows = OCC_CHUNK_MAX_ROWS;
+    if (s->options.busy_timeout_ms == 0)
+        s->options.busy_timeout_ms = DEFAULT_BUSY_TIMEOUT_MS;
+    if (s->options.busy_timeout_ms > MOST_BUSY_TIMEOUT_MS)
+        s->options.busy_timeout_ms = MOST_BUSY_TIMEOUT_MS;
     s->path = strdup(path);
     int rc = open_parts(s, err);
     if (rc != 0) {

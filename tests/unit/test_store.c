@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "test_store_world.h"
@@ -417,6 +418,29 @@ static void launch_compares_as_sql_does(void **state)
                      500);
 }
 
+/* SQLite makes "a OR b" two scans and counts what both find once, by rowid. */
+static void either_of_two_conditions(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    for (int i = 0; i < 6; i++) {
+        world_append(w, i % 2, BEGIN + i * MINUTE, MINUTE, 50);
+        commit(w);
+    }
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM launch WHERE run = 1 OR correlationId % 3 = 0"),
+        world_number(w->store, "SELECT count(*) FROM launch WHERE +run = 1 OR correlationId % 3 = 0"));
+    for (int i = 0; i < 300; i += 7) {
+        char first[160], second[160];
+        (void)snprintf(first, sizeof first, "SELECT count(*) FROM launch WHERE run = 2 OR correlationId = %d",
+                       i);
+        (void)snprintf(second, sizeof second,
+                       "SELECT count(*) FROM launch WHERE +run = 2 OR +correlationId = %d", i);
+        assert_int_equal(world_number(w->store, first), world_number(w->store, second));
+    }
+    assert_int_equal(world_number(w->store, "SELECT count(DISTINCT rowid) FROM launch"), 300);
+}
+
 static void launch_gives_back_every_column(void **state)
 {
     struct world *w = *state;
@@ -812,6 +836,36 @@ static void two_writers_share_a_file(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), w->n + 30);
 }
 
+/* Several daemons that start at once on a machine that has no history yet. */
+static void processes_make_the_same_file_at_once(void **state)
+{
+    enum { ROUNDS = 10, PROCESSES = 4 };
+    struct world *w = *state;
+    for (int round = 0; round < ROUNDS; round++) {
+        static const char *const suffixes[] = {"", "-wal", "-shm"};
+        char path[128], byte;
+        int gate[2], status = 0;
+        for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+            (void)snprintf(path, sizeof path, "%s%s", w->path, suffixes[i]);
+            (void)unlink(path);
+        }
+        assert_int_equal(pipe(gate), 0);
+        for (int i = 0; i < PROCESSES; i++) {
+            if (fork() != 0)
+                continue;
+            (void)close(gate[1]);
+            ssize_t n = read(gate[0], &byte, 1); /* all go when it is closed */
+            _exit(n == 0 && try_open(w->path, OCC_STORE_WRITE, NULL) == 0 ? 0 : 1);
+        }
+        (void)close(gate[0]);
+        (void)close(gate[1]);
+        for (int i = 0; i < PROCESSES; i++) {
+            assert_true(wait(&status) > 0);
+            assert_int_equal(status, 0);
+        }
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -830,6 +884,7 @@ int main(void)
         TEST(names_are_made_readable),
         TEST(a_name_cannot_explode),
         TEST(launch_compares_as_sql_does),
+        TEST(either_of_two_conditions),
         TEST(launch_gives_back_every_column),
         TEST(launch_survives_hostile_files),
         TEST(a_view_cannot_trap_the_table),
@@ -846,6 +901,7 @@ int main(void)
         TEST(the_quota_gives_back_the_oldest),
         TEST(a_full_file_without_a_quota_keeps_what_waits),
         TEST(two_writers_share_a_file),
+        TEST(processes_make_the_same_file_at_once),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
