@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -77,10 +78,20 @@ static int fill_header(struct occ_ring_header *header, uint32_t slots, uint64_t 
     return fill_uuid(header->uuid);
 }
 
+/* The limit on the size of files holds for a memfd too, and going beyond it is answered with SIGXFSZ, which ends the
+ * program: it must not come to that. */
+static bool file_size_is_allowed(uint64_t bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
 /* Sizes, maps and seals producer->fd. */
 static int prepare(struct occ_ring_producer *producer, uint32_t slots, uint64_t log_bytes)
 {
     size_t total = (size_t)occ_ring_total_bytes(slots, log_bytes);
+    if (!file_size_is_allowed(total))
+        return -EFBIG;
     if (ftruncate(producer->fd, (off_t)total) != 0)
         return -errno;
     uint8_t *map = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, producer->fd, 0);
