@@ -1,15 +1,20 @@
 /*
  * Lines are made in a buffer on the stack and written with one write(2). A file is opened for each line: these
  * lines are few, and a descriptor that we kept could have been closed and given to somebody else by the program.
+ * A line that nobody takes (a pipe without a reader, a file that may not grow) must not end the program: the signal
+ * that comes with that is taken back.
  */
 #include "guest_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LINE_BYTES 512
@@ -23,6 +28,24 @@ void occ_guest_log_open(const char *where)
     target[n] = '\0';
 }
 
+/* write(2), but without SIGPIPE and SIGXFSZ. One that was pending before stays so: it is the program's. */
+static void write_quietly(int fd, const char *line, size_t n)
+{
+    sigset_t ours, before, pending;
+    (void)sigemptyset(&ours);
+    (void)sigaddset(&ours, SIGPIPE);
+    (void)sigaddset(&ours, SIGXFSZ);
+    (void)pthread_sigmask(SIG_BLOCK, &ours, &before);
+    (void)sigpending(&pending);
+    if (write(fd, line, n) < 0 && (errno == EPIPE || errno == EFBIG)) {
+        int raised = errno == EPIPE ? SIGPIPE : SIGXFSZ;
+        (void)sigdelset(&ours, raised == SIGPIPE ? SIGXFSZ : SIGPIPE);
+        if (!sigismember(&pending, raised))
+            (void)sigtimedwait(&ours, NULL, &(struct timespec){0, 0});
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void write_line(const char *line, size_t n)
 {
     int fd = STDERR_FILENO;
@@ -30,8 +53,7 @@ static void write_line(const char *line, size_t n)
         fd = open(target, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd < 0)
         return;
-    ssize_t written = write(fd, line, n);
-    (void)written; /* nobody could be told */
+    write_quietly(fd, line, n);
     if (fd != STDERR_FILENO)
         (void)close(fd);
 }
