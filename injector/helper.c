@@ -9,8 +9,10 @@
  * for a CUPTI that hangs.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "clock.h"
 #include "guest.h"
@@ -42,6 +44,11 @@ static bool has_buffers_out(const struct occ_pool *pool)
            atomic_load_explicit(&pool->delivered, memory_order_relaxed);
 }
 
+static bool has_had_buffers(const struct occ_pool *pool)
+{
+    return atomic_load_explicit(&pool->taken, memory_order_relaxed) != 0;
+}
+
 /* Asks only when CUPTI has something: also because a call before the driver is ready could hang. */
 static void flush(struct helper *h, uint32_t flags)
 {
@@ -58,7 +65,7 @@ static void count_dropped(struct helper *h)
 {
     struct occ_guest *g = h->guest;
     size_t dropped = 0;
-    if (h->cupti_is_off_limits || !g->cupti.get_dropped)
+    if (h->cupti_is_off_limits || !g->cupti.get_dropped || !has_had_buffers(&g->pool))
         return;
     if (g->cupti.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
         occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
@@ -125,13 +132,31 @@ static void do_last_round(struct helper *h)
     occ_wake(&g->finished);
 }
 
+/* A thread begins with the scheduling of the one that made it; to real-time scheduling, being nice means nothing. */
+static void yield_to_the_program(void)
+{
+    const struct sched_param none = {0};
+    int policy = sched_getscheduler(0);
+    if (policy == SCHED_FIFO || policy == SCHED_RR)
+        (void)sched_setscheduler(0, SCHED_OTHER, &none);
+    int nice = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
+    (void)setpriority(PRIO_PROCESS, 0, nice + NICER < 19 ? nice + NICER : 19);
+}
+
+/* A thread that ends runs what CUPTI wants done at a thread's end, while the program's end takes CUPTI itself apart. So
+ * it does not end; the process does. */
+static void wait_for_the_end(void)
+{
+    for (;;)
+        (void)pause();
+}
+
 static void *run(void *arg)
 {
     struct helper h = {.guest = arg};
     struct occ_guest *g = h.guest;
     (void)pthread_setname_np(pthread_self(), "occtrace");
-    int nice = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
-    (void)setpriority(PRIO_PROCESS, 0, nice + NICER < 19 ? nice + NICER : 19);
+    yield_to_the_program();
     h.next_round_ns = occ_clock_ns(CLOCK_MONOTONIC) + SECOND_NS;
     while (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
         uint32_t seen = atomic_load_explicit(&g->wake, memory_order_acquire);
@@ -145,6 +170,7 @@ static void *run(void *arg)
         }
     }
     do_last_round(&h);
+    wait_for_the_end();
     return NULL;
 }
 
