@@ -65,15 +65,28 @@ static bool is_within(const uint8_t *buffer, size_t valid_bytes, const void *rec
     return offset % 8 == 0 && offset <= valid_bytes && valid_bytes - offset >= record_bytes;
 }
 
+/* CUPTI stopped in the middle of a buffer: what could have been behind `done_bytes`, at least one record. */
+static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_bytes)
+{
+    size_t record_bytes = occ_cupti_kernel_bytes(drain->cupti->version);
+    size_t rest = done_bytes < valid_bytes ? (valid_bytes - done_bytes) / record_bytes : 0;
+    if (valid_bytes > 0)
+        occ_ring_count_loss(drain->ring, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
+}
+
 static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
 {
     size_t record_bytes = occ_cupti_kernel_bytes(drain->cupti->version);
     size_t most = valid_bytes / sizeof(uint64_t); /* a library that never ends must not keep us */
+    size_t done_bytes = 0;
+    uint32_t result = OCC_CUPTI_ERROR_MAX_LIMIT_REACHED; /* the end */
     void *record = NULL;
     occ_intern_next_buffer(&drain->intern);
-    while (most-- > 0 && drain->cupti->get_next_record(buffer, valid_bytes, &record) == OCC_CUPTI_SUCCESS) {
+    while (most-- > 0 &&
+           (result = drain->cupti->get_next_record(buffer, valid_bytes, &record)) == OCC_CUPTI_SUCCESS) {
         if (!is_within(buffer, valid_bytes, record, sizeof(uint64_t)))
             break;
+        done_bytes = (size_t)((uint8_t *)record - buffer) + record_bytes;
         uint32_t kind;
         memcpy(&kind, record, sizeof kind);
         if (kind != OCC_CUPTI_KIND_CONCURRENT_KERNEL)
@@ -83,6 +96,8 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         else
             lose(drain, OCC_LOSS_BAD_RECORD);
     }
+    if (result != OCC_CUPTI_ERROR_MAX_LIMIT_REACHED)
+        lose_rest(drain, valid_bytes, done_bytes);
 }
 
 static void count_discarded(struct occ_drain *drain)
