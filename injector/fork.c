@@ -4,6 +4,7 @@
  * to CUPTI (it would hang), no free. A child that initialises CUDA itself begins anew.
  * The handler runs in the child between fork and its return: only async-signal-safe things.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 static void in_child(void)
 {
     struct occ_guest *g = occ_guest();
+    int saved = errno;
     if (atomic_load(&g->state) == OCC_GUEST_IDLE)
         return;
     occ_link_close(&g->link);
@@ -20,6 +22,7 @@ static void in_child(void)
     occ_ring_destroy(&g->ring);
     g->memfd = OCC_FD_NONE;
     atomic_store(&g->state, OCC_GUEST_IDLE);
+    errno = saved;
 }
 
 void occ_fork_prepare(void)
