@@ -30,7 +30,8 @@ static bool has_driver(void)
 
 static void leave_the_reason(void)
 {
-    if (has_driver())
+    /* the program may have changed its environment: then there is no reason to leave, and none to begin now */
+    if (occ_coexist_is_displaced(getenv(injection), occ_guest_path()) && has_driver())
         occ_guest_start(); /* finds the other tool in the environment and stays quiet */
     occ_guest_finish();
 }
