@@ -5,6 +5,8 @@
  *   FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
  *   FAKE_CUPTI_HANG      a flush never returns
  *   FAKE_CUPTI_DROPPED   records reported as dropped, once
+ *   FAKE_CUPTI_STOPS     so many records are given of a buffer, then an error
+ *   FAKE_CUPTI_THREADS   a thread that ends after it has flushed ends the program
  * One thread launches at a time.
  */
 #include "injector/cupti_abi.h"
@@ -87,9 +89,26 @@ static void deliver(void)
     has_incomplete = false;
 }
 
+static void abort_at_the_end_of_thread(void *nothing)
+{
+    (void)nothing;
+    abort();
+}
+
+static void mark_thread(void)
+{
+    static pthread_key_t key;
+    static bool made;
+    if (!made)
+        made = pthread_key_create(&key, abort_at_the_end_of_thread) == 0;
+    (void)pthread_setspecific(key, &key);
+}
+
 EXPORT uint32_t cuptiActivityFlushAll(uint32_t flags);
 EXPORT uint32_t cuptiActivityFlushAll(uint32_t flags)
 {
+    if (getenv("FAKE_CUPTI_THREADS"))
+        mark_thread();
     while (getenv("FAKE_CUPTI_HANG"))
         pause();
     pthread_mutex_lock(&lock);
@@ -118,6 +137,8 @@ EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t *from, size_t valid_bytes, vo
 EXPORT uint32_t cuptiActivityGetNextRecord(uint8_t *from, size_t valid_bytes, void **record)
 {
     uint8_t *next = *record ? (uint8_t *)*record + record_bytes() : from;
+    if ((size_t)(next - from) / record_bytes() >= number_from("FAKE_CUPTI_STOPS", UINT32_MAX))
+        return 999;
     if ((size_t)(next - from) + record_bytes() > valid_bytes)
         return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
     *record = next;

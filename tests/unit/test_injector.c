@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <cmocka.h>
@@ -507,6 +509,148 @@ static void test_losses_at_the_end(void **state)
     close(connection);
 }
 
+/* 30 records, of which CUPTI gives 10 and then an error: the others are counted. */
+static int program_with_30_launches(void)
+{
+    InitializeInjection();
+    launch(30);
+    return 0;
+}
+
+static void test_what_cupti_does_not_give_is_counted(void **state)
+{
+    struct fixture *f = *state;
+    const char *const variables[] = {"FAKE_CUPTI_STOPS=10", NULL};
+    run(f, program_with_30_launches, variables);
+    assert_int_equal(wait_for_end(f), 0);
+    int connection;
+    struct occ_ring_consumer *consumer = accept_program(f, &connection);
+    assert_int_equal(occ_ring_lost(consumer, OCC_LOSS_BAD_RECORD), 20);
+    assert_int_equal(read_story(consumer).launches, 10);
+    occ_ring_detach(consumer);
+    close(connection);
+}
+
+/* A call before the driver is ready could hang: CUPTI is asked nothing before it has asked for a buffer. */
+static void test_cupti_is_not_asked_before_it_begins(void **state)
+{
+    struct fixture *f = *state;
+    const char *const variables[] = {"FAKE_CUPTI_DROPPED=5", NULL};
+    run(f, program_without_launches, variables);
+    assert_int_equal(wait_for_end(f), 7);
+    int connection;
+    struct occ_ring_consumer *consumer = accept_program(f, &connection);
+    assert_int_equal(occ_ring_lost(consumer, OCC_LOSS_CUPTI_DROPPED), 0);
+    occ_ring_detach(consumer);
+    close(connection);
+}
+
+static void linger(void)
+{
+    usleep(100000);
+}
+
+static int program_that_ends_slowly(void)
+{
+    (void)atexit(linger); /* runs after the guest's handler */
+    InitializeInjection();
+    launch(100);
+    return 7;
+}
+
+/* What CUPTI keeps for each thread is not taken down beside the program's own end. */
+static void test_the_helper_does_not_end_before_the_program(void **state)
+{
+    const char *const variables[] = {"FAKE_CUPTI_THREADS=1", NULL};
+    struct story s = story_of(*state, program_that_ends_slowly, variables, 7);
+    assert_int_equal(s.launches, 100);
+}
+
+/* ---- limits and signals of the program ---- */
+
+static int program_with_small_files(void)
+{
+    const struct rlimit small = {4096, 4096};
+    setrlimit(RLIMIT_FSIZE, &small);
+    InitializeInjection();
+    return 7;
+}
+
+static void test_a_limit_of_file_size_does_not_end_the_program(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_with_small_files, NULL);
+    assert_int_equal(wait_for_end(f), 7);
+}
+
+static int program_whose_stderr_nobody_reads(void)
+{
+    int ends[2];
+    if (pipe(ends) != 0)
+        return 1;
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    InitializeInjection();
+    return 7;
+}
+
+static void test_a_log_that_nobody_reads_does_not_end_the_program(void **state)
+{
+    const char *const variables[] = {"OCCTRACE_LOG=stderr", NULL};
+    struct story s = story_of(*state, program_whose_stderr_nobody_reads, variables, 7);
+    assert_int_equal(s.closed, 1);
+}
+
+/* errno of a child whose parent had closed what it did not know. */
+static int program_that_closes_all_and_forks(void)
+{
+    initialise_and_wait_for_helper();
+    for (int fd = STDERR_FILENO + 1; fd < 1024; fd++)
+        close(fd);
+    errno = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(errno);
+    int status;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+static void test_a_forked_child_keeps_errno(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_that_closes_all_and_forks, NULL);
+    assert_int_equal(wait_for_end(f), 0);
+}
+
+static int program_in_real_time(void)
+{
+    const struct sched_param first = {1};
+    if (sched_setscheduler(0, SCHED_FIFO, &first) != 0)
+        return 77;
+    initialise_and_wait_for_helper();
+    launch(20000); /* the helper has begun its work when these are in the ring */
+    while (atomic_load(&occ_guest()->ring.header->head) == 0)
+        usleep(1000);
+    int others = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    for (struct dirent *entry; (entry = readdir(tasks));)
+        others += entry->d_name[0] != '.' && sched_getscheduler(atoi(entry->d_name)) == SCHED_OTHER;
+    closedir(tasks);
+    return others;
+}
+
+static void test_the_helper_is_not_real_time(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_in_real_time, NULL);
+    int code = wait_for_end(f);
+    if (code == 77)
+        skip();
+    assert_int_equal(code, 1);
+}
+
 static int program_whose_cupti_is_taken(void)
 {
     InitializeInjection();
@@ -572,6 +716,24 @@ static void test_the_constructor_sets_one_variable(void **state)
     assert_int_equal(accept_within(f->listener, 0), -1); /* none of them used CUDA */
 }
 
+static int program_that_forgets_the_other_tool(void)
+{
+    setenv("CUDA_INJECTION64_PATH", "/other.so", 1);
+    if (!dlopen(OCC_FAKE_CUDA, RTLD_NOW) || !dlopen(OCC_GUEST_LIBRARY, RTLD_NOW))
+        return 1;
+    unsetenv("CUDA_INJECTION64_PATH");
+    return 7;
+}
+
+/* As below, but the variable is gone at the end: CUPTI is not begun with then. */
+static void test_a_displaced_guest_does_not_begin_at_the_end(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_that_forgets_the_other_tool, NULL);
+    assert_int_equal(wait_for_end(f), 7);
+    assert_int_equal(accept_within(f->listener, 0), -1);
+}
+
 /* A program that loaded CUDA's driver while another tool held the place: the reason is left as it ends. */
 static void test_a_displaced_guest_leaves_the_reason(void **state)
 {
@@ -618,8 +780,16 @@ int main(void)
         TEST(test_what_was_pushed_survives_a_kill),
         TEST(test_the_next_daemon_takes_over),
         TEST(test_losses_at_the_end),
+        TEST(test_what_cupti_does_not_give_is_counted),
+        TEST(test_cupti_is_not_asked_before_it_begins),
+        TEST(test_the_helper_does_not_end_before_the_program),
+        TEST(test_a_limit_of_file_size_does_not_end_the_program),
+        TEST(test_a_log_that_nobody_reads_does_not_end_the_program),
+        TEST(test_a_forked_child_keeps_errno),
+        TEST(test_the_helper_is_not_real_time),
         TEST(test_another_profiler_takes_over),
         TEST(test_the_constructor_sets_one_variable),
+        TEST(test_a_displaced_guest_does_not_begin_at_the_end),
         TEST(test_a_displaced_guest_leaves_the_reason),
     };
     return cmocka_run_group_tests_name("injector", tests, NULL, NULL);
