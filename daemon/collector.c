@@ -154,6 +154,22 @@ static int check_offer(const struct occ_collector *c, int fd, const uint8_t uuid
     return 0;
 }
 
+/* A ring that an earlier daemon read goes on, but not as somebody else's. */
+static int check_user(const struct occ_collector *c, const struct occ_peer *peer, const uint8_t uuid[16],
+                      struct occ_error *err)
+{
+    struct occ_error none = OCC_ERROR_INIT;
+    uint32_t uid = 0;
+    int status = occ_store_run_user(c->store, uuid, &uid, &none);
+    if (status == OCC_E_NOT_FOUND)
+        return 0;
+    if (status == 0 && uid != peer->uid)
+        return occ_fail(err, OCC_E_DENIED, "another user's run has the same uuid");
+    if (status != 0 && err)
+        *err = none;
+    return status;
+}
+
 int occ_collector_offer(struct occ_collector *collector, int fd, const struct occ_peer *peer,
                         const uint8_t uuid[16], void *owner, int64_t now_ns,
                         struct occ_producer **ret_producer, struct occ_error *err)
@@ -168,6 +184,8 @@ int occ_collector_offer(struct occ_collector *collector, int fd, const struct oc
         return again;
     }
     int status = check_offer(c, fd, uuid, err);
+    if (status == 0)
+        status = check_user(c, peer, uuid, err);
     if (status == 0)
         status = occ_store_ring_position(c->store, uuid, &next, err);
     if (status != 0) {

@@ -189,6 +189,24 @@ int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *r
     return rc;
 }
 
+int occ_store_run_user(struct occ_store *s, const uint8_t uuid[16], uint32_t *ret_uid, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, OCC_SQL_RUN_USER, &stmt, err);
+    if (rc != 0)
+        return rc;
+    struct occ_binder b = {.stmt = stmt};
+    occ_bind_blob(&b, uuid, 16);
+    int step = sqlite3_step(stmt);
+    if (step == SQLITE_ROW)
+        *ret_uid = (uint32_t)sqlite3_column_int64(stmt, 0);
+    else
+        rc = step == SQLITE_DONE ? occ_fail(err, OCC_E_NOT_FOUND, "%s: no such run", s->path)
+                                 : occ_sql_fail(s->db, s->path, step, err, "cannot read a run");
+    (void)sqlite3_reset(stmt);
+    return rc;
+}
+
 /* ---- devices ---- */
 
 static void write_device_key(struct occ_writer *w, const struct occ_store_device *device)
@@ -299,7 +317,7 @@ static int load_limits(struct occ_store *s, int64_t device, struct occ_device *r
 int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
                             struct occ_error *err)
 {
-    for (uint32_t i = 0; i < s->n_devices; i++)
+    for (uint32_t i = 0; i < s->n_devices && i < OCC_DEVICES_KEPT; i++)
         if (s->devices[i].id == device) {
             *ret_limits = s->devices[i].limits;
             return 0;
@@ -308,11 +326,7 @@ int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_devi
     int rc = load_limits(s, device, &entry.limits, err);
     if (rc != 0)
         return rc;
-    struct occ_device_entry *devices = realloc(s->devices, (s->n_devices + 1) * sizeof *devices);
-    if (!devices)
-        return occ_store_no_memory(err);
-    s->devices = devices;
-    s->devices[s->n_devices++] = entry;
+    s->devices[s->n_devices++ % OCC_DEVICES_KEPT] = entry;
     *ret_limits = entry.limits;
     return 0;
 }

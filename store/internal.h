@@ -79,6 +79,8 @@ struct occ_fact {
     int64_t value;
 };
 
+#define OCC_DEVICES_KEPT 64u
+
 struct occ_device_entry {
     int64_t id;
     struct occ_device limits;
@@ -96,8 +98,9 @@ struct occ_store {
     uint32_t n_runs;
     struct occ_fact *facts;
     uint32_t n_facts;
-    struct occ_device_entry *devices;
-    uint32_t n_devices;
+    struct occ_device_entry
+        devices[OCC_DEVICES_KEPT];    /* those asked for last: programs may make up any number */
+    uint32_t n_devices;               /* ever */
     struct occ_store_launch *scratch; /* for merging */
     uint32_t scratch_capacity;
     struct occ_writer bytes;

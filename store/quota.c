@@ -79,7 +79,7 @@ bool occ_quota_relieve(struct occ_store *s)
 {
     int64_t before = s->page_limit;
     _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
-    if (path && unlink(path) == 0)
+    if (path && (unlink(path) == 0 || errno == ENOENT)) /* another writer that closed has taken it along */
         s->ballast = false;
     /* what is only in the log gets its place in the file, and the log its bytes back */
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);

@@ -23,7 +23,7 @@
     X(FIND_DEVICE, "SELECT id FROM device WHERE key = ?")                                                    \
     X(TOUCH_DEVICE, "UPDATE device SET driver_version = ?2 WHERE id = ?1 AND driver_version IS NOT ?2")      \
     X(FIND_SHAPE, "SELECT id, model_version FROM shape WHERE key = ?")                                       \
-    X(FIND_RUN, "SELECT id FROM run WHERE uuid = ?")                                                         \
+    X(RUN_USER, "SELECT uid FROM run WHERE uuid = ?")                                                        \
     X(RUN_STATE,                                                                                             \
       "SELECT launches, gpu_ns, coalesce(first_ns, 9223372036854775807), "                                   \
       "coalesce(last_ns, -1), rolled_minute_ns, rolled_hour_ns, retired_ns FROM run WHERE id = ?")           \

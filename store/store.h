@@ -64,6 +64,10 @@ struct occ_run {
 int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_t *ret_id,
                       struct occ_error *err);
 
+/* Whose run it is (its uid); OCC_E_NOT_FOUND: the history has no such run. */
+int occ_store_run_user(struct occ_store *store, const uint8_t uuid[16], uint32_t *ret_uid,
+                       struct occ_error *err);
+
 /* Totals by cause, absolute (idempotent). `causes` are words ("ring_full"). */
 struct occ_loss {
     const char *cause;

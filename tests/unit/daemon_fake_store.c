@@ -61,6 +61,17 @@ int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_
     return 0;
 }
 
+int occ_store_run_user(struct occ_store *store, const uint8_t uuid[16], uint32_t *ret_uid,
+                       struct occ_error *err)
+{
+    for (size_t i = 0; i < store->now.n_runs; i++)
+        if (memcmp(store->now.runs[i].row.uuid, uuid, 16) == 0) {
+            *ret_uid = store->now.runs[i].row.uid;
+            return 0;
+        }
+    return occ_fail(err, OCC_E_NOT_FOUND, "no such run");
+}
+
 int occ_store_put_losses(struct occ_store *store, int64_t run, const struct occ_loss *losses, size_t n,
                          struct occ_error *err)
 {
@@ -131,6 +142,9 @@ int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
         return fault(store->fail_append, err);
     if (run < 1 || (size_t)run > store->now.n_runs || device < 1 || store->now.n_rows + n > FAKE_ROWS)
         abort();
+    for (size_t i = 0; i < n; i++) /* as the real one */
+        if (launches[i].start_ns <= 0 || launches[i].start_ns == INT64_MAX)
+            return occ_fail(err, OCC_E_INVALID, "impossible times");
     for (size_t i = 0; i < n; i++)
         store->rows[store->now.n_rows++] = (struct fake_row){run, device, launches[i]};
     return 0;

@@ -352,6 +352,52 @@ static void one_broken_ring_does_not_touch_another(void **state)
     occ_ring_destroy(&bad);
 }
 
+/* What the ring lets through, the history must take: else one program stops it for all. */
+static void times_at_the_end_of_time_stop_nobody(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer good, bad;
+    struct occ_producer *p;
+    struct occ_ring_launch last = sample_launch(0);
+    struct occ_collector_stats stats;
+    make_ring(&good, 512);
+    make_ring(&bad, 512);
+    assert_true(log_samples(&good) && log_samples(&bad));
+    offer(b, &good);
+    struct occ_peer other = {.pid = 4243, .uid = 1000};
+    assert_int_equal(offer_as(b, &bad, &other, NULL, &p), 0);
+    last.start_ns = INT64_MAX;
+    last.duration_ns = 0;
+    assert_true(occ_ring_push(&bad, &last));
+    for (uint64_t i = 0; i < 100; i++)
+        push(&good, i);
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 100);
+    occ_collector_get_stats(b->collector, &stats);
+    assert_false(stats.stalled);
+    assert_int_equal(stats.quarantined, 1);
+    occ_ring_destroy(&good);
+    occ_ring_destroy(&bad);
+}
+
+static void another_user_cannot_take_over_a_run(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_producer *p;
+    const struct occ_peer other = {.pid = 4243, .uid = 1001};
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    offer(b, &ring);
+    poll_after(b, SECOND);
+    occ_collector_free(b->collector); /* another daemon */
+    start_collector(b);
+    assert_int_equal(offer_as(b, &ring, &other, NULL, &p), OCC_E_DENIED);
+    assert_int_equal(offer_as(b, &ring, &self, NULL, &p), 0);
+    occ_ring_destroy(&ring);
+}
+
 static void a_dead_program_is_drained_and_its_run_ends(void **state)
 {
     struct bench *b = *state;
@@ -657,6 +703,8 @@ int main(void)
         T(faults_anywhere_in_the_store_are_tried_again),
         T(a_broken_ring_keeps_what_was_sound),
         T(one_broken_ring_does_not_touch_another),
+        T(times_at_the_end_of_time_stop_nobody),
+        T(another_user_cannot_take_over_a_run),
         T(a_dead_program_is_drained_and_its_run_ends),
         T(a_closed_ring_ends_at_its_own_word),
         T(moments_of_the_future_are_not_believed),

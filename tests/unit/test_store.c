@@ -427,9 +427,6 @@ static void either_of_two_conditions(void **state)
         world_append(w, i % 2, BEGIN + i * MINUTE, MINUTE, 50);
         commit(w);
     }
-    assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM launch WHERE run = 1 OR correlationId % 3 = 0"),
-        world_number(w->store, "SELECT count(*) FROM launch WHERE +run = 1 OR correlationId % 3 = 0"));
     for (int i = 0; i < 300; i += 7) {
         char first[160], second[160];
         (void)snprintf(first, sizeof first, "SELECT count(*) FROM launch WHERE run = 2 OR correlationId = %d",
@@ -841,6 +838,7 @@ static void processes_make_the_same_file_at_once(void **state)
 {
     enum { ROUNDS = 10, PROCESSES = 4 };
     struct world *w = *state;
+    w->options.mode = OCC_STORE_WRITE;
     for (int round = 0; round < ROUNDS; round++) {
         static const char *const suffixes[] = {"", "-wal", "-shm"};
         char path[128], byte;
@@ -855,7 +853,7 @@ static void processes_make_the_same_file_at_once(void **state)
                 continue;
             (void)close(gate[1]);
             ssize_t n = read(gate[0], &byte, 1); /* all go when it is closed */
-            _exit(n == 0 && try_open(w->path, OCC_STORE_WRITE, NULL) == 0 ? 0 : 1);
+            _exit(n == 0 && occ_store_open(w->path, &w->options, &w->store, NULL) == 0 ? 0 : 1);
         }
         (void)close(gate[0]);
         (void)close(gate[1]);
