@@ -114,7 +114,9 @@ void occ_drain_all(struct occ_drain *drain)
     uint8_t *buffer;
     size_t valid_bytes;
     int index;
-    while ((index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
+    /* A program that fills buffers as fast as this empties them must not keep the helper from all else. */
+    uint32_t most = drain->pool->count;
+    while (most-- > 0 && (index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
         drain_buffer(drain, buffer, valid_bytes);
         occ_pool_recycle(drain->pool, index);
         drain->buffers++;

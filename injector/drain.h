@@ -31,7 +31,7 @@ void occ_drain_destroy(struct occ_drain *drain);
 /* One record of at least occ_cupti_kernel_bytes() bytes. */
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record);
 
-/* Every buffer that was delivered, and what was lost in the discard buffer. */
+/* Every buffer that was delivered before the call, and what was lost in the discard buffer. */
 void occ_drain_all(struct occ_drain *drain);
 
 #endif

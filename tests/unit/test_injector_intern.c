@@ -314,6 +314,34 @@ static void test_a_library_that_leads_astray(void **state)
     assert_int_equal(f->drain.buffers, 1);
 }
 
+static struct occ_pool *busy_pool;
+static uint32_t busy_buffers;
+
+/* Delivers the next buffer while one is read, for a long time. */
+static uint32_t busy_record(uint8_t *buffer, size_t valid_bytes, void **record)
+{
+    (void)buffer;
+    (void)record;
+    if (busy_buffers > 0) {
+        busy_buffers--;
+        (void)occ_pool_complete(busy_pool, occ_pool_take(busy_pool), valid_bytes);
+    }
+    return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
+}
+
+static void test_a_program_that_is_faster_does_not_keep_the_helper(void **state)
+{
+    struct fixture *f = *state;
+    f->cupti.get_next_record = busy_record;
+    busy_pool = &f->pool;
+    busy_buffers = 1000;
+    assert_true(occ_pool_complete(&f->pool, occ_pool_take(&f->pool), 4096));
+    occ_drain_all(&f->drain);
+    assert_true(f->drain.buffers <= f->pool.count);
+    occ_drain_all(&f->drain); /* and goes on where it was */
+    assert_true(f->drain.buffers > f->pool.count);
+}
+
 static void test_losses_by_cause(void **state)
 {
     struct fixture *f = *state;
@@ -361,6 +389,7 @@ int main(void)
         TEST(test_records_become_launches),
         TEST(test_what_else_lies_in_a_buffer),
         TEST(test_a_library_that_leads_astray),
+        TEST(test_a_program_that_is_faster_does_not_keep_the_helper),
         TEST(test_losses_by_cause),
     };
     return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
