@@ -22,6 +22,7 @@ void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(c
 {
     memset(link, 0, sizeof *link);
     link->socket = OCC_FD_NONE;
+    link->spare = OCC_FD_NONE;
     link->is_given = configured[0] == '/';
     const char *runtime = get("XDG_RUNTIME_DIR");
     size_t size = sizeof link->path;
@@ -48,17 +49,22 @@ static bool peer_is_trusted(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-static int connect_to(const struct occ_link *link)
+/* A socket that did not connect is kept for the next try: a new one takes the lowest free number, if only for a moment,
+ * and a thread of the program may count on that number (close(0), then open). -1 or the spare, connected. */
+static int connect_spare(struct occ_link *link)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path, link->path, sizeof link->path);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
+    int fd = occ_fd_get(&link->spare);
+    if (fd < 0) {
+        link->spare = occ_fd_adopt(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        fd = link->spare.fd;
+    }
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) != 0)
         return -1;
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 &&
-        (link->is_given || peer_is_trusted(fd)))
+    if (link->is_given || peer_is_trusted(fd))
         return fd;
-    (void)close(fd);
+    occ_fd_close(&link->spare);
     return -1;
 }
 
@@ -99,14 +105,15 @@ static bool has_gone(int fd)
 static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd)
 {
     int ring_fd = occ_fd_get(memfd);
-    int fd = ring_fd >= 0 && link->path[0] != '\0' ? connect_to(link) : -1;
+    int fd = ring_fd >= 0 && link->path[0] != '\0' ? connect_spare(link) : -1;
     if (fd < 0)
         return false;
     if (!send_hello(fd, ring, ring_fd)) {
-        (void)close(fd);
+        occ_fd_close(&link->spare);
         return false;
     }
-    link->socket = occ_fd_adopt(fd);
+    link->socket = link->spare;
+    link->spare = OCC_FD_NONE;
     occ_guest_log("daemon: connected at %s", link->path);
     return true;
 }
@@ -143,4 +150,5 @@ bool occ_link_tend(struct occ_link *link, const struct occ_ring_producer *ring, 
 void occ_link_close(struct occ_link *link)
 {
     occ_fd_close(&link->socket);
+    occ_fd_close(&link->spare);
 }

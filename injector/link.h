@@ -17,9 +17,10 @@ struct occ_link {
     char path[108]; /* sun_path; "" = there is no place to look */
     bool is_given;  /* the path was given: whoever listens there is meant */
     struct occ_fd socket;
-    uint64_t since_ns; /* CLOCK_MONOTONIC: connected since */
-    uint64_t retry_ns; /* CLOCK_MONOTONIC: not before */
-    uint32_t tries;    /* since a daemon last stayed */
+    struct occ_fd spare; /* a socket that is not connected: for the next try */
+    uint64_t since_ns;   /* CLOCK_MONOTONIC: connected since */
+    uint64_t retry_ns;   /* CLOCK_MONOTONIC: not before */
+    uint32_t tries;      /* since a daemon last stayed */
 };
 
 /* `configured` is $OCCTRACE_SOCKET or ""; else the rule of the daemon's default: $XDG_RUNTIME_DIR/occtrace/

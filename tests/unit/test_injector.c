@@ -22,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <cmocka.h>
 
 int InitializeInjection(void);
@@ -602,6 +603,28 @@ static void test_a_log_that_nobody_reads_does_not_end_the_program(void **state)
     assert_int_equal(s.closed, 1);
 }
 
+/* Takes the number 0 for itself again and again, for three tries of the helper's to find a daemon. */
+static int program_that_counts_on_a_number(void)
+{
+    unsetenv("OCCTRACE_SOCKET");
+    setenv("XDG_RUNTIME_DIR", "/nonexistent", 1);
+    initialise_and_wait_for_helper();
+    time_t until = time(NULL) + 4;
+    while (time(NULL) < until) {
+        close(STDIN_FILENO);
+        if (open("/dev/null", O_RDONLY) != STDIN_FILENO)
+            return 1;
+    }
+    return 0;
+}
+
+static void test_numbers_of_descriptors_are_the_programs(void **state)
+{
+    struct fixture *f = *state;
+    run(f, program_that_counts_on_a_number, NULL);
+    assert_int_equal(wait_for_end(f), 0);
+}
+
 /* errno of a child whose parent had closed what it did not know. */
 static int program_that_closes_all_and_forks(void)
 {
@@ -785,6 +808,7 @@ int main(void)
         TEST(test_the_helper_does_not_end_before_the_program),
         TEST(test_a_limit_of_file_size_does_not_end_the_program),
         TEST(test_a_log_that_nobody_reads_does_not_end_the_program),
+        TEST(test_numbers_of_descriptors_are_the_programs),
         TEST(test_a_forked_child_keeps_errno),
         TEST(test_the_helper_is_not_real_time),
         TEST(test_another_profiler_takes_over),
