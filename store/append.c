@@ -135,6 +135,28 @@ int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state *
     return 0;
 }
 
+static void forget(struct occ_store *s, bool (*drop)(const struct occ_run_state *r))
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < s->n_runs; i++) {
+        if (drop(&s->runs[i]))
+            occ_run_state_free(&s->runs[i]);
+        else
+            s->runs[kept++] = s->runs[i];
+    }
+    s->n_runs = kept;
+}
+
+static bool is_foreign(const struct occ_run_state *r)
+{
+    return r->foreign;
+}
+
+void occ_runs_forget_foreign(struct occ_store *s)
+{
+    forget(s, is_foreign);
+}
+
 /* ---- append ---- */
 
 uint64_t occ_store_memory_bytes(const struct occ_store *s)
@@ -409,7 +431,7 @@ static int write_state(struct occ_store *s, const struct occ_run_state *r, struc
     return occ_store_run(s, stmt, err, "cannot update a run");
 }
 
-static int write_run(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < r->n_lanes && rc == 0; i++)
@@ -434,17 +456,35 @@ static void run_written(struct occ_run_state *r)
     r->dirty = r->ending && r->hours.n > 0; /* the hours of a run that ends follow in a second transaction */
 }
 
+/* Another writer may have rolled the run up to make room (quota.c): what it wrote must not be written again. */
+static int follow_watermarks(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+{
+    struct occ_run_state file = {.id = r->id};
+    int rc = load_row(s, &file, err);
+    if (rc != 0 || (file.rolled_minute_ns == r->rolled_minute_ns && file.rolled_hour_ns == r->rolled_hour_ns))
+        return rc;
+    r->rolled_minute_ns = file.rolled_minute_ns;
+    r->rolled_hour_ns = file.rolled_hour_ns;
+    r->stale = true;
+    return 0;
+}
+
 static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_retired, struct occ_error *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
-        if (s->runs[i].dirty && s->runs[i].stale)
-            rc = occ_rollup_load(s, &s->runs[i], err);
+    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++) {
+        struct occ_run_state *r = &s->runs[i];
+        if (!r->dirty && retire == 0) /* making room may make any of them dirty */
+            continue;
+        rc = follow_watermarks(s, r, err);
+        if (rc == 0 && r->stale)
+            rc = occ_rollup_load(s, r, err);
+    }
     if (rc == 0 && retire > 0)
         rc = occ_quota_retire(s, retire, ret_retired, err);
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
         if (s->runs[i].dirty)
-            rc = write_run(s, &s->runs[i], err);
+            rc = occ_run_write(s, &s->runs[i], err);
     return rc != 0 ? rc : write_facts(s, err);
 }
 
@@ -457,6 +497,7 @@ static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, s
     rc = write_everything(s, retire, ret_retired, err);
     if (rc == 0)
         rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+    occ_runs_forget_foreign(s);
     if (rc != 0) {
         occ_store_rollback(s);
         return rc;
@@ -510,16 +551,9 @@ static void bound_memory(struct occ_store *s)
     }
 }
 
-static void forget_ended(struct occ_store *s)
+static bool has_ended(const struct occ_run_state *r)
 {
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < s->n_runs; i++) {
-        if (s->runs[i].ending)
-            occ_run_state_free(&s->runs[i]);
-        else
-            s->runs[kept++] = s->runs[i];
-    }
-    s->n_runs = kept;
+    return r->ending;
 }
 
 int occ_store_commit(struct occ_store *s, struct occ_error *err)
@@ -530,7 +564,7 @@ int occ_store_commit(struct occ_store *s, struct occ_error *err)
     while (rc == 0 && work_left(s))
         rc = commit_once(s, err);
     if (rc == 0) {
-        forget_ended(s);
+        forget(s, has_ended);
         bound_memory(s);
     }
     return rc;

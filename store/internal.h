@@ -58,6 +58,8 @@ struct occ_run_state {
     int64_t want_minute_ns, want_hour_ns; /* in the transaction under way */
     int64_t force_minute_ns;              /* chunks up to here go to make room: rolled up first */
     bool dirty, ending, stale;            /* stale: minutes and hours must be loaded again */
+    bool
+        foreign; /* not written by this handle: only rolled up to make room, forgotten with the transaction */
     struct occ_lane *lanes;
     uint32_t n_lanes;
     struct occ_totals_table
@@ -130,6 +132,9 @@ int occ_demangle(const char *mangled, char **ret_demangled, char **ret_short);
 /* runs.c: state of the runs that this handle writes */
 int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);
 void occ_run_state_free(struct occ_run_state *r);
+/* Inside a transaction: everything of a run that is pending. */
+int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+void occ_runs_forget_foreign(struct occ_store *s);
 
 /* lane.c: rows -> chunks */
 struct occ_lane *occ_run_lane(struct occ_run_state *r,

@@ -148,23 +148,33 @@ static int list_oldest(struct occ_store *s, uint32_t most, struct oldest *list, 
     return rc;
 }
 
-/* May this chunk go? Its launches must be in rollup_minute, or get there in this transaction. */
+static struct occ_run_state *find_run(struct occ_store *s, int64_t run)
+{
+    for (uint32_t i = 0; i < s->n_runs; i++)
+        if (s->runs[i].id == run)
+            return &s->runs[i];
+    return NULL;
+}
+
+/* May this chunk go? Its launches must be in rollup_minute, or get there in this transaction. A run that another
+ * writer has, or had when it was killed, is rolled up for it; if it lives, it notices (append.c). */
 static bool may_go(struct occ_store *s, const struct oldest *c, bool committing)
 {
     int64_t minute_end =
         c->last_ns / MINUTE_NS < INT64_MAX / MINUTE_NS ? (c->last_ns / MINUTE_NS + 1) * MINUTE_NS : INT64_MAX;
     if (minute_end <= c->rolled_ns)
         return true;
-    for (uint32_t i = 0; committing && i < s->n_runs; i++) {
-        struct occ_run_state *r = &s->runs[i];
-        if (r->id == c->run && minute_end < INT64_MAX) {
-            if (r->force_minute_ns < minute_end)
-                r->force_minute_ns = minute_end;
-            r->dirty = true;
-            return true;
-        }
-    }
-    return false;
+    if (minute_end == INT64_MAX)
+        return false;
+    struct occ_run_state *r = find_run(s, c->run);
+    if (!r && occ_store_run_state(s, c->run, &r, NULL) == 0)
+        r->foreign = true;
+    if (!r || !(committing || r->foreign))
+        return false;
+    if (r->force_minute_ns < minute_end)
+        r->force_minute_ns = minute_end;
+    r->dirty = true;
+    return true;
 }
 
 static int retire_chunks(struct occ_store *s, uint32_t most, bool committing, bool *ret_some,
@@ -262,6 +272,10 @@ int occ_quota_make_room(struct occ_store *s, struct occ_error *err)
     if (rc != 0)
         return rc;
     rc = retire(s, 2, false, &some, err);
+    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
+        if (s->runs[i].foreign)
+            rc = occ_run_write(s, &s->runs[i], err);
+    occ_runs_forget_foreign(s);
     if (rc == 0 && !some)
         rc =
             occ_fail(err, OCC_E_FULL, "%s: disk or quota full, and nothing old enough to give back", s->path);

@@ -833,6 +833,54 @@ static void two_writers_share_a_file(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), w->n + 30);
 }
 
+static int64_t chunk_rows_of(struct occ_store *store, int64_t run)
+{
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SELECT coalesce(sum(n), 0) FROM chunk WHERE run = %lld", (long long)run);
+    return world_number(store, sql);
+}
+
+/* The chunks of a run's last minute, which only its own writer would roll up: it may have been killed, or be idle. */
+static void a_quota_takes_from_other_writers(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *other = NULL;
+    struct occ_store_options options = {.mode = OCC_STORE_WRITE, .chunk_rows = 2000, .max_bytes = 2u << 20};
+    int64_t run = 0, minute = BEGIN / MINUTE * MINUTE;
+    w->options.chunk_rows = 1000;
+    world_open(w);
+    world_append(w, 0, minute, MINUTE / 2, 20500);
+    commit(w);
+    int64_t before = chunk_rows_of(w->store, w->run[0]);
+    assert_int_equal(before, 20500);
+    assert_int_equal(occ_store_open(w->path, &options, &other, &err), 0);
+    struct occ_run description = {.uuid = {200}, .start_ns = 5};
+    assert_int_equal(occ_store_put_run(other, &description, &run, &err), 0);
+    for (int64_t i = 0; i < 400000; i++) {
+        struct occ_store_launch launch = {.start_ns =
+                                              minute + HOUR + i * 1000 + (int64_t)(world_random(w) % 1000),
+                                          .duration_ns = world_random(w) % 100000,
+                                          .shape = (uint32_t)w->shape[0],
+                                          .correlation = (uint32_t)world_random(w)};
+        assert_int_equal(occ_store_append(other, run, w->shape_device[0], &launch, 1, &err), 0);
+        if (i % 2000 == 0 && occ_store_commit(other, &err) != 0)
+            fail_msg("%s", err.message);
+    }
+    assert_true(chunk_rows_of(w->store, w->run[0]) < before / 2);
+    const struct occ_filter mine = {.run = w->run[0]};
+    world_check_questions(w, w->store, &mine);
+    /* and its own writer goes on */
+    for (int i = 0; i < 4; i++) {
+        world_append(w, 0, minute + i * MINUTE / 2, MINUTE, 700);
+        commit(w);
+        world_check_questions(w, w->store, &mine);
+    }
+    finish(w);
+    world_check_questions(w, w->store, &mine);
+    occ_store_close(other);
+}
+
 /* Several daemons that start at once on a machine that has no history yet. */
 static void processes_make_the_same_file_at_once(void **state)
 {
@@ -899,6 +947,7 @@ int main(void)
         TEST(the_quota_gives_back_the_oldest),
         TEST(a_full_file_without_a_quota_keeps_what_waits),
         TEST(two_writers_share_a_file),
+        TEST(a_quota_takes_from_other_writers),
         TEST(processes_make_the_same_file_at_once),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
