@@ -46,7 +46,7 @@ struct launches_args {
     X("theor", "theoretical", CLI_RATIO, CLI_DEFAULT, get_cell, "s.theoretical", "theoretical occupancy")    \
     X("expect", "expected_achieved", CLI_RATIO, CLI_DEFAULT, get_cell, "s.expected_achieved",                \
       "what a balanced grid of that size would reach, over SM-active cycles (model, not measured)")          \
-    X("elapsed", "expected_elapsed", CLI_RATIO, 0, get_cell, "s.expected_elapsed",                           \
+    X("expect_elapsed", "expected_elapsed", CLI_RATIO, 0, get_cell, "s.expected_elapsed",                    \
       "what a balanced grid of that size would reach, over all SMs' cycles (model, not measured)")           \
     X("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, get_cell, "s.waves", "waves")                   \
     X("full_waves", "full_waves", CLI_PLAIN, 0, get_cell, "s.full_waves", "full waves")                      \

@@ -232,7 +232,10 @@ const struct cli_command cli_runs = {
     .description =
         "Lists the processes that were observed: what was recorded and at which level, what was lost, and "
         "what "
-        "observing cost. A program of which nothing could be recorded has a row too, with the reason.",
+        "observing cost. A program of which nothing could be recorded has a row too, with the reason.\n\n"
+        "--since and --until choose runs that were going on in that period; their numbers are those of the "
+        "whole "
+        "run.",
     .options = options,
     .columns = columns,
     .examples = examples,

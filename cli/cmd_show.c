@@ -192,6 +192,8 @@ static int check_kernel(const char *text, struct occ_error *err)
 {
     regex_t regex;
     char reason[128];
+    if (text[0] == '\0')
+        return occ_fail(err, OCC_E_INVALID, "KERNEL: the value is empty");
     int why = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
     if (why == 0) {
         regfree(&regex);

@@ -11,7 +11,7 @@ struct entry {
 
 static const struct entry exit_occq[] = {
     {"0", "done"},
-    {"1", "failure: no such history, a damaged one, an output that cannot be written"},
+    {"1", "failure: no such history, a damaged one, an output that cannot be written, an error in SQL"},
     {"2", "wrong usage; the message names the option"},
     {"3", "nothing was found"},
     {NULL, NULL},

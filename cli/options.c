@@ -199,7 +199,8 @@ static int check_operands(const struct cli_command *command, const struct cli_ar
     if (args->help || args->version)
         return 0;
     if (args->operand_count < command->min_operands)
-        return occ_fail(err, OCC_E_INVALID, "%s is missing", command->operands);
+        return occ_fail(err, OCC_E_INVALID, "%.*s is missing", (int)strcspn(command->operands, " "),
+                        command->operands);
     if (!command->stops_at_operand && args->operand_count > command->max_operands)
         return occ_fail(err, OCC_E_INVALID, "unexpected argument '%s'",
                         printable(args->operands[command->max_operands], shown, sizeof shown));

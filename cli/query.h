@@ -29,13 +29,13 @@ struct cli_output {
      CLI_MOMENT,                                                                                             \
      offsetof(type, filter.since_ns),                                                                        \
      "WHEN",                                                                                                 \
-     "only launches from then on: a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM' or @SECONDS",        \
+     "only what is from then on: a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM' or @SECONDS",         \
      NULL,                                                                                                   \
      NULL,                                                                                                   \
      0,                                                                                                      \
      0},                                                                                                     \
     {                                                                                                        \
-        0, "until", CLI_MOMENT, offsetof(type, filter.until_ns), "WHEN", "only launches before then", NULL,  \
+        0, "until", CLI_MOMENT, offsetof(type, filter.until_ns), "WHEN", "only what is before then", NULL,   \
             NULL, 0, 0                                                                                       \
     }
 #define CLI_OPTION_RUN(type)                                                                                 \

@@ -232,10 +232,11 @@ static void print_waves(const struct occ_result *r)
     (void)printf("\n    waves: %.2f = %" PRIu64 " blocks / %" PRIu64 " in a wave; ", r->waves, r->grid_blocks,
                  r->wave_blocks);
     if (r->full_waves == 0)
-        (void)printf("none is full: %" PRIu64 " blocks are %.1f%% of a wave\n", r->partial_blocks, part);
+        (void)printf("none is full: %" PRIu64 " block%s %.1f%% of a wave\n", r->partial_blocks,
+                     r->partial_blocks == 1 ? " is" : "s are", part);
     else if (r->partial_blocks)
-        (void)printf("%" PRIu64 " full, and %" PRIu64 " blocks in a last one (%.1f%% of a wave)\n",
-                     r->full_waves, r->partial_blocks, part);
+        (void)printf("%" PRIu64 " full, and %" PRIu64 " block%s in a last one (%.1f%% of a wave)\n",
+                     r->full_waves, r->partial_blocks, r->partial_blocks == 1 ? "" : "s", part);
     else
         (void)printf("%" PRIu64 " full\n", r->full_waves);
 }

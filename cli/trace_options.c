@@ -41,7 +41,8 @@ const struct cli_command cli_occtrace = {
         "occq asks. If an occtraced listens, the program reports to it; else a private one is started for "
         "the run. "
         "What the program reads and writes, its exit status and the signals it gets are as they are without "
-        "occtrace. Whatever goes wrong with observing, the program runs.\n\n"
+        "occtrace. Whatever goes wrong with observing, the program runs. A child that first uses "
+        "CUDA when occtrace has ended is observed only by a daemon that still listens.\n\n"
         "At the end a summary stands on stderr: what was recorded, what was lost, what it cost, and why not "
         "more.",
     .options = options,

@@ -1,1 +1,1 @@
-occq top -d h.db --by occupancy -o kernel,expect,elapsed,theor
+occq top -d h.db --by occupancy -o kernel,expect,expect_elapsed,theor
