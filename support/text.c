@@ -223,6 +223,8 @@ const char *occ_text_nearest(const char *word, const char *const *words)
     size_t best_distance = strlen(word) / 3 + 2;
     for (; *words; words++) {
         size_t distance = edit_distance(word, *words);
+        if (distance > 1 && word[0] != (*words)[0])
+            continue; /* short words are all near each other */
         if (distance < best_distance) {
             best_distance = distance;
             best = *words;

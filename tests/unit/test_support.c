@@ -111,6 +111,8 @@ static void test_nearest(void **state)
     static const char *const words[] = {"top", "show", "runs", "launches", NULL};
     assert_string_equal(occ_text_nearest("tpo", words), "top");
     assert_string_equal(occ_text_nearest("launchs", words), "launches");
+    assert_string_equal(occ_text_nearest("xtop", words), "top");
+    assert_null(occ_text_nearest("foo", words));
     assert_null(occ_text_nearest("frobnicate", words));
 }
 
