@@ -81,8 +81,11 @@ bool occ_quota_relieve(struct occ_store *s)
     _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
     if (path && (unlink(path) == 0 || errno == ENOENT)) /* another writer that closed has taken it along */
         s->ballast = false;
-    /* what is only in the log gets its place in the file, and the log its bytes back */
+    /* what is only in the log gets its place in the file, and the log its bytes back; as far as readers let it: a full
+     * file is the usual state under a quota, and waiting for a slow reader would lose launches */
+    (void)sqlite3_busy_timeout(s->db, 0);
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    (void)sqlite3_busy_timeout(s->db, (int)s->options.busy_timeout_ms);
     limit_growth(s);
     return path || s->page_limit > before;
 }

@@ -833,6 +833,26 @@ static void two_writers_share_a_file(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), w->n + 30);
 }
 
+/* With the old wait this does not end. */
+static void a_quota_does_not_wait_for_readers(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 4000;
+    w->options.max_bytes = 1u << 20;
+    w->options.busy_timeout_ms = 3600000;
+    world_open(w);
+    struct occ_store *reader = open_reader(w);
+    assert_int_equal(
+        sqlite3_exec(occ_store_sqlite(reader), "BEGIN; SELECT count(*) FROM chunk", NULL, NULL, NULL),
+        SQLITE_OK);
+    for (int i = 0; i < 40; i++) {
+        world_append(w, 0, BEGIN + i * 4 * MINUTE, 4 * MINUTE, 6000);
+        commit(w);
+    }
+    assert_true(world_number(w->store, "SELECT sum(n) FROM chunk") < (int64_t)w->n);
+    occ_store_close(reader);
+}
+
 static int64_t chunk_rows_of(struct occ_store *store, int64_t run)
 {
     char sql[96];
@@ -947,6 +967,7 @@ int main(void)
         TEST(the_quota_gives_back_the_oldest),
         TEST(a_full_file_without_a_quota_keeps_what_waits),
         TEST(two_writers_share_a_file),
+        TEST(a_quota_does_not_wait_for_readers),
         TEST(a_quota_takes_from_other_writers),
         TEST(processes_make_the_same_file_at_once),
     };
