@@ -35,7 +35,7 @@
     X(database, path, PATH, database_path, "", 0, 0)                                                         \
     X(database, max_size, BYTES, database_max_bytes, "20G", UINT64_C(16) << 20, UINT64_C(1) << 46)           \
     X(database, sync, SYNC, database_sync, "normal", 0, 0)                                                   \
-    X(database, chunk_rows, COUNT, chunk_rows, "65536", 1024, 1u << 20)
+    X(database, chunk_rows, COUNT, chunk_rows, "65536", 1024, 1u << 18)
 #define OCC_CONFIG_SOCKET(X)                                                                                 \
     X(socket, path, PATH, socket_path, "", 0, 0)                                                             \
     X(socket, mode, MODE, socket_mode, "auto", 0, 0)

@@ -15,10 +15,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 struct occ_ring_consumer {
@@ -57,6 +59,15 @@ static int refuse(const char **why, const char *field, int code)
     if (why)
         *why = field;
     return code;
+}
+
+/* Ordinary shared memory: a hole in it reads as zeroes. A hole in huge pages could raise SIGBUS, sealed or not. */
+static int check_memory(int fd, const char **why)
+{
+    struct statfs fs;
+    if (fstatfs(fd, &fs) != 0 || fs.f_type != TMPFS_MAGIC)
+        return refuse(why, "kind of memory", -EPERM);
+    return 0;
 }
 
 static int check_seals(int fd, const char **why)
@@ -153,7 +164,9 @@ int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consum
     struct stat st;
     if (fstat(fd, &st) != 0)
         return refuse(why, "file", -errno);
-    int rc = check_seals(fd, why);
+    int rc = check_memory(fd, why);
+    if (rc == 0)
+        rc = check_seals(fd, why);
     if (rc != 0)
         return rc;
     if (!S_ISREG(st.st_mode) || st.st_size < OCC_RING_HEADER_BYTES)
