@@ -124,14 +124,14 @@ static int reopen_immutable(struct occ_store *s, struct occ_error *err)
 static int open_for_reading(struct occ_store *s, struct occ_error *err)
 {
     int rc = check_readable(s->path, err);
-    if (rc == 0)
-        rc = connect_to(s, s->path, SQLITE_OPEN_READONLY, err);
     if (rc != 0)
         return rc;
     struct occ_error first = OCC_ERROR_INIT;
-    rc = occ_store_migrate(s, &first);
-    int extended = sqlite3_extended_errcode(s->db) & 0xff;
-    if (rc != 0 && (extended == SQLITE_CANTOPEN || extended == SQLITE_READONLY))
+    rc = connect_to(s, s->path, SQLITE_OPEN_READONLY, &first);
+    if (rc == 0)
+        rc = occ_store_migrate(s, &first);
+    int code = rc != 0 ? sqlite3_errcode(s->db) & 0xff : SQLITE_OK;
+    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
         rc = reopen_immutable(s, &first);
     if (rc != 0 && err)
         *err = first;

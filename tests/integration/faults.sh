@@ -7,7 +7,7 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 hello=$build/samples/hello
 [ -x "$hello" ] && [ -e "$build/simgpu/libcuda.so.1" ] || { echo "SKIP: no sample or no simulated device"; exit 77; }
 work=$(mktemp -d)
-trap 'umount "$work/small" 2>/dev/null; rm -rf "$work"' EXIT
+trap 'umount "$work/small" 2>/dev/null; chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
 occq=$build/bin/occq
@@ -72,6 +72,26 @@ said_it_all 3
 cmp -s newer.db newer.before || fail "the file was changed"
 expect "newer version, asked" 1 "newer version" "$occq" top -d newer.db
 expect "no history" 1 "no history at none.db" "$occq" top -d none.db
+
+# Somebody else's history, in a directory where nothing can be made: read as it lies, and not written.
+mkdir theirs
+cp h.db theirs
+chmod 444 theirs/h.db
+chmod 555 theirs
+as_stranger() { "$@"; }
+if [ "$(id -u)" = 0 ]; then
+  chmod 755 "$work"
+  as_stranger() { setpriv --reuid=65534 --clear-groups "$@"; }
+fi
+if as_stranger test -x "$occq"; then
+  expect "read-only, asked" 0 "" as_stranger "$occq" top -d theirs/h.db
+  expect "read-only" 0 "may not be written" as_stranger "$here/scripts/simgpu" --build "$build" \
+    "$build/bin/occtrace" -d theirs/h.db "$hello" --launches 3
+  said_it_all 3
+  cmp -s h.db theirs/h.db || fail "the file was changed"
+else
+  echo "SKIP: read-only (another user cannot reach $build)"
+fi
 
 cp h.db locked.db
 mkfifo hold
