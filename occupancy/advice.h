@@ -13,6 +13,10 @@
 
 #include "occupancy.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /*
  * X(NAME, word, text, cost's text). What `now` and `needed` are, in brackets; `cost_amount` is what the cost's text
  * counts.
@@ -88,5 +92,9 @@ uint32_t occ_smallest_good_block(const struct occ_device *device);
 const char *occ_advice_word(enum occ_advice_kind kind);
 const char *occ_advice_text(enum occ_advice_kind kind);
 const char *occ_advice_cost(enum occ_advice_kind kind);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -40,6 +40,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Goes up whenever the same input could give another result; stored beside every result. */
 #define OCC_MODEL_VERSION 1
 
@@ -260,5 +264,9 @@ const char *occ_cause_text(enum occ_cause cause);
 /* The limiters of a mask joined by "+" in the order of OCC_LIMITS, NUL-terminated; "" for an empty mask.
  * `size` of 64 is always enough. Returns `buffer`. */
 const char *occ_limiters_text(uint32_t limiters, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

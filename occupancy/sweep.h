@@ -9,6 +9,10 @@
 
 #include "occupancy.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* X(NAME, word, text). Smallest, largest and step of each: occ_sweep_range(). */
 #define OCC_AXES(X)                                                                                          \
     X(BLOCK_SIZE, "block_size", "threads per block")                                                         \
@@ -61,5 +65,9 @@ size_t occ_sweep(const struct occ_device *device, const struct occ_launch *launc
 
 const char *occ_axis_word(enum occ_axis axis);
 const char *occ_axis_text(enum occ_axis axis);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,3 +15,15 @@ endif()
 # compiler's (sanitizers, coverage).
 occ_add_script_test(occupancy_is_pure
   COMMAND sh -c "! nm -u $<TARGET_FILE:occ_occupancy> | grep -Ev ' (occ_|__)' | grep -E 'U .*(alloc|free|open|read|write|print|put|exit|abort)'")
+
+# It is usable without the rest: installed alone, compiled against, run.
+set(OCC_CONSUMER_FLAGS "")
+if(OCC_SANITIZE)
+  list(APPEND OCC_CONSUMER_FLAGS "-fsanitize=${OCC_SANITIZE}")
+endif()
+if(OCC_COVERAGE)
+  list(APPEND OCC_CONSUMER_FLAGS --coverage)
+endif()
+occ_add_script_test(occupancy_is_usable_alone
+  COMMAND "${CMAKE_CURRENT_LIST_DIR}/occupancy_installed.sh" "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}"
+          "${PROJECT_SOURCE_DIR}/tests/data/occupancy/consumer.c" "${CMAKE_C_COMPILER}" c++ ${OCC_CONSUMER_FLAGS})
