@@ -2,7 +2,7 @@
  * What compiled CUDA code says about its kernels: the resources that decide occupancy, parameters, global variables.
  *
  * Reads, told apart by their first bytes:
- *   cubins                     ELF, machine 190, ABI versions 7 (CUDA 12 and older) and 8 (CUDA 13);
+ *   cubins                     ELF, machine 190, ABI versions 8 (CUDA 13) and, to sm_89, 7 (before);
  *   fat binaries               several in a row too; entries uncompressed, zstd or LZ4; PTX entries are listed;
  *   host ELF files             executables, shared libraries and object files with such fat binaries inside
  *                              (sections .nv_fatbin and __nv_relfatbin).
@@ -23,12 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OCC_IMAGE_MAX_BYTES      (UINT64_C(1) << 31) /* of a cubin, also when decompressed */
+#define OCC_IMAGE_MAX_BYTES      (UINT64_C(1) << 29) /* of a cubin, also when decompressed */
 #define OCC_IMAGE_MAX_FILE_BYTES (UINT64_C(1) << 34) /* of what is given in one call */
-#define OCC_IMAGE_MAX_RATIO      1024                /* decompressed to compressed bytes of an entry */
-#define OCC_IMAGE_MAX_ENTRIES    65536               /* images in one file */
+#define OCC_IMAGE_MAX_RATIO      4096                /* decompressed to compressed bytes of an entry */
+#define OCC_IMAGE_MAX_ENTRIES    (1u << 20)          /* images in one file */
 #define OCC_IMAGE_MAX_KERNELS    65536               /* in one cubin */
-#define OCC_IMAGE_MAX_PARAMETERS 4096                /* of one kernel */
 
 enum occ_image_code {
     OCC_IMAGE_OK = 0,
@@ -50,7 +49,7 @@ struct occ_image_parameter {
 
 struct occ_image_kernel {
     const char *name;           /* mangled, never empty; lives as long as its image */
-    uint32_t registers;         /* per thread; 0: the image does not say */
+    uint32_t registers;         /* per thread; 0: the image does not say (seen in hand-written libraries) */
     uint32_t static_smem_bytes; /* without the system's reserve of sm_90 and later */
     uint32_t local_bytes;       /* stack frame per thread */
     uint32_t barriers;          /* named barriers of a block, 0 ... 16 */
@@ -71,6 +70,7 @@ struct occ_image_global {
 struct occ_image {
     uint32_t sm;          /* 75, 90, 121 */
     uint32_t abi_version; /* 7 or 8 */
+    bool relocatable;     /* nvcc -dc: not linked yet, the linker may still raise registers and stack */
     uint32_t kernel_count, global_count;
     uint32_t constant_bytes; /* of user constants */
     struct occ_image_kernel *kernels;
