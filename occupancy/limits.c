@@ -215,28 +215,41 @@ static uint32_t active_clusters(const struct occ_device *device, const struct oc
     return clusters;
 }
 
+/* The limit of clusters where `resource_blocks` are what an SM may hold otherwise, and the clusters of a wave. */
+static uint32_t cluster_limit(const struct occ_device *device, const struct occ_launch *launch,
+                              uint32_t resource_blocks, uint32_t *ret_clusters)
+{
+    uint32_t size = occ_cluster_size(launch);
+    uint32_t fitting = device->sm_count * resource_blocks / size;
+    uint32_t clusters = size > 1 ? active_clusters(device, launch, resource_blocks, fitting) : fitting;
+    *ret_clusters = clusters;
+    return clusters < fitting ? occ_divide_up(clusters * size, device->sm_count) : OCC_NO_LIMIT;
+}
+
 /* Blocks of a full wave, and the cluster's limit where fewer clusters are active than the other resources
  * allow. False: not one cluster fits on the device. */
 static bool limit_clusters(const struct occ_device *device, const struct occ_launch *launch,
                            uint32_t resource_blocks, struct occ_result *result)
 {
-    uint32_t size = occ_cluster_size(launch);
-    uint32_t fitting = device->sm_count * resource_blocks / size;
-    uint32_t clusters = size > 1 ? active_clusters(device, launch, resource_blocks, fitting) : fitting;
-    result->limit[OCC_LIMIT_CLUSTER] = OCC_NO_LIMIT;
-    if (clusters < fitting)
-        result->limit[OCC_LIMIT_CLUSTER] = occ_divide_up(clusters * size, device->sm_count);
-    result->wave_blocks = (uint64_t)clusters * size;
+    uint32_t clusters;
+    result->limit[OCC_LIMIT_CLUSTER] = cluster_limit(device, launch, resource_blocks, &clusters);
+    result->wave_blocks = (uint64_t)clusters * occ_cluster_size(launch);
     return clusters > 0;
 }
 
-static uint32_t blocks_with_largest_carveout(const struct occ_device *device, const struct occ_result *result)
+/* A driver's number of active clusters is about the carve-out in use, so the limit made of it stays. */
+static uint32_t blocks_with_largest_carveout(const struct occ_device *device, const struct occ_launch *launch,
+                                             const struct occ_result *result)
 {
     uint32_t limit[OCC_LIMIT_COUNT];
     for (int i = 0; i < OCC_LIMIT_COUNT; i++)
         limit[i] = result->limit[i];
     limit[OCC_LIMIT_SMEM] = smem_limit(device->smem_per_sm_bytes, result->smem_per_block_bytes);
-    return occ_min_u32(occ_model_resource_blocks(limit), limit[OCC_LIMIT_CLUSTER]);
+    uint32_t blocks = occ_model_resource_blocks(limit);
+    uint32_t clusters;
+    if (launch->max_active_clusters == 0)
+        limit[OCC_LIMIT_CLUSTER] = cluster_limit(device, launch, blocks, &clusters);
+    return occ_min_u32(blocks, limit[OCC_LIMIT_CLUSTER]);
 }
 
 /* Whether shared memory ties with another resource at `blocks` only because the driver made the carve-out just
@@ -285,7 +298,7 @@ enum occ_status occ_model_limit(const struct occ_device *device, const struct oc
     result->limiters = limits_equal_to(result->limit, result->blocks_per_sm);
     if (smem_follows(device, result, result->blocks_per_sm))
         result->limiters &= ~(1u << OCC_LIMIT_SMEM);
-    result->blocks_per_sm_largest_carveout = blocks_with_largest_carveout(device, result);
+    result->blocks_per_sm_largest_carveout = blocks_with_largest_carveout(device, launch, result);
     result->warps_per_sm = result->blocks_per_sm * result->warps_per_block;
     result->theoretical = (double)result->warps_per_sm / result->max_warps_per_sm;
     return OCC_OK;
