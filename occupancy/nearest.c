@@ -1,5 +1,6 @@
 /*
- * The named GPUs nearest to a name that is not there: edit distance (Levenshtein) on a fixed row of numbers.
+ * The named GPUs nearest to a name that is not there: edit distance (two letters in the wrong order are one
+ * edit) on three fixed rows of numbers.
  *
  * Threads: any.
  */
@@ -30,22 +31,24 @@ static size_t smallest(size_t a, size_t b, size_t c)
     return ab < c ? ab : c;
 }
 
-/* Letters to add, leave out or exchange to make one of the other. Neither is longer than NAME_MAX_LENGTH. */
+/* Letters to add, leave out, exchange or swap with their neighbour to make one of the other. Neither is longer than
+ * NAME_MAX_LENGTH. */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
-    size_t row[NAME_MAX_LENGTH + 1];
+    size_t rows[3][NAME_MAX_LENGTH + 1];
     for (size_t j = 0; j <= b_length; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= a_length; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3], *higher = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            size_t above = row[j];
-            row[j] = smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
+            row[j] = smallest(above[j] + 1, row[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smallest(row[j], higher[j - 2] + 1, row[j]);
         }
     }
-    return row[b_length];
+    return rows[a_length % 3][b_length];
 }
 
 static size_t append_at_distance(const char *spelled, size_t length, size_t wanted,

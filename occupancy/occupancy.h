@@ -245,7 +245,7 @@ struct occ_gpu {
 const struct occ_gpu *occ_gpu_find(const char *name);
 const struct occ_gpu *occ_gpu_at(size_t index);
 
-/* The GPUs whose names are nearest to one that is not there (fewest letters to add, leave out or exchange, and
+/* The GPUs whose names are nearest to one that is not there (fewest letters to add, leave out, exchange or swap, and
  * not more than half of it), nearest first, ties in the table's order. Case and blanks do not count. Returns
  * how many went to `gpus`. */
 size_t occ_gpu_nearest(const char *name, const struct occ_gpu **gpus, size_t max);
