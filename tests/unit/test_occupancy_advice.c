@@ -112,6 +112,20 @@ static void shared_memory_of_the_next_block(void **state)
     assert_close(found.items[1].theoretical_then, 1);
 }
 
+/* With less shared memory the preference for none would be kept and nothing gained: the threshold is about the
+ * carve-out as it is. */
+static void shared_memory_under_the_present_carveout(void **state)
+{
+    (void)state;
+    struct occ_launch launch = launch_of(1080, 256, 32, 60 * KIB);
+    launch.carveout_percent = 0;
+    struct found found = advice_on_gpu("a100", &launch, OCC_ADVICE_SMEM);
+    assert_int_equal(found.count, 2);
+    assert_int_equal(found.items[0].needed, 31 * KIB); /* two blocks in 64 KB */
+    assert_int_equal(found.items[0].blocks_then, 2);
+    assert_int_equal(found.items[0].launch.smem_config_bytes, 64 * KIB);
+}
+
 static void carveout_that_gives_more(void **state)
 {
     (void)state;
@@ -201,6 +215,25 @@ static void grids_that_end_on_a_full_wave(void **state)
     assert_int_equal(found.items[0].needed, 640);
     assert_int_equal(found.items[0].launch.grid[0], 640);
     assert_close(found.items[0].elapsed_then, 1);
+}
+
+static void grids_keep_their_shape_if_they_can(void **state)
+{
+    (void)state;
+    struct occ_launch launch = launch_of(165, 128, 64, 0);
+    launch.grid[1] = 2;
+    struct found found = advice_on_gpu("t4", &launch, OCC_ADVICE_GRID_UP);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.items[0].needed, 640);
+    assert_int_equal(found.items[0].launch.grid[0], 320);
+    assert_int_equal(found.items[0].launch.grid[1], 2);
+
+    launch.grid[0] = 110;
+    launch.grid[1] = 3; /* 640 is no multiple of 3 */
+    found = advice_on_gpu("t4", &launch, OCC_ADVICE_GRID_UP);
+    assert_int_equal(found.count, 1);
+    assert_int_equal(found.items[0].launch.grid[0], 640);
+    assert_int_equal(found.items[0].launch.grid[1], 1);
 }
 
 static void full_occupancy_needs_no_advice(void **state)
@@ -453,6 +486,13 @@ static void curve_of_cluster_sizes(void **state)
     assert_close(points[3].full_wave, 12 / 64.0);                /* 33 clusters of 4 */
     assert_close(points[15].full_wave, 128 * 12 / (132 * 64.0)); /* 8 of 16 */
     assert_close(points[15].theoretical, 12 / 64.0);
+
+    launch.grid[0] = 1600;
+    launch.cluster[0] = 16;
+    launch.max_active_clusters = 5; /* of 16; nothing is known about others */
+    assert_int_equal(occ_sweep(&device, &launch, OCC_AXIS_CLUSTER, &range, points, 16), 16);
+    assert_close(points[3].full_wave, 12 / 64.0);
+    assert_close(points[15].full_wave, 80 * 12 / (132 * 64.0));
 }
 
 /* A curve goes through the present point, whatever the launch. */
@@ -518,11 +558,13 @@ int main(void)
         cmocka_unit_test(registers_of_the_next_block),
         cmocka_unit_test(registers_of_the_next_and_of_all_blocks),
         cmocka_unit_test(shared_memory_of_the_next_block),
+        cmocka_unit_test(shared_memory_under_the_present_carveout),
         cmocka_unit_test(carveout_that_gives_more),
         cmocka_unit_test(barriers_of_the_next_block),
         cmocka_unit_test(cluster_that_leaves_fewer_sms_idle),
         cmocka_unit_test(block_sizes_that_reach_the_best),
         cmocka_unit_test(grids_that_end_on_a_full_wave),
+        cmocka_unit_test(grids_keep_their_shape_if_they_can),
         cmocka_unit_test(full_occupancy_needs_no_advice),
         cmocka_unit_test(grid_stride_sizes),
         cmocka_unit_test(smallest_good_blocks),
