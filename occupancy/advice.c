@@ -26,6 +26,7 @@ struct adviser {
 struct change {
     enum occ_advice_kind kind;
     uint64_t now, needed;
+    uint64_t also_now, also_needed;
     uint64_t cost_amount;
     struct occ_launch launch;
 };
@@ -44,6 +45,8 @@ static bool offer(struct adviser *a, const struct change *change)
             .kind = change->kind,
             .now = change->now,
             .needed = change->needed,
+            .also_now = change->also_now,
+            .also_needed = change->also_needed,
             .blocks_now = a->result->blocks_per_sm,
             .blocks_then = then.blocks_per_sm,
             .theoretical_now = a->result->theoretical,
@@ -110,10 +113,12 @@ static void set_barriers(const struct occ_result *result, struct occ_launch *lau
 
 #define REGISTER_BYTES 4
 
-static const struct resource resources[] = {
-    {OCC_ADVICE_REGISTERS, OCC_LIMIT_REGISTERS, 1, REGISTER_BYTES, get_registers, set_registers},
-    {OCC_ADVICE_SMEM, OCC_LIMIT_SMEM, 0, 1, get_smem, set_smem},
-    {OCC_ADVICE_BARRIERS, OCC_LIMIT_BARRIERS, 1, 1, get_barriers, set_barriers},
+static const struct resource registers = {
+    OCC_ADVICE_REGISTERS, OCC_LIMIT_REGISTERS, 1, REGISTER_BYTES, get_registers, set_registers,
+};
+static const struct resource smem = {OCC_ADVICE_SMEM, OCC_LIMIT_SMEM, 0, 1, get_smem, set_smem};
+static const struct resource barriers = {
+    OCC_ADVICE_BARRIERS, OCC_LIMIT_BARRIERS, 1, 1, get_barriers, set_barriers,
 };
 
 static struct occ_launch with(const struct adviser *a, const struct resource *resource, uint32_t value)
@@ -172,6 +177,57 @@ static void advise_resource(struct adviser *a, const struct resource *resource)
     struct occ_result then;
     if (occ_analyse(a->device, &next, &then) == OCC_OK && then.blocks_per_sm < most)
         offer_threshold(a, resource, most);
+}
+
+/* ---- registers and shared memory that tie ---- */
+
+/* The adviser for the same launch with the least of `resource`, so that it limits nothing. */
+static struct adviser without(const struct adviser *a, const struct resource *resource,
+                              struct occ_launch *made)
+{
+    struct adviser relaxed = *a;
+    *made = with(a, resource, resource->least);
+    relaxed.launch = made;
+    return relaxed;
+}
+
+/* Returns the blocks per SM that it gives, which may be more than asked. */
+static uint32_t offer_both(struct adviser *a, const struct adviser *no_smem,
+                           const struct adviser *no_registers, uint32_t blocks)
+{
+    uint32_t few = largest_with_blocks(no_smem, &registers, blocks);
+    uint32_t little = largest_with_blocks(no_registers, &smem, blocks);
+    struct occ_launch launch = with(a, &registers, few);
+    smem.set(a->result, &launch, little);
+    offer(a, &(struct change){
+                 .kind = OCC_ADVICE_REGISTERS_SMEM,
+                 .now = get_registers(a->launch),
+                 .needed = few,
+                 .also_now = get_smem(a->launch),
+                 .also_needed = little,
+                 .cost_amount = (uint64_t)(get_registers(a->launch) - few) * REGISTER_BYTES,
+                 .launch = launch,
+             });
+    struct occ_result then;
+    return occ_analyse(a->device, &launch, &then) == OCC_OK ? then.blocks_per_sm : 0;
+}
+
+/* Each alone gains nothing; each is searched where the other does not limit, and the two thresholds hold together
+ * because blocks are the smallest of all limits. */
+static void advise_registers_and_smem(struct adviser *a)
+{
+    const uint32_t both = 1u << OCC_LIMIT_REGISTERS | 1u << OCC_LIMIT_SMEM;
+    if ((a->result->limiters & both) != both || get_registers(a->launch) <= registers.least)
+        return;
+    struct occ_launch little_smem, few_registers;
+    struct adviser no_smem = without(a, &smem, &little_smem);
+    struct adviser no_registers = without(a, &registers, &few_registers);
+    uint32_t blocks = a->result->blocks_per_sm;
+    uint32_t most = blocks_with(&no_smem, &registers, registers.least);
+    if (most <= blocks)
+        return;
+    if (offer_both(a, &no_smem, &no_registers, blocks + 1) < most)
+        (void)offer_both(a, &no_smem, &no_registers, most);
 }
 
 /* ---- carve-out ---- */
@@ -419,10 +475,11 @@ size_t occ_advise(const struct occ_device *device, const struct occ_launch *laun
                   const struct occ_result *result, struct occ_advice *advice, size_t max)
 {
     struct adviser a = {device, launch, result, advice, max, 0};
-    advise_resource(&a, &resources[0]);
-    advise_resource(&a, &resources[1]);
+    advise_resource(&a, &registers);
+    advise_resource(&a, &smem);
     advise_carveout(&a);
-    advise_resource(&a, &resources[2]);
+    advise_resource(&a, &barriers);
+    advise_registers_and_smem(&a);
     advise_cluster(&a);
     advise_block_size(&a);
     advise_grid(&a);

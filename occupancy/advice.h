@@ -21,29 +21,33 @@ extern "C" {
  * X(NAME, word, text, cost's text). What `now` and `needed` are, in brackets; `cost_amount` is what the cost's text
  * counts.
  */
-#define OCC_ADVICES(X)                                                                                         \
-    /* [registers per thread] the most that give one block per SM more; the most that give all there are */    \
-    X(REGISTERS, "registers", "fewer registers per thread",                                                    \
-      "bytes per thread that may be spilled to local memory")                                                  \
-    /* [static + dynamic bytes per block] likewise, under the same carve-out */                                \
-    X(SMEM, "shared_memory", "less shared memory per block", "bytes less shared memory for a block")           \
-    /* [bytes per SM] smallest carve-out with one block more; smallest with the most blocks */                 \
-    X(CARVEOUT, "carveout", "a larger shared-memory carve-out", "bytes less L1 cache per SM")                  \
-    /* [barriers per block] the most that give one block more; the most that give all there are */             \
-    X(BARRIERS, "barriers", "fewer barriers per block", "barriers less for a block")                           \
-    /* [blocks per cluster] largest smaller cluster with which a full wave has more blocks */                  \
-    X(CLUSTER, "cluster", "a smaller cluster", "blocks less that share their memory")                          \
+#define OCC_ADVICES(X)                                                                                           \
+    /* [registers per thread] the most that give one block per SM more; the most that give all there are */      \
+    X(REGISTERS, "registers", "fewer registers per thread",                                                      \
+      "bytes per thread that may be spilled to local memory")                                                    \
+    /* [static + dynamic bytes per block] likewise, under the same carve-out */                                  \
+    X(SMEM, "shared_memory", "less shared memory per block", "bytes less shared memory for a block")             \
+    /* [bytes per SM] smallest carve-out with one block more; smallest with the most blocks */                   \
+    X(CARVEOUT, "carveout", "a larger shared-memory carve-out", "bytes less L1 cache per SM")                    \
+    /* [barriers per block] the most that give one block more; the most that give all there are */               \
+    X(BARRIERS, "barriers", "fewer barriers per block", "barriers less for a block")                             \
+    /* [registers per thread; also_*: static + dynamic bytes] both limit, so only both together gain: the      \
+     * most of each that give one block more; the most that give all there are */ \
+    X(REGISTERS_SMEM, "registers+shared_memory", "fewer registers per thread with less shared memory",           \
+      "bytes per thread that may be spilled to local memory")                                                    \
+    /* [blocks per cluster] largest smaller cluster with which a full wave has more blocks */                    \
+    X(CLUSTER, "cluster", "a smaller cluster", "blocks less that share their memory")                            \
     /* [threads per block] all sizes with the best occupancy among the multiples of a warp that divide the   \
      * SM's threads and are not below threads per SM / blocks per SM. Work stays: the grid has as many       \
-     * threads; registers per thread and shared memory per block stay too */ \
-    X(BLOCK_SIZE, "block_size", "another block size", "threads in the grid without work")                      \
-    /* [blocks] the grid is below one wave: as many blocks as fill it */                                       \
-    X(FILL_WAVE, "fill_wave", "a grid that fills one wave", "blocks more that share the same work")            \
-    /* [blocks] without the partial last wave: more work for each block */                                     \
-    X(GRID_DOWN, "grid_down", "a smaller grid that ends on a full wave", "blocks less for the same work")      \
-    /* [blocks] with the last wave filled up: less work for each block */                                      \
-    X(GRID_UP, "grid_up", "a larger grid that ends on a full wave", "blocks more that share the same work")    \
-    /* [blocks] as occ_grid_stride_blocks() with OCC_GRID_STRIDE_WAVES, one element a thread now */            \
+     * threads; registers per thread and shared memory per block stay too */   \
+    X(BLOCK_SIZE, "block_size", "another block size", "threads in the grid without work")                        \
+    /* [blocks] the grid is below one wave: as many blocks as fill it */                                         \
+    X(FILL_WAVE, "fill_wave", "a grid that fills one wave", "blocks more that share the same work")              \
+    /* [blocks] without the partial last wave: more work for each block */                                       \
+    X(GRID_DOWN, "grid_down", "a smaller grid that ends on a full wave", "blocks less for the same work")        \
+    /* [blocks] with the last wave filled up: less work for each block */                                        \
+    X(GRID_UP, "grid_up", "a larger grid that ends on a full wave", "blocks more that share the same work")      \
+    /* [blocks] as occ_grid_stride_blocks() with OCC_GRID_STRIDE_WAVES, one element a thread now */              \
     X(GRID_STRIDE, "grid_stride", "a grid-stride loop", "blocks less for the same work")
 
 enum occ_advice_kind {
@@ -65,6 +69,7 @@ struct occ_advice {
     enum occ_advice_kind kind;
     uint64_t now;                     /* the parameter's value; the unit depends on the kind */
     uint64_t needed;                  /* its value after the change */
+    uint64_t also_now, also_needed;   /* the second parameter of a kind that changes two; both 0: none */
     uint32_t blocks_now, blocks_then; /* per SM */
     double theoretical_now, theoretical_then;
     double elapsed_now, elapsed_then;   /* expected_elapsed */

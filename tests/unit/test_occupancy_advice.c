@@ -112,6 +112,29 @@ static void shared_memory_of_the_next_block(void **state)
     assert_close(found.items[1].theoretical_then, 1);
 }
 
+/* 5 blocks of 48 registers (6144 a warp of 256 threads) and of 32 KB in 164: neither alone gives a sixth. */
+static void registers_and_shared_memory_that_tie(void **state)
+{
+    (void)state;
+    struct occ_launch launch = launch_of(1080, 256, 48, 31 * KIB);
+    struct occ_device device = device_named("a100");
+    assert_int_equal(advice_on(&device, &launch, OCC_ADVICE_REGISTERS).count, 0);
+    assert_int_equal(advice_on(&device, &launch, OCC_ADVICE_SMEM).count, 0);
+    struct found found = advice_on(&device, &launch, OCC_ADVICE_REGISTERS_SMEM);
+    assert_int_equal(found.count, 2);
+    assert_int_equal(found.items[0].blocks_now, 5);
+    assert_int_equal(found.items[0].blocks_then, 6);
+    assert_int_equal(found.items[0].now, 48);
+    assert_int_equal(found.items[0].needed, 40);
+    assert_int_equal(found.items[0].also_now, 31 * KIB);
+    assert_int_equal(found.items[0].also_needed, 164 * KIB / 6 / 128 * 128 - KIB);
+    assert_int_equal(found.items[0].launch.registers_per_thread, 40);
+    assert_int_equal(found.items[0].launch.dynamic_smem_bytes, found.items[0].also_needed);
+    assert_int_equal(found.items[1].needed, 32);
+    assert_int_equal(found.items[1].also_needed, 164 * KIB / 8 - KIB);
+    assert_int_equal(found.items[1].blocks_then, 8);
+}
+
 /* With less shared memory the preference for none would be kept and nothing gained: the threshold is about the
  * carve-out as it is. */
 static void shared_memory_under_the_present_carveout(void **state)
@@ -317,6 +340,12 @@ static void check_threshold(const struct occ_device *device, const struct occ_ad
     case OCC_ADVICE_BARRIERS:
         more.barriers++;
         break;
+    case OCC_ADVICE_REGISTERS_SMEM:
+        more.static_smem_bytes++;
+        assert_true(blocks_of(device, &more) < item->blocks_then);
+        more = item->launch;
+        more.registers_per_thread++;
+        break;
     default:
         return;
     }
@@ -378,6 +407,19 @@ static void check_registers_are_not_missed(const struct occ_device *device, cons
         assert_true(first && first->needed == fewer.registers_per_thread);
 }
 
+/* Where registers and shared memory tie, the least of both tells whether the two together gain. */
+static void check_ties_are_not_missed(const struct occ_device *device, const struct occ_launch *launch,
+                                      const struct occ_result *now, const struct occ_advice *first)
+{
+    const uint32_t both = 1u << OCC_LIMIT_REGISTERS | 1u << OCC_LIMIT_SMEM;
+    struct occ_launch least = *launch;
+    least.registers_per_thread = 1;
+    least.static_smem_bytes = least.dynamic_smem_bytes = 0;
+    least.smem_config_bytes = now->smem_config_bytes;
+    bool ties = (now->limiters & both) == both;
+    assert_true((first != NULL) == (ties && blocks_of(device, &least) > now->blocks_per_sm));
+}
+
 static void check_carveouts_are_not_missed(const struct occ_result *now, const struct occ_launch *launch,
                                            const struct occ_advice *first)
 {
@@ -416,6 +458,7 @@ static void check_all(const struct occ_device *device, const struct occ_launch *
         seen[advice[i].kind]++;
     }
     check_registers_are_not_missed(device, launch, now, first_of(advice, count, OCC_ADVICE_REGISTERS));
+    check_ties_are_not_missed(device, launch, now, first_of(advice, count, OCC_ADVICE_REGISTERS_SMEM));
     check_carveouts_are_not_missed(now, launch, first_of(advice, count, OCC_ADVICE_CARVEOUT));
     check_partial_waves_are_not_missed(device, now, advice, count);
 }
@@ -558,6 +601,7 @@ int main(void)
         cmocka_unit_test(registers_of_the_next_block),
         cmocka_unit_test(registers_of_the_next_and_of_all_blocks),
         cmocka_unit_test(shared_memory_of_the_next_block),
+        cmocka_unit_test(registers_and_shared_memory_that_tie),
         cmocka_unit_test(shared_memory_under_the_present_carveout),
         cmocka_unit_test(carveout_that_gives_more),
         cmocka_unit_test(barriers_of_the_next_block),
