@@ -152,6 +152,7 @@ static int use_part(struct reader *reader, const struct figure *figures, size_t 
                           figure->most);
         memcpy((char *)reader->open + figure->offset, &value, sizeof value);
         reader->open->has_barriers |= figure->offset == FIELD(barriers);
+        reader->open->has_stack |= figure->offset == FIELD(stack_bytes);
     }
     return 0;
 }
@@ -256,6 +257,7 @@ static int close_kernel(struct reader *reader, struct span text)
     if (!code && !reader->open->registers)
         code = broken(reader, "line %u: kernel %.100s has no registers", reader->line, reader->open->name);
     reader->open = NULL;
+    reader->properties_are_its = false;
     return code;
 }
 

@@ -31,6 +31,7 @@ struct occ_ptxas_kernel {
     uint32_t barriers; /* 0 when the toolkit does not say */
     bool has_barriers; /* the toolkit said */
     uint32_t static_smem_bytes;
+    bool has_stack;             /* the toolkit said; without, stack and spills are 0 */
     uint32_t stack_bytes;       /* frame per thread */
     uint32_t spill_store_bytes; /* per thread */
     uint32_t spill_load_bytes;

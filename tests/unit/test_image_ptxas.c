@@ -12,6 +12,10 @@
 /* after the above */
 #include <cmocka.h>
 
+#define ENTRY      "ptxas info    : Compiling entry function 'k' for 'sm_80'\n"
+#define USED       "ptxas info    : Used 8 registers\n"
+#define PROPERTIES "ptxas info    : Function properties for k\n"
+
 /* On an allocation of exactly that size, so that a sanitizer sees the first byte too far. */
 static int read_exact(const char *text, size_t size, struct occ_ptxas **ret, struct occ_image_error *err)
 {
@@ -59,6 +63,7 @@ static void test_newest_form(void **state)
     assert_true(k->has_barriers);
     assert_int_equal(k->barriers, 3);
     assert_int_equal(k->static_smem_bytes, 8192);
+    assert_true(k->has_stack);
     assert_int_equal(k->stack_bytes, 800);
     assert_int_equal(k->spill_store_bytes, 12);
     assert_int_equal(k->spill_load_bytes, 16);
@@ -85,6 +90,7 @@ static void test_older_forms(void **state)
     assert_int_equal(report->kernels[0].registers, 4);
     assert_int_equal(report->kernels[0].static_smem_bytes, 84);
     assert_false(report->kernels[0].has_barriers);
+    assert_false(report->kernels[0].has_stack);
     assert_int_equal(report->kernels[1].registers, 32);
     assert_int_equal(report->kernels[1].static_smem_bytes, 4096);
     assert_int_equal(report->kernels[1].stack_bytes, 8);
@@ -110,6 +116,18 @@ static void test_other_functions(void **state)
     occ_ptxas_free(report);
 }
 
+/* A line that comes too late belongs to nobody. */
+static void test_properties_behind_registers(void **state)
+{
+    (void)state;
+    struct occ_ptxas *report =
+        read_text(ENTRY PROPERTIES USED "    9 bytes stack frame, 9 bytes spill stores\n");
+    assert_int_equal(report->count, 1);
+    assert_false(report->kernels[0].has_stack);
+    assert_int_equal(report->kernels[0].stack_bytes, 0);
+    occ_ptxas_free(report);
+}
+
 static void test_nothing_about_kernels(void **state)
 {
     (void)state;
@@ -122,10 +140,6 @@ static void test_nothing_about_kernels(void **state)
     }
     occ_ptxas_free(NULL);
 }
-
-#define ENTRY      "ptxas info    : Compiling entry function 'k' for 'sm_80'\n"
-#define USED       "ptxas info    : Used 8 registers\n"
-#define PROPERTIES "ptxas info    : Function properties for k\n"
 
 static void test_text_that_lies(void **state)
 {
@@ -219,10 +233,15 @@ static void test_every_byte_spoiled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_newest_form),     cmocka_unit_test(test_older_forms),
-        cmocka_unit_test(test_other_functions), cmocka_unit_test(test_nothing_about_kernels),
-        cmocka_unit_test(test_text_that_lies),  cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_cut_anywhere),    cmocka_unit_test(test_every_byte_spoiled),
+        cmocka_unit_test(test_newest_form),
+        cmocka_unit_test(test_older_forms),
+        cmocka_unit_test(test_other_functions),
+        cmocka_unit_test(test_nothing_about_kernels),
+        cmocka_unit_test(test_properties_behind_registers),
+        cmocka_unit_test(test_text_that_lies),
+        cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_every_byte_spoiled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
