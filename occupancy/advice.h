@@ -4,7 +4,9 @@
  *
  * Nothing is guessed. Every item is a change of one parameter that the model was run again with: `launch` is the
  * changed launch, and blocks, theoretical and expected occupancies "then" are what occ_analyse() says about it.
- * What a change does to the time that one block takes is not known here; that is the cost.
+ * What a change does to the time that one block takes is not known here; that is the cost. A driver's number of
+ * active clusters is taken to hold for the changed launch too. Grids change along x, if need be along x alone; what
+ * would be too long there (65535 blocks before 3.0) is not advised.
  *
  * Pure like the model: no allocation, no I/O, any thread.
  */
