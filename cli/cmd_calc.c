@@ -70,6 +70,7 @@ static int check_exclusive(const struct calc_args *args, struct occ_error *err)
                    {"--barriers", args->barriers != NOT_GIVEN, false},
                    {"--gpu", args->gpu != NULL, true},
                    {"--cc", args->cc != NULL, true},
+                   {"--sms", args->sms != NOT_GIVEN, true},
                    {"--threads", args->threads[0] > 0, true},
                    {"--grid", args->grid[0] > 0, true},
                    {"--cluster", args->cluster[0] > 0, true},

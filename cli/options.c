@@ -103,8 +103,10 @@ static int convert_size(const char *text, uint32_t size[3], struct occ_error *er
         size_t length = strcspn(at, "x");
         (void)snprintf(digits, sizeof digits, "%.*s",
                        length < sizeof digits ? (int)length : (int)sizeof digits - 1, at);
-        if (occ_parse_u64(digits, 1, UINT32_MAX, &values[axis], err) != 0)
+        if (occ_parse_u64(digits, 0, UINT32_MAX, &values[axis], err) != 0)
             return OCC_E_INVALID;
+        if (values[axis] == 0)
+            return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (1 or more)", text);
         at += length;
         if (*at == '\0')
             break;
