@@ -110,6 +110,10 @@ static void write_advice(struct cli_json *json, const struct calc_case *c)
         cli_json_string(json, "what", occ_advice_word(a->kind));
         cli_json_unsigned(json, "now", a->now);
         cli_json_unsigned(json, "needed", a->needed);
+        if (a->also_now || a->also_needed) {
+            cli_json_unsigned(json, "also_now", a->also_now);
+            cli_json_unsigned(json, "also_needed", a->also_needed);
+        }
         cli_json_unsigned(json, "blocks_per_sm_now", a->blocks_now);
         cli_json_unsigned(json, "blocks_per_sm_then", a->blocks_then);
         cli_json_real(json, "theoretical_now", a->theoretical_now);

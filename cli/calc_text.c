@@ -111,7 +111,10 @@ static void print_allocated(const struct occ_result *r)
 
 static void print_advice_item(const struct occ_advice *a, bool has_grid)
 {
-    (void)printf("    %s: %" PRIu64 " -> %" PRIu64 "\n      ", occ_advice_text(a->kind), a->now, a->needed);
+    (void)printf("    %s: %" PRIu64 " -> %" PRIu64, occ_advice_text(a->kind), a->now, a->needed);
+    if (a->also_now || a->also_needed)
+        (void)printf(", %" PRIu64 " -> %" PRIu64, a->also_now, a->also_needed);
+    (void)printf("\n      ");
     if (a->blocks_now != a->blocks_then)
         (void)printf("%u -> %u blocks per SM, ", a->blocks_now, a->blocks_then);
     (void)printf("theoretical %.1f%% -> %.1f%%", a->theoretical_now * 100, a->theoretical_then * 100);

@@ -62,11 +62,12 @@ static void add(struct side *side, const struct occ_shape_row *row, const struct
     }
 }
 
-/* As the other device's driver would get it. */
-static struct occ_launch launch_elsewhere(const struct occ_shape_row *row)
+/* As the other device's driver would get it; one with the same SMs would choose the same carve-out. */
+static struct occ_launch launch_elsewhere(const struct occ_shape_row *row, const struct occ_device *device)
 {
     struct occ_launch launch = row->launch;
-    launch.smem_config_bytes = 0;
+    if (device->cc != row->limits.cc)
+        launch.smem_config_bytes = 0;
     launch.max_active_clusters = 0;
     launch.smem_optin_known = false;
     if (launch.carveout_percent < -1 || launch.carveout_percent > 100)
@@ -78,7 +79,7 @@ static struct occ_launch launch_elsewhere(const struct occ_shape_row *row)
 static void add_shape(struct whatif_row *out, struct side *alone, const struct occ_shape_row *row,
                       const struct occ_device *device)
 {
-    struct occ_launch launch = launch_elsewhere(row);
+    struct occ_launch launch = launch_elsewhere(row, device);
     struct occ_result result;
     enum occ_status status = occ_analyse(device, &launch, &result);
     out->shapes++;
