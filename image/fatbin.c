@@ -3,7 +3,7 @@
  *
  * Header {u32 magic, u16 version, u16 header bytes, u64 bytes that follow}, then entries
  *   {u16 kind: 1 PTX, 2 ELF; u16; u32 header bytes; u64 padded bytes @8; u32 compressed bytes @16; u32 SM @28;
- *    u64 flags @40: 0x2000 LZ4, 0x8000 zstd; u64 bytes when decompressed @56}.
+ *    u64 flags @40: 0x2000 LZ4, 0x8000 zstd, 0x100000 sm_NNa, 0x200000 sm_NNf; u64 bytes when decompressed @56}.
  *
  * Pure apart from malloc; any thread.
  */
@@ -18,12 +18,19 @@
 #define ENTRY_HEADER_BYTES 64
 #define KIND_PTX           1
 #define KIND_ELF           2
+#define FLAG_SUFFIX_A      0x100000u
+#define FLAG_SUFFIX_F      0x200000u
 #define FLAG_LZ4           0x2000u
 #define FLAG_ZSTD          0x8000u
 
 static enum packing packing_of(uint64_t flags)
 {
     return flags & FLAG_ZSTD ? PACKING_ZSTD : flags & FLAG_LZ4 ? PACKING_LZ4 : PACKING_NONE;
+}
+
+static char suffix_of(uint64_t flags)
+{
+    return flags & FLAG_SUFFIX_A ? 'a' : flags & FLAG_SUFFIX_F ? 'f' : 0;
 }
 
 static enum occ_image_kind kind_of(uint16_t kind)
@@ -57,6 +64,7 @@ static int read_entry(struct span all, size_t *offset, struct found *ret, struct
     ret->entry = (struct occ_image_entry){
         .kind = kind_of(u16_at(h)),
         .sm = u32_at(h + 28),
+        .suffix = suffix_of(u64_at(h + 40)),
         .compressed = ret->packing != PACKING_NONE,
         .offset = at,
         .bytes = ret->packing ? u64_at(h + 56) : ret->payload.size,

@@ -88,7 +88,8 @@ enum occ_image_kind {
 
 struct occ_image_entry {
     enum occ_image_kind kind;
-    uint32_t sm;     /* of a PTX entry: the virtual architecture */
+    uint32_t sm; /* of a PTX entry: the virtual architecture */
+    char suffix; /* 'a' of sm_90a (that device only), 'f' of sm_100f (its family); 0: none, or a bare cubin */
     bool compressed; /* zstd or LZ4 */
     uint64_t offset; /* of its fat binary's entry (or the cubin) in the given bytes, for messages */
     uint64_t bytes;  /* decompressed, as claimed */
@@ -122,6 +123,9 @@ const char *occ_image_list_text(const struct occ_image_list *list, char *buffer,
 
 /* true: a cubin for `image_sm` runs on a device of capability `device_sm` (same major version, minor not above). */
 bool occ_image_runs_on(uint32_t image_sm, uint32_t device_sm);
+
+/* The same of an entry: one with suffix 'a' runs on exactly its own capability. false for what is not a cubin. */
+bool occ_image_entry_runs_on(const struct occ_image_entry *entry, uint32_t device_sm);
 
 /* The best entry of a file for a device of capability `sm` (75, 90, 121): of those that run there the highest, of
  * several the last. OCC_IMAGE_E_NO_BINARY names what there is instead. */

@@ -150,7 +150,9 @@ int occ_image_load(const struct occ_image_list *list, size_t index, struct occ_i
 
 static bool comes_before(const struct occ_image_entry *a, const struct occ_image_entry *b)
 {
-    return a->kind != b->kind ? a->kind < b->kind : a->sm < b->sm;
+    if (a->kind != b->kind)
+        return a->kind < b->kind;
+    return a->sm != b->sm ? a->sm < b->sm : a->suffix < b->suffix;
 }
 
 /* The first in order of those behind `last` (NULL: of all); NULL: none. */
@@ -173,8 +175,9 @@ const char *occ_image_list_text(const struct occ_image_list *list, char *buffer,
         buffer[0] = 0;
     const struct occ_image_entry *entry = next_in_order(list, NULL);
     for (; entry && used < size; entry = next_in_order(list, entry)) {
-        int length = snprintf(buffer + used, size - used, "%s%s_%u", used ? ", " : "", sm_prefix(entry->kind),
-                              entry->sm);
+        const char suffix[2] = {entry->suffix, 0};
+        int length = snprintf(buffer + used, size - used, "%s%s_%u%s", used ? ", " : "",
+                              sm_prefix(entry->kind), entry->sm, suffix);
         used += length > 0 ? (size_t)length : size;
     }
     return buffer;
@@ -187,14 +190,20 @@ bool occ_image_runs_on(uint32_t image_sm, uint32_t device_sm)
     return image_sm / 10 == device_sm / 10 && image_sm <= device_sm;
 }
 
+bool occ_image_entry_runs_on(const struct occ_image_entry *entry, uint32_t device_sm)
+{
+    if (entry->kind != OCC_IMAGE_KIND_CUBIN)
+        return false;
+    return entry->suffix == 'a' ? entry->sm == device_sm : occ_image_runs_on(entry->sm, device_sm);
+}
+
 static int choose(const struct occ_image_list *list, uint32_t sm, size_t *ret_index,
                   struct occ_image_error *err)
 {
     const struct occ_image_entry *best = NULL;
     for (size_t i = 0; i < list->count; i++) {
         const struct occ_image_entry *entry = &list->found[i].entry;
-        if (entry->kind != OCC_IMAGE_KIND_CUBIN || !occ_image_runs_on(entry->sm, sm) ||
-            (best && entry->sm < best->sm))
+        if (!occ_image_entry_runs_on(entry, sm) || (best && entry->sm < best->sm))
             continue;
         best = entry;
         *ret_index = i;

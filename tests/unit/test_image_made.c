@@ -402,6 +402,42 @@ static void test_choice(void **state)
     assert_false(occ_image_runs_on(110, 120));
 }
 
+/* Of several that run the highest, wherever it is; sm_86a only on 8.6. */
+static void test_choice_of_several(void **state)
+{
+    static const struct {
+        uint32_t first, second, device, chosen;
+        uint64_t flags; /* of the first */
+    } cases[] = {{80, 86, 89, 86, 0x11},     {86, 80, 89, 86, 0x11},     {86, 80, 80, 80, 0x11},
+                 {86, 80, 89, 80, 0x100011}, {86, 80, 86, 86, 0x100011}, {86, 80, 89, 86, 0x200011}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct made_fatbin two[2] = {make_fatbin(cases[i].first), make_fatbin(cases[i].second)};
+        struct occ_image *image = NULL;
+        two[0].entry.flags = cases[i].flags;
+        assert_int_equal(read_exact(two, sizeof two, cases[i].device, &image, NULL), 0);
+        assert_int_equal(image->sm, cases[i].chosen);
+        occ_image_free(image);
+    }
+}
+
+static void test_suffixes(void **state)
+{
+    (void)state;
+    struct made_fatbin two[2] = {make_fatbin(100), make_fatbin(100)};
+    struct occ_image_list *list = NULL;
+    struct occ_image *image = NULL;
+    char text[64];
+    two[0].entry.flags = 0x1100011;
+    two[1].entry.flags = 0x1200011;
+    assert_int_equal(occ_image_list_new(two, sizeof two, &list, NULL), 0);
+    assert_int_equal(occ_image_list_entry(list, 0)->suffix, 'a');
+    assert_string_equal(occ_image_list_text(list, text, sizeof text), "sm_100a, sm_100f, compute_100");
+    occ_image_list_free(list);
+    two[1].entry.flags = 0x1100011;
+    assert_int_equal(read_exact(two, sizeof two, 103, &image, NULL), OCC_IMAGE_E_NO_BINARY);
+}
+
 /* ---- others ---- */
 
 static void test_other_files(void **state)
@@ -451,6 +487,8 @@ int main(void)
         cmocka_unit_test(test_fatbins_that_lie),
         cmocka_unit_test(test_fatbins_in_a_row),
         cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_choice_of_several),
+        cmocka_unit_test(test_suffixes),
         cmocka_unit_test(test_other_files),
         cmocka_unit_test(test_lz4_blocks),
     };
