@@ -6,9 +6,10 @@
  * .nv.shared.<k> name its text section in sh_info. `.nv.info` entries are {u8 format, u8 attribute, u16 value or
  * length}; format 4 has a payload of that length. The global .nv.info names kernels by symbol index.
  *
- *   ABI 8 (CUDA 13): SM = (e_flags >> 8) & 255, registers in the global .nv.info only, barriers in .nv.info.<k>.
- *   ABI 7 (before): SM = e_flags & 255 (llvm/BinaryFormat/ELF.h documents both), registers also in the text
- *     section's sh_info >> 24, barriers in its sh_flags >> 20 & 127; later toolkits write the attributes too.
+ *   ABI 8 (CUDA 13): SM = (e_flags >> 8) & 255, registers in the global .nv.info, barriers in .nv.info.<k>. The
+ *     assembled kernels of libraries have their registers in the text section's sh_info >> 24 instead.
+ *   ABI 7 (before): SM = e_flags & 255 (llvm/BinaryFormat/ELF.h documents both), registers in the text section's
+ *     sh_info >> 24, barriers in its sh_flags >> 20 & 127; later toolkits write the attributes too.
  *
  * From sm_90 on .nv.shared.<k> holds the system's 1024 bytes too, but not before linking (ET_REL).
  *
@@ -432,11 +433,13 @@ static int use_section(struct cubin *cubin, uint32_t index)
 }
 
 /* Before the attributes, which go first where both are. */
-static int use_old_text(struct cubin *cubin, uint32_t index)
+static int use_text(struct cubin *cubin, uint32_t index)
 {
     Elf64_Shdr text = occ_image_elf_section(&cubin->elf, cubin->progress[index].text);
     struct occ_image_kernel *kernel = &cubin->image->kernels[index];
     kernel->registers = text.sh_info >> 24;
+    if (cubin->image->abi_version != ABI_OLD)
+        return 0;
     return set_barriers(cubin, kernel, (uint32_t)(text.sh_flags >> 20 & 0x7f));
 }
 
@@ -446,8 +449,8 @@ static int read_all(struct cubin *cubin)
     int code = find_symbols(cubin);
     if (!code)
         code = add_symbols(cubin);
-    for (uint32_t i = 0; !code && image->abi_version == ABI_OLD && i < image->kernel_count; i++)
-        code = use_old_text(cubin, i);
+    for (uint32_t i = 0; !code && i < image->kernel_count; i++)
+        code = use_text(cubin, i);
     for (uint32_t i = 0; !code && i < cubin->elf.section_count; i++)
         code = use_section(cubin, i);
     free(cubin->kernel_of_section);

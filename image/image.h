@@ -49,7 +49,7 @@ struct occ_image_parameter {
 
 struct occ_image_kernel {
     const char *name;           /* mangled, never empty; lives as long as its image */
-    uint32_t registers;         /* per thread; 0: the image does not say (seen in hand-written libraries) */
+    uint32_t registers;         /* per thread; 0: the image does not say */
     uint32_t static_smem_bytes; /* without the system's reserve of sm_90 and later */
     uint32_t local_bytes;       /* stack frame per thread */
     uint32_t barriers;          /* named barriers of a block, 0 ... 16 */

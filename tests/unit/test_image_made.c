@@ -266,6 +266,11 @@ static void test_no_register_count_is_said(void **state)
     struct occ_image *image = read_made(&m, 90);
     assert_int_equal(image->kernels[0].registers, 0);
     occ_image_free(image);
+    m.sections[S_TEXT].sh_info = 98u << 24 | 1; /* as in libraries with assembled kernels */
+    image = read_made(&m, 90);
+    assert_int_equal(image->kernels[0].registers, 98);
+    assert_int_equal(image->kernels[0].barriers, 3);
+    occ_image_free(image);
 }
 
 static void test_cut_anywhere(void **state)
