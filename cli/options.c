@@ -84,6 +84,41 @@ static int convert_number(const struct cli_option *row, const char *text, int64_
     return status;
 }
 
+static int convert_bytes(const struct cli_option *row, const char *text, int64_t *ret_value,
+                         struct occ_error *err)
+{
+    uint64_t value = 0;
+    int status = occ_parse_bytes(text, (uint64_t)row->max, &value, err);
+    if (status == 0)
+        *ret_value = (int64_t)value;
+    return status;
+}
+
+static int convert_size(const char *text, uint32_t size[3], struct occ_error *err)
+{
+    uint64_t values[3] = {1, 1, 1};
+    const char *at = text;
+    for (int axis = 0; axis < 3; axis++) {
+        char digits[16];
+        size_t length = strcspn(at, "x");
+        (void)snprintf(digits, sizeof digits, "%.*s",
+                       length < sizeof digits ? (int)length : (int)sizeof digits - 1, at);
+        if (occ_parse_u64(digits, 0, UINT32_MAX, &values[axis], err) != 0)
+            return OCC_E_INVALID;
+        if (values[axis] == 0)
+            return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (1 or more)", text);
+        at += length;
+        if (*at == '\0')
+            break;
+        at++;
+        if (axis == 2)
+            return occ_fail(err, OCC_E_INVALID, "'%.64s' has more than three dimensions", text);
+    }
+    for (int axis = 0; axis < 3; axis++)
+        size[axis] = (uint32_t)values[axis];
+    return 0;
+}
+
 static int convert_percent(const char *text, double *ret_ratio, struct occ_error *err)
 {
     double percent = 0;
@@ -137,6 +172,10 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
         return convert_percent(text, field, err);
     case CLI_WORD:
         return convert_word(row, text, field, err);
+    case CLI_BYTES:
+        return convert_bytes(row, text, field, err);
+    case CLI_SIZE:
+        return convert_size(text, field, err);
     }
     return occ_fail(err, OCC_E_INVALID, "an option of no kind");
 }

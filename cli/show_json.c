@@ -7,7 +7,7 @@
 #include "json.h"
 #include "query.h"
 
-static void write_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3])
+void show_json_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3])
 {
     cli_json_array(json, key, true);
     for (size_t i = 0; i < 3; i++)
@@ -28,9 +28,9 @@ static void write_configuration(struct cli_json *json, const struct occ_shape_ro
 {
     const struct occ_launch *l = &row->launch;
     cli_json_object(json, "configuration", false);
-    write_dimensions(json, "grid", l->grid);
-    write_dimensions(json, "block", l->block);
-    write_dimensions(json, "cluster", l->cluster);
+    show_json_dimensions(json, "grid", l->grid);
+    show_json_dimensions(json, "block", l->block);
+    show_json_dimensions(json, "cluster", l->cluster);
     cli_json_unsigned(json, "registers_per_thread", l->registers_per_thread);
     cli_json_unsigned(json, "static_smem_bytes", l->static_smem_bytes);
     cli_json_unsigned(json, "dynamic_smem_bytes", l->dynamic_smem_bytes);
@@ -75,8 +75,12 @@ static void write_limits(struct cli_json *json, const struct occ_result *r)
     cli_json_unsigned(json, "max_warps_per_sm", r->max_warps_per_sm);
 }
 
-static void write_waves(struct cli_json *json, const struct occ_result *r)
+static void write_waves(struct cli_json *json, const struct occ_result *r, bool has_grid)
 {
+    if (!has_grid) {
+        cli_json_unsigned(json, "wave_blocks", r->wave_blocks);
+        return;
+    }
     cli_json_unsigned(json, "grid_blocks", r->grid_blocks);
     cli_json_unsigned(json, "wave_blocks", r->wave_blocks);
     cli_json_real(json, "waves", r->waves);
@@ -84,12 +88,12 @@ static void write_waves(struct cli_json *json, const struct occ_result *r)
     cli_json_unsigned(json, "partial_blocks", r->partial_blocks);
 }
 
-static void write_occupancies(struct cli_json *json, const struct occ_result *r)
+static void write_occupancies(struct cli_json *json, const struct occ_result *r, bool has_grid)
 {
     cli_json_object(json, "occupancy", false);
     cli_json_real(json, "theoretical", r->theoretical);
-    cli_json_real(json, "expected_achieved", r->expected_achieved);
-    cli_json_real(json, "expected_elapsed", r->expected_elapsed);
+    cli_json_real(json, "expected_achieved", has_grid ? r->expected_achieved : NAN);
+    cli_json_real(json, "expected_elapsed", has_grid ? r->expected_elapsed : NAN);
     cli_json_null(json, "achieved");
     cli_json_null(json, "elapsed");
     cli_json_close(json);
@@ -105,22 +109,26 @@ static void write_causes(struct cli_json *json, const struct occ_result *r)
     cli_json_real(json, "partial_warp_ratio", r->cause[OCC_CAUSE_PARTIAL_WARP]);
 }
 
-static void write_shape(struct cli_json *json, const struct occ_shape_row *row)
+void show_json_analysis(struct cli_json *json, const struct occ_result *result, bool has_grid)
 {
     struct cli_value design = {.type = CLI_NONE};
+    write_limits(json, result);
+    write_waves(json, result, has_grid);
+    write_occupancies(json, result, has_grid);
+    write_causes(json, result);
+    cli_set_design(&design, result->design & ~(has_grid ? 0 : (uint32_t)OCC_DESIGN_PERSISTENT));
+    cli_json_value(json, "design", &design);
+}
+
+static void write_shape(struct cli_json *json, const struct occ_shape_row *row)
+{
     cli_json_object(json, NULL, false);
     cli_json_integer(json, "shape_id", row->id);
     write_configuration(json, row);
     write_times(json, row);
     cli_json_string(json, "refused", row->analysed ? NULL : row->refused);
-    if (row->analysed) {
-        write_limits(json, &row->result);
-        write_waves(json, &row->result);
-        write_occupancies(json, &row->result);
-        write_causes(json, &row->result);
-        cli_set_design(&design, row->result.design);
-        cli_json_value(json, "design", &design);
-    }
+    if (row->analysed)
+        show_json_analysis(json, &row->result, true);
     cli_json_close(json);
 }
 

@@ -241,10 +241,13 @@ static void print_waves(const struct occ_result *r)
         (void)printf("%" PRIu64 " full\n", r->full_waves);
 }
 
-static int print_occupancies(const struct occ_result *r, struct occ_error *err)
+/* The measured ones are named where there were launches that could have been measured. */
+static int print_occupancies(const struct occ_shape_row *row, bool has_grid, struct occ_error *err)
 {
     static const char *const headings[] = {"    OCCUPANCY", "", "DEFINITION"};
     static const int flags[] = {0, SCOLS_FL_RIGHT, 0};
+    const struct occ_result *r = &row->result;
+    size_t n = !has_grid ? 1 : row->launches == 0 ? 3 : 5;
     const struct {
         const char *name;
         double ratio;
@@ -260,7 +263,7 @@ static int print_occupancies(const struct occ_result *r, struct occ_error *err)
     struct page page;
     (void)putchar('\n');
     page_begin(&page, headings, flags, 3);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < n; i++) {
         char percent[16];
         struct libscols_line *line = page_line(&page);
         page_cell(&page, line, 0, "    %s", rows[i].name);
@@ -281,7 +284,7 @@ static void waterfall_line(struct page *page, const char *text, double ratio)
     page_cell(page, line, 2, "%.*s", (int)lround(share * BAR_WIDTH), bar);
 }
 
-static int print_causes(const struct occ_result *r, struct occ_error *err)
+static int print_causes(const struct occ_result *r, bool has_grid, struct occ_error *err)
 {
     static const char *const headings[] = {"    WHERE OCCUPANCY GOES", "", ""};
     static const int flags[] = {0, SCOLS_FL_RIGHT, 0};
@@ -289,7 +292,8 @@ static int print_causes(const struct occ_result *r, struct occ_error *err)
     double sum = r->expected_elapsed;
     (void)putchar('\n');
     page_begin(&page, headings, flags, 3);
-    waterfall_line(&page, "used (expected elapsed)", r->expected_elapsed);
+    waterfall_line(&page, has_grid ? "used (expected elapsed)" : "used (in a full wave)",
+                   r->expected_elapsed);
     for (unsigned int cause = 0; cause < OCC_CAUSE_COUNT; cause++) {
         if (cause == OCC_CAUSE_PARTIAL_WARP || r->cause[cause] <= 0)
             continue;
@@ -305,29 +309,33 @@ static int print_causes(const struct occ_result *r, struct occ_error *err)
     return 0;
 }
 
-static void print_marks(const struct occ_shape_row *row)
+static void print_marks(const struct occ_shape_row *row, bool has_grid)
 {
     struct cli_value notes = {.type = CLI_NONE};
-    cli_set_notes(&notes, false, row->result.design);
+    cli_set_notes(&notes, false, row->result.design & ~(has_grid ? 0 : (uint32_t)OCC_DESIGN_PERSISTENT));
     if (notes.scratch[0])
         (void)printf("    low by design: %s\n", notes.scratch);
+}
+
+int show_analysis(const struct occ_shape_row *row, bool has_grid, struct occ_error *err)
+{
+    print_marks(row, has_grid);
+    int status = print_limits(row, err);
+    if (status == 0 && has_grid)
+        print_waves(&row->result);
+    if (status == 0)
+        status = print_occupancies(row, has_grid, err);
+    return status == 0 ? print_causes(&row->result, has_grid, err) : status;
 }
 
 static int print_shape(const struct occ_shape_row *row, struct occ_error *err)
 {
     print_configuration(row);
     print_times(row);
-    if (!row->analysed) {
-        print_name("    not analysed: ", row->refused);
-        return 0;
-    }
-    print_marks(row);
-    int status = print_limits(row, err);
-    if (status == 0) {
-        print_waves(&row->result);
-        status = print_occupancies(&row->result, err);
-    }
-    return status == 0 ? print_causes(&row->result, err) : status;
+    if (row->analysed)
+        return show_analysis(row, true, err);
+    print_name("    not analysed: ", row->refused);
+    return 0;
 }
 
 int show_text(const struct show_group *group, struct occ_error *err)

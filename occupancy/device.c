@@ -18,20 +18,25 @@
  */
 #include "model.h"
 
-/* Sizes that an SM's shared memory can have, ascending, where it shares its memory with the L1 cache in steps
- * that a launch can ask for (7.0 and later). None: the SM always offers the largest. */
+/* Sizes that an SM's shared memory can have, ascending, where it shares its memory with the L1 cache. None: the
+ * SM always offers the largest. by_percent: a launch can ask for a step by a percentage of the largest (7.0 and
+ * later); before there is the cache preference only, and without one the SM offers the largest. */
 #define MAX_CARVEOUTS 10
 struct carveouts {
+    bool by_percent;
     uint32_t count;
     uint16_t kib[MAX_CARVEOUTS];
 };
 
-static const struct carveouts fixed = {0, {0}};
-static const struct carveouts gv100 = {6, {0, 8, 16, 32, 64, 96}};
-static const struct carveouts tu10x = {2, {32, 64}};
-static const struct carveouts ga100 = {8, {0, 8, 16, 32, 64, 100, 132, 164}};
-static const struct carveouts ga10x = {6, {0, 8, 16, 32, 64, 100}};
-static const struct carveouts gh100 = {10, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}};
+static const struct carveouts fixed = {false, 0, {0}};
+static const struct carveouts fermi = {false, 2, {16, 48}};
+static const struct carveouts kepler = {false, 3, {16, 32, 48}};
+static const struct carveouts gk210 = {false, 3, {80, 96, 112}};
+static const struct carveouts gv100 = {true, 6, {0, 8, 16, 32, 64, 96}};
+static const struct carveouts tu10x = {true, 2, {32, 64}};
+static const struct carveouts ga100 = {true, 8, {0, 8, 16, 32, 64, 100, 132, 164}};
+static const struct carveouts ga10x = {true, 6, {0, 8, 16, 32, 64, 100}};
+static const struct carveouts gh100 = {true, 10, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}};
 
 struct row {
     uint32_t cc;
@@ -64,12 +69,12 @@ struct row {
 /* clang-format off */
 static const struct row rows[] = {
     /* cc  threads blocks regs/block regs/SM max/thread unit files warps smem/SM optin unit reserved barriers cluster */
-    { 20,  1536,    8,     32,       32,       63,       64,  2,    2,     48,    48,  128,    0,    ANY,     1, &fixed}, /* [G] [S] */
-    { 21,  1536,    8,     32,       32,       63,       64,  2,    2,     48,    48,  128,    0,    ANY,     1, &fixed}, /* [G] [S] */
-    { 30,  2048,   16,     64,       64,       63,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &fixed}, /* [G] (63 registers) [O] */
-    { 32,  2048,   16,     32,       64,      255,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &fixed}, /* [G] (32 K a block) [O] */
-    { 35,  2048,   16,     64,       64,      255,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] */
-    { 37,  2048,   16,     64,      128,      255,      256,  4,    4,    112,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] */
+    { 20,  1536,    8,     32,       32,       63,       64,  2,    2,     48,    48,  128,    0,    ANY,     1, &fermi}, /* [G] [S] */
+    { 21,  1536,    8,     32,       32,       63,       64,  2,    2,     48,    48,  128,    0,    ANY,     1, &fermi}, /* [G] [S] */
+    { 30,  2048,   16,     64,       64,       63,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &kepler}, /* [G] (63 registers) [O] */
+    { 32,  2048,   16,     32,       64,      255,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &kepler}, /* [G] (32 K a block) [O] */
+    { 35,  2048,   16,     64,       64,      255,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &kepler}, /* [G] [O] */
+    { 37,  2048,   16,     64,      128,      255,      256,  4,    4,    112,    48,  256,    0,    ANY,     1, &gk210}, /* [G] [O] */
     { 50,  2048,   32,     64,       64,      255,      256,  4,    4,     64,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] */
     { 52,  2048,   32,     64,       64,      255,      256,  4,    4,     96,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] */
     { 53,  2048,   32,     32,       64,      255,      256,  4,    4,     64,    48,  256,    0,    ANY,     1, &fixed}, /* [G] (32 K a block) [O] */
@@ -174,6 +179,15 @@ enum occ_status occ_device_complete(struct occ_device *device)
     return OCC_OK;
 }
 
+enum occ_status occ_device_from_name(const char *name, struct occ_device *device)
+{
+    const struct occ_gpu *gpu = occ_gpu_find(name);
+    if (!gpu || occ_device_from_cc(gpu->cc, device) != OCC_OK)
+        return OCC_BAD_DEVICE;
+    device->sm_count = gpu->sm_count;
+    return OCC_OK;
+}
+
 enum occ_status occ_device_at(size_t index, struct occ_device *device)
 {
     if (index >= ROW_COUNT)
@@ -182,16 +196,43 @@ enum occ_status occ_device_at(size_t index, struct occ_device *device)
     return OCC_OK;
 }
 
+static const struct carveouts *carveouts_of(const struct occ_device *device)
+{
+    const struct row *row = row_for(device->cc);
+    return row ? row->carveouts : &fixed;
+}
+
 uint32_t occ_carveout_at_least(const struct occ_device *device, uint32_t bytes)
 {
     if (bytes > device->smem_per_sm_bytes)
         return OCC_NO_LIMIT;
-    const struct row *row = row_for(device->cc);
-    const struct carveouts *steps = row ? row->carveouts : &fixed;
-    for (uint32_t i = 0; i < steps->count; i++) {
+    const struct carveouts *steps = carveouts_of(device);
+    for (uint32_t i = 0; steps->by_percent && i < steps->count; i++) {
         uint32_t step = steps->kib[i] * KIB;
         if (step >= bytes && step < device->smem_per_sm_bytes)
             return step;
     }
     return device->smem_per_sm_bytes;
+}
+
+bool occ_carveout_by_percent(const struct occ_device *device)
+{
+    return carveouts_of(device)->by_percent;
+}
+
+size_t occ_carveout_steps(const struct occ_device *device, uint32_t *steps, size_t max)
+{
+    const struct carveouts *known = carveouts_of(device);
+    size_t count = 0;
+    for (uint32_t i = 0; i < known->count; i++) {
+        uint32_t step = known->kib[i] * KIB;
+        if (step >= device->smem_per_sm_bytes)
+            break;
+        if (count < max)
+            steps[count] = step;
+        count++;
+    }
+    if (count < max)
+        steps[count] = device->smem_per_sm_bytes;
+    return count + 1;
 }

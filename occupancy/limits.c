@@ -26,6 +26,20 @@
 #define BARRIERS_MAX             16u
 #define FIRST_CC_WITH_WIDE_GRIDS 30u
 
+/* All SMs are in a GPC, and nothing follows the end of the list. */
+static bool gpcs_possible(const struct occ_device *device)
+{
+    uint64_t sms = 0;
+    bool ended = false;
+    for (int i = 0; i < OCC_MAX_GPCS; i++) {
+        if (ended && device->gpc_sms[i] > 0)
+            return false;
+        ended = device->gpc_sms[i] == 0;
+        sms += device->gpc_sms[i];
+    }
+    return sms == device->sm_count;
+}
+
 static bool device_possible(const struct occ_device *device)
 {
     bool possible = device->sm_count >= 1 && device->sm_count <= OCC_MAX_SM_COUNT;
@@ -33,7 +47,7 @@ static bool device_possible(const struct occ_device *device)
     possible = possible && device->field - (uint32_t)(smallest) <= (uint32_t)(largest) - (uint32_t)(smallest);
     OCC_DEVICE_FIELDS(X)
 #undef X
-    return possible;
+    return possible && (device->gpc_sms[0] == 0 || gpcs_possible(device));
 }
 
 /* 1...largest; 0 wraps around and is out. */
@@ -95,11 +109,25 @@ static enum occ_status allocate_registers(const struct occ_device *device, const
     return OCC_OK;
 }
 
+/* Whether the kernel has not opted in to more than a block has by default. */
+static bool default_smem_limit(const struct occ_device *device, const struct occ_launch *launch)
+{
+    if (launch->smem_optin_known && !launch->smem_optin)
+        return true;
+    if (!launch->max_dynamic_smem_known)
+        return false;
+    uint64_t largest_block = (uint64_t)launch->static_smem_bytes + launch->max_dynamic_smem_bytes +
+                             device->smem_reserved_per_block_bytes;
+    return largest_block <= device->smem_per_block_bytes;
+}
+
 static enum occ_status allocate_smem(const struct occ_device *device, const struct occ_launch *launch,
                                      struct occ_result *result)
 {
-    bool default_limit = launch->smem_optin_known && !launch->smem_optin;
+    if (launch->max_dynamic_smem_known && launch->dynamic_smem_bytes > launch->max_dynamic_smem_bytes)
+        return OCC_BAD_SMEM;
     uint32_t reserved = device->smem_reserved_per_block_bytes;
+    bool default_limit = default_smem_limit(device, launch);
     uint32_t most =
         (default_limit ? device->smem_per_block_bytes : device->smem_per_block_optin_bytes) + reserved;
     uint64_t asked = (uint64_t)launch->static_smem_bytes + launch->dynamic_smem_bytes + reserved;
@@ -173,29 +201,55 @@ static enum occ_status nothing_fits(const struct occ_result *result)
     return OCC_BAD_BARRIERS;
 }
 
-/* Blocks of a full wave, and the cluster's limit where the driver says that fewer clusters are active than
- * the other resources allow. False: not one cluster fits on the device. */
+/* Most clusters that are active together: as the driver says, or as many as the GPCs hold whole. `fitting` is
+ * what the SMs would hold if they were one GPC. */
+static uint32_t active_clusters(const struct occ_device *device, const struct occ_launch *launch,
+                                uint32_t resource_blocks, uint32_t fitting)
+{
+    if (launch->max_active_clusters > 0 || device->gpc_sms[0] == 0)
+        return launch->max_active_clusters > 0 ? occ_min_u32(launch->max_active_clusters, fitting) : fitting;
+    uint32_t size = occ_cluster_size(launch);
+    uint32_t clusters = 0;
+    for (int i = 0; i < OCC_MAX_GPCS && device->gpc_sms[i] > 0; i++)
+        clusters += device->gpc_sms[i] * resource_blocks / size;
+    return clusters;
+}
+
+/* The limit of clusters where `resource_blocks` are what an SM may hold otherwise, and the clusters of a wave. */
+static uint32_t cluster_limit(const struct occ_device *device, const struct occ_launch *launch,
+                              uint32_t resource_blocks, uint32_t *ret_clusters)
+{
+    uint32_t size = occ_cluster_size(launch);
+    uint32_t fitting = device->sm_count * resource_blocks / size;
+    uint32_t clusters = size > 1 ? active_clusters(device, launch, resource_blocks, fitting) : fitting;
+    *ret_clusters = clusters;
+    return clusters < fitting ? occ_divide_up(clusters * size, device->sm_count) : OCC_NO_LIMIT;
+}
+
+/* Blocks of a full wave, and the cluster's limit where fewer clusters are active than the other resources
+ * allow. False: not one cluster fits on the device. */
 static bool limit_clusters(const struct occ_device *device, const struct occ_launch *launch,
                            uint32_t resource_blocks, struct occ_result *result)
 {
-    uint32_t size = occ_cluster_size(launch);
-    uint32_t clusters = device->sm_count * resource_blocks / size;
-    result->limit[OCC_LIMIT_CLUSTER] = OCC_NO_LIMIT;
-    if (size > 1 && launch->max_active_clusters > 0 && launch->max_active_clusters < clusters) {
-        clusters = launch->max_active_clusters;
-        result->limit[OCC_LIMIT_CLUSTER] = occ_divide_up(clusters * size, device->sm_count);
-    }
-    result->wave_blocks = (uint64_t)clusters * size;
+    uint32_t clusters;
+    result->limit[OCC_LIMIT_CLUSTER] = cluster_limit(device, launch, resource_blocks, &clusters);
+    result->wave_blocks = (uint64_t)clusters * occ_cluster_size(launch);
     return clusters > 0;
 }
 
-static uint32_t blocks_with_largest_carveout(const struct occ_device *device, const struct occ_result *result)
+/* A driver's number of active clusters is about the carve-out in use, so the limit made of it stays. */
+static uint32_t blocks_with_largest_carveout(const struct occ_device *device, const struct occ_launch *launch,
+                                             const struct occ_result *result)
 {
     uint32_t limit[OCC_LIMIT_COUNT];
     for (int i = 0; i < OCC_LIMIT_COUNT; i++)
         limit[i] = result->limit[i];
     limit[OCC_LIMIT_SMEM] = smem_limit(device->smem_per_sm_bytes, result->smem_per_block_bytes);
-    return occ_min_u32(occ_model_resource_blocks(limit), limit[OCC_LIMIT_CLUSTER]);
+    uint32_t blocks = occ_model_resource_blocks(limit);
+    uint32_t clusters;
+    if (launch->max_active_clusters == 0)
+        limit[OCC_LIMIT_CLUSTER] = cluster_limit(device, launch, blocks, &clusters);
+    return occ_min_u32(blocks, limit[OCC_LIMIT_CLUSTER]);
 }
 
 /* Whether shared memory ties with another resource at `blocks` only because the driver made the carve-out just
@@ -244,7 +298,7 @@ enum occ_status occ_model_limit(const struct occ_device *device, const struct oc
     result->limiters = limits_equal_to(result->limit, result->blocks_per_sm);
     if (smem_follows(device, result, result->blocks_per_sm))
         result->limiters &= ~(1u << OCC_LIMIT_SMEM);
-    result->blocks_per_sm_largest_carveout = blocks_with_largest_carveout(device, result);
+    result->blocks_per_sm_largest_carveout = blocks_with_largest_carveout(device, launch, result);
     result->warps_per_sm = result->blocks_per_sm * result->warps_per_block;
     result->theoretical = (double)result->warps_per_sm / result->max_warps_per_sm;
     return OCC_OK;

@@ -58,6 +58,9 @@ static inline uint32_t occ_cluster_size(const struct occ_launch *launch)
     return blocks;
 }
 
+/* Whether a launch can ask for a carve-out by a percentage (7.0 and later). */
+bool occ_carveout_by_percent(const struct occ_device *device);
+
 /* Device possible, dimensions in range, block and cluster allowed. */
 enum occ_status occ_model_check(const struct occ_device *device, const struct occ_launch *launch);
 
@@ -75,6 +78,10 @@ uint32_t occ_model_resource_blocks(const uint32_t limit[OCC_LIMIT_COUNT]);
 /* Waves and the expected occupancies. */
 void occ_model_waves(const struct occ_device *device, const struct occ_launch *launch,
                      struct occ_result *result);
+
+/* Gives the launch one-dimensional blocks of `threads` and the grid at least as many threads as it had, in whole
+ * clusters. False: the grid would be too long; the launch is as it was. */
+bool occ_model_set_block(struct occ_launch *launch, uint32_t threads);
 
 /* The waterfall and the by-design marks. */
 void occ_model_causes(const struct occ_device *device, const struct occ_launch *launch,

@@ -20,7 +20,8 @@
  * With clusters a wave is whole clusters: C = size * min(floor(S*B / size), max_active_clusters if known),
  * where B is what the other limits allow; the CLUSTER limit, and with it theoretical, is ceil(C / S) blocks.
  * Then expected_elapsed has C / (S*B) as a further factor (SMs on which no cluster fits stand idle but time
- * passes) and min(C, S) stands for S in expected_achieved (they are not active).
+ * passes) and min(C, S) stands for S in expected_achieved (they are not active). Where the driver's number is not
+ * known and the SMs of each GPC are, max_active_clusters is sum over GPCs of floor(SMs * B / size).
  *
  * The waterfall explains 1 - expected_elapsed from the top down; causes.c has the picture:
  *   1. The resource limits: warps that do not fit, in equal shares to all resources that tie. The warp
@@ -39,10 +40,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Goes up whenever the same input could give another result; stored beside every result. */
 #define OCC_MODEL_VERSION 1
 
 #define OCC_NO_LIMIT UINT32_MAX
+#define OCC_MAX_GPCS 16 /* no GPU has more */
 
 /* What can limit the blocks per SM, in the order in which co-limiters are listed. X(NAME, word, text) */
 #define OCC_LIMITS(X)                                                                                        \
@@ -103,6 +109,10 @@ struct occ_device {
     uint32_t smem_unit_bytes;     /* shared memory is allocated to a block in multiples of this */
     uint32_t max_barriers_per_sm; /* OCC_NO_LIMIT: barriers are not considered (before 9.0) */
     uint32_t max_cluster_size;    /* 1: no clusters */
+    /* SMs of each GPC (the SMs among which a cluster has to stay), ended by 0; the first 0: not known, and the
+     * device counts as one GPC. Their sum is sm_count. Never filled by occ_device_complete(): chips of one
+     * product differ. */
+    uint32_t gpc_sms[OCC_MAX_GPCS];
 };
 
 /* One launch, as CUPTI or a user gives it. */
@@ -121,6 +131,11 @@ struct occ_launch {
     uint32_t max_active_clusters; /* on the whole device, as the driver says; 0: unknown */
     bool smem_optin_known;        /* false: whatever the launch needs is taken as opted in */
     bool smem_optin;
+    /* The kernel's attribute "maximum of dynamic shared memory". Known: a launch with more dynamic memory is
+     * refused, and the kernel has opted in exactly if static + reserve + this is more than a block has without
+     * opting in (smem_optin_known with smem_optin false still means that it has not). */
+    bool max_dynamic_smem_known;
+    uint32_t max_dynamic_smem_bytes;
 };
 
 /* Why a launch cannot run as described. X(NAME, text) */
@@ -205,20 +220,35 @@ enum occ_status occ_device_complete(struct occ_device *device);
  */
 enum occ_status occ_device_at(size_t index, struct occ_device *device);
 
+/* The device of a name that occ_gpu_find() knows, with its SM count. OCC_BAD_DEVICE: no such name. */
+enum occ_status occ_device_from_name(const char *name, struct occ_device *device);
+
 /* The smallest shared memory an SM of `device` can be configured for that is not below `bytes`, which is what
  * a driver chooses; OCC_NO_LIMIT if there is none. Devices before 7.0 always give the largest. */
 uint32_t occ_carveout_at_least(const struct occ_device *device, uint32_t bytes);
 
-/* A named GPU ("t4", "a100", "h200", ... lower case without blanks) with its SM count; `index` walks the
- * table. NULL: no such GPU, or past the end. */
+/* Every size that an SM's shared memory can be configured for, ascending, the largest last; what of them fits
+ * goes to `steps`. Returns how many there are (at most OCC_MAX_CARVEOUTS; 1 where it is not shared with a
+ * cache). Before 7.0 they are chosen by the cache preference and never by a percentage. */
+#define OCC_MAX_CARVEOUTS 11
+size_t occ_carveout_steps(const struct occ_device *device, uint32_t *steps, size_t max);
+
+/* A named GPU ("t4", "a100", "h200", ... lower case without blanks) or MIG slice of one ("a100-1g.5gb") with its
+ * SM count; `index` walks the table, the slices after the whole GPUs. NULL: no such GPU, or past the end. */
 struct occ_gpu {
     const char *name;  /* t4 */
     const char *title; /* "Tesla T4" */
     uint32_t cc;
     uint32_t sm_count;
+    const char *slice_of; /* name of the whole GPU; NULL: it is one */
 };
 const struct occ_gpu *occ_gpu_find(const char *name);
 const struct occ_gpu *occ_gpu_at(size_t index);
+
+/* The GPUs whose names are nearest to one that is not there (fewest letters to add, leave out, exchange or swap, and
+ * not more than half of it), nearest first, ties in the table's order. Case and blanks do not count. Returns
+ * how many went to `gpus`. */
+size_t occ_gpu_nearest(const char *name, const struct occ_gpu **gpus, size_t max);
 
 /* Computes everything. `device` must be complete. On any other status than OCC_OK *result is untouched. */
 enum occ_status occ_analyse(const struct occ_device *device, const struct occ_launch *launch,
@@ -234,5 +264,9 @@ const char *occ_cause_text(enum occ_cause cause);
 /* The limiters of a mask joined by "+" in the order of OCC_LIMITS, NUL-terminated; "" for an empty mask.
  * `size` of 64 is always enough. Returns `buffer`. */
 const char *occ_limiters_text(uint32_t limiters, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

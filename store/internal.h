@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "demangle.h"
 #include "bytes.h"
 #include "chunk_codec.h"
 #include "map.h"
@@ -125,9 +126,6 @@ int occ_store_migrate(struct occ_store *s, struct occ_error *err);
 /* identity.c */
 int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
                             struct occ_error *err);
-
-/* demangle.c: `ret_demangled` and `ret_short` are malloc'ed. */
-int occ_demangle(const char *mangled, char **ret_demangled, char **ret_short);
 
 /* runs.c: state of the runs that this handle writes */
 int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);

@@ -5,18 +5,18 @@ cd "$1" || exit 1
 
 allowed() {
   case "$1" in
-    occupancy|ring|support) echo "" ;;
+    occupancy|ring|support|image) echo "" ;;
     injector) echo "ring" ;;
     config) echo "support" ;;
     store) echo "schema support occupancy" ;;
     daemon) echo "ring occupancy store config support" ;;
-    cli) echo "occupancy store config support" ;;
+    cli) echo "occupancy image store config support" ;;
     *) return 1 ;;
   esac
 }
 
 status=0
-for module in occupancy ring support injector config store daemon cli; do
+for module in occupancy ring support image injector config store daemon cli; do
   may=$(allowed $module) || { echo "no rule for $module"; status=1; continue; }
   for used in $(cat $module/*.[ch] $module/*/*.[ch] 2>/dev/null |
       sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([a-z]*\)\/.*/\1/p' | sort -u); do

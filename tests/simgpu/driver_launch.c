@@ -135,7 +135,7 @@ static CUresult settle_cluster(const struct sim_device *device, struct sim_launc
 
 CUresult sim_launch_check(const struct sim_device *device, struct sim_launch *launch)
 {
-    const struct sim_kernel *kernel = launch->function->kernel;
+    const struct occ_image_kernel *kernel = launch->function->kernel;
     if (!dimensions_fit(device->gpu, launch->grid, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X) ||
         !dimensions_fit(device->gpu, launch->block, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X) ||
         volume(launch->block) > sim_gpu_limit(device->gpu, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK) ||
@@ -165,7 +165,7 @@ static int32_t carveout_of(const struct sim_launch *launch, const struct sim_con
 
 void sim_demand_of(const struct sim_launch *launch, const struct sim_context *context, struct sim_demand *ret)
 {
-    const struct sim_kernel *kernel = launch->function->kernel;
+    const struct occ_image_kernel *kernel = launch->function->kernel;
     *ret = (struct sim_demand){.threads = volume(launch->block),
                                .registers = kernel->registers,
                                .static_smem_bytes = kernel->static_smem_bytes,

@@ -14,15 +14,14 @@
 
 /* ---- loading ---- */
 
-static CUresult result_of(enum sim_image_status status)
+static CUresult result_of(int image_code)
 {
-    static const CUresult results[] = {
-        [SIM_IMAGE_OK] = CUDA_SUCCESS,
-        [SIM_IMAGE_INVALID] = CUDA_ERROR_INVALID_IMAGE,
-        [SIM_IMAGE_NO_BINARY] = CUDA_ERROR_NO_BINARY_FOR_GPU,
-        [SIM_IMAGE_NO_MEMORY] = CUDA_ERROR_OUT_OF_MEMORY,
-    };
-    return results[status];
+    switch (image_code) {
+    case OCC_IMAGE_OK: return CUDA_SUCCESS;
+    case OCC_IMAGE_E_NO_BINARY: return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case OCC_IMAGE_E_NO_MEMORY: return CUDA_ERROR_OUT_OF_MEMORY;
+    default: return CUDA_ERROR_INVALID_IMAGE;
+    }
 }
 
 static void module_free(struct sim_module *module)
@@ -41,12 +40,12 @@ static void module_free(struct sim_module *module)
     module->type = 0;
     free(module->globals);
     free(module->functions);
-    sim_image_free(module->image);
+    occ_image_free(module->image);
     free(module);
 }
 
 static bool function_init_locked(struct sim_function *function, struct sim_module *module,
-                                 const struct sim_kernel *kernel, const struct sim_gpu *gpu)
+                                 const struct occ_image_kernel *kernel, const struct sim_gpu *gpu)
 {
     uint32_t most = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     *function = (struct sim_function){.type = SIM_FUNCTION,
@@ -61,12 +60,12 @@ static bool function_init_locked(struct sim_function *function, struct sim_modul
 }
 
 /* `image` becomes the module's. */
-static struct sim_module *module_new_locked(struct sim_context *context, struct sim_image *image,
+static struct sim_module *module_new_locked(struct sim_context *context, struct occ_image *image,
                                             const struct sim_gpu *gpu)
 {
     struct sim_module *module = calloc(1, sizeof *module);
     if (!module) {
-        sim_image_free(image);
+        occ_image_free(image);
         return NULL;
     }
     *module = (struct sim_module){.type = SIM_MODULE, .context = context, .image = image};
@@ -96,11 +95,11 @@ void sim_modules_free_locked(struct sim_context *context)
 static CUresult load(struct sim_context *context, struct sim_device *device, const void *bytes, size_t size,
                      struct sim_module **ret)
 {
-    struct sim_image *image;
-    enum sim_image_status status = size ? sim_image_read(bytes, size, device->sm, &image)
-                                        : sim_image_read_memory(bytes, device->sm, &image);
-    if (status)
-        return result_of(status);
+    struct occ_image *image;
+    int code = size ? sim_image_read(bytes, size, device->sm, &image)
+                    : sim_image_read_memory(bytes, device->sm, &image);
+    if (code)
+        return result_of(code);
     sim_lock();
     *ret = module_new_locked(context, image, device->gpu);
     sim_unlock();
@@ -299,7 +298,7 @@ static CUresult find_function(const void *handle, const char *name, struct sim_f
     CUresult result = module_of(handle, &module);
     if (result)
         return result;
-    const struct sim_kernel *kernel = name ? sim_image_kernel(module->image, name) : NULL;
+    const struct occ_image_kernel *kernel = name ? occ_image_kernel(module->image, name) : NULL;
     if (!kernel)
         return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
     *ret = &module->functions[kernel - module->image->kernels];
@@ -440,7 +439,7 @@ CUresult cuFuncLoad(CUfunction function)
 
 static CUresult make_global_locked(struct sim_module *module, uint32_t index, struct sim_context *context)
 {
-    const struct sim_global *global = &module->image->globals[index];
+    const struct occ_image_global *global = &module->image->globals[index];
     uintptr_t base = sim_memory_new_locked(context, global->bytes, CU_MEMORYTYPE_DEVICE);
     if (!base)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -502,7 +501,7 @@ static int max_threads_of(const struct sim_function *function)
 
 static CUresult get_attribute(int *pi, CUfunction_attribute attribute, const struct sim_function *function)
 {
-    const struct sim_kernel *kernel = function->kernel;
+    const struct occ_image_kernel *kernel = function->kernel;
     int version = (int)function->module->image->sm;
     const uint32_t *cluster = function->cluster[0] ? function->cluster : kernel->cluster;
     const int values[] = {

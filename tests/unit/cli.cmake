@@ -19,3 +19,8 @@ set_target_properties(cli_preloaded PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE
 occ_add_script_test(cli_occtrace
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_occtrace.sh" "$<TARGET_FILE:occtrace>" "$<TARGET_FILE:occq>"
           "$<TARGET_FILE:cli_preloaded>")
+
+# The calculator: its batch, curves and plots; and files that nvcc made (image.cmake), against what ptxas said.
+occ_add_test(test_calc SOURCES test_calc.c USES occ_cli m)
+occ_add_script_test(cli_calc_files
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_calc_files.sh" "$<TARGET_FILE:occq>" "${CMAKE_CURRENT_BINARY_DIR}/images")

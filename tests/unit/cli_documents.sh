@@ -36,11 +36,11 @@ compare() {
 
 compare occtrace.1 "$occtrace"
 compare occq.1 "$occq"
-commands=$("$occq" --help | sed -n '/^Commands:/,/^$/p' | grep -oE '^  [a-z]+' | tr -d ' ')
+commands=$("$occq" --help | sed -n '/^Commands:/,/^$/p' | grep -oE '^  [a-z-]+' | tr -d ' ')
 [ -n "$commands" ] || fail "occq --help lists no commands"
 for command in $commands; do
     compare "occq-$command.1" "$occq" "$command"
-    grep -q "occq\\\\-$command (1)" "$source/docs/man/occq.1" || fail "occq.1 does not name $command"
+    grep -q "occq\\\\-${command//-/\\\\-} (1)" "$source/docs/man/occq.1" || fail "occq.1 does not name $command"
 done
 
 # The completion offers every command and option.

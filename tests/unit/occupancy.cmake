@@ -1,6 +1,7 @@
 # The model: worked examples and words, properties, and NVIDIA's own calculator as the oracle.
 occ_add_test(test_occupancy SOURCES test_occupancy.c USES occ_occupancy m)
 occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES occ_occupancy m)
+occ_add_test(test_occupancy_advice SOURCES test_occupancy_advice.c USES occ_occupancy m)
 
 if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
   occ_add_test(test_occupancy_oracle
@@ -15,3 +16,15 @@ endif()
 # compiler's (sanitizers, coverage).
 occ_add_script_test(occupancy_is_pure
   COMMAND sh -c "! nm -u $<TARGET_FILE:occ_occupancy> | grep -Ev ' (occ_|__)' | grep -E 'U .*(alloc|free|open|read|write|print|put|exit|abort)'")
+
+# It is usable without the rest: installed alone, compiled against, run.
+set(OCC_CONSUMER_FLAGS "")
+if(OCC_SANITIZE)
+  list(APPEND OCC_CONSUMER_FLAGS "-fsanitize=${OCC_SANITIZE}")
+endif()
+if(OCC_COVERAGE)
+  list(APPEND OCC_CONSUMER_FLAGS --coverage)
+endif()
+occ_add_script_test(occupancy_is_usable_alone
+  COMMAND "${CMAKE_CURRENT_LIST_DIR}/occupancy_installed.sh" "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}"
+          "${PROJECT_SOURCE_DIR}/tests/data/occupancy/consumer.c" "${CMAKE_C_COMPILER}" c++ ${OCC_CONSUMER_FLAGS})

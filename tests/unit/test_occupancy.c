@@ -247,7 +247,8 @@ static void carveout_that_follows_the_others_is_no_limiter(void **state)
     assert_close(result.cause[OCC_CAUSE_BLOCKS], 0.5);
     assert_close(result.cause[OCC_CAUSE_SMEM], 0.0);
 
-    launch.smem_config_bytes = 0; /* a tie under the largest carve-out is one: 8 blocks of 20.5 KB, and by warps */
+    launch.smem_config_bytes =
+        0; /* a tie under the largest carve-out is one: 8 blocks of 20.5 KB, and by warps */
     launch.block[0] = 256;
     launch.static_smem_bytes = 19 * KIB + 512;
     result = analysed(&device, &launch);
@@ -273,6 +274,74 @@ static void steps_of_the_carveout(void **state)
     assert_int_equal(occ_carveout_at_least(&h100, 228 * KIB), 228 * KIB);
     assert_int_equal(occ_carveout_at_least(&h100, 228 * KIB + 1), OCC_NO_LIMIT);
     assert_int_equal(occ_carveout_at_least(&p100, 1), 64 * KIB);
+}
+
+static void every_step_of_the_carveout(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *gpu;
+        size_t count;
+        uint32_t kib[OCC_MAX_CARVEOUTS];
+    } known[] = {
+        {"gtx580", 2, {16, 48}},
+        {"k40", 3, {16, 32, 48}},
+        {"k80", 3, {80, 96, 112}},
+        {"gtx980", 1, {96}},
+        {"v100", 6, {0, 8, 16, 32, 64, 96}},
+        {"t4", 2, {32, 64}},
+        {"a100", 8, {0, 8, 16, 32, 64, 100, 132, 164}},
+        {"rtx3090", 6, {0, 8, 16, 32, 64, 100}},
+        {"h100", 10, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        struct occ_device device = device_named(known[i].gpu);
+        uint32_t steps[OCC_MAX_CARVEOUTS];
+        assert_int_equal(occ_carveout_steps(&device, steps, OCC_MAX_CARVEOUTS), known[i].count);
+        for (size_t step = 0; step < known[i].count; step++)
+            assert_int_equal(steps[step], known[i].kib[step] * KIB);
+    }
+    uint32_t two[2] = {1, 1};
+    struct occ_device odd = device_named("h100"); /* one that reports less than its family */
+    odd.smem_per_sm_bytes = 99 * KIB;
+    assert_int_equal(occ_carveout_steps(&odd, two, 1), 6);
+    assert_int_equal(two[0], 0);
+    assert_int_equal(two[1], 1);
+}
+
+/* ---- the kernel's maximum of dynamic shared memory ---- */
+
+static void maximum_of_dynamic_shared_memory(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(256, 32, 8 * KIB);
+    struct occ_result result;
+    launch.dynamic_smem_bytes = 64 * KIB; /* nothing known: opted in */
+    assert_int_equal(analysed(&device, &launch).blocks_per_sm, 2);
+
+    launch.max_dynamic_smem_known = true;
+    launch.max_dynamic_smem_bytes = 64 * KIB;
+    assert_int_equal(analysed(&device, &launch).blocks_per_sm, 2);
+    launch.max_dynamic_smem_bytes = 64 * KIB - 1;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_SMEM);
+    launch.max_dynamic_smem_bytes = UINT32_MAX;
+    assert_int_equal(analysed(&device, &launch).blocks_per_sm, 2);
+
+    launch.max_dynamic_smem_bytes = 64 * KIB; /* a kernel that is known not to have opted in has not */
+    launch.smem_optin_known = true;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_SMEM);
+
+    launch = launch_of(256, 32, 48 * KIB); /* static alone is within the default, with or without */
+    launch.max_dynamic_smem_known = true;
+    assert_int_equal(analysed(&device, &launch).blocks_per_sm, 3);
+    launch.static_smem_bytes++;
+    assert_int_equal(occ_analyse(&device, &launch, &result),
+                     OCC_OK); /* with the reserve it is over: opted in */
+    launch = launch_of(256, 32, 0);
+    launch.max_dynamic_smem_known = true;
+    launch.dynamic_smem_bytes = 1;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_SMEM);
 }
 
 /* ---- waves and causes ---- */
@@ -446,6 +515,53 @@ static void impossible_clusters(void **state)
     launch.cluster[0] = launch.cluster[1] = 1;
     assert_int_equal(occ_analyse(&a100, &launch, &result), OCC_OK);
     assert_false(result.design & OCC_DESIGN_CLUSTER);
+}
+
+/* 132 SMs in GPCs of 16 and 18: a cluster of 16 fits once in each, one of 12 leaves more behind. */
+static void clusters_stay_in_their_gpc(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("h100");
+    const uint32_t gpcs[] = {16, 16, 16, 16, 16, 16, 18, 18};
+    struct occ_launch launch = cluster_launch(2400, 12);
+    assert_int_equal(analysed(&device, &launch).wave_blocks, 132);
+    memcpy(device.gpc_sms, gpcs, sizeof(gpcs));
+    struct occ_result result = analysed(&device, &launch);
+    assert_int_equal(result.wave_blocks, 8 * 12);
+    assert_int_equal(result.blocks_per_sm, 1);
+    assert_int_equal(result.limiters, BIT(SMEM) | BIT(CLUSTER));
+    assert_close(result.cause[OCC_CAUSE_CLUSTER], 36 * 12 / (132 * 64.0));
+    assert_close(sum_of_causes(&result) + result.expected_elapsed, 1.0);
+
+    launch.cluster[0] = 16;
+    assert_int_equal(analysed(&device, &launch).wave_blocks, 8 * 16);
+    launch.max_active_clusters = 7; /* the driver knows better */
+    assert_int_equal(analysed(&device, &launch).wave_blocks, 7 * 16);
+
+    launch = cluster_launch(2400, 12);
+    launch.static_smem_bytes = 100 * KIB; /* two blocks per SM: 2 x 16 / 12 = 2 or 3 clusters a GPC */
+    result = analysed(&device, &launch);
+    assert_int_equal(result.wave_blocks, (6 * 2 + 2 * 3) * 12);
+    assert_int_equal(result.blocks_per_sm, 2);
+
+    struct occ_launch plain = launch_of(256, 32, 0); /* nothing to do with blocks that are alone */
+    assert_int_equal(analysed(&device, &plain).wave_blocks, 132 * 8);
+}
+
+static void impossible_gpcs(void **state)
+{
+    (void)state;
+    struct occ_launch launch = launch_of(256, 32, 0);
+    struct occ_result result;
+    const uint32_t wrong[][4] = {{132, 1}, {66, 65}, {66, 0, 66}, {UINT32_MAX, 133}};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct occ_device device = device_named("h100");
+        memcpy(device.gpc_sms, wrong[i], sizeof(wrong[i]));
+        assert_int_equal(occ_analyse(&device, &launch, &result), OCC_BAD_DEVICE);
+    }
+    struct occ_device device = device_named("h100");
+    device.gpc_sms[0] = device.gpc_sms[1] = 66;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_OK);
 }
 
 /* ---- by-design marks ---- */
@@ -679,6 +795,83 @@ static void gpus_by_name(void **state)
     assert_true(count > 40);
 }
 
+static void slices_are_gpus(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t sms;
+        const char *whole;
+    } known[] = {
+        {"a100-1g.5gb", 14, "a100"},  {"a100-3g.20gb", 42, "a100"},   {"a100-7g.40gb", 98, "a100"},
+        {"h100-1g.10gb", 16, "h100"}, {"h100-3g.40gb", 60, "h100"},   {"h200-1g.35gb", 26, "h200"},
+        {"h200-4g.71gb", 64, "h200"}, {"h200-7g.141gb", 132, "h200"}, {"b200-1g.23gb", 18, "b200"},
+        {"b200-2g.45gb", 36, "b200"},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        struct occ_device slice = device_named(known[i].name);
+        const struct occ_gpu *gpu = occ_gpu_find(known[i].name);
+        assert_int_equal(slice.sm_count, known[i].sms);
+        assert_string_equal(gpu->slice_of, known[i].whole);
+        assert_int_equal(gpu->cc, occ_gpu_find(known[i].whole)->cc);
+    }
+    for (size_t i = 0; occ_gpu_at(i); i++) {
+        const struct occ_gpu *gpu = occ_gpu_at(i);
+        if (!gpu->slice_of)
+            continue;
+        assert_true(gpu->sm_count <= occ_gpu_find(gpu->slice_of)->sm_count);
+        assert_int_equal(strncmp(gpu->name, gpu->slice_of, strlen(gpu->slice_of)), 0);
+    }
+    assert_null(occ_gpu_find("a100")->slice_of);
+
+    struct occ_launch launch = launch_of(256, 32, 0); /* the same grid on a slice: more waves */
+    launch.grid[0] = 108 * 8;
+    struct occ_device whole = device_named("a100");
+    struct occ_device slice = device_named("a100-1g.5gb");
+    assert_int_equal(analysed(&whole, &launch).full_waves, 1);
+    assert_int_equal(analysed(&slice, &launch).full_waves, 7);
+    assert_int_equal(analysed(&slice, &launch).wave_blocks, 112);
+}
+
+static void devices_by_name(void **state)
+{
+    (void)state;
+    struct occ_device device;
+    assert_int_equal(occ_device_from_name("rtx5090", &device), OCC_OK);
+    assert_int_equal(device.cc, 120);
+    assert_int_equal(device.sm_count, 170);
+    assert_int_equal(occ_device_from_name("gtx550ti", &device), OCC_OK);
+    assert_int_equal(device.cc, 21);
+    assert_int_equal(device.sm_count, 4);
+    assert_int_equal(occ_device_from_name("l40s", &device), OCC_OK);
+    assert_int_equal(device.sm_count, 142);
+    assert_int_equal(occ_device_from_name("b200", &device), OCC_OK);
+    assert_int_equal(device.sm_count, 148);
+    assert_int_equal(occ_device_from_name("b20", &device), OCC_BAD_DEVICE);
+    assert_int_equal(occ_device_from_name(NULL, &device), OCC_BAD_DEVICE);
+}
+
+static void nearest_names(void **state)
+{
+    (void)state;
+    const struct occ_gpu *gpus[3];
+    assert_int_equal(occ_gpu_nearest("RTX 3900", gpus, 3), 3);
+    assert_string_equal(gpus[0]->name, "rtx3090");
+    assert_string_equal(gpus[1]->name, "rtx3060"); /* two letters: the first in the table's order */
+    assert_int_equal(occ_gpu_nearest("A100", gpus, 3), 3);
+    assert_string_equal(gpus[0]->name, "a100");
+    assert_int_equal(occ_gpu_nearest("h20O", gpus, 1), 1);
+    assert_string_equal(gpus[0]->name, "h200");
+    assert_int_equal(occ_gpu_nearest("a100-1g5gb", gpus, 1), 1);
+    assert_string_equal(gpus[0]->name, "a100-1g.5gb");
+    assert_int_equal(occ_gpu_nearest("radeon", gpus, 3), 0);
+    assert_int_equal(occ_gpu_nearest("", gpus, 3), 0);
+    assert_int_equal(occ_gpu_nearest(NULL, gpus, 3), 0);
+    assert_int_equal(occ_gpu_nearest("a name that is far too long to be a GPU's, whatever it says", gpus, 3),
+                     0);
+    assert_int_equal(occ_gpu_nearest("h100", gpus, 0), 0);
+}
+
 /* ---- words ---- */
 
 static void words_for_everything(void **state)
@@ -725,6 +918,8 @@ int main(void)
         cmocka_unit_test(carveout_is_only_what_the_largest_gives_back),
         cmocka_unit_test(carveout_that_follows_the_others_is_no_limiter),
         cmocka_unit_test(steps_of_the_carveout),
+        cmocka_unit_test(every_step_of_the_carveout),
+        cmocka_unit_test(maximum_of_dynamic_shared_memory),
         cmocka_unit_test(t4_with_250_blocks),
         cmocka_unit_test(fifteen_sms_with_four_blocks),
         cmocka_unit_test(last_wave_of_one_block),
@@ -736,6 +931,8 @@ int main(void)
         cmocka_unit_test(driver_knows_how_many_clusters_are_active),
         cmocka_unit_test(driver_cannot_say_more_than_fits),
         cmocka_unit_test(impossible_clusters),
+        cmocka_unit_test(clusters_stay_in_their_gpc),
+        cmocka_unit_test(impossible_gpcs),
         cmocka_unit_test(marks_of_low_by_design),
         cmocka_unit_test(impossible_grids),
         cmocka_unit_test(impossible_blocks),
@@ -747,6 +944,9 @@ int main(void)
         cmocka_unit_test(what_a_device_reports_stays),
         cmocka_unit_test(unknown_capabilities_take_the_nearest),
         cmocka_unit_test(gpus_by_name),
+        cmocka_unit_test(slices_are_gpus),
+        cmocka_unit_test(devices_by_name),
+        cmocka_unit_test(nearest_names),
         cmocka_unit_test(words_for_everything),
         cmocka_unit_test(limiters_fit_their_buffer),
     };

@@ -34,7 +34,8 @@ static struct cudaOccFuncAttributes attributes_of(const struct nvidia_launch *la
         .sharedSizeBytes = launch->static_smem_bytes,
         .partitionedGCConfig = PARTITIONED_GC_OFF,
         .shmemLimitConfig = launch->optin ? FUNC_SHMEM_LIMIT_OPTIN : FUNC_SHMEM_LIMIT_DEFAULT,
-        .maxDynamicSharedSizeBytes = launch->dynamic_smem_bytes,
+        .maxDynamicSharedSizeBytes =
+            launch->max_dynamic_known ? launch->max_dynamic_bytes : launch->dynamic_smem_bytes,
         .numBlockBarriers = (int)launch->barriers,
     };
 }
@@ -44,7 +45,8 @@ bool nvidia_occupancy(const struct nvidia_device *device, const struct nvidia_la
 {
     struct cudaOccDeviceProp properties = properties_of(device);
     struct cudaOccFuncAttributes attributes = attributes_of(launch);
-    struct cudaOccDeviceState state = {CACHE_PREFER_NONE, launch->carveout_percent};
+    struct cudaOccDeviceState state = {(cudaOccCacheConfig)launch->cache_preference,
+                                       launch->carveout_percent};
     struct cudaOccResult made = {0};
     if (cudaOccMaxActiveBlocksPerMultiprocessor(&made, &properties, &attributes, &state, (int)launch->threads,
                                                 launch->dynamic_smem_bytes) != CUDA_OCC_SUCCESS)
@@ -65,4 +67,27 @@ bool nvidia_occupancy(const struct nvidia_device *device, const struct nvidia_la
         .smem_per_block_bytes = (uint32_t)made.allocatedSharedMemPerBlock,
     };
     return true;
+}
+
+uint32_t nvidia_best_block(const struct nvidia_device *device, const struct nvidia_launch *launch)
+{
+    struct cudaOccDeviceProp properties = properties_of(device);
+    struct cudaOccFuncAttributes attributes = attributes_of(launch);
+    struct cudaOccDeviceState state = {CACHE_PREFER_NONE, launch->carveout_percent};
+    int grid = 0, block = 0;
+    if (cudaOccMaxPotentialOccupancyBlockSize(&grid, &block, &properties, &attributes, &state, NULL,
+                                              launch->dynamic_smem_bytes) != CUDA_OCC_SUCCESS)
+        return 0;
+    return (uint32_t)block;
+}
+
+uint32_t nvidia_carveout(const struct nvidia_device *device, const struct nvidia_launch *launch)
+{
+    struct cudaOccDeviceProp properties = properties_of(device);
+    struct cudaOccDeviceState state = {(cudaOccCacheConfig)launch->cache_preference,
+                                       launch->carveout_percent};
+    size_t bytes = 0;
+    if (cudaOccSMemPerMultiprocessor(&bytes, &properties, &state) != CUDA_OCC_SUCCESS)
+        return 0;
+    return (uint32_t)bytes;
 }

@@ -30,6 +30,9 @@ struct nvidia_launch {
     uint32_t barriers;
     int carveout_percent;
     bool optin;
+    bool max_dynamic_known; /* false: what the launch needs */
+    uint32_t max_dynamic_bytes;
+    int cache_preference; /* 0 none, 1 shared memory, 2 L1, 3 equal: before 7.0 only */
 };
 
 /* Limits in blocks per SM; UINT32_MAX: does not limit. */
@@ -52,5 +55,11 @@ struct nvidia_result {
 /* False: cuda_occupancy.h refuses the input. */
 bool nvidia_occupancy(const struct nvidia_device *device, const struct nvidia_launch *launch,
                       struct nvidia_result *result);
+
+/* Block size that cudaOccMaxPotentialOccupancyBlockSize() recommends; 0: it refuses. */
+uint32_t nvidia_best_block(const struct nvidia_device *device, const struct nvidia_launch *launch);
+
+/* Shared memory that an SM has for the launch's carve-out or cache preference; 0: refused. */
+uint32_t nvidia_carveout(const struct nvidia_device *device, const struct nvidia_launch *launch);
 
 #endif

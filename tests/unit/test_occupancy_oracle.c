@@ -8,11 +8,13 @@
  *   registers on 3.0   63 a thread are the most there (programming guide); NVIDIA's calculator has 255 for all
  *                      3.x
  *   no registers       refused: no kernel has 0, so it is a caller's mistake (not swept)
+ *   limiting factors   where a chosen carve-out ties only because it follows the other limits, ours leaves shared
+ *                      memory out (occupancy.h), so it is not compared under a cache preference (before 7.0)
  *   limiting factors   where barriers alone limit, NVIDIA's mask still has the factors that would limit
  *                      without them (it is not cleared when the minimum goes down); ours has the smallest only
  */
 #include "test_occupancy_nvidia.h"
-#include "occupancy/occupancy.h"
+#include "occupancy/sweep.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,14 +43,15 @@ static uint32_t nvidia_limiters(const struct nvidia_result *theirs)
     return stale ? barriers : barriers | others;
 }
 
-static bool same(const struct occ_result *ours, const struct nvidia_result *theirs)
+static bool same(const struct occ_result *ours, const struct nvidia_result *theirs, bool preferred)
 {
+    uint32_t compared = preferred ? ~(1u << OCC_LIMIT_SMEM) : ~0u;
     return ours->blocks_per_sm == theirs->blocks && ours->limit[OCC_LIMIT_WARPS] == theirs->by_warps &&
            ours->limit[OCC_LIMIT_REGISTERS] == theirs->by_registers &&
            ours->limit[OCC_LIMIT_SMEM] == theirs->by_smem &&
            ours->limit[OCC_LIMIT_BLOCKS] == theirs->by_blocks &&
            ours->limit[OCC_LIMIT_BARRIERS] == theirs->by_barriers &&
-           ours->limiters == nvidia_limiters(theirs) &&
+           ((ours->limiters ^ nvidia_limiters(theirs)) & compared) == 0 &&
            ours->registers_per_block == theirs->registers_per_block &&
            ours->smem_per_block_bytes == theirs->smem_per_block_bytes;
 }
@@ -69,9 +72,9 @@ static void show(const struct occ_device *device, const struct nvidia_launch *la
             nvidia_limiters(theirs));
 }
 
-static void compare(struct sweep *sweep, const struct occ_device *device, const struct nvidia_launch *launch)
+static struct nvidia_device to_nvidia(const struct occ_device *device)
 {
-    struct nvidia_device nvidia = {
+    return (struct nvidia_device){
         .cc = device->cc,
         .sm_count = device->sm_count,
         .warp_size = device->warp_size,
@@ -84,24 +87,38 @@ static void compare(struct sweep *sweep, const struct occ_device *device, const 
         .smem_per_sm_bytes = device->smem_per_sm_bytes,
         .smem_reserved_bytes = device->smem_reserved_per_block_bytes,
     };
-    struct occ_launch mine = {
+}
+
+static struct occ_launch from_nvidia(const struct nvidia_device *device, const struct nvidia_launch *launch)
+{
+    return (struct occ_launch){
         .grid = {1, 1, 1},
         .block = {launch->threads, 1, 1},
         .registers_per_thread = launch->registers,
         .static_smem_bytes = launch->static_smem_bytes,
         .dynamic_smem_bytes = launch->dynamic_smem_bytes,
         .carveout_percent = launch->carveout_percent,
+        .smem_config_bytes = launch->cache_preference > 0 ? nvidia_carveout(device, launch) : 0,
         .barriers = launch->barriers,
         .smem_optin_known = true,
         .smem_optin = launch->optin,
+        .max_dynamic_smem_known = launch->max_dynamic_known,
+        .max_dynamic_smem_bytes = launch->max_dynamic_bytes,
     };
+}
+
+static void compare(struct sweep *sweep, const struct occ_device *device, const struct nvidia_launch *launch)
+{
+    struct nvidia_device nvidia = to_nvidia(device);
+    struct occ_launch mine = from_nvidia(&nvidia, launch);
     struct nvidia_result theirs = {0};
     struct occ_result ours = {0};
     bool accepted = nvidia_occupancy(&nvidia, launch, &theirs);
     enum occ_status status = occ_analyse(device, &mine, &ours);
     bool beyond_30 = device->cc == 30 && launch->registers > 63;
-    bool equal = accepted && theirs.blocks > 0 && !beyond_30 ? status == OCC_OK && same(&ours, &theirs)
-                                                             : status != OCC_OK;
+    bool equal = accepted && theirs.blocks > 0 && !beyond_30
+                     ? status == OCC_OK && same(&ours, &theirs, launch->cache_preference > 0)
+                     : status != OCC_OK;
     sweep->compared++;
     sweep->launchable += status == OCC_OK;
     if (!equal && sweep->different++ < DIFFERENCES_SHOWN)
@@ -148,6 +165,43 @@ static void sweep_barriers(struct sweep *sweep, const struct occ_device *device)
                                                 .optin = true});
 }
 
+/* The kernel's maximum of dynamic memory around everything it decides: the launch's own, the default limit, the
+ * largest. */
+static void sweep_maximum(struct sweep *sweep, const struct occ_device *device)
+{
+    static const uint32_t fixed[] = {0, 1, 127, 1024, 16384, 49152, 49153};
+    static const int around[] = {-1024, -1, 0, 1, 1024};
+    const uint32_t maxima[] = {1024, 8192, 32768, 49152, 65536, device->smem_per_block_optin_bytes};
+    for (uint32_t dynamic = 0; dynamic <= device->smem_per_block_optin_bytes + 1024; dynamic += 512)
+        for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+            for (size_t j = 0; j < sizeof(maxima) / sizeof(maxima[0]); j++)
+                for (size_t k = 0; k < sizeof(around) / sizeof(around[0]); k++)
+                    compare(sweep, device,
+                            &(struct nvidia_launch){.threads = 64,
+                                                    .registers = 32,
+                                                    .static_smem_bytes = fixed[i],
+                                                    .dynamic_smem_bytes = dynamic,
+                                                    .carveout_percent = -1,
+                                                    .optin = true,
+                                                    .max_dynamic_known = true,
+                                                    .max_dynamic_bytes = maxima[j] + (uint32_t)around[k]});
+}
+
+/* Where the cache preference and not a percentage chooses the carve-out. */
+static void sweep_preferences(struct sweep *sweep, const struct occ_device *device)
+{
+    for (int preference = 1; device->cc < 70 && preference <= 3; preference++)
+        for (uint32_t smem = 0; smem <= device->smem_per_block_optin_bytes + 256; smem += 128)
+            for (uint32_t threads = 32; threads <= 1024; threads += 96)
+                compare(sweep, device,
+                        &(struct nvidia_launch){.threads = threads,
+                                                .registers = 16,
+                                                .static_smem_bytes = smem,
+                                                .carveout_percent = -1,
+                                                .optin = true,
+                                                .cache_preference = preference});
+}
+
 /* xorshift64*: seeded, the same on every machine */
 static uint32_t next_random(uint64_t *state, uint32_t below)
 {
@@ -175,16 +229,20 @@ static void sweep_random(struct sweep *sweep, const struct occ_device *device, u
             varied.registers_per_block = 32768;
         uint32_t smem = skewed(state, device->smem_per_block_optin_bytes + 8192);
         uint32_t fixed = next_random(state, smem + 1);
-        compare(sweep, &varied,
-                &(struct nvidia_launch){
-                    .threads = 1 + next_random(state, 1050),
-                    .registers = 1 + skewed(state, 258),
-                    .static_smem_bytes = fixed,
-                    .dynamic_smem_bytes = smem - fixed,
-                    .barriers = next_random(state, 17),
-                    .carveout_percent = (int)next_random(state, 102) - 1,
-                    .optin = next_random(state, 4) != 0,
-                });
+        bool optin = next_random(state, 4) != 0;
+        compare(
+            sweep, &varied,
+            &(struct nvidia_launch){
+                .threads = 1 + next_random(state, 1050),
+                .registers = 1 + skewed(state, 258),
+                .static_smem_bytes = fixed,
+                .dynamic_smem_bytes = smem - fixed,
+                .barriers = next_random(state, 17),
+                .carveout_percent = (int)next_random(state, 102) - 1,
+                .optin = optin,
+                .max_dynamic_known = optin && next_random(state, 2),
+                .max_dynamic_bytes = smem - fixed + skewed(state, 65536) - skewed(state, smem - fixed + 1),
+            });
     }
 }
 
@@ -201,6 +259,8 @@ static void agrees_with_nvidia(void **state)
         sweep_registers(&sweep, &device);
         sweep_smem(&sweep, &device);
         sweep_barriers(&sweep, &device);
+        sweep_maximum(&sweep, &device);
+        sweep_preferences(&sweep, &device);
         sweep_random(&sweep, &device, &random, 120000);
     }
     printf("%llu configurations compared, %llu of them can be launched, %llu differences\n",
@@ -211,8 +271,83 @@ static void agrees_with_nvidia(void **state)
     assert_true(sweep.launchable >= sweep.compared / 4);
 }
 
+/* Every step that a percentage or a preference can reach is listed, and nothing else. */
+static void carveout_steps_are_nvidias(void **state)
+{
+    (void)state;
+    struct occ_device device;
+    for (size_t i = 0; occ_device_at(i, &device) == OCC_OK; i++) {
+        if (device.cc < FIRST_CC)
+            continue;
+        struct nvidia_device nvidia = to_nvidia(&device);
+        uint32_t steps[OCC_MAX_CARVEOUTS];
+        size_t count = occ_carveout_steps(&device, steps, OCC_MAX_CARVEOUTS);
+        uint32_t reached = 0;
+        bool by_percent = device.cc >= 70;
+        for (int asked = by_percent ? 0 : 1; asked <= (by_percent ? 100 : 3); asked++) {
+            uint32_t bytes =
+                nvidia_carveout(&nvidia, &(struct nvidia_launch){.carveout_percent = by_percent ? asked : -1,
+                                                                 .cache_preference = by_percent ? 0 : asked});
+            size_t step = 0;
+            while (step < count && steps[step] != bytes)
+                step++;
+            assert_true(step < count);
+            reached |= 1u << step;
+        }
+        assert_int_equal(reached, (1u << count) - 1);
+    }
+}
+
+/* The largest block size with the best occupancy, of our curve and as NVIDIA's configurator recommends it. */
+static uint32_t our_best_block(const struct occ_device *device, const struct occ_launch *launch)
+{
+    struct occ_range range;
+    struct occ_point points[32];
+    double best = 0;
+    uint32_t threads = 0;
+    assert_true(occ_sweep_range(device, OCC_AXIS_BLOCK_SIZE, &range));
+    assert_int_equal(occ_sweep(device, launch, OCC_AXIS_BLOCK_SIZE, &range, points, 32), 32);
+    for (size_t i = 0; i < 32; i++) {
+        if (points[i].theoretical > 0 && points[i].theoretical >= best) {
+            best = points[i].theoretical;
+            threads = points[i].value;
+        }
+    }
+    return threads;
+}
+
+static void best_blocks_are_nvidias(void **state)
+{
+    (void)state;
+    struct occ_device device;
+    uint64_t random = 0x626c6f636b;
+    uint32_t compared = 0;
+    for (size_t i = 0; occ_device_at(i, &device) == OCC_OK; i++) {
+        if (device.cc < FIRST_CC)
+            continue;
+        device.sm_count = 100;
+        struct nvidia_device nvidia = to_nvidia(&device);
+        for (int n = 0; n < 3000; n++) {
+            struct nvidia_launch launch = {
+                .threads = 32,
+                .registers = 1 + next_random(&random, device.max_registers_per_thread),
+                .dynamic_smem_bytes = skewed(&random, device.smem_per_block_optin_bytes - 1024),
+                .carveout_percent = (int)next_random(&random, 102) - 1,
+                .optin = true,
+            };
+            struct occ_launch mine = from_nvidia(&nvidia, &launch);
+            uint32_t ours = our_best_block(&device, &mine);
+            assert_int_equal(ours, nvidia_best_block(&nvidia, &launch));
+            compared += ours > 0;
+        }
+    }
+    assert_true(compared > 60000);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_nvidia)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_nvidia),
+                                       cmocka_unit_test(carveout_steps_are_nvidias),
+                                       cmocka_unit_test(best_blocks_are_nvidias)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * What must hold for every launch, on random launches of every device of the table: ranges, sums, monotony
  * and the invariants of waves. Seeded: the same launches on every run.
  */
-#include "occupancy/occupancy.h"
+#include "test_occupancy_launches.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -13,56 +13,18 @@
 #define LAUNCHES_PER_DEVICE 20000
 #define EPSILON             1e-9
 
-static uint64_t random_state;
-
-/* xorshift64* */
-static uint32_t below(uint32_t bound)
-{
-    random_state ^= random_state >> 12;
-    random_state ^= random_state << 25;
-    random_state ^= random_state >> 27;
-    return (uint32_t)((random_state * 0x2545F4914F6CDD1Dull >> 32) * bound >> 32);
-}
-
-static uint32_t skewed(uint32_t bound)
-{
-    return below(below(bound) + 1);
-}
-
-static struct occ_launch random_launch(const struct occ_device *device)
-{
-    static const uint32_t cluster_sizes[] = {0, 1, 2, 4, 8, 16};
-    uint32_t cluster = cluster_sizes[below(6)];
-    if (cluster > device->max_cluster_size)
-        cluster = 0;
-    uint32_t scale = below(4) == 0 ? 65535 : 64;
-    return (struct occ_launch){
-        .grid = {(1 + skewed(scale)) * (cluster ? cluster : 1), 1 + skewed(scale), 1 + skewed(4)},
-        .block = {1 + below(256), 1 + below(4), 1},
-        .cluster = {cluster, 0, 0},
-        .registers_per_thread = 1 + skewed(device->max_registers_per_thread),
-        .static_smem_bytes = below(2) ? skewed(16384) : 0,
-        .dynamic_smem_bytes = below(2) ? skewed(device->smem_per_block_optin_bytes) : 0,
-        .smem_config_bytes = below(2) ? below(device->smem_per_sm_bytes + 1000) : 0,
-        .carveout_percent = (int32_t)below(102) - 1,
-        .barriers = below(17),
-        .max_active_clusters = below(2) ? below(200) : 0,
-    };
-}
-
 typedef void (*check_fn)(const struct occ_device *device, const struct occ_launch *launch,
                          const struct occ_result *result);
 
 /* Runs `check` on random launches that are possible, on every device of the table. */
 static void for_many(check_fn check)
 {
-    static const uint32_t sm_counts[] = {1, 7, 20, 108, 132, 1000};
     struct occ_device device;
     uint64_t checked = 0;
     random_state = 0x0cc70ace;
     for (size_t i = 0; occ_device_at(i, &device) == OCC_OK; i++) {
         for (int n = 0; n < LAUNCHES_PER_DEVICE; n++) {
-            device.sm_count = sm_counts[below(6)];
+            random_sms(&device);
             struct occ_launch launch = random_launch(&device);
             struct occ_result result;
             if (occ_analyse(&device, &launch, &result) != OCC_OK)
@@ -198,6 +160,8 @@ static void check_carveouts(const struct occ_device *device, const struct occ_la
     assert_int_equal(occ_analyse(device, &largest, &under_largest), OCC_OK);
     assert_true(under_largest.blocks_per_sm >= result->blocks_per_sm);
     assert_true(under_largest.cause[OCC_CAUSE_CARVEOUT] == 0);
+    if (launch->cluster[0] <= 1 || launch->max_active_clusters == 0)
+        assert_int_equal(under_largest.blocks_per_sm, result->blocks_per_sm_largest_carveout);
     if (launch->cluster[0] <= 1) {
         assert_int_equal(under_largest.blocks_per_sm, result->blocks_per_sm_largest_carveout);
         double gain = under_largest.theoretical - result->theoretical;

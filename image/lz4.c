@@ -26,7 +26,7 @@ static bool read_length(struct reader *in, size_t *length)
     return true;
 }
 
-bool sim_lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
+bool occ_image_lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size)
 {
     struct reader reader = {in, in + in_size};
     size_t done = 0;

@@ -1,0 +1,91 @@
+/*
+ * `occq calc`: one kernel's launch on one device, from the command line or from compiled code, and its forms: text,
+ * JSON, SVG. One thread (stdio).
+ */
+#ifndef OCC_CLI_CALC_H
+#define OCC_CLI_CALC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "calc_target.h"
+#include "occupancy/advice.h"
+#include "occupancy/occupancy.h"
+#include "occupancy/sweep.h"
+#include "support/error.h"
+
+/* A kernel as compiled code (or the user) describes it. 0: not known, none. */
+struct calc_kernel {
+    char *name;  /* demangled if it was mangled; NULL: the user's own figures */
+    uint32_t sm; /* what it was compiled for; 0: not from compiled code */
+    uint32_t registers, static_smem_bytes, barriers, max_threads, local_bytes, spill_bytes;
+    uint32_t cluster[3];
+};
+
+struct calc_kernels {
+    struct calc_kernel *list;
+    size_t n;
+};
+void calc_kernels_release(struct calc_kernels *kernels);
+
+/* Reads what cubins, fat binaries and host programs hold for a device of capability `cc`, in the file's order; of
+ * several with a name the one that was compiled for the nearest capability. `regex` (demangled or mangled name) may
+ * be NULL. OCC_E_INVALID: not such a file, or a damaged one; OCC_E_NOT_FOUND: no kernel fits. */
+int calc_read_image(const char *path, uint32_t cc, const char *regex, struct calc_kernels *ret_kernels,
+                    struct occ_error *err);
+/* The same from the text of "ptxas -v"; path "-": standard input. */
+int calc_read_ptxas(const char *path, uint32_t cc, const char *regex, struct calc_kernels *ret_kernels,
+                    struct occ_error *err);
+
+/* What is shown. `result` belongs to `launch`; without has_grid that is one full wave. */
+struct calc_case {
+    const struct calc_target *target;
+    const struct calc_kernel *kernel;
+    struct occ_launch launch;
+    bool has_grid;
+    struct occ_result result;
+};
+
+int calc_text(const struct calc_case *c, struct occ_error *err);
+/* A line a kernel. */
+int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *err);
+/* The whole document. */
+int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err);
+/* Writes the curves to the file `path`. */
+int calc_svg(const struct calc_case *c, const char *path, struct occ_error *err);
+
+/* What could be changed; without a grid nothing that is about it. Returns how many were written. */
+size_t calc_advise(const struct calc_case *c, struct occ_advice *advice, size_t max);
+
+/* ---- curves ---- */
+
+/* The occupancy of a full wave over one parameter of a launch. */
+struct calc_curve {
+    enum occ_axis axis;
+    uint32_t present;
+    struct occ_point *points; /* ascending, at equal distances */
+    size_t n;
+};
+
+/* The curves of the axes that the device has. */
+struct calc_curves {
+    struct calc_curve list[OCC_AXIS_COUNT];
+    size_t n;
+};
+int calc_curves_new(const struct calc_case *c, struct calc_curves *ret_curves, struct occ_error *err);
+void calc_curves_release(struct calc_curves *curves);
+
+/* The last point that is not after `value`. */
+const struct occ_point *calc_curve_at(const struct calc_curve *curve, uint32_t value);
+
+#define CALC_PLOT_COLUMNS 64
+#define CALC_PLOT_ROWS    8
+/* What a terminal shows, the present point marked. */
+struct calc_plot {
+    char rows[CALC_PLOT_ROWS][3 * CALC_PLOT_COLUMNS + 1]; /* UTF-8, NUL-terminated */
+};
+/* Braille, two by four dots a character, or `ascii`. */
+void calc_plot(const struct calc_curve *curve, bool ascii, struct calc_plot *ret_plot);
+
+#endif

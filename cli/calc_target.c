@@ -1,0 +1,201 @@
+/* Devices and refusals of the calculator; see calc_target.h. No state; any thread. */
+#include "calc_target.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/text.h"
+
+enum { NEAREST = 3, MAX_SMS = 65536 };
+
+/* Lower case, without blanks; cut. */
+static void normalise(const char *name, char *buffer, size_t size)
+{
+    size_t n = 0;
+    for (; *name && n + 1 < size; name++)
+        if (!isspace((unsigned char)*name))
+            buffer[n++] = (char)tolower((unsigned char)*name);
+    buffer[n] = '\0';
+}
+
+static int fail_unknown(const char *typed, struct occ_error *err)
+{
+    const struct occ_gpu *near[NEAREST];
+    char word[CALC_NAME_BYTES], offered[256] = "";
+    normalise(typed, word, sizeof word);
+    size_t n = occ_gpu_nearest(word, near, NEAREST);
+    for (size_t i = 0; i < n && i < NEAREST; i++) {
+        size_t used = strlen(offered);
+        (void)snprintf(offered + used, sizeof offered - used, "%s%s",
+                       used ? ", " : "; near it: ", near[i]->name);
+    }
+    occ_text_sanitise(word);
+    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%s'%s ('occq gpus' lists all)", word, offered);
+}
+
+int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err)
+{
+    char word[CALC_NAME_BYTES];
+    struct occ_device device;
+    normalise(name, word, sizeof word);
+    const struct occ_gpu *gpu = strlen(name) < sizeof word ? occ_gpu_find(word) : NULL;
+    if (!gpu || occ_device_from_name(word, &device) != OCC_OK)
+        return fail_unknown(name, err);
+    ret_target->device = device;
+    (void)snprintf(ret_target->name, sizeof ret_target->name, "%s", gpu->name);
+    (void)snprintf(ret_target->title, sizeof ret_target->title, "%s", gpu->title);
+    return 0;
+}
+
+/* "7.5", "75": one digit after the point, or the last one. 0: neither. */
+static uint32_t capability_number(const char *text)
+{
+    uint32_t number = 0;
+    size_t digits = 0, length = strlen(text);
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '.' && i > 0 && i == length - 2)
+            continue;
+        if (text[i] < '0' || text[i] > '9' || ++digits > 3)
+            return 0;
+        number = number * 10 + (uint32_t)(text[i] - '0');
+    }
+    return number;
+}
+
+int calc_target_capability(const char *capability, uint64_t sm_count, struct calc_target *ret_target,
+                           struct occ_error *err)
+{
+    struct occ_device device;
+    char word[32];
+    (void)snprintf(word, sizeof word, "%.31s", capability);
+    occ_text_sanitise(word);
+    if (occ_device_from_cc(capability_number(capability), &device) != OCC_OK)
+        return occ_fail(err, OCC_E_INVALID, "there is no compute capability '%s'", word);
+    if (sm_count < 1 || sm_count > MAX_SMS)
+        return occ_fail(err, OCC_E_INVALID, "%" PRIu64 " SMs are out of range (1 to %d)", sm_count, MAX_SMS);
+    device.sm_count = (uint32_t)sm_count;
+    ret_target->device = device;
+    (void)snprintf(ret_target->name, sizeof ret_target->name, "cc %u.%u", device.cc / 10, device.cc % 10);
+    (void)snprintf(ret_target->title, sizeof ret_target->title, "compute capability %u.%u", device.cc / 10,
+                   device.cc % 10);
+    return 0;
+}
+
+/* ---- refusals ---- */
+
+uint64_t calc_cluster_blocks(const struct occ_launch *launch)
+{
+    uint64_t blocks = 1;
+    for (int axis = 0; axis < 3; axis++)
+        blocks *= launch->cluster[axis] ? launch->cluster[axis] : 1;
+    return blocks;
+}
+
+static uint64_t threads_of(const struct occ_launch *launch)
+{
+    return (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+}
+
+static int refuse_block(const struct occ_device *device, const struct occ_launch *launch, const char *word,
+                        struct occ_error *err)
+{
+    uint64_t threads = threads_of(launch);
+    if (launch->block[1] == 1 && launch->block[2] == 1)
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", word, launch->block[0],
+                        device->max_threads_per_block);
+    return occ_fail(
+        err, OCC_E_INVALID,
+        "%s: %ux%ux%u (%" PRIu64 " threads) is out of range (x and y 1 to 1024, z 1 to 64, together %u)",
+        word, launch->block[0], launch->block[1], launch->block[2], threads, device->max_threads_per_block);
+}
+
+static int refuse_registers(const struct occ_device *device, const struct occ_launch *launch,
+                            const char *word, struct occ_error *err)
+{
+    if (launch->registers_per_thread < 1 || launch->registers_per_thread > device->max_registers_per_thread)
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", word,
+                        launch->registers_per_thread, device->max_registers_per_thread);
+    return occ_fail(err, OCC_E_INVALID,
+                    "%s: %u for each of %" PRIu64 " threads are more than the %u registers of a block", word,
+                    launch->registers_per_thread, threads_of(launch), device->registers_per_block);
+}
+
+static int refuse_smem(const struct occ_device *device, const struct occ_launch *launch,
+                       const struct calc_words *words, struct occ_error *err)
+{
+    uint64_t bytes = (uint64_t)launch->static_smem_bytes + launch->dynamic_smem_bytes;
+    if (launch->max_dynamic_smem_known && launch->dynamic_smem_bytes > launch->max_dynamic_smem_bytes)
+        return occ_fail(err, OCC_E_INVALID, "%s: %u bytes are more than the %u of %s", words->dynamic_smem,
+                        launch->dynamic_smem_bytes, launch->max_dynamic_smem_bytes, words->max_dynamic_smem);
+    bool optin = bytes > device->smem_per_block_optin_bytes;
+    return occ_fail(err, OCC_E_INVALID,
+                    "%s + %s: %" PRIu64 " bytes are more than the %u that a block may have%s",
+                    words->static_smem, words->dynamic_smem, bytes,
+                    optin ? device->smem_per_block_optin_bytes : device->smem_per_block_bytes,
+                    optin ? "" : " without opting in");
+}
+
+static int refuse_cluster(const struct occ_device *device, const struct occ_launch *launch,
+                          const struct calc_words *words, struct occ_error *err)
+{
+    uint64_t blocks = calc_cluster_blocks(launch);
+    if (device->max_cluster_size == 1)
+        return occ_fail(err, OCC_E_INVALID, "%s: compute capability %u.%u has no clusters", words->cluster,
+                        device->cc / 10, device->cc % 10);
+    if (blocks > device->max_cluster_size)
+        return occ_fail(err, OCC_E_INVALID, "%s: %" PRIu64 " blocks are out of range (1 to %u)",
+                        words->cluster, blocks, device->max_cluster_size);
+    for (int axis = 0; axis < 3; axis++)
+        if (launch->cluster[axis] > 1 && launch->grid[axis] % launch->cluster[axis] != 0)
+            return occ_fail(err, OCC_E_INVALID, "%s: %u does not divide the %u blocks of %s (%c)",
+                            words->cluster, launch->cluster[axis], launch->grid[axis], words->grid,
+                            "xyz"[axis]);
+    return occ_fail(err, OCC_E_INVALID, "%s: not one cluster of %" PRIu64 " blocks fits", words->cluster,
+                    blocks);
+}
+
+static int refuse_grid(const struct occ_device *device, const struct occ_launch *launch, const char *word,
+                       struct occ_error *err)
+{
+    const char *most = device->cc < 30 ? "65535" : "2147483647";
+    if (launch->grid[1] == 1 && launch->grid[2] == 1)
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %s)", word, launch->grid[0], most);
+    return occ_fail(err, OCC_E_INVALID, "%s: %ux%ux%u is out of range (x 1 to %s, y and z 1 to 65535)", word,
+                    launch->grid[0], launch->grid[1], launch->grid[2], most);
+}
+
+int calc_refuse(enum occ_status status, const struct occ_device *device, const struct occ_launch *launch,
+                const struct calc_words *words, struct occ_error *err)
+{
+    switch (status) {
+    case OCC_BAD_BLOCK:
+        return refuse_block(device, launch, words->threads, err);
+    case OCC_BAD_REGISTERS:
+        return refuse_registers(device, launch, words->registers, err);
+    case OCC_BAD_SMEM:
+        return refuse_smem(device, launch, words, err);
+    case OCC_BAD_CLUSTER:
+        return refuse_cluster(device, launch, words, err);
+    case OCC_BAD_GRID:
+        return refuse_grid(device, launch, words->grid, err);
+    case OCC_BAD_BARRIERS:
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (0 to 16)", words->barriers,
+                        launch->barriers);
+    case OCC_BAD_CARVEOUT:
+        return occ_fail(err, OCC_E_INVALID, "%s: %d is out of range (0 to 100 percent)", words->carveout,
+                        launch->carveout_percent);
+    default:
+        return occ_fail(err, OCC_E_INVALID, "%s", occ_status_text(status));
+    }
+}
+
+int calc_check(const struct occ_device *device, const struct occ_launch *launch,
+               const struct calc_words *words, struct occ_error *err)
+{
+    if (launch->smem_config_bytes > device->smem_per_sm_bytes)
+        return occ_fail(err, OCC_E_INVALID, "%s: %u bytes are more than the %u that an SM has",
+                        words->smem_config, launch->smem_config_bytes, device->smem_per_sm_bytes);
+    return 0;
+}

@@ -1,0 +1,43 @@
+/*
+ * What the calculator computes for: a device by name or by compute capability, and words for what is wrong with a
+ * launch on it. Pure; any thread.
+ */
+#ifndef OCC_CLI_CALC_TARGET_H
+#define OCC_CLI_CALC_TARGET_H
+
+#include "occupancy/occupancy.h"
+#include "support/error.h"
+
+#define CALC_NAME_BYTES 64
+
+struct calc_target {
+    struct occ_device device;    /* complete */
+    char name[CALC_NAME_BYTES];  /* "t4"; "cc 7.5" */
+    char title[CALC_NAME_BYTES]; /* "Tesla T4"; "compute capability 7.5" */
+};
+
+/* `name` in any case, blanks do not count. OCC_E_INVALID: unknown; the message offers the nearest names. */
+int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err);
+
+/* "7.5" or "75". OCC_E_INVALID: not one that exists, or SMs out of range. */
+int calc_target_capability(const char *capability, uint64_t sm_count, struct calc_target *ret_target,
+                           struct occ_error *err);
+
+/* How the fields of a launch are called where the user gave them. */
+struct calc_words {
+    const char *threads, *registers, *static_smem, *dynamic_smem, *max_dynamic_smem, *smem_config, *grid,
+        *cluster, *barriers, *carveout;
+};
+
+/* Sets an OCC_E_INVALID that names the field and what is wrong with it; `status` is what occ_analyse() gave. */
+int calc_refuse(enum occ_status status, const struct occ_device *device, const struct occ_launch *launch,
+                const struct calc_words *words, struct occ_error *err);
+
+/* What the model takes as it comes but no device can have: a carve-out larger than the device's largest. */
+int calc_check(const struct occ_device *device, const struct occ_launch *launch,
+               const struct calc_words *words, struct occ_error *err);
+
+/* Blocks of a cluster; 1: none. */
+uint64_t calc_cluster_blocks(const struct occ_launch *launch);
+
+#endif

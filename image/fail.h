@@ -1,0 +1,15 @@
+/* How the readers of this module say what is wrong. */
+#ifndef OCC_IMAGE_FAIL_H
+#define OCC_IMAGE_FAIL_H
+
+#include "image.h"
+
+/* Sets code and message (err may be NULL) and returns `code`. */
+int occ_image_fail(struct occ_image_error *err, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Puts "entry 3 (sm_90) at byte 4711: " and the like in front of a message that is set. */
+void occ_image_prefix(struct occ_image_error *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,44 @@
+/*
+ * Fat binaries inside of host ELF files: the section .nv_fatbin of an executable or library holds those that are
+ * registered at start, __nv_relfatbin those of nvcc -dc that nvlink has yet to link. Pure apart from malloc; any thread.
+ */
+#include "elf_file.h"
+#include "fail.h"
+#include "lists.h"
+
+static bool holds_fatbins(const char *name)
+{
+    return strcmp(name, ".nv_fatbin") == 0 || strcmp(name, "__nv_relfatbin") == 0;
+}
+
+static int list_section(struct occ_image_list *list, const struct elf *elf, uint32_t index,
+                        struct occ_image_error *err)
+{
+    struct span bytes;
+    int code = occ_image_elf_bytes(elf, index, &bytes, err);
+    if (code)
+        return code;
+    size_t offset = (size_t)(bytes.at - elf->all.at);
+    code = occ_image_fatbins_list(list, offset, offset + bytes.size, err);
+    if (code) {
+        Elf64_Shdr section = occ_image_elf_section(elf, index);
+        occ_image_prefix(err, "section %u (%s): ", index, occ_image_elf_section_name(elf, &section));
+    }
+    return code;
+}
+
+int occ_image_host_list(struct occ_image_list *list, struct occ_image_error *err)
+{
+    struct elf elf;
+    int code = occ_image_elf_open(list->all, &elf, err);
+    for (uint32_t i = 0; !code && i < elf.section_count; i++) {
+        Elf64_Shdr section = occ_image_elf_section(&elf, i);
+        if (holds_fatbins(occ_image_elf_section_name(&elf, &section)))
+            code = list_section(list, &elf, i, err);
+    }
+    if (!code && !list->count)
+        code = occ_image_fail(err, OCC_IMAGE_E_NO_BINARY, "an ELF file for machine %u without CUDA code (%s)",
+                              elf.header.e_machine,
+                              elf.section_count ? "no .nv_fatbin section" : "it has no section table");
+    return code;
+}

@@ -1,0 +1,1 @@
+printf "grid,gpu,threads,regs,static_smem,dynamic_smem,smem_config,barriers,cluster,name\n250,t4,128,71,512,0,32768,,,\"a, \"\"b\"\"\"\n,T4,128,71,512,0,,,,c\n1000,h200,256,64,0,1000,,2,2,d\n2147483647x65535x65535,a100,1024,32,0,0,,,,e\r\n\n45,\"gtx1080\",768,39,0,0,,,,f" | occq calc --batch

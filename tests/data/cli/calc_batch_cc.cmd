@@ -1,0 +1,1 @@
+printf "cc,sms,threads,regs,static_smem,dynamic_smem,carveout,max_dynamic_smem,grid\n7.5,15,256,64,0,0,,,45\n12.1,48,96,40,0,50000,-1,60000,1\n80,108,96,40,0,50000,50,49999,1\n80,108,96,40,0,50000,50,50000,1\n9,1,1,1,1,1,,,\n8.0,0,1,1,1,1,,,\n8.0,,1,1,1,1,,,\n" | occq calc --batch

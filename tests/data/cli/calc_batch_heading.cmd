@@ -1,0 +1,1 @@
+for h in "" gpu,threads cc,threads gpu,threads,regs,static_smem,dynamic_smem,gpu gpu,threads,regs,static_smem,dynamic_smem,waves gpu,threads,regs,static_smem,dynamic_smem,cluser; do printf "%s\n" "$h" | occq calc --batch 2>&1; done; occq calc --batch </dev/null

@@ -1,0 +1,1 @@
+for f in h.db /bin/sh nothing.cubin; do occq calc --gpu a100 --threads 32 --cubin $f 2>&1 | cut -c1-60; done; echo x | occq calc --gpu a100 --threads 32 --ptxas -

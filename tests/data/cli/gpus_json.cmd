@@ -1,0 +1,1 @@
+occq gpus --json | grep -E "\"(t4|h200)\""

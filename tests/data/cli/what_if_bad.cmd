@@ -1,0 +1,1 @@
+occq what-if -d h.db --gpu h20x; occq what-if -d h.db

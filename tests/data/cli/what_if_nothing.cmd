@@ -1,0 +1,1 @@
+occq what-if -d h.db --gpu t4 --run 99

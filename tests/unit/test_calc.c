@@ -1,0 +1,236 @@
+/* The calculator's parts: devices by name, the batch in pieces of any size and its numbers, curves and their plots. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/calc.h"
+#include "cli/calc_batch.h"
+
+/* ---- devices ---- */
+
+static void test_devices_by_name(void **state)
+{
+    (void)state;
+    struct calc_target target;
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(calc_target_named("RTX 3090", &target, &err), 0);
+    assert_int_equal(target.device.sm_count, 82);
+    assert_string_equal(target.name, "rtx3090");
+    assert_int_equal(calc_target_named("rtx309", &target, &err), OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "rtx3090"));
+    assert_int_equal(calc_target_capability("12.1", 48, &target, &err), 0);
+    assert_int_equal(target.device.cc, 121);
+    assert_int_equal(calc_target_capability("75", 40, &target, &err), 0);
+    static const char *const wrong[] = {"",    "7",    "7.",  ".5",          "7.55",
+                                        "75x", "7..5", "-75", "99999999999", "1.0"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(calc_target_capability(wrong[i], 40, &target, &err), OCC_E_INVALID);
+    assert_int_equal(calc_target_capability("7.5", 0, &target, &err), OCC_E_INVALID);
+    assert_int_equal(calc_target_capability("7.5", UINT64_MAX, &target, &err), OCC_E_INVALID);
+}
+
+/* ---- batch ---- */
+
+struct input {
+    const char *at;
+    size_t left, piece; /* bytes that a read gives at most */
+};
+
+static ssize_t read_piece(void *from, char *room, size_t size)
+{
+    struct input *input = from;
+    size_t n = input->left < input->piece ? input->left : input->piece;
+    n = n < size ? n : size;
+    memcpy(room, input->at, n);
+    input->at += n;
+    input->left -= n;
+    return (ssize_t)n;
+}
+
+/* The output; the caller frees it. */
+static char *batch(const char *text, size_t bytes, size_t piece, int *ret_status,
+                   struct calc_batch_totals *totals)
+{
+    char *out = NULL, *said = NULL;
+    size_t out_bytes = 0, said_bytes = 0;
+    FILE *out_file = open_memstream(&out, &out_bytes), *talk = open_memstream(&said, &said_bytes);
+    struct input input = {text, bytes, piece};
+    struct occ_error err = OCC_ERROR_INIT;
+    *totals = (struct calc_batch_totals){0};
+    *ret_status = calc_batch(read_piece, &input, out_file, talk, totals, &err);
+    (void)fclose(out_file);
+    (void)fclose(talk);
+    free(said);
+    return out;
+}
+
+#define HEADING "gpu,threads,regs,static_smem,dynamic_smem,grid\n"
+
+static void test_pieces_of_any_size_give_the_same(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "\xef\xbb\xbf" HEADING "t4,128,71,512,0,250\r\n\n\"a100\", 64 ,32,0,0,1\nt4,0,1,1,1,1\n"
+        "h200,1024,64,0,0,999";
+    struct calc_batch_totals totals;
+    int status = 0;
+    char *whole = batch(text, sizeof text - 1, sizeof text, &status, &totals);
+    assert_int_equal(status, 0);
+    assert_int_equal(totals.rows, 4);
+    assert_int_equal(totals.bad_rows, 1);
+    assert_non_null(strstr(whole, "\nt4,128,71,512,0,250,7,28,0.875000,8,16,7,128,,registers,0.892857,0,250,"
+                                  "0.781250,0.781250,\n\"a100\", 64 ,32,0,0,1,"));
+    for (size_t piece = 1; piece < sizeof text; piece++) {
+        char *again = batch(text, sizeof text - 1, piece, &status, &totals);
+        assert_string_equal(again, whole);
+        free(again);
+    }
+    free(whole);
+}
+
+static void test_a_line_has_a_limit(void **state)
+{
+    (void)state;
+    size_t bytes = sizeof HEADING - 1 + 2 * CALC_BATCH_LINE_BYTES;
+    char *text = malloc(bytes);
+    struct calc_batch_totals totals;
+    int status = 0;
+    memset(text, 'x', bytes);
+    memcpy(text, HEADING, sizeof HEADING - 1);
+    free(batch(text, bytes, 65536, &status, &totals));
+    assert_int_equal(status, OCC_E_INVALID);
+    text[sizeof HEADING - 1 + CALC_BATCH_LINE_BYTES - 1] = '\n'; /* one line that just fits */
+    text[bytes - CALC_BATCH_LINE_BYTES / 2] = '\n';
+    free(batch(text, bytes, 65536, &status, &totals));
+    assert_int_equal(status, 0);
+    assert_int_equal(totals.bad_rows, 3);
+    free(text);
+}
+
+/* Every number of the output reads as printf would have written what the model says. */
+static void test_numbers_are_the_models(void **state)
+{
+    (void)state;
+    struct occ_device device;
+    assert_int_equal(occ_device_from_name("h200", &device), OCC_OK);
+    uint32_t random = 1;
+    for (int i = 0; i < 20000; i++) {
+        random = random * 1664525 + 1013904223;
+        struct occ_launch launch = {
+            .grid = {1 + random % 100003, 1 + (i % 7 == 0 ? random >> 9 & 0xffff : 0), 1},
+            .block = {1 + (random >> 5) % 1024, 1, 1},
+            .registers_per_thread = 1 + (random >> 16) % 64,
+            .dynamic_smem_bytes = (random >> 11) % 50000,
+            .carveout_percent = -1};
+        struct occ_result r;
+        char text[256], expected[256], *field;
+        struct calc_batch_totals totals;
+        int status = 0;
+        assert_int_equal(occ_analyse(&device, &launch, &r), OCC_OK);
+        int n =
+            snprintf(text, sizeof text, HEADING "h200,%u,%u,0,%u,%ux%u\n", launch.block[0],
+                     launch.registers_per_thread, launch.dynamic_smem_bytes, launch.grid[0], launch.grid[1]);
+        char *out = batch(text, (size_t)n, (size_t)n, &status, &totals);
+        (void)snprintf(expected, sizeof expected, ",%.6f,%llu,%llu,%.6f,%.6f,\n", r.waves,
+                       (unsigned long long)r.full_waves, (unsigned long long)r.partial_blocks,
+                       r.expected_elapsed, r.expected_achieved);
+        field = strstr(out, expected);
+        if (!field || field[strlen(expected)])
+            fail_msg("'%s' does not end with '%s'", out, expected);
+        (void)snprintf(expected, sizeof expected, ",%u,%u,%.6f,", r.blocks_per_sm, r.warps_per_sm,
+                       r.theoretical);
+        if (!strstr(out, expected))
+            fail_msg("'%s' does not hold '%s'", out, expected);
+        free(out);
+    }
+}
+
+/* ---- curves ---- */
+
+static void make_case(const char *gpu, struct calc_target *target, struct calc_case *c)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(calc_target_named(gpu, target, &err), 0);
+    *c = (struct calc_case){.target = target,
+                            .has_grid = true,
+                            .launch = {.grid = {250, 1, 1},
+                                       .block = {128, 1, 1},
+                                       .cluster = {1, 1, 1},
+                                       .registers_per_thread = 71,
+                                       .static_smem_bytes = 512,
+                                       .carveout_percent = -1}};
+    assert_int_equal(occ_analyse(&target->device, &c->launch, &c->result), OCC_OK);
+}
+
+static void test_a_device_has_its_axes(void **state)
+{
+    (void)state;
+    struct calc_target target;
+    struct calc_case c;
+    struct calc_curves curves;
+    struct occ_error err = OCC_ERROR_INIT;
+    make_case("t4", &target, &c);
+    assert_int_equal(calc_curves_new(&c, &curves, &err), 0);
+    assert_int_equal(curves.n, 3);
+    for (size_t i = 0; i < curves.n; i++)
+        assert_true(fabs(calc_curve_at(&curves.list[i], curves.list[i].present)->full_wave - 0.875) < 1e-12);
+    calc_curves_release(&curves);
+    make_case("h200", &target, &c);
+    assert_int_equal(calc_curves_new(&c, &curves, &err), 0);
+    assert_int_equal(curves.n, OCC_AXIS_COUNT);
+    calc_curves_release(&curves);
+}
+
+static size_t count(const struct calc_plot *plot, const char *mark)
+{
+    size_t n = 0;
+    for (int row = 0; row < CALC_PLOT_ROWS; row++)
+        for (const char *at = plot->rows[row]; (at = strstr(at, mark)); at += strlen(mark))
+            n++;
+    return n;
+}
+
+static void test_a_plot_marks_the_present_once(void **state)
+{
+    (void)state;
+    struct occ_point points[3] = {
+        {.value = 10, .full_wave = 1}, {.value = 20, .full_wave = 0.5}, {.value = 30}};
+    struct calc_curve curve = {.axis = OCC_AXIS_REGISTERS, .present = 20, .points = points, .n = 3};
+    struct calc_plot plot;
+    calc_plot(&curve, true, &plot);
+    assert_int_equal(count(&plot, "O"), 1);
+    assert_int_equal(plot.rows[4][32], 'O');
+    assert_int_equal(plot.rows[0][0], '*');
+    assert_int_equal(plot.rows[CALC_PLOT_ROWS - 1][CALC_PLOT_COLUMNS - 1], '*');
+    for (int row = 0; row < CALC_PLOT_ROWS; row++)
+        assert_int_equal(strlen(plot.rows[row]), CALC_PLOT_COLUMNS);
+    calc_plot(&curve, false, &plot);
+    assert_int_equal(count(&plot, "\xe2\x97\x8f"), 1);
+    for (int row = 0; row < CALC_PLOT_ROWS; row++)
+        assert_int_equal(strlen(plot.rows[row]), 3 * CALC_PLOT_COLUMNS);
+    assert_memory_equal(plot.rows[0], "\xe2\xa0\x89", 3); /* the upper two dots */
+    points[1].status = OCC_BAD_REGISTERS;                 /* not launchable: no mark, and nothing drawn */
+    calc_plot(&curve, true, &plot);
+    assert_int_equal(count(&plot, "O"), 0);
+    assert_int_equal(plot.rows[4][32], ' ');
+    curve.present = 31;
+    calc_plot(&curve, false, &plot);
+    assert_int_equal(count(&plot, "\xe2\x97\x8f"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_devices_by_name),       cmocka_unit_test(test_pieces_of_any_size_give_the_same),
+        cmocka_unit_test(test_a_line_has_a_limit),    cmocka_unit_test(test_numbers_are_the_models),
+        cmocka_unit_test(test_a_device_has_its_axes), cmocka_unit_test(test_a_plot_marks_the_present_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
