@@ -14,8 +14,8 @@
 
 LTTNG_UST_TRACEPOINT_EVENT(
     occtrace_bench, launch,
-    LTTNG_UST_TP_ARGS(uint64_t, start_ns, uint64_t, duration_ns, uint64_t, graph_node, uint32_t, shape, uint32_t,
-                      stream, uint32_t, correlation),
+    LTTNG_UST_TP_ARGS(uint64_t, start_ns, uint64_t, duration_ns, uint64_t, graph_node, uint32_t, shape,
+                      uint32_t, stream, uint32_t, correlation),
     LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, start_ns, start_ns)
                             lttng_ust_field_integer(uint64_t, duration_ns, duration_ns)
                                 lttng_ust_field_integer(uint64_t, graph_node, graph_node)

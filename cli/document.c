@@ -36,7 +36,8 @@ static const struct entry environment_occq[] = {
 
 static const struct entry environment_occtrace[] = {
     {"OCCTRACE_LIBRARY", "the library to preload, if it is not the one installed with occtrace"},
-    {"OCCTRACE_SOCKET", "where a daemon is looked for; default $XDG_RUNTIME_DIR/occtrace/occtraced.sock, then the service's /run/occtrace/occtraced.sock"},
+    {"OCCTRACE_SOCKET", "where a daemon is looked for; default $XDG_RUNTIME_DIR/occtrace/occtraced.sock, "
+                        "then the service's /run/occtrace/occtraced.sock"},
     {"XDG_STATE_HOME", "where the history is: $XDG_STATE_HOME/occtrace/history.db, else "
                        "~/.local/state/occtrace/history.db"},
     {"XDG_RUNTIME_DIR", "where the private daemon's socket is made; default /tmp"},

@@ -4,7 +4,7 @@
  * GPUs count one of them.
  *
  * MIG slices have the SMs that `nvidia-smi mig -lgip` prints for the profile, in outputs that are public: NVIDIA's MIG
- * user guide (A30, A100), jbarrow.ai/field_notes/nvidia-mig (H100), and reports about NVIDIA/mig-parted: issue 120
+ * user guide (A30, A100), jbarrow.ai/field_notes/nvidia-mig (H100), and reports about NVIDIA/mig-parted: its thread 120
  * (H200), pull requests 139 (GH200) and 187 (B200). Profiles whose number could not be seen there are not in the
  * table. The slices of one product with another memory have other names and the same SMs.
  *

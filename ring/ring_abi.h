@@ -175,7 +175,8 @@ static inline uint32_t occ_ring_check(uint64_t sequence)
 #define OCC_RING_START_MOST_NS ((uint64_t)INT64_MAX - UINT64_C(86400000000000))
 static inline bool occ_ring_times_are_valid(uint64_t start_ns, uint64_t duration_ns)
 {
-    return start_ns > 0 && start_ns <= OCC_RING_START_MOST_NS && duration_ns <= (uint64_t)INT64_MAX - start_ns;
+    return start_ns > 0 && start_ns <= OCC_RING_START_MOST_NS &&
+           duration_ns <= (uint64_t)INT64_MAX - start_ns;
 }
 
 /* Size of the memfd: header, log and ring, up to the next whole page of 4096 bytes. */

@@ -17,10 +17,14 @@
 static CUresult result_of(int image_code)
 {
     switch (image_code) {
-    case OCC_IMAGE_OK: return CUDA_SUCCESS;
-    case OCC_IMAGE_E_NO_BINARY: return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    case OCC_IMAGE_E_NO_MEMORY: return CUDA_ERROR_OUT_OF_MEMORY;
-    default: return CUDA_ERROR_INVALID_IMAGE;
+    case OCC_IMAGE_OK:
+        return CUDA_SUCCESS;
+    case OCC_IMAGE_E_NO_BINARY:
+        return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case OCC_IMAGE_E_NO_MEMORY:
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+        return CUDA_ERROR_INVALID_IMAGE;
     }
 }
 
