@@ -119,7 +119,7 @@ static void print_advice_item(const struct occ_advice *a, bool has_grid)
         (void)printf("%u -> %u blocks per SM, ", a->blocks_now, a->blocks_then);
     (void)printf("theoretical %.1f%% -> %.1f%%", a->theoretical_now * 100, a->theoretical_then * 100);
     if (has_grid)
-        (void)printf(", expected %.1f%% -> %.1f%%", a->elapsed_now * 100, a->elapsed_then * 100);
+        (void)printf(", expected elapsed %.1f%% -> %.1f%%", a->elapsed_now * 100, a->elapsed_then * 100);
     if (a->cost_amount)
         (void)printf("; costs %" PRIu64 " %s", a->cost_amount, occ_advice_cost(a->kind));
     (void)putchar('\n');
