@@ -67,12 +67,11 @@ static int prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, str
     return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
 }
 
-/* Runs a statement to its end. *ret_id is its first number, 0 without a row. */
-static int step_id(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err,
-                   const char *what)
+/* After the first step, which gave `rc`: runs a statement to its end. *ret_id is its first number, 0 without a row. */
+static int finish_id(struct occ_store *s, sqlite3_stmt *stmt, int rc, int64_t *ret_id, struct occ_error *err,
+                     const char *what)
 {
     int64_t id = 0;
-    int rc = sqlite3_step(stmt);
     if (rc == SQLITE_ROW) {
         id = sqlite3_column_int64(stmt, 0);
         rc = sqlite3_step(stmt);
@@ -83,6 +82,12 @@ static int step_id(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, str
     if (failed == 0)
         *ret_id = id;
     return failed;
+}
+
+static int step_id(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err,
+                   const char *what)
+{
+    return finish_id(s, stmt, sqlite3_step(stmt), ret_id, err, what);
 }
 
 /* A statement that is needed for each of thousands of shapes: kept with the handle. */
@@ -98,23 +103,13 @@ static int prepare_kept(struct occ_store *s, sqlite3_stmt **slot, const char *sq
 static int insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err,
                   const char *what)
 {
-    int64_t id = 0;
     int rc = sqlite3_step(stmt);
     if ((rc & 0xff) == SQLITE_FULL) {
         (void)sqlite3_reset(stmt);
         if (occ_quota_make_room(s, NULL) == 0)
             rc = sqlite3_step(stmt);
     }
-    if (rc == SQLITE_ROW) {
-        id = sqlite3_column_int64(stmt, 0);
-        rc = sqlite3_step(stmt);
-    }
-    int failed = rc == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, rc, err, what);
-    (void)sqlite3_reset(stmt);
-    (void)sqlite3_clear_bindings(stmt);
-    if (failed == 0)
-        *ret_id = id;
-    return failed;
+    return finish_id(s, stmt, rc, ret_id, err, what);
 }
 
 /* A copy that is safe to print and not too long; SQLite frees it. */

@@ -53,12 +53,3 @@ void occ_totals_remove(struct occ_totals_table *table, bool (*drop)(uint64_t key
     for (uint32_t i = 0; i < kept; i++)
         (void)occ_map_put(&table->map, table->entries[i].key, i); /* fits: there were more before */
 }
-
-size_t occ_totals_table_bytes(const struct occ_totals_table *table)
-{
-    size_t bytes = table->capacity * sizeof *table->entries +
-                   table->map.capacity * (sizeof(uint64_t) + sizeof(uint32_t));
-    for (uint32_t i = 0; i < table->n; i++)
-        bytes += table->entries[i].histogram.capacity * sizeof(uint64_t);
-    return bytes;
-}

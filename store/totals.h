@@ -69,7 +69,4 @@ static inline void occ_totals_add_totals(struct occ_totals *t, const struct occ_
     t->last_ns = other->last_ns > t->last_ns ? other->last_ns : t->last_ns;
 }
 
-/* Memory that the table holds, about. */
-size_t occ_totals_table_bytes(const struct occ_totals_table *table);
-
 #endif
