@@ -74,16 +74,3 @@ int occ_error_prefix(struct occ_error *err, const char *format, ...)
         (void)snprintf(err->message + at, sizeof err->message - at, ": %s", old);
     return err->code;
 }
-
-const char *occ_error_text(int code)
-{
-    switch (code) {
-#define X(name, value, text)                                                                                 \
-    case name:                                                                                               \
-        return text;
-        OCC_ERROR_CODES(X)
-#undef X
-    default:
-        return "no error";
-    }
-}

@@ -56,7 +56,4 @@ int occ_fail_errno(struct occ_error *err, int error_number, const char *format, 
 /* Puts context in front of a message that is already set. Keeps the code; returns it. */
 int occ_error_prefix(struct occ_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The short text of a code, for messages without details. Never NULL. */
-const char *occ_error_text(int code);
-
 #endif
