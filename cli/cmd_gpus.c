@@ -109,8 +109,7 @@ static int run(const struct cli_command *command, char **argv)
     int status = 0;
     if (!cli_start(command, argv, &args.common, &status))
         return status;
-    if (cli_output_format(&args.output, &format, &err) != 0 ||
-        cli_output_columns(&args.output, format, columns, &selection, &err) != 0)
+    if (cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
         return cli_usage_error(command, &err);
     return print(format, &selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }

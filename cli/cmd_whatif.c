@@ -324,8 +324,7 @@ static int run(const struct cli_command *command, char **argv)
     else if (calc_target_named(args.gpu, &target, &err) != 0)
         (void)occ_error_prefix(&err, "--gpu");
     if (err.code != 0 || cli_filter_check(&args.filter, &err) != 0 ||
-        cli_output_format(&args.output, &format, &err) != 0 ||
-        cli_output_columns(&args.output, format, columns, &selection, &err) != 0)
+        cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
         return cli_usage_error(command, &err);
     return ask(command, &args, &target, format, &selection);
 }

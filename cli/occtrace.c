@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,19 +53,6 @@ struct trace {
     pid_t program;
     char program_path[PATH_MAX];
 };
-
-static void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-static void warn(const char *format, ...)
-{
-    char line[OCC_ERROR_MESSAGE_BYTES + 64];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    occ_text_sanitise(line);
-    (void)fprintf(stderr, "occtrace: %s\n", line);
-}
 
 /* Descriptors 0, 1 and 2 that the caller closed would otherwise be taken by files of ours. */
 static void occupy_standard_descriptors(void)
@@ -191,7 +177,8 @@ static int use_given_daemon(struct trace *trace, struct occ_error *err)
 {
     if (find_daemon(trace))
         return 0;
-    warn("no daemon answers at %s yet: the program reports as soon as one does", trace->options->socket);
+    summary_say("no daemon answers at %s yet: the program reports as soon as one does",
+                trace->options->socket);
     trace->socket = strdup(trace->options->socket);
     return trace->socket ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
 }
@@ -271,10 +258,10 @@ static int start_plain(struct trace *trace, char *const *argv, struct occ_error 
 static int exec_failure(const char *name, int status, const struct occ_error *err)
 {
     if (status < 0) {
-        warn("%s", err->message);
+        summary_say("%s", err->message);
         return EXIT_OWN_FAILURE;
     }
-    warn("%.200s: %s", name, strerror(status));
+    summary_say("%.200s: %s", name, strerror(status));
     return status == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
 
@@ -296,7 +283,7 @@ static bool flush(struct trace *trace)
     if (ask_daemon(trace->socket, request, FLUSH_PATIENCE_MS, answer, sizeof answer, &err) == 0)
         return true;
     if (!child_hurried())
-        warn("the history may lack the end of this run: %s", err.message);
+        summary_say("the history may lack the end of this run: %s", err.message);
     return false;
 }
 
@@ -313,7 +300,7 @@ static void release_private_daemon(struct trace *trace)
     bool stays = has_programs_left(trace);
     bool gone = private_daemon_release(&trace->daemon, stays || child_hurried() ? 0 : DAEMON_PATIENCE_MS);
     if (stays && !gone)
-        warn("programs that this one started still run; their launches are still recorded");
+        summary_say("programs that this one started still run; their launches are still recorded");
 }
 
 /* The history names a run by its command line as a shell would show it. */
@@ -373,7 +360,7 @@ static void record_absence(struct trace *trace, char *const *argv, const char *r
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     if (occ_store_open(trace->db, &options, &store, &err) != 0 ||
         put_absence(trace, store, argv, reason, &err) != 0)
-        warn("%s", err.message);
+        summary_say("%s", err.message);
 }
 
 static int read_runs(const struct trace *trace, struct occ_runs *runs, struct occ_error *err)
@@ -402,7 +389,7 @@ static void summarise(struct trace *trace, char *const *argv, bool complete)
     bool quiet = trace->options->quiet;
     if (!trace->db || read_runs(trace, &runs, &err) != 0) {
         if (!quiet)
-            warn("no summary: %s", trace->db ? err.message : "no daemon said where the history is");
+            summary_say("no summary: %s", trace->db ? err.message : "no daemon said where the history is");
         return;
     }
     if (runs.n == 0 && complete) {
@@ -445,7 +432,7 @@ static int run(struct trace *trace, char **argv, int *ret_exit)
     child_signals_take(&trace->signals);
     bool observed = prepare(trace, &err) == 0;
     if (!observed)
-        warn("%s; the program runs without being observed", err.message);
+        summary_say("%s; the program runs without being observed", err.message);
     trace->start_ns = occ_now_ns();
     absence_find_program(argv[0], trace->program_path, sizeof trace->program_path);
     int status = observed ? start_observed(trace, argv, &err) : start_plain(trace, argv, &err);

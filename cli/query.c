@@ -33,11 +33,13 @@ int cli_output_format(const struct cli_output *output, enum cli_format *ret_form
     return 0;
 }
 
-int cli_output_columns(const struct cli_output *output, enum cli_format format,
-                       const struct cli_column *table, struct cli_selection *ret_selection,
-                       struct occ_error *err)
+int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
+                      enum cli_format *ret_format, struct cli_selection *ret_selection, struct occ_error *err)
 {
-    if (format == CLI_FORMAT_TEXT)
+    int status = cli_output_format(output, ret_format, err);
+    if (status != 0)
+        return status;
+    if (*ret_format == CLI_FORMAT_TEXT)
         cli_select(table, CLI_DEFAULT, 0, ret_selection);
     else
         cli_select(table, 0, CLI_TEXT_ONLY, ret_selection);

@@ -80,10 +80,10 @@ bool cli_start(const struct cli_command *command, char **argv, struct cli_args *
 /* OCC_E_INVALID: --json and --csv at once. */
 int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err);
 
-/* The columns to show: -o, else the defaults (text) or all (JSON, CSV). */
-int cli_output_columns(const struct cli_output *output, enum cli_format format,
-                       const struct cli_column *table, struct cli_selection *ret_selection,
-                       struct occ_error *err);
+/* The format, and the columns to show: -o, else the defaults (text) or all (JSON, CSV). */
+int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
+                      enum cli_format *ret_format, struct cli_selection *ret_selection,
+                      struct occ_error *err);
 
 /* OCC_E_INVALID: the period is empty. */
 int cli_filter_check(const struct cli_filter *filter, struct occ_error *err);

@@ -9,12 +9,9 @@
 
 #include "support/text.h"
 
-enum { SHOWN_RUNS = 8, LINE = 512 };
+enum { SHOWN_RUNS = 8, LINE = OCC_ERROR_MESSAGE_BYTES + 64 };
 
-static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* One line: names in it come from the program. */
-static void say(const char *format, ...)
+void summary_say(const char *format, ...)
 {
     char line[LINE];
     va_list args;
@@ -40,10 +37,11 @@ static void say_recorded(const struct occ_run_row *row)
 {
     char duration[32];
     const char *devices = row->devices && row->devices[0] ? row->devices : NULL;
-    say("%.60s (pid %d): %" PRIu64 " launch%s of %" PRIu64 " kernel%s, %s on %.100s%s", file_name(row->exe),
-        row->pid, row->launches, row->launches == 1 ? "" : "es", row->kernels, plural(row->kernels),
-        occ_format_duration((int64_t)row->gpu_ns, duration, sizeof duration), devices ? devices : "no device",
-        row->simulated && !(devices && strstr(devices, "simulated")) ? " - simulated" : "");
+    summary_say("%.60s (pid %d): %" PRIu64 " launch%s of %" PRIu64 " kernel%s, %s on %.100s%s",
+                file_name(row->exe), row->pid, row->launches, row->launches == 1 ? "" : "es", row->kernels,
+                plural(row->kernels), occ_format_duration((int64_t)row->gpu_ns, duration, sizeof duration),
+                devices ? devices : "no device",
+                row->simulated && !(devices && strstr(devices, "simulated")) ? " - simulated" : "");
 }
 
 static void say_weakness(const struct occ_run_row *row)
@@ -53,8 +51,8 @@ static void say_weakness(const struct occ_run_row *row)
         (void)snprintf(cost, sizeof cost, "%.2f%% of its CPU time",
                        100.0 * (double)row->helper_cpu_ns / (double)row->process_cpu_ns);
     bool causes = row->lost && row->lost_text && row->lost_text[0];
-    say("  lost: %" PRIu64 "%s%.150s%s; own cost: %s", row->lost, causes ? " (" : "",
-        causes ? row->lost_text : "", causes ? ")" : "", cost);
+    summary_say("  lost: %" PRIu64 "%s%.150s%s; own cost: %s", row->lost, causes ? " (" : "",
+                causes ? row->lost_text : "", causes ? ")" : "", cost);
 }
 
 /* What a level means, for runs where nothing more is to be said. The words are the history's. */
@@ -78,7 +76,7 @@ static void say_level(const struct occ_run_row *row)
 {
     const char *level = row->level && row->level[0] ? row->level : "unknown";
     const char *why = row->level_reason && row->level_reason[0] ? row->level_reason : level_text(level);
-    say("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
+    summary_say("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
 }
 
 /* A process of which nothing could be had: one line with the reason is all there is to say. */
@@ -91,7 +89,8 @@ static bool is_blank(const struct occ_run_row *row)
 static void say_run(const struct occ_run_row *row)
 {
     if (is_blank(row)) {
-        say("%.60s (pid %d): nothing was recorded: %.300s", file_name(row->exe), row->pid, row->level_reason);
+        summary_say("%.60s (pid %d): nothing was recorded: %.300s", file_name(row->exe), row->pid,
+                    row->level_reason);
         return;
     }
     say_recorded(row);
@@ -114,12 +113,12 @@ void summary_print(const struct occ_runs *runs, const char *db)
     for (size_t i = shown; i-- > 0;)
         say_run(&runs->rows[i]);
     if (runs->n > shown)
-        say("and %zu more processes: occq runs%s%s", runs->n - shown, db ? " -d " : "", db ? db : "");
+        summary_say("and %zu more processes: occq runs%s%s", runs->n - shown, db ? " -d " : "", db ? db : "");
     if (any_launches(runs))
-        say("ask: occq top --low-occupancy%s%s", db ? " -d " : "", db ? db : "");
+        summary_say("ask: occq top --low-occupancy%s%s", db ? " -d " : "", db ? db : "");
 }
 
 void summary_print_absence(const char *reason)
 {
-    say("nothing was recorded: %s", reason);
+    summary_say("nothing was recorded: %s", reason);
 }
