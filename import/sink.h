@@ -47,8 +47,8 @@ enum occ_import_time_base {
 
 /* The recording as a whole; may be said at any time, the last word counts. */
 struct occ_import_recording {
-    const char *tool;         /* "nsys", "kineto" */
-    const char *tool_version; /* NULL: unknown */
+    const char *tool;                            /* "nsys", "kineto" */
+    const char *tool_version;                    /* NULL: unknown */
     const char *hostname, *exe, *cmdline, *user; /* NULL: unknown */
     int32_t pid;                                 /* 0: unknown, or several */
     int32_t rank;                                /* of a distributed job; -1: none or unknown */
@@ -60,14 +60,14 @@ int occ_import_sink_recording(struct occ_import_sink *sink, const struct occ_imp
 
 /* A device under the recording's own number for it (any 64-bit value). Before the first launch on it. Limits as
  * the file gives them, 0 where it does not; the history completes them. */
-int occ_import_sink_device(struct occ_import_sink *sink, uint64_t number, const struct occ_store_device *device,
-                           struct occ_error *err);
+int occ_import_sink_device(struct occ_import_sink *sink, uint64_t number,
+                           const struct occ_store_device *device, struct occ_error *err);
 bool occ_import_sink_has_device(const struct occ_import_sink *sink, uint64_t number);
 
 struct occ_import_launch {
     const char *name; /* mangled or demangled, as the source has it; not NUL-terminated */
     size_t name_bytes;
-    uint64_t device; /* the recording's number */
+    uint64_t device;              /* the recording's number */
     struct occ_store_shape shape; /* `kernel` and `device` are filled by the sink */
     int64_t start_ns;
     int64_t end_ns;
