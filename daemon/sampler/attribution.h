@@ -96,6 +96,7 @@ int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_n
  * has no direct value gets its key's. */
 struct occ_attribution_value {
     uint64_t tag;
+    int64_t start_ns, end_ns; /* the launch's own, as given */
     struct occ_measured measured;
 };
 size_t occ_attribution_take(struct occ_attribution *attribution, struct occ_attribution_value *values,
