@@ -163,6 +163,7 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
         program = NULL;
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
+    trace->daemon.counters = trace->options->counters;
     if (status == 0)
         status = private_daemon_start(&trace->daemon, &trace->signals, program, trace->db, err);
     if (status != 0)

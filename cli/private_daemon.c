@@ -71,7 +71,7 @@ static void become_daemon(const struct private_daemon *daemon, const struct chil
     (void)setsid();
     child_signals_give_back(signals);
     (void)execl(daemon->program, daemon->program, "--private", "3", "--db", daemon->db, "--socket",
-                daemon->socket, (char *)NULL);
+                daemon->socket, "--counters", daemon->counters ? daemon->counters : "auto", (char *)NULL);
     (void)dprintf(STDERR_FILENO, "cannot start %s: %s\n", daemon->program, strerror(errno));
     _exit(1);
 }

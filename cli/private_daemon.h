@@ -23,6 +23,7 @@ struct private_daemon {
     int restarts;
     char *directory; /* of the socket */
     char *socket, *db, *program;
+    const char *counters; /* --counters; NULL: auto. Outlives it */
 };
 
 #define PRIVATE_DAEMON_INIT                                                                                  \

@@ -5,6 +5,8 @@
 
 #include "commands.h"
 
+static const char *const counters_words[] = {"auto", "pm", "gpm", "none", NULL};
+
 static const struct cli_option options[] = {
     {'d', "db", CLI_TEXT, offsetof(struct cli_args, db), "FILE",
      "record into this history (default: the daemon's if one listens, else "
@@ -14,6 +16,11 @@ static const struct cli_option options[] = {
      "report to the daemon that listens there, and start none", NULL, NULL, 0, 0},
     {0, "label", CLI_TEXT, offsetof(struct trace_options, label), "TEXT",
      "a text kept with the run, to find it again ('occq runs')", NULL, NULL, 0, 0},
+    {0, "counters", CLI_WORD, offsetof(struct trace_options, counters), "MODE",
+     "hardware counters that a private daemon may use for achieved occupancy; a daemon that runs for "
+     "everybody has its "
+     "own setting",
+     NULL, counters_words, 0, 0},
     {'q', "quiet", CLI_FLAG, offsetof(struct trace_options, quiet), NULL, "no summary at the end", NULL, NULL,
      0, 0},
     CLI_OPTION_HELP,

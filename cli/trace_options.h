@@ -7,6 +7,7 @@
 struct trace_options {
     struct cli_args common;
     const char *socket, *label;
+    const char *counters; /* NULL: auto */
     bool quiet;
 };
 

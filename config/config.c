@@ -24,9 +24,19 @@
 
 static const char *const sync_words[] = {"normal", "full", NULL};
 static const char *const level_words[] = {"error", "warning", "info", "debug", NULL};
+static const char *const counters_words[] = {"auto", "pm", "gpm", "none", NULL};
 static const char *const mode_words[] = {"auto", "0600", "0660", "0666", NULL};
 
-enum kind { KIND_PATH, KIND_BYTES, KIND_DURATION, KIND_COUNT, KIND_MODE, KIND_SYNC, KIND_LEVEL };
+enum kind {
+    KIND_PATH,
+    KIND_BYTES,
+    KIND_DURATION,
+    KIND_COUNT,
+    KIND_MODE,
+    KIND_SYNC,
+    KIND_LEVEL,
+    KIND_COUNTERS
+};
 
 /* ---- what libcyaml fills ---- */
 
@@ -189,6 +199,8 @@ static int set_value(const struct setting *setting, const char *text, struct occ
         return index_of_word(text, sync_words, value, err);
     case KIND_LEVEL:
         return index_of_word(text, level_words, value, err);
+    case KIND_COUNTERS:
+        return index_of_word(text, counters_words, value, err);
     }
     return occ_fail(err, OCC_E_INVALID, "no such kind of setting");
 }

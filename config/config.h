@@ -30,6 +30,7 @@
  *   MODE      uint64_t                     0600, 0660 or 0666; 0: auto
  *   SYNC      uint64_t                     0 normal, 1 full
  *   LEVEL     uint64_t                     enum occ_log_level
+ *   COUNTERS  uint64_t                     0 auto, 1 pm, 2 gpm, 3 none
  */
 #define OCC_CONFIG_DATABASE(X)                                                                               \
     X(database, path, PATH, database_path, "", 0, 0)                                                         \
@@ -49,6 +50,9 @@
 #define OCC_CONFIG_RINGS(X)                                                                                  \
     X(rings, max_producers, COUNT, max_producers, "1024", 1, 16384)                                          \
     X(rings, max_size, BYTES, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)
+#define OCC_CONFIG_COUNTERS(X)                                                                               \
+    X(counters, mode, COUNTERS, counters_mode, "none", 0, 0)                                                 \
+    X(counters, interval, DURATION, counters_interval_ns, "1ms", INT64_C(1000000), INT64_C(1000000000))
 #define OCC_CONFIG_LOG(X) X(log, level, LEVEL, log_level, "warning", 0, 0)
 
 /* S(section, its table) */
@@ -57,6 +61,7 @@
     S(socket, OCC_CONFIG_SOCKET)                                                                             \
     S(collector, OCC_CONFIG_COLLECTOR)                                                                       \
     S(rings, OCC_CONFIG_RINGS)                                                                               \
+    S(counters, OCC_CONFIG_COUNTERS)                                                                         \
     S(log, OCC_CONFIG_LOG)
 
 #define OCC_CONFIG_TYPE_PATH(member)     char member[OCC_CONFIG_TEXT_BYTES];
@@ -66,6 +71,7 @@
 #define OCC_CONFIG_TYPE_MODE(member)     uint64_t member;
 #define OCC_CONFIG_TYPE_SYNC(member)     uint64_t member;
 #define OCC_CONFIG_TYPE_LEVEL(member)    uint64_t member;
+#define OCC_CONFIG_TYPE_COUNTERS(member) uint64_t member;
 
 struct occ_config {
 #define X(section, key, kind, member, default_text, min, max) OCC_CONFIG_TYPE_##kind(member)

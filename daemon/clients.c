@@ -18,8 +18,8 @@ struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const st
     client->pidfd = -1;
     client->peer = *peer;
     client->since_ns = now_ns;
-    client->socket_source = (struct occ_source){OCC_SOURCE_CLIENT, client};
-    client->process_source = (struct occ_source){OCC_SOURCE_PROCESS, client};
+    client->socket_source = (struct occ_event_source){OCC_EVENT_CLIENT, client};
+    client->process_source = (struct occ_event_source){OCC_EVENT_PROCESS, client};
     client->next = clients->first;
     clients->first = client;
     clients->n++;

@@ -15,20 +15,20 @@
 
 #include "producers.h"
 
-enum occ_source_kind {
-    OCC_SOURCE_LISTENER,
-    OCC_SOURCE_SIGNALS,
-    OCC_SOURCE_TIMER,
-    OCC_SOURCE_PRIVATE,
-    OCC_SOURCE_CLIENT,
-    OCC_SOURCE_PROCESS,
+enum occ_event_kind {
+    OCC_EVENT_LISTENER,
+    OCC_EVENT_SIGNALS,
+    OCC_EVENT_TIMER,
+    OCC_EVENT_PRIVATE,
+    OCC_EVENT_CLIENT,
+    OCC_EVENT_PROCESS,
 };
 
 struct occ_client;
 
 /* What an epoll event points at. */
-struct occ_source {
-    enum occ_source_kind kind;
+struct occ_event_source {
+    enum occ_event_kind kind;
     struct occ_client *client;
 };
 
@@ -42,7 +42,7 @@ struct occ_client {
     bool flush_wanted;
     char session[33]; /* of the flush */
     int64_t since_ns; /* monotonic, of the connection */
-    struct occ_source socket_source, process_source;
+    struct occ_event_source socket_source, process_source;
 };
 
 struct occ_clients {

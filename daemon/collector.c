@@ -68,7 +68,7 @@ static void disown(struct occ_collector *c, struct occ_producer *p)
     void *owner = p->owner;
     p->owner = NULL;
     if (owner && c->options.gone)
-        c->options.gone(owner, c->options.gone_context);
+        c->options.gone(owner, c->options.context);
 }
 
 /* Frees what is done (or everything). Not called while somebody walks the list. */
@@ -248,18 +248,21 @@ static void quarantine(struct occ_collector *c, struct occ_producer *p, int64_t 
 
 struct append_context {
     struct occ_collector *collector;
-    int64_t run, device;
+    struct occ_producer *producer;
+    const struct occ_producer_device *device;
 };
 
 static int append(void *context, const struct occ_store_launch *rows, size_t n, struct occ_error *err)
 {
     const struct append_context *to = context;
     struct occ_collector *c = to->collector;
-    int status = occ_store_append(c->store, to->run, to->device, rows, n, err);
+    int status = occ_store_append(c->store, to->producer->run, to->device->id, rows, n, err);
     if (status != 0)
         return status;
     c->held_rows -= n;
     c->launches += n;
+    if (c->options.appended)
+        c->options.appended(to->producer, to->device, rows, n, c->options.context);
     return 0;
 }
 
@@ -268,7 +271,7 @@ static int emit(struct occ_collector *c, struct occ_producer *p, const struct oc
                 struct occ_error *err)
 {
     for (size_t i = 0; i < p->n_devices; i++) {
-        struct append_context to = {.collector = c, .run = p->run, .device = p->devices[i].id};
+        struct append_context to = {.collector = c, .producer = p, .device = &p->devices[i]};
         int status = occ_reorder_emit(&p->devices[i].window, limits, append, &to, err);
         if (status != 0)
             return status;
@@ -459,6 +462,8 @@ static int commit(struct occ_collector *c, int64_t now_ns, struct occ_error *err
     int status = c->fatal ? occ_fail(&own, c->fatal, "out of memory") : flush_windows(c, &own);
     if (status == 0)
         status = put_positions(c, now_ns, &own);
+    if (status == 0 && c->options.committing)
+        status = c->options.committing(c->options.context, &own);
     if (status == 0)
         status = occ_store_commit(c->store, &own);
     if (status == 0) {

@@ -46,7 +46,12 @@ struct occ_collector_options {
     int64_t orphan_grace_ns; /* silence after which a program without a connection counts as dead */
     /* A program's connection has no more use (run over, quarantine): `owner` as given to offer. May be NULL. */
     void (*gone)(void *owner, void *context);
-    void *gone_context;
+    /* Launches of a program on one of its devices were appended. May be NULL. */
+    void (*appended)(struct occ_producer *producer, const struct occ_producer_device *device,
+                     const struct occ_store_launch *rows, size_t n, void *context);
+    /* A commit is about to happen: the last moment to put something into it. May be NULL. */
+    int (*committing)(void *context, struct occ_error *err);
+    void *context; /* of these three */
 };
 
 struct occ_collector_stats {

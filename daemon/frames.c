@@ -158,6 +158,7 @@ static int take_device(struct occ_producer *p, const struct occ_frame *frame, st
     if (status != 0)
         return status;
     struct occ_producer_device entry = {0};
+    memcpy(entry.uuid, d->uuid, sizeof entry.uuid);
     status = occ_store_put_device(store, &device, &entry.id, err);
     if (status != 0)
         return status;

@@ -57,6 +57,13 @@ static int choose_path(const char *given, const char *configured,
     return 0;
 }
 
+static int set_counters(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
+{
+    if (!options->counters || occ_config_set(config, "counters.mode", options->counters, err) == 0)
+        return 0;
+    return occ_error_prefix(err, "option '--counters'");
+}
+
 static int check_private(int fd, struct occ_error *err)
 {
     struct stat status;
@@ -116,6 +123,8 @@ static int run(const struct occ_config *config, const struct occ_options *option
                       .max_producers = config->max_producers,
                       .max_ring_bytes = config->max_ring_bytes,
                       .orphan_grace_ns = ORPHAN_GRACE_NS},
+        .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
+                    .interval_ns = config->counters_interval_ns},
     };
     status = occ_server_run(store, &server, err);
     occ_store_close(store);
@@ -145,7 +154,8 @@ int main(int argc, char **argv)
     }
     int status = load_config(&options, &config, &err);
     if (status == 0 &&
-        (set_log_level(&options, &config, &err) != 0 || check_private(options.private_fd, &err) != 0))
+        (set_log_level(&options, &config, &err) != 0 || set_counters(&options, &config, &err) != 0 ||
+         check_private(options.private_fd, &err) != 0))
         return usage_error(&err);
     raise_descriptor_limit();
     if (status == 0)

@@ -15,6 +15,7 @@ enum option_id {
     ID_PRIVATE,
     ID_FOREGROUND,
     ID_LOG_LEVEL,
+    ID_COUNTERS,
     ID_VERSION,
     ID_HELP
 };
@@ -34,6 +35,8 @@ static const struct row {
      "end after it and the last program are gone"},
     {ID_FOREGROUND, 'f', "foreground", NULL, "stay in the foreground (always so; accepted for habit)"},
     {ID_LOG_LEVEL, 0, "log-level", "LEVEL", "error, warning, info or debug"},
+    {ID_COUNTERS, 0, "counters", "MODE",
+     "which hardware counters may be used: auto, pm, gpm or none (default: the configuration's)"},
     {ID_HELP, 'h', "help", NULL, "this text"},
     {ID_VERSION, 'V', "version", NULL, "the version"},
 };
@@ -101,6 +104,9 @@ static int take_option(int id, const char *argument, struct occ_options *options
         return 0;
     case ID_LOG_LEVEL:
         options->log_level = argument;
+        return 0;
+    case ID_COUNTERS:
+        options->counters = argument;
         return 0;
     case ID_PRIVATE:
         return take_private(argument, &options->private_fd, err);

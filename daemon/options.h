@@ -13,6 +13,7 @@ struct occ_options {
     const char *database; /* NULL: the configuration's */
     const char *socket;
     const char *log_level;
+    const char *counters;
     int private_fd;    /* -1: none */
     int help, version; /* asked for */
 };

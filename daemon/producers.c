@@ -143,8 +143,14 @@ size_t occ_producer_table_bytes(const struct occ_producer *producer)
 
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)
 {
-    producer->row.level_reason = producer->reason[0] ? producer->reason : NULL;
-    int status = occ_store_put_run(store, &producer->row, &producer->run, err);
+    struct occ_run row = producer->row;
+    bool traced = row.level && strcmp(row.level, "trace") == 0;
+    row.level_reason = producer->reason[0] ? producer->reason : NULL;
+    if (traced && producer->counters)
+        row.level = producer->counters;
+    if (traced && !row.level_reason && producer->counters_reason[0])
+        row.level_reason = producer->counters_reason;
+    int status = occ_store_put_run(store, &row, &producer->run, err);
     if (status == 0)
         producer->row_changed = false;
     return status;

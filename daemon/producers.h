@@ -30,6 +30,7 @@ enum occ_producer_state {
 
 struct occ_producer_device {
     int64_t id; /* in the store */
+    uint8_t uuid[16];
     struct occ_reorder window;
 };
 
@@ -60,6 +61,8 @@ struct occ_producer {
     struct occ_run row; /* strings are ours, malloc'ed, but for level and level_reason */
     bool row_changed;
     char reason[320];
+    const char *counters;                  /* level that hardware counters give the run; NULL: none */
+    char counters_reason[320];             /* why they do not, or no more; "" */
     uint64_t closed_ns;                    /* what the CLOSED frame says; 0: none */
     const struct occ_frame *waiting_frame; /* the store did not take it: again next time */
     uint64_t totals_put;                   /* sum of the counters when they were last put */

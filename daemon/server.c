@@ -13,7 +13,7 @@
  * other end is closed, we end as soon as no program reports any more. SIGINT is ignored there: Ctrl-C is for the program,
  * whose end is ours.
  *
- * One thread. Logs.
+ * One thread; the sampler has threads of its own (sampler/sampler.h). Logs.
  */
 #include "server.h"
 
@@ -41,7 +41,8 @@
 #define PUMP_ROUNDS       256 /* events handled before a flush or the end: more than any real backlog */
 #define CLIENTS_BESIDE    64  /* connections beside those of the programs */
 #define IDLE_CLIENT_NS    INT64_C(10000000000)
-#define SOON_NS           INT64_C(2000000) /* until the next look when somebody waits for it */
+#define SETTLE_NS         INT64_C(2000000000) /* for measured values of what was just launched */
+#define SOON_NS           INT64_C(2000000)    /* until the next look when somebody waits for it */
 #define PRIVATE_PATIENCE_NS                                                                                  \
     INT64_C(                                                                                                 \
         30000000000) /* how long a private daemon tries a history that takes nothing after its starter left */
@@ -50,10 +51,11 @@ struct server {
     struct occ_store *store;
     const struct occ_server_options *options;
     struct occ_collector *collector;
+    struct occ_sampler *sampler;
     struct occ_listener listener;
     struct occ_clients clients;
     int epoll, signals, timer;
-    struct occ_source listener_source, signals_source, timer_source, private_source;
+    struct occ_event_source listener_source, signals_source, timer_source, private_source;
     int private_fd;
     bool private_mode, stopping, program_ended;
     int64_t started_ns, next_poll_ns;
@@ -70,7 +72,7 @@ static int64_t monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int watch(struct server *s, int fd, struct occ_source *source, enum occ_source_kind kind)
+static int watch(struct server *s, int fd, struct occ_event_source *source, enum occ_event_kind kind)
 {
     source->kind = kind;
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
@@ -86,6 +88,39 @@ static void producer_gone(void *owner, void *context)
     struct occ_client *client = owner;
     client->producer = NULL;
     occ_client_close(client);
+}
+
+/* Does the counter source of a program's GPU give its run a better level? The last word counts. */
+static void note_level(struct occ_producer *p, const struct occ_sampler_status *status)
+{
+    const char *level = p->counters;
+    char reason[sizeof p->counters_reason] = "";
+    if (status->state == OCC_SOURCE_OK)
+        level = strcmp(status->source, "pm") == 0 ? "full" : "gpm";
+    else
+        (void)snprintf(reason, sizeof reason, "achieved occupancy is %s measured: %s",
+                       level ? "no longer" : "not", status->reason);
+    if (level == p->counters && strcmp(reason, p->counters_reason) == 0)
+        return;
+    p->counters = level;
+    memcpy(p->counters_reason, reason, sizeof reason);
+    p->row_changed = true;
+}
+
+static void launches_appended(struct occ_producer *producer, const struct occ_producer_device *device,
+                              const struct occ_store_launch *rows, size_t n, void *context)
+{
+    struct server *s = context;
+    struct occ_sampler_status status;
+    occ_sampler_feed(s->sampler, s->store, device->uuid, producer->run, rows, n);
+    (void)occ_sampler_ask(s->sampler, device->uuid, &status);
+    note_level(producer, &status);
+}
+
+static int about_to_commit(void *context, struct occ_error *err)
+{
+    struct server *s = context;
+    return occ_sampler_store(s->sampler, s->store, err);
 }
 
 static void refuse(struct server *s, struct occ_client *client, const char *why)
@@ -109,7 +144,7 @@ static void watch_process(struct server *s, struct occ_client *client)
     client->pidfd = occ_peer_open_process(&client->peer);
     if (client->pidfd < 0 && errno == ESRCH)
         program_died(s, client); /* between its packet and now: its ring is drained all the same */
-    if (client->pidfd >= 0 && watch(s, client->pidfd, &client->process_source, OCC_SOURCE_PROCESS) != 0)
+    if (client->pidfd >= 0 && watch(s, client->pidfd, &client->process_source, OCC_EVENT_PROCESS) != 0)
         occ_client_forget_process(client); /* then the connection's end counts as the program's */
 }
 
@@ -131,6 +166,7 @@ static void take_hello(struct server *s, struct occ_client *client)
         return;
     }
     client->was_producer = true;
+    occ_sampler_wake(s->sampler);
     watch_process(s, client);
     occ_log(OCC_LOG_INFO, "process %d of uid %u reports", (int)client->peer.pid, client->peer.uid);
 }
@@ -227,6 +263,10 @@ static void serve_flushes(struct server *s, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
     int status = occ_collector_commit(s->collector, now_ns, &err);
+    if (status == 0 && s->private_mode) { /* nobody else's launches are still to come */
+        occ_sampler_settle(s->sampler, SETTLE_NS);
+        status = occ_collector_commit(s->collector, now_ns, &err);
+    }
     for (struct occ_client *client = s->clients.first; client; client = client->next) {
         if (!client->flush_wanted)
             continue;
@@ -252,7 +292,7 @@ static void on_connections(struct server *s)
         struct occ_client *client = occ_clients_add(&s->clients, fd, &peer, now_ns);
         if (!client)
             continue;
-        if (s->clients.n > most || watch(s, fd, &client->socket_source, OCC_SOURCE_CLIENT) != 0)
+        if (s->clients.n > most || watch(s, fd, &client->socket_source, OCC_EVENT_CLIENT) != 0)
             refuse(s, client, "too many connections");
     }
 }
@@ -302,27 +342,27 @@ static void on_timer(struct server *s)
     (void)n; /* only makes it quiet; the time itself decides */
 }
 
-static void on_event(struct server *s, const struct occ_source *source)
+static void on_event(struct server *s, const struct occ_event_source *source)
 {
     switch (source->kind) {
-    case OCC_SOURCE_LISTENER:
+    case OCC_EVENT_LISTENER:
         on_connections(s);
         break;
-    case OCC_SOURCE_SIGNALS:
+    case OCC_EVENT_SIGNALS:
         on_signal(s);
         break;
-    case OCC_SOURCE_TIMER:
+    case OCC_EVENT_TIMER:
         on_timer(s);
         break;
-    case OCC_SOURCE_PRIVATE:
+    case OCC_EVENT_PRIVATE:
         if (s->private_fd >= 0)
             on_private(s);
         break;
-    case OCC_SOURCE_CLIENT:
+    case OCC_EVENT_CLIENT:
         if (source->client->fd >= 0)
             on_client(s, source->client);
         break;
-    case OCC_SOURCE_PROCESS:
+    case OCC_EVENT_PROCESS:
         if (source->client->pidfd >= 0)
             program_died(s, source->client);
         break;
@@ -414,10 +454,10 @@ static int open_descriptors(struct server *s, struct occ_error *err)
     s->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     if (s->epoll < 0 || s->signals < 0 || s->timer < 0)
         return occ_fail_errno(err, errno, "cannot make the event loop's descriptors");
-    if (watch(s, s->listener.fd, &s->listener_source, OCC_SOURCE_LISTENER) != 0 ||
-        watch(s, s->signals, &s->signals_source, OCC_SOURCE_SIGNALS) != 0 ||
-        watch(s, s->timer, &s->timer_source, OCC_SOURCE_TIMER) != 0 ||
-        (s->private_mode && watch(s, s->private_fd, &s->private_source, OCC_SOURCE_PRIVATE) != 0))
+    if (watch(s, s->listener.fd, &s->listener_source, OCC_EVENT_LISTENER) != 0 ||
+        watch(s, s->signals, &s->signals_source, OCC_EVENT_SIGNALS) != 0 ||
+        watch(s, s->timer, &s->timer_source, OCC_EVENT_TIMER) != 0 ||
+        (s->private_mode && watch(s, s->private_fd, &s->private_source, OCC_EVENT_PRIVATE) != 0))
         return occ_fail_errno(err, errno, "cannot watch the event loop's descriptors");
     return 0;
 }
@@ -426,8 +466,12 @@ static int start(struct server *s, struct occ_error *err)
 {
     struct occ_collector_options collector = s->options->collector;
     collector.gone = producer_gone;
-    collector.gone_context = s;
-    int status = occ_collector_new(s->store, &collector, &s->collector, err);
+    collector.appended = launches_appended;
+    collector.committing = about_to_commit;
+    collector.context = s;
+    int status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
+    if (status == 0)
+        status = occ_collector_new(s->store, &collector, &s->collector, err);
     if (status == 0)
         status = occ_listen_open(s->options->socket_path, s->options->socket_mode, &s->listener, err);
     if (status == 0)
@@ -436,6 +480,8 @@ static int start(struct server *s, struct occ_error *err)
         return status;
     if (s->private_mode && send(s->private_fd, "l", 1, MSG_NOSIGNAL) != 1)
         return occ_fail_errno(err, errno, "cannot tell the starter that we listen");
+    if (s->private_mode)
+        occ_sampler_wake(s->sampler); /* the program is about to start */
     occ_notify("READY=1");
     occ_log(OCC_LOG_INFO, "listens at %s, writes %s", s->options->socket_path, s->options->database);
     return 0;
@@ -451,6 +497,10 @@ static int finish(struct server *s, struct occ_error *err)
     if (status != 0)
         return occ_fail(err, status, "out of memory; what is not committed stays in the programs' rings");
     status = occ_collector_stop(s->collector, monotonic_ns(), err);
+    if (status == 0) {
+        occ_sampler_settle(s->sampler, SETTLE_NS);
+        status = occ_sampler_store(s->sampler, s->store, err);
+    }
     return status == 0 ? occ_store_finish(s->store, err) : status;
 }
 
@@ -472,6 +522,7 @@ static void close_all(struct server *s)
     if (s->private_mode)
         remove_private_directory(s->options->socket_path);
     occ_collector_free(s->collector);
+    occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
     int fds[] = {s->epoll, s->signals, s->timer, s->private_fd};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)

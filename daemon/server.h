@@ -6,6 +6,7 @@
 #define OCC_DAEMON_SERVER_H
 
 #include "collector.h"
+#include "sampler/sampler.h"
 #include "store/store.h"
 #include "support/error.h"
 
@@ -13,7 +14,8 @@ struct occ_server_options {
     const char *database, *socket_path; /* paths; the caller's, for the server's life */
     uint32_t socket_mode;
     int private_fd;                         /* of --private; -1: none */
-    struct occ_collector_options collector; /* gone is the server's */
+    struct occ_collector_options collector; /* its functions are the server's */
+    struct occ_sampler_options sampler;
 };
 
 /*

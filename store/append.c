@@ -485,7 +485,9 @@ static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_reti
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
         if (s->runs[i].dirty)
             rc = occ_run_write(s, &s->runs[i], err);
-    return rc != 0 ? rc : write_facts(s, err);
+    if (rc == 0)
+        rc = write_facts(s, err);
+    return rc != 0 ? rc : occ_measured_write(s, err);
 }
 
 /* One transaction. */
@@ -506,6 +508,7 @@ static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, s
         if (s->runs[i].dirty)
             run_written(&s->runs[i]);
     s->n_facts = 0;
+    occ_measured_written(s);
     return 0;
 }
 
@@ -528,7 +531,7 @@ static int commit_once(struct occ_store *s, struct occ_error *err)
 
 static bool work_left(const struct occ_store *s)
 {
-    bool left = s->n_facts > 0;
+    bool left = s->n_facts > 0 || s->n_measured > 0;
     for (uint32_t i = 0; i < s->n_runs; i++)
         left |= s->runs[i].dirty;
     return left;

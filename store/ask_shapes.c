@@ -106,12 +106,14 @@ static int most_time_first(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int make_rows(struct ask *a, struct occ_shapes *ret_shapes)
+static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_shapes *ret_shapes)
 {
     struct occ_shape_row *rows = calloc(a->totals.n + 1, sizeof *rows);
-    sqlite3_stmt *stmt = NULL;
+    sqlite3_stmt *stmt = NULL, *measured = NULL;
     size_t n = 0;
     int rc = rows ? occ_ask_prepare(a->store, shape_sql, &stmt, a->err) : occ_store_no_memory(a->err);
+    if (rc == 0)
+        rc = occ_measured_prepare(a->store, &measured, a->err);
     for (uint32_t i = 0; i < a->totals.n && rc == 0; i++) {
         const struct occ_totals *t = &a->totals.entries[i];
         (void)sqlite3_bind_int64(stmt, 1, (int64_t)t->key);
@@ -121,12 +123,14 @@ static int make_rows(struct ask *a, struct occ_shapes *ret_shapes)
             row->id = (int64_t)t->key;
             read_shape(a, stmt, row);
             fill_totals(t, row);
+            rc = occ_measured_read(a->store, scope, row->id, measured, &row->measured, a->err);
         } else if (step != SQLITE_DONE) {
             rc = occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a shape");
         }
         (void)sqlite3_reset(stmt);
     }
     (void)sqlite3_finalize(stmt);
+    (void)sqlite3_finalize(measured);
     if (rc == 0 && a->arena.failed)
         rc = occ_store_no_memory(a->err);
     if (rc != 0) {
@@ -150,7 +154,7 @@ int occ_store_shapes(struct occ_store *s, const struct occ_filter *filter, struc
     if (rc == 0)
         rc = occ_gather(s, &scope, true, &a.totals, err);
     if (rc == 0)
-        rc = make_rows(&a, ret_shapes);
+        rc = make_rows(&a, &scope, ret_shapes);
     occ_store_rollback(s);
     occ_scope_close(&scope);
     occ_totals_table_free(&a.totals);

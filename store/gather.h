@@ -43,6 +43,11 @@ static inline bool occ_scope_has_shape(const struct occ_scope *scope, uint64_t s
 int occ_gather(struct occ_store *s, struct occ_scope *scope, bool detailed, struct occ_totals_table *table,
                struct occ_error *err);
 
+/* measured.c: a shape's sums in the runs of a scope, by whole minutes. */
+int occ_measured_prepare(struct occ_store *s, sqlite3_stmt **ret_stmt, struct occ_error *err);
+int occ_measured_read(struct occ_store *s, const struct occ_scope *scope, int64_t shape, sqlite3_stmt *stmt,
+                      struct occ_measured_sums *ret_sums, struct occ_error *err);
+
 /* Prepares a statement for one question; the caller finalises it. */
 int occ_ask_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err);
 /* After the last sqlite3_step(): finalises; 0 if that was SQLITE_DONE. */

@@ -101,6 +101,8 @@ struct occ_store {
     uint32_t n_runs;
     struct occ_fact *facts;
     uint32_t n_facts;
+    struct occ_measured_pending *measured;
+    uint32_t n_measured, measured_allocated;
     struct occ_device_entry
         devices[OCC_DEVICES_KEPT];    /* those asked for last: programs may make up any number */
     uint32_t n_devices;               /* ever */
@@ -157,6 +159,10 @@ int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_err
 /* Inside a transaction; occ_rollup_written() when it is committed. */
 int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_rollup_written(struct occ_run_state *r);
+
+/* measured.c: inside a transaction; occ_measured_written() when it is committed */
+int occ_measured_write(struct occ_store *s, struct occ_error *err);
+void occ_measured_written(struct occ_store *s);
 
 /* quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);

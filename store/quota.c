@@ -232,6 +232,8 @@ static int retire_minutes(struct occ_store *s, int64_t at_once, int64_t keep, bo
     rc = run_with(s, OCC_SQL_DROP_MINUTES, until, 0, 1, err);
     if (rc == 0)
         rc = run_with(s, OCC_SQL_SET_MINUTES_FROM, until, 0, 1, err);
+    if (rc == 0)
+        rc = run_with(s, OCC_SQL_DROP_MEASURED, until, 0, 1, err);
     *ret_some = true;
     return rc;
 }

@@ -9,7 +9,15 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+#include "measured.h"
 #include "store.h"
+
+#define OCC_SQL_PARAMETER_2(name, text) ", ?"
+#define OCC_SQL_PARAMETERS(name)        ", ?, ?"
+#define OCC_SQL_ADD_2(name, text)       ", " #name " = " #name " + excluded." #name
+#define OCC_SQL_ADD_SUMS(name)                                                                               \
+    ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
+    "_ns + excluded." #name "_ns"
 
 /* X(NAME, "statement") */
 #define OCC_SQL_STATEMENTS(X)                                                                                \
@@ -64,7 +72,20 @@
     X(DROP_MINUTES, "DELETE FROM rollup_minute WHERE bucket < ?")                                            \
     X(SET_MINUTES_FROM, "UPDATE retention SET minutes_from = max(minutes_from, ?)")                          \
     X(HOUR_ENDS, "SELECT min(bucket), (SELECT max(bucket) FROM rollup_hour) FROM rollup_hour")               \
-    X(DROP_HOURS, "DELETE FROM rollup_hour WHERE bucket < ?")
+    X(DROP_HOURS, "DELETE FROM rollup_hour WHERE bucket < ?")                                                \
+    X(SHAPE_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM "      \
+                   "shape WHERE id = ? AND theoretical IS NOT NULL")                                         \
+    X(DROP_MEASURED, "DELETE FROM measured WHERE bucket < ?")                                                \
+    X(ADD_MEASURED,                                                                                          \
+      "INSERT INTO measured VALUES(?, ?, ?" OCC_MEASURED_SOURCES(                                            \
+          OCC_SQL_PARAMETER_2) ", ?" OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) ") ON CONFLICT DO UPDATE SET "  \
+                                                                             "overlapped = overlapped + "    \
+                                                                             "excluded."                     \
+                                                                             "overlappe"                     \
+                                                                             "d" OCC_MEASURED_SOURCES(       \
+                                                                                 OCC_SQL_ADD_2)              \
+                                                                                 OCC_MEASURED_VALUES(        \
+                                                                                     OCC_SQL_ADD_SUMS))
 
 enum occ_sql {
 #define X(name, text) OCC_SQL_##name,

@@ -201,6 +201,7 @@ void occ_store_close(struct occ_store *s)
         occ_run_state_free(&s->runs[i]);
     free(s->runs);
     free(s->facts);
+    free(s->measured);
     free(s->scratch);
     free(s->bytes.data);
     occ_chunk_encoder_free(s->encoder);

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "measured.h"
 #include "occupancy/occupancy.h"
 #include "support/error.h"
 
@@ -113,6 +114,11 @@ struct occ_store_shape {
 };
 int occ_store_put_shape(struct occ_store *store, const struct occ_store_shape *shape, int64_t *ret_id,
                         struct occ_error *err);
+
+/* What the model says of a stored shape: theoretical, grid_blocks, wave_blocks, warps_per_block and blocks_per_sm of
+ * *ret_result. OCC_E_NOT_FOUND: no such shape, or the model refuses it. */
+int occ_store_shape_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,
+                          struct occ_error *err);
 
 /* A launch on its way into the history: 0 < start_ns, start_ns + duration_ns < 2^63, start_ns < 2^63 - 1. */
 struct occ_store_launch {
@@ -206,6 +212,7 @@ struct occ_shape_row {
         p99_ns;                /* percentiles from the histogram, <= 12.5 % off */
     int64_t first_ns, last_ns; /* first and last start */
     double waste_warp_seconds;
+    struct occ_measured_sums measured; /* by whole minutes; no launches in it: none was measured */
     bool simulated;
 };
 struct occ_shapes {

@@ -45,7 +45,7 @@ static struct occ_collector_options options_of(struct bench *b)
         .max_ring_bytes = 1u << 20,
         .orphan_grace_ns = 10 * SECOND,
         .gone = on_gone,
-        .gone_context = b,
+        .context = b,
     };
 }
 

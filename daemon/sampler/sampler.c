@@ -1,0 +1,383 @@
+/*
+ * The daemon's side of the sampler: finds the GPUs (in a thread of its own, since starting the driver can take a second),
+ * makes a track for each, hands launches in and takes sums out.
+ *
+ * Threads: the daemon's loop; scout() runs in its own and shares only what `mutex` guards.
+ */
+#include "sampler.h"
+
+#include <pthread.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/log.h"
+#include "track.h"
+
+#define WANTED_NS  INT64_C(10000000000)
+#define PAIRS_MOST (1u << 20)
+
+enum scout { SCOUT_NONE, SCOUT_RUNS, SCOUT_HOME };
+
+struct occ_sampler {
+    struct occ_sampler_options options;
+    struct occ_track *tracks[OCC_GPUS_MOST];
+    const char *said[OCC_GPUS_MOST]; /* state of each track that was logged last */
+    size_t n_tracks;
+    int64_t wanted_until_ns, paused_until_ns;
+    bool scouted; /* tracks are made, or there is nothing to make them of */
+    pthread_t scout_thread;
+
+    pthread_mutex_t mutex; /* guards what follows */
+    enum scout scout;
+    struct occ_gpu_found found[OCC_GPUS_MOST];
+    size_t n_found;
+    enum occ_source_state found_state;
+    struct occ_error found_error;
+};
+
+static const char *const mode_words[] = {
+#define X(name, word, text) [OCC_SAMPLER_##name] = word,
+    OCC_SAMPLER_MODES(X)
+#undef X
+};
+
+enum occ_sampler_mode occ_sampler_mode_parse(const char *word)
+{
+    int mode = 0;
+    while (mode < OCC_SAMPLER_MODE_COUNT && strcmp(word, mode_words[mode]) != 0)
+        mode++;
+    return (enum occ_sampler_mode)mode;
+}
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- GPUs ---- */
+
+static void *scout(void *argument)
+{
+    struct occ_sampler *s = argument;
+    struct occ_gpu_found found[OCC_GPUS_MOST];
+    struct occ_error err = OCC_ERROR_INIT;
+    size_t n = 0;
+    enum occ_source_state state = occ_gpus_find(found, OCC_GPUS_MOST, &n, &err);
+    (void)pthread_mutex_lock(&s->mutex);
+    memcpy(s->found, found, n * sizeof *found);
+    s->n_found = n;
+    s->found_state = state;
+    s->found_error = err;
+    s->scout = SCOUT_HOME;
+    (void)pthread_mutex_unlock(&s->mutex);
+    return NULL;
+}
+
+static void send_scout(struct occ_sampler *s)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    s->scout = SCOUT_RUNS;
+    if (pthread_create(&s->scout_thread, NULL, scout, s) != 0) {
+        s->scout = SCOUT_NONE;
+        s->scouted = true;
+        s->found_state = OCC_SOURCE_FAILED;
+    }
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static void make_tracks(struct occ_sampler *s)
+{
+    s->scouted = true;
+    for (size_t i = 0; i < s->n_found; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        struct occ_track *track = NULL;
+        if (occ_track_new(&s->found[i], &s->options, &track, &err) == 0)
+            s->tracks[s->n_tracks++] = track;
+        else
+            occ_log(OCC_LOG_WARNING, "GPU %u has no sampler: %s", s->found[i].ordinal, err.message);
+    }
+    if (s->found_state != OCC_SOURCE_OK)
+        occ_log(OCC_LOG_INFO, "no hardware counters: %s: %s", occ_source_state_text(s->found_state),
+                s->found_error.message);
+}
+
+static void want(struct occ_track *track, int64_t wanted_until_ns, int64_t paused_until_ns)
+{
+    (void)pthread_mutex_lock(&track->mutex);
+    if (wanted_until_ns > track->wanted_until_ns)
+        track->wanted_until_ns = wanted_until_ns;
+    track->paused_until_ns = paused_until_ns;
+    (void)pthread_cond_signal(&track->wake);
+    (void)pthread_mutex_unlock(&track->mutex);
+}
+
+/* Looks whether the scout is back. */
+static bool is_ready(struct occ_sampler *s)
+{
+    if (s->scouted || s->options.mode == OCC_SAMPLER_NONE)
+        return s->scouted;
+    (void)pthread_mutex_lock(&s->mutex);
+    bool home = s->scout == SCOUT_HOME;
+    (void)pthread_mutex_unlock(&s->mutex);
+    if (!home)
+        return false;
+    (void)pthread_join(s->scout_thread, NULL);
+    make_tracks(s);
+    for (size_t i = 0; i < s->n_tracks; i++)
+        want(s->tracks[i], s->wanted_until_ns, s->paused_until_ns);
+    return true;
+}
+
+static struct occ_track *find(struct occ_sampler *s, const uint8_t uuid[16])
+{
+    for (size_t i = 0; i < s->n_tracks; i++)
+        if (memcmp(s->tracks[i]->gpu.uuid, uuid, 16) == 0)
+            return s->tracks[i];
+    return NULL;
+}
+
+void occ_sampler_wake(struct occ_sampler *s)
+{
+    if (s->options.mode == OCC_SAMPLER_NONE)
+        return;
+    s->wanted_until_ns = monotonic_ns() + WANTED_NS;
+    if (!s->scouted && s->scout == SCOUT_NONE)
+        send_scout(s);
+    if (is_ready(s))
+        for (size_t i = 0; i < s->n_tracks; i++)
+            want(s->tracks[i], s->wanted_until_ns, s->paused_until_ns);
+}
+
+void occ_sampler_pause(struct occ_sampler *s, int64_t duration_ns)
+{
+    s->paused_until_ns = duration_ns > 0 ? monotonic_ns() + duration_ns : 0;
+    if (is_ready(s))
+        for (size_t i = 0; i < s->n_tracks; i++)
+            want(s->tracks[i], 0, s->paused_until_ns);
+}
+
+/* ---- launches in ---- */
+
+/* What the attribution has to know of a shape. Shapes that the model refuses have no bound. */
+static struct occ_attribution_key key_of(struct occ_store *store, uint32_t shape)
+{
+    struct occ_result model = {0};
+    struct occ_attribution_key key = {.shape = shape, .theoretical = NAN};
+    if (occ_store_shape_model(store, shape, &model, NULL) != 0)
+        return key;
+    key.theoretical = model.theoretical;
+    key.grid_blocks = model.grid_blocks;
+    key.wave_blocks = model.wave_blocks;
+    key.warps_per_block = model.warps_per_block;
+    key.blocks_per_sm = model.blocks_per_sm;
+    return key;
+}
+
+static bool grow_pairs(struct occ_track *t)
+{
+    if (t->n_pairs < t->pairs_allocated)
+        return true;
+    uint32_t more = t->pairs_allocated ? t->pairs_allocated * 2 : 64;
+    struct occ_track_pair *moved = more <= PAIRS_MOST ? realloc(t->pairs, more * sizeof *moved) : NULL;
+    if (!moved)
+        return false;
+    t->pairs = moved;
+    t->pairs_allocated = more;
+    return true;
+}
+
+/* OCC_MAP_NONE: too many. Called without the mutex: only the loop adds pairs. */
+static uint32_t pair_of(struct occ_track *t, struct occ_store *store, int64_t run, uint32_t shape)
+{
+    uint64_t id = (uint64_t)run << 32 | shape;
+    uint32_t at = occ_map_get(&t->pair_index, id);
+    if (at != OCC_MAP_NONE)
+        return at;
+    const struct occ_track_pair pair = {.run = run, .key = key_of(store, shape)};
+    (void)pthread_mutex_lock(&t->mutex);
+    bool room = grow_pairs(t);
+    if (room)
+        t->pairs[t->n_pairs] = pair;
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (!room || occ_map_put(&t->pair_index, id, t->n_pairs) == OCC_MAP_NONE)
+        return OCC_MAP_NONE;
+    return t->n_pairs++;
+}
+
+/* With the mutex held. */
+static bool put_launch(struct occ_track *t, const struct occ_store_launch *row, uint32_t pair)
+{
+    if (t->n_inbox == t->inbox_allocated) {
+        size_t more = t->inbox_allocated ? t->inbox_allocated * 2 : 1024;
+        struct occ_track_launch *moved =
+            more <= OCC_TRACK_INBOX_MOST ? realloc(t->inbox, more * sizeof *moved) : NULL;
+        if (!moved)
+            return false;
+        t->inbox = moved;
+        t->inbox_allocated = more;
+    }
+    t->inbox[t->n_inbox++] = (struct occ_track_launch){.start_ns = row->start_ns,
+                                                       .end_ns = row->start_ns + (int64_t)row->duration_ns,
+                                                       .graph_node = row->graph_node,
+                                                       .pair = pair};
+    return true;
+}
+
+void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint8_t uuid[16], int64_t run,
+                      const struct occ_store_launch *rows, size_t n)
+{
+    enum { BATCH = 256 };
+    uint32_t pairs[BATCH];
+    struct occ_track *t = is_ready(s) ? find(s, uuid) : NULL;
+    if (!t)
+        return;
+    for (size_t done = 0, now; done < n; done += now) {
+        uint64_t dropped = 0;
+        now = n - done < BATCH ? n - done : BATCH;
+        for (size_t i = 0; i < now; i++)
+            pairs[i] = pair_of(t, store, run, rows[done + i].shape);
+        (void)pthread_mutex_lock(&t->mutex);
+        for (size_t i = 0; i < now; i++)
+            dropped += pairs[i] == OCC_MAP_NONE || !put_launch(t, &rows[done + i], pairs[i]);
+        t->status.launches += now;
+        t->status.dropped += dropped;
+        (void)pthread_mutex_unlock(&t->mutex);
+    }
+    want(t, monotonic_ns() + WANTED_NS, s->paused_until_ns);
+}
+
+/* ---- sums out ---- */
+
+static void log_state(struct occ_sampler *s, size_t i)
+{
+    struct occ_sampler_status *status = &s->tracks[i]->status;
+    (void)pthread_mutex_lock(&s->tracks[i]->mutex);
+    const char *word = status->state == OCC_SOURCE_OK ? status->source : occ_source_state_word(status->state);
+    char reason[sizeof status->reason];
+    memcpy(reason, status->reason, sizeof reason);
+    (void)pthread_mutex_unlock(&s->tracks[i]->mutex);
+    if (s->said[i] == word)
+        return;
+    s->said[i] = word;
+    occ_log(OCC_LOG_INFO, "GPU %u: counters: %s%s%s", s->tracks[i]->gpu.ordinal, word, reason[0] ? ": " : "",
+            reason);
+}
+
+/* Moves the outbox away, so that the store is not called with the mutex held. */
+static struct occ_track_result *empty_outbox(struct occ_track *t, size_t *ret_n)
+{
+    (void)pthread_mutex_lock(&t->mutex);
+    struct occ_track_result *results = t->outbox;
+    *ret_n = t->n_outbox;
+    t->outbox = NULL;
+    t->n_outbox = t->outbox_allocated = 0;
+    occ_map_clear(&t->outbox_index);
+    (void)pthread_mutex_unlock(&t->mutex);
+    return results;
+}
+
+int occ_sampler_store(struct occ_sampler *s, struct occ_store *store, struct occ_error *err)
+{
+    int status = 0;
+    if (!is_ready(s))
+        return 0;
+    for (size_t i = 0; i < s->n_tracks && status == 0; i++) {
+        struct occ_track *t = s->tracks[i];
+        size_t n = 0;
+        struct occ_track_result *results = empty_outbox(t, &n);
+        for (size_t k = 0; k < n && status == 0; k++) {
+            const struct occ_track_pair *pair =
+                &t->pairs[results[k].pair]; /* the loop's own, see pair_of() */
+            status = occ_store_add_measured(store, results[k].minute, pair->run, (uint32_t)pair->key.shape,
+                                            &results[k].sums, err);
+        }
+        free(results);
+        log_state(s, i);
+    }
+    return status;
+}
+
+void occ_sampler_settle(struct occ_sampler *s, int64_t patience_ns)
+{
+    int64_t at_ns = monotonic_ns() + patience_ns;
+    const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+    if (!is_ready(s))
+        return;
+    for (size_t i = 0; i < s->n_tracks; i++) {
+        struct occ_track *t = s->tracks[i];
+        (void)pthread_mutex_lock(&t->mutex);
+        t->settle = true;
+        (void)pthread_cond_signal(&t->wake);
+        while (t->settle && pthread_cond_timedwait(&t->settled, &t->mutex, &until) == 0)
+            ;
+        (void)pthread_mutex_unlock(&t->mutex);
+    }
+}
+
+/* ---- asking ---- */
+
+static void get_status(struct occ_track *t, struct occ_sampler_status *ret_status)
+{
+    (void)pthread_mutex_lock(&t->mutex);
+    *ret_status = t->status;
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
+size_t occ_sampler_status(struct occ_sampler *s, struct occ_sampler_status *status, size_t max)
+{
+    size_t n = is_ready(s) ? s->n_tracks : 0;
+    for (size_t i = 0; i < n && i < max; i++)
+        get_status(s->tracks[i], &status[i]);
+    return n;
+}
+
+bool occ_sampler_ask(struct occ_sampler *s, const uint8_t uuid[16], struct occ_sampler_status *ret_status)
+{
+    *ret_status = (struct occ_sampler_status){.source = "none", .state = OCC_SOURCE_NO_DRIVER};
+    bool ready = is_ready(s);
+    struct occ_track *t = ready ? find(s, uuid) : NULL;
+    if (t) {
+        get_status(t, ret_status);
+        return true;
+    }
+    const char *why = s->options.mode == OCC_SAMPLER_NONE ? "hardware counters are switched off"
+                      : !ready                            ? "the driver has not answered yet"
+                      : s->found_state != OCC_SOURCE_OK   ? occ_source_state_text(s->found_state)
+                                                          : "the daemon does not see this GPU";
+    (void)snprintf(ret_status->reason, sizeof ret_status->reason, "%s", why);
+    return false;
+}
+
+/* ---- begin and end ---- */
+
+int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sampler **ret_sampler,
+                    struct occ_error *err)
+{
+    struct occ_sampler *s = calloc(1, sizeof *s);
+    if (!s)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    s->options = *options;
+    (void)pthread_mutex_init(&s->mutex, NULL);
+    *ret_sampler = s;
+    return 0;
+}
+
+void occ_sampler_free(struct occ_sampler *s)
+{
+    if (!s)
+        return;
+    if (!s->scouted && s->scout != SCOUT_NONE)
+        (void)pthread_join(s->scout_thread, NULL);
+    for (size_t i = 0; i < s->n_tracks; i++)
+        occ_track_free(s->tracks[i]);
+    (void)pthread_mutex_destroy(&s->mutex);
+    free(s);
+}

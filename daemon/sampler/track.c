@@ -1,0 +1,495 @@
+/*
+ * One GPU: a thread that reads counters, joins them with launches, and adds up what comes of it. A round is every
+ * ROUND_NS: take the inbox, read the source, let go the launches that are old enough, put what is settled into the
+ * outbox.
+ *
+ * Launches come late (CUPTI's buffers are flushed every second, the daemon commits every second), so they wait here,
+ * ordered, until WATERMARK_NS behind the clock; samples wait in the attribution for them.
+ *
+ * Threads: the track's own, but for new and free. What is not guarded by the mutex is the thread's alone.
+ */
+#include "track.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "rivals.h"
+
+#define ROUND_NS     INT64_C(50000000)
+#define WATERMARK_NS INT64_C(4000000000)
+#define RETRY_NS     INT64_C(30000000000) /* a source that is busy or was lost */
+#define RIVALS_NS    INT64_C(2000000000)
+#define SAMPLES      2048
+#define MINUTE_NS    INT64_C(60000000000)
+
+struct worker {
+    struct occ_track *track;
+    struct occ_attribution *attribution;
+    const struct occ_source_kind *kind; /* of `source` */
+    struct occ_source *source;          /* NULL: none open */
+    int64_t retry_ns, rivals_ns;        /* monotonic */
+    bool rival;
+    int64_t advanced_ns;              /* launches before this are with the attribution */
+    struct occ_track_launch *waiting; /* a heap by start */
+    size_t n_waiting, waiting_allocated;
+    struct occ_track_launch *taken; /* the inbox of this round */
+    size_t n_taken, taken_allocated;
+    struct occ_sample samples[SAMPLES];
+};
+
+static int64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    (void)clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- launches that wait, oldest first ---- */
+
+static bool grow(void **items, size_t *allocated, size_t wanted, size_t size)
+{
+    size_t more = *allocated ? *allocated : 256;
+    while (more < wanted)
+        more *= 2;
+    if (more == *allocated)
+        return true;
+    void *moved = realloc(*items, more * size);
+    if (!moved)
+        return false;
+    *items = moved;
+    *allocated = more;
+    return true;
+}
+
+static void sift_up(struct occ_track_launch *heap, size_t at)
+{
+    struct occ_track_launch item = heap[at];
+    for (; at > 0 && heap[(at - 1) / 2].start_ns > item.start_ns; at = (at - 1) / 2)
+        heap[at] = heap[(at - 1) / 2];
+    heap[at] = item;
+}
+
+static void sift_down(struct occ_track_launch *heap, size_t n)
+{
+    struct occ_track_launch item = heap[0];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && heap[child + 1].start_ns < heap[child].start_ns)
+            child++;
+        if (heap[child].start_ns >= item.start_ns)
+            break;
+        heap[at] = heap[child];
+    }
+    heap[at] = item;
+}
+
+static uint64_t queue_taken(struct worker *w)
+{
+    uint64_t dropped = 0;
+    for (size_t i = 0; i < w->n_taken; i++) {
+        if (w->n_waiting >= OCC_TRACK_INBOX_MOST * 4 ||
+            !grow((void **)&w->waiting, &w->waiting_allocated, w->n_waiting + 1, sizeof *w->waiting)) {
+            dropped++;
+            continue;
+        }
+        w->waiting[w->n_waiting] = w->taken[i];
+        sift_up(w->waiting, w->n_waiting++);
+    }
+    w->n_taken = 0;
+    return dropped;
+}
+
+/* Gives launches that start before `until_ns` to the attribution. */
+static int release(struct worker *w, int64_t until_ns, uint64_t *ret_refused, struct occ_error *err)
+{
+    int status = 0;
+    while (w->n_waiting > 0 && w->waiting[0].start_ns < until_ns && status == 0) {
+        const struct occ_track_launch *l = &w->waiting[0];
+        struct occ_attribution_launch launch = {.start_ns = l->start_ns, .end_ns = l->end_ns, .tag = l->pair};
+        (void)pthread_mutex_lock(&w->track->mutex); /* pairs may move while they grow */
+        launch.key = w->track->pairs[l->pair].key;
+        (void)pthread_mutex_unlock(&w->track->mutex);
+        launch.key.graph_node = l->graph_node;
+        status = occ_attribution_launch(w->attribution, &launch, err);
+        if (status == OCC_E_FULL || status == OCC_E_INVALID) {
+            ++*ret_refused;
+            status = 0;
+        }
+        w->waiting[0] = w->waiting[--w->n_waiting];
+        if (w->n_waiting > 0)
+            sift_down(w->waiting, w->n_waiting);
+    }
+    return status;
+}
+
+/* ---- results ---- */
+
+static void add_value(struct occ_measured_sums *sums, enum occ_measured_value which, double value, double ns)
+{
+    if (!isfinite(value))
+        return;
+    sums->sum[which] += value * ns;
+    sums->ns[which] += ns;
+}
+
+static void add_measured(struct occ_measured_sums *sums, const struct occ_measured *m, double ns)
+{
+    const struct {
+        enum occ_measured_value which;
+        double value;
+    } values[] = {
+        {OCC_MEASURED_achieved, m->achieved},
+        {OCC_MEASURED_achieved_error, m->achieved_se},
+        {OCC_MEASURED_elapsed, m->elapsed},
+        {OCC_MEASURED_elapsed_error, m->elapsed_se},
+        {OCC_MEASURED_variance_inflation, m->variance_inflation},
+        {OCC_MEASURED_sm_active, m->sm_active},
+        {OCC_MEASURED_resident_blocks, m->blocks},
+        {OCC_MEASURED_imbalance, m->imbalance},
+        {OCC_MEASURED_stall_registers, m->stall[0]},
+        {OCC_MEASURED_stall_shared_memory, m->stall[1]},
+        {OCC_MEASURED_stall_blocks, m->stall[2]},
+        {OCC_MEASURED_stall_warps, m->stall[3]},
+        {OCC_MEASURED_stall_barriers, m->stall[4]},
+    };
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        add_value(sums, values[i].which, values[i].value, ns);
+    sums->direct += m->source == OCC_ATTRIBUTION_DIRECT;
+    sums->regressed += m->source == OCC_ATTRIBUTION_REGRESSED;
+    sums->grouped += m->source == OCC_ATTRIBUTION_GROUP;
+    sums->overlapped += m->overlapped;
+}
+
+/* The outbox's entry; NULL: no room. With the mutex held. */
+static struct occ_track_result *result_at(struct occ_track *t, int64_t minute, uint32_t pair)
+{
+    uint64_t key = (uint64_t)minute << 24 | pair;
+    uint32_t at = occ_map_get(&t->outbox_index, key);
+    if (at != OCC_MAP_NONE)
+        return &t->outbox[at];
+    if (t->n_outbox >= OCC_TRACK_OUTBOX_MOST ||
+        !grow((void **)&t->outbox, &t->outbox_allocated, t->n_outbox + 1, sizeof *t->outbox) ||
+        occ_map_put(&t->outbox_index, key, (uint32_t)t->n_outbox) == OCC_MAP_NONE)
+        return NULL;
+    t->outbox[t->n_outbox] = (struct occ_track_result){.minute = minute, .pair = pair};
+    return &t->outbox[t->n_outbox++];
+}
+
+static void take_values(struct worker *w)
+{
+    struct occ_attribution_value values[256];
+    size_t n;
+    while ((n = occ_attribution_take(w->attribution, values, sizeof values / sizeof *values)) > 0) {
+        (void)pthread_mutex_lock(&w->track->mutex);
+        for (size_t i = 0; i < n; i++) {
+            const struct occ_attribution_value *v = &values[i];
+            if (v->measured.source == OCC_ATTRIBUTION_NONE)
+                continue;
+            struct occ_track_result *r = result_at(w->track, v->start_ns / MINUTE_NS, (uint32_t)v->tag);
+            if (r)
+                add_measured(&r->sums, &v->measured, (double)(v->end_ns - v->start_ns));
+            else
+                w->track->status.dropped++;
+        }
+        (void)pthread_mutex_unlock(&w->track->mutex);
+    }
+}
+
+/* ---- the source ---- */
+
+static void say_state(struct worker *w, const char *source, enum occ_source_state state, const char *detail)
+{
+    struct occ_sampler_status *status = &w->track->status;
+    (void)pthread_mutex_lock(&w->track->mutex);
+    status->source = source;
+    status->state = state;
+    if (state == OCC_SOURCE_OK)
+        status->reason[0] = '\0';
+    else
+        (void)snprintf(status->reason, sizeof status->reason, "%s%s%s", occ_source_state_text(state),
+                       detail && detail[0] ? ": " : "", detail ? detail : "");
+    (void)pthread_mutex_unlock(&w->track->mutex);
+}
+
+static void close_source(struct worker *w, enum occ_source_state why, const char *detail)
+{
+    if (w->source)
+        w->kind->close(w->source);
+    w->source = NULL;
+    say_state(w, "none", why, detail);
+}
+
+/* Tries the kinds in their order; the first one's refusal is the one worth saying. */
+static void open_source(struct worker *w, int64_t now_ns)
+{
+    static const struct {
+        const struct occ_source_kind *kind;
+        enum occ_sampler_mode only; /* beside AUTO */
+    } kinds[] = {{&occ_source_pm, OCC_SAMPLER_PM}, {&occ_source_gpm, OCC_SAMPLER_GPM}};
+    const struct occ_source_options options = {.device = w->track->gpu.ordinal,
+                                               .interval_ns = w->track->options.interval_ns};
+    enum occ_source_state first = OCC_SOURCE_OK;
+    struct occ_error reason = OCC_ERROR_INIT;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        if (w->track->options.mode != OCC_SAMPLER_AUTO && w->track->options.mode != kinds[i].only)
+            continue;
+        enum occ_source_state state = kinds[i].kind->open(&options, &w->source, &err);
+        if (state == OCC_SOURCE_OK) {
+            w->kind = kinds[i].kind;
+            say_state(w, w->kind->word, OCC_SOURCE_OK, NULL);
+            return;
+        }
+        if (first == OCC_SOURCE_OK) {
+            first = state;
+            reason = err;
+        }
+    }
+    w->retry_ns = first == OCC_SOURCE_BUSY || first == OCC_SOURCE_LOST ? now_ns + RETRY_NS : INT64_MAX;
+    say_state(w, "none", first, reason.message);
+}
+
+/* Why the counters are not ours at the moment; OK: they may be. */
+static enum occ_source_state hindrance(struct worker *w, int64_t now_ns, int64_t paused_until_ns)
+{
+    if (now_ns < paused_until_ns)
+        return OCC_SOURCE_PAUSED;
+    if (now_ns >= w->rivals_ns) {
+        w->rivals_ns = now_ns + RIVALS_NS;
+        w->rival = occ_rivals_are_here();
+    }
+    return w->rival ? OCC_SOURCE_BUSY : OCC_SOURCE_OK;
+}
+
+static void keep_source(struct worker *w, int64_t now_ns, int64_t wanted_until_ns, int64_t paused_until_ns)
+{
+    bool wanted = now_ns < wanted_until_ns;
+    enum occ_source_state why = wanted || w->source ? hindrance(w, now_ns, paused_until_ns) : OCC_SOURCE_OK;
+    if (w->source && (!wanted || why != OCC_SOURCE_OK)) {
+        close_source(w, why == OCC_SOURCE_OK ? OCC_SOURCE_PAUSED : why,
+                     why == OCC_SOURCE_OK       ? "no program uses this GPU"
+                     : why == OCC_SOURCE_PAUSED ? ""
+                                                : "ncu or nsys runs");
+        w->retry_ns = 0;
+    } else if (!w->source && wanted && why == OCC_SOURCE_OK && now_ns >= w->retry_ns) {
+        open_source(w, now_ns);
+    }
+}
+
+static int read_source(struct worker *w, int64_t now_ns, struct occ_error *err)
+{
+    for (size_t n = SAMPLES; w->source && n == SAMPLES;) {
+        n = 0;
+        enum occ_source_state state = w->kind->read(w->source, w->samples, SAMPLES, &n, err);
+        for (size_t i = 0; i < n; i++) {
+            int status = occ_attribution_sample(w->attribution, &w->samples[i], err);
+            if (status != 0)
+                return status;
+        }
+        if (state != OCC_SOURCE_OK) {
+            close_source(w, state, err->message);
+            w->retry_ns = now_ns + RETRY_NS;
+        }
+    }
+    return 0;
+}
+
+/* ---- the thread ---- */
+
+struct orders {
+    bool stop, settle;
+    int64_t wanted_until_ns, paused_until_ns;
+};
+
+static bool is_idle(const struct worker *w)
+{
+    const struct occ_track *t = w->track;
+    return !w->source && w->n_waiting == 0 && t->n_inbox == 0 &&
+           clock_ns(CLOCK_MONOTONIC) >= t->wanted_until_ns;
+}
+
+/* Until the next round is due or the loop wants something; while nothing is to be done, as long as it takes. */
+static void sleep_a_round(struct worker *w)
+{
+    struct occ_track *t = w->track;
+    int64_t at_ns = clock_ns(CLOCK_MONOTONIC) + ROUND_NS;
+    const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+    int over = 0;
+    while (!t->stop && !t->settle && over != ETIMEDOUT)
+        over = is_idle(w) ? pthread_cond_wait(&t->wake, &t->mutex)
+                          : pthread_cond_timedwait(&t->wake, &t->mutex, &until);
+}
+
+/* Sleeps, then takes the inbox and what the loop wants. */
+static struct orders wait_for_orders(struct worker *w)
+{
+    struct occ_track *t = w->track;
+    (void)pthread_mutex_lock(&t->mutex);
+    sleep_a_round(w);
+    struct occ_track_launch *empty = w->taken;
+    size_t empty_allocated = w->taken_allocated;
+    w->taken = t->inbox;
+    w->n_taken = t->n_inbox;
+    w->taken_allocated = t->inbox_allocated;
+    t->inbox = empty;
+    t->inbox_allocated = empty_allocated;
+    t->n_inbox = 0;
+    struct orders orders = {.stop = t->stop,
+                            .settle = t->settle,
+                            .wanted_until_ns = t->wanted_until_ns,
+                            .paused_until_ns = t->paused_until_ns};
+    (void)pthread_mutex_unlock(&t->mutex);
+    return orders;
+}
+
+static void publish(struct worker *w, uint64_t refused, bool settled)
+{
+    struct occ_attribution_stats stats;
+    struct occ_source_stats source = {0};
+    occ_attribution_get_stats(w->attribution, &stats);
+    if (w->source)
+        w->kind->get_stats(w->source, &source);
+    (void)pthread_mutex_lock(&w->track->mutex);
+    struct occ_sampler_status *status = &w->track->status;
+    if (w->source)
+        status->stats = source;
+    status->offset_ns = stats.offset_ns;
+    status->drift_ppm = stats.drift_ppm;
+    status->residual_ratio = stats.residual_ratio;
+    status->dropped += refused;
+    if (settled) {
+        w->track->settle = false;
+        (void)pthread_cond_broadcast(&w->track->settled);
+    }
+    (void)pthread_mutex_unlock(&w->track->mutex);
+}
+
+static int do_round(struct worker *w, const struct orders *orders, struct occ_error *err)
+{
+    int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    int64_t until_ns = clock_ns(CLOCK_REALTIME) - (orders->settle || orders->stop ? 0 : WATERMARK_NS);
+    if (until_ns > w->advanced_ns)
+        w->advanced_ns = until_ns;
+    uint64_t refused = queue_taken(w);
+    keep_source(w, now_ns, orders->wanted_until_ns, orders->paused_until_ns);
+    int status = read_source(w, now_ns, err);
+    if (status == 0)
+        status = release(w, w->advanced_ns, &refused, err);
+    if (status == 0)
+        status = occ_attribution_advance(w->attribution, w->advanced_ns, err);
+    if (status == 0)
+        take_values(w);
+    publish(w, refused, orders->settle);
+    return status;
+}
+
+static void *work(void *argument)
+{
+    struct worker *w = argument;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct orders orders;
+    int status = 0;
+    do {
+        orders = wait_for_orders(w);
+        if (status == 0)
+            status = do_round(w, &orders, &err);
+        if (status != 0) {
+            close_source(w, OCC_SOURCE_FAILED, err.message);
+            w->n_taken = 0;
+            publish(w, 0, orders.settle);
+        }
+    } while (!orders.stop);
+    close_source(w, OCC_SOURCE_PAUSED, "ended");
+    occ_attribution_free(w->attribution);
+    free(w->waiting);
+    free(w->taken);
+    free(w);
+    return NULL;
+}
+
+/* ---- begin and end ---- */
+
+static int start_thread(struct occ_track *t, struct worker *w, struct occ_error *err)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&t->thread, NULL, work, w);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return failed == 0 ? 0 : occ_fail_errno(err, failed, "cannot start a sampler's thread");
+}
+
+static int start(struct occ_track *t, struct occ_error *err)
+{
+    const struct occ_attribution_options options = {.sm_count = t->gpu.sm_count,
+                                                    .max_warps_per_sm = t->gpu.max_warps_per_sm};
+    struct worker *w = calloc(1, sizeof *w);
+    if (!w)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    w->track = t;
+    int status = occ_attribution_new(&options, &w->attribution, err);
+    if (status == 0)
+        status = start_thread(t, w, err);
+    if (status != 0) {
+        occ_attribution_free(w->attribution);
+        free(w);
+    }
+    return status;
+}
+
+static void free_memory(struct occ_track *t)
+{
+    occ_map_free(&t->pair_index);
+    occ_map_free(&t->outbox_index);
+    free(t->pairs);
+    free(t->inbox);
+    free(t->outbox);
+    (void)pthread_cond_destroy(&t->wake);
+    (void)pthread_cond_destroy(&t->settled);
+    (void)pthread_mutex_destroy(&t->mutex);
+    free(t);
+}
+
+int occ_track_new(const struct occ_gpu_found *gpu, const struct occ_sampler_options *options,
+                  struct occ_track **ret_track, struct occ_error *err)
+{
+    struct occ_track *t = calloc(1, sizeof *t);
+    pthread_condattr_t monotonic;
+    if (!t)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    t->gpu = *gpu;
+    t->options = *options;
+    t->status.source = "none";
+    t->status.ordinal = gpu->ordinal;
+    t->status.state = OCC_SOURCE_PAUSED;
+    memcpy(t->status.uuid, gpu->uuid, sizeof gpu->uuid);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&t->mutex, NULL);
+    (void)pthread_cond_init(&t->wake, &monotonic);
+    (void)pthread_cond_init(&t->settled, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    int status = start(t, err);
+    if (status != 0)
+        free_memory(t);
+    else
+        *ret_track = t;
+    return status;
+}
+
+void occ_track_free(struct occ_track *t)
+{
+    if (!t)
+        return;
+    (void)pthread_mutex_lock(&t->mutex);
+    t->stop = true;
+    (void)pthread_cond_signal(&t->wake);
+    (void)pthread_mutex_unlock(&t->mutex);
+    (void)pthread_join(t->thread, NULL);
+    free_memory(t);
+}

@@ -1,0 +1,65 @@
+/*
+ * One GPU's track in the sampler: its thread, source and attribution, and the two boxes through which the daemon's loop
+ * talks to it. Nothing outside sampler/ includes this.
+ */
+#ifndef OCC_SAMPLER_TRACK_H
+#define OCC_SAMPLER_TRACK_H
+
+#include <pthread.h>
+
+#include "attribution.h"
+#include "sampler.h"
+#include "store/map.h"
+#include "store/measured.h"
+
+#define OCC_TRACK_INBOX_MOST  (1u << 18) /* launches: 3 s at 80 k a second */
+#define OCC_TRACK_OUTBOX_MOST (1u << 14) /* minute x run x shape */
+
+/* A shape in a run: what launches are told apart by. */
+struct occ_track_pair {
+    int64_t run;
+    struct occ_attribution_key key;
+};
+
+struct occ_track_launch {
+    int64_t start_ns, end_ns;
+    uint64_t graph_node;
+    uint32_t pair;
+};
+
+struct occ_track_result {
+    int64_t minute;
+    uint32_t pair;
+    struct occ_measured_sums sums;
+};
+
+struct occ_track {
+    struct occ_gpu_found gpu;
+    struct occ_sampler_options options;
+    pthread_t thread;
+
+    /* the loop's alone */
+    struct occ_map pair_index; /* run << 32 | shape -> index in pairs */
+
+    pthread_mutex_t mutex; /* guards all that follows */
+    pthread_cond_t wake, settled;
+    struct occ_track_pair *pairs; /* never moves back: only grows */
+    uint32_t n_pairs, pairs_allocated;
+    struct occ_track_launch *inbox;
+    size_t n_inbox, inbox_allocated;
+    struct occ_track_result *outbox;
+    size_t n_outbox, outbox_allocated;
+    struct occ_map outbox_index; /* minute offset x pair -> index */
+    struct occ_sampler_status status;
+    int64_t wanted_until_ns; /* CLOCK_MONOTONIC: sample at least until then */
+    int64_t paused_until_ns;
+    bool stop, settle;
+};
+
+/* Starts the thread. */
+int occ_track_new(const struct occ_gpu_found *gpu, const struct occ_sampler_options *options,
+                  struct occ_track **ret_track, struct occ_error *err);
+/* Ends it. */
+void occ_track_free(struct occ_track *track);
+
+#endif
