@@ -98,6 +98,34 @@ static void fill_totals(const struct occ_totals *t, struct occ_shape_row *row)
                                   : NAN;
 }
 
+/* What recordings among the scope's runs claim of a shape. */
+static const char claim_sql[] =
+    "SELECT c.run, c.launches, c.mean, c.min, c.max, r.source FROM source_claim c JOIN run r "
+    "ON r.id = c.run WHERE c.shape = ?";
+
+static int read_claim(struct ask *a, const struct occ_scope *scope, sqlite3_stmt *stmt,
+                      struct occ_shape_row *row)
+{
+    struct occ_claim *claim = &row->claim;
+    int step;
+    (void)sqlite3_bind_int64(stmt, 1, row->id);
+    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        if (occ_map_get(&scope->run_index, (uint64_t)sqlite3_column_int64(stmt, 0)) == OCC_MAP_NONE)
+            continue;
+        uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 1), sum = claim->launches + n;
+        double low = sqlite3_column_double(stmt, 3), high = sqlite3_column_double(stmt, 4);
+        claim->mean += sum ? (sqlite3_column_double(stmt, 2) - claim->mean) * (double)n / (double)sum : 0;
+        claim->min = claim->launches == 0 || low < claim->min ? low : claim->min;
+        claim->max = claim->launches == 0 || high > claim->max ? high : claim->max;
+        claim->launches = sum;
+        row->claim_source = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 5));
+    }
+    (void)sqlite3_reset(stmt);
+    return step == SQLITE_DONE
+               ? 0
+               : occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a claim");
+}
+
 static int most_time_first(const void *a, const void *b)
 {
     const struct occ_shape_row *x = a, *y = b;
@@ -106,12 +134,14 @@ static int most_time_first(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int make_rows(struct ask *a, struct occ_shapes *ret_shapes)
+static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_shapes *ret_shapes)
 {
     struct occ_shape_row *rows = calloc(a->totals.n + 1, sizeof *rows);
-    sqlite3_stmt *stmt = NULL;
+    sqlite3_stmt *stmt = NULL, *claim = NULL;
     size_t n = 0;
     int rc = rows ? occ_ask_prepare(a->store, shape_sql, &stmt, a->err) : occ_store_no_memory(a->err);
+    if (rc == 0)
+        rc = occ_ask_prepare(a->store, claim_sql, &claim, a->err);
     for (uint32_t i = 0; i < a->totals.n && rc == 0; i++) {
         const struct occ_totals *t = &a->totals.entries[i];
         (void)sqlite3_bind_int64(stmt, 1, (int64_t)t->key);
@@ -121,12 +151,14 @@ static int make_rows(struct ask *a, struct occ_shapes *ret_shapes)
             row->id = (int64_t)t->key;
             read_shape(a, stmt, row);
             fill_totals(t, row);
+            rc = read_claim(a, scope, claim, row);
         } else if (step != SQLITE_DONE) {
             rc = occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a shape");
         }
         (void)sqlite3_reset(stmt);
     }
     (void)sqlite3_finalize(stmt);
+    (void)sqlite3_finalize(claim);
     if (rc == 0 && a->arena.failed)
         rc = occ_store_no_memory(a->err);
     if (rc != 0) {
@@ -150,7 +182,7 @@ int occ_store_shapes(struct occ_store *s, const struct occ_filter *filter, struc
     if (rc == 0)
         rc = occ_gather(s, &scope, true, &a.totals, err);
     if (rc == 0)
-        rc = make_rows(&a, ret_shapes);
+        rc = make_rows(&a, &scope, ret_shapes);
     occ_store_rollback(s);
     occ_scope_close(&scope);
     occ_totals_table_free(&a.totals);
