@@ -168,6 +168,8 @@ int occ_import_file(struct occ_store *store, const char *path, const struct occ_
     size_t n = 0;
     const struct format *format = NULL;
     struct occ_import_result result = {0};
+    struct occ_error own = OCC_ERROR_INIT; /* below, codes travel with their messages */
+    err = err ? err : &own;
     int status = open_recording(path, &fd, err);
     if (status == 0)
         status = hash_file(fd, path, head, &n, hash, err);

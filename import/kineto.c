@@ -595,8 +595,7 @@ static int feed_chunk(struct feed *feed, const unsigned char *data, size_t n)
 static int feed_end(struct feed *feed)
 {
     struct occ_kineto *k = feed->kineto;
-    if (yajl_complete_parse(feed->parser) == yajl_status_ok &&
-        k->depth == 0) /* yajl lets a last '}' be missing */
+    if (yajl_complete_parse(feed->parser) == yajl_status_ok)
         return 0;
     if (k->status != 0)
         return feed_failed(feed, 0);
