@@ -197,6 +197,7 @@ static int ask(const struct cli_command *command, const struct runs_args *args, 
     if (cli_open_history(&args->common, &store, &err) != 0 ||
         occ_store_runs(store, &filter, &runs, &err) != 0)
         return cli_failure(command, &err);
+    cli_say_timeless(command, store, &args->filter);
     size_t shown = runs.n < (size_t)args->number ? runs.n : (size_t)args->number;
     int status = print(&runs, shown, format, selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
     if (status == CLI_EXIT_OK && any_simulated(&runs, shown))

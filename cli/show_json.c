@@ -150,6 +150,7 @@ static void write_shape(struct cli_json *json, const struct occ_shape_row *row)
     if (row->analysed)
         show_json_analysis(json, &row->result, true);
     write_claim(json, row);
+    cli_json_string(json, "source_lacks", row->lacks);
     cli_json_close(json);
 }
 

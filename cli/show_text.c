@@ -345,6 +345,15 @@ static void print_claim(const struct occ_shape_row *row)
         (void)printf("    why they differ: %s %s\n", row->claim_source ? row->claim_source : "it", reason);
 }
 
+/* A source that gives only the sum of shared memory has it as dynamic; this says so. */
+static void print_lacks(const struct occ_shape_row *row)
+{
+    if (!row->lacks)
+        return;
+    (void)printf("\n    %s never says", row->claim_source ? row->claim_source : "the recording");
+    print_name(": ", row->lacks);
+}
+
 static int print_shape(const struct occ_shape_row *row, struct occ_error *err)
 {
     print_configuration(row);
@@ -354,8 +363,10 @@ static int print_shape(const struct occ_shape_row *row, struct occ_error *err)
         status = show_analysis(row, true, err);
     else
         print_name("    not analysed: ", row->refused);
-    if (status == 0)
+    if (status == 0) {
         print_claim(row);
+        print_lacks(row);
+    }
     return status;
 }
 

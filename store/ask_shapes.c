@@ -98,27 +98,36 @@ static void fill_totals(const struct occ_totals *t, struct occ_shape_row *row)
                                   : NAN;
 }
 
-/* What recordings among the scope's runs claim of a shape. */
+/* What recordings among the scope's runs claim of a shape, and what they never say. */
 static const char claim_sql[] =
-    "SELECT c.run, c.launches, c.mean, c.min, c.max, r.source FROM source_claim c JOIN run r "
-    "ON r.id = c.run WHERE c.shape = ?";
+    "SELECT r.id, r.source, r.lacks, coalesce(c.launches, 0), c.mean, c.min, c.max FROM run r JOIN run_shape "
+    "x ON "
+    "x.run = r.id AND x.shape = ?1 LEFT JOIN source_claim c ON c.run = r.id AND c.shape = x.shape "
+    "WHERE r.source_hash IS NOT NULL";
+
+static void add_claim(struct occ_claim *claim, sqlite3_stmt *stmt)
+{
+    uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 3), sum = claim->launches + n;
+    double low = sqlite3_column_double(stmt, 5), high = sqlite3_column_double(stmt, 6);
+    if (n == 0)
+        return;
+    claim->mean += (sqlite3_column_double(stmt, 4) - claim->mean) * (double)n / (double)sum;
+    claim->min = claim->launches == 0 || low < claim->min ? low : claim->min;
+    claim->max = claim->launches == 0 || high > claim->max ? high : claim->max;
+    claim->launches = sum;
+}
 
 static int read_claim(struct ask *a, const struct occ_scope *scope, sqlite3_stmt *stmt,
                       struct occ_shape_row *row)
 {
-    struct occ_claim *claim = &row->claim;
     int step;
     (void)sqlite3_bind_int64(stmt, 1, row->id);
     while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (occ_map_get(&scope->run_index, (uint64_t)sqlite3_column_int64(stmt, 0)) == OCC_MAP_NONE)
             continue;
-        uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 1), sum = claim->launches + n;
-        double low = sqlite3_column_double(stmt, 3), high = sqlite3_column_double(stmt, 4);
-        claim->mean += sum ? (sqlite3_column_double(stmt, 2) - claim->mean) * (double)n / (double)sum : 0;
-        claim->min = claim->launches == 0 || low < claim->min ? low : claim->min;
-        claim->max = claim->launches == 0 || high > claim->max ? high : claim->max;
-        claim->launches = sum;
-        row->claim_source = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 5));
+        add_claim(&row->claim, stmt);
+        row->claim_source = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 1));
+        row->lacks = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 2));
     }
     (void)sqlite3_reset(stmt);
     return step == SQLITE_DONE

@@ -231,7 +231,9 @@ struct occ_shape_row {
         p99_ns;                /* percentiles from the histogram, <= 12.5 % off */
     int64_t first_ns, last_ns; /* first and last start */
     double waste_warp_seconds;
-    struct occ_claim claim;   /* of the recordings among the filter's runs */
+    struct occ_claim claim; /* of the recordings among the filter's runs */
+    const char
+        *lacks; /* what an imported run of it never says, for people; NULL: nothing, or none is imported */
     const char *claim_source; /* their tool; NULL: no claim */
     bool simulated;
 };
