@@ -234,7 +234,7 @@ struct occ_shape_row {
     struct occ_claim claim; /* of the recordings among the filter's runs */
     const char
         *lacks; /* what an imported run of it never says, for people; NULL: nothing, or none is imported */
-    const char *claim_source; /* their tool; NULL: no claim */
+    const char *claim_source; /* their tool; NULL: none of the runs is imported */
     bool simulated;
 };
 struct occ_shapes {
