@@ -15,6 +15,7 @@ struct occ_stage {
     _Alignas(16) unsigned char record[OCC_STAGE_RECORD_MOST];
 };
 
+/* The names in parentheses below: not glibc's macros, which warn about conversions of their own. */
 struct head {
     uint32_t kind, size;
 };
@@ -70,8 +71,8 @@ int occ_stage_put(struct occ_stage *stage, enum occ_stage_kind kind, const void 
                   struct occ_error *err)
 {
     const struct head head = {.kind = kind, .size = (uint32_t)size};
-    if (fwrite_unlocked(&head, sizeof head, 1, stage->file) != 1 ||
-        (size > 0 && fwrite_unlocked(data, size, 1, stage->file) != 1))
+    if ((fwrite_unlocked)(&head, sizeof head, 1, stage->file) != 1 ||
+        (size > 0 && (fwrite_unlocked)(data, size, 1, stage->file) != 1))
         return occ_fail_errno(err, errno, "cannot write the temporary file");
     return 0;
 }
@@ -87,14 +88,14 @@ int occ_stage_next(struct occ_stage *stage, enum occ_stage_kind *ret_kind, const
                    size_t *ret_size, struct occ_error *err)
 {
     struct head head;
-    if (fread_unlocked(&head, sizeof head, 1, stage->file) != 1) {
+    if ((fread_unlocked)(&head, sizeof head, 1, stage->file) != 1) {
         if (ferror(stage->file))
             return occ_fail_errno(err, errno, "cannot read the temporary file");
         *ret_size = SIZE_MAX;
         return 0;
     }
     if (head.size > sizeof stage->record ||
-        (head.size > 0 && fread_unlocked(stage->record, head.size, 1, stage->file) != 1))
+        (head.size > 0 && (fread_unlocked)(stage->record, head.size, 1, stage->file) != 1))
         return occ_fail(err, OCC_E_IO, "the temporary file is damaged");
     *ret_kind = (enum occ_stage_kind)head.kind;
     *ret_data = stage->record;
