@@ -3,7 +3,7 @@
  * into the history when the reader is done.
  *
  * Memory: the tables that tell whether a kernel or shape was seen hold 128-bit hashes of them, never names; their limits
- * (KERNELS_MOST, SHAPES_MOST) keep the whole below 40 MB. One thread.
+ * (KERNELS_MOST, SHAPES_MOST) keep the whole process below 64 MB. One thread.
  */
 #include "sink_store.h"
 
@@ -19,9 +19,9 @@
 #include "support/cleanup.h"
 
 #define DEVICES_MOST    1024u
-#define KERNELS_MOST    (1u << 18)
-#define SHAPES_MOST     (1u << 19)
-#define NAME_KEPT_BYTES 16384u /* as much as the history keeps; all of it is hashed */
+#define KERNELS_MOST    (1u << 16)
+#define SHAPES_MOST     (1u << 16) /* the history holds some 300 bytes of each until the end of the pouring */
+#define NAME_KEPT_BYTES 16384u     /* as much as the history keeps; all of it is hashed */
 #define TEXT_BYTES      1024u
 #define BATCH_LAUNCHES  4096u
 #define COMMIT_LAUNCHES 262144u /* as many as the history holds in memory without complaint */
