@@ -24,7 +24,7 @@
 #define NAME_KEPT_BYTES 16384u     /* as much as the history keeps; all of it is hashed */
 #define TEXT_BYTES      1024u
 #define BATCH_LAUNCHES  4096u
-#define COMMIT_LAUNCHES 262144u /* as many as the history holds in memory without complaint */
+#define COMMIT_LAUNCHES 49152u /* the history holds 700 bytes of a launch that is alone in its minute */
 
 /* What is known of things that are told apart by a hash: number by low half, high half by number. */
 struct seen {
