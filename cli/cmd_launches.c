@@ -156,6 +156,8 @@ static char *question(const struct launches_args *args, const struct cli_selecti
                                      " CROSS JOIN device AS d ON d.id = s.device WHERE 1");
     if (args->filter.since_ns)
         sqlite3_str_appendall(sql, " AND l.start >= :since");
+    if (args->filter.since_ns || args->filter.until_ns)
+        sqlite3_str_appendall(sql, " AND l.run NOT IN (SELECT id FROM run WHERE time_base = 'unknown')");
     if (args->filter.until_ns)
         sqlite3_str_appendall(sql, " AND l.start < :until");
     if (args->filter.run)
@@ -254,6 +256,7 @@ static int ask(const struct cli_command *command, const struct launches_args *ar
         regfree(&regex);
     if (status != 0)
         return cli_failure(command, &err);
+    cli_say_timeless(command, store, &args->filter);
     if (answer.simulated)
         cli_say_simulated(command);
     return answer.rows ? CLI_EXIT_OK : cli_nothing(command, "no launches fit");

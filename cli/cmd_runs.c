@@ -34,7 +34,7 @@ static const char *known(const char *text)
 static const char *program_of(const struct occ_run_row *row)
 {
     const char *slash = row->exe ? strrchr(row->exe, '/') : NULL;
-    return slash ? slash + 1 : known(row->exe);
+    return slash ? slash + 1 : known(row->exe) ? row->exe : known(row->source_file);
 }
 
 static double cost_of(const struct occ_run_row *row)
@@ -56,7 +56,14 @@ GETTER(id, cli_set_integer, row->id)
 GETTER(start, cli_set_integer, row->start_ns)
 GETTER(duration, cli_set_real, duration_of(row))
 GETTER(program, cli_set_string, program_of(row))
-GETTER(pid, cli_set_integer, row->pid)
+static void get_pid(const struct cli_column *column, const void *row_pointer, struct cli_value *value)
+{
+    (void)column;
+    const struct occ_run_row *row = row_pointer;
+    if (row->pid)
+        cli_set_integer(value, row->pid);
+}
+
 GETTER(launches, cli_set_unsigned, row->launches)
 GETTER(kernels, cli_set_unsigned, row->kernels)
 GETTER(shapes, cli_set_unsigned, row->shapes)
@@ -77,6 +84,11 @@ GETTER(uid, cli_set_unsigned, row->uid)
 GETTER(host, cli_set_string, known(row->hostname))
 GETTER(session, cli_set_string, known(row->session))
 GETTER(source, cli_set_string, known(row->source))
+GETTER(source_version, cli_set_string, known(row->source_version))
+GETTER(source_file, cli_set_string, known(row->source_file))
+GETTER(time_base, cli_set_string, known(row->time_base) ? row->time_base : "epoch")
+GETTER(lacks, cli_set_string, known(row->lacks))
+GETTER(rank, cli_set_string, known(row->rank))
 GETTER(slurm_job, cli_set_string, known(row->slurm_job))
 GETTER(k8s_pod, cli_set_string, known(row->k8s_pod))
 GETTER(uuid, cli_set_string, row->uuid)
@@ -114,7 +126,8 @@ static const struct cli_column columns[] = {
     {"duration", "duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE, "until its end; - while it goes on",
      get_duration, 0},
     {"end", "end_ns", CLI_TIME, CLI_LEFT, "when it ended; - while it goes on", get_end, 0},
-    {"program", "program", CLI_PLAIN, CLI_DEFAULT | LEFT_TEXT, "file name of the executable", get_program, 0},
+    {"program", "program", CLI_PLAIN, CLI_DEFAULT | LEFT_TEXT,
+     "file name of the executable, or of the recording", get_program, 0},
     {"pid", "pid", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, "process id", get_pid, 0},
     {"launches", "launches", CLI_PLAIN, CLI_DEFAULT, "launches recorded", get_launches, 0},
     {"kernels", "kernels", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, "different kernels", get_kernels, 0},
@@ -139,6 +152,12 @@ static const struct cli_column columns[] = {
     {"host", "hostname", CLI_PLAIN, CLI_LEFT, "where", get_host, 0},
     {"session", "session", CLI_PLAIN, CLI_LEFT, "the occtrace call it belongs to", get_session, 0},
     {"source", "source", CLI_PLAIN, CLI_LEFT, "trace, or the tool it was imported from", get_source, 0},
+    {"source_version", "source_version", CLI_PLAIN, CLI_LEFT, "version of that tool", get_source_version, 0},
+    {"source_file", "source_file", CLI_PLAIN, LEFT_TEXT, "file that was imported", get_source_file, 0},
+    {"time_base", "time_base", CLI_PLAIN, CLI_LEFT,
+     "epoch; unknown: its times do not count from 1970, --since passes it over", get_time_base, 0},
+    {"lacks", "lacks", CLI_PLAIN, LEFT_TEXT, "what the recording never says", get_lacks, 0},
+    {"rank", "rank", CLI_PLAIN, 0, "rank in a distributed job, where the recording says it", get_rank, 0},
     {"cupti", "cupti_version", CLI_PLAIN, 0, "CUPTI's version number", get_cupti, 0},
     {"slurm_job", "slurm_job", CLI_PLAIN, CLI_LEFT, "Slurm job", get_slurm_job, 0},
     {"k8s_pod", "k8s_pod", CLI_PLAIN, CLI_LEFT, "Kubernetes pod", get_k8s_pod, 0},
@@ -178,6 +197,7 @@ static int ask(const struct cli_command *command, const struct runs_args *args, 
     if (cli_open_history(&args->common, &store, &err) != 0 ||
         occ_store_runs(store, &filter, &runs, &err) != 0)
         return cli_failure(command, &err);
+    cli_say_timeless(command, store, &args->filter);
     size_t shown = runs.n < (size_t)args->number ? runs.n : (size_t)args->number;
     int status = print(&runs, shown, format, selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
     if (status == CLI_EXIT_OK && any_simulated(&runs, shown))

@@ -185,6 +185,7 @@ static int ask(const struct cli_command *command, const struct show_args *args)
         status = print(&selection, args, &err);
     if (status != 0)
         return cli_failure(command, &err);
+    cli_say_timeless(command, store, &args->filter);
     return selection.n ? CLI_EXIT_OK : cli_nothing(command, "no launches of such a kernel");
 }
 

@@ -243,6 +243,7 @@ static int ask(const struct cli_command *command, const struct top_args *args, e
     struct occ_top top = {0};
     if (cli_open_history(&args->common, &store, &err) != 0 || occ_store_top(store, &filter, &top, &err) != 0)
         return cli_failure(command, &err);
+    cli_say_timeless(command, store, &args->filter);
     size_t shown = top.n < (size_t)args->number ? top.n : (size_t)args->number;
     sort(&top, args->by);
     int status = print(&top, shown, format, selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);

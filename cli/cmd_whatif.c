@@ -297,6 +297,7 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
         occ_store_shapes(store, &filter, &shapes, &err) != 0 ||
         evaluate_all(&shapes, &target->device, &rows, &err) != 0)
         return cli_failure(command, &err);
+    cli_say_timeless(command, store, &args->filter);
     size_t shown = args->number && rows.n > (size_t)args->number ? (size_t)args->number : rows.n;
     bool simulated = false;
     if (print(&rows, shown, format, selection, &err) != 0)

@@ -82,6 +82,20 @@ void cli_store_closep(struct occ_store **store)
     occ_store_close(*store);
 }
 
+void cli_say_timeless(const struct cli_command *command, struct occ_store *store,
+                      const struct cli_filter *filter)
+{
+    uint64_t n = 0;
+    if ((filter->since_ns <= 0 && filter->until_ns <= 0) || occ_store_count_timeless(store, &n, NULL) != 0 ||
+        n == 0)
+        return;
+    cli_flush_stdout();
+    (void)fprintf(stderr,
+                  "%s %s: --since and --until pass over %llu imported run%s: the recordings do not say the "
+                  "time of day\n",
+                  command->program, command->name, (unsigned long long)n, n == 1 ? "" : "s");
+}
+
 int cli_nothing(const struct cli_command *command, const char *what)
 {
     cli_flush_stdout();

@@ -94,6 +94,10 @@ struct occ_filter cli_filter_store(const struct cli_filter *filter);
 int cli_open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err);
 void cli_store_closep(struct occ_store **store);
 
+/* One line on stderr when a period leaves out runs only because their times do not count from 1970. */
+void cli_say_timeless(const struct cli_command *command, struct occ_store *store,
+                      const struct cli_filter *filter);
+
 /* Says that nothing was found; returns CLI_EXIT_NOTHING. */
 int cli_nothing(const struct cli_command *command, const char *what);
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "claim.h"
 #include "json.h"
 #include "query.h"
 
@@ -120,6 +121,25 @@ void show_json_analysis(struct cli_json *json, const struct occ_result *result, 
     cli_json_value(json, "design", &design);
 }
 
+/* null: no recording claims anything. */
+static void write_claim(struct cli_json *json, const struct occ_shape_row *row)
+{
+    char reason[128];
+    if (row->claim.launches == 0) {
+        cli_json_null(json, "claim");
+        return;
+    }
+    cli_json_object(json, "claim", false);
+    cli_json_string(json, "source", row->claim_source);
+    cli_json_unsigned(json, "launches", row->claim.launches);
+    cli_json_real(json, "achieved_mean", row->claim.mean);
+    cli_json_real(json, "achieved_min", row->claim.min);
+    cli_json_real(json, "achieved_max", row->claim.max);
+    cli_json_real(json, "ours", cli_claim_ours(row));
+    cli_json_string(json, "difference", cli_claim_reason(row, reason, sizeof reason));
+    cli_json_close(json);
+}
+
 static void write_shape(struct cli_json *json, const struct occ_shape_row *row)
 {
     cli_json_object(json, NULL, false);
@@ -129,6 +149,8 @@ static void write_shape(struct cli_json *json, const struct occ_shape_row *row)
     cli_json_string(json, "refused", row->analysed ? NULL : row->refused);
     if (row->analysed)
         show_json_analysis(json, &row->result, true);
+    write_claim(json, row);
+    cli_json_string(json, "source_lacks", row->lacks);
     cli_json_close(json);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "claim.h"
 #include "query.h"
 #include "support/cleanup.h"
 #include "support/text.h"
@@ -328,14 +329,45 @@ int show_analysis(const struct occ_shape_row *row, bool has_grid, struct occ_err
     return status == 0 ? print_causes(&row->result, has_grid, err) : status;
 }
 
+/* Theirs beside ours, under its own name. */
+static void print_claim(const struct occ_shape_row *row)
+{
+    char reason[128], claimed[16], ours[16];
+    if (row->claim.launches == 0)
+        return;
+    (void)printf("\n    %s claims an achieved occupancy of %s (an estimate of its own, nothing measured); "
+                 "expected here: "
+                 "%s\n",
+                 row->claim_source ? row->claim_source : "the recording",
+                 cli_percent_text(row->claim.mean, claimed, sizeof claimed),
+                 cli_percent_text(cli_claim_ours(row), ours, sizeof ours));
+    if (cli_claim_reason(row, reason, sizeof reason)[0])
+        (void)printf("    why they differ: %s %s\n", row->claim_source ? row->claim_source : "it", reason);
+}
+
+/* A source that gives only the sum of shared memory has it as dynamic; this says so. */
+static void print_lacks(const struct occ_shape_row *row)
+{
+    if (!row->lacks)
+        return;
+    (void)printf("\n    %s never says", row->claim_source ? row->claim_source : "the recording");
+    print_name(": ", row->lacks);
+}
+
 static int print_shape(const struct occ_shape_row *row, struct occ_error *err)
 {
     print_configuration(row);
     print_times(row);
+    int status = 0;
     if (row->analysed)
-        return show_analysis(row, true, err);
-    print_name("    not analysed: ", row->refused);
-    return 0;
+        status = show_analysis(row, true, err);
+    else
+        print_name("    not analysed: ", row->refused);
+    if (status == 0) {
+        print_claim(row);
+        print_lacks(row);
+    }
+    return status;
 }
 
 int show_text(const struct show_group *group, struct occ_error *err)

@@ -34,7 +34,7 @@ enum occ_import_skip {
         OCC_IMPORT_SKIP_COUNT
 };
 
-/* What the recording's times count from. X(NAME, word, text) */
+/* What the recording's times count from, with the shift added. X(NAME, word, text) */
 #define OCC_IMPORT_TIME_BASES(X)                                                                             \
     X(EPOCH, "epoch", "nanoseconds since 1970, wall clock")                                                  \
     X(UNKNOWN, "unknown", "from an origin that the recording does not name")
@@ -53,6 +53,7 @@ struct occ_import_recording {
     int32_t pid;                                 /* 0: unknown, or several */
     int32_t rank;                                /* of a distributed job; -1: none or unknown */
     enum occ_import_time_base time_base;
+    int64_t shift_ns;  /* added to every launch's times: what they count from */
     const char *lacks; /* fields that this source never gives, joined by ", "; NULL: none */
 };
 int occ_import_sink_recording(struct occ_import_sink *sink, const struct occ_import_recording *recording,

@@ -493,11 +493,11 @@ static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_reti
 /* One transaction. */
 static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, struct occ_error *err)
 {
-    int rc = occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    int rc = s->whole ? 0 : occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
     if (rc != 0)
         return rc;
     rc = write_everything(s, retire, ret_retired, err);
-    if (rc == 0)
+    if (rc == 0 && !s->whole)
         rc = occ_store_do(s, OCC_SQL_COMMIT, err);
     occ_runs_forget_foreign(s);
     if (rc != 0) {
@@ -517,7 +517,7 @@ static int commit_once(struct occ_store *s, struct occ_error *err)
 {
     bool retired = true;
     int rc = try_commit(s, 0, &retired, err);
-    if (rc != OCC_E_FULL || s->options.max_bytes == 0)
+    if (rc != OCC_E_FULL || s->options.max_bytes == 0 || s->whole)
         return rc;
     uint32_t share = occ_quota_relieve(s) ? 0 : 1;
     while (rc == OCC_E_FULL && retired && share <= 1024) {

@@ -12,7 +12,10 @@
     X(exe)                                                                                                   \
     X(cmdline)                                                                                               \
     X(user)                                                                                                  \
-    X(label) X(session) X(source) X(level) X(level_reason) X(slurm_job) X(k8s_pod) X(lost_text) X(devices)
+    X(label)                                                                                                 \
+    X(session)                                                                                               \
+    X(source) X(level) X(level_reason) X(slurm_job) X(k8s_pod) X(source_version) X(source_file) X(time_base) \
+        X(lacks) X(rank) X(lost_text) X(devices)
 
 static const char runs_sql[] =
     "SELECT r.id, r.uuid, r.pid, r.uid, r.start_ns, coalesce(r.end_ns, 0), r.launches, r.gpu_ns, "
@@ -24,7 +27,7 @@ static const char runs_sql[] =
     "(SELECT coalesce(max(total), 0) FROM cost c WHERE c.run = r.id AND c.what = 'helper_cpu_ns'), "
     "(SELECT coalesce(max(total), 0) FROM cost c WHERE c.run = r.id AND c.what = 'process_cpu_ns'), "
     "n.hostname, r.exe, r.cmdline, r.user, r.label, r.session, r.source, r.level, r.level_reason, "
-    "r.slurm_job, r.k8s_pod, "
+    "r.slurm_job, r.k8s_pod, r.source_version, r.source_file, r.time_base, r.lacks, r.rank, "
     "(SELECT coalesce(group_concat(cause || ' ' || count, ', '), '') FROM loss l WHERE l.run = r.id AND "
     "l.count > 0), "
     "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name AS name FROM run_shape x JOIN shape s ON "
@@ -34,6 +37,7 @@ static const char runs_sql[] =
     "?2) "
     /* a run's time: from its start to its end, its last launch, or its start */
     "AND max(coalesce(r.end_ns, 0), coalesce(r.last_ns, 0), r.start_ns) >= ?3 AND r.start_ns < ?4 "
+    "AND (?5 OR r.time_base IS NOT 'unknown') "
     "ORDER BY r.start_ns DESC, r.id DESC";
 
 struct ask {
@@ -119,6 +123,7 @@ static int read_runs(struct ask *a, const struct occ_filter *filter)
     occ_bind_text(&b, filter->session);
     occ_bind_int(&b, a->scope.since_ns);
     occ_bind_int(&b, a->scope.until_ns);
+    occ_bind_int(&b, filter->since_ns <= 0 && filter->until_ns <= 0);
     while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
         rc = add_run(a, stmt);
     if (rc == 0)

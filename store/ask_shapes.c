@@ -98,6 +98,43 @@ static void fill_totals(const struct occ_totals *t, struct occ_shape_row *row)
                                   : NAN;
 }
 
+/* What recordings among the scope's runs claim of a shape, and what they never say. */
+static const char claim_sql[] =
+    "SELECT r.id, r.source, r.lacks, coalesce(c.launches, 0), c.mean, c.min, c.max FROM run r JOIN run_shape "
+    "x ON "
+    "x.run = r.id AND x.shape = ?1 LEFT JOIN source_claim c ON c.run = r.id AND c.shape = x.shape "
+    "WHERE r.source_hash IS NOT NULL";
+
+static void add_claim(struct occ_claim *claim, sqlite3_stmt *stmt)
+{
+    uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 3), sum = claim->launches + n;
+    double low = sqlite3_column_double(stmt, 5), high = sqlite3_column_double(stmt, 6);
+    if (n == 0)
+        return;
+    claim->mean += (sqlite3_column_double(stmt, 4) - claim->mean) * (double)n / (double)sum;
+    claim->min = claim->launches == 0 || low < claim->min ? low : claim->min;
+    claim->max = claim->launches == 0 || high > claim->max ? high : claim->max;
+    claim->launches = sum;
+}
+
+static int read_claim(struct ask *a, const struct occ_scope *scope, sqlite3_stmt *stmt,
+                      struct occ_shape_row *row)
+{
+    int step;
+    (void)sqlite3_bind_int64(stmt, 1, row->id);
+    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        if (occ_map_get(&scope->run_index, (uint64_t)sqlite3_column_int64(stmt, 0)) == OCC_MAP_NONE)
+            continue;
+        add_claim(&row->claim, stmt);
+        row->claim_source = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 1));
+        row->lacks = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 2));
+    }
+    (void)sqlite3_reset(stmt);
+    return step == SQLITE_DONE
+               ? 0
+               : occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a claim");
+}
+
 static int most_time_first(const void *a, const void *b)
 {
     const struct occ_shape_row *x = a, *y = b;
@@ -109,9 +146,11 @@ static int most_time_first(const void *a, const void *b)
 static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_shapes *ret_shapes)
 {
     struct occ_shape_row *rows = calloc(a->totals.n + 1, sizeof *rows);
-    sqlite3_stmt *stmt = NULL, *measured = NULL;
+    sqlite3_stmt *stmt = NULL, *claim = NULL, *measured = NULL;
     size_t n = 0;
     int rc = rows ? occ_ask_prepare(a->store, shape_sql, &stmt, a->err) : occ_store_no_memory(a->err);
+    if (rc == 0)
+        rc = occ_ask_prepare(a->store, claim_sql, &claim, a->err);
     if (rc == 0)
         rc = occ_measured_prepare(a->store, &measured, a->err);
     for (uint32_t i = 0; i < a->totals.n && rc == 0; i++) {
@@ -123,7 +162,9 @@ static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_sh
             row->id = (int64_t)t->key;
             read_shape(a, stmt, row);
             fill_totals(t, row);
-            rc = occ_measured_read(a->store, scope, row->id, measured, &row->measured, a->err);
+            rc = read_claim(a, scope, claim, row);
+            if (rc == 0)
+                rc = occ_measured_read(a->store, scope, row->id, measured, &row->measured, a->err);
         } else if (step != SQLITE_DONE) {
             rc = occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a shape");
         }
@@ -131,6 +172,7 @@ static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_sh
     }
     (void)sqlite3_finalize(stmt);
     (void)sqlite3_finalize(measured);
+    (void)sqlite3_finalize(claim);
     if (rc == 0 && a->arena.failed)
         rc = occ_store_no_memory(a->err);
     if (rc != 0) {

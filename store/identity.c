@@ -1,6 +1,6 @@
 /*
  * Who launched what on what: runs, devices, kernels, shapes, and the one place where a shape is analysed. Each put is
- * a transaction of its own: the id that it gives is good for ever, whatever becomes of the launches. One thread a
+ * a transaction of its own (outside occ_store_begin_whole()): the id that it gives is good for ever, whatever becomes of the launches. One thread a
  * handle.
  */
 #include <stdlib.h>
@@ -45,7 +45,8 @@ static const char renew_shape_sql[] = SHAPE_SQL("INSERT OR REPLACE", "");
 /* Texts of a run: what is unknown now does not erase what was known. */
 #define RUN_TEXTS(X)                                                                                         \
     X(exe) X(cmdline) X(cwd) X(user) X(label) X(session) X(slurm_job) X(slurm_step) X(k8s_pod)               \
-    X(k8s_namespace) X(container) X(source) X(level) X(level_reason)
+    X(k8s_namespace) X(container) X(source) X(level) X(level_reason) X(source_version) X(source_file)         \
+    X(source_hash) X(time_base) X(lacks) X(rank)
 
 #define KEEP_1(a) ", " #a " = coalesce(excluded." #a ", " #a ")"
 
@@ -162,8 +163,11 @@ int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *r
     struct occ_binder b = {.stmt = stmt};
     occ_bind_blob(&b, run->uuid, sizeof run->uuid);
     occ_bind_known(&b, node);
-    occ_bind_int(&b, run->pid);
-    occ_bind_int(&b, run->uid);
+    occ_bind_known(&b, run->pid);
+    if (run->uid_unknown)
+        (void)sqlite3_bind_null(stmt, ++b.at);
+    else
+        occ_bind_int(&b, run->uid);
     occ_bind_int(&b, run->start_ns);
     occ_bind_known(&b, run->end_ns);
     occ_bind_known(&b, run->cupti_version);

@@ -109,6 +109,7 @@ struct occ_store {
     struct occ_store_launch *scratch; /* for merging */
     uint32_t scratch_capacity;
     struct occ_writer bytes;
+    bool whole;   /* between begin_whole and end_whole: one transaction */
     bool ballast; /* the ballast file is there */
     int64_t page_limit;
 };

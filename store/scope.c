@@ -116,7 +116,7 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, struc
         s,
         "SELECT id, first_ns, last_ns, rolled_minute_ns, rolled_hour_ns, retired_ns FROM run WHERE "
         "first_ns IS NOT NULL AND last_ns >= ?1 AND first_ns < ?2 AND (?3 = 0 OR id = ?3) AND "
-        "(?4 IS NULL OR session = ?4)",
+        "(?4 IS NULL OR session = ?4) AND (?5 OR time_base IS NOT 'unknown')",
         &stmt, err);
     if (rc != 0)
         return rc;
@@ -125,6 +125,7 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, struc
     occ_bind_int(&b, scope->until_ns);
     occ_bind_int(&b, filter->run);
     occ_bind_text(&b, filter->session);
+    occ_bind_int(&b, filter->since_ns <= 0 && filter->until_ns <= 0);
     while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
         if (add_run(scope, stmt) != 0)
             rc = occ_store_no_memory(err);

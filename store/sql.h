@@ -40,6 +40,9 @@
     X(RUN_SHAPES, "SELECT shape FROM run_shape WHERE run = ?")                                               \
     X(ADD_RUN_SHAPE, "INSERT OR IGNORE INTO run_shape VALUES(?, ?)")                                         \
     X(SET_LOSS, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?)")                                               \
+    X(ADD_CLAIM, "INSERT OR REPLACE INTO source_claim VALUES(?, ?, ?, ?, ?, ?)")                             \
+    X(FIND_IMPORT, "SELECT id FROM run WHERE source_hash = ? ORDER BY id DESC LIMIT 1")                      \
+    X(COUNT_TIMELESS, "SELECT count(*) FROM run WHERE time_base = 'unknown'")                                \
     X(SET_COST, "INSERT OR REPLACE INTO cost VALUES(?, ?, ?)")                                               \
     X(SET_POSITION, "INSERT OR REPLACE INTO ring_position VALUES(?, ?)")                                     \
     X(POSITION, "SELECT next FROM ring_position WHERE uuid = ?")                                             \

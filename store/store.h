@@ -56,11 +56,17 @@ struct occ_run {
     const char *hostname, *exe, *cmdline, *cwd, *user; /* NULL: unknown */
     const char *label, *session;
     const char *slurm_job, *slurm_step, *k8s_pod, *k8s_namespace, *container;
-    const char *source; /* "trace", "nsys", "kineto"; NULL: trace */
-    const char *level;  /* word of enum occ_level (ring_abi.h), "trace" ... */
+    const char *source;                                     /* "trace", "nsys", "kineto"; NULL: trace */
+    const char *source_version, *source_file, *source_hash; /* of an imported recording; else NULL */
+    const char
+        *time_base;    /* "unknown": times do not count from 1970, and no --since finds them; NULL: epoch */
+    const char *rank;  /* of a distributed job; NULL: none, or unknown */
+    const char *lacks; /* what the source never says, for people; NULL: nothing */
+    const char *level; /* word of enum occ_level (ring_abi.h), "trace" ... */
     const char *level_reason;
     uint32_t cupti_version; /* 0: unknown */
     bool simulated;
+    bool uid_unknown;
 };
 int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_t *ret_id,
                       struct occ_error *err);
@@ -146,6 +152,25 @@ int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uin
 /* Makes everything put so far durable: first-level chunks, full chunks, closed rollup buckets, positions. */
 int occ_store_commit(struct occ_store *store, struct occ_error *err);
 
+/*
+ * All or nothing: what is put and committed from here to occ_store_end_whole() becomes durable together. The history's
+ * lock is held meanwhile. After a failure, and to give up, close the store: nothing of it is kept.
+ */
+int occ_store_begin_whole(struct occ_store *store, struct occ_error *err);
+int occ_store_end_whole(struct occ_store *store, struct occ_error *err);
+
+/* The newest run that came from a recording with this hash. OCC_E_NOT_FOUND: none did. */
+int occ_store_find_import(struct occ_store *store, const char *source_hash, int64_t *ret_run,
+                          struct occ_error *err);
+
+/* What a recording itself says of a shape's achieved occupancy: a claim of its own making, kept beside what we find. */
+struct occ_claim {
+    uint64_t launches;     /* that it says something of; 0: it says nothing */
+    double mean, min, max; /* 0...1 */
+};
+int occ_store_put_claim(struct occ_store *store, int64_t run, int64_t shape, const struct occ_claim *claim,
+                        struct occ_error *err);
+
 /* The run gets no more launches: merges its small chunks, writes its open rollup buckets. Durable with the
  * next commit. */
 int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *err);
@@ -213,6 +238,10 @@ struct occ_shape_row {
     int64_t first_ns, last_ns; /* first and last start */
     double waste_warp_seconds;
     struct occ_measured_sums measured; /* by whole minutes; no launches in it: none was measured */
+    struct occ_claim claim; /* of the recordings among the filter's runs */
+    const char
+        *lacks; /* what an imported run of it never says, for people; NULL: nothing, or none is imported */
+    const char *claim_source; /* their tool; NULL: none of the runs is imported */
     bool simulated;
 };
 struct occ_shapes {
@@ -224,6 +253,9 @@ int occ_store_shapes(struct occ_store *store, const struct occ_filter *filter, s
                      struct occ_error *err);
 void occ_shapes_free(struct occ_shapes *shapes);
 
+/* Runs whose times do not count from 1970: a filter with since or until leaves them out. */
+int occ_store_count_timeless(struct occ_store *store, uint64_t *ret_runs, struct occ_error *err);
+
 /* One run for `runs` and the summary. */
 struct occ_run_row {
     int64_t id;
@@ -232,6 +264,7 @@ struct occ_run_row {
     uint32_t uid;
     int64_t start_ns, end_ns;
     const char *hostname, *exe, *cmdline, *user, *label, *session, *source, *level, *level_reason;
+    const char *source_version, *source_file, *time_base, *lacks, *rank;
     const char *slurm_job, *k8s_pod;
     uint64_t launches, kernels, shapes;
     uint64_t gpu_ns;                        /* sum of durations */

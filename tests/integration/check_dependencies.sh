@@ -10,13 +10,14 @@ allowed() {
     config) echo "support" ;;
     store) echo "schema support occupancy" ;;
     daemon) echo "ring occupancy store config support" ;;
-    cli) echo "occupancy image store config support" ;;
+    import) echo "store occupancy support" ;;
+    cli) echo "occupancy image store import config support" ;;
     *) return 1 ;;
   esac
 }
 
 status=0
-for module in occupancy ring support image injector config store daemon cli; do
+for module in occupancy ring support image injector config store import daemon cli; do
   may=$(allowed $module) || { echo "no rule for $module"; status=1; continue; }
   for used in $(cat $module/*.[ch] $module/*/*.[ch] 2>/dev/null |
       sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([a-z]*\)\/.*/\1/p' | sort -u); do

@@ -1,0 +1,104 @@
+/* The staging file: see stage.h. One thread. */
+#include "stage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES (256u * 1024u)
+
+struct occ_stage {
+    FILE *file;
+    char *buffer;
+    _Alignas(16) unsigned char record[OCC_STAGE_RECORD_MOST];
+};
+
+/* The names in parentheses below: not glibc's macros, which warn about conversions of their own. */
+struct head {
+    uint32_t kind, size;
+};
+
+/* A file without a name in the temporary directory. */
+static int open_unnamed(void)
+{
+    const char *given = secure_getenv("TMPDIR");
+    const char *directory = given && given[0] == '/' ? given : "/tmp";
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
+        return fd;
+    char name[4096];
+    if (snprintf(name, sizeof name, "%s/occq-import-XXXXXX", directory) >= (int)sizeof name)
+        return -1;
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd >= 0)
+        (void)unlink(name);
+    return fd;
+}
+
+int occ_stage_new(struct occ_stage **ret_stage, struct occ_error *err)
+{
+    struct occ_stage *stage = malloc(sizeof *stage);
+    if (!stage)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    int fd = open_unnamed();
+    stage->file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+    stage->buffer = malloc(BUFFER_BYTES);
+    if (!stage->file || !stage->buffer) {
+        int status = occ_fail_errno(err, errno, "cannot make a temporary file (TMPDIR says where)");
+        if (!stage->file && fd >= 0)
+            (void)close(fd);
+        occ_stage_free(stage);
+        return status;
+    }
+    (void)setvbuf(stage->file, stage->buffer, _IOFBF, BUFFER_BYTES);
+    *ret_stage = stage;
+    return 0;
+}
+
+void occ_stage_free(struct occ_stage *stage)
+{
+    if (!stage)
+        return;
+    if (stage->file)
+        (void)fclose(stage->file);
+    free(stage->buffer);
+    free(stage);
+}
+
+int occ_stage_put(struct occ_stage *stage, enum occ_stage_kind kind, const void *data, size_t size,
+                  struct occ_error *err)
+{
+    const struct head head = {.kind = kind, .size = (uint32_t)size};
+    if ((fwrite_unlocked)(&head, sizeof head, 1, stage->file) != 1 ||
+        (size > 0 && (fwrite_unlocked)(data, size, 1, stage->file) != 1))
+        return occ_fail_errno(err, errno, "cannot write the temporary file");
+    return 0;
+}
+
+int occ_stage_rewind(struct occ_stage *stage, struct occ_error *err)
+{
+    if (fflush(stage->file) != 0 || fseek(stage->file, 0, SEEK_SET) != 0)
+        return occ_fail_errno(err, errno, "cannot write the temporary file");
+    return 0;
+}
+
+int occ_stage_next(struct occ_stage *stage, enum occ_stage_kind *ret_kind, const void **ret_data,
+                   size_t *ret_size, struct occ_error *err)
+{
+    struct head head;
+    if ((fread_unlocked)(&head, sizeof head, 1, stage->file) != 1) {
+        if (ferror(stage->file))
+            return occ_fail_errno(err, errno, "cannot read the temporary file");
+        *ret_size = SIZE_MAX;
+        return 0;
+    }
+    if (head.size > sizeof stage->record ||
+        (head.size > 0 && (fread_unlocked)(stage->record, head.size, 1, stage->file) != 1))
+        return occ_fail(err, OCC_E_IO, "the temporary file is damaged");
+    *ret_kind = (enum occ_stage_kind)head.kind;
+    *ret_data = stage->record;
+    *ret_size = head.size;
+    return 0;
+}

@@ -1,0 +1,58 @@
+# The portable bundle: what is linked how, and what cpack puts into it. Included by the top CMakeLists.txt when
+# OCC_PORTABLE is ON, after the libraries were found.
+#
+# Everything but the C library is linked statically, so that the bundle runs on any Linux whose glibc is not older than
+# the one it was built with. libsmartcols has no static form in Debian (and is LGPL): it travels as a shared library in
+# lib/occtrace, where programs find it relative to themselves.
+
+# occ_link_statically(TARGET archives...): the pkg-config target is its archive from now on.
+function(occ_link_statically target)
+  set(libraries "")
+  foreach(name ${ARGN})
+    if(name MATCHES "^lib")
+      find_library(OCC_STATIC_${name} ${name}.a)
+      if(NOT OCC_STATIC_${name})
+        message(FATAL_ERROR "the portable bundle needs ${name}.a")
+      endif()
+      mark_as_advanced(OCC_STATIC_${name})
+      list(APPEND libraries "${OCC_STATIC_${name}}")
+    else()
+      list(APPEND libraries ${name})
+    endif()
+  endforeach()
+  set_target_properties(PkgConfig::${target} PROPERTIES INTERFACE_LINK_LIBRARIES "${libraries}"
+                                                         INTERFACE_LINK_DIRECTORIES "")
+endfunction()
+
+occ_link_statically(SQLITE libsqlite3 m dl pthread)
+occ_link_statically(ZSTD libzstd)
+occ_link_statically(CYAML libcyaml libyaml)
+occ_link_statically(YAJL libyajl_s)
+occ_link_statically(ZLIB libz)
+occ_link_statically(XXHASH libxxhash)
+
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${OCC_INSTALL_PLUGINDIR}")
+add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=") # no path of the build machine in the bundle
+
+pkg_get_variable(_smartcols_directory smartcols libdir)
+file(REAL_PATH "${_smartcols_directory}/libsmartcols.so.1" _smartcols)
+install(FILES "${_smartcols}" DESTINATION "${OCC_INSTALL_PLUGINDIR}" RENAME libsmartcols.so.1)
+
+# Whose code is in it.
+foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libcyaml1 libyajl2 zlib1g libxxhash0 libsmartcols1)
+  if(EXISTS "/usr/share/doc/${package}/copyright")
+    install(FILES "/usr/share/doc/${package}/copyright" DESTINATION share/doc/occtrace/licences RENAME ${package})
+  endif()
+endforeach()
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" "${PROJECT_SOURCE_DIR}/README.md" "${PROJECT_SOURCE_DIR}/CHANGELOG.md"
+        DESTINATION share/doc/occtrace)
+
+set(CPACK_GENERATOR TGZ)
+set(CPACK_PACKAGE_NAME occtrace)
+set(CPACK_PACKAGE_VERSION "${PROJECT_VERSION}")
+set(CPACK_PACKAGE_FILE_NAME "occtrace-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_PACKAGE_DIRECTORY "${PROJECT_BINARY_DIR}")
+set(CPACK_ARCHIVE_THREADS 0)
+include(CPack)

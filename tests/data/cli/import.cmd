@@ -1,0 +1,1 @@
+cp "$data"/../import/*.json . && occq import -d i.db kineto.json without_date.json cut.json --gpu a100 --label mine && occq import -d i.db kineto.json; occq import -d i.db kineto.json; occq import -d i.db cut.json missing.json

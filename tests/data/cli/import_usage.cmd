@@ -1,0 +1,1 @@
+occq import

@@ -1,0 +1,57 @@
+/*
+ * The Kineto reader on any bytes, into a real sink. First byte: bit 0 says whether a GPU is named, the rest how much is
+ * read at once. What the sink took must be poured or refused without harm, but there is no history behind it here.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "import/kineto.h"
+#include "import/sink_store.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct memory {
+    struct occ_kineto_input input;
+    const uint8_t *data;
+    size_t size, at, step;
+};
+
+static int read_memory(struct occ_kineto_input *input, unsigned char *data, size_t size, size_t *ret_n,
+                       struct occ_error *err)
+{
+    struct memory *m = (struct memory *)input;
+    size_t n = m->size - m->at;
+    (void)err;
+    n = n < m->step ? n : m->step;
+    n = n < size ? n : size;
+    memcpy(data, m->data + m->at, n);
+    m->at += n;
+    *ret_n = n;
+    return 0;
+}
+
+static int rewind_memory(struct occ_kineto_input *input, struct occ_error *err)
+{
+    (void)err;
+    ((struct memory *)input)->at = 0;
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const struct occ_import_options options = {0};
+    struct occ_import_sink *sink = NULL;
+    struct occ_device gpu = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    if (size < 1 || occ_device_from_name("a100", &gpu) != OCC_OK ||
+        occ_import_sink_new(&options, &sink, NULL) != 0)
+        return 0;
+    struct memory m = {.input = {.read = read_memory, .rewind = rewind_memory},
+                       .data = data + 1,
+                       .size = size - 1,
+                       .step = 1u + (data[0] >> 1)};
+    (void)occ_kineto_read(&m.input, data[0] & 1 ? &gpu : NULL, "a100", sink, &err);
+    occ_import_sink_free(sink);
+    return 0;
+}

@@ -1,0 +1,6 @@
+occ_add_test(test_import SOURCES test_import.c USES occ_import PkgConfig::SQLITE PkgConfig::ZLIB)
+if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
+  add_executable(import_oracle import_oracle.c test_occupancy_nvidia.c)
+  target_link_libraries(import_oracle PRIVATE occ_compile_options occ_store m)
+  target_include_directories(import_oracle SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}")
+endif()

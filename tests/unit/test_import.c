@@ -1,0 +1,703 @@
+/*
+ * Importing other tools' recordings: small hand-made ones of several versions, and broken ones, which must leave the
+ * history as it was and name file and position.
+ */
+#include "import/decimal.h"
+#include "import/import.h"
+
+#include <dirent.h>
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#define N_OF(array) (sizeof(array) / sizeof *(array))
+
+struct world {
+    char directory[64], db[96], file[96];
+};
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    (void)snprintf(w->directory, sizeof w->directory, "/tmp/test_import_XXXXXX");
+    if (!w || !mkdtemp(w->directory))
+        return -1;
+    (void)snprintf(w->db, sizeof w->db, "%s/history.db", w->directory);
+    (void)snprintf(w->file, sizeof w->file, "%s/recording with 100%% #?.x", w->directory);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    DIR *directory = opendir(w->directory);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        (void)unlinkat(dirfd(directory), entry->d_name, 0);
+    if (directory)
+        (void)closedir(directory);
+    (void)rmdir(w->directory);
+    free(w);
+    return 0;
+}
+
+static void write_file(const struct world *w, const void *data, size_t n)
+{
+    FILE *file = fopen(w->file, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, n, file), n);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_gzip(const struct world *w, const char *text)
+{
+    gzFile file = gzopen(w->file, "wb");
+    assert_non_null(file);
+    assert_int_equal(gzwrite(file, text, (unsigned)strlen(text)), strlen(text));
+    assert_int_equal(gzclose(file), Z_OK);
+}
+
+static int import(const struct world *w, const struct occ_import_options *options,
+                  struct occ_import_result *result, struct occ_error *err)
+{
+    static const struct occ_store_options writing = {.mode = OCC_STORE_WRITE};
+    struct occ_store *store = NULL;
+    assert_int_equal(occ_store_open(w->db, &writing, &store, err), 0);
+    int status = occ_import_file(store, w->file, options, result, err);
+    occ_store_close(store);
+    return status;
+}
+
+static struct occ_import_result import_well(const struct world *w, const struct occ_import_options *options)
+{
+    struct occ_import_result result;
+    struct occ_error err = OCC_ERROR_INIT;
+    if (import(w, options, &result, &err) != 0)
+        fail_msg("%s", err.message);
+    return result;
+}
+
+/* A number that SQL gives, with the virtual table at hand. */
+static int64_t number(const struct world *w, const char *sql)
+{
+    static const struct occ_store_options reading = {.mode = OCC_STORE_READ};
+    struct occ_store *store = NULL;
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(occ_store_open(w->db, &reading, &store, NULL), 0);
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t value = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    occ_store_close(store);
+    return value;
+}
+
+static int64_t all_rows(const struct world *w)
+{
+    return number(
+        w,
+        "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM kernel) + (SELECT count(*) FROM shape) + "
+        "(SELECT count(*) FROM device) + (SELECT count(*) FROM chunk) + (SELECT count(*) FROM rollup_hour) + "
+        "(SELECT count(*) FROM source_claim)");
+}
+
+static const struct occ_import_options plain = {0};
+
+/* ---- decimals ---- */
+
+static void decimals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int scale;
+        bool good;
+        int64_t value;
+    } cases[] = {
+        {"1661203463029566.123", 3, true, INT64_C(1661203463029566123)},
+        {"1661203463029566", 3, true, INT64_C(1661203463029566000)},
+        {"2413669097444.5920", 3, true, INT64_C(2413669097444592)},
+        {"0.0009", 3, true, 0},
+        {"1.7609999999999999999999999999", 3, true, 1760},
+        {"-7", 0, true, -7},
+        {"12e3", 0, true, 12000},
+        {"1.5e1", 0, true, 15},
+        {"1.5", 0, false, 0},
+        {"9223372036854775807", 0, true, INT64_MAX},
+        {"9223372036854775808", 0, false, 0},
+        {"99999999999999999999", 0, false, 0},
+        {"9300000000000000", 3, false, 0},
+        {"1e400", 0, false, 0},
+        {"0e400", 0, true, 0},
+        {"1e-400", 3, true, 0},
+        {"1e99999999999999999999", 0, false, 0},
+        {"", 0, false, 0},
+        {"-", 0, false, 0},
+        {"1.", 0, false, 0},
+        {"1e", 0, false, 0},
+        {"0x10", 0, false, 0},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        int64_t value = 0;
+        if (occ_decimal_parse(cases[i].text, strlen(cases[i].text), cases[i].scale, &value) !=
+                cases[i].good ||
+            (cases[i].good && value != cases[i].value))
+            fail_msg("'%s' x 10^%d gives %lld", cases[i].text, cases[i].scale, (long long)value);
+    }
+}
+
+/* ---- Kineto ---- */
+
+#define A100                                                                                                 \
+    "{\"id\": 0, \"name\": \"NVIDIA A100\", \"totalGlobalMem\": 42505273344, \"computeMajor\": 8, "          \
+    "\"computeMinor\": 0,"                                                                                   \
+    "\"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048, \"regsPerBlock\": 65536, "         \
+    "\"regsPerMultiprocessor\": 65536, \"warpSize\": 32, \"sharedMemPerBlock\": 49152, "                     \
+    "\"sharedMemPerMultiprocessor\": 167936, \"numSms\": 108, \"sharedMemPerBlockOptin\": 166912}"
+#define ARGS_WITH(more)                                                                                      \
+    "\"args\": {\"External id\": 7, \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 7, "           \
+    "\"correlation\": 42, "                                                                                  \
+    "\"registers per thread\": 32, \"shared memory\": 65536, \"blocks per SM\": 8, \"warps per SM\": 64, "   \
+    "\"grid\": [864, 1, 1], \"block\": [256, 1, 1]" more "}"
+#define ARGS ARGS_WITH("")
+#define KERNEL(fields)                                                                                       \
+    "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k<int>(int*)\", \"pid\": 0, \"tid\": 7, " fields "}"
+#define GOOD KERNEL("\"ts\": 1661203463029566.125, \"dur\": 7.5, " ARGS)
+#define CLAIMED                                                                                              \
+    KERNEL("\"ts\": 1661203463029566.125, \"dur\": 7.5, " ARGS_WITH(", \"est. achieved occupancy %\": 0"))
+#define OTHER                                                                                                \
+    "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 311, \"tid\": 3, "  \
+    "\"ts\": 1, \"dur\": "                                                                                   \
+    "2, \"args\": {\"cbid\": 211, \"grid\": \"no\", \"list\": [[1, {\"a\": null}], true]}}"
+#define TRACE(events)                                                                                        \
+    "{\"schemaVersion\": 1, \"deviceProperties\": [" A100                                                    \
+    "], \"distributedInfo\": {\"rank\": 3}, \"traceEvents\": [" events "]}"
+
+static struct occ_import_result import_text(struct world *w, const char *text)
+{
+    write_file(w, text, strlen(text));
+    return import_well(w, &plain);
+}
+
+static void kineto_launch(void **state)
+{
+    struct world *w = *state;
+    struct occ_import_result r = import_text(w, TRACE(OTHER "," CLAIMED "," CLAIMED));
+    assert_string_equal(r.source, "kineto");
+    assert_int_equal(r.launches, 2);
+    assert_int_equal(r.kernels, 1);
+    assert_int_equal(r.shapes, 1);
+    assert_int_equal(r.devices, 1);
+    assert_false(r.timeless);
+    assert_int_equal(number(w, "SELECT min(start) FROM launch"), INT64_C(1661203463029566125));
+    assert_int_equal(number(w, "SELECT sum(\"end\" - start) FROM launch"), 15000);
+    /* 64 KiB + 1 KiB of 164 KiB: two blocks of eight warps */
+    assert_int_equal(number(w, "SELECT warps_per_sm FROM shape"), 16);
+    assert_int_equal(number(w, "SELECT dynamic_smem_bytes FROM shape"), 65536);
+    assert_int_equal(number(w, "SELECT smem_optin IS NULL FROM shape"), 1);
+    assert_int_equal(number(w, "SELECT launches * 10 + (mean = 0) FROM source_claim"), 21);
+    assert_int_equal(number(w, "SELECT pid FROM run"), 311);
+    assert_int_equal(number(w, "SELECT rank FROM run"), 3);
+    assert_int_equal(number(w, "SELECT uid IS NULL FROM run"), 1);
+    assert_int_equal(number(w, "SELECT lacks LIKE '%carve-out%' FROM run"), 1);
+}
+
+/* Everything in another order, the bare array, gzip, the base time at the end. */
+static void kineto_forms(void **state)
+{
+    struct world *w = *state;
+    struct occ_import_result r = import_text(
+        w, "{\"traceEvents\": [" GOOD "], \"baseTimeNanoseconds\": 5, \"deviceProperties\": [" A100 "]}");
+    assert_int_equal(r.launches, 1);
+    assert_int_equal(number(w, "SELECT start FROM launch"), INT64_C(1661203463029566130));
+    assert_int_equal(number(w, "SELECT sm_count FROM device"), 108);
+
+    static const char bare[] = "[" GOOD "]";
+    static const struct occ_import_options with_gpu = {.gpu = "v100"};
+    write_gzip(w, bare);
+    r = import_well(w, &with_gpu);
+    assert_int_equal(r.launches, 1);
+    assert_int_equal(number(w, "SELECT max(sm_count = 80) FROM device"), 1);
+
+    r = import_text(w, TRACE(KERNEL("\"ts\": 99.5, \"dur\": 1, " ARGS)));
+    assert_true(r.timeless);
+    r = import_text(
+        w,
+        TRACE("{\"args\": {\"grid\": [1,1,1], \"block\": [1,1,1], \"registers per thread\": 9}, \"dur\": 1, "
+              "\"ts\": 1661203463029566, \"name\": \"late\", \"cat\": \"Kernel\", \"ph\": \"X\"}"));
+    assert_int_equal(r.launches, 1);
+}
+
+/* A launch that cannot be taken is counted, and the others are taken. */
+static void kineto_skips(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *event;
+        enum occ_import_skip why;
+    } cases[] = {
+        {KERNEL("\"ts\": 5, \"dur\": 1"), OCC_IMPORT_SKIP_NO_CONFIGURATION},
+        {KERNEL("\"ts\": 5, \"dur\": 1, \"args\": {\"device\": 0, \"grid\": [1,1,1], \"block\": [1,1,1]}"),
+         OCC_IMPORT_SKIP_NO_CONFIGURATION},
+        {KERNEL("\"ts\": 5, \"dur\": -1, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
+        {KERNEL("\"ts\": 5, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
+        {KERNEL("\"ts\": \"5\", \"dur\": 1, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
+        {KERNEL("\"ts\": 9223372036854775, \"dur\": 9223372036854775, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
+        {KERNEL("\"ts\": 1e400, \"dur\": 1, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
+        {KERNEL("\"ts\": 5, \"dur\": 1, \"args\": {\"device\": 9, \"registers per thread\": 8, \"grid\": "
+                "[1,1,1], "
+                "\"block\": [1,1,1]}"),
+         OCC_IMPORT_SKIP_NO_DEVICE},
+        {KERNEL("\"ts\": 5, \"dur\": 1, \"args\": {\"registers per thread\": 99999999999999999999, \"grid\": "
+                "[1,1,1], "
+                "\"block\": [1,1,1]}"),
+         OCC_IMPORT_SKIP_BAD_VALUE},
+        {KERNEL("\"ts\": 5, \"dur\": 1, \"args\": {\"registers per thread\": 8, \"grid\": [1,1,1,1], "
+                "\"block\": [1,1,1]}"),
+         OCC_IMPORT_SKIP_BAD_VALUE},
+        {KERNEL("\"ts\": 5, \"dur\": 1, \"args\": {\"registers per thread\": 8, \"grid\": [1,\"x\",1], "
+                "\"block\": [1,1,1]}"),
+         OCC_IMPORT_SKIP_BAD_VALUE},
+        {KERNEL("\"ts\": 5, \"dur\": 1, \"args\": {\"registers per thread\": 8, \"shared memory\": -1, "
+                "\"grid\": [1,1,1], "
+                "\"block\": [1,1,1]}"),
+         OCC_IMPORT_SKIP_BAD_VALUE},
+        {"{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"\", \"ts\": 5, \"dur\": 1, " ARGS "}",
+         OCC_IMPORT_SKIP_NO_NAME},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        char text[4096];
+        (void)snprintf(text, sizeof text,
+                       "{\"deviceProperties\": [" A100 "], \"n\": %zu, \"traceEvents\": [" GOOD ", %s]}", i,
+                       cases[i].event);
+        struct occ_import_result r = import_text(w, text);
+        if (r.launches != 1 || r.skipped[cases[i].why] != 1)
+            fail_msg("case %zu: %llu launches, %llu skipped as %s", i, (unsigned long long)r.launches,
+                     (unsigned long long)r.skipped[cases[i].why], occ_import_skip_word(cases[i].why));
+    }
+}
+
+/* A device of another maker is not described; its launches are counted. */
+static void kineto_other_maker(void **state)
+{
+    struct world *w = *state;
+    static const char text[] =
+        "{\"deviceProperties\": [" A100 ", {\"id\": 1, \"name\": \"gfx90a\", \"computeMajor\": 9, "
+        "\"computeMinor\": 0, \"warpSize\": 64, \"numSms\": 104}], \"traceEvents\": [" GOOD ", "
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"ts\": 5, \"dur\": 1, \"args\": "
+        "{\"device\": 1, \"registers per thread\": 8, \"grid\": [1,1,1], \"block\": [64,1,1]}}]}";
+    struct occ_import_result r = import_text(w, text);
+    assert_int_equal(r.launches, 1);
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 1);
+}
+
+static void kineto_long_names(void **state)
+{
+    struct world *w = *state;
+    static const size_t sizes[] = {512 << 10, (1 << 20) + 1, 512 << 10};
+    static const char last[] = {'a', 'a', 'b'};
+    size_t room = (4u << 20) + 4096, used = 0;
+    char *text = malloc(room);
+    assert_non_null(text);
+    used += (size_t)snprintf(text, room, "{\"deviceProperties\": [" A100 "], \"traceEvents\": [" GOOD);
+    for (size_t i = 0; i < N_OF(sizes); i++) {
+        used +=
+            (size_t)snprintf(text + used, room - used, ", {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"");
+        memset(text + used, 'a', sizes[i]);
+        text[used + sizes[i] - 1] = last[i];
+        used += sizes[i];
+        used +=
+            (size_t)snprintf(text + used, room - used, "\", \"ts\": 1661203463029566, \"dur\": 1, " ARGS "}");
+    }
+    used += (size_t)snprintf(text + used, room - used, "]}");
+    write_file(w, text, used);
+    free(text);
+    struct occ_import_result r = import_well(w, &plain);
+    assert_int_equal(r.launches, 3);
+    assert_int_equal(r.kernels, 3); /* told apart by their last letter */
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_BAD_VALUE], 1);
+}
+
+/* ---- Nsight Systems ---- */
+
+#define GPU_TABLE                                                                                            \
+    "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, uuid TEXT, cuDevice INTEGER, smCount INTEGER, "    \
+    "computeMajor "                                                                                          \
+    "INTEGER, computeMinor INTEGER, threadsPerWarp INTEGER, maxWarpsPerSm INTEGER, maxBlocksPerSm INTEGER, " \
+    "maxThreadsPerBlock INTEGER, maxRegistersPerBlock INTEGER, maxRegistersPerSm INTEGER, maxShmemPerBlock " \
+    "INTEGER, "                                                                                              \
+    "maxShmemPerBlockOptin INTEGER, maxShmemPerSm INTEGER, totalMemory INTEGER, clockRate INTEGER);"         \
+    "INSERT INTO TARGET_INFO_GPU VALUES (4, 'NVIDIA H100', 'GPU-74e128b2-90b6-b409-07c8-33bee5ff6f88', 1, "  \
+    "132, 9, 0, "                                                                                            \
+    "32, 64, 32, 1024, 65536, 65536, 49152, 232448, 233472, 85000000000, 1980000000);"
+#define NAMES                                                                                                \
+    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"                                  \
+    "INSERT INTO StringIds VALUES (1, 'kernel'), (2, 'void ns::kernel<int>(int *)'), (3, "                   \
+    "'_ZN2ns6kernelIiEEvPT_');"
+#define OLD_COLUMNS                                                                                          \
+    "start INTEGER NOT NULL, end INTEGER NOT NULL, deviceId INTEGER NOT NULL, contextId INTEGER, streamId "  \
+    "INTEGER, "                                                                                              \
+    "correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER, "                   \
+    "registersPerThread INTEGER, "                                                                           \
+    "gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY INTEGER, blockZ INTEGER, "          \
+    "staticSharedMemory "                                                                                    \
+    "INTEGER, dynamicSharedMemory INTEGER"
+#define OLD_VALUES "100, 250, 1, 1, 7, 140, 302119223558144, 2, 1, 32, 1000, 1, 1, 128, 1, 1, 1024, 2048"
+#define OLD        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (" OLD_COLUMNS ");"
+#define OLD_ROW    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" OLD_VALUES ");"
+#define NEW                                                                                                  \
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (" OLD_COLUMNS                                                  \
+    ", mangledName INTEGER, sharedMemoryExecuted INTEGER, "                                                  \
+    "clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER, graphNodeId INTEGER, localMemoryPerThread "       \
+    "INTEGER, "                                                                                              \
+    "launchType INTEGER, cacheConfig INTEGER, sharedMemoryLimitConfig INTEGER);"
+#define NEW_ROW                                                                                              \
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" OLD_VALUES ", 3, 102400, 2, 1, 1, 77, 16, 0, NULL, "   \
+    "1);"
+#define EPOCH                                                                                                \
+    "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);"        \
+    "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1687813257637297504, '', '');"
+
+static void make_sqlite(const struct world *w, const char *sql)
+{
+    sqlite3 *db = NULL;
+    char *said = NULL;
+    (void)unlink(w->file);
+    assert_int_equal(sqlite3_open(w->file, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, NULL, NULL, &said) != SQLITE_OK)
+        fail_msg("%s", said);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void nsys_old(void **state)
+{
+    struct world *w = *state;
+    make_sqlite(w, GPU_TABLE NAMES OLD OLD_ROW);
+    struct occ_import_result r = import_well(w, &plain);
+    assert_string_equal(r.source, "nsys");
+    assert_int_equal(r.launches, 1);
+    assert_true(r.timeless);
+    assert_int_equal(number(w, "SELECT start FROM launch"), 100);
+    assert_int_equal(number(w, "SELECT smem_config_bytes FROM shape"), 0); /* not said */
+    assert_int_equal(number(w, "SELECT lacks LIKE '%carve-out%' AND lacks LIKE '%cluster%' FROM run"), 1);
+    assert_int_equal(number(w, "SELECT short = 'kernel' FROM kernel"), 1);
+    assert_int_equal(number(w, "SELECT max_threads_per_sm FROM device"), 2048);
+    assert_int_equal(number(w, "SELECT hex(uuid) LIKE '74E128B2%' FROM device"), 1);
+    assert_int_equal(number(w, "SELECT warps_per_sm FROM shape"), 64);
+}
+
+static void nsys_new(void **state)
+{
+    struct world *w = *state;
+    make_sqlite(w, GPU_TABLE NAMES NEW NEW_ROW EPOCH
+                "CREATE TABLE META_DATA_EXPORT (name TEXT, value TEXT); INSERT INTO "
+                "META_DATA_EXPORT VALUES ('EXPORT_PRODUCT_VERSION', '2025.1');"
+                "CREATE TABLE PROCESSES (globalPid INTEGER, pid INTEGER, name TEXT);"
+                "INSERT INTO PROCESSES VALUES (0, 1230493, 'train');");
+    struct occ_import_result r = import_well(w, &plain);
+    assert_int_equal(r.launches, 1);
+    assert_false(r.timeless);
+    assert_int_equal(number(w, "SELECT start FROM launch"), INT64_C(1687813257637297604));
+    assert_int_equal(number(w, "SELECT smem_config_bytes FROM shape"), 102400);
+    assert_int_equal(number(w, "SELECT cluster_x FROM shape"), 2);
+    assert_int_equal(number(w, "SELECT smem_optin FROM shape"), 1);
+    assert_int_equal(number(w, "SELECT graphNodeId FROM launch"), 77);
+    assert_int_equal(number(w, "SELECT mangled = '_ZN2ns6kernelIiEEvPT_' FROM kernel"), 1);
+    assert_int_equal(
+        number(w, "SELECT source_version = '2025.1' AND exe = 'train' AND lacks IS NULL FROM run"), 1);
+}
+
+/* Two processes, each of which calls another GPU its number 0. */
+static void nsys_devices(void **state)
+{
+    struct world *w = *state;
+    make_sqlite(
+        w, GPU_TABLE
+        "INSERT INTO TARGET_INFO_GPU (id, name, smCount, computeMajor, computeMinor) VALUES (5, 'T4', "
+        "40, 7, 5);"
+        "CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER);"
+        "INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (4, 0, 10), (5, 0, 11);" NAMES OLD
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, 1, 7, 1, 10 << 24, 2, 1, 32, 1, 1, 1, 128, "
+        "1, 1, 0, 0), (3, 4, 0, 1, 7, 2, 11 << 24, 2, 1, 32, 1, 1, 1, 128, 1, 1, 0, 0);");
+    struct occ_import_result r = import_well(w, &plain);
+    assert_int_equal(r.launches, 2);
+    assert_int_equal(r.devices, 2);
+    assert_int_equal(
+        number(w, "SELECT count(DISTINCT s.device) FROM launch l JOIN shape s ON s.id = l.shape"), 2);
+    assert_int_equal(number(w, "SELECT pid IS NULL FROM run"), 1);
+}
+
+static void nsys_skips(void **state)
+{
+    struct world *w = *state;
+    make_sqlite(
+        w, GPU_TABLE NAMES OLD OLD_ROW
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES"
+        "(100, 50, 1, 1, 7, 140, 0, 2, 1, 32, 1, 1, 1, 128, 1, 1, 0, 0),"            /* end before start */
+        "(100, 150, 1, 1, 7, 140, 0, 2, 1, 32, 99999999999, 1, 1, 128, 1, 1, 0, 0)," /* a grid too far */
+        "(100, 150, 1, 1, 7, 140, 0, 2, 1, 32, -5, 1, 1, 128, 1, 1, 0, 0),"          /* below 0 */
+        "(100, 150, 1, 1, 7, 140, 0, 2, 1, 'many', 1, 1, 1, 128, 1, 1, 0, 0),"       /* text */
+        "(100, 150, 9, 1, 7, 140, 0, 2, 1, 32, 1, 1, 1, 128, 1, 1, 0, 0),"           /* which device? */
+        "(100, 150, 1, 1, 7, 140, 0, 99, 98, 32, 1, 1, 1, 128, 1, 1, 0, 0);");       /* which name? */
+    struct occ_import_result r = import_well(w, &plain);
+    assert_int_equal(r.launches, 1);
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_BAD_TIMES], 1);
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_BAD_VALUE], 3);
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 1);
+    assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_NAME], 1);
+}
+
+/* ---- what every import promises ---- */
+
+static void same_file_twice(void **state)
+{
+    struct world *w = *state;
+    struct occ_import_result first = import_text(w, TRACE(GOOD)), second = import_well(w, &plain);
+    assert_false(first.known);
+    assert_true(second.known);
+    assert_int_equal(second.run, first.run);
+    assert_int_equal(number(w, "SELECT count(*) FROM run"), 1);
+    static const struct occ_import_options again = {.again = true, .label = "again"};
+    struct occ_import_result third = import_well(w, &again);
+    assert_false(third.known);
+    assert_int_equal(number(w, "SELECT count(*) FROM launch"), 2);
+    assert_int_equal(number(w, "SELECT count(*) FROM run WHERE label = 'again'"), 1);
+}
+
+/* --since does not find what has no date. */
+static void timeless_runs(void **state)
+{
+    struct world *w = *state;
+    static const struct occ_store_options reading = {.mode = OCC_STORE_READ};
+    static const struct occ_filter all = {0}, since = {.since_ns = 1};
+    struct occ_store *store = NULL;
+    struct occ_top top;
+    struct occ_runs runs;
+    uint64_t timeless = 0;
+    (void)import_text(w, TRACE(KERNEL("\"ts\": 99.5, \"dur\": 1, " ARGS)));
+    assert_int_equal(occ_store_open(w->db, &reading, &store, NULL), 0);
+    assert_int_equal(occ_store_count_timeless(store, &timeless, NULL), 0);
+    assert_int_equal(timeless, 1);
+    assert_int_equal(occ_store_top(store, &all, &top, NULL), 0);
+    assert_int_equal(top.n, 1);
+    occ_top_free(&top);
+    assert_int_equal(occ_store_top(store, &since, &top, NULL), 0);
+    assert_int_equal(top.n, 0);
+    occ_top_free(&top);
+    assert_int_equal(occ_store_runs(store, &since, &runs, NULL), 0);
+    assert_int_equal(runs.n, 0);
+    occ_runs_free(&runs);
+    occ_store_close(store);
+}
+
+static void must_fail(const struct world *w, const char *what, const char *says)
+{
+    struct occ_import_result result;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t before = all_rows(w);
+    if (import(w, &plain, &result, &err) == 0)
+        fail_msg("%s: was imported", what);
+    if (!strstr(err.message, says) || !strstr(err.message, w->file))
+        fail_msg("%s: '%s' does not say '%s' and the file", what, err.message, says);
+    assert_int_equal(all_rows(w), before);
+}
+
+static void broken_json(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"", "empty"},
+        {"hello", "byte 0: neither"},
+        {"\x7f"
+         "ELF",
+         "byte 0: neither"},
+        {"{\"traceEvents\": [" GOOD ", ]}", "not sound JSON"},
+        {"{\"deviceProperties\": [" A100 "], \"traceEvents\": [" GOOD ", " GOOD, "ends in the middle"},
+        {"{\"deviceProperties\": [" A100 "], \"traceEvents\": [" GOOD "]} more", "not sound JSON"},
+        {"{\"deviceProperties\": [" A100 "], \"traceEvents\": [" GOOD ", {\"name\": nan}]}",
+         "not sound JSON"},
+        {"{\"traceEvents\": [" GOOD "]}", "--gpu"},
+        {"{\"traceEvents\": [" OTHER "]}", "no kernel"},
+        {TRACE(KERNEL("\"ts\": 5, \"dur\": 1")), "no kernel launch"},
+        {"{}", "no kernel"},
+    };
+    (void)import_text(w, TRACE(GOOD));
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        write_file(w, cases[i].text, strlen(cases[i].text));
+        must_fail(w, cases[i].text, cases[i].says);
+    }
+    char deep[4096] = "{\"traceEvents\": ";
+    memset(deep + strlen(deep), '[', 1000);
+    write_file(w, deep, strlen(deep));
+    must_fail(w, "deep nesting", "nested deeper");
+    char *endless = malloc(6u << 20);
+    assert_non_null(endless);
+    memset(endless, 'a', 6u << 20);
+    memcpy(endless, "{\"", 2);
+    write_file(w, endless, 6u << 20);
+    free(endless);
+    must_fail(w, "an endless text", "a text of more than");
+}
+
+/* Cut anywhere: an error, or (only at the very end) the whole. */
+static void cut_json(void **state)
+{
+    struct world *w = *state;
+    static const char text[] = TRACE(OTHER "," GOOD);
+    write_file(w, TRACE(GOOD), strlen(TRACE(GOOD)));
+    (void)import_well(w, &plain);
+    int64_t before = all_rows(w);
+    for (size_t n = 1; n < sizeof text - 1; n += 7) {
+        struct occ_import_result result;
+        write_file(w, text, n);
+        if (import(w, &plain, &result, NULL) == 0)
+            fail_msg("cut after %zu of %zu bytes: imported", n, sizeof text - 1);
+    }
+    assert_int_equal(all_rows(w), before);
+}
+
+static void broken_gzip(void **state)
+{
+    struct world *w = *state;
+    unsigned char bytes[8192];
+    (void)import_text(w, TRACE(GOOD));
+    write_gzip(w, TRACE(GOOD "," OTHER));
+    FILE *file = fopen(w->file, "rb");
+    assert_non_null(file);
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    write_file(w, bytes, n / 2);
+    must_fail(w, "a cut gzip file", "byte ");
+    write_file(w, bytes, n - 6);
+    must_fail(w, "a gzip file without its end", "byte ");
+    bytes[n / 2] ^= 0x55;
+    write_file(w, bytes, n);
+    must_fail(w, "a damaged gzip file", "byte ");
+}
+
+static void broken_sqlite(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *sql, *says;
+    } cases[] = {
+        {"CREATE TABLE t(x);", "no table CUPTI_ACTIVITY_KIND_KERNEL"},
+        {GPU_TABLE NAMES OLD, "no kernel was recorded"},
+        {NAMES OLD OLD_ROW, "--gpu"},
+        {GPU_TABLE NAMES "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER);", "has no column"},
+        {GPU_TABLE NAMES
+         "CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 "
+         "FROM r) SELECT x AS start FROM r;",
+         "not an ordinary table"},
+        {GPU_TABLE "CREATE VIEW StringIds AS SELECT 1 AS id, load_extension('x') AS value;" OLD OLD_ROW,
+         "not an ordinary table"},
+        {GPU_TABLE NAMES OLD OLD_ROW
+         "ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN extra AS (abs(start));",
+         "row"},
+    };
+    (void)import_text(w, TRACE(GOOD));
+    for (size_t i = 0; i < N_OF(cases); i++) {
+        if (i == N_OF(cases) - 1 && sqlite3_libversion_number() < 3031000)
+            continue; /* no generated columns */
+        make_sqlite(w, cases[i].sql);
+        if (i == N_OF(cases) - 1) {
+            struct occ_import_result result; /* a generated column may be read or refused, never harm */
+            (void)import(w, &plain, &result, NULL);
+            continue;
+        }
+        must_fail(w, cases[i].sql, cases[i].says);
+    }
+    char garbage[8192] = "SQLite format 3";
+    for (size_t i = 16; i < sizeof garbage; i++)
+        garbage[i] = (char)(i * 2654435761u >> 7);
+    write_file(w, garbage, sizeof garbage);
+    must_fail(w, "garbage after the header (encrypted)", "");
+}
+
+/* Cut or damaged anywhere: an error or a sound import of what is there, never half a run; and no file beside it. */
+static void damaged_sqlite(void **state)
+{
+    struct world *w = *state;
+    static unsigned char bytes[65536];
+    make_sqlite(w, GPU_TABLE NAMES NEW NEW_ROW EPOCH);
+    FILE *file = fopen(w->file, "rb");
+    assert_non_null(file);
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    for (size_t i = 100; i < n; i += 97) {
+        static const struct occ_import_options again = {.again = true};
+        struct occ_import_result result;
+        unsigned char kept = bytes[i];
+        bytes[i] ^= 0xff;
+        write_file(w, bytes, n);
+        bytes[i] = kept;
+        if (import(w, &again, &result, NULL) == 0)
+            assert_int_equal(result.launches, 1);
+    }
+    write_file(w, bytes, n / 2);
+    struct occ_import_result result;
+    assert_int_not_equal(import(w, &plain, &result, NULL), 0);
+    assert_int_equal(number(w, "SELECT count(*) FROM run WHERE launches = 0"), 0);
+    char beside[128];
+    (void)snprintf(beside, sizeof beside, "%s-wal", w->file);
+    assert_int_not_equal(access(beside, F_OK), 0);
+}
+
+/* What stands before a failure at the very end is gone too. */
+static void all_or_nothing(void **state)
+{
+    struct world *w = *state;
+    size_t room = 8u << 20, used = 0;
+    char *text = malloc(room);
+    assert_non_null(text);
+    used += (size_t)snprintf(text, room, "{\"deviceProperties\": [" A100 "], \"traceEvents\": [" GOOD);
+    for (int i = 0; i < 10000; i++)
+        used += (size_t)snprintf(
+            text + used, room - used,
+            ", {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k%d\", \"ts\": %d, \"dur\": 1, " ARGS "}", i,
+            1000 + i);
+    write_file(w, TRACE(GOOD), strlen(TRACE(GOOD)));
+    (void)import_well(w, &plain);
+    write_file(w, text, used); /* without its end */
+    must_fail(w, "ten thousand kernels and no end", "ends in the middle");
+    used += (size_t)snprintf(text + used, room - used, "]}");
+    write_file(w, text, used);
+    free(text);
+    struct occ_import_result r = import_well(w, &plain);
+    assert_int_equal(r.launches, 10001);
+    assert_int_equal(r.kernels, 10001);
+    assert_int_equal(number(w, "SELECT count(*) FROM launch"), 10002);
+}
+
+static void no_files(void **state)
+{
+    struct world *w = *state;
+    (void)import_text(w, TRACE(GOOD));
+    (void)unlink(w->file);
+    must_fail(w, "a missing file", "No such file");
+    (void)snprintf(w->file, sizeof w->file, "%s", w->directory);
+    must_fail(w, "a directory", "not a regular file");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(decimals), TEST(kineto_launch),     TEST(kineto_forms),    TEST(kineto_skips),
+        TEST(kineto_other_maker),   TEST(kineto_long_names), TEST(nsys_old),        TEST(nsys_new),
+        TEST(nsys_devices),         TEST(nsys_skips),        TEST(same_file_twice), TEST(timeless_runs),
+        TEST(broken_json),          TEST(cut_json),          TEST(broken_gzip),     TEST(broken_sqlite),
+        TEST(damaged_sqlite),       TEST(all_or_nothing),    TEST(no_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
