@@ -357,10 +357,11 @@ static void kineto_long_names(void **state)
     ", mangledName INTEGER, sharedMemoryExecuted INTEGER, "                                                  \
     "clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER, graphNodeId INTEGER, localMemoryPerThread "       \
     "INTEGER, "                                                                                              \
-    "launchType INTEGER, cacheConfig INTEGER, sharedMemoryLimitConfig INTEGER);"
+    "launchType INTEGER, cacheConfig INTEGER, sharedMemoryLimitConfig INTEGER, maxActiveClusters INTEGER, "  \
+    "sharedMemoryRequestedPercentage INTEGER);"
 #define NEW_ROW                                                                                              \
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" OLD_VALUES ", 3, 102400, 2, 1, 1, 77, 16, 0, NULL, "   \
-    "1);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" OLD_VALUES ", 3, 102400, 2, 1, 1, 77, 16, 1, NULL, "   \
+    "1, 60, NULL);"
 #define EPOCH                                                                                                \
     "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);"        \
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1687813257637297504, '', '');"
