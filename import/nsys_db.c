@@ -10,8 +10,8 @@
     (2 << 20) /* one value, one row's needed part; names of more than 1 MiB are refused anyway */
 #define SCHEMA_MOST_BYTES (256 << 20)
 #define STEPS_AT_ONCE     2000 /* of SQLite's virtual machine, between two looks at what was used */
-/* A launch of a sound export takes 100 bytes and 60 steps. Cycles among damaged pages, and tables of names without a
- * key, would take for ever. */
+/* A launch of a sound export takes 100 bytes and 60 steps. Damaged pages that are shared many times, and tables of names
+ * without a key, would take for ever. */
 #define STEPS_PER_BYTE 16u
 #define STEPS_ANYWAY   4000000u
 #define SQL_BYTES      4096
