@@ -274,7 +274,8 @@ static bool is_zero(const uint32_t size[3])
 static enum occ_import_skip objection(const struct occ_import_launch *l)
 {
     const struct occ_launch *shape = &l->shape.launch;
-    if (l->start_ns < 0 || l->end_ns < l->start_ns || l->end_ns == INT64_MAX)
+    int64_t duration_ns = 0; /* what the start counts from may not be known yet: pour_launch() looks at it */
+    if (l->end_ns < l->start_ns || __builtin_sub_overflow(l->end_ns, l->start_ns, &duration_ns))
         return OCC_IMPORT_SKIP_BAD_TIMES;
     if (l->name_bytes == 0)
         return OCC_IMPORT_SKIP_NO_NAME;
