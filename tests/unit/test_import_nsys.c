@@ -316,6 +316,33 @@ static void skips(void **state)
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_CONFIGURATION], 1);
 }
 
+/* What no GPU has had: bad values. What is odd for its device alone is the model's to refuse. */
+static void implausible_launches(void **state)
+{
+    struct world *w = *state;
+    static const char *const bad[] = {"gridX = 2147483648",
+                                      "gridY = 65536",
+                                      "blockX = 1025",
+                                      "blockX = 32, blockY = 33",
+                                      "registersPerThread = 1025",
+                                      "dynamicSharedMemory = 16777217",
+                                      "staticSharedMemory = 16777217"};
+    for (size_t i = 0; i < N_OF(bad); i++) {
+        char sql[256];
+        (void)snprintf(sql, sizeof sql, "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET %s WHERE start = 200;",
+                       bad[i]);
+        make(w, GPU NAMES KERNELS ROW("100", "0", PID, "2") ROW("200", "0", PID, "2"));
+        run_sql(w, sql);
+        struct occ_import_result r = import_well(w, NULL);
+        if (r.launches != 1 || r.skipped[OCC_IMPORT_SKIP_BAD_VALUE] != 1)
+            fail_msg("%s: %llu launches", bad[i], (unsigned long long)r.launches);
+    }
+    make(w, GPU NAMES KERNELS ROW("100", "0", PID, "2"));
+    run_sql(w, "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET blockX = 64, blockZ = 16, registersPerThread = 300;");
+    assert_int_equal(import_well(w, NULL).launches, 1);
+    assert_string_equal(ask(w, "SELECT theoretical FROM shape WHERE registers_per_thread = 300"), "NULL");
+}
+
 /* Times before the session's start are dates, too; several starts are none. */
 static void epochs(void **state)
 {
@@ -485,6 +512,39 @@ static void unfinished_files(void **state)
     }
 }
 
+static void import_meanwhile(void *context, uint64_t done, uint64_t total)
+{
+    struct world **w = context;
+    (void)done;
+    (void)total;
+    if (*w)
+        assert_false(import_well(*w, NULL).known);
+    *w = NULL;
+}
+
+/* The same file, by somebody else, while it is read: it is there once. */
+static void two_at_once(void **state)
+{
+    struct world *w = *state, *meanwhile = w;
+    make(w, GPU NAMES KERNELS
+         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) "
+         "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT i, i + 1, 0, 1, 7, 1, 0, 1, 2, 32, 1, 1, 1, 32, 1, "
+         "1, 0, 0 FROM n;");
+    static const struct occ_store_options writing = {.mode = OCC_STORE_WRITE};
+    const struct occ_import_options options = {.progress = import_meanwhile, .context = &meanwhile};
+    struct occ_store *store = NULL;
+    struct occ_import_result result;
+    assert_int_equal(occ_store_open(w->db, &writing, &store, NULL), 0);
+    assert_int_equal(occ_import_file(store, w->file, &options, &result, NULL), 0);
+    occ_store_close(store);
+    assert_null(meanwhile);
+    assert_true(result.known);
+    assert_int_equal(result.run, 1);
+    assert_string_equal(result.source, "nsys");
+    assert_string_equal(ask(w, "SELECT count(*) FROM run"), "1");
+    assert_string_equal(ask(w, "SELECT count(*) FROM launch"), "20000");
+}
+
 /* Paths that a URI could take for something else. */
 static void odd_paths(void **state)
 {
@@ -516,6 +576,8 @@ int main(void)
         TEST(many_processes),
         TEST(gpus_that_are_not_described),
         TEST(skips),
+        TEST(implausible_launches),
+        TEST(two_at_once),
         TEST(epochs),
         TEST(broken),
         TEST(work_is_bounded),
