@@ -6,10 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#define TEXT_MOST_BYTES                                                                                      \
-    (2 << 20) /* one value, one row's needed part; names of more than 1 MiB are refused anyway */
-#define SCHEMA_MOST_BYTES (256 << 20)
-#define STEPS_AT_ONCE     2000 /* of SQLite's virtual machine, between two looks at what was used */
+/* One value, and what is needed of one row; names of more than 1 MiB are refused anyway. */
+#define TEXT_MOST_BYTES   (2 << 20)
+#define SCHEMA_MOST_BYTES (24 << 20) /* with SQLite's cache; sound exports need one of them */
+#define STEPS_AT_ONCE     2000       /* of SQLite's virtual machine, between two looks at what was used */
 /* A launch of a sound export takes 100 bytes and 60 steps. Damaged pages that are shared many times, and tables of names
  * without a key, would take for ever. */
 #define STEPS_PER_BYTE 16u

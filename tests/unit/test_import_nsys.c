@@ -422,6 +422,30 @@ static void work_is_bounded(void **state)
     must_fail(w, "table StringIds: reading it takes more than a sound file of this size can need");
 }
 
+/* SQLite keeps the whole schema in memory. */
+static void schemas_are_bounded(void **state)
+{
+    struct world *w = *state;
+    enum { TABLES = 800, COLUMNS = 1900, ROOM = COLUMNS * 8 + 64 };
+    size_t used = 0;
+    char *sql = malloc((size_t)TABLES * ROOM);
+    assert_non_null(sql);
+    for (int t = 0; t < TABLES; t++) {
+        used += (size_t)sprintf(sql + used, "CREATE TABLE t%d (c", t);
+        for (int c = 1; c < COLUMNS; c++)
+            used += (size_t)sprintf(sql + used, ",c%d", c);
+        used += (size_t)sprintf(sql + used, ");");
+    }
+    make(w, "PRAGMA synchronous=OFF; PRAGMA journal_mode=OFF;" GPU NAMES KERNELS ROW("1", "0", PID, "2"));
+    char *whole = malloc(used + 64);
+    assert_non_null(whole);
+    (void)sprintf(whole, "PRAGMA synchronous=OFF; BEGIN; %s COMMIT;", sql);
+    run_sql(w, whole);
+    free(whole);
+    free(sql);
+    must_fail(w, "reading it takes more than a sound file of this size can need");
+}
+
 #define PAGE 512
 
 static void page_io(FILE *file, bool write, uint32_t number, unsigned char *page)
@@ -581,6 +605,7 @@ int main(void)
         TEST(epochs),
         TEST(broken),
         TEST(work_is_bounded),
+        TEST(schemas_are_bounded),
         TEST(shared_pages_are_left),
         TEST(unfinished_files),
         TEST(odd_paths),
