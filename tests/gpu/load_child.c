@@ -72,19 +72,23 @@ int gpu_child_start(struct gpu_child *child, const char *const *words, const cha
     return start(child, &beginning, err);
 }
 
+bool gpu_child_path_beside(const char *name, char *path)
+{
+    _cleanup_(occ_freep) char *directory = NULL;
+    return occ_path_of_self(&directory, NULL) == 0 &&
+           snprintf(path, PATH_MAX, "%s/%s", directory, name) < PATH_MAX;
+}
+
 int gpu_child_start_beside(struct gpu_child *child, const char *name, const char *const *words,
                            const char *const *environment, void (*prepare)(const void *), const void *context,
                            struct occ_error *err)
 {
-    _cleanup_(occ_freep) char *directory = NULL;
     char program[PATH_MAX];
     const char *all[MOST_WORDS + 2] = {program};
     const struct beginning beginning = {all, environment, prepare, context};
     *child = (struct gpu_child)GPU_CHILD_INIT;
-    int code = occ_path_of_self(&directory, err);
-    if (code != 0)
-        return code;
-    (void)snprintf(program, sizeof program, "%s/%s", directory, name);
+    if (!gpu_child_path_beside(name, program))
+        return occ_fail(err, OCC_E_NOT_FOUND, "cannot say where %s is", name);
     for (size_t i = 0; words[i] && i < MOST_WORDS; i++)
         all[i + 1] = words[i];
     return start(child, &beginning, err);

@@ -27,7 +27,9 @@ struct gpu_child {
 /* `words` as for execvp. `environment`: NAME=value strings that are set in the child, NULL-terminated, or NULL. */
 int gpu_child_start(struct gpu_child *child, const char *const *words, const char *const *environment,
                     struct occ_error *err);
-/* The program of that name beside this executable, with more words. `prepare` (may be NULL) runs in the child first. */
+/* Where the program of that name beside this executable is; `path` has PATH_MAX bytes. */
+bool gpu_child_path_beside(const char *name, char *path);
+/* That program, with more words. `prepare` (may be NULL) runs in the child first. */
 int gpu_child_start_beside(struct gpu_child *child, const char *name, const char *const *words,
                            const char *const *environment, void (*prepare)(const void *), const void *context,
                            struct occ_error *err);

@@ -23,7 +23,7 @@
 enum { BATCH_NS = 20 * 1000 * 1000, BATCH_MOST = 512, SETTLE_NS = 100 * 1000 * 1000 };
 
 struct options {
-    const char *kernel;
+    const char *kernel, *dump;
     uint64_t threads, percent, blocks_per_sm, blocks, ns, short_ns, pause_ns, launches, batch, seconds,
         report_ms, sample_us;
 };
@@ -99,6 +99,8 @@ static void run(struct gpu_load *load, const struct options *o, struct sampling 
     if (o->sample_us) {
         struct sampling_means means;
         gpu_sampling_means(sampling, load->max_warps_per_sm, (uint32_t)load->device.sm_count, &means);
+        if (o->dump && gpu_sampling_dump(sampling, o->dump) != 0)
+            sample_die(SAMPLE_FAILED, "cannot write %s", o->dump);
         printf("sampled state=%s samples=%zu achieved=%.6f elapsed=%.6f\n",
                occ_source_state_word(sampling->state), sampling->n, means.achieved, means.elapsed);
     }
@@ -128,6 +130,7 @@ static void parse(char **argv, struct options *o)
          .max = 60000},
         {"--sample-us", "US", "PM sampling in this process at that interval", .number = &o->sample_us,
          .max = 1000000},
+        {"--dump", "FILE", "and write the samples", .text = &o->dump},
         {.name = NULL}};
     sample_parse(argv, "gpu_load: keeps the first CUDA device busy at a known occupancy.", known);
 }

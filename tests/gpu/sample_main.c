@@ -5,7 +5,6 @@
  * stdout, a line each, `key=value` words; what is not known is nan:
  *   opened   state=WORD, and the library's words at the end when it could not be opened
  *   sampled  last: what came, what the counters say of all of it, what it cost
- * --dump FILE: a line `start_ns end_ns warps active elapsed` for each sample.
  *
  * Exit code: 0 sampled, 77 the source cannot be opened here, 1 it was lost on the way. One thread.
  */
@@ -19,7 +18,6 @@
 #include <time.h>
 
 #include "daemon/sampler/gpus.h"
-#include "support/cleanup.h"
 #include "support/text.h"
 
 struct options {
@@ -59,18 +57,6 @@ static void print_sampled(const struct sampling *sampling, double wall_s, double
            means.blocks, means.cycles_per_ns, cpu_s, sampling->cpu_s, sampling->reads, sampling->full_reads);
 }
 
-static int dump(const struct sampling *sampling, const char *path)
-{
-    _cleanup_(occ_fclosep) FILE *file = fopen(path, "we");
-    for (size_t i = 0; file && i < sampling->n; i++) {
-        const struct occ_sample *s = &sampling->samples[i];
-        (void)fprintf(file, "%" PRId64 " %" PRId64 " %.17g %.17g %.17g\n", s->start_ns, s->end_ns,
-                      s->value[OCC_COUNTER_WARPS], s->value[OCC_COUNTER_ACTIVE],
-                      s->value[OCC_COUNTER_ELAPSED]);
-    }
-    return file && fflush(file) == 0 && !ferror(file) ? 0 : -1;
-}
-
 static void parse(char **argv, struct options *o)
 {
     const struct sample_option known[] = {
@@ -102,7 +88,7 @@ int main(int argc, char **argv)
     int64_t start_ns = occ_now_ns();
     state = gpu_sampling_run(&sampling, (double)o.ms / 1e3);
     print_sampled(&sampling, (double)(occ_now_ns() - start_ns) / 1e9, processor_s() - cpu_s);
-    int dumped = o.dump ? dump(&sampling, o.dump) : 0;
+    int dumped = o.dump ? gpu_sampling_dump(&sampling, o.dump) : 0;
     gpu_sampling_close(&sampling);
     return state != OCC_SOURCE_OK || dumped != 0 || fflush(stdout) != 0 ? SAMPLE_FAILED : 0;
 }

@@ -1,12 +1,15 @@
 /* See sampling.h. */
 #include "sampling.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "stop.h"
+#include "support/cleanup.h"
 #include "support/text.h"
 
 enum { READ_ROOM = 8192, READ_EVERY_NS = 50 * 1000 * 1000, MOST_SAMPLES = 8 * 1000 * 1000 };
@@ -147,6 +150,18 @@ void gpu_sampling_stats(const struct sampling *sampling, struct occ_source_stats
     *ret_stats = (struct occ_source_stats){0};
     if (sampling->source)
         sampling->kind->get_stats(sampling->source, ret_stats);
+}
+
+int gpu_sampling_dump(const struct sampling *sampling, const char *path)
+{
+    _cleanup_(occ_fclosep) FILE *file = fopen(path, "we");
+    for (size_t i = 0; file && i < sampling->n; i++) {
+        const struct occ_sample *s = &sampling->samples[i];
+        (void)fprintf(file, "%" PRId64 " %" PRId64 " %.17g %.17g %.17g\n", s->start_ns, s->end_ns,
+                      s->value[OCC_COUNTER_WARPS], s->value[OCC_COUNTER_ACTIVE],
+                      s->value[OCC_COUNTER_ELAPSED]);
+    }
+    return file && fflush(file) == 0 && !ferror(file) ? 0 : -1;
 }
 
 void gpu_sampling_close(struct sampling *sampling)

@@ -46,6 +46,8 @@ enum occ_source_state gpu_sampling_run(struct sampling *sampling, double seconds
 void gpu_sampling_means(const struct sampling *sampling, uint32_t max_warps, uint32_t sms,
                         struct sampling_means *ret_means);
 void gpu_sampling_stats(const struct sampling *sampling, struct occ_source_stats *ret_stats);
+/* A line `start_ns end_ns warps active elapsed` for each sample. 0, or -1 when the file cannot be written. */
+int gpu_sampling_dump(const struct sampling *sampling, const char *path);
 void gpu_sampling_close(struct sampling *sampling); /* frees the samples too */
 
 #endif

@@ -200,8 +200,10 @@ static void a_deaf_child_is_killed(void **state)
     char line[64];
     assert_int_equal(gpu_child_start(&child, words, NULL, NULL), 0);
     assert_int_equal(gpu_child_expect(&child, "on", 30, line, sizeof line, NULL), 0);
+    pid_t pid = child.pid;
     gpu_child_signal(&child, SIGTERM);
     assert_int_equal(gpu_child_wait(&child, 0.1), -1);
+    assert_int_equal(kill(pid, 0), -1);
     assert_int_equal(child.pid, 0);
 }
 
