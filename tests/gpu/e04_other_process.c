@@ -109,10 +109,13 @@ int main(void)
     if (gpu_stopped())
         return 1;
     watch_itself(&checks, seconds);
-    bool seen_from_outside = gpu_is_near(seen[1].achieved, 0.5, CLOSE);
+    enum gpu_verdict verdict = gpu_checks_verdict(&checks);
+    if (!(seen[0].sm_active < CLOSE))
+        return gpu_report_decide(GPU_UNCLEAR, "something else uses this GPU: repeat it alone");
     return gpu_report_decide(
-        gpu_checks_verdict(&checks), "%s",
-        seen_from_outside ? "one daemon may sample for all processes of the GPU"
-                          : "counters of other processes are not (rightly) seen: PM sampling by a daemon is "
-                            "no base for achieved occupancy");
+        verdict, "%s",
+        gpu_is_near(seen[1].achieved, 0.5, CLOSE)
+            ? "one daemon may sample for all processes of the GPU"
+            : "counters of other processes are not (rightly) seen: PM sampling by a daemon is "
+              "no base for achieved occupancy");
 }

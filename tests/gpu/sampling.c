@@ -12,12 +12,17 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-enum { READ_ROOM = 8192, READ_EVERY_NS = 50 * 1000 * 1000, MOST_SAMPLES = 8 * 1000 * 1000 };
+enum {
+    READ_ROOM = 8192,
+    READ_SAMPLES = 1024,
+    READ_EVERY_NS = 50 * 1000 * 1000,
+    MOST_SAMPLES = 8 * 1000 * 1000
+};
 
-/* At least so often that a read's room is four times what comes meanwhile. */
+/* At least so often that no more than 1024 samples come meanwhile: what a source decodes at once is bounded. */
 static int64_t reading_period(int64_t interval_ns)
 {
-    int64_t fastest = interval_ns * (READ_ROOM / 4);
+    int64_t fastest = interval_ns * READ_SAMPLES;
     return fastest < READ_EVERY_NS ? fastest : READ_EVERY_NS;
 }
 
