@@ -29,8 +29,10 @@ struct watch {
 static const struct watch watches[] = {
     {"idle", 0, NAN, 0},
     {"one_process", 1, 0.5, CLOSE},
-    {"two_processes", 2, 0.5, SHARED},
+    {"two_processes", 2, 0.5, SHARED}, /* not in the short form */
 };
+
+enum { WATCHES = sizeof watches / sizeof *watches, QUICK_WATCHES = WATCHES - 1 };
 
 static int start_loads(struct gpu_child *loads, int n, struct occ_error *err)
 {
@@ -92,15 +94,15 @@ static void watch_itself(struct gpu_checks *checks, double seconds)
 
 int main(void)
 {
-    double seconds = gpu_report_quick() ? 1 : 3;
-    struct gpu_sampled seen[sizeof watches / sizeof *watches];
+    double seconds = gpu_report_quick() ? 0.5 : 3;
+    struct gpu_sampled seen[WATCHES];
     struct gpu_checks checks = {0};
     struct occ_error err = OCC_ERROR_INIT;
     gpu_stop_catch();
     gpu_report_expect(
         "a sampler without a context counts the warps of other processes: 50 %% for a load that holds "
         "half of the warps, about 0 without a load");
-    for (size_t i = 0; i < sizeof watches / sizeof *watches && !gpu_stopped(); i++) {
+    for (size_t i = 0; i < (gpu_report_quick() ? QUICK_WATCHES : WATCHES) && !gpu_stopped(); i++) {
         if (do_watch(&checks, &watches[i], seconds, &seen[i], &err) != 0)
             return gpu_report_skip("%s", err.message);
         if (!seen[i].ended)

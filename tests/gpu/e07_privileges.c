@@ -32,14 +32,18 @@ static const struct identity {
     int keep;
 } identities[] = {
     {"as_we_are", .keep = NO_CAPABILITY},
-    {"without_sys_admin", .change = true, .no_admin = true, .keep = NO_CAPABILITY},
-    {"without_sys_admin_and_perfmon", .change = true, .no_admin = true, .no_perfmon = true,
-     .keep = NO_CAPABILITY},
     {"nobody", .change = true, .nobody = true, .keep = NO_CAPABILITY},
     {"nobody_with_perfmon", .change = true, .nobody = true, .keep = CAP_PERFMON},
+    {"without_sys_admin_and_perfmon", .change = true, .no_admin = true, .no_perfmon = true,
+     .keep = NO_CAPABILITY},
+    {"without_sys_admin", .change = true, .no_admin = true, .keep = NO_CAPABILITY},
 };
+enum { AS_WE_ARE, PLAIN, PERFMON, NO_ADMIN_NO_PERFMON, NO_ADMIN, IDENTITIES };
 
 static const char *const sources[] = {"pm", "gpm"};
+enum { PM, GPM, SOURCES };
+
+enum { LIMIT_S = 36, QUICK_LIMIT_S = 10 };
 
 /* ---- becoming somebody: in the child, before the program ---- */
 
@@ -142,21 +146,20 @@ static void report_capabilities(void)
 
 /* Which identities can sample, by source; -1: not tried. */
 struct answers {
-    int can[sizeof identities / sizeof *identities][sizeof sources / sizeof *sources];
+    int can[IDENTITIES][SOURCES];
 };
 
 static void ask(struct answers *answers)
 {
     bool root = geteuid() == 0;
-    for (size_t i = 0; i < sizeof identities / sizeof *identities; i++)
-        for (size_t s = 0; s < sizeof sources / sizeof *sources; s++) {
-            bool possible = (root || !identities[i].change) && !gpu_stopped();
-            answers->can[i][s] = possible ? try_source(&identities[i], sources[s]) : -1;
+    double limit_s = gpu_report_quick() ? QUICK_LIMIT_S : LIMIT_S;
+    for (int i = 0; i < IDENTITIES; i++)
+        for (int s = 0; s < SOURCES; s++) {
+            bool worth_it = s == PM || i <= PLAIN; /* nothing but being nobody may matter to GPM */
+            bool possible = (root || !identities[i].change) && !gpu_stopped() && gpu_elapsed_s() < limit_s;
+            answers->can[i][s] = worth_it && possible ? try_source(&identities[i], sources[s]) : -1;
         }
 }
-
-enum { AS_WE_ARE, NO_ADMIN, NO_ADMIN_NO_PERFMON, PLAIN, PERFMON };
-enum { PM, GPM };
 
 static int judge(const struct answers *a, bool restricted)
 {

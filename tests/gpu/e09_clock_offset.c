@@ -297,7 +297,7 @@ static int run(const struct place *place)
         return gpu_report_skip("%s", err.message);
     if (!sampled.ended)
         return gpu_report_skip("PM sampling: %s: %s", sampled.state, sampled.why);
-    code = sample_within(place, quick ? 2 : 6, &seen_within, &err);
+    code = sample_within(place, quick ? 2 : 4, &seen_within, &err);
     if (code == 0)
         code = compare("one_process", place, &seen_within, &within, &err);
     free_seen(&seen_within);

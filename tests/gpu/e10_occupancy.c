@@ -29,8 +29,8 @@ enum {
     NCU_S = 20,
     NCU_SKIPS = 1,
     NCU_LAUNCHES = 3,
-    LIMIT_S = 36,
-    QUICK_LIMIT_S = 10
+    LIMIT_S = 34,
+    QUICK_LIMIT_S = 8
 };
 
 /* The first ones are the short form. */
@@ -186,18 +186,12 @@ static int conclude(const struct gpu_checks *checks, bool with_ncu, double worst
     return gpu_report_decide(verdict, "compared with the construction only: there is no ncu here");
 }
 
-static double seconds_since(int64_t start_ns)
-{
-    return (double)(occ_now_ns() - start_ns) / 1e9;
-}
-
 int main(void)
 {
     char ncu[PATH_MAX], gpu_load[PATH_MAX];
     struct gpu_checks checks = {0};
     double worst = 0;
     bool quick = gpu_report_quick();
-    int64_t start_ns = occ_now_ns();
     gpu_stop_catch();
     gpu_report_expect(
         "counters agree with ncu to 1 point from 20 us on, with the construction to 2 points from 100 us "
@@ -206,7 +200,7 @@ int main(void)
     gpu_report_text("ncu", "%s", with_ncu ? ncu : "not found");
     for (size_t i = 0; i < (quick ? QUICK_SUBJECTS : SUBJECTS); i++) {
         struct found found = {NAN, NAN, NAN};
-        if (seconds_since(start_ns) > (quick ? QUICK_LIMIT_S : LIMIT_S)) {
+        if (gpu_elapsed_s() > (quick ? QUICK_LIMIT_S : LIMIT_S)) {
             gpu_report_text("left out", "%s and what follows: no time", subjects[i].name);
             break;
         }

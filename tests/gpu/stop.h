@@ -12,6 +12,8 @@ void gpu_stop_catch(void);
 /* SIGTERM for this process when its parent ends. */
 void gpu_stop_with_parent(void);
 bool gpu_stopped(void);
+/* Seconds since gpu_stop_catch(): experiments leave things out rather than run out of time. */
+double gpu_elapsed_s(void);
 /* false: a signal came before the time was over. */
 bool gpu_sleep(double seconds);
 
