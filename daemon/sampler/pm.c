@@ -89,6 +89,7 @@ static CUptiResult make_image(struct occ_source *s)
         return result;
     free(s->image);
     s->image_bytes = size.counterDataSize;
+    s->stats.bytes_per_sample = s->image_bytes / IMAGE_SAMPLES;
     s->image = malloc(s->image_bytes);
     return s->image ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
 }

@@ -79,6 +79,7 @@ struct occ_source_stats {
     uint64_t samples, bad_samples; /* bad: end <= start, or counters that cannot be */
     uint64_t overflows, gaps;      /* hardware buffer overflowed; time that no sample covers */
     uint64_t rotations;            /* counter sets switched */
+    uint64_t bytes_per_sample;     /* that decoded samples take in memory; 0: not known */
 };
 
 /* A kind of source; the table occ_sources[] is in the order in which they are tried. */

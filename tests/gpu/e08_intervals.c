@@ -41,14 +41,16 @@ static void report_run(const char *interval_us, const char *buffer_mb, const str
     const struct {
         const char *name, *unit;
         double value;
-    } values[] = {{"came", "ratio", complete},
-                  {"interval", "us", seen->covered_s / seen->samples * 1e6},
-                  {"overflows", "", seen->overflows},
-                  {"gaps", "", seen->gaps},
-                  {"bad", "", seen->bad},
-                  {"core", "ratio", core},
-                  {"per_sample", "us of a core", seen->cpu_s / seen->samples * 1e6},
-                  {"achieved", "ratio", seen->achieved}};
+    } values[] = {
+        {"came", "ratio", complete},
+        {"interval", "us", seen->covered_s / seen->samples * 1e6},
+        {"overflows", "", seen->overflows},
+        {"gaps", "", seen->gaps},
+        {"bad", "", seen->bad},
+        {"core", "ratio", core},
+        {"per_sample", "us of a core", seen->cpu_s / seen->samples * 1e6},
+        {"decoded", "bytes/sample", seen->bytes_per_sample > 0 ? seen->bytes_per_sample : (double)NAN},
+        {"achieved", "ratio", seen->achieved}};
     (void)snprintf(key, sizeof key, "%sus_%sMB", interval_us, buffer_mb);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         gpu_report_value_of(key, values[i].name, values[i].value, values[i].unit);

@@ -17,6 +17,7 @@
     X(overflows)                                                                                             \
     X(gaps)                                                                                                  \
     X(rotations)                                                                                             \
+    X(bytes_per_sample)                                                                                      \
     X(achieved)                                                                                              \
     X(elapsed)                                                                                               \
     X(sm_active)                                                                                             \
