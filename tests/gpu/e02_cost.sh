@@ -28,6 +28,27 @@ measure batches $n --launches $n --batch 1000
 first=$cost
 measure one_by_one $((n / 10)) --launches $((n / 10)) --batch 1
 measure threads_32 $n --launches $((n / 32)) --threads 32 --batch 1000
+# the same of a null kernel, by who is there: nobody, CUPTI alone, CUPTI after it was switched off, us
+cost=$OCC_KIT/launch_cost
+if [ -x "$cost" ]; then
+  for kind in "null 1 1" "many_blocks 20000 1" "threads_32 1 32"; do
+    read -r name blocks threads <<<"$kind"
+    k=$((n / 4))
+    [ "$name" != many_blocks ] || k=$((n / 40))
+    for who in none activity disabled occtrace; do
+      least=
+      for ((i = 0; i < 3; i++)); do
+        if [ $who = occtrace ]; then
+          ns=$("$occtrace" -q -d "$work/cost.db" "$cost" none $k "$blocks" "$threads" 2>/dev/null)
+        else
+          ns=$("$cost" $who $k "$blocks" "$threads" 2>/dev/null)
+        fi
+        if [ -n "$ns" ] && { [ -z "$least" ] || holds "$ns < $least"; }; then least=$ns; fi
+      done
+      value "${name}_$who" "${least:--}" "ns a launch"
+    done
+  done
+fi
 value helper_cpu "$(calc "$(ask "$work/batches.db" "SELECT max(total) FROM cost WHERE what = 'helper_cpu_ns'") / $n")" "ns a launch, our thread"
 value lost "$(ask "$work/batches.db" 'SELECT coalesce(sum(count), 0) FROM loss')" "launches"
 if holds "$first <= 2000"; then decide confirmed "tracing stays on by default; the governor's constant is the cost above"; fi

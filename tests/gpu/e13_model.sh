@@ -2,10 +2,22 @@
 # E13: theoretical occupancy and waves of every sample's launches against ncu, launch by launch of each shape.
 . "${OCC_KIT:?}/report.sh"
 expect "theoretical occupancy and waves per multiprocessor equal ncu's for every shape"
-command -v ncu >/dev/null || skip "ncu is not installed (or not in the PATH)"
+# what the driver's own occupancy function says of the zoo, kernel by kernel
+"$occtrace" -q -d "$work/driver.db" "$OCC_SAMPLES/zoo" --repeat 1 >"$work/said" 2>&1
+sed -n 's/^\([a-z0-9_]*\) .*, \([0-9]*\) blocks per SM$/\1,\2/p' "$work/said" | grep -v without | sort >"$work/theirs"
+"$occq" sql -d "$work/driver.db" --csv "SELECT k.short || ',' || blocks_per_sm FROM shape s JOIN kernel k ON k.id = s.kernel" |
+  sed 1d | tr -d '"' | sort >"$work/ours"
+differ=$(comm -23 "$work/theirs" "$work/ours" | wc -l)
+value driver_kernels "$(wc -l <"$work/theirs")" "kernels of the zoo"
+value driver_different "$differ" "kernels whose blocks per SM differ from the driver's"
+[ "$differ" -eq 0 ] || saw driver_examples "$(comm -3 "$work/theirs" "$work/ours" | head -4 | tr '\t\n' ' ;')"
+if ! command -v ncu >/dev/null; then
+  [ "$differ" -eq 0 ] || decide refuted "$differ kernels differ from the driver's occupancy function"
+  decide unclear "equal to the driver's occupancy function; ncu is not installed (or not in the PATH)"
+fi
 python3 -c 'import csv, sqlite3' 2>/dev/null || skip "no Python to compare the tables"
 metrics=sm__maximum_warps_per_active_cycle_pct,launch__waves_per_multiprocessor,launch__occupancy_limit_registers,launch__occupancy_limit_shared_mem,launch__occupancy_limit_blocks,launch__occupancy_limit_warps
-wrong=0
+wrong=$differ
 for sample in hello zoo transformer; do
   arguments=()
   case $sample in
