@@ -104,9 +104,9 @@ int main(void)
         "half of the warps, about 0 without a load");
     for (size_t i = 0; i < (gpu_report_quick() ? QUICK_WATCHES : WATCHES) && !gpu_stopped(); i++) {
         if (do_watch(&checks, &watches[i], seconds, &seen[i], &err) != 0)
-            return gpu_report_skip("%s", err.message);
+            return gpu_cannot("%s", err.message);
         if (!seen[i].ended)
-            return gpu_report_skip("PM sampling: %s: %s", seen[i].state, seen[i].why);
+            return gpu_cannot_sample("PM sampling", &seen[i]);
     }
     if (gpu_stopped())
         return 1;

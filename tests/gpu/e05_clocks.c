@@ -171,7 +171,7 @@ static int run(const struct gpu_nvml *nvml, struct gpu_child *load, size_t n, do
     struct occ_error err = OCC_ERROR_INIT;
     for (size_t i = 0; i < n; i++) {
         if (do_phase(&phases[i], load, nvml, seconds, &m[i], &seen, &err) != 0)
-            return gpu_report_skip("%s", err.message);
+            return seen.state[0] ? gpu_cannot_sample("PM sampling", &seen) : gpu_cannot("%s", err.message);
         if (gpu_stopped())
             return 1;
         report_phase(phases[i].name, &m[i]);
@@ -196,7 +196,7 @@ int main(void)
         gpu_report_text("nvml", "%s", err.message);
     int code = gpu_load_start(&load, words, ready, sizeof ready, &err) == 0
                    ? run(nvml, &load, quick ? QUICK_PHASES : PHASES, quick ? 0.5 : 3)
-                   : gpu_report_skip("%s", err.message);
+                   : gpu_cannot("%s", err.message);
     (void)gpu_child_stop(&load);
     gpu_nvml_close(nvml);
     return code;

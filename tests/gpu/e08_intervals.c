@@ -29,6 +29,7 @@ struct best {
     double finest_us;   /* the shortest interval that came complete */
     double core_at_1ms; /* part of a core */
     double core_at_finest;
+    int runs;
 };
 
 static void report_run(const char *interval_us, const char *buffer_mb, const struct gpu_sampled *seen,
@@ -73,14 +74,14 @@ static int try_one(const char *interval_us, const char *buffer_mb, double second
     const char *const words[] = {"--interval-us", interval_us, "--buffer-mb", buffer_mb, "--ms", ms, NULL};
     (void)snprintf(ms, sizeof ms, "%.0f", seconds * 1e3);
     if (gpu_sampled_run(words, NULL, seconds, &seen, &err) != 0)
-        return gpu_report_skip("%s", err.message);
+        return gpu_cannot("%s", err.message);
     if (seen.ended) {
+        best->runs++;
         report_run(interval_us, buffer_mb, &seen, best);
         return 0;
     }
-    bool first = isinf(best->finest_us);
-    if (first)
-        return gpu_report_skip("PM sampling: %s: %s", seen.state, seen.why);
+    if (best->runs == 0)
+        return gpu_cannot_sample("PM sampling", &seen);
     char key[64];
     (void)snprintf(key, sizeof key, "%sus_%sMB", interval_us, buffer_mb);
     gpu_report_text(key, "%s: %s", seen.state, seen.why);
@@ -105,7 +106,7 @@ static int judge(const struct best *best)
 /* The exit code. */
 static int run(bool quick)
 {
-    struct best best = {INFINITY, INFINITY, NAN};
+    struct best best = {INFINITY, INFINITY, NAN, 0};
     /* all intervals with the first buffer first: that is what time is for */
     for (size_t b = 0; b < (quick ? 1 : BUFFERS); b++)
         for (size_t i = 0; i < INTERVALS; i++) {
@@ -127,9 +128,8 @@ int main(void)
     char ready[512];
     gpu_stop_catch();
     gpu_report_expect("at 1 ms all samples come for less than 1 %% of a core; 50 us is possible in bursts");
-    int code = gpu_load_start(&load, busy, ready, sizeof ready, &err) == 0
-                   ? run(gpu_report_quick())
-                   : gpu_report_skip("%s", err.message);
+    int code = gpu_load_start(&load, busy, ready, sizeof ready, &err) == 0 ? run(gpu_report_quick())
+                                                                           : gpu_cannot("%s", err.message);
     (void)gpu_child_stop(&load);
     return code;
 }

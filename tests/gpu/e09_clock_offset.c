@@ -294,9 +294,9 @@ static int run(const struct place *place)
     free_seen(&seen);
     forget(place);
     if (code != 0)
-        return gpu_report_skip("%s", err.message);
+        return gpu_cannot("%s", err.message);
     if (!sampled.ended)
-        return gpu_report_skip("PM sampling: %s: %s", sampled.state, sampled.why);
+        return gpu_cannot_sample("PM sampling", &sampled);
     code = sample_within(place, quick ? 2 : 4, &seen_within, &err);
     if (code == 0)
         code = compare("one_process", place, &seen_within, &within, &err);
@@ -313,7 +313,7 @@ int main(void)
     gpu_stop_catch();
     gpu_report_expect("across processes the offset is below 16 us, in one process below 2 us");
     if (find_place(&place) != 0)
-        return gpu_report_skip("OCC_BIN and OCC_KIT must be set (scripts/gpu-report does) and /tmp writable");
+        return gpu_cannot("OCC_BIN and OCC_KIT must be set (scripts/gpu-report does) and /tmp writable");
     int code = run(&place);
     (void)rmdir(place.directory);
     return code;

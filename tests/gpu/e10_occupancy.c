@@ -80,9 +80,9 @@ static int read_directly(const struct subject *subject, struct found *found)
         code = gpu_sampled_run(sampling, NULL, 0.5, &seen, &err);
     (void)gpu_child_stop(&load);
     if (code != 0)
-        return gpu_report_skip("%s", err.message);
+        return gpu_cannot("%s", err.message);
     if (!seen.ended)
-        return gpu_report_skip("PM sampling: %s: %s", seen.state, seen.why);
+        return gpu_cannot_sample("PM sampling", &seen);
     found->constructed = gpu_line_number(ready, "achieved");
     found->direct = seen.achieved;
     return 0;

@@ -95,9 +95,9 @@ static int run(bool quick)
         if (gpu_stopped())
             return 1;
         if (read_both(&readings[i], seconds, &pair, &err) != 0)
-            return gpu_report_skip("%s", err.message);
+            return gpu_cannot("%s", err.message);
         if (!pair.gpm.ended)
-            return gpu_report_skip("GPM: %s: %s", pair.gpm.state, pair.gpm.why);
+            return gpu_cannot_sample("GPM", &pair.gpm);
         judge_one(&checks, &readings[i], &pair);
     }
     enum gpu_verdict verdict = gpu_checks_verdict(&checks);
@@ -117,9 +117,8 @@ int main(void)
     gpu_stop_catch();
     gpu_report_expect("GPM works as a plain user, beside PM sampling, and agrees with it to 2 points");
     gpu_report_text("user", "%s", geteuid() == 0 ? "nobody" : "as we are");
-    int code = gpu_load_start(&load, half, ready, sizeof ready, &err) == 0
-                   ? run(gpu_report_quick())
-                   : gpu_report_skip("%s", err.message);
+    int code = gpu_load_start(&load, half, ready, sizeof ready, &err) == 0 ? run(gpu_report_quick())
+                                                                           : gpu_cannot("%s", err.message);
     (void)gpu_child_stop(&load);
     return code;
 }

@@ -10,7 +10,7 @@ enum { OPEN_S = 30, GRACE_S = 10 };
 static void died(struct gpu_child *child, struct gpu_sampled *ret)
 {
     (void)snprintf(ret->why, sizeof ret->why, "%s", child->last_words);
-    (void)snprintf(ret->state, sizeof ret->state, "died");
+    (void)snprintf(ret->state, sizeof ret->state, GPU_SAMPLED_DIED);
     ret->exit_code = gpu_child_stop(child);
 }
 

@@ -26,10 +26,12 @@
     X(cpu_s)                                                                                                 \
     X(read_cpu_s)
 
+#define GPU_SAMPLED_DIED "died"
+
 struct gpu_sampled {
     bool opened, ended; /* the source was opened; it was read to the end */
     int exit_code;
-    char state[32]; /* of the source, or "died" */
+    char state[32]; /* of the source, or GPU_SAMPLED_DIED: the process did not end as it should */
     char why[256];  /* its words when it could not be opened; else the process's last */
 #define X(name) double name;
     GPU_SAMPLED_NUMBERS(X)

@@ -4,6 +4,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "stop.h"
 
 void gpu_check(struct gpu_checks *checks, bool holds, const char *format, ...)
 {
@@ -21,6 +24,28 @@ enum gpu_verdict gpu_checks_verdict(const struct gpu_checks *checks)
     if (checks->failed)
         return GPU_REFUTED;
     return checks->held ? GPU_CONFIRMED : GPU_UNCLEAR;
+}
+
+int gpu_cannot(const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!gpu_stopped())
+        return gpu_report_skip("%s", text);
+    gpu_report_text("ended by a signal", "%s", text);
+    return 1;
+}
+
+int gpu_cannot_sample(const char *what, const struct gpu_sampled *seen)
+{
+    if (gpu_stopped() || strcmp(seen->state, GPU_SAMPLED_DIED) != 0)
+        return gpu_cannot("%s: %s: %s", what, seen->state, seen->why);
+    gpu_report_text(what, "the process that samples ended with %d; its last words: %s", seen->exit_code,
+                    seen->why);
+    return 1;
 }
 
 void gpu_report_value_of(const char *prefix, const char *name, double value, const char *unit)
