@@ -21,7 +21,7 @@ target_include_directories(launch_cost SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}" 
 target_link_libraries(launch_cost PRIVATE occ_compile_options Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_custom_command(OUTPUT "${kit}/runtime"
-  COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
+  COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
   DEPENDS runtime.cu COMMENT "nvcc runtime.cu" VERBATIM)
 add_custom_target(gpu_runtime ALL DEPENDS "${kit}/runtime")
 if(OCC_PORTABLE)
