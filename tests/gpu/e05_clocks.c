@@ -82,7 +82,7 @@ static struct measured watch(struct gpu_child *load, const struct gpu_nvml *nvml
     double sum = 0;
     int n = 0;
     take_reports(load, SETTLE_MS / 1e3, &unsettled);
-    for (double gone = 0; gone < seconds && !gpu_stopped(); gone += ASK_MS / 1e3) {
+    for (int left_ms = (int)(seconds * 1e3); left_ms > 0 && !gpu_stopped(); left_ms -= ASK_MS) {
         take_reports(load, ASK_MS / 1e3, &progress);
         ask_clocks(nvml, &m, &sum, &n);
     }

@@ -12,7 +12,6 @@
 #include "stop.h"
 #include "verdict.h"
 
-#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -83,8 +82,20 @@ static int start_traced(const struct place *place, const char *seconds, bool sam
     return code;
 }
 
+/* Two times in ns, divided by `separator`; what follows them, or NULL: there are none. */
+static char *take_span(char *text, char separator, struct gpu_span *span)
+{
+    char *end = NULL, *rest = NULL;
+    span->start_ns = strtoll(text, &end, 10);
+    if (end == text || *end != separator)
+        return NULL;
+    span->end_ns = strtoll(end + 1, &rest, 10);
+    return rest != end + 1 ? rest : NULL;
+}
+
 static int read_samples(const char *path, struct seen *seen, struct occ_error *err)
 {
+    static const enum occ_counter dumped[] = {OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED};
     char line[256];
     _cleanup_(occ_fclosep) FILE *file = fopen(path, "re");
     seen->samples = calloc(MOST_SAMPLES, sizeof *seen->samples);
@@ -92,9 +103,13 @@ static int read_samples(const char *path, struct seen *seen, struct occ_error *e
         return occ_fail(err, OCC_E_IO, "no samples were written");
     while (seen->n_samples < MOST_SAMPLES && fgets(line, sizeof line, file)) {
         struct occ_sample *s = &seen->samples[seen->n_samples];
-        if (sscanf(line, "%" SCNd64 " %" SCNd64 " %lf %lf %lf", &s->start_ns, &s->end_ns,
-                   &s->value[OCC_COUNTER_WARPS], &s->value[OCC_COUNTER_ACTIVE],
-                   &s->value[OCC_COUNTER_ELAPSED]) == 5)
+        struct gpu_span span = {0, 0};
+        char *rest = take_span(line, ' ', &span);
+        s->start_ns = span.start_ns;
+        s->end_ns = span.end_ns;
+        for (size_t v = 0; rest && v < sizeof dumped / sizeof *dumped; v++)
+            s->value[dumped[v]] = strtod(rest, &rest);
+        if (rest)
             seen->n_samples++;
     }
     return 0;
@@ -120,8 +135,7 @@ static int read_kernels(const struct place *place, struct seen *seen, struct occ
     int code = gpu_child_start(&occq, words, NULL, err);
     while (code == 0 && seen->n_kernels < MOST_KERNELS &&
            gpu_child_line(&occq, QUERY_S, line, sizeof line, NULL) == 0) {
-        struct gpu_span *k = &seen->kernels[seen->n_kernels];
-        if (sscanf(line, "%" SCNd64 ",%" SCNd64, &k->start_ns, &k->end_ns) == 2)
+        if (take_span(line, ',', &seen->kernels[seen->n_kernels]))
             seen->n_kernels++;
     }
     if (code == 0 && gpu_child_wait(&occq, QUERY_S) != 0)
