@@ -3,10 +3,12 @@
 . "${OCC_KIT:?}/report.sh"
 expect "at most a second of launches lost at any end; exit codes and signals untouched; other profilers win"
 wrong=0
+pause=100 spin=4
+if quick; then pause=40 spin=2; fi
 end() { # name wanted-code arguments...
   local name=$1 want=$2 code
   shift 2
-  "$occtrace" -q -d "$work/$name.db" "$OCC_SAMPLES/hello" --launches 2000 --batch 100 --sleep-ms 100 "$@" >/dev/null 2>&1
+  "$occtrace" -q -d "$work/$name.db" "$OCC_SAMPLES/hello" --launches 2000 --batch 100 --sleep-ms $pause "$@" >/dev/null 2>&1
   code=$?
   value "${name}_launches" "$(ask "$work/$name.db" 'SELECT count(*) FROM launch')" "of 2000"
   value "${name}_code" "$code" "(expected $want)"
@@ -17,7 +19,7 @@ end _exit 3 --exit 3 --_exit
 end abort 134 --abort
 end segv 139 --segv
 "$occtrace" -q -d "$work/kill.db" "$OCC_SAMPLES/hello" --spin --log "$work/log" >/dev/null 2>&1 &
-sleep 4
+sleep $spin
 pkill -KILL -f "hello --spin --log $work/log"
 wait
 done_ns=$(tail -1 "$work/log" 2>/dev/null | cut -d' ' -f1)

@@ -26,6 +26,8 @@ torch.cuda.synchronize()
 print("seconds:", time.perf_counter() - t)
 PY
   plain=(python3 "$work/train.py" "$steps")
+  rounds=2 # a process takes seconds to start
+  ! quick || rounds=1
   saw loop "PyTorch, 8 linear layers of 1024, fused Adam"
 else
   plain=("$OCC_SAMPLES/transformer" --steps $((steps * 5)))
