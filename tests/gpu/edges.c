@@ -1,22 +1,20 @@
 /*
  * See edges.h. An edge is placed inside its sample by the part of it during which the device was active: if a kernel
- * starts in sample [a, b) and its SMs were active for a part f of it, the edge is at b - f (b - a).
+ * starts in sample [a, b) and its SMs were active for a part f of it, the edge is at b - f (b - a). Parts are relative to
+ * what samples well inside the kernel say: counters of a device that is always active need not reach 1 exactly.
  */
 #include "edges.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+
+enum { MOST_SAMPLES = 512, GAP_NS = 1000 }; /* in a window; between two samples that are neighbours */
 
 /* Part of the sample during which the average SM was active; NaN: its counters are not there. */
 static double active_part(const struct occ_sample *sample, uint32_t sms)
 {
-    double part = sample->value[OCC_COUNTER_ACTIVE] / (sample->value[OCC_COUNTER_ELAPSED] * sms);
-    return part > 1 ? 1 : part;
-}
-
-static double length_of(const struct occ_sample *sample)
-{
-    return (double)(sample->end_ns - sample->start_ns);
+    return sample->value[OCC_COUNTER_ACTIVE] / (sample->value[OCC_COUNTER_ELAPSED] * sms);
 }
 
 /* First sample that ends after `ns`. */
@@ -33,41 +31,88 @@ static size_t first_after(const struct occ_sample *samples, size_t n, int64_t ns
     return low;
 }
 
-/* Sums the active time of the samples that overlap [from, to): with the device idle on the one side of the edge and
- * active on the other, the edge lies so far from the active side. NaN: samples are missing, or it is not such an edge. */
-static double active_time(const struct occ_sample *samples, size_t n, uint32_t sms, int64_t from, int64_t to,
-                          const struct occ_sample **ret_first, const struct occ_sample **ret_last)
-{
-    double active = 0;
-    size_t i = first_after(samples, n, from);
-    if (i >= n || samples[i].start_ns > from)
-        return NAN;
-    *ret_first = *ret_last = &samples[i];
-    for (; i < n && samples[i].start_ns < to; i++) {
-        if (samples[i].start_ns > (*ret_last)->end_ns + 1000)
-            return NAN; /* a gap */
-        active += active_part(&samples[i], sms) * length_of(&samples[i]);
-        *ret_last = &samples[i];
-    }
-    return active;
-}
+/* A stretch of samples without gaps, seen in the direction from idle to active: a falling edge is a rising one
+ * backwards. Times are ns from the trace's edge; times since the epoch would lose nanoseconds in a double. */
+struct stretch {
+    double start[MOST_SAMPLES], end[MOST_SAMPLES], part[MOST_SAMPLES];
+    size_t n;
+};
 
 enum direction { RISING, FALLING };
+
+static bool take_stretch(struct stretch *stretch, const struct occ_sample *samples, size_t n, uint32_t sms,
+                         int64_t at_ns, int64_t window_ns)
+{
+    size_t i = first_after(samples, n, at_ns - window_ns);
+    stretch->n = 0;
+    for (; i < n && samples[i].start_ns < at_ns + window_ns; i++) {
+        if (stretch->n == MOST_SAMPLES)
+            return false;
+        stretch->start[stretch->n] = (double)(samples[i].start_ns - at_ns);
+        stretch->end[stretch->n] = (double)(samples[i].end_ns - at_ns);
+        stretch->part[stretch->n] = active_part(&samples[i], sms);
+        bool apart = stretch->n && stretch->start[stretch->n] > stretch->end[stretch->n - 1] + GAP_NS;
+        if (isnan(stretch->part[stretch->n]) || apart)
+            return false;
+        stretch->n++;
+    }
+    return stretch->n >= 8;
+}
+
+static void swap(double *a, double *b)
+{
+    double kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Mirrors time at the trace's edge. */
+static void turn(struct stretch *stretch)
+{
+    for (size_t i = 0, j = stretch->n - 1; i < j; i++, j--) {
+        swap(&stretch->start[i], &stretch->start[j]);
+        swap(&stretch->end[i], &stretch->end[j]);
+        swap(&stretch->part[i], &stretch->part[j]);
+    }
+    for (size_t i = 0; i < stretch->n; i++) {
+        double start = stretch->start[i];
+        stretch->start[i] = -stretch->end[i];
+        stretch->end[i] = -start;
+    }
+}
+
+/* Where a stretch rises; NaN: it is not idle, then active, with room on both sides. */
+static double rise_of(const struct stretch *s)
+{
+    double plateau = 0, active = 0;
+    size_t at = 0;
+    while (at < s->n && s->part[at] < 0.5)
+        at++;
+    if (at < 2 || at + 4 > s->n)
+        return NAN;
+    for (size_t i = 0; i + 1 < at; i++)
+        if (!(s->part[i] < 0.02))
+            return NAN;
+    for (size_t i = at + 2; i < s->n; i++)
+        plateau += s->part[i] / (double)(s->n - at - 2);
+    for (size_t i = at + 2; i < s->n; i++)
+        if (!(s->part[i] > 0.9 * plateau))
+            return NAN;
+    for (size_t i = at - 1; i <= at + 1; i++)
+        active += s->part[i] / plateau * (s->end[i] - s->start[i]);
+    return plateau > 0.5 ? s->end[at + 1] - active : (double)NAN;
+}
 
 static double edge_near(const struct occ_sample *samples, size_t n, uint32_t sms, int64_t at_ns,
                         int64_t window_ns, enum direction direction)
 {
-    const struct occ_sample *first = NULL, *last = NULL;
-    double active = active_time(samples, n, sms, at_ns - window_ns, at_ns + window_ns, &first, &last);
-    if (isnan(active))
+    struct stretch stretch;
+    if (!take_stretch(&stretch, samples, n, sms, at_ns, window_ns))
         return NAN;
-    double before = active_part(direction == RISING ? first : last, sms);
-    double after = active_part(direction == RISING ? last : first, sms);
-    if (!(before < 0.02) || !(after > 0.9))
-        return NAN;
-    /* relative to at_ns: times since the epoch lose nanoseconds in a double */
-    return direction == RISING ? (double)(last->end_ns - at_ns) - active
-                               : (double)(first->start_ns - at_ns) + active;
+    if (direction == RISING)
+        return rise_of(&stretch);
+    turn(&stretch);
+    return -rise_of(&stretch);
 }
 
 static void add(struct gpu_span *edges, size_t *n, int64_t at_ns, double distance_ns)

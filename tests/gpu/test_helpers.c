@@ -64,7 +64,7 @@ static void find(struct world *w)
 static void offset_is_found_inside_samples(void **state)
 {
     (void)state;
-    static const int64_t offsets[] = {0, 17, -333, 12345, -49999, 260000};
+    static const int64_t offsets[] = {0, 17, -333, 12345, -49999, 150000, -150000};
     for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++) {
         struct world *w = make_world(offsets[i], 0);
         struct gpu_offset offset;
@@ -79,6 +79,23 @@ static void offset_is_found_inside_samples(void **state)
         assert_true(fabs(offset.median_ns - (double)offsets[i]) < 2);
         free(w);
     }
+}
+
+/* An SM that is busy all the time need not count as many active cycles as elapsed ones. */
+static void a_plateau_below_one_moves_no_edge(void **state)
+{
+    (void)state;
+    struct world *w = make_world(-4321, 0);
+    struct gpu_offset offset;
+    for (size_t s = 0; s < SAMPLES; s++)
+        w->samples[s].value[OCC_COUNTER_ACTIVE] *= 0.93;
+    find(w);
+    assert_int_equal(w->n_rising, KERNELS);
+    gpu_offset_of(w->rising, w->n_rising, &offset);
+    assert_true(fabs(offset.mean_ns + 4321) < 2);
+    gpu_offset_of(w->falling, w->n_falling, &offset);
+    assert_true(fabs(offset.mean_ns + 4321) < 2);
+    free(w);
 }
 
 static void drift_is_found(void **state)
@@ -223,6 +240,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(offset_is_found_inside_samples),
+        cmocka_unit_test(a_plateau_below_one_moves_no_edge),
         cmocka_unit_test(drift_is_found),
         cmocka_unit_test(edges_in_gaps_and_foreign_load_are_left_out),
         cmocka_unit_test(samples_that_end_early_have_no_edges),
