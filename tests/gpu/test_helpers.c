@@ -117,7 +117,7 @@ static void edges_in_gaps_and_foreign_load_are_left_out(void **state)
     /* around the first kernel's start the device was busy with something else; at the second's the counters miss */
     for (size_t s = 0; s < SAMPLES; s++) {
         if (w->samples[s].end_ns < w->kernels[0].start_ns)
-            w->samples[s].value[OCC_COUNTER_ACTIVE] = SMS * INTERVAL_NS / 2.0;
+            w->samples[s].value[OCC_COUNTER_ACTIVE] = SMS * INTERVAL_NS * 0.4;
         if (llabs(w->samples[s].start_ns - w->kernels[1].start_ns) < 100000)
             w->samples[s].value[OCC_COUNTER_ACTIVE] = NAN;
     }
