@@ -56,21 +56,37 @@ const char *occ_import_skip_text(enum occ_import_skip why)
     return texts[why];
 }
 
-static int open_recording(const char *path, int *ret_fd, struct occ_error *err)
+static int open_recording(const char *path, int *ret_fd, struct stat *ret_status, struct occ_error *err)
 {
-    struct stat status;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO must not hold us up */
-    if (fd < 0 || fstat(fd, &status) != 0) {
+    if (fd < 0 || fstat(fd, ret_status) != 0) {
         int failed = occ_fail_errno(err, errno, "%s", path);
         if (fd >= 0)
             (void)close(fd);
         return failed;
     }
-    if (!S_ISREG(status.st_mode)) {
+    if (!S_ISREG(ret_status->st_mode)) {
         (void)close(fd);
         return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", path);
     }
     *ret_fd = fd;
+    return 0;
+}
+
+static bool is_same_time(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/* The readers open the file by its name: what they read must be what was hashed. */
+static int check_unchanged(const struct stat *before, const char *path, struct occ_error *err)
+{
+    struct stat now;
+    if (stat(path, &now) != 0)
+        return occ_fail_errno(err, errno, "%s", path);
+    if (now.st_dev != before->st_dev || now.st_ino != before->st_ino || now.st_size != before->st_size ||
+        !is_same_time(&now.st_mtim, &before->st_mtim) || !is_same_time(&now.st_ctim, &before->st_ctim))
+        return occ_fail(err, OCC_E_INVALID, "%s: it changed while it was read", path);
     return 0;
 }
 
@@ -139,9 +155,10 @@ static int find_gpu(const char *name, struct occ_device *device, struct occ_erro
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is no GPU that 'occq gpus' lists", name);
 }
 
-static int read_and_pour(struct occ_store *store, const char *path, const struct format *format,
-                         const char *hash, const struct occ_import_options *options,
-                         struct occ_import_result *ret_result, struct occ_error *err)
+static int read_and_pour(struct occ_store *store, const char *path, const struct stat *before,
+                         const struct format *format, const char *hash,
+                         const struct occ_import_options *options, struct occ_import_result *ret_result,
+                         struct occ_error *err)
 {
     struct occ_device gpu = {0};
     struct occ_import_sink *sink = NULL;
@@ -150,6 +167,8 @@ static int read_and_pour(struct occ_store *store, const char *path, const struct
         status = occ_import_sink_new(options, &sink, err);
     if (status == 0)
         status = format->read(path, options->gpu ? &gpu : NULL, options->gpu, sink, err);
+    if (status == 0)
+        status = check_unchanged(before, path, err);
     if (status == 0) {
         status = occ_import_sink_pour(sink, store, path, hash, ret_result, err);
         if (status != 0)
@@ -166,11 +185,12 @@ int occ_import_file(struct occ_store *store, const char *path, const struct occ_
     _cleanup_(occ_closep) int fd = -1;
     char head[64], hash[HASH_CHARS];
     size_t n = 0;
+    struct stat before;
     const struct format *format = NULL;
     struct occ_import_result result = {0};
     struct occ_error own = OCC_ERROR_INIT; /* below, codes travel with their messages */
     err = err ? err : &own;
-    int status = open_recording(path, &fd, err);
+    int status = open_recording(path, &fd, &before, err);
     if (status == 0)
         status = hash_file(fd, path, head, &n, hash, err);
     if (status == 0)
@@ -183,7 +203,7 @@ int occ_import_file(struct occ_store *store, const char *path, const struct occ_
         result.source = format->source;
     }
     if (options->again || status == OCC_E_NOT_FOUND)
-        status = read_and_pour(store, path, format, hash, options, &result, err);
+        status = read_and_pour(store, path, &before, format, hash, options, &result, err);
     if (status == 0)
         *ret_result = result;
     return status;

@@ -23,6 +23,7 @@
 #define SHAPES_MOST     (1u << 16) /* the history holds some 300 bytes of each until the end of the pouring */
 #define NAME_KEPT_BYTES 16384u     /* as much as the history keeps; all of it is hashed */
 #define TEXT_BYTES      1024u
+#define SMEM_MOST_BYTES (1u << 24)
 #define BATCH_LAUNCHES  4096u
 #define COMMIT_LAUNCHES 49152u /* the history holds 700 bytes of a launch that is alone in its minute */
 
@@ -40,6 +41,7 @@ struct claim {
 
 struct occ_import_sink {
     struct occ_import_options options;
+    uint64_t seed; /* of the hashes: a file cannot choose names that all fall into one place of the tables */
     struct occ_stage *stage;
     struct occ_import_recording recording;
     char texts[7][TEXT_BYTES]; /* of the recording */
@@ -79,7 +81,9 @@ int occ_import_sink_new(const struct occ_import_options *options, struct occ_imp
     sink->shapes.most = SHAPES_MOST;
     sink->recording.rank = -1;
     sink->first_ns = INT64_MAX;
-    int status = occ_stage_new(&sink->stage, err);
+    int status = getrandom(&sink->seed, sizeof sink->seed, 0) == (ssize_t)sizeof sink->seed
+                     ? occ_stage_new(&sink->stage, err)
+                     : occ_fail(err, OCC_E_IO, "no random numbers");
     if (status != 0)
         occ_import_sink_free(sink);
     else
@@ -215,7 +219,7 @@ static int kernel_number(struct occ_import_sink *sink, const struct occ_import_l
                          uint32_t *ret_number, struct occ_error *err)
 {
     bool is_new = false;
-    XXH128_hash_t hash = XXH3_128bits(launch->name, launch->name_bytes);
+    XXH128_hash_t hash = XXH3_128bits_withSeed(launch->name, launch->name_bytes, sink->seed);
     int status = number_of(&sink->kernels, hash, "kernels", ret_number, &is_new, err);
     if (status == 0 && is_new)
         status = stage_kernel(sink, launch->name, launch->name_bytes, err);
@@ -256,8 +260,8 @@ static int shape_number(struct occ_import_sink *sink, const struct occ_import_la
     copy_shape(&staged, &launch->shape);
     int status = kernel_number(sink, launch, &staged.kernel, err);
     if (status == 0)
-        status = number_of(&sink->shapes, XXH3_128bits(&staged, sizeof staged), "launch configurations",
-                           ret_number, &is_new, err);
+        status = number_of(&sink->shapes, XXH3_128bits_withSeed(&staged, sizeof staged, sink->seed),
+                           "launch configurations", ret_number, &is_new, err);
     if (status == 0 && is_new)
         status = occ_stage_put(sink->stage, OCC_STAGE_SHAPE, &staged, sizeof staged, err);
     return status;
@@ -270,17 +274,33 @@ static bool is_zero(const uint32_t size[3])
     return size[0] == 0 || size[1] == 0 || size[2] == 0;
 }
 
+static bool is_within(const uint32_t size[3], uint32_t x, uint32_t yz)
+{
+    return size[0] <= x && size[1] <= yz && size[2] <= yz;
+}
+
+/* What no GPU has had or will have soon; the same bounds as for launches that are traced (ring/ring_abi.h). What is within
+ * them and yet impossible on its device is for the model to say. */
+static bool is_plausible(const struct occ_launch *l)
+{
+    return is_within(l->grid, INT32_MAX, 65535) && is_within(l->block, 1024, 1024) &&
+           l->block[0] * l->block[1] * l->block[2] <= 1024 && is_within(l->cluster, 1024, 1024) &&
+           l->registers_per_thread <= 1024 && l->static_smem_bytes <= SMEM_MOST_BYTES &&
+           l->dynamic_smem_bytes <= SMEM_MOST_BYTES && l->smem_config_bytes <= SMEM_MOST_BYTES;
+}
+
 /* The first thing that keeps a launch out of the history; COUNT: nothing. */
 static enum occ_import_skip objection(const struct occ_import_launch *l)
 {
     const struct occ_launch *shape = &l->shape.launch;
-    if (l->start_ns < 0 || l->end_ns < l->start_ns || l->end_ns == INT64_MAX)
+    int64_t duration_ns = 0; /* what the start counts from may not be known yet: pour_launch() looks at it */
+    if (l->end_ns < l->start_ns || __builtin_sub_overflow(l->end_ns, l->start_ns, &duration_ns))
         return OCC_IMPORT_SKIP_BAD_TIMES;
     if (l->name_bytes == 0)
         return OCC_IMPORT_SKIP_NO_NAME;
     if (is_zero(shape->grid) || is_zero(shape->block) || shape->registers_per_thread == 0)
         return OCC_IMPORT_SKIP_NO_CONFIGURATION;
-    return OCC_IMPORT_SKIP_COUNT;
+    return is_plausible(shape) ? OCC_IMPORT_SKIP_COUNT : OCC_IMPORT_SKIP_BAD_VALUE;
 }
 
 static int add_claim(struct occ_import_sink *sink, uint32_t shape, double claimed, struct occ_error *err)
@@ -361,6 +381,7 @@ struct pouring {
     struct occ_store_launch batch[BATCH_LAUNCHES]; /* of one device */
     uint32_t n_batch, batch_device;
     uint64_t since_commit;
+    bool known; /* the history has the file already */
 };
 
 static int flush(struct pouring *p, struct occ_error *err)
@@ -513,9 +534,25 @@ static int finish_run(struct pouring *p, struct occ_error *err)
     return occ_store_put_run(p->store, &p->row, &p->run, err);
 }
 
+/* Somebody else may have imported the same file while this one was read. *ret_known: then there is nothing to do. */
+static int look_again(struct pouring *p, const char *hash, bool *ret_known, struct occ_error *err)
+{
+    *ret_known = false;
+    if (p->sink->options.again)
+        return 0;
+    struct occ_error none = OCC_ERROR_INIT;
+    int status = occ_store_find_import(p->store, hash, &p->run, &none);
+    *ret_known = status == 0;
+    return status == 0 || status == OCC_E_NOT_FOUND ? 0 : occ_fail(err, status, "%s", none.message);
+}
+
 static int pour_all(struct pouring *p, const char *path, const char *hash, struct occ_error *err)
 {
     int status = occ_store_begin_whole(p->store, err);
+    if (status == 0)
+        status = look_again(p, hash, &p->known, err);
+    if (status == 0 && p->known)
+        return occ_store_end_whole(p->store, err);
     if (status == 0)
         status = pour_run(p, path, hash, err);
     if (status == 0)
@@ -534,6 +571,10 @@ static int pour_all(struct pouring *p, const char *path, const char *hash, struc
 static void fill_result(const struct pouring *p, struct occ_import_result *result)
 {
     const struct occ_import_sink *sink = p->sink;
+    if (p->known) {
+        *result = (struct occ_import_result){.run = p->run, .known = true};
+        return;
+    }
     *result = (struct occ_import_result){.run = p->run,
                                          .timeless = sink->recording.time_base == OCC_IMPORT_TIME_UNKNOWN,
                                          .launches = sink->launches,

@@ -3,7 +3,7 @@
  * Both libraries are bound at run time; a source that cannot work says why in a reason that a person can act on.
  *
  * Shapes and units: a sample covers [start_ns, end_ns) of CLOCK_REALTIME as the source converts it (the offset to
- * the kernels' timestamps is fitted later, join.c). Counters are sums over all SMs and the interval; what the
+ * the kernels' timestamps is not known). Counters are sums over all SMs and the interval; what the
  * counter set at hand does not hold is NaN, never 0.
  *
  * Threads: one object belongs to one thread. No function blocks longer than one decode.
@@ -79,9 +79,10 @@ struct occ_source_stats {
     uint64_t samples, bad_samples; /* bad: end <= start, or counters that cannot be */
     uint64_t overflows, gaps;      /* hardware buffer overflowed; time that no sample covers */
     uint64_t rotations;            /* counter sets switched */
+    uint64_t bytes_per_sample;     /* that decoded samples take in memory; 0: not known */
 };
 
-/* A kind of source; the table occ_sources[] is in the order in which they are tried. */
+/* A kind of source. */
 struct occ_source_kind {
     const char *word; /* "pm", "gpm" */
     /* *ret_source is NULL and the state other than OK when it cannot work; `err` then has the library's words. */

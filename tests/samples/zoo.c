@@ -241,8 +241,10 @@ static bool show(const struct animal *animal, const struct sample_device *device
     }
     CHECK(cu.cuCtxSynchronize());
     CHECK(cu.cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, kernel));
-    printf("%-18s %5u blocks of %4u threads, %3d registers, %6u bytes of dynamic shared memory\n",
-           animal->kernel, shape.grid[0], animal->threads, registers, shape.smem_bytes);
+    printf("%-18s %5u blocks of %4u threads, %3d registers, %6u bytes of dynamic shared memory, %s%u blocks "
+           "per SM\n",
+           animal->kernel, shape.grid[0], animal->threads, registers, shape.smem_bytes,
+           animal->small_carveout ? "without its carve-out " : "", blocks_per_sm);
     return agreed;
 }
 

@@ -95,6 +95,7 @@ await_state() {
         [ $tries -lt 3000 ] || { fail "process is '$(state_of "$1")', not '$2'"; return 1; }
         read -r -t 0.01 _ <>go
     done
+    return 0 # not the last read's status, which is that of a time out
 }
 set -m
 "${quiet[@]}" bash -c 'echo $$ >ready; kill -TSTP $$; exit 35' &

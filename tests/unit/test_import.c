@@ -357,10 +357,11 @@ static void kineto_long_names(void **state)
     ", mangledName INTEGER, sharedMemoryExecuted INTEGER, "                                                  \
     "clusterX INTEGER, clusterY INTEGER, clusterZ INTEGER, graphNodeId INTEGER, localMemoryPerThread "       \
     "INTEGER, "                                                                                              \
-    "launchType INTEGER, cacheConfig INTEGER, sharedMemoryLimitConfig INTEGER);"
+    "launchType INTEGER, cacheConfig INTEGER, sharedMemoryLimitConfig INTEGER, maxActiveClusters INTEGER, "  \
+    "sharedMemoryRequestedPercentage INTEGER);"
 #define NEW_ROW                                                                                              \
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" OLD_VALUES ", 3, 102400, 2, 1, 1, 77, 16, 0, NULL, "   \
-    "1);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (" OLD_VALUES ", 3, 102400, 2, 1, 1, 77, 16, 1, NULL, "   \
+    "1, 60, NULL);"
 #define EPOCH                                                                                                \
     "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER, utcTime TEXT, localTime TEXT);"        \
     "INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (1687813257637297504, '', '');"
@@ -688,6 +689,29 @@ static void no_files(void **state)
     must_fail(w, "a directory", "not a regular file");
 }
 
+static void append_blank(void *context, uint64_t done, uint64_t total)
+{
+    (void)done;
+    (void)total;
+    FILE *file = fopen(context, "ab");
+    assert_non_null(file);
+    assert_int_equal(fputc('\n', file), '\n');
+    assert_int_equal(fclose(file), 0);
+}
+
+/* What is in the history under a file's hash must be what was hashed. */
+static void changing_file(void **state)
+{
+    struct world *w = *state;
+    const struct occ_import_options options = {.progress = append_blank, .context = w->file};
+    struct occ_import_result result;
+    struct occ_error err = OCC_ERROR_INIT;
+    write_file(w, TRACE(GOOD), sizeof TRACE(GOOD) - 1);
+    assert_int_equal(import(w, &options, &result, &err), OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "changed while it was read"));
+    assert_int_equal(all_rows(w), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -697,7 +721,7 @@ int main(void)
         TEST(kineto_other_maker),   TEST(kineto_long_names), TEST(nsys_old),        TEST(nsys_new),
         TEST(nsys_devices),         TEST(nsys_skips),        TEST(same_file_twice), TEST(timeless_runs),
         TEST(broken_json),          TEST(cut_json),          TEST(broken_gzip),     TEST(broken_sqlite),
-        TEST(damaged_sqlite),       TEST(all_or_nothing),    TEST(no_files),
+        TEST(damaged_sqlite),       TEST(all_or_nothing),    TEST(no_files),        TEST(changing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

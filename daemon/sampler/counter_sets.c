@@ -1,0 +1,55 @@
+/* See counter_sets.h. Pure. */
+#include "counter_sets.h"
+
+#include <string.h>
+
+#define REASON(what) "tpc__warp_launch_cycles_stalled_shader_cs_reason_" what "_allocation.sum"
+
+static const struct occ_counter_set
+    /* blocks, warps and how active cycles are spread over SMs, with the two commonest reasons */
+    main_set = {8,
+                {"sm__ctas_active.sum", "tpc__warps_active_shader_cs_realtime.sum", "sm__cycles_active.sum",
+                 "sm__cycles_active.min", "sm__cycles_active.max", "sm__cycles_elapsed.max",
+                 REASON("register"), REASON("warp")},
+                {OCC_COUNTER_BLOCKS, OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ACTIVE_MIN,
+                 OCC_COUNTER_ACTIVE_MAX, OCC_COUNTER_ELAPSED, OCC_COUNTER_STALL_REGISTERS,
+                 OCC_COUNTER_STALL_WARPS}},
+    reasons_set = {5,
+                   {REASON("register"), REASON("shmem"), REASON("cta"), REASON("warp"), REASON("barrier")},
+                   {OCC_COUNTER_STALL_REGISTERS, OCC_COUNTER_STALL_SMEM, OCC_COUNTER_STALL_BLOCKS,
+                    OCC_COUNTER_STALL_WARPS, OCC_COUNTER_STALL_BARRIERS}},
+    blackwell_warps_set = {8,
+                           {"sm__warps_active.sum", "sm__cycles_active.sum", "sm__cycles_elapsed.max",
+                            REASON("register"), REASON("shmem"), REASON("cta"), REASON("warp"),
+                            REASON("barrier")},
+                           {OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED,
+                            OCC_COUNTER_STALL_REGISTERS, OCC_COUNTER_STALL_SMEM, OCC_COUNTER_STALL_BLOCKS,
+                            OCC_COUNTER_STALL_WARPS, OCC_COUNTER_STALL_BARRIERS}},
+    blackwell_blocks_set = {7,
+                            {"sm__ctas_active.sum", "sm__cycles_elapsed.max", REASON("register"),
+                             REASON("shmem"), REASON("cta"), REASON("warp"), REASON("barrier")},
+                            {OCC_COUNTER_BLOCKS, OCC_COUNTER_ELAPSED, OCC_COUNTER_STALL_REGISTERS,
+                             OCC_COUNTER_STALL_SMEM, OCC_COUNTER_STALL_BLOCKS, OCC_COUNTER_STALL_WARPS,
+                             OCC_COUNTER_STALL_BARRIERS}},
+    smallest_set = {3,
+                    {"sm__warps_active.sum", "sm__cycles_active.sum", "sm__cycles_elapsed.max"},
+                    {OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED}};
+
+/* The first row whose prefix fits. Trigger and buffer mode: cupti_pmsampling.h. */
+static const struct occ_chip_sets chips[] = {
+    {"TU", 2, {&main_set, &reasons_set}, true, true},
+    {"GA100", 2, {&main_set, &reasons_set}, true, false},
+    {"GA10", 2, {&main_set, &reasons_set}, false, false},
+    {"AD", 2, {&main_set, &reasons_set}, false, false},
+    {"GH", 2, {&main_set, &reasons_set}, false, false},
+    {"GB", 2, {&blackwell_warps_set, &blackwell_blocks_set}, false, false},
+    {"", 1, {&smallest_set, NULL}, false, false},
+};
+
+const struct occ_chip_sets *occ_chip_sets_find(const char *chip)
+{
+    const struct occ_chip_sets *row = chips;
+    while (strncmp(chip, row->prefix, strlen(row->prefix)) != 0)
+        row++;
+    return row;
+}

@@ -1,0 +1,261 @@
+/*
+ * NVML's GPM (Hopper and newer): occupancy and activity of a whole GPU between two looks, at least 100 ms apart, without
+ * any privilege. It gives shares, not cycles: a sample is expressed as if every SM had run at 1 GHz, so that the ratios of
+ * its counters are GPM's SM occupancy (elapsed) and SM activity.
+ *
+ * The declarations are those of NVML's public API reference. One thread a source. Nothing here has run on a GPU yet.
+ */
+#include "gpus.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/text.h"
+
+#define SHORTEST_NS      INT64_C(100000000)
+#define NVML_SUCCESS     0
+#define NVML_NO_RIGHT    4
+#define NVML_LOST        15
+#define GPM_VERSION      1
+#define GPM_SM_UTIL      2
+#define GPM_SM_OCCUPANCY 3
+
+struct gpm_metric {
+    unsigned int id;
+    int result;
+    double value;
+    struct {
+        char *short_name, *long_name, *unit;
+    } info;
+};
+
+/* nvmlGpmMetricsGet_t, version 1 */
+struct gpm_get {
+    unsigned int version, n;
+    void *sample1, *sample2;
+    struct gpm_metric metrics[512]; /* room for any version's */
+};
+
+struct gpm_support {
+    unsigned int version, supported;
+};
+
+struct nvml {
+    int (*init)(void);
+    int (*handle)(const char *uuid, void **device);
+    const char *(*error)(int result);
+    int (*support)(void *device, struct gpm_support *support);
+    int (*sample_alloc)(void **sample);
+    int (*sample_free)(void *sample);
+    int (*sample_get)(void *device, void *sample);
+    int (*metrics_get)(struct gpm_get *get);
+};
+
+static const struct {
+    const char *symbol;
+    size_t slot;
+} functions[] = {
+    {"nvmlInit_v2", offsetof(struct nvml, init)},
+    {"nvmlDeviceGetHandleByUUID", offsetof(struct nvml, handle)},
+    {"nvmlErrorString", offsetof(struct nvml, error)},
+    {"nvmlGpmQueryDeviceSupport", offsetof(struct nvml, support)},
+    {"nvmlGpmSampleAlloc", offsetof(struct nvml, sample_alloc)},
+    {"nvmlGpmSampleFree", offsetof(struct nvml, sample_free)},
+    {"nvmlGpmSampleGet", offsetof(struct nvml, sample_get)},
+    {"nvmlGpmMetricsGet", offsetof(struct nvml, metrics_get)},
+};
+
+struct occ_source {
+    struct nvml nvml;
+    void *device;
+    struct occ_gpu_found gpu;
+    void *samples[2]; /* [0] is the older */
+    int64_t taken_ns[2];
+    int64_t interval_ns;
+    struct gpm_get get;
+    struct occ_source_stats stats;
+};
+
+static int64_t realtime_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static enum occ_source_state fail(const struct occ_source *s, int result, const char *what,
+                                  struct occ_error *err)
+{
+    (void)occ_fail(err, OCC_E_IO, "%s: %s", what, s->nvml.error(result));
+    return result == NVML_NO_RIGHT ? OCC_SOURCE_NO_PERMISSION
+           : result == NVML_LOST   ? OCC_SOURCE_LOST
+                                   : OCC_SOURCE_FAILED;
+}
+
+static enum occ_source_state bind_library(struct occ_source *s, const char *path, struct occ_error *err)
+{
+    void *library = dlopen(path ? path : "libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (!library) {
+        (void)occ_fail(err, OCC_E_NOT_FOUND, "no NVML: %s", dlerror());
+        return OCC_SOURCE_NO_LIBRARY;
+    }
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        void *address = dlsym(library, functions[i].symbol);
+        if (!address) {
+            (void)occ_fail(err, OCC_E_VERSION, "NVML lacks %s", functions[i].symbol);
+            return OCC_SOURCE_NOT_SUPPORTED;
+        }
+        memcpy((char *)&s->nvml + functions[i].slot, &address, sizeof address);
+    }
+    return OCC_SOURCE_OK;
+}
+
+static void gpm_close(struct occ_source *s)
+{
+    if (!s)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (s->samples[i])
+            (void)s->nvml.sample_free(s->samples[i]);
+    free(s);
+}
+
+/* CUDA and NVML count GPUs differently: the uuid is the same. */
+static enum occ_source_state find_gpu(struct occ_source *s, uint32_t ordinal, char uuid[48],
+                                      struct occ_error *err)
+{
+    struct occ_gpu_found gpus[OCC_GPUS_MOST];
+    char digits[33];
+    size_t n = 0, i = 0;
+    enum occ_source_state state = occ_gpus_find(gpus, OCC_GPUS_MOST, &n, err);
+    while (i < n && gpus[i].ordinal != ordinal)
+        i++;
+    if (state != OCC_SOURCE_OK)
+        return state;
+    if (i == n) {
+        (void)occ_fail(err, OCC_E_NOT_FOUND, "there is no GPU %u", ordinal);
+        return OCC_SOURCE_NO_DRIVER;
+    }
+    s->gpu = gpus[i];
+    occ_hex_encode(gpus[i].uuid, sizeof gpus[i].uuid, digits);
+    (void)snprintf(uuid, 48, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8, digits + 12, digits + 16,
+                   digits + 20);
+    return OCC_SOURCE_OK;
+}
+
+static enum occ_source_state begin(struct occ_source *s, const struct occ_source_options *options,
+                                   struct occ_error *err)
+{
+    char uuid[48];
+    struct gpm_support support = {.version = GPM_VERSION};
+    enum occ_source_state state = bind_library(s, options->nvml_path, err);
+    if (state == OCC_SOURCE_OK)
+        state = find_gpu(s, options->device, uuid, err);
+    if (state != OCC_SOURCE_OK)
+        return state;
+    int result = s->nvml.init();
+    if (result == NVML_SUCCESS)
+        result = s->nvml.handle(uuid, &s->device);
+    if (result == NVML_SUCCESS)
+        result = s->nvml.support(s->device, &support);
+    if (result != NVML_SUCCESS)
+        return fail(s, result, "asking for GPM", err);
+    if (!support.supported) {
+        (void)occ_fail(err, OCC_E_INVALID, "this GPU has no GPM (it came with Hopper)");
+        return OCC_SOURCE_NOT_SUPPORTED;
+    }
+    for (int i = 0; i < 2 && result == NVML_SUCCESS; i++)
+        result = s->nvml.sample_alloc(&s->samples[i]);
+    if (result == NVML_SUCCESS)
+        result = s->nvml.sample_get(s->device, s->samples[0]);
+    s->taken_ns[0] = realtime_ns();
+    return result == NVML_SUCCESS ? OCC_SOURCE_OK : fail(s, result, "a GPM sample", err);
+}
+
+static enum occ_source_state gpm_open(const struct occ_source_options *options,
+                                      struct occ_source **ret_source, struct occ_error *err)
+{
+    struct occ_source *s = calloc(1, sizeof *s);
+    *ret_source = NULL;
+    if (!s) {
+        (void)occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return OCC_SOURCE_FAILED;
+    }
+    s->interval_ns = options->interval_ns > SHORTEST_NS ? options->interval_ns : SHORTEST_NS;
+    enum occ_source_state state = begin(s, options, err);
+    if (state == OCC_SOURCE_OK)
+        *ret_source = s;
+    else
+        gpm_close(s);
+    return state;
+}
+
+static void express(const struct occ_source *s, struct occ_sample *sample)
+{
+    double ns = (double)(s->taken_ns[1] - s->taken_ns[0]);
+    double active = s->get.metrics[0].value / 100, occupancy = s->get.metrics[1].value / 100;
+    sample->start_ns = s->taken_ns[0];
+    sample->end_ns = s->taken_ns[1];
+    for (int i = 0; i < OCC_COUNTER_COUNT; i++)
+        sample->value[i] = NAN;
+    sample->value[OCC_COUNTER_ELAPSED] = ns;
+    if (s->get.metrics[0].result == NVML_SUCCESS)
+        sample->value[OCC_COUNTER_ACTIVE] = active * ns * s->gpu.sm_count;
+    if (s->get.metrics[1].result == NVML_SUCCESS)
+        sample->value[OCC_COUNTER_WARPS] = occupancy * ns * s->gpu.sm_count * s->gpu.max_warps_per_sm;
+}
+
+static enum occ_source_state gpm_read(struct occ_source *s, struct occ_sample *samples, size_t max,
+                                      size_t *ret_n, struct occ_error *err)
+{
+    *ret_n = 0;
+    if (max == 0 || realtime_ns() - s->taken_ns[0] < s->interval_ns)
+        return OCC_SOURCE_OK;
+    int result = s->nvml.sample_get(s->device, s->samples[1]);
+    s->taken_ns[1] = realtime_ns();
+    s->get.version = GPM_VERSION;
+    s->get.n = 2;
+    s->get.sample1 = s->samples[0];
+    s->get.sample2 = s->samples[1];
+    s->get.metrics[0].id = GPM_SM_UTIL;
+    s->get.metrics[1].id = GPM_SM_OCCUPANCY;
+    if (result == NVML_SUCCESS)
+        result = s->nvml.metrics_get(&s->get);
+    if (result != NVML_SUCCESS)
+        return fail(s, result, "a GPM sample", err);
+    bool good = s->taken_ns[1] > s->taken_ns[0];
+    if (good)
+        express(s, &samples[(*ret_n)++]);
+    s->stats.samples += good;
+    s->stats.bad_samples += !good;
+    void *older = s->samples[0];
+    s->samples[0] = s->samples[1];
+    s->samples[1] = older;
+    s->taken_ns[0] = s->taken_ns[1];
+    return OCC_SOURCE_OK;
+}
+
+static enum occ_source_state gpm_set_interval(struct occ_source *s, int64_t interval_ns,
+                                              struct occ_error *err)
+{
+    (void)err;
+    s->interval_ns = interval_ns > SHORTEST_NS ? interval_ns : SHORTEST_NS;
+    return OCC_SOURCE_OK;
+}
+
+static void gpm_get_stats(const struct occ_source *s, struct occ_source_stats *ret_stats)
+{
+    *ret_stats = s->stats;
+}
+
+const struct occ_source_kind occ_source_gpm = {.word = "gpm",
+                                               .open = gpm_open,
+                                               .read = gpm_read,
+                                               .set_interval = gpm_set_interval,
+                                               .get_stats = gpm_get_stats,
+                                               .close = gpm_close};

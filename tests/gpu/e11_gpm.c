@@ -1,0 +1,124 @@
+/*
+ * E11: is NVML's GPM a fallback? It is read as a plain user (if we are root, as nobody), at three intervals, while
+ * gpu_load holds half of the warps and PM sampling reads the same device. Both should say the same. One thread.
+ */
+#include "load_child.h"
+#include "sampled.h"
+#include "stop.h"
+#include "verdict.h"
+
+#include <grp.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NEAR 0.02
+
+enum { NOBODY = 65534 };
+
+static const struct reading {
+    const char *name, *interval_us;
+    double seconds, quick_seconds;
+} readings[] = {
+    {"gpm_100ms", "100000", 3, 1.5},
+    {"gpm_200ms", "200000", 3, 2},
+    {"gpm_1000ms", "1000000", 5, 0}, /* 0: not in the short form */
+};
+
+enum { READINGS = sizeof readings / sizeof *readings };
+
+static void become_nobody(const void *unused)
+{
+    (void)unused;
+    if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
+        setresuid(NOBODY, NOBODY, NOBODY) != 0)
+        _exit(126);
+}
+
+struct pair {
+    struct gpu_sampled gpm, pm;
+};
+
+/* GPM as a plain user, PM sampling beside it. 0, or what kept a process from starting. */
+static int read_both(const struct reading *reading, double seconds, struct pair *pair, struct occ_error *err)
+{
+    struct gpu_child gpm, pm;
+    char ms[24];
+    const char *const gpm_words[] = {"--source", "gpm", "--interval-us", reading->interval_us, "--ms",
+                                     ms,         NULL};
+    const char *const pm_words[] = {"--interval-us", "1000", "--ms", ms, NULL};
+    bool root = geteuid() == 0;
+    (void)snprintf(ms, sizeof ms, "%.0f", seconds * 1e3);
+    int code = gpu_sampled_start(&pm, pm_words, NULL, NULL, NULL, &pair->pm, err);
+    if (code != 0)
+        return code;
+    code = gpu_sampled_start(&gpm, gpm_words, NULL, root ? become_nobody : NULL, NULL, &pair->gpm, err);
+    if (code == 0)
+        gpu_sampled_finish(&gpm, seconds, &pair->gpm);
+    gpu_sampled_finish(&pm, seconds, &pair->pm);
+    return code;
+}
+
+static void judge_one(struct gpu_checks *checks, const struct reading *reading, const struct pair *pair)
+{
+    const struct gpu_sampled *gpm = &pair->gpm, *pm = &pair->pm;
+    char beside[64];
+    (void)snprintf(beside, sizeof beside, "%s.pm", reading->name);
+    gpu_report_sampled(reading->name, gpm);
+    gpu_report_sampled(beside, pm);
+    if (!pm->ended) {
+        gpu_report_text(beside, "%s: %s", pm->state, pm->why);
+        gpu_check(checks, gpu_is_near(gpm->elapsed, 0.5, NEAR),
+                  "%s: occupancy %.2f %%, constructed 50, expected within %.0f", reading->name,
+                  gpm->elapsed * 100, NEAR * 100);
+        return;
+    }
+    gpu_check(checks, gpu_is_near(gpm->elapsed, pm->elapsed, NEAR),
+              "%s: occupancy %.2f %%, PM sampling %.2f %%, expected within %.0f", reading->name,
+              gpm->elapsed * 100, pm->elapsed * 100, NEAR * 100);
+    gpu_check(checks, gpu_is_near(gpm->sm_active, pm->sm_active, NEAR),
+              "%s: SMs active %.2f %%, PM sampling %.2f %%, expected within %.0f", reading->name,
+              gpm->sm_active * 100, pm->sm_active * 100, NEAR * 100);
+}
+
+/* The exit code. */
+static int run(bool quick)
+{
+    struct gpu_checks checks = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    for (size_t i = 0; i < READINGS; i++) {
+        struct pair pair;
+        double seconds = quick ? readings[i].quick_seconds : readings[i].seconds;
+        if (seconds == 0)
+            continue;
+        if (gpu_stopped())
+            return 1;
+        if (read_both(&readings[i], seconds, &pair, &err) != 0)
+            return gpu_cannot("%s", err.message);
+        if (!pair.gpm.ended)
+            return gpu_cannot_sample("GPM", &pair.gpm);
+        judge_one(&checks, &readings[i], &pair);
+    }
+    enum gpu_verdict verdict = gpu_checks_verdict(&checks);
+    return gpu_report_decide(
+        verdict, "%s",
+        verdict == GPU_CONFIRMED
+            ? "GPM is a fallback without privileges, at 100 ms, beside PM sampling"
+            : "GPM is no equal of PM sampling: its values are kept apart by their source");
+}
+
+int main(void)
+{
+    static const char *const half[] = {"--percent", "50", "--ns", "1000000", "--seconds", "120", NULL};
+    struct gpu_child load = GPU_CHILD_INIT;
+    struct occ_error err = OCC_ERROR_INIT;
+    char ready[512];
+    gpu_stop_catch();
+    gpu_report_expect("GPM works as a plain user, beside PM sampling, and agrees with it to 2 points");
+    gpu_report_text("user", "%s", geteuid() == 0 ? "nobody" : "as we are");
+    int code = gpu_load_start(&load, half, ready, sizeof ready, &err) == 0 ? run(gpu_report_quick())
+                                                                           : gpu_cannot("%s", err.message);
+    (void)gpu_child_stop(&load);
+    return code;
+}

@@ -1,0 +1,149 @@
+/*
+ * launch_cost MODE LAUNCHES BLOCKS THREADS: nanoseconds per launch of a null kernel, from the first launch to the end of
+ * the last, in this process alone. THREADS launch at once, each into a stream of its own.
+ *
+ *   none       without CUPTI
+ *   activity   with kernel records that are thrown away unread: what CUPTI itself costs
+ *   disabled   the same, switched off again before the measurement: what stays
+ *
+ * CUPTI is opened at run time before the driver starts. Prints one number. Exit codes as the samples'.
+ */
+#include "samples/common.h"
+
+#include <cupti.h>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+extern const unsigned char cost_image[];
+
+enum { WARM_UP = 1000, MOST_THREADS = 64, BUFFER_BYTES = 1 << 20 };
+
+struct cupti {
+    __typeof__(&cuptiActivityRegisterCallbacks) register_callbacks;
+    __typeof__(&cuptiActivityEnable) enable;
+    __typeof__(&cuptiActivityDisable) disable;
+    __typeof__(&cuptiActivityFlushAll) flush;
+};
+
+struct job {
+    pthread_t thread;
+    CUcontext context;
+    CUfunction kernel;
+    uint64_t launches;
+    unsigned blocks;
+};
+
+static double now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static void CUPTIAPI give_buffer(uint8_t **buffer, size_t *size, size_t *most)
+{
+    *size = BUFFER_BYTES;
+    *most = 0;
+    *buffer = aligned_alloc(8, BUFFER_BYTES);
+    if (!*buffer)
+        sample_die(SAMPLE_FAILED, "out of memory");
+}
+
+static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, size_t size,
+                                 size_t valid)
+{
+    (void)context;
+    (void)stream;
+    (void)size;
+    (void)valid;
+    free(buffer);
+}
+
+static void open_cupti(struct cupti *cupti)
+{
+    static const char *const places[] = {"libcupti.so.13", "libcupti.so.12",
+                                         "/usr/local/cuda/lib64/libcupti.so.13",
+                                         "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13"};
+    const char *given = getenv("OCCTRACE_CUPTI");
+    void *library = given ? dlopen(given, RTLD_NOW) : NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places && !library; i++)
+        library = dlopen(places[i], RTLD_NOW);
+    if (!library)
+        sample_die(SAMPLE_NO_DEVICE, "no libcupti: %s", dlerror());
+    const struct {
+        const char *symbol;
+        void *slot;
+    } wanted[] = {{"cuptiActivityRegisterCallbacks", &cupti->register_callbacks},
+                  {"cuptiActivityEnable", &cupti->enable},
+                  {"cuptiActivityDisable", &cupti->disable},
+                  {"cuptiActivityFlushAll", &cupti->flush}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        void *address = dlsym(library, wanted[i].symbol);
+        if (!address)
+            sample_die(SAMPLE_NO_DEVICE, "libcupti lacks %s", wanted[i].symbol);
+        memcpy(wanted[i].slot, &address, sizeof address);
+    }
+}
+
+static void *work(void *argument)
+{
+    const struct job *job = argument;
+    const struct sample_shape shape = {{job->blocks, 1, 1}, {32, 1, 1}, 0};
+    CUstream stream;
+    CHECK(cu.cuCtxSetCurrent(job->context));
+    CHECK(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (uint64_t i = 0; i < job->launches; i++)
+        sample_launch(job->kernel, &shape, stream, NULL);
+    CHECK(cu.cuStreamSynchronize(stream));
+    CHECK(cu.cuStreamDestroy(stream));
+    return NULL;
+}
+
+static double measure(const struct job *pattern, unsigned threads, uint64_t launches)
+{
+    struct job jobs[MOST_THREADS];
+    double began = now_ns();
+    for (unsigned i = 0; i < threads; i++) {
+        jobs[i] = *pattern;
+        jobs[i].launches = launches / threads;
+        if (pthread_create(&jobs[i].thread, NULL, work, &jobs[i]) != 0)
+            sample_die(SAMPLE_FAILED, "no thread");
+    }
+    for (unsigned i = 0; i < threads; i++)
+        (void)pthread_join(jobs[i].thread, NULL);
+    return (now_ns() - began) / (double)(launches / threads * threads);
+}
+
+int main(int argc, char **argv)
+{
+    struct cupti cupti = {0};
+    struct sample_device device;
+    if (argc != 5)
+        sample_die(SAMPLE_USAGE, "launch_cost none|activity|disabled LAUNCHES BLOCKS THREADS");
+    bool traced = strcmp(argv[1], "none") != 0;
+    uint64_t launches = strtoull(argv[2], NULL, 10);
+    unsigned blocks = (unsigned)strtoul(argv[3], NULL, 10), threads = (unsigned)strtoul(argv[4], NULL, 10);
+    if (launches == 0 || blocks == 0 || threads == 0 || threads > MOST_THREADS || launches < threads)
+        sample_die(SAMPLE_USAGE, "numbers out of range");
+    if (traced) {
+        open_cupti(&cupti);
+        if (cupti.register_callbacks(give_buffer, take_buffer) != CUPTI_SUCCESS ||
+            cupti.enable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS)
+            sample_die(SAMPLE_FAILED, "CUPTI refuses kernel records");
+    }
+    sample_open(&device);
+    struct job job = {.context = device.context, .blocks = blocks};
+    job.kernel = sample_kernel(sample_load(cost_image), "null_kernel");
+    (void)measure(&job, 1, WARM_UP);
+    if (strcmp(argv[1], "disabled") == 0 &&
+        (cupti.disable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != CUPTI_SUCCESS ||
+         cupti.flush(0) != CUPTI_SUCCESS))
+        sample_die(SAMPLE_FAILED, "CUPTI does not stop");
+    printf("%.1f\n", measure(&job, threads, launches));
+    sample_close(&device);
+    return fflush(stdout) == 0 ? 0 : SAMPLE_FAILED;
+}

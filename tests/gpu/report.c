@@ -1,0 +1,99 @@
+/* See report.h. One thread. */
+#include "report.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_BYTES 1024
+
+enum { EXIT_SKIPPED = 77 };
+
+/* Appended at once, so that what was found before a crash is kept. Tabs and line ends divide fields and facts. */
+static void say(const char *kind, const char *name, const char *text)
+{
+    char clean[TEXT_BYTES];
+    const char *path = getenv("OCC_GPU_REPORT");
+    FILE *file = path ? fopen(path, "ae") : NULL;
+    (void)snprintf(clean, sizeof clean, "%s", text);
+    for (char *c = clean; *c; c++)
+        if (*c == '\t' || *c == '\n' || *c == '\r')
+            *c = ' ';
+    if (file) {
+        (void)fprintf(file, "%s%s%s\t%s\n", kind, name ? "\t" : "", name ? name : "", clean);
+        (void)fclose(file);
+    }
+    for (char *c = clean; *c; c++)
+        if (*c == '\t')
+            *c = ' ';
+    (void)printf("  %-9s %s%s%s\n", kind, name ? name : "", name ? ": " : "", clean);
+    (void)fflush(stdout);
+}
+
+static void say_formatted(const char *kind, const char *name, const char *format, va_list args)
+{
+    char text[TEXT_BYTES];
+    (void)vsnprintf(text, sizeof text, format, args);
+    say(kind, name, text);
+}
+
+bool gpu_report_quick(void)
+{
+    return getenv("OCC_GPU_QUICK") != NULL;
+}
+
+void gpu_report_expect(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_formatted("expected", NULL, format, args);
+    va_end(args);
+}
+
+void gpu_report_value(const char *name, double value, const char *unit)
+{
+    char text[64];
+    const char *path = getenv("OCC_GPU_REPORT");
+    FILE *file = path ? fopen(path, "ae") : NULL;
+    (void)snprintf(text, sizeof text, isfinite(value) ? "%.9g" : "-", value);
+    if (file) {
+        (void)fprintf(file, "value\t%s\t%s\t%s\n", name, text, unit);
+        (void)fclose(file);
+    }
+    (void)printf("  %-9s %s: %s %s\n", "value", name, text, unit);
+    (void)fflush(stdout);
+}
+
+void gpu_report_text(const char *name, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_formatted("text", name, format, args);
+    va_end(args);
+}
+
+int gpu_report_decide(enum gpu_verdict verdict, const char *format, ...)
+{
+    static const char *const words[] = {
+#define X(name, word) word,
+        GPU_VERDICTS(X)
+#undef X
+    };
+    va_list args;
+    say("verdict", NULL, words[verdict]);
+    va_start(args, format);
+    say_formatted("decision", NULL, format, args);
+    va_end(args);
+    return 0;
+}
+
+int gpu_report_skip(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say_formatted("skipped", NULL, format, args);
+    va_end(args);
+    return EXIT_SKIPPED;
+}

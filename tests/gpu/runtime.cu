@@ -1,0 +1,28 @@
+// A program of the CUDA runtime, linked statically as nvcc does by default: the commonest kind there is. Launches a kernel
+// so often as its argument says and says how often. For real GPUs only: the static runtime wants NVIDIA's own driver.
+
+#include <cstdio>
+#include <cstdlib>
+
+__global__ void add_one(int *value)
+{
+    atomicAdd(value, 1);
+}
+
+int main(int argc, char **argv)
+{
+    int launches = argc > 1 ? std::atoi(argv[1]) : 100, sum = 0, *value = nullptr;
+    if (cudaMalloc(&value, sizeof *value) != cudaSuccess || cudaMemset(value, 0, sizeof *value) != cudaSuccess) {
+        std::fprintf(stderr, "runtime: %s\n", cudaGetErrorString(cudaGetLastError()));
+        return 77;
+    }
+    for (int i = 0; i < launches; i++)
+        add_one<<<1, 32>>>(value);
+    cudaError_t error = cudaMemcpy(&sum, value, sizeof sum, cudaMemcpyDeviceToHost);
+    if (error != cudaSuccess || sum != 32 * launches) {
+        std::fprintf(stderr, "runtime: %s, sum %d\n", cudaGetErrorString(error), sum);
+        return 1;
+    }
+    std::printf("launches: %d\n", launches);
+    return 0;
+}

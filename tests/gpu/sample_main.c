@@ -1,0 +1,95 @@
+/*
+ * gpu_sample: a process that reads a counter source for a while, so that experiments can have several of them, with
+ * other privileges or another environment, and survive one that crashes.
+ *
+ * stdout, a line each, `key=value` words; what is not known is nan:
+ *   opened   state=WORD, and the library's words at the end when it could not be opened
+ *   sampled  last: what came, what the counters say of all of it, what it cost
+ *
+ * Exit code: 0 sampled, 77 the source cannot be opened here, 1 it was lost on the way. One thread.
+ */
+#include "sampling.h"
+#include "samples/common.h"
+#include "stop.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "daemon/sampler/gpus.h"
+#include "support/text.h"
+
+struct options {
+    const char *source, *dump;
+    uint64_t interval_us, buffer_mb, ms;
+};
+
+static double processor_s(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void print_opened(const struct sampling *sampling)
+{
+    bool ok = sampling->state == OCC_SOURCE_OK;
+    printf("opened state=%s %s\n", occ_source_state_word(sampling->state), ok ? "" : sampling->error.message);
+    fflush(stdout);
+}
+
+static void print_sampled(const struct sampling *sampling, double wall_s, double cpu_s)
+{
+    struct occ_source_stats stats;
+    struct sampling_means means;
+    struct occ_gpu_found gpu = {0};
+    size_t gpus = 0;
+    (void)occ_gpus_find(&gpu, 1, &gpus, NULL);
+    gpu_sampling_stats(sampling, &stats);
+    gpu_sampling_means(sampling, gpu.max_warps_per_sm, gpu.sm_count, &means);
+    printf("sampled state=%s samples=%zu wall_s=%.6f covered_s=%.6f bad=%" PRIu64 " overflows=%" PRIu64
+           " gaps=%" PRIu64 " rotations=%" PRIu64 " bytes_per_sample=%" PRIu64
+           " achieved=%.6f elapsed=%.6f sm_active=%.6f blocks=%.4f ghz=%.4f cpu_s=%.6f read_cpu_s=%.6f "
+           "reads=%" PRIu64 " full_reads=%" PRIu64 "\n",
+           occ_source_state_word(sampling->state), sampling->n, wall_s, means.seconds, stats.bad_samples,
+           stats.overflows, stats.gaps, stats.rotations, stats.bytes_per_sample, means.achieved,
+           means.elapsed, means.sm_active, means.blocks, means.cycles_per_ns, cpu_s, sampling->cpu_s,
+           sampling->reads, sampling->full_reads);
+}
+
+static void parse(char **argv, struct options *o)
+{
+    const struct sample_option known[] = {
+        {"--source", "NAME", "pm or gpm (pm)", .text = &o->source},
+        {"--interval-us", "US", "sampling interval (1000)", .number = &o->interval_us, .min = 1,
+         .max = 10000000},
+        {"--buffer-mb", "MB", "hardware buffer (0: by the interval)", .number = &o->buffer_mb, .max = 2048},
+        {"--ms", "MS", "sample for so long (1000)", .number = &o->ms, .max = 600000},
+        {"--dump", "FILE", "write the samples", .text = &o->dump},
+        {.name = NULL}};
+    sample_parse(argv, "gpu_sample: reads device-wide counters and says what they were.", known);
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.source = "pm", .interval_us = 1000, .ms = 1000};
+    struct sampling sampling;
+    (void)argc;
+    parse(argv, &o);
+    gpu_stop_catch();
+    gpu_stop_with_parent();
+    const struct occ_source_kind *kind = strcmp(o.source, "gpm") == 0 ? &occ_source_gpm : &occ_source_pm;
+    enum occ_source_state state =
+        gpu_sampling_open(&sampling, kind, (int64_t)o.interval_us * 1000, o.buffer_mb << 20);
+    print_opened(&sampling);
+    if (state != OCC_SOURCE_OK)
+        return SAMPLE_NO_DEVICE;
+    double cpu_s = processor_s();
+    int64_t start_ns = occ_now_ns();
+    state = gpu_sampling_run(&sampling, (double)o.ms / 1e3);
+    print_sampled(&sampling, (double)(occ_now_ns() - start_ns) / 1e9, processor_s() - cpu_s);
+    int dumped = o.dump ? gpu_sampling_dump(&sampling, o.dump) : 0;
+    gpu_sampling_close(&sampling);
+    return state != OCC_SOURCE_OK || dumped != 0 || fflush(stdout) != 0 ? SAMPLE_FAILED : 0;
+}

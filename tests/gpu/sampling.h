@@ -1,0 +1,53 @@
+/*
+ * Reading a counter source for a while: what the counter experiments share. Wraps daemon/sampler/source.h and adds
+ * what an experiment wants to know about it: the samples themselves, the processor time that reading took, means.
+ *
+ * One thread. A source is closed by gpu_sampling_close(); experiments that end early close it before they exit.
+ */
+#ifndef GPU_SAMPLING_H
+#define GPU_SAMPLING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "daemon/sampler/source.h"
+
+struct sampling {
+    const struct occ_source_kind *kind;
+    struct occ_source *source; /* NULL: could not be opened, see state and error */
+    enum occ_source_state state;
+    struct occ_error error;
+    struct occ_sample *samples; /* all that were read, oldest first */
+    size_t n, room;
+    int64_t read_every_ns, next_read_ns;
+    int64_t interval_ns;
+    uint64_t reads, full_reads;
+    double cpu_s; /* processor time of the process in read() */
+};
+
+/* Over the samples that have the counters needed; NaN where none has. */
+struct sampling_means {
+    double achieved;      /* warps / (active x most warps) */
+    double elapsed;       /* warps / (elapsed x SMs x most warps) */
+    double sm_active;     /* active / (elapsed x SMs) */
+    double blocks;        /* resident blocks of an active SM */
+    double seconds;       /* that samples cover */
+    double cycles_per_ns; /* elapsed cycles / time: the SM clock in GHz as the counters see it */
+};
+
+enum occ_source_state gpu_sampling_open(struct sampling *sampling, const struct occ_source_kind *kind,
+                                        int64_t interval_ns, uint64_t buffer_bytes);
+bool gpu_sampling_due(const struct sampling *sampling, int64_t now_ns);
+enum occ_source_state gpu_sampling_read(struct sampling *sampling);
+void gpu_sampling_forget(struct sampling *sampling); /* the samples read so far */
+/* Reads until `seconds` have passed, a signal came or the source is lost. */
+enum occ_source_state gpu_sampling_run(struct sampling *sampling, double seconds);
+void gpu_sampling_means(const struct sampling *sampling, uint32_t max_warps, uint32_t sms,
+                        struct sampling_means *ret_means);
+void gpu_sampling_stats(const struct sampling *sampling, struct occ_source_stats *ret_stats);
+/* A line `start_ns end_ns warps active elapsed` for each sample. 0, or -1 when the file cannot be written. */
+int gpu_sampling_dump(const struct sampling *sampling, const char *path);
+void gpu_sampling_close(struct sampling *sampling); /* frees the samples too */
+
+#endif

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# The runner of the GPU experiments: every outcome has its place in the JSON, nothing stops the rest, nothing is left
+# running; and the kit's own first experiment on the simulated device.
+#
+#   gpu_report.sh SOURCE BUILD
+set -uo pipefail
+source=${1:?} build=${2:?}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "FAILED: $1"; exit 1; }
+[ -e "$build/simgpu/libcuda.so.1" ] || { echo "skipped: no simulated device"; exit 77; }
+simgpu=("$source/scripts/simgpu" --build "$build")
+
+kit=$work/kit
+mkdir "$kit"
+cp "$build/gpu/gpu_report_join" "$build/gpu/report.sh" "$kit/"
+cat >"$kit/experiments" <<'TABLE'
+# id|program|quick|full|title|question
+A|good.sh|5|5|Good|Does it?
+B|hangs.sh|1|1|Hangs|Is it ended?
+C|crashes.sh|5|5|Crashes|Does the rest go on?
+D|garbage.sh|5|5|Garbage|Is it told apart?
+E|skips.sh|5|5|Skips|Does it say why?
+F|silent.sh|5|5|Silent|Is that a failure?
+TABLE
+make() { cat >"$kit/$1"; chmod +x "$kit/$1"; }
+make good.sh <<'S'
+#!/usr/bin/env bash
+. "$OCC_KIT/report.sh"
+expect 'one "quoted" thing'
+value cost 12.5 ns
+value unknown - s
+saw words 'a "b" \ c'
+decide confirmed "it stays"
+S
+make hangs.sh <<S
+#!/usr/bin/env bash
+sleep 60 & echo \$! >$work/child
+sleep 60
+S
+make crashes.sh <<'S'
+#!/usr/bin/env bash
+. "$OCC_KIT/report.sh"
+value before 1 ""
+kill -SEGV $$
+S
+make garbage.sh <<'S'
+#!/usr/bin/env bash
+head -c 3000 /dev/urandom >>"$OCC_GPU_REPORT"
+printf 'verdict\tmarvellous\nvalue\tx\tnan\ts\n' >>"$OCC_GPU_REPORT"
+S
+make skips.sh <<'S'
+#!/usr/bin/env bash
+. "$OCC_KIT/report.sh"
+skip "no such thing here"
+S
+make silent.sh <<'S'
+#!/usr/bin/env bash
+exit 0
+S
+OCC_BIN=$build/bin OCC_SAMPLES=$build/samples "${simgpu[@]}" "$source/scripts/gpu-report" --kit "$kit" --quick --out "$work/out" 2>"$work/err"
+[ $? -eq 1 ] || { cat "$work/err"; fail "failures must be told by exit 1"; }
+"$build/gpu/gpu_report_check" "$work/out/report.json" || fail "not sound JSON"
+verdict() { awk -v id="\"id\": \"$1\"" 'index($0, id) { on = 1 } on && /"verdict"/ { gsub(/[", ]/, ""); sub("verdict:", ""); print; exit }' "$work/out/report.json"; }
+for pair in A:confirmed B:timeout C:failed D:failed E:skipped F:failed; do
+  got=$(verdict "${pair%%:*}")
+  [ "$got" = "${pair##*:}" ] || fail "experiment ${pair%%:*}: $got, expected ${pair##*:}"
+done
+grep -q '"reason": "no such thing here"' "$work/out/report.json" || fail "why it was skipped"
+grep -q '"simulated": "yes"' "$work/out/report.json" || fail "the simulated device is not marked"
+state=$(sed 's/.*) //' "/proc/$(cat "$work/child")/stat" 2>/dev/null | cut -c1)
+case $state in ''|Z) ;; *) fail "a child of a hanging experiment lives" ;; esac # Z: dead, nobody asked for it yet
+[ -s "$work/out/report.md" ] || fail "no text"
+
+"${simgpu[@]}" "$source/scripts/gpu-report" --kit "$build/gpu" --quick --only E1,E3 --out "$work/real" 2>"$work/err" ||
+  { cat "$work/err" "$work/real/report.md"; fail "the kit's E1 and E3 on the simulated device"; }
+grep -q '"verdict": "confirmed"' "$work/real/report.json" || fail "E1 is not confirmed on the simulated device"
+# without any GPU: said, and 77
+LD_LIBRARY_PATH=/nowhere "$source/scripts/gpu-report" --kit "$build/gpu" --quick --out "$work/none" 2>"$work/err"
+code=$?
+[ $code -eq 77 ] || [ -e /dev/nvidiactl ] || fail "exit code without a GPU: $code"
+echo ok

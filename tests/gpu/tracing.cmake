@@ -1,0 +1,30 @@
+# What the tracing experiments need beside the samples: a null kernel under CUPTI's own records, and a program of the static
+# CUDA runtime.
+if(NOT TARGET sample_hello OR NOT OCC_HAVE_CUPTI_HEADERS)
+  return()
+endif()
+get_directory_property(gencode DIRECTORY "${PROJECT_SOURCE_DIR}/tests/samples" DEFINITION gencode)
+get_directory_property(ptx DIRECTORY "${PROJECT_SOURCE_DIR}/tests/samples" DEFINITION ptx)
+set(name cost)
+set(image "${CMAKE_CURRENT_BINARY_DIR}/cost.fatbin")
+add_custom_command(OUTPUT "${image}"
+  COMMAND ${OCC_NVCC} -fatbin -t 2 -O3 -Werror all-warnings ${gencode} ${ptx}
+          -o "${image}" "${CMAKE_CURRENT_SOURCE_DIR}/cost.cu"
+  DEPENDS cost.cu COMMENT "nvcc cost.cu" VERBATIM)
+configure_file("${PROJECT_SOURCE_DIR}/tests/samples/embed.c.in" cost_image.c @ONLY)
+set_source_files_properties("${CMAKE_CURRENT_BINARY_DIR}/cost_image.c" PROPERTIES OBJECT_DEPENDS "${image}")
+add_executable(launch_cost launch_cost.c "${PROJECT_SOURCE_DIR}/tests/samples/common.c"
+  "${CMAKE_CURRENT_BINARY_DIR}/cost_image.c" "${image}")
+set_target_properties(launch_cost PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
+target_include_directories(launch_cost PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+target_include_directories(launch_cost SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}" "${OCC_CUPTI_INCLUDE_DIR}")
+target_link_libraries(launch_cost PRIVATE occ_compile_options Threads::Threads ${CMAKE_DL_LIBS} m)
+
+add_custom_command(OUTPUT "${kit}/runtime"
+  COMMAND ${OCC_NVCC} -O2 ${gencode} ${ptx} -Xcompiler -static-libstdc++,-static-libgcc -o "${kit}/runtime" "${CMAKE_CURRENT_SOURCE_DIR}/runtime.cu"
+  DEPENDS runtime.cu COMMENT "nvcc runtime.cu" VERBATIM)
+add_custom_target(gpu_runtime ALL DEPENDS "${kit}/runtime")
+if(OCC_PORTABLE)
+  install(TARGETS launch_cost RUNTIME DESTINATION "${OCC_KIT_DESTINATION}")
+  install(PROGRAMS "${kit}/runtime" DESTINATION "${OCC_KIT_DESTINATION}")
+endif()

@@ -1,0 +1,90 @@
+/*
+ * The counter sets against the toolkit's own host library, for every chip of the table and one that it does not know: each
+ * metric exists and each set is one pass. Needs no GPU and no driver; without the library it is skipped aloud.
+ */
+#include "daemon/sampler/pm_cupti.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct occ_pm_cupti cupti;
+
+static void sets_are_one_pass(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"TU102", "TU104", "TU116", "GA100", "GA102", "GA106",
+                                        "AD102", "AD107", "GH100", "GB100", "GB202", "GB203"};
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        const struct occ_chip_sets *row = occ_chip_sets_find(chips[i]);
+        assert_string_not_equal(row->prefix, "");
+        for (uint32_t k = 0; k < row->n; k++) {
+            struct occ_error err = OCC_ERROR_INIT;
+            struct occ_pm_config config;
+            if (occ_pm_config_make(&cupti, chips[i], NULL, row->sets[k], &config, &err) != OCC_SOURCE_OK)
+                fail_msg("%s, set %u: %s", chips[i], k, err.message);
+            occ_pm_config_free(&cupti, &config);
+        }
+    }
+}
+
+/* The check can fail: what is known to need two passes is refused, and so is a metric that is none. */
+static void others_are_refused(void **state)
+{
+    (void)state;
+    static const struct occ_counter_set two_passes = {4,
+                                                      {"sm__warps_active.sum", "sm__cycles_active.sum",
+                                                       "sm__cycles_elapsed.max", "sm__ctas_active.sum"},
+                                                      {0}},
+                                        nonsense = {1, {"sm__happiness.sum"}, {0}};
+    struct occ_pm_config config;
+    assert_int_equal(occ_pm_config_make(&cupti, "GH100", NULL, &two_passes, &config, NULL),
+                     OCC_SOURCE_NOT_SUPPORTED);
+    assert_int_not_equal(occ_pm_config_make(&cupti, "GH100", NULL, &nonsense, &config, NULL), OCC_SOURCE_OK);
+    assert_int_not_equal(
+        occ_pm_config_make(&cupti, "XX999", NULL, occ_chip_sets_find("XX999")->sets[0], &config, NULL),
+        OCC_SOURCE_OK);
+}
+
+/* Without a driver a source says why it cannot work. */
+static void no_driver(void **state)
+{
+    (void)state;
+    static const struct occ_source_options options = {.interval_ns = 1000000};
+    struct occ_source *source = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_source_pm.open(&options, &source, &err) == OCC_SOURCE_OK) {
+        occ_source_pm.close(source); /* a machine with a GPU */
+        skip();
+    }
+    assert_null(source);
+    assert_true(err.message[0] != '\0');
+}
+
+static void unknown_chips(void **state)
+{
+    (void)state;
+    assert_string_equal(occ_chip_sets_find("GA100")->prefix, "GA100");
+    assert_string_equal(occ_chip_sets_find("GA104")->prefix, "GA10");
+    assert_string_equal(occ_chip_sets_find("ZZ1")->prefix, "");
+    assert_true(occ_chip_sets_find("TU104")->keep_oldest);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sets_are_one_pass),
+        cmocka_unit_test(others_are_refused),
+        cmocka_unit_test(no_driver),
+        cmocka_unit_test(unknown_chips),
+    };
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_pm_bind(NULL, &cupti, &err) != OCC_SOURCE_OK) {
+        (void)printf("skipped: %s\n", err.message);
+        return 77;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
