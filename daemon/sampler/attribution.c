@@ -29,6 +29,7 @@
 #define OFFSET_MOST_NS                                                                                       \
     INT64_C(64000)              /* two processes, each some 16 us beside the GPU's clock, and as much again */
 #define FIRST_STEP_NS    8000.0 /* of the first search */
+#define SEARCHED_KEYS    200
 #define BEGIN_ROWS       64     /* that a first search needs */
 #define DIRECT_INTERVALS 3
 #define DIRECT_COVERED   0.9
@@ -436,7 +437,8 @@ static size_t rows_with_launches(struct occ_attribution *a, size_t n)
     return (size_t)fit_at(a, n, 0).rows;
 }
 
-/* The first offset: the one at which a regression on these samples alone leaves least. */
+/* The first offset: the one at which a regression on these samples alone leaves least. Where there are many keys, what
+ * the model expects of them has to do. */
 static int find_offset(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
     double best = 0, least = INFINITY, variance = INFINITY;
@@ -444,14 +446,15 @@ static int find_offset(struct occ_attribution *a, size_t n, struct occ_error *er
     occ_clock_fit_begin(&a->clock);
     for (int i = -steps; i <= steps && status == 0; i++) {
         double shift = i * FIRST_STEP_NS;
-        status = regress_at(a, n, shift, 1, err);
+        if (a->keys.n <= SEARCHED_KEYS)
+            status = regress_at(a, n, shift, 1, err);
         double squares = fit_at(a, n, shift).squares;
         if (squares < least) {
             least = squares;
             best = shift;
         }
     }
-    for (int round = 0; round < 2 && status == 0; round++) {
+    for (int round = 0; round < (a->keys.n <= SEARCHED_KEYS ? 2 : 1) && status == 0; round++) {
         status = regress_at(a, n, best, OCC_COURSES, err);
         refine(a, n, &best, &variance);
     }
