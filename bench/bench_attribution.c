@@ -35,8 +35,8 @@ static const struct world_kernel long_ones[] = {
 };
 /* each has a quarter of the warps at most, so that four run side by side */
 static const struct world_kernel quarters[] = {
-    {10000, 264, 2, 8, 0.2, 0.1, 200, 0}, {25000, 200, 2, 8, 0.3, 0.2, 300, 0},
-    {40000, 500, 2, 6, 0.3, 0.1, 300, 0}, {80000, 132, 1, 16, 0.2, 0.1, 200, 0},
+    {10000, 264, 2, 8, 0.2, 0.1, 200, 0},  {25000, 200, 2, 8, 0.3, 0.2, 300, 0},
+    {40000, 500, 2, 6, 0.3, 0.1, 300, 0},  {80000, 132, 1, 16, 0.2, 0.1, 200, 0},
     {150000, 700, 2, 8, 0.4, 0.1, 300, 0}, {300000, 100, 1, 8, 0.5, 0.3, 300, 0},
 };
 
@@ -326,8 +326,9 @@ static void run_race(const struct race *race, bool first)
     printf("%s    {\"case\": \"%s\", \"keys\": %llu, \"keys_refused\": %llu, \"samples\": %zu, \"launches\": "
            "%zu, \"samples_per_s\": %.0f, "
            "\"core_share\": %.4f}",
-           first ? "" : ",\n", race->name, (unsigned long long)stats.keys, (unsigned long long)stats.keys_refused, world->n_samples,
-           world->n_launches, (double)world->n_samples / took * 1e9, took / (seconds * 1e9));
+           first ? "" : ",\n", race->name, (unsigned long long)stats.keys,
+           (unsigned long long)stats.keys_refused, world->n_samples, world->n_launches,
+           (double)world->n_samples / took * 1e9, took / (seconds * 1e9));
     (void)fflush(stdout);
     free(many);
     occ_attribution_free(a);

@@ -96,7 +96,7 @@ void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples)
     occ_overlap_course_widen(&course, samples);
     uint32_t left = keys->max_columns - keys->n_columns + keys->n_free_columns;
     if (course.n <= key->course.n || left < keys->max_columns / 2 + OCC_COURSES)
-        return; /* half of the columns are for means */
+        return;                      /* half of the columns are for means */
     give_columns_back(keys, key, 1); /* other segments */
     for (uint32_t i = 1; i < course.n; i++) {
         key->column[i] = take_column(keys);

@@ -34,17 +34,18 @@ struct occ_key {
     struct occ_attribution_key model;
     struct occ_overlap_course course;
     uint32_t column[OCC_COURSES]; /* as many as the course has functions */
-    double bound; /* of elapsed occupancy */
+    double bound;                 /* of elapsed occupancy */
     double prior[OCC_RHS_COUNT];
     double launches, launch_ns, beside_ns; /* forgotten by halves */
     double misfit, evidence;               /* sums of w^2 r^2 / sigma^4 and w^2 / sigma^2 */
-    double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns,
-        direct_square_ns, direct_error; /* sums of value x ns; of ns, of their squares; of (error x ns)^2 */
+    double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns, direct_square_ns,
+        direct_error; /* sums of value x ns; of ns, of their squares; of (error x ns)^2 */
     double direct_imbalance, direct_imbalance_ns;
-    double phase[2 * OCC_PHASES], phase_rows[2 * OCC_PHASES]; /* residuals by where in a launch a sample starts; ends */
-    uint64_t used;       /* row count when last used */
-    uint32_t waiting;    /* launches that refer to it */
-    uint32_t row, stamp; /* where it stands in the row that is made now */
+    double phase[2 * OCC_PHASES],
+        phase_rows[2 * OCC_PHASES]; /* residuals by where in a launch a sample starts; ends */
+    uint64_t used;                  /* row count when last used */
+    uint32_t waiting;               /* launches that refer to it */
+    uint32_t row, stamp;            /* where it stands in the row that is made now */
     bool taken;
     struct occ_measured measured; /* as of the last estimate */
 };

@@ -7,10 +7,10 @@
 
 #include "store/map.h"
 
-#define SIDE      16u
-#define GAIN_MOST 1e9 /* then everything is scaled back */
+#define SIDE       16u
+#define GAIN_MOST  1e9 /* then everything is scaled back */
 #define DOUBT_MOST 0.5 /* of a diagonal element that doubt may take away */
-#define ROUNDS    4   /* of taking columns to their bounds */
+#define ROUNDS     4   /* of taking columns to their bounds */
 
 struct tile {
     uint32_t row, column; /* in tiles; row >= column */

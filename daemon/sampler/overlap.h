@@ -43,7 +43,7 @@ struct occ_overlap_launch {
 struct occ_overlap_part {
     uint32_t launch;
     double share[OCC_COURSES]; /* of the sample's length; as many as the course has */
-    double time_share;              /* how much of the sample it ran, 0...1 */
+    double time_share;         /* how much of the sample it ran, 0...1 */
     double at_start, at_end;   /* u at the sample's edges; negative: did not run there */
 };
 
