@@ -293,7 +293,7 @@ static void shapes_carry_the_models_answer(void **state)
     }
     occ_shapes_free(&shapes);
     assert_int_equal(
-        occ_store_shapes(w->store, &(struct occ_filter){.below_theoretical = 0.3}, &shapes, &err), 0);
+        occ_store_shapes(w->store, &(struct occ_filter){.below_achieved = 0.3}, &shapes, &err), 0);
     assert_true(shapes.n > 0 && shapes.n < WORLD_SHAPES);
     for (size_t i = 0; i < shapes.n; i++)
         assert_true(shapes.rows[i].result.expected_achieved < 0.3);
