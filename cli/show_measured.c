@@ -159,17 +159,11 @@ static const char *help_of(const struct occ_shape_row *row, const struct occ_wat
     return buffer;
 }
 
-/* Below half a tenth of a percent there is no sign to show. */
-static double without_tiny_sign(double ratio)
-{
-    return fabs(ratio) < 0.0005 ? fabs(ratio) : ratio;
-}
-
 static void add_part(struct cli_page *page, const struct occ_waterfall *waterfall, unsigned part,
                      const char *help)
 {
     char percent[16], bar[CLI_BAR_BYTES];
-    double ratio = without_tiny_sign(waterfall->part[part]);
+    double ratio = waterfall->part[part];
     struct libscols_line *line = cli_page_line(page);
     cli_page_cell(page, line, 0, "    %s", occ_part_text(part, ratio));
     cli_page_cell(page, line, 1, "%s",

@@ -174,7 +174,7 @@ static void add_result(struct line *line, const struct occ_result *result,
     add_mean(&line->expected_achieved, result->expected_achieved, weight);
     add_mean(&line->expected_elapsed, result->expected_elapsed, weight);
     for (int i = 0; i < OCC_PART_COUNT; i++)
-        add_mean(&line->part[i], waterfall.part[i], weight);
+        add_mean(&line->part[i], i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall.part[i], weight);
     line->row.waste_warp_seconds += capacity_seconds * (1 - waterfall.used);
 }
 
@@ -273,6 +273,15 @@ static int name_lines(struct top *t)
     return rc == 0 && t->arena.failed ? occ_store_no_memory(t->err) : rc;
 }
 
+/* What is measured of some shapes is of all that were measured: what others lost in this way is in another part. */
+static double part_of(const struct line *line, unsigned part)
+{
+    const struct mean *mean = &line->part[part];
+    if (part < OCC_CAUSE_COUNT || !(mean->weight > 0))
+        return mean_of(mean);
+    return mean->sum / line->part[OCC_PART_UNEXPLAINED].weight; /* which every measured shape has */
+}
+
 /* The largest part; what is unknown in some shapes counts by the time of the others. */
 static void name_main_cause(struct line *line)
 {
@@ -280,7 +289,7 @@ static void name_main_cause(struct line *line)
     double most = 1e-9; /* the model's own accuracy */
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
         double share = line->weight > 0 ? line->part[i].sum / line->weight : 0;
-        if (share <= most)
+        if (i == OCC_CAUSE_PARTIAL_WARP || share <= most)
             continue;
         most = share;
         row->main_cause_ratio = row->part[i];
@@ -300,7 +309,7 @@ static void finish_line(struct line *line)
     row->elapsed_error = mean_of(&line->elapsed_error);
     row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;
     for (unsigned i = 0; i < OCC_PART_COUNT; i++)
-        row->part[i] = mean_of(&line->part[i]);
+        row->part[i] = part_of(line, i);
     name_main_cause(line);
 }
 

@@ -218,7 +218,8 @@ struct occ_top_row {
     double achieved, achieved_error, elapsed, elapsed_error;
     double measured_share; /* part of its time that is of such shapes */
     /* Of the waterfall (occupancy/waterfall.h), of 1: static causes over the shapes that could be analysed, the others
-     * over those with measured values. NaN: not known. */
+     * over those with measured values, where what is not known of one is in another part. NaN: not known. PARTIAL_WARP is no part of it, but the share of resident threads that
+     * do not exist. */
     double part[OCC_PART_COUNT];
     uint32_t registers, block_threads; /* of the shape with most time */
     uint32_t design;                   /* enum occ_design bits of the shape with most time */
