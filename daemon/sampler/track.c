@@ -381,7 +381,7 @@ static int do_round(struct worker *w, const struct orders *orders, struct occ_er
     if (status == 0)
         status = release(w, w->advanced_ns, &refused, err);
     if (status == 0)
-        status = occ_attribution_advance(w->attribution, w->advanced_ns, err);
+        status = occ_attribution_advance(w->attribution, w->advanced_ns, orders->settle || orders->stop, err);
     if (status == 0)
         take_values(w);
     publish(w, refused, orders->settle);

@@ -4,7 +4,7 @@
 occ_add_test(test_gpu_counters SOURCES test_helpers.c edges.c load_child.c ncu_csv.c USES occ_support m)
 target_include_directories(test_gpu_counters PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}")
 
-if(NOT TARGET occ_sampler OR NOT TARGET sample_hello)
+if(NOT OCC_HAVE_CUPTI_HEADERS OR NOT TARGET sample_hello)
   message(STATUS "GPU experiments with counters: not built (they need nvcc and cuda.h)")
   return()
 endif()

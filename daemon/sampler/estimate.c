@@ -1,0 +1,286 @@
+/*
+ * From the normal equations to what is said of each key: mean, standard error, variance inflation, and groups of keys
+ * that cannot be told apart. See keys.h; docs/decisions has the reasons of the constants.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "keys.h"
+
+#define PRIOR_SD      0.35  /* of a key's bound */
+#define VIF_MOST      10.0  /* above, neighbours move together ... */
+#define ERROR_MOST    0.015 /* ... and a mean that is this uncertain is not said of one key alone */
+#define CORRELATED    0.3
+#define PRIOR_SHARE   0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
+#define OVERLAPPED    0.1 /* of a key's time beside others: active cycles are not its own then */
+#define DIRECT_ENOUGH 0.5 /* of a key's time read directly: then that is its value */
+#define SWEEPS        2   /* where there are several blocks */
+
+/* One block's keys. */
+struct members {
+    uint32_t n;
+    uint32_t key[OCC_NORMAL_BLOCK],
+        place[OCC_NORMAL_BLOCK];      /* place: of its mean among the block's columns */
+    uint32_t group[OCC_NORMAL_BLOCK]; /* index of the group's first member */
+};
+
+static double prior_precision(const struct occ_key *key)
+{
+    double sd = PRIOR_SD * key->bound;
+    return 1 / (sd * sd);
+}
+
+static bool is_in_use(const struct occ_keys *keys, enum occ_system system, const struct occ_key *key)
+{
+    return key->taken && occ_normal_diagonal(keys->normal[system], key->column[OCC_COURSE_MEAN]) > 0;
+}
+
+/* ---- blocks ---- */
+
+static void add_column(struct occ_normal_block *block, const struct occ_key *key, int course)
+{
+    uint32_t at = block->n++;
+    for (; at > 0 && block->column[at - 1] > key->column[course]; at--) {
+        block->column[at] = block->column[at - 1];
+        block->prior_precision[at] = block->prior_precision[at - 1];
+        block->low[at] = block->low[at - 1];
+        block->high[at] = block->high[at - 1];
+    }
+    block->column[at] = key->column[course];
+    block->prior_precision[at] = prior_precision(key);
+    block->low[at] = course == OCC_COURSE_MEAN ? 0 : -key->bound;
+    block->high[at] = key->bound;
+}
+
+/* Fills a block with the keys from *next on. */
+static void make_block(struct occ_keys *keys, enum occ_system system, uint32_t *next, struct members *members)
+{
+    keys->block->n = 0;
+    members->n = 0;
+    for (; *next < keys->n && keys->block->n + OCC_COURSE_COUNT <= OCC_NORMAL_BLOCK; ++*next) {
+        const struct occ_key *key = &keys->keys[*next];
+        if (!is_in_use(keys, system, key))
+            continue;
+        members->key[members->n++] = *next;
+        for (int c = 0; c < OCC_COURSE_COUNT; c++)
+            if (key->column[c] != OCC_NO_COLUMN)
+                add_column(keys->block, key, c);
+    }
+    for (uint32_t i = 0; i < members->n; i++) {
+        uint32_t wanted = keys->keys[members->key[i]].column[OCC_COURSE_MEAN], at = 0;
+        while (keys->block->column[at] != wanted)
+            at++;
+        members->place[i] = at;
+        members->group[i] = i;
+    }
+}
+
+/* ---- what is said of a key ---- */
+
+static double covariance(const struct occ_normal_block *block, uint32_t a, uint32_t b)
+{
+    return block->covariance[(size_t)a * block->n + b];
+}
+
+static double solved(const struct occ_keys *keys, enum occ_system system, const struct occ_key *key,
+                     enum occ_rhs rhs)
+{
+    return keys->solution[system][(size_t)rhs * keys->max_columns + key->column[OCC_COURSE_MEAN]];
+}
+
+/* Warps counted by samples that know them; the rest by whichever do. */
+static double value_of(const struct occ_keys *keys, const struct occ_key *key, enum occ_rhs rhs)
+{
+    for (int s = 0; s < OCC_SYSTEM_COUNT; s++)
+        if (keys->knows[s][rhs] && is_in_use(keys, (enum occ_system)s, key))
+            return solved(keys, (enum occ_system)s, key, rhs);
+    return NAN;
+}
+
+/* How much larger the residuals of its rows are than all rows'. */
+static double inflation(const struct occ_key *key)
+{
+    return key->evidence > 0 ? fmax(key->misfit / key->evidence, 1) : 1;
+}
+
+static double clamp(double value, double low, double high)
+{
+    return isfinite(value) ? fmin(fmax(value, low), high) : NAN;
+}
+
+/* Values of a sum of keys, each weighted by its launches' time. */
+struct mixture {
+    double rhs[OCC_RHS_COUNT], variance, prior_variance, inflation, ns, beside_ns, launches;
+};
+
+static void add_key(struct mixture *m, const struct occ_keys *keys, const struct occ_key *key)
+{
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        m->rhs[r] += value_of(keys, key, (enum occ_rhs)r) * key->launch_ns;
+    m->inflation = fmax(m->inflation, inflation(key));
+    m->ns += key->launch_ns;
+    m->beside_ns += key->beside_ns;
+    m->launches += key->launches;
+}
+
+static void say(struct occ_key *key, const struct mixture *m, const double noise[3], double vif,
+                enum occ_attribution_source source, uint32_t group)
+{
+    struct occ_measured *out = &key->measured;
+    double x = clamp(m->rhs[OCC_RHS_WARPS] / m->ns, 0, 1), y = clamp(m->rhs[OCC_RHS_ACTIVE] / m->ns, 0, 1);
+    double scale = m->variance * m->inflation, ratio = x / y;
+    *out = (struct occ_measured){.source = source, .group = group, .variance_inflation = vif};
+    out->overlapped = m->beside_ns > OVERLAPPED * m->ns;
+    out->elapsed = x;
+    out->elapsed_se = sqrt(scale * noise[0]);
+    out->sm_active = out->overlapped ? NAN : y;
+    bool defined = !out->overlapped && y > 0 && x <= y;
+    out->achieved = defined ? ratio : NAN;
+    out->achieved_se =
+        defined ? sqrt(scale * fmax(noise[0] - 2 * ratio * noise[1] + ratio * ratio * noise[2], 0)) / y : NAN;
+    out->blocks = defined ? m->rhs[OCC_RHS_BLOCKS] / m->ns / y : NAN;
+    out->imbalance = key->direct_imbalance_ns > 0 ? key->direct_imbalance / key->direct_imbalance_ns : NAN;
+    for (int i = 0; i < 5; i++)
+        out->stall[i] = clamp(m->rhs[OCC_RHS_STALLS + i] / m->ns, 0, 1);
+    out->launches = (uint64_t)m->launches;
+}
+
+/* ---- groups ---- */
+
+static bool is_uncertain(const struct occ_keys *keys, const struct members *members, uint32_t i,
+                         const double noise[3])
+{
+    const struct occ_key *key = &keys->keys[members->key[i]];
+    double variance = covariance(keys->block, members->place[i], members->place[i]);
+    double vif =
+        variance * (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[OCC_COURSE_MEAN]) +
+                    prior_precision(key));
+    return vif > VIF_MOST && sqrt(variance * noise[0] * inflation(key)) > ERROR_MOST;
+}
+
+static void unite(struct members *members, uint32_t a, uint32_t b)
+{
+    uint32_t from = members->group[a] > members->group[b] ? members->group[a] : members->group[b];
+    uint32_t to = members->group[a] + members->group[b] - from;
+    for (uint32_t i = 0; i < members->n; i++)
+        if (members->group[i] == from)
+            members->group[i] = to;
+}
+
+/* Joins what is uncertain with everything that its error moves along with. */
+static void make_groups(const struct occ_keys *keys, struct members *members, const double noise[3])
+{
+    const struct occ_normal_block *block = keys->block;
+    for (uint32_t i = 0; i < members->n; i++) {
+        if (!is_uncertain(keys, members, i, noise))
+            continue;
+        double own = covariance(block, members->place[i], members->place[i]);
+        for (uint32_t k = 0; k < members->n; k++) {
+            double other = covariance(block, members->place[k], members->place[k]);
+            double both = covariance(block, members->place[i], members->place[k]);
+            if (k != i && fabs(both) > CORRELATED * sqrt(own * other))
+                unite(members, i, k);
+        }
+    }
+}
+
+/* The variance of a group's mean, each member weighted by its time. */
+static void mix_group(const struct occ_keys *keys, const struct members *members, uint32_t group,
+                      struct mixture *ret)
+{
+    *ret = (struct mixture){.inflation = 1};
+    for (uint32_t i = 0; i < members->n; i++)
+        if (members->group[i] == group)
+            add_key(ret, keys, &keys->keys[members->key[i]]);
+    for (uint32_t i = 0; i < members->n; i++) {
+        const struct occ_key *key = &keys->keys[members->key[i]];
+        double share = key->launch_ns / ret->ns;
+        if (members->group[i] != group)
+            continue;
+        ret->prior_variance += share * share / prior_precision(key);
+        for (uint32_t k = 0; k < members->n; k++)
+            if (members->group[k] == group)
+                ret->variance += share * keys->keys[members->key[k]].launch_ns / ret->ns *
+                                 covariance(keys->block, members->place[i], members->place[k]);
+    }
+}
+
+static void say_block(struct occ_keys *keys, const struct members *members, const double noise[3])
+{
+    for (uint32_t i = 0; i < members->n; i++) {
+        struct occ_key *key = &keys->keys[members->key[i]];
+        uint32_t group = members->group[i], size = 0;
+        struct mixture mixture;
+        for (uint32_t k = 0; k < members->n; k++)
+            size += members->group[k] == group;
+        mix_group(keys, members, group, &mixture);
+        double own = covariance(keys->block, members->place[i], members->place[i]);
+        double evidence = occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[OCC_COURSE_MEAN]);
+        if (!(mixture.ns > 0) || mixture.variance > PRIOR_SHARE * mixture.prior_variance)
+            key->measured = (struct occ_measured){.source = OCC_ATTRIBUTION_NONE};
+        else
+            say(key, &mixture, noise, own * (evidence + prior_precision(key)),
+                size > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED,
+                size > 1 ? members->key[group] + 1 : 0);
+    }
+}
+
+/* ---- directly read keys ---- */
+
+static void say_direct(struct occ_key *key)
+{
+    struct mixture mixture = {.inflation = 1, .ns = key->direct_ns, .launches = key->launches};
+    if (!(key->direct_ns > DIRECT_ENOUGH * key->launch_ns))
+        return;
+    double both = key->measured.variance_inflation;
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        mixture.rhs[r] =
+            key->direct_weight[r] > 0 ? key->direct[r] / key->direct_weight[r] * key->direct_ns : NAN;
+    mixture.beside_ns = key->beside_ns / key->launch_ns * key->direct_ns;
+    mixture.variance = key->direct_error / (key->direct_ns * key->direct_ns);
+    const double noise[3] = {1, 0, 0};
+    say(key, &mixture, noise, fmin(both, 1), OCC_ATTRIBUTION_DIRECT, 0);
+    key->measured.variance_inflation = 1;
+}
+
+/* ---- all ---- */
+
+static int solve_system(struct occ_keys *keys, enum occ_system system, const double noise[3], bool last,
+                        uint32_t *ret_columns, struct occ_error *err)
+{
+    static _Thread_local struct members members;
+    uint32_t next = 0, blocks = 0;
+    int status = 0;
+    *ret_columns = 0;
+    while (next < keys->n && status == 0) {
+        make_block(keys, system, &next, &members);
+        if (members.n == 0)
+            break;
+        status =
+            occ_normal_solve(keys->normal[system], keys->block, keys->prior, keys->solution[system], err);
+        *ret_columns += keys->block->n;
+        blocks++;
+        if (status == 0 && system == OCC_SYSTEM_WARPS && (last || next >= keys->n)) {
+            make_groups(keys, &members, noise);
+            say_block(keys, &members, noise);
+        }
+    }
+    return status;
+}
+
+int occ_keys_estimate(struct occ_keys *keys, const double noise[3], uint32_t *ret_columns,
+                      struct occ_error *err)
+{
+    uint32_t columns = 0;
+    int status = solve_system(keys, OCC_SYSTEM_ROTATED, noise, true, &columns, err);
+    for (int sweep = 0; sweep < SWEEPS && status == 0; sweep++) {
+        status = solve_system(keys, OCC_SYSTEM_WARPS, noise, sweep == SWEEPS - 1, ret_columns, err);
+        if (*ret_columns <= OCC_NORMAL_BLOCK - OCC_COURSE_COUNT)
+            break;
+    }
+    for (uint32_t i = 0; i < keys->n && status == 0; i++)
+        if (keys->keys[i].taken)
+            say_direct(&keys->keys[i]);
+    *ret_columns += columns;
+    return status;
+}
