@@ -115,7 +115,7 @@ bool show_has_waterfall(const struct occ_shape_row *row, const struct occ_measur
     struct occ_waterfall waterfall;
     if (!row->analysed)
         return false;
-    occ_waterfall(&row->result, measured, &waterfall);
+    occ_explain(&row->result, measured, &waterfall);
     return waterfall.source != OCC_FROM_MODEL;
 }
 
@@ -201,7 +201,7 @@ int show_waterfall(const struct occ_shape_row *row, const struct occ_measurement
     struct occ_waterfall waterfall;
     struct cli_page page;
     size_t n = advise(row, advice);
-    occ_waterfall(&row->result, measured, &waterfall);
+    occ_explain(&row->result, measured, &waterfall);
     double sum = waterfall.used;
     (void)putchar('\n');
     cli_page_begin(&page, headings, flags, 5);
@@ -225,7 +225,7 @@ static void write_waterfall(struct cli_json *json, const struct occ_shape_row *r
     struct occ_advice advice[OCC_ADVICE_MAX];
     struct occ_waterfall waterfall;
     size_t n = advise(row, advice);
-    occ_waterfall(&row->result, measured, &waterfall);
+    occ_explain(&row->result, measured, &waterfall);
     cli_json_array(json, "waterfall", false);
     for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
         char help[TEXT_BYTES];

@@ -54,8 +54,8 @@ static void measured_parts(const struct occ_result *result, const struct occ_mea
     step(w, OCC_PART_UNEXPLAINED, &level, elapsed);
 }
 
-void occ_waterfall(const struct occ_result *result, const struct occ_measurement *measurement,
-                   struct occ_waterfall *ret_waterfall)
+void occ_explain(const struct occ_result *result, const struct occ_measurement *measurement,
+                 struct occ_waterfall *ret_waterfall)
 {
     struct occ_waterfall w = {
         .used = result->expected_elapsed, .error = (double)NAN, .source = OCC_FROM_MODEL};

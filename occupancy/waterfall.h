@@ -97,9 +97,9 @@ struct occ_waterfall {
     enum occ_value_source source; /* of `used` and of the parts from OCC_PART_IDLE on */
 };
 
-/* `measurement` may be NULL. */
-void occ_waterfall(const struct occ_result *result, const struct occ_measurement *measurement,
-                   struct occ_waterfall *ret_waterfall);
+/* Leads 100 % down to what was measured, or expected. `measurement` may be NULL. */
+void occ_explain(const struct occ_result *result, const struct occ_measurement *measurement,
+                 struct occ_waterfall *ret_waterfall);
 
 /* What the launch of warps waited for most, if it waited for more than OCC_STALL_LEAST of the cycles; OCC_LIMIT_COUNT:
  * for nothing, or that was not measured. */

@@ -102,7 +102,7 @@ static void fill_waste(struct occ_shape_row *row)
     if (!row->analysed)
         return;
     occ_measured_means(&row->measured, &means);
-    occ_waterfall(&row->result, &means, &waterfall);
+    occ_explain(&row->result, &means, &waterfall);
     row->waste_warp_seconds = (double)row->total_ns * 1e-9 * row->limits.sm_count *
                               row->result.max_warps_per_sm * (1 - waterfall.used);
 }

@@ -169,7 +169,7 @@ static void add_result(struct line *line, const struct occ_result *result,
                        const struct occ_measurement *measured, double weight, double capacity_seconds)
 {
     struct occ_waterfall waterfall;
-    occ_waterfall(result, measured, &waterfall);
+    occ_explain(result, measured, &waterfall);
     add_mean(&line->theoretical, result->theoretical, weight);
     add_mean(&line->expected_achieved, result->expected_achieved, weight);
     add_mean(&line->expected_elapsed, result->expected_elapsed, weight);

@@ -62,19 +62,19 @@ static void without_counters_it_is_the_model(void **state)
     struct occ_result result = example();
     struct occ_measurement measured = nothing;
     struct occ_waterfall w, unmeasured;
-    occ_waterfall(&result, NULL, &w);
+    occ_explain(&result, NULL, &w);
     assert_true(w.used == result.expected_elapsed);
     assert_int_equal(w.source, OCC_FROM_MODEL);
     for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
         assert_true(i == OCC_CAUSE_PARTIAL_WARP ? isnan(w.part[i]) : w.part[i] == result.cause[i]);
     for (unsigned i = OCC_CAUSE_COUNT; i < OCC_PART_COUNT; i++)
         assert_true(isnan(w.part[i]));
-    occ_waterfall(&result, &measured, &unmeasured);
+    occ_explain(&result, &measured, &unmeasured);
     assert_memory_equal(&w.used, &unmeasured.used, sizeof w.used);
     assert_true(isnan(unmeasured.part[OCC_PART_UNEXPLAINED]));
     measured.elapsed = 0.1;
     measured.source = OCC_FROM_MODEL; /* values without a launch that has them */
-    occ_waterfall(&result, &measured, &unmeasured);
+    occ_explain(&result, &measured, &unmeasured);
     assert_true(unmeasured.used == result.expected_elapsed);
 }
 
@@ -91,7 +91,7 @@ static void all_measured(void **state)
     m.sm_active = 0.6;
     m.resident_blocks = 1.5;
     m.source = OCC_FROM_REGRESSED;
-    occ_waterfall(&result, &m, &w);
+    occ_explain(&result, &m, &w);
     assert_int_equal(w.source, OCC_FROM_REGRESSED);
     assert_near(w.used, 0.09);
     assert_near(w.error, 0.0196);
@@ -111,14 +111,14 @@ static void two_of_three_give_the_third(void **state)
     struct occ_waterfall w;
     m.elapsed = 0.09;
     m.achieved = 0.15;
-    occ_waterfall(&result, &m, &w);
+    occ_explain(&result, &m, &w);
     assert_near(w.part[OCC_PART_IDLE], (0.75 - 0.6) * result.expected_achieved);
     assert_near(w.part[OCC_PART_IMBALANCE], 0.6 * (result.expected_achieved - 0.15));
     assert_true(isnan(w.part[OCC_PART_BETWEEN]) && isnan(w.part[OCC_PART_WITHIN]));
     assert_true(isnan(w.error));
     m.achieved = NAN;
     m.sm_active = 0.6;
-    occ_waterfall(&result, &m, &w);
+    occ_explain(&result, &m, &w);
     assert_near(w.part[OCC_PART_IMBALANCE], 0.6 * (result.expected_achieved - 0.15));
 }
 
@@ -131,7 +131,7 @@ static void elapsed_alone_is_not_explained(void **state)
     struct occ_waterfall w;
     m.elapsed = 0.09;
     m.resident_blocks = 1.5; /* of nobody knows how many SMs */
-    occ_waterfall(&result, &m, &w);
+    occ_explain(&result, &m, &w);
     for (unsigned i = OCC_PART_IDLE; i < OCC_PART_UNEXPLAINED; i++)
         assert_true(isnan(w.part[i]));
     assert_near(w.part[OCC_PART_UNEXPLAINED], result.expected_elapsed - 0.09);
@@ -144,7 +144,7 @@ static void above_the_model_keeps_its_sign(void **state)
     struct occ_measurement m = nothing;
     struct occ_waterfall w;
     m.elapsed = result.expected_elapsed + 0.02;
-    occ_waterfall(&result, &m, &w);
+    occ_explain(&result, &m, &w);
     assert_near(w.part[OCC_PART_UNEXPLAINED], -0.02);
     assert_near(sum_of(&w), 1);
     assert_string_equal(occ_part_text(OCC_PART_UNEXPLAINED, -0.02), "above the model, not explained");
@@ -183,7 +183,7 @@ static void parts_always_add_up(void **state)
                                               .achieved = maybe(ratio()),
                                               .sm_active = maybe(ratio()),
                                               .resident_blocks = maybe(ratio() * 32)};
-            occ_waterfall(&result, &m, &w);
+            occ_explain(&result, &m, &w);
             assert_true(fabs(sum_of(&w) - 1) < EPSILON);
             bool is_measured = w.source != OCC_FROM_MODEL;
             assert_true(w.used == (is_measured ? m.elapsed : result.expected_elapsed));
