@@ -34,7 +34,6 @@
 #define DIRECT_COVERED   0.9
 #define OVERLAPPED       0.1
 #define HUBER            4.0 /* standard deviations, beyond which a row counts less */
-#define WIDE             20  /* a launch longer than 1/WIDE of a sample has courses of its own */
 #define CLASSES          40  /* of samples: powers of 2 of their length in ns */
 #define FIRST_VARIANCE   (0.02 * 0.02)
 #define NOISE_MEMORY     2000.0 /* rows over which residuals are averaged */
@@ -42,6 +41,7 @@
 #define SOLVE_NS         2.0    /* cost of one multiplication of solving, and ... */
 #define SOLVE_SHARE      0.004  /* ... how much of the time it may take */
 #define PRIOR_SD         0.35   /* of what others are thought to have before anything is estimated */
+#define JITTER_MOST_NS   700.0
 #define NO_DIRECT        UINT32_MAX
 
 /* Sums of value x ns of a launch that is read directly. */
@@ -59,9 +59,8 @@ struct noise_class {
 struct row {
     uint32_t n;
     uint32_t key[OCC_OVERLAP_PARTS];
-    double share[OCC_OVERLAP_PARTS][OCC_COURSE_COUNT];
-    double predicted[OCC_RHS_COUNT];
-    double at_start, at_end, time_share;
+    double share[OCC_OVERLAP_PARTS][OCC_COURSES];
+    double edges[OCC_OVERLAP_PARTS]; /* starts and ends of its launches in the sample */
 };
 
 struct occ_attribution {
@@ -83,7 +82,9 @@ struct occ_attribution {
     double cycles_per_ns;  /* 0: not known */
     double interval_ns;    /* of late */
     struct noise_class classes[CLASSES];
-    double noise[3], noise_rows; /* residual (co)variances in units of the rows' */
+    struct occ_noise noise;
+    double noise_rows;
+    double squares[5]; /* of late, of q q, q n, n n, q r, n r: n what was counted, squared; q, r: see note_jitter() */
     double unexplained, counted; /* of late; warp-time */
     double since_estimate_ns, estimate_cost_ns;
     bool begun, estimated;
@@ -113,7 +114,7 @@ int occ_attribution_new(const struct occ_attribution_options *options,
     a->free_direct = NO_DIRECT;
     a->busy_launch = SIZE_MAX;
     a->advanced_ns = a->joined_ns = INT64_MIN;
-    a->noise[0] = a->noise[2] = 1;
+    a->noise.warps = a->noise.active = 1;
     for (int i = 0; i < CLASSES; i++)
         a->classes[i].variance = FIRST_VARIANCE;
     int status = occ_keys_open(&a->keys, &a->options, err);
@@ -179,8 +180,8 @@ static void use_key(struct occ_attribution *a, const struct occ_overlap_launch *
     key->launches++;
     key->launch_ns += duration;
     key->beside_ns += (double)launch->beside_ns;
-    if (duration * WIDE > a->interval_ns && a->interval_ns > 0)
-        occ_keys_widen(&a->keys, key);
+    if (a->interval_ns > 0)
+        occ_keys_widen(&a->keys, key, duration / a->interval_ns);
 }
 
 int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
@@ -288,8 +289,6 @@ static void make_row(struct occ_attribution *a, size_t n_parts)
 {
     struct row *row = &a->row;
     row->n = 0;
-    row->at_start = row->at_end = row->time_share = 0;
-    memset(row->predicted, 0, sizeof row->predicted);
     a->stamp++;
     for (size_t i = 0; i < n_parts; i++) {
         const struct occ_overlap_part *part = &a->parts[i];
@@ -299,34 +298,64 @@ static void make_row(struct occ_attribution *a, size_t n_parts)
             key->stamp = a->stamp;
             key->row = row->n;
             row->key[row->n] = at;
+            row->edges[row->n] = 0;
             memset(row->share[row->n++], 0, sizeof row->share[0]);
         }
-        row->time_share += part->time_share;
-        for (int c = 0; c < OCC_COURSE_COUNT; c++) {
-            double level = occ_keys_value(&a->keys, key, OCC_RHS_WARPS, (enum occ_course)c);
-            row->share[key->row][c] += part->share[c];
-            row->at_start += level * part->at_start[c];
-            row->at_end += level * part->at_end[c];
-            for (int r = 0; r < OCC_RHS_COUNT; r++)
-                row->predicted[r] +=
-                    part->share[c] * occ_keys_value(&a->keys, key, (enum occ_rhs)r, (enum occ_course)c);
-        }
+        row->edges[key->row] += (part->at_start < 0) + (part->at_end < 0);
+        double *share = row->share[key->row];
+        for (uint32_t f = 0; f < key->course.n; f++)
+            share[f] += part->share[f];
     }
 }
 
-/* The row as entries of the equations; more than fit: 0. */
-static size_t entries_of(const struct occ_attribution *a, struct occ_normal_entry *entries, int courses)
+/* What the keys' present values make of the row. */
+static double predict(const struct occ_attribution *a, enum occ_rhs rhs)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < a->row.n; i++) {
+        const struct occ_key *key = &a->keys.keys[a->row.key[i]];
+        for (uint32_t f = 0; f < key->course.n; f++)
+            sum += a->row.share[i][f] * occ_keys_value(&a->keys, key, rhs, f);
+    }
+    return sum;
+}
+
+/* Occupancy at a launch's u. */
+static double level_at(const struct occ_attribution *a, uint32_t launch, double u)
+{
+    const struct occ_key *key = &a->keys.keys[a->launches[launch].key];
+    double sum = 0;
+    for (uint32_t f = 0; f < key->course.n && u >= 0; f++)
+        sum += occ_keys_value(&a->keys, key, OCC_RHS_WARPS, f) * occ_overlap_course_at(&key->course, f, u);
+    return sum;
+}
+
+/* How the prediction changes with the offset: occupancy at the sample's start less that at its end, by its length. */
+static double gradient_of(const struct occ_attribution *a, size_t n_parts, double length)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n_parts; i++)
+        sum += level_at(a, a->parts[i].launch, a->parts[i].at_start) -
+               level_at(a, a->parts[i].launch, a->parts[i].at_end);
+    return sum / length;
+}
+
+/* The row as entries of the equations, the first `functions` of each course; more than fit: 0. */
+static size_t entries_of(const struct occ_attribution *a, struct occ_normal_entry *entries, uint32_t functions,
+                         double length)
 {
     size_t n = 0;
-    for (uint32_t i = 0; i < a->row.n; i++)
-        for (int c = 0; c < courses; c++) {
-            uint32_t column = a->keys.keys[a->row.key[i]].column[c];
-            if (column == OCC_NO_COLUMN || a->row.share[i][c] == 0)
+    for (uint32_t i = 0; i < a->row.n; i++) {
+        const struct occ_key *key = &a->keys.keys[a->row.key[i]];
+        for (uint32_t f = 0; f < key->course.n && f < functions; f++) {
+            if (a->row.share[i][f] == 0)
                 continue;
             if (n == OCC_NORMAL_ROW)
                 return 0;
-            entries[n++] = (struct occ_normal_entry){column, a->row.share[i][c]};
+            entries[n++] = (struct occ_normal_entry){key->column[f], a->row.share[i][f],
+                                                     f == 0 ? a->row.edges[i] / (length * length) : 0};
         }
+    }
     return n;
 }
 
@@ -351,8 +380,8 @@ static struct fit fit_at(struct occ_attribution *a, size_t n, double shift_ns)
         if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
             continue;
         make_row(a, n_parts);
-        double residual = ratio[OCC_RHS_WARPS] - a->row.predicted[OCC_RHS_WARPS];
-        double gradient = (a->row.at_start - a->row.at_end) / (double)(s->end_ns - s->start_ns);
+        double residual = ratio[OCC_RHS_WARPS] - predict(a, OCC_RHS_WARPS);
+        double gradient = gradient_of(a, n_parts, (double)(s->end_ns - s->start_ns));
         double weight = 1 / class_of(a, s)->variance;
         double robust = fmin(1, HUBER / (fabs(residual) * sqrt(weight) + 1e-12));
         fit.squares += residual * residual * weight * robust;
@@ -363,8 +392,9 @@ static struct fit fit_at(struct occ_attribution *a, size_t n, double shift_ns)
     return fit;
 }
 
-/* Regresses means only, on these samples alone, at one offset. */
-static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, struct occ_error *err)
+/* Regresses on these samples alone, at one offset, the first `functions` of each course. */
+static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, uint32_t functions,
+                      struct occ_error *err)
 {
     struct occ_normal_entry entries[OCC_NORMAL_ROW];
     struct occ_overlap walk;
@@ -378,14 +408,14 @@ static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, stru
         if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
             continue;
         make_row(a, n_parts);
-        size_t n_entries = entries_of(a, entries, 1);
+        size_t n_entries = entries_of(a, entries, functions, (double)(a->samples[i].end_ns - a->samples[i].start_ns));
         int status = n_entries ? occ_normal_add(a->keys.normal[OCC_SYSTEM_WARPS], entries, n_entries,
                                                 1 / class_of(a, &a->samples[i])->variance, ratio, err)
                                : 0;
         if (status != 0 && status != OCC_E_FULL)
             return status;
     }
-    return occ_keys_estimate(&a->keys, a->noise, &columns, err);
+    return occ_keys_estimate(&a->keys, &a->noise, &columns, err);
 }
 
 /* Moves the offset downhill from where it is. */
@@ -414,7 +444,7 @@ static int find_offset(struct occ_attribution *a, size_t n, struct occ_error *er
     occ_clock_fit_begin(&a->clock);
     for (int i = -steps; i <= steps && status == 0; i++) {
         double shift = i * FIRST_STEP_NS;
-        status = regress_at(a, n, shift, err);
+        status = regress_at(a, n, shift, 1, err);
         double squares = fit_at(a, n, shift).squares;
         if (squares < least) {
             least = squares;
@@ -422,7 +452,7 @@ static int find_offset(struct occ_attribution *a, size_t n, struct occ_error *er
         }
     }
     for (int round = 0; round < 2 && status == 0; round++) {
-        status = regress_at(a, n, best, err);
+        status = regress_at(a, n, best, OCC_COURSES, err);
         refine(a, n, &best, &variance);
     }
     if (status == 0)
@@ -434,11 +464,11 @@ static int find_offset(struct occ_attribution *a, size_t n, struct occ_error *er
 /* Follows the offset; where it has jumped, looks for it anew. */
 static void follow_offset(struct occ_attribution *a, size_t n)
 {
-    double shift = 0, variance = INFINITY;
+    double shift = 0;
     struct fit fit = fit_at(a, n, 0);
     if (fit.rows < BEGIN_ROWS)
         return;
-    if (fit.squares / fit.rows > JUMPED * a->noise[0]) {
+    if (fit.squares / fit.rows > JUMPED * a->noise.warps) {
         double least = fit.squares;
         for (double at = -(double)OFFSET_MOST_NS; at <= (double)OFFSET_MOST_NS; at += FIRST_STEP_NS) {
             double squares = fit_at(a, n, at).squares;
@@ -448,9 +478,12 @@ static void follow_offset(struct occ_attribution *a, size_t n)
             }
         }
     }
-    refine(a, n, &shift, &variance);
-    if (!isfinite(variance))
+    if (shift != 0)
+        fit = fit_at(a, n, shift);
+    if (!(fit.curvature > 0))
         return;
+    shift += fmin(fmax(fit.slope / fit.curvature, -FIRST_STEP_NS), FIRST_STEP_NS);
+    double variance = fmax(fit.squares / fit.rows, 1) / fit.curvature;
     if (fabs(shift) > FIRST_STEP_NS)
         occ_clock_fit_begin(&a->clock); /* another offset, not a drift */
     else
@@ -478,7 +511,7 @@ static uint32_t take_direct(struct occ_attribution *a)
 
 /* Adds one sample to a launch: what was counted, less what the others had of it. */
 static void read_direct(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
-                        const struct occ_overlap_part *part)
+                        const double *predicted, const struct occ_overlap_part *part)
 {
     struct occ_overlap_launch *l = &a->launches[part->launch];
     double length = (double)(sample->end_ns - sample->start_ns);
@@ -492,17 +525,17 @@ static void read_direct(struct occ_attribution *a, const struct occ_sample *samp
     const struct occ_key *key = &a->keys.keys[l->key];
     for (int r = 0; r < OCC_RHS_COUNT; r++) {
         double own = 0;
-        for (int c = 0; c < OCC_COURSE_COUNT; c++)
-            own += part->share[c] * occ_keys_value(&a->keys, key, (enum occ_rhs)r, (enum occ_course)c);
+        for (uint32_t f = 0; f < key->course.n; f++)
+            own += part->share[f] * occ_keys_value(&a->keys, key, (enum occ_rhs)r, f);
         if (!isfinite(ratio[r]))
             continue;
-        d->sum[r] += (ratio[r] - (a->row.predicted[r] - own)) * length;
+        d->sum[r] += (ratio[r] - (predicted[r] - own)) * length;
         d->ns[r] += part->time_share * length;
     }
     if (isfinite(ratio[OCC_RHS_WARPS])) {
-        double others = a->row.predicted[OCC_RHS_WARPS],
+        double others = predicted[OCC_RHS_WARPS],
                guess = a->estimated ? 0 : PRIOR_SD * others * length;
-        d->error += class_of(a, sample)->variance * a->noise[0] * length * length + guess * guess;
+        d->error += class_of(a, sample)->variance * a->noise.warps * length * length + guess * guess;
     }
     double least = sample->value[OCC_COUNTER_ACTIVE_MIN], most = sample->value[OCC_COUNTER_ACTIVE_MAX];
     if (part->time_share > 0.999 && isfinite(least) && most > 0) {
@@ -520,18 +553,56 @@ static void note_noise(struct occ_attribution *a, struct noise_class *class, dou
     double square = fmin(warps * warps, HUBER * HUBER * variance * (class->rows < 64 ? 1e6 : 1));
     class->variance = fmax(keep * variance + (1 - keep) * square, 1e-10);
     keep = 1 - 1 / fmin(++a->noise_rows, NOISE_MEMORY);
-    const double now[3] = {warps * warps / variance, warps * active / variance, active * active / variance};
+    double *const what[] = {&a->noise.warps, &a->noise.both, &a->noise.active};
+    const double now[] = {warps * warps / variance, warps * active / variance, active * active / variance};
     for (int i = 0; i < 3 && isfinite(active); i++)
-        a->noise[i] = keep * a->noise[i] + (1 - keep) * fmin(now[i], HUBER * HUBER);
+        *what[i] = keep * *what[i] + (1 - keep) * fmin(now[i], HUBER * HUBER);
+}
+
+/* How much launches' reported edges jitter, from how residuals grow with the edges in a sample: r^2 = counters' noise x n^2
+ * + jitter x q, where q sums (occupancy / length)^2 over the edges. */
+static void note_jitter(struct occ_attribution *a, double counted, double residual, double length)
+{
+    double q = 0, keep = 1 - 1 / fmin(a->noise_rows, NOISE_MEMORY * 8);
+    for (uint32_t i = 0; i < a->row.n; i++) {
+        double level = occ_keys_value(&a->keys, &a->keys.keys[a->row.key[i]], OCC_RHS_WARPS, 0) / length;
+        q += a->row.edges[i] * level * level;
+    }
+    double n = counted * counted, r = residual * residual;
+    const double now[5] = {q * q, q * n, n * n, q * r, n * r};
+    for (int i = 0; i < 5; i++)
+        a->squares[i] = keep * a->squares[i] + (1 - keep) * now[i];
+    const double *s = a->squares;
+    double determinant = s[0] * s[2] - s[1] * s[1];
+    double jitter = determinant > 0 ? (s[3] * s[2] - s[4] * s[1]) / determinant : 0;
+    a->noise.jitter = fmin(fmax(jitter, 0), JITTER_MOST_NS * JITTER_MOST_NS);
 }
 
 static void note_misfit(struct occ_attribution *a, double residual, double variance)
 {
     for (uint32_t i = 0; i < a->row.n; i++) {
         struct occ_key *key = &a->keys.keys[a->row.key[i]];
-        double share = a->row.share[i][OCC_COURSE_MEAN];
+        double share = a->row.share[i][0];
         key->evidence += share * share / variance;
         key->misfit += share * share * residual * residual / (variance * variance);
+    }
+}
+
+/* Residuals that depend on where in a launch a sample begins or ends are no noise: the course is not the model's. */
+static void note_phases(struct occ_attribution *a, size_t n_parts, double residual, double variance)
+{
+    double units = fmin(fmax(residual / sqrt(variance * a->noise.warps), -HUBER), HUBER);
+    for (size_t i = 0; i < n_parts; i++) {
+        const struct occ_overlap_part *part = &a->parts[i];
+        struct occ_key *key = &a->keys.keys[a->launches[part->launch].key];
+        const double at[2] = {part->at_start, part->at_end};
+        for (int k = 0; k < 2; k++) {
+            if (at[k] < 0)
+                continue;
+            int phase = k * OCC_PHASES + (int)fmin(at[k] * OCC_PHASES, OCC_PHASES - 1);
+            key->phase[phase] += units;
+            key->phase_rows[phase]++;
+        }
     }
 }
 
@@ -552,13 +623,15 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
                        struct occ_error *err)
 {
     struct occ_normal_entry entries[OCC_NORMAL_ROW];
-    double ratio[OCC_RHS_COUNT], length = (double)(sample->end_ns - sample->start_ns);
+    double ratio[OCC_RHS_COUNT], predicted[OCC_RHS_COUNT], length = (double)(sample->end_ns - sample->start_ns);
     ratios_of(a, sample, ratio);
     make_row(a, n_parts);
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        predicted[r] = isfinite(ratio[r]) ? predict(a, (enum occ_rhs)r) : NAN;
     bool has_warps = isfinite(ratio[OCC_RHS_WARPS]);
     int system = has_warps ? OCC_SYSTEM_WARPS : OCC_SYSTEM_ROTATED;
     struct noise_class *class = class_of(a, sample);
-    double residual = ratio[OCC_RHS_WARPS] - a->row.predicted[OCC_RHS_WARPS], variance = class->variance;
+    double residual = ratio[OCC_RHS_WARPS] - predicted[OCC_RHS_WARPS], variance = class->variance;
     double robust = 1;
     if (has_warps)
         note_unexplained(a, ratio[OCC_RHS_WARPS], residual, length);
@@ -566,15 +639,17 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
         return 0;
     mark_covered(a, n_parts);
     for (size_t i = 0; i < n_parts; i++)
-        read_direct(a, sample, ratio, &a->parts[i]);
+        read_direct(a, sample, ratio, predicted, &a->parts[i]);
     if (has_warps && a->estimated) {
-        robust = fmin(1, HUBER * sqrt(variance * a->noise[0]) / (fabs(residual) + 1e-12));
-        note_noise(a, class, residual, ratio[OCC_RHS_ACTIVE] - a->row.predicted[OCC_RHS_ACTIVE]);
+        robust = fmin(1, HUBER * sqrt(variance * a->noise.warps) / (fabs(residual) + 1e-12));
+        note_noise(a, class, residual, ratio[OCC_RHS_ACTIVE] - predicted[OCC_RHS_ACTIVE]);
         note_misfit(a, residual, variance);
+        note_phases(a, n_parts, residual, variance);
+        note_jitter(a, ratio[OCC_RHS_WARPS], residual, length);
     }
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         a->keys.knows[system][r] |= isfinite(ratio[r]);
-    size_t n = entries_of(a, entries, OCC_COURSE_COUNT);
+    size_t n = entries_of(a, entries, OCC_COURSES, length);
     int status = n ? occ_normal_add(a->keys.normal[system], entries, n, robust / variance, ratio, err) : 0;
     a->keys.rows++;
     a->rows_since++;
@@ -604,21 +679,25 @@ static void forget(struct occ_attribution *a)
         struct occ_key *key = &a->keys.keys[i];
         double *const sums[] = {&key->launches,         &key->launch_ns,          &key->beside_ns,
                                 &key->misfit,           &key->evidence,           &key->direct_ns,
-                                &key->direct_imbalance, &key->direct_imbalance_ns};
+                                &key->direct_square_ns, &key->direct_imbalance, &key->direct_imbalance_ns};
         for (size_t k = 0; k < sizeof sums / sizeof *sums; k++)
             *sums[k] *= keep;
         for (int r = 0; r < OCC_RHS_COUNT; r++) {
             key->direct[r] *= keep;
             key->direct_weight[r] *= keep;
         }
-        key->direct_error *= keep * keep;
+        key->direct_error *= keep;
+        for (int k = 0; k < 2 * OCC_PHASES; k++) {
+            key->phase[k] *= keep;
+            key->phase_rows[k] *= keep;
+        }
     }
 }
 
 static int estimate(struct occ_attribution *a, struct occ_error *err)
 {
     uint32_t columns = 0;
-    int status = occ_keys_estimate(&a->keys, a->noise, &columns, err);
+    int status = occ_keys_estimate(&a->keys, &a->noise, &columns, err);
     forget(a);
     a->since_estimate_ns = 0;
     a->rows_since = 0;
@@ -671,6 +750,7 @@ static void credit_key(struct occ_key *key, const struct direct *d, double durat
         key->direct_weight[r] += d->ns[r];
     }
     key->direct_ns += duration;
+    key->direct_square_ns += duration * duration;
     key->direct_error += d->error;
     key->direct_imbalance += d->imbalance;
     key->direct_imbalance_ns += d->imbalance_ns;

@@ -9,6 +9,7 @@
 
 #define SIDE      16u
 #define GAIN_MOST 1e9 /* then everything is scaled back */
+#define DOUBT_MOST 0.5 /* of a diagonal element that doubt may take away */
 #define ROUNDS    4   /* of taking columns to their bounds */
 
 struct tile {
@@ -21,7 +22,8 @@ struct occ_normal {
     struct occ_map index; /* row << 32 | column -> tile */
     struct tile *tiles;
     uint32_t n_tiles, tiles_allocated;
-    double *h; /* n_rhs x max_columns */
+    double *h;     /* n_rhs x max_columns */
+    double *doubt; /* max_columns: sum weight x doubt */
     double gain, growth;
 };
 
@@ -35,7 +37,8 @@ int occ_normal_new(const struct occ_normal_options *options, struct occ_normal *
     normal->gain = 1;
     normal->growth = exp2(1 / options->half_life);
     normal->h = calloc((size_t)options->n_rhs * options->max_columns, sizeof *normal->h);
-    if (!normal->h) {
+    normal->doubt = calloc(options->max_columns, sizeof *normal->doubt);
+    if (!normal->h || !normal->doubt) {
         occ_normal_free(normal);
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
@@ -50,6 +53,7 @@ void occ_normal_free(struct occ_normal *normal)
     occ_map_free(&normal->index);
     free(normal->tiles);
     free(normal->h);
+    free(normal->doubt);
     free(normal);
 }
 
@@ -106,6 +110,8 @@ static void rescale(struct occ_normal *normal)
     size_t n = (size_t)normal->options.n_rhs * normal->options.max_columns;
     for (size_t i = 0; i < n; i++)
         normal->h[i] /= normal->gain;
+    for (uint32_t i = 0; i < normal->options.max_columns; i++)
+        normal->doubt[i] /= normal->gain;
     normal->gain = 1;
 }
 
@@ -157,6 +163,8 @@ int occ_normal_add(struct occ_normal *normal, struct occ_normal_entry *entries, 
             add_strip(&normal->tiles[at], entries + i, i_end - i, entries + k, k_end - k, weight);
         }
     }
+    for (size_t i = 0; i < n; i++)
+        normal->doubt[entries[i].column] += weight * entries[i].doubt;
     for (uint32_t r = 0; r < normal->options.n_rhs; r++) {
         double *h = normal->h + (size_t)r * normal->options.max_columns;
         for (size_t i = 0; i < n && isfinite(rhs[r]); i++)
@@ -170,6 +178,7 @@ void occ_normal_reset(struct occ_normal *normal)
     normal->n_tiles = 0;
     occ_map_clear(&normal->index);
     memset(normal->h, 0, (size_t)normal->options.n_rhs * normal->options.max_columns * sizeof *normal->h);
+    memset(normal->doubt, 0, normal->options.max_columns * sizeof *normal->doubt);
     normal->gain = 1;
 }
 
@@ -184,6 +193,7 @@ void occ_normal_clear(struct occ_normal *normal, uint32_t column)
     }
     for (uint32_t r = 0; r < normal->options.n_rhs; r++)
         normal->h[(size_t)r * normal->options.max_columns + column] = 0;
+    normal->doubt[column] = 0;
 }
 
 double occ_normal_diagonal(const struct occ_normal *normal, uint32_t column)
@@ -350,6 +360,19 @@ static void bound(const struct occ_normal_block *block, double *x)
         x[i] = fmin(fmax(x[i], block->low[i]), block->high[i]);
 }
 
+/* What taking doubt off the diagonal did to the solution; `corrected` holds what was taken. */
+static void tell_correction(struct occ_normal_block *block, const double *x)
+{
+    double taken[OCC_NORMAL_BLOCK];
+    for (uint32_t i = 0; i < block->n; i++)
+        taken[i] = block->corrected[i] * x[i];
+    for (uint32_t i = 0; i < block->n; i++) {
+        block->corrected[i] = 0;
+        for (uint32_t k = 0; k < block->n; k++)
+            block->corrected[i] += block->covariance[(size_t)i * block->n + k] * taken[k];
+    }
+}
+
 int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, const double *prior_mean,
                      double *solution, struct occ_error *err)
 {
@@ -366,15 +389,21 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
                 block->prior_precision[i] * prior_mean[(size_t)r * stride + block->column[i]];
     for (uint32_t t = 0; t < normal->n_tiles; t++)
         put_tile(normal, block, &normal->tiles[t], solution, matrix, rhs);
-    for (uint32_t i = 0; i < n; i++)
-        matrix[(size_t)i * n + i] += block->prior_precision[i];
+    for (uint32_t i = 0; i < n; i++) {
+        double *diagonal = &matrix[(size_t)i * n + i];
+        double doubt = block->doubt * normal->doubt[block->column[i]] / normal->gain;
+        block->corrected[i] = fmin(doubt, DOUBT_MOST * *diagonal);
+        *diagonal += block->prior_precision[i] - block->corrected[i];
+    }
     factor(matrix, n);
     invert(matrix, n, block->covariance);
     for (uint32_t r = 0; r < normal->options.n_rhs; r++) {
         double *x = rhs + (size_t)r * n;
         substitute(matrix, n, x);
-        if (r == 0)
+        if (r == 0) {
             bound(block, x);
+            tell_correction(block, x);
+        }
         for (uint32_t i = 0; i < n; i++)
             solution[(size_t)r * stride + block->column[i]] = x[i];
     }
