@@ -104,7 +104,8 @@ struct occ_attribution_value {
 size_t occ_attribution_take(struct occ_attribution *attribution, struct occ_attribution_value *values,
                             size_t max);
 
-/* The present estimate of a key; source NONE if there is none. */
+/* The present estimate of a key, for its launches alone or beside others, whichever ran for longer; source NONE if there is
+ * none. */
 void occ_attribution_ask(const struct occ_attribution *attribution, uint64_t shape, uint64_t graph_node,
                          struct occ_measured *ret_measured);
 
