@@ -238,7 +238,7 @@ struct occ_shape_row {
     int64_t first_ns, last_ns; /* first and last start */
     double waste_warp_seconds;
     struct occ_measured_sums measured; /* by whole minutes; no launches in it: none was measured */
-    struct occ_claim claim; /* of the recordings among the filter's runs */
+    struct occ_claim claim;            /* of the recordings among the filter's runs */
     const char
         *lacks; /* what an imported run of it never says, for people; NULL: nothing, or none is imported */
     const char *claim_source; /* their tool; NULL: none of the runs is imported */
@@ -284,11 +284,10 @@ int occ_store_runs(struct occ_store *store, const struct occ_filter *filter, str
                    struct occ_error *err);
 void occ_runs_free(struct occ_runs *runs);
 
-/* The connection with the virtual table `launch` and the functions registered, for `sql` and `launches`. */
+/* The connection with the virtual tables `launch` and `device_sample` registered, for `sql` and `launches`. */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
-/* Registers the virtual table `launch` on any connection (the loadable extension does the same). SQLite code.
- */
+/* Registers the virtual tables on any connection (the loadable extension does the same). SQLite code. */
 int occ_store_register(struct sqlite3 *db);
 
 #endif
