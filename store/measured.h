@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "occupancy/waterfall.h"
 #include "support/error.h"
 
 struct occ_store;
@@ -55,6 +56,9 @@ struct occ_measured_sums {
 
 /* The mean, NaN where nothing was measured. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
+
+/* All means; the source is that of most launches, of a tie the weaker one. */
+void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement);
 
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)
 {

@@ -14,13 +14,19 @@
 #define PRIOR_SHARE   0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
 #define OVERLAPPED    0.1 /* of a key's time beside others: active cycles are not its own then */
 #define DIRECT_ENOUGH 0.5 /* of a key's time read directly: then that is its value */
-#define SWEEPS        2   /* where there are several blocks */
+#define DOUBT         0.5 /* of a correction for jitter that may be wrong */
+#define PHASE_ROWS    8   /* that say something of a phase */
+#define ABSORBED                                                                                             \
+    3.0 /* of a wrong course's variance, for each part that is seen in residuals: columns take up the rest */
+#define COMMON 0.06 /* of a direct reading's variance that its key's other readings share */
+#define SWEEPS 2    /* where there are several blocks */
 
 /* One block's keys. */
 struct members {
     uint32_t n;
     uint32_t key[OCC_NORMAL_BLOCK],
-        place[OCC_NORMAL_BLOCK];      /* place: of its mean among the block's columns */
+        place[OCC_NORMAL_BLOCK]; /* place: of its mean among the block's columns */
+    double inflation[OCC_NORMAL_BLOCK];
     uint32_t group[OCC_NORMAL_BLOCK]; /* index of the group's first member */
 };
 
@@ -32,23 +38,23 @@ static double prior_precision(const struct occ_key *key)
 
 static bool is_in_use(const struct occ_keys *keys, enum occ_system system, const struct occ_key *key)
 {
-    return key->taken && occ_normal_diagonal(keys->normal[system], key->column[OCC_COURSE_MEAN]) > 0;
+    return key->taken && occ_normal_diagonal(keys->normal[system], key->column[0]) > 0;
 }
 
 /* ---- blocks ---- */
 
-static void add_column(struct occ_normal_block *block, const struct occ_key *key, int course)
+static void add_column(struct occ_normal_block *block, const struct occ_key *key, uint32_t function)
 {
     uint32_t at = block->n++;
-    for (; at > 0 && block->column[at - 1] > key->column[course]; at--) {
+    for (; at > 0 && block->column[at - 1] > key->column[function]; at--) {
         block->column[at] = block->column[at - 1];
         block->prior_precision[at] = block->prior_precision[at - 1];
         block->low[at] = block->low[at - 1];
         block->high[at] = block->high[at - 1];
     }
-    block->column[at] = key->column[course];
+    block->column[at] = key->column[function];
     block->prior_precision[at] = prior_precision(key);
-    block->low[at] = course == OCC_COURSE_MEAN ? 0 : -key->bound;
+    block->low[at] = function == 0 ? 0 : -key->bound;
     block->high[at] = key->bound;
 }
 
@@ -57,17 +63,16 @@ static void make_block(struct occ_keys *keys, enum occ_system system, uint32_t *
 {
     keys->block->n = 0;
     members->n = 0;
-    for (; *next < keys->n && keys->block->n + OCC_COURSE_COUNT <= OCC_NORMAL_BLOCK; ++*next) {
+    for (; *next < keys->n && keys->block->n + OCC_COURSES <= OCC_NORMAL_BLOCK; ++*next) {
         const struct occ_key *key = &keys->keys[*next];
         if (!is_in_use(keys, system, key))
             continue;
         members->key[members->n++] = *next;
-        for (int c = 0; c < OCC_COURSE_COUNT; c++)
-            if (key->column[c] != OCC_NO_COLUMN)
-                add_column(keys->block, key, c);
+        for (uint32_t i = 0; i < key->course.n; i++)
+            add_column(keys->block, key, i);
     }
     for (uint32_t i = 0; i < members->n; i++) {
-        uint32_t wanted = keys->keys[members->key[i]].column[OCC_COURSE_MEAN], at = 0;
+        uint32_t wanted = keys->keys[members->key[i]].column[0], at = 0;
         while (keys->block->column[at] != wanted)
             at++;
         members->place[i] = at;
@@ -85,7 +90,7 @@ static double covariance(const struct occ_normal_block *block, uint32_t a, uint3
 static double solved(const struct occ_keys *keys, enum occ_system system, const struct occ_key *key,
                      enum occ_rhs rhs)
 {
-    return keys->solution[system][(size_t)rhs * keys->max_columns + key->column[OCC_COURSE_MEAN]];
+    return keys->solution[system][(size_t)rhs * keys->max_columns + key->column[0]];
 }
 
 /* Warps counted by samples that know them; the rest by whichever do. */
@@ -97,10 +102,19 @@ static double value_of(const struct occ_keys *keys, const struct occ_key *key, e
     return NAN;
 }
 
-/* How much larger the residuals of its rows are than all rows'. */
+/* How much less certain a key is than if its rows were like all others and their errors independent: the larger of how much
+ * larger their residuals are, and of the chi-square by which residuals depend on the phase in a launch. */
 static double inflation(const struct occ_key *key)
 {
-    return key->evidence > 0 ? fmax(key->misfit / key->evidence, 1) : 1;
+    double larger = key->evidence > 0 ? key->misfit / key->evidence : 1, chi = 0, phases = 0;
+    for (int i = 0; i < 2 * OCC_PHASES; i++) {
+        if (key->phase_rows[i] < PHASE_ROWS)
+            continue;
+        chi += key->phase[i] * key->phase[i] / key->phase_rows[i];
+        phases++;
+    }
+    double unfit = phases > 0 ? fmax(chi / phases - 1, 0) : 0;
+    return fmax(fmax(larger, 1 + ABSORBED * unfit), 1);
 }
 
 static double clamp(double value, double low, double high)
@@ -110,20 +124,19 @@ static double clamp(double value, double low, double high)
 
 /* Values of a sum of keys, each weighted by its launches' time. */
 struct mixture {
-    double rhs[OCC_RHS_COUNT], variance, prior_variance, inflation, ns, beside_ns, launches;
+    double rhs[OCC_RHS_COUNT], variance, prior_variance, corrected, inflation, ns, beside_ns, launches;
 };
 
 static void add_key(struct mixture *m, const struct occ_keys *keys, const struct occ_key *key)
 {
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         m->rhs[r] += value_of(keys, key, (enum occ_rhs)r) * key->launch_ns;
-    m->inflation = fmax(m->inflation, inflation(key));
     m->ns += key->launch_ns;
     m->beside_ns += key->beside_ns;
     m->launches += key->launches;
 }
 
-static void say(struct occ_key *key, const struct mixture *m, const double noise[3], double vif,
+static void say(struct occ_key *key, const struct mixture *m, const struct occ_noise *noise, double vif,
                 enum occ_attribution_source source, uint32_t group)
 {
     struct occ_measured *out = &key->measured;
@@ -132,12 +145,17 @@ static void say(struct occ_key *key, const struct mixture *m, const double noise
     *out = (struct occ_measured){.source = source, .group = group, .variance_inflation = vif};
     out->overlapped = m->beside_ns > OVERLAPPED * m->ns;
     out->elapsed = x;
-    out->elapsed_se = sqrt(scale * noise[0]);
+    double doubt = DOUBT * m->corrected;
+    out->elapsed_se = sqrt(scale * noise->warps + doubt * doubt);
     out->sm_active = out->overlapped ? NAN : y;
     bool defined = !out->overlapped && y > 0 && x <= y;
     out->achieved = defined ? ratio : NAN;
     out->achieved_se =
-        defined ? sqrt(scale * fmax(noise[0] - 2 * ratio * noise[1] + ratio * ratio * noise[2], 0)) / y : NAN;
+        defined
+            ? sqrt(scale * fmax(noise->warps - 2 * ratio * noise->both + ratio * ratio * noise->active, 0) +
+                   doubt * doubt) /
+                  y
+            : NAN;
     out->blocks = defined ? m->rhs[OCC_RHS_BLOCKS] / m->ns / y : NAN;
     out->imbalance = key->direct_imbalance_ns > 0 ? key->direct_imbalance / key->direct_imbalance_ns : NAN;
     for (int i = 0; i < 5; i++)
@@ -147,15 +165,33 @@ static void say(struct occ_key *key, const struct mixture *m, const double noise
 
 /* ---- groups ---- */
 
+/* A key is as uncertain as what its error moves along with. */
+static void find_inflations(const struct occ_keys *keys, struct members *members)
+{
+    double own[OCC_NORMAL_BLOCK];
+    for (uint32_t i = 0; i < members->n; i++)
+        own[i] = inflation(&keys->keys[members->key[i]]);
+    for (uint32_t i = 0; i < members->n; i++) {
+        double variance = covariance(keys->block, members->place[i], members->place[i]);
+        members->inflation[i] = own[i];
+        for (uint32_t k = 0; k < members->n; k++) {
+            double other = covariance(keys->block, members->place[k], members->place[k]);
+            double both = covariance(keys->block, members->place[i], members->place[k]);
+            members->inflation[i] = fmax(members->inflation[i], own[k] * both * both / (variance * other));
+        }
+    }
+}
+
 static bool is_uncertain(const struct occ_keys *keys, const struct members *members, uint32_t i,
-                         const double noise[3])
+                         const struct occ_noise *noise)
 {
     const struct occ_key *key = &keys->keys[members->key[i]];
     double variance = covariance(keys->block, members->place[i], members->place[i]);
-    double vif =
-        variance * (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[OCC_COURSE_MEAN]) +
-                    prior_precision(key));
-    return vif > VIF_MOST && sqrt(variance * noise[0] * inflation(key)) > ERROR_MOST;
+    double vif = variance *
+                 (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]) + prior_precision(key));
+    double doubt = DOUBT * keys->block->corrected[members->place[i]];
+    return vif > VIF_MOST &&
+           sqrt(variance * noise->warps * members->inflation[i] + doubt * doubt) > ERROR_MOST;
 }
 
 static void unite(struct members *members, uint32_t a, uint32_t b)
@@ -168,7 +204,7 @@ static void unite(struct members *members, uint32_t a, uint32_t b)
 }
 
 /* Joins what is uncertain with everything that its error moves along with. */
-static void make_groups(const struct occ_keys *keys, struct members *members, const double noise[3])
+static void make_groups(const struct occ_keys *keys, struct members *members, const struct occ_noise *noise)
 {
     const struct occ_normal_block *block = keys->block;
     for (uint32_t i = 0; i < members->n; i++) {
@@ -190,14 +226,17 @@ static void mix_group(const struct occ_keys *keys, const struct members *members
 {
     *ret = (struct mixture){.inflation = 1};
     for (uint32_t i = 0; i < members->n; i++)
-        if (members->group[i] == group)
+        if (members->group[i] == group) {
             add_key(ret, keys, &keys->keys[members->key[i]]);
+            ret->inflation = fmax(ret->inflation, members->inflation[i]);
+        }
     for (uint32_t i = 0; i < members->n; i++) {
         const struct occ_key *key = &keys->keys[members->key[i]];
         double share = key->launch_ns / ret->ns;
         if (members->group[i] != group)
             continue;
         ret->prior_variance += share * share / prior_precision(key);
+        ret->corrected += share * keys->block->corrected[members->place[i]];
         for (uint32_t k = 0; k < members->n; k++)
             if (members->group[k] == group)
                 ret->variance += share * keys->keys[members->key[k]].launch_ns / ret->ns *
@@ -205,7 +244,7 @@ static void mix_group(const struct occ_keys *keys, const struct members *members
     }
 }
 
-static void say_block(struct occ_keys *keys, const struct members *members, const double noise[3])
+static void say_block(struct occ_keys *keys, const struct members *members, const struct occ_noise *noise)
 {
     for (uint32_t i = 0; i < members->n; i++) {
         struct occ_key *key = &keys->keys[members->key[i]];
@@ -215,7 +254,7 @@ static void say_block(struct occ_keys *keys, const struct members *members, cons
             size += members->group[k] == group;
         mix_group(keys, members, group, &mixture);
         double own = covariance(keys->block, members->place[i], members->place[i]);
-        double evidence = occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[OCC_COURSE_MEAN]);
+        double evidence = occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]);
         if (!(mixture.ns > 0) || mixture.variance > PRIOR_SHARE * mixture.prior_variance)
             key->measured = (struct occ_measured){.source = OCC_ATTRIBUTION_NONE};
         else
@@ -237,16 +276,18 @@ static void say_direct(struct occ_key *key)
         mixture.rhs[r] =
             key->direct_weight[r] > 0 ? key->direct[r] / key->direct_weight[r] * key->direct_ns : NAN;
     mixture.beside_ns = key->beside_ns / key->launch_ns * key->direct_ns;
-    mixture.variance = key->direct_error / (key->direct_ns * key->direct_ns);
-    const double noise[3] = {1, 0, 0};
-    say(key, &mixture, noise, fmin(both, 1), OCC_ATTRIBUTION_DIRECT, 0);
+    /* what neighbours have of the first and last sample errs alike for all of a key's launches */
+    mixture.variance = key->direct_error / (key->direct_ns * key->direct_ns) +
+                       COMMON * key->direct_error / (key->direct_square_ns);
+    const struct occ_noise noise = {.warps = 1};
+    say(key, &mixture, &noise, fmin(both, 1), OCC_ATTRIBUTION_DIRECT, 0);
     key->measured.variance_inflation = 1;
 }
 
 /* ---- all ---- */
 
-static int solve_system(struct occ_keys *keys, enum occ_system system, const double noise[3], bool last,
-                        uint32_t *ret_columns, struct occ_error *err)
+static int solve_system(struct occ_keys *keys, enum occ_system system, const struct occ_noise *noise,
+                        bool last, uint32_t *ret_columns, struct occ_error *err)
 {
     static _Thread_local struct members members;
     uint32_t next = 0, blocks = 0;
@@ -256,11 +297,13 @@ static int solve_system(struct occ_keys *keys, enum occ_system system, const dou
         make_block(keys, system, &next, &members);
         if (members.n == 0)
             break;
+        keys->block->doubt = noise->jitter;
         status =
             occ_normal_solve(keys->normal[system], keys->block, keys->prior, keys->solution[system], err);
         *ret_columns += keys->block->n;
         blocks++;
         if (status == 0 && system == OCC_SYSTEM_WARPS && (last || next >= keys->n)) {
+            find_inflations(keys, &members);
             make_groups(keys, &members, noise);
             say_block(keys, &members, noise);
         }
@@ -268,14 +311,14 @@ static int solve_system(struct occ_keys *keys, enum occ_system system, const dou
     return status;
 }
 
-int occ_keys_estimate(struct occ_keys *keys, const double noise[3], uint32_t *ret_columns,
+int occ_keys_estimate(struct occ_keys *keys, const struct occ_noise *noise, uint32_t *ret_columns,
                       struct occ_error *err)
 {
     uint32_t columns = 0;
     int status = solve_system(keys, OCC_SYSTEM_ROTATED, noise, true, &columns, err);
     for (int sweep = 0; sweep < SWEEPS && status == 0; sweep++) {
         status = solve_system(keys, OCC_SYSTEM_WARPS, noise, sweep == SWEEPS - 1, ret_columns, err);
-        if (*ret_columns <= OCC_NORMAL_BLOCK - OCC_COURSE_COUNT)
+        if (*ret_columns <= OCC_NORMAL_BLOCK - OCC_COURSES)
             break;
     }
     for (uint32_t i = 0; i < keys->n && status == 0; i++)

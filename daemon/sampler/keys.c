@@ -80,28 +80,29 @@ static void put_prior(struct occ_keys *keys, const struct occ_key *key, uint32_t
     }
 }
 
-static void give_columns_back(struct occ_keys *keys, struct occ_key *key)
+static void give_columns_back(struct occ_keys *keys, struct occ_key *key, uint32_t from)
 {
-    for (int i = 0; i < OCC_COURSE_COUNT; i++) {
-        if (key->column[i] == OCC_NO_COLUMN)
-            continue;
+    for (uint32_t i = from; i < key->course.n; i++) {
         for (int s = 0; s < OCC_SYSTEM_COUNT; s++)
             occ_normal_clear(keys->normal[s], key->column[i]);
         keys->free_columns[keys->n_free_columns++] = key->column[i];
-        key->column[i] = OCC_NO_COLUMN;
     }
+    key->course.n = from;
 }
 
-void occ_keys_widen(struct occ_keys *keys, struct occ_key *key)
+void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples)
 {
-    if (key->column[OCC_COURSE_TAIL] != OCC_NO_COLUMN ||
-        keys->max_columns - keys->n_columns + keys->n_free_columns < keys->max_columns / 2)
-        return; /* half of the columns are for means */
-    for (int i = OCC_COURSE_TAIL; i < OCC_COURSE_COUNT; i++) {
+    struct occ_overlap_course course = key->course;
+    occ_overlap_course_widen(&course, samples);
+    uint32_t left = keys->max_columns - keys->n_columns + keys->n_free_columns;
+    if (course.n <= key->course.n || left < keys->max_columns / 2 + OCC_COURSES)
+        return;                      /* half of the columns are for means */
+    give_columns_back(keys, key, 1); /* other segments */
+    for (uint32_t i = 1; i < course.n; i++) {
         key->column[i] = take_column(keys);
-        if (key->column[i] != OCC_NO_COLUMN)
-            put_prior(keys, key, key->column[i], false);
+        put_prior(keys, key, key->column[i], false);
     }
+    key->course = course;
 }
 
 /* ---- keys ---- */
@@ -134,7 +135,7 @@ static uint32_t free_place(struct occ_keys *keys)
         struct occ_key *key = &keys->keys[i];
         if (!key->taken || key->waiting > 0 || keys->rows - key->used < patience)
             continue;
-        give_columns_back(keys, key);
+        give_columns_back(keys, key, 0);
         key->taken = false;
         place = i;
     }
@@ -180,7 +181,7 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
     struct occ_key *key = &keys->keys[at];
     *key = (struct occ_key){.model = *model,
                             .course = occ_overlap_course_of(model->grid_blocks, model->wave_blocks),
-                            .column = {column, OCC_NO_COLUMN, OCC_NO_COLUMN},
+                            .column = {column},
                             .used = keys->rows,
                             .taken = true};
     set_prior(key, &keys->options);

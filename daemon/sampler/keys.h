@@ -2,9 +2,9 @@
  * The keys of one GPU's attribution (kernel shape x graph node), their columns in the normal equations, and what is
  * estimated of them. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
  *
- * Every key has a column for its mean; keys whose launches are not much shorter than a sample have two more, for a
- * course over the launch's time that differs from the wave model's (overlap.h), with a prior of mean 0: so that what the
- * course leaves open widens the mean's standard error.
+ * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for a course over
+ * the launch's time that differs from the wave model's (overlap.h), with a prior of mean 0: so that what the course
+ * leaves open widens the mean's standard error.
  *
  * Pure; one thread.
  */
@@ -28,20 +28,24 @@ enum occ_system { OCC_SYSTEM_WARPS, OCC_SYSTEM_ROTATED, OCC_SYSTEM_COUNT };
 
 #define OCC_NO_COLUMN UINT32_MAX
 
+#define OCC_PHASES 8
+
 struct occ_key {
     struct occ_attribution_key model;
     struct occ_overlap_course course;
-    uint32_t column[OCC_COURSE_COUNT];
-    double bound; /* of elapsed occupancy */
+    uint32_t column[OCC_COURSES]; /* as many as the course has functions */
+    double bound;                 /* of elapsed occupancy */
     double prior[OCC_RHS_COUNT];
     double launches, launch_ns, beside_ns; /* forgotten by halves */
     double misfit, evidence;               /* sums of w^2 r^2 / sigma^4 and w^2 / sigma^2 */
-    double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns,
-        direct_error; /* sums of value x ns; of (error x ns)^2 */
+    double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns, direct_square_ns,
+        direct_error; /* sums of value x ns; of ns, of their squares; of (error x ns)^2 */
     double direct_imbalance, direct_imbalance_ns;
-    uint64_t used;       /* row count when last used */
-    uint32_t waiting;    /* launches that refer to it */
-    uint32_t row, stamp; /* where it stands in the row that is made now */
+    double phase[2 * OCC_PHASES],
+        phase_rows[2 * OCC_PHASES]; /* residuals by where in a launch a sample starts; ends */
+    uint64_t used;                  /* row count when last used */
+    uint32_t waiting;               /* launches that refer to it */
+    uint32_t row, stamp;            /* where it stands in the row that is made now */
     bool taken;
     struct occ_measured measured; /* as of the last estimate */
 };
@@ -68,24 +72,27 @@ void occ_keys_close(struct occ_keys *keys);
 uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model);
 uint32_t occ_keys_find(const struct occ_keys *keys, uint64_t shape, uint64_t graph_node);
 
-/* Gives a key's courses columns of their own. Without room for them it has the mean's only. */
-void occ_keys_widen(struct occ_keys *keys, struct occ_key *key);
+/* Gives a key's course the columns that launches of so many samples' length need. Without room it has the mean's only. */
+void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples);
 
 /* Forgets all rows; keys and their last values stay. */
 void occ_keys_forget(struct occ_keys *keys);
 
-/* Solves and sets every key's `measured`. `noise`: residual (co)variances in units of the rows' weights: of warps, of both,
- * of active. Returns the number of columns solved for through ret_columns. */
-int occ_keys_estimate(struct occ_keys *keys, const double noise[3], uint32_t *ret_columns,
+/* What is known of errors: residual (co)variances in units of the rows' weights, and the variance of launches' edges. */
+struct occ_noise {
+    double warps, both, active;
+    double jitter; /* ns^2 */
+};
+
+/* Solves and sets every key's `measured`. Returns the number of columns solved for through ret_columns. */
+int occ_keys_estimate(struct occ_keys *keys, const struct occ_noise *noise, uint32_t *ret_columns,
                       struct occ_error *err);
 
-/* What the equations say of a key at the moment, without errors. */
+/* What the equations say of a key's function at the moment, without errors. */
 static inline double occ_keys_value(const struct occ_keys *keys, const struct occ_key *key, enum occ_rhs rhs,
-                                    enum occ_course course)
+                                    uint32_t function)
 {
-    return key->column[course] == OCC_NO_COLUMN
-               ? 0
-               : keys->solution[OCC_SYSTEM_WARPS][(size_t)rhs * keys->max_columns + key->column[course]];
+    return keys->solution[OCC_SYSTEM_WARPS][(size_t)rhs * keys->max_columns + key->column[function]];
 }
 
 #endif

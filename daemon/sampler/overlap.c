@@ -3,11 +3,68 @@
 
 #include <math.h>
 
-#define EDGE 0.15 /* of a launch that HEAD and TAIL take */
+#define WIDE_SAMPLES 0.05 /* launches longer than this have segments ... */
+#define LONG_SAMPLES 2.0  /* ... and these more of them */
+
+/* Where a course may bend; the knot in the middle has no function of its own. */
+struct knots {
+    uint32_t n, middle;
+    double at[OCC_COURSES];
+};
+static const struct knots few = {7, 3, {0, 0.08, 0.25, 0.5, 0.75, 0.92, 1}},
+                          many = {10, 4, {0, 0.05, 0.12, 0.25, 0.42, 0.6, 0.75, 0.87, 0.95, 1}};
+
+static const struct knots *knots_of(uint32_t functions)
+{
+    return functions == many.n ? &many : &few;
+}
+
+/* A hat: 1 at its knot, 0 at the knots beside it and beyond. */
+struct hat {
+    double left, knot, right; /* left = knot or knot = right at the launch's ends */
+};
+
+static struct hat hat_of(uint32_t functions, uint32_t function)
+{
+    const struct knots *k = knots_of(functions);
+    uint32_t i = function - 1 < k->middle ? function - 1 : function;
+    return (struct hat){k->at[i > 0 ? i - 1 : 0], k->at[i], k->at[i + 1 < k->n ? i + 1 : i]};
+}
+
+static double hat_mean(const struct hat *hat)
+{
+    return (hat->right - hat->left) / 2;
+}
+
+static double hat_at(const struct hat *hat, double u)
+{
+    if (u <= hat->knot)
+        return u > hat->left ? (u - hat->left) / (hat->knot - hat->left) : u == hat->knot;
+    return u < hat->right ? (hat->right - u) / (hat->right - hat->knot) : 0;
+}
+
+/* Integral from 0 to u. */
+static double hat_until(const struct hat *hat, double u)
+{
+    double up = hat->knot - hat->left, down = hat->right - hat->knot;
+    if (u <= hat->left)
+        return 0;
+    if (u <= hat->knot)
+        return (u - hat->left) * (u - hat->left) / (2 * up);
+    if (u >= hat->right)
+        return (up + down) / 2;
+    return (up + down) / 2 - (hat->right - u) * (hat->right - u) / (2 * down);
+}
+
+void occ_overlap_course_widen(struct occ_overlap_course *course, double samples)
+{
+    uint32_t n = samples < WIDE_SAMPLES ? 1 : samples < LONG_SAMPLES ? few.n : many.n;
+    course->n = n;
+}
 
 struct occ_overlap_course occ_overlap_course_of(uint64_t grid_blocks, uint64_t wave_blocks)
 {
-    struct occ_overlap_course course = {1, 1, 1};
+    struct occ_overlap_course course = {1, 1, 1, 1};
     if (grid_blocks == 0 || wave_blocks == 0 || grid_blocks % wave_blocks == 0 || grid_blocks < wave_blocks)
         return course;
     double waves = (double)grid_blocks / (double)wave_blocks, steps = ceil(waves);
@@ -17,43 +74,37 @@ struct occ_overlap_course occ_overlap_course_of(uint64_t grid_blocks, uint64_t w
     return course;
 }
 
-/* Integral from 0 to u. */
-static double integral(const struct occ_overlap_course *course, enum occ_course which, double u)
+/* Integral of the first function from 0 to u. */
+static double integral(const struct occ_overlap_course *course, double u)
 {
-    const double off = EDGE / (1 - EDGE);
-    if (which == OCC_COURSE_MEAN)
-        return u <= course->body_end
-                   ? u * course->body
-                   : course->body_end * course->body + (u - course->body_end) * course->last;
-    if (which == OCC_COURSE_TAIL)
-        return u <= 1 - EDGE ? -off * u : -off * (1 - EDGE) + (u - (1 - EDGE));
-    return u <= EDGE ? u : EDGE - off * (u - EDGE);
+    return u <= course->body_end ? u * course->body
+                                 : course->body_end * course->body + (u - course->body_end) * course->last;
 }
 
-static double value(const struct occ_overlap_course *course, enum occ_course which, double u)
+double occ_overlap_course_at(const struct occ_overlap_course *course, uint32_t function, double u)
 {
-    const double off = EDGE / (1 - EDGE);
-    if (which == OCC_COURSE_MEAN)
+    if (function == 0)
         return u <= course->body_end ? course->body : course->last;
-    if (which == OCC_COURSE_TAIL)
-        return u <= 1 - EDGE ? -off : 1;
-    return u <= EDGE ? 1 : -off;
+    const struct hat hat = hat_of(course->n, function);
+    return hat_at(&hat, u) - hat_mean(&hat);
 }
 
 static void fill(struct occ_overlap_part *part, const struct occ_overlap_course *course, double start,
                  double duration, double a, double b)
 {
-    double low = fmax((a - start) / duration, 0), high = fmin((b - start) / duration, 1);
-    bool at_start = a >= start, at_end = b <= start + duration;
-    part->time_share = (high - low) * duration / (b - a);
-    for (int i = 0; i < OCC_COURSE_COUNT; i++) {
-        enum occ_course which = (enum occ_course)i;
-        part->share[i] = (integral(course, which, high) - integral(course, which, low)) * duration / (b - a);
-        part->at_start[i] = at_start ? value(course, which, low) : 0;
-        part->at_end[i] = at_end ? value(course, which, high) : 0;
+    bool at_start = a >= start, at_end = b <= start + duration, whole = !at_start && !at_end;
+    double low = at_start ? (a - start) / duration : 0, high = at_end ? (b - start) / duration : 1;
+    double scale = duration / (b - a);
+    part->time_share = (high - low) * scale;
+    part->at_start = at_start ? low : -1;
+    part->at_end = at_end ? high : -1;
+    part->share[0] = whole ? scale : (integral(course, high) - integral(course, low)) * scale;
+    for (uint32_t i = 1; i < course->n; i++) {
+        const struct hat hat = hat_of(course->n, i);
+        part->share[i] =
+            whole ? 0
+                  : (hat_until(&hat, high) - hat_until(&hat, low) - (high - low) * hat_mean(&hat)) * scale;
     }
-    if (low <= 0 && high >= 1)
-        part->share[OCC_COURSE_TAIL] = part->share[OCC_COURSE_HEAD] = 0; /* but for rounding */
 }
 
 /* Launches that start before `b` become active. */

@@ -2,12 +2,11 @@
  * Which launches ran during a sample, and how much of their warp-time the model expects in it: one walk over launches and
  * samples, both in order of their start.
  *
- * Within a launch occupancy is not flat. Its course over the launch's time, of mean 1, is described by three
- * functions of u = (t - start) / duration:
- *   MEAN  the wave model's: full waves, then the partial last one (flat where the grid is not known),
- *   TAIL  1 in the last 15 %, negative before so that its mean is 0: the tail is fuller (or emptier) than the model's,
- *   HEAD  the same for the first 15 %.
- * A sample that holds a launch whole gets 1, 0, 0 times its share of the sample, whatever the course is.
+ * Within a launch occupancy is not flat. Its course over u = (t - start) / duration is a sum of functions:
+ *   [0]       of mean 1: the wave model's, full waves and then the partial last one (flat where the grid is not known),
+ *   [1 ...]   hats over some knots but the middle one, each less its mean: more (or less) there than the model has. Launches
+ *             that are short beside a sample have none.
+ * A sample that holds a launch whole gets 1, 0, 0 ... times the launch's share of it, whatever the course is.
  *
  * Pure; one thread.
  */
@@ -20,14 +19,16 @@
 
 #define OCC_OVERLAP_PARTS 2048 /* launches in one sample, at most */
 
-enum occ_course { OCC_COURSE_MEAN, OCC_COURSE_TAIL, OCC_COURSE_HEAD, OCC_COURSE_COUNT };
+#define OCC_COURSES 10 /* functions of one course, at most */
 
-/* MEAN's course: `body` until `body_end`, then `last`. */
 struct occ_overlap_course {
-    double body_end, body, last;
+    double body_end, body, last; /* [0]: `body` until `body_end`, then `last` */
+    uint32_t n;                  /* functions */
 };
-/* Of `grid_blocks` equal blocks, `wave_blocks` at a time; 0: not known. */
+/* Of `grid_blocks` equal blocks, `wave_blocks` at a time; 0: not known. One function. */
 struct occ_overlap_course occ_overlap_course_of(uint64_t grid_blocks, uint64_t wave_blocks);
+/* Gives a course the knots that suit launches of so many samples' length. */
+void occ_overlap_course_widen(struct occ_overlap_course *course, double samples);
 
 struct occ_overlap_launch {
     int64_t start_ns, end_ns; /* start < end */
@@ -41,10 +42,9 @@ struct occ_overlap_launch {
 /* One launch in one sample. Times are launch times as doubles relative to the sample's start, in ns. */
 struct occ_overlap_part {
     uint32_t launch;
-    double share[OCC_COURSE_COUNT]; /* of the sample's length */
-    double time_share;              /* how much of the sample it ran, 0...1 */
-    double at_start[OCC_COURSE_COUNT],
-        at_end[OCC_COURSE_COUNT]; /* the courses at the sample's edges; 0: did not run */
+    double share[OCC_COURSES]; /* of the sample's length; as many as the course has */
+    double time_share;         /* how much of the sample it ran, 0...1 */
+    double at_start, at_end;   /* u at the sample's edges; negative: did not run there */
 };
 
 struct occ_overlap {
@@ -56,6 +56,9 @@ struct occ_overlap {
     size_t n_active;
     uint64_t crowded; /* launches that found no place in `active` */
 };
+
+/* The function's value at u. */
+double occ_overlap_course_at(const struct occ_overlap_course *course, uint32_t function, double u);
 
 /* Launches that overlap [a_ns, b_ns) in launch time, at most OCC_OVERLAP_PARTS; a_ns must not go back. */
 size_t occ_overlap_next(struct occ_overlap *overlap, double a_ns, double b_ns, int64_t origin_ns,

@@ -53,6 +53,16 @@ enum occ_sampler_mode occ_sampler_mode_parse(const char *word)
     return (enum occ_sampler_mode)mode;
 }
 
+const char *occ_sampler_mode_word(enum occ_sampler_mode mode)
+{
+    return (unsigned)mode < OCC_SAMPLER_MODE_COUNT ? mode_words[mode] : "unknown";
+}
+
+enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
+{
+    return s->options.mode;
+}
+
 static int64_t monotonic_ns(void)
 {
     struct timespec now;
@@ -162,6 +172,12 @@ void occ_sampler_pause(struct occ_sampler *s, int64_t duration_ns)
     if (is_ready(s))
         for (size_t i = 0; i < s->n_tracks; i++)
             want(s->tracks[i], 0, s->paused_until_ns);
+}
+
+int64_t occ_sampler_paused_ns(const struct occ_sampler *s)
+{
+    int64_t left_ns = s->paused_until_ns - monotonic_ns();
+    return left_ns > 0 ? left_ns : 0;
 }
 
 /* ---- launches in ---- */
@@ -349,6 +365,7 @@ bool occ_sampler_ask(struct occ_sampler *s, const uint8_t uuid[16], struct occ_s
         return true;
     }
     const char *why = s->options.mode == OCC_SAMPLER_NONE ? "hardware counters are switched off"
+                      : !ready && s->wanted_until_ns == 0 ? "no program has come yet"
                       : !ready                            ? "the driver has not answered yet"
                       : s->found_state != OCC_SOURCE_OK   ? occ_source_state_text(s->found_state)
                                                           : "the daemon does not see this GPU";

@@ -67,6 +67,9 @@ void occ_sampler_settle(struct occ_sampler *sampler, int64_t patience_ns);
 
 /* Gives the counters back for `duration_ns`, or takes them again (0). */
 void occ_sampler_pause(struct occ_sampler *sampler, int64_t duration_ns);
+/* How long that still is; 0: not at all. */
+int64_t occ_sampler_paused_ns(const struct occ_sampler *sampler);
+enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *sampler);
 
 /* How things are on one GPU. Zeroed uuid: the sampler knows no such GPU. */
 struct occ_sampler_status {
@@ -88,5 +91,6 @@ bool occ_sampler_ask(struct occ_sampler *sampler, const uint8_t uuid[16],
 
 /* OCC_SAMPLER_MODE_COUNT: no such word. */
 enum occ_sampler_mode occ_sampler_mode_parse(const char *word);
+const char *occ_sampler_mode_word(enum occ_sampler_mode mode);
 
 #endif
