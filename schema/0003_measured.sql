@@ -69,8 +69,8 @@ CREATE INDEX series_chunk_last ON series_chunk(kind, last_ns);
 -- ten-thousandths, resident blocks in thousandths. NULL: no sample has it. unexplained: mean of elapsed that no traced
 -- kernel explains, ten-thousandths.
 CREATE TABLE device_second (
-    device     INTEGER NOT NULL,
     second     INTEGER NOT NULL,            -- since the epoch
+    device     INTEGER NOT NULL,
     samples    INTEGER NOT NULL,
     covered_ns INTEGER NOT NULL,
     elapsed_min             INTEGER, elapsed_mean             INTEGER, elapsed_max             INTEGER,
@@ -82,9 +82,8 @@ CREATE TABLE device_second (
     stall_warps_min         INTEGER, stall_warps_mean         INTEGER, stall_warps_max         INTEGER,
     stall_barriers_min      INTEGER, stall_barriers_mean      INTEGER, stall_barriers_max      INTEGER,
     unexplained             INTEGER,
-    PRIMARY KEY (device, second)
+    PRIMARY KEY (second, device)
 ) WITHOUT ROWID;
-CREATE INDEX device_second_second ON device_second(second);
 
 CREATE VIEW device_second_detail AS
 SELECT t.device, d.name AS deviceName, d.simulated, t.second * 1000000000 AS start, t.samples,

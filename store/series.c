@@ -399,8 +399,8 @@ static int put_second(struct occ_store *s, int64_t device, int64_t second, const
     int rc = occ_store_statement(s, OCC_SQL_PUT_SECOND, &b.stmt, err);
     if (rc != 0)
         return rc;
-    occ_bind_int(&b, device);
     occ_bind_int(&b, second);
+    occ_bind_int(&b, device);
     occ_bind_int(&b, (int64_t)sums->samples);
     occ_bind_int(&b, (int64_t)sums->covered_ns);
     for (int i = 0; i < OCC_SERIES_NARROW; i++) {

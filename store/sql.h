@@ -117,7 +117,7 @@
     X(DROP_SECONDS, "DELETE FROM device_second WHERE second < ?")                                            \
     X(SET_UNEXPLAINED, "UPDATE device_second SET unexplained = ?3 WHERE device = ?1 AND second = ?2")        \
     X(PUT_SECOND,                                                                                            \
-      "INSERT INTO device_second(device, second, samples, covered_ns" OCC_SQL_SECOND_ALL_NAMES               \
+      "INSERT INTO device_second(second, device, samples, covered_ns" OCC_SQL_SECOND_ALL_NAMES               \
       ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS                                                    \
       ") ON CONFLICT DO UPDATE SET samples = excluded.samples, "                                             \
       "covered_ns = excluded.covered_ns" OCC_SQL_SECOND_ALL_SET " WHERE excluded.samples >= samples")        \
