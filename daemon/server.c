@@ -112,7 +112,7 @@ static void launches_appended(struct occ_producer *producer, const struct occ_pr
 {
     struct server *s = context;
     struct occ_sampler_status status;
-    occ_sampler_feed(s->sampler, s->store, device->uuid, producer->run, rows, n);
+    occ_sampler_feed(s->sampler, s->store, device->uuid, device->id, producer->run, rows, n);
     (void)occ_sampler_ask(s->sampler, device->uuid, &status);
     note_level(producer, &status);
 }

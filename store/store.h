@@ -296,11 +296,10 @@ int occ_store_runs(struct occ_store *store, const struct occ_filter *filter, str
                    struct occ_error *err);
 void occ_runs_free(struct occ_runs *runs);
 
-/* The connection with the virtual table `launch` and the functions registered, for `sql` and `launches`. */
+/* The connection with the virtual tables `launch` and `device_sample` registered, for `sql` and `launches`. */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
-/* Registers the virtual table `launch` on any connection (the loadable extension does the same). SQLite code.
- */
+/* Registers the virtual tables on any connection (the loadable extension does the same). SQLite code. */
 int occ_store_register(struct sqlite3 *db);
 
 #endif

@@ -361,6 +361,28 @@ size_t occ_attribution_take(struct occ_attribution *a, struct occ_attribution_va
     return n;
 }
 
+size_t occ_attribution_take_seconds(struct occ_attribution *a, struct occ_attribution_second *seconds,
+                                    size_t max)
+{
+    size_t n = a->n_seconds < max ? a->n_seconds : max;
+    memcpy(seconds, a->seconds, n * sizeof *seconds);
+    a->n_seconds -= (uint32_t)n;
+    memmove(a->seconds, a->seconds + n, a->n_seconds * sizeof *a->seconds);
+    return n;
+}
+
+void occ_attribution_read(const struct occ_attribution *a, const struct occ_sample *sample,
+                          struct occ_measured *ret)
+{
+    double ratio[OCC_RHS_COUNT];
+    occ_join_ratios(a, sample, ratio);
+    *ret = (struct occ_measured){
+        .elapsed = ratio[OCC_RHS_WARPS],
+        .sm_active = ratio[OCC_RHS_ACTIVE],
+        .blocks = ratio[OCC_RHS_ACTIVE] > 0 ? ratio[OCC_RHS_BLOCKS] / ratio[OCC_RHS_ACTIVE] : NAN};
+    memcpy(ret->stall, ratio + OCC_RHS_STALLS, sizeof ret->stall);
+}
+
 void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64_t graph_node,
                          struct occ_measured *ret_measured)
 {

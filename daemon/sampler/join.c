@@ -181,6 +181,25 @@ static void note_unexplained(struct occ_attribution *a, double counted, double r
     a->counted = a->counted * keep + counted * length;
 }
 
+/* The second that ends; one that nobody takes for minutes is forgotten. */
+static void end_second(struct occ_attribution *a)
+{
+    if (a->second_ns > 0 && a->n_seconds < OCC_SECONDS_MOST)
+        a->seconds[a->n_seconds++] = (struct occ_attribution_second){
+            .second = a->second, .unexplained = a->second_unexplained / a->second_ns};
+    a->second_unexplained = a->second_ns = 0;
+}
+
+static void note_second(struct occ_attribution *a, int64_t start_ns, double residual, double length)
+{
+    int64_t second = start_ns / 1000000000;
+    if (second != a->second)
+        end_second(a);
+    a->second = second;
+    a->second_unexplained += residual * length;
+    a->second_ns += length;
+}
+
 static void mark_covered(struct occ_attribution *a, size_t n_parts)
 {
     for (size_t i = 0; i < n_parts; i++)
@@ -201,8 +220,10 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
     struct noise_class *class = occ_join_class(a, sample);
     double residual = ratio[OCC_RHS_WARPS] - predicted[OCC_RHS_WARPS], variance = class->variance;
     double robust = 1;
-    if (has_warps)
+    if (has_warps) {
         note_unexplained(a, ratio[OCC_RHS_WARPS], residual, length);
+        note_second(a, sample->start_ns, n_parts == 0 || a->estimated ? residual : NAN, length);
+    }
     occ_direct_remember(a, sample, ratio, predicted, n_parts);
     if (n_parts == 0)
         return 0;

@@ -54,11 +54,14 @@ void occ_sampler_free(struct occ_sampler *sampler);
 /* A program has come: its GPU is not known yet, so all are sampled for the next 10 s. */
 void occ_sampler_wake(struct occ_sampler *sampler);
 
-/* Launches of one run on the GPU with this uuid, as they were appended to `store`, which knows their shapes. */
+/* Launches of one run on the GPU with this uuid, as they were appended to `store`, which knows their shapes and calls the
+ * GPU `device`. */
 void occ_sampler_feed(struct occ_sampler *sampler, struct occ_store *store, const uint8_t uuid[16],
-                      int64_t run, const struct occ_store_launch *rows, size_t n);
+                      int64_t device, int64_t run, const struct occ_store_launch *rows, size_t n);
 
-/* Puts what was measured since the last call into the store; durable with its next commit. */
+/* Puts what was measured since the last call into the store: sums by shape, values of launches that were read directly,
+ * samples of GPUs that the store knows; durable with its next commit. What the store has no room for is dropped and
+ * counted: a commit must not wait for it. */
 int occ_sampler_store(struct occ_sampler *sampler, struct occ_store *store, struct occ_error *err);
 
 /* No more launches come: joins all that wait with the samples that are there, and waits for it, at most

@@ -9,11 +9,12 @@
 #include "clock_fit.h"
 #include "keys.h"
 
-#define OCC_NO_DIRECT  UINT32_MAX
-#define OCC_HUBER      4.0 /* standard deviations, beyond which a row counts less */
-#define OCC_CLASSES    40  /* of samples: powers of 2 of their length in ns */
-#define OCC_PAST_MOST  32768
-#define OCC_BEGIN_ROWS 64 /* that it takes to know the offset */
+#define OCC_NO_DIRECT    UINT32_MAX
+#define OCC_HUBER        4.0 /* standard deviations, beyond which a row counts less */
+#define OCC_CLASSES      40  /* of samples: powers of 2 of their length in ns */
+#define OCC_PAST_MOST    32768
+#define OCC_SECONDS_MOST 256
+#define OCC_BEGIN_ROWS   64 /* that it takes to know the offset */
 #define OCC_OFFSET_MOST_NS                                                                                   \
     INT64_C(64000)         /* two processes, each some 16 us beside the GPU's clock, and as much again */
 #define OCC_OVERLAPPED 0.1 /* of a launch's time beside others: then its active cycles are not its own */
@@ -68,7 +69,11 @@ struct occ_attribution {
     double noise_rows;
     double squares
         [5]; /* of late, of q q, q n, n n, q r, n r: n what was counted, squared; q, r: see note_jitter() */
-    double unexplained, counted; /* of late; warp-time */
+    double unexplained, counted;                             /* of late; warp-time */
+    struct occ_attribution_second seconds[OCC_SECONDS_MOST]; /* whole ones, not taken */
+    uint32_t n_seconds;
+    int64_t second; /* at work */
+    double second_unexplained, second_ns;
     double since_estimate_ns, estimate_cost_ns;
     bool begun, estimated;
     uint64_t rows_since;

@@ -111,13 +111,20 @@ static uint64_t queue_taken(struct worker *w)
     return dropped;
 }
 
+/* Comes back with the launch's value. */
+static uint64_t tag_of(const struct occ_track_launch *launch)
+{
+    return (uint64_t)launch->correlation << 32 | launch->pair;
+}
+
 /* Gives launches that start before `until_ns` to the attribution. */
 static int release(struct worker *w, int64_t until_ns, uint64_t *ret_refused, struct occ_error *err)
 {
     int status = 0;
     while (w->n_waiting > 0 && w->waiting[0].start_ns < until_ns && status == 0) {
         const struct occ_track_launch *l = &w->waiting[0];
-        struct occ_attribution_launch launch = {.start_ns = l->start_ns, .end_ns = l->end_ns, .tag = l->pair};
+        struct occ_attribution_launch launch = {
+            .start_ns = l->start_ns, .end_ns = l->end_ns, .tag = tag_of(l)};
         (void)pthread_mutex_lock(&w->track->mutex); /* pairs may move while they grow */
         launch.key = w->track->pairs[l->pair].key;
         (void)pthread_mutex_unlock(&w->track->mutex);
@@ -205,6 +212,55 @@ static void count_clarity(struct worker *w, const struct occ_attribution_value *
     *(own ? &w->clear_ns : &w->unclear_ns) += (double)(value->end_ns - value->start_ns);
 }
 
+/* With the mutex held. */
+static bool put_value(struct occ_track *t, const struct occ_attribution_value *v)
+{
+    if (t->n_values >= OCC_TRACK_VALUES_MOST ||
+        !grow((void **)&t->values, &t->values_allocated, t->n_values + 1, sizeof *t->values))
+        return false;
+    t->values[t->n_values++] = (struct occ_track_value){.pair = (uint32_t)v->tag,
+                                                        .value = {.start_ns = v->start_ns,
+                                                                  .correlation = (uint32_t)(v->tag >> 32),
+                                                                  .achieved = v->measured.achieved,
+                                                                  .achieved_error = v->measured.achieved_se,
+                                                                  .elapsed = v->measured.elapsed,
+                                                                  .elapsed_error = v->measured.elapsed_se}};
+    return true;
+}
+
+/* Of the GPU, whatever ran; one that cannot be is the source's to count. */
+static void put_sample(struct worker *w, const struct occ_sample *sample)
+{
+    struct occ_track *t = w->track;
+    struct occ_measured m;
+    if (sample->start_ns <= 0 || sample->end_ns <= sample->start_ns)
+        return;
+    occ_attribution_read(w->attribution, sample, &m);
+    (void)pthread_mutex_lock(&t->mutex);
+    if (t->n_samples < OCC_TRACK_SAMPLES_MOST &&
+        grow((void **)&t->samples, &t->samples_allocated, t->n_samples + 1, sizeof *t->samples))
+        t->samples[t->n_samples++] = (struct occ_device_sample){.start_ns = sample->start_ns,
+                                                                .end_ns = sample->end_ns,
+                                                                .elapsed = m.elapsed,
+                                                                .sm_active = m.sm_active,
+                                                                .resident_blocks = m.blocks,
+                                                                .stall_registers = m.stall[0],
+                                                                .stall_shared_memory = m.stall[1],
+                                                                .stall_blocks = m.stall[2],
+                                                                .stall_warps = m.stall[3],
+                                                                .stall_barriers = m.stall[4]};
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
+static void take_seconds(struct worker *w)
+{
+    struct occ_track *t = w->track;
+    (void)pthread_mutex_lock(&t->mutex);
+    t->n_seconds += occ_attribution_take_seconds(w->attribution, t->seconds + t->n_seconds,
+                                                 OCC_TRACK_SECONDS_MOST - t->n_seconds);
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
 static void take_values(struct worker *w)
 {
     struct occ_attribution_value values[256];
@@ -220,6 +276,8 @@ static void take_values(struct worker *w)
             if (r)
                 add_measured(&r->sums, &v->measured, (double)(v->end_ns - v->start_ns));
             else
+                w->track->status.dropped++;
+            if (v->measured.source == OCC_ATTRIBUTION_DIRECT && !put_value(w->track, v))
                 w->track->status.dropped++;
         }
         (void)pthread_mutex_unlock(&w->track->mutex);
@@ -343,6 +401,7 @@ static int read_source(struct worker *w, int64_t now_ns, struct occ_error *err)
             int status = occ_attribution_sample(w->attribution, &w->samples[i], err);
             if (status != 0)
                 return status;
+            put_sample(w, &w->samples[i]);
         }
         if (state != OCC_SOURCE_OK)
             lose_source(w, state, now_ns, err);
@@ -436,8 +495,10 @@ static int do_round(struct worker *w, const struct orders *orders, struct occ_er
         status = release(w, w->advanced_ns, &refused, err);
     if (status == 0)
         status = occ_attribution_advance(w->attribution, w->advanced_ns, orders->settle || orders->stop, err);
-    if (status == 0)
+    if (status == 0) {
         take_values(w);
+        take_seconds(w);
+    }
     publish(w, refused, orders->settle);
     return status;
 }
@@ -503,6 +564,8 @@ static void free_memory(struct occ_track *t)
     free(t->pairs);
     free(t->inbox);
     free(t->outbox);
+    free(t->values);
+    free(t->samples);
     (void)pthread_cond_destroy(&t->wake);
     (void)pthread_cond_destroy(&t->settled);
     (void)pthread_mutex_destroy(&t->mutex);
