@@ -176,11 +176,12 @@ static int read_minute(struct occ_launch_values *v, uint32_t shape, int64_t minu
     int step = sqlite3_step(v->minute);
     if (step == SQLITE_ROW) {
         int64_t regressed = sqlite3_column_int64(v->minute, 0), grouped = sqlite3_column_int64(v->minute, 1);
-        /* where only direct values were found, they were those of others */
-        if (regressed > 0 || grouped > 0)
+        /* where only direct values were found, they were those of others; a group's mean is nobody's own */
+        if (grouped > regressed)
+            ret->source = "group";
+        else if (regressed > 0)
             *ret = (struct occ_launch_measured){mean(v->minute, 2), mean(v->minute, 3), mean(v->minute, 4),
-                                                mean(v->minute, 5),
-                                                regressed >= grouped ? "regressed" : "group"};
+                                                mean(v->minute, 5), "regressed"};
     }
     (void)sqlite3_reset(v->minute);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
