@@ -1,6 +1,6 @@
 -- What hardware counters said of launches: sums by shape, run and minute (counted since the epoch). A value is kept as
 -- the sum of value x duration and the sum of the durations for which it was defined; the time-weighted mean is their
--- quotient, NULL where the second is 0. direct, regressed, grouped: launches by where their value comes from;
+-- quotient, NULL where the second is 0. direct, regressed, grouped, exact: launches by where their value comes from;
 -- overlapped: of them, those that ran beside other kernels.
 CREATE TABLE measured (
     shape                    INTEGER NOT NULL,
@@ -9,6 +9,7 @@ CREATE TABLE measured (
     direct                   INTEGER NOT NULL,
     regressed                INTEGER NOT NULL,
     grouped                  INTEGER NOT NULL,
+    exact                    INTEGER NOT NULL,
     overlapped               INTEGER NOT NULL,
     achieved_sum             REAL NOT NULL, achieved_ns            REAL NOT NULL,
     achieved_error_sum       REAL NOT NULL, achieved_error_ns      REAL NOT NULL,
@@ -43,6 +44,7 @@ SELECT m.run, m.shape, k.short AS shortName, s.theoretical, s.expected_achieved 
        sum(stall_blocks_sum) / nullif(sum(stall_blocks_ns), 0) AS stallBlocks,
        sum(stall_warps_sum) / nullif(sum(stall_warps_ns), 0) AS stallWarps,
        sum(stall_barriers_sum) / nullif(sum(stall_barriers_ns), 0) AS stallBarriers,
-       sum(direct) AS direct, sum(regressed) AS regressed, sum(grouped) AS grouped, sum(overlapped) AS overlapped
+       sum(direct) AS direct, sum(regressed) AS regressed, sum(grouped) AS grouped, sum(exact) AS exact,
+       sum(overlapped) AS overlapped
 FROM measured m JOIN shape s ON s.id = m.shape JOIN kernel k ON k.id = s.kernel
 GROUP BY m.run, m.shape;
