@@ -256,6 +256,12 @@ static bool stream_id(CUcontext handle, CUstream stream_handle, uint32_t *ret_id
     return true;
 }
 
+static const char *chip(uint32_t device)
+{
+    struct sim_device *found = device < 64 ? sim_device_at((int)device) : NULL;
+    return found ? found->gpu->chip : NULL;
+}
+
 SIM_EXPORT sim_hook_function occsim_hook;
 
 const struct sim_driver *occsim_hook(const struct sim_sink *sink)
@@ -265,7 +271,9 @@ const struct sim_driver *occsim_hook(const struct sim_sink *sink)
                                        .context_id = context_id,
                                        .stream_id = stream_id,
                                        .graph_id = sim_graph_id,
-                                       .node_id = sim_node_id};
+                                       .node_id = sim_node_id,
+                                       .wait_until = sim_clock_wait_until,
+                                       .chip = chip};
     sim_set_sink(sink);
     return &driver;
 }

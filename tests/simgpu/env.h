@@ -33,7 +33,9 @@
     X(BACKWARDS, "backwards", "N", "every Nth record ends before it starts")                                 \
     X(SHUFFLE, "shuffle", "N", "each buffer's records are mixed in groups of N")                             \
     X(SMALL, "small", "bytes", "only so much of each buffer is used")                                        \
-    X(LATE, "late", "ms", "buffers come back this much later")
+    X(LATE, "late", "ms", "buffers come back this much later")                                               \
+    X(RANGE, "range", "CUptiResult", "cuptiRangeProfilerEnable returns it")                                  \
+    X(RANGE_LOSS, "rangeloss", "N", "every Nth launch has no range, and nobody says so")
 
 enum sim_fault {
 #define X(name, word, argument, text) SIM_FAULT_##name,

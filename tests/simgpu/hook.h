@@ -13,9 +13,17 @@
 #include <stdint.h>
 
 #define SIM_HOOK_SYMBOL  "occsim_hook"
-#define SIM_HOOK_VERSION 1
+#define SIM_HOOK_VERSION 2
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
+
+/* What counters would read of a kernel that has the device to itself, at one cycle a nanosecond: sums over time. Blocks go to SMs
+ * breadth first, so that a wave has work for min(its blocks, SMs) of them. */
+struct sim_counts {
+    double warps_ns; /* resident warps */
+    double sms_ns;   /* SMs with work */
+    double ns;
+};
 
 struct sim_kernel_activity {
     const char *name;
@@ -28,6 +36,7 @@ struct sim_kernel_activity {
     uint32_t cluster_policy, max_cluster_blocks, max_active_clusters;
     uint64_t local_total_bytes;
     bool cooperative, smem_optin;
+    struct sim_counts counts;
 };
 
 struct sim_copy_activity {
@@ -55,8 +64,19 @@ struct sim_activity {
     };
 };
 
+/* A call of the driver that clients may watch, without the lock. CONTEXT_END: before a context goes; it has no exit. */
+enum sim_call {
+    SIM_CALL_LAUNCH,
+    SIM_CALL_GRAPH,
+    SIM_CALL_CAPTURE_BEGIN,
+    SIM_CALL_CAPTURE_END,
+    SIM_CALL_CONTEXT_END
+};
+
 struct sim_sink {
     void (*activity)(const struct sim_activity *activity);
+    /* `result`: NULL on the way in, else what the call returns. `context` is the stream's. */
+    void (*call)(enum sim_call call, CUcontext context, const CUresult *result);
 };
 
 struct sim_driver {
@@ -67,6 +87,10 @@ struct sim_driver {
     bool (*stream_id)(CUcontext context, CUstream stream, uint32_t *ret_id);
     bool (*graph_id)(const void *graph_or_exec, uint32_t *ret_id);
     bool (*node_id)(CUgraphNode node, uint64_t *ret_id);
+    /* The host waits until the device has reached this time. */
+    void (*wait_until)(uint64_t ns);
+    /* "TU104", "GA100", "GH100"; NULL: no such device. */
+    const char *(*chip)(uint32_t device);
 };
 
 /* Sets where activities go (NULL: nowhere) and returns the driver's side. */
