@@ -289,6 +289,10 @@ static int take_measured(struct occ_producer *p, const struct occ_frame *frame, 
         !set_share(&entry.sums, OCC_MEASURED_elapsed, m->warps_ns / (warps * sms), m->ns) ||
         !set_share(&entry.sums, OCC_MEASURED_sm_active, m->sms_active_ns / sms, m->ns))
         return 0;
+    if (!(m->blocks_active_ns <= MOST_SHARE * warps * m->ns)) /* a block is at least a warp */
+        return 0;
+    entry.sums.sum[OCC_MEASURED_resident_blocks] = m->blocks_active_ns;
+    entry.sums.ns[OCC_MEASURED_resident_blocks] = m->ns;
     int status = grow(&p->measured, sizeof *p->measured, p->n_measured, &p->measured_allocated, err);
     if (status == 0)
         p->measured[p->n_measured++] = entry;

@@ -363,8 +363,9 @@ struct occ_frame_measured {
     double warps_active_ns; /* warps for each cycle of an SM with work, x duration */
     double warps_ns;        /* warps on the whole GPU for each cycle, x duration */
     double sms_active_ns;   /* SMs with work for each cycle, x duration */
+    double blocks_active_ns; /* blocks for each cycle of an SM with work, x duration */
 };
-static_assert(sizeof(struct occ_frame_measured) == 72, "wire");
+static_assert(sizeof(struct occ_frame_measured) == 80, "wire");
 
 /* No GPU has so many SMs or warps; NaN fails every comparison. */
 #define OCC_MEASURED_MOST_WARPS 1.0e6
@@ -374,7 +375,8 @@ static inline bool occ_frame_measured_is_valid(const struct occ_frame_measured *
     return m->minute <= OCC_RING_START_MOST_NS / UINT64_C(60000000000) && m->launches >= 1 &&
            m->launches <= m->head && m->head <= INT64_MAX && m->ns > 0 && m->ns < 9.2e18 &&
            m->warps_active_ns >= 0 && m->warps_active_ns <= most && m->warps_ns >= 0 && m->warps_ns <= most &&
-           m->sms_active_ns >= 0 && m->sms_active_ns <= most;
+           m->sms_active_ns >= 0 && m->sms_active_ns <= most && m->blocks_active_ns >= 0 &&
+           m->blocks_active_ns <= most;
 }
 
 #endif

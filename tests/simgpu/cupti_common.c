@@ -158,7 +158,11 @@ static void on_call(enum sim_call call, CUcontext context, const CUresult *resul
                                .context = context};
     (void)cuptiGetContextId(context, &data.contextUid);
     call_back(CUPTI_CB_DOMAIN_DRIVER_API, ids[call], &data);
-    if (!result && (call == SIM_CALL_LAUNCH || call == SIM_CALL_GRAPH))
+    if (call != SIM_CALL_LAUNCH && call != SIM_CALL_GRAPH)
+        return;
+    if (result)
+        sim_range_after_launch();
+    else
         sim_range_before_launch(context);
 }
 

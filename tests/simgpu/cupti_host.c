@@ -1,8 +1,10 @@
 /*
- * The host half of the CUPTI double's profiler: chips, metrics, configuration images, values. Knows few metrics; one that takes the
- * place of two on real chips (blocks beside warps) makes two passes here too. Threads: any, each object one at a time.
+ * The host half of the CUPTI double's profiler: chips, metrics, configuration images, values. Knows few metrics, which are one
+ * pass unless OCCSIM_FAULT says otherwise. Threads: any, each object one at a time.
  */
 #include "cupti_double.h"
+
+#include "env.h"
 
 #pragma GCC visibility push(default)
 #include <cupti_profiler_host.h>
@@ -20,9 +22,7 @@
     X("sm__warps_active.sum", c->warps_ns)                                                                   \
     X("sm__cycles_active.sum", c->sms_ns)                                                                    \
     X("sm__cycles_elapsed.max", c->ns)                                                                       \
-    X("sm__ctas_active.sum", 0)
-
-#define SECOND_PASS "sm__ctas_active.sum"
+    X("sm__ctas_active.sum", c->blocks_ns)
 
 struct CUpti_Profiler_Host_Object {
     uint32_t metrics; /* a bit for each row */
@@ -143,7 +143,7 @@ size_t sim_host_config_passes(const uint8_t *bytes, size_t size)
         memcpy(&image, bytes, sizeof image);
     if (image.magic != CONFIG_MAGIC || !image.metrics)
         return 0;
-    return image.metrics >> find_metric(SECOND_PASS) & 1 ? 2 : 1;
+    return sim_fault(SIM_FAULT_PASSES) ? (size_t)sim_fault(SIM_FAULT_PASSES) : 1;
 }
 
 CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p)

@@ -5,7 +5,7 @@
  * Only what one pass of automatic ranges needs; anything else is refused. An image of counters is a header and one struct
  * sim_counts for each range; it gets them when the session's data is decoded.
  *
- * Locks: `lock` protects the sessions; nothing is called under it. Threads: any.
+ * Locks: `lock` protects the sessions; nothing is called under it. `turn` before `lock`. Threads: any.
  */
 #include "cupti_double.h"
 
@@ -39,6 +39,9 @@ struct CUpti_RangeProfiler_Object {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t turn =
+    PTHREAD_MUTEX_INITIALIZER; /* held from before a measured launch until after it */
+static _Thread_local bool has_turn;
 static struct CUpti_RangeProfiler_Object sessions[SESSIONS];
 
 #define REFUSE_UNLESS(condition)                                                                             \
@@ -75,6 +78,7 @@ static void add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_ac
     struct sim_counts *to = &s->counts[s->n - 1];
     to->warps_ns += counts->warps_ns;
     to->sms_ns += counts->sms_ns;
+    to->blocks_ns += counts->blocks_ns;
     to->ns += counts->ns;
 }
 
@@ -95,13 +99,24 @@ void sim_range_before_launch(CUcontext context)
     uint64_t until_ns = 0;
     if (!sim_cupti_driver()->context_id(context, &id, &device))
         return;
+    pthread_mutex_lock(&turn);
     pthread_mutex_lock(&lock);
     struct CUpti_RangeProfiler_Object *s = running_locked(id);
     if (s)
         until_ns = s->busy_until_ns;
     pthread_mutex_unlock(&lock);
-    if (until_ns)
+    has_turn = s != NULL;
+    if (!has_turn)
+        pthread_mutex_unlock(&turn);
+    else if (until_ns)
         sim_cupti_driver()->wait_until(until_ns);
+}
+
+void sim_range_after_launch(void)
+{
+    if (has_turn)
+        pthread_mutex_unlock(&turn);
+    has_turn = false;
 }
 
 /* ---- the interface ---- */

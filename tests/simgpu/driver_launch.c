@@ -281,6 +281,7 @@ static struct sim_counts counts_of(const struct sim_device *device, const struct
     uint64_t warps = (volume(launch->block) + warp - 1) / warp;
     return (struct sim_counts){.warps_ns = (double)warps * placed->block_ns_total,
                                .sms_ns = ns / waves * (double)(full * in_full + in_rest),
+                               .blocks_ns = placed->block_ns_total,
                                .ns = ns};
 }
 

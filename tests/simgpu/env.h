@@ -35,6 +35,7 @@
     X(SMALL, "small", "bytes", "only so much of each buffer is used")                                        \
     X(LATE, "late", "ms", "buffers come back this much later")                                               \
     X(RANGE, "range", "CUptiResult", "cuptiRangeProfilerEnable returns it")                                  \
+    X(PASSES, "passes", "N", "cuptiProfilerHostGetNumOfPasses says N")                                       \
     X(RANGE_LOSS, "rangeloss", "N", "every Nth launch has no range, and nobody says so")
 
 enum sim_fault {

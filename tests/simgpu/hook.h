@@ -20,8 +20,9 @@ enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_
 /* What counters would read of a kernel that has the device to itself, at one cycle a nanosecond: sums over time. Blocks go to SMs
  * breadth first, so that a wave has work for min(its blocks, SMs) of them. */
 struct sim_counts {
-    double warps_ns; /* resident warps */
-    double sms_ns;   /* SMs with work */
+    double warps_ns;  /* resident warps */
+    double sms_ns;    /* SMs with work */
+    double blocks_ns; /* resident blocks */
     double ns;
 };
 
