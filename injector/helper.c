@@ -135,7 +135,7 @@ static void conclude_exact(struct helper *h)
         (void)snprintf(reason, sizeof reason,
                        "--exact: kernels ran one after the other; %llu of %llu launches measured",
                        (unsigned long long)g->pairs.measured, (unsigned long long)g->pairs.launches);
-    occ_guest_say(g, OCC_LEVEL_TRACE, reason);
+    occ_guest_say(g, g->pairs.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE, reason);
 }
 
 static void do_round(struct helper *h, uint64_t now_ns)

@@ -58,13 +58,17 @@ for gpu in "t4 40 32" "a100 108 64" "h200 132 64"; do
   matches_truth "$sms" "$warps"
   reason "$launches of $launches launches measured"
 done
-# More launches than a session holds; threads and streams that would overlap; a process that forks and one that execs.
-for run in "hello --launches 1500" "hello --launches 1000 --threads 4" "hello --launches 100 --fork" \
+# More launches than a session holds; streams that would overlap; a process that forks and one that execs.
+for run in "hello --launches 1500" "hello --launches 100 --fork" \
            "hello --launches 100 --exec" "transformer --steps 3 --streams 3 --no-graph"; do
   read -r -a words <<<"$run"
   trace h200 "" --exact "$build/samples/${words[0]}" "${words[@]:1}"
   measured "$launches"
 done
+# A session that threads of the program kept from ending well may have no values, but no launch has two.
+trace h200 "" --exact "$hello" --launches 1000 --threads 4
+within=$(query "SELECT sum(exact) BETWEEN 1 AND $launches FROM measured")
+[ "$within" = 1 ] || fail "of $launches launches $(query 'SELECT sum(exact) FROM measured') were measured"
 # A graph of many kernels is one range: the kernels outside it have values, those inside none.
 trace h200 "" --counters=exact "$build/samples/transformer" --steps 5
 measured "$(query 'SELECT count(*) FROM launch WHERE graphNodeId IS NULL')"
@@ -74,7 +78,9 @@ while read -r faults expected text; do
   trace h200 "$faults" --exact "$hello" --launches 600
   measured "$expected"
   reason "$text"
-  [ "$(query 'SELECT level FROM run')" = trace ] || fail "level $(query 'SELECT level FROM run')"
+  level=trace
+  [ "$expected" = 0 ] || level=full
+  [ "$(query 'SELECT level FROM run')" = $level ] || fail "level $(query 'SELECT level FROM run'), not $level"
 done <<'FAULTS'
 range:35 0 no exact values: the range profiler: error 35, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
 range:26 0 no exact values: the range profiler: error 26, CUPTI_ERROR_HARDWARE_BUSY
