@@ -41,15 +41,11 @@ size_t sim_record_write(const struct sim_activity *activity, CUpti_ActivityKind 
 void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns);
 void sim_record_times(const uint8_t *record, uint64_t *ret_start_ns, uint64_t *ret_end_ns);
 
-/* ---- cupti_range.c, cupti_host.c ---- */
+/* ---- cupti_range.c ---- */
 void sim_range_activity(const struct sim_activity *activity);
 /* Waits for what a measured context still has to do, and for launches of other threads. */
 void sim_range_before_launch(CUcontext context);
 void sim_range_after_launch(void);
-/* A range's counters in an image; NULL: not there. */
-const struct sim_counts *sim_range_counts(const uint8_t *image, size_t size, size_t range);
-/* 0: not a configuration. */
-size_t sim_host_config_passes(const uint8_t *config, size_t size);
 
 /* ---- cupti_activity.c ---- */
 void sim_cupti_activity(const struct sim_activity *activity);

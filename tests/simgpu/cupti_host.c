@@ -1,172 +1,187 @@
 /*
- * The host half of the CUPTI double's profiler: chips, metrics, configuration images, values. Knows few metrics, which are one
- * pass unless OCCSIM_FAULT says otherwise. Threads: any, each object one at a time.
+ * The host side of PM sampling and of the range profiler: metrics, configuration images and their passes, values of decoded samples. See
+ * cupti_pm.h. No state but in the client's objects; any thread, one at a time an object.
  */
-#include "cupti_double.h"
+#include "cupti_pm.h"
 
 #include "env.h"
-
-#pragma GCC visibility push(default)
-#include <cupti_profiler_host.h>
-#include <cupti_profiler_target.h>
-#include <cupti_target.h>
-#pragma GCC visibility pop
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIG_MAGIC UINT64_C(0x6769666e6f636d69)
-
-/* X(CUPTI's name, value from `c`) */
-#define METRICS(X)                                                                                           \
-    X("sm__warps_active.sum", c->warps_ns)                                                                   \
-    X("sm__cycles_active.sum", c->sms_ns)                                                                    \
-    X("sm__cycles_elapsed.max", c->ns)                                                                       \
-    X("sm__ctas_active.sum", c->blocks_ns)
-
 struct CUpti_Profiler_Host_Object {
-    uint32_t metrics; /* a bit for each row */
+    struct sim_config config;
 };
 
-struct config_image {
-    uint64_t magic;
-    uint64_t metrics;
-};
-
-static const char *const metric_names[] = {
-#define X(name, value) name,
-    METRICS(X)
+static const char *const names[] = {
+#define X(name, metric) metric,
+    SIM_METRICS_OF_CHIP(X)
 #undef X
 };
 
-#define METRIC_COUNT (sizeof metric_names / sizeof *metric_names)
+/* ---- configurations ---- */
 
-static size_t find_metric(const char *name)
+uint32_t sim_metric_find(const char *name)
 {
-    size_t i = 0;
-    while (i < METRIC_COUNT && strcmp(metric_names[i], name) != 0)
+    uint32_t i = 0;
+    while (i < SIM_METRICS && (!name || strcmp(names[i], name) != 0))
         i++;
     return i;
 }
 
-static double value_of(size_t metric, const struct sim_counts *c)
+static uint32_t find_in(const struct sim_config *config, uint32_t metric)
 {
-    const double values[] = {
-#define X(name, value) value,
-        METRICS(X)
-#undef X
-    };
-    return values[metric];
+    uint32_t i = 0;
+    while (i < config->count && config->metric[i] != metric)
+        i++;
+    return i;
 }
 
-static CUptiResult invalid(void)
+bool sim_config_add(struct sim_config *config, const char *const *added, size_t count)
 {
-    return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
-}
-
-CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *p)
-{
-    return p && p->structSize == CUpti_Profiler_Initialize_Params_STRUCT_SIZE ? CUPTI_SUCCESS : invalid();
-}
-
-CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *p)
-{
-    if (!p || !sim_cupti_driver())
-        return invalid();
-    p->pChipName = sim_cupti_driver()->chip((uint32_t)p->deviceIndex);
-    return p->pChipName ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_DEVICE);
-}
-
-CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params *p)
-{
-    static const uint8_t image[8] = "availab";
-    if (!p)
-        return invalid();
-    if (p->pCounterAvailabilityImage && p->counterAvailabilityImageSize < sizeof image)
-        return invalid();
-    if (p->pCounterAvailabilityImage)
-        memcpy(p->pCounterAvailabilityImage, image, sizeof image);
-    p->counterAvailabilityImageSize = sizeof image;
-    return CUPTI_SUCCESS;
-}
-
-CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
-{
-    if (!p || !p->pChipName || p->profilerType != CUPTI_PROFILER_TYPE_RANGE_PROFILER)
-        return invalid();
-    p->pHostObject = calloc(1, sizeof *p->pHostObject);
-    return p->pHostObject ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_OUT_OF_MEMORY);
-}
-
-CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *p)
-{
-    if (!p || !p->pHostObject)
-        return invalid();
-    free(p->pHostObject);
-    return CUPTI_SUCCESS;
-}
-
-CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *p)
-{
-    if (!p || !p->pHostObject || !p->ppMetricNames)
-        return invalid();
-    for (size_t i = 0; i < p->numMetrics; i++) {
-        size_t metric = find_metric(p->ppMetricNames[i]);
-        if (metric == METRIC_COUNT)
-            return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
-        p->pHostObject->metrics |= 1u << metric;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t metric = sim_metric_find(added[i]);
+        if (metric == SIM_METRICS)
+            return false;
+        if (find_in(config, metric) == config->count)
+            config->metric[config->count++] = metric;
     }
+    return true;
+}
+
+bool sim_config_read(const void *bytes, size_t size, uint32_t magic, struct sim_config *ret)
+{
+    if (!bytes || size < sizeof *ret)
+        return false;
+    memcpy(ret, bytes, sizeof *ret);
+    bool good = ret->magic == magic && ret->count <= SIM_METRICS;
+    for (uint32_t i = 0; good && i < ret->count; i++)
+        good = ret->metric[i] < SIM_METRICS;
+    return good;
+}
+
+uint32_t sim_config_passes(const struct sim_config *config)
+{
+    uint32_t told = (uint32_t)sim_fault(SIM_FAULT_PASSES);
+    return told ? told : (config->count + SIM_PASS_METRICS - 1) / SIM_PASS_METRICS;
+}
+
+/* ---- counter data ---- */
+
+static size_t sample_bytes(const struct sim_config *config)
+{
+    return offsetof(struct sim_pm_sample, value) + config->count * sizeof(double);
+}
+
+size_t sim_image_bytes(const struct sim_config *config, uint32_t samples)
+{
+    return sizeof(struct sim_image) + samples * sample_bytes(config);
+}
+
+bool sim_image_read(const void *bytes, size_t size, struct sim_image *ret)
+{
+    if (!sim_config_read(bytes, size, SIM_IMAGE_MAGIC, &ret->config) || size < sizeof *ret)
+        return false;
+    memcpy(ret, bytes, sizeof *ret);
+    return ret->count <= ret->most && sim_image_bytes(&ret->config, ret->most) <= size;
+}
+
+bool sim_image_sample(const void *bytes, size_t size, size_t index, struct sim_pm_sample *ret)
+{
+    struct sim_image head;
+    if (!sim_image_read(bytes, size, &head) || index >= head.count)
+        return false;
+    memcpy(ret, (const uint8_t *)bytes + sim_image_bytes(&head.config, (uint32_t)index),
+           sample_bytes(&head.config));
+    return true;
+}
+
+void sim_image_append(void *bytes, struct sim_image *head, const struct sim_pm_sample *sample)
+{
+    struct sim_pm_sample stored = {.start_ns = sample->start_ns, .end_ns = sample->end_ns};
+    for (uint32_t i = 0; i < head->config.count; i++)
+        stored.value[i] = sample->value[head->config.metric[i]];
+    memcpy((uint8_t *)bytes + sim_image_bytes(&head->config, head->count), &stored,
+           sample_bytes(&head->config));
+    head->count++;
+    memcpy(bytes, head, sizeof *head);
+}
+
+/* ---- public ---- */
+
+CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_Initialize_Params) || !pParams->pChipName ||
+        (pParams->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING &&
+         pParams->profilerType != CUPTI_PROFILER_TYPE_RANGE_PROFILER))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    CUpti_Profiler_Host_Object *host = calloc(1, sizeof *host);
+    if (!host)
+        return sim_cupti_result(CUPTI_ERROR_OUT_OF_MEMORY);
+    host->config.magic = SIM_CONFIG_MAGIC;
+    pParams->pHostObject = host;
     return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params *p)
+CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *pParams)
 {
-    if (!p || !p->pHostObject)
-        return invalid();
-    p->configImageSize = sizeof(struct config_image);
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_Deinitialize_Params) || !pParams->pHostObject)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    free(pParams->pHostObject);
     return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params *p)
+CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *pParams)
 {
-    if (!p || !p->pHostObject || !p->pConfigImage || p->configImageSize < sizeof(struct config_image))
-        return invalid();
-    const struct config_image image = {CONFIG_MAGIC, p->pHostObject->metrics};
-    memcpy(p->pConfigImage, &image, sizeof image);
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_ConfigAddMetrics_Params) || !pParams->pHostObject ||
+        !pParams->ppMetricNames)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    bool good = sim_config_add(&pParams->pHostObject->config, pParams->ppMetricNames, pParams->numMetrics);
+    return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
+}
+
+CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetConfigImageSize_Params) || !pParams->pHostObject)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pParams->configImageSize = sizeof(struct sim_config);
     return CUPTI_SUCCESS;
 }
 
-size_t sim_host_config_passes(const uint8_t *bytes, size_t size)
+CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params *pParams)
 {
-    struct config_image image = {0};
-    if (bytes && size >= sizeof image)
-        memcpy(&image, bytes, sizeof image);
-    if (image.magic != CONFIG_MAGIC || !image.metrics)
-        return 0;
-    return sim_fault(SIM_FAULT_PASSES) ? (size_t)sim_fault(SIM_FAULT_PASSES) : 1;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetConfigImage_Params) || !pParams->pHostObject ||
+        !pParams->pConfigImage || pParams->configImageSize < sizeof(struct sim_config))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    memcpy(pParams->pConfigImage, &pParams->pHostObject->config, sizeof(struct sim_config));
+    return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *p)
+CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *pParams)
 {
-    if (!p)
-        return invalid();
-    p->numOfPasses = sim_host_config_passes(p->pConfigImage, p->configImageSize);
-    return p->numOfPasses ? CUPTI_SUCCESS : invalid();
+    struct sim_config config;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetNumOfPasses_Params) ||
+        !sim_config_read(pParams->pConfigImage, pParams->configImageSize, SIM_CONFIG_MAGIC, &config))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pParams->numOfPasses = sim_config_passes(&config);
+    return CUPTI_SUCCESS;
 }
 
-CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *p)
+CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *pParams)
 {
-    if (!p || !p->pHostObject || !p->pMetricValues || !p->ppMetricNames)
-        return invalid();
-    const struct sim_counts *counts =
-        sim_range_counts(p->pCounterDataImage, p->counterDataImageSize, p->rangeIndex);
-    if (!counts)
-        return invalid();
-    for (size_t i = 0; i < p->numMetrics; i++) {
-        size_t metric = find_metric(p->ppMetricNames[i]);
-        if (metric == METRIC_COUNT || !(p->pHostObject->metrics >> metric & 1))
+    struct sim_image head;
+    struct sim_pm_sample sample;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_EvaluateToGpuValues_Params) || !pParams->pHostObject ||
+        !pParams->ppMetricNames || !pParams->pMetricValues ||
+        !sim_image_read(pParams->pCounterDataImage, pParams->counterDataImageSize, &head) ||
+        !sim_image_sample(pParams->pCounterDataImage, pParams->counterDataImageSize, pParams->rangeIndex,
+                          &sample))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    for (size_t i = 0; i < pParams->numMetrics; i++) {
+        uint32_t at = find_in(&head.config, sim_metric_find(pParams->ppMetricNames[i]));
+        if (at == head.config.count)
             return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
-        p->pMetricValues[i] = value_of(metric, counts);
+        pParams->pMetricValues[i] = sample.value[at];
     }
     return CUPTI_SUCCESS;
 }

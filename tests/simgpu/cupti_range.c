@@ -2,17 +2,16 @@
  * The range profiler of the CUPTI double: one range for each launch (a graph's launch is one, whatever it holds), with what the simulation
  * knows of it. While a session runs in a context its launches wait for each other, as the real one has it.
  *
- * Only what one pass of automatic ranges needs; anything else is refused. An image of counters is a header and one struct
- * sim_counts for each range; it gets them when the session's data is decoded.
+ * Only what one pass of automatic ranges needs; anything else is refused. A range is kept as a sample of PM sampling is (cupti_pm.h); the
+ * image gets them when the session's data is decoded.
  *
  * Locks: `lock` protects the sessions; nothing is called under it. `turn` before `lock`. Threads: any.
  */
-#include "cupti_double.h"
+#include "cupti_pm.h"
 
 #include "env.h"
 
 #pragma GCC visibility push(default)
-#include <cupti_profiler_target.h>
 #include <cupti_range_profiler.h>
 #pragma GCC visibility pop
 
@@ -22,16 +21,14 @@
 
 #define SESSIONS 64
 
-struct range_image {
-    uint64_t most, n;
-    struct sim_counts counts[];
-};
-
 struct CUpti_RangeProfiler_Object {
     CUcontext context; /* NULL: free */
     uint32_t context_id;
     bool is_configured, is_running;
-    struct range_image *image; /* the client's, from SetConfig to DecodeData */
+    struct sim_config image_config; /* as asked for by GetCounterDataSize */
+    uint32_t image_ranges;
+    uint8_t *image; /* the client's, from SetConfig to DecodeData */
+    size_t image_bytes;
     struct sim_counts *counts;
     size_t n, most, lost;
     uint32_t last_correlation;
@@ -154,32 +151,40 @@ CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *p)
 
 CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
 {
+    struct sim_config config = {.magic = SIM_IMAGE_MAGIC};
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->numMetrics && p->maxNumOfRanges &&
-                  p->maxNumRangeTreeNodes >= p->maxNumOfRanges);
-    p->counterDataSize = sizeof(struct range_image) + p->maxNumOfRanges * sizeof(struct sim_counts);
+                  p->maxNumOfRanges <= UINT32_MAX && p->maxNumRangeTreeNodes >= p->maxNumOfRanges);
+    if (!sim_config_add(&config, p->pMetricNames, p->numMetrics))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
+    p->pRangeProfilerObject->image_config = config;
+    p->pRangeProfilerObject->image_ranges = (uint32_t)p->maxNumOfRanges;
+    p->counterDataSize = sim_image_bytes(&config, (uint32_t)p->maxNumOfRanges);
     return CUPTI_SUCCESS;
 }
 
 CUptiResult
 cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
 {
-    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pCounterData &&
-                  p->counterDataSize >= sizeof(struct range_image) + sizeof(struct sim_counts));
-    memset(p->pCounterData, 0, p->counterDataSize);
-    ((struct range_image *)(void *)p->pCounterData)->most =
-        (p->counterDataSize - sizeof(struct range_image)) / sizeof(struct sim_counts);
+    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pCounterData && p->pRangeProfilerObject->image_ranges);
+    const struct CUpti_RangeProfiler_Object *s = p->pRangeProfilerObject;
+    REFUSE_UNLESS(p->counterDataSize >= sim_image_bytes(&s->image_config, s->image_ranges));
+    const struct sim_image head = {.config = s->image_config, .most = s->image_ranges};
+    memcpy(p->pCounterData, &head, sizeof head);
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
 {
+    struct sim_config config;
+    struct sim_image image;
     REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE &&
-                  p->pRangeProfilerObject && sim_host_config_passes(p->pConfig, p->configSize) == 1 &&
-                  p->pCounterDataImage && p->range == CUPTI_AutoRange &&
+                  p->pRangeProfilerObject && p->range == CUPTI_AutoRange &&
                   p->replayMode == CUPTI_KernelReplay && p->numNestingLevels == 1 && p->passIndex == 0);
+    REFUSE_UNLESS(sim_config_read(p->pConfig, p->configSize, SIM_CONFIG_MAGIC, &config) &&
+                  sim_config_passes(&config) == 1 &&
+                  sim_image_read(p->pCounterDataImage, p->counterDataImageSize, &image));
     struct CUpti_RangeProfiler_Object *s = p->pRangeProfilerObject;
-    struct range_image *image = (void *)p->pCounterDataImage;
-    REFUSE_UNLESS(!s->is_running && image->most >= p->maxRangesPerPass);
+    REFUSE_UNLESS(!s->is_running && image.most >= p->maxRangesPerPass);
     struct sim_counts *counts = calloc(p->maxRangesPerPass, sizeof *counts);
     if (!counts)
         return sim_cupti_result(CUPTI_ERROR_OUT_OF_MEMORY);
@@ -187,7 +192,8 @@ CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
     free(s->counts);
     s->counts = counts;
     s->most = p->maxRangesPerPass;
-    s->image = image;
+    s->image = p->pCounterDataImage;
+    s->image_bytes = p->counterDataImageSize;
     s->is_configured = true;
     pthread_mutex_unlock(&lock);
     return CUPTI_SUCCESS;
@@ -220,29 +226,47 @@ CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *p)
     return CUPTI_SUCCESS;
 }
 
+static bool decode_locked(struct CUpti_RangeProfiler_Object *s)
+{
+    struct sim_image head;
+    if (!sim_image_read(s->image, s->image_bytes, &head) || head.count + s->n > head.most)
+        return false;
+    for (size_t i = 0; i < s->n; i++) {
+        struct sim_pm_sample sample = {0};
+        sample.value[SIM_METRIC_WARPS] = s->counts[i].warps_ns;
+        sample.value[SIM_METRIC_BLOCKS] = s->counts[i].blocks_ns;
+        sample.value[SIM_METRIC_ACTIVE] = s->counts[i].sms_ns;
+        sample.value[SIM_METRIC_ELAPSED] = s->counts[i].ns;
+        sim_image_append(s->image, &head, &sample);
+    }
+    return true;
+}
+
 CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *p)
 {
     REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->is_configured &&
                   !p->pRangeProfilerObject->is_running);
-    struct CUpti_RangeProfiler_Object *s = p->pRangeProfilerObject;
     pthread_mutex_lock(&lock);
-    memcpy(s->image->counts, s->counts, s->n * sizeof *s->counts);
-    s->image->n = s->n;
-    p->numOfRangeDropped = s->lost;
+    bool good = decode_locked(p->pRangeProfilerObject);
+    p->numOfRangeDropped = p->pRangeProfilerObject->lost;
     pthread_mutex_unlock(&lock);
-    return CUPTI_SUCCESS;
+    return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
 }
 
 CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
 {
-    REFUSE_UNLESS(p && p->pCounterDataImage && p->counterDataImageSize >= sizeof(struct range_image));
-    p->numTotalRanges = ((const struct range_image *)(const void *)p->pCounterDataImage)->n;
+    struct sim_image head;
+    REFUSE_UNLESS(p && sim_image_read(p->pCounterDataImage, p->counterDataImageSize, &head));
+    p->numTotalRanges = head.count;
     return CUPTI_SUCCESS;
 }
 
-const struct sim_counts *sim_range_counts(const uint8_t *bytes, size_t size, size_t range)
+CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params *p)
 {
-    const struct range_image *image = (const void *)bytes;
-    bool good = bytes && size >= sizeof *image && image->n <= image->most && range < image->n;
-    return good ? &image->counts[range] : NULL;
+    static const uint8_t image[8] = "availab";
+    REFUSE_UNLESS(p && (!p->pCounterAvailabilityImage || p->counterAvailabilityImageSize >= sizeof image));
+    if (p->pCounterAvailabilityImage)
+        memcpy(p->pCounterAvailabilityImage, image, sizeof image);
+    p->counterAvailabilityImageSize = sizeof image;
+    return CUPTI_SUCCESS;
 }

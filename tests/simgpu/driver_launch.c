@@ -279,7 +279,8 @@ static struct sim_counts counts_of(const struct sim_device *device, const struct
     uint64_t in_full = work->wave_blocks < sms ? work->wave_blocks : sms, in_rest = rest < sms ? rest : sms;
     double ns = (double)(placed->end_ns - placed->start_ns), waves = (double)(full + (rest > 0));
     uint64_t warps = (volume(launch->block) + warp - 1) / warp;
-    return (struct sim_counts){.warps_ns = (double)warps * placed->block_ns_total,
+    double early = (double)(warps / 2) * (double)sim_env()->warp_imbalance_percent / 100; /* see counters.c */
+    return (struct sim_counts){.warps_ns = ((double)warps - early) * placed->block_ns_total,
                                .sms_ns = ns / waves * (double)(full * in_full + in_rest),
                                .blocks_ns = placed->block_ns_total,
                                .ns = ns};
@@ -317,8 +318,11 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     activity.kernel.counts = counts_of(device, &launch, &work, &placed);
     device->in_flight_ns[device->launches++ % SIM_QUEUE_DEPTH] = placed.end_ns;
     sim_report_locked(origin->batch, &activity);
+    struct sim_occupation occupation = {.launch = &launch, .residency = &residency};
+    sim_counters_publish_locked(device, &occupation);
     sim_truth_write(&(struct sim_truth){&activity, work.blocks, work.wave_blocks, residency.blocks_per_sm,
-                                        work.block_ns, placed.block_ns_total});
+                                        work.block_ns, placed.block_ns_total, occupation.achieved,
+                                        occupation.elapsed});
     return CUDA_SUCCESS;
 }
 

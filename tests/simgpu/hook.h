@@ -8,6 +8,8 @@
 #ifndef SIM_HOOK_H
 #define SIM_HOOK_H
 
+#include "gpu.h"
+
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,10 +90,10 @@ struct sim_driver {
     bool (*stream_id)(CUcontext context, CUstream stream, uint32_t *ret_id);
     bool (*graph_id)(const void *graph_or_exec, uint32_t *ret_id);
     bool (*node_id)(CUgraphNode node, uint64_t *ret_id);
+    /* NULL: no such device, or the driver is not initialized */
+    const struct sim_gpu *(*device)(size_t ordinal, uint8_t *ret_uuid);
     /* The host waits until the device has reached this time. */
     void (*wait_until)(uint64_t ns);
-    /* "TU104", "GA100", "GH100"; NULL: no such device. */
-    const char *(*chip)(uint32_t device);
 };
 
 /* Sets where activities go (NULL: nowhere) and returns the driver's side. */
