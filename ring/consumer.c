@@ -307,8 +307,9 @@ static const char *check_measured(struct occ_ring_consumer *c, uint32_t bytes)
 }
 
 static const char *(*const frame_checks[])(struct occ_ring_consumer *, uint32_t) = {
-    [OCC_FRAME_PROCESS] = check_process, [OCC_FRAME_DEVICE] = check_device, [OCC_FRAME_KERNEL] = check_kernel,
-    [OCC_FRAME_SHAPE] = check_shape,     [OCC_FRAME_STATE] = check_state,   [OCC_FRAME_CLOSED] = check_closed,
+    [OCC_FRAME_PROCESS] = check_process,   [OCC_FRAME_DEVICE] = check_device,
+    [OCC_FRAME_KERNEL] = check_kernel,     [OCC_FRAME_SHAPE] = check_shape,
+    [OCC_FRAME_STATE] = check_state,       [OCC_FRAME_CLOSED] = check_closed,
     [OCC_FRAME_MEASURED] = check_measured,
 };
 
