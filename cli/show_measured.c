@@ -10,7 +10,7 @@
 #include "page.h"
 #include "values.h"
 
-enum { TEXT_BYTES = 128 };
+enum { TEXT_BYTES = 128, SOURCES = 4 };
 
 /* ---- launches and SMs ---- */
 
@@ -19,20 +19,21 @@ struct source_count {
     uint64_t launches;
 };
 
-static void count_sources(const struct occ_measured_sums *sums, struct source_count counts[3])
+static void count_sources(const struct occ_measured_sums *sums, struct source_count counts[SOURCES])
 {
     counts[0] = (struct source_count){OCC_FROM_DIRECT, sums->direct};
     counts[1] = (struct source_count){OCC_FROM_REGRESSED, sums->regressed};
     counts[2] = (struct source_count){OCC_FROM_GROUPED, sums->grouped};
+    counts[3] = (struct source_count){OCC_FROM_EXACT, sums->exact};
 }
 
 static void print_launches(const struct occ_measured_sums *sums, const struct occ_measurement *measured)
 {
-    struct source_count counts[3];
+    struct source_count counts[SOURCES];
     const char *separator = ": ";
     count_sources(sums, counts);
     (void)printf("    measured in %" PRIu64 " launches", occ_measured_launches(sums));
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < SOURCES; i++) {
         if (counts[i].launches == 0)
             continue;
         (void)printf("%s%" PRIu64 " %s (%s)", separator, counts[i].launches,
@@ -276,7 +277,7 @@ static void write_stalls(struct cli_json *json, const struct occ_shape_row *row,
 void show_json_measured(struct cli_json *json, const struct occ_shape_row *row,
                         const struct occ_measurement *measured)
 {
-    struct source_count counts[3];
+    struct source_count counts[SOURCES];
     if (measured->source == OCC_FROM_MODEL) {
         cli_json_null(json, "measured");
         return;
@@ -286,7 +287,7 @@ void show_json_measured(struct cli_json *json, const struct occ_shape_row *row,
     cli_json_string(json, "source", occ_value_source_word(measured->source));
     cli_json_unsigned(json, "launches", occ_measured_launches(&row->measured));
     cli_json_object(json, "launches_by_source", true);
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < SOURCES; i++)
         cli_json_unsigned(json, occ_value_source_word(counts[i].source), counts[i].launches);
     cli_json_close(json);
     cli_json_unsigned(json, "overlapped_launches", row->measured.overlapped);

@@ -64,7 +64,8 @@ enum occ_part {
     X(MODEL, "model", "the model")                                                                           \
     X(DIRECT, "direct", "samples inside the launches")                                                       \
     X(REGRESSED, "regressed", "least squares over many launches")                                            \
-    X(GROUPED, "group", "mean of kernels that cannot be told apart")
+    X(GROUPED, "group", "mean of kernels that cannot be told apart")                                         \
+    X(EXACT, "exact", "each launch by itself, one after the other")
 
 enum occ_value_source {
 #define X(name, word, text) OCC_FROM_##name,

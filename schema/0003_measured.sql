@@ -1,6 +1,6 @@
 -- What hardware counters said of launches: sums by shape, run and minute (counted since the epoch). A value is kept as
 -- the sum of value x duration and the sum of the durations for which it was defined; the time-weighted mean is their
--- quotient, NULL where the second is 0. direct, regressed, grouped: launches by where their value comes from;
+-- quotient, NULL where the second is 0. direct, regressed, grouped, exact: launches by where their value comes from;
 -- overlapped: of them, those that ran beside other kernels.
 CREATE TABLE measured (
     shape                    INTEGER NOT NULL,
@@ -9,6 +9,7 @@ CREATE TABLE measured (
     direct                   INTEGER NOT NULL,
     regressed                INTEGER NOT NULL,
     grouped                  INTEGER NOT NULL,
+    exact                    INTEGER NOT NULL,
     overlapped               INTEGER NOT NULL,
     achieved_sum             REAL NOT NULL, achieved_ns            REAL NOT NULL,
     achieved_error_sum       REAL NOT NULL, achieved_error_ns      REAL NOT NULL,
@@ -49,7 +50,8 @@ SELECT m.run, m.shape, k.short AS shortName, s.theoretical, s.expected_achieved 
        sum(group_achieved_sum) / nullif(sum(group_achieved_ns), 0) AS groupAchieved,
        sum(group_elapsed_sum) / nullif(sum(group_elapsed_ns), 0) AS groupElapsed,
        sum(group_elapsed_error_sum) / nullif(sum(group_elapsed_error_ns), 0) AS groupElapsedError,
-       sum(direct) AS direct, sum(regressed) AS regressed, sum(grouped) AS grouped, sum(overlapped) AS overlapped
+       sum(direct) AS direct, sum(regressed) AS regressed, sum(grouped) AS grouped, sum(exact) AS exact,
+       sum(overlapped) AS overlapped
 FROM measured m JOIN shape s ON s.id = m.shape JOIN kernel k ON k.id = s.kernel
 GROUP BY m.run, m.shape;
 

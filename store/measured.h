@@ -42,7 +42,8 @@ struct occ_store;
 #define OCC_MEASURED_SOURCES(X)                                                                              \
     X(direct, "samples inside the launch")                                                                   \
     X(regressed, "least squares over many launches of the shape")                                            \
-    X(grouped, "mean of kernels that cannot be told apart")
+    X(grouped, "mean of kernels that cannot be told apart")                                                  \
+    X(exact, "the launch by itself, while kernels ran one after the other (--exact)")
 
 enum occ_measured_value {
 #define X(name) OCC_MEASURED_##name,
@@ -54,8 +55,10 @@ enum occ_measured_value {
 struct occ_measured_sums {
     double sum[OCC_MEASURED_VALUE_COUNT]; /* value x nanoseconds */
     double ns[OCC_MEASURED_VALUE_COUNT];
-    uint64_t direct, regressed, grouped; /* launches */
-    uint64_t overlapped;                 /* of them, those that ran beside other kernels */
+#define X(name, text) uint64_t name; /* launches */
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    uint64_t overlapped; /* of them, those that ran beside other kernels */
 };
 
 /* The mean, NaN where nothing was measured. */
@@ -67,7 +70,11 @@ void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measure
 
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)
 {
-    return sums->direct + sums->regressed + sums->grouped;
+    uint64_t launches = 0;
+#define X(name, text) launches += sums->name;
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    return launches;
 }
 
 /* What was read directly of one launch, NaN where not defined. Launches that share all three (nodes of one graph that
