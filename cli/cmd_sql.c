@@ -212,7 +212,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"occq sql 'SELECT count(*) FROM launch'", "how many launches the history holds"},
-    {"occq sql 'SELECT start, elapsedMean FROM device_second_detail WHERE device = 1'",
+    {"occq sql 'SELECT start, elapsedMean FROM device_second_detail'",
      "what a GPU's occupancy was, second by second"},
     {"occq sql --csv 'SELECT * FROM run'", "a table of the history as CSV"},
     {NULL, NULL},

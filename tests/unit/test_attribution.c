@@ -1,0 +1,358 @@
+/* Attribution: small worlds with flat kernels, in which every value is known. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/sampler/attribution.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define SMS      100
+#define WARPS    64
+#define START_NS INT64_C(1700000000000000000)
+#define MS       INT64_C(1000000)
+#define CLOCK    1.5 /* cycles a ns */
+
+/* A world is a list of kernels with a constant level; samples are exact integrals. */
+struct run {
+    int64_t start_ns, end_ns;
+    uint64_t shape, node;
+    double level, active;
+};
+
+struct fixture {
+    struct occ_attribution *a;
+    struct run *runs;
+    size_t n_runs, room;
+    int64_t now_ns, offset_ns;
+    uint64_t random;
+};
+
+static int set_up(void **state)
+{
+    static const struct occ_attribution_options options = {.sm_count = SMS, .max_warps_per_sm = WARPS};
+    struct fixture *f = calloc(1, sizeof *f);
+    if (!f || occ_attribution_new(&options, &f->a, NULL) != 0)
+        return -1;
+    f->now_ns = START_NS;
+    f->random = 1;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    occ_attribution_free(f->a);
+    free(f->runs);
+    free(f);
+    return 0;
+}
+
+static uint32_t draw(struct fixture *f, uint32_t below)
+{
+    f->random = f->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(f->random >> 33) % below;
+}
+
+static void put_run(struct fixture *f, struct run run)
+{
+    if (f->n_runs == f->room) {
+        f->room = f->room ? f->room * 2 : 256;
+        f->runs = realloc(f->runs, f->room * sizeof *f->runs);
+        assert_non_null(f->runs);
+    }
+    f->runs[f->n_runs++] = run;
+}
+
+/* One kernel after the other. */
+static void then(struct fixture *f, int64_t duration_ns, uint64_t shape, double level)
+{
+    put_run(f, (struct run){f->now_ns, f->now_ns + duration_ns, shape, 0, level, fmin(level * 2, 1)});
+    f->now_ns += duration_ns + 2000;
+}
+
+static struct occ_sample sample_of(const struct fixture *f, int64_t start_ns, int64_t length_ns)
+{
+    struct occ_sample sample = {.start_ns = start_ns + f->offset_ns,
+                                .end_ns = start_ns + length_ns + f->offset_ns};
+    double warps = 0, active = 0;
+    for (size_t i = 0; i < f->n_runs; i++) {
+        const struct run *r = &f->runs[i];
+        double inside = fmin((double)(r->end_ns - start_ns), (double)length_ns) -
+                        fmax((double)(r->start_ns - start_ns), 0);
+        warps += inside > 0 ? inside * r->level : 0;
+        active += inside > 0 ? inside * r->active : 0;
+    }
+    for (int i = 0; i < OCC_COUNTER_COUNT; i++)
+        sample.value[i] = NAN;
+    sample.value[OCC_COUNTER_WARPS] = warps * SMS * WARPS * CLOCK;
+    sample.value[OCC_COUNTER_ACTIVE] = active * SMS * CLOCK;
+    sample.value[OCC_COUNTER_ELAPSED] = (double)length_ns * CLOCK;
+    return sample;
+}
+
+static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i)
+{
+    const struct run *r = &f->runs[i];
+    return (struct occ_attribution_launch){
+        .key = {.shape = r->shape, .graph_node = r->node, .theoretical = 1},
+        .start_ns = r->start_ns,
+        .end_ns = r->end_ns,
+        .tag = i};
+}
+
+/* Feeds all runs and samples up to the last run's end, in rounds of 100 ms. `values` by tag. */
+static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *values)
+{
+    size_t next = 0, n;
+    struct occ_attribution_value some[64];
+    int64_t until_ns = START_NS;
+    for (int64_t at_ns = START_NS; at_ns < f->now_ns; at_ns += interval_ns) {
+        const struct occ_sample sample = sample_of(f, at_ns, interval_ns);
+        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+        if (at_ns + interval_ns < until_ns && at_ns + interval_ns < f->now_ns)
+            continue;
+        until_ns = at_ns + interval_ns + 100 * MS;
+        for (; next < f->n_runs && f->runs[next].start_ns < until_ns; next++) {
+            const struct occ_attribution_launch launch = launch_of(f, next);
+            assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
+        }
+        assert_int_equal(occ_attribution_advance(f->a, until_ns, at_ns + interval_ns >= f->now_ns, NULL), 0);
+        while ((n = occ_attribution_take(f->a, some, 64)) > 0)
+            for (size_t i = 0; i < n && values; i++)
+                values[some[i].tag] = some[i].measured;
+    }
+}
+
+static void assert_near(double got, double wanted, double within)
+{
+    if (!(fabs(got - wanted) <= within))
+        fail_msg("%f is not %f +- %f", got, wanted, within);
+}
+
+static void long_launches_are_read_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 100; i++)
+        then(f, (4 + i % 5) * MS + 137000, 1, 0.1 + 0.008 * i);
+    struct occ_measured values[100] = {{0}};
+    play(f, MS, values);
+    for (size_t i = 10; i < 100; i++) { /* neighbours differ by 0.8 pp, edges are shared */
+        assert_int_equal(values[i].source, OCC_ATTRIBUTION_DIRECT);
+        assert_near(values[i].elapsed, f->runs[i].level, 0.02);
+        assert_near(values[i].achieved, f->runs[i].level / f->runs[i].active, 0.04);
+        assert_true(values[i].elapsed_se > 0 && values[i].elapsed_se < 0.2);
+        assert_false(values[i].overlapped);
+    }
+}
+
+static void play_random(struct fixture *f, int n)
+{
+    static const struct {
+        int64_t ns;
+        double level;
+    } kinds[] = {{4000, 0.2}, {9000, 0.7}, {21000, 0.45}, {60000, 0.1}};
+    for (int i = 0; i < n; i++) {
+        uint32_t kind = draw(f, 4);
+        then(f, kinds[kind].ns, kind + 1, kinds[kind].level);
+    }
+    play(f, MS, NULL);
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        struct occ_measured m;
+        occ_attribution_ask(f->a, kind + 1, 0, &m);
+        assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
+        assert_near(m.elapsed, kinds[kind].level, 0.02);
+        assert_near(m.achieved, kinds[kind].level / fmin(kinds[kind].level * 2, 1), 0.05);
+        assert_true(m.elapsed_se < 0.02 && m.variance_inflation < 10);
+    }
+}
+
+static void short_launches_are_regressed(void **state)
+{
+    play_random(*state, 12000);
+}
+
+static void another_clock_is_found(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    f->offset_ns = 21000;
+    play_random(f, 12000);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_near((double)stats.offset_ns, 21000, 4000);
+}
+
+static void what_always_runs_together_is_a_group(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured a, b;
+    for (int i = 0; i < 4000; i++) { /* each pair is 1 ms long: no sample ever holds one without the other */
+        put_run(f, (struct run){f->now_ns, f->now_ns + 100000, 1, 7, 0.9, 1});
+        put_run(f, (struct run){f->now_ns + 100000, f->now_ns + 200000, 2, 8, 0.3, 1});
+        f->now_ns += MS;
+    }
+    play(f, MS, NULL);
+    occ_attribution_ask(f->a, 1, 7, &a);
+    occ_attribution_ask(f->a, 2, 8, &b);
+    if (a.source == OCC_ATTRIBUTION_NONE) { /* as honest */
+        assert_int_equal(b.source, OCC_ATTRIBUTION_NONE);
+        return;
+    }
+    assert_int_equal(a.source, OCC_ATTRIBUTION_GROUP);
+    assert_int_equal(b.source, OCC_ATTRIBUTION_GROUP);
+    assert_int_equal(a.group, b.group);
+    assert_near(a.elapsed, 0.6, 0.01);
+    assert_true(a.elapsed == b.elapsed);
+}
+
+static void beside_others_achieved_is_withheld(void **state)
+{
+    struct fixture *f = *state;
+    for (int i = 0; i < 3000; i++) {
+        int64_t a = 100000 + draw(f, 200000), b = 100000 + draw(f, 200000);
+        put_run(f, (struct run){f->now_ns, f->now_ns + a, 1, 0, 0.2, 0.4});
+        put_run(f, (struct run){f->now_ns + 20000, f->now_ns + 20000 + b, 2, 0, 0.3, 0.5});
+        f->now_ns += 50000 + (a > b ? a : b);
+    }
+    play(f, MS, NULL);
+    for (uint64_t shape = 1; shape <= 2; shape++) {
+        struct occ_measured m;
+        occ_attribution_ask(f->a, shape, 0, &m);
+        assert_true(m.overlapped);
+        assert_true(isnan(m.achieved));
+        assert_near(m.elapsed, shape == 1 ? 0.2 : 0.3, 0.03);
+    }
+}
+
+static void a_late_long_launch_is_read_from_the_past(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_value value;
+    const struct run late = {START_NS + 200 * MS, START_NS + 900 * MS, 9, 0, 0.25, 0.5};
+    put_run(f, late); /* in the samples ... */
+    for (int64_t at_ns = START_NS; at_ns < START_NS + 1500 * MS; at_ns += MS) {
+        const struct occ_sample sample = sample_of(f, at_ns, MS);
+        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    }
+    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1400 * MS, false, NULL), 0);
+    const struct occ_attribution_launch launch = launch_of(f, 0); /* ... and only now reported */
+    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
+    assert_int_equal(occ_attribution_take(f->a, &value, 1), 1);
+    assert_int_equal(value.measured.source, OCC_ATTRIBUTION_DIRECT);
+    assert_near(value.measured.elapsed, 0.25, 0.001);
+    assert_near(value.measured.achieved, 0.5, 0.001);
+    /* one of which the samples know nothing is only counted */
+    struct occ_attribution_launch unseen = launch;
+    struct occ_attribution_stats stats;
+    unseen.start_ns = START_NS - 900 * MS;
+    unseen.end_ns = START_NS - 800 * MS;
+    assert_int_equal(occ_attribution_launch(f->a, &unseen, NULL), OCC_E_INVALID);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_true(stats.late_launches == 1);
+}
+
+static void without_samples_nothing_is_said(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_value values[8];
+    for (int i = 0; i < 8; i++)
+        then(f, 5 * MS, 1, 0.5);
+    for (size_t i = 0; i < 8; i++) {
+        const struct occ_attribution_launch launch = launch_of(f, i);
+        assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
+    }
+    assert_int_equal(occ_attribution_advance(f->a, f->now_ns + 10000 * MS, false, NULL), 0);
+    assert_int_equal(occ_attribution_take(f->a, values, 8), 8);
+    for (size_t i = 0; i < 8; i++) {
+        assert_int_equal(values[i].measured.source, OCC_ATTRIBUTION_NONE);
+        assert_true(isnan(values[i].measured.elapsed) && isnan(values[i].measured.achieved));
+    }
+}
+
+static void what_no_launch_explains_is_told(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    put_run(f, (struct run){START_NS, START_NS + 2000 * MS, 5, 0, 0.4, 1}); /* another tool's */
+    for (int64_t at_ns = START_NS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
+        const struct occ_sample sample = sample_of(f, at_ns, MS);
+        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    }
+    assert_int_equal(occ_attribution_advance(f->a, START_NS + 3000 * MS, true, NULL), 0);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_near(stats.residual_ratio, 1, 1e-9);
+    assert_true(stats.keys == 0);
+}
+
+static void bad_input_is_counted(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    struct occ_sample sample = sample_of(f, START_NS, MS);
+    then(f, MS, 1, 0.5);
+    struct occ_attribution_launch launch = launch_of(f, 0);
+    launch.end_ns = launch.start_ns;
+    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    launch.end_ns = launch.start_ns - 1;
+    assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), OCC_E_INVALID);
+    sample.end_ns = sample.start_ns;
+    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    sample = sample_of(f, START_NS, MS);
+    sample.value[OCC_COUNTER_ELAPSED] = 0;
+    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    sample.value[OCC_COUNTER_ELAPSED] = INFINITY;
+    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    sample = sample_of(f, START_NS + 5 * MS, MS);
+    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    sample = sample_of(f, START_NS + 3 * MS, MS); /* back in time */
+    assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_true(stats.bad_samples == 4);
+}
+
+static void keys_are_bounded(void **state)
+{
+    static const struct occ_attribution_options options = {
+        .sm_count = SMS, .max_warps_per_sm = WARPS, .max_keys = 4, .max_launches = 6};
+    struct fixture *f = *state;
+    struct occ_attribution_stats stats;
+    struct occ_error err = OCC_ERROR_INIT;
+    occ_attribution_free(f->a);
+    assert_int_equal(occ_attribution_new(&options, &f->a, NULL), 0);
+    for (uint64_t shape = 1; shape <= 8; shape++)
+        then(f, MS, shape <= 4 ? shape : 1, 0.5);
+    f->runs[3].shape = 99;
+    f->runs[4].shape = 100;
+    int statuses[8];
+    for (size_t i = 0; i < 8; i++) {
+        const struct occ_attribution_launch launch = launch_of(f, i);
+        statuses[i] = occ_attribution_launch(f->a, &launch, &err);
+    }
+    const int wanted[8] = {0, 0, 0, 0, OCC_E_FULL, 0, 0, OCC_E_FULL};
+    assert_memory_equal(statuses, wanted, sizeof wanted);
+    occ_attribution_get_stats(f->a, &stats);
+    assert_true(stats.keys == 4 && stats.keys_refused == 1 && stats.dropped_launches == 1);
+}
+
+#define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(long_launches_are_read_one_by_one),
+        WITH(short_launches_are_regressed),
+        WITH(another_clock_is_found),
+        WITH(what_always_runs_together_is_a_group),
+        WITH(beside_others_achieved_is_withheld),
+        WITH(a_late_long_launch_is_read_from_the_past),
+        WITH(without_samples_nothing_is_said),
+        WITH(what_no_launch_explains_is_told),
+        WITH(bad_input_is_counted),
+        WITH(keys_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
