@@ -47,6 +47,22 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
                      100.0 * (double)sums->overlapped / (double)occ_measured_launches(sums));
 }
 
+/* What is known of kernels that always run together is known of the group. */
+static void print_group(const struct occ_measured_sums *sums)
+{
+    double elapsed = occ_measured_mean(sums, OCC_MEASURED_group_elapsed);
+    double achieved = occ_measured_mean(sums, OCC_MEASURED_group_achieved);
+    double error = occ_measured_mean(sums, OCC_MEASURED_group_elapsed_error);
+    if (isnan(elapsed))
+        return;
+    (void)printf("    its group's means: elapsed %.1f%%", elapsed * 100);
+    if (!isnan(error))
+        (void)printf(" +- %.1f%%", OCC_ERRORS_OF_95_PERCENT * error * 100);
+    if (!isnan(achieved))
+        (void)printf(", achieved %.1f%%", achieved * 100);
+    (void)printf("; not this kernel's own\n");
+}
+
 static double expected_blocks(const struct occ_result *r)
 {
     return r->warps_per_block ? r->expected_achieved * r->max_warps_per_sm / r->warps_per_block : NAN;
@@ -78,6 +94,7 @@ void show_measured(const struct occ_shape_row *row, const struct occ_measurement
     if (measured->source == OCC_FROM_MODEL)
         return;
     print_launches(&row->measured, measured);
+    print_group(&row->measured);
     print_sms(row, measured);
 }
 
@@ -278,6 +295,10 @@ void show_json_measured(struct cli_json *json, const struct occ_shape_row *row,
     cli_json_real(json, "elapsed", measured->elapsed);
     cli_json_real(json, "elapsed_standard_error", measured->elapsed_error);
     cli_json_real(json, "variance_inflation", measured->variance_inflation);
+    cli_json_real(json, "group_achieved", occ_measured_mean(&row->measured, OCC_MEASURED_group_achieved));
+    cli_json_real(json, "group_elapsed", occ_measured_mean(&row->measured, OCC_MEASURED_group_elapsed));
+    cli_json_real(json, "group_elapsed_standard_error",
+                  occ_measured_mean(&row->measured, OCC_MEASURED_group_elapsed_error));
     cli_json_real(json, "sm_active", measured->sm_active);
     cli_json_real(json, "resident_blocks", measured->resident_blocks);
     cli_json_real(json, "sm_imbalance", measured->imbalance);

@@ -23,6 +23,9 @@ CREATE TABLE measured (
     stall_blocks_sum         REAL NOT NULL, stall_blocks_ns        REAL NOT NULL,
     stall_warps_sum          REAL NOT NULL, stall_warps_ns         REAL NOT NULL,
     stall_barriers_sum       REAL NOT NULL, stall_barriers_ns      REAL NOT NULL,
+    group_achieved_sum       REAL NOT NULL, group_achieved_ns      REAL NOT NULL,
+    group_elapsed_sum        REAL NOT NULL, group_elapsed_ns       REAL NOT NULL,
+    group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
     PRIMARY KEY (shape, run, bucket)
 ) WITHOUT ROWID;
 
@@ -43,6 +46,9 @@ SELECT m.run, m.shape, k.short AS shortName, s.theoretical, s.expected_achieved 
        sum(stall_blocks_sum) / nullif(sum(stall_blocks_ns), 0) AS stallBlocks,
        sum(stall_warps_sum) / nullif(sum(stall_warps_ns), 0) AS stallWarps,
        sum(stall_barriers_sum) / nullif(sum(stall_barriers_ns), 0) AS stallBarriers,
+       sum(group_achieved_sum) / nullif(sum(group_achieved_ns), 0) AS groupAchieved,
+       sum(group_elapsed_sum) / nullif(sum(group_elapsed_ns), 0) AS groupElapsed,
+       sum(group_elapsed_error_sum) / nullif(sum(group_elapsed_error_ns), 0) AS groupElapsedError,
        sum(direct) AS direct, sum(regressed) AS regressed, sum(grouped) AS grouped, sum(overlapped) AS overlapped
 FROM measured m JOIN shape s ON s.id = m.shape JOIN kernel k ON k.id = s.kernel
 GROUP BY m.run, m.shape;

@@ -22,7 +22,7 @@ static enum occ_value_source source_of(const struct occ_measured_sums *sums)
 {
     if (occ_measured_launches(sums) == 0)
         return OCC_FROM_MODEL;
-    if (sums->grouped >= sums->regressed && sums->grouped >= sums->direct)
+    if (sums->regressed + sums->direct == 0)
         return OCC_FROM_GROUPED;
     return sums->regressed >= sums->direct ? OCC_FROM_REGRESSED : OCC_FROM_DIRECT;
 }

@@ -18,7 +18,8 @@
 struct occ_store;
 
 /* X(name): ratios 0...1 but for variance_inflation (>= 1) and resident_blocks (blocks per active SM). stall_*: share of
- * cycles in which the launch of warps waited for that resource, as the hardware counted it (non-exclusive). */
+ * cycles in which the launch of warps waited for that resource, as the hardware counted it (non-exclusive). group_*: means of
+ * the kernels that launches could not be told apart from; all others are of launches with values of their own. */
 #define OCC_MEASURED_VALUES(X)                                                                               \
     X(achieved)                                                                                              \
     X(achieved_error)                                                                                        \
@@ -32,7 +33,10 @@ struct occ_store;
     X(stall_shared_memory)                                                                                   \
     X(stall_blocks)                                                                                          \
     X(stall_warps)                                                                                           \
-    X(stall_barriers)
+    X(stall_barriers)                                                                                        \
+    X(group_achieved)                                                                                        \
+    X(group_elapsed)                                                                                         \
+    X(group_elapsed_error)
 
 /* X(name, text): where launches have their values from. */
 #define OCC_MEASURED_SOURCES(X)                                                                              \
@@ -57,7 +61,8 @@ struct occ_measured_sums {
 /* The mean, NaN where nothing was measured. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
 
-/* All means; the source is that of most launches, of a tie the weaker one. */
+/* All means of launches with values of their own; the source is that of most, of a tie the weaker one. GROUPED: there are
+ * none such, and the means are NaN. */
 void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement);
 
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)

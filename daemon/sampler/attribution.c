@@ -95,11 +95,8 @@ static void note_overlap(struct occ_attribution *a, struct occ_overlap_launch *l
     if (launch->start_ns < a->busy_until_ns) {
         int64_t end = launch->end_ns < a->busy_until_ns ? launch->end_ns : a->busy_until_ns;
         launch->beside_ns = end - launch->start_ns;
-        if (a->busy_launch < a->n_launches) {
-            struct occ_overlap_launch *other = &a->launches[a->busy_launch];
-            other->beside_ns += launch->beside_ns;
-            a->keys.keys[other->key].beside_ns += (double)launch->beside_ns;
-        }
+        if (a->busy_launch < a->n_launches)
+            a->launches[a->busy_launch].beside_ns += launch->beside_ns;
     }
     if (launch->end_ns > a->busy_until_ns) {
         a->busy_until_ns = launch->end_ns;
@@ -107,17 +104,38 @@ static void note_overlap(struct occ_attribution *a, struct occ_overlap_launch *l
     }
 }
 
+/* Its time counts for its key from here on. */
 static void use_key(struct occ_attribution *a, const struct occ_overlap_launch *launch)
 {
     struct occ_key *key = &a->keys.keys[launch->key];
     double duration = (double)(launch->end_ns - launch->start_ns);
     key->used = a->keys.rows;
-    key->waiting++;
     key->launches++;
     key->launch_ns += duration;
-    key->beside_ns += (double)launch->beside_ns;
     if (a->interval_ns > 0)
         occ_keys_widen(&a->keys, key, duration / a->interval_ns);
+}
+
+/* Launches that start before `until_ns` are about to be joined: those that run beside others get their shape's key for
+ * such launches. Where there is no room for that key, they keep the other. */
+static void find_sides(struct occ_attribution *a, int64_t until_ns)
+{
+    for (size_t i = 0; i < a->n_launches && a->launches[i].start_ns < until_ns; i++) {
+        struct occ_overlap_launch *l = &a->launches[i];
+        if (l->in_use)
+            continue;
+        l->in_use = true;
+        if ((double)l->beside_ns > OCC_OVERLAPPED * (double)(l->end_ns - l->start_ns)) {
+            const struct occ_attribution_key model = a->keys.keys[l->key].model;
+            uint32_t beside = occ_keys_put(&a->keys, &model, true);
+            if (beside != OCC_MAP_NONE) {
+                a->keys.keys[l->key].waiting--;
+                a->keys.keys[beside].waiting++;
+                l->key = beside;
+            }
+        }
+        use_key(a, l);
+    }
 }
 
 /* A kernel that ran for long is reported when it ends: its samples are joined by then. */
@@ -148,11 +166,11 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
         a->stats.dropped_launches++;
         return occ_fail(err, OCC_E_FULL, "too many launches wait for their samples");
     }
-    own.key = occ_keys_put(&a->keys, &launch->key);
+    own.key = occ_keys_put(&a->keys, &launch->key, false);
     if (own.key == OCC_MAP_NONE)
         return occ_fail(err, OCC_E_FULL, "too many kernels");
     note_overlap(a, &own);
-    use_key(a, &own);
+    a->keys.keys[own.key].waiting++;
     a->launches[a->n_launches++] = own;
     return 0;
 }
@@ -195,9 +213,9 @@ static void forget(struct occ_attribution *a)
     double keep = exp2(-(double)a->rows_since / a->options.half_life_samples);
     for (uint32_t i = 0; i < a->keys.n; i++) {
         struct occ_key *key = &a->keys.keys[i];
-        double *const sums[] = {&key->launches,         &key->launch_ns,        &key->beside_ns,
-                                &key->misfit,           &key->evidence,         &key->direct_ns,
-                                &key->direct_square_ns, &key->direct_imbalance, &key->direct_imbalance_ns};
+        double *const sums[] = {&key->launches,         &key->launch_ns,          &key->misfit,
+                                &key->evidence,         &key->direct_ns,          &key->direct_square_ns,
+                                &key->direct_imbalance, &key->direct_imbalance_ns};
         for (size_t k = 0; k < sizeof sums / sizeof *sums; k++)
             *sums[k] *= keep;
         for (int r = 0; r < OCC_RHS_COUNT; r++) {
@@ -286,6 +304,7 @@ static int settle(struct occ_attribution *a, bool final, struct occ_error *err)
 static int process_block(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
     int status = 0;
+    find_sides(a, a->samples[n - 1].end_ns + OCC_OFFSET_MOST_NS);
     if (a->begun) {
         occ_offset_follow(a, n);
     } else if (occ_offset_rows(a, n) >= OCC_BEGIN_ROWS) {
@@ -367,11 +386,16 @@ void occ_attribution_read(const struct occ_attribution *a, const struct occ_samp
 void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64_t graph_node,
                          struct occ_measured *ret_measured)
 {
-    uint32_t at = occ_keys_find(&a->keys, shape, graph_node);
+    const struct occ_key *found = NULL;
+    for (int beside = 0; beside < 2; beside++) {
+        uint32_t at = occ_keys_find(&a->keys, shape, graph_node, beside != 0);
+        const struct occ_key *key = at == OCC_MAP_NONE ? NULL : &a->keys.keys[at];
+        if (key && (!found || key->launch_ns > found->launch_ns))
+            found = key;
+    }
     *ret_measured =
-        at == OCC_MAP_NONE
-            ? (struct occ_measured){.source = OCC_ATTRIBUTION_NONE, .achieved = NAN, .elapsed = NAN}
-            : a->keys.keys[at].measured;
+        found ? found->measured
+              : (struct occ_measured){.source = OCC_ATTRIBUTION_NONE, .achieved = NAN, .elapsed = NAN};
 }
 
 void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attribution_stats *ret_stats)

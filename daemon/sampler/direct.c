@@ -9,6 +9,8 @@
 
 #define DIRECT_INTERVALS 3
 #define DIRECT_COVERED   0.9
+#define OTHERS_SD        0.3  /* of what others have, from launch to launch */
+#define ERROR_MOST       0.03 /* of a launch beside others that is still said to be its own */
 #define PRIOR_SD         0.35 /* of what others are thought to have before anything is estimated */
 
 static uint32_t take_direct(struct occ_attribution *a)
@@ -42,17 +44,22 @@ void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample,
         return;
     struct direct *d = &a->direct[l->direct];
     const struct occ_key *key = &a->keys.keys[l->key];
+    double own_warps = 0;
     for (int r = 0; r < OCC_RHS_COUNT; r++) {
         double own = 0;
         for (uint32_t f = 0; f < key->course.n; f++)
             own += part->share[f] * occ_keys_value(&a->keys, key, (enum occ_rhs)r, f);
+        if (r == OCC_RHS_WARPS)
+            own_warps = own;
         if (!isfinite(ratio[r]))
             continue;
         d->sum[r] += (ratio[r] - (predicted[r] - own)) * length;
         d->ns[r] += part->time_share * length;
     }
     if (isfinite(ratio[OCC_RHS_WARPS])) {
-        double others = predicted[OCC_RHS_WARPS], guess = a->estimated ? 0 : PRIOR_SD * others * length;
+        double others = predicted[OCC_RHS_WARPS] - own_warps,
+               guess = a->estimated ? 0 : PRIOR_SD * others * length;
+        d->others += fabs(others) * length;
         d->error += occ_join_class(a, sample)->variance * a->noise.warps * length * length + guess * guess;
     }
     double least = sample->value[OCC_COUNTER_ACTIVE_MIN], most = sample->value[OCC_COUNTER_ACTIVE_MAX];
@@ -100,12 +107,17 @@ bool occ_direct_say(struct occ_attribution *a, const struct occ_overlap_launch *
                     struct occ_measured *ret_measured)
 {
     double duration = (double)(l->end_ns - l->start_ns);
-    if (l->direct == OCC_NO_DIRECT || (double)l->beside_ns > OCC_OVERLAPPED * duration)
+    bool beside = (double)l->beside_ns > OCC_OVERLAPPED * duration;
+    if (l->direct == OCC_NO_DIRECT)
         return false;
     const struct direct *d = &a->direct[l->direct];
     if (d->ns[OCC_RHS_WARPS] < DIRECT_COVERED * duration || d->samples < DIRECT_INTERVALS)
         return false;
-    *ret_measured = (struct occ_measured){.samples = d->samples, .elapsed_se = sqrt(d->error) / duration};
+    /* others' shares are known by their means; beside others that is what the error is made of */
+    double doubt = beside ? OTHERS_SD * d->others : 0, error = sqrt(d->error + doubt * doubt) / duration;
+    if (beside && error > ERROR_MOST)
+        return false;
+    *ret_measured = (struct occ_measured){.samples = d->samples, .elapsed_se = error, .overlapped = beside};
     ret_measured->imbalance = d->imbalance_ns > 0 ? d->imbalance / d->imbalance_ns : NAN;
     say_direct(d->sum, d->ns, ret_measured);
     credit_key(&a->keys.keys[l->key], d, duration);

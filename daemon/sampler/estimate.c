@@ -12,7 +12,7 @@
 #define ERROR_MOST    0.015 /* ... and a mean that is this uncertain is not said of one key alone */
 #define CORRELATED    0.3
 #define PRIOR_SHARE   0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
-#define OVERLAPPED    0.1 /* of a key's time beside others: active cycles are not its own then */
+#define OVERLAPPED    0.1 /* of a group's time beside others: active cycles are not its own then */
 #define DIRECT_ENOUGH 0.5 /* of a key's time read directly: then that is its value */
 #define DOUBT         0.5 /* of a correction for jitter that may be wrong */
 #define PHASE_ROWS    8   /* that say something of a phase */
@@ -132,7 +132,7 @@ static void add_key(struct mixture *m, const struct occ_keys *keys, const struct
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         m->rhs[r] += value_of(keys, key, (enum occ_rhs)r) * key->launch_ns;
     m->ns += key->launch_ns;
-    m->beside_ns += key->beside_ns;
+    m->beside_ns += key->beside ? key->launch_ns : 0;
     m->launches += key->launches;
 }
 
@@ -275,7 +275,6 @@ static void say_direct(struct occ_key *key)
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         mixture.rhs[r] =
             key->direct_weight[r] > 0 ? key->direct[r] / key->direct_weight[r] * key->direct_ns : NAN;
-    mixture.beside_ns = key->beside_ns / key->launch_ns * key->direct_ns;
     /* what neighbours have of the first and last sample errs alike for all of a key's launches */
     mixture.variance = key->direct_error / (key->direct_ns * key->direct_ns) +
                        COMMON * key->direct_error / (key->direct_square_ns);

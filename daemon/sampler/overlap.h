@@ -37,6 +37,7 @@ struct occ_overlap_launch {
     uint32_t direct;   /* index of the caller's; UINT32_MAX: none */
     int64_t beside_ns; /* of its time while others ran */
     bool covered;      /* a sample saw it */
+    bool in_use;       /* its key knows of it */
 };
 
 /* One launch in one sample. Times are launch times as doubles relative to the sample's start, in ns. */

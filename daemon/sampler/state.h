@@ -21,7 +21,7 @@
 
 /* Sums of value x ns of a launch that is read directly. */
 struct direct {
-    double sum[OCC_RHS_COUNT], ns[OCC_RHS_COUNT], error; /* error: of sum[WARPS], squared */
+    double sum[OCC_RHS_COUNT], ns[OCC_RHS_COUNT], error, others; /* error: of sum[WARPS], squared */
     double imbalance, imbalance_ns;
     uint32_t samples, next_free;
 };

@@ -19,6 +19,7 @@
 #include "hook.h"
 #include "loaded_image.h"
 #include "residency.h"
+#include "segments.h"
 #include "timeline.h"
 
 #include <stdbool.h>
@@ -48,6 +49,8 @@ struct sim_device {
     int ordinal;
     uint32_t sm;
     struct sim_timeline *timeline;
+    bool counters_asked;                    /* counters_fd is settled */
+    int counters_fd;                        /* where samplers are told; -1: nobody is told */
     uint64_t copy_engine_ns[3];             /* when it is free: to the device, from it, inside it */
     uint64_t in_flight_ns[SIM_QUEUE_DEPTH]; /* ends of the last launches, a ring */
     uint64_t launches;
@@ -197,6 +200,9 @@ void *sim_handle(const void *handle, enum sim_type type);
 const char *sim_intern_locked(const char *text);
 uint64_t sim_hash(const char *text);
 
+/* ---- driver_device.c ---- */
+void sim_device_uuid(const struct sim_device *device, uint8_t ret_uuid[SIM_UUID_BYTES]);
+
 /* ---- driver_context.c ---- */
 /* The calling thread's context. */
 CUresult sim_current(struct sim_context **ret);
@@ -287,6 +293,16 @@ const struct sim_buffer *sim_memory_find_locked(uintptr_t at, size_t bytes);
 CUresult sim_function_of(const void *handle, struct sim_function **ret);
 void sim_modules_free_locked(struct sim_context *context);
 
+/* ---- counters.c ---- */
+/* What a launch that was just placed holds over time. */
+struct sim_occupation {
+    const struct sim_launch *launch;
+    const struct sim_residency *residency;
+    double achieved, elapsed; /* of the most warps: while its SMs are active, and of all SMs all the time */
+};
+/* Fills achieved and elapsed, and tells samplers (OCCSIM_COUNTERS). */
+void sim_counters_publish_locked(struct sim_device *device, struct sim_occupation *occupation);
+
 /* ---- truth.c ---- */
 struct sim_truth {
     const struct sim_activity *activity;
@@ -294,6 +310,7 @@ struct sim_truth {
     uint32_t blocks_per_sm;
     uint64_t block_ns;
     double block_ns_total;
+    double achieved, elapsed; /* occupancy, 0...1 */
 };
 void sim_truth_write(const struct sim_truth *truth);
 

@@ -256,6 +256,17 @@ static bool stream_id(CUcontext handle, CUstream stream_handle, uint32_t *ret_id
     return true;
 }
 
+static const struct sim_gpu *device_at(size_t ordinal, uint8_t *ret_uuid)
+{
+    struct sim_device *device = NULL;
+    if (sim_initialized() == CUDA_SUCCESS && ordinal < SIM_MAX_DEVICES)
+        device = sim_device_at((CUdevice)ordinal);
+    if (!device)
+        return NULL;
+    sim_device_uuid(device, ret_uuid);
+    return device->gpu;
+}
+
 SIM_EXPORT sim_hook_function occsim_hook;
 
 const struct sim_driver *occsim_hook(const struct sim_sink *sink)
@@ -265,7 +276,8 @@ const struct sim_driver *occsim_hook(const struct sim_sink *sink)
                                        .context_id = context_id,
                                        .stream_id = stream_id,
                                        .graph_id = sim_graph_id,
-                                       .node_id = sim_node_id};
+                                       .node_id = sim_node_id,
+                                       .device = device_at};
     sim_set_sink(sink);
     return &driver;
 }

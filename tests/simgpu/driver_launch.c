@@ -293,8 +293,11 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     fill_kernel_activity(&activity.kernel, &launch, device, &residency);
     device->in_flight_ns[device->launches++ % SIM_QUEUE_DEPTH] = placed.end_ns;
     sim_report_locked(origin->batch, &activity);
+    struct sim_occupation occupation = {.launch = &launch, .residency = &residency};
+    sim_counters_publish_locked(device, &occupation);
     sim_truth_write(&(struct sim_truth){&activity, work.blocks, work.wave_blocks, residency.blocks_per_sm,
-                                        work.block_ns, placed.block_ns_total});
+                                        work.block_ns, placed.block_ns_total, occupation.achieved,
+                                        occupation.elapsed});
     return CUDA_SUCCESS;
 }
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum kind { TEXT, NUMBER };
+enum kind { TEXT, NUMBER, INTEGER };
 
 struct setting {
     const char *variable;
@@ -51,6 +51,17 @@ static bool read_number(const char *text, uint64_t smallest, uint64_t largest, u
     return true;
 }
 
+/* A number or, where the setting may be negative, an integer: as the bits of its field. */
+static bool read_value(const struct setting *setting, const char *text, uint64_t *ret_value)
+{
+    bool negative = setting->kind == INTEGER && *text == '-';
+    if (!read_number(text + negative, setting->smallest, setting->largest, ret_value))
+        return false;
+    if (negative)
+        *ret_value = -*ret_value;
+    return true;
+}
+
 static void read_setting(const struct setting *setting)
 {
     char *field = (char *)&environment + setting->offset;
@@ -62,10 +73,11 @@ static void read_setting(const struct setting *setting)
         return;
     }
     uint64_t value = 0;
-    if (!read_number(text, setting->smallest, setting->largest, &value)) {
-        sim_complain("%s=%s is not a number from %llu to %llu, %s is used", setting->variable, text,
-                     (unsigned long long)setting->smallest, (unsigned long long)setting->largest,
-                     setting->standard);
+    if (!read_value(setting, text, &value)) {
+        sim_complain("%s=%s is not a number from %s%llu to %llu, %s is used", setting->variable, text,
+                     setting->kind == INTEGER ? "-" : "",
+                     (unsigned long long)(setting->kind == INTEGER ? setting->largest : setting->smallest),
+                     (unsigned long long)setting->largest, setting->standard);
         read_number(setting->standard, 0, UINT64_MAX, &value);
     }
     memcpy(field, &value, sizeof value);

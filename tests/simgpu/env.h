@@ -10,13 +10,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(FIELD, variable, kind, default, smallest, largest, help) */
+/* X(FIELD, variable, kind, default, smallest, largest, help). An INTEGER may be negative: smallest and largest are of
+ * its magnitude. */
 #define SIM_SETTINGS(X)                                                                                      \
     X(gpu, "OCCSIM_GPU", TEXT, "h200", 0, 0, "t4, a100 or h200; a list makes several devices")               \
     X(clock, "OCCSIM_CLOCK", TEXT, "real", 0, 0, "real, ahead (real, nothing waits) or virtual")             \
     X(block_ns, "OCCSIM_BLOCK_NS", NUMBER, "2000", 1, 1000000000, "base of a block's duration")              \
     X(gap_ns, "OCCSIM_GAP_NS", NUMBER, "900", 0, 1000000000, "pause between two kernels of a stream")        \
     X(imbalance_percent, "OCCSIM_IMBALANCE", NUMBER, "0", 0, 100, "blocks differ by up to this much")        \
+    X(warp_imbalance_percent, "OCCSIM_WARP_IMBALANCE", NUMBER, "0", 0, 100,                                  \
+      "half of a block's warps end so much earlier")                                                         \
+    X(counters, "OCCSIM_COUNTERS", TEXT, "", 0, 0, "directory that tells samplers what is executed")         \
+    X(counter_offset_ns, "OCCSIM_COUNTER_OFFSET_NS", INTEGER, "0", 0, 1000000000,                            \
+      "samples' times are so far ahead")                                                                     \
+    X(counter_drift_ppm, "OCCSIM_COUNTER_DRIFT_PPM", INTEGER, "0", 0, 1000000, "and run so much faster")     \
     X(cupti_version, "OCCSIM_CUPTI_VERSION", NUMBER, "0", 0, 999999, "cuptiGetVersion; 0: as built")         \
     X(truth, "OCCSIM_TRUTH", TEXT, "", 0, 0, "file that gets one CSV line for each launch")                  \
     X(log, "OCCSIM_LOG", TEXT, "", 0, 0, "1 or stderr, or a file: what the simulation has to say")           \
@@ -33,7 +40,11 @@
     X(BACKWARDS, "backwards", "N", "every Nth record ends before it starts")                                 \
     X(SHUFFLE, "shuffle", "N", "each buffer's records are mixed in groups of N")                             \
     X(SMALL, "small", "bytes", "only so much of each buffer is used")                                        \
-    X(LATE, "late", "ms", "buffers come back this much later")
+    X(LATE, "late", "ms", "buffers come back this much later")                                               \
+    X(PM_ENABLE, "pm_enable", "CUptiResult", "cuptiPmSamplingEnable returns it")                             \
+    X(PM_DECODE, "pm_decode", "CUptiResult", "cuptiPmSamplingDecodeData returns it from the 10th time on")   \
+    X(PM_OVERFLOW, "pm_overflow", "N", "every Nth decode says that the hardware buffer overflowed")          \
+    X(PM_BACKWARDS, "pm_backwards", "N", "every Nth sample ends before it starts")
 
 enum sim_fault {
 #define X(name, word, argument, text) SIM_FAULT_##name,
@@ -47,11 +58,13 @@ enum sim_clock_mode { SIM_CLOCK_REAL, SIM_CLOCK_AHEAD, SIM_CLOCK_VIRTUAL };
 struct sim_env {
 #define TEXT                                                        const char *
 #define NUMBER                                                      uint64_t
+#define INTEGER                                                     int64_t
 #define X(field, variable, kind, standard, smallest, largest, help) kind field;
     SIM_SETTINGS(X)
 #undef X
 #undef TEXT
 #undef NUMBER
+#undef INTEGER
     enum sim_clock_mode clock_mode;
     uint64_t fault_argument[SIM_FAULT_COUNT]; /* 0: the fault is off */
 };

@@ -15,15 +15,17 @@
 enum { COLUMN_T4, COLUMN_A100, COLUMN_H200, COLUMNS };
 
 static const struct sim_gpu gpus[] = {
-    {"t4", "Tesla T4 (simulated)", COLUMN_T4, 15109 * MIB, {0}, {32, 64, 0}},
+    {"t4", "Tesla T4 (simulated)", "TU104", COLUMN_T4, 15109 * MIB, {0}, {32, 64, 0}},
     {"a100",
      "NVIDIA A100-SXM4-80GB (simulated)",
+     "GA100",
      COLUMN_A100,
      81153 * MIB,
      {0},
      {8, 16, 32, 64, 100, 132, 164, 0}},
     {"h200",
      "NVIDIA H200 (simulated)",
+     "GH100",
      COLUMN_H200,
      140 * GIB,
      {18, 18, 16, 16, 16, 16, 16, 16},

@@ -17,6 +17,7 @@
 struct sim_gpu {
     const char *key;   /* h200 */
     const char *title; /* NVIDIA H200 (simulated) */
+    const char *chip;  /* GH100 */
     size_t column;     /* in gpu_attributes.h */
     uint64_t memory_bytes;
     uint8_t gpc_sms[SIM_GPU_MAX_GPCS]; /* SMs in each GPC; a cluster stays inside one. All 0: no clusters */

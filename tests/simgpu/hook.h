@@ -8,12 +8,14 @@
 #ifndef SIM_HOOK_H
 #define SIM_HOOK_H
 
+#include "gpu.h"
+
 #include <cuda.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #define SIM_HOOK_SYMBOL  "occsim_hook"
-#define SIM_HOOK_VERSION 1
+#define SIM_HOOK_VERSION 2
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
 
@@ -67,6 +69,8 @@ struct sim_driver {
     bool (*stream_id)(CUcontext context, CUstream stream, uint32_t *ret_id);
     bool (*graph_id)(const void *graph_or_exec, uint32_t *ret_id);
     bool (*node_id)(CUgraphNode node, uint64_t *ret_id);
+    /* NULL: no such device, or the driver is not initialized */
+    const struct sim_gpu *(*device)(size_t ordinal, uint8_t *ret_uuid);
 };
 
 /* Sets where activities go (NULL: nowhere) and returns the driver's side. */

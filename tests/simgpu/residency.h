@@ -19,8 +19,24 @@ struct sim_demand {
     int32_t carveout_percent; /* -1: no preference */
 };
 
+/* What an SM has no more of when it holds as many blocks as it can. X(NAME, word as in the counters' names) */
+#define SIM_LIMITS_OF_SM(X)                                                                                  \
+    X(REGISTERS, "register")                                                                                 \
+    X(SMEM, "shmem")                                                                                         \
+    X(BLOCKS, "cta")                                                                                         \
+    X(WARPS, "warp")                                                                                         \
+    X(BARRIERS, "barrier")
+
+enum sim_limit {
+#define X(name, word) SIM_LIMIT_##name,
+    SIM_LIMITS_OF_SM(X)
+#undef X
+        SIM_LIMITS
+};
+
 struct sim_residency {
     uint32_t blocks_per_sm;       /* 0: does not fit */
+    enum sim_limit limit;         /* of several that limit alike the first */
     uint32_t smem_config_bytes;   /* carve-out */
     uint32_t max_active_clusters; /* 0 without clusters */
 };

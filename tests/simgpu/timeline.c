@@ -14,6 +14,7 @@
 #define SHARE_SLACK 1e-6  /* of a block: what rounding may take away */
 #define HEAP_BLOCKS 65536 /* launches with more unequal blocks are computed from their mean */
 #define HEAP_SLOTS  8192
+#define TAIL_BINS   32 /* steps in which unequal blocks end, of a launch's last stretch */
 
 struct step {
     uint64_t at_ns;
@@ -23,6 +24,8 @@ struct step {
 struct sim_timeline {
     struct step *steps; /* [first, count) by at_ns */
     size_t first, count, room;
+    struct sim_stretch *stretches; /* of the last launch */
+    size_t stretch_count, stretch_room;
 };
 
 struct sim_timeline *sim_timeline_new(void)
@@ -32,9 +35,41 @@ struct sim_timeline *sim_timeline_new(void)
 
 void sim_timeline_free(struct sim_timeline *timeline)
 {
-    if (timeline)
+    if (timeline) {
         free(timeline->steps);
+        free(timeline->stretches);
+    }
     free(timeline);
+}
+
+const struct sim_stretch *sim_timeline_stretches(const struct sim_timeline *timeline, size_t *ret_n)
+{
+    *ret_n = timeline->stretch_count;
+    return timeline->stretches;
+}
+
+/* Joined with the one before when that only goes on. */
+static bool add_stretch(struct sim_timeline *timeline, const struct sim_stretch *stretch)
+{
+    struct sim_stretch *last =
+        timeline->stretch_count ? &timeline->stretches[timeline->stretch_count - 1] : NULL;
+    if (stretch->start_ns >= stretch->end_ns)
+        return true;
+    if (last && last->end_ns == stretch->start_ns && last->blocks == stretch->blocks &&
+        last->waiting == stretch->waiting && last->wave_ns == stretch->wave_ns) {
+        last->end_ns = stretch->end_ns;
+        return true;
+    }
+    if (timeline->stretch_count == timeline->stretch_room) {
+        size_t room = timeline->stretch_room ? timeline->stretch_room * 2 : 64;
+        struct sim_stretch *stretches = realloc(timeline->stretches, room * sizeof *stretches);
+        if (!stretches)
+            return false;
+        timeline->stretches = stretches;
+        timeline->stretch_room = room;
+    }
+    timeline->stretches[timeline->stretch_count++] = *stretch;
+    return true;
 }
 
 static void forget_before(struct sim_timeline *timeline, uint64_t now_ns)
@@ -171,67 +206,188 @@ static void sift_down(uint64_t *heap, size_t count, size_t at)
     }
 }
 
-/* How long the unequal blocks take when each goes to the slot that is free first, and their sum. */
-static uint64_t unequal_span(const struct sim_work *work, double *ret_total)
+/* What of a launch's slots is in use while it goes on, given as parts of its span: all of them until `full`, then
+ * those of the blocks that have not ended. */
+struct shape {
+    double full;
+    double tail[TAIL_BINS];
+};
+
+/* Slots are never idle before their last block: in the tail each is in use until it is free for good. */
+static void shape_tail(struct shape *shape, const uint64_t *free_at, size_t slots, uint64_t full_ns,
+                       uint64_t span_ns)
 {
-    uint64_t waves = divide_up(work->blocks, work->wave_blocks), last = 0;
+    double bin_ns = (double)(span_ns - full_ns) / TAIL_BINS;
+    shape->full = (double)full_ns / (double)span_ns;
+    memset(shape->tail, 0, sizeof shape->tail);
+    for (size_t i = 0; i < slots && bin_ns > 0; i++) {
+        double bins = (double)(free_at[i] - full_ns) / bin_ns;
+        for (size_t bin = 0; bin < TAIL_BINS && bins > (double)bin; bin++)
+            shape->tail[bin] += (bins - (double)bin < 1 ? bins - (double)bin : 1) / (double)slots;
+    }
+}
+
+/* How long the unequal blocks take when each goes to the slot that is free first, and their sum. */
+static uint64_t unequal_span(const struct sim_work *work, double *ret_total, struct shape *shape)
+{
+    uint64_t waves = divide_up(work->blocks, work->wave_blocks), last = 0, last_start = 0;
     *ret_total = (double)work->block_ns * (double)work->blocks;
-    if (work->blocks > HEAP_BLOCKS || work->wave_blocks > HEAP_SLOTS)
+    if (work->blocks > HEAP_BLOCKS || work->wave_blocks > HEAP_SLOTS) {
+        shape->full = (double)(waves - 1) / (double)waves;
+        for (size_t bin = 0; bin < TAIL_BINS; bin++)
+            shape->tail[bin] = 1;
         return waves * work->block_ns + (uint64_t)((double)work->block_ns * work->imbalance);
+    }
     uint64_t free_at[HEAP_SLOTS] = {0};
     size_t slots = (size_t)(work->blocks < work->wave_blocks ? work->blocks : work->wave_blocks);
     *ret_total = 0;
     for (uint64_t block = 0; block < work->blocks; block++) {
         uint64_t ns = block_duration(work, block);
+        last_start = free_at[0];
         free_at[0] += ns;
         last = free_at[0] > last ? free_at[0] : last;
         *ret_total += (double)ns;
         sift_down(free_at, slots, 0);
     }
+    shape_tail(shape, free_at, slots, last_start, last);
     return last;
+}
+
+/* ---- what a launch holds ---- */
+
+/* Where the shape changes for the `at`th time, as a part of the span; 0 is its beginning. */
+static double shape_edge(const struct shape *shape, size_t at)
+{
+    return at ? shape->full + (1 - shape->full) * (double)(at - 1) / TAIL_BINS : 0;
+}
+
+/* Cuts a stretch of full slots, [from, to) of the launch's span, where the shape changes. */
+static bool add_shaped(struct sim_timeline *timeline, const struct sim_stretch *full,
+                       const struct shape *shape, double from, double to)
+{
+    double ns = (double)(full->end_ns - full->start_ns);
+    for (size_t at = 0; at <= TAIL_BINS; at++) {
+        double begin = shape_edge(shape, at), end = at < TAIL_BINS ? shape_edge(shape, at + 1) : 1;
+        begin = begin > from ? begin : from;
+        end = end < to ? end : to;
+        if (begin >= end)
+            continue;
+        struct sim_stretch piece = *full;
+        piece.wave_ns = 0;
+        piece.start_ns = full->start_ns + (uint64_t)((begin - from) / (to - from) * ns + 0.5);
+        piece.end_ns = full->start_ns + (uint64_t)((end - from) / (to - from) * ns + 0.5);
+        piece.blocks = full->blocks * (at ? shape->tail[at - 1] : 1);
+        piece.waiting = at == 0;
+        if (!add_stretch(timeline, &piece))
+            return false;
+    }
+    return true;
+}
+
+static double block_time(const struct sim_stretch *stretches, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += stretches[i].blocks * (double)(stretches[i].end_ns - stretches[i].start_ns);
+    return sum;
+}
+
+/* The stretches are those of full waves: gives them the shape of the unequal blocks, and exactly their sum. */
+static bool shape_stretches(struct sim_timeline *timeline, const struct shape *shape, double total)
+{
+    size_t n = timeline->stretch_count;
+    struct sim_stretch *full = timeline->stretches;
+    double capacity = block_time(full, n), done = 0;
+    timeline->stretches = NULL;
+    timeline->stretch_count = timeline->stretch_room = 0;
+    bool good = true;
+    for (size_t i = 0; i < n && good; i++) {
+        double next = done + block_time(&full[i], 1);
+        good = full[i].blocks > 0
+                   ? add_shaped(timeline, &full[i], shape, done / capacity, i + 1 < n ? next / capacity : 1)
+                   : add_stretch(timeline, &full[i]);
+        done = next;
+    }
+    free(full);
+    double got = block_time(timeline->stretches, timeline->stretch_count);
+    for (size_t i = 0; i < timeline->stretch_count && got > 0; i++)
+        timeline->stretches[i].blocks *= total / got;
+    return good;
 }
 
 /* ---- placing ---- */
 
-/* Adds `waves` waves of `slots` blocks from `at_ns`; the last one may hold fewer. */
-static bool add_waves(struct sim_timeline *timeline, const struct sim_work *work, uint64_t at_ns,
-                      uint64_t wave_ns, uint64_t waves, uint64_t slots, uint64_t remaining)
+/* Waves side by side: `waves` of `slots` blocks from `at_ns`; the last one may hold fewer. */
+struct run {
+    uint64_t at_ns, wave_ns, waves, slots, remaining;
+};
+
+static bool add_waves(struct sim_timeline *timeline, const struct sim_work *work, const struct run *run)
 {
-    uint64_t full = remaining / slots < waves ? remaining / slots : waves;
+    uint64_t full = run->remaining / run->slots < run->waves ? run->remaining / run->slots : run->waves;
+    uint64_t full_end_ns = run->at_ns + full * run->wave_ns;
     double capacity = (double)work->wave_blocks;
-    if (full && !add_load(timeline, at_ns, at_ns + full * wave_ns, (double)slots / capacity))
+    if (full && !add_load(timeline, run->at_ns, full_end_ns, (double)run->slots / capacity))
         return false;
-    if (full == waves)
-        return true;
-    return add_load(timeline, at_ns + full * wave_ns, at_ns + waves * wave_ns,
-                    (double)(remaining - full * slots) / capacity);
+    return full == run->waves || add_load(timeline, full_end_ns, run->at_ns + run->waves * run->wave_ns,
+                                          (double)(run->remaining - full * run->slots) / capacity);
+}
+
+/* Blocks wait until the last of them starts. Unequal ones are shaped later and are all full here. */
+static bool note_waves(struct sim_timeline *timeline, const struct sim_work *work, const struct run *run)
+{
+    uint64_t end_ns = run->at_ns + run->waves * run->wave_ns, last_ns = end_ns - run->wave_ns;
+    bool ends = run->waves * run->slots >= run->remaining;
+    struct sim_stretch waves = {.start_ns = run->at_ns,
+                                .end_ns = ends && work->imbalance <= 0 ? last_ns : end_ns,
+                                .wave_ns = run->wave_ns,
+                                .blocks = (double)run->slots,
+                                .waiting = true};
+    struct sim_stretch last = {.start_ns = waves.end_ns,
+                               .end_ns = end_ns,
+                               .wave_ns = run->wave_ns,
+                               .blocks = (double)(run->remaining - (run->waves - 1) * run->slots)};
+    return add_stretch(timeline, &waves) && add_stretch(timeline, &last);
+}
+
+static bool add_run(struct sim_timeline *timeline, const struct sim_work *work, const struct run *run)
+{
+    return add_waves(timeline, work, run) && note_waves(timeline, work, run);
 }
 
 bool sim_timeline_place(struct sim_timeline *timeline, uint64_t now_ns, const struct sim_work *work,
                         struct sim_placement *ret)
 {
     forget_before(timeline, now_ns);
+    timeline->stretch_count = 0;
     uint64_t remaining = work->blocks, at = work->ready_ns, wave_ns = work->block_ns;
     struct sim_placement placed = {.block_ns_total = (double)work->block_ns * (double)work->blocks};
+    struct shape shape;
     if (work->imbalance > 0)
-        wave_ns =
-            divide_up(unequal_span(work, &placed.block_ns_total), divide_up(work->blocks, work->wave_blocks));
+        wave_ns = divide_up(unequal_span(work, &placed.block_ns_total, &shape),
+                            divide_up(work->blocks, work->wave_blocks));
     while (remaining) {
         double free = 1 - peak_share(timeline, at, at + wave_ns);
         uint64_t slots = free <= 0 ? 0 : (uint64_t)(free * (double)work->wave_blocks + SHARE_SLACK);
         uint64_t change = next_change(timeline, at);
         if (!slots) {
+            if (!add_stretch(timeline, &(struct sim_stretch){at, change, 0, 0, true}))
+                return false;
             at = change;
             continue;
         }
-        uint64_t waves = waves_until(at, change, wave_ns, divide_up(remaining, slots));
-        if (!add_waves(timeline, work, at, wave_ns, waves, slots, remaining))
+        slots = slots < remaining ? slots : remaining;
+        struct run run = {at, wave_ns, waves_until(at, change, wave_ns, divide_up(remaining, slots)), slots,
+                          remaining};
+        if (!add_run(timeline, work, &run))
             return false;
         if (!placed.start_ns)
             placed.start_ns = at;
-        remaining -= waves * slots < remaining ? waves * slots : remaining;
-        at += waves * wave_ns;
+        remaining -= run.waves * slots < remaining ? run.waves * slots : remaining;
+        at += run.waves * wave_ns;
     }
+    if (work->imbalance > 0 && !shape_stretches(timeline, &shape, placed.block_ns_total))
+        return false;
     placed.end_ns = at;
     *ret = placed;
     return true;

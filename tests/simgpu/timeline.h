@@ -15,6 +15,7 @@
 #define SIM_TIMELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct sim_timeline;
@@ -33,6 +34,14 @@ struct sim_placement {
     double block_ns_total;     /* sum of the blocks' durations */
 };
 
+/* While nothing changes in what a launch holds. */
+struct sim_stretch {
+    uint64_t start_ns, end_ns;
+    uint64_t wave_ns; /* its blocks run in lockstep waves of this length; 0: out of step */
+    double blocks;    /* resident; not whole where unequal blocks end one after the other */
+    bool waiting;     /* for room: the launch has blocks that could run */
+};
+
 /* NULL: no memory. */
 struct sim_timeline *sim_timeline_new(void);
 void sim_timeline_free(struct sim_timeline *timeline);
@@ -41,6 +50,10 @@ void sim_timeline_free(struct sim_timeline *timeline);
  * false: no memory, *ret untouched. */
 bool sim_timeline_place(struct sim_timeline *timeline, uint64_t now_ns, const struct sim_work *work,
                         struct sim_placement *ret);
+
+/* How the last launch was placed, in the order of time: blocks summed over it are exactly its block_ns_total (to
+ * rounding when blocks are unequal). Valid until the next placement. */
+const struct sim_stretch *sim_timeline_stretches(const struct sim_timeline *timeline, size_t *ret_n);
 
 /* The share of the device in use at a time, 0...1. For tests. */
 double sim_timeline_share(const struct sim_timeline *timeline, uint64_t at_ns);

@@ -173,12 +173,23 @@ static int put_all_launches(struct history *h)
 
 /* ---- what counters said ---- */
 
+/* Values of launches that can be told apart. */
+enum { OWN_VALUES = OCC_MEASURED_group_achieved };
+
 /* Launches of a shape that have values, and the values in the order of OCC_MEASURED_VALUES; NAN: not measured. */
 struct seen {
     int run, shape, minute; /* after the run's start */
     uint64_t direct, regressed, grouped, overlapped;
-    double ns, value[OCC_MEASURED_VALUE_COUNT];
+    double ns, value[OWN_VALUES];
 };
+
+static void put_value(struct occ_measured_sums *sums, enum occ_measured_value which, double value, double ns)
+{
+    if (isnan(value))
+        return;
+    sums->sum[which] = value * ns;
+    sums->ns[which] = ns;
+}
 
 static int put_seen(struct history *h, const struct seen *seen)
 {
@@ -187,11 +198,12 @@ static int put_seen(struct history *h, const struct seen *seen)
                                      .grouped = seen->grouped,
                                      .overlapped = seen->overlapped};
     int64_t start_ns = START_NS + seen->run * 3600 * 1000 * MS;
-    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
-        if (isnan(seen->value[i]))
-            continue;
-        sums.sum[i] = seen->value[i] * seen->ns;
-        sums.ns[i] = seen->ns;
+    for (int i = 0; i < OWN_VALUES && !seen->grouped; i++)
+        put_value(&sums, (enum occ_measured_value)i, seen->value[i], seen->ns);
+    if (seen->grouped) {
+        put_value(&sums, OCC_MEASURED_group_achieved, seen->value[OCC_MEASURED_achieved], seen->ns);
+        put_value(&sums, OCC_MEASURED_group_elapsed, seen->value[OCC_MEASURED_elapsed], seen->ns);
+        put_value(&sums, OCC_MEASURED_group_elapsed_error, seen->value[OCC_MEASURED_elapsed_error], seen->ns);
     }
     return occ_store_add_measured(h->store, start_ns / (60000 * MS) + seen->minute, h->runs[seen->run],
                                   (uint32_t)h->shapes[seen->shape], &sums, &h->err);

@@ -1,0 +1,183 @@
+/*
+ * The host side of PM sampling: metrics, configuration images and their passes, values of decoded samples. See
+ * cupti_pm.h. No state but in the client's objects; any thread, one at a time an object.
+ */
+#include "cupti_pm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct CUpti_Profiler_Host_Object {
+    struct sim_config config;
+};
+
+static const char *const names[] = {
+#define X(name, metric) metric,
+    SIM_METRICS_OF_CHIP(X)
+#undef X
+};
+
+/* ---- configurations ---- */
+
+uint32_t sim_metric_find(const char *name)
+{
+    uint32_t i = 0;
+    while (i < SIM_METRICS && (!name || strcmp(names[i], name) != 0))
+        i++;
+    return i;
+}
+
+static uint32_t find_in(const struct sim_config *config, uint32_t metric)
+{
+    uint32_t i = 0;
+    while (i < config->count && config->metric[i] != metric)
+        i++;
+    return i;
+}
+
+bool sim_config_add(struct sim_config *config, const char *const *added, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t metric = sim_metric_find(added[i]);
+        if (metric == SIM_METRICS)
+            return false;
+        if (find_in(config, metric) == config->count)
+            config->metric[config->count++] = metric;
+    }
+    return true;
+}
+
+bool sim_config_read(const void *bytes, size_t size, uint32_t magic, struct sim_config *ret)
+{
+    if (!bytes || size < sizeof *ret)
+        return false;
+    memcpy(ret, bytes, sizeof *ret);
+    bool good = ret->magic == magic && ret->count <= SIM_METRICS;
+    for (uint32_t i = 0; good && i < ret->count; i++)
+        good = ret->metric[i] < SIM_METRICS;
+    return good;
+}
+
+uint32_t sim_config_passes(const struct sim_config *config)
+{
+    return (config->count + SIM_PASS_METRICS - 1) / SIM_PASS_METRICS;
+}
+
+/* ---- counter data ---- */
+
+static size_t sample_bytes(const struct sim_config *config)
+{
+    return offsetof(struct sim_pm_sample, value) + config->count * sizeof(double);
+}
+
+size_t sim_image_bytes(const struct sim_config *config, uint32_t samples)
+{
+    return sizeof(struct sim_image) + samples * sample_bytes(config);
+}
+
+bool sim_image_read(const void *bytes, size_t size, struct sim_image *ret)
+{
+    if (!sim_config_read(bytes, size, SIM_IMAGE_MAGIC, &ret->config) || size < sizeof *ret)
+        return false;
+    memcpy(ret, bytes, sizeof *ret);
+    return ret->count <= ret->most && sim_image_bytes(&ret->config, ret->most) <= size;
+}
+
+bool sim_image_sample(const void *bytes, size_t size, size_t index, struct sim_pm_sample *ret)
+{
+    struct sim_image head;
+    if (!sim_image_read(bytes, size, &head) || index >= head.count)
+        return false;
+    memcpy(ret, (const uint8_t *)bytes + sim_image_bytes(&head.config, (uint32_t)index),
+           sample_bytes(&head.config));
+    return true;
+}
+
+void sim_image_append(void *bytes, struct sim_image *head, const struct sim_pm_sample *sample)
+{
+    struct sim_pm_sample stored = {.start_ns = sample->start_ns, .end_ns = sample->end_ns};
+    for (uint32_t i = 0; i < head->config.count; i++)
+        stored.value[i] = sample->value[head->config.metric[i]];
+    memcpy((uint8_t *)bytes + sim_image_bytes(&head->config, head->count), &stored,
+           sample_bytes(&head->config));
+    head->count++;
+    memcpy(bytes, head, sizeof *head);
+}
+
+/* ---- public ---- */
+
+CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_Initialize_Params) || !pParams->pChipName ||
+        pParams->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    CUpti_Profiler_Host_Object *host = calloc(1, sizeof *host);
+    if (!host)
+        return sim_cupti_result(CUPTI_ERROR_OUT_OF_MEMORY);
+    host->config.magic = SIM_CONFIG_MAGIC;
+    pParams->pHostObject = host;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_Deinitialize_Params) || !pParams->pHostObject)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    free(pParams->pHostObject);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerHostConfigAddMetrics(CUpti_Profiler_Host_ConfigAddMetrics_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_ConfigAddMetrics_Params) || !pParams->pHostObject ||
+        !pParams->ppMetricNames)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    bool good = sim_config_add(&pParams->pHostObject->config, pParams->ppMetricNames, pParams->numMetrics);
+    return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
+}
+
+CUptiResult cuptiProfilerHostGetConfigImageSize(CUpti_Profiler_Host_GetConfigImageSize_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetConfigImageSize_Params) || !pParams->pHostObject)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pParams->configImageSize = sizeof(struct sim_config);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerHostGetConfigImage(CUpti_Profiler_Host_GetConfigImage_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetConfigImage_Params) || !pParams->pHostObject ||
+        !pParams->pConfigImage || pParams->configImageSize < sizeof(struct sim_config))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    memcpy(pParams->pConfigImage, &pParams->pHostObject->config, sizeof(struct sim_config));
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerHostGetNumOfPasses(CUpti_Profiler_Host_GetNumOfPasses_Params *pParams)
+{
+    struct sim_config config;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_GetNumOfPasses_Params) ||
+        !sim_config_read(pParams->pConfigImage, pParams->configImageSize, SIM_CONFIG_MAGIC, &config))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pParams->numOfPasses = sim_config_passes(&config);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerHostEvaluateToGpuValues(CUpti_Profiler_Host_EvaluateToGpuValues_Params *pParams)
+{
+    struct sim_image head;
+    struct sim_pm_sample sample;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_EvaluateToGpuValues_Params) || !pParams->pHostObject ||
+        !pParams->ppMetricNames || !pParams->pMetricValues ||
+        !sim_image_read(pParams->pCounterDataImage, pParams->counterDataImageSize, &head) ||
+        !sim_image_sample(pParams->pCounterDataImage, pParams->counterDataImageSize, pParams->rangeIndex,
+                          &sample))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    for (size_t i = 0; i < pParams->numMetrics; i++) {
+        uint32_t at = find_in(&head.config, sim_metric_find(pParams->ppMetricNames[i]));
+        if (at == head.config.count)
+            return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
+        pParams->pMetricValues[i] = sample.value[at];
+    }
+    return CUPTI_SUCCESS;
+}

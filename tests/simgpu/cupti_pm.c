@@ -1,0 +1,437 @@
+/*
+ * PM sampling in the CUPTI double: sampling objects and their hardware buffer. See cupti_pm.h.
+ *
+ * A sample is made when it is decoded, of what the device was said to do by then; only what is at least LAG_NS old is
+ * decoded, so that programs have told of their launches. The hardware buffer is therefore a count of samples: those
+ * that are due and not decoded. One that is full loses the newest or the oldest, as configured, and says so at the
+ * next decode. The first sample after a start has the start time 0, as the real library's means nothing.
+ * Intervals in system clocks are taken at SYSTEM_CLOCK_HZ.
+ *
+ * Threads: any, under `lock`.
+ */
+#include "cupti_pm.h"
+
+#include "env.h"
+#include "segments.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#define LAG_NS           UINT64_C(5000000)
+#define SYSTEM_CLOCK_HZ  UINT64_C(1000000000)
+#define RAW_SAMPLE_BYTES 2048 /* of the hardware buffer */
+#define LEAST_INTERVAL   1000
+#define AVAILABILITY     64 /* bytes of that image: nothing is missing */
+#define FAULTY_DECODES   9  /* before the fault pm_decode */
+
+enum { MOST_OBJECTS = 16 };
+
+struct CUpti_PmSampling_Object {
+    size_t device;
+    struct sim_tail *tail;
+    int lock_fd; /* -1: OCCSIM_COUNTERS is not set, nobody else can sample */
+    uint64_t enabled_ns;
+    struct sim_config config; /* magic 0: not configured */
+    uint64_t interval_ns, capacity;
+    bool keep_oldest, started, first;
+    uint64_t next_ns;              /* where the oldest sample in the hardware buffer begins */
+    uint64_t lost_ns, lost_end_ns; /* samples that the full buffer did not take; 0: none */
+    uint64_t stopped_ns;
+    struct sim_config image_config; /* as asked for by GetCounterDataSize */
+    uint32_t image_samples;
+    uint64_t decodes, samples; /* for faults */
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static CUpti_PmSampling_Object *objects[MOST_OBJECTS]; /* by device */
+
+/* ---- devices ---- */
+
+static CUptiResult find_device(size_t index, const struct sim_gpu **ret_gpu, uint8_t *ret_uuid)
+{
+    const struct sim_driver *driver = sim_cupti_driver();
+    if (!driver)
+        return CUPTI_ERROR_NOT_INITIALIZED;
+    *ret_gpu = index < MOST_OBJECTS ? driver->device(index, ret_uuid) : NULL;
+    return *ret_gpu ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_DEVICE;
+}
+
+CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Initialize_Params))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    return sim_cupti_driver() ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_NOT_INITIALIZED);
+}
+
+CUptiResult cuptiDeviceGetChipName(CUpti_Device_GetChipName_Params *pParams)
+{
+    const struct sim_gpu *gpu = NULL;
+    uint8_t uuid[SIM_UUID_BYTES];
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_Device_GetChipName_Params))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    CUptiResult result = find_device(pParams->deviceIndex, &gpu, uuid);
+    if (result == CUPTI_SUCCESS)
+        pParams->pChipName = gpu->chip;
+    return sim_cupti_result(result);
+}
+
+CUptiResult cuptiPmSamplingGetCounterAvailability(CUpti_PmSampling_GetCounterAvailability_Params *pParams)
+{
+    const struct sim_gpu *gpu = NULL;
+    uint8_t uuid[SIM_UUID_BYTES];
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_GetCounterAvailability_Params))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    CUptiResult result = find_device(pParams->deviceIndex, &gpu, uuid);
+    if (result != CUPTI_SUCCESS)
+        return sim_cupti_result(result);
+    if (!pParams->pCounterAvailabilityImage) {
+        pParams->counterAvailabilityImageSize = AVAILABILITY;
+        return CUPTI_SUCCESS;
+    }
+    if (pParams->counterAvailabilityImageSize < AVAILABILITY)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    memset(pParams->pCounterAvailabilityImage, 0xff, AVAILABILITY);
+    return CUPTI_SUCCESS;
+}
+
+/* ---- objects ---- */
+
+static bool known_locked(const CUpti_PmSampling_Object *object)
+{
+    for (size_t i = 0; i < MOST_OBJECTS; i++) {
+        if (object && objects[i] == object)
+            return true;
+    }
+    return false;
+}
+
+static void free_object(CUpti_PmSampling_Object *object)
+{
+    sim_tail_close(object->tail);
+    if (object->lock_fd >= 0)
+        close(object->lock_fd);
+    free(object);
+}
+
+/* One process samples a device at a time. */
+static CUptiResult claim(CUpti_PmSampling_Object *object, const uint8_t *uuid)
+{
+    const char *directory = sim_env()->counters;
+    object->lock_fd = -1;
+    if (!*directory)
+        return CUPTI_SUCCESS;
+    object->lock_fd = sim_segments_open(directory, uuid, SIM_SAMPLER_SUFFIX, 1);
+    if (object->lock_fd < 0) {
+        sim_complain("OCCSIM_COUNTERS: %s: %s", directory, strerror(errno));
+        return CUPTI_ERROR_UNKNOWN;
+    }
+    return flock(object->lock_fd, LOCK_EX | LOCK_NB) == 0 ? CUPTI_SUCCESS : CUPTI_ERROR_HARDWARE_BUSY;
+}
+
+static CUptiResult enable_locked(size_t index, CUpti_PmSampling_Object **ret)
+{
+    const struct sim_gpu *gpu = NULL;
+    uint8_t uuid[SIM_UUID_BYTES];
+    CUptiResult result = find_device(index, &gpu, uuid);
+    if (result != CUPTI_SUCCESS)
+        return result;
+    if (objects[index])
+        return CUPTI_ERROR_INVALID_OPERATION;
+    CUpti_PmSampling_Object *object = calloc(1, sizeof *object);
+    if (!object)
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+    object->device = index;
+    object->enabled_ns = sim_cupti_now();
+    result = claim(object, uuid);
+    if (result == CUPTI_SUCCESS && !(object->tail = sim_tail_open(gpu, uuid)))
+        result = CUPTI_ERROR_OUT_OF_MEMORY;
+    if (result != CUPTI_SUCCESS) {
+        free_object(object);
+        return result;
+    }
+    *ret = objects[index] = object;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingEnable(CUpti_PmSampling_Enable_Params *pParams)
+{
+    CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_PM_ENABLE);
+    if (fault || !SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_Enable_Params))
+        return sim_cupti_result(fault ? fault : CUPTI_ERROR_INVALID_PARAMETER);
+    if (sim_env()->clock_mode == SIM_CLOCK_VIRTUAL) {
+        sim_complain("PM sampling needs a clock that goes on: not with OCCSIM_CLOCK=virtual");
+        return sim_cupti_result(CUPTI_ERROR_NOT_SUPPORTED);
+    }
+    pthread_mutex_lock(&lock);
+    CUptiResult result = enable_locked(pParams->deviceIndex, &pParams->pPmSamplingObject);
+    pthread_mutex_unlock(&lock);
+    return sim_cupti_result(result);
+}
+
+CUptiResult cuptiPmSamplingDisable(CUpti_PmSampling_Disable_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_Disable_Params))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pthread_mutex_lock(&lock);
+    CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
+    bool known = known_locked(object);
+    if (known) {
+        objects[object->device] = NULL;
+        free_object(object);
+    }
+    pthread_mutex_unlock(&lock);
+    return known ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+/* ---- configuring ---- */
+
+/* What cupti_pmsampling.h says that Turing and GA100 lack. */
+static bool chip_can(const char *chip, const CUpti_PmSampling_SetConfig_Params *params)
+{
+    bool turing = strncmp(chip, "TU", 2) == 0, ga100 = strcmp(chip, "GA100") == 0;
+    if (params->triggerMode == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL && (turing || ga100))
+        return false;
+    return !turing || params->hwBufferAppendMode == CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
+}
+
+static CUptiResult configure_locked(CUpti_PmSampling_Object *object,
+                                    const CUpti_PmSampling_SetConfig_Params *params)
+{
+    struct sim_config config;
+    const struct sim_gpu *gpu = NULL;
+    uint8_t uuid[SIM_UUID_BYTES];
+    if (!known_locked(object) ||
+        !sim_config_read(params->pConfig, params->configSize, SIM_CONFIG_MAGIC, &config) || !config.count ||
+        params->samplingInterval > UINT32_MAX || params->hardwareBufferSize < RAW_SAMPLE_BYTES ||
+        params->triggerMode >= CUPTI_PM_SAMPLING_TRIGGER_MODE_COUNT)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    if (object->started)
+        return CUPTI_ERROR_INVALID_OPERATION;
+    CUptiResult result = find_device(object->device, &gpu, uuid);
+    if (result != CUPTI_SUCCESS)
+        return result;
+    if (sim_config_passes(&config) > 1 || !chip_can(gpu->chip, params))
+        return CUPTI_ERROR_NOT_SUPPORTED;
+    bool clocks = params->triggerMode == CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL;
+    object->interval_ns =
+        clocks ? params->samplingInterval * UINT64_C(1000000000) / SYSTEM_CLOCK_HZ : params->samplingInterval;
+    if (object->interval_ns < LEAST_INTERVAL)
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    object->config = config;
+    object->capacity = params->hardwareBufferSize / RAW_SAMPLE_BYTES;
+    object->keep_oldest =
+        params->hwBufferAppendMode == CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingSetConfig(CUpti_PmSampling_SetConfig_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_SetConfig_Params))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pthread_mutex_lock(&lock);
+    CUptiResult result = configure_locked(pParams->pPmSamplingObject, pParams);
+    pthread_mutex_unlock(&lock);
+    return sim_cupti_result(result);
+}
+
+CUptiResult cuptiPmSamplingStart(CUpti_PmSampling_Start_Params *pParams)
+{
+    CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_Start_Params))
+        return sim_cupti_result(result);
+    pthread_mutex_lock(&lock);
+    CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
+    if (known_locked(object))
+        result = object->started || !object->config.magic ? CUPTI_ERROR_INVALID_OPERATION : CUPTI_SUCCESS;
+    if (result == CUPTI_SUCCESS) {
+        object->started = object->first = true;
+        object->next_ns = sim_cupti_now();
+        object->lost_ns = object->lost_end_ns = 0;
+    }
+    pthread_mutex_unlock(&lock);
+    return sim_cupti_result(result);
+}
+
+CUptiResult cuptiPmSamplingStop(CUpti_PmSampling_Stop_Params *pParams)
+{
+    CUptiResult result = CUPTI_ERROR_INVALID_PARAMETER;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_Stop_Params))
+        return sim_cupti_result(result);
+    pthread_mutex_lock(&lock);
+    CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
+    if (known_locked(object))
+        result = object->started ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
+    if (result == CUPTI_SUCCESS) {
+        object->started = false;
+        object->stopped_ns = sim_cupti_now();
+    }
+    pthread_mutex_unlock(&lock);
+    return sim_cupti_result(result);
+}
+
+/* ---- counter data ---- */
+
+CUptiResult cuptiPmSamplingGetCounterDataSize(CUpti_PmSampling_GetCounterDataSize_Params *pParams)
+{
+    struct sim_config config = {.magic = SIM_IMAGE_MAGIC};
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_GetCounterDataSize_Params) || !pParams->pMetricNames ||
+        !pParams->maxSamples)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    if (!sim_config_add(&config, pParams->pMetricNames, pParams->numMetrics))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
+    pthread_mutex_lock(&lock);
+    CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
+    bool known = known_locked(object);
+    if (known) {
+        object->image_config = config;
+        object->image_samples = pParams->maxSamples;
+        pParams->counterDataSize = sim_image_bytes(&config, pParams->maxSamples);
+    }
+    pthread_mutex_unlock(&lock);
+    return known ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+CUptiResult
+cuptiPmSamplingCounterDataImageInitialize(CUpti_PmSampling_CounterDataImage_Initialize_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_CounterDataImage_Initialize_Params) ||
+        !pParams->pCounterData)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pthread_mutex_lock(&lock);
+    CUpti_PmSampling_Object *object = pParams->pPmSamplingObject;
+    bool good = known_locked(object) && object->image_samples &&
+                pParams->counterDataSize >= sim_image_bytes(&object->image_config, object->image_samples);
+    if (good) {
+        struct sim_image head = {.config = object->image_config, .most = object->image_samples};
+        memcpy(pParams->pCounterData, &head, sizeof head);
+    }
+    pthread_mutex_unlock(&lock);
+    return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+/* ---- decoding ---- */
+
+static bool every(uint64_t n, uint64_t count)
+{
+    return n && count % n == 0;
+}
+
+/* Samples that are due and in the hardware buffer. */
+static uint64_t buffered(const CUpti_PmSampling_Object *object, uint64_t until_ns)
+{
+    uint64_t before = object->lost_ns ? (object->lost_ns - object->next_ns) / object->interval_ns : 0;
+    uint64_t from = object->lost_ns ? object->lost_end_ns : object->next_ns;
+    return before + (until_ns > from ? (until_ns - from) / object->interval_ns : 0);
+}
+
+/* Loses what the buffer does not hold. true: it did not hold all. */
+static bool overflow(CUpti_PmSampling_Object *object, uint64_t until_ns)
+{
+    uint64_t due = buffered(object, until_ns);
+    if (due <= object->capacity)
+        return false;
+    uint64_t excess_ns = (due - object->capacity) * object->interval_ns;
+    if (!object->keep_oldest) {
+        object->next_ns += excess_ns;
+        return true;
+    }
+    if (object->lost_ns) {
+        object->lost_end_ns += excess_ns;
+        return true;
+    }
+    object->lost_ns = object->next_ns + object->capacity * object->interval_ns;
+    object->lost_end_ns = object->lost_ns + excess_ns;
+    return true;
+}
+
+/* Device time as samples tell it. */
+static uint64_t told_ns(const CUpti_PmSampling_Object *object, uint64_t ns)
+{
+    double since =
+        ns > object->enabled_ns ? (double)(ns - object->enabled_ns) : -(double)(object->enabled_ns - ns);
+    int64_t drift = (int64_t)(since * (double)sim_env()->counter_drift_ppm / 1e6);
+    return ns + (uint64_t)(sim_env()->counter_offset_ns + drift);
+}
+
+static void make_sample(CUpti_PmSampling_Object *object, struct sim_pm_sample *sample)
+{
+    uint64_t end_ns = object->next_ns + object->interval_ns;
+    sim_tail_sum(object->tail, object->next_ns, end_ns, sample->value);
+    sample->start_ns = object->first ? 0 : told_ns(object, object->next_ns);
+    sample->end_ns = told_ns(object, end_ns);
+    if (every(sim_fault(SIM_FAULT_PM_BACKWARDS), ++object->samples)) {
+        uint64_t start_ns = sample->start_ns;
+        sample->start_ns = sample->end_ns;
+        sample->end_ns = start_ns;
+    }
+    object->first = false;
+    object->next_ns = end_ns;
+    if (object->lost_ns && end_ns >= object->lost_ns) {
+        object->next_ns = object->lost_end_ns;
+        object->lost_ns = object->lost_end_ns = 0;
+    }
+}
+
+static CUptiResult decode_locked(CUpti_PmSampling_Object *object, CUpti_PmSampling_DecodeData_Params *params)
+{
+    struct sim_image head;
+    if (!known_locked(object) ||
+        !sim_image_read(params->pCounterDataImage, params->counterDataImageSize, &head))
+        return CUPTI_ERROR_INVALID_PARAMETER;
+    CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_PM_DECODE);
+    if (++object->decodes > FAULTY_DECODES && fault)
+        return fault;
+    if (!object->next_ns)
+        return CUPTI_ERROR_INVALID_OPERATION;
+    uint64_t until_ns = object->started ? sim_cupti_now() - LAG_NS : object->stopped_ns;
+    sim_tail_read(object->tail);
+    bool lost = overflow(object, until_ns);
+    uint64_t due = buffered(object, until_ns);
+    for (; due && head.count < head.most; due--) {
+        struct sim_pm_sample sample;
+        make_sample(object, &sample);
+        sim_image_append(params->pCounterDataImage, &head, &sample);
+    }
+    params->overflow = lost || every(sim_fault(SIM_FAULT_PM_OVERFLOW), object->decodes);
+    params->decodeStopReason = due ? CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL
+                                   : CUPTI_PM_SAMPLING_DECODE_STOP_REASON_END_OF_RECORDS;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiPmSamplingDecodeData(CUpti_PmSampling_DecodeData_Params *pParams)
+{
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_DecodeData_Params))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pthread_mutex_lock(&lock);
+    CUptiResult result = decode_locked(pParams->pPmSamplingObject, pParams);
+    pthread_mutex_unlock(&lock);
+    return sim_cupti_result(result);
+}
+
+CUptiResult cuptiPmSamplingGetCounterDataInfo(CUpti_PmSampling_GetCounterDataInfo_Params *pParams)
+{
+    struct sim_image head;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_GetCounterDataInfo_Params) ||
+        !sim_image_read(pParams->pCounterDataImage, pParams->counterDataImageSize, &head))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pParams->numTotalSamples = head.most;
+    pParams->numPopulatedSamples = pParams->numCompletedSamples = head.count;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiPmSamplingCounterDataGetSampleInfo(CUpti_PmSampling_CounterData_GetSampleInfo_Params *pParams)
+{
+    struct sim_pm_sample sample;
+    if (!SIM_PARAMS_GOOD(pParams, CUpti_PmSampling_CounterData_GetSampleInfo_Params) ||
+        !sim_image_sample(pParams->pCounterDataImage, pParams->counterDataImageSize, pParams->sampleIndex,
+                          &sample))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pParams->startTimestamp = sample.start_ns;
+    pParams->endTimestamp = sample.end_ns;
+    return CUPTI_SUCCESS;
+}

@@ -1,0 +1,101 @@
+/*
+ * PM sampling in the CUPTI double: what its three files share.
+ *
+ *   cupti_samples.c  what the simulated device did (segments.h), summed up over intervals
+ *   cupti_pm.c       sampling objects: one a device, its hardware buffer, decoding
+ *   cupti_host.c     metrics, configuration images, values of decoded samples
+ *
+ * Images (configurations, counter data) are ours: nothing but these files reads them.
+ */
+#ifndef SIM_CUPTI_PM_H
+#define SIM_CUPTI_PM_H
+
+#include "cupti_double.h"
+
+#include "gpu.h"
+
+#pragma GCC visibility push(default)
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_target.h>
+#pragma GCC visibility pop
+
+#define SIM_REASON(word) "tpc__warp_launch_cycles_stalled_shader_cs_reason_" word "_allocation.sum"
+
+/* X(NAME, metric). The reasons last, in the order of enum sim_limit. Sums over SMs (reasons: over TPCs, two SMs each)
+ * and the interval. */
+#define SIM_METRICS_OF_CHIP(X)                                                                               \
+    X(BLOCKS, "sm__ctas_active.sum")                                                                         \
+    X(WARPS, "sm__warps_active.sum")                                                                         \
+    X(WARPS_OF_TPC, "tpc__warps_active_shader_cs_realtime.sum")                                              \
+    X(ACTIVE, "sm__cycles_active.sum")                                                                       \
+    X(ACTIVE_MIN, "sm__cycles_active.min")                                                                   \
+    X(ACTIVE_MAX, "sm__cycles_active.max")                                                                   \
+    X(ELAPSED, "sm__cycles_elapsed.max")                                                                     \
+    X(STALL_REGISTERS, SIM_REASON("register"))                                                               \
+    X(STALL_SMEM, SIM_REASON("shmem"))                                                                       \
+    X(STALL_BLOCKS, SIM_REASON("cta"))                                                                       \
+    X(STALL_WARPS, SIM_REASON("warp"))                                                                       \
+    X(STALL_BARRIERS, SIM_REASON("barrier"))
+
+enum sim_metric {
+#define X(name, metric) SIM_METRIC_##name,
+    SIM_METRICS_OF_CHIP(X)
+#undef X
+        SIM_METRICS
+};
+
+/* What one pass counts. Our rule, so that each set of the sampler is one pass and both together are two. */
+#define SIM_PASS_METRICS 8
+
+#define SIM_CONFIG_MAGIC UINT32_C(0x4347534f) /* "OSGC" */
+#define SIM_IMAGE_MAGIC  UINT32_C(0x4447534f) /* "OSGD" */
+
+/* A configuration image. */
+struct sim_config {
+    uint32_t magic, count;
+    uint32_t metric[SIM_METRICS];
+};
+
+/* A counter data image begins with this; samples follow. */
+struct sim_image {
+    struct sim_config config; /* SIM_IMAGE_MAGIC; which metrics a sample has */
+    uint32_t most, count;     /* samples */
+};
+
+/* One of them: in the image only the first `count` values are there. */
+struct sim_pm_sample {
+    uint64_t start_ns, end_ns;
+    double value[SIM_METRICS];
+};
+
+/* Checks a client's parameters: NULL and those of an older shape are refused. */
+#define SIM_PARAMS_GOOD(params, type) ((params) && (params)->structSize >= type##_STRUCT_SIZE)
+
+/* ---- cupti_host.c ---- */
+/* The metric of a name, SIM_METRICS: there is none. */
+uint32_t sim_metric_find(const char *name);
+/* A client's copy of a configuration: false when it is none. */
+bool sim_config_read(const void *bytes, size_t size, uint32_t magic, struct sim_config *ret);
+uint32_t sim_config_passes(const struct sim_config *config);
+/* Adds metrics by name. false: a name that is none. */
+bool sim_config_add(struct sim_config *config, const char *const *names, size_t count);
+size_t sim_image_bytes(const struct sim_config *config, uint32_t samples);
+/* The head of an image; false: it is none. */
+bool sim_image_read(const void *bytes, size_t size, struct sim_image *ret);
+bool sim_image_sample(const void *bytes, size_t size, size_t index, struct sim_pm_sample *ret);
+/* `head` is the image's, with room for one more; both are updated. */
+void sim_image_append(void *bytes, struct sim_image *head, const struct sim_pm_sample *sample);
+
+/* ---- cupti_samples.c ---- */
+struct sim_tail;
+/* Follows what a device is said to execute. Without OCCSIM_COUNTERS: a device that is idle. NULL: no memory. */
+struct sim_tail *sim_tail_open(const struct sim_gpu *gpu, const uint8_t *uuid);
+void sim_tail_close(struct sim_tail *tail);
+/* Reads what came since. */
+void sim_tail_read(struct sim_tail *tail);
+/* All metrics of [from_ns, to_ns), by enum sim_metric. Times never go back: what ended before is forgotten. */
+void sim_tail_sum(struct sim_tail *tail, uint64_t from_ns, uint64_t to_ns, double ret[SIM_METRICS]);
+
+#endif

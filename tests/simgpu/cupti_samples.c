@@ -1,0 +1,232 @@
+/*
+ * The counters of a simulated device, from what all processes say they launch on it (segments.h). See cupti_pm.h.
+ *
+ * Launches of several processes add up: this device runs them side by side where a real one takes turns. SMs are
+ * counted together: as many are active as the launches' together, at most all. The SM clock is the model's CLOCK_RATE.
+ *
+ * Threads: one a tail.
+ */
+#include "cupti_pm.h"
+
+#include "env.h"
+#include "segments.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define READ_SEGMENTS 1024
+#define ALL_SMS_SLACK 1e-6
+
+struct change {
+    uint64_t at_ns;
+    double sms;
+};
+
+struct sim_tail {
+    int fd; /* -1: nothing is told */
+    off_t offset;
+    double sms, ghz;
+    uint64_t done_ns; /* summed up until then */
+    bool late_told;
+    struct sim_segment *segments; /* [first, count) by start_ns: what has not ended at done_ns */
+    size_t first, count, room;
+    struct change *changes;
+    size_t change_room;
+};
+
+struct sim_tail *sim_tail_open(const struct sim_gpu *gpu, const uint8_t *uuid)
+{
+    struct sim_tail *tail = calloc(1, sizeof *tail);
+    if (!tail)
+        return NULL;
+    tail->sms = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    tail->ghz = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
+    tail->fd = -1;
+    if (!*sim_env()->counters) {
+        sim_log("OCCSIM_COUNTERS is not set: the counters are those of an idle device");
+        return tail;
+    }
+    tail->fd = sim_segments_open(sim_env()->counters, uuid, SIM_SEGMENT_SUFFIX, 0);
+    if (tail->fd < 0)
+        sim_complain("OCCSIM_COUNTERS: %s cannot be used: the device seems idle", sim_env()->counters);
+    return tail;
+}
+
+void sim_tail_close(struct sim_tail *tail)
+{
+    if (!tail)
+        return;
+    if (tail->fd >= 0)
+        close(tail->fd);
+    free(tail->segments);
+    free(tail->changes);
+    free(tail);
+}
+
+/* ---- reading ---- */
+
+static bool sound(const struct sim_segment *s)
+{
+    return s->magic == SIM_SEGMENT_MAGIC && s->waiting <= SIM_NOT_WAITING && s->start_ns < s->end_ns &&
+           s->blocks >= 0 && s->warps >= 0 && s->active_sms >= 0;
+}
+
+static bool make_room(struct sim_tail *tail)
+{
+    if (tail->first > tail->count / 2) {
+        tail->count -= tail->first;
+        memmove(tail->segments, tail->segments + tail->first, tail->count * sizeof *tail->segments);
+        tail->first = 0;
+    }
+    if (tail->count < tail->room)
+        return true;
+    size_t room = tail->room ? tail->room * 2 : READ_SEGMENTS;
+    struct sim_segment *segments = realloc(tail->segments, room * sizeof *segments);
+    if (!segments)
+        return false;
+    tail->segments = segments;
+    tail->room = room;
+    return true;
+}
+
+/* Segments come nearly in order. */
+static void keep(struct sim_tail *tail, const struct sim_segment *segment)
+{
+    if (segment->end_ns <= tail->done_ns)
+        return;
+    if (!make_room(tail)) {
+        sim_complain("no memory: counters lack a launch");
+        return;
+    }
+    size_t at = tail->count++;
+    for (; at > tail->first && tail->segments[at - 1].start_ns > segment->start_ns; at--)
+        tail->segments[at] = tail->segments[at - 1];
+    tail->segments[at] = *segment;
+}
+
+static void take(struct sim_tail *tail, const struct sim_segment *segment)
+{
+    if (tail->done_ns && segment->start_ns < tail->done_ns && !tail->late_told) {
+        tail->late_told = true;
+        sim_log("counters: a launch was told of after its samples: they lack a part of it");
+    }
+    keep(tail, segment);
+}
+
+static void stop_following(struct sim_tail *tail)
+{
+    sim_complain("OCCSIM_COUNTERS: what is told of the device makes no sense; it is not followed any more");
+    close(tail->fd);
+    tail->fd = -1;
+}
+
+/* A write that is under way may show a part of a record: it is read the next time. */
+void sim_tail_read(struct sim_tail *tail)
+{
+    struct sim_segment segments[READ_SEGMENTS];
+    for (size_t n = READ_SEGMENTS; tail->fd >= 0 && n == READ_SEGMENTS;) {
+        ssize_t bytes = pread(tail->fd, segments, sizeof segments, tail->offset);
+        bool good = bytes >= 0;
+        n = good ? (size_t)bytes / sizeof *segments : 0;
+        tail->offset += (off_t)(n * sizeof *segments);
+        for (size_t i = 0; i < n && good; i++) {
+            good = sound(&segments[i]);
+            if (good)
+                take(tail, &segments[i]);
+        }
+        if (!good)
+            stop_following(tail);
+    }
+}
+
+/* ---- summing up ---- */
+
+static int by_time(const void *a, const void *b)
+{
+    uint64_t x = ((const struct change *)a)->at_ns, y = ((const struct change *)b)->at_ns;
+    return (x > y) - (x < y);
+}
+
+static bool changes_fit(struct sim_tail *tail, size_t count)
+{
+    if (count <= tail->change_room)
+        return true;
+    struct change *changes = realloc(tail->changes, 2 * count * sizeof *changes);
+    if (!changes)
+        return false;
+    tail->changes = changes;
+    tail->change_room = 2 * count;
+    return true;
+}
+
+/* In ns of an SM that was active, of all SMs' least and most active one. */
+static void sum_active(struct sim_tail *tail, size_t changes, double ret[SIM_METRICS])
+{
+    double sms = 0;
+    size_t in_use = 0; /* started, not ended: what is left at 0 of them is rounding */
+    qsort(tail->changes, changes, sizeof *tail->changes, by_time);
+    for (size_t i = 0; i < changes; i++) {
+        double ns = i ? (double)(tail->changes[i].at_ns - tail->changes[i - 1].at_ns) : 0;
+        ret[SIM_METRIC_ACTIVE] += ns * (sms < tail->sms ? sms : tail->sms);
+        ret[SIM_METRIC_ACTIVE_MIN] += sms >= tail->sms - ALL_SMS_SLACK ? ns : 0;
+        ret[SIM_METRIC_ACTIVE_MAX] += in_use ? ns : 0;
+        in_use += tail->changes[i].sms > 0 ? 1 : -(size_t)1;
+        sms = in_use ? sms + tail->changes[i].sms : 0;
+    }
+}
+
+static size_t add_segment(struct sim_tail *tail, const struct sim_segment *s, uint64_t from_ns,
+                          uint64_t to_ns, size_t changes, double ret[SIM_METRICS])
+{
+    uint64_t start = s->start_ns > from_ns ? s->start_ns : from_ns,
+             end = s->end_ns < to_ns ? s->end_ns : to_ns;
+    if (start >= end)
+        return changes;
+    double ns = (double)(end - start);
+    ret[SIM_METRIC_BLOCKS] += s->blocks * ns;
+    ret[SIM_METRIC_WARPS] += s->warps * ns;
+    if (s->waiting < SIM_NOT_WAITING)
+        ret[SIM_METRIC_STALL_REGISTERS + s->waiting] += ns;
+    if (s->active_sms <= 0)
+        return changes;
+    tail->changes[changes++] = (struct change){start, s->active_sms};
+    tail->changes[changes++] = (struct change){end, -s->active_sms};
+    return changes;
+}
+
+/* ns to cycles; a reason's are those of the TPCs, and no more than there are. */
+static void to_cycles(const struct sim_tail *tail, double ns, double ret[SIM_METRICS])
+{
+    for (int i = 0; i < SIM_LIMITS; i++) {
+        double *reason = &ret[SIM_METRIC_STALL_REGISTERS + i];
+        *reason = (*reason < ns ? *reason : ns) * tail->sms / 2;
+    }
+    ret[SIM_METRIC_WARPS_OF_TPC] = ret[SIM_METRIC_WARPS];
+    ret[SIM_METRIC_ELAPSED] = ns;
+    for (int i = 0; i < SIM_METRICS; i++)
+        ret[i] *= tail->ghz;
+}
+
+void sim_tail_sum(struct sim_tail *tail, uint64_t from_ns, uint64_t to_ns, double ret[SIM_METRICS])
+{
+    size_t end = tail->first, changes = 0;
+    memset(ret, 0, SIM_METRICS * sizeof *ret);
+    while (end < tail->count && tail->segments[end].start_ns < to_ns)
+        end++;
+    if (!changes_fit(tail, 2 * (end - tail->first))) {
+        sim_complain("no memory: a sample has no counters");
+        return;
+    }
+    for (size_t i = tail->first; i < end; i++)
+        changes = add_segment(tail, &tail->segments[i], from_ns, to_ns, changes, ret);
+    sum_active(tail, changes, ret);
+    to_cycles(tail, (double)(to_ns - from_ns), ret);
+    size_t kept = end;
+    for (size_t i = end; i-- > tail->first;) {
+        if (tail->segments[i].end_ns > to_ns)
+            tail->segments[--kept] = tail->segments[i];
+    }
+    tail->first = kept;
+    tail->done_ns = to_ns;
+}

@@ -1,0 +1,36 @@
+/*
+ * What simulated devices execute, told by the programs that launch to whoever samples counters: one append-only file
+ * for each device below OCCSIM_COUNTERS, named after its uuid, so that a sampler sees the launches of all processes.
+ *
+ * A record says what one launch holds while nothing of it changes. All of a launch's records are one write() with
+ * O_APPEND, made when the launch is placed: its times lie in the future then. Times are CLOCK_REALTIME, in ns.
+ *
+ * No state and no locks; any thread.
+ */
+#ifndef SIM_SEGMENTS_H
+#define SIM_SEGMENTS_H
+
+#include "residency.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_SEGMENT_MAGIC  UINT32_C(0x5347534f) /* "OSGS" */
+#define SIM_UUID_BYTES     16
+#define SIM_NOT_WAITING    SIM_LIMITS
+#define SIM_SEGMENT_SUFFIX "segments" /* the records */
+#define SIM_SAMPLER_SUFFIX "sampler"  /* empty; locked by the process that samples the device */
+
+struct sim_segment {
+    uint32_t magic;
+    uint32_t waiting; /* enum sim_limit: what the blocks that wait have too little of; SIM_NOT_WAITING */
+    uint64_t start_ns, end_ns;
+    double blocks, warps; /* resident */
+    double active_sms;    /* with a block of this launch */
+};
+
+/* Opens a device's file, made if it is not there: for appending, or (`writing` false) for reading. -1: errno. */
+int sim_segments_open(const char *directory, const uint8_t uuid[SIM_UUID_BYTES], const char *suffix,
+                      int writing);
+
+#endif

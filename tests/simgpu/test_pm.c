@@ -1,0 +1,787 @@
+/*
+ * PM sampling in the CUPTI double: launches of another process are counted, to the last warp-cycle, whatever the
+ * shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every fault.
+ *
+ * No case depends on how fast anything runs: all that was launched is waited for and has passed before samples are
+ * decoded, and the hardware buffer holds more than that takes.
+ */
+#include "test_child.h"
+
+#include "daemon/sampler/counter_sets.h"
+
+#include <cuda.h>
+#include <cupti.h>
+#include <cupti_pmsampling.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_target.h>
+#include <dirent.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#define OK(call) CHECK_EQUAL(call, 0)
+#define NEAR(got, expected)                                                                                  \
+    do {                                                                                                     \
+        double got_ = (got), expected_ = (expected);                                                         \
+        if (!(fabs(got_ - expected_) <= 1e-6 * fabs(expected_))) {                                           \
+            fprintf(stderr, "%s:%d: %s is %.9g, not %.9g\n", __FILE__, __LINE__, #got, got_, expected_);     \
+            _exit(1);                                                                                        \
+        }                                                                                                    \
+    } while (0)
+
+enum { INTERVAL_NS = 100000, IMAGE_SAMPLES = 5000, MOST_SAMPLES = 200000, MOST_LAUNCHES = 100 };
+
+static char directory[] = "/tmp/simgpu-pm-XXXXXX", setting[64], truth_path[64], truth_setting[80];
+
+/* ---- the process that launches ---- */
+
+/* One line of the truth file. */
+static struct truth {
+    char name[32];
+    uint64_t start_ns, end_ns;
+    double warps, waves, block_ns, block_ns_total, achieved, elapsed;
+} launches[MOST_LAUNCHES];
+static size_t launch_count;
+
+static CUmodule module;
+
+static void launch(const char *name, unsigned grid, unsigned block, CUstream stream)
+{
+    CUfunction function;
+    OK(cuModuleGetFunction(&function, module, name));
+    OK(cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, NULL, NULL));
+}
+
+static void open_device(void)
+{
+    CUcontext context;
+    OK(cuInit(0));
+    OK(cuCtxCreate(&context, NULL, 0, 0));
+    OK(cuModuleLoad(&module, SIM_TEST_IMAGES "/plain.fatbin"));
+}
+
+static void launch_one_after_the_other(void)
+{
+    launch("plain", 528, 256, NULL); /* 4 of 8 blocks on each SM */
+    launch("plain", 66, 256, NULL);  /* one on half of the SMs */
+    launch("plain", 3000, 250, NULL);
+    launch("heavy", 1000, 128, NULL);
+    launch("plain", 40000, 32, NULL);
+}
+
+static void launch_side_by_side(void)
+{
+    CUstream streams[3];
+    for (size_t i = 0; i < 3; i++)
+        OK(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < 30; i++)
+        launch(i % 2 ? "plain" : "heavy", 100 + 77 * i, 96 + i, streams[i % 3]);
+}
+
+static int go[2];
+static pid_t launcher;
+
+/* Before the sampler uses the driver: that does not survive fork(). It launches when it is told to. */
+static void start_launcher(void (*work)(void))
+{
+    char byte;
+    OK(pipe(go));
+    launcher = fork();
+    CHECK(launcher >= 0);
+    if (launcher)
+        return;
+    CHECK_EQUAL(read(go[0], &byte, 1), 1);
+    open_device();
+    work();
+    OK(cuCtxSynchronize());
+    _exit(0);
+}
+
+static void finish_launcher(void)
+{
+    int status = -1;
+    CHECK_EQUAL(write(go[1], "", 1), 1);
+    CHECK_EQUAL(waitpid(launcher, &status, 0), launcher);
+    CHECK_EQUAL(status, 0);
+}
+
+static void read_truth(void)
+{
+    char line[4096];
+    FILE *file = fopen(truth_path, "re");
+    CHECK(file && fgets(line, sizeof line, file));
+    CHECK(strstr(line, "block_ns_total,achieved,elapsed\n") != NULL);
+    for (; fgets(line, sizeof line, file); launch_count++) {
+        CHECK(launch_count < MOST_LAUNCHES);
+        struct truth *t = &launches[launch_count];
+        double threads = 0;
+        CHECK_EQUAL(sscanf(line,
+                           "\"%31[^\"]\",%*u,%*u,%*u,%*u,%*u,%*u,%*u,%*u,%*u,%lf,%*u,%*u,%*u,%" SCNu64
+                           ",%" SCNu64 ",%*u,"
+                           "%*u,%*u,%lf,%*u,%lf,%lf,%lf,%lf",
+                           t->name, &threads, &t->start_ns, &t->end_ns, &t->waves, &t->block_ns,
+                           &t->block_ns_total, &t->achieved, &t->elapsed),
+                    9);
+        t->warps = ceil(threads / 32);
+    }
+    fclose(file);
+}
+
+/* ---- the process that samples ---- */
+
+struct sample {
+    uint64_t start_ns, end_ns;
+    double value[OCC_SET_METRICS_MOST];
+};
+
+static const struct occ_counter_set *set;
+static CUpti_Profiler_Host_Object *host;
+static CUpti_PmSampling_Object *sampling;
+static uint8_t *image;
+static size_t image_bytes, sample_count;
+static struct sample *samples;
+static unsigned overflows;
+
+static CUptiResult enable(CUpti_PmSampling_Object **ret)
+{
+    CUpti_PmSampling_Enable_Params p = {.structSize = CUpti_PmSampling_Enable_Params_STRUCT_SIZE};
+    CUptiResult result = cuptiPmSamplingEnable(&p);
+    *ret = p.pPmSamplingObject;
+    return result;
+}
+
+static void disable(void)
+{
+    CUpti_PmSampling_Disable_Params p = {.structSize = CUpti_PmSampling_Disable_Params_STRUCT_SIZE,
+                                         .pPmSamplingObject = sampling};
+    OK(cuptiPmSamplingDisable(&p));
+}
+
+static CUptiResult add_metrics(const char *const *names, size_t n)
+{
+    CUpti_Profiler_Host_ConfigAddMetrics_Params p = {
+        .structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE,
+        .pHostObject = host,
+        .ppMetricNames = (const char **)(uintptr_t)names,
+        .numMetrics = n};
+    return cuptiProfilerHostConfigAddMetrics(&p);
+}
+
+static void make_host(void)
+{
+    CUpti_Profiler_Host_Initialize_Params p = {.structSize =
+                                                   CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE,
+                                               .profilerType = CUPTI_PROFILER_TYPE_PM_SAMPLING,
+                                               .pChipName = "GH100"};
+    OK(cuptiProfilerHostInitialize(&p));
+    host = p.pHostObject;
+}
+
+static uint8_t config[4096];
+static size_t config_bytes;
+
+static size_t make_config(void)
+{
+    CUpti_Profiler_Host_GetConfigImageSize_Params size = {
+        .structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE, .pHostObject = host};
+    OK(cuptiProfilerHostGetConfigImageSize(&size));
+    config_bytes = size.configImageSize;
+    CHECK(config_bytes <= sizeof config);
+    CUpti_Profiler_Host_GetConfigImage_Params get = {
+        .structSize = CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE,
+        .pHostObject = host,
+        .configImageSize = config_bytes,
+        .pConfigImage = config};
+    OK(cuptiProfilerHostGetConfigImage(&get));
+    CUpti_Profiler_Host_GetNumOfPasses_Params passes = {
+        .structSize = CUpti_Profiler_Host_GetNumOfPasses_Params_STRUCT_SIZE,
+        .configImageSize = config_bytes,
+        .pConfigImage = config};
+    OK(cuptiProfilerHostGetNumOfPasses(&passes));
+    return passes.numOfPasses;
+}
+
+static CUptiResult configure(uint64_t interval, size_t buffer_bytes, CUpti_PmSampling_TriggerMode trigger,
+                             CUpti_PmSampling_HardwareBuffer_AppendMode mode)
+{
+    CUpti_PmSampling_SetConfig_Params p = {.structSize = CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE,
+                                           .pPmSamplingObject = sampling,
+                                           .configSize = config_bytes,
+                                           .pConfig = config,
+                                           .hardwareBufferSize = buffer_bytes,
+                                           .samplingInterval = interval,
+                                           .triggerMode = trigger,
+                                           .hwBufferAppendMode = mode};
+    return cuptiPmSamplingSetConfig(&p);
+}
+
+#define TIME   CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL
+#define CLOCKS CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL
+#define OLDEST CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST
+#define LATEST CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST
+#define AMPLE  ((size_t)1 << 40)
+
+static void empty_image(void)
+{
+    CUpti_PmSampling_CounterDataImage_Initialize_Params p = {
+        .structSize = CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE,
+        .pPmSamplingObject = sampling,
+        .counterDataSize = image_bytes,
+        .pCounterData = image};
+    OK(cuptiPmSamplingCounterDataImageInitialize(&p));
+}
+
+static void make_image(void)
+{
+    CUpti_PmSampling_GetCounterDataSize_Params p = {
+        .structSize = CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE,
+        .pPmSamplingObject = sampling,
+        .pMetricNames = (const char **)(uintptr_t)set->metric,
+        .numMetrics = set->n,
+        .maxSamples = IMAGE_SAMPLES};
+    OK(cuptiPmSamplingGetCounterDataSize(&p));
+    image_bytes = p.counterDataSize;
+    image = malloc(image_bytes);
+    samples = calloc(MOST_SAMPLES, sizeof *samples);
+    CHECK(image && samples);
+    empty_image();
+}
+
+static void begin_sampling(void)
+{
+    CUpti_PmSampling_Start_Params p = {.structSize = CUpti_PmSampling_Start_Params_STRUCT_SIZE,
+                                       .pPmSamplingObject = sampling};
+    OK(cuptiPmSamplingStart(&p));
+    CHECK_EQUAL(cuptiPmSamplingStart(&p), CUPTI_ERROR_INVALID_OPERATION);
+}
+
+static void open_sampling(const struct occ_counter_set *wanted)
+{
+    set = wanted;
+    OK(cuInit(0));
+    make_host();
+    OK(add_metrics(set->metric, set->n));
+    CHECK_EQUAL(make_config(), 1);
+    OK(enable(&sampling));
+}
+
+static void start_sampling(const struct occ_counter_set *wanted)
+{
+    open_sampling(wanted);
+    OK(configure(INTERVAL_NS, AMPLE, TIME, LATEST));
+    make_image();
+    begin_sampling();
+}
+
+static const struct occ_counter_set *set_of_chip(const char *chip, unsigned which)
+{
+    return occ_chip_sets_find(chip)->sets[which];
+}
+
+static void take_sample(size_t index)
+{
+    struct sample *sample = &samples[sample_count++];
+    CHECK(sample_count <= MOST_SAMPLES);
+    CUpti_PmSampling_CounterData_GetSampleInfo_Params info = {
+        .structSize = CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE,
+        .pPmSamplingObject = sampling,
+        .pCounterDataImage = image,
+        .counterDataImageSize = image_bytes,
+        .sampleIndex = index};
+    OK(cuptiPmSamplingCounterDataGetSampleInfo(&info));
+    sample->start_ns = info.startTimestamp;
+    sample->end_ns = info.endTimestamp;
+    CUpti_Profiler_Host_EvaluateToGpuValues_Params p = {
+        .structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE,
+        .pHostObject = host,
+        .pCounterDataImage = image,
+        .counterDataImageSize = image_bytes,
+        .rangeIndex = index,
+        .ppMetricNames = (const char **)(uintptr_t)set->metric,
+        .numMetrics = set->n,
+        .pMetricValues = sample->value};
+    OK(cuptiProfilerHostEvaluateToGpuValues(&p));
+}
+
+/* One decode; *ret_n: samples that it gave. */
+static CUptiResult decode(size_t *ret_n)
+{
+    empty_image();
+    CUpti_PmSampling_DecodeData_Params p = {.structSize = CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE,
+                                            .pPmSamplingObject = sampling,
+                                            .pCounterDataImage = image,
+                                            .counterDataImageSize = image_bytes};
+    CUpti_PmSampling_GetCounterDataInfo_Params info = {
+        .structSize = CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE,
+        .pCounterDataImage = image,
+        .counterDataImageSize = image_bytes};
+    *ret_n = 0;
+    CUptiResult result = cuptiPmSamplingDecodeData(&p);
+    overflows += p.overflow;
+    if (result != CUPTI_SUCCESS)
+        return result;
+    OK(cuptiPmSamplingGetCounterDataInfo(&info));
+    for (size_t i = 0; i < info.numCompletedSamples; i++)
+        take_sample(i);
+    *ret_n = info.numCompletedSamples;
+    CHECK((*ret_n == IMAGE_SAMPLES) >=
+          (p.decodeStopReason == CUPTI_PM_SAMPLING_DECODE_STOP_REASON_COUNTER_DATA_FULL));
+    return CUPTI_SUCCESS;
+}
+
+static uint64_t now_ns(void)
+{
+    uint64_t now;
+    OK(cuptiGetTimestamp(&now));
+    return now;
+}
+
+static void pass_time(uint64_t ns)
+{
+    for (uint64_t begin_ns = now_ns(); now_ns() < begin_ns + ns;)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
+
+/* Everything until now. */
+static void finish_sampling(void)
+{
+    CUpti_PmSampling_Stop_Params p = {.structSize = CUpti_PmSampling_Stop_Params_STRUCT_SIZE,
+                                      .pPmSamplingObject = sampling};
+    pass_time(2 * INTERVAL_NS); /* the last interval with work in it is over */
+    OK(cuptiPmSamplingStop(&p));
+    CHECK_EQUAL(cuptiPmSamplingStop(&p), CUPTI_ERROR_INVALID_OPERATION);
+    for (size_t n = 1; n > 0;)
+        OK(decode(&n));
+    CHECK_EQUAL(overflows, 0);
+}
+
+static double sum_of(enum occ_counter counter)
+{
+    double sum = 0;
+    uint32_t at = 0;
+    while (at < set->n && set->counter[at] != counter)
+        at++;
+    CHECK(at < set->n);
+    for (size_t i = 0; i < sample_count; i++)
+        sum += samples[i].value[at];
+    return sum;
+}
+
+/* ---- counting ---- */
+
+enum { SMS = 132, MOST_WARPS = 64 };
+static const double ghz = 1.98;
+
+static double warp_imbalance; /* as a part; half of a block's warps end so much earlier, in whole ns */
+
+static double warp_ns_of(const struct truth *t)
+{
+    double early = floor(t->warps / 2) * floor(t->block_ns * warp_imbalance) / t->block_ns;
+    return t->block_ns_total * (t->warps - early);
+}
+
+static void check_sums(bool alone)
+{
+    double warp_ns = 0, block_ns = 0, active_ns = 0, span_ns = 0;
+    for (size_t i = 0; i < launch_count; i++) {
+        const struct truth *t = &launches[i];
+        double warps = warp_ns_of(t), ns = (double)(t->end_ns - t->start_ns);
+        CHECK(t->achieved > 0 && t->achieved <= 1 && t->elapsed <= t->achieved * (1 + 1e-9));
+        NEAR(t->elapsed, warps / (ns * SMS * MOST_WARPS));
+        warp_ns += warps;
+        block_ns += t->block_ns_total;
+        active_ns += warps / (t->achieved * MOST_WARPS);
+        span_ns += ns;
+    }
+    NEAR(sum_of(OCC_COUNTER_WARPS), warp_ns * ghz);
+    NEAR(sum_of(OCC_COUNTER_BLOCKS), block_ns * ghz);
+    NEAR(sum_of(OCC_COUNTER_ELAPSED), (double)sample_count * INTERVAL_NS * ghz);
+    if (alone) {
+        NEAR(sum_of(OCC_COUNTER_ACTIVE), active_ns * ghz);
+        NEAR(sum_of(OCC_COUNTER_ACTIVE_MAX), span_ns * ghz);
+    } else {
+        CHECK(sum_of(OCC_COUNTER_ACTIVE) <= active_ns * ghz * (1 + 1e-9));
+    }
+    CHECK(sum_of(OCC_COUNTER_ACTIVE_MIN) * SMS <= sum_of(OCC_COUNTER_ACTIVE));
+    CHECK(sum_of(OCC_COUNTER_ACTIVE_MIN) > 0);
+}
+
+static void count_main(void (*work)(void), bool alone)
+{
+    start_launcher(work);
+    start_sampling(set_of_chip("GH100", 0));
+    finish_launcher();
+    finish_sampling();
+    read_truth();
+    check_sums(alone);
+}
+
+static void in_turn(void)
+{
+    count_main(launch_one_after_the_other, true);
+    CHECK_EQUAL(launch_count, 5);
+    NEAR(launches[0].achieved, 0.5);
+    NEAR(launches[0].elapsed, 0.5);
+    NEAR(launches[1].achieved, 0.125);
+    NEAR(launches[1].elapsed, 0.0625);
+}
+
+static void unequal(void)
+{
+    count_main(launch_one_after_the_other, true);
+    CHECK(launches[0].achieved < 0.5 && launches[0].elapsed < 0.45);
+}
+
+static void together(void)
+{
+    count_main(launch_side_by_side, false);
+    CHECK_EQUAL(launch_count, 30);
+}
+
+static void unequal_warps(void)
+{
+    warp_imbalance = 0.4;
+    count_main(launch_one_after_the_other, true);
+    CHECK(launches[0].achieved > 0.39 && launches[0].achieved < 0.41);
+}
+
+static void launch_heavy(void)
+{
+    launch("heavy", 10000, 128, NULL);
+}
+
+/* All but the last wave waits, for registers. */
+static void reasons(void)
+{
+    start_launcher(launch_heavy);
+    start_sampling(set_of_chip("GH100", 1));
+    finish_launcher();
+    finish_sampling();
+    read_truth();
+    const struct truth *t = &launches[0];
+    CHECK(t->waves > 2);
+    NEAR(sum_of(OCC_COUNTER_STALL_REGISTERS),
+         ((double)(t->end_ns - t->start_ns) - t->block_ns) * SMS / 2 * ghz);
+    CHECK(sum_of(OCC_COUNTER_STALL_SMEM) == 0 && sum_of(OCC_COUNTER_STALL_BLOCKS) == 0 &&
+          sum_of(OCC_COUNTER_STALL_WARPS) == 0 && sum_of(OCC_COUNTER_STALL_BARRIERS) == 0);
+}
+
+static void nobody_tells(void)
+{
+    unsetenv("OCCSIM_COUNTERS");
+    start_launcher(launch_heavy);
+    start_sampling(set_of_chip("GH100", 0));
+    finish_launcher();
+    finish_sampling();
+    CHECK(sample_count > 0 && sum_of(OCC_COUNTER_WARPS) == 0 && sum_of(OCC_COUNTER_ACTIVE) == 0);
+    CHECK(sum_of(OCC_COUNTER_ELAPSED) > 0);
+}
+
+static void garbage(void)
+{
+    char path[128];
+    open_sampling(set_of_chip("GH100", 0));
+    disable();
+    DIR *dir = opendir(directory);
+    struct dirent *entry;
+    unsigned files = 0;
+    CHECK(dir != NULL);
+    while ((entry = readdir(dir))) {
+        if (!strstr(entry->d_name, ".segments"))
+            continue;
+        snprintf(path, sizeof path, "%s/%.64s", directory, entry->d_name);
+        FILE *file = fopen(path, "we");
+        CHECK(file &&
+              fputs("this is no record of anything, but it is long enough to be taken for one", file) >= 0);
+        fclose(file);
+        files++;
+    }
+    closedir(dir);
+    CHECK_EQUAL(files, 1);
+    OK(enable(&sampling));
+    OK(configure(INTERVAL_NS, AMPLE, TIME, LATEST));
+    make_image();
+    begin_sampling();
+    finish_sampling();
+    CHECK(sample_count > 0 && sum_of(OCC_COUNTER_WARPS) == 0);
+}
+
+/* Every case has its files to itself. */
+static void clean_directory(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s/*", directory);
+    assert_int_equal(system(command), 0);
+}
+
+#define COUNT(function, ...)                                                                                 \
+    do {                                                                                                     \
+        clean_directory();                                                                                   \
+        RUN(function, setting, truth_setting __VA_OPT__(, ) __VA_ARGS__);                                    \
+    } while (0)
+
+static void test_counting(void **state)
+{
+    (void)state;
+    COUNT(in_turn);
+    COUNT(in_turn, "OCCSIM_CLOCK=ahead");
+    COUNT(together);
+    COUNT(unequal, "OCCSIM_IMBALANCE=70");
+    COUNT(together, "OCCSIM_IMBALANCE=30");
+    COUNT(unequal_warps, "OCCSIM_WARP_IMBALANCE=40");
+    COUNT(reasons);
+    COUNT(nobody_tells);
+    COUNT(garbage, "OCCSIM_LOG=/dev/null");
+}
+
+/* ---- times ---- */
+
+static int64_t expected_offset_ns;
+
+/* The first sample that has anything is the one in which the launch starts. */
+static void offset(void)
+{
+    start_launcher(launch_heavy);
+    start_sampling(set_of_chip("GH100", 0));
+    finish_launcher();
+    finish_sampling();
+    read_truth();
+    size_t first = 0;
+    while (first < sample_count && samples[first].value[0] <= 0)
+        first++;
+    CHECK(first > 0 && first < sample_count);
+    CHECK(samples[first].start_ns - (uint64_t)expected_offset_ns <= launches[0].start_ns);
+    CHECK(samples[first].end_ns - (uint64_t)expected_offset_ns > launches[0].start_ns);
+    CHECK_EQUAL(samples[0].start_ns, 0); /* the first start means nothing */
+    for (size_t i = 1; i < sample_count; i++)
+        CHECK_EQUAL(samples[i].start_ns, samples[i - 1].end_ns);
+}
+
+static void drift(void)
+{
+    start_sampling(set_of_chip("GH100", 0));
+    pass_time(10 * INTERVAL_NS);
+    finish_sampling();
+    CHECK(sample_count > 5);
+    for (size_t i = 1; i < sample_count; i++)
+        CHECK(llabs((long long)(samples[i].end_ns - samples[i].start_ns) - INTERVAL_NS * 11 / 10) <= 1);
+}
+
+static void test_times(void **state)
+{
+    (void)state;
+    COUNT(offset);
+    expected_offset_ns = 250000;
+    COUNT(offset, "OCCSIM_COUNTER_OFFSET_NS=250000");
+    expected_offset_ns = -3000000;
+    COUNT(offset, "OCCSIM_COUNTER_OFFSET_NS=-3000000");
+    COUNT(drift, "OCCSIM_COUNTER_DRIFT_PPM=100000");
+}
+
+/* ---- chips, sets and passes ---- */
+
+static const char *expected_chip;
+
+static void chip(void)
+{
+    const struct occ_chip_sets *sets = occ_chip_sets_find(expected_chip);
+    OK(cuInit(0));
+    CUpti_Device_GetChipName_Params name = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE};
+    OK(cuptiDeviceGetChipName(&name));
+    CHECK(strcmp(name.pChipName, expected_chip) == 0);
+    name.deviceIndex = 1;
+    CHECK_EQUAL(cuptiDeviceGetChipName(&name), CUPTI_ERROR_INVALID_DEVICE);
+    OK(enable(&sampling));
+    for (uint32_t i = 0; i < sets->n; i++) {
+        make_host();
+        OK(add_metrics(sets->sets[i]->metric, sets->sets[i]->n));
+        CHECK_EQUAL(make_config(), 1);
+        CHECK_EQUAL(configure(INTERVAL_NS, AMPLE, TIME, OLDEST),
+                    sets->system_clock_only ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS);
+        CHECK_EQUAL(configure(INTERVAL_NS, AMPLE, CLOCKS, LATEST),
+                    sets->keep_oldest ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS);
+        OK(configure(INTERVAL_NS, AMPLE, CLOCKS, OLDEST));
+    }
+    OK(add_metrics(sets->sets[0]->metric, sets->sets[0]->n)); /* both sets in one */
+    CHECK_EQUAL(make_config(), 2);
+    CHECK_EQUAL(configure(INTERVAL_NS, AMPLE, CLOCKS, OLDEST), CUPTI_ERROR_NOT_SUPPORTED);
+    CHECK_EQUAL(add_metrics((const char *const[]){"sm__nonsense.sum"}, 1), CUPTI_ERROR_INVALID_METRIC_NAME);
+    memset(config, 0x5a, sizeof config);
+    CHECK_EQUAL(configure(INTERVAL_NS, AMPLE, CLOCKS, OLDEST), CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+static void test_chips(void **state)
+{
+    (void)state;
+    expected_chip = "GH100";
+    COUNT(chip);
+    expected_chip = "GA100";
+    COUNT(chip, "OCCSIM_GPU=a100");
+    expected_chip = "TU104";
+    COUNT(chip, "OCCSIM_GPU=t4");
+}
+
+/* ---- one sampler, a full buffer, virtual time ---- */
+
+static void enable_elsewhere(CUptiResult expected)
+{
+    char byte = 1;
+    CHECK_EQUAL(write(go[1], &byte, 1), 1);
+    CHECK_EQUAL(read(go[0], &byte, 1), 1);
+    CHECK_EQUAL((signed char)byte, (signed char)expected);
+}
+
+static void busy(void)
+{
+    int there[2], back[2];
+    char byte;
+    OK(pipe(there));
+    OK(pipe(back));
+    pid_t other = fork();
+    CHECK(other >= 0);
+    if (other == 0) {
+        close(there[1]);
+        OK(cuInit(0));
+        while (read(there[0], &byte, 1) == 1) {
+            byte = (char)enable(&sampling);
+            if (byte == 0)
+                disable();
+            CHECK_EQUAL(write(back[1], &byte, 1), 1);
+        }
+        _exit(0);
+    }
+    go[0] = back[0];
+    go[1] = there[1];
+    enable_elsewhere(CUPTI_SUCCESS);
+    open_sampling(set_of_chip("GH100", 0));
+    CUpti_PmSampling_Object *second;
+    CHECK_EQUAL(enable(&second), CUPTI_ERROR_INVALID_OPERATION);
+    enable_elsewhere(CUPTI_ERROR_HARDWARE_BUSY);
+    disable();
+    enable_elsewhere(CUPTI_SUCCESS);
+    close(there[1]);
+    CHECK_EQUAL(waitpid(other, NULL, 0), other);
+}
+
+enum { FEW = 4, RAW_SAMPLE_BYTES = 2048 };
+
+/* The oldest are those after the start; the latest end when they are decoded, less what programs have for telling. */
+static void overflow_in(CUpti_PmSampling_HardwareBuffer_AppendMode mode)
+{
+    const uint64_t interval_ns = 1000000, telling_ns = 5000000;
+    size_t n;
+    open_sampling(set_of_chip("GH100", 0));
+    OK(configure(interval_ns, (size_t)FEW * RAW_SAMPLE_BYTES, TIME, mode));
+    make_image();
+    begin_sampling();
+    uint64_t started_ns = now_ns();
+    pass_time(30 * interval_ns);
+    uint64_t decoded_ns = now_ns();
+    OK(decode(&n));
+    CHECK(n == FEW && overflows == 1);
+    CHECK_EQUAL(samples[0].end_ns <= started_ns + interval_ns, mode == OLDEST);
+    CHECK_EQUAL(samples[FEW - 1].end_ns + interval_ns + telling_ns >= decoded_ns, mode == LATEST);
+    pass_time(30 * interval_ns);
+    OK(decode(&n));
+    CHECK(n == FEW && overflows == 2);
+    CHECK(samples[FEW].start_ns > samples[FEW - 1].end_ns); /* what is lost is a gap */
+}
+
+static void overflow_latest(void)
+{
+    overflow_in(LATEST);
+}
+
+static void overflow_oldest(void)
+{
+    overflow_in(OLDEST);
+}
+
+static void virtual_time(void)
+{
+    OK(cuInit(0));
+    CHECK_EQUAL(enable(&sampling), CUPTI_ERROR_NOT_SUPPORTED);
+    open_device();
+    launch_heavy();
+    DIR *dir = opendir(directory);
+    struct dirent *entry;
+    CHECK(dir != NULL);
+    while ((entry = readdir(dir)))
+        CHECK(!strstr(entry->d_name, "segments"));
+    closedir(dir);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    COUNT(busy);
+    COUNT(overflow_latest);
+    COUNT(overflow_oldest);
+    COUNT(virtual_time, "OCCSIM_CLOCK=virtual", "OCCSIM_LOG=/dev/null");
+}
+
+/* ---- faults ---- */
+
+static void refused(void)
+{
+    OK(cuInit(0));
+    CHECK_EQUAL(enable(&sampling), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+}
+
+static void decode_fails(void)
+{
+    size_t n;
+    start_sampling(set_of_chip("GH100", 0));
+    for (int i = 1; i < 10; i++)
+        OK(decode(&n));
+    for (int i = 10; i < 13; i++)
+        CHECK_EQUAL(decode(&n), CUPTI_ERROR_UNKNOWN);
+}
+
+static void says_overflow(void)
+{
+    size_t n;
+    start_sampling(set_of_chip("GH100", 0));
+    for (unsigned i = 1; i <= 9; i++) {
+        OK(decode(&n));
+        CHECK_EQUAL(overflows, i / 3);
+    }
+}
+
+static void backwards(void)
+{
+    start_sampling(set_of_chip("GH100", 0));
+    pass_time(10 * INTERVAL_NS);
+    finish_sampling();
+    CHECK(sample_count >= 10);
+    for (size_t i = 0; i < sample_count; i++)
+        CHECK_EQUAL(samples[i].end_ns < samples[i].start_ns, i % 4 == 3);
+}
+
+static void test_faults(void **state)
+{
+    (void)state;
+    COUNT(refused, "OCCSIM_FAULT=pm_enable:35");
+    COUNT(decode_fails, "OCCSIM_FAULT=pm_decode:999");
+    COUNT(says_overflow, "OCCSIM_FAULT=pm_overflow:3");
+    COUNT(backwards, "OCCSIM_FAULT=pm_backwards:4");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_counting), cmocka_unit_test(test_times),  cmocka_unit_test(test_chips),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_faults),
+    };
+    if (!mkdtemp(directory))
+        return 1;
+    snprintf(setting, sizeof setting, "OCCSIM_COUNTERS=%s", directory);
+    snprintf(truth_path, sizeof truth_path, "%s/truth.csv", directory);
+    snprintf(truth_setting, sizeof truth_setting, "OCCSIM_TRUTH=%s", truth_path);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    clean_directory();
+    rmdir(directory);
+    return failed;
+}
