@@ -164,8 +164,10 @@ static int read_minute(struct occ_launch_values *v, uint32_t shape, int64_t minu
     static const char sql[] =
         "SELECT regressed, grouped, achieved_sum / nullif(achieved_ns, 0), "
         "achieved_error_sum / nullif(achieved_error_ns, 0), elapsed_sum / nullif(elapsed_ns, 0), "
-        "elapsed_error_sum / nullif(elapsed_error_ns, 0) FROM main.measured WHERE shape = ?1 AND run = ?2 "
-        "AND bucket = ?3";
+        "elapsed_error_sum / nullif(elapsed_error_ns, 0), group_achieved_sum / nullif(group_achieved_ns, 0), "
+        "NULL, group_elapsed_sum / nullif(group_elapsed_ns, 0), "
+        "group_elapsed_error_sum / nullif(group_elapsed_error_ns, 0) "
+        "FROM main.measured WHERE shape = ?1 AND run = ?2 AND bucket = ?3";
     *ret = (struct occ_launch_measured){NAN, NAN, NAN, NAN, NULL};
     int rc = prepare(v, &v->minute, sql);
     if (rc != SQLITE_OK)
@@ -176,11 +178,13 @@ static int read_minute(struct occ_launch_values *v, uint32_t shape, int64_t minu
     int step = sqlite3_step(v->minute);
     if (step == SQLITE_ROW) {
         int64_t regressed = sqlite3_column_int64(v->minute, 0), grouped = sqlite3_column_int64(v->minute, 1);
+        bool group = grouped > regressed;
+        int at = group ? 6 : 2;
         /* where only direct values were found, they were those of others */
         if (regressed > 0 || grouped > 0)
-            *ret = (struct occ_launch_measured){mean(v->minute, 2), mean(v->minute, 3), mean(v->minute, 4),
-                                                mean(v->minute, 5),
-                                                regressed >= grouped ? "regressed" : "group"};
+            *ret = (struct occ_launch_measured){mean(v->minute, at), mean(v->minute, at + 1),
+                                                mean(v->minute, at + 2), mean(v->minute, at + 3),
+                                                group ? "group" : "regressed"};
     }
     (void)sqlite3_reset(v->minute);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
@@ -233,9 +237,9 @@ int occ_launch_values_get(struct occ_launch_values *v, const struct occ_chunk_vi
     const struct own *own = &v->own[row];
     if (!own->known)
         return of_minute(v, view->shape[row], (int64_t)view->start_ns[row] / MINUTE_NS, ret);
-    *ret = (struct occ_launch_measured){occ_series_read_ratio(own->code[OCC_VALUE_ACHIEVED]),
+    *ret = (struct occ_launch_measured){occ_series_read_value(own->code[OCC_VALUE_ACHIEVED]),
                                         occ_series_read_error(own->code[OCC_VALUE_ACHIEVED_ERROR]),
-                                        occ_series_read_ratio(own->code[OCC_VALUE_ELAPSED]),
+                                        occ_series_read_value(own->code[OCC_VALUE_ELAPSED]),
                                         occ_series_read_error(own->code[OCC_VALUE_ELAPSED_ERROR]), "direct"};
     return SQLITE_OK;
 }
