@@ -655,6 +655,37 @@ static void samples_alone_stay_below_the_quota(void **state)
     assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < 150 * 300);
 }
 
+/* ---- the loadable module ---- */
+
+static void the_module_shows_them_too(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *stmt = NULL;
+    char *message = NULL;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 321);
+    add_values(w, 0, w->n);
+    add_seconds(w, BEGIN, 3);
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+    assert_int_equal(sqlite3_open_v2(w->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_enable_load_extension(db, 1), SQLITE_OK);
+    if (sqlite3_load_extension(db, OCC_SQLITE_MODULE, NULL, &message) != SQLITE_OK)
+        fail_msg("%s", message);
+    assert_int_equal(sqlite3_prepare_v2(db,
+                                        "SELECT count(measuredSource), (SELECT count(*) FROM device_sample "
+                                        "WHERE device = 1) FROM launch",
+                                        -1, &stmt, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int64(stmt, 0),
+                     world_number(w->store, "SELECT count(*) FROM launch WHERE correlationId % 3 = 0"));
+    assert_int_equal(sqlite3_column_int64(stmt, 1), 30);
+    (void)sqlite3_finalize(stmt);
+    (void)sqlite3_close(db);
+}
+
 /* ---- files of an older version ---- */
 
 static void an_older_history_is_upgraded(void **state)
@@ -712,6 +743,7 @@ int main(void)
         TEST(impossible_ones_are_refused),
         TEST(a_quota_takes_values_with_their_launches),
         TEST(samples_alone_stay_below_the_quota),
+        TEST(the_module_shows_them_too),
         TEST(an_older_history_is_upgraded),
     };
     return cmocka_run_group_tests_name("store series", tests, NULL, NULL);
