@@ -553,6 +553,25 @@ static void means_are_weighed_by_time(void **state)
     assert_true(number(w->store, "SELECT unexplained FROM device_second_detail LIMIT 1") == 0.0625);
 }
 
+/* Its samples went to a quota, and one more comes: the second keeps what all of them said. */
+static void a_late_sample_does_not_belittle_its_second(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    for (int i = 0; i < 10; i++) {
+        struct occ_device_sample sample = sample_at(BEGIN + i * (SECOND / 10), SECOND / 10, 50);
+        assert_int_equal(occ_store_add_samples(w->store, w->device[0], &sample, 1, &err), 0);
+    }
+    commit(w);
+    execute(w->store, "DELETE FROM series_chunk");
+    struct occ_device_sample late = sample_at(BEGIN + SECOND / 2, SECOND / 10, 99);
+    assert_int_equal(occ_store_add_samples(w->store, w->device[0], &late, 1, &err), 0);
+    commit(w);
+    assert_int_equal(world_number(w->store, "SELECT samples FROM device_second"), 10);
+    assert_true(number(w->store, "SELECT elapsedMax FROM device_second_detail") == 0.5);
+}
+
 static void impossible_ones_are_refused(void **state)
 {
     struct world *w = *state;
@@ -740,6 +759,7 @@ int main(void)
         TEST(damaged_values_are_refused),
         TEST(samples_come_back),
         TEST(means_are_weighed_by_time),
+        TEST(a_late_sample_does_not_belittle_its_second),
         TEST(impossible_ones_are_refused),
         TEST(a_quota_takes_values_with_their_launches),
         TEST(samples_alone_stay_below_the_quota),
