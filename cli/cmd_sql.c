@@ -227,11 +227,11 @@ const struct cli_command cli_sql = {
     .summary = "ask in SQL (read-only)",
     .description =
         "Runs one SQL statement that reads. Launches are stored packed; the table \"launch\" shows them as "
-        "rows, with what counters measured of them (achieved, achievedError, elapsed, elapsedError: ratios "
+        "rows, with what counters measured of them: achieved, achievedError, elapsed, elapsedError (ratios "
         "and "
-        "standard errors; measuredSource: \"direct\" is the launch's own value, \"regressed\" and \"group\" "
-        "are "
-        "its shape's of that run and minute). "
+        "standard errors) and measuredSource (\"direct\": the launch's own; \"regressed\": its shape's of "
+        "that "
+        "run and minute; \"group\": the mean of kernels that cannot be told apart). "
         "The table \"device_sample\" has the GPUs' counters at full rate, \"device_second_detail\" the "
         "smallest, "
         "mean and largest of every second; \"unexplained\" is the elapsed occupancy there that no traced "

@@ -234,9 +234,9 @@ int occ_launch_values_get(struct occ_launch_values *v, const struct occ_chunk_vi
     const struct own *own = &v->own[row];
     if (!own->known)
         return of_minute(v, view->shape[row], (int64_t)view->start_ns[row] / MINUTE_NS, ret);
-    *ret = (struct occ_launch_measured){occ_series_read_ratio(own->code[OCC_VALUE_ACHIEVED]),
+    *ret = (struct occ_launch_measured){occ_series_read_value(own->code[OCC_VALUE_ACHIEVED]),
                                         occ_series_read_error(own->code[OCC_VALUE_ACHIEVED_ERROR]),
-                                        occ_series_read_ratio(own->code[OCC_VALUE_ELAPSED]),
+                                        occ_series_read_value(own->code[OCC_VALUE_ELAPSED]),
                                         occ_series_read_error(own->code[OCC_VALUE_ELAPSED_ERROR]), "direct"};
     return SQLITE_OK;
 }

@@ -83,7 +83,7 @@ struct occ_launch_value {
     int64_t start_ns; /* as it was appended */
     uint32_t correlation;
     uint32_t shape;
-    double achieved, achieved_error; /* to 0.00005; errors are rounded up, by at most 9.1 % */
+    double achieved, achieved_error; /* to 0.00001; errors are rounded up, by at most 9.1 % */
     double elapsed, elapsed_error;
 };
 

@@ -119,9 +119,9 @@ int occ_store_add_launch_values(struct occ_store *s, int64_t run, int64_t device
                 .start_ns = values[i].start_ns,
                 .wide =
                     {[OCC_VALUE_CORRELATION] = values[i].correlation, [OCC_VALUE_SHAPE] = values[i].shape},
-                .narrow = {[OCC_VALUE_ACHIEVED] = occ_series_ratio(values[i].achieved),
+                .narrow = {[OCC_VALUE_ACHIEVED] = occ_series_value(values[i].achieved),
                            [OCC_VALUE_ACHIEVED_ERROR] = occ_series_error(values[i].achieved_error),
-                           [OCC_VALUE_ELAPSED] = occ_series_ratio(values[i].elapsed),
+                           [OCC_VALUE_ELAPSED] = occ_series_value(values[i].elapsed),
                            [OCC_VALUE_ELAPSED_ERROR] = occ_series_error(values[i].elapsed_error)}}};
     return rc;
 }

@@ -7,8 +7,9 @@
 #include "blob.h"
 #include "support/error.h"
 
-#define RATIO_UNIT    1e-4
-#define BLOCKS_UNIT   1e-3
+#define VALUE_STEPS   50000.0 /* of 1 */
+#define RATIO_STEPS   10000.0
+#define BLOCKS_STEPS  1000.0
 #define ERROR_STEPS   8 /* an octave */
 #define ERROR_LEAST   (-20)
 #define ERROR_MOST    400 /* 2^29.9 */
@@ -26,22 +27,32 @@ static const struct {
 
 /* ---- narrow numbers ---- */
 
-static uint16_t quantise(double v, double unit)
+static uint16_t quantise(double v, double steps)
 {
     if (!isfinite(v))
         return OCC_SERIES_UNKNOWN;
-    double code = nearbyint(v / unit);
+    double code = nearbyint(v * steps);
     return code < 0 ? 0 : code > LARGEST ? LARGEST : (uint16_t)code;
+}
+
+static double restore(uint16_t code, double steps)
+{
+    return code == OCC_SERIES_UNKNOWN ? NAN : code / steps;
+}
+
+uint16_t occ_series_value(double value)
+{
+    return quantise(value, VALUE_STEPS);
 }
 
 uint16_t occ_series_ratio(double ratio)
 {
-    return quantise(ratio, RATIO_UNIT);
+    return quantise(ratio, RATIO_STEPS);
 }
 
 uint16_t occ_series_blocks(double blocks)
 {
-    return quantise(blocks, BLOCKS_UNIT);
+    return quantise(blocks, BLOCKS_STEPS);
 }
 
 uint16_t occ_series_error(double error)
@@ -57,14 +68,19 @@ uint16_t occ_series_error(double error)
     return code;
 }
 
+double occ_series_read_value(uint16_t code)
+{
+    return restore(code, VALUE_STEPS);
+}
+
 double occ_series_read_ratio(uint16_t code)
 {
-    return code == OCC_SERIES_UNKNOWN ? NAN : code * RATIO_UNIT;
+    return restore(code, RATIO_STEPS);
 }
 
 double occ_series_read_blocks(uint16_t code)
 {
-    return code == OCC_SERIES_UNKNOWN ? NAN : code * BLOCKS_UNIT;
+    return restore(code, BLOCKS_STEPS);
 }
 
 double occ_series_read_error(uint16_t code)

@@ -12,7 +12,8 @@
  * zigzagged to 16 bits: n low bytes, then n high bytes).
  *
  * Narrow numbers, 65535 is "not known":
- *     ratio   ten-thousandths, to the nearest, 0...6.5534: at most 0.00005 off
+ *     value   of a launch: 1/50000, to the nearest, 0...1.31068: at most 0.00001 off
+ *     ratio   of a sample: ten-thousandths, to the nearest, 0...6.5534: at most 0.00005 off
  *     blocks  thousandths, to the nearest, 0...65.534: at most 0.0005 off
  *     error   0, or k: 2^((k - 1) / 8 - 20), rounded up: never smaller than what was measured, from 2^-20 on at most
  *             9.1 % larger
@@ -63,10 +64,12 @@ struct occ_series_row {
 };
 
 /* NaN and infinities are not known; what is below 0 is 0, what is too large is the largest. */
+uint16_t occ_series_value(double value);
 uint16_t occ_series_ratio(double ratio);
 uint16_t occ_series_blocks(double blocks);
 uint16_t occ_series_error(double error);
 /* And back; NaN where not known. */
+double occ_series_read_value(uint16_t code);
 double occ_series_read_ratio(uint16_t code);
 double occ_series_read_blocks(uint16_t code);
 double occ_series_read_error(uint16_t code);

@@ -2,3 +2,4 @@ if(OCC_HAVE_CUPTI_HEADERS AND NOT OCC_SANITIZE) # NVIDIA's library opens another
   occ_add_test(test_sampler_sets SOURCES test_sampler_sets.c USES occ_sampler)
 endif()
 occ_add_test(test_attribution SOURCES test_attribution.c USES occ_attribution m)
+occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution m)

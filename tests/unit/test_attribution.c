@@ -138,10 +138,10 @@ static void long_launches_are_read_one_by_one(void **state)
 {
     struct fixture *f = *state;
     for (int i = 0; i < 100; i++)
-        then(f, (4 + i % 5) * MS + 137000, 1, 0.1 + 0.008 * i);
+        then(f, (4 + i % 5) * MS + 137000, 1, 0.5 + 0.02 * (i % 7));
     struct occ_measured values[100] = {{0}};
     play(f, MS, values);
-    for (size_t i = 10; i < 100; i++) { /* neighbours differ by 0.8 pp, edges are shared */
+    for (size_t i = 0; i < 100; i++) { /* of the edges each has what the kernel has on average */
         assert_int_equal(values[i].source, OCC_ATTRIBUTION_DIRECT);
         assert_near(values[i].elapsed, f->runs[i].level, 0.02);
         assert_near(values[i].achieved, f->runs[i].level / f->runs[i].active, 0.04);

@@ -73,6 +73,22 @@ static void append_some(struct occ_store *store, int64_t run, int64_t device, in
                                                 .correlation = (uint32_t)i};
     if (*rc == 0)
         *rc = occ_store_append(store, run, device, launches, 60, NULL);
+    for (int i = 0; i < 60 && *rc == 0; i++) {
+        struct occ_launch_value value = {
+            .start_ns = launches[i].start_ns, .correlation = (uint32_t)i, .shape = (uint32_t)shape};
+        *rc = occ_store_add_launch_values(store, run, device, &value, 1, NULL);
+    }
+}
+
+/* Two commits of one second: the second reads what the first wrote. */
+static void add_samples(struct occ_store *store, int64_t device, int *rc)
+{
+    for (int i = 0; i < 2 && *rc == 0; i++) {
+        struct occ_device_sample sample = {.start_ns = BEGIN + i, .end_ns = BEGIN + i + 1000};
+        *rc = occ_store_add_samples(store, device, &sample, 1, NULL);
+        if (*rc == 0)
+            *rc = occ_store_commit(store, NULL);
+    }
 }
 
 static void ask(struct occ_store *store, int *rc)
@@ -87,9 +103,11 @@ static void ask(struct occ_store *store, int *rc)
         occ_shapes_free(&shapes);
     if (*rc == 0 && (*rc = occ_store_runs(store, &filter, &runs, NULL)) == 0)
         occ_runs_free(&runs);
-    if (*rc == 0 && sqlite3_exec(occ_store_sqlite(store),
-                                 "SELECT max(theoretical), max(kernel) FROM launch WHERE start > 5", NULL,
-                                 NULL, NULL) != SQLITE_OK)
+    if (*rc == 0 &&
+        sqlite3_exec(occ_store_sqlite(store),
+                     "SELECT max(theoretical), max(kernel), max(achieved) FROM launch WHERE start "
+                     "> 5; SELECT max(elapsed) FROM device_sample",
+                     NULL, NULL, NULL) != SQLITE_OK)
         *rc = OCC_E_NO_MEMORY;
 }
 
@@ -122,6 +140,7 @@ static int live(const char *path)
         if (rc == 0)
             rc = occ_store_commit(store, NULL);
     }
+    add_samples(store, device, &rc);
     if (rc == 0)
         ask(store, &rc);
     if (rc == 0)
@@ -153,6 +172,9 @@ static void check_file(const char *path)
     assert_int_equal(occ_store_finish(store, &err), 0);
     int64_t launches = number(store, "SELECT count(*) FROM launch");
     assert_int_equal(launches % 60, 0); /* whole commits */
+    assert_int_equal(number(store, "SELECT count(*) FROM launch WHERE measuredSource = 'direct'"), launches);
+    assert_int_equal(number(store, "SELECT coalesce(sum(samples), 0) FROM device_second"),
+                     number(store, "SELECT count(*) FROM device_sample"));
     assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM rollup_minute"), launches);
     assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM rollup_hour"), launches);
     assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM run"), launches);
