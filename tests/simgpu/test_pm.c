@@ -528,6 +528,7 @@ static void test_counting(void **state)
     COUNT(in_turn);
     COUNT(in_turn, "OCCSIM_CLOCK=ahead");
     COUNT(together);
+    COUNT(together, "OCCSIM_BLOCK_NS=200000"); /* launches longer than samples */
     COUNT(unequal, "OCCSIM_IMBALANCE=70");
     COUNT(together, "OCCSIM_IMBALANCE=30");
     COUNT(unequal_warps, "OCCSIM_WARP_IMBALANCE=40");
