@@ -73,6 +73,18 @@ static void test_models_are_consistent(void **state)
     assert_null(sim_gpu_find("", 0));
 }
 
+static void test_lists(void **state)
+{
+    (void)state;
+    assert_ptr_equal(sim_gpu_listed("t4", 0), gpu_of("t4"));
+    assert_ptr_equal(sim_gpu_listed("t4,h200,a100", 1), gpu_of("h200"));
+    assert_ptr_equal(sim_gpu_listed("t4,h200,a100", 2), gpu_of("a100"));
+    assert_null(sim_gpu_listed("t4,h200,a100", 3));
+    assert_null(sim_gpu_listed("t4,", 1));
+    assert_null(sim_gpu_listed("", 0));
+    assert_null(sim_gpu_listed("gtx", 0));
+}
+
 static int oracle(const struct sim_gpu *gpu, int threads, int registers, size_t static_smem,
                   size_t dynamic_smem, int carveout)
 {
@@ -218,13 +230,10 @@ static void test_max_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_models_are_consistent),
-        cmocka_unit_test(test_blocks_are_the_oracles),
-        cmocka_unit_test(test_carveout),
-        cmocka_unit_test(test_what_does_not_fit),
-        cmocka_unit_test(test_what_limits),
-        cmocka_unit_test(test_clusters_stay_in_a_gpc),
+        cmocka_unit_test(test_figures),     cmocka_unit_test(test_models_are_consistent),
+        cmocka_unit_test(test_lists),       cmocka_unit_test(test_blocks_are_the_oracles),
+        cmocka_unit_test(test_carveout),    cmocka_unit_test(test_what_does_not_fit),
+        cmocka_unit_test(test_what_limits), cmocka_unit_test(test_clusters_stay_in_a_gpc),
         cmocka_unit_test(test_max_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

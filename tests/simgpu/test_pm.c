@@ -1,6 +1,7 @@
 /*
  * PM sampling in the CUPTI double: launches of another process are counted, to the last warp-cycle, whatever the
- * shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every fault.
+ * shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every fault. And
+ * NVML's GPM, which counts the same.
  *
  * No case depends on how fast anything runs: all that was launched is waited for and has passed before samples are
  * decoded, and the hardware buffer holds more than that takes.
@@ -16,6 +17,7 @@
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -779,11 +781,125 @@ static void test_faults(void **state)
     COUNT(backwards, "OCCSIM_FAULT=pm_backwards:4");
 }
 
+/* ---- NVML's GPM ---- */
+
+/* As in NVML's public reference. */
+struct gpm_get {
+    unsigned version, n;
+    void *sample1, *sample2;
+    struct {
+        unsigned id;
+        int result;
+        double value;
+        char *words[3];
+    } metrics[3];
+};
+
+static struct {
+    int (*init)(void);
+    int (*handle)(const char *uuid, void **device);
+    int (*support)(void *device, unsigned *support);
+    int (*sample_alloc)(void **sample);
+    int (*sample_free)(void *sample);
+    int (*sample_get)(void *device, void *sample);
+    int (*metrics_get)(struct gpm_get *get);
+} nvml;
+
+static void bind(const char *symbol, void *function)
+{
+    static void *library;
+    if (!library)
+        library = dlopen(SIM_TEST_LIBRARIES "/libnvidia-ml.so.1", RTLD_NOW);
+    CHECK(library != NULL);
+    void *address = dlsym(library, symbol);
+    CHECK(address != NULL);
+    memcpy(function, &address, sizeof address);
+}
+
+static const char *expected_uuid; /* "occsim-h200  -00" as bytes */
+
+/* false: this device has no GPM. */
+static bool open_gpm(void **device)
+{
+    unsigned support[2] = {1, 7}; /* version, answer */
+    bind("nvmlInit_v2", &nvml.init);
+    bind("nvmlDeviceGetHandleByUUID", &nvml.handle);
+    bind("nvmlGpmQueryDeviceSupport", &nvml.support);
+    bind("nvmlGpmSampleAlloc", &nvml.sample_alloc);
+    bind("nvmlGpmSampleFree", &nvml.sample_free);
+    bind("nvmlGpmSampleGet", &nvml.sample_get);
+    bind("nvmlGpmMetricsGet", &nvml.metrics_get);
+    CHECK(nvml.handle(expected_uuid, device) != 0); /* not yet */
+    OK(nvml.init());
+    CHECK(nvml.handle("GPU-00000000-0000-0000-0000-000000000000", device) != 0);
+    OK(nvml.handle(expected_uuid, device));
+    OK(nvml.support(*device, support));
+    support[0] = 2;
+    CHECK(nvml.support(*device, support) != 0);
+    return support[1] == 1;
+}
+
+/* What is between two looks is all that was launched; how long that was is known to be within bounds. */
+static void gpm(void)
+{
+    void *device, *looks[2];
+    start_launcher(launch_one_after_the_other);
+    CHECK(open_gpm(&device));
+    OK(nvml.sample_alloc(&looks[0]));
+    OK(nvml.sample_alloc(&looks[1]));
+    uint64_t before_ns = now_ns();
+    OK(nvml.sample_get(device, looks[0]));
+    uint64_t from_ns = now_ns();
+    finish_launcher();
+    pass_time(10000000); /* programs have 5 ms for telling */
+    uint64_t to_ns = now_ns();
+    OK(nvml.sample_get(device, looks[1]));
+    uint64_t after_ns = now_ns();
+    struct gpm_get get = {.version = 1, .n = 3, .sample1 = looks[0], .sample2 = looks[1]};
+    get.metrics[0].id = 2;
+    get.metrics[1].id = 3;
+    get.metrics[2].id = 5;
+    OK(nvml.metrics_get(&get));
+    CHECK(get.metrics[0].result == 0 && get.metrics[1].result == 0 && get.metrics[2].result != 0);
+    double warp_ns = 0, active_ns = 0, active = get.metrics[0].value / 100,
+           warps = get.metrics[1].value / 100;
+    read_truth();
+    for (size_t i = 0; i < launch_count; i++) {
+        warp_ns += warp_ns_of(&launches[i]);
+        active_ns += warp_ns_of(&launches[i]) / (launches[i].achieved * MOST_WARPS);
+    }
+    NEAR(warps / active, warp_ns / (active_ns * MOST_WARPS));
+    CHECK(active * (double)(to_ns - from_ns) * SMS <= active_ns * (1 + 1e-6));
+    CHECK(active * (double)(after_ns - before_ns) * SMS >= active_ns * (1 - 1e-6));
+    OK(nvml.sample_free(looks[0]));
+    OK(nvml.sample_free(looks[1]));
+}
+
+static void no_gpm(void)
+{
+    void *device, *look;
+    CHECK(!open_gpm(&device));
+    OK(nvml.sample_alloc(&look));
+    CHECK_EQUAL(nvml.sample_get(device, look), 3);
+    OK(nvml.sample_free(look));
+}
+
+static void test_gpm(void **state)
+{
+    (void)state;
+    expected_uuid = "GPU-6f636373-696d-2d68-3230-3020202d3030";
+    COUNT(gpm);
+    expected_uuid = "GPU-6f636373-696d-2d61-3130-3020202d3031";
+    COUNT(no_gpm, "OCCSIM_GPU=h200,a100");
+    expected_uuid = "GPU-6f636373-696d-2d74-3420-2020202d3030";
+    COUNT(no_gpm, "OCCSIM_GPU=t4");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counting), cmocka_unit_test(test_times),  cmocka_unit_test(test_chips),
-        cmocka_unit_test(test_limits),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_faults), cmocka_unit_test(test_gpm),
     };
     if (!mkdtemp(directory))
         return 1;
