@@ -479,6 +479,28 @@ static void reasons(void)
           sum_of(OCC_COUNTER_STALL_WARPS) == 0 && sum_of(OCC_COUNTER_STALL_BARRIERS) == 0);
 }
 
+static void launch_two_heavy(void)
+{
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    launch("heavy", 10000, 128, NULL);
+    launch("heavy", 10000, 128, stream);
+}
+
+/* However many launches wait, a TPC waits no longer than all the time. */
+static void both_wait(void)
+{
+    start_launcher(launch_two_heavy);
+    start_sampling(set_of_chip("GH100", 1));
+    finish_launcher();
+    finish_sampling();
+    double most = 0, whole = INTERVAL_NS * SMS / 2 * ghz;
+    CHECK_EQUAL(set->counter[0], OCC_COUNTER_STALL_REGISTERS);
+    for (size_t i = 0; i < sample_count; i++)
+        most = fmax(most, samples[i].value[0]);
+    NEAR(most, whole);
+}
+
 static void nobody_tells(void)
 {
     unsetenv("OCCSIM_COUNTERS");
@@ -544,6 +566,7 @@ static void test_counting(void **state)
     COUNT(together, "OCCSIM_IMBALANCE=30");
     COUNT(unequal_warps, "OCCSIM_WARP_IMBALANCE=40");
     COUNT(reasons);
+    COUNT(both_wait, "OCCSIM_BLOCK_NS=200000");
     COUNT(nobody_tells);
     COUNT(garbage, "OCCSIM_LOG=/dev/null");
 }
@@ -853,6 +876,7 @@ static void gpm(void)
     finish_launcher();
     pass_time(10000000); /* programs have 5 ms for telling */
     uint64_t to_ns = now_ns();
+    OK(nvml.sample_get(device, looks[1])); /* a look between does not matter */
     OK(nvml.sample_get(device, looks[1]));
     uint64_t after_ns = now_ns();
     struct gpm_get get = {.version = 1, .n = 3, .sample1 = looks[0], .sample2 = looks[1]};
