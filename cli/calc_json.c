@@ -153,7 +153,7 @@ static int write_case(struct cli_json *json, const struct calc_case *c, struct o
     write_kernel(json, c->kernel);
     write_launch(json, c);
     write_allocated(json, &c->result);
-    show_json_analysis(json, &c->result, c->has_grid);
+    show_json_analysis(json, &c->result, NULL, c->has_grid);
     write_advice(json, c);
     cli_json_object(json, "curves", false);
     for (size_t i = 0; i < curves.n; i++)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "occupancy/waterfall.h"
 #include "support/cleanup.h"
 
 struct launches_args {
@@ -48,6 +49,18 @@ struct launches_args {
       "what a balanced grid of that size would reach, over SM-active cycles (model, not measured)")          \
     X("expect_elapsed", "expected_elapsed", CLI_RATIO, 0, get_cell, "s.expected_elapsed",                    \
       "what a balanced grid of that size would reach, over all SMs' cycles (model, not measured)")           \
+    X("achieved", "achieved", CLI_RATIO, 0, get_cell, "l.achieved",                                          \
+      "measured warp-cycles / (SM-active cycles x most warps), the launch's own where it was read "          \
+      "directly, else its shape's of that run and minute; shown by default where there are any")             \
+    X("error", "achieved_error_ratio", CLI_RATIO, 0, get_error, "l.achievedError",                           \
+      "achieved is within +- this with 95 %")                                                                \
+    X("elapsed", "elapsed", CLI_RATIO, 0, get_cell, "l.elapsed",                                             \
+      "measured warp-cycles / (all SMs' cycles x most warps)")                                               \
+    X("elapsed_error", "elapsed_error_ratio", CLI_RATIO, 0, get_error, "l.elapsedError",                     \
+      "elapsed is within +- this with 95 %")                                                                 \
+    X("source", "measured_source", CLI_PLAIN, CLI_LEFT, get_cell, "l.measuredSource",                        \
+      "where achieved and elapsed come from: direct (samples inside the launch), regressed (many launches "  \
+      "of the shape), group (kernels that cannot be told apart); shown by default as achieved is")           \
     X("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, get_cell, "s.waves", "waves")                   \
     X("full_waves", "full_waves", CLI_PLAIN, 0, get_cell, "s.full_waves", "full waves")                      \
     X("partial", "partial_blocks", CLI_PLAIN, 0, get_cell, "s.partial_blocks",                               \
@@ -83,8 +96,6 @@ enum { COLUMNS = 0 LAUNCH_COLUMNS(COUNT), SIMULATED = COLUMNS, DESIGN };
 static const char *const column_sql[] = {LAUNCH_COLUMNS(SQL)};
 #undef SQL
 
-static const struct cli_column columns[COLUMNS + 1];
-
 static sqlite3_stmt *statement_of(const void *row)
 {
     return *(sqlite3_stmt *const *)row;
@@ -93,7 +104,7 @@ static sqlite3_stmt *statement_of(const void *row)
 static void get_cell(const struct cli_column *column, const void *row, struct cli_value *value)
 {
     sqlite3_stmt *statement = statement_of(row);
-    int index = (int)(column - columns);
+    int index = column->index;
     switch (sqlite3_column_type(statement, index)) {
     case SQLITE_INTEGER:
         cli_set_integer(value, sqlite3_column_int64(statement, index));
@@ -107,6 +118,14 @@ static void get_cell(const struct cli_column *column, const void *row, struct cl
     default:
         break;
     }
+}
+
+/* A standard error, as `top` and `show` say it. */
+static void get_error(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    sqlite3_stmt *statement = statement_of(row);
+    if (sqlite3_column_type(statement, column->index) != SQLITE_NULL)
+        cli_set_real(value, sqlite3_column_double(statement, column->index) * OCC_ERRORS_OF_95_PERCENT);
 }
 
 static void get_simulated(const struct cli_column *column, const void *row, struct cli_value *value)
@@ -145,12 +164,13 @@ static bool is_selected(const struct cli_selection *selection, const struct cli_
 }
 
 /* Columns nobody looks at are not computed. The caller frees it with sqlite3_free(). */
-static char *question(const struct launches_args *args, const struct cli_selection *selection)
+static char *question(const struct launches_args *args, const struct cli_column *table,
+                      const struct cli_selection *selection)
 {
     sqlite3_str *sql = sqlite3_str_new(NULL);
     for (int i = 0; i < COLUMNS; i++)
         sqlite3_str_appendf(sql, "%s%s", i ? ", " : "SELECT ",
-                            is_selected(selection, &columns[i]) ? column_sql[i] : "NULL");
+                            is_selected(selection, &table[i]) ? column_sql[i] : "NULL");
     sqlite3_str_appendall(sql, MARKS " FROM launch AS l CROSS JOIN shape AS s ON s.id = l.shape"
                                      " CROSS JOIN kernel AS k ON k.id = s.kernel"
                                      " CROSS JOIN device AS d ON d.id = s.device WHERE 1");
@@ -193,6 +213,22 @@ static void bind_all(sqlite3_stmt *statement, const struct launches_args *args)
         (void)sqlite3_bind_double(statement, below, args->filter.below_ratio);
 }
 
+/* Shown by default where counters said something. */
+static bool is_of_measured(const struct cli_column *column)
+{
+    return strcmp(column->key, "achieved") == 0 || strcmp(column->key, "measured_source") == 0;
+}
+
+static bool any_measured(sqlite3 *db)
+{
+    sqlite3_stmt *statement = NULL;
+    bool any =
+        sqlite3_prepare_v2(db, "SELECT EXISTS(SELECT 1 FROM measured)", -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
+    (void)sqlite3_finalize(statement);
+    return any;
+}
+
 struct answer {
     size_t rows;
     bool simulated;
@@ -214,23 +250,41 @@ static int print_rows(sqlite3 *db, sqlite3_stmt *statement, enum cli_format form
     return status == 0 ? cli_table_finish(table, err) : status;
 }
 
-static int ask_store(struct occ_store *store, const struct launches_args *args, enum cli_format format,
-                     const struct cli_selection *selection, regex_t *regex, struct answer *answer,
-                     struct occ_error *err)
+/* The columns as they are numbered in the question. What are the default ones depends on what is known. */
+static void make_table(sqlite3 *db, struct cli_column table[COLUMNS + 1])
+{
+    bool measured = any_measured(db);
+    memcpy(table, columns, sizeof columns);
+    for (int i = 0; i < COLUMNS; i++) {
+        table[i].index = i;
+        if (measured && is_of_measured(&columns[i]))
+            table[i].flags |= CLI_DEFAULT;
+    }
+}
+
+static int ask_store(struct occ_store *store, const struct launches_args *args, regex_t *regex,
+                     struct answer *answer, struct occ_error *err)
 {
     sqlite3 *db = occ_store_sqlite(store);
     sqlite3_stmt *statement = NULL;
+    struct cli_column table[COLUMNS + 1];
+    struct cli_selection selection;
+    enum cli_format format;
+    make_table(db, table);
+    int status = cli_output_choose(&args->output, table, &format, &selection, err);
+    if (status != 0)
+        return status;
     if (regex)
         (void)sqlite3_create_function(db, "occq_matches", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, regex,
                                       matches, NULL, NULL);
-    char *sql = question(args, selection);
-    int status = sql ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    char *sql = question(args, table, &selection);
+    status = sql ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     if (status == 0 && sqlite3_prepare_v2(db, sql, -1, &statement, NULL) != SQLITE_OK)
         status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
     sqlite3_free(sql);
     if (status == 0) {
         bind_all(statement, args);
-        status = print_rows(db, statement, format, selection, answer, err);
+        status = print_rows(db, statement, format, &selection, answer, err);
     }
     (void)sqlite3_finalize(statement);
     return status;
@@ -238,8 +292,7 @@ static int ask_store(struct occ_store *store, const struct launches_args *args, 
 
 /* ---- the command ---- */
 
-static int ask(const struct cli_command *command, const struct launches_args *args, enum cli_format format,
-               const struct cli_selection *selection)
+static int ask(const struct cli_command *command, const struct launches_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct answer answer = {0};
@@ -251,7 +304,7 @@ static int ask(const struct cli_command *command, const struct launches_args *ar
         status = occ_fail(&err, OCC_E_NO_MEMORY, "the regular expression is too large");
     if (status != 0)
         return cli_failure(command, &err);
-    status = ask_store(store, args, format, selection, args->filter.kernel ? &regex : NULL, &answer, &err);
+    status = ask_store(store, args, args->filter.kernel ? &regex : NULL, &answer, &err);
     if (args->filter.kernel)
         regfree(&regex);
     if (status != 0)
@@ -274,7 +327,7 @@ static int run(const struct cli_command *command, char **argv)
     if (cli_filter_check(&args.filter, &err) != 0 ||
         cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
         return cli_usage_error(command, &err);
-    return ask(command, &args, format, &selection);
+    return ask(command, &args);
 }
 
 static const struct cli_option options[] = {

@@ -245,14 +245,21 @@ const struct cli_command cli_show = {
     .min_operands = 1,
     .max_operands = 1,
     .summary = "everything about one kernel",
-    .description =
-        "Shows every launch configuration (shape) of a kernel: resources and the blocks per SM that each of "
-        "them "
-        "allows, waves, the occupancies that are known, and where the missing part goes, as parts that add "
-        "up. "
-        "KERNEL is a number, a short name, or else a POSIX extended regular expression on the demangled "
-        "name.\n\n"
-        "What was not measured is \"-\". Percentiles come from a histogram and are at most 12.5 % off.",
+    .description = "Shows every launch configuration (shape) of a kernel: resources and the blocks per SM "
+                   "that each of them allows, "
+                   "waves, the occupancies that are known, and where the missing part goes, as parts that "
+                   "add up. KERNEL is a number, "
+                   "a short name, or else a POSIX extended regular expression on the demangled name.\n\n"
+                   "Where hardware counters saw launches of a shape, the parts lead down to the elapsed "
+                   "occupancy that was measured, "
+                   "and each says its source: the model, samples inside the launches (direct), least squares "
+                   "over many launches "
+                   "(regressed), or the mean of kernels that cannot be told apart (group). What the launch "
+                   "of warps waited for stands "
+                   "beside the limits of the formula. Measured values are of whole minutes.\n\n"
+                   "What was not measured is \"-\" or \"unknown\". Errors are those of 95 %. Percentiles "
+                   "come from a histogram and are "
+                   "at most 12.5 % off.",
     .options = options,
     .examples = examples,
     .run = run,

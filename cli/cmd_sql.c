@@ -149,10 +149,10 @@ static int prepare(sqlite3 *db, const char *text, sqlite3_stmt **ret_statement, 
 }
 
 /* SQLite makes a virtual table on its first use, by a CREATE TABLE of its own: before the authorizer refuses it. */
-static void declare_launch(sqlite3 *db)
+static void declare_tables(sqlite3 *db)
 {
     sqlite3_stmt *statement = NULL;
-    (void)sqlite3_prepare_v2(db, "SELECT 1 FROM launch", -1, &statement, NULL);
+    (void)sqlite3_prepare_v2(db, "SELECT 1 FROM launch, device_sample", -1, &statement, NULL);
     (void)sqlite3_finalize(statement);
 }
 
@@ -182,7 +182,7 @@ static int ask(const struct cli_command *command, const struct sql_args *args, e
     if (cli_open_history(&args->common, &store, &err) != 0)
         return cli_failure(command, &err);
     sqlite3 *db = occ_store_sqlite(store);
-    declare_launch(db);
+    declare_tables(db);
     (void)sqlite3_set_authorizer(db, authorize, NULL);
     int status = prepare(db, args->common.operands[0], &result.statement, &err);
     if (status == 0)
@@ -212,6 +212,8 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"occq sql 'SELECT count(*) FROM launch'", "how many launches the history holds"},
+    {"occq sql 'SELECT start, elapsedMean FROM device_second_detail WHERE device = 1'",
+     "what a GPU's occupancy was, second by second"},
     {"occq sql --csv 'SELECT * FROM run'", "a table of the history as CSV"},
     {NULL, NULL},
 };
@@ -225,7 +227,16 @@ const struct cli_command cli_sql = {
     .summary = "ask in SQL (read-only)",
     .description =
         "Runs one SQL statement that reads. Launches are stored packed; the table \"launch\" shows them as "
-        "rows. "
+        "rows, with what counters measured of them (achieved, achievedError, elapsed, elapsedError: ratios "
+        "and "
+        "standard errors; measuredSource: \"direct\" is the launch's own value, \"regressed\" and \"group\" "
+        "are "
+        "its shape's of that run and minute). "
+        "The table \"device_sample\" has the GPUs' counters at full rate, \"device_second_detail\" the "
+        "smallest, "
+        "mean and largest of every second; \"unexplained\" is the elapsed occupancy there that no traced "
+        "kernel "
+        "explains. "
         "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in the table).\n\n"
         "Exits with 3 if the statement gives no row.",
     .options = options,

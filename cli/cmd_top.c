@@ -16,7 +16,8 @@ struct top_args {
     struct cli_args common;
     struct cli_filter filter;
     struct cli_output output;
-    const char *by;
+    const char *by, *cause; /* a cause: its word */
+    double min_loss;
     int64_t number;
 };
 
@@ -63,6 +64,11 @@ GETTER(time, cli_set_unsigned, row->total_ns)
 GETTER(theoretical, cli_set_real, row->theoretical)
 GETTER(expected, cli_set_real, row->expected_achieved)
 GETTER(elapsed, cli_set_real, row->expected_elapsed)
+GETTER(achieved, cli_set_real, row->achieved)
+GETTER(error, cli_set_real, row->achieved_error *OCC_ERRORS_OF_95_PERCENT)
+GETTER(measured_elapsed, cli_set_real, row->elapsed)
+GETTER(elapsed_error, cli_set_real, row->elapsed_error *OCC_ERRORS_OF_95_PERCENT)
+GETTER(measured, cli_set_real, row->measured_share)
 GETTER(waves, cli_set_real, waves_of(row))
 GETTER(limiters, cli_set_string, text_or_none(row->limiters))
 GETTER(cause, cli_set_string, text_or_none(row->main_cause))
@@ -85,6 +91,11 @@ static void get_share(const struct cli_column *column, const void *line, struct 
 {
     (void)column;
     cli_set_real(value, ((const struct top_line *)line)->share);
+}
+
+static void get_part(const struct cli_column *column, const void *line, struct cli_value *value)
+{
+    cli_set_real(value, ((const struct top_line *)line)->row->part[column->index]);
 }
 
 static void get_full_waves(const struct cli_column *column, const void *line, struct cli_value *value)
@@ -116,6 +127,12 @@ static void get_notes(const struct cli_column *column, const void *line, struct 
     cli_set_notes(value, row->simulated, row->design);
 }
 
+/* One column for each cause, called as it is. */
+#define CAUSE_COLUMN(name, word, text)                                                                       \
+    {word, "lost_" word "_ratio", CLI_RATIO, 0, text " (model)", get_part, OCC_CAUSE_##name},
+#define MEASURED_COLUMN(name, word, text, above, advice)                                                     \
+    {word, "lost_" word "_ratio", CLI_RATIO, 0, text, get_part, OCC_PART_##name},
+
 static const struct cli_column columns[] = {
     {"id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, "the kernel's number in the history, for occq show",
      get_kernel_id, 0},
@@ -130,9 +147,22 @@ static const struct cli_column columns[] = {
     {"expect", "expected_achieved", CLI_RATIO, CLI_DEFAULT,
      "what a balanced grid of that size would reach, over SM-active cycles (model, not measured)",
      get_expected, 0},
+    {"achieved", "achieved", CLI_RATIO, 0,
+     "measured warp-cycles / (SM-active cycles x most warps), over the shapes that counters saw; shown by "
+     "default where "
+     "there are any",
+     get_achieved, 0},
+    {"error", "achieved_error_ratio", CLI_RATIO, 0, "achieved is within +- this with 95 %", get_error, 0},
     {"expect_elapsed", "expected_elapsed", CLI_RATIO, 0,
      "what a balanced grid of that size would reach, over all SMs' cycles (model, not measured)", get_elapsed,
      0},
+    {"elapsed", "elapsed", CLI_RATIO, 0,
+     "measured warp-cycles / (all SMs' cycles x most warps), over the shapes that counters saw",
+     get_measured_elapsed, 0},
+    {"elapsed_error", "elapsed_error_ratio", CLI_RATIO, 0, "elapsed is within +- this with 95 %",
+     get_elapsed_error, 0},
+    {"measured", "measured_ratio", CLI_RATIO, 0, "part of the time that is of shapes that counters saw",
+     get_measured, 0},
     {"waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, "waves of the shape with most time", get_waves,
      0},
     {"full_waves", "full_waves", CLI_PLAIN, 0, "full waves of that shape", get_full_waves, 0},
@@ -140,14 +170,15 @@ static const struct cli_column columns[] = {
      get_partial_blocks, 0},
     {"limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
      "what limits the blocks per SM (all that tie), of the shape with most time", get_limiters, 0},
-    {"cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "largest static cause of lost occupancy",
-     get_cause, 0},
+    {"cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "largest cause of lost occupancy", get_cause,
+     0},
     {"loss", "main_cause_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE,
-     "part of the occupancy of all SMs that this cause takes; with what the others take and expect_elapsed: "
-     "100 %",
+     "part of the occupancy of all SMs that this cause takes; with what the others take and elapsed, or "
+     "expect_elapsed "
+     "where nothing was measured: 100 %",
      get_cause_share, 0},
     {"waste", "waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT,
-     "warp-seconds: duration x SMs x warps that were not resident (model)", get_waste, 0},
+     "warp-seconds: duration x SMs x warps that were not resident (measured, else model)", get_waste, 0},
     {"regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE,
      "registers per thread of the shape with most time", get_registers, 0},
     {"block", "block_threads", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE,
@@ -164,6 +195,7 @@ static const struct cli_column columns[] = {
      "marks of kernels that are low by design: persistent, one_block_smem, cluster", get_design, 0},
     {"simulated", "simulated", CLI_PLAIN, CLI_LEFT, "whether the device was a simulated one", get_simulated,
      0},
+    OCC_CAUSES(CAUSE_COLUMN) OCC_MEASURED_CAUSES(MEASURED_COLUMN) /* */
     {"notes", "notes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY, "simulated; low by design",
      get_notes, 0},
     {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
@@ -176,6 +208,12 @@ static int descending(double a, double b)
     if (isnan(a) || isnan(b))
         return isnan(a) - isnan(b);
     return (a < b) - (a > b);
+}
+
+/* Measured where it was. */
+static double best_achieved(const struct occ_top_row *row)
+{
+    return isnan(row->achieved) ? row->expected_achieved : row->achieved;
 }
 
 /* Rows that are equal keep one order, so that two calls print the same. */
@@ -196,17 +234,98 @@ static int by_identity(const struct occ_top_row *a, const struct occ_top_row *b)
 ORDER(waste, descending(a->waste_warp_seconds, b->waste_warp_seconds))
 ORDER(time, (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns))
 ORDER(launches, (a->launches < b->launches) - (a->launches > b->launches))
-ORDER(occupancy, descending(-a->expected_achieved, -b->expected_achieved))
+ORDER(occupancy, descending(-best_achieved(a), -best_achieved(b)))
 
-static const char *const order_words[] = {"waste", "time", "launches", "occupancy", NULL};
+#define CAUSE_WORD(name, word, text)                   word,
+#define MEASURED_WORD(name, word, text, above, advice) word,
+static const char *const cause_words[] = {OCC_CAUSES(CAUSE_WORD) OCC_MEASURED_CAUSES(MEASURED_WORD) NULL};
+static const char *const order_words[] = {"waste", "time", "launches", "occupancy",
+                                          OCC_CAUSES(CAUSE_WORD) OCC_MEASURED_CAUSES(MEASURED_WORD) NULL};
 static int (*const orders[])(const void *, const void *) = {order_waste, order_time, order_launches,
                                                             order_occupancy};
 
+/* OCC_PART_COUNT: it is none. */
+static unsigned part_of(const char *word)
+{
+    unsigned part = 0;
+    while (part < OCC_PART_COUNT && (!word || strcmp(cause_words[part], word) != 0))
+        part++;
+    return part;
+}
+
+static int order_part(const void *left, const void *right, void *part)
+{
+    const struct occ_top_row *a = left, *b = right;
+    unsigned i = *(const unsigned *)part;
+    int order = descending(a->part[i], b->part[i]);
+    return order ? order : by_identity(a, b);
+}
+
 static void sort(struct occ_top *top, const char *by)
 {
-    for (size_t i = 0; order_words[i]; i++)
-        if (strcmp(order_words[i], by) == 0 && top->n > 1)
+    unsigned part = part_of(by);
+    if (top->n < 2)
+        return;
+    if (part < OCC_PART_COUNT)
+        qsort_r(top->rows, top->n, sizeof *top->rows, order_part, &part);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        if (strcmp(order_words[i], by) == 0)
             qsort(top->rows, top->n, sizeof *top->rows, orders[i]);
+}
+
+/* ---- filter ---- */
+
+#define SHOWS_AS_SOMETHING 0.0005 /* 0.1 % when rounded */
+
+/* Keeps what loses enough: to the cause that was asked for, else to its largest. */
+static void filter_losses(struct occ_top *top, const struct top_args *args)
+{
+    unsigned part = part_of(args->cause);
+    double least = args->min_loss > 0 ? args->min_loss : SHOWS_AS_SOMETHING;
+    size_t kept = 0;
+    if (!args->cause && !(args->min_loss > 0))
+        return;
+    for (size_t i = 0; i < top->n; i++) {
+        const struct occ_top_row *row = &top->rows[i];
+        double loss = part < OCC_PART_COUNT ? row->part[part]
+                      : row->main_cause[0]  ? row->main_cause_ratio
+                                            : NAN;
+        if (loss >= least)
+            top->rows[kept++] = *row;
+    }
+    top->n = kept;
+}
+
+/* ---- columns ---- */
+
+static void mark_default(struct cli_column *table, bool is_wanted(const struct cli_column *, const void *),
+                         const void *context)
+{
+    for (; table->name; table++)
+        if (is_wanted(table, context))
+            table->flags |= CLI_DEFAULT;
+}
+
+static bool is_achieved(const struct cli_column *column, const void *unused)
+{
+    (void)unused;
+    return column->get == get_achieved;
+}
+
+/* The cause that rows were sorted or chosen by. */
+static bool is_asked_for(const struct cli_column *column, const void *context)
+{
+    const struct top_args *args = context;
+    return column->get == get_part &&
+           ((unsigned)column->index == part_of(args->by) || (unsigned)column->index == part_of(args->cause));
+}
+
+static bool any_achieved(const struct occ_top *top)
+{
+    for (size_t i = 0; i < top->n; i++)
+        if (!isnan(top->rows[i].achieved))
+            return true;
+    return false;
 }
 
 /* ---- the command ---- */
@@ -234,8 +353,22 @@ static bool any_simulated(const struct occ_top *top, size_t shown)
     return false;
 }
 
-static int ask(const struct cli_command *command, const struct top_args *args, enum cli_format format,
-               const struct cli_selection *selection)
+/* Sorts, and prints the first rows. What are the default columns depends on what is known. */
+static int print_top(struct occ_top *top, size_t shown, const struct top_args *args, struct occ_error *err)
+{
+    struct cli_column table[sizeof columns / sizeof *columns];
+    struct cli_selection selection;
+    enum cli_format format;
+    memcpy(table, columns, sizeof table);
+    mark_default(table, is_asked_for, args);
+    if (any_achieved(top))
+        mark_default(table, is_achieved, NULL);
+    sort(top, args->by);
+    int status = cli_output_choose(&args->output, table, &format, &selection, err);
+    return status == 0 ? print(top, shown, format, &selection, err) : status;
+}
+
+static int ask(const struct cli_command *command, const struct top_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
@@ -244,9 +377,9 @@ static int ask(const struct cli_command *command, const struct top_args *args, e
     if (cli_open_history(&args->common, &store, &err) != 0 || occ_store_top(store, &filter, &top, &err) != 0)
         return cli_failure(command, &err);
     cli_say_timeless(command, store, &args->filter);
+    filter_losses(&top, args);
     size_t shown = top.n < (size_t)args->number ? top.n : (size_t)args->number;
-    sort(&top, args->by);
-    int status = print(&top, shown, format, selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
+    int status = print_top(&top, shown, args, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
     if (status == CLI_EXIT_OK && any_simulated(&top, shown))
         cli_say_simulated(command);
     if (status == CLI_EXIT_OK && shown == 0)
@@ -267,19 +400,30 @@ static int run(const struct cli_command *command, char **argv)
     if (cli_filter_check(&args.filter, &err) != 0 ||
         cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
         return cli_usage_error(command, &err);
-    return ask(command, &args, format, &selection);
+    return ask(command, &args);
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     {0, "low-occupancy", CLI_PERCENT, offsetof(struct top_args, filter.below_ratio), "PCT",
-     "only launches whose expected achieved occupancy is below PCT percent (default 50)", "50", NULL, 0, 0},
+     "only shapes whose achieved occupancy is below PCT percent (default 50): as measured where it was, else "
+     "as expected",
+     "50", NULL, 0, 0},
+    {0, "cause", CLI_WORD, offsetof(struct top_args, cause), "CAUSE",
+     "only kernels that lose something to this cause; causes are called as their columns", NULL, cause_words,
+     0, 0},
+    {0, "min-loss", CLI_PERCENT, offsetof(struct top_args, min_loss), "PCT",
+     "only kernels that lose PCT percent or more to that cause, without --cause to their largest", NULL, NULL,
+     0, 0},
     CLI_OPTIONS_PERIOD(struct top_args),
     CLI_OPTION_RUN(struct top_args),
     CLI_OPTION_KERNEL(struct top_args),
     CLI_OPTION_DEVICE(struct top_args),
     {0, "by", CLI_WORD, offsetof(struct top_args, by), "ORDER",
-     "waste (default), time, launches or occupancy (lowest first)", NULL, order_words, 0, 0},
+     "waste (default), time, launches, occupancy (lowest first; as measured where it was, else as expected), "
+     "or a cause "
+     "(largest loss first)",
+     NULL, order_words, 0, 0},
     {'n', "number", CLI_NUMBER, offsetof(struct top_args, number), "N", "at most N rows (default 20)", NULL,
      NULL, 1, 1000000000},
     CLI_OPTION_COLUMNS(struct top_args),
@@ -292,6 +436,8 @@ static const struct cli_option options[] = {
 static const struct cli_example examples[] = {
     {"occq top --low-occupancy", "what wastes most, of the launches below 50 %"},
     {"occq top --since 1h --by time -n 5", "the last hour's five longest"},
+    {"occq top --cause between --min-loss 10 --by between",
+     "which kernels lose 10 % or more to unequal blocks"},
     {"occq top --kernel gemm -o +demangled --json", "all about some kernels, for a program"},
     {NULL, NULL},
 };
@@ -301,12 +447,15 @@ const struct cli_command cli_top = {
     .name = "top",
     .operands = "",
     .summary = "kernels by what they waste",
-    .description = "Lists kernels with their occupancy, what limits it, and what the missing part costs. The "
-                   "default order is "
-                   "by wasted warp-seconds (duration x SMs x warps that were not resident), not by percent: "
-                   "a kernel at 12 % "
-                   "that runs for 3 microseconds is nobody's problem.\n\n"
-                   "A kernel that ran on several devices has a row for each. Means are weighted with time.",
+    .description =
+        "Lists kernels with their occupancy, what limits it, and what the missing part costs. The "
+        "default order is "
+        "by wasted warp-seconds (duration x SMs x warps that were not resident), not by percent: "
+        "a kernel at 12 % "
+        "that runs for 3 microseconds is nobody's problem.\n\n"
+        "A kernel that ran on several devices has a row for each. Means are weighted with time. What "
+        "counters measured is a mean over the shapes that they saw; column measured says how much of the "
+        "time those are.",
     .options = options,
     .columns = columns,
     .examples = examples,

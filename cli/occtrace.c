@@ -163,7 +163,8 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
         program = NULL;
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
-    trace->daemon.counters = trace->options->counters;
+    /* a daemon that samples would have the counters that the program itself is to use */
+    trace->daemon.counters = trace->options->exact ? "none" : trace->options->counters;
     if (status == 0)
         status = private_daemon_start(&trace->daemon, &trace->signals, program, trace->db, err);
     if (status != 0)
@@ -239,13 +240,19 @@ static int start_observed(struct trace *trace, char *const *argv, struct occ_err
     if (!preload)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     bool normal = can_be_preloaded(trace->library);
-    const struct child_variable variables[] = {
+    struct child_variable variables[] = {
         {normal ? "LD_PRELOAD" : "CUDA_INJECTION64_PATH", normal ? preload : trace->library},
         {"OCCTRACE_SOCKET", trace->socket},
         {"OCCTRACE_SESSION", trace->session},
-        {label ? "OCCTRACE_LABEL" : NULL, label},
+        {NULL, NULL}, /* from here on those that are asked for */
+        {NULL, NULL},
         {NULL, NULL},
     };
+    size_t n = 3;
+    if (trace->options->exact)
+        variables[n++] = (struct child_variable){"OCCTRACE_EXACT", "1"};
+    if (label)
+        variables[n] = (struct child_variable){"OCCTRACE_LABEL", label};
     return child_start(&trace->signals, argv, variables, &trace->program, err);
 }
 
@@ -432,6 +439,8 @@ static int run(struct trace *trace, char **argv, int *ret_exit)
     struct occ_error err = OCC_ERROR_INIT;
     child_signals_take(&trace->signals);
     bool observed = prepare(trace, &err) == 0;
+    if (observed && trace->options->exact && !trace->options->quiet)
+        summary_say("--exact: kernels run one after the other; their times are not those of a normal run");
     if (!observed)
         summary_say("%s; the program runs without being observed", err.message);
     trace->start_ns = occ_now_ns();

@@ -10,7 +10,7 @@
 
 #include "support/text.h"
 
-enum { MAX_OPTIONS = 64 };
+enum { MAX_OPTIONS = 64, MOST_WORDS_BYTES = 80 /* that a message lists */ };
 
 /* A walk through argv: `next` is read, operands are gathered at the front. */
 struct walk {
@@ -142,6 +142,12 @@ static int convert_word(const struct cli_option *row, const char *text, const ch
         }
         size_t used = strlen(all);
         (void)snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", *word);
+    }
+    if (strlen(all) > MOST_WORDS_BYTES) {
+        const char *nearest = occ_text_nearest(text, row->words);
+        return nearest ? occ_fail(err, OCC_E_INVALID, "'%.64s' is none of its words; did you mean '%s'?",
+                                  text, nearest)
+                       : occ_fail(err, OCC_E_INVALID, "'%.64s' is none of its words", text);
     }
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is none of %s", text, all);
 }

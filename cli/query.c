@@ -61,7 +61,7 @@ struct occ_filter cli_filter_store(const struct cli_filter *filter)
         .run = filter->run,
         .device = filter->device,
         .kernel_regex = filter->kernel,
-        .below_theoretical = filter->below_ratio,
+        .below_achieved = filter->below_ratio,
     };
 }
 

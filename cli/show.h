@@ -25,9 +25,24 @@ void show_json(const struct show_group *groups, size_t n);
  * about waves; the result is then one full wave's. */
 int show_analysis(const struct occ_shape_row *row, bool has_grid, struct occ_error *err);
 
-/* The same as members of the object that is open. */
-void show_json_analysis(struct cli_json *json, const struct occ_result *result, bool has_grid);
+/* The same as members of the object that is open; `measured` NULL: nothing could have been. */
+void show_json_analysis(struct cli_json *json, const struct occ_result *result,
+                        const struct occ_measurement *measured, bool has_grid);
 void show_json_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3]);
+
+/* What counters said (show_measured.c): launches that have values, by source; of the SMs. Nothing if none has. */
+void show_measured(const struct occ_shape_row *row, const struct occ_measurement *measured);
+bool show_has_stalls(const struct occ_measurement *measured);
+/* A line where the launch of warps waited most for something that the formula does not name. */
+void show_stall_reason(const struct occ_result *result, const struct occ_measurement *measured);
+/* Is there a measured end that the waterfall can lead to? */
+bool show_has_waterfall(const struct occ_shape_row *row, const struct occ_measurement *measured);
+/* From 100 % down to what was measured: parts with their sources, and what may help. */
+int show_waterfall(const struct occ_shape_row *row, const struct occ_measurement *measured,
+                   struct occ_error *err);
+/* The member "measured" of the object that is open. */
+void show_json_measured(struct cli_json *json, const struct occ_shape_row *row,
+                        const struct occ_measurement *measured);
 
 /* "432x1x1" */
 const char *show_dimensions(const uint32_t dimensions[3], char *buffer, size_t size);

@@ -89,14 +89,15 @@ static void write_waves(struct cli_json *json, const struct occ_result *r, bool 
     cli_json_unsigned(json, "partial_blocks", r->partial_blocks);
 }
 
-static void write_occupancies(struct cli_json *json, const struct occ_result *r, bool has_grid)
+static void write_occupancies(struct cli_json *json, const struct occ_result *r,
+                              const struct occ_measurement *measured, bool has_grid)
 {
     cli_json_object(json, "occupancy", false);
     cli_json_real(json, "theoretical", r->theoretical);
     cli_json_real(json, "expected_achieved", has_grid ? r->expected_achieved : NAN);
     cli_json_real(json, "expected_elapsed", has_grid ? r->expected_elapsed : NAN);
-    cli_json_null(json, "achieved");
-    cli_json_null(json, "elapsed");
+    cli_json_real(json, "achieved", measured ? measured->achieved : NAN);
+    cli_json_real(json, "elapsed", measured ? measured->elapsed : NAN);
     cli_json_close(json);
 }
 
@@ -110,12 +111,13 @@ static void write_causes(struct cli_json *json, const struct occ_result *r)
     cli_json_real(json, "partial_warp_ratio", r->cause[OCC_CAUSE_PARTIAL_WARP]);
 }
 
-void show_json_analysis(struct cli_json *json, const struct occ_result *result, bool has_grid)
+void show_json_analysis(struct cli_json *json, const struct occ_result *result,
+                        const struct occ_measurement *measured, bool has_grid)
 {
     struct cli_value design = {.type = CLI_NONE};
     write_limits(json, result);
     write_waves(json, result, has_grid);
-    write_occupancies(json, result, has_grid);
+    write_occupancies(json, result, measured, has_grid);
     write_causes(json, result);
     cli_set_design(&design, result->design & ~(has_grid ? 0 : (uint32_t)OCC_DESIGN_PERSISTENT));
     cli_json_value(json, "design", &design);
@@ -142,13 +144,16 @@ static void write_claim(struct cli_json *json, const struct occ_shape_row *row)
 
 static void write_shape(struct cli_json *json, const struct occ_shape_row *row)
 {
+    struct occ_measurement measured;
+    occ_measured_means(&row->measured, &measured);
     cli_json_object(json, NULL, false);
     cli_json_integer(json, "shape_id", row->id);
     write_configuration(json, row);
     write_times(json, row);
     cli_json_string(json, "refused", row->analysed ? NULL : row->refused);
     if (row->analysed)
-        show_json_analysis(json, &row->result, true);
+        show_json_analysis(json, &row->result, &measured, true);
+    show_json_measured(json, row, &measured);
     write_claim(json, row);
     cli_json_string(json, "source_lacks", row->lacks);
     cli_json_close(json);

@@ -5,71 +5,23 @@
 #include "show.h"
 
 #include <inttypes.h>
-#include <libsmartcols.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "claim.h"
+#include "page.h"
 #include "query.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
-enum { CELL = 160, BAR_WIDTH = 40 };
+enum { LINE = 160 };
 
 const char *show_dimensions(const uint32_t dimensions[3], char *buffer, size_t size)
 {
     (void)snprintf(buffer, size, "%ux%ux%u", dimensions[0], dimensions[1], dimensions[2]);
     return buffer;
-}
-
-/* ---- small tables ---- */
-
-struct page {
-    struct libscols_table *table;
-    bool failed;
-};
-
-static void page_begin(struct page *page, const char *const *headings, const int *flags, size_t n)
-{
-    page->failed = false;
-    page->table = scols_new_table();
-    if (!page->table) {
-        page->failed = true;
-        return;
-    }
-    (void)scols_table_set_stream(page->table, stdout);
-    for (size_t i = 0; i < n && !page->failed; i++)
-        page->failed = !scols_table_new_column(page->table, headings[i], 0, flags[i]);
-}
-
-static void page_cell(struct page *page, struct libscols_line *line, size_t column, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-
-static void page_cell(struct page *page, struct libscols_line *line, size_t column, const char *format, ...)
-{
-    char text[CELL];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    if (!line || scols_line_set_data(line, column, text) != 0)
-        page->failed = true;
-}
-
-static struct libscols_line *page_line(struct page *page)
-{
-    return page->failed ? NULL : scols_table_new_line(page->table, NULL);
-}
-
-static int page_end(struct page *page, struct occ_error *err)
-{
-    if (!page->failed)
-        page->failed = scols_print_table(page->table) != 0;
-    scols_unref_table(page->table);
-    return page->failed ? occ_fail(err, OCC_E_NO_MEMORY, "cannot lay out a table") : 0;
 }
 
 /* ---- head ---- */
@@ -89,6 +41,17 @@ static bool needs_mark(const struct occ_shape_row *row)
     return row->simulated && !(row->device_name && strstr(row->device_name, "simulated"));
 }
 
+static const char *waste_source(const struct show_group *group)
+{
+    size_t measured = 0;
+    for (size_t i = 0; i < group->n; i++) {
+        struct occ_measurement means;
+        occ_measured_means(&group->shapes[i]->measured, &means);
+        measured += show_has_waterfall(group->shapes[i], &means);
+    }
+    return measured == 0 ? "model" : measured == group->n ? "measured" : "measured, else model";
+}
+
 static void print_head(const struct show_group *group)
 {
     const struct occ_shape_row *first = group->shapes[0];
@@ -102,16 +65,15 @@ static void print_head(const struct show_group *group)
     }
     print_name("", first->short_name);
     print_name("  ", first->demangled);
-    char where[CELL];
+    char where[LINE];
     (void)snprintf(where, sizeof where, "on %s (compute capability %u.%u, %u SMs)%s",
                    first->device_name ? first->device_name : "-", first->limits.cc / 10,
                    first->limits.cc % 10, first->limits.sm_count, needs_mark(first) ? " - simulated" : "");
     print_name("  ", where);
-    (void)printf("  kernel %" PRId64 ": %zu shape%s, %" PRIu64
-                 " launches, %s, %s warp-seconds wasted (model)\n",
+    (void)printf("  kernel %" PRId64 ": %zu shape%s, %" PRIu64 " launches, %s, %s warp-seconds wasted (%s)\n",
                  first->kernel, group->n, group->n == 1 ? "" : "s", launches,
                  occ_format_duration((int64_t)total_ns, duration, sizeof duration),
-                 cli_amount_text(waste, amount, sizeof amount));
+                 cli_amount_text(waste, amount, sizeof amount), waste_source(group));
 }
 
 /* ---- one shape ---- */
@@ -194,28 +156,34 @@ static const char *limit_title(enum occ_limit limit)
     return titles[limit];
 }
 
-static int print_limits(const struct occ_shape_row *row, struct occ_error *err)
+static int print_limits(const struct occ_shape_row *row, const struct occ_measurement *measured,
+                        struct occ_error *err)
 {
-    static const char *const headings[] = {"    LIMIT", "BLOCKS/SM", "A BLOCK TAKES", "AN SM HAS"};
-    static const int flags[] = {0, SCOLS_FL_RIGHT, SCOLS_FL_RIGHT, 0};
+    static const char *const headings[] = {"    LIMIT", "BLOCKS/SM", "A BLOCK TAKES", "AN SM HAS",
+                                           "LAUNCH WAITED"};
+    static const int flags[] = {0, CLI_PAGE_RIGHT, CLI_PAGE_RIGHT, 0, CLI_PAGE_RIGHT};
     const struct occ_result *r = &row->result;
-    struct page page;
+    bool has_stalls = show_has_stalls(measured);
+    struct cli_page page;
     (void)putchar('\n');
-    page_begin(&page, headings, flags, 4);
+    cli_page_begin(&page, headings, flags, has_stalls ? 5 : 4);
     for (unsigned int limit = 0; limit < OCC_LIMIT_COUNT; limit++) {
-        char needs[48], has[48];
-        struct libscols_line *line = page_line(&page);
+        char needs[48], has[48], waited[16];
+        struct libscols_line *line = cli_page_line(&page);
         describe_limit(row, (enum occ_limit)limit, needs, has, sizeof needs);
-        page_cell(&page, line, 0, "%s %s", r->limiters & (1U << limit) ? "  *" : "   ",
-                  limit_title((enum occ_limit)limit));
+        cli_page_cell(&page, line, 0, "%s %s", r->limiters & (1U << limit) ? "  *" : "   ",
+                      limit_title((enum occ_limit)limit));
         if (r->limit[limit] == OCC_NO_LIMIT)
-            page_cell(&page, line, 1, "-");
+            cli_page_cell(&page, line, 1, "-");
         else
-            page_cell(&page, line, 1, "%u", r->limit[limit]);
-        page_cell(&page, line, 2, "%s", needs);
-        page_cell(&page, line, 3, "%s", has);
+            cli_page_cell(&page, line, 1, "%u", r->limit[limit]);
+        cli_page_cell(&page, line, 2, "%s", needs);
+        cli_page_cell(&page, line, 3, "%s", has);
+        if (has_stalls)
+            cli_page_cell(&page, line, 4, "%s",
+                          cli_percent_text(measured->stall[limit], waited, sizeof waited));
     }
-    if (page_end(&page, err) != 0)
+    if (cli_page_end(&page, err) != 0)
         return OCC_E_NO_MEMORY;
     char limiters[64];
     (void)printf("    * limits: %s -> %u block%s, %u of %u warps per SM\n",
@@ -224,6 +192,7 @@ static int print_limits(const struct occ_shape_row *row, struct occ_error *err)
     if (r->blocks_per_sm_largest_carveout > r->blocks_per_sm)
         (void)printf("    with the largest shared-memory carve-out: %u blocks per SM\n",
                      r->blocks_per_sm_largest_carveout);
+    show_stall_reason(r, measured);
     return 0;
 }
 
@@ -243,56 +212,68 @@ static void print_waves(const struct occ_result *r)
 }
 
 /* The measured ones are named where there were launches that could have been measured. */
-static int print_occupancies(const struct occ_shape_row *row, bool has_grid, struct occ_error *err)
+static int print_occupancies(const struct occ_shape_row *row, const struct occ_measurement *measured,
+                             bool has_grid, struct occ_error *err)
 {
-    static const char *const headings[] = {"    OCCUPANCY", "", "DEFINITION"};
-    static const int flags[] = {0, SCOLS_FL_RIGHT, 0};
+    static const char *const headings[] = {"    OCCUPANCY", "", "+-", "DEFINITION"};
+    static const char *const plain[] = {"    OCCUPANCY", "", "DEFINITION"};
+    static const int flags[] = {0, CLI_PAGE_RIGHT, CLI_PAGE_RIGHT, 0}, plain_flags[] = {0, CLI_PAGE_RIGHT, 0};
     const struct occ_result *r = &row->result;
     size_t n = !has_grid ? 1 : row->launches == 0 ? 3 : 5;
+    bool is_measured = measured->source != OCC_FROM_MODEL;
     const struct {
         const char *name;
-        double ratio;
+        double ratio, error;
         const char *definition;
     } rows[] = {
-        {"theoretical", r->theoretical,
+        {"theoretical", r->theoretical, NAN,
          "resident warps that the launch's resources allow / most warps of an SM"},
-        {"expected achieved", r->expected_achieved, "as achieved, for a perfectly balanced grid (model)"},
-        {"expected elapsed", r->expected_elapsed, "as elapsed, for a perfectly balanced grid (model)"},
-        {"achieved", NAN, "warp-cycles / (SM-active cycles x most warps); not measured"},
-        {"elapsed", NAN, "warp-cycles / (SM-elapsed cycles x most warps); not measured"},
+        {"expected achieved", r->expected_achieved, NAN,
+         "as achieved, for a perfectly balanced grid (model)"},
+        {"expected elapsed", r->expected_elapsed, NAN, "as elapsed, for a perfectly balanced grid (model)"},
+        {"achieved", measured->achieved, measured->achieved_error,
+         "warp-cycles / (SM-active cycles x most warps)"},
+        {"elapsed", measured->elapsed, measured->elapsed_error,
+         "warp-cycles / (SM-elapsed cycles x most warps)"},
     };
-    struct page page;
+    struct cli_page page;
     (void)putchar('\n');
-    page_begin(&page, headings, flags, 3);
+    cli_page_begin(&page, is_measured ? headings : plain, is_measured ? flags : plain_flags,
+                   is_measured ? 4 : 3);
     for (size_t i = 0; i < n; i++) {
         char percent[16];
-        struct libscols_line *line = page_line(&page);
-        page_cell(&page, line, 0, "    %s", rows[i].name);
-        page_cell(&page, line, 1, "%s", cli_percent_text(rows[i].ratio, percent, sizeof percent));
-        page_cell(&page, line, 2, "%s", rows[i].definition);
+        bool lacks = i >= 3 && isnan(rows[i].ratio);
+        struct libscols_line *line = cli_page_line(&page);
+        cli_page_cell(&page, line, 0, "    %s", rows[i].name);
+        cli_page_cell(&page, line, 1, "%s", cli_percent_text(rows[i].ratio, percent, sizeof percent));
+        if (is_measured)
+            cli_page_cell(
+                &page, line, 2, "%s",
+                i < 3 ? ""
+                      : cli_percent_text(rows[i].error * OCC_ERRORS_OF_95_PERCENT, percent, sizeof percent));
+        cli_page_cell(&page, line, is_measured ? 3 : 2, "%s%s", rows[i].definition,
+                      lacks ? "; not measured" : "");
     }
-    return page_end(&page, err);
+    return cli_page_end(&page, err);
 }
 
-static void waterfall_line(struct page *page, const char *text, double ratio)
+static void waterfall_line(struct cli_page *page, const char *text, double ratio)
 {
-    static const char bar[] = "########################################";
-    char percent[16];
-    struct libscols_line *line = page_line(page);
-    double share = ratio < 0 ? 0 : ratio > 1 ? 1 : ratio;
-    page_cell(page, line, 0, "    %s", text);
-    page_cell(page, line, 1, "%s", cli_percent_text(ratio, percent, sizeof percent));
-    page_cell(page, line, 2, "%.*s", (int)lround(share * BAR_WIDTH), bar);
+    char percent[16], bar[CLI_BAR_BYTES];
+    struct libscols_line *line = cli_page_line(page);
+    cli_page_cell(page, line, 0, "    %s", text);
+    cli_page_cell(page, line, 1, "%s", cli_percent_text(ratio, percent, sizeof percent));
+    cli_page_cell(page, line, 2, "%s", cli_bar(ratio, bar));
 }
 
 static int print_causes(const struct occ_result *r, bool has_grid, struct occ_error *err)
 {
     static const char *const headings[] = {"    WHERE OCCUPANCY GOES", "", ""};
-    static const int flags[] = {0, SCOLS_FL_RIGHT, 0};
-    struct page page;
+    static const int flags[] = {0, CLI_PAGE_RIGHT, 0};
+    struct cli_page page;
     double sum = r->expected_elapsed;
     (void)putchar('\n');
-    page_begin(&page, headings, flags, 3);
+    cli_page_begin(&page, headings, flags, 3);
     waterfall_line(&page, has_grid ? "used (expected elapsed)" : "used (in a full wave)",
                    r->expected_elapsed);
     for (unsigned int cause = 0; cause < OCC_CAUSE_COUNT; cause++) {
@@ -302,12 +283,16 @@ static int print_causes(const struct occ_result *r, bool has_grid, struct occ_er
         waterfall_line(&page, occ_cause_text((enum occ_cause)cause), r->cause[cause]);
     }
     waterfall_line(&page, "all", sum);
-    if (page_end(&page, err) != 0)
+    if (cli_page_end(&page, err) != 0)
         return OCC_E_NO_MEMORY;
+    return 0;
+}
+
+static void print_partial_warp(const struct occ_result *r)
+{
     if (r->cause[OCC_CAUSE_PARTIAL_WARP] > 0)
         (void)printf("    beside that, %.1f%% of the resident threads do not exist: %s\n",
                      r->cause[OCC_CAUSE_PARTIAL_WARP] * 100, occ_cause_text(OCC_CAUSE_PARTIAL_WARP));
-    return 0;
 }
 
 static void print_marks(const struct occ_shape_row *row, bool has_grid)
@@ -320,13 +305,22 @@ static void print_marks(const struct occ_shape_row *row, bool has_grid)
 
 int show_analysis(const struct occ_shape_row *row, bool has_grid, struct occ_error *err)
 {
+    struct occ_measurement measured;
+    occ_measured_means(&row->measured, &measured);
     print_marks(row, has_grid);
-    int status = print_limits(row, err);
+    int status = print_limits(row, &measured, err);
     if (status == 0 && has_grid)
         print_waves(&row->result);
     if (status == 0)
-        status = print_occupancies(row, has_grid, err);
-    return status == 0 ? print_causes(&row->result, has_grid, err) : status;
+        status = print_occupancies(row, &measured, has_grid, err);
+    if (status == 0)
+        show_measured(row, &measured);
+    if (status == 0)
+        status = show_has_waterfall(row, &measured) ? show_waterfall(row, &measured, err)
+                                                    : print_causes(&row->result, has_grid, err);
+    if (status == 0)
+        print_partial_warp(&row->result);
+    return status;
 }
 
 /* Theirs beside ours, under its own name. */
@@ -354,6 +348,21 @@ static void print_lacks(const struct occ_shape_row *row)
     print_name(": ", row->lacks);
 }
 
+/* Counters need no model. */
+static void print_refused(const struct occ_shape_row *row)
+{
+    struct occ_measurement measured;
+    char achieved[16], elapsed[16];
+    print_name("    not analysed: ", row->refused);
+    occ_measured_means(&row->measured, &measured);
+    if (measured.source == OCC_FROM_MODEL)
+        return;
+    (void)printf("    achieved %s, elapsed %s\n",
+                 cli_percent_text(measured.achieved, achieved, sizeof achieved),
+                 cli_percent_text(measured.elapsed, elapsed, sizeof elapsed));
+    show_measured(row, &measured);
+}
+
 static int print_shape(const struct occ_shape_row *row, struct occ_error *err)
 {
     print_configuration(row);
@@ -362,7 +371,7 @@ static int print_shape(const struct occ_shape_row *row, struct occ_error *err)
     if (row->analysed)
         status = show_analysis(row, true, err);
     else
-        print_name("    not analysed: ", row->refused);
+        print_refused(row);
     if (status == 0) {
         print_claim(row);
         print_lacks(row);

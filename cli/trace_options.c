@@ -5,7 +5,7 @@
 
 #include "commands.h"
 
-static const char *const counters_words[] = {"auto", "pm", "gpm", "none", NULL};
+static const char *const counters_words[] = {"auto", "pm", "gpm", "none", "exact", NULL};
 
 static const struct cli_option options[] = {
     {'d', "db", CLI_TEXT, offsetof(struct cli_args, db), "FILE",
@@ -21,6 +21,10 @@ static const struct cli_option options[] = {
      "everybody has its "
      "own setting",
      NULL, counters_words, 0, 0},
+    {0, "exact", CLI_FLAG, offsetof(struct trace_options, exact), NULL,
+     "measure the achieved occupancy of each launch by itself (the same as --counters=exact); kernels then "
+     "run one after the other",
+     NULL, NULL, 0, 0},
     {'q', "quiet", CLI_FLAG, offsetof(struct trace_options, quiet), NULL, "no summary at the end", NULL, NULL,
      0, 0},
     CLI_OPTION_HELP,
@@ -50,6 +54,15 @@ const struct cli_command cli_occtrace = {
         "What the program reads and writes, its exit status and the signals it gets are as they are without "
         "occtrace. Whatever goes wrong with observing, the program runs. A child that first uses "
         "CUDA when occtrace has ended is observed only by a daemon that still listens.\n\n"
+        "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that no kernel "
+        "runs twice. Kernels "
+        "that could overlap then run one after the other: times are not those of the undisturbed program, "
+        "and a program whose "
+        "kernels wait for each other does not go on. Launches of CUDA graphs with several kernels have no "
+        "exact value. It "
+        "needs the permission for hardware counters and libcupti of CUDA 13.0 or newer; without, the "
+        "launches "
+        "are recorded all the same, and the run says why they have no exact values.\n\n"
         "At the end a summary stands on stderr: what was recorded, what was lost, what it cost, and why not "
         "more.",
     .options = options,
@@ -59,6 +72,10 @@ const struct cli_command cli_occtrace = {
 int trace_options_parse(char **argv, struct trace_options *args, struct occ_error *err)
 {
     int status = cli_parse(&cli_occtrace, argv, &args->common, err);
+    if (status == 0 && args->exact && args->counters && strcmp(args->counters, "exact") != 0)
+        return occ_fail(err, OCC_E_INVALID, "--exact and --counters=%s exclude each other", args->counters);
+    if (status == 0 && args->counters && strcmp(args->counters, "exact") == 0)
+        args->exact = true;
     if (status == 0 && args->label && strlen(args->label) > TRACE_LABEL_MAX_BYTES)
         return occ_fail(err, OCC_E_INVALID, "--label: longer than %d bytes", TRACE_LABEL_MAX_BYTES);
     if (status == 0 && args->socket && args->common.db)

@@ -52,8 +52,8 @@ void cli_set_format(struct cli_value *value, const char *format, ...)
 
 const char *cli_percent_text(double ratio, char *buffer, size_t size)
 {
-    if (isfinite(ratio))
-        (void)snprintf(buffer, size, "%.1f%%", ratio * 100);
+    if (isfinite(ratio)) /* no sign where it would be that of 0.0 */
+        (void)snprintf(buffer, size, "%.1f%%", fabs(ratio) < 0.0005 ? 0.0 : ratio * 100);
     else
         (void)snprintf(buffer, size, "-");
     return buffer;

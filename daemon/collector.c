@@ -416,6 +416,8 @@ static int put_positions(struct occ_collector *c, int64_t now_ns, struct occ_err
         uint64_t position = occ_ring_position(p->consumer);
         int status = p->row_changed ? occ_producer_put_row(p, c->store, err) : 0;
         if (status == 0)
+            status = occ_producer_put_measured(p, c->store, err);
+        if (status == 0)
             status = occ_producer_put_totals(p, c->store, now_ns, false, err);
         if (status == 0 && (position != p->position_put || !p->position_in_commit))
             status = occ_store_put_ring_position(c->store, p->row.uuid, position, err);

@@ -1,21 +1,29 @@
 /* Requests and answers of the daemon's socket. No global state; one thread. */
 #include "control.h"
 
-#include <stdbool.h>
+#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "support/control.h"
 #include "support/text.h"
 
-static const struct {
+enum argument { NOTHING, SESSION, NUMBER };
+
+static const struct row {
     const char *word;
     enum occ_request_kind kind;
-    bool takes_session;
+    enum argument argument;
+    uint64_t min, max; /* of a number */
 } requests[] = {
-    {"ping", OCC_REQUEST_PING, false},
-    {"flush", OCC_REQUEST_FLUSH, true},
-    {"status", OCC_REQUEST_STATUS, false},
+    {"ping", OCC_REQUEST_PING, NOTHING, 0, 0},
+    {"flush", OCC_REQUEST_FLUSH, SESSION, 0, 0},
+    {"status", OCC_REQUEST_STATUS, NOTHING, 0, 0},
+    {"sampler", OCC_REQUEST_SAMPLER, NUMBER, 0, OCC_GPUS_MOST - 1},
+    {"pause", OCC_REQUEST_PAUSE, NUMBER, 1, OCC_CONTROL_PAUSE_MOST_S},
+    {"resume", OCC_REQUEST_RESUME, NOTHING, 0, 0},
 };
 
 static int parse_session(const char *text, char session[33], struct occ_error *err)
@@ -27,24 +35,116 @@ static int parse_session(const char *text, char session[33], struct occ_error *e
     return 0;
 }
 
+static int parse_argument(const struct row *row, const char *text, struct occ_request *request,
+                          struct occ_error *err)
+{
+    switch (row->argument) {
+    case NOTHING:
+        return text ? occ_fail(err, OCC_E_INVALID, "%s takes no argument", row->word) : 0;
+    case SESSION:
+        return parse_session(text ? text : "", request->session, err);
+    case NUMBER:
+        break;
+    }
+    return occ_parse_u64(text ? text : "", row->min, row->max, &request->number, err);
+}
+
 int occ_request_parse(const char *text, struct occ_request *ret_request, struct occ_error *err)
 {
     struct occ_request request = {0};
     size_t n = strcspn(text, " ");
-    const char *argument = text[n] ? text + n + 1 : "";
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         if (strlen(requests[i].word) != n || strncmp(text, requests[i].word, n) != 0)
             continue;
         request.kind = requests[i].kind;
-        if (!requests[i].takes_session && text[n])
-            return occ_fail(err, OCC_E_INVALID, "%s takes no argument", requests[i].word);
-        int status = requests[i].takes_session ? parse_session(argument, request.session, err) : 0;
+        int status = parse_argument(&requests[i], text[n] ? text + n + 1 : NULL, &request, err);
         if (status == 0)
             *ret_request = request;
         return status;
     }
-    return occ_fail(err, OCC_E_INVALID, "unknown request (there are: ping, flush SESSION, status)");
+    return occ_fail(
+        err, OCC_E_INVALID,
+        "unknown request (there are: ping, flush SESSION, status, sampler GPU, pause SECONDS, resume)");
 }
+
+bool occ_control_may_command(uint32_t uid, uint32_t own)
+{
+    return uid == 0 || uid == own;
+}
+
+/* ---- the sampler ---- */
+
+struct answer {
+    char *text;
+    size_t used, size;
+};
+
+static void say(struct answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct answer *answer, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(answer->text + answer->used, answer->size - answer->used, format, args);
+    va_end(args);
+    if (n > 0)
+        answer->used += (size_t)n < answer->size - answer->used ? (size_t)n : answer->size - answer->used - 1;
+}
+
+/* Libraries' words: one line, fit for a terminal. */
+static void say_reason(struct answer *answer, char *reason)
+{
+    occ_text_sanitise(reason);
+    say(answer, "reason %s\n", reason);
+}
+
+/* What was not measured is left out. */
+static void say_real(struct answer *answer, const char *key, double value)
+{
+    if (isfinite(value))
+        say(answer, "%s %.9g\n", key, value);
+}
+
+static void say_gpu(struct answer *answer, struct occ_sampler_status *status)
+{
+    char uuid[33];
+    occ_hex_encode(status->uuid, sizeof status->uuid, uuid);
+    say(answer, "gpu %u\nuuid %s\nsource %s\nstate %s\n", status->ordinal, uuid, status->source,
+        occ_source_state_word(status->state));
+    say_reason(answer, status->reason);
+    const struct {
+        const char *key;
+        uint64_t number;
+    } counts[] = {
+        {"samples", status->stats.samples},     {"bad_samples", status->stats.bad_samples},
+        {"overflows", status->stats.overflows}, {"gaps", status->stats.gaps},
+        {"launches", status->launches},         {"dropped", status->dropped},
+    };
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        say(answer, "%s %llu\n", counts[i].key, (unsigned long long)counts[i].number);
+    say(answer, "offset_ns %lld\n", (long long)status->offset_ns);
+    say_real(answer, "drift_ppm", status->drift_ppm);
+    say_real(answer, "residual_ratio", status->residual_ratio);
+}
+
+void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer, size_t size)
+{
+    static const uint8_t nobody[16];
+    struct occ_sampler_status status[OCC_GPUS_MOST], none;
+    struct answer a = {answer, 0, size};
+    size_t n = occ_sampler_status(sampler, status, OCC_GPUS_MOST);
+    int64_t paused_ns = occ_sampler_paused_ns(sampler);
+    say(&a, "ok\nmode %s\npaused_s %lld\ngpus %zu\n", occ_sampler_mode_word(occ_sampler_mode(sampler)),
+        (long long)((paused_ns + 999999999) / 1000000000), n);
+    if (n == 0) {
+        (void)occ_sampler_ask(sampler, nobody, &none);
+        say_reason(&a, none.reason);
+    } else if (gpu < n) {
+        say_gpu(&a, &status[gpu]);
+    }
+}
+
+/* ---- the daemon ---- */
 
 void occ_control_status(const struct occ_collector *collector, const struct occ_control_facts *facts,
                         char *answer, size_t size)

@@ -159,6 +159,8 @@ static int take_device(struct occ_producer *p, const struct occ_frame *frame, st
         return status;
     struct occ_producer_device entry = {0};
     memcpy(entry.uuid, d->uuid, sizeof entry.uuid);
+    entry.sm_count = d->sm_count;
+    entry.warps_per_sm = d->warp_size ? d->max_threads_per_sm / d->warp_size : 0;
     status = occ_store_put_device(store, &device, &entry.id, err);
     if (status != 0)
         return status;
@@ -255,14 +257,57 @@ static int take_closed(struct occ_producer *p, const struct occ_frame *frame, st
     return 0;
 }
 
+/* Counters may read a little more than there is; much more is no measurement. */
+#define MOST_SHARE 1.05
+
+static bool set_share(struct occ_measured_sums *sums, enum occ_measured_value which, double share_ns,
+                      double ns)
+{
+    if (!(share_ns <= MOST_SHARE * ns))
+        return false;
+    sums->sum[which] = share_ns < ns ? share_ns : ns;
+    sums->ns[which] = ns;
+    return true;
+}
+
+/* Kept until the launches it was counted of have been read. What a GPU of these limits cannot do is not taken. */
+static int take_measured(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+                         struct occ_error *err)
+{
+    (void)store;
+    const struct occ_frame_measured *m = (const void *)frame;
+    if (m->shape >= p->n_shapes)
+        return occ_fail(err, OCC_E_INVALID, "measured frame: unknown shape");
+    const struct occ_producer_shape *shape = &p->shapes[m->shape];
+    const struct occ_producer_device *device = &p->devices[shape->device];
+    double warps = device->warps_per_sm, sms = device->sm_count;
+    if (m->head <= p->taken_up_at || warps == 0 || sms == 0)
+        return 0;
+    struct occ_producer_measured entry = {.head = m->head, .minute = (int64_t)m->minute, .shape = shape->id};
+    entry.sums.exact = m->launches;
+    if (!set_share(&entry.sums, OCC_MEASURED_achieved, m->warps_active_ns / warps, m->ns) ||
+        !set_share(&entry.sums, OCC_MEASURED_elapsed, m->warps_ns / (warps * sms), m->ns) ||
+        !set_share(&entry.sums, OCC_MEASURED_sm_active, m->sms_active_ns / sms, m->ns))
+        return 0;
+    if (!(m->blocks_active_ns <= MOST_SHARE * warps * m->ns)) /* a block is at least a warp */
+        return 0;
+    entry.sums.sum[OCC_MEASURED_resident_blocks] = m->blocks_active_ns;
+    entry.sums.ns[OCC_MEASURED_resident_blocks] = m->ns;
+    int status = grow(&p->measured, sizeof *p->measured, p->n_measured, &p->measured_allocated, err);
+    if (status == 0)
+        p->measured[p->n_measured++] = entry;
+    return status;
+}
+
 static int take_frame(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
                       struct occ_error *err)
 {
     static int (*const takers[])(struct occ_producer *, const struct occ_frame *, struct occ_store *,
                                  struct occ_error *) = {
-        [OCC_FRAME_PROCESS] = take_process, [OCC_FRAME_DEVICE] = take_device,
-        [OCC_FRAME_KERNEL] = take_kernel,   [OCC_FRAME_SHAPE] = take_shape,
-        [OCC_FRAME_STATE] = take_state,     [OCC_FRAME_CLOSED] = take_closed,
+        [OCC_FRAME_PROCESS] = take_process,   [OCC_FRAME_DEVICE] = take_device,
+        [OCC_FRAME_KERNEL] = take_kernel,     [OCC_FRAME_SHAPE] = take_shape,
+        [OCC_FRAME_STATE] = take_state,       [OCC_FRAME_CLOSED] = take_closed,
+        [OCC_FRAME_MEASURED] = take_measured,
     };
     if (frame->type >= sizeof takers / sizeof *takers || !takers[frame->type])
         return 0; /* of a newer minor version */

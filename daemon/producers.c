@@ -115,6 +115,7 @@ int occ_producer_new(int fd, const struct occ_peer *peer, const uint8_t uuid[16]
     p->peer = *peer;
     p->ring_dev = status.st_dev;
     p->ring_ino = status.st_ino;
+    p->taken_up_at = next;
     fill_row(p, uuid);
     *ret_producer = p;
     return 0;
@@ -130,6 +131,7 @@ void occ_producer_free(struct occ_producer *producer)
     free(producer->devices);
     free(producer->kernels);
     free(producer->shapes);
+    free(producer->measured);
     occ_frames_free_texts(&producer->row);
     free(producer);
 }
@@ -138,7 +140,27 @@ size_t occ_producer_table_bytes(const struct occ_producer *producer)
 {
     return producer->devices_allocated * sizeof *producer->devices +
            producer->kernels_allocated * sizeof *producer->kernels +
-           producer->shapes_allocated * sizeof *producer->shapes;
+           producer->shapes_allocated * sizeof *producer->shapes +
+           producer->measured_allocated * sizeof *producer->measured;
+}
+
+int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)
+{
+    struct occ_producer *p = producer;
+    uint64_t position = occ_ring_position(p->consumer);
+    size_t done = 0;
+    int status = 0;
+    while (done < p->n_measured && status == 0 && p->measured[done].head <= position) {
+        const struct occ_producer_measured *m = &p->measured[done];
+        status = occ_store_add_measured(store, m->minute, p->run, m->shape, &m->sums, err);
+        done += status == 0;
+    }
+    if (status == OCC_E_FULL) /* the next commit takes more */
+        status = 0;
+    p->n_measured -= done;
+    if (done > 0)
+        memmove(p->measured, p->measured + done, p->n_measured * sizeof *p->measured);
+    return status;
 }
 
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)

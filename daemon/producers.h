@@ -13,6 +13,7 @@
 
 #include "reorder.h"
 #include "ring/ring.h"
+#include "store/measured.h"
 #include "store/store.h"
 #include "support/error.h"
 
@@ -31,6 +32,7 @@ enum occ_producer_state {
 struct occ_producer_device {
     int64_t id; /* in the store */
     uint8_t uuid[16];
+    uint32_t sm_count, warps_per_sm; /* 0: unknown */
     struct occ_reorder window;
 };
 
@@ -38,6 +40,14 @@ struct occ_producer_shape {
     uint32_t id;      /* in the store */
     uint32_t context; /* CUDA context */
     uint32_t device;  /* index of the producer's device */
+};
+
+/* Exact values that wait until the launches that they were counted of have been read. */
+struct occ_producer_measured {
+    uint64_t head; /* position at which they are due */
+    int64_t minute;
+    uint32_t shape; /* in the store */
+    struct occ_measured_sums sums;
 };
 
 struct occ_producer {
@@ -67,14 +77,16 @@ struct occ_producer {
     const struct occ_frame *waiting_frame; /* the store did not take it: again next time */
     uint64_t totals_put;                   /* sum of the counters when they were last put */
     int64_t totals_next_ns;                /* costs change all the time: not before this (monotonic) */
+    uint64_t taken_up_at;                  /* the ring's position when this was made */
     uint64_t position_put;                 /* what the next commit makes durable */
     bool position_in_commit;
 
     struct occ_producer_device *devices;
     int64_t *kernels;
     struct occ_producer_shape *shapes;
-    size_t n_devices, n_kernels, n_shapes;
-    size_t devices_allocated, kernels_allocated, shapes_allocated;
+    struct occ_producer_measured *measured;
+    size_t n_devices, n_kernels, n_shapes, n_measured;
+    size_t devices_allocated, kernels_allocated, shapes_allocated, measured_allocated;
 };
 
 /* Checks and maps the ring behind `fd` (taken in every case), to be read from launch `next` on. `uuid` is what
@@ -96,6 +108,9 @@ size_t occ_producer_table_bytes(const struct occ_producer *producer);
 #define OCC_PRODUCER_BROKEN 1
 int occ_producer_take_frames(struct occ_producer *producer, struct occ_store *store, size_t *budget,
                              struct occ_error *err);
+
+/* Puts the exact values that are due: all up to the ring's position. The run's row is there. */
+int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);
 
 /* Puts the run's row. */
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);

@@ -112,7 +112,7 @@ static void launches_appended(struct occ_producer *producer, const struct occ_pr
 {
     struct server *s = context;
     struct occ_sampler_status status;
-    occ_sampler_feed(s->sampler, s->store, device->uuid, producer->run, rows, n);
+    occ_sampler_feed(s->sampler, s->store, device->uuid, device->id, producer->run, rows, n);
     (void)occ_sampler_ask(s->sampler, device->uuid, &status);
     note_level(producer, &status);
 }
@@ -210,6 +210,46 @@ static void answer_status(struct server *s, struct occ_client *client)
     answer(client, text);
 }
 
+static void answer_sampler(struct server *s, struct occ_client *client, uint64_t gpu)
+{
+    char text[OCC_CONTROL_BYTES];
+    occ_control_sampler(s->sampler, gpu, text, sizeof text);
+    answer(client, text);
+}
+
+static bool may_command(struct occ_client *client)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_control_may_command(client->peer.uid, geteuid()))
+        return true;
+    (void)occ_fail(&err, OCC_E_DENIED,
+                   "only root and the daemon's own user may pause and resume hardware counters");
+    answer_error(client, &err);
+    return false;
+}
+
+static void pause_sampler(struct server *s, struct occ_client *client, uint64_t seconds)
+{
+    char text[64];
+    if (!may_command(client))
+        return;
+    occ_sampler_pause(s->sampler, (int64_t)seconds * 1000000000);
+    occ_log(OCC_LOG_WARNING, "hardware counters are paused for %llu s: process %d of uid %u asked for it",
+            (unsigned long long)seconds, (int)client->peer.pid, client->peer.uid);
+    (void)snprintf(text, sizeof text, "ok %llu", (unsigned long long)seconds);
+    answer(client, text);
+}
+
+static void resume_sampler(struct server *s, struct occ_client *client)
+{
+    if (!may_command(client))
+        return;
+    occ_sampler_pause(s->sampler, 0);
+    occ_log(OCC_LOG_WARNING, "hardware counters are no longer paused: process %d of uid %u asked for it",
+            (int)client->peer.pid, client->peer.uid);
+    answer(client, "ok");
+}
+
 static void take_request(struct server *s, struct occ_client *client)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -228,6 +268,15 @@ static void take_request(struct server *s, struct occ_client *client)
         break;
     case OCC_REQUEST_STATUS:
         answer_status(s, client);
+        break;
+    case OCC_REQUEST_SAMPLER:
+        answer_sampler(s, client, request.number);
+        break;
+    case OCC_REQUEST_PAUSE:
+        pause_sampler(s, client, request.number);
+        break;
+    case OCC_REQUEST_RESUME:
+        resume_sampler(s, client);
         break;
     case OCC_REQUEST_FLUSH:
         client->flush_wanted = true;

@@ -39,6 +39,15 @@ static uint32_t shape_of(struct occ_drain *drain, struct occ_record *r)
     return occ_intern_shape(&drain->intern, shape);
 }
 
+static void tell_pairs(struct occ_drain *drain, const struct occ_record *r, bool pushed)
+{
+    const struct occ_pairs_record record = {.start_ns = r->launch.start_ns,
+                                            .duration_ns = r->launch.duration_ns,
+                                            .context = r->shape.context,
+                                            .shape = pushed ? r->launch.shape : OCC_PAIRS_NO_SHAPE};
+    occ_pairs_add_record(drain->pairs, &record);
+}
+
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record)
 {
     struct occ_record r;
@@ -54,7 +63,9 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
         lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES);
     } else {
         r.launch.shape = shape;
-        (void)occ_ring_push(drain->ring, &r.launch); /* counts its own loss */
+        bool pushed = occ_ring_push(drain->ring, &r.launch); /* counts its own loss */
+        if (drain->pairs)
+            tell_pairs(drain, &r, pushed);
     }
 }
 

@@ -7,12 +7,14 @@
 #include "buffers.h"
 #include "cupti.h"
 #include "devices.h"
+#include "exact_pairs.h"
 #include "intern.h"
 
 struct occ_drain {
     struct occ_ring_producer *ring;
     const struct occ_cupti *cupti;
     struct occ_pool *pool;
+    struct occ_pairs *pairs; /* is told of every launch; NULL: nobody asked */
     struct occ_intern intern;
     struct occ_devices devices;
     bool

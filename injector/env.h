@@ -17,6 +17,7 @@ struct occ_env {
     char cupti[4096];
     char label[256];
     char session[33];
+    bool exact;
     char log[4096];
     uint64_t ring_slots;
     uint64_t buffers;

@@ -11,7 +11,7 @@
  *   any of the program's, CUPTI's   pool (take, complete), wake, foreign_buffer
  *   the helper                      all the rest, while RUNNING
  *   the one that calls exit         closing, wake, finished; everything if QUIET
- * No lock anywhere, so that a fork at any moment leaves none locked.
+ * No lock anywhere, so that a fork at any moment leaves none locked (but that of exact.h, which a child makes anew).
  */
 #ifndef OCC_INJECTOR_GUEST_H
 #define OCC_INJECTOR_GUEST_H
@@ -24,6 +24,7 @@
 #include "cupti.h"
 #include "drain.h"
 #include "env.h"
+#include "exact.h"
 #include "fds.h"
 #include "link.h"
 #include "ring/ring.h"
@@ -47,6 +48,8 @@ struct occ_guest {
     struct occ_pool pool;
     struct occ_drain drain;
     struct occ_costs costs;
+    struct occ_exact exact; /* with pairs: only if $OCCTRACE_EXACT asks for it */
+    struct occ_pairs pairs;
     _Atomic uint32_t wake;       /* the helper sleeps on it */
     _Atomic uint32_t closing;    /* 1: the process exits */
     _Atomic uint32_t finished;   /* the exiting thread sleeps on it; not 0 when the helper is done */

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -91,6 +92,52 @@ static void watch_others(struct helper *h)
         step_aside(h, "stopped early: another profiler of the program took CUPTI over");
 }
 
+static bool log_measured(void *context, struct occ_frame_measured *frame)
+{
+    struct occ_guest *g = context;
+    frame->head = g->ring.head;
+    return occ_ring_log(&g->ring, &frame->frame, sizeof *frame, NULL, 0);
+}
+
+static void settle_exact(struct occ_guest *g, bool all)
+{
+    struct occ_session *next;
+    for (struct occ_session *s = occ_exact_take(&g->exact); s; s = next) {
+        next = s->next;
+        occ_pairs_add_session(&g->pairs, s);
+    }
+    occ_pairs_settle(&g->pairs, all, log_measured, g);
+}
+
+static void watch_exact(struct helper *h)
+{
+    char reason[OCC_REASON_BYTES];
+    struct occ_guest *g = h->guest;
+    if (!g->drain.pairs)
+        return;
+    settle_exact(g, false);
+    if (!h->cupti_is_off_limits && !h->watch.is_without_times && occ_exact_problem(&g->exact, reason))
+        occ_guest_say(g, OCC_LEVEL_TRACE, reason);
+}
+
+/* The last word on a run that was to be measured exactly: how much of it was. */
+static void conclude_exact(struct helper *h)
+{
+    char reason[OCC_REASON_BYTES];
+    struct occ_guest *g = h->guest;
+    if (!g->drain.pairs)
+        return;
+    settle_exact(g, true);
+    if (h->cupti_is_off_limits || h->watch.is_without_times)
+        return;
+    (void)occ_exact_problem(&g->exact, reason);
+    if (reason[0] == '\0' || g->pairs.measured > 0)
+        (void)snprintf(reason, sizeof reason,
+                       "--exact: kernels ran one after the other; %llu of %llu launches measured",
+                       (unsigned long long)g->pairs.measured, (unsigned long long)g->pairs.launches);
+    occ_guest_say(g, g->pairs.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE, reason);
+}
+
 static void do_round(struct helper *h, uint64_t now_ns)
 {
     struct occ_guest *g = h->guest;
@@ -99,6 +146,7 @@ static void do_round(struct helper *h, uint64_t now_ns)
     count_dropped(h);
     watch_others(h);
     watch_times(h);
+    watch_exact(h);
     occ_pool_tend(&g->pool);
     occ_costs_measure(&g->costs, &g->drain);
     occ_ring_beat(&g->ring, occ_clock_ns(CLOCK_REALTIME));
@@ -119,12 +167,15 @@ void occ_helper_close_ring(struct occ_guest *guest)
 static void do_last_round(struct helper *h)
 {
     struct occ_guest *g = h->guest;
+    if (g->drain.pairs && !h->cupti_is_off_limits)
+        occ_exact_finish(&g->exact);
     flush(h, 0);
     occ_drain_all(&g->drain);
     g->drain.by_force = true;
     flush(h, OCC_CUPTI_FLUSH_FORCED);
     occ_drain_all(&g->drain);
     count_dropped(h);
+    conclude_exact(h);
     occ_costs_measure(&g->costs, &g->drain);
     occ_helper_close_ring(g);
     g->link.retry_ns = 0; /* the last chance to be heard */

@@ -127,6 +127,20 @@ static bool prepare(struct occ_guest *g, char reason[OCC_REASON_BYTES])
     return true;
 }
 
+/* Not having exact values is no reason to record nothing. */
+static void start_exact(struct occ_guest *g, char reason[OCC_REASON_BYTES])
+{
+    if (!occ_exact_start(&g->exact, &g->cupti, reason))
+        return;
+    if (occ_pairs_init(&g->pairs)) {
+        g->drain.pairs = &g->pairs;
+        (void)snprintf(reason, OCC_REASON_BYTES, "--exact: kernels run one after the other");
+    } else {
+        occ_exact_finish(&g->exact);
+        (void)snprintf(reason, OCC_REASON_BYTES, "no exact values: no memory");
+    }
+}
+
 static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
 {
     char reason[OCC_REASON_BYTES] = "";
@@ -135,7 +149,11 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
         occ_guest_stay_quiet(g, reason);
         return;
     }
-    occ_guest_say(g, OCC_LEVEL_TRACE, "");
+    if (g->env.exact)
+        start_exact(g, reason);
+    else
+        reason[0] = '\0'; /* of a libcupti that was passed over */
+    occ_guest_say(g, OCC_LEVEL_TRACE, reason);
     (void)occ_link_tend(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
     g->costs.init_ns = occ_clock_ns(CLOCK_MONOTONIC) - began_ns;
     atomic_store(&g->state, OCC_GUEST_RUNNING);
@@ -155,6 +173,8 @@ static void forget(struct occ_guest *g)
     memset(&g->pool, 0, sizeof g->pool);
     memset(&g->drain, 0, sizeof g->drain);
     memset(&g->costs, 0, sizeof g->costs);
+    memset(&g->exact, 0, sizeof g->exact);
+    memset(&g->pairs, 0, sizeof g->pairs);
     atomic_store(&g->wake, 0);
     atomic_store(&g->closing, 0);
     atomic_store(&g->finished, 0);

@@ -296,9 +296,21 @@ static const char *check_closed(struct occ_ring_consumer *c, uint32_t bytes)
     return bytes == sizeof(struct occ_frame_closed) ? NULL : "closed frame: size";
 }
 
+static const char *check_measured(struct occ_ring_consumer *c, uint32_t bytes)
+{
+    const struct occ_frame_measured *f = (const void *)c->frame;
+    if (bytes != sizeof *f)
+        return "measured frame: size";
+    if (f->shape >= c->shapes)
+        return "measured frame: unknown shape";
+    return occ_frame_measured_is_valid(f) ? NULL : "measured frame: values that cannot be";
+}
+
 static const char *(*const frame_checks[])(struct occ_ring_consumer *, uint32_t) = {
-    [OCC_FRAME_PROCESS] = check_process, [OCC_FRAME_DEVICE] = check_device, [OCC_FRAME_KERNEL] = check_kernel,
-    [OCC_FRAME_SHAPE] = check_shape,     [OCC_FRAME_STATE] = check_state,   [OCC_FRAME_CLOSED] = check_closed,
+    [OCC_FRAME_PROCESS] = check_process,   [OCC_FRAME_DEVICE] = check_device,
+    [OCC_FRAME_KERNEL] = check_kernel,     [OCC_FRAME_SHAPE] = check_shape,
+    [OCC_FRAME_STATE] = check_state,       [OCC_FRAME_CLOSED] = check_closed,
+    [OCC_FRAME_MEASURED] = check_measured,
 };
 
 static bool frame_type_is_known(uint16_t type)

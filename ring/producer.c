@@ -21,7 +21,7 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* What kernels and shapes leave free in the log, so that the last word (STATE, CLOSED) always has room. */
+/* What kernels, shapes and measured values leave free in the log, so that the last word (STATE, CLOSED) always has room. */
 #define LOG_RESERVE_BYTES 2048u
 
 static bool geometry_is_valid(uint32_t slots, uint64_t log_bytes)
@@ -164,7 +164,7 @@ bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
 
 static bool may_use_reserve(uint16_t type)
 {
-    return type != OCC_FRAME_KERNEL && type != OCC_FRAME_SHAPE;
+    return type != OCC_FRAME_KERNEL && type != OCC_FRAME_SHAPE && type != OCC_FRAME_MEASURED;
 }
 
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, uint32_t fixed_bytes,

@@ -47,7 +47,7 @@
 
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
-#define OCC_RING_VERSION_MINOR 0
+#define OCC_RING_VERSION_MINOR 1 /* 1: MEASURED frames */
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
 #define OCC_RING_HEADER_BYTES 4096
@@ -195,6 +195,7 @@ enum occ_frame_type {
     OCC_FRAME_SHAPE = 4,
     OCC_FRAME_STATE = 5,
     OCC_FRAME_CLOSED = 6,
+    OCC_FRAME_MEASURED = 7, /* since 1.1 */
 };
 
 struct occ_frame {
@@ -344,5 +345,38 @@ struct occ_frame_closed {
     uint64_t launches; /* head at the end */
 };
 static_assert(sizeof(struct occ_frame_closed) == 24, "wire");
+
+/*
+ * MEASURED: what CUPTI's range profiler counted of launches of one shape that began in one minute, each of them alone on its GPU
+ * (occtrace --exact). Sums over `launches` launches, weighted by their durations; in warps and SMs, since the reader knows
+ * the GPU's limits. `head` makes each frame count once: it is to be taken with the commit that makes launches up to `head` durable,
+ * and one whose `head` is not beyond the position that a reader took up at was counted by the reader before.
+ */
+struct occ_frame_measured {
+    struct occ_frame frame;
+    uint32_t shape;
+    uint32_t reserved;
+    uint64_t minute;        /* since the epoch */
+    uint64_t head;          /* launches pushed when this was said; all that are counted here are among them */
+    uint64_t launches;      /* at least 1 */
+    double ns;              /* sum of their durations, above 0 */
+    double warps_active_ns; /* warps for each cycle of an SM with work, x duration */
+    double warps_ns;        /* warps on the whole GPU for each cycle, x duration */
+    double sms_active_ns;   /* SMs with work for each cycle, x duration */
+    double blocks_active_ns; /* blocks for each cycle of an SM with work, x duration */
+};
+static_assert(sizeof(struct occ_frame_measured) == 80, "wire");
+
+/* No GPU has so many SMs or warps; NaN fails every comparison. */
+#define OCC_MEASURED_MOST_WARPS 1.0e6
+static inline bool occ_frame_measured_is_valid(const struct occ_frame_measured *m)
+{
+    double most = OCC_MEASURED_MOST_WARPS * m->ns;
+    return m->minute <= OCC_RING_START_MOST_NS / UINT64_C(60000000000) && m->launches >= 1 &&
+           m->launches <= m->head && m->head <= INT64_MAX && m->ns > 0 && m->ns < 9.2e18 &&
+           m->warps_active_ns >= 0 && m->warps_active_ns <= most && m->warps_ns >= 0 && m->warps_ns <= most &&
+           m->sms_active_ns >= 0 && m->sms_active_ns <= most && m->blocks_active_ns >= 0 &&
+           m->blocks_active_ns <= most;
+}
 
 #endif

@@ -487,7 +487,9 @@ static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_reti
             rc = occ_run_write(s, &s->runs[i], err);
     if (rc == 0)
         rc = write_facts(s, err);
-    return rc != 0 ? rc : occ_measured_write(s, err);
+    if (rc == 0)
+        rc = occ_measured_write(s, err);
+    return rc != 0 ? rc : occ_series_write(s, err);
 }
 
 /* One transaction. */
@@ -509,6 +511,7 @@ static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, s
             run_written(&s->runs[i]);
     s->n_facts = 0;
     occ_measured_written(s);
+    occ_series_written(s);
     return 0;
 }
 
@@ -531,7 +534,7 @@ static int commit_once(struct occ_store *s, struct occ_error *err)
 
 static bool work_left(const struct occ_store *s)
 {
-    bool left = s->n_facts > 0 || s->n_measured > 0;
+    bool left = s->n_facts > 0 || s->n_measured > 0 || occ_series_waits(s);
     for (uint32_t i = 0; i < s->n_runs; i++)
         left |= s->runs[i].dirty;
     return left;

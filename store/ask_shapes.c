@@ -92,10 +92,19 @@ static void fill_totals(const struct occ_totals *t, struct occ_shape_row *row)
         uint64_t q = occ_histogram_quantile(&t->histogram, shares[i]);
         *quantiles[i] = q < t->min_ns ? t->min_ns : q > t->max_ns ? t->max_ns : q;
     }
-    row->waste_warp_seconds = row->analysed
-                                  ? (double)t->total_ns * 1e-9 * row->limits.sm_count *
-                                        row->result.max_warps_per_sm * (1 - row->result.expected_elapsed)
-                                  : NAN;
+}
+
+static void fill_waste(struct occ_shape_row *row)
+{
+    struct occ_measurement means;
+    struct occ_waterfall waterfall;
+    row->waste_warp_seconds = NAN;
+    if (!row->analysed)
+        return;
+    occ_measured_means(&row->measured, &means);
+    occ_explain(&row->result, &means, &waterfall);
+    row->waste_warp_seconds = (double)row->total_ns * 1e-9 * row->limits.sm_count *
+                              row->result.max_warps_per_sm * (1 - waterfall.used);
 }
 
 /* What recordings among the scope's runs claim of a shape, and what they never say. */
@@ -165,6 +174,7 @@ static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_sh
             rc = read_claim(a, scope, claim, row);
             if (rc == 0)
                 rc = occ_measured_read(a->store, scope, row->id, measured, &row->measured, a->err);
+            fill_waste(row);
         } else if (step != SQLITE_DONE) {
             rc = occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a shape");
         }

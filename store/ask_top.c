@@ -8,11 +8,18 @@
 #include "gather.h"
 #include "shape_columns.h"
 
+/* A mean at work: weights are nanoseconds. */
+struct mean {
+    double sum, weight;
+};
+
 /* A line at work, with the sums that its means come from. */
 struct line {
     struct occ_top_row row;
-    double weight, theoretical, achieved, elapsed; /* weights are nanoseconds */
-    double cause[OCC_CAUSE_COUNT];
+    struct mean theoretical, expected_achieved, expected_elapsed;
+    struct mean achieved, achieved_error, elapsed, elapsed_error; /* measured */
+    struct mean part[OCC_PART_COUNT];
+    double weight;    /* of all its shapes */
     uint64_t main_ns; /* time of the shape that speaks for the line */
     bool has_main;
 };
@@ -26,7 +33,22 @@ struct top {
     struct occ_map index;  /* kernel << 32 | model -> line */
     struct occ_map models; /* device -> its model's first device */
     struct occ_arena arena;
+    const struct occ_scope *scope;
+    sqlite3_stmt *measured;
 };
+
+static void add_mean(struct mean *mean, double value, double weight)
+{
+    if (!isfinite(value))
+        return;
+    mean->sum += value * weight;
+    mean->weight += weight;
+}
+
+static double mean_of(const struct mean *mean)
+{
+    return mean->weight > 0 ? mean->sum / mean->weight : NAN;
+}
 
 /* Devices of one model, from the same name and limits, share a line. */
 static int load_models(struct top *t)
@@ -89,7 +111,9 @@ enum {
     C_PARTIAL,
     C_MASK,
     C_DESIGN,
-    C_CAPACITY,
+    C_WARPS_PER_BLOCK,
+    C_MOST_WARPS,
+    C_SMS,
     C_CAUSES
 };
 
@@ -97,8 +121,7 @@ static const char shapes_sql[] =
     "SELECT s.id, s.kernel, s.device, s.registers_per_thread, s.block_x, s.block_y, s.block_z, "
     "s.theoretical, "
     "s.expected_achieved, s.expected_elapsed, s.waves, s.full_waves, s.partial_blocks, s.limiter_mask, "
-    "s.design, "
-    "d.sm_count * s.max_warps_per_sm" OCC_CAUSES(
+    "s.design, s.warps_per_block, s.max_warps_per_sm, d.sm_count" OCC_CAUSES(
         OCC_COLUMN_CAUSE) " FROM shape s JOIN device d ON d.id = s.device WHERE s.id BETWEEN ? AND ?";
 
 /* The configuration columns come from the shape with most time. */
@@ -120,9 +143,46 @@ static void speak_for(struct line *line, sqlite3_stmt *stmt, uint64_t total_ns)
                             sizeof row->limiters);
 }
 
-static void add_shape(struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals)
+/* As much of the model's answer as the waterfall takes. */
+static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
+{
+    *result = (struct occ_result){
+        .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, C_WARPS_PER_BLOCK),
+        .max_warps_per_sm = (uint32_t)sqlite3_column_int64(stmt, C_MOST_WARPS),
+        .theoretical = sqlite3_column_double(stmt, C_THEORETICAL),
+        .expected_achieved = sqlite3_column_double(stmt, C_ACHIEVED),
+        .expected_elapsed = sqlite3_column_double(stmt, C_ELAPSED),
+    };
+    for (int i = 0; i < OCC_CAUSE_COUNT; i++)
+        result->cause[i] = sqlite3_column_double(stmt, C_CAUSES + i);
+}
+
+static void add_measured(struct line *line, const struct occ_measurement *measured, double weight)
+{
+    add_mean(&line->achieved, measured->achieved, weight);
+    add_mean(&line->achieved_error, measured->achieved_error, weight);
+    add_mean(&line->elapsed, measured->elapsed, weight);
+    add_mean(&line->elapsed_error, measured->elapsed_error, weight);
+}
+
+static void add_result(struct line *line, const struct occ_result *result,
+                       const struct occ_measurement *measured, double weight, double capacity_seconds)
+{
+    struct occ_waterfall waterfall;
+    occ_explain(result, measured, &waterfall);
+    add_mean(&line->theoretical, result->theoretical, weight);
+    add_mean(&line->expected_achieved, result->expected_achieved, weight);
+    add_mean(&line->expected_elapsed, result->expected_elapsed, weight);
+    for (int i = 0; i < OCC_PART_COUNT; i++)
+        add_mean(&line->part[i], i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall.part[i], weight);
+    line->row.waste_warp_seconds += capacity_seconds * (1 - waterfall.used);
+}
+
+static int add_shape(struct top *t, struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals)
 {
     struct occ_top_row *row = &line->row;
+    struct occ_measured_sums sums;
+    struct occ_measurement measured;
     row->shapes++;
     row->launches += totals->launches;
     row->total_ns = occ_add_saturated(row->total_ns, totals->total_ns);
@@ -130,19 +190,23 @@ static void add_shape(struct line *line, sqlite3_stmt *stmt, const struct occ_to
     row->max_ns = totals->max_ns > row->max_ns ? totals->max_ns : row->max_ns;
     if (!line->has_main || totals->total_ns > line->main_ns)
         speak_for(line, stmt, totals->total_ns);
-    if (sqlite3_column_type(stmt, C_ELAPSED) == SQLITE_NULL)
-        return;
+    int rc =
+        occ_measured_read(t->store, t->scope, sqlite3_column_int64(stmt, C_ID), t->measured, &sums, t->err);
+    if (rc != 0)
+        return rc;
+    occ_measured_means(&sums, &measured);
     /* launches of no measurable time still have a mean */
     double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
-    double elapsed = sqlite3_column_double(stmt, C_ELAPSED);
     line->weight += weight;
-    line->theoretical += weight * sqlite3_column_double(stmt, C_THEORETICAL);
-    line->achieved += weight * sqlite3_column_double(stmt, C_ACHIEVED);
-    line->elapsed += weight * elapsed;
-    row->waste_warp_seconds +=
-        (double)totals->total_ns * 1e-9 * sqlite3_column_double(stmt, C_CAPACITY) * (1 - elapsed);
-    for (int i = 0; i < OCC_CAUSE_COUNT; i++)
-        line->cause[i] += weight * sqlite3_column_double(stmt, C_CAUSES + i);
+    add_measured(line, &measured, weight);
+    if (sqlite3_column_type(stmt, C_ELAPSED) == SQLITE_NULL)
+        return 0;
+    struct occ_result result;
+    read_result(stmt, &result);
+    add_result(line, &result, &measured, weight,
+               (double)totals->total_ns * 1e-9 * sqlite3_column_double(stmt, C_SMS) *
+                   result.max_warps_per_sm);
+    return 0;
 }
 
 static int load_shapes(struct top *t)
@@ -167,10 +231,7 @@ static int load_shapes(struct top *t)
             continue;
         struct line *line =
             line_of(t, sqlite3_column_int64(stmt, C_KERNEL), sqlite3_column_int64(stmt, C_DEVICE));
-        if (line)
-            add_shape(line, stmt, totals);
-        else
-            rc = occ_store_no_memory(t->err);
+        rc = line ? add_shape(t, line, stmt, totals) : occ_store_no_memory(t->err);
     }
     if (rc == 0)
         return occ_ask_end(t->store, stmt, step, t->err);
@@ -212,20 +273,44 @@ static int name_lines(struct top *t)
     return rc == 0 && t->arena.failed ? occ_store_no_memory(t->err) : rc;
 }
 
+/* What is measured of some shapes is of all that were measured: what others lost in this way is in another part. */
+static double part_of(const struct line *line, unsigned part)
+{
+    const struct mean *mean = &line->part[part];
+    if (part < OCC_CAUSE_COUNT || !(mean->weight > 0))
+        return mean_of(mean);
+    return mean->sum / line->part[OCC_PART_UNEXPLAINED].weight; /* which every measured shape has */
+}
+
+/* The largest part; what is unknown in some shapes counts by the time of the others. */
+static void name_main_cause(struct line *line)
+{
+    struct occ_top_row *row = &line->row;
+    double most = 1e-9; /* the model's own accuracy */
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
+        double share = line->weight > 0 ? line->part[i].sum / line->weight : 0;
+        if (i == OCC_CAUSE_PARTIAL_WARP || share <= most)
+            continue;
+        most = share;
+        row->main_cause_ratio = row->part[i];
+        (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_part_word(i));
+    }
+}
+
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
-    double w = line->weight;
-    row->theoretical = w > 0 ? line->theoretical / w : NAN;
-    row->expected_achieved = w > 0 ? line->achieved / w : NAN;
-    row->expected_elapsed = w > 0 ? line->elapsed / w : NAN;
-    for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
-        line->cause[i] = w > 0 ? line->cause[i] / w : 0;
-    unsigned cause = occ_largest_cause(line->cause);
-    if (cause < OCC_CAUSE_COUNT) {
-        (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_cause_word((enum occ_cause)cause));
-        row->main_cause_ratio = line->cause[cause];
-    }
+    row->theoretical = mean_of(&line->theoretical);
+    row->expected_achieved = mean_of(&line->expected_achieved);
+    row->expected_elapsed = mean_of(&line->expected_elapsed);
+    row->achieved = mean_of(&line->achieved);
+    row->achieved_error = mean_of(&line->achieved_error);
+    row->elapsed = mean_of(&line->elapsed);
+    row->elapsed_error = mean_of(&line->elapsed_error);
+    row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
+        row->part[i] = part_of(line, i);
+    name_main_cause(line);
 }
 
 static int make_rows(struct top *t, struct occ_top *ret_top)
@@ -247,12 +332,16 @@ static int answer(struct top *t, const struct occ_filter *filter, struct occ_top
     int rc = occ_scope_open(t->store, filter, &scope, t->err);
     if (rc != 0)
         return rc;
+    t->scope = &scope;
     rc = occ_gather(t->store, &scope, false, t->totals, t->err);
-    occ_scope_close(&scope);
     if (rc == 0)
         rc = load_models(t);
+    if (rc == 0)
+        rc = occ_measured_prepare(t->store, &t->measured, t->err);
     if (rc == 0 && t->totals->n > 0)
         rc = load_shapes(t);
+    (void)sqlite3_finalize(t->measured);
+    occ_scope_close(&scope);
     if (rc == 0)
         rc = name_lines(t);
     return rc != 0 ? rc : make_rows(t, ret_top);

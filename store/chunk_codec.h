@@ -2,13 +2,9 @@
  * Packs the launches of one run and device, sorted by start, into bytes, and unpacks the columns that are asked
  * for. The decoder trusts nothing: any bytes give either launches or OCC_E_CORRUPT.
  *
- * Format 1, integers little-endian, "varint" as in bytes.h, a section is a varint length and that many bytes:
+ * Format 1, kind 0 (blob.h says what is around it, and what a stream is), "varint" as in bytes.h, a section is a varint
+ * length and that many bytes, n is 1 ... OCC_CHUNK_MAX_ROWS:
  *
- *     0  u8   format (1)
- *     1  u8   0
- *     2  u16  0
- *     4  u32  n, launches (1 ... OCC_CHUNK_MAX_ROWS)
- *     8  u64  checksum of bytes 0-7 and of everything from 16 on
  *    16  varint first start; varint divisor (>= 1) of all durations and of all starts minus the first
  *        section each: shape, duration, stream, start, correlation, context, graph node
  *
@@ -24,7 +20,6 @@
  *     differences. Streams: bytes, low bits, varints. Predictions: duration, the running mean of its shape; start, the
  *     last end on its stream plus the running mean of such gaps; correlation, the one before plus the running mean of
  *     such steps.
- * Stream: u8 kind (0 as is, 1 zstd), varint bytes, and for zstd varint compressed bytes; then the bytes.
  *
  * Encoder and decoder objects hold scratch memory; one thread at a time. No SQLite in here.
  */

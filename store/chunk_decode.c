@@ -6,18 +6,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
+#include "blob.h"
 #include "bytes.h"
 #include "chunk_model.h"
-
-/* A stream after decompression: in the blob itself or in `memory`. */
-struct stream {
-    const uint8_t *data;
-    size_t size;
-    uint8_t *memory;
-    size_t capacity;
-};
 
 struct occ_chunk_decoder {
     uint32_t capacity;
@@ -31,7 +23,7 @@ struct occ_chunk_decoder {
     uint32_t last_end_capacity;
     uint32_t value_capacity;
     uint32_t *context_slots;
-    struct stream bytes, low, extra;
+    struct occ_stream bytes, low, extra;
     ZSTD_DCtx *zstd;
 };
 
@@ -128,31 +120,9 @@ static bool at_least(void *array, uint32_t *capacity, uint32_t n, size_t element
 
 /* ---- streams ---- */
 
-static int read_stream(struct occ_chunk_decoder *d, struct occ_reader *r, size_t most, struct stream *s)
+static int read_stream(struct occ_chunk_decoder *d, struct occ_reader *r, size_t most, struct occ_stream *s)
 {
-    uint8_t kind = occ_read_u8(r);
-    uint64_t size = occ_read_varint(r);
-    if (r->failed || kind > STREAM_ZSTD || size > most)
-        return OCC_E_CORRUPT;
-    s->size = (size_t)size;
-    if (kind == STREAM_RAW) {
-        s->data = occ_read_bytes(r, s->size);
-        return s->data ? 0 : OCC_E_CORRUPT;
-    }
-    uint64_t packed = occ_read_varint(r);
-    const uint8_t *from = packed <= SIZE_MAX ? occ_read_bytes(r, (size_t)packed) : NULL;
-    if (!from)
-        return OCC_E_CORRUPT;
-    if (s->capacity < s->size) {
-        free(s->memory);
-        s->memory = malloc(s->size);
-        s->capacity = s->memory ? s->size : 0;
-        if (!s->memory)
-            return OCC_E_NO_MEMORY;
-    }
-    s->data = s->memory;
-    size_t got = ZSTD_decompressDCtx(d->zstd, s->memory, s->size, from, (size_t)packed);
-    return !ZSTD_isError(got) && got == s->size ? 0 : OCC_E_CORRUPT;
+    return occ_stream_read(d->zstd, r, most, s);
 }
 
 /* ---- symbols ---- */
@@ -415,27 +385,12 @@ static int read_correlations(struct occ_chunk_decoder *d, struct chunk *chunk)
 
 /* ---- the whole ---- */
 
-static uint64_t little_endian(const uint8_t *at, unsigned bytes)
+static int open_chunk(const void *data, size_t bytes, struct chunk *chunk)
 {
-    uint64_t v = 0;
-    for (unsigned i = 0; i < bytes; i++)
-        v |= (uint64_t)at[i] << (8 * i);
-    return v;
-}
-
-static int open_chunk(const uint8_t *data, size_t bytes, struct chunk *chunk)
-{
-    if (bytes < CHUNK_HEADER_BYTES)
-        return OCC_E_CORRUPT;
-    if (data[0] != OCC_CHUNK_FORMAT)
-        return data[0] > OCC_CHUNK_FORMAT ? OCC_E_VERSION : OCC_E_CORRUPT;
-    uint64_t sum =
-        chunk_checksum(data + CHUNK_HEADER_BYTES, bytes - CHUNK_HEADER_BYTES) ^ chunk_checksum(data, 8);
-    uint64_t n = little_endian(data + 4, 4);
-    if (sum != little_endian(data + 8, 8) || n == 0 || n > OCC_CHUNK_MAX_ROWS)
-        return OCC_E_CORRUPT;
-    struct occ_reader r = {.at = data + CHUNK_HEADER_BYTES, .end = data + bytes};
-    chunk->n = (uint32_t)n;
+    struct occ_reader r = {0};
+    int rc = occ_blob_open(data, bytes, OCC_CHUNK_FORMAT, 0, OCC_CHUNK_MAX_ROWS, &chunk->n, &r);
+    if (rc != 0)
+        return rc;
     chunk->base = occ_read_varint(&r);
     chunk->divisor = occ_read_varint(&r);
     for (unsigned i = 0; i < SECTION_COUNT; i++) {
@@ -502,7 +457,7 @@ int occ_chunk_decode(struct occ_chunk_decoder *d, const void *data, size_t bytes
                      struct occ_chunk_view *ret_view)
 {
     struct chunk chunk = {0};
-    int rc = data ? open_chunk(data, bytes, &chunk) : OCC_E_CORRUPT;
+    int rc = open_chunk(data, bytes, &chunk);
     if (rc != 0)
         return rc;
     if (!make_room(d, chunk.n))

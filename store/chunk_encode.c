@@ -6,14 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
+#include "blob.h"
 #include "bytes.h"
 #include "chunk_model.h"
 #include "map.h"
-
-#define ZSTD_LEVEL     1  /* level 3 gives the same size (measured) */
-#define ZSTD_MIN_BYTES 64 /* below, a frame's header eats the gain */
 
 struct shape_total {
     uint64_t launches, total_ns, min_ns, max_ns;
@@ -107,18 +104,7 @@ static bool make_room(struct occ_chunk_encoder *e, uint32_t n)
 
 static void write_stream(struct occ_chunk_encoder *e, const uint8_t *bytes, size_t n)
 {
-    struct occ_writer *w = &e->section;
-    size_t packed = 0;
-    if (e->small && n >= ZSTD_MIN_BYTES && occ_writer_reserve(&e->compressed, ZSTD_compressBound(n))) {
-        packed = ZSTD_compressCCtx(e->zstd, e->compressed.data, e->compressed.capacity, bytes, n, ZSTD_LEVEL);
-        if (ZSTD_isError(packed) || packed >= n)
-            packed = 0;
-    }
-    occ_write_u8(w, packed ? STREAM_ZSTD : STREAM_RAW);
-    occ_write_varint(w, n);
-    if (packed)
-        occ_write_varint(w, packed);
-    occ_write_bytes(w, packed ? e->compressed.data : bytes, packed ? packed : n);
+    occ_stream_write(&e->section, e->small ? e->zstd : NULL, &e->compressed, bytes, n);
 }
 
 static void end_section(struct occ_chunk_encoder *e)
@@ -441,22 +427,6 @@ static bool encode_columns(struct occ_chunk_encoder *e, const struct occ_store_l
     return true;
 }
 
-static void write_header(uint8_t *out, uint32_t n)
-{
-    memset(out, 0, CHUNK_HEADER_BYTES);
-    out[0] = OCC_CHUNK_FORMAT;
-    for (unsigned i = 0; i < 4; i++)
-        out[4 + i] = (uint8_t)(n >> (8 * i));
-}
-
-static void write_checksum(uint8_t *out, size_t size)
-{
-    uint64_t sum =
-        chunk_checksum(out + CHUNK_HEADER_BYTES, size - CHUNK_HEADER_BYTES) ^ chunk_checksum(out, 8);
-    for (unsigned i = 0; i < 8; i++)
-        out[8 + i] = (uint8_t)(sum >> (8 * i));
-}
-
 int occ_chunk_encode(struct occ_chunk_encoder *e, const struct occ_store_launch *rows, uint32_t n, bool small,
                      const uint8_t **ret_data, size_t *ret_bytes)
 {
@@ -468,16 +438,15 @@ int occ_chunk_encode(struct occ_chunk_encoder *e, const struct occ_store_launch 
         writers[i]->failed = false;
     }
     e->small = small;
-    if (!make_room(e, n) || !occ_writer_reserve(&e->out, CHUNK_HEADER_BYTES))
+    if (!make_room(e, n))
         return OCC_E_NO_MEMORY;
-    write_header(e->out.data, n);
-    e->out.size = CHUNK_HEADER_BYTES;
+    occ_blob_begin(&e->out, OCC_CHUNK_FORMAT, 0, n);
     uint64_t divisor = find_divisor(rows, n);
     occ_write_varint(&e->out, (uint64_t)rows[0].start_ns);
     occ_write_varint(&e->out, divisor);
     if (!encode_columns(e, rows, n, divisor) || e->out.failed)
         return OCC_E_NO_MEMORY;
-    write_checksum(e->out.data, e->out.size);
+    occ_blob_seal(&e->out);
     *ret_data = e->out.data;
     *ret_bytes = e->out.size;
     return 0;

@@ -15,7 +15,6 @@
 #define CHUNK_MAX_LOW_BITS 56u
 
 enum chunk_symbol_mode { SYMBOL_CONSTANT = 0, SYMBOL_BYTES = 8, SYMBOL_CONTEXT = 9 };
-enum chunk_stream_kind { STREAM_RAW = 0, STREAM_ZSTD = 1 };
 
 /* Running mean of a number and of its distance to the prediction, both in sixteenths. */
 struct chunk_model {

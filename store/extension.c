@@ -1,10 +1,12 @@
 /*
- * occtrace_sqlite.so: `.load .../occtrace_sqlite` in a sqlite3 shell on a history, and `SELECT ... FROM launch` works.
+ * occtrace_sqlite.so: `.load .../occtrace_sqlite` in a sqlite3 shell on a history, and `SELECT ... FROM launch` (and FROM
+ * device_sample) works.
  * Entered by SQLite when it loads the module, once per connection.
  */
 #include <sqlite3ext.h>
 
 #include "launch_table.h"
+#include "sample_table.h"
 
 SQLITE_EXTENSION_INIT1
 
@@ -18,7 +20,8 @@ int sqlite3_occtracesqlite_init(sqlite3 *db, char **ret_message, const sqlite3_a
 {
     (void)ret_message;
     SQLITE_EXTENSION_INIT2(api);
-    return occ_launch_table_register(db);
+    int rc = occ_launch_table_register(db);
+    return rc == SQLITE_OK ? occ_sample_table_register(db) : rc;
 }
 
 int sqlite3_extension_init(sqlite3 *db, char **ret_message, const sqlite3_api_routines *api)

@@ -103,6 +103,7 @@ struct occ_store {
     uint32_t n_facts;
     struct occ_measured_pending *measured;
     uint32_t n_measured, measured_allocated;
+    struct occ_series *series; /* made when first needed */
     struct occ_device_entry
         devices[OCC_DEVICES_KEPT];    /* those asked for last: programs may make up any number */
     uint32_t n_devices;               /* ever */
@@ -164,6 +165,12 @@ void occ_rollup_written(struct occ_run_state *r);
 /* measured.c: inside a transaction; occ_measured_written() when it is committed */
 int occ_measured_write(struct occ_store *s, struct occ_error *err);
 void occ_measured_written(struct occ_store *s);
+
+/* series.c: values of launches and samples of devices. Inside a transaction; occ_series_written() when it is committed. */
+int occ_series_write(struct occ_store *s, struct occ_error *err);
+void occ_series_written(struct occ_store *s);
+bool occ_series_waits(const struct occ_store *s);
+void occ_series_free(struct occ_store *s);
 
 /* quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);

@@ -2,7 +2,7 @@
  * The virtual table `launch`. A scan lists the chunks that can match (their metadata decide, for shapes also their
  * totals), unpacks of each only the columns that the statement uses, selects rows with plain loops over the columns,
  * and hands them out one by one. What does not depend on the single launch (names, configuration, occupancy) is read
- * once per shape and scan.
+ * once per shape and scan; what was measured, once per chunk (launch_values.h).
  *
  * Nothing in the file is trusted: the codec checks its bytes, everything else is only compared and copied. Threads:
  * those of the connection.
@@ -16,7 +16,9 @@
 
 #include "bytes.h"
 #include "chunk_codec.h"
+#include "launch_values.h"
 #include "map.h"
+#include "table_range.h"
 
 #ifdef OCC_SQLITE_EXTENSION
 SQLITE_EXTENSION_INIT3
@@ -36,7 +38,12 @@ SQLITE_EXTENSION_INIT3
     X(GRAPH_NODE, "graphNodeId INTEGER", OCC_CHUNK_GRAPH_NODE)                                               \
     X(SHAPE, "shape INTEGER", OCC_CHUNK_SHAPE)                                                               \
     X(KERNEL, "kernel INTEGER", OCC_CHUNK_SHAPE)                                                             \
-    X(WASTE, "wasteWarpSeconds REAL", OCC_CHUNK_SHAPE | OCC_CHUNK_DURATION)
+    X(WASTE, "wasteWarpSeconds REAL", OCC_CHUNK_SHAPE | OCC_CHUNK_DURATION)                                  \
+    X(ACHIEVED, "achieved REAL", OCC_LAUNCH_VALUES_NEED)                                                     \
+    X(ACHIEVED_ERROR, "achievedError REAL", OCC_LAUNCH_VALUES_NEED)                                          \
+    X(ELAPSED, "elapsed REAL", OCC_LAUNCH_VALUES_NEED)                                                       \
+    X(ELAPSED_ERROR, "elapsedError REAL", OCC_LAUNCH_VALUES_NEED)                                            \
+    X(MEASURED_SOURCE, "measuredSource TEXT", OCC_LAUNCH_VALUES_NEED)
 
 /* Columns that every launch of a shape has in common. X("declaration", "expression over s(hape), k(ernel), d(evice)") */
 #define SHAPE_VALUES(X)                                                                                      \
@@ -114,10 +121,6 @@ static const enum column key_column[KEY_COUNT] = {
 /* How a condition travels from the planner to the scan: one letter a key, one an operator. */
 static const char key_letters[KEY_COUNT + 1] = "trdskc";
 
-struct range {
-    int64_t low, high; /* both inclusive; empty when low > high */
-};
-
 static int key_of_column(int column)
 {
     if (column == COLUMN_DEVICE_ID)
@@ -126,92 +129,6 @@ static int key_of_column(int column)
         if ((int)key_column[key] == column)
             return key;
     return -1;
-}
-
-static char operator_letter(int op)
-{
-    switch (op) {
-    case SQLITE_INDEX_CONSTRAINT_EQ:
-        return '=';
-    case SQLITE_INDEX_CONSTRAINT_GT:
-        return '>';
-    case SQLITE_INDEX_CONSTRAINT_GE:
-        return 'g';
-    case SQLITE_INDEX_CONSTRAINT_LT:
-        return '<';
-    case SQLITE_INDEX_CONSTRAINT_LE:
-        return 'l';
-    default:
-        return 0;
-    }
-}
-
-static void at_least(struct range *r, int64_t v)
-{
-    r->low = v > r->low ? v : r->low;
-}
-
-static void at_most(struct range *r, int64_t v)
-{
-    r->high = v < r->high ? v : r->high;
-}
-
-static void make_empty(struct range *r)
-{
-    r->low = 1;
-    r->high = 0;
-}
-
-static void narrow_integer(struct range *r, char op, int64_t v)
-{
-    if ((op == '>' && v == INT64_MAX) || (op == '<' && v == INT64_MIN)) {
-        make_empty(r);
-        return;
-    }
-    if (op == '=' || op == 'g' || op == '>')
-        at_least(r, op == '>' ? v + 1 : v);
-    if (op == '=' || op == 'l' || op == '<')
-        at_most(r, op == '<' ? v - 1 : v);
-}
-
-/* A real compares with integers by value: "> 1.5" is ">= 2". */
-static void narrow_real(struct range *r, char op, double v)
-{
-    const double limit = 9223372036854775808.0; /* 2^63 */
-    if (v >= limit || v < -limit) {
-        bool above = v >= limit;
-        if (op == '=' || (above ? op == '>' || op == 'g' : op == '<' || op == 'l'))
-            make_empty(r);
-        return;
-    }
-    int64_t whole = (int64_t)v; /* towards zero */
-    if ((double)whole == v) {
-        narrow_integer(r, op, whole);
-    } else if (op == '=') {
-        make_empty(r);
-    } else {
-        int64_t below = v < 0 ? whole - 1 : whole;
-        narrow_integer(r, op == '>' || op == 'g' ? '>' : 'l', below);
-    }
-}
-
-/* The comparison of an integer column with any value, as SQL defines it. */
-static void narrow(struct range *r, char op, sqlite3_value *value)
-{
-    switch (sqlite3_value_numeric_type(value)) {
-    case SQLITE_INTEGER:
-        narrow_integer(r, op, sqlite3_value_int64(value));
-        break;
-    case SQLITE_FLOAT:
-        narrow_real(r, op, sqlite3_value_double(value));
-        break;
-    case SQLITE_NULL:
-        make_empty(r);
-        break;
-    default: /* text and blobs are larger than every number */
-        if (op == '=' || op == '>' || op == 'g')
-            make_empty(r);
-    }
 }
 
 /* ---- table ---- */
@@ -232,7 +149,7 @@ struct shape_info {
 struct launch_cursor {
     sqlite3_vtab_cursor base;
     sqlite3 *db;
-    struct range range[KEY_COUNT];
+    struct occ_range range[KEY_COUNT];
     unsigned columns;  /* enum occ_chunk_columns to unpack: those that rows were asked for so far */
     unsigned unpacked; /* those that `view` holds of the current chunk */
     bool wants_values; /* some column of SHAPE_VALUES is used */
@@ -241,6 +158,7 @@ struct launch_cursor {
     sqlite3_stmt *data;   /* on the current chunk's bytes, when they were needed */
     sqlite3_stmt *shapes_stmt;
     struct occ_chunk_decoder *decoder;
+    struct occ_launch_values *values; /* when they were asked for */
     struct occ_chunk_view view;
     int64_t run, device, chunk_first, chunk_last;
     uint32_t chunk_n;
@@ -291,7 +209,7 @@ static int launch_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
     double rows = 1e7;
     for (int i = 0; i < info->nConstraint && n < 30; i++) {
         int key = info->aConstraint[i].usable ? key_of_column(info->aConstraint[i].iColumn) : -1;
-        char op = operator_letter(info->aConstraint[i].op);
+        char op = occ_range_letter(info->aConstraint[i].op);
         if (key < 0 || op == 0)
             continue;
         plan[2 * n] = key_letters[key];
@@ -344,6 +262,7 @@ static int launch_close(sqlite3_vtab_cursor *cursor)
     free(c->shapes);
     free(c->selected);
     occ_chunk_decoder_free(c->decoder);
+    occ_launch_values_free(c->values);
     free(c);
     return SQLITE_OK;
 }
@@ -444,19 +363,14 @@ static int list_chunks(struct launch_cursor *c)
     return SQLITE_OK;
 }
 
-static bool in_range(const struct range *r, int64_t v)
-{
-    return v >= r->low && v <= r->high;
-}
-
 static int shape_matches(struct launch_cursor *c, uint32_t shape, bool *ret)
 {
     const struct shape_info *info = NULL;
-    *ret = in_range(&c->range[KEY_SHAPE], shape);
+    *ret = occ_in_range(&c->range[KEY_SHAPE], shape);
     if (!*ret || !c->narrowed[KEY_KERNEL])
         return SQLITE_OK;
     int rc = find_shape(c, shape, &info);
-    *ret = rc == SQLITE_OK && info->known && in_range(&c->range[KEY_KERNEL], info->kernel);
+    *ret = rc == SQLITE_OK && info->known && occ_in_range(&c->range[KEY_KERNEL], info->kernel);
     return rc;
 }
 
@@ -480,24 +394,24 @@ static int totals_match(struct launch_cursor *c, bool *ret)
     return SQLITE_OK;
 }
 
-static uint32_t keep_u64(const uint64_t *values, const struct range *r, uint32_t *rows, uint32_t n)
+static uint32_t keep_u64(const uint64_t *values, const struct occ_range *r, uint32_t *rows, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t row = rows[i];
         rows[kept] = row;
-        kept += in_range(r, (int64_t)values[row]);
+        kept += occ_in_range(r, (int64_t)values[row]);
     }
     return kept;
 }
 
-static uint32_t keep_u32(const uint32_t *values, const struct range *r, uint32_t *rows, uint32_t n)
+static uint32_t keep_u32(const uint32_t *values, const struct occ_range *r, uint32_t *rows, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t row = rows[i];
         rows[kept] = row;
-        kept += in_range(r, values[row]);
+        kept += occ_in_range(r, values[row]);
     }
     return kept;
 }
@@ -520,8 +434,8 @@ static int keep_kernels(struct launch_cursor *c, uint32_t *n)
 
 static bool straddles(const struct launch_cursor *c)
 {
-    const struct range *r = &c->range[KEY_START];
-    return c->narrowed[KEY_START] && !(in_range(r, c->chunk_first) && in_range(r, c->chunk_last));
+    const struct occ_range *r = &c->range[KEY_START];
+    return c->narrowed[KEY_START] && !(occ_in_range(r, c->chunk_first) && occ_in_range(r, c->chunk_last));
 }
 
 /* Which rows of the unpacked chunk match. */
@@ -592,6 +506,8 @@ static int enter_chunk(struct launch_cursor *c)
         return fail(c, SQLITE_CORRUPT, "a chunk is damaged");
     c->n = c->chunk_n = (uint32_t)n;
     c->unpacked = 0;
+    if (c->values)
+        occ_launch_values_enter(c->values, c->run, c->device);
     int rc = columns ? unpack(c, columns) : SQLITE_OK;
     return rc != SQLITE_OK ? rc : select_rows(c);
 }
@@ -625,7 +541,7 @@ static void read_plan(struct launch_cursor *c, bool wants_values, const char *pl
                       sqlite3_value **argv)
 {
     for (int key = 0; key < KEY_COUNT; key++) {
-        c->range[key] = (struct range){INT64_MIN, INT64_MAX};
+        c->range[key] = (struct occ_range){INT64_MIN, INT64_MAX};
         c->narrowed[key] = false;
     }
     c->columns = 0;
@@ -633,7 +549,7 @@ static void read_plan(struct launch_cursor *c, bool wants_values, const char *pl
     for (int i = 0; i < argc; i++) {
         const char *letter = strchr(key_letters, plan[2 * i]);
         int key = letter ? (int)(letter - key_letters) : KEY_START;
-        narrow(&c->range[key], plan[2 * i + 1], argv[i]);
+        occ_range_narrow(&c->range[key], plan[2 * i + 1], argv[i]);
         c->narrowed[key] = true;
         if (key != KEY_START)
             c->columns |= needs[key_column[key]];
@@ -700,6 +616,31 @@ static int shape_column(struct launch_cursor *c, sqlite3_context *context, int c
     return SQLITE_OK;
 }
 
+static int measured_column(struct launch_cursor *c, sqlite3_context *context, int column)
+{
+    struct occ_launch_measured m;
+    const char *text = NULL;
+    if (!c->values) {
+        c->values = occ_launch_values_new(c->db);
+        if (!c->values)
+            return SQLITE_NOMEM;
+        occ_launch_values_enter(c->values, c->run, c->device);
+    }
+    int rc = occ_launch_values_get(c->values, &c->view, c->row, &m, &text);
+    if (rc == SQLITE_NOMEM)
+        return rc;
+    if (rc != SQLITE_OK)
+        return fail(c, rc, text ? text : sqlite3_errmsg(c->db));
+    if (column == COLUMN_MEASURED_SOURCE)
+        sqlite3_result_text(context, m.source, -1, SQLITE_STATIC); /* NULL is NULL, as is NaN */
+    else
+        sqlite3_result_double(context, column == COLUMN_ACHIEVED         ? m.achieved
+                                       : column == COLUMN_ACHIEVED_ERROR ? m.achieved_error
+                                       : column == COLUMN_ELAPSED        ? m.elapsed
+                                                                         : m.elapsed_error);
+    return SQLITE_OK;
+}
+
 static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
@@ -745,6 +686,12 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
     case COLUMN_SHAPE:
         sqlite3_result_int64(context, v->shape[row]);
         break;
+    case COLUMN_ACHIEVED:
+    case COLUMN_ACHIEVED_ERROR:
+    case COLUMN_ELAPSED:
+    case COLUMN_ELAPSED_ERROR:
+    case COLUMN_MEASURED_SOURCE:
+        return measured_column(c, context, column);
     default:
         return shape_column(c, context, column);
     }

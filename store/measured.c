@@ -18,6 +18,44 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
     return sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : NAN;
 }
 
+static enum occ_value_source source_of(const struct occ_measured_sums *sums)
+{
+    if (occ_measured_launches(sums) == 0)
+        return OCC_FROM_MODEL;
+    if (sums->exact > sums->regressed + sums->direct)
+        return OCC_FROM_EXACT;
+    if (sums->regressed + sums->direct == 0)
+        return OCC_FROM_GROUPED;
+    return sums->regressed >= sums->direct ? OCC_FROM_REGRESSED : OCC_FROM_DIRECT;
+}
+
+void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement)
+{
+    struct occ_measurement *m = ret_measurement;
+    *m = (struct occ_measurement){.source = source_of(sums)};
+    const struct {
+        double *mean;
+        enum occ_measured_value value;
+    } means[] = {
+        {&m->achieved, OCC_MEASURED_achieved},
+        {&m->achieved_error, OCC_MEASURED_achieved_error},
+        {&m->elapsed, OCC_MEASURED_elapsed},
+        {&m->elapsed_error, OCC_MEASURED_elapsed_error},
+        {&m->variance_inflation, OCC_MEASURED_variance_inflation},
+        {&m->sm_active, OCC_MEASURED_sm_active},
+        {&m->resident_blocks, OCC_MEASURED_resident_blocks},
+        {&m->imbalance, OCC_MEASURED_imbalance},
+        {&m->stall[OCC_LIMIT_REGISTERS], OCC_MEASURED_stall_registers},
+        {&m->stall[OCC_LIMIT_SMEM], OCC_MEASURED_stall_shared_memory},
+        {&m->stall[OCC_LIMIT_BLOCKS], OCC_MEASURED_stall_blocks},
+        {&m->stall[OCC_LIMIT_WARPS], OCC_MEASURED_stall_warps},
+        {&m->stall[OCC_LIMIT_BARRIERS], OCC_MEASURED_stall_barriers},
+    };
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+        *means[i].mean = m->source == OCC_FROM_MODEL ? NAN : occ_measured_mean(sums, means[i].value);
+    m->stall[OCC_LIMIT_CLUSTER] = NAN;
+}
+
 static void add(struct occ_measured_sums *to, const struct occ_measured_sums *from)
 {
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {

@@ -9,14 +9,17 @@
 #ifndef OCC_STORE_MEASURED_H
 #define OCC_STORE_MEASURED_H
 
+#include <stddef.h>
 #include <stdint.h>
 
+#include "occupancy/waterfall.h"
 #include "support/error.h"
 
 struct occ_store;
 
 /* X(name): ratios 0...1 but for variance_inflation (>= 1) and resident_blocks (blocks per active SM). stall_*: share of
- * cycles in which the launch of warps waited for that resource, as the hardware counted it (non-exclusive). */
+ * cycles in which the launch of warps waited for that resource, as the hardware counted it (non-exclusive). group_*: means of
+ * the kernels that launches could not be told apart from; all others are of launches with values of their own. */
 #define OCC_MEASURED_VALUES(X)                                                                               \
     X(achieved)                                                                                              \
     X(achieved_error)                                                                                        \
@@ -30,13 +33,17 @@ struct occ_store;
     X(stall_shared_memory)                                                                                   \
     X(stall_blocks)                                                                                          \
     X(stall_warps)                                                                                           \
-    X(stall_barriers)
+    X(stall_barriers)                                                                                        \
+    X(group_achieved)                                                                                        \
+    X(group_elapsed)                                                                                         \
+    X(group_elapsed_error)
 
 /* X(name, text): where launches have their values from. */
 #define OCC_MEASURED_SOURCES(X)                                                                              \
     X(direct, "samples inside the launch")                                                                   \
     X(regressed, "least squares over many launches of the shape")                                            \
-    X(grouped, "mean of kernels that cannot be told apart")
+    X(grouped, "mean of kernels that cannot be told apart")                                                  \
+    X(exact, "the launch by itself, while kernels ran one after the other (--exact)")
 
 enum occ_measured_value {
 #define X(name) OCC_MEASURED_##name,
@@ -48,17 +55,61 @@ enum occ_measured_value {
 struct occ_measured_sums {
     double sum[OCC_MEASURED_VALUE_COUNT]; /* value x nanoseconds */
     double ns[OCC_MEASURED_VALUE_COUNT];
-    uint64_t direct, regressed, grouped; /* launches */
-    uint64_t overlapped;                 /* of them, those that ran beside other kernels */
+#define X(name, text) uint64_t name; /* launches */
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    uint64_t overlapped; /* of them, those that ran beside other kernels */
 };
 
 /* The mean, NaN where nothing was measured. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
 
+/* All means of launches with values of their own; the source is that of most, of a tie the weaker one. GROUPED: there are
+ * none such, and the means are NaN. */
+void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement);
+
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)
 {
-    return sums->direct + sums->regressed + sums->grouped;
+    uint64_t launches = 0;
+#define X(name, text) launches += sums->name;
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    return launches;
 }
+
+/* What was read directly of one launch, NaN where not defined. Launches that share all three (nodes of one graph that
+ * begin at once with the same configuration) get their values in any order. */
+struct occ_launch_value {
+    int64_t start_ns; /* as it was appended */
+    uint32_t correlation;
+    uint32_t shape;
+    double achieved, achieved_error; /* to 0.00005; errors are rounded up, by at most 9.1 % */
+    double elapsed, elapsed_error;
+};
+
+/* Values of single launches of a run on a device, in any order, also long after the launches. They wait in memory for
+ * the next commit; all of them or, on an error, none. OCC_E_FULL: too much waits, commit first. */
+int occ_store_add_launch_values(struct occ_store *store, int64_t run, int64_t device,
+                                const struct occ_launch_value *values, size_t n, struct occ_error *err);
+
+/* A device's counters over an interval; NaN where not counted. stall_*: as in OCC_MEASURED_VALUES. */
+struct occ_device_sample {
+    int64_t start_ns, end_ns; /* 0 < start <= end */
+    double elapsed;           /* warp-cycles / (elapsed SM-cycles x max warps) */
+    double sm_active;         /* active / elapsed SM-cycles */
+    double resident_blocks;   /* per active SM */
+    double stall_registers, stall_shared_memory, stall_blocks, stall_warps, stall_barriers;
+};
+
+/* Samples of a device, in any order. They wait in memory for the next commit, which also adds up the seconds (a
+ * sample belongs to the second it starts in); all of them or, on an error, none. OCC_E_FULL: as above. */
+int occ_store_add_samples(struct occ_store *store, int64_t device, const struct occ_device_sample *samples,
+                          size_t n, struct occ_error *err);
+
+/* The elapsed occupancy in a second (since the epoch) that no traced kernel explains; below 0 it is noise. For a
+ * second that has samples; waits as they do. */
+int occ_store_add_unexplained(struct occ_store *store, int64_t device, int64_t second, double ratio,
+                              struct occ_error *err);
 
 /* Adds to what the history has; waits in memory for the next commit. OCC_E_FULL: too much waits, commit first. */
 int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run, uint32_t shape,

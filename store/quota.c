@@ -1,6 +1,7 @@
 /*
  * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the history
- * goes: chunks first, minutes next, hours last; a deletion happens in the transaction that needs the room.
+ * goes: launches (with what was read of them) and samples of devices first, minutes next, then seconds of devices, hours
+ * last; a deletion happens in the transaction that needs the room.
  *
  * A full disk below the quota is a trap: in WAL mode deleting and checkpointing need room themselves, and pages that are
  * only in the log cannot get their place in the file. So, as long as there is a quota, a file of ballast lies beside
@@ -23,6 +24,8 @@
 #define LOG_MOST_BYTES    (8u << 20) /* checkpoints keep it at 4 MiB and a transaction */
 #define CHUNKS_AT_ONCE    4u
 #define HOURS_AT_ONCE     24
+#define SECONDS_AT_ONCE   3600
+#define SHARE_FOR_MORE    4u
 
 static char *ballast_path(const struct occ_store *s)
 {
@@ -180,7 +183,7 @@ static bool may_go(struct occ_store *s, const struct oldest *c, bool committing)
     return true;
 }
 
-static int retire_chunks(struct occ_store *s, uint32_t most, bool committing, bool *ret_some,
+static int retire_chunks(struct occ_store *s, uint32_t most, bool committing, uint32_t *taken,
                          struct occ_error *err)
 {
     struct oldest *list = malloc(most * sizeof *list);
@@ -194,9 +197,19 @@ static int retire_chunks(struct occ_store *s, uint32_t most, bool committing, bo
         rc = occ_chunk_drop(s, list[i].id, err);
         if (rc == 0)
             rc = run_with(s, OCC_SQL_RETIRE_RUN, list[i].last_ns + 1, list[i].run, 2, err);
-        *ret_some = true;
+        if (rc == 0)
+            rc = run_with(s, OCC_SQL_DROP_VALUES_WITHOUT_LAUNCHES, list[i].run, list[i].last_ns + 1, 2, err);
+        ++*taken;
     }
     free(list);
+    return rc;
+}
+
+/* Samples of devices that are older than every full chunk of launches: time goes as a whole. */
+static int retire_samples(struct occ_store *s, uint32_t most, uint32_t *taken, struct occ_error *err)
+{
+    int rc = run_with(s, OCC_SQL_DROP_OLDEST_SAMPLES, most, 0, 1, err);
+    *taken += rc == 0 ? (uint32_t)sqlite3_changes(s->db) : 0;
     return rc;
 }
 
@@ -234,8 +247,20 @@ static int retire_minutes(struct occ_store *s, int64_t at_once, int64_t keep, bo
         rc = run_with(s, OCC_SQL_SET_MINUTES_FROM, until, 0, 1, err);
     if (rc == 0)
         rc = run_with(s, OCC_SQL_DROP_MEASURED, until, 0, 1, err);
+    if (rc == 0) /* values that came when their launches were gone */
+        rc = run_with(s, OCC_SQL_DROP_LOST_VALUES, until * MINUTE_NS, 0, 1, err);
     *ret_some = true;
     return rc;
+}
+
+static int retire_seconds(struct occ_store *s, bool *ret_some, struct occ_error *err)
+{
+    int64_t oldest = 0, newest = 0;
+    int rc = table_ends(s, OCC_SQL_SECOND_ENDS, &oldest, &newest, err);
+    if (rc != 0 || oldest + 2 * SECONDS_AT_ONCE > newest)
+        return rc;
+    *ret_some = true;
+    return run_with(s, OCC_SQL_DROP_SECONDS, oldest + SECONDS_AT_ONCE, 0, 1, err);
 }
 
 static int retire_hours(struct occ_store *s, bool *ret_some, struct occ_error *err)
@@ -250,11 +275,19 @@ static int retire_hours(struct occ_store *s, bool *ret_some, struct occ_error *e
 
 static int retire(struct occ_store *s, uint32_t share, bool committing, bool *ret_some, struct occ_error *err)
 {
-    uint32_t chunks = share < 1024 ? share * CHUNKS_AT_ONCE : 4096;
-    int rc = retire_chunks(s, chunks, committing, ret_some, err);
+    uint32_t most = share < 1024 ? share * CHUNKS_AT_ONCE : 4096, taken = 0;
+    /* smaller shares were not enough, and what is oldest is less than was wanted: what comes next goes too */
+    bool more = share >= SHARE_FOR_MORE;
+    int rc = retire_samples(s, most, &taken, err);
+    if (rc == 0 && (taken == 0 || (more && taken < most)))
+        rc = retire_chunks(s, most, committing, &taken, err);
+    *ret_some |= taken > 0;
+    more = more && taken < most;
     /* hours are made of minutes, after a crash from the file: two hours of them stay if they can */
-    if (rc == 0 && !*ret_some)
+    if (rc == 0 && (!*ret_some || more))
         rc = retire_minutes(s, 60, 120, ret_some, err);
+    if (rc == 0 && (!*ret_some || more))
+        rc = retire_seconds(s, ret_some, err);
     if (rc == 0 && !*ret_some)
         rc = retire_hours(s, ret_some, err);
     /* a quota too small for the last hours of so many shapes: going on recording counts for more */

@@ -45,27 +45,47 @@ static int match_kernels(struct occ_store *s, const char *pattern, struct occ_ma
     return rc;
 }
 
+/* A shape's achieved occupancy: measured where it was, else expected; NaN: neither is known. */
+static int achieved_of(struct occ_store *s, const struct occ_scope *scope, sqlite3_stmt *shape,
+                       sqlite3_stmt *measured, double *ret_achieved, struct occ_error *err)
+{
+    struct occ_measured_sums sums;
+    struct occ_measurement means;
+    int rc = occ_measured_read(s, scope, sqlite3_column_int64(shape, 0), measured, &sums, err);
+    if (rc != 0)
+        return rc;
+    occ_measured_means(&sums, &means);
+    *ret_achieved = !isnan(means.achieved)                         ? means.achieved
+                    : sqlite3_column_type(shape, 2) != SQLITE_NULL ? sqlite3_column_double(shape, 2)
+                                                                   : NAN;
+    return 0;
+}
+
 static int allow_shapes(struct occ_store *s, const struct occ_filter *filter, const struct occ_map *kernels,
                         struct occ_scope *scope, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    sqlite3_stmt *stmt = NULL, *measured = NULL;
     int step = SQLITE_DONE;
-    int rc = occ_ask_prepare(
-        s,
-        "SELECT id, kernel FROM shape WHERE (?1 = 0 OR device = ?1) AND (?2 = 0 OR expected_achieved < ?2)",
-        &stmt, err);
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, filter->device);
-    occ_bind_real(&b, filter->below_theoretical);
+    int rc = occ_ask_prepare(s, "SELECT id, kernel, expected_achieved FROM shape WHERE ?1 = 0 OR device = ?1",
+                             &stmt, err);
+    if (rc == 0)
+        rc = occ_measured_prepare(s, &measured, err);
+    if (rc == 0)
+        (void)sqlite3_bind_int64(stmt, 1, filter->device);
     while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        double achieved = 0;
         if (filter->kernel_regex &&
             occ_map_get(kernels, (uint64_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
             continue;
+        if (filter->below_achieved > 0) {
+            rc = achieved_of(s, scope, stmt, measured, &achieved, err);
+            if (rc != 0 || !(achieved < filter->below_achieved))
+                continue;
+        }
         if (occ_map_put(&scope->shapes, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
             rc = occ_store_no_memory(err);
     }
+    (void)sqlite3_finalize(measured);
     if (rc == 0)
         return occ_ask_end(s, stmt, step, err);
     (void)sqlite3_finalize(stmt);
@@ -76,7 +96,7 @@ static int find_shapes(struct occ_store *s, const struct occ_filter *filter, str
                        struct occ_error *err)
 {
     struct occ_map kernels = {0};
-    scope->any_shape = !filter->kernel_regex && filter->device == 0 && !(filter->below_theoretical > 0);
+    scope->any_shape = !filter->kernel_regex && filter->device == 0 && !(filter->below_achieved > 0);
     if (scope->any_shape)
         return 0;
     int rc = filter->kernel_regex ? match_kernels(s, filter->kernel_regex, &kernels, err) : 0;
@@ -156,9 +176,9 @@ int occ_scope_open(struct occ_store *s, const struct occ_filter *filter, struct 
                                 .until_ns = filter->until_ns > 0 ? filter->until_ns : INT64_MAX};
     int rc = find_retention(s, scope, err);
     if (rc == 0)
-        rc = find_shapes(s, filter, scope, err);
-    if (rc == 0)
         rc = find_runs(s, filter, scope, err);
+    if (rc == 0)
+        rc = find_shapes(s, filter, scope, err); /* what was measured of a shape depends on the runs */
     if (rc != 0)
         occ_scope_close(scope);
     return rc;

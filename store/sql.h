@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "measured.h"
+#include "series_codec.h"
 #include "store.h"
 
 #define OCC_SQL_PARAMETER_2(name, text) ", ?"
@@ -18,6 +19,16 @@
 #define OCC_SQL_ADD_SUMS(name)                                                                               \
     ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
     "_ns + excluded." #name "_ns"
+
+#define OCC_SQL_SECOND_NAMES(name, sql, unit)      ", " #name "_min, " #name "_mean, " #name "_max"
+#define OCC_SQL_SECOND_PARAMETERS(name, sql, unit) ", ?, ?, ?"
+#define OCC_SQL_SECOND_SET(name, sql, unit)                                                                  \
+    ", " #name "_min = excluded." #name "_min, " #name "_mean = excluded." #name "_mean, " #name             \
+    "_max = excluded." #name "_max"
+
+#define OCC_SQL_SECOND_ALL_NAMES      OCC_SAMPLE_NUMBERS(OCC_SQL_SECOND_NAMES)
+#define OCC_SQL_SECOND_ALL_PARAMETERS OCC_SAMPLE_NUMBERS(OCC_SQL_SECOND_PARAMETERS)
+#define OCC_SQL_SECOND_ALL_SET        OCC_SAMPLE_NUMBERS(OCC_SQL_SECOND_SET)
 
 /* X(NAME, "statement") */
 #define OCC_SQL_STATEMENTS(X)                                                                                \
@@ -79,6 +90,37 @@
     X(SHAPE_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM "      \
                    "shape WHERE id = ? AND theoretical IS NOT NULL")                                         \
     X(DROP_MEASURED, "DELETE FROM measured WHERE bucket < ?")                                                \
+    X(ADD_SERIES, "INSERT INTO series_chunk(kind, run, device, level, n, first_ns, last_ns, data) "          \
+                  "VALUES(?, ?, ?, ?, ?, ?, ?, ?)")                                                          \
+    X(DROP_SERIES, "DELETE FROM series_chunk WHERE id = ?")                                                  \
+    X(SET_SERIES_LEVEL, "UPDATE series_chunk SET level = ?2 WHERE id = ?1")                                  \
+    X(SERIES_OF_LEVEL, "SELECT id, data FROM series_chunk WHERE kind = ? AND run = ? AND device = ? "        \
+                       "AND level = ? ORDER BY id LIMIT ?")                                                  \
+    X(COUNT_SERIES, "SELECT count(*) FROM series_chunk WHERE kind = ? AND run = ? AND device = ? "           \
+                    "AND level = ?")                                                                         \
+    X(SERIES_OF_TIME, "SELECT data FROM series_chunk WHERE kind = 2 AND run = 0 AND device = ? "             \
+                      "AND last_ns >= ? AND first_ns < ?")                                                   \
+    X(DROP_VALUES_WITHOUT_LAUNCHES,                                                                          \
+      "DELETE FROM series_chunk WHERE kind = 1 AND first_ns < ?2 AND run = ?1 AND NOT EXISTS("               \
+      "SELECT 1 FROM chunk c WHERE c.run = series_chunk.run AND c.device = series_chunk.device "             \
+      "AND c.last_ns >= series_chunk.first_ns AND c.first_ns <= series_chunk.last_ns)")                      \
+    X(DROP_LOST_VALUES,                                                                                      \
+      "DELETE FROM series_chunk WHERE kind = 1 AND last_ns < ? AND NOT EXISTS("                              \
+      "SELECT 1 FROM chunk c WHERE c.run = series_chunk.run AND c.device = series_chunk.device "             \
+      "AND c.last_ns >= series_chunk.first_ns AND c.first_ns <= series_chunk.last_ns)")                      \
+    X(DROP_OLDEST_SAMPLES,                                                                                   \
+      "DELETE FROM series_chunk WHERE id IN (SELECT id FROM series_chunk WHERE kind = 2 AND last_ns <= "     \
+      "coalesce((SELECT last_ns FROM chunk WHERE level = 1 ORDER BY last_ns LIMIT 1), "                      \
+      "9223372036854775807) "                                                                                \
+      "ORDER BY last_ns LIMIT ?)")                                                                           \
+    X(SECOND_ENDS, "SELECT min(second), (SELECT max(second) FROM device_second) FROM device_second")         \
+    X(DROP_SECONDS, "DELETE FROM device_second WHERE second < ?")                                            \
+    X(SET_UNEXPLAINED, "UPDATE device_second SET unexplained = ?3 WHERE device = ?1 AND second = ?2")        \
+    X(PUT_SECOND,                                                                                            \
+      "INSERT INTO device_second(second, device, samples, covered_ns" OCC_SQL_SECOND_ALL_NAMES               \
+      ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS                                                    \
+      ") ON CONFLICT DO UPDATE SET samples = excluded.samples, "                                             \
+      "covered_ns = excluded.covered_ns" OCC_SQL_SECOND_ALL_SET " WHERE excluded.samples >= samples")        \
     X(ADD_MEASURED,                                                                                          \
       "INSERT INTO measured VALUES(?, ?, ?" OCC_MEASURED_SOURCES(                                            \
           OCC_SQL_PARAMETER_2) ", ?" OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) ") ON CONFLICT DO UPDATE SET "  \

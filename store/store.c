@@ -11,6 +11,7 @@
 
 #include "internal.h"
 #include "launch_table.h"
+#include "sample_table.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
 
@@ -161,7 +162,7 @@ static int open_parts(struct occ_store *s, struct occ_error *err)
         return occ_store_no_memory(err);
     int rc = s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
     if (rc == 0 && occ_store_register(s->db) != SQLITE_OK)
-        rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot make the table launch");
+        rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot make the virtual tables");
     return rc;
 }
 
@@ -202,6 +203,7 @@ void occ_store_close(struct occ_store *s)
     free(s->runs);
     free(s->facts);
     free(s->measured);
+    occ_series_free(s);
     free(s->scratch);
     free(s->bytes.data);
     occ_chunk_encoder_free(s->encoder);
@@ -217,5 +219,6 @@ struct sqlite3 *occ_store_sqlite(struct occ_store *s)
 
 int occ_store_register(struct sqlite3 *db)
 {
-    return occ_launch_table_register(db);
+    int rc = occ_launch_table_register(db);
+    return rc == SQLITE_OK ? occ_sample_table_register(db) : rc;
 }

@@ -190,7 +190,9 @@ struct occ_filter {
     const char *session;        /* NULL: any */
     int64_t device;             /* 0: any */
     const char *kernel_regex;   /* POSIX extended, on the demangled name; NULL: any */
-    double below_theoretical; /* only shapes whose expected achieved occupancy is below this ratio; 0: any */
+    /* Only shapes whose achieved occupancy is below this ratio: the measured mean of what else fits where there is one,
+     * else the expected one; 0: any. */
+    double below_achieved;
 };
 
 /* One line of `top`: a kernel (all its shapes, on one device model) that fits the filter. */
@@ -206,9 +208,19 @@ struct occ_top_row {
     double waves; /* of the shape with most time */
     uint64_t full_waves, partial_blocks;
     char limiters[64];   /* of the shape with most time */
-    char main_cause[32]; /* word of the largest cause, time-weighted; "" none */
+    char main_cause[32]; /* word of the largest part, see `part`; "" none */
     double main_cause_ratio;
-    double waste_warp_seconds; /* sum of duration * SMs * max_warps * (1 - expected_elapsed), seconds */
+    /* sum of duration * SMs * max_warps * (1 - elapsed), seconds; elapsed: the measured mean of the shape, else the
+     * expected one */
+    double waste_warp_seconds;
+    /* Means over its shapes that have measured values, weighted with their time; NaN: none has, not measured. Errors
+     * are standard errors, upper bounds. */
+    double achieved, achieved_error, elapsed, elapsed_error;
+    double measured_share; /* part of its time that is of such shapes */
+    /* Of the waterfall (occupancy/waterfall.h), of 1: static causes over the shapes that could be analysed, the others
+     * over those with measured values, where what is not known of one is in another part. NaN: not known. PARTIAL_WARP is no part of it, but the share of resident threads that
+     * do not exist. */
+    double part[OCC_PART_COUNT];
     uint32_t registers, block_threads; /* of the shape with most time */
     uint32_t design;                   /* enum occ_design bits of the shape with most time */
     bool simulated;
@@ -234,11 +246,11 @@ struct occ_shape_row {
     const char *refused;
     struct occ_result result;
     uint64_t launches, total_ns, min_ns, max_ns, p50_ns, p95_ns,
-        p99_ns;                /* percentiles from the histogram, <= 12.5 % off */
-    int64_t first_ns, last_ns; /* first and last start */
-    double waste_warp_seconds;
+        p99_ns;                        /* percentiles from the histogram, <= 12.5 % off */
+    int64_t first_ns, last_ns;         /* first and last start */
+    double waste_warp_seconds;         /* as occ_top_row's */
     struct occ_measured_sums measured; /* by whole minutes; no launches in it: none was measured */
-    struct occ_claim claim; /* of the recordings among the filter's runs */
+    struct occ_claim claim;            /* of the recordings among the filter's runs */
     const char
         *lacks; /* what an imported run of it never says, for people; NULL: nothing, or none is imported */
     const char *claim_source; /* their tool; NULL: none of the runs is imported */
@@ -284,11 +296,10 @@ int occ_store_runs(struct occ_store *store, const struct occ_filter *filter, str
                    struct occ_error *err);
 void occ_runs_free(struct occ_runs *runs);
 
-/* The connection with the virtual table `launch` and the functions registered, for `sql` and `launches`. */
+/* The connection with the virtual tables `launch` and `device_sample` registered, for `sql` and `launches`. */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
-/* Registers the virtual table `launch` on any connection (the loadable extension does the same). SQLite code.
- */
+/* Registers the virtual tables on any connection (the loadable extension does the same). SQLite code. */
 int occ_store_register(struct sqlite3 *db);
 
 #endif

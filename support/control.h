@@ -4,9 +4,17 @@
  * ring/handshake.h; the first byte tells them apart (text requests start with a lower-case letter).
  *
  *   ping                    -> ok VERSION
- *   flush SESSION           -> ok LAUNCHES      after everything that programs of this session (32 hex
- * digits) had recorded when they ended is committed status                  -> ok, then "key value" lines
+ *   flush SESSION           -> ok LAUNCHES      after everything that programs of this session (32 hex digits) had
+ *                                               recorded when they ended is committed
+ *   status                  -> ok, then "key value" lines
+ *   sampler INDEX           -> ok, then "key value" lines: mode, paused_s, gpus; with no GPUs the reason; of the
+ *                              INDEXth GPU (from 0), if there are so many, gpu, uuid, source, state, reason, samples, ...
+ *   pause SECONDS           -> ok SECONDS       gives hardware counters back for so long, OCC_CONTROL_PAUSE_MOST_S at most
+ *   resume                  -> ok               takes them again
  *   anything else           -> error TEXT
+ *
+ * pause and resume are for root and the daemon's own user, by the credentials of the socket's peer; everything else
+ * is for everybody who may connect.
  *
  * Packets hold at most OCC_CONTROL_BYTES. Any thread; no state.
  */
@@ -18,6 +26,8 @@
 #include "error.h"
 
 #define OCC_CONTROL_BYTES 4096
+
+#define OCC_CONTROL_PAUSE_MOST_S 86400 /* a day: a pause that is forgotten ends */
 
 /* Connects (never blocks: a listening daemon accepts at once or not at all). OCC_E_NOT_FOUND: nobody listens.
  */

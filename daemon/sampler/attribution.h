@@ -104,7 +104,22 @@ struct occ_attribution_value {
 size_t occ_attribution_take(struct occ_attribution *attribution, struct occ_attribution_value *values,
                             size_t max);
 
-/* The present estimate of a key; source NONE if there is none. */
+/* Whole seconds (of the samples' clock, since the epoch) whose samples are joined: the elapsed occupancy that no launch
+ * explains, below 0 where the launches' values make more than was counted; NaN where nothing was known of them yet.
+ * Oldest first, at most `max`. */
+struct occ_attribution_second {
+    int64_t second;
+    double unexplained;
+};
+size_t occ_attribution_take_seconds(struct occ_attribution *attribution,
+                                    struct occ_attribution_second *seconds, size_t max);
+
+/* A sample as ratios: elapsed, sm_active, blocks and stall of *ret_measured, NaN where it did not count. */
+void occ_attribution_read(const struct occ_attribution *attribution, const struct occ_sample *sample,
+                          struct occ_measured *ret_measured);
+
+/* The present estimate of a key, for its launches alone or beside others, whichever ran for longer; source NONE if there is
+ * none. */
 void occ_attribution_ask(const struct occ_attribution *attribution, uint64_t shape, uint64_t graph_node,
                          struct occ_measured *ret_measured);
 

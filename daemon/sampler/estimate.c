@@ -12,19 +12,20 @@
 #define ERROR_MOST    0.015 /* ... and a mean that is this uncertain is not said of one key alone */
 #define CORRELATED    0.3
 #define PRIOR_SHARE   0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
-#define OVERLAPPED    0.1 /* of a key's time beside others: active cycles are not its own then */
+#define OVERLAPPED    0.1 /* of a group's time beside others: active cycles are not its own then */
 #define DIRECT_ENOUGH 0.5 /* of a key's time read directly: then that is its value */
-#define DOUBT          0.5   /* of a correction for jitter that may be wrong */
-#define PHASE_ROWS     8 /* that say something of a phase */
-#define ABSORBED       3.0 /* of a wrong course's variance, for each part that is seen in residuals: columns take up the rest */
-#define COMMON         0.06  /* of a direct reading's variance that its key's other readings share */
-#define SWEEPS        2   /* where there are several blocks */
+#define DOUBT         0.5 /* of a correction for jitter that may be wrong */
+#define PHASE_ROWS    8   /* that say something of a phase */
+#define ABSORBED                                                                                             \
+    3.0 /* of a wrong course's variance, for each part that is seen in residuals: columns take up the rest */
+#define COMMON 0.06 /* of a direct reading's variance that its key's other readings share */
+#define SWEEPS 2    /* where there are several blocks */
 
 /* One block's keys. */
 struct members {
     uint32_t n;
     uint32_t key[OCC_NORMAL_BLOCK],
-        place[OCC_NORMAL_BLOCK];      /* place: of its mean among the block's columns */
+        place[OCC_NORMAL_BLOCK]; /* place: of its mean among the block's columns */
     double inflation[OCC_NORMAL_BLOCK];
     uint32_t group[OCC_NORMAL_BLOCK]; /* index of the group's first member */
 };
@@ -131,7 +132,7 @@ static void add_key(struct mixture *m, const struct occ_keys *keys, const struct
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         m->rhs[r] += value_of(keys, key, (enum occ_rhs)r) * key->launch_ns;
     m->ns += key->launch_ns;
-    m->beside_ns += key->beside_ns;
+    m->beside_ns += key->beside ? key->launch_ns : 0;
     m->launches += key->launches;
 }
 
@@ -150,9 +151,11 @@ static void say(struct occ_key *key, const struct mixture *m, const struct occ_n
     bool defined = !out->overlapped && y > 0 && x <= y;
     out->achieved = defined ? ratio : NAN;
     out->achieved_se =
-        defined ? sqrt(scale * fmax(noise->warps - 2 * ratio * noise->both + ratio * ratio * noise->active, 0) +
-                       doubt * doubt) / y
-                : NAN;
+        defined
+            ? sqrt(scale * fmax(noise->warps - 2 * ratio * noise->both + ratio * ratio * noise->active, 0) +
+                   doubt * doubt) /
+                  y
+            : NAN;
     out->blocks = defined ? m->rhs[OCC_RHS_BLOCKS] / m->ns / y : NAN;
     out->imbalance = key->direct_imbalance_ns > 0 ? key->direct_imbalance / key->direct_imbalance_ns : NAN;
     for (int i = 0; i < 5; i++)
@@ -184,11 +187,11 @@ static bool is_uncertain(const struct occ_keys *keys, const struct members *memb
 {
     const struct occ_key *key = &keys->keys[members->key[i]];
     double variance = covariance(keys->block, members->place[i], members->place[i]);
-    double vif =
-        variance * (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]) +
-                    prior_precision(key));
+    double vif = variance *
+                 (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]) + prior_precision(key));
     double doubt = DOUBT * keys->block->corrected[members->place[i]];
-    return vif > VIF_MOST && sqrt(variance * noise->warps * members->inflation[i] + doubt * doubt) > ERROR_MOST;
+    return vif > VIF_MOST &&
+           sqrt(variance * noise->warps * members->inflation[i] + doubt * doubt) > ERROR_MOST;
 }
 
 static void unite(struct members *members, uint32_t a, uint32_t b)
@@ -272,7 +275,6 @@ static void say_direct(struct occ_key *key)
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         mixture.rhs[r] =
             key->direct_weight[r] > 0 ? key->direct[r] / key->direct_weight[r] * key->direct_ns : NAN;
-    mixture.beside_ns = key->beside_ns / key->launch_ns * key->direct_ns;
     /* what neighbours have of the first and last sample errs alike for all of a key's launches */
     mixture.variance = key->direct_error / (key->direct_ns * key->direct_ns) +
                        COMMON * key->direct_error / (key->direct_square_ns);
@@ -283,8 +285,8 @@ static void say_direct(struct occ_key *key)
 
 /* ---- all ---- */
 
-static int solve_system(struct occ_keys *keys, enum occ_system system, const struct occ_noise *noise, bool last,
-                        uint32_t *ret_columns, struct occ_error *err)
+static int solve_system(struct occ_keys *keys, enum occ_system system, const struct occ_noise *noise,
+                        bool last, uint32_t *ret_columns, struct occ_error *err)
 {
     static _Thread_local struct members members;
     uint32_t next = 0, blocks = 0;

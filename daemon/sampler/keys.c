@@ -10,9 +10,10 @@
 #define BOUND_SLACK  1.02
 #define PRIOR_PART   0.9 /* of the bound: most kernels come near it */
 
-static uint64_t hash(uint64_t shape, uint64_t graph_node)
+static uint64_t hash(uint64_t shape, uint64_t graph_node, bool beside)
 {
-    uint64_t h = (shape + 1) * UINT64_C(0x9e3779b97f4a7c15) ^ (graph_node + 1) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    uint64_t h = (shape + 1) * UINT64_C(0x9e3779b97f4a7c15) ^
+                 (2 * graph_node + beside + 1) * UINT64_C(0xc2b2ae3d27d4eb4f);
     h ^= h >> 29;
     h *= UINT64_C(0xbf58476d1ce4e5b9);
     return h ^ h >> 32;
@@ -96,7 +97,7 @@ void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples)
     occ_overlap_course_widen(&course, samples);
     uint32_t left = keys->max_columns - keys->n_columns + keys->n_free_columns;
     if (course.n <= key->course.n || left < keys->max_columns / 2 + OCC_COURSES)
-        return; /* half of the columns are for means */
+        return;                      /* half of the columns are for means */
     give_columns_back(keys, key, 1); /* other segments */
     for (uint32_t i = 1; i < course.n; i++) {
         key->column[i] = take_column(keys);
@@ -145,8 +146,9 @@ static uint32_t free_place(struct occ_keys *keys)
     occ_map_clear(&keys->index);
     for (uint32_t i = 0; i < keys->n; i++)
         if (keys->keys[i].taken)
-            (void)occ_map_put(&keys->index, hash(keys->keys[i].model.shape, keys->keys[i].model.graph_node),
-                              i);
+            (void)occ_map_put(
+                &keys->index,
+                hash(keys->keys[i].model.shape, keys->keys[i].model.graph_node, keys->keys[i].beside), i);
     return place;
 }
 
@@ -159,14 +161,14 @@ static uint32_t freed_place(const struct occ_keys *keys)
     return OCC_MAP_NONE;
 }
 
-uint32_t occ_keys_find(const struct occ_keys *keys, uint64_t shape, uint64_t graph_node)
+uint32_t occ_keys_find(const struct occ_keys *keys, uint64_t shape, uint64_t graph_node, bool beside)
 {
-    return occ_map_get(&keys->index, hash(shape, graph_node));
+    return occ_map_get(&keys->index, hash(shape, graph_node, beside));
 }
 
-uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model)
+uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, bool beside)
 {
-    uint32_t at = occ_keys_find(keys, model->shape, model->graph_node);
+    uint32_t at = occ_keys_find(keys, model->shape, model->graph_node, beside);
     if (at != OCC_MAP_NONE)
         return at;
     at = freed_place(keys);
@@ -174,7 +176,7 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
         at = free_place(keys);
     uint32_t column = at == OCC_MAP_NONE ? OCC_NO_COLUMN : take_column(keys);
     if (column == OCC_NO_COLUMN ||
-        occ_map_put(&keys->index, hash(model->shape, model->graph_node), at) == OCC_MAP_NONE) {
+        occ_map_put(&keys->index, hash(model->shape, model->graph_node, beside), at) == OCC_MAP_NONE) {
         keys->refused++;
         return OCC_MAP_NONE;
     }
@@ -182,6 +184,7 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
     *key = (struct occ_key){.model = *model,
                             .course = occ_overlap_course_of(model->grid_blocks, model->wave_blocks),
                             .column = {column},
+                            .beside = beside,
                             .used = keys->rows,
                             .taken = true};
     set_prior(key, &keys->options);

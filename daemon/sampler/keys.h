@@ -1,5 +1,5 @@
 /*
- * The keys of one GPU's attribution (kernel shape x graph node), their columns in the normal equations, and what is
+ * The keys of one GPU's attribution (kernel shape x graph node x alone or beside others), their columns in the normal equations, and what is
  * estimated of them. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
  *
  * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for a course over
@@ -34,17 +34,19 @@ struct occ_key {
     struct occ_attribution_key model;
     struct occ_overlap_course course;
     uint32_t column[OCC_COURSES]; /* as many as the course has functions */
-    double bound; /* of elapsed occupancy */
+    double bound;                 /* of elapsed occupancy */
     double prior[OCC_RHS_COUNT];
-    double launches, launch_ns, beside_ns; /* forgotten by halves */
-    double misfit, evidence;               /* sums of w^2 r^2 / sigma^4 and w^2 / sigma^2 */
-    double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns,
-        direct_square_ns, direct_error; /* sums of value x ns; of ns, of their squares; of (error x ns)^2 */
+    bool beside; /* the launches of the shape that run beside others: their share of the GPU is another */
+    double launches, launch_ns; /* forgotten by halves */
+    double misfit, evidence;    /* sums of w^2 r^2 / sigma^4 and w^2 / sigma^2 */
+    double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns, direct_square_ns,
+        direct_error; /* sums of value x ns; of ns, of their squares; of (error x ns)^2 */
     double direct_imbalance, direct_imbalance_ns;
-    double phase[2 * OCC_PHASES], phase_rows[2 * OCC_PHASES]; /* residuals by where in a launch a sample starts; ends */
-    uint64_t used;       /* row count when last used */
-    uint32_t waiting;    /* launches that refer to it */
-    uint32_t row, stamp; /* where it stands in the row that is made now */
+    double phase[2 * OCC_PHASES],
+        phase_rows[2 * OCC_PHASES]; /* residuals by where in a launch a sample starts; ends */
+    uint64_t used;                  /* row count when last used */
+    uint32_t waiting;               /* launches that refer to it */
+    uint32_t row, stamp;            /* where it stands in the row that is made now */
     bool taken;
     struct occ_measured measured; /* as of the last estimate */
 };
@@ -67,9 +69,9 @@ int occ_keys_open(struct occ_keys *keys, const struct occ_attribution_options *o
                   struct occ_error *err);
 void occ_keys_close(struct occ_keys *keys);
 
-/* The key's index, new or old; OCC_MAP_NONE: there is no room. */
-uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model);
-uint32_t occ_keys_find(const struct occ_keys *keys, uint64_t shape, uint64_t graph_node);
+/* The key's index, new or old; OCC_MAP_NONE: there is no room. `beside`: of launches that run beside others. */
+uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, bool beside);
+uint32_t occ_keys_find(const struct occ_keys *keys, uint64_t shape, uint64_t graph_node, bool beside);
 
 /* Gives a key's course the columns that launches of so many samples' length need. Without room it has the mean's only. */
 void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples);

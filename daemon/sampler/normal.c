@@ -7,10 +7,10 @@
 
 #include "store/map.h"
 
-#define SIDE      16u
-#define GAIN_MOST 1e9 /* then everything is scaled back */
+#define SIDE       16u
+#define GAIN_MOST  1e9 /* then everything is scaled back */
 #define DOUBT_MOST 0.5 /* of a diagonal element that doubt may take away */
-#define ROUNDS    4   /* of taking columns to their bounds */
+#define ROUNDS     4   /* of taking columns to their bounds */
 
 struct tile {
     uint32_t row, column; /* in tiles; row >= column */
@@ -25,6 +25,7 @@ struct occ_normal {
     double *h;     /* n_rhs x max_columns */
     double *doubt; /* max_columns: sum weight x doubt */
     double gain, growth;
+    uint32_t *place; /* max_columns and a tile more: in the block that is solved; OCC_MAP_NONE */
 };
 
 int occ_normal_new(const struct occ_normal_options *options, struct occ_normal **ret_normal,
@@ -38,10 +39,13 @@ int occ_normal_new(const struct occ_normal_options *options, struct occ_normal *
     normal->growth = exp2(1 / options->half_life);
     normal->h = calloc((size_t)options->n_rhs * options->max_columns, sizeof *normal->h);
     normal->doubt = calloc(options->max_columns, sizeof *normal->doubt);
-    if (!normal->h || !normal->doubt) {
+    normal->place = calloc((size_t)options->max_columns + SIDE, sizeof *normal->place);
+    if (!normal->h || !normal->doubt || !normal->place) {
         occ_normal_free(normal);
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
+    for (uint32_t i = 0; i < options->max_columns + SIDE; i++)
+        normal->place[i] = OCC_MAP_NONE;
     *ret_normal = normal;
     return 0;
 }
@@ -54,6 +58,7 @@ void occ_normal_free(struct occ_normal *normal)
     free(normal->tiles);
     free(normal->h);
     free(normal->doubt);
+    free(normal->place);
     free(normal);
 }
 
@@ -124,14 +129,21 @@ static size_t strip_end(const struct occ_normal_entry *entries, size_t from, siz
     return to;
 }
 
+/* A strip's shares at their places in a tile. */
+static void spread(const struct occ_normal_entry *entries, size_t n, float shares[SIDE])
+{
+    memset(shares, 0, SIDE * sizeof *shares);
+    for (size_t i = 0; i < n; i++)
+        shares[entries[i].column % SIDE] = (float)entries[i].share;
+}
+
 static void add_strip(struct tile *tile, const struct occ_normal_entry *rows, size_t n_rows,
-                      const struct occ_normal_entry *columns, size_t n_columns, double weight)
+                      const float columns[SIDE], double weight)
 {
     for (size_t i = 0; i < n_rows; i++) {
-        float *g = tile->g[rows[i].column % SIDE];
-        double share = rows[i].share * weight;
-        for (size_t k = 0; k < n_columns; k++)
-            g[columns[k].column % SIDE] += (float)(share * columns[k].share);
+        float *g = tile->g[rows[i].column % SIDE], share = (float)(rows[i].share * weight);
+        for (size_t k = 0; k < SIDE; k++)
+            g[k] += share * columns[k];
     }
 }
 
@@ -158,9 +170,11 @@ int occ_normal_add(struct occ_normal *normal, struct occ_normal_entry *entries, 
     for (size_t i = 0, i_end; i < n; i = i_end) {
         i_end = strip_end(entries, i, n);
         for (size_t k = 0, k_end; k <= i; k = k_end) {
+            float columns[SIDE];
             k_end = strip_end(entries, k, n);
+            spread(entries + k, k_end - k, columns);
             uint32_t at = tile_at(normal, entries[i].column / SIDE, entries[k].column / SIDE);
-            add_strip(&normal->tiles[at], entries + i, i_end - i, entries + k, k_end - k, weight);
+            add_strip(&normal->tiles[at], entries + i, i_end - i, columns, weight);
         }
     }
     for (size_t i = 0; i < n; i++)
@@ -204,32 +218,24 @@ double occ_normal_diagonal(const struct occ_normal *normal, uint32_t column)
 
 /* ---- solving ---- */
 
-/* A block's place of each column; OCC_MAP_NONE outside. */
-static uint32_t place_of(const struct occ_normal_block *block, uint32_t column)
-{
-    uint32_t low = 0, high = block->n;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (block->column[middle] < column)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < block->n && block->column[low] == column ? low : OCC_MAP_NONE;
-}
-
+/* The places of a tile's columns in the block; OCC_MAP_NONE outside. */
 struct strip {
     bool any;
-    uint32_t place[SIDE];
+    const uint32_t *place;
 };
 
-static void find_places(const struct occ_normal_block *block, uint32_t tile, struct strip *ret)
+static struct strip find_places(const struct occ_normal *normal, uint32_t tile)
 {
-    ret->any = false;
-    for (uint32_t i = 0; i < SIDE; i++) {
-        ret->place[i] = place_of(block, tile * SIDE + i);
-        ret->any |= ret->place[i] != OCC_MAP_NONE;
-    }
+    struct strip strip = {.place = normal->place + (size_t)tile * SIDE};
+    for (uint32_t i = 0; i < SIDE; i++)
+        strip.any |= strip.place[i] != OCC_MAP_NONE;
+    return strip;
+}
+
+static void set_places(struct occ_normal *normal, const struct occ_normal_block *block, bool inside)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        normal->place[block->column[i]] = inside ? i : OCC_MAP_NONE;
 }
 
 /* One element of G, seen from its row: within the block it is part of the matrix, else its column's last value moves to
@@ -250,9 +256,7 @@ static void put_element(const struct occ_normal *normal, const struct occ_normal
 static void put_tile(const struct occ_normal *normal, const struct occ_normal_block *block,
                      const struct tile *tile, const double *solution, double *matrix, double *rhs)
 {
-    struct strip rows, columns;
-    find_places(block, tile->row, &rows);
-    find_places(block, tile->column, &columns);
+    const struct strip rows = find_places(normal, tile->row), columns = find_places(normal, tile->column);
     if (!rows.any && !columns.any)
         return;
     for (uint32_t i = 0; i < SIDE; i++)
@@ -387,8 +391,10 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
             rhs[(size_t)r * n + i] =
                 normal->h[(size_t)r * stride + block->column[i]] / normal->gain +
                 block->prior_precision[i] * prior_mean[(size_t)r * stride + block->column[i]];
+    set_places(normal, block, true);
     for (uint32_t t = 0; t < normal->n_tiles; t++)
         put_tile(normal, block, &normal->tiles[t], solution, matrix, rhs);
+    set_places(normal, block, false);
     for (uint32_t i = 0; i < n; i++) {
         double *diagonal = &matrix[(size_t)i * n + i];
         double doubt = block->doubt * normal->doubt[block->column[i]] / normal->gain;

@@ -37,13 +37,14 @@ struct occ_overlap_launch {
     uint32_t direct;   /* index of the caller's; UINT32_MAX: none */
     int64_t beside_ns; /* of its time while others ran */
     bool covered;      /* a sample saw it */
+    bool in_use;       /* its key knows of it */
 };
 
 /* One launch in one sample. Times are launch times as doubles relative to the sample's start, in ns. */
 struct occ_overlap_part {
     uint32_t launch;
     double share[OCC_COURSES]; /* of the sample's length; as many as the course has */
-    double time_share;              /* how much of the sample it ran, 0...1 */
+    double time_share;         /* how much of the sample it ran, 0...1 */
     double at_start, at_end;   /* u at the sample's edges; negative: did not run there */
 };
 

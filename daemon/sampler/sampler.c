@@ -53,6 +53,16 @@ enum occ_sampler_mode occ_sampler_mode_parse(const char *word)
     return (enum occ_sampler_mode)mode;
 }
 
+const char *occ_sampler_mode_word(enum occ_sampler_mode mode)
+{
+    return (unsigned)mode < OCC_SAMPLER_MODE_COUNT ? mode_words[mode] : "unknown";
+}
+
+enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
+{
+    return s->options.mode;
+}
+
 static int64_t monotonic_ns(void)
 {
     struct timespec now;
@@ -164,6 +174,12 @@ void occ_sampler_pause(struct occ_sampler *s, int64_t duration_ns)
             want(s->tracks[i], 0, s->paused_until_ns);
 }
 
+int64_t occ_sampler_paused_ns(const struct occ_sampler *s)
+{
+    int64_t left_ns = s->paused_until_ns - monotonic_ns();
+    return left_ns > 0 ? left_ns : 0;
+}
+
 /* ---- launches in ---- */
 
 /* What the attribution has to know of a shape. Shapes that the model refuses have no bound. */
@@ -227,18 +243,20 @@ static bool put_launch(struct occ_track *t, const struct occ_store_launch *row, 
     t->inbox[t->n_inbox++] = (struct occ_track_launch){.start_ns = row->start_ns,
                                                        .end_ns = row->start_ns + (int64_t)row->duration_ns,
                                                        .graph_node = row->graph_node,
-                                                       .pair = pair};
+                                                       .pair = pair,
+                                                       .correlation = row->correlation};
     return true;
 }
 
-void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint8_t uuid[16], int64_t run,
-                      const struct occ_store_launch *rows, size_t n)
+void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint8_t uuid[16], int64_t device,
+                      int64_t run, const struct occ_store_launch *rows, size_t n)
 {
     enum { BATCH = 256 };
     uint32_t pairs[BATCH];
     struct occ_track *t = is_ready(s) ? find(s, uuid) : NULL;
     if (!t)
         return;
+    t->device = device;
     for (size_t done = 0, now; done < n; done += now) {
         uint64_t dropped = 0;
         now = n - done < BATCH ? n - done : BATCH;
@@ -271,17 +289,108 @@ static void log_state(struct occ_sampler *s, size_t i)
             reason);
 }
 
-/* Moves the outbox away, so that the store is not called with the mutex held. */
-static struct occ_track_result *empty_outbox(struct occ_track *t, size_t *ret_n)
+/* What a track has measured. */
+struct outbox {
+    struct occ_track_result *results;
+    struct occ_track_value *values;
+    struct occ_device_sample *samples;
+    size_t n_results, n_values, n_samples;
+    struct occ_attribution_second seconds[OCC_TRACK_SECONDS_MOST];
+    size_t n_seconds;
+    uint64_t dropped; /* that the store had no room for */
+};
+
+/* Moves the outbox away, so that the store is not called with the mutex held. Samples of a GPU that no launch has
+ * named yet stay. */
+static void empty_outbox(struct occ_track *t, struct outbox *out)
 {
+    *out = (struct outbox){0};
     (void)pthread_mutex_lock(&t->mutex);
-    struct occ_track_result *results = t->outbox;
-    *ret_n = t->n_outbox;
+    out->results = t->outbox;
+    out->n_results = t->n_outbox;
+    out->values = t->values;
+    out->n_values = t->n_values;
     t->outbox = NULL;
-    t->n_outbox = t->outbox_allocated = 0;
+    t->values = NULL;
+    t->n_outbox = t->outbox_allocated = t->n_values = t->values_allocated = 0;
     occ_map_clear(&t->outbox_index);
+    if (t->device != 0) {
+        out->samples = t->samples;
+        out->n_samples = t->n_samples;
+        out->n_seconds = t->n_seconds;
+        memcpy(out->seconds, t->seconds, t->n_seconds * sizeof *t->seconds);
+        t->samples = NULL;
+        t->n_samples = t->samples_allocated = t->n_seconds = 0;
+    }
     (void)pthread_mutex_unlock(&t->mutex);
-    return results;
+}
+
+/* No room is no failure: the commit that makes room comes after this. */
+static int unless_full(int status, uint64_t n, struct outbox *out)
+{
+    if (status != OCC_E_FULL)
+        return status;
+    out->dropped += n;
+    return 0;
+}
+
+static int store_results(const struct occ_track *t, struct occ_store *store, struct outbox *out,
+                         struct occ_error *err)
+{
+    int status = 0;
+    for (size_t k = 0; k < out->n_results && status == 0; k++) {
+        const struct occ_track_result *result = &out->results[k];
+        const struct occ_track_pair *pair = &t->pairs[result->pair]; /* the loop's own, see pair_of() */
+        status = unless_full(occ_store_add_measured(store, result->minute, pair->run,
+                                                    (uint32_t)pair->key.shape, &result->sums, err),
+                             1, out);
+    }
+    return status;
+}
+
+static int store_values(const struct occ_track *t, struct occ_store *store, struct outbox *out,
+                        struct occ_error *err)
+{
+    int status = 0;
+    for (size_t k = 0; k < out->n_values && status == 0; k++) {
+        const struct occ_track_pair *pair = &t->pairs[out->values[k].pair];
+        struct occ_launch_value *value = &out->values[k].value;
+        value->shape = (uint32_t)pair->key.shape;
+        status = unless_full(occ_store_add_launch_values(store, pair->run, t->device, value, 1, err), 1, out);
+    }
+    return status;
+}
+
+static int store_samples(const struct occ_track *t, struct occ_store *store, struct outbox *out,
+                         struct occ_error *err)
+{
+    int status = out->n_samples == 0
+                     ? 0
+                     : unless_full(occ_store_add_samples(store, t->device, out->samples, out->n_samples, err),
+                                   out->n_samples, out);
+    for (size_t k = 0; k < out->n_seconds && status == 0; k++)
+        status = unless_full(occ_store_add_unexplained(store, t->device, out->seconds[k].second,
+                                                       out->seconds[k].unexplained, err),
+                             1, out);
+    return status;
+}
+
+static int store_track(struct occ_track *t, struct occ_store *store, struct occ_error *err)
+{
+    struct outbox out;
+    empty_outbox(t, &out);
+    int status = store_results(t, store, &out, err);
+    if (status == 0)
+        status = store_values(t, store, &out, err);
+    if (status == 0)
+        status = store_samples(t, store, &out, err);
+    free(out.results);
+    free(out.values);
+    free(out.samples);
+    (void)pthread_mutex_lock(&t->mutex);
+    t->status.dropped += out.dropped;
+    (void)pthread_mutex_unlock(&t->mutex);
+    return status;
 }
 
 int occ_sampler_store(struct occ_sampler *s, struct occ_store *store, struct occ_error *err)
@@ -290,16 +399,7 @@ int occ_sampler_store(struct occ_sampler *s, struct occ_store *store, struct occ
     if (!is_ready(s))
         return 0;
     for (size_t i = 0; i < s->n_tracks && status == 0; i++) {
-        struct occ_track *t = s->tracks[i];
-        size_t n = 0;
-        struct occ_track_result *results = empty_outbox(t, &n);
-        for (size_t k = 0; k < n && status == 0; k++) {
-            const struct occ_track_pair *pair =
-                &t->pairs[results[k].pair]; /* the loop's own, see pair_of() */
-            status = occ_store_add_measured(store, results[k].minute, pair->run, (uint32_t)pair->key.shape,
-                                            &results[k].sums, err);
-        }
-        free(results);
+        status = store_track(s->tracks[i], store, err);
         log_state(s, i);
     }
     return status;
@@ -349,6 +449,7 @@ bool occ_sampler_ask(struct occ_sampler *s, const uint8_t uuid[16], struct occ_s
         return true;
     }
     const char *why = s->options.mode == OCC_SAMPLER_NONE ? "hardware counters are switched off"
+                      : !ready && s->wanted_until_ns == 0 ? "no program has come yet"
                       : !ready                            ? "the driver has not answered yet"
                       : s->found_state != OCC_SOURCE_OK   ? occ_source_state_text(s->found_state)
                                                           : "the daemon does not see this GPU";

@@ -54,11 +54,14 @@ void occ_sampler_free(struct occ_sampler *sampler);
 /* A program has come: its GPU is not known yet, so all are sampled for the next 10 s. */
 void occ_sampler_wake(struct occ_sampler *sampler);
 
-/* Launches of one run on the GPU with this uuid, as they were appended to `store`, which knows their shapes. */
+/* Launches of one run on the GPU with this uuid, as they were appended to `store`, which knows their shapes and calls the
+ * GPU `device`. */
 void occ_sampler_feed(struct occ_sampler *sampler, struct occ_store *store, const uint8_t uuid[16],
-                      int64_t run, const struct occ_store_launch *rows, size_t n);
+                      int64_t device, int64_t run, const struct occ_store_launch *rows, size_t n);
 
-/* Puts what was measured since the last call into the store; durable with its next commit. */
+/* Puts what was measured since the last call into the store: sums by shape, values of launches that were read directly,
+ * samples of GPUs that the store knows; durable with its next commit. What the store has no room for is dropped and
+ * counted: a commit must not wait for it. */
 int occ_sampler_store(struct occ_sampler *sampler, struct occ_store *store, struct occ_error *err);
 
 /* No more launches come: joins all that wait with the samples that are there, and waits for it, at most
@@ -67,6 +70,9 @@ void occ_sampler_settle(struct occ_sampler *sampler, int64_t patience_ns);
 
 /* Gives the counters back for `duration_ns`, or takes them again (0). */
 void occ_sampler_pause(struct occ_sampler *sampler, int64_t duration_ns);
+/* How long that still is; 0: not at all. */
+int64_t occ_sampler_paused_ns(const struct occ_sampler *sampler);
+enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *sampler);
 
 /* How things are on one GPU. Zeroed uuid: the sampler knows no such GPU. */
 struct occ_sampler_status {
@@ -88,5 +94,6 @@ bool occ_sampler_ask(struct occ_sampler *sampler, const uint8_t uuid[16],
 
 /* OCC_SAMPLER_MODE_COUNT: no such word. */
 enum occ_sampler_mode occ_sampler_mode_parse(const char *word);
+const char *occ_sampler_mode_word(enum occ_sampler_mode mode);
 
 #endif

@@ -20,12 +20,17 @@
 
 #include "rivals.h"
 
-#define ROUND_NS     INT64_C(50000000)
-#define WATERMARK_NS INT64_C(4000000000)
-#define RETRY_NS     INT64_C(30000000000) /* a source that is busy or was lost */
-#define RIVALS_NS    INT64_C(2000000000)
-#define SAMPLES      2048
-#define MINUTE_NS    INT64_C(60000000000)
+#define ROUND_NS          INT64_C(50000000)
+#define WATERMARK_NS      INT64_C(4000000000)
+#define RETRY_NS          INT64_C(30000000000) /* a source that is busy or was lost */
+#define RIVALS_NS         INT64_C(2000000000)
+#define SAMPLES           2048
+#define BURST_EVERY_NS    INT64_C(60000000000)
+#define BURST_NS          INT64_C(2000000000)
+#define BURST_INTERVAL_NS INT64_C(50000)
+#define UNCLEAR           0.2 /* of launch time without a value of its own, for which a burst is worth while */
+#define ENOUGH_NS         1e8 /* of launch time to judge by */
+#define MINUTE_NS         INT64_C(60000000000)
 
 struct worker {
     struct occ_track *track;
@@ -34,8 +39,10 @@ struct worker {
     struct occ_source *source;          /* NULL: none open */
     int64_t retry_ns, rivals_ns;        /* monotonic */
     bool rival;
-    int64_t advanced_ns;              /* launches before this are with the attribution */
-    struct occ_track_launch *waiting; /* a heap by start */
+    double clear_ns, unclear_ns; /* launch time with a value of its own, and without; since the last burst */
+    int64_t burst_ends_ns, next_burst_ns; /* monotonic; burst_ends_ns 0: none is on */
+    int64_t advanced_ns;                  /* launches before this are with the attribution */
+    struct occ_track_launch *waiting;     /* a heap by start */
     size_t n_waiting, waiting_allocated;
     struct occ_track_launch *taken; /* the inbox of this round */
     size_t n_taken, taken_allocated;
@@ -104,13 +111,20 @@ static uint64_t queue_taken(struct worker *w)
     return dropped;
 }
 
+/* Comes back with the launch's value. */
+static uint64_t tag_of(const struct occ_track_launch *launch)
+{
+    return (uint64_t)launch->correlation << 32 | launch->pair;
+}
+
 /* Gives launches that start before `until_ns` to the attribution. */
 static int release(struct worker *w, int64_t until_ns, uint64_t *ret_refused, struct occ_error *err)
 {
     int status = 0;
     while (w->n_waiting > 0 && w->waiting[0].start_ns < until_ns && status == 0) {
         const struct occ_track_launch *l = &w->waiting[0];
-        struct occ_attribution_launch launch = {.start_ns = l->start_ns, .end_ns = l->end_ns, .tag = l->pair};
+        struct occ_attribution_launch launch = {
+            .start_ns = l->start_ns, .end_ns = l->end_ns, .tag = tag_of(l)};
         (void)pthread_mutex_lock(&w->track->mutex); /* pairs may move while they grow */
         launch.key = w->track->pairs[l->pair].key;
         (void)pthread_mutex_unlock(&w->track->mutex);
@@ -157,8 +171,19 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
         {OCC_MEASURED_stall_warps, m->stall[3]},
         {OCC_MEASURED_stall_barriers, m->stall[4]},
     };
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    const struct {
+        enum occ_measured_value which;
+        double value;
+    } groups[] = {
+        {OCC_MEASURED_group_achieved, m->achieved},
+        {OCC_MEASURED_group_elapsed, m->elapsed},
+        {OCC_MEASURED_group_elapsed_error, m->elapsed_se},
+    };
+    bool own = m->source != OCC_ATTRIBUTION_GROUP; /* a group's mean is none of its members' */
+    for (size_t i = 0; i < sizeof values / sizeof *values && own; i++)
         add_value(sums, values[i].which, values[i].value, ns);
+    for (size_t i = 0; i < sizeof groups / sizeof *groups && !own; i++)
+        add_value(sums, groups[i].which, groups[i].value, ns);
     sums->direct += m->source == OCC_ATTRIBUTION_DIRECT;
     sums->regressed += m->source == OCC_ATTRIBUTION_REGRESSED;
     sums->grouped += m->source == OCC_ATTRIBUTION_GROUP;
@@ -180,6 +205,62 @@ static struct occ_track_result *result_at(struct occ_track *t, int64_t minute, u
     return &t->outbox[t->n_outbox++];
 }
 
+static void count_clarity(struct worker *w, const struct occ_attribution_value *value)
+{
+    bool own = value->measured.source == OCC_ATTRIBUTION_DIRECT ||
+               value->measured.source == OCC_ATTRIBUTION_REGRESSED;
+    *(own ? &w->clear_ns : &w->unclear_ns) += (double)(value->end_ns - value->start_ns);
+}
+
+/* With the mutex held. */
+static bool put_value(struct occ_track *t, const struct occ_attribution_value *v)
+{
+    if (t->n_values >= OCC_TRACK_VALUES_MOST ||
+        !grow((void **)&t->values, &t->values_allocated, t->n_values + 1, sizeof *t->values))
+        return false;
+    t->values[t->n_values++] = (struct occ_track_value){.pair = (uint32_t)v->tag,
+                                                        .value = {.start_ns = v->start_ns,
+                                                                  .correlation = (uint32_t)(v->tag >> 32),
+                                                                  .achieved = v->measured.achieved,
+                                                                  .achieved_error = v->measured.achieved_se,
+                                                                  .elapsed = v->measured.elapsed,
+                                                                  .elapsed_error = v->measured.elapsed_se}};
+    return true;
+}
+
+/* Of the GPU, whatever ran; one that cannot be is the source's to count. */
+static void put_sample(struct worker *w, const struct occ_sample *sample)
+{
+    struct occ_track *t = w->track;
+    struct occ_measured m;
+    if (sample->start_ns <= 0 || sample->end_ns <= sample->start_ns)
+        return;
+    occ_attribution_read(w->attribution, sample, &m);
+    (void)pthread_mutex_lock(&t->mutex);
+    if (t->n_samples < OCC_TRACK_SAMPLES_MOST &&
+        grow((void **)&t->samples, &t->samples_allocated, t->n_samples + 1, sizeof *t->samples))
+        t->samples[t->n_samples++] = (struct occ_device_sample){.start_ns = sample->start_ns,
+                                                                .end_ns = sample->end_ns,
+                                                                .elapsed = m.elapsed,
+                                                                .sm_active = m.sm_active,
+                                                                .resident_blocks = m.blocks,
+                                                                .stall_registers = m.stall[0],
+                                                                .stall_shared_memory = m.stall[1],
+                                                                .stall_blocks = m.stall[2],
+                                                                .stall_warps = m.stall[3],
+                                                                .stall_barriers = m.stall[4]};
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
+static void take_seconds(struct worker *w)
+{
+    struct occ_track *t = w->track;
+    (void)pthread_mutex_lock(&t->mutex);
+    t->n_seconds += occ_attribution_take_seconds(w->attribution, t->seconds + t->n_seconds,
+                                                 OCC_TRACK_SECONDS_MOST - t->n_seconds);
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
 static void take_values(struct worker *w)
 {
     struct occ_attribution_value values[256];
@@ -188,12 +269,15 @@ static void take_values(struct worker *w)
         (void)pthread_mutex_lock(&w->track->mutex);
         for (size_t i = 0; i < n; i++) {
             const struct occ_attribution_value *v = &values[i];
+            count_clarity(w, v);
             if (v->measured.source == OCC_ATTRIBUTION_NONE)
                 continue;
             struct occ_track_result *r = result_at(w->track, v->start_ns / MINUTE_NS, (uint32_t)v->tag);
             if (r)
                 add_measured(&r->sums, &v->measured, (double)(v->end_ns - v->start_ns));
             else
+                w->track->status.dropped++;
+            if (v->measured.source == OCC_ATTRIBUTION_DIRECT && !put_value(w->track, v))
                 w->track->status.dropped++;
         }
         (void)pthread_mutex_unlock(&w->track->mutex);
@@ -221,6 +305,7 @@ static void close_source(struct worker *w, enum occ_source_state why, const char
     if (w->source)
         w->kind->close(w->source);
     w->source = NULL;
+    w->burst_ends_ns = 0;
     say_state(w, "none", why, detail);
 }
 
@@ -281,6 +366,32 @@ static void keep_source(struct worker *w, int64_t now_ns, int64_t wanted_until_n
     }
 }
 
+static void lose_source(struct worker *w, enum occ_source_state why, int64_t now_ns,
+                        const struct occ_error *err)
+{
+    close_source(w, why, err->message);
+    w->retry_ns = now_ns + RETRY_NS;
+}
+
+/* Kernels that cannot be told apart at the usual interval (graphs, short ones) get a burst of short intervals now and
+ * then: that costs more for a moment, and what it tells is remembered. */
+static enum occ_source_state adapt_interval(struct worker *w, int64_t now_ns, struct occ_error *err)
+{
+    double all = w->clear_ns + w->unclear_ns;
+    if (!w->source || w->kind != &occ_source_pm)
+        return OCC_SOURCE_OK;
+    if (w->burst_ends_ns && now_ns >= w->burst_ends_ns) {
+        w->burst_ends_ns = 0;
+        w->clear_ns = w->unclear_ns = 0;
+        return w->kind->set_interval(w->source, w->track->options.interval_ns, err);
+    }
+    if (w->burst_ends_ns || now_ns < w->next_burst_ns || all < ENOUGH_NS || w->unclear_ns < UNCLEAR * all)
+        return OCC_SOURCE_OK;
+    w->burst_ends_ns = now_ns + BURST_NS;
+    w->next_burst_ns = now_ns + BURST_EVERY_NS;
+    return w->kind->set_interval(w->source, BURST_INTERVAL_NS, err);
+}
+
 static int read_source(struct worker *w, int64_t now_ns, struct occ_error *err)
 {
     for (size_t n = SAMPLES; w->source && n == SAMPLES;) {
@@ -290,11 +401,10 @@ static int read_source(struct worker *w, int64_t now_ns, struct occ_error *err)
             int status = occ_attribution_sample(w->attribution, &w->samples[i], err);
             if (status != 0)
                 return status;
+            put_sample(w, &w->samples[i]);
         }
-        if (state != OCC_SOURCE_OK) {
-            close_source(w, state, err->message);
-            w->retry_ns = now_ns + RETRY_NS;
-        }
+        if (state != OCC_SOURCE_OK)
+            lose_source(w, state, now_ns, err);
     }
     return 0;
 }
@@ -377,13 +487,18 @@ static int do_round(struct worker *w, const struct orders *orders, struct occ_er
         w->advanced_ns = until_ns;
     uint64_t refused = queue_taken(w);
     keep_source(w, now_ns, orders->wanted_until_ns, orders->paused_until_ns);
+    enum occ_source_state state = adapt_interval(w, now_ns, err);
+    if (state != OCC_SOURCE_OK)
+        lose_source(w, state, now_ns, err);
     int status = read_source(w, now_ns, err);
     if (status == 0)
         status = release(w, w->advanced_ns, &refused, err);
     if (status == 0)
         status = occ_attribution_advance(w->attribution, w->advanced_ns, orders->settle || orders->stop, err);
-    if (status == 0)
+    if (status == 0) {
         take_values(w);
+        take_seconds(w);
+    }
     publish(w, refused, orders->settle);
     return status;
 }
@@ -449,6 +564,8 @@ static void free_memory(struct occ_track *t)
     free(t->pairs);
     free(t->inbox);
     free(t->outbox);
+    free(t->values);
+    free(t->samples);
     (void)pthread_cond_destroy(&t->wake);
     (void)pthread_cond_destroy(&t->settled);
     (void)pthread_mutex_destroy(&t->mutex);
@@ -467,6 +584,7 @@ int occ_track_new(const struct occ_gpu_found *gpu, const struct occ_sampler_opti
     t->status.source = "none";
     t->status.ordinal = gpu->ordinal;
     t->status.state = OCC_SOURCE_PAUSED;
+    (void)snprintf(t->status.reason, sizeof t->status.reason, "the counters were not open yet");
     memcpy(t->status.uuid, gpu->uuid, sizeof gpu->uuid);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -14,6 +14,10 @@
 
 #define OCC_TRACK_INBOX_MOST  (1u << 18) /* launches: 3 s at 80 k a second */
 #define OCC_TRACK_OUTBOX_MOST (1u << 14) /* minute x run x shape */
+#define OCC_TRACK_VALUES_MOST (1u << 16) /* launches that were read directly: 6 s at 10 k a second */
+#define OCC_TRACK_SAMPLES_MOST                                                                               \
+    (1u << 16) /* 6 s of 100 us, or as long until the first launch says whose they are */
+#define OCC_TRACK_SECONDS_MOST 1024u
 
 /* A shape in a run: what launches are told apart by. */
 struct occ_track_pair {
@@ -24,7 +28,13 @@ struct occ_track_pair {
 struct occ_track_launch {
     int64_t start_ns, end_ns;
     uint64_t graph_node;
+    uint32_t pair, correlation;
+};
+
+/* A launch's own value; the shape is its pair's. */
+struct occ_track_value {
     uint32_t pair;
+    struct occ_launch_value value;
 };
 
 struct occ_track_result {
@@ -40,6 +50,7 @@ struct occ_track {
 
     /* the loop's alone */
     struct occ_map pair_index; /* run << 32 | shape -> index in pairs */
+    int64_t device;            /* in the store; 0: no launch came yet */
 
     pthread_mutex_t mutex; /* guards all that follows */
     pthread_cond_t wake, settled;
@@ -50,6 +61,12 @@ struct occ_track {
     struct occ_track_result *outbox;
     size_t n_outbox, outbox_allocated;
     struct occ_map outbox_index; /* minute offset x pair -> index */
+    struct occ_track_value *values;
+    size_t n_values, values_allocated;
+    struct occ_device_sample *samples;
+    size_t n_samples, samples_allocated;
+    struct occ_attribution_second seconds[OCC_TRACK_SECONDS_MOST];
+    size_t n_seconds;
     struct occ_sampler_status status;
     int64_t wanted_until_ns; /* CLOCK_MONOTONIC: sample at least until then */
     int64_t paused_until_ns;

@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void mend(uint8_t *chunk, size_t size)
 {
     chunk[0] = OCC_CHUNK_FORMAT;
+    chunk[1] = 0;
     chunk[6] &= 3; /* n stays near what is allowed */
     chunk[7] = 0;
     uint64_t sum =

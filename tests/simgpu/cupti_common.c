@@ -1,7 +1,8 @@
 /*
  * The CUPTI double's basics: version, errors, the clock, the way to the driver, subscribers, numbers of handles.
  *
- * Threads: any. A subscriber is counted, and its choice of callbacks accepted, but no callback is ever made.
+ * Threads: any. A subscriber is called back for launches, captures and the end of contexts, if it chose them; all else is accepted and
+ * never called.
  */
 #include "cupti_double.h"
 
@@ -29,7 +30,15 @@ uint32_t sim_cupti_version(void)
 
 /* ---- the driver ---- */
 
-static const struct sim_sink sink = {sim_cupti_activity};
+static void on_activity(const struct sim_activity *activity)
+{
+    sim_range_activity(activity);
+    sim_cupti_activity(activity);
+}
+
+static void on_call(enum sim_call call, CUcontext context, const CUresult *result);
+
+static const struct sim_sink sink = {on_activity, on_call};
 static const struct sim_driver *driver;
 static pthread_once_t driver_once = PTHREAD_ONCE_INIT;
 
@@ -116,9 +125,48 @@ CUptiResult cuptiGetErrorMessage(CUptiResult result, const char **str)
 
 /* ---- subscribers: one in a process ---- */
 
-static _Atomic int subscribed;
+#define DOMAINS   8
+#define CALLBACKS 1024
 
-static CUptiResult subscribe(CUpti_SubscriberHandle *subscriber)
+static _Atomic int subscribed;
+static CUpti_CallbackFunc subscriber_callback; /* set before any choice of callbacks */
+static void *subscriber_data;
+static _Atomic bool chosen[DOMAINS][CALLBACKS];
+
+static void call_back(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *data)
+{
+    if (atomic_load(&subscribed) && atomic_load(&chosen[domain][id]) && subscriber_callback)
+        subscriber_callback(subscriber_data, domain, id, data);
+}
+
+static void on_call(enum sim_call call, CUcontext context, const CUresult *result)
+{
+    static const CUpti_CallbackId ids[] = {
+        [SIM_CALL_LAUNCH] = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
+        [SIM_CALL_GRAPH] = CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch,
+        [SIM_CALL_CAPTURE_BEGIN] = CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,
+        [SIM_CALL_CAPTURE_END] = CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
+    };
+    if (call == SIM_CALL_CONTEXT_END) {
+        const CUpti_ResourceData data = {.context = context};
+        call_back(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING, &data);
+        return;
+    }
+    CUresult returned = result ? *result : CUDA_SUCCESS;
+    CUpti_CallbackData data = {.callbackSite = result ? CUPTI_API_EXIT : CUPTI_API_ENTER,
+                               .functionReturnValue = result ? &returned : NULL,
+                               .context = context};
+    (void)cuptiGetContextId(context, &data.contextUid);
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, ids[call], &data);
+    if (call != SIM_CALL_LAUNCH && call != SIM_CALL_GRAPH)
+        return;
+    if (result)
+        sim_range_after_launch();
+    else
+        sim_range_before_launch(context);
+}
+
+static CUptiResult subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *data)
 {
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_SUBSCRIBE);
     if (fault || !subscriber)
@@ -127,24 +175,22 @@ static CUptiResult subscribe(CUpti_SubscriberHandle *subscriber)
         return sim_cupti_result(CUPTI_ERROR_UNKNOWN);
     if (atomic_exchange(&subscribed, 1))
         return sim_cupti_result(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+    subscriber_callback = callback;
+    subscriber_data = data;
     *subscriber = (CUpti_SubscriberHandle)&subscribed;
     return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *userdata)
 {
-    (void)callback;
-    (void)userdata;
-    return subscribe(subscriber);
+    return subscribe(subscriber, callback, userdata);
 }
 
 CUptiResult cuptiSubscribe_v2(CUpti_SubscriberHandle *pSubscriber, CUpti_CallbackFunc callback,
                               void *pUserData, CUpti_SubscriberParams *pParams)
 {
-    (void)callback;
-    (void)pUserData;
     (void)pParams;
-    return subscribe(pSubscriber);
+    return subscribe(pSubscriber, callback, pUserData);
 }
 
 static CUptiResult check_subscriber(CUpti_SubscriberHandle subscriber)
@@ -164,10 +210,13 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
                                 CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
-    (void)enable;
-    (void)domain;
-    (void)cbid;
-    return check_subscriber(subscriber);
+    CUptiResult result = check_subscriber(subscriber);
+    if (result)
+        return result;
+    if ((unsigned)domain >= DOMAINS || cbid >= CALLBACKS)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    atomic_store(&chosen[domain][cbid], enable != 0);
+    return CUPTI_SUCCESS;
 }
 
 CUptiResult cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain)

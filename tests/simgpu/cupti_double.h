@@ -41,6 +41,12 @@ size_t sim_record_write(const struct sim_activity *activity, CUpti_ActivityKind 
 void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns);
 void sim_record_times(const uint8_t *record, uint64_t *ret_start_ns, uint64_t *ret_end_ns);
 
+/* ---- cupti_range.c ---- */
+void sim_range_activity(const struct sim_activity *activity);
+/* Waits for what a measured context still has to do, and for launches of other threads. */
+void sim_range_before_launch(CUcontext context);
+void sim_range_after_launch(void);
+
 /* ---- cupti_activity.c ---- */
 void sim_cupti_activity(const struct sim_activity *activity);
 void sim_cupti_stop(void);

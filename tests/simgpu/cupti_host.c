@@ -1,8 +1,10 @@
 /*
- * The host side of PM sampling: metrics, configuration images and their passes, values of decoded samples. See
+ * The host side of PM sampling and of the range profiler: metrics, configuration images and their passes, values of decoded samples. See
  * cupti_pm.h. No state but in the client's objects; any thread, one at a time an object.
  */
 #include "cupti_pm.h"
+
+#include "env.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +62,8 @@ bool sim_config_read(const void *bytes, size_t size, uint32_t magic, struct sim_
 
 uint32_t sim_config_passes(const struct sim_config *config)
 {
-    return (config->count + SIM_PASS_METRICS - 1) / SIM_PASS_METRICS;
+    uint32_t told = (uint32_t)sim_fault(SIM_FAULT_PASSES);
+    return told ? told : (config->count + SIM_PASS_METRICS - 1) / SIM_PASS_METRICS;
 }
 
 /* ---- counter data ---- */
@@ -109,7 +112,8 @@ void sim_image_append(void *bytes, struct sim_image *head, const struct sim_pm_s
 CUptiResult cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *pParams)
 {
     if (!SIM_PARAMS_GOOD(pParams, CUpti_Profiler_Host_Initialize_Params) || !pParams->pChipName ||
-        pParams->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING)
+        (pParams->profilerType != CUPTI_PROFILER_TYPE_PM_SAMPLING &&
+         pParams->profilerType != CUPTI_PROFILER_TYPE_RANGE_PROFILER))
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
     CUpti_Profiler_Host_Object *host = calloc(1, sizeof *host);
     if (!host)

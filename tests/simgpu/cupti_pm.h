@@ -1,8 +1,9 @@
 /*
- * PM sampling in the CUPTI double: what its three files share.
+ * PM sampling and the range profiler in the CUPTI double: what their files share.
  *
  *   cupti_samples.c  what the simulated device did (segments.h), summed up over intervals
  *   cupti_pm.c       sampling objects: one a device, its hardware buffer, decoding
+ *   cupti_range.c    the range profiler: what each launch of a context was, in the same images
  *   cupti_host.c     metrics, configuration images, values of decoded samples
  *
  * Images (configurations, counter data) are ours: nothing but these files reads them.

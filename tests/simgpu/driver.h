@@ -228,6 +228,8 @@ struct sim_batch {
     size_t count, room;
 };
 void sim_batch_deliver(struct sim_batch *batch);
+/* Tells who watches calls; see hook.h. Without the lock. */
+void sim_tell_call(enum sim_call call, CUcontext context, const CUresult *result);
 
 /* Who does an operation: a stream, for itself or for a graph launch. */
 struct sim_origin {

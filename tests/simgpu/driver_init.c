@@ -277,7 +277,8 @@ const struct sim_driver *occsim_hook(const struct sim_sink *sink)
                                        .stream_id = stream_id,
                                        .graph_id = sim_graph_id,
                                        .node_id = sim_node_id,
-                                       .device = device_at};
+                                       .device = device_at,
+                                       .wait_until = sim_clock_wait_until};
     sim_set_sink(sink);
     return &driver;
 }

@@ -50,6 +50,13 @@ void sim_report_locked(struct sim_batch *batch, const struct sim_activity *activ
     batch->items[batch->count++ - 1] = *activity;
 }
 
+void sim_tell_call(enum sim_call call, CUcontext context, const CUresult *result)
+{
+    const struct sim_sink *now = atomic_load_explicit(&sink, memory_order_acquire);
+    if (now)
+        now->call(call, context, result);
+}
+
 void sim_batch_deliver(struct sim_batch *batch)
 {
     const struct sim_sink *now = atomic_load_explicit(&sink, memory_order_acquire);
@@ -262,6 +269,23 @@ static uint64_t wave_blocks_of(const struct sim_device *device, const struct sim
            sim_gpu_limit(device->gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
 }
 
+/* See struct sim_counts. */
+static struct sim_counts counts_of(const struct sim_device *device, const struct sim_launch *launch,
+                                   const struct sim_work *work, const struct sim_placement *placed)
+{
+    uint64_t sms = sim_gpu_limit(device->gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    uint64_t warp = sim_gpu_limit(device->gpu, CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+    uint64_t full = work->blocks / work->wave_blocks, rest = work->blocks % work->wave_blocks;
+    uint64_t in_full = work->wave_blocks < sms ? work->wave_blocks : sms, in_rest = rest < sms ? rest : sms;
+    double ns = (double)(placed->end_ns - placed->start_ns), waves = (double)(full + (rest > 0));
+    uint64_t warps = (volume(launch->block) + warp - 1) / warp;
+    double early = (double)(warps / 2) * (double)sim_env()->warp_imbalance_percent / 100; /* see counters.c */
+    return (struct sim_counts){.warps_ns = ((double)warps - early) * placed->block_ns_total,
+                               .sms_ns = ns / waves * (double)(full * in_full + in_rest),
+                               .blocks_ns = placed->block_ns_total,
+                               .ns = ns};
+}
+
 static CUresult execute_kernel_locked(const struct sim_origin *origin, const struct sim_launch *asked,
                                       uint64_t ready_ns, uint64_t *ret_end_ns)
 {
@@ -291,6 +315,7 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     activity.start_ns = placed.start_ns;
     activity.end_ns = *ret_end_ns = placed.end_ns;
     fill_kernel_activity(&activity.kernel, &launch, device, &residency);
+    activity.kernel.counts = counts_of(device, &launch, &work, &placed);
     device->in_flight_ns[device->launches++ % SIM_QUEUE_DEPTH] = placed.end_ns;
     sim_report_locked(origin->batch, &activity);
     struct sim_occupation occupation = {.launch = &launch, .residency = &residency};

@@ -32,8 +32,16 @@ static CUresult submit(CUstream handle, const struct sim_op *op)
 static CUresult launch(CUstream handle, CUfunction function, const struct sim_launch *shape)
 {
     struct sim_op op = {.kind = SIM_OP_KERNEL, .asynchronous = true, .launch = *shape};
+    struct sim_stream *stream;
     CUresult result = sim_function_of(function, &op.launch.function);
-    return result ? result : submit(handle, &op);
+    if (!result)
+        result = stream_of(handle, &stream);
+    if (result)
+        return result;
+    sim_tell_call(SIM_CALL_LAUNCH, (CUcontext)stream->context, NULL);
+    result = sim_submit(stream, &op);
+    sim_tell_call(SIM_CALL_LAUNCH, (CUcontext)stream->context, &result);
+    return result;
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,
@@ -96,7 +104,12 @@ CUresult cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream)
 {
     struct sim_stream *stream;
     CUresult result = stream_of(hStream, &stream);
-    return result ? result : sim_graph_launch(hGraphExec, stream);
+    if (result)
+        return result;
+    sim_tell_call(SIM_CALL_GRAPH, (CUcontext)stream->context, NULL);
+    result = sim_graph_launch(hGraphExec, stream);
+    sim_tell_call(SIM_CALL_GRAPH, (CUcontext)stream->context, &result);
+    return result;
 }
 
 CUresult cuGraphUpload(CUgraphExec hGraphExec, CUstream hStream)
@@ -394,14 +407,24 @@ CUresult cuStreamBeginCapture(CUstream hStream, CUstreamCaptureMode mode)
     (void)mode; /* unsafe calls of other threads are not watched for */
     struct sim_stream *stream;
     CUresult result = stream_of(hStream, &stream);
-    return result ? result : sim_capture_begin(stream);
+    if (result)
+        return result;
+    sim_tell_call(SIM_CALL_CAPTURE_BEGIN, (CUcontext)stream->context, NULL);
+    result = sim_capture_begin(stream);
+    sim_tell_call(SIM_CALL_CAPTURE_BEGIN, (CUcontext)stream->context, &result);
+    return result;
 }
 
 CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph)
 {
     struct sim_stream *stream;
     CUresult result = stream_of(hStream, &stream);
-    return result ? result : sim_capture_end(stream, phGraph);
+    if (result)
+        return result;
+    sim_tell_call(SIM_CALL_CAPTURE_END, (CUcontext)stream->context, NULL);
+    result = sim_capture_end(stream, phGraph);
+    sim_tell_call(SIM_CALL_CAPTURE_END, (CUcontext)stream->context, &result);
+    return result;
 }
 
 CUresult cuStreamIsCapturing(CUstream hStream, CUstreamCaptureStatus *captureStatus)

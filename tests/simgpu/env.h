@@ -44,7 +44,10 @@
     X(PM_ENABLE, "pm_enable", "CUptiResult", "cuptiPmSamplingEnable returns it")                             \
     X(PM_DECODE, "pm_decode", "CUptiResult", "cuptiPmSamplingDecodeData returns it from the 10th time on")   \
     X(PM_OVERFLOW, "pm_overflow", "N", "every Nth decode says that the hardware buffer overflowed")          \
-    X(PM_BACKWARDS, "pm_backwards", "N", "every Nth sample ends before it starts")
+    X(PM_BACKWARDS, "pm_backwards", "N", "every Nth sample ends before it starts")                           \
+    X(RANGE, "range", "CUptiResult", "cuptiRangeProfilerEnable returns it")                                  \
+    X(PASSES, "passes", "N", "cuptiProfilerHostGetNumOfPasses says N")                                       \
+    X(RANGE_LOSS, "rangeloss", "N", "every Nth launch has no range, and nobody says so")
 
 enum sim_fault {
 #define X(name, word, argument, text) SIM_FAULT_##name,

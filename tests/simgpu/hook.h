@@ -19,6 +19,15 @@
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
 
+/* What counters would read of a kernel that has the device to itself, at one cycle a nanosecond: sums over time. Blocks go to SMs
+ * breadth first, so that a wave has work for min(its blocks, SMs) of them. */
+struct sim_counts {
+    double warps_ns;  /* resident warps */
+    double sms_ns;    /* SMs with work */
+    double blocks_ns; /* resident blocks */
+    double ns;
+};
+
 struct sim_kernel_activity {
     const char *name;
     uint64_t grid_id;
@@ -30,6 +39,7 @@ struct sim_kernel_activity {
     uint32_t cluster_policy, max_cluster_blocks, max_active_clusters;
     uint64_t local_total_bytes;
     bool cooperative, smem_optin;
+    struct sim_counts counts;
 };
 
 struct sim_copy_activity {
@@ -57,8 +67,19 @@ struct sim_activity {
     };
 };
 
+/* A call of the driver that clients may watch, without the lock. CONTEXT_END: before a context goes; it has no exit. */
+enum sim_call {
+    SIM_CALL_LAUNCH,
+    SIM_CALL_GRAPH,
+    SIM_CALL_CAPTURE_BEGIN,
+    SIM_CALL_CAPTURE_END,
+    SIM_CALL_CONTEXT_END
+};
+
 struct sim_sink {
     void (*activity)(const struct sim_activity *activity);
+    /* `result`: NULL on the way in, else what the call returns. `context` is the stream's. */
+    void (*call)(enum sim_call call, CUcontext context, const CUresult *result);
 };
 
 struct sim_driver {
@@ -71,6 +92,8 @@ struct sim_driver {
     bool (*node_id)(CUgraphNode node, uint64_t *ret_id);
     /* NULL: no such device, or the driver is not initialized */
     const struct sim_gpu *(*device)(size_t ordinal, uint8_t *ret_uuid);
+    /* The host waits until the device has reached this time. */
+    void (*wait_until)(uint64_t ns);
 };
 
 /* Sets where activities go (NULL: nowhere) and returns the driver's side. */

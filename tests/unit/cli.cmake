@@ -24,3 +24,10 @@ occ_add_script_test(cli_occtrace
 occ_add_test(test_calc SOURCES test_calc.c USES occ_cli m)
 occ_add_script_test(cli_calc_files
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_calc_files.sh" "$<TARGET_FILE:occq>" "${CMAKE_CURRENT_BINARY_DIR}/images")
+
+# occq sampler: with a real daemon without a GPU, and with made-up answers.
+add_executable(cli_fake_daemon cli_fake_daemon.c)
+target_link_libraries(cli_fake_daemon PRIVATE occ_compile_options occ_support)
+occ_add_script_test(cli_sampler
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_sampler.sh" "$<TARGET_FILE:occtraced>" "$<TARGET_FILE:occq>"
+          "$<TARGET_FILE:cli_fake_daemon>")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# cli_expected.sh CLI_HISTORY OCCQ DATA [update]: what occq says about a known history, beside DATA/*.out. A case file
+# cli_expected.sh CLI_HISTORY OCCQ DATA [update]: what occq says about known histories, beside DATA/*.out. A case file
 # DATA/NAME.cmd holds one command line; its output, what stands on stderr, and the status are in NAME.out.
 # "update" writes the expected files anew: look at the difference before you commit it.
 set -u
@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TZ=UTC LC_ALL=C NO_COLOR=1
 failed=0
-"$history" "$work/h.db" || exit 1
+"$history" "$work/h.db" && "$history" "$work/m.db" measured || exit 1 # without and with what counters said
 cd "$work" || exit 1
 occq() { "$occq" "$@"; }
 cases=0

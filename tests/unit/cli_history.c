@@ -1,8 +1,11 @@
 /*
- * cli_history FILE: writes a small history through the store, always the same: three runs on two devices (one of them
- * simulated), kernels that differ in what limits them, one with a name that tries to write to the terminal, one shape
- * that the model refuses. What occq says about it is in tests/data/cli.
+ * cli_history FILE [measured]: writes a small history through the store, always the same: three runs on two devices (one
+ * of them simulated), kernels that differ in what limits them, one with a name that tries to write to the terminal, one
+ * shape that the model refuses. "measured" adds what counters would have said of some of it. What occq says about both
+ * is in tests/data/cli.
  */
+#include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -168,7 +171,103 @@ static int put_all_launches(struct history *h)
     return status ? status : put_launches(h, 1, 1, 5, later + 3 * MS, 10000, 3);
 }
 
-static int fill(struct history *h)
+/* ---- what counters said ---- */
+
+/* Values of launches that can be told apart. */
+enum { OWN_VALUES = OCC_MEASURED_group_achieved };
+
+/* Launches of a shape that have values, and the values in the order of OCC_MEASURED_VALUES; NAN: not measured. */
+struct seen {
+    int run, shape, minute; /* after the run's start */
+    uint64_t direct, regressed, grouped, overlapped;
+    double ns, value[OWN_VALUES];
+};
+
+static void put_value(struct occ_measured_sums *sums, enum occ_measured_value which, double value, double ns)
+{
+    if (isnan(value))
+        return;
+    sums->sum[which] = value * ns;
+    sums->ns[which] = ns;
+}
+
+static int put_seen(struct history *h, const struct seen *seen)
+{
+    struct occ_measured_sums sums = {.direct = seen->direct,
+                                     .regressed = seen->regressed,
+                                     .grouped = seen->grouped,
+                                     .overlapped = seen->overlapped};
+    int64_t start_ns = START_NS + seen->run * 3600 * 1000 * MS;
+    for (int i = 0; i < OWN_VALUES && !seen->grouped; i++)
+        put_value(&sums, (enum occ_measured_value)i, seen->value[i], seen->ns);
+    if (seen->grouped) {
+        put_value(&sums, OCC_MEASURED_group_achieved, seen->value[OCC_MEASURED_achieved], seen->ns);
+        put_value(&sums, OCC_MEASURED_group_elapsed, seen->value[OCC_MEASURED_elapsed], seen->ns);
+        put_value(&sums, OCC_MEASURED_group_elapsed_error, seen->value[OCC_MEASURED_elapsed_error], seen->ns);
+    }
+    return occ_store_add_measured(h->store, start_ns / (60000 * MS) + seen->minute, h->runs[seen->run],
+                                  (uint32_t)h->shapes[seen->shape], &sums, &h->err);
+}
+
+/* achieved +-, elapsed +-, variance inflation, SM active, blocks, imbalance, stalls: registers, shared memory, blocks,
+ * warps, barriers. softmax has none. */
+static int put_all_seen(struct history *h)
+{
+    const struct seen all[] = {
+        /* direct, everything known; the hardware waits for something else than the formula says */
+        {0,
+         0,
+         0,
+         60,
+         0,
+         0,
+         6,
+         180e6,
+         {0.15, 0.004, 0.125, 0.005, 1, 0.8333333333333334, 1.4, 0.12, 0.05, 0.31, 0, 0.02, 0}},
+        {0,
+         0,
+         1,
+         30,
+         10,
+         0,
+         0,
+         120e6,
+         {0.15, 0.008, 0.125, 0.01, 1.5, 0.8333333333333334, 1.4, 0.12, 0.05, 0.31, 0, 0.02, 0}},
+        /* regressed, without blocks */
+        {0, 1, 0, 0, 50, 0, 0, 31e6, {0.05, 0.01, 0.04, 0.01, 4.25, 0.8, NAN, 0.3, NAN, NAN, NAN, NAN, NAN}},
+        /* cannot be told apart; above the model, within the error */
+        {1, 3, 0, 0, 0, 900, 900, 16e6, {0.07, 0.02, 0.021, 0.006, 40, 0.3, 1.12, 0.9, 0, 0, 0, 0, 0}},
+        /* only elapsed */
+        {1, 4, 0, 0, 30, 0, 0, 1.3e6, {NAN, NAN, 0.4, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}},
+        /* the model refuses it, counters do not */
+        {1, 5, 0, 3, 0, 0, 0, 3e4, {0.5, 0.01, 0.25, 0.01, 1, 0.5, 1, 0.5, NAN, NAN, NAN, NAN, NAN}},
+    };
+    int status = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all && status == 0; i++)
+        status = put_seen(h, &all[i]);
+    return status;
+}
+
+/* The first two launches of the first shape were read directly, the second beside others; and two seconds of the GPU. */
+static int put_series(struct history *h)
+{
+    const struct occ_launch_value values[] = {
+        {START_NS + MS, 0, (uint32_t)h->shapes[0], 0.2, 0.01, 0.125, 0.02},
+        {START_NS + 11 * MS, 1, (uint32_t)h->shapes[0], NAN, NAN, 0.0625, 0.02},
+    };
+    const struct occ_device_sample samples[] = {
+        {START_NS, START_NS + 500 * MS, 0.25, 0.5, 1.5, 0, 0.125, 0, NAN, 0},
+        {START_NS + 500 * MS, START_NS + 1000 * MS, 0.75, 1, 2, 0, 0.25, 0, NAN, 0},
+        {START_NS + 1000 * MS, START_NS + 1500 * MS, NAN, 0, NAN, 0, 0, 0, NAN, 0},
+    };
+    int status = occ_store_add_launch_values(h->store, h->runs[0], h->devices[0], values, 2, &h->err);
+    status = status ? status : occ_store_add_samples(h->store, h->devices[0], samples, 3, &h->err);
+    return status
+               ? status
+               : occ_store_add_unexplained(h->store, h->devices[0], START_NS / (1000 * MS), 0.03125, &h->err);
+}
+
+static int fill(struct history *h, bool measured)
 {
     int status = put_runs(h);
     status = status ? status : put_weakness(h);
@@ -176,6 +275,10 @@ static int fill(struct history *h)
     status = status ? status : put_kernels(h);
     status = status ? status : put_shapes(h);
     status = status ? status : put_all_launches(h);
+    if (measured)
+        status = status ? status : put_all_seen(h);
+    if (measured)
+        status = status ? status : put_series(h);
     return status ? status : occ_store_finish(h->store, &h->err);
 }
 
@@ -183,13 +286,14 @@ int main(int argc, char **argv)
 {
     struct history history = {0};
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
-    if (argc != 2) {
-        (void)fputs("Usage: cli_history FILE\n", stderr);
+    bool measured = argc == 3 && strcmp(argv[2], "measured") == 0;
+    if (argc != 2 && !measured) {
+        (void)fputs("Usage: cli_history FILE [measured]\n", stderr);
         return 2;
     }
     int status = occ_store_open(argv[1], &options, &history.store, &history.err);
     if (status == 0)
-        status = fill(&history);
+        status = fill(&history, measured);
     if (status != 0)
         (void)fprintf(stderr, "cli_history: %s\n", history.err.message);
     occ_store_close(history.store);

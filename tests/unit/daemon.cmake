@@ -1,5 +1,6 @@
 # The collector on a store in memory; reordering; the program with its real store.
 occ_add_test(test_daemon_collector SOURCES test_daemon_collector.c daemon_fake_store.c USES occ_daemon)
+occ_add_test(test_daemon_control SOURCES test_daemon_control.c USES occ_daemon)
 occ_add_test(test_daemon_container SOURCES test_daemon_container.c USES occ_daemon)
 occ_add_test(test_daemon_reorder SOURCES test_daemon_reorder.c USES occ_daemon)
 occ_add_test(test_daemon_process SOURCES test_daemon_process.c USES occ_ring occ_store occ_support PkgConfig::SQLITE

@@ -36,6 +36,22 @@ static void copy(char *to, size_t size, const char *text)
     (void)snprintf(to, size, "%s", text ? text : "");
 }
 
+int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run, uint32_t shape,
+                           const struct occ_measured_sums *sums, struct occ_error *err)
+{
+    struct occ_measured_sums *to = &store->now.measured;
+    if (store->fail_append)
+        return fault(store->fail_append, err);
+    if (minute <= 0 || run <= 0 || shape == 0)
+        abort();
+    to->exact += sums->exact;
+    for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
+        to->sum[k] += sums->sum[k];
+        to->ns[k] += sums->ns[k];
+    }
+    return 0;
+}
+
 int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_t *ret_id,
                       struct occ_error *err)
 {

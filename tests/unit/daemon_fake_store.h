@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "store/measured.h"
 #include "store/store.h"
 
 #define FAKE_ROWS   (1u << 20)
@@ -34,6 +35,7 @@ struct fake_state {
     size_t n_rows, n_runs, n_positions;
     struct fake_run runs[FAKE_THINGS];
     struct fake_position positions[FAKE_THINGS];
+    struct occ_measured_sums measured; /* of everything */
 };
 
 struct occ_store {

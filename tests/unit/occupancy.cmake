@@ -2,6 +2,7 @@
 occ_add_test(test_occupancy SOURCES test_occupancy.c USES occ_occupancy m)
 occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES occ_occupancy m)
 occ_add_test(test_occupancy_advice SOURCES test_occupancy_advice.c USES occ_occupancy m)
+occ_add_test(test_occupancy_waterfall SOURCES test_occupancy_waterfall.c USES occ_occupancy m)
 
 if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
   occ_add_test(test_occupancy_oracle

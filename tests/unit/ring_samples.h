@@ -70,6 +70,21 @@ static inline bool log_shape(struct occ_ring_producer *p, uint32_t id)
     return occ_ring_log(p, &f.frame, sizeof f, NULL, 0);
 }
 
+/* Of the one shape; every launch lasted 1000 ns. */
+static inline struct occ_frame_measured sample_measured(uint64_t head, uint64_t launches)
+{
+    double ns = 1000.0 * (double)launches;
+    return (struct occ_frame_measured){.frame.type = OCC_FRAME_MEASURED,
+                                       .minute = SAMPLE_EPOCH_NS / UINT64_C(60000000000),
+                                       .head = head,
+                                       .launches = launches,
+                                       .ns = ns,
+                                       .warps_active_ns = 32 * ns,
+                                       .warps_ns = 32 * 66 * ns,
+                                       .sms_active_ns = 66 * ns,
+                                       .blocks_active_ns = 8 * ns};
+}
+
 /* One of each that a launch needs. */
 static inline bool log_samples(struct occ_ring_producer *p)
 {

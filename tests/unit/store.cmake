@@ -3,6 +3,7 @@ occ_add_test(test_store SOURCES test_store.c ${world} USES occ_store PkgConfig::
 target_compile_definitions(test_store PRIVATE OCC_SQLITE_MODULE="$<TARGET_FILE:occtrace_sqlite>")
 add_dependencies(test_store occtrace_sqlite)
 occ_add_test(test_store_codec SOURCES test_store_codec.c USES occ_store)
+occ_add_test(test_store_series SOURCES test_store_series.c ${world} USES occ_store occ_schema PkgConfig::SQLITE)
 occ_add_test(test_store_crash SOURCES test_store_crash.c ${world} USES occ_store PkgConfig::SQLITE)
 add_test(NAME test_store_crash_long COMMAND test_store_crash long)
 _occ_test_properties(test_store_crash_long slow 600)

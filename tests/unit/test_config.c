@@ -24,6 +24,7 @@ static const char all_different[] = "database: {path: /a/b.db, max_size: 1G, syn
                                     "  reorder_rows: 512\n"
                                     "  memory: 8M\n"
                                     "rings: {max_producers: 3, max_size: 1M}\n"
+                                    "counters: {mode: gpm, interval: 5ms}\n"
                                     "log: {level: debug}\n";
 
 static int parse(const char *text, struct occ_config *config, struct occ_error *err)

@@ -1,5 +1,6 @@
 /* daemon/collector.c on rings of this process and a store in memory: order, exactly once, faults, ends. Time is made
  * up, so nothing here waits. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -218,6 +219,111 @@ static void a_crash_at_any_moment_loses_and_repeats_nothing(void **state)
     poll_after(b, SECOND);
     assert_exactly(b->store, total);
     occ_ring_destroy(&ring);
+}
+
+/* A device with known limits, unlike log_samples()'s. */
+static void log_measurable(struct occ_ring_producer *ring)
+{
+    struct occ_frame_device d = {.frame.type = OCC_FRAME_DEVICE,
+                                 .cc_major = 9,
+                                 .sm_count = 132,
+                                 .warp_size = 32,
+                                 .max_threads_per_sm = 2048};
+    memcpy(d.name, "a device", 9);
+    assert_true(occ_ring_log(ring, &d.frame, sizeof d, NULL, 0));
+    assert_true(log_kernel(ring, 0, "_Z4axpyPf") && log_shape(ring, 0));
+}
+
+static double mean_of(const struct occ_measured_sums *sums, enum occ_measured_value value)
+{
+    return sums->sum[value] / sums->ns[value];
+}
+
+static void say_measured(struct occ_ring_producer *ring, struct occ_frame_measured m)
+{
+    assert_true(occ_ring_log(ring, &m.frame, sizeof m, NULL, 0));
+}
+
+/* Values come with the commit that makes their launches durable; whoever reads the log again does not count them again. */
+static void exact_values_count_once(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    const struct occ_measured_sums *sums = &b->store->committed.measured;
+    uint32_t seed = 7;
+    make_ring(&ring, 512);
+    log_measurable(&ring);
+    offer(b, &ring);
+    for (uint64_t pushed = 0; pushed < 400;) {
+        push_some(&ring, pushed, 10, 400);
+        pushed += 10;
+        say_measured(&ring, sample_measured(pushed, 10));
+        poll_after(b, next_random(&seed) % SECOND);
+        assert_true(sums->exact <= b->store->committed.n_rows);
+        if (next_random(&seed) % 4 == 0) {
+            occ_collector_free(b->collector);
+            fake_store_crash(b->store);
+            start_collector(b);
+            offer(b, &ring);
+        }
+    }
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_exactly(b->store, 400);
+    assert_int_equal(sums->exact, 400);
+    assert_true(fabs(mean_of(sums, OCC_MEASURED_achieved) - 0.5) < 1e-12);
+    assert_true(fabs(mean_of(sums, OCC_MEASURED_elapsed) - 0.25) < 1e-12);
+    assert_true(fabs(mean_of(sums, OCC_MEASURED_sm_active) - 0.5) < 1e-12);
+    assert_true(fabs(mean_of(sums, OCC_MEASURED_resident_blocks) - 8) < 1e-12);
+    occ_ring_destroy(&ring);
+}
+
+/* Values that were counted of launches which have not come yet wait for them. */
+static void exact_values_wait_for_their_launches(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    log_measurable(&ring);
+    offer(b, &ring);
+    say_measured(&ring, sample_measured(2, 2));
+    push(&ring, 0);
+    poll_after(b, 2 * SECOND);
+    assert_int_equal(b->store->committed.n_rows, 1);
+    assert_int_equal(b->store->committed.measured.exact, 0);
+    push(&ring, 1);
+    poll_after(b, 2 * SECOND);
+    assert_int_equal(b->store->committed.measured.exact, 2);
+    occ_ring_destroy(&ring);
+}
+
+/* More warps than the GPU holds are no measurement, and neither is anything of a GPU without limits. */
+static void exact_values_beyond_the_gpu_are_not_taken(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring, unknown;
+    struct occ_frame_measured m = sample_measured(1, 1);
+    make_ring(&ring, 512);
+    make_ring(&unknown, 512);
+    log_measurable(&ring);
+    assert_true(log_samples(&unknown));
+    push(&ring, 0);
+    push(&unknown, 0);
+    say_measured(&unknown, m);
+    m.warps_active_ns = 68 * m.ns;
+    say_measured(&ring, m);
+    offer(b, &ring);
+    offer(b, &unknown);
+    poll_after(b, 2 * SECOND);
+    assert_int_equal(b->store->committed.n_rows, 2);
+    assert_int_equal(b->store->committed.measured.exact, 0);
+    m.warps_active_ns = 66 * m.ns; /* a little more is 1 */
+    say_measured(&ring, m);
+    push(&ring, 1);
+    poll_after(b, 2 * SECOND);
+    assert_true(mean_of(&b->store->committed.measured, OCC_MEASURED_achieved) == 1);
+    occ_ring_destroy(&ring);
+    occ_ring_destroy(&unknown);
 }
 
 static void a_full_disk_stops_reading_and_nothing_is_lost(void **state)
@@ -698,6 +804,9 @@ int main(void)
         T(slots_come_back_only_after_the_commit),
         T(a_ring_that_is_half_full_is_committed_early),
         T(a_crash_at_any_moment_loses_and_repeats_nothing),
+        T(exact_values_count_once),
+        T(exact_values_wait_for_their_launches),
+        T(exact_values_beyond_the_gpu_are_not_taken),
         T(a_full_disk_stops_reading_and_nothing_is_lost),
         T(what_the_log_says_waits_for_the_store),
         T(faults_anywhere_in_the_store_are_tried_again),

@@ -305,6 +305,50 @@ static void test_kernel_ids(void **state)
     assert_broken(f, "kernel frame: id out of order");
 }
 
+static void test_measured_frames(void **state)
+{
+    static const struct {
+        size_t offset;
+        uint64_t value;
+        const char *reason;
+    } lies[] = {
+        {offsetof(struct occ_frame_measured, shape), 1, "measured frame: unknown shape"},
+        {offsetof(struct occ_frame_measured, minute), UINT64_MAX, "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, head), 4, "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, head), UINT64_MAX, "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, launches), 0, "measured frame: values that cannot be"},
+        /* as doubles: 0, NaN, infinity, -1 */
+        {offsetof(struct occ_frame_measured, ns), 0, "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, ns), UINT64_C(0x7ff8000000000000),
+         "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, ns), UINT64_C(0x7ff0000000000000),
+         "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, warps_active_ns), UINT64_C(0xbff0000000000000),
+         "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, warps_ns), UINT64_C(0x7ff8000000000000),
+         "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, sms_active_ns), UINT64_C(0x7ff0000000000000),
+         "measured frame: values that cannot be"},
+    };
+    const struct occ_frame_measured sound = sample_measured(5, 5);
+    struct fixture *f = *state;
+    assert_true(occ_frame_measured_is_valid(&sound));
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        f = *state;
+        struct occ_frame_measured m = sound;
+        size_t bytes = lies[i].offset == offsetof(struct occ_frame_measured, shape) ? 4 : 8;
+        memcpy((char *)&m + lies[i].offset, &lies[i].value, bytes);
+        assert_true(occ_ring_log(&f->producer, &m.frame, sizeof m, NULL, 0));
+        assert_broken(f, lies[i].reason);
+        tear_down(state);
+        assert_int_equal(set_up(state), 0);
+    }
+    f = *state;
+    struct occ_frame_measured m = sound;
+    assert_true(occ_ring_log(&f->producer, &m.frame, sizeof m - 8, NULL, 0));
+    assert_broken(f, "measured frame: size");
+}
+
 static void break_with_shape(struct fixture *f, struct occ_frame_shape s, const char *reason)
 {
     assert_true(occ_ring_log(&f->producer, &s.frame, sizeof s, NULL, 0));
@@ -504,6 +548,7 @@ int main(void)
         TEST(test_kernel_without_name),
         TEST(test_kernel_hash),
         TEST(test_kernel_ids),
+        TEST(test_measured_frames),
         TEST(test_shape_fields),
         TEST(test_process_frames),
         TEST(test_state_frames),

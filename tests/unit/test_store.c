@@ -292,13 +292,112 @@ static void shapes_carry_the_models_answer(void **state)
         assert_int_equal(result.design, row->result.design);
     }
     occ_shapes_free(&shapes);
-    assert_int_equal(
-        occ_store_shapes(w->store, &(struct occ_filter){.below_theoretical = 0.3}, &shapes, &err), 0);
+    assert_int_equal(occ_store_shapes(w->store, &(struct occ_filter){.below_achieved = 0.3}, &shapes, &err),
+                     0);
     assert_true(shapes.n > 0 && shapes.n < WORLD_SHAPES);
     for (size_t i = 0; i < shapes.n; i++)
         assert_true(shapes.rows[i].result.expected_achieved < 0.3);
     occ_shapes_free(&shapes);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE theoretical IS NULL"), 1);
+}
+
+static void add_seen(struct world *w, int shape, double achieved, double elapsed, double blocks)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const double ns = 1e6;
+    struct occ_measured_sums sums = {.direct = 1};
+    const struct {
+        enum occ_measured_value which;
+        double value;
+    } values[] = {{OCC_MEASURED_achieved, achieved},
+                  {OCC_MEASURED_elapsed, elapsed},
+                  {OCC_MEASURED_resident_blocks, blocks}};
+    for (size_t i = 0; i < 3; i++) {
+        if (isnan(values[i].value))
+            continue;
+        sums.sum[values[i].which] = values[i].value * ns;
+        sums.ns[values[i].which] = ns;
+    }
+    assert_int_equal(
+        occ_store_add_measured(w->store, BEGIN / MINUTE, w->run[0], (uint32_t)w->shape[shape], &sums, &err),
+        0);
+}
+
+static size_t count_shapes_below(struct world *w, struct occ_filter filter, int64_t wanted, bool *ret_found)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_shapes shapes;
+    assert_int_equal(occ_store_shapes(w->store, &filter, &shapes, &err), 0);
+    *ret_found = false;
+    for (size_t i = 0; i < shapes.n; i++)
+        *ret_found |= shapes.rows[i].id == wanted;
+    size_t n = shapes.n;
+    occ_shapes_free(&shapes);
+    return n;
+}
+
+/* Where counters saw a shape, that counts and not what was expected; of the runs and minutes that were asked for. */
+static void low_occupancy_is_the_measured_one(void **state)
+{
+    struct world *w = *state;
+    struct occ_shapes shapes;
+    struct occ_error err = OCC_ERROR_INIT;
+    bool found;
+    world_open(w);
+    world_append(w, 0, BEGIN, 5 * MINUTE, 4000);
+    commit(w);
+    assert_int_equal(occ_store_shapes(w->store, &(struct occ_filter){0}, &shapes, &err), 0);
+    int best = 0;
+    double most = 0;
+    for (size_t i = 0; i < shapes.n; i++)
+        for (int k = 0; k < WORLD_SHAPES; k++)
+            if (w->shape[k] == shapes.rows[i].id && shapes.rows[i].result.expected_achieved > most) {
+                most = shapes.rows[i].result.expected_achieved;
+                best = k;
+            }
+    occ_shapes_free(&shapes);
+    const struct occ_filter low = {.below_achieved = 0.01};
+    (void)count_shapes_below(w, low, w->shape[best], &found);
+    assert_true(most > 0.5 && !found);
+    add_seen(w, best, 0.005, 0.004, NAN);
+    commit(w);
+    (void)count_shapes_below(w, low, w->shape[best], &found);
+    assert_true(found);
+    struct occ_filter later = {.below_achieved = 0.01, .since_ns = BEGIN + 2 * MINUTE};
+    (void)count_shapes_below(w, later, w->shape[best], &found);
+    assert_false(found);
+}
+
+/* All parts of a kernel and what is used are 1 when all its shapes were seen, each as well as it could be. */
+static void what_counters_saw_adds_up_by_kernel(void **state)
+{
+    struct world *w = *state;
+    struct occ_top top;
+    struct occ_error err = OCC_ERROR_INIT;
+    size_t checked = 0;
+    world_open(w);
+    world_append(w, 0, BEGIN, 5 * MINUTE, 4000);
+    for (int i = 0; i < WORLD_SHAPES; i++)
+        add_seen(w, i, i % 3 == 0 ? NAN : 0.3, 0.2 + i * 0.01, i % 3 == 1 ? 1.5 : NAN);
+    commit(w);
+    assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, &top, &err), 0);
+    for (size_t i = 0; i < top.n; i++) {
+        const struct occ_top_row *row = &top.rows[i];
+        double sum = 0;
+        for (int part = 0; part < OCC_PART_COUNT; part++)
+            sum += part == OCC_CAUSE_PARTIAL_WARP || isnan(row->part[part]) ? 0 : row->part[part];
+        bool refused = false; /* a shape that the model refuses has no parts */
+        for (int k = 0; k < WORLD_SHAPES; k++)
+            refused |= k == WORLD_SHAPES - 1 && w->shape_kernel[k] == row->kernel;
+        if (refused)
+            continue;
+        checked++;
+        assert_true(fabs(row->measured_share - 1) < 1e-9);
+        assert_true(fabs(sum + row->elapsed - 1) < 1e-9);
+        assert_true(row->waste_warp_seconds > 0);
+    }
+    assert_true(checked > 0);
+    occ_top_free(&top);
 }
 
 static void an_older_models_answer_is_renewed(void **state)
@@ -946,6 +1045,8 @@ int main(void)
         TEST(runs_are_filtered),
         TEST(putting_again_updates_a_run),
         TEST(shapes_carry_the_models_answer),
+        TEST(low_occupancy_is_the_measured_one),
+        TEST(what_counters_saw_adds_up_by_kernel),
         TEST(an_older_models_answer_is_renewed),
         TEST(names_are_made_readable),
         TEST(a_name_cannot_explode),

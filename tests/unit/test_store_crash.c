@@ -21,8 +21,27 @@
 #define MINUTE (60 * SECOND)
 #define BEGIN  (INT64_C(1700000000) * SECOND)
 #define BATCH  400
+#define VALUES 15
 
 static const uint8_t ring[16] = {9};
+
+/* So many values of the batch's launches, and samples. */
+static void add_counters(struct world *w, uint64_t number)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    for (size_t i = 0; i < VALUES; i++) {
+        const struct world_launch *l = &w->launches[w->n - 1 - i];
+        struct occ_launch_value value = {.start_ns = l->launch.start_ns,
+                                         .correlation = l->launch.correlation,
+                                         .shape = l->launch.shape,
+                                         .achieved = 0.5};
+        struct occ_device_sample sample = {.start_ns = BEGIN + (int64_t)(number * VALUES + i) * SECOND / 10,
+                                           .end_ns = BEGIN + (int64_t)(number * VALUES + i + 1) * SECOND / 10,
+                                           .elapsed = 0.25};
+        assert_int_equal(occ_store_add_launch_values(w->store, l->run, l->device, &value, 1, &err), 0);
+        assert_int_equal(occ_store_add_samples(w->store, w->device[0], &sample, 1, &err), 0);
+    }
+}
 
 /* Batch `number` is the same in parent and child: launches that carry its number. */
 static void append_batch(struct world *w, uint64_t number)
@@ -31,6 +50,7 @@ static void append_batch(struct world *w, uint64_t number)
     world_append(w, (int)(number % 2), BEGIN + (int64_t)number * 40 * SECOND, 40 * SECOND, BATCH);
     if (number % 5 == 0)
         world_append(w, 0, BEGIN, (int64_t)number * 40 * SECOND + SECOND, 20); /* late ones */
+    add_counters(w, number);
     struct occ_error err = OCC_ERROR_INIT;
     assert_int_equal(occ_store_put_ring_position(w->store, ring, number + 1, &err), 0);
 }
@@ -89,6 +109,10 @@ static void check_file(struct world *w, uint64_t committed)
         1);
     assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
     assert_in_range(next, committed + 1, committed + 2);
+    assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM device_second"), next * VALUES);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), next * VALUES);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE measuredSource = 'direct'"),
+                     next * VALUES);
     occ_store_close(w->store);
     w->store = NULL;
     /* the same launches once more, in memory only: a store that is never committed */

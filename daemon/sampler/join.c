@@ -1,0 +1,260 @@
+/*
+ * Samples become rows of the equations: which launches ran, what was counted, what is left over; and what the leftovers tell
+ * of noise. See state.h. One thread.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "state.h"
+
+#define FIRST_ROWS     64     /* of a class, whose residuals are taken as they are */
+#define NOISE_MEMORY   2000.0 /* rows over which residuals are averaged */
+#define JITTER_MOST_NS 700.0
+
+/* ---- samples ---- */
+
+/* What the sample counted, as the ratios that are regressed; NaN where it did not. */
+void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret)
+{
+    const double sms = a->options.sm_count, warps = a->options.max_warps_per_sm;
+    double cycles = sample->value[OCC_COUNTER_ELAPSED];
+    if (!isfinite(cycles))
+        cycles = a->cycles_per_ns * (double)(sample->end_ns - sample->start_ns);
+    ret[OCC_RHS_WARPS] = sample->value[OCC_COUNTER_WARPS] / (sms * warps * cycles);
+    ret[OCC_RHS_ACTIVE] = sample->value[OCC_COUNTER_ACTIVE] / (sms * cycles);
+    ret[OCC_RHS_BLOCKS] = sample->value[OCC_COUNTER_BLOCKS] / (sms * cycles);
+    for (int i = 0; i < 5; i++) /* counted by TPC: two SMs */
+        ret[OCC_RHS_STALLS + i] = sample->value[OCC_COUNTER_STALL_REGISTERS + i] / (sms / 2 * cycles);
+}
+
+struct noise_class *occ_join_class(struct occ_attribution *a, const struct occ_sample *sample)
+{
+    int power = ilogb((double)(sample->end_ns - sample->start_ns));
+    return &a->classes[power < OCC_CLASSES ? power : OCC_CLASSES - 1];
+}
+
+static const struct occ_overlap_course *course_of(const void *context, uint32_t key)
+{
+    const struct occ_keys *keys = context;
+    return &keys->keys[key].course;
+}
+
+void occ_join_begin(struct occ_attribution *a, struct occ_overlap *walk)
+{
+    *walk = (struct occ_overlap){.launches = a->launches,
+                                 .n = a->n_launches,
+                                 .course = course_of,
+                                 .context = &a->keys,
+                                 .active = a->active};
+}
+
+/* Adds the parts up by key. */
+static void make_row(struct occ_attribution *a, size_t n_parts)
+{
+    struct row *row = &a->row;
+    row->n = 0;
+    a->stamp++;
+    for (size_t i = 0; i < n_parts; i++) {
+        const struct occ_overlap_part *part = &a->parts[i];
+        uint32_t at = a->launches[part->launch].key;
+        struct occ_key *key = &a->keys.keys[at];
+        if (key->stamp != a->stamp) {
+            key->stamp = a->stamp;
+            key->row = row->n;
+            row->key[row->n] = at;
+            row->edges[row->n] = 0;
+            memset(row->share[row->n++], 0, sizeof row->share[0]);
+        }
+        row->edges[key->row] += (part->at_start < 0) + (part->at_end < 0);
+        double *share = row->share[key->row];
+        for (uint32_t f = 0; f < key->course.n; f++)
+            share[f] += part->share[f];
+    }
+}
+
+size_t occ_join_row(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
+                    double offset_ns)
+{
+    double length = (double)(sample->end_ns - sample->start_ns);
+    size_t n = occ_overlap_next(walk, -offset_ns, length - offset_ns, sample->start_ns, a->parts);
+    make_row(a, n);
+    return n;
+}
+
+/* What the keys' present values make of the row. */
+double occ_join_predict(const struct occ_attribution *a, enum occ_rhs rhs)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < a->row.n; i++) {
+        const struct occ_key *key = &a->keys.keys[a->row.key[i]];
+        for (uint32_t f = 0; f < key->course.n; f++)
+            sum += a->row.share[i][f] * occ_keys_value(&a->keys, key, rhs, f);
+    }
+    return sum;
+}
+
+/* The row as entries of the equations, the first `functions` of each course; more than fit: 0. */
+size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, uint32_t functions,
+                        double length)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < a->row.n; i++) {
+        const struct occ_key *key = &a->keys.keys[a->row.key[i]];
+        for (uint32_t f = 0; f < key->course.n && f < functions; f++) {
+            if (a->row.share[i][f] == 0)
+                continue;
+            if (n == OCC_NORMAL_ROW)
+                return 0;
+            entries[n++] = (struct occ_normal_entry){key->column[f], a->row.share[i][f],
+                                                     f == 0 ? a->row.edges[i] / (length * length) : 0};
+        }
+    }
+    return n;
+}
+
+/* ---- joining ---- */
+
+static void note_noise(struct occ_attribution *a, struct noise_class *class, double warps, double active)
+{
+    double variance = class->variance, keep = 1 - 1 / fmin(++class->rows, NOISE_MEMORY);
+    double square =
+        fmin(warps * warps, OCC_HUBER * OCC_HUBER * variance * (class->rows < FIRST_ROWS ? 1e6 : 1));
+    class->variance = fmax(keep * variance + (1 - keep) * square, 1e-10);
+    keep = 1 - 1 / fmin(++a->noise_rows, NOISE_MEMORY);
+    double *const what[] = {&a->noise.warps, &a->noise.both, &a->noise.active};
+    const double now[] = {warps * warps / variance, warps * active / variance, active * active / variance};
+    for (int i = 0; i < 3 && isfinite(active); i++)
+        *what[i] = keep * *what[i] + (1 - keep) * fmin(now[i], OCC_HUBER * OCC_HUBER);
+}
+
+/* How much launches' reported edges jitter, from how residuals grow with the edges in a sample: r^2 = counters' noise x n^2
+ * + jitter x q, where q sums (occupancy / length)^2 over the edges. */
+static void note_jitter(struct occ_attribution *a, double counted, double residual, double length)
+{
+    double q = 0, keep = 1 - 1 / fmin(a->noise_rows, NOISE_MEMORY * 8);
+    for (uint32_t i = 0; i < a->row.n; i++) {
+        double level = occ_keys_value(&a->keys, &a->keys.keys[a->row.key[i]], OCC_RHS_WARPS, 0) / length;
+        q += a->row.edges[i] * level * level;
+    }
+    double n = counted * counted, r = residual * residual;
+    const double now[5] = {q * q, q * n, n * n, q * r, n * r};
+    for (int i = 0; i < 5; i++)
+        a->squares[i] = keep * a->squares[i] + (1 - keep) * now[i];
+    const double *s = a->squares;
+    double determinant = s[0] * s[2] - s[1] * s[1];
+    double jitter = determinant > 0 ? (s[3] * s[2] - s[4] * s[1]) / determinant : 0;
+    a->noise.jitter = fmin(fmax(jitter, 0), JITTER_MOST_NS * JITTER_MOST_NS);
+}
+
+static void note_misfit(struct occ_attribution *a, double residual, double variance)
+{
+    for (uint32_t i = 0; i < a->row.n; i++) {
+        struct occ_key *key = &a->keys.keys[a->row.key[i]];
+        double share = a->row.share[i][0];
+        key->evidence += share * share / variance;
+        key->misfit += share * share * residual * residual / (variance * variance);
+    }
+}
+
+/* Residuals that depend on where in a launch a sample begins or ends are no noise: the course is not the model's. */
+static void note_phases(struct occ_attribution *a, size_t n_parts, double residual, double variance)
+{
+    double units = fmin(fmax(residual / sqrt(variance * a->noise.warps), -OCC_HUBER), OCC_HUBER);
+    for (size_t i = 0; i < n_parts; i++) {
+        const struct occ_overlap_part *part = &a->parts[i];
+        struct occ_key *key = &a->keys.keys[a->launches[part->launch].key];
+        const double at[2] = {part->at_start, part->at_end};
+        for (int k = 0; k < 2; k++) {
+            if (at[k] < 0)
+                continue;
+            int phase = k * OCC_PHASES + (int)fmin(at[k] * OCC_PHASES, OCC_PHASES - 1);
+            key->phase[phase] += units;
+            key->phase_rows[phase]++;
+        }
+    }
+}
+
+static void note_unexplained(struct occ_attribution *a, double counted, double residual, double length)
+{
+    double keep = exp(-length / 1e9);
+    a->unexplained = a->unexplained * keep + residual * length;
+    a->counted = a->counted * keep + counted * length;
+}
+
+/* The second that ends; one that nobody takes for minutes is forgotten. */
+static void end_second(struct occ_attribution *a)
+{
+    if (a->second_ns > 0 && a->n_seconds < OCC_SECONDS_MOST)
+        a->seconds[a->n_seconds++] = (struct occ_attribution_second){
+            .second = a->second, .unexplained = a->second_unexplained / a->second_ns};
+    a->second_unexplained = a->second_ns = 0;
+}
+
+static void note_second(struct occ_attribution *a, int64_t start_ns, double residual, double length)
+{
+    int64_t second = start_ns / 1000000000;
+    if (second != a->second)
+        end_second(a);
+    a->second = second;
+    a->second_unexplained += residual * length;
+    a->second_ns += length;
+}
+
+static void mark_covered(struct occ_attribution *a, size_t n_parts)
+{
+    for (size_t i = 0; i < n_parts; i++)
+        a->launches[a->parts[i].launch].covered = true;
+}
+
+static int join_sample(struct occ_attribution *a, const struct occ_sample *sample, size_t n_parts,
+                       struct occ_error *err)
+{
+    struct occ_normal_entry entries[OCC_NORMAL_ROW];
+    double ratio[OCC_RHS_COUNT], predicted[OCC_RHS_COUNT],
+        length = (double)(sample->end_ns - sample->start_ns);
+    occ_join_ratios(a, sample, ratio);
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        predicted[r] = isfinite(ratio[r]) ? occ_join_predict(a, (enum occ_rhs)r) : NAN;
+    bool has_warps = isfinite(ratio[OCC_RHS_WARPS]);
+    int system = has_warps ? OCC_SYSTEM_WARPS : OCC_SYSTEM_ROTATED;
+    struct noise_class *class = occ_join_class(a, sample);
+    double residual = ratio[OCC_RHS_WARPS] - predicted[OCC_RHS_WARPS], variance = class->variance;
+    double robust = 1;
+    if (has_warps) {
+        note_unexplained(a, ratio[OCC_RHS_WARPS], residual, length);
+        note_second(a, sample->start_ns, n_parts == 0 || a->estimated ? residual : NAN, length);
+    }
+    occ_direct_remember(a, sample, ratio, predicted, n_parts);
+    if (n_parts == 0)
+        return 0;
+    mark_covered(a, n_parts);
+    for (size_t i = 0; i < n_parts; i++)
+        occ_direct_read(a, sample, ratio, predicted, &a->parts[i]);
+    if (has_warps && a->estimated) {
+        robust = fmin(1, OCC_HUBER * sqrt(variance * a->noise.warps) / (fabs(residual) + 1e-12));
+        note_noise(a, class, residual, ratio[OCC_RHS_ACTIVE] - predicted[OCC_RHS_ACTIVE]);
+        note_misfit(a, residual, variance);
+        note_phases(a, n_parts, residual, variance);
+        note_jitter(a, ratio[OCC_RHS_WARPS], residual, length);
+    }
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        a->keys.knows[system][r] |= isfinite(ratio[r]);
+    size_t n = occ_join_entries(a, entries, OCC_COURSES, length);
+    int status = n ? occ_normal_add(a->keys.normal[system], entries, n, robust / variance, ratio, err) : 0;
+    a->keys.rows++;
+    a->rows_since++;
+    return status == OCC_E_FULL ? 0 : status; /* what does not fit is not regressed */
+}
+
+int occ_join_block(struct occ_attribution *a, size_t n, struct occ_error *err)
+{
+    struct occ_overlap walk;
+    int status = 0;
+    occ_join_begin(a, &walk);
+    for (size_t i = 0; i < n && status == 0; i++) {
+        const struct occ_sample *s = &a->samples[i];
+        size_t n_parts = occ_join_row(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns));
+        status = join_sample(a, s, n_parts, err);
+    }
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Calls of the driver that --exact watches, with CUPTI's numbers of them, which never change. X(name, number, what): LAUNCH one
+ * kernel, GRAPH many, BEGIN and END of a stream's capture. */
+#ifndef OCC_INJECTOR_PROFILER_CALLS_H
+#define OCC_INJECTOR_PROFILER_CALLS_H
+
+#define OCC_PROFILER_CALLS(X)                                                                                \
+    X(cuLaunch, 115, LAUNCH)                                                                                 \
+    X(cuLaunchGrid, 116, LAUNCH)                                                                             \
+    X(cuLaunchGridAsync, 117, LAUNCH)                                                                        \
+    X(cuLaunchKernel, 307, LAUNCH)                                                                           \
+    X(cuLaunchKernel_ptsz, 442, LAUNCH)                                                                      \
+    X(cuLaunchCooperativeKernel, 477, LAUNCH)                                                                \
+    X(cuLaunchCooperativeKernel_ptsz, 478, LAUNCH)                                                           \
+    X(cuLaunchKernelEx, 652, LAUNCH)                                                                         \
+    X(cuLaunchKernelEx_ptsz, 653, LAUNCH)                                                                    \
+    X(cuGraphLaunch, 514, GRAPH)                                                                             \
+    X(cuGraphLaunch_ptsz, 515, GRAPH)                                                                        \
+    X(cuStreamBeginCapture, 495, BEGIN)                                                                      \
+    X(cuStreamBeginCapture_ptsz, 496, BEGIN)                                                                 \
+    X(cuStreamBeginCapture_v2, 539, BEGIN)                                                                   \
+    X(cuStreamBeginCapture_v2_ptsz, 540, BEGIN)                                                              \
+    X(cuStreamBeginCaptureToGraph, 720, BEGIN)                                                               \
+    X(cuStreamBeginCaptureToGraph_ptsz, 721, BEGIN)                                                          \
+    X(cuStreamEndCapture, 497, END)                                                                          \
+    X(cuStreamEndCapture_ptsz, 498, END)
+
+enum occ_profiler_call {
+    OCC_PROFILER_LAUNCH,
+    OCC_PROFILER_GRAPH,
+    OCC_PROFILER_BEGIN,
+    OCC_PROFILER_END,
+};
+
+#endif

@@ -1,0 +1,1 @@
+occq launches -d m.db -n 4

@@ -1,0 +1,1 @@
+occq show -d m.db gemm --json

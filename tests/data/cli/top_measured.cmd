@@ -1,0 +1,1 @@
+occq top -d m.db

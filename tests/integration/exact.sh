@@ -1,0 +1,117 @@
+#!/bin/bash
+# occtrace --exact on the simulated device: every launch has its own value, and it is the simulation's; where that cannot be, the
+# launches are recorded all the same, the run says why, and the program is what it is without.   exact.sh BUILD
+set -u
+build=$1
+here=$(cd "$(dirname "$0")/../.." && pwd)
+hello=$build/samples/hello
+[ -x "$hello" ] && [ -e "$build/simgpu/libcuda.so.1" ] || { echo "SKIP: no sample or no simulated device"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failed=0
+
+fail() { echo "FAILED: $title: $*"; failed=1; }
+query() { "$build/bin/occq" sql -d h.db --csv "$1" | sed '1d; s/"//g'; }
+
+# GPU, faults ("" for none), options of occtrace, the program and its arguments.
+trace() {
+  local gpu=$1 faults=$2 options=$3
+  shift 3
+  title="$gpu $faults $options ${*##*/}"
+  rm -f h.db* truth
+  # shellcheck disable=SC2086 # options are words
+  OCCSIM_TRUTH=$work/truth OCCSIM_FAULT=$faults "$here/scripts/simgpu" --gpu "$gpu" --build "$build" \
+    "$build/bin/occtrace" $options -d h.db "$@" >out 2>err
+  local code=$?
+  [ $code -eq 0 ] || fail "exit code $code: $(head -3 err)"
+  "$here/scripts/simgpu" --gpu "$gpu" --build "$build" "$@" >alone 2>&1
+  cmp -s alone out || fail "the program's output is not what it is without occtrace"
+  launches=$(sed -n '$s/^launches: //p' out)
+  [ "$(query 'SELECT count(*) FROM launch')" = "$launches" ] || fail "not all launches are in the history"
+}
+measured() {
+  [ "$(query 'SELECT coalesce(sum(exact), 0) FROM measured')" = "$1" ] ||
+    fail "not $1 launches with exact values, but $(query 'SELECT sum(exact) FROM measured')"
+  [ "$(query 'SELECT coalesce(sum(direct + regressed + grouped), 0) FROM measured')" = 0 ] || fail "values from samples"
+}
+reason() { query 'SELECT level_reason FROM run' | grep -qF -- "$1" || fail "the run does not say \"$1\""; }
+
+# SMs and tolerance; the simulation's truth, by kernel: the mean by duration of achieved, elapsed, active share and blocks on an active SM.
+matches_truth() {
+  sed '1d; s/"//g' truth | awk -F, -v sms="$1" '
+    { ns = substr($16, 6) - substr($15, 6) # awk counts no more than 53 bits
+      t[$1] += ns; a[$1] += $24 * ns; e[$1] += $25 * ns; s[$1] += $25 / $24 * ns; b[$1] += $23 / ($25 / $24 * sms) }
+    END { for (k in t) printf "%s %.9f %.9f %.9f %.9f\n", k, a[k] / t[k], e[k] / t[k], s[k] / t[k], b[k] / t[k] }' | sort >expected
+  query "SELECT format('%s %.9f %.9f %.9f %.9f', shortName, achieved, elapsed, smActive, residentBlocks) AS line FROM measured_detail" | sort >got
+  [ -s expected ] || fail "no truth"
+  awk -v tolerance="${2:-1e-5}" 'NR == FNR { for (i = 2; i <= 5; i++) want[$1, i] = $i; n++; next }
+       { for (i = 2; i <= 5; i++) { d = $i - want[$1, i]; if (!(($1, i) in want) || d > tolerance || d < -tolerance) wrong++ } m++ }
+       END { exit wrong > 0 || n != m }' expected got || fail "truth (<) and history (>) differ
+$(diff expected got)"
+}
+
+for gpu in "t4 40" "a100 108" "h200 132"; do
+  read -r name sms <<<"$gpu"
+  trace "$name" "" --exact "$build/samples/zoo"
+  measured "$launches"
+  matches_truth "$sms"
+  reason "$launches of $launches launches measured"
+done
+"$build/bin/occq" show -d h.db tail --json | grep -q '"source": "exact"' || fail "occq show does not name the source"
+# Warps of a block that end early (the truth's times are whole nanoseconds).
+export OCCSIM_WARP_IMBALANCE=50
+trace h200 "" --exact "$build/samples/zoo"
+matches_truth 132 1e-3
+unset OCCSIM_WARP_IMBALANCE
+# More launches than a session holds; streams that would overlap; a process that forks and one that execs.
+for run in "hello --launches 1500" "hello --launches 100 --fork" \
+           "hello --launches 100 --exec" "transformer --steps 3 --streams 3 --no-graph"; do
+  read -r -a words <<<"$run"
+  trace h200 "" --exact "$build/samples/${words[0]}" "${words[@]:1}"
+  measured "$launches"
+done
+# A session that threads of the program kept from ending well may have no values, but no launch has two.
+trace h200 "" --exact "$hello" --launches 1000 --threads 4
+within=$(query "SELECT sum(exact) BETWEEN 1 AND $launches FROM measured")
+[ "$within" = 1 ] || fail "of $launches launches $(query 'SELECT sum(exact) FROM measured') were measured"
+# A graph of many kernels is one range: the kernels outside it have values, those inside none.
+trace h200 "" --counters=exact "$build/samples/transformer" --steps 5
+measured "$(query 'SELECT count(*) FROM launch WHERE graphNodeId IS NULL')"
+
+# Refusals and losses.
+while read -r faults expected text; do
+  trace h200 "$faults" --exact "$hello" --launches 600
+  measured "$expected"
+  reason "$text"
+  level=trace
+  [ "$expected" = 0 ] || level=full
+  [ "$(query 'SELECT level FROM run')" = $level ] || fail "level $(query 'SELECT level FROM run'), not $level"
+done <<'FAULTS'
+range:35 0 no exact values: the range profiler: error 35, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
+range:26 0 no exact values: the range profiler: error 26, CUPTI_ERROR_HARDWARE_BUSY
+range:27 0 no exact values: the range profiler: error 27, CUPTI_ERROR_NOT_SUPPORTED
+passes:2 0 no exact values: the counters need 2 passes
+subscribe:39 0 no exact values: callbacks: error 39
+rangeloss:7 0 0 of 600 launches measured
+shuffle:5 600 600 of 600 launches measured
+FAULTS
+# A library without the range profiler that we know.
+OCCSIM_CUPTI_VERSION=28 trace h200 "" --exact "$hello" --launches 3
+measured 0
+reason "is older than CUDA 13.0"
+
+# What is said, and what is not.
+trace h200 "" --exact "$hello" --launches 3
+grep -q "occtrace: --exact: kernels run one after the other" err || fail "stderr lacks the warning"
+trace h200 "" "--exact -q" "$hello" --launches 3
+[ ! -s err ] || fail "-q, but stderr has: $(cat err)"
+measured 3
+trace h200 "" "" "$hello" --launches 3
+measured 0
+grep -q "one after the other" err && fail "speaks of --exact without it"
+
+title="--exact with another source"
+"$build/bin/occtrace" --exact --counters=pm true >out 2>err
+[ $? -eq 2 ] && grep -q "exclude each other" err || fail "not refused: $(cat err)"
+exit $failed

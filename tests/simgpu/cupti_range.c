@@ -1,0 +1,272 @@
+/*
+ * The range profiler of the CUPTI double: one range for each launch (a graph's launch is one, whatever it holds), with what the simulation
+ * knows of it. While a session runs in a context its launches wait for each other, as the real one has it.
+ *
+ * Only what one pass of automatic ranges needs; anything else is refused. A range is kept as a sample of PM sampling is (cupti_pm.h); the
+ * image gets them when the session's data is decoded.
+ *
+ * Locks: `lock` protects the sessions; nothing is called under it. `turn` before `lock`. Threads: any.
+ */
+#include "cupti_pm.h"
+
+#include "env.h"
+
+#pragma GCC visibility push(default)
+#include <cupti_range_profiler.h>
+#pragma GCC visibility pop
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SESSIONS 64
+
+struct CUpti_RangeProfiler_Object {
+    CUcontext context; /* NULL: free */
+    uint32_t context_id;
+    bool is_configured, is_running;
+    struct sim_config image_config; /* as asked for by GetCounterDataSize */
+    uint32_t image_ranges;
+    uint8_t *image; /* the client's, from SetConfig to DecodeData */
+    size_t image_bytes;
+    struct sim_counts *counts;
+    size_t n, most, lost;
+    uint32_t last_correlation;
+    uint64_t busy_until_ns;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t turn =
+    PTHREAD_MUTEX_INITIALIZER; /* held from before a measured launch until after it */
+static _Thread_local bool has_turn;
+static struct CUpti_RangeProfiler_Object sessions[SESSIONS];
+
+#define REFUSE_UNLESS(condition)                                                                             \
+    do {                                                                                                     \
+        if (!(condition))                                                                                    \
+            return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);                                          \
+    } while (0)
+
+/* ---- what the driver tells ---- */
+
+static struct CUpti_RangeProfiler_Object *running_locked(uint32_t context_id)
+{
+    for (size_t i = 0; i < SESSIONS; i++)
+        if (sessions[i].context && sessions[i].is_running && sessions[i].context_id == context_id)
+            return &sessions[i];
+    return NULL;
+}
+
+static void add_locked(struct CUpti_RangeProfiler_Object *s, const struct sim_activity *activity)
+{
+    const struct sim_counts *counts = &activity->kernel.counts;
+    static uint64_t ranges;
+    uint64_t every = sim_fault(SIM_FAULT_RANGE_LOSS);
+    bool same = activity->graph && s->n && activity->correlation == s->last_correlation;
+    if (!same && every && ++ranges % every == 0)
+        return;
+    if (!same && s->n == s->most) {
+        s->lost++;
+        return;
+    }
+    if (!same)
+        s->counts[s->n++] = (struct sim_counts){0};
+    s->last_correlation = activity->correlation;
+    struct sim_counts *to = &s->counts[s->n - 1];
+    to->warps_ns += counts->warps_ns;
+    to->sms_ns += counts->sms_ns;
+    to->blocks_ns += counts->blocks_ns;
+    to->ns += counts->ns;
+}
+
+void sim_range_activity(const struct sim_activity *activity)
+{
+    pthread_mutex_lock(&lock);
+    struct CUpti_RangeProfiler_Object *s = running_locked(activity->context);
+    if (s && activity->end_ns > s->busy_until_ns)
+        s->busy_until_ns = activity->end_ns;
+    if (s && activity->kind == SIM_ACTIVITY_KERNEL)
+        add_locked(s, activity);
+    pthread_mutex_unlock(&lock);
+}
+
+void sim_range_before_launch(CUcontext context)
+{
+    uint32_t id, device;
+    uint64_t until_ns = 0;
+    if (!sim_cupti_driver()->context_id(context, &id, &device))
+        return;
+    pthread_mutex_lock(&turn);
+    pthread_mutex_lock(&lock);
+    struct CUpti_RangeProfiler_Object *s = running_locked(id);
+    if (s)
+        until_ns = s->busy_until_ns;
+    pthread_mutex_unlock(&lock);
+    has_turn = s != NULL;
+    if (!has_turn)
+        pthread_mutex_unlock(&turn);
+    else if (until_ns)
+        sim_cupti_driver()->wait_until(until_ns);
+}
+
+void sim_range_after_launch(void)
+{
+    if (has_turn)
+        pthread_mutex_unlock(&turn);
+    has_turn = false;
+}
+
+/* ---- the interface ---- */
+
+CUptiResult cuptiRangeProfilerEnable(CUpti_RangeProfiler_Enable_Params *p)
+{
+    CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_RANGE);
+    REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE);
+    if (fault)
+        return sim_cupti_result(fault);
+    uint32_t id, device;
+    if (!sim_cupti_driver() || !sim_cupti_driver()->context_id(p->ctx, &id, &device))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_CONTEXT);
+    struct CUpti_RangeProfiler_Object *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < SESSIONS && !found; i++)
+        if (!sessions[i].context)
+            found = &sessions[i];
+    if (found)
+        *found = (struct CUpti_RangeProfiler_Object){.context = p->ctx, .context_id = id};
+    pthread_mutex_unlock(&lock);
+    p->pRangeProfilerObject = found;
+    return found ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_OUT_OF_MEMORY);
+}
+
+CUptiResult cuptiRangeProfilerDisable(CUpti_RangeProfiler_Disable_Params *p)
+{
+    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->context);
+    pthread_mutex_lock(&lock);
+    free(p->pRangeProfilerObject->counts);
+    *p->pRangeProfilerObject = (struct CUpti_RangeProfiler_Object){0};
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerGetCounterDataSize(CUpti_RangeProfiler_GetCounterDataSize_Params *p)
+{
+    struct sim_config config = {.magic = SIM_IMAGE_MAGIC};
+    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->numMetrics && p->maxNumOfRanges &&
+                  p->maxNumOfRanges <= UINT32_MAX && p->maxNumRangeTreeNodes >= p->maxNumOfRanges);
+    if (!sim_config_add(&config, p->pMetricNames, p->numMetrics))
+        return sim_cupti_result(CUPTI_ERROR_INVALID_METRIC_NAME);
+    p->pRangeProfilerObject->image_config = config;
+    p->pRangeProfilerObject->image_ranges = (uint32_t)p->maxNumOfRanges;
+    p->counterDataSize = sim_image_bytes(&config, (uint32_t)p->maxNumOfRanges);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult
+cuptiRangeProfilerCounterDataImageInitialize(CUpti_RangeProfiler_CounterDataImage_Initialize_Params *p)
+{
+    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pCounterData && p->pRangeProfilerObject->image_ranges);
+    const struct CUpti_RangeProfiler_Object *s = p->pRangeProfilerObject;
+    REFUSE_UNLESS(p->counterDataSize >= sim_image_bytes(&s->image_config, s->image_ranges));
+    const struct sim_image head = {.config = s->image_config, .most = s->image_ranges};
+    memcpy(p->pCounterData, &head, sizeof head);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerSetConfig(CUpti_RangeProfiler_SetConfig_Params *p)
+{
+    struct sim_config config;
+    struct sim_image image;
+    REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE &&
+                  p->pRangeProfilerObject && p->range == CUPTI_AutoRange &&
+                  p->replayMode == CUPTI_KernelReplay && p->numNestingLevels == 1 && p->passIndex == 0);
+    REFUSE_UNLESS(sim_config_read(p->pConfig, p->configSize, SIM_CONFIG_MAGIC, &config) &&
+                  sim_config_passes(&config) == 1 &&
+                  sim_image_read(p->pCounterDataImage, p->counterDataImageSize, &image));
+    struct CUpti_RangeProfiler_Object *s = p->pRangeProfilerObject;
+    REFUSE_UNLESS(!s->is_running && image.most >= p->maxRangesPerPass);
+    struct sim_counts *counts = calloc(p->maxRangesPerPass, sizeof *counts);
+    if (!counts)
+        return sim_cupti_result(CUPTI_ERROR_OUT_OF_MEMORY);
+    pthread_mutex_lock(&lock);
+    free(s->counts);
+    s->counts = counts;
+    s->most = p->maxRangesPerPass;
+    s->image = p->pCounterDataImage;
+    s->image_bytes = p->counterDataImageSize;
+    s->is_configured = true;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerStart(CUpti_RangeProfiler_Start_Params *p)
+{
+    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->is_configured &&
+                  !p->pRangeProfilerObject->is_running);
+    pthread_mutex_lock(&lock);
+    p->pRangeProfilerObject->n = p->pRangeProfilerObject->lost = 0;
+    p->pRangeProfilerObject->last_correlation = 0;
+    p->pRangeProfilerObject->is_running = true;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiRangeProfilerStop(CUpti_RangeProfiler_Stop_Params *p)
+{
+    REFUSE_UNLESS(p && p->structSize == CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE &&
+                  p->pRangeProfilerObject && p->pRangeProfilerObject->is_running);
+    pthread_mutex_lock(&lock);
+    p->pRangeProfilerObject->is_running = false;
+    uint64_t until_ns = p->pRangeProfilerObject->busy_until_ns;
+    pthread_mutex_unlock(&lock);
+    sim_cupti_driver()->wait_until(until_ns);
+    p->passIndex = 0;
+    p->targetNestingLevel = 1;
+    p->isAllPassSubmitted = 1;
+    return CUPTI_SUCCESS;
+}
+
+static bool decode_locked(struct CUpti_RangeProfiler_Object *s)
+{
+    struct sim_image head;
+    if (!sim_image_read(s->image, s->image_bytes, &head) || head.count + s->n > head.most)
+        return false;
+    for (size_t i = 0; i < s->n; i++) {
+        struct sim_pm_sample sample = {0};
+        sample.value[SIM_METRIC_WARPS] = s->counts[i].warps_ns;
+        sample.value[SIM_METRIC_BLOCKS] = s->counts[i].blocks_ns;
+        sample.value[SIM_METRIC_ACTIVE] = s->counts[i].sms_ns;
+        sample.value[SIM_METRIC_ELAPSED] = s->counts[i].ns;
+        sim_image_append(s->image, &head, &sample);
+    }
+    return true;
+}
+
+CUptiResult cuptiRangeProfilerDecodeData(CUpti_RangeProfiler_DecodeData_Params *p)
+{
+    REFUSE_UNLESS(p && p->pRangeProfilerObject && p->pRangeProfilerObject->is_configured &&
+                  !p->pRangeProfilerObject->is_running);
+    pthread_mutex_lock(&lock);
+    bool good = decode_locked(p->pRangeProfilerObject);
+    p->numOfRangeDropped = p->pRangeProfilerObject->lost;
+    pthread_mutex_unlock(&lock);
+    return good ? CUPTI_SUCCESS : sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+}
+
+CUptiResult cuptiRangeProfilerGetCounterDataInfo(CUpti_RangeProfiler_GetCounterDataInfo_Params *p)
+{
+    struct sim_image head;
+    REFUSE_UNLESS(p && sim_image_read(p->pCounterDataImage, p->counterDataImageSize, &head));
+    p->numTotalRanges = head.count;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params *p)
+{
+    static const uint8_t image[8] = "availab";
+    REFUSE_UNLESS(p && (!p->pCounterAvailabilityImage || p->counterAvailabilityImageSize >= sizeof image));
+    if (p->pCounterAvailabilityImage)
+        memcpy(p->pCounterAvailabilityImage, image, sizeof image);
+    p->counterAvailabilityImageSize = sizeof image;
+    return CUPTI_SUCCESS;
+}

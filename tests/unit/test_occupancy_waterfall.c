@@ -1,0 +1,234 @@
+/*
+ * The measured waterfall: worked examples, and that its parts add up for any launch and any subset of measured values.
+ * Seeded: the same numbers on every run.
+ */
+#include "test_occupancy_launches.h"
+
+#include "occupancy/waterfall.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#define EPSILON 1e-9
+
+static void assert_near(double value, double expected)
+{
+    assert_true(fabs(value - expected) < EPSILON);
+}
+
+static const struct occ_measurement nothing = {
+    .source = OCC_FROM_DIRECT,
+    .achieved = NAN,
+    .achieved_error = NAN,
+    .elapsed = NAN,
+    .elapsed_error = NAN,
+    .variance_inflation = NAN,
+    .sm_active = NAN,
+    .resident_blocks = NAN,
+    .imbalance = NAN,
+    .stall = {NAN, NAN, NAN, NAN, NAN, NAN},
+};
+
+/* 100 SMs, 2 blocks of 8 warps per SM of 64: theoretical 25 %; 250 blocks: one full wave and a quarter. */
+static struct occ_result example(void)
+{
+    const struct occ_device wanted = {.cc = 80, .sm_count = 100};
+    struct occ_device device = wanted;
+    const struct occ_launch launch = {
+        .grid = {250, 1, 1}, .block = {256, 1, 1}, .registers_per_thread = 128, .carveout_percent = -1};
+    struct occ_result result;
+    assert_int_equal(occ_device_complete(&device), OCC_OK);
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_OK);
+    assert_int_equal(result.blocks_per_sm, 2);
+    assert_near(result.expected_elapsed, 250.0 * 8 / (2 * 100 * 64));
+    assert_near(result.expected_achieved, 250.0 * 8 / (64 * (100 + 50)));
+    return result;
+}
+
+static double sum_of(const struct occ_waterfall *w)
+{
+    double sum = w->used;
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
+        sum += isnan(w->part[i]) ? 0 : w->part[i];
+    return sum;
+}
+
+static void without_counters_it_is_the_model(void **state)
+{
+    (void)state;
+    struct occ_result result = example();
+    struct occ_measurement measured = nothing;
+    struct occ_waterfall w, unmeasured;
+    occ_explain(&result, NULL, &w);
+    assert_true(w.used == result.expected_elapsed);
+    assert_int_equal(w.source, OCC_FROM_MODEL);
+    for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
+        assert_true(i == OCC_CAUSE_PARTIAL_WARP ? isnan(w.part[i]) : w.part[i] == result.cause[i]);
+    for (unsigned i = OCC_CAUSE_COUNT; i < OCC_PART_COUNT; i++)
+        assert_true(isnan(w.part[i]));
+    occ_explain(&result, &measured, &unmeasured);
+    assert_memory_equal(&w.used, &unmeasured.used, sizeof w.used);
+    assert_true(isnan(unmeasured.part[OCC_PART_UNEXPLAINED]));
+    measured.elapsed = 0.1;
+    measured.source = OCC_FROM_MODEL; /* values without a launch that has them */
+    occ_explain(&result, &measured, &unmeasured);
+    assert_true(unmeasured.used == result.expected_elapsed);
+}
+
+/* expected: SMs active 75 % of the time, with 250 / 150 blocks of 8 warps. */
+static void all_measured(void **state)
+{
+    (void)state;
+    struct occ_result result = example();
+    struct occ_measurement m = nothing;
+    struct occ_waterfall w;
+    m.elapsed = 0.09;
+    m.elapsed_error = 0.01;
+    m.achieved = 0.15;
+    m.sm_active = 0.6;
+    m.resident_blocks = 1.5;
+    m.source = OCC_FROM_REGRESSED;
+    occ_explain(&result, &m, &w);
+    assert_int_equal(w.source, OCC_FROM_REGRESSED);
+    assert_near(w.used, 0.09);
+    assert_near(w.error, 0.0196);
+    assert_near(w.part[OCC_PART_IDLE], (0.75 - 0.6) * result.expected_achieved);
+    assert_near(w.part[OCC_PART_BETWEEN], 0.6 * (250.0 / 150 - 1.5) * 8 / 64);
+    assert_near(w.part[OCC_PART_WITHIN], 0.6 * (1.5 * 8 / 64 - 0.15));
+    assert_near(w.part[OCC_PART_UNEXPLAINED], 0);
+    assert_true(isnan(w.part[OCC_PART_IMBALANCE]));
+    assert_near(sum_of(&w), 1);
+}
+
+static void two_of_three_give_the_third(void **state)
+{
+    (void)state;
+    struct occ_result result = example();
+    struct occ_measurement m = nothing;
+    struct occ_waterfall w;
+    m.elapsed = 0.09;
+    m.achieved = 0.15;
+    occ_explain(&result, &m, &w);
+    assert_near(w.part[OCC_PART_IDLE], (0.75 - 0.6) * result.expected_achieved);
+    assert_near(w.part[OCC_PART_IMBALANCE], 0.6 * (result.expected_achieved - 0.15));
+    assert_true(isnan(w.part[OCC_PART_BETWEEN]) && isnan(w.part[OCC_PART_WITHIN]));
+    assert_true(isnan(w.error));
+    m.achieved = NAN;
+    m.sm_active = 0.6;
+    occ_explain(&result, &m, &w);
+    assert_near(w.part[OCC_PART_IMBALANCE], 0.6 * (result.expected_achieved - 0.15));
+}
+
+/* A device's mean says how much, not why. */
+static void elapsed_alone_is_not_explained(void **state)
+{
+    (void)state;
+    struct occ_result result = example();
+    struct occ_measurement m = nothing;
+    struct occ_waterfall w;
+    m.elapsed = 0.09;
+    m.resident_blocks = 1.5; /* of nobody knows how many SMs */
+    occ_explain(&result, &m, &w);
+    for (unsigned i = OCC_PART_IDLE; i < OCC_PART_UNEXPLAINED; i++)
+        assert_true(isnan(w.part[i]));
+    assert_near(w.part[OCC_PART_UNEXPLAINED], result.expected_elapsed - 0.09);
+}
+
+static void above_the_model_keeps_its_sign(void **state)
+{
+    (void)state;
+    struct occ_result result = example();
+    struct occ_measurement m = nothing;
+    struct occ_waterfall w;
+    m.elapsed = result.expected_elapsed + 0.02;
+    occ_explain(&result, &m, &w);
+    assert_near(w.part[OCC_PART_UNEXPLAINED], -0.02);
+    assert_near(sum_of(&w), 1);
+    assert_string_equal(occ_part_text(OCC_PART_UNEXPLAINED, -0.02), "above the model, not explained");
+    assert_string_equal(occ_part_text(OCC_PART_UNEXPLAINED, 0.02), "not explained");
+}
+
+static double maybe(double value)
+{
+    static const double odd[] = {NAN, INFINITY, -INFINITY, -1, 1e300, -1e-300, 0};
+    uint32_t kind = below(10);
+    return kind < 4 ? odd[below(7)] : kind == 4 ? NAN : value;
+}
+
+static double ratio(void)
+{
+    return below(1000001) / 1e6;
+}
+
+static void parts_always_add_up(void **state)
+{
+    (void)state;
+    struct occ_device device;
+    unsigned measured = 0, split = 0;
+    random_state = 0x7a7e;
+    for (size_t i = 0; occ_device_at(i, &device) == OCC_OK; i++)
+        for (int n = 0; n < 10000; n++) {
+            struct occ_result result;
+            struct occ_waterfall w;
+            random_sms(&device);
+            struct occ_launch launch = random_launch(&device);
+            if (occ_analyse(&device, &launch, &result) != OCC_OK)
+                continue;
+            const struct occ_measurement m = {.source = (enum occ_value_source)below(OCC_FROM_COUNT),
+                                              .elapsed = maybe(ratio()),
+                                              .elapsed_error = maybe(ratio()),
+                                              .achieved = maybe(ratio()),
+                                              .sm_active = maybe(ratio()),
+                                              .resident_blocks = maybe(ratio() * 32)};
+            occ_explain(&result, &m, &w);
+            assert_true(fabs(sum_of(&w) - 1) < EPSILON);
+            bool is_measured = w.source != OCC_FROM_MODEL;
+            assert_true(w.used == (is_measured ? m.elapsed : result.expected_elapsed));
+            assert_true(isnan(w.part[OCC_PART_UNEXPLAINED]) == !is_measured);
+            assert_true(isnan(w.part[OCC_PART_BETWEEN]) == isnan(w.part[OCC_PART_WITHIN]));
+            assert_true(isnan(w.part[OCC_PART_BETWEEN]) || isnan(w.part[OCC_PART_IMBALANCE]));
+            measured += is_measured;
+            split += isnan(w.part[OCC_PART_BETWEEN]) ? 0 : 1;
+        }
+    assert_true(measured > 1000 && split > 100);
+}
+
+static void the_longest_wait_is_named(void **state)
+{
+    (void)state;
+    struct occ_measurement m = nothing;
+    assert_int_equal(occ_most_stalled(&m), OCC_LIMIT_COUNT);
+    m.stall[OCC_LIMIT_REGISTERS] = 0.009;
+    assert_int_equal(occ_most_stalled(&m), OCC_LIMIT_COUNT);
+    m.stall[OCC_LIMIT_SMEM] = 0.3;
+    m.stall[OCC_LIMIT_WARPS] = 0.2;
+    assert_int_equal(occ_most_stalled(&m), OCC_LIMIT_SMEM);
+}
+
+static void every_part_has_a_word(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
+        assert_string_not_equal(occ_part_word(i), "unknown");
+        assert_true(occ_part_text(i, 1)[0] != '\0' && occ_part_text(i, -1)[0] != '\0');
+        assert_true(occ_part_advice(i) <= OCC_ADVICE_COUNT);
+    }
+    assert_string_equal(occ_part_word(OCC_PART_COUNT), "unknown");
+    assert_string_equal(occ_part_word(OCC_CAUSE_TAIL), "tail");
+    assert_string_equal(occ_part_word(OCC_PART_BETWEEN), "between");
+    assert_string_equal(occ_value_source_word(OCC_FROM_GROUPED), "group");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_counters_it_is_the_model), cmocka_unit_test(all_measured),
+        cmocka_unit_test(two_of_three_give_the_third),      cmocka_unit_test(elapsed_alone_is_not_explained),
+        cmocka_unit_test(above_the_model_keeps_its_sign),   cmocka_unit_test(parts_always_add_up),
+        cmocka_unit_test(the_longest_wait_is_named),        cmocka_unit_test(every_part_has_a_word),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

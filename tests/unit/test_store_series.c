@@ -1,0 +1,709 @@
+/* Series of counters: the codec, values of single launches, samples of devices, files of an older version. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "schema/schema.h"
+#include "store/series_codec.h"
+#include "test_store_world.h"
+
+#define SECOND INT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define BEGIN  (INT64_C(1700000000) * SECOND)
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    world_make_directory(w);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    occ_store_close(w->store);
+    world_remove_directory(w);
+    free(w);
+    return 0;
+}
+
+static void commit(struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_store_commit(w->store, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+static double number(struct occ_store *store, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3 *db = occ_store_sqlite(store);
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    double value = sqlite3_column_type(stmt, 0) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return value;
+}
+
+static void execute(struct occ_store *store, const char *sql)
+{
+    char *message = NULL;
+    if (sqlite3_exec(occ_store_sqlite(store), sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", sql, message);
+}
+
+/* ---- codec ---- */
+
+static uint64_t random_number(uint64_t *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 7;
+    *seed ^= *seed << 17;
+    return *seed;
+}
+
+/* Rows of all sorts: regular, wild, constant, at the limits. */
+static void make_rows(enum occ_series_kind kind, struct occ_series_row *rows, uint32_t n, uint64_t seed)
+{
+    int64_t at = seed % 3 == 0 ? 0 : BEGIN;
+    bool wild = seed % 2 == 0;
+    memset(rows, 0, n * sizeof *rows);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t r = random_number(&seed);
+        rows[i].start_ns = at;
+        rows[i].wide[0] = kind == OCC_SERIES_SAMPLES ? (wild ? r >> 40 : 1000000)
+                          : wild                     ? (uint32_t)r
+                                                     : i * 3;
+        if (kind == OCC_SERIES_VALUES)
+            rows[i].wide[1] = wild ? (uint32_t)(r >> 32) : 1 + i % 7;
+        for (int k = 0; k < (kind == OCC_SERIES_VALUES ? 4 : 8); k++)
+            rows[i].narrow[k] = wild ? (uint16_t)(r >> (8 * k)) : i % 5 == 0 ? OCC_SERIES_UNKNOWN : 4321;
+        at += kind == OCC_SERIES_SAMPLES && !wild ? 1000000 : (int64_t)(random_number(&seed) >> 44);
+    }
+    if (n > 1 && wild)
+        rows[n - 1].start_ns = INT64_MAX - (int64_t)rows[n - 1].wide[0];
+}
+
+static void what_is_packed_comes_back(void **state)
+{
+    (void)state;
+    static struct occ_series_row rows[OCC_SERIES_MAX_ROWS];
+    static const uint32_t sizes[] = {1, 2, 3, 63, 64, 65, 1000, 40000, OCC_SERIES_MAX_ROWS};
+    struct occ_series_encoder *encoder = occ_series_encoder_new();
+    struct occ_series_decoder *decoder = occ_series_decoder_new();
+    for (int kind = OCC_SERIES_VALUES; kind <= OCC_SERIES_SAMPLES; kind++)
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            for (uint64_t seed = 1; seed < 7; seed++) {
+                const struct occ_series_row *back = NULL;
+                const uint8_t *data = NULL;
+                size_t bytes = 0;
+                uint32_t n = 0;
+                make_rows((enum occ_series_kind)kind, rows, sizes[i], seed);
+                assert_int_equal(
+                    occ_series_encode(encoder, (enum occ_series_kind)kind, rows, sizes[i], &data, &bytes), 0);
+                assert_int_equal(
+                    occ_series_decode(decoder, (enum occ_series_kind)kind, data, bytes, &back, &n), 0);
+                assert_int_equal(n, sizes[i]);
+                assert_memory_equal(back, rows, n * sizeof *rows);
+            }
+    const uint8_t *data = NULL;
+    size_t bytes = 0;
+    assert_int_equal(occ_series_encode(encoder, OCC_SERIES_VALUES, rows, 0, &data, &bytes), OCC_E_INVALID);
+    assert_int_equal(
+        occ_series_encode(encoder, OCC_SERIES_VALUES, rows, OCC_SERIES_MAX_ROWS + 1, &data, &bytes),
+        OCC_E_INVALID);
+    occ_series_encoder_free(encoder);
+    occ_series_decoder_free(decoder);
+}
+
+static void numbers_keep_their_bounds(void **state)
+{
+    (void)state;
+    uint64_t seed = 99;
+    for (int i = 0; i < 200000; i++) {
+        double u = (double)(random_number(&seed) >> 11) / 9007199254740992.0, v = u * 1.5;
+        assert_true(fabs(occ_series_read_ratio(occ_series_ratio(v)) - v) <= 0.00005 * 1.0000001);
+        v = u * 40;
+        assert_true(fabs(occ_series_read_blocks(occ_series_blocks(v)) - v) <= 0.0005 * 1.0000001);
+        v = exp2(-20 + u * 22);
+        double error = occ_series_read_error(occ_series_error(v));
+        assert_true(error >= v && error <= v * 1.0906);
+        v = exp2(-20 - u * 30); /* too small to tell apart: never smaller than it was */
+        assert_true(occ_series_read_error(occ_series_error(v)) >= v);
+    }
+    for (int k = 1; k < 350; k++) { /* on a step exactly */
+        double v = occ_series_read_error((uint16_t)k);
+        assert_true(occ_series_read_error(occ_series_error(v)) >= v);
+    }
+    assert_true(isnan(occ_series_read_ratio(occ_series_ratio(NAN))));
+    assert_true(isnan(occ_series_read_ratio(occ_series_ratio(INFINITY))));
+    assert_true(isnan(occ_series_read_blocks(occ_series_blocks(NAN))));
+    assert_true(isnan(occ_series_read_error(occ_series_error(NAN))));
+    assert_true(occ_series_read_error(occ_series_error(0)) == 0);
+    assert_true(occ_series_read_ratio(occ_series_ratio(0)) == 0);
+    assert_true(occ_series_read_ratio(occ_series_ratio(1)) == 1);
+    assert_true(occ_series_read_ratio(occ_series_ratio(-0.25)) == 0);
+    assert_true(fabs(occ_series_read_ratio(occ_series_ratio(1e9)) - 6.5534) < 1e-9); /* not "unknown" */
+}
+
+static void damage_is_noticed(void **state)
+{
+    (void)state;
+    static struct occ_series_row rows[500];
+    struct occ_series_encoder *encoder = occ_series_encoder_new();
+    struct occ_series_decoder *decoder = occ_series_decoder_new();
+    const struct occ_series_row *back = NULL;
+    const uint8_t *data = NULL;
+    size_t bytes = 0;
+    uint32_t n = 0;
+    make_rows(OCC_SERIES_SAMPLES, rows, 500, 4);
+    assert_int_equal(occ_series_encode(encoder, OCC_SERIES_SAMPLES, rows, 500, &data, &bytes), 0);
+    uint8_t *copy = malloc(bytes);
+    assert_non_null(copy);
+    for (size_t i = 0; i < bytes; i++) {
+        memcpy(copy, data, bytes);
+        copy[i] ^= 0x10;
+        int rc = occ_series_decode(decoder, OCC_SERIES_SAMPLES, copy, bytes, &back, &n);
+        assert_int_equal(rc, i == 0 ? OCC_E_VERSION : OCC_E_CORRUPT);
+    }
+    for (size_t i = 0; i < bytes; i++)
+        assert_int_equal(occ_series_decode(decoder, OCC_SERIES_SAMPLES, data, i, &back, &n), OCC_E_CORRUPT);
+    assert_int_equal(occ_series_decode(decoder, OCC_SERIES_VALUES, data, bytes, &back, &n), OCC_E_CORRUPT);
+    assert_int_equal(occ_series_decode(decoder, OCC_SERIES_SAMPLES, NULL, 0, &back, &n), OCC_E_CORRUPT);
+    free(copy);
+    occ_series_encoder_free(encoder);
+    occ_series_decoder_free(decoder);
+}
+
+/* ---- values of launches ---- */
+
+/* What the tests say was measured of a launch; every seventh has no `achieved`. */
+static struct occ_launch_value value_of(const struct world_launch *l)
+{
+    uint32_t c = l->launch.correlation;
+    return (struct occ_launch_value){.start_ns = l->launch.start_ns,
+                                     .correlation = c,
+                                     .shape = l->launch.shape,
+                                     .achieved = c % 7 == 0 ? NAN : (c % 1000) / 1000.0,
+                                     .achieved_error = c % 7 == 0 ? NAN : 0.001 * (1 + c % 9),
+                                     .elapsed = (c % 500) / 1000.0,
+                                     .elapsed_error = 0.002};
+}
+
+static bool is_measured(const struct world_launch *l)
+{
+    return l->launch.correlation % 3 == 0;
+}
+
+/* Of the launches from..to, those that were measured, last one first. */
+static void add_values(struct world *w, size_t from, size_t to)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    for (size_t i = to; i-- > from;) {
+        struct occ_launch_value value = value_of(&w->launches[i]);
+        if (is_measured(&w->launches[i]) &&
+            occ_store_add_launch_values(w->store, w->launches[i].run, w->launches[i].device, &value, 1,
+                                        &err) != 0)
+            fail_msg("%s", err.message);
+    }
+}
+
+static void check_value(sqlite3_stmt *stmt)
+{
+    struct world_launch l = {.launch = {.correlation = (uint32_t)sqlite3_column_int64(stmt, 0)}};
+    struct occ_launch_value v = value_of(&l);
+    if (!is_measured(&l)) {
+        for (int i = 1; i < 6; i++)
+            assert_int_equal(sqlite3_column_type(stmt, i), SQLITE_NULL);
+        return;
+    }
+    assert_string_equal((const char *)sqlite3_column_text(stmt, 5), "direct");
+    assert_int_equal(sqlite3_column_type(stmt, 1) == SQLITE_NULL, isnan(v.achieved));
+    assert_int_equal(sqlite3_column_type(stmt, 2) == SQLITE_NULL, isnan(v.achieved));
+    if (!isnan(v.achieved)) {
+        assert_true(fabs(sqlite3_column_double(stmt, 1) - v.achieved) < 0.000051);
+        assert_true(sqlite3_column_double(stmt, 2) >= v.achieved_error);
+        assert_true(sqlite3_column_double(stmt, 2) <= v.achieved_error * 1.0906);
+    }
+    assert_true(fabs(sqlite3_column_double(stmt, 3) - v.elapsed) < 0.000051);
+    assert_true(sqlite3_column_double(stmt, 4) >= v.elapsed_error);
+}
+
+static void check_values(struct world *w, struct occ_store *store)
+{
+    sqlite3_stmt *stmt = NULL;
+    size_t n = 0;
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store),
+                                        "SELECT correlationId, achieved, achievedError, elapsed, "
+                                        "elapsedError, measuredSource FROM launch",
+                                        -1, &stmt, NULL),
+                     SQLITE_OK);
+    for (; sqlite3_step(stmt) == SQLITE_ROW; n++)
+        check_value(stmt);
+    assert_int_equal(sqlite3_finalize(stmt), SQLITE_OK);
+    assert_int_equal(n, w->n);
+}
+
+static void every_launch_has_its_own_value(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 700;
+    world_open(w);
+    size_t told = 0;
+    for (int i = 0; i < 40; i++) {
+        size_t before = w->n;
+        world_append(w, i % 2, BEGIN + i * 20 * SECOND, 30 * SECOND, 150);
+        commit(w);
+        if (i % 3 == 2) { /* late, out of order, together with other launches */
+            add_values(w, told, before);
+            told = before;
+        }
+    }
+    add_values(w, told, w->n);
+    commit(w);
+    check_values(w, w->store);
+    /* 16 chunks become one */
+    assert_true(world_number(w->store, "SELECT max(n) FROM (SELECT count(*) AS n FROM series_chunk GROUP BY "
+                                       "run, device, level)") < 16);
+    assert_int_equal(world_number(w->store, "SELECT sum(n) FROM series_chunk"),
+                     world_number(w->store, "SELECT count(*) FROM launch WHERE correlationId % 3 = 0"));
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+    check_values(w, w->store);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM launch WHERE measuredSource = 'direct' AND start < "
+                               "1700000100000000000"),
+        world_number(w->store, "SELECT count(*) FROM launch WHERE correlationId % 3 = 0 AND start < "
+                               "1700000100000000000"));
+}
+
+static void what_waits_survives_a_failed_commit(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 3000);
+    commit(w);
+    add_values(w, 0, w->n);
+    execute(w->store, "PRAGMA max_page_count=1"); /* = as it is now */
+    struct occ_device_sample samples[5000];
+    for (int i = 0; i < 5000; i++)
+        samples[i] = (struct occ_device_sample){.start_ns = BEGIN + i * (SECOND / 1000),
+                                                .end_ns = BEGIN + (i + 1) * (SECOND / 1000),
+                                                .elapsed = (double)world_random(w) / 1.9e19};
+    assert_int_equal(occ_store_add_samples(w->store, w->device[0], samples, 5000, &err), 0);
+    assert_int_equal(occ_store_commit(w->store, &err), OCC_E_FULL);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM series_chunk"), 0);
+    execute(w->store, "PRAGMA max_page_count=1000000");
+    commit(w);
+    check_values(w, w->store);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), 5000);
+    assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM device_second"), 5000);
+}
+
+/* One graph's nodes begin at once: told apart by shape, and where not even that, each gets one. */
+static void equal_launches_get_one_value_each(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    struct occ_store_launch launches[4];
+    struct occ_launch_value values[4];
+    for (int i = 0; i < 4; i++) {
+        launches[i] = (struct occ_store_launch){.start_ns = BEGIN,
+                                                .duration_ns = 1000,
+                                                .shape = (uint32_t)w->shape[i < 3 ? 0 : 2],
+                                                .correlation = 5,
+                                                .stream = (uint32_t)i};
+        values[i] = (struct occ_launch_value){.start_ns = BEGIN,
+                                              .correlation = 5,
+                                              .shape = launches[i].shape,
+                                              .achieved = (i + 1) / 10.0,
+                                              .elapsed = (i + 1) / 20.0};
+    }
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], launches, 4, &err), 0);
+    assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, 4, &err), 0);
+    commit(w);
+    assert_int_equal(world_number(w->store, "SELECT count(DISTINCT achieved) FROM launch"), 4);
+    assert_true(fabs(number(w->store, "SELECT achieved FROM launch WHERE streamId = 3") - 0.4) < 1e-9);
+    /* another run's, another device's, another start's: nobody's */
+    values[0].start_ns++;
+    assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, 1, &err), 0);
+    assert_int_equal(occ_store_add_launch_values(w->store, w->run[1], w->device[0], values + 1, 1, &err), 0);
+    assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[1], values + 1, 1, &err), 0);
+    commit(w);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE achieved IS NOT NULL"), 4);
+}
+
+static void a_launch_without_one_has_its_shapes(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t minute = BEGIN / MINUTE;
+    world_open(w);
+    struct occ_store_launch launches[5];
+    for (int i = 0; i < 5; i++)
+        launches[i] = (struct occ_store_launch){.start_ns = (minute + i / 2) * MINUTE + i,
+                                                .duration_ns = 1000,
+                                                .shape = (uint32_t)w->shape[0],
+                                                .correlation = (uint32_t)i};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], launches, 5, &err), 0);
+    struct occ_measured_sums sums = {.direct = 1, .regressed = 1};
+    sums.sum[OCC_MEASURED_achieved] = 0.5 * 2000;
+    sums.ns[OCC_MEASURED_achieved] = 2000;
+    sums.sum[OCC_MEASURED_achieved_error] = 0.125 * 2000;
+    sums.ns[OCC_MEASURED_achieved_error] = 2000;
+    assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], (uint32_t)w->shape[0], &sums, &err),
+                     0);
+    sums.regressed = 0;
+    sums.grouped = 3;
+    assert_int_equal(
+        occ_store_add_measured(w->store, minute + 1, w->run[0], (uint32_t)w->shape[0], &sums, &err), 0);
+    sums.grouped = 0; /* only others were read */
+    assert_int_equal(
+        occ_store_add_measured(w->store, minute + 2, w->run[0], (uint32_t)w->shape[0], &sums, &err), 0);
+    struct occ_launch_value value = {.start_ns = launches[0].start_ns,
+                                     .shape = launches[0].shape,
+                                     .achieved = 0.75,
+                                     .achieved_error = NAN,
+                                     .elapsed = NAN,
+                                     .elapsed_error = NAN};
+    assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], &value, 1, &err), 0);
+    commit(w);
+    assert_true(fabs(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 0") - 0.75) < 1e-9);
+    assert_true(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 1") == 0.5);
+    assert_true(number(w->store, "SELECT achievedError FROM launch WHERE correlationId = 1") == 0.125);
+    assert_true(isnan(number(w->store, "SELECT elapsed FROM launch WHERE correlationId = 1")));
+    assert_int_equal(world_number(w->store, "SELECT group_concat(coalesce(measuredSource, '-')) = "
+                                            "'direct,regressed,group,group,-' FROM (SELECT measuredSource "
+                                            "FROM launch ORDER BY correlationId)"),
+                     1);
+    assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 4")));
+}
+
+static void damaged_values_are_refused(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 300);
+    add_values(w, 0, w->n);
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_device_sample sample = {.start_ns = BEGIN, .end_ns = BEGIN + SECOND, .elapsed = 0.5};
+    assert_int_equal(occ_store_add_samples(w->store, w->device[0], &sample, 1, &err), 0);
+    commit(w);
+    static const char *const damage[] = {
+        "UPDATE series_chunk SET data = x'01'",
+        "UPDATE series_chunk SET data = zeroblob(1000)",
+        "UPDATE series_chunk SET data = 7",
+        "UPDATE series_chunk SET data = NULL || data",
+        "UPDATE series_chunk SET data = substr(data, 1, length(data) - 1)",
+        "UPDATE series_chunk SET kind = 3 - kind, run = 1 - run",
+    };
+    for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
+        sqlite3 *db = occ_store_sqlite(w->store);
+        char *message = NULL;
+        execute(w->store, "BEGIN");
+        if (sqlite3_exec(db, damage[i], NULL, NULL, NULL) == SQLITE_OK) {
+            if (i < 5)
+                assert_int_not_equal(
+                    sqlite3_exec(db, "SELECT sum(achieved) FROM launch", NULL, NULL, &message), SQLITE_OK);
+            if (message)
+                assert_non_null(strstr(message, "damaged"));
+            sqlite3_free(message);
+            message = NULL;
+            assert_int_not_equal(
+                sqlite3_exec(db, "SELECT sum(elapsed) FROM device_sample", NULL, NULL, &message), SQLITE_OK);
+            assert_non_null(strstr(message, "damaged"));
+            sqlite3_free(message);
+            assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), 300); /* not asked for */
+        }
+        execute(w->store, "ROLLBACK");
+    }
+    check_values(w, w->store);
+    /* a damaged chunk in between does not stop others, and stays */
+    execute(w->store, "UPDATE series_chunk SET data = x'01' WHERE kind = 1 AND device = 1");
+    for (int i = 0; i < 40; i++) {
+        size_t before = w->n;
+        world_append(w, 0, BEGIN + (i + 1) * MINUTE, MINUTE, 20);
+        add_values(w, before, w->n);
+        commit(w);
+    }
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM series_chunk WHERE data = x'01'"), 1);
+    assert_true(world_number(w->store, "SELECT count(*) FROM series_chunk WHERE kind = 1") < 40);
+}
+
+/* ---- samples of devices ---- */
+
+static struct occ_device_sample sample_at(int64_t start_ns, int64_t length_ns, int i)
+{
+    return (struct occ_device_sample){.start_ns = start_ns,
+                                      .end_ns = start_ns + length_ns,
+                                      .elapsed = (i % 100) / 100.0,
+                                      .sm_active = i % 4 == 0 ? NAN : 0.25,
+                                      .resident_blocks = 2.125,
+                                      .stall_registers = NAN,
+                                      .stall_shared_memory = 0.5,
+                                      .stall_blocks = 0.25,
+                                      .stall_warps = 0.125,
+                                      .stall_barriers = i % 2 ? 1 : NAN};
+}
+
+static void samples_come_back(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    enum { COUNT = 4000 };
+    const int64_t length = SECOND / 100;
+    world_open(w);
+    for (int i = 0; i < COUNT; i++) { /* even ones first, then odd ones; a commit every 100 */
+        int k = i < COUNT / 2 ? 2 * i : 2 * (i - COUNT / 2) + 1;
+        struct occ_device_sample sample = sample_at(BEGIN + k * length, length, k);
+        assert_int_equal(occ_store_add_samples(w->store, w->device[0], &sample, 1, &err), 0);
+        if (i % 100 == 99)
+            commit(w);
+    }
+    struct occ_device_sample other = sample_at(BEGIN, length, 7);
+    assert_int_equal(occ_store_add_samples(w->store, w->device[1], &other, 1, &err), 0);
+    commit(w);
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store),
+                                        "SELECT * FROM device_sample WHERE device = 1 ORDER BY start", -1,
+                                        &stmt, NULL),
+                     SQLITE_OK);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+        assert_int_equal(sqlite3_column_int64(stmt, 0), BEGIN + i * length);
+        assert_int_equal(sqlite3_column_int64(stmt, 1), BEGIN + (i + 1) * length);
+        assert_int_equal(sqlite3_column_int64(stmt, 2), w->device[0]);
+        assert_true(fabs(sqlite3_column_double(stmt, 4) - (i % 100) / 100.0) < 1e-9);
+        assert_int_equal(sqlite3_column_type(stmt, 5) == SQLITE_NULL, i % 4 == 0);
+        assert_true(fabs(sqlite3_column_double(stmt, 6) - 2.125) < 1e-9);
+        assert_int_equal(sqlite3_column_type(stmt, 7), SQLITE_NULL);
+        assert_true(fabs(sqlite3_column_double(stmt, 8) - 0.5) < 1e-9);
+        assert_int_equal(sqlite3_column_type(stmt, 11) == SQLITE_NULL, i % 2 == 0);
+    }
+    assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
+    (void)sqlite3_finalize(stmt);
+    /* seconds, whatever the order: i % 100 / 100 in each */
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second WHERE device = 1"), 40);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second_detail WHERE device = 1 AND "
+                                            "samples = 100 AND coveredTime = 1000000000 AND elapsedMin = 0 "
+                                            "AND elapsedMax = 0.99 AND elapsedMean = 0.495 AND smActiveMean "
+                                            "= 0.25 AND residentBlocksMax = 2.125 AND stallRegistersMean IS "
+                                            "NULL AND stallBarriersMin = 1 AND unexplained IS NULL"),
+                     40);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM series_chunk WHERE kind = 2") < 32, 1);
+    /* only the chunks that are needed */
+    char sql[200];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM device_sample WHERE start >= %lld AND start < %lld",
+                   (long long)(BEGIN + SECOND), (long long)(BEGIN + 3 * SECOND));
+    assert_int_equal(world_number(w->store, sql), 200);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE deviceId > 1"), 1);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE start < 'x'"),
+                     COUNT + 1);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE start = NULL"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(DISTINCT rowid) FROM device_sample"), COUNT + 1);
+}
+
+static void means_are_weighed_by_time(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    const struct occ_device_sample samples[] = {
+        {.start_ns = BEGIN, .end_ns = BEGIN + SECOND / 4, .elapsed = 0.1, .sm_active = NAN},
+        {.start_ns = BEGIN + SECOND / 4, .end_ns = BEGIN + SECOND, .elapsed = 0.5, .sm_active = 0.75},
+        {.start_ns = BEGIN + 2 * SECOND, .end_ns = BEGIN + 2 * SECOND, .elapsed = 0.5}, /* no time */
+    };
+    assert_int_equal(occ_store_add_samples(w->store, w->device[0], samples, 3, &err), 0);
+    assert_int_equal(occ_store_add_unexplained(w->store, w->device[0], BEGIN / SECOND, 0.0625, &err), 0);
+    assert_int_equal(occ_store_add_unexplained(w->store, w->device[0], BEGIN / SECOND + 1, 0.5, &err), 0);
+    commit(w);
+    assert_true(number(w->store, "SELECT elapsedMean FROM device_second_detail LIMIT 1") == 0.4);
+    assert_true(number(w->store, "SELECT smActiveMean FROM device_second_detail LIMIT 1") == 0.75);
+    assert_true(number(w->store, "SELECT unexplained FROM device_second_detail LIMIT 1") == 0.0625);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second"), 2);
+    assert_true(isnan(number(w->store, "SELECT elapsed_mean FROM device_second ORDER BY second DESC")));
+    /* more of that second: what is known of it stays */
+    const struct occ_device_sample more = {
+        .start_ns = BEGIN + SECOND / 2, .end_ns = BEGIN + SECOND / 2 + SECOND, .elapsed = 1};
+    assert_int_equal(occ_store_add_samples(w->store, w->device[0], &more, 1, &err), 0);
+    commit(w);
+    assert_true(number(w->store, "SELECT elapsedMean FROM device_second_detail LIMIT 1") == 0.7);
+    assert_true(number(w->store, "SELECT unexplained FROM device_second_detail LIMIT 1") == 0.0625);
+}
+
+static void impossible_ones_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_device_sample backwards = {.start_ns = BEGIN, .end_ns = BEGIN - 1};
+    const struct occ_launch_value never = {.start_ns = 0};
+    world_open(w);
+    assert_int_equal(occ_store_add_samples(w->store, 1, &backwards, 1, &err), OCC_E_INVALID);
+    assert_int_equal(occ_store_add_launch_values(w->store, 1, 1, &never, 1, &err), OCC_E_INVALID);
+    /* what waits is bounded, and all of a call or nothing */
+    enum { MANY = 100000 };
+    struct occ_device_sample *samples = calloc(MANY, sizeof *samples);
+    assert_non_null(samples);
+    for (int i = 0; i < MANY; i++)
+        samples[i] = sample_at(BEGIN + i * (SECOND / 1000), SECOND / 1000, i);
+    int rc = 0, calls = 0;
+    for (; rc == 0 && calls < 100; calls++)
+        rc = occ_store_add_samples(w->store, 1, samples, MANY, &err);
+    assert_int_equal(rc, OCC_E_FULL);
+    assert_true(calls > 1 && calls < 20);
+    commit(w);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), MANY * (calls - 1));
+    assert_int_equal(occ_store_add_samples(w->store, 1, samples, MANY, &err), 0);
+    free(samples);
+    occ_store_close(w->store);
+    assert_int_equal(
+        occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &w->store, &err), 0);
+    assert_int_equal(occ_store_add_samples(w->store, 1, &backwards, 1, &err), OCC_E_READ_ONLY);
+    assert_int_equal(occ_store_add_launch_values(w->store, 1, 1, &never, 1, &err), OCC_E_READ_ONLY);
+}
+
+/* ---- retention ---- */
+
+static void add_seconds(struct world *w, int64_t from_ns, int seconds)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    for (int i = 0; i < seconds * 10; i++) {
+        struct occ_device_sample sample = sample_at(from_ns + i * (SECOND / 10), SECOND / 10, i);
+        sample.elapsed = (double)world_random(w) / 1.9e19;
+        sample.sm_active = (double)world_random(w) / 1.9e19;
+        if (occ_store_add_samples(w->store, w->device[0], &sample, 1, &err) != 0)
+            fail_msg("%s", err.message);
+    }
+}
+
+static void a_quota_takes_values_with_their_launches(void **state)
+{
+    struct world *w = *state;
+    struct stat status;
+    w->options.chunk_rows = 4000;
+    w->options.max_bytes = 4u << 20;
+    world_open(w);
+    for (int i = 0; i < 120; i++) {
+        size_t before = w->n;
+        world_append(w, i % 2, BEGIN + i * 4 * MINUTE, 4 * MINUTE, 6000);
+        add_values(w, before, w->n);
+        add_seconds(w, BEGIN + i * 4 * MINUTE, 240);
+        commit(w);
+        assert_int_equal(stat(w->path, &status), 0);
+        assert_true(status.st_size <= 4 << 20);
+    }
+    int64_t launches = world_number(w->store, "SELECT sum(n) FROM chunk");
+    assert_true(launches > 0 && launches < (int64_t)w->n);
+    /* every launch that is left has its value, no value is left without its chunk of launches */
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE (measuredSource IS NOT NULL) "
+                                            "<> (correlationId % 3 = 0)"),
+                     0);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM series_chunk v WHERE kind = 1 AND NOT EXISTS(SELECT 1 "
+                               "FROM chunk c WHERE c.run = v.run AND c.device = v.device AND c.last_ns >= "
+                               "v.first_ns AND c.first_ns <= v.last_ns)"),
+        0);
+    /* samples go with the launches of their time, seconds stay longer */
+    assert_true(world_number(w->store, "SELECT count(*) FROM device_sample") > 0);
+    assert_true(number(w->store, "SELECT min(last_ns) FROM series_chunk WHERE kind = 2") > (double)BEGIN);
+    assert_true(world_number(w->store, "SELECT min(second) FROM device_second") * SECOND <
+                world_number(w->store, "SELECT min(first_ns) FROM series_chunk WHERE kind = 2"));
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+        1);
+}
+
+/* A device that nothing traced uses: its samples alone fill the file. */
+static void samples_alone_stay_below_the_quota(void **state)
+{
+    struct world *w = *state;
+    struct stat status;
+    w->options.max_bytes = 1u << 20;
+    world_open(w);
+    for (int i = 0; i < 150; i++) {
+        add_seconds(w, BEGIN + i * 5 * MINUTE, 300);
+        commit(w);
+        assert_int_equal(stat(w->path, &status), 0);
+        assert_true(status.st_size <= 1 << 20);
+    }
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM device_second WHERE second >= %lld",
+                   (long long)((BEGIN + 149 * 5 * MINUTE) / SECOND));
+    assert_int_equal(world_number(w->store, sql), 300);
+    assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < 150 * 300);
+}
+
+/* ---- files of an older version ---- */
+
+static void an_older_history_is_upgraded(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    sqlite3 *db = NULL;
+    char mark[96];
+    assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+    for (const struct occ_schema_migration *m = occ_schema_migrations; m->version != 0 && m->version <= 2;
+         m++)
+        assert_int_equal(sqlite3_exec(db, m->sql, NULL, NULL, NULL), SQLITE_OK);
+    (void)snprintf(mark, sizeof mark, "PRAGMA user_version=2; PRAGMA application_id=%d",
+                   OCC_SCHEMA_APPLICATION_ID);
+    assert_int_equal(sqlite3_exec(db, mark, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "INSERT INTO run(id, uuid, start_ns, source, simulated) VALUES(7, x'07', 1, 'trace', 0)",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    /* the module of a newer version reads it as it is */
+    assert_int_equal(occ_store_register(db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "SELECT achieved FROM launch", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    struct occ_store *reader = NULL;
+    assert_int_equal(
+        occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &reader, &err),
+        OCC_E_VERSION);
+    world_open(w);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE id = 7"), 1);
+    assert_int_equal(world_number(w->store, "SELECT user_version >= 3 FROM pragma_user_version"), 1);
+    world_append(w, 0, BEGIN, MINUTE, 500);
+    add_values(w, 0, w->n);
+    add_seconds(w, BEGIN, 2);
+    commit(w);
+    check_values(w, w->store);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second_detail"), 2);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_packed_comes_back),
+        cmocka_unit_test(numbers_keep_their_bounds),
+        cmocka_unit_test(damage_is_noticed),
+        TEST(every_launch_has_its_own_value),
+        TEST(what_waits_survives_a_failed_commit),
+        TEST(equal_launches_get_one_value_each),
+        TEST(a_launch_without_one_has_its_shapes),
+        TEST(damaged_values_are_refused),
+        TEST(samples_come_back),
+        TEST(means_are_weighed_by_time),
+        TEST(impossible_ones_are_refused),
+        TEST(a_quota_takes_values_with_their_launches),
+        TEST(samples_alone_stay_below_the_quota),
+        TEST(an_older_history_is_upgraded),
+    };
+    return cmocka_run_group_tests_name("store series", tests, NULL, NULL);
+}
