@@ -42,7 +42,7 @@ static int counters_fd(struct sim_device *device)
         sim_complain("OCCSIM_COUNTERS: nothing is published, virtual time is no time for other processes");
         return -1;
     }
-    sim_device_uuid(device, uuid);
+    sim_gpu_uuid(device->gpu, (uint32_t)device->ordinal, uuid);
     device->counters_fd = sim_segments_open(directory, uuid, SIM_SEGMENT_SUFFIX, 1);
     if (device->counters_fd < 0)
         sim_complain("OCCSIM_COUNTERS: %s: %s", directory, strerror(errno));

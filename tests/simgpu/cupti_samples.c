@@ -165,6 +165,8 @@ static void sum_active(struct sim_tail *tail, size_t changes, double ret[SIM_MET
 {
     double sms = 0;
     size_t in_use = 0; /* started, not ended: what is left at 0 of them is rounding */
+    if (!changes)
+        return;
     qsort(tail->changes, changes, sizeof *tail->changes, by_time);
     for (size_t i = 0; i < changes; i++) {
         double ns = i ? (double)(tail->changes[i].at_ns - tail->changes[i - 1].at_ns) : 0;

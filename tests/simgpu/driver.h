@@ -200,9 +200,6 @@ void *sim_handle(const void *handle, enum sim_type type);
 const char *sim_intern_locked(const char *text);
 uint64_t sim_hash(const char *text);
 
-/* ---- driver_device.c ---- */
-void sim_device_uuid(const struct sim_device *device, uint8_t ret_uuid[SIM_UUID_BYTES]);
-
 /* ---- driver_context.c ---- */
 /* The calling thread's context. */
 CUresult sim_current(struct sim_context **ret);

@@ -50,13 +50,6 @@ CUresult cuDeviceGetName(char *name, int len, CUdevice dev)
 }
 
 /* A made-up but stable identity: "occsim", the model and the ordinal. */
-void sim_device_uuid(const struct sim_device *device, uint8_t ret_uuid[SIM_UUID_BYTES])
-{
-    char text[SIM_UUID_BYTES + 1];
-    snprintf(text, sizeof text, "occsim-%-6.6s-%02x", device->gpu->key, (unsigned)device->ordinal);
-    memcpy(ret_uuid, text, SIM_UUID_BYTES);
-}
-
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
 {
     struct sim_device *device;
@@ -65,7 +58,7 @@ CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev)
         return result;
     if (!uuid)
         return CUDA_ERROR_INVALID_VALUE;
-    sim_device_uuid(device, (uint8_t *)uuid->bytes);
+    sim_gpu_uuid(device->gpu, (uint32_t)device->ordinal, (uint8_t *)uuid->bytes);
     return CUDA_SUCCESS;
 }
 

@@ -263,7 +263,7 @@ static const struct sim_gpu *device_at(size_t ordinal, uint8_t *ret_uuid)
         device = sim_device_at((CUdevice)ordinal);
     if (!device)
         return NULL;
-    sim_device_uuid(device, ret_uuid);
+    sim_gpu_uuid(device->gpu, (uint32_t)device->ordinal, ret_uuid);
     return device->gpu;
 }
 

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <cuda.h>
+#include <stdio.h>
 #include <string.h>
 
 #define GIB (UINT64_C(1) << 30)
@@ -52,6 +53,22 @@ const struct sim_gpu *sim_gpu_find(const char *key, size_t key_length)
             return &gpus[i];
     }
     return NULL;
+}
+
+const struct sim_gpu *sim_gpu_listed(const char *list, uint32_t ordinal)
+{
+    for (; ordinal && *list; ordinal--) {
+        list += strcspn(list, ",");
+        list += *list == ',';
+    }
+    return sim_gpu_find(list, strcspn(list, ","));
+}
+
+void sim_gpu_uuid(const struct sim_gpu *gpu, uint32_t ordinal, uint8_t ret_uuid[SIM_UUID_BYTES])
+{
+    char text[SIM_UUID_BYTES + 1];
+    snprintf(text, sizeof text, "occsim-%-6.6s-%02x", gpu->key, (unsigned)ordinal);
+    memcpy(ret_uuid, text, SIM_UUID_BYTES);
 }
 
 bool sim_gpu_attribute(const struct sim_gpu *gpu, int attribute, int *ret_value)

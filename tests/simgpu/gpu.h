@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define SIM_GPU_MAX_GPCS 8
+#define SIM_UUID_BYTES   16
 
 struct sim_gpu {
     const char *key;   /* h200 */
@@ -26,6 +27,12 @@ struct sim_gpu {
 
 /* NULL: no such model. */
 const struct sim_gpu *sim_gpu_find(const char *key, size_t key_length);
+
+/* The model at a place of a comma-separated list; NULL: the list is shorter, or the name is none. */
+const struct sim_gpu *sim_gpu_listed(const char *list, uint32_t ordinal);
+
+/* What a device of this model says that it is. */
+void sim_gpu_uuid(const struct sim_gpu *gpu, uint32_t ordinal, uint8_t ret_uuid[SIM_UUID_BYTES]);
 
 /* The value of a CUdevice_attribute. false: this attribute has no value in the table. */
 bool sim_gpu_attribute(const struct sim_gpu *gpu, int attribute, int *ret_value);

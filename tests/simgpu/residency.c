@@ -83,10 +83,12 @@ static uint32_t active_clusters(const struct sim_gpu *gpu, uint32_t blocks_per_s
     return clusters;
 }
 
-static enum sim_limit limit_of(const cudaOccResult *limits, uint32_t smem_blocks, uint32_t blocks)
+/* Shared memory only when nothing else limits alike: the carve-out follows what the others allow. */
+static enum sim_limit limit_of(const cudaOccResult *limits, bool by_smem, uint32_t blocks)
 {
+    if (by_smem)
+        return SIM_LIMIT_SMEM;
     const uint32_t most[SIM_LIMITS] = {[SIM_LIMIT_REGISTERS] = (uint32_t)limits->blockLimitRegs,
-                                       [SIM_LIMIT_SMEM] = smem_blocks,
                                        [SIM_LIMIT_BLOCKS] = (uint32_t)limits->blockLimitBlocks,
                                        [SIM_LIMIT_WARPS] = (uint32_t)limits->blockLimitWarps,
                                        [SIM_LIMIT_BARRIERS] = (uint32_t)limits->blockLimitBarriers};
@@ -109,7 +111,7 @@ bool sim_residency(const struct sim_gpu *gpu, const struct sim_demand *demand, s
     ret->smem_config_bytes = choose_carveout(gpu, demand, others, block_bytes);
     uint32_t smem_blocks = block_bytes ? ret->smem_config_bytes / block_bytes : UINT32_MAX;
     ret->blocks_per_sm = smaller(others, smem_blocks);
-    ret->limit = limit_of(&limits, smem_blocks, ret->blocks_per_sm);
+    ret->limit = limit_of(&limits, smem_blocks < others, ret->blocks_per_sm);
     if (demand->cluster_blocks > 1)
         ret->max_active_clusters = active_clusters(gpu, ret->blocks_per_sm, demand->cluster_blocks);
     return ret->blocks_per_sm > 0;

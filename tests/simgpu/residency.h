@@ -36,7 +36,7 @@ enum sim_limit {
 
 struct sim_residency {
     uint32_t blocks_per_sm;       /* 0: does not fit */
-    enum sim_limit limit;         /* of several that limit alike the first */
+    enum sim_limit limit;         /* of several that limit alike the first, but not SMEM */
     uint32_t smem_config_bytes;   /* carve-out */
     uint32_t max_active_clusters; /* 0 without clusters */
 };

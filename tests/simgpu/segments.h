@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #define SIM_SEGMENT_MAGIC  UINT32_C(0x5347534f) /* "OSGS" */
-#define SIM_UUID_BYTES     16
 #define SIM_NOT_WAITING    SIM_LIMITS
 #define SIM_SEGMENT_SUFFIX "segments" /* the records */
 #define SIM_SAMPLER_SUFFIX "sampler"  /* empty; locked by the process that samples the device */

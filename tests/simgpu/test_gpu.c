@@ -73,6 +73,18 @@ static void test_models_are_consistent(void **state)
     assert_null(sim_gpu_find("", 0));
 }
 
+static void test_lists(void **state)
+{
+    (void)state;
+    assert_ptr_equal(sim_gpu_listed("t4", 0), gpu_of("t4"));
+    assert_ptr_equal(sim_gpu_listed("t4,h200,a100", 1), gpu_of("h200"));
+    assert_ptr_equal(sim_gpu_listed("t4,h200,a100", 2), gpu_of("a100"));
+    assert_null(sim_gpu_listed("t4,h200,a100", 3));
+    assert_null(sim_gpu_listed("t4,", 1));
+    assert_null(sim_gpu_listed("", 0));
+    assert_null(sim_gpu_listed("gtx", 0));
+}
+
 static int oracle(const struct sim_gpu *gpu, int threads, int registers, size_t static_smem,
                   size_t dynamic_smem, int carveout)
 {
@@ -168,6 +180,28 @@ static void test_what_does_not_fit(void **state)
     assert_false(sim_residency(gpu_of("h200"), &registers, &got));
 }
 
+static void test_what_limits(void **state)
+{
+    static const struct {
+        struct sim_demand demand;
+        enum sim_limit limit;
+    } cases[] = {
+        {{.threads = 128, .registers = 168, .carveout_percent = -1}, SIM_LIMIT_REGISTERS},
+        {{.threads = 128, .registers = 16, .dynamic_smem_bytes = 50000, .carveout_percent = -1},
+         SIM_LIMIT_SMEM},
+        {{.threads = 128, .registers = 16, .static_smem_bytes = 4000, .carveout_percent = 0}, SIM_LIMIT_SMEM},
+        {{.threads = 32, .registers = 16, .carveout_percent = -1}, SIM_LIMIT_BLOCKS},
+        {{.threads = 256, .registers = 16, .carveout_percent = -1}, SIM_LIMIT_WARPS},
+        {{.threads = 64, .registers = 16, .barriers = 16, .carveout_percent = -1}, SIM_LIMIT_BARRIERS},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct sim_residency got;
+        assert_true(sim_residency(gpu_of("h200"), &cases[i].demand, &got));
+        assert_int_equal(got.limit, cases[i].limit);
+    }
+}
+
 static void test_clusters_stay_in_a_gpc(void **state)
 {
     static const struct {
@@ -196,12 +230,10 @@ static void test_max_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_models_are_consistent),
-        cmocka_unit_test(test_blocks_are_the_oracles),
-        cmocka_unit_test(test_carveout),
-        cmocka_unit_test(test_what_does_not_fit),
-        cmocka_unit_test(test_clusters_stay_in_a_gpc),
+        cmocka_unit_test(test_figures),     cmocka_unit_test(test_models_are_consistent),
+        cmocka_unit_test(test_lists),       cmocka_unit_test(test_blocks_are_the_oracles),
+        cmocka_unit_test(test_carveout),    cmocka_unit_test(test_what_does_not_fit),
+        cmocka_unit_test(test_what_limits), cmocka_unit_test(test_clusters_stay_in_a_gpc),
         cmocka_unit_test(test_max_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /*
  * PM sampling in the CUPTI double: launches of another process are counted, to the last warp-cycle, whatever the
- * shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every fault.
+ * shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every fault. And
+ * NVML's GPM, which counts the same.
  *
  * No case depends on how fast anything runs: all that was launched is waited for and has passed before samples are
  * decoded, and the hardware buffer holds more than that takes.
@@ -16,7 +17,7 @@
 #include <cupti_profiler_target.h>
 #include <cupti_target.h>
 #include <dirent.h>
-#include <inttypes.h>
+#include <dlfcn.h>
 #include <math.h>
 #include <string.h>
 #include <time.h>
@@ -39,7 +40,6 @@ static char directory[] = "/tmp/simgpu-pm-XXXXXX", setting[64], truth_path[64], 
 
 /* One line of the truth file. */
 static struct truth {
-    char name[32];
     uint64_t start_ns, end_ns;
     double warps, waves, block_ns, block_ns_total, achieved, elapsed;
 } launches[MOST_LAUNCHES];
@@ -92,7 +92,9 @@ static void start_launcher(void (*work)(void))
     CHECK(launcher >= 0);
     if (launcher)
         return;
-    CHECK_EQUAL(read(go[0], &byte, 1), 1);
+    close(go[1]); /* so that it ends with a sampler that fails */
+    if (read(go[0], &byte, 1) != 1)
+        _exit(1);
     open_device();
     work();
     OK(cuCtxSynchronize());
@@ -107,24 +109,35 @@ static void finish_launcher(void)
     CHECK_EQUAL(status, 0);
 }
 
+/* Where a column begins, named as ",name": kernels' names have no commas here. */
+static const char *column(const char *line, const char *header, const char *name)
+{
+    const char *at = strstr(header, name);
+    CHECK(at != NULL);
+    for (; header <= at; header++) {
+        if (*header == ',')
+            line = strchr(line, ',') + 1;
+    }
+    return line;
+}
+
 static void read_truth(void)
 {
-    char line[4096];
+    char header[1024], line[4096];
     FILE *file = fopen(truth_path, "re");
-    CHECK(file && fgets(line, sizeof line, file));
-    CHECK(strstr(line, "block_ns_total,achieved,elapsed\n") != NULL);
+    CHECK(file && fgets(header, sizeof header, file));
     for (; fgets(line, sizeof line, file); launch_count++) {
         CHECK(launch_count < MOST_LAUNCHES);
-        struct truth *t = &launches[launch_count];
-        double threads = 0;
-        CHECK_EQUAL(sscanf(line,
-                           "\"%31[^\"]\",%*u,%*u,%*u,%*u,%*u,%*u,%*u,%*u,%*u,%lf,%*u,%*u,%*u,%" SCNu64
-                           ",%" SCNu64 ",%*u,"
-                           "%*u,%*u,%lf,%*u,%lf,%lf,%lf,%lf",
-                           t->name, &threads, &t->start_ns, &t->end_ns, &t->waves, &t->block_ns,
-                           &t->block_ns_total, &t->achieved, &t->elapsed),
-                    9);
-        t->warps = ceil(threads / 32);
+        launches[launch_count] = (struct truth){
+            .start_ns = strtoull(column(line, header, ",start_ns"), NULL, 10),
+            .end_ns = strtoull(column(line, header, ",end_ns"), NULL, 10),
+            .warps = ceil(strtod(column(line, header, ",block_x"), NULL) / 32),
+            .waves = strtod(column(line, header, ",waves"), NULL),
+            .block_ns = strtod(column(line, header, ",block_ns,"), NULL),
+            .block_ns_total = strtod(column(line, header, ",block_ns_total"), NULL),
+            .achieved = strtod(column(line, header, ",achieved"), NULL),
+            .elapsed = strtod(column(line, header, ",elapsed"), NULL),
+        };
     }
     fclose(file);
 }
@@ -468,6 +481,28 @@ static void reasons(void)
           sum_of(OCC_COUNTER_STALL_WARPS) == 0 && sum_of(OCC_COUNTER_STALL_BARRIERS) == 0);
 }
 
+static void launch_two_heavy(void)
+{
+    CUstream stream;
+    OK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    launch("heavy", 10000, 128, NULL);
+    launch("heavy", 10000, 128, stream);
+}
+
+/* However many launches wait, a TPC waits no longer than all the time. */
+static void both_wait(void)
+{
+    start_launcher(launch_two_heavy);
+    start_sampling(set_of_chip("GH100", 1));
+    finish_launcher();
+    finish_sampling();
+    double most = 0, whole = INTERVAL_NS * SMS / 2 * ghz;
+    CHECK_EQUAL(set->counter[0], OCC_COUNTER_STALL_REGISTERS);
+    for (size_t i = 0; i < sample_count; i++)
+        most = fmax(most, samples[i].value[0]);
+    NEAR(most, whole);
+}
+
 static void nobody_tells(void)
 {
     unsetenv("OCCSIM_COUNTERS");
@@ -528,10 +563,12 @@ static void test_counting(void **state)
     COUNT(in_turn);
     COUNT(in_turn, "OCCSIM_CLOCK=ahead");
     COUNT(together);
+    COUNT(together, "OCCSIM_BLOCK_NS=200000"); /* launches longer than samples */
     COUNT(unequal, "OCCSIM_IMBALANCE=70");
     COUNT(together, "OCCSIM_IMBALANCE=30");
     COUNT(unequal_warps, "OCCSIM_WARP_IMBALANCE=40");
     COUNT(reasons);
+    COUNT(both_wait, "OCCSIM_BLOCK_NS=200000");
     COUNT(nobody_tells);
     COUNT(garbage, "OCCSIM_LOG=/dev/null");
 }
@@ -769,11 +806,126 @@ static void test_faults(void **state)
     COUNT(backwards, "OCCSIM_FAULT=pm_backwards:4");
 }
 
+/* ---- NVML's GPM ---- */
+
+/* As in NVML's public reference. */
+struct gpm_get {
+    unsigned version, n;
+    void *sample1, *sample2;
+    struct {
+        unsigned id;
+        int result;
+        double value;
+        char *words[3];
+    } metrics[3];
+};
+
+static struct {
+    int (*init)(void);
+    int (*handle)(const char *uuid, void **device);
+    int (*support)(void *device, unsigned *support);
+    int (*sample_alloc)(void **sample);
+    int (*sample_free)(void *sample);
+    int (*sample_get)(void *device, void *sample);
+    int (*metrics_get)(struct gpm_get *get);
+} nvml;
+
+static void bind(const char *symbol, void *function)
+{
+    static void *library;
+    if (!library)
+        library = dlopen(SIM_TEST_LIBRARIES "/libnvidia-ml.so.1", RTLD_NOW);
+    CHECK(library != NULL);
+    void *address = dlsym(library, symbol);
+    CHECK(address != NULL);
+    memcpy(function, &address, sizeof address);
+}
+
+static const char *expected_uuid; /* "occsim-h200  -00" as bytes */
+
+/* false: this device has no GPM. */
+static bool open_gpm(void **device)
+{
+    unsigned support[2] = {1, 7}; /* version, answer */
+    bind("nvmlInit_v2", &nvml.init);
+    bind("nvmlDeviceGetHandleByUUID", &nvml.handle);
+    bind("nvmlGpmQueryDeviceSupport", &nvml.support);
+    bind("nvmlGpmSampleAlloc", &nvml.sample_alloc);
+    bind("nvmlGpmSampleFree", &nvml.sample_free);
+    bind("nvmlGpmSampleGet", &nvml.sample_get);
+    bind("nvmlGpmMetricsGet", &nvml.metrics_get);
+    CHECK(nvml.handle(expected_uuid, device) != 0); /* not yet */
+    OK(nvml.init());
+    CHECK(nvml.handle("GPU-00000000-0000-0000-0000-000000000000", device) != 0);
+    OK(nvml.handle(expected_uuid, device));
+    OK(nvml.support(*device, support));
+    support[0] = 2;
+    CHECK(nvml.support(*device, support) != 0);
+    return support[1] == 1;
+}
+
+/* What is between two looks is all that was launched; how long that was is known to be within bounds. */
+static void gpm(void)
+{
+    void *device, *looks[2];
+    start_launcher(launch_one_after_the_other);
+    CHECK(open_gpm(&device));
+    OK(nvml.sample_alloc(&looks[0]));
+    OK(nvml.sample_alloc(&looks[1]));
+    uint64_t before_ns = now_ns();
+    OK(nvml.sample_get(device, looks[0]));
+    uint64_t from_ns = now_ns();
+    finish_launcher();
+    pass_time(10000000); /* programs have 5 ms for telling */
+    uint64_t to_ns = now_ns();
+    OK(nvml.sample_get(device, looks[1])); /* a look between does not matter */
+    OK(nvml.sample_get(device, looks[1]));
+    uint64_t after_ns = now_ns();
+    struct gpm_get get = {.version = 1, .n = 3, .sample1 = looks[0], .sample2 = looks[1]};
+    get.metrics[0].id = 2;
+    get.metrics[1].id = 3;
+    get.metrics[2].id = 5;
+    OK(nvml.metrics_get(&get));
+    CHECK(get.metrics[0].result == 0 && get.metrics[1].result == 0 && get.metrics[2].result != 0);
+    double warp_ns = 0, active_ns = 0, active = get.metrics[0].value / 100,
+           warps = get.metrics[1].value / 100;
+    read_truth();
+    for (size_t i = 0; i < launch_count; i++) {
+        warp_ns += warp_ns_of(&launches[i]);
+        active_ns += warp_ns_of(&launches[i]) / (launches[i].achieved * MOST_WARPS);
+    }
+    NEAR(warps / active, warp_ns / (active_ns * MOST_WARPS));
+    CHECK(active * (double)(to_ns - from_ns) * SMS <= active_ns * (1 + 1e-6));
+    CHECK(active * (double)(after_ns - before_ns) * SMS >= active_ns * (1 - 1e-6));
+    OK(nvml.sample_free(looks[0]));
+    OK(nvml.sample_free(looks[1]));
+}
+
+static void no_gpm(void)
+{
+    void *device, *look;
+    CHECK(!open_gpm(&device));
+    OK(nvml.sample_alloc(&look));
+    CHECK_EQUAL(nvml.sample_get(device, look), 3);
+    OK(nvml.sample_free(look));
+}
+
+static void test_gpm(void **state)
+{
+    (void)state;
+    expected_uuid = "GPU-6f636373-696d-2d68-3230-3020202d3030";
+    COUNT(gpm);
+    expected_uuid = "GPU-6f636373-696d-2d61-3130-3020202d3031";
+    COUNT(no_gpm, "OCCSIM_GPU=h200,a100");
+    expected_uuid = "GPU-6f636373-696d-2d74-3420-2020202d3030";
+    COUNT(no_gpm, "OCCSIM_GPU=t4");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_counting), cmocka_unit_test(test_times),  cmocka_unit_test(test_chips),
-        cmocka_unit_test(test_limits),   cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_limits),   cmocka_unit_test(test_faults), cmocka_unit_test(test_gpm),
     };
     if (!mkdtemp(directory))
         return 1;

@@ -117,6 +117,92 @@ static void test_never_above_the_whole(void **state)
     }
 }
 
+static double block_time(const struct sim_timeline *t, uint64_t *ret_first_ns, uint64_t *ret_last_ns)
+{
+    size_t n = 0;
+    double sum = 0;
+    const struct sim_stretch *s = sim_timeline_stretches(t, &n);
+    *ret_first_ns = *ret_last_ns = 0;
+    for (size_t i = 0; i < n; i++) {
+        assert_true(s[i].start_ns < s[i].end_ns && (!i || s[i].start_ns >= s[i - 1].end_ns));
+        sum += s[i].blocks * (double)(s[i].end_ns - s[i].start_ns);
+        *ret_last_ns = s[i].end_ns;
+        if (s[i].blocks > 0 && !*ret_first_ns)
+            *ret_first_ns = s[i].start_ns;
+    }
+    return sum;
+}
+
+static void assert_stretch(const struct sim_timeline *t, size_t at, uint64_t start_ns, uint64_t end_ns,
+                           unsigned blocks, bool waiting)
+{
+    size_t n = 0;
+    const struct sim_stretch *s = sim_timeline_stretches(t, &n);
+    assert_true(at < n);
+    assert_int_equal(s[at].start_ns, start_ns);
+    assert_int_equal(s[at].end_ns, end_ns);
+    assert_true(s[at].blocks == blocks);
+    assert_int_equal(s[at].waiting, waiting);
+}
+
+/* Waves, the last of which does not wait; before them the time in which there was no room. */
+static void test_what_a_launch_holds(void **state)
+{
+    size_t n;
+    place(*state, 1000, 350, 100, 1000);
+    assert_stretch(*state, 0, 1000, 4000, 100, true);
+    assert_stretch(*state, 1, 4000, 5000, 50, false);
+    sim_timeline_stretches(*state, &n);
+    assert_int_equal(n, 2);
+    place(*state, 2000, 120, 100, 1000);
+    assert_stretch(*state, 0, 2000, 4000, 0, true);
+    assert_stretch(*state, 1, 4000, 5000, 50, true);
+    assert_stretch(*state, 2, 5000, 6000, 70, false);
+    place(*state, 7000, 100, 100, 1000);
+    assert_stretch(*state, 0, 7000, 8000, 100, false);
+}
+
+static void test_unequal_blocks_end_one_by_one(void **state)
+{
+    struct sim_work work = {
+        .ready_ns = 5, .blocks = 1000, .wave_blocks = 100, .block_ns = 10000, .imbalance = 0.5, .seed = 3};
+    struct sim_placement p;
+    size_t n;
+    assert_true(sim_timeline_place(*state, 0, &work, &p));
+    const struct sim_stretch *s = sim_timeline_stretches(*state, &n);
+    assert_true(n > 10 && s[0].waiting && s[0].blocks > 99 && s[0].blocks < 101);
+    for (size_t i = 1; i < n; i++)
+        assert_true(!s[i].waiting && s[i].blocks <= s[i - 1].blocks && s[i].start_ns == s[i - 1].end_ns);
+    assert_true(s[n - 1].blocks < 20);
+}
+
+/* Whatever is placed beside whatever else: the stretches are all of the blocks' time, and no more than fits. */
+static void test_stretches_are_all_of_it(void **state)
+{
+    struct sim_timeline *t = *state;
+    uint64_t now = 1, first, last;
+    srand(54321);
+    for (size_t i = 0; i < 2000; i++) {
+        struct sim_work work = {.ready_ns = now + (uint64_t)(rand() % 5000),
+                                .blocks = (uint64_t)(rand() % 6000 + 1),
+                                .wave_blocks = (uint64_t)(rand() % 2000 + 1),
+                                .block_ns = (uint64_t)(rand() % 900 + 10),
+                                .imbalance = i % 3 ? 0 : 0.3,
+                                .seed = i};
+        struct sim_placement p;
+        size_t n;
+        assert_true(sim_timeline_place(t, now, &work, &p));
+        double got = block_time(t, &first, &last);
+        assert_true(got >= p.block_ns_total * (1 - 1e-9) && got <= p.block_ns_total * (1 + 1e-9));
+        assert_int_equal(first, p.start_ns);
+        assert_int_equal(last, p.end_ns);
+        const struct sim_stretch *s = sim_timeline_stretches(t, &n);
+        for (size_t k = 0; k < n && work.imbalance <= 0; k++)
+            assert_true(s[k].blocks <= (double)work.wave_blocks);
+        now += i % 4 ? 0 : (uint64_t)(rand() % 3000);
+    }
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -128,6 +214,9 @@ int main(void)
         TEST(test_a_gap_before_what_is_planned),
         TEST(test_unequal_blocks),
         TEST(test_never_above_the_whole),
+        TEST(test_what_a_launch_holds),
+        TEST(test_unequal_blocks_end_one_by_one),
+        TEST(test_stretches_are_all_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
