@@ -354,7 +354,8 @@ size_t occ_attribution_take(struct occ_attribution *a, struct occ_attribution_va
 {
     size_t n = a->n_values - a->values_taken;
     n = n < max ? n : max;
-    memcpy(values, a->values + a->values_taken, n * sizeof *values);
+    if (n > 0)
+        memcpy(values, a->values + a->values_taken, n * sizeof *values);
     a->values_taken += n;
     if (a->values_taken == a->n_values)
         a->values_taken = a->n_values = 0;

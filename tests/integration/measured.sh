@@ -1,0 +1,83 @@
+#!/bin/bash
+# Achieved occupancy from samples, end to end on the simulated device: what the history says of every kernel of the zoo is the
+# simulation's truth, the largest measured cause is the one that was made, and without permission, counters or a daemon that
+# may use them launches are recorded all the same and the run says why.   measured.sh BUILD
+set -u
+build=$1
+here=$(cd "$(dirname "$0")/../.." && pwd)
+[ -x "$build/samples/zoo" ] && [ -e "$build/simgpu/libcuda.so.1" ] || { echo "SKIP: no sample or no simulated device"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+mkdir counters
+failed=0
+export OCCSIM_COUNTERS=$work/counters OCCSIM_TRUTH=$work/truth OCCSIM_BLOCK_NS=2000000
+
+fail() { echo "FAILED: $title: $*"; failed=1; }
+query() { "$build/bin/occq" sql -d h.db --csv "$1" | sed '1d; s/"//g'; }
+
+# GPU, options of occtrace.
+trace() {
+  title="$* ${OCCSIM_FAULT:-}"
+  local gpu=$1
+  shift
+  rm -f h.db* truth counters/*
+  "$here/scripts/simgpu" --gpu "$gpu" --build "$build" "$build/bin/occtrace" -q "$@" -d h.db "$build/samples/zoo" >out 2>err ||
+    fail "exit code $?: $(head -3 err)"
+  launches=$(sed -n '$s/^launches: //p' out)
+  [ "$(query 'SELECT count(*) FROM launch')" = "$launches" ] || fail "not all of $launches launches are in the history"
+}
+
+# Kernels whose elapsed or achieved occupancy is more than 1 pp beside the truth and its stated error; most have a value.
+matches_truth() {
+  sed '1d; s/"//g' truth | awk -F, '{ ns = substr($16, 6) - substr($15, 6); t[$1] += ns; a[$1] += $24 * ns; e[$1] += $25 * ns }
+    END { for (k in t) print k, a[k] / t[k], e[k] / t[k] }' >expected
+  query "SELECT format('%s %f %f %f %f', shortName, achieved, elapsed, 1.96 * achievedError, 1.96 * elapsedError) AS line
+    FROM measured_detail WHERE achieved IS NOT NULL" >got
+  awk 'function beside(a, b) { return a > b ? a - b : b - a }
+       NR == FNR { achieved[$1] = $2; elapsed[$1] = $3; kernels++; next }
+       { known++ }
+       beside($2, achieved[$1]) > 0.01 + $4 || beside($3, elapsed[$1]) > 0.01 + $5 {
+         print $1, "is", $2, "+-", $4, $3, "+-", $5, "not", achieved[$1], elapsed[$1]; wrong = 1 }
+       END { if (known < 0.7 * kernels) { print "only", known, "of", kernels, "kernels have a value"; wrong = 1 }; exit wrong }' \
+    expected got >wrong ||
+    fail "$(cat wrong)"
+}
+cause() { # kernel, cause: the largest of the measured ones
+  local got
+  got=$("$build/bin/occq" top -d h.db --csv --kernel "^$1\$" -o idle,between,within,unexplained 2>/dev/null |
+    awk -F'[,\r]' 'NR == 1 { split($0, name) } NR == 2 { for (i = 1; i <= 4; i++) if ($i + 0 > most) { most = $i + 0; which = name[i] } }
+      END { sub("lost_", "", which); sub("_ratio", "", which); print which }')
+  [ "$got" = "$2" ] || fail "the cause of $1 is '$got', not $2"
+}
+
+for gpu in a100 h200; do
+  trace "$gpu" --counters=pm
+  [ "$(query 'SELECT level FROM run')" = full ] || fail "level $(query 'SELECT level, level_reason FROM run')"
+  matches_truth
+done
+OCCSIM_COUNTER_OFFSET_NS=16000 trace h200 --counters=pm
+matches_truth
+OCCSIM_WARP_IMBALANCE=60 trace h200 --counters=pm
+matches_truth
+cause full_waves within
+OCCSIM_IMBALANCE=60 trace h200 --counters=pm
+matches_truth
+cause dynamic_smem between
+
+# ---- steps down: launches are kept, no value is invented ----
+nothing_measured() {
+  [ "$(query 'SELECT count(*) FROM measured')" = 0 ] || fail "values out of nothing"
+  query 'SELECT level_reason FROM run' | grep -qF -- "$1" || fail "the run says '$(query 'SELECT level_reason FROM run')', not '$1'"
+}
+OCCSIM_FAULT=pm_enable:35 trace h200 --counters=pm
+nothing_measured "NVreg_RestrictProfilingToAdminUsers"
+OCCSIM_FAULT=pm_enable:38 trace h200 --counters=pm
+nothing_measured "achieved occupancy is not measured"
+trace h200 --counters=none
+nothing_measured "switched off"
+OCCSIM_FAULT=pm_backwards:3 trace h200 --counters=pm
+matches_truth
+OCCSIM_FAULT=pm_overflow:2 trace h200 --counters=pm
+OCCSIM_FAULT=pm_decode:36 trace h200 --counters=pm
+exit $failed
