@@ -41,6 +41,7 @@
 #define PUMP_ROUNDS       256 /* events handled before a flush or the end: more than any real backlog */
 #define CLIENTS_BESIDE    64  /* connections beside those of the programs */
 #define IDLE_CLIENT_NS    INT64_C(10000000000)
+#define AWAIT_NS          INT64_C(3000000000) /* for counters before a program starts */
 #define SETTLE_NS         INT64_C(2000000000) /* for measured values of what was just launched */
 #define SOON_NS           INT64_C(2000000)    /* until the next look when somebody waits for it */
 #define PRIVATE_PATIENCE_NS                                                                                  \
@@ -529,10 +530,12 @@ static int start(struct server *s, struct occ_error *err)
         status = open_descriptors(s, err);
     if (status != 0)
         return status;
+    if (s->private_mode) { /* the program is about to start */
+        occ_sampler_wake(s->sampler);
+        occ_sampler_await(s->sampler, AWAIT_NS);
+    }
     if (s->private_mode && send(s->private_fd, "l", 1, MSG_NOSIGNAL) != 1)
         return occ_fail_errno(err, errno, "cannot tell the starter that we listen");
-    if (s->private_mode)
-        occ_sampler_wake(s->sampler); /* the program is about to start */
     occ_notify("READY=1");
     occ_log(OCC_LOG_INFO, "listens at %s, writes %s", s->options->socket_path, s->options->database);
     return 0;

@@ -180,6 +180,26 @@ int64_t occ_sampler_paused_ns(const struct occ_sampler *s)
     return left_ns > 0 ? left_ns : 0;
 }
 
+static bool all_have_tried(struct occ_sampler *s)
+{
+    bool all = true;
+    for (size_t i = 0; i < s->n_tracks; i++) {
+        (void)pthread_mutex_lock(&s->tracks[i]->mutex);
+        all &= s->tracks[i]->has_tried;
+        (void)pthread_mutex_unlock(&s->tracks[i]->mutex);
+    }
+    return all;
+}
+
+void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
+{
+    const struct timespec pause = {.tv_nsec = 2000000};
+    int64_t until_ns = monotonic_ns() + patience_ns;
+    while (s->options.mode != OCC_SAMPLER_NONE && !(is_ready(s) && all_have_tried(s)) &&
+           monotonic_ns() < until_ns)
+        (void)nanosleep(&pause, NULL);
+}
+
 /* ---- launches in ---- */
 
 /* What the attribution has to know of a shape. Shapes that the model refuses have no bound. */

@@ -54,6 +54,10 @@ void occ_sampler_free(struct occ_sampler *sampler);
 /* A program has come: its GPU is not known yet, so all are sampled for the next 10 s. */
 void occ_sampler_wake(struct occ_sampler *sampler);
 
+/* Waits until it is known of every GPU whether its counters can be read, at most `patience_ns`: so that the first launches
+ * of a program that has not started yet are measured too. */
+void occ_sampler_await(struct occ_sampler *sampler, int64_t patience_ns);
+
 /* Launches of one run on the GPU with this uuid, as they were appended to `store`, which knows their shapes and calls the
  * GPU `device`. */
 void occ_sampler_feed(struct occ_sampler *sampler, struct occ_store *store, const uint8_t uuid[16],

@@ -290,6 +290,7 @@ static void say_state(struct worker *w, const char *source, enum occ_source_stat
 {
     struct occ_sampler_status *status = &w->track->status;
     (void)pthread_mutex_lock(&w->track->mutex);
+    w->track->has_tried = true;
     status->source = source;
     status->state = state;
     if (state == OCC_SOURCE_OK)

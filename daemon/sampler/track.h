@@ -71,6 +71,7 @@ struct occ_track {
     int64_t wanted_until_ns; /* CLOCK_MONOTONIC: sample at least until then */
     int64_t paused_until_ns;
     bool stop, settle;
+    bool has_tried; /* to open a source, once at least */
 };
 
 /* Starts the thread. */

@@ -486,6 +486,54 @@ static void test_virtual_time_and_truth(void **state)
     rmdir(directory);
 }
 
+/* Processes that begin at once: each waits for the end of the pipe. */
+static int starting_line[2];
+
+static void launch_with_others(void)
+{
+    char byte;
+    close(starting_line[1]);
+    CHECK_EQUAL(read(starting_line[0], &byte, 1), 0);
+    begin();
+    launch_times(1);
+}
+
+static void test_truth_of_many_processes(void **state)
+{
+    enum { PROCESSES = 12 };
+    static char truth[1 << 16];
+    char path[] = "/tmp/simgpu-truth-XXXXXX", variable[64];
+    pid_t children[PROCESSES];
+    (void)state;
+    int fd = mkstemp(path), status;
+    assert_true(fd >= 0 && close(fd) == 0);
+    assert_int_equal(pipe(starting_line), 0);
+    snprintf(variable, sizeof variable, "OCCSIM_TRUTH=%s", path);
+    for (size_t i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        assert_true(children[i] >= 0);
+        if (children[i])
+            continue;
+        putenv(variable);
+        launch_with_others();
+        _exit(0);
+    }
+    close(starting_line[0]);
+    close(starting_line[1]);
+    for (size_t i = 0; i < PROCESSES; i++) {
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_int_equal(status, 0);
+    }
+    read_all(path, truth, sizeof truth);
+    unlink(path);
+    size_t lines = 0, headers = 0;
+    for (const char *line = truth; *line; line = strchr(line, '\n') + 1, lines++)
+        headers += strncmp(line, "name,", 5) == 0;
+    assert_int_equal(headers, 1);
+    assert_int_equal(lines, PROCESSES + 1);
+    assert_memory_equal(truth, "name,", 5);
+}
+
 /* ---- faults ---- */
 
 static void refused_subscription(void)
@@ -604,9 +652,13 @@ static void test_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_records),         cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_broken_brothers), cmocka_unit_test(test_buffers),
-        cmocka_unit_test(test_graphs),          cmocka_unit_test(test_virtual_time_and_truth),
+        cmocka_unit_test(test_records),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_broken_brothers),
+        cmocka_unit_test(test_buffers),
+        cmocka_unit_test(test_graphs),
+        cmocka_unit_test(test_virtual_time_and_truth),
+        cmocka_unit_test(test_truth_of_many_processes),
         cmocka_unit_test(test_faults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,8 +28,12 @@ static int truth_fd(void)
     fd = *path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666) : -1;
     if (*path && fd < 0)
         sim_complain("OCCSIM_TRUTH: %s cannot be written", path);
+    if (fd >= 0)
+        (void)flock(fd, LOCK_EX); /* one header, before everybody's lines */
     if (fd >= 0 && fstat(fd, &stat) == 0 && stat.st_size == 0 && write(fd, header, sizeof header - 1) < 0)
         fd = -1;
+    if (fd >= 0)
+        (void)flock(fd, LOCK_UN);
     return fd;
 }
 

@@ -88,7 +88,7 @@ static void make_rows(enum occ_series_kind kind, struct occ_series_row *rows, ui
         if (kind == OCC_SERIES_VALUES)
             rows[i].wide[1] = wild ? (uint32_t)(r >> 32) : 1 + i % 7;
         for (int k = 0; k < (kind == OCC_SERIES_VALUES ? 4 : 8); k++)
-            rows[i].narrow[k] = wild ? (uint16_t)(r >> (8 * k)) : i % 5 == 0 ? OCC_SERIES_UNKNOWN : 4321;
+            rows[i].narrow[k] = (uint16_t)(wild ? r >> (8 * k) : i % 5 == 0 ? OCC_SERIES_UNKNOWN : 4321u);
         at += kind == OCC_SERIES_SAMPLES && !wild ? 1000000 : (int64_t)(random_number(&seed) >> 44);
     }
     if (n > 1 && wild)
