@@ -109,6 +109,7 @@ static int take_process(struct occ_producer *p, const struct occ_frame *frame, s
         const char *value = text + strnlen(text, (size_t)(end - text)) + 1;
         if (value >= end)
             break;
+        p->is_exact = p->is_exact || (strcmp(text, "exact") == 0 && strcmp(value, "1") == 0);
         int status = set_text(&p->row, text, value, err);
         if (status != 0)
             return status;

@@ -70,6 +70,7 @@ struct occ_producer {
     int64_t run;        /* in the store; 0: not yet */
     struct occ_run row; /* strings are ours, malloc'ed, but for level and level_reason */
     bool row_changed;
+    bool is_exact; /* measures its launches itself: samples have no say in it */
     char reason[320];
     const char *counters;                  /* level that hardware counters give the run; NULL: none */
     char counters_reason[320];             /* why they do not, or no more; "" */

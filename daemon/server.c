@@ -113,6 +113,8 @@ static void launches_appended(struct occ_producer *producer, const struct occ_pr
 {
     struct server *s = context;
     struct occ_sampler_status status;
+    if (producer->is_exact) /* a yardstick is not mixed with what it is to measure */
+        return;
     occ_sampler_feed(s->sampler, s->store, device->uuid, device->id, producer->run, rows, n);
     (void)occ_sampler_ask(s->sampler, device->uuid, &status);
     note_level(producer, &status);

@@ -99,6 +99,7 @@ bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
     add_link("cwd", "/proc/self/cwd");
     add("label", env->label);
     add("session", env->session);
+    add("exact", env->exact ? "1" : NULL);
     add("slurm_job", get("SLURM_JOB_ID"));
     add("slurm_step", get("SLURM_STEP_ID"));
     add_kubernetes(get);

@@ -207,7 +207,8 @@ struct occ_frame {
 #define OCC_FRAME_MAX_BYTES (64u * 1024u)
 
 /* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd, label,
- * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname. Unknown keys are skipped.
+ * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname, exact ("1": the
+ * program measures its launches itself, since 1.1). Unknown keys are skipped.
  */
 struct occ_frame_process {
     struct occ_frame frame;

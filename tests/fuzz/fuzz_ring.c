@@ -1,10 +1,10 @@
 /*
  * Fuzzes the consumer: the input lies over a ring that would otherwise be sound (a ring from noise alone
  * would be refused at the first field). Layout of the input, little-endian:
- *   u8 position to take up at; u16 slot_bytes, then that many bytes from the start of the ring;
+ *   u8 position to take up at, with 128 if a sound process, device, kernel and shape lie first in the log; u16 slot_bytes, then that many bytes from the start of the ring;
  *   u16 count, then that many patches {u16 offset, u8 value} of the header; the rest: bytes of the log.
  */
-#include "ring/ring.h"
+#include "ring_samples.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -75,8 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         p.slots[i].check = occ_ring_check(i);
     atomic_store(&p.header->head, 8);
     patch_header(&in, (uint8_t *)p.header);
-    size_t log_bytes = take(&in, p.log, 16384);
-    if (atomic_load(&p.header->log_head) == 0)
+    size_t before = next & 128 && log_samples(&p) ? p.log_head : 0;
+    size_t log_bytes = before + take(&in, p.log + before, 16384 - before);
+    if (atomic_load(&p.header->log_head) == before)
         atomic_store(&p.header->log_head, log_bytes & ~(size_t)7);
     struct occ_ring_consumer *c = NULL;
     int fd = dup(p.fd);

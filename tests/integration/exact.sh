@@ -111,6 +111,26 @@ trace h200 "" "" "$hello" --launches 3
 measured 0
 grep -q "one after the other" err && fail "speaks of --exact without it"
 
+# A daemon that samples the same GPU for everybody has no say in such a run.
+title="beside a daemon that samples"
+rm -rf h.db* counters
+mkdir counters
+export OCCSIM_COUNTERS=$work/counters
+"$here/scripts/simgpu" --build "$build" "$build/bin/occtraced" --db h.db --socket "$work/socket" --counters pm >daemon.log 2>&1 &
+daemon=$!
+for exact in "" --exact; do
+  # shellcheck disable=SC2086 # options are words
+  OCCSIM_BLOCK_NS=400000 "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" -q $exact --socket "$work/socket" \
+    "$hello" --launches 1000 >/dev/null 2>err || fail "exit code $?: $(head -3 err)"
+done
+unset OCCSIM_COUNTERS
+kill $daemon
+wait $daemon
+n=$(query 'SELECT count(*) FROM run')
+[ "$n" = 2 ] || fail "$n runs, not 2: $(tail -3 daemon.log)"
+[ "$(query 'SELECT sum(exact) FROM measured WHERE run = 2')" = 1000 ] || fail "not all launches are measured"
+[ "$(query 'SELECT sum(direct + regressed + grouped) FROM measured WHERE run = 2')" = 0 ] || fail "samples are mixed in"
+
 title="--exact with another source"
 "$build/bin/occtrace" --exact --counters=pm true >out 2>err
 [ $? -eq 2 ] && grep -q "exclude each other" err || fail "not refused: $(cat err)"
