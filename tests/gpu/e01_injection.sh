@@ -7,7 +7,7 @@ wrong=0
 way() { # name command...
   local name=$1 db=$work/$1.db want got
   shift
-  want=$("$occtrace" -q -d "$db" "$@" 2>"$work/err" | sed -n 's/^launches: *//p' | awk '{ n += $1 } END { print n + 0 }')
+  want=$("$occtrace" --counters=none -q -d "$db" "$@" 2>"$work/err" | sed -n 's/^launches: *//p' | awk '{ n += $1 } END { print n + 0 }')
   got=$(ask "$db" 'SELECT count(*) FROM launch')
   value "$name" "${got:--}" "of ${want:-?} launches"
   [ "${got:-0}" = "${want:-x}" ] && [ "${want:-0}" -gt 0 ] || wrong=$((wrong + 1))
@@ -22,7 +22,7 @@ case $(ask "$work/driver_api.db" 'SELECT name FROM device') in
   *) if [ -x "$OCC_KIT/runtime" ]; then way static_runtime "$OCC_KIT/runtime" 500; else saw static_runtime "not built"; fi ;;
 esac
 if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
-  "$occtrace" -q -d "$work/torch.db" python3 -c '
+  "$occtrace" --counters=none -q -d "$work/torch.db" python3 -c '
 import torch
 a = torch.rand(512, 512, device="cuda")
 for _ in range(100): a = (a @ a).relu()

@@ -12,13 +12,13 @@ measure() { # name launches-in-all arguments of hello...
   for ((i = 0; i < rounds; i++)); do
     took=$(best_of 1 "$OCC_SAMPLES/hello" "$@")
     if [ -z "$plain" ] || holds "$took < $plain"; then plain=$took; fi
-    took=$(best_of 1 "$occtrace" -q -d "$work/$name.db" "$OCC_SAMPLES/hello" "$@")
+    took=$(best_of 1 "$occtrace" --counters=none -q -d "$work/$name.db" "$OCC_SAMPLES/hello" "$@")
     if [ -z "$observed" ] || holds "$took < $observed"; then observed=$took; fi
   done
   # what occtrace itself takes to start and end is no cost of a launch
   local idle_plain idle_observed
   idle_plain=$(best_of 3 "$OCC_SAMPLES/hello" --launches 1)
-  idle_observed=$(best_of 3 "$occtrace" -q -d "$work/idle.db" "$OCC_SAMPLES/hello" --launches 1)
+  idle_observed=$(best_of 3 "$occtrace" --counters=none -q -d "$work/idle.db" "$OCC_SAMPLES/hello" --launches 1)
   value "${name}_plain" "$(calc "($plain - $idle_plain) / $all * 1e9")" "ns a launch"
   value "${name}_observed" "$(calc "($observed - $idle_observed) / $all * 1e9")" "ns a launch"
   cost=$(calc "(($observed - $idle_observed) - ($plain - $idle_plain)) / $all * 1e9")
@@ -39,7 +39,7 @@ if [ -x "$cost" ]; then
       least=
       for ((i = 0; i < 3; i++)); do
         if [ $who = occtrace ]; then
-          ns=$("$occtrace" -q -d "$work/cost.db" "$cost" none $k "$blocks" "$threads" 2>/dev/null)
+          ns=$("$occtrace" --counters=none -q -d "$work/cost.db" "$cost" none $k "$blocks" "$threads" 2>/dev/null)
         else
           ns=$("$cost" $who $k "$blocks" "$threads" 2>/dev/null)
         fi

@@ -8,7 +8,7 @@ used() { nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev
 
 plain=$(best_of 2 "$OCC_SAMPLES/transformer" --steps "$steps")
 before=$(used)
-"$occtrace" -q -d "$work/graph.db" "$OCC_SAMPLES/transformer" --steps "$steps" >"$work/out" 2>&1 &
+"$occtrace" --counters=none -q -d "$work/graph.db" "$OCC_SAMPLES/transformer" --steps "$steps" >"$work/out" 2>&1 &
 pid=$!
 sleep 2
 early=$(used)
@@ -19,7 +19,7 @@ while kill -0 $pid 2>/dev/null; do
   sleep 0.5
 done
 wait $pid || skip "the transformer does not run: $(tail -1 "$work/out")"
-observed=$(best_of 2 "$occtrace" -q -d "$work/again.db" "$OCC_SAMPLES/transformer" --steps "$steps")
+observed=$(best_of 2 "$occtrace" --counters=none -q -d "$work/again.db" "$OCC_SAMPLES/transformer" --steps "$steps")
 want=$(sed -n 's/^launches: *//p' "$work/out")
 got=$(ask "$work/graph.db" 'SELECT count(*) FROM launch')
 bad=$(ask "$work/graph.db" "SELECT coalesce(sum(count), 0) FROM loss")

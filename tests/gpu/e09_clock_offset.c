@@ -52,6 +52,7 @@ static int start_traced(const struct place *place, const char *seconds, bool sam
 {
     char ready[512];
     const char *words[] = {place->program[0],
+                           "--counters=none", /* they are what is sampled here */
                            "-q",
                            "-d",
                            place->history,

@@ -3,7 +3,7 @@
 . "${OCC_KIT:?}/report.sh"
 expect "theoretical occupancy and waves per multiprocessor equal ncu's for every shape"
 # what the driver's own occupancy function says of the zoo, kernel by kernel
-"$occtrace" -q -d "$work/driver.db" "$OCC_SAMPLES/zoo" --repeat 1 >"$work/said" 2>&1
+"$occtrace" --counters=none -q -d "$work/driver.db" "$OCC_SAMPLES/zoo" --repeat 1 >"$work/said" 2>&1
 sed -n 's/^\([a-z0-9_]*\) .*, \([0-9]*\) blocks per SM$/\1,\2/p' "$work/said" | grep -v without | sort >"$work/theirs"
 "$occq" sql -d "$work/driver.db" --csv "SELECT k.short || ',' || blocks_per_sm FROM shape s JOIN kernel k ON k.id = s.kernel" |
   sed 1d | tr -d '"' | sort >"$work/ours"
@@ -25,7 +25,7 @@ for sample in hello zoo transformer; do
     zoo) arguments=(--repeat 1) ;;
     transformer) arguments=(--steps 1 --no-graph) ;;
   esac
-  "$occtrace" -q -d "$work/$sample.db" "$OCC_SAMPLES/$sample" "${arguments[@]}" >/dev/null 2>&1
+  "$occtrace" --counters=none -q -d "$work/$sample.db" "$OCC_SAMPLES/$sample" "${arguments[@]}" >/dev/null 2>&1
   timeout 60 ncu --csv --print-units base --metrics "$metrics" "$OCC_SAMPLES/$sample" "${arguments[@]}" >"$work/$sample.csv" 2>"$work/err" ||
     { saw "$sample" "ncu fails: $(tail -1 "$work/err") $(grep -m1 ERR "$work/$sample.csv")"; continue; }
   python3 - "$work/$sample.csv" "$work/$sample.db" >"$work/compared" <<'PY'

@@ -33,7 +33,7 @@ enum { MOST_OBJECTS = 16 };
 struct CUpti_PmSampling_Object {
     size_t device;
     struct sim_tail *tail;
-    int lock_fd; /* -1: OCCSIM_COUNTERS is not set, nobody else can sample */
+    int lock_fd; /* -1: none */
     uint64_t enabled_ns;
     struct sim_config config; /* magic 0: not configured */
     uint64_t interval_ns, capacity;
@@ -122,8 +122,10 @@ static CUptiResult claim(CUpti_PmSampling_Object *object, const uint8_t *uuid)
 {
     const char *directory = sim_env()->counters;
     object->lock_fd = -1;
-    if (!*directory)
-        return CUPTI_SUCCESS;
+    if (!*directory) {
+        sim_log("OCCSIM_COUNTERS is not set: this device has no counters");
+        return CUPTI_ERROR_NOT_SUPPORTED;
+    }
     object->lock_fd = sim_segments_open(directory, uuid, SIM_SAMPLER_SUFFIX, 1);
     if (object->lock_fd < 0) {
         sim_complain("OCCSIM_COUNTERS: %s: %s", directory, strerror(errno));

@@ -91,7 +91,7 @@ void sim_image_append(void *bytes, struct sim_image *head, const struct sim_pm_s
 
 /* ---- cupti_samples.c ---- */
 struct sim_tail;
-/* Follows what a device is said to execute. Without OCCSIM_COUNTERS: a device that is idle. NULL: no memory. */
+/* Follows what a device is said to execute. OCCSIM_COUNTERS is set. NULL: no memory. */
 struct sim_tail *sim_tail_open(const struct sim_gpu *gpu, const uint8_t *uuid);
 void sim_tail_close(struct sim_tail *tail);
 /* Reads what came since. */

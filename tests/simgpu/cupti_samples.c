@@ -43,10 +43,6 @@ struct sim_tail *sim_tail_open(const struct sim_gpu *gpu, const uint8_t *uuid)
     tail->sms = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
     tail->ghz = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
     tail->fd = -1;
-    if (!*sim_env()->counters) {
-        sim_log("OCCSIM_COUNTERS is not set: the counters are those of an idle device");
-        return tail;
-    }
     tail->fd = sim_segments_open(sim_env()->counters, uuid, SIM_SEGMENT_SUFFIX, 0);
     if (tail->fd < 0)
         sim_complain("OCCSIM_COUNTERS: %s cannot be used: the device seems idle", sim_env()->counters);

@@ -180,7 +180,7 @@ enum result nvmlGpmQueryDeviceSupport(struct device *device, struct gpm_support 
     else if (support->version != VERSION)
         result = ARGUMENT_VERSION_MISMATCH;
     else
-        support->supported = has_gpm(device->gpu);
+        support->supported = has_gpm(device->gpu) && *sim_env()->counters;
     pthread_mutex_unlock(&lock);
     return result;
 }
