@@ -70,10 +70,13 @@ static int start_traced(const struct place *place, const char *seconds, bool sam
                            NULL,
                            NULL};
     if (samples_itself) {
-        words[12] = "--sample-us";
-        words[13] = INTERVAL_US;
-        words[14] = "--dump";
-        words[15] = place->samples;
+        size_t n = 0;
+        while (words[n])
+            n++;
+        words[n++] = "--sample-us";
+        words[n++] = INTERVAL_US;
+        words[n++] = "--dump";
+        words[n] = place->samples;
     }
     int code = gpu_child_start(load, words, NULL, err);
     if (code == 0)
