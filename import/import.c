@@ -46,16 +46,6 @@ const char *occ_import_skip_word(enum occ_import_skip why)
     return words[why];
 }
 
-const char *occ_import_skip_text(enum occ_import_skip why)
-{
-    static const char *const texts[] = {
-#define X(name, word, text) text,
-        OCC_IMPORT_SKIPS(X)
-#undef X
-    };
-    return texts[why];
-}
-
 static int open_recording(const char *path, int *ret_fd, struct stat *ret_status, struct occ_error *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO must not hold us up */

@@ -36,6 +36,5 @@ int occ_import_file(struct occ_store *store, const char *path, const struct occ_
 
 /* Words of enum occ_import_skip. */
 const char *occ_import_skip_word(enum occ_import_skip why);
-const char *occ_import_skip_text(enum occ_import_skip why);
 
 #endif

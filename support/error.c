@@ -62,7 +62,7 @@ int occ_fail_errno(struct occ_error *err, int error_number, const char *format, 
 int occ_error_prefix(struct occ_error *err, const char *format, ...)
 {
     if (!err)
-        return 0;
+        return OCC_E_INVALID;
     char old[OCC_ERROR_MESSAGE_BYTES];
     memcpy(old, err->message, sizeof old);
     va_list args;

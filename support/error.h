@@ -53,7 +53,8 @@ int occ_fail(struct occ_error *err, int code, const char *format, ...) __attribu
 int occ_fail_errno(struct occ_error *err, int error_number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts context in front of a message that is already set. Keeps the code; returns it. */
+/* Puts context in front of a message that is already set. Keeps the code; returns it. With NULL, OCC_E_INVALID: the code
+ * travelled with the message. */
 int occ_error_prefix(struct occ_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

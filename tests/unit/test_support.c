@@ -138,6 +138,7 @@ static void test_errors(void **state)
     assert_int_equal(occ_error_prefix(&err, "line %d", 3), OCC_E_NOT_FOUND);
     assert_string_equal(err.message, "line 3: cannot open x: No such file or directory");
     assert_int_equal(occ_fail(NULL, OCC_E_FULL, "no %s", "room"), OCC_E_FULL);
+    assert_true(occ_error_prefix(NULL, "line %d", 3) < 0);
 }
 
 static void test_paths(void **state)
