@@ -109,7 +109,7 @@ static const struct cli_column columns[] = {
     {"paused", "paused_s", CLI_PLAIN, 0, "seconds for which it is paused by request", get_unsigned,
      FIELD_paused_s},
     {"uuid", "uuid", CLI_PLAIN, CLI_LEFT, "the GPU's UUID", get_text, FIELD_uuid},
-    {"reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "why it does not sample", get_text,
+    {"reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "why it does not sample, or with no better source", get_text,
      FIELD_reason},
     {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
 };

@@ -73,7 +73,7 @@ struct occ_producer {
     bool is_exact; /* measures its launches itself: samples have no say in it */
     char reason[320];
     const char *counters;                  /* level that hardware counters give the run; NULL: none */
-    char counters_reason[320];             /* why they do not, or no more; "" */
+    char counters_reason[320];             /* why they give no better one; "" */
     uint64_t closed_ns;                    /* what the CLOSED frame says; 0: none */
     const struct occ_frame *waiting_frame; /* the store did not take it: again next time */
     uint64_t totals_put;                   /* sum of the counters when they were last put */

@@ -96,11 +96,15 @@ static void note_level(struct occ_producer *p, const struct occ_sampler_status *
 {
     const char *level = p->counters;
     char reason[sizeof p->counters_reason] = "";
-    if (status->state == OCC_SOURCE_OK)
+    if (status->state == OCC_SOURCE_OK) {
         level = strcmp(status->source, "pm") == 0 ? "full" : "gpm";
-    else
+        if (status->reason[0])
+            (void)snprintf(reason, sizeof reason,
+                           "means of 100 ms, since finer counters are not to be had: %s", status->reason);
+    } else {
         (void)snprintf(reason, sizeof reason, "achieved occupancy is %s measured: %s",
                        level ? "no longer" : "not", status->reason);
+    }
     if (level == p->counters && strcmp(reason, p->counters_reason) == 0)
         return;
     p->counters = level;

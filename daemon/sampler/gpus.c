@@ -9,6 +9,7 @@
 #define ATTRIBUTE_WARP_SIZE          10
 #define ATTRIBUTE_SM_COUNT           16
 #define ATTRIBUTE_MAX_THREADS_PER_SM 39
+#define ATTRIBUTE_CC_MAJOR           75
 
 #define CUDA_ERROR_NO_DEVICE_CODE 100
 
@@ -51,16 +52,18 @@ static enum occ_source_state bind_driver(struct driver *driver, struct occ_error
 
 static bool describe(const struct driver *driver, int ordinal, struct occ_gpu_found *gpu)
 {
-    int device = 0, sms = 0, threads = 0, warp = 0;
+    int device = 0, sms = 0, threads = 0, warp = 0, major = 0;
     *gpu = (struct occ_gpu_found){.ordinal = (uint32_t)ordinal};
     if (driver->get_device(&device, ordinal) != 0 || driver->get_uuid(gpu->uuid, device) != 0 ||
         driver->get_attribute(&sms, ATTRIBUTE_SM_COUNT, device) != 0 ||
         driver->get_attribute(&threads, ATTRIBUTE_MAX_THREADS_PER_SM, device) != 0 ||
-        driver->get_attribute(&warp, ATTRIBUTE_WARP_SIZE, device) != 0 || sms <= 0 || warp <= 0 ||
-        threads < warp)
+        driver->get_attribute(&warp, ATTRIBUTE_WARP_SIZE, device) != 0 ||
+        driver->get_attribute(&major, ATTRIBUTE_CC_MAJOR, device) != 0 || sms <= 0 || warp <= 0 ||
+        threads < warp || major <= 0)
         return false;
     gpu->sm_count = (uint32_t)sms;
     gpu->max_warps_per_sm = (uint32_t)(threads / warp);
+    gpu->cc_major = (uint32_t)major;
     return true;
 }
 

@@ -16,6 +16,7 @@ struct occ_gpu_found {
     uint32_t ordinal;
     uint8_t uuid[16]; /* of a MIG slice, if that is what the driver shows */
     uint32_t sm_count, max_warps_per_sm;
+    uint32_t cc_major; /* compute capability: 9 is Hopper */
 };
 
 /* At most `max` of them. A state other than OK: there is no driver, or it does not answer; `err` has its words. */

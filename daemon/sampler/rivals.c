@@ -4,45 +4,83 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "support/cleanup.h"
 
-/* As /proc/PID/comm has them: at most 15 characters. */
-static const char *const names[] = {"ncu", "ncu-ui", "nsys", "nsys-launcher", "nv-nsight-cu-cl"};
+#define DCGM_MODULE "/libdcgmmoduleprofiling.so"
+#define DCGM        "DCGM watches profiling fields (dcgmi profile --pause)"
+#define HOPPER      9u
+#define MAPS_MOST   (8u << 20) /* bytes of a process's map that are looked through */
 
-static bool is_rival(const char *comm)
+static const struct {
+    const char *comm;   /* as /proc/PID/comm has it: at most 15 characters */
+    const char *module; /* that the process must have loaded; NULL: any */
+    const char *text;
+    uint32_t before_cc; /* GPUs that it wants the counters of */
+} rivals[] = {
+    {"ncu", NULL, "Nsight Compute runs", UINT32_MAX},
+    {"ncu-ui", NULL, "Nsight Compute runs", UINT32_MAX},
+    {"nv-nsight-cu-cl", NULL, "Nsight Compute runs", UINT32_MAX},
+    {"nsys", NULL, "Nsight Systems runs", UINT32_MAX},
+    {"nsys-launcher", NULL, "Nsight Systems runs", UINT32_MAX},
+    {"nv-hostengine", DCGM_MODULE, DCGM, HOPPER},
+    {"dcgm-exporter", DCGM_MODULE, DCGM, HOPPER},
+};
+
+static bool has_loaded(int proc, const char *pid, const char *module)
 {
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(comm, names[i]) == 0)
-            return true;
-    return false;
+    char path[32];
+    (void)snprintf(path, sizeof path, "%.16s/maps", pid);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
+    char *line = NULL;
+    size_t allocated = 0, seen = 0;
+    bool found = false;
+    if (!maps) {
+        if (fd >= 0)
+            (void)close(fd);
+        return false;
+    }
+    for (ssize_t n; !found && seen < MAPS_MOST && (n = getline(&line, &allocated, maps)) > 0;) {
+        found = strstr(line, module) != NULL;
+        seen += (size_t)n;
+    }
+    free(line);
+    (void)fclose(maps);
+    return found;
 }
 
-static bool process_is_rival(int proc, const char *pid)
+static const char *rival_of(int proc, const char *pid, uint32_t cc_major)
 {
     char path[32], comm[32];
     (void)snprintf(path, sizeof path, "%.16s/comm", pid);
     _cleanup_(occ_closep) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, comm, sizeof comm - 1) : -1;
     if (n <= 0)
-        return false;
+        return NULL;
     comm[n] = '\0';
     comm[strcspn(comm, "\n")] = '\0';
-    return is_rival(comm);
+    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++)
+        if (cc_major < rivals[i].before_cc && strcmp(comm, rivals[i].comm) == 0 &&
+            (!rivals[i].module || has_loaded(proc, pid, rivals[i].module)))
+            return rivals[i].text;
+    return NULL;
 }
 
-bool occ_rivals_are_here(void)
+const char *occ_rival(const char *proc, uint32_t cc_major)
 {
-    DIR *proc = opendir("/proc");
-    bool found = false;
-    if (!proc)
-        return false;
-    for (struct dirent *entry; !found && (entry = readdir(proc));)
+    DIR *processes = opendir(proc);
+    const char *found = NULL;
+    if (!processes)
+        return NULL;
+    for (struct dirent *entry; !found && (entry = readdir(processes));)
         if (isdigit((unsigned char)entry->d_name[0]))
-            found = process_is_rival(dirfd(proc), entry->d_name);
-    (void)closedir(proc);
+            found = rival_of(dirfd(processes), entry->d_name, cc_major);
+    (void)closedir(processes);
     return found;
 }

@@ -294,19 +294,24 @@ void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint
 
 /* ---- sums out ---- */
 
+static void get_status(struct occ_track *t, struct occ_sampler_status *ret_status)
+{
+    (void)pthread_mutex_lock(&t->mutex);
+    *ret_status = t->status;
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
 static void log_state(struct occ_sampler *s, size_t i)
 {
-    struct occ_sampler_status *status = &s->tracks[i]->status;
-    (void)pthread_mutex_lock(&s->tracks[i]->mutex);
-    const char *word = status->state == OCC_SOURCE_OK ? status->source : occ_source_state_word(status->state);
-    char reason[sizeof status->reason];
-    memcpy(reason, status->reason, sizeof reason);
-    (void)pthread_mutex_unlock(&s->tracks[i]->mutex);
-    if (s->said[i] == word)
+    struct occ_sampler_status status;
+    get_status(s->tracks[i], &status);
+    const char *word = status.state == OCC_SOURCE_OK ? status.source : occ_source_state_word(status.state);
+    if (s->said[i] == word || (!s->said[i] && status.state == OCC_SOURCE_IDLE))
         return;
     s->said[i] = word;
-    occ_log(OCC_LOG_INFO, "GPU %u: counters: %s%s%s", s->tracks[i]->gpu.ordinal, word, reason[0] ? ": " : "",
-            reason);
+    bool works = status.state == OCC_SOURCE_OK;
+    occ_log(OCC_LOG_INFO, "GPU %u: counters: %s%s%s", s->tracks[i]->gpu.ordinal, works ? word : "none",
+            status.reason[0] ? ": " : "", status.reason);
 }
 
 /* What a track has measured. */
@@ -443,13 +448,6 @@ void occ_sampler_settle(struct occ_sampler *s, int64_t patience_ns)
 }
 
 /* ---- asking ---- */
-
-static void get_status(struct occ_track *t, struct occ_sampler_status *ret_status)
-{
-    (void)pthread_mutex_lock(&t->mutex);
-    *ret_status = t->status;
-    (void)pthread_mutex_unlock(&t->mutex);
-}
 
 size_t occ_sampler_status(struct occ_sampler *s, struct occ_sampler_status *status, size_t max)
 {

@@ -5,9 +5,9 @@
  *   collector --feed--> inbox --(thread: source + attribution)--> outbox --store--> history
  *
  * GPUs are sampled while programs report and have launched something in the last 10 s, or have just come; else the
- * counters are given back. They are given back too when asked (pause), and while ncu or nsys runs on this machine
- * (rivals.c). A source that cannot work says why once; a busy one is tried again every 30 s. Launches never wait for
- * any of this: inbox and outbox are bounded, what does not fit is counted and has no measured value.
+ * counters are given back. They are given back too when asked (pause), and PM's while another tool wants them
+ * (rivals.c). A source that cannot work says why once, and the next best takes its place (GPM after PM); one that was
+ * busy or lost is tried again every 30 s. Launches never wait for any of this: inbox and outbox are bounded, what does not fit is counted and has no measured value.
  *
  * Threads: every function here belongs to the daemon's loop. Its threads share with it only what a track's mutex
  * guards, which is held for copying a batch or less; all signals are blocked in them.
@@ -84,7 +84,7 @@ struct occ_sampler_status {
     uint32_t ordinal;
     const char *source;          /* word of the kind; "none" */
     enum occ_source_state state; /* OK: it samples */
-    char reason[256];            /* of a state other than OK, for people; "" */
+    char reason[256];            /* why there is no better source, for people; "": this is the best */
     struct occ_source_stats stats;
     int64_t offset_ns; /* fitted, kernels' clock to samples' clock */
     double drift_ppm, residual_ratio;

@@ -20,13 +20,3 @@ const char *occ_source_state_text(enum occ_source_state state)
     };
     return texts[state];
 }
-
-const char *occ_counter_word(enum occ_counter counter)
-{
-    static const char *const words[] = {
-#define X(name, word, text) word,
-        OCC_COUNTERS(X)
-#undef X
-    };
-    return words[counter];
-}

@@ -16,25 +16,20 @@
 
 #include "support/error.h"
 
-/* X(NAME, word, text). Sums over SMs and interval except where the text says otherwise. */
-#define OCC_COUNTERS(X)                                                                                      \
-    X(WARPS, "warps_active", "warp-cycles: resident warps summed over cycles")                               \
-    X(BLOCKS, "ctas_active", "block-cycles: resident blocks summed over cycles")                             \
-    X(ACTIVE, "cycles_active", "SM-cycles with at least one resident warp")                                  \
-    X(ACTIVE_MIN, "cycles_active_min", "the same of the least active SM")                                    \
-    X(ACTIVE_MAX, "cycles_active_max", "the same of the most active SM")                                     \
-    X(ELAPSED, "cycles_elapsed", "cycles of one SM that the interval lasted")                                \
-    X(STALL_REGISTERS, "stall_register_allocation", "cycles that the launch of warps waited for registers")  \
-    X(STALL_SMEM, "stall_shmem_allocation", "the same for shared memory")                                    \
-    X(STALL_BLOCKS, "stall_cta_allocation", "the same for a block slot")                                     \
-    X(STALL_WARPS, "stall_warp_allocation", "the same for warp slots")                                       \
-    X(STALL_BARRIERS, "stall_barrier_allocation", "the same for barriers")
-
+/* Sums over SMs and interval except where it says otherwise. */
 enum occ_counter {
-#define X(name, word, text) OCC_COUNTER_##name,
-    OCC_COUNTERS(X)
-#undef X
-        OCC_COUNTER_COUNT
+    OCC_COUNTER_WARPS,           /* warp-cycles: resident warps summed over cycles */
+    OCC_COUNTER_BLOCKS,          /* block-cycles: resident blocks summed over cycles */
+    OCC_COUNTER_ACTIVE,          /* SM-cycles with at least one resident warp */
+    OCC_COUNTER_ACTIVE_MIN,      /* the same of the least active SM */
+    OCC_COUNTER_ACTIVE_MAX,      /* the same of the most active SM */
+    OCC_COUNTER_ELAPSED,         /* cycles of one SM that the interval lasted */
+    OCC_COUNTER_STALL_REGISTERS, /* cycles that the launch of warps waited for registers */
+    OCC_COUNTER_STALL_SMEM,      /* the same for shared memory */
+    OCC_COUNTER_STALL_BLOCKS,    /* the same for a block slot */
+    OCC_COUNTER_STALL_WARPS,     /* the same for warp slots */
+    OCC_COUNTER_STALL_BARRIERS,  /* the same for barriers */
+    OCC_COUNTER_COUNT
 };
 
 struct occ_sample {
@@ -52,6 +47,7 @@ struct occ_sample {
     X(NOT_SUPPORTED, "not_supported", "this GPU, driver or mode (MIG, vGPU) has no such counters")           \
     X(BUSY, "busy", "another tool uses the counters")                                                        \
     X(LOST, "gpu_lost", "the GPU does not answer any more")                                                  \
+    X(IDLE, "idle", "no program has used this GPU in the last 10 s")                                         \
     X(PAUSED, "paused", "paused by request")                                                                 \
     X(FAILED, "failed", "an unexpected error")
 
@@ -63,7 +59,6 @@ enum occ_source_state {
 };
 const char *occ_source_state_word(enum occ_source_state state);
 const char *occ_source_state_text(enum occ_source_state state);
-const char *occ_counter_word(enum occ_counter counter);
 
 struct occ_source_options {
     uint32_t device;        /* CUDA ordinal as the library counts */

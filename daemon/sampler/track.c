@@ -32,13 +32,25 @@
 #define ENOUGH_NS         1e8 /* of launch time to judge by */
 #define MINUTE_NS         INT64_C(60000000000)
 
+#define RUNGS 2 /* kinds of sources */
+
+/* A kind of source that is not in use. */
+struct rung {
+    enum occ_source_state state; /* why not; OK: it was not tried */
+    char detail[OCC_ERROR_MESSAGE_BYTES];
+    int64_t retry_ns; /* monotonic */
+};
+
 struct worker {
     struct occ_track *track;
     struct occ_attribution *attribution;
     const struct occ_source_kind *kind; /* of `source` */
     struct occ_source *source;          /* NULL: none open */
-    int64_t retry_ns, rivals_ns;        /* monotonic */
-    bool rival;
+    size_t rung;                        /* its kind's */
+    struct rung rungs[RUNGS];
+    int64_t rivals_ns; /* monotonic: when to look for rivals again */
+    const char *rival; /* who wants the counters; NULL: nobody */
+    bool paused;
     double clear_ns, unclear_ns; /* launch time with a value of its own, and without; since the last burst */
     int64_t burst_ends_ns, next_burst_ns; /* monotonic; burst_ends_ns 0: none is on */
     int64_t advanced_ns;                  /* launches before this are with the attribution */
@@ -286,92 +298,141 @@ static void take_values(struct worker *w)
 
 /* ---- the source ---- */
 
-static void say_state(struct worker *w, const char *source, enum occ_source_state state, const char *detail)
+/* The kinds, best first. */
+static const struct {
+    const struct occ_source_kind *kind;
+    enum occ_sampler_mode only; /* beside AUTO */
+    bool exclusive;             /* nobody else may use the same counters at the same time */
+} kinds[RUNGS] = {{&occ_source_pm, OCC_SAMPLER_PM, true}, {&occ_source_gpm, OCC_SAMPLER_GPM, false}};
+
+static bool is_allowed(const struct worker *w, size_t rung)
+{
+    enum occ_sampler_mode mode = w->track->options.mode;
+    return mode == OCC_SAMPLER_AUTO || mode == kinds[rung].only;
+}
+
+/* What the source is, and why it is no better one: `state` and `detail` of the best that was refused. */
+static void say_source(struct worker *w, enum occ_source_state refused, const char *detail)
 {
     struct occ_sampler_status *status = &w->track->status;
     (void)pthread_mutex_lock(&w->track->mutex);
     w->track->has_tried = true;
-    status->source = source;
-    status->state = state;
-    if (state == OCC_SOURCE_OK)
+    status->source = w->source ? w->kind->word : "none";
+    status->state = w->source ? OCC_SOURCE_OK : refused;
+    if (refused == OCC_SOURCE_OK)
         status->reason[0] = '\0';
     else
-        (void)snprintf(status->reason, sizeof status->reason, "%s%s%s", occ_source_state_text(state),
-                       detail && detail[0] ? ": " : "", detail ? detail : "");
+        (void)snprintf(status->reason, sizeof status->reason, "%s%s%s", occ_source_state_text(refused),
+                       detail[0] ? ": " : "", detail);
     (void)pthread_mutex_unlock(&w->track->mutex);
 }
 
-static void close_source(struct worker *w, enum occ_source_state why, const char *detail)
+static void close_source(struct worker *w)
 {
     if (w->source)
         w->kind->close(w->source);
     w->source = NULL;
     w->burst_ends_ns = 0;
-    say_state(w, "none", why, detail);
 }
 
-/* Tries the kinds in their order; the first one's refusal is the one worth saying. */
-static void open_source(struct worker *w, int64_t now_ns)
+/* No source for now; any may be tried when that is over. */
+static void rest(struct worker *w, enum occ_source_state why)
 {
-    static const struct {
-        const struct occ_source_kind *kind;
-        enum occ_sampler_mode only; /* beside AUTO */
-    } kinds[] = {{&occ_source_pm, OCC_SAMPLER_PM}, {&occ_source_gpm, OCC_SAMPLER_GPM}};
+    close_source(w);
+    memset(w->rungs, 0, sizeof w->rungs);
+    say_source(w, why, "");
+}
+
+static void refuse(struct rung *rung, enum occ_source_state state, const char *detail, int64_t retry_ns)
+{
+    rung->state = state;
+    rung->retry_ns = retry_ns;
+    (void)snprintf(rung->detail, sizeof rung->detail, "%s", detail);
+}
+
+/* The source that was there does not work any more. */
+static void lose_source(struct worker *w, enum occ_source_state why, int64_t now_ns,
+                        const struct occ_error *err)
+{
+    close_source(w);
+    refuse(&w->rungs[w->rung], why, err->message, now_ns + RETRY_NS);
+    say_source(w, why, err->message);
+}
+
+static bool try_rung(struct worker *w, size_t i, int64_t now_ns)
+{
     const struct occ_source_options options = {.device = w->track->gpu.ordinal,
                                                .interval_ns = w->track->options.interval_ns};
-    enum occ_source_state first = OCC_SOURCE_OK;
-    struct occ_error reason = OCC_ERROR_INIT;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        struct occ_error err = OCC_ERROR_INIT;
-        if (w->track->options.mode != OCC_SAMPLER_AUTO && w->track->options.mode != kinds[i].only)
-            continue;
-        enum occ_source_state state = kinds[i].kind->open(&options, &w->source, &err);
-        if (state == OCC_SOURCE_OK) {
-            w->kind = kinds[i].kind;
-            say_state(w, w->kind->word, OCC_SOURCE_OK, NULL);
-            return;
-        }
-        if (first == OCC_SOURCE_OK) {
-            first = state;
-            reason = err;
-        }
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_source *source = NULL;
+    enum occ_source_state state = kinds[i].kind->open(&options, &source, &err);
+    if (state != OCC_SOURCE_OK) {
+        bool passes = state == OCC_SOURCE_BUSY || state == OCC_SOURCE_LOST;
+        refuse(&w->rungs[i], state, err.message, passes ? now_ns + RETRY_NS : INT64_MAX);
+        return false;
     }
-    w->retry_ns = first == OCC_SOURCE_BUSY || first == OCC_SOURCE_LOST ? now_ns + RETRY_NS : INT64_MAX;
-    say_state(w, "none", first, reason.message);
+    close_source(w);
+    w->source = source;
+    w->kind = kinds[i].kind;
+    w->rung = i;
+    return true;
 }
 
-/* Why the counters are not ours at the moment; OK: they may be. */
-static enum occ_source_state hindrance(struct worker *w, int64_t now_ns, int64_t paused_until_ns)
+/* Somebody else's turn: the counters that only one can have are given back. */
+static void yield_to(struct worker *w, const char *rival)
 {
-    if (now_ns < paused_until_ns)
-        return OCC_SOURCE_PAUSED;
-    if (now_ns >= w->rivals_ns) {
-        w->rivals_ns = now_ns + RIVALS_NS;
-        w->rival = occ_rivals_are_here();
+    for (size_t i = 0; i < RUNGS; i++) {
+        if (!kinds[i].exclusive)
+            continue;
+        if (w->source && w->rung == i)
+            close_source(w);
+        refuse(&w->rungs[i], OCC_SOURCE_BUSY, rival, 0);
     }
-    return w->rival ? OCC_SOURCE_BUSY : OCC_SOURCE_OK;
+}
+
+/* Goes up and down the kinds: the best that can be had now. */
+static void climb(struct worker *w, int64_t now_ns)
+{
+    const struct rung *refused = NULL; /* the best */
+    bool tried = false;
+    for (size_t i = 0; i < RUNGS; i++) {
+        if (w->source && w->rung == i)
+            break;
+        if (!is_allowed(w, i))
+            continue;
+        if (!(w->rival && kinds[i].exclusive) && now_ns >= w->rungs[i].retry_ns) {
+            tried = true;
+            if (try_rung(w, i, now_ns))
+                break;
+        }
+        refused = refused ? refused : &w->rungs[i];
+    }
+    if (tried || w->rival)
+        say_source(w, refused ? refused->state : OCC_SOURCE_OK, refused ? refused->detail : "");
+}
+
+static void look_for_rivals(struct worker *w, int64_t now_ns)
+{
+    if (now_ns < w->rivals_ns)
+        return;
+    w->rivals_ns = now_ns + RIVALS_NS;
+    w->rival = occ_rival("/proc", w->track->gpu.cc_major);
+    if (w->rival)
+        yield_to(w, w->rival);
 }
 
 static void keep_source(struct worker *w, int64_t now_ns, int64_t wanted_until_ns, int64_t paused_until_ns)
 {
-    bool wanted = now_ns < wanted_until_ns;
-    enum occ_source_state why = wanted || w->source ? hindrance(w, now_ns, paused_until_ns) : OCC_SOURCE_OK;
-    if (w->source && (!wanted || why != OCC_SOURCE_OK)) {
-        close_source(w, why == OCC_SOURCE_OK ? OCC_SOURCE_PAUSED : why,
-                     why == OCC_SOURCE_OK       ? "no program uses this GPU"
-                     : why == OCC_SOURCE_PAUSED ? ""
-                                                : "ncu or nsys runs");
-        w->retry_ns = 0;
-    } else if (!w->source && wanted && why == OCC_SOURCE_OK && now_ns >= w->retry_ns) {
-        open_source(w, now_ns);
-    }
-}
-
-static void lose_source(struct worker *w, enum occ_source_state why, int64_t now_ns,
-                        const struct occ_error *err)
-{
-    close_source(w, why, err->message);
-    w->retry_ns = now_ns + RETRY_NS;
+    bool wanted = now_ns < wanted_until_ns, paused = now_ns < paused_until_ns;
+    if (paused && (w->source || !w->paused))
+        rest(w, OCC_SOURCE_PAUSED);
+    else if (!paused && !wanted && w->source)
+        rest(w, OCC_SOURCE_IDLE);
+    w->paused = paused;
+    if (paused || !wanted)
+        return;
+    look_for_rivals(w, now_ns);
+    climb(w, now_ns);
 }
 
 /* Kernels that cannot be told apart at the usual interval (graphs, short ones) get a burst of short intervals now and
@@ -515,12 +576,13 @@ static void *work(void *argument)
         if (status == 0)
             status = do_round(w, &orders, &err);
         if (status != 0) {
-            close_source(w, OCC_SOURCE_FAILED, err.message);
+            close_source(w);
+            say_source(w, OCC_SOURCE_FAILED, err.message);
             w->n_taken = 0;
             publish(w, 0, orders.settle);
         }
     } while (!orders.stop);
-    close_source(w, OCC_SOURCE_PAUSED, "ended");
+    close_source(w);
     occ_attribution_free(w->attribution);
     free(w->waiting);
     free(w->taken);
@@ -584,8 +646,8 @@ int occ_track_new(const struct occ_gpu_found *gpu, const struct occ_sampler_opti
     t->options = *options;
     t->status.source = "none";
     t->status.ordinal = gpu->ordinal;
-    t->status.state = OCC_SOURCE_PAUSED;
-    (void)snprintf(t->status.reason, sizeof t->status.reason, "the counters were not open yet");
+    t->status.state = OCC_SOURCE_IDLE;
+    (void)snprintf(t->status.reason, sizeof t->status.reason, "%s", occ_source_state_text(OCC_SOURCE_IDLE));
     memcpy(t->status.uuid, gpu->uuid, sizeof gpu->uuid);
     (void)pthread_condattr_init(&monotonic);
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

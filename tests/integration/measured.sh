@@ -72,6 +72,11 @@ nothing_measured() {
 }
 OCCSIM_FAULT=pm_enable:35 trace h200 --counters=pm
 nothing_measured "NVreg_RestrictProfilingToAdminUsers"
+OCCSIM_FAULT=pm_enable:35 trace h200 --counters=auto
+[ "$(query 'SELECT level FROM run')" = gpm ] || fail "level $(query 'SELECT level, level_reason FROM run')"
+query 'SELECT level_reason FROM run' | grep -q NVreg_RestrictProfilingToAdminUsers || fail "why not pm? $(query 'SELECT level_reason FROM run')"
+OCCSIM_FAULT=pm_enable:35 trace a100 --counters=auto # has no GPM
+nothing_measured "NVreg_RestrictProfilingToAdminUsers"
 OCCSIM_FAULT=pm_enable:38 trace h200 --counters=pm
 nothing_measured "achieved occupancy is not measured"
 trace h200 --counters=none

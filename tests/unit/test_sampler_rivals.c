@@ -1,0 +1,115 @@
+/* Who else wants the counters, by what a /proc made for the test shows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "daemon/sampler/rivals.h"
+
+#define AMPERE 8
+#define HOPPER 9
+#define MODULE "/usr/lib/x86_64-linux-gnu/libdcgmmoduleprofiling.so.4.2.3"
+#define MAPS                                                                                                 \
+    "7f0000000000-7f0000001000 r--p 00000000 fe:00 17     /usr/lib/libc.so.6\n"                              \
+    "7f0000002000-7f0000003000 r-xp 00000000 fe:00 18     "
+
+static char proc[] = "/tmp/test_sampler_rivals_XXXXXX";
+
+static void path_of(char path[128], const char *name)
+{
+    (void)snprintf(path, 128, "%s/%s", proc, name);
+}
+
+static void put(const char *name, const char *text)
+{
+    char path[128];
+    path_of(path, name);
+    FILE *f = fopen(path, "we");
+    assert_non_null(f);
+    assert_true(fputs(text, f) >= 0);
+    assert_int_equal(fclose(f), 0);
+}
+
+/* One process beside a harmless one; `maps` NULL: they cannot be read. */
+static void expect(const char *comm, const char *maps, uint32_t cc_major, const char *said)
+{
+    char path[128], line[32];
+    (void)snprintf(line, sizeof line, "%s\n", comm);
+    put("42/comm", line);
+    if (maps) {
+        put("42/maps", maps);
+    } else {
+        path_of(path, "42/maps");
+        (void)unlink(path);
+    }
+    const char *rival = occ_rival(proc, cc_major);
+    if (said && (!rival || !strstr(rival, said)))
+        fail_msg("%s is said to be '%s'", comm, rival ? rival : "nobody");
+    if (!said && rival)
+        fail_msg("%s is taken for '%s'", comm, rival);
+}
+
+static void nsight_is_a_rival_while_it_runs(void **state)
+{
+    (void)state;
+    expect("ncu", NULL, HOPPER, "Nsight Compute");
+    expect("nsys", NULL, AMPERE, "Nsight Systems");
+    expect("ncurses", NULL, HOPPER, NULL);
+    expect("", NULL, HOPPER, NULL);
+    assert_null(occ_rival("/nowhere", AMPERE));
+}
+
+static void dcgm_is_one_with_its_profiling_module_before_hopper(void **state)
+{
+    (void)state;
+    expect("nv-hostengine", MAPS MODULE "\n", AMPERE, "DCGM");
+    expect("dcgm-exporter", MAPS MODULE "\n", AMPERE, "DCGM");
+    expect("nv-hostengine", MAPS MODULE "\n", HOPPER, NULL);
+    expect("nv-hostengine", MAPS "/usr/lib/libdcgm.so.4\n", AMPERE, NULL);
+    expect("nv-hostengine", NULL, AMPERE, NULL);
+    expect("python3", MAPS MODULE "\n", AMPERE, NULL);
+}
+
+static int make_proc(void **state)
+{
+    static const char *const directories[] = {"1", "42", "sys"};
+    char path[128];
+    (void)state;
+    if (!mkdtemp(proc))
+        return 1;
+    for (size_t i = 0; i < 3; i++) {
+        path_of(path, directories[i]);
+        if (mkdir(path, 0700) != 0)
+            return 1;
+    }
+    put("1/comm", "systemd\n");
+    put("sys/comm", "ncu\n"); /* no process */
+    return 0;
+}
+
+static int remove_proc(void **state)
+{
+    static const char *const names[] = {"1/comm", "42/comm", "42/maps", "sys/comm", "1", "42", "sys", ""};
+    char path[128];
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        path_of(path, names[i]);
+        (void)remove(path);
+    }
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nsight_is_a_rival_while_it_runs),
+        cmocka_unit_test(dcgm_is_one_with_its_profiling_module_before_hopper),
+    };
+    return cmocka_run_group_tests(tests, make_proc, remove_proc);
+}
