@@ -21,7 +21,6 @@
 #define SAMPLES_MOST   262144
 #define HALF_LIFE      30000.0
 #define WATERMARK_NS   INT64_C(2000000000)
-#define BLOCK_SAMPLES  2048
 #define BLOCK_NS       INT64_C(1000000000)
 #define FIRST_VARIANCE (0.02 * 0.02)
 #define SOLVE_NS       2.0   /* cost of one multiplication of solving, and ... */
@@ -51,9 +50,10 @@ int occ_attribution_new(const struct occ_attribution_options *options,
     a->past = calloc(OCC_PAST_MOST, sizeof *a->past);
     int status =
         a->past ? occ_keys_open(&a->keys, &a->options, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    if (status == 0 && !(a->shift_work = occ_shift_work_new(a->keys.max_columns)))
+        status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     if (status != 0) {
-        free(a->past);
-        free(a);
+        occ_attribution_free(a);
     } else {
         *ret_attribution = a;
     }
@@ -65,6 +65,7 @@ void occ_attribution_free(struct occ_attribution *a)
     if (!a)
         return;
     occ_keys_close(&a->keys);
+    occ_shift_work_free(a->shift_work);
     free(a->past);
     free(a->launches);
     free(a->samples);
@@ -127,7 +128,7 @@ static void find_sides(struct occ_attribution *a, int64_t until_ns)
         l->in_use = true;
         if ((double)l->beside_ns > OCC_OVERLAPPED * (double)(l->end_ns - l->start_ns)) {
             const struct occ_attribution_key model = a->keys.keys[l->key].model;
-            uint32_t beside = occ_keys_put(&a->keys, &model, true);
+            uint32_t beside = occ_keys_put(&a->keys, &model, occ_keys_company(l->end_ns - l->start_ns));
             if (beside != OCC_MAP_NONE) {
                 a->keys.keys[l->key].waiting--;
                 a->keys.keys[beside].waiting++;
@@ -166,7 +167,7 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
         a->stats.dropped_launches++;
         return occ_fail(err, OCC_E_FULL, "too many launches wait for their samples");
     }
-    own.key = occ_keys_put(&a->keys, &launch->key, false);
+    own.key = occ_keys_put(&a->keys, &launch->key, 0);
     if (own.key == OCC_MAP_NONE)
         return occ_fail(err, OCC_E_FULL, "too many kernels");
     note_overlap(a, &own);
@@ -324,11 +325,11 @@ static int process_block(struct occ_attribution *a, size_t n, struct occ_error *
 static size_t next_block(const struct occ_attribution *a, bool final)
 {
     size_t n = 0;
-    while (n < a->n_samples && n < BLOCK_SAMPLES &&
+    while (n < a->n_samples && n < OCC_BLOCK_SAMPLES &&
            a->samples[n].end_ns + OCC_OFFSET_MOST_NS <= a->advanced_ns)
         n++;
     bool enough =
-        n == BLOCK_SAMPLES || (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= BLOCK_NS);
+        n == OCC_BLOCK_SAMPLES || (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= BLOCK_NS);
     return final || enough ? n : 0;
 }
 
@@ -388,10 +389,10 @@ void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64
                          struct occ_measured *ret_measured)
 {
     const struct occ_key *found = NULL;
-    for (int beside = 0; beside < 2; beside++) {
-        uint32_t at = occ_keys_find(&a->keys, shape, graph_node, beside != 0);
-        const struct occ_key *key = at == OCC_MAP_NONE ? NULL : &a->keys.keys[at];
-        if (key && (!found || key->launch_ns > found->launch_ns))
+    for (uint32_t i = 0; i < a->keys.n; i++) {
+        const struct occ_key *key = &a->keys.keys[i];
+        if (key->taken && key->model.shape == shape && key->model.graph_node == graph_node &&
+            (!found || key->launch_ns > found->launch_ns))
             found = key;
     }
     *ret_measured =

@@ -4,6 +4,7 @@
 #define DRIFT_SD    5e-6  /* at first: crystals and the anchors' own error */
 #define DRIFT_WALK  1e-13 /* variance of the drift's change a second */
 #define OFFSET_WALK 4e4   /* variance of its own wander a second: (0.2 us)^2 */
+#define SURPRISE    4.0   /* standard deviations */
 #define SECOND_NS   1e9
 
 void occ_clock_fit_begin(struct occ_clock_fit *fit)
@@ -31,6 +32,10 @@ void occ_clock_fit_update(struct occ_clock_fit *fit, int64_t at_ns, double offse
     p[1] += dt * p[2];
     p[2] += DRIFT_WALK * dt / SECOND_NS;
     double innovation = offset_ns - predicted, total = p[0] + variance;
+    if (innovation * innovation > SURPRISE * SURPRISE * total) { /* the offset was wrong, not the drift */
+        p[0] += innovation * innovation - total;
+        total = p[0] + variance;
+    }
     double gain_offset = p[0] / total, gain_drift = p[1] / total;
     fit->offset_ns = predicted + gain_offset * innovation;
     fit->drift += gain_drift * innovation;

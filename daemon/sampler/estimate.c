@@ -7,7 +7,6 @@
 
 #include "keys.h"
 
-#define PRIOR_SD      0.35  /* of a key's bound */
 #define VIF_MOST      10.0  /* above, neighbours move together ... */
 #define ERROR_MOST    0.015 /* ... and a mean that is this uncertain is not said of one key alone */
 #define CORRELATED    0.3
@@ -18,6 +17,10 @@
 #define PHASE_ROWS    8   /* that say something of a phase */
 #define ABSORBED                                                                                             \
     3.0 /* of a wrong course's variance, for each part that is seen in residuals: columns take up the rest */
+#define SHORT_NS     8000.0 /* below, edges' jitter is more than a twentieth of a launch ... */
+#define SHORT_MARGIN 1.6    /* ... and what is wrong with its correction is too little to show in residuals */
+#define BESIDE_MARGIN                                                                                        \
+    2.0             /* what kernels that run at the same time take from each other changes while they run */
 #define COMMON 0.06 /* of a direct reading's variance that its key's other readings share */
 #define SWEEPS 2    /* where there are several blocks */
 
@@ -29,12 +32,6 @@ struct members {
     double inflation[OCC_NORMAL_BLOCK];
     uint32_t group[OCC_NORMAL_BLOCK]; /* index of the group's first member */
 };
-
-static double prior_precision(const struct occ_key *key)
-{
-    double sd = PRIOR_SD * key->bound;
-    return 1 / (sd * sd);
-}
 
 static bool is_in_use(const struct occ_keys *keys, enum occ_system system, const struct occ_key *key)
 {
@@ -53,7 +50,7 @@ static void add_column(struct occ_normal_block *block, const struct occ_key *key
         block->high[at] = block->high[at - 1];
     }
     block->column[at] = key->column[function];
-    block->prior_precision[at] = prior_precision(key);
+    block->prior_precision[at] = occ_keys_prior_precision(key);
     block->low[at] = function == 0 ? 0 : -key->bound;
     block->high[at] = key->bound;
 }
@@ -132,7 +129,7 @@ static void add_key(struct mixture *m, const struct occ_keys *keys, const struct
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         m->rhs[r] += value_of(keys, key, (enum occ_rhs)r) * key->launch_ns;
     m->ns += key->launch_ns;
-    m->beside_ns += key->beside ? key->launch_ns : 0;
+    m->beside_ns += key->company ? key->launch_ns : 0;
     m->launches += key->launches;
 }
 
@@ -141,11 +138,13 @@ static void say(struct occ_key *key, const struct mixture *m, const struct occ_n
 {
     struct occ_measured *out = &key->measured;
     double x = clamp(m->rhs[OCC_RHS_WARPS] / m->ns, 0, 1), y = clamp(m->rhs[OCC_RHS_ACTIVE] / m->ns, 0, 1);
-    double scale = m->variance * m->inflation, ratio = x / y;
+    bool overlapped = m->beside_ns > OVERLAPPED * m->ns;
+    double margin = fmax(m->ns < SHORT_NS * m->launches ? SHORT_MARGIN : 1, overlapped ? BESIDE_MARGIN : 1);
+    double scale = m->variance * m->inflation * margin * margin, ratio = x / y;
     *out = (struct occ_measured){.source = source, .group = group, .variance_inflation = vif};
-    out->overlapped = m->beside_ns > OVERLAPPED * m->ns;
+    out->overlapped = overlapped;
     out->elapsed = x;
-    double doubt = DOUBT * m->corrected;
+    double doubt = DOUBT * m->corrected * margin;
     out->elapsed_se = sqrt(scale * noise->warps + doubt * doubt);
     out->sm_active = out->overlapped ? NAN : y;
     bool defined = !out->overlapped && y > 0 && x <= y;
@@ -187,8 +186,8 @@ static bool is_uncertain(const struct occ_keys *keys, const struct members *memb
 {
     const struct occ_key *key = &keys->keys[members->key[i]];
     double variance = covariance(keys->block, members->place[i], members->place[i]);
-    double vif = variance *
-                 (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]) + prior_precision(key));
+    double vif = variance * (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]) +
+                             occ_keys_prior_precision(key));
     double doubt = DOUBT * keys->block->corrected[members->place[i]];
     return vif > VIF_MOST &&
            sqrt(variance * noise->warps * members->inflation[i] + doubt * doubt) > ERROR_MOST;
@@ -235,7 +234,7 @@ static void mix_group(const struct occ_keys *keys, const struct members *members
         double share = key->launch_ns / ret->ns;
         if (members->group[i] != group)
             continue;
-        ret->prior_variance += share * share / prior_precision(key);
+        ret->prior_variance += share * share / occ_keys_prior_precision(key);
         ret->corrected += share * keys->block->corrected[members->place[i]];
         for (uint32_t k = 0; k < members->n; k++)
             if (members->group[k] == group)
@@ -258,7 +257,7 @@ static void say_block(struct occ_keys *keys, const struct members *members, cons
         if (!(mixture.ns > 0) || mixture.variance > PRIOR_SHARE * mixture.prior_variance)
             key->measured = (struct occ_measured){.source = OCC_ATTRIBUTION_NONE};
         else
-            say(key, &mixture, noise, own * (evidence + prior_precision(key)),
+            say(key, &mixture, noise, own * (evidence + occ_keys_prior_precision(key)),
                 size > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED,
                 size > 1 ? members->key[group] + 1 : 0);
     }

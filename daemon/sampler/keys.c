@@ -10,10 +10,10 @@
 #define BOUND_SLACK  1.02
 #define PRIOR_PART   0.9 /* of the bound: most kernels come near it */
 
-static uint64_t hash(uint64_t shape, uint64_t graph_node, bool beside)
+static uint64_t hash(uint64_t shape, uint64_t graph_node, uint32_t company)
 {
     uint64_t h = (shape + 1) * UINT64_C(0x9e3779b97f4a7c15) ^
-                 (2 * graph_node + beside + 1) * UINT64_C(0xc2b2ae3d27d4eb4f);
+                 ((graph_node << 8 | graph_node >> 56) + company + 1) * UINT64_C(0xc2b2ae3d27d4eb4f);
     h ^= h >> 29;
     h *= UINT64_C(0xbf58476d1ce4e5b9);
     return h ^ h >> 32;
@@ -148,7 +148,7 @@ static uint32_t free_place(struct occ_keys *keys)
         if (keys->keys[i].taken)
             (void)occ_map_put(
                 &keys->index,
-                hash(keys->keys[i].model.shape, keys->keys[i].model.graph_node, keys->keys[i].beside), i);
+                hash(keys->keys[i].model.shape, keys->keys[i].model.graph_node, keys->keys[i].company), i);
     return place;
 }
 
@@ -161,14 +161,14 @@ static uint32_t freed_place(const struct occ_keys *keys)
     return OCC_MAP_NONE;
 }
 
-uint32_t occ_keys_find(const struct occ_keys *keys, uint64_t shape, uint64_t graph_node, bool beside)
+uint32_t occ_keys_company(int64_t duration_ns)
 {
-    return occ_map_get(&keys->index, hash(shape, graph_node, beside));
+    return 1 + (uint32_t)(2 * log2((double)duration_ns));
 }
 
-uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, bool beside)
+uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, uint32_t company)
 {
-    uint32_t at = occ_keys_find(keys, model->shape, model->graph_node, beside);
+    uint32_t at = occ_map_get(&keys->index, hash(model->shape, model->graph_node, company));
     if (at != OCC_MAP_NONE)
         return at;
     at = freed_place(keys);
@@ -176,7 +176,7 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
         at = free_place(keys);
     uint32_t column = at == OCC_MAP_NONE ? OCC_NO_COLUMN : take_column(keys);
     if (column == OCC_NO_COLUMN ||
-        occ_map_put(&keys->index, hash(model->shape, model->graph_node, beside), at) == OCC_MAP_NONE) {
+        occ_map_put(&keys->index, hash(model->shape, model->graph_node, company), at) == OCC_MAP_NONE) {
         keys->refused++;
         return OCC_MAP_NONE;
     }
@@ -184,7 +184,7 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
     *key = (struct occ_key){.model = *model,
                             .course = occ_overlap_course_of(model->grid_blocks, model->wave_blocks),
                             .column = {column},
-                            .beside = beside,
+                            .company = company,
                             .used = keys->rows,
                             .taken = true};
     set_prior(key, &keys->options);

@@ -1,6 +1,7 @@
 /*
- * The keys of one GPU's attribution (kernel shape x graph node x alone or beside others), their columns in the normal equations, and what is
- * estimated of them. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
+ * The keys of one GPU's attribution (kernel shape x graph node x company), their columns in the normal equations, and what
+ * is estimated of them. Company: 0 for launches that run alone; those that run beside others have some share of the GPU,
+ * which shows in how long they take, and so are told apart by their duration's half octave. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
  *
  * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for a course over
  * the launch's time that differs from the wave model's (overlap.h), with a prior of mean 0: so that what the course
@@ -28,7 +29,8 @@ enum occ_system { OCC_SYSTEM_WARPS, OCC_SYSTEM_ROTATED, OCC_SYSTEM_COUNT };
 
 #define OCC_NO_COLUMN UINT32_MAX
 
-#define OCC_PHASES 8
+#define OCC_PHASES   8
+#define OCC_PRIOR_SD 0.35 /* of a key's bound */
 
 struct occ_key {
     struct occ_attribution_key model;
@@ -36,7 +38,7 @@ struct occ_key {
     uint32_t column[OCC_COURSES]; /* as many as the course has functions */
     double bound;                 /* of elapsed occupancy */
     double prior[OCC_RHS_COUNT];
-    bool beside; /* the launches of the shape that run beside others: their share of the GPU is another */
+    uint32_t company;
     double launches, launch_ns; /* forgotten by halves */
     double misfit, evidence;    /* sums of w^2 r^2 / sigma^4 and w^2 / sigma^2 */
     double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns, direct_square_ns,
@@ -69,9 +71,10 @@ int occ_keys_open(struct occ_keys *keys, const struct occ_attribution_options *o
                   struct occ_error *err);
 void occ_keys_close(struct occ_keys *keys);
 
-/* The key's index, new or old; OCC_MAP_NONE: there is no room. `beside`: of launches that run beside others. */
-uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, bool beside);
-uint32_t occ_keys_find(const struct occ_keys *keys, uint64_t shape, uint64_t graph_node, bool beside);
+/* The key's index, new or old; OCC_MAP_NONE: there is no room. */
+uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, uint32_t company);
+/* Of launches that last so long beside others. */
+uint32_t occ_keys_company(int64_t duration_ns);
 
 /* Gives a key's course the columns that launches of so many samples' length need. Without room it has the mean's only. */
 void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples);
@@ -88,6 +91,13 @@ struct occ_noise {
 /* Solves and sets every key's `measured`. Returns the number of columns solved for through ret_columns. */
 int occ_keys_estimate(struct occ_keys *keys, const struct occ_noise *noise, uint32_t *ret_columns,
                       struct occ_error *err);
+
+/* What is known of a key's columns before any sample: their precision (1 / variance), about keys->prior. */
+static inline double occ_keys_prior_precision(const struct occ_key *key)
+{
+    double sd = OCC_PRIOR_SD * key->bound;
+    return 1 / (sd * sd);
+}
 
 /* What the equations say of a key's function at the moment, without errors. */
 static inline double occ_keys_value(const struct occ_keys *keys, const struct occ_key *key, enum occ_rhs rhs,

@@ -7,7 +7,10 @@
 
 #define FIRST_STEP_NS 8000.0 /* of the first search */
 #define SEARCHED_KEYS 200
-#define JUMPED        3.0 /* times the usual residuals: look for another offset */
+#define FIRST_SD_NS   30000.0 /* what two processes' clocks differ by, before anything is measured */
+#define FAULT                                                                                                \
+    0.01 /* of a sample's length: what a measurement errs by because courses are not what they seem */
+#define JUMPED 3.0 /* times the usual residuals: look for another offset */
 
 /* Occupancy at a launch's u. */
 static double level_at(const struct occ_attribution *a, uint32_t launch, double u)
@@ -29,9 +32,26 @@ static double gradient_of(const struct occ_attribution *a, size_t n_parts, doubl
     return sum / length;
 }
 
+bool occ_offset_see(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
+                    double offset_ns, struct occ_offset_row *ret_row)
+{
+    double ratio[OCC_RHS_COUNT];
+    size_t n_parts = occ_join_row(a, walk, sample, offset_ns);
+    occ_join_ratios(a, sample, ratio);
+    if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
+        return false;
+    double weight = 1 / occ_join_class(a, sample)->variance;
+    double residual = ratio[OCC_RHS_WARPS] - occ_join_predict(a, OCC_RHS_WARPS);
+    double robust = fmin(1, OCC_HUBER / (fabs(residual) * sqrt(weight) + 1e-12));
+    *ret_row = (struct occ_offset_row){
+        .residual = residual,
+        .gradient = gradient_of(a, n_parts, (double)(sample->end_ns - sample->start_ns)),
+        .weight = weight * robust};
+    return true;
+}
+
 struct fit {
-    double squares, rows;    /* of residuals in units of their class; rows that have launches */
-    double slope, curvature; /* of the offset's effect */
+    double squares, rows; /* of residuals in units of their class; rows that have launches */
 };
 
 /* Residuals of the samples [0, n) if the offset differed by `shift_ns` from the filter's. */
@@ -39,21 +59,13 @@ static struct fit fit_at(struct occ_attribution *a, size_t n, double shift_ns)
 {
     struct fit fit = {0};
     struct occ_overlap walk;
+    struct occ_offset_row row;
     occ_join_begin(a, &walk);
     for (size_t i = 0; i < n; i++) {
         const struct occ_sample *s = &a->samples[i];
-        double ratio[OCC_RHS_COUNT], offset = occ_clock_fit_offset(&a->clock, s->start_ns) + shift_ns;
-        size_t n_parts = occ_join_row(a, &walk, s, offset);
-        occ_join_ratios(a, s, ratio);
-        if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
+        if (!occ_offset_see(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns) + shift_ns, &row))
             continue;
-        double residual = ratio[OCC_RHS_WARPS] - occ_join_predict(a, OCC_RHS_WARPS);
-        double gradient = gradient_of(a, n_parts, (double)(s->end_ns - s->start_ns));
-        double weight = 1 / occ_join_class(a, s)->variance;
-        double robust = fmin(1, OCC_HUBER / (fabs(residual) * sqrt(weight) + 1e-12));
-        fit.squares += residual * residual * weight * robust;
-        fit.slope += residual * gradient * weight * robust;
-        fit.curvature += gradient * gradient * weight * robust;
+        fit.squares += row.residual * row.residual * row.weight;
         fit.rows++;
     }
     return fit;
@@ -85,16 +97,20 @@ static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, uint
     return occ_keys_estimate(&a->keys, &a->noise, &columns, err);
 }
 
+/* Rows that follow each other err alike: they count half. */
+static double variance_of(const struct occ_attribution *a, size_t n, const struct occ_shift *step)
+{
+    double fault = FAULT * (double)(a->samples[n / 2].end_ns - a->samples[n / 2].start_ns);
+    return 2 * step->variance + fault * fault;
+}
+
 /* Moves the offset downhill from where it is. */
 static void refine(struct occ_attribution *a, size_t n, double *shift_ns, double *ret_variance)
 {
     for (int round = 0; round < 3; round++) {
-        struct fit fit = fit_at(a, n, *shift_ns);
-        if (!(fit.curvature > 0))
-            return;
-        double step = fit.slope / fit.curvature, most = FIRST_STEP_NS;
-        *shift_ns += fmin(fmax(step, -most), most);
-        *ret_variance = fmax(fit.squares / fmax(fit.rows, 1), 1) / fit.curvature;
+        struct occ_shift step = occ_shift_measure(a, n, *shift_ns);
+        *shift_ns += fmin(fmax(step.ns, -FIRST_STEP_NS), FIRST_STEP_NS);
+        *ret_variance = variance_of(a, n, &step);
     }
 }
 
@@ -107,7 +123,7 @@ size_t occ_offset_rows(struct occ_attribution *a, size_t n)
  * the model expects of them has to do. */
 int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
-    double best = 0, least = INFINITY, variance = INFINITY;
+    double best = 0, least = INFINITY, variance = FIRST_SD_NS * FIRST_SD_NS;
     int steps = (int)((double)OCC_OFFSET_MOST_NS / FIRST_STEP_NS), status = 0;
     occ_clock_fit_begin(&a->clock);
     for (int i = -steps; i <= steps && status == 0; i++) {
@@ -124,38 +140,42 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
         status = regress_at(a, n, best, OCC_COURSES, err);
         refine(a, n, &best, &variance);
     }
-    if (status == 0)
-        occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, best, fmax(variance, 1e4));
+    if (status == 0) {
+        occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, 0, FIRST_SD_NS * FIRST_SD_NS);
+        occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, best, variance);
+    }
     occ_keys_forget(&a->keys); /* the values stay, to begin with */
     return status;
+}
+
+/* Another offset at which the keys' present values explain these samples as well as they use to; 0: there is none. */
+static double find_jump(struct occ_attribution *a, size_t n)
+{
+    double shift = 0, least = JUMPED * a->noise.warps;
+    for (double at = -(double)OCC_OFFSET_MOST_NS; at <= (double)OCC_OFFSET_MOST_NS; at += FIRST_STEP_NS) {
+        struct fit fit = fit_at(a, n, at);
+        if (fit.squares < least * fit.rows) {
+            least = fit.squares / fit.rows;
+            shift = at;
+        }
+    }
+    return shift;
 }
 
 /* Follows the offset; where it has jumped, looks for it anew. */
 void occ_offset_follow(struct occ_attribution *a, size_t n)
 {
-    double shift = 0;
-    struct fit fit = fit_at(a, n, 0);
-    if (fit.rows < OCC_BEGIN_ROWS)
+    double jump = 0;
+    int64_t at_ns = a->samples[n / 2].start_ns;
+    struct occ_shift step = occ_shift_measure(a, n, 0);
+    if (step.rows >= OCC_BEGIN_ROWS && step.squares > JUMPED * a->noise.warps * step.rows)
+        jump = find_jump(a, n);
+    if (jump != 0)
+        step = occ_shift_measure(a, n, jump);
+    if (isinf(step.variance))
         return;
-    if (fit.squares / fit.rows > JUMPED * a->noise.warps) {
-        double least = fit.squares;
-        for (double at = -(double)OCC_OFFSET_MOST_NS; at <= (double)OCC_OFFSET_MOST_NS; at += FIRST_STEP_NS) {
-            double squares = fit_at(a, n, at).squares;
-            if (squares < least) {
-                least = squares;
-                shift = at;
-            }
-        }
-    }
-    if (shift != 0)
-        fit = fit_at(a, n, shift);
-    if (!(fit.curvature > 0))
-        return;
-    shift += fmin(fmax(fit.slope / fit.curvature, -FIRST_STEP_NS), FIRST_STEP_NS);
-    double variance = fmax(fit.squares / fit.rows, 1) / fit.curvature;
-    if (fabs(shift) > FIRST_STEP_NS)
+    double offset = occ_clock_fit_offset(&a->clock, at_ns) + jump + step.ns;
+    if (jump != 0)
         occ_clock_fit_begin(&a->clock); /* another offset, not a drift */
-    else
-        shift += occ_clock_fit_offset(&a->clock, a->samples[n / 2].start_ns);
-    occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, shift, variance * 2 + 1e4);
+    occ_clock_fit_update(&a->clock, at_ns, offset, variance_of(a, n, &step));
 }

@@ -1,6 +1,6 @@
 /*
  * The state of one attribution and the steps that its files share: attribution.c (queues, blocks, values), offset.c (the
- * clocks), join.c (samples to rows), direct.c (launches that are read from their own samples). Nothing else includes it.
+ * clocks) with shift.c, join.c (samples to rows), direct.c (launches that are read from their own samples). Nothing else includes it.
  */
 #ifndef OCC_SAMPLER_STATE_H
 #define OCC_SAMPLER_STATE_H
@@ -9,12 +9,13 @@
 #include "clock_fit.h"
 #include "keys.h"
 
-#define OCC_NO_DIRECT    UINT32_MAX
-#define OCC_HUBER        4.0 /* standard deviations, beyond which a row counts less */
-#define OCC_CLASSES      40  /* of samples: powers of 2 of their length in ns */
-#define OCC_PAST_MOST    32768
-#define OCC_SECONDS_MOST 256
-#define OCC_BEGIN_ROWS   64 /* that it takes to know the offset */
+#define OCC_NO_DIRECT     UINT32_MAX
+#define OCC_HUBER         4.0 /* standard deviations, beyond which a row counts less */
+#define OCC_CLASSES       40  /* of samples: powers of 2 of their length in ns */
+#define OCC_PAST_MOST     32768
+#define OCC_SECONDS_MOST  256
+#define OCC_BEGIN_ROWS    64 /* that it takes to know the offset */
+#define OCC_BLOCK_SAMPLES 2048
 #define OCC_OFFSET_MOST_NS                                                                                   \
     INT64_C(64000)         /* two processes, each some 16 us beside the GPU's clock, and as much again */
 #define OCC_OVERLAPPED 0.1 /* of a launch's time beside others: then its active cycles are not its own */
@@ -82,6 +83,7 @@ struct occ_attribution {
     struct occ_overlap_part parts[OCC_OVERLAP_PARTS];
     struct row row;
     uint32_t stamp;
+    struct occ_shift_work *shift_work;
 };
 
 /* Grows an array of items of `size` bytes so that the one after n fits; false: no memory, or `most` are there. */
@@ -107,10 +109,31 @@ int occ_join_block(struct occ_attribution *a, size_t n, struct occ_error *err);
 
 /* ---- offset.c ---- */
 
+/* A row as the fit of the offset sees it: what the present values leave over, and how the prediction changes with the offset. */
+struct occ_offset_row {
+    double residual, gradient, weight; /* gradient: a nanosecond; weight: 1 / variance, less for outliers */
+};
+/* Makes the row of a sample; false: it says nothing of launches. */
+bool occ_offset_see(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
+                    double offset_ns, struct occ_offset_row *ret_row);
+
 /* How many of the first n samples hold launches. */
 size_t occ_offset_rows(struct occ_attribution *a, size_t n);
 int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err);
 void occ_offset_follow(struct occ_attribution *a, size_t n);
+
+/* ---- shift.c ---- */
+
+struct occ_shift {
+    double ns,
+        variance; /* to be added to the offset at which it was measured; variance INFINITY: nothing is known */
+    double squares, rows; /* of the residuals there, each in units of its weight */
+};
+/* How far the clocks are beside the filter's offset and `beside_ns` more, as the first n samples say. Keys' values and
+ * courses are free to differ from the present ones: where they could explain as much, the variance is large. */
+struct occ_shift occ_shift_measure(struct occ_attribution *a, size_t n, double beside_ns);
+struct occ_shift_work *occ_shift_work_new(uint32_t max_columns);
+void occ_shift_work_free(struct occ_shift_work *work);
 
 /* ---- direct.c ---- */
 
