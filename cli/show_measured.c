@@ -51,6 +51,7 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
 /* What is known of kernels that always run together is known of the group. */
 static void print_group(const struct occ_measured_sums *sums)
 {
+    double own_ns = sums->ns[OCC_MEASURED_elapsed], others_ns = sums->ns[OCC_MEASURED_group_elapsed];
     double elapsed = occ_measured_mean(sums, OCC_MEASURED_group_elapsed);
     double achieved = occ_measured_mean(sums, OCC_MEASURED_group_achieved);
     double error = occ_measured_mean(sums, OCC_MEASURED_group_elapsed_error);
@@ -62,6 +63,11 @@ static void print_group(const struct occ_measured_sums *sums)
     if (!isnan(achieved))
         (void)printf(", achieved %.1f%%", achieved * 100);
     (void)printf("; not this kernel's own\n");
+    if (!occ_measured_stand_for_all(sums))
+        (void)printf("    launches with a value of their own make %.1f%% of the time and last otherwise than "
+                     "the rest: "
+                     "no mean is said\n",
+                     100 * own_ns / (own_ns + others_ns));
 }
 
 static double expected_blocks(const struct occ_result *r)

@@ -51,7 +51,12 @@ SELECT m.run, m.shape, k.short AS shortName, s.theoretical, s.expected_achieved 
        sum(group_elapsed_sum) / nullif(sum(group_elapsed_ns), 0) AS groupElapsed,
        sum(group_elapsed_error_sum) / nullif(sum(group_elapsed_error_ns), 0) AS groupElapsedError,
        sum(direct) AS direct, sum(regressed) AS regressed, sum(grouped) AS grouped, sum(exact) AS exact,
-       sum(overlapped) AS overlapped
+       sum(overlapped) AS overlapped,
+       -- 0: launches without a value of their own last otherwise than those with: the means stand for a part only
+       CASE WHEN sum(group_elapsed_ns) > 0.1 * (sum(elapsed_ns) + sum(group_elapsed_ns)) AND sum(elapsed_ns) > 0
+            AND NOT (sum(elapsed_ns) / sum(direct + regressed + exact)) /
+                    (sum(group_elapsed_ns) / sum(grouped)) BETWEEN 1 / 1.2 AND 1.2
+            THEN 0 ELSE 1 END AS standsForAll
 FROM measured m JOIN shape s ON s.id = m.shape JOIN kernel k ON k.id = s.kernel
 GROUP BY m.run, m.shape;
 

@@ -9,6 +9,7 @@
 #ifndef OCC_STORE_MEASURED_H
 #define OCC_STORE_MEASURED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,8 +65,15 @@ struct occ_measured_sums {
 /* The mean, NaN where nothing was measured. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
 
+/* Whether the launches that have values of their own stand for all that were measured: they do unless more than
+ * OCC_MEASURED_MINORITY of the time is of launches without, and these last otherwise by more than a factor of
+ * OCC_MEASURED_ALIKE: then they ran under other conditions. */
+#define OCC_MEASURED_MINORITY 0.1
+#define OCC_MEASURED_ALIKE    1.2
+bool occ_measured_stand_for_all(const struct occ_measured_sums *sums);
+
 /* All means of launches with values of their own; the source is that of most, of a tie the weaker one. GROUPED: there are
- * none such, and the means are NaN. */
+ * none such, or they do not stand for all, and the means are NaN. */
 void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement);
 
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)

@@ -336,6 +336,31 @@ static size_t count_shapes_below(struct world *w, struct occ_filter filter, int6
     return n;
 }
 
+/* Launches that have a value of their own say nothing of others that ran under other conditions. */
+static void means_are_said_where_launches_stand_for_all(void **state)
+{
+    (void)state;
+    struct occ_measurement m;
+    struct occ_measured_sums sums = {.regressed = 10, .grouped = 10};
+    sums.sum[OCC_MEASURED_elapsed] = 0.9 * 1e6;
+    sums.ns[OCC_MEASURED_elapsed] = 1e6;
+    sums.sum[OCC_MEASURED_group_elapsed] = 0.5 * 1.1e6;
+    sums.ns[OCC_MEASURED_group_elapsed] = 1.1e6; /* each lasts a tenth longer: alike */
+    occ_measured_means(&sums, &m);
+    assert_true(m.source == OCC_FROM_REGRESSED && fabs(m.elapsed - 0.9) < 1e-12);
+    sums.ns[OCC_MEASURED_group_elapsed] = 2.5e6;
+    occ_measured_means(&sums, &m);
+    assert_true(m.source == OCC_FROM_GROUPED && isnan(m.elapsed));
+    sums.grouped = 1;
+    sums.ns[OCC_MEASURED_group_elapsed] = 0.1e6; /* a small part of the time */
+    occ_measured_means(&sums, &m);
+    assert_true(m.source == OCC_FROM_REGRESSED);
+    sums.grouped = 0;
+    sums.ns[OCC_MEASURED_group_elapsed] = 0;
+    occ_measured_means(&sums, &m);
+    assert_true(m.source == OCC_FROM_REGRESSED && fabs(m.elapsed - 0.9) < 1e-12);
+}
+
 /* Where counters saw a shape, that counts and not what was expected; of the runs and minutes that were asked for. */
 static void low_occupancy_is_the_measured_one(void **state)
 {
@@ -1045,6 +1070,7 @@ int main(void)
         TEST(runs_are_filtered),
         TEST(putting_again_updates_a_run),
         TEST(shapes_carry_the_models_answer),
+        TEST(means_are_said_where_launches_stand_for_all),
         TEST(low_occupancy_is_the_measured_one),
         TEST(what_counters_saw_adds_up_by_kernel),
         TEST(an_older_models_answer_is_renewed),
