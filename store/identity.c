@@ -42,11 +42,12 @@ static const char add_device_sql[] =
 static const char add_shape_sql[] = SHAPE_SQL("INSERT", " ON CONFLICT(key) DO UPDATE SET key = excluded.key");
 static const char renew_shape_sql[] = SHAPE_SQL("INSERT OR REPLACE", "");
 
-/* Texts of a run: what is unknown now does not erase what was known. */
-#define RUN_TEXTS(X)                                                                                         \
+/* Texts of a run: what is unknown now does not erase what was known. But a level comes with its own reason, or none. */
+#define KEPT_TEXTS(X)                                                                                        \
     X(exe) X(cmdline) X(cwd) X(user) X(label) X(session) X(slurm_job) X(slurm_step) X(k8s_pod)               \
-    X(k8s_namespace) X(container) X(source) X(level) X(level_reason) X(source_version) X(source_file)         \
+    X(k8s_namespace) X(container) X(source) X(level) X(source_version) X(source_file)                         \
     X(source_hash) X(time_base) X(lacks) X(rank)
+#define RUN_TEXTS(X) KEPT_TEXTS(X) X(level_reason)
 
 #define KEEP_1(a) ", " #a " = coalesce(excluded." #a ", " #a ")"
 
@@ -58,7 +59,8 @@ static const char put_run_sql[] =
     ") ON CONFLICT(uuid) DO UPDATE SET node = coalesce(excluded.node, node), pid = excluded.pid,"
     " uid = excluded.uid, start_ns = excluded.start_ns, end_ns = coalesce(excluded.end_ns, end_ns),"
     " cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated"
-    RUN_TEXTS(KEEP_1) " RETURNING id";
+    KEPT_TEXTS(KEEP_1)
+    ", level_reason = CASE WHEN excluded.level IS NULL THEN level_reason ELSE excluded.level_reason END RETURNING id";
 /* clang-format on */
 
 /* A statement that is needed rarely. */

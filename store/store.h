@@ -63,7 +63,7 @@ struct occ_run {
     const char *rank;  /* of a distributed job; NULL: none, or unknown */
     const char *lacks; /* what the source never says, for people; NULL: nothing */
     const char *level; /* word of enum occ_level (ring_abi.h), "trace" ... */
-    const char *level_reason;
+    const char *level_reason; /* of this level: putting a level without one erases the old one's */
     uint32_t cupti_version; /* 0: unknown */
     bool simulated;
     bool uid_unknown;

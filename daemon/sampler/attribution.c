@@ -22,6 +22,7 @@
 #define HALF_LIFE      30000.0
 #define WATERMARK_NS   INT64_C(2000000000)
 #define BLOCK_NS       INT64_C(1000000000)
+#define SETTLE_NS      INT64_C(250000000) /* without samples: how often to look for launches to give up */
 #define FIRST_VARIANCE (0.02 * 0.02)
 #define SOLVE_NS       2.0   /* cost of one multiplication of solving, and ... */
 #define SOLVE_SHARE    0.004 /* ... how much of the time it may take */
@@ -44,6 +45,7 @@ int occ_attribution_new(const struct occ_attribution_options *options,
     a->free_direct = OCC_NO_DIRECT;
     a->busy_launch = SIZE_MAX;
     a->advanced_ns = a->joined_ns = INT64_MIN;
+
     a->noise.warps = a->noise.active = 1;
     for (int i = 0; i < OCC_CLASSES; i++)
         a->classes[i].variance = FIRST_VARIANCE;
@@ -293,7 +295,9 @@ static int settle(struct occ_attribution *a, bool final, struct occ_error *err)
         }
         if (i == a->busy_launch)
             busy = kept;
-        a->launches[kept++] = a->launches[i];
+        if (kept != i)
+            a->launches[kept] = a->launches[i];
+        kept++;
     }
     a->n_launches = kept;
     a->busy_launch = busy;
@@ -346,7 +350,11 @@ int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool fi
         if (status == 0)
             status = settle(a, false, err);
     }
-    return status == 0 ? settle(a, final, err) : status;
+    bool idle = a->n_samples == 0 && a->advanced_ns - a->settled_ns > SETTLE_NS; /* none may come any more */
+    if (status != 0 || !(final || idle))
+        return status;
+    a->settled_ns = a->advanced_ns;
+    return settle(a, final, err);
 }
 
 /* ---- out ---- */

@@ -90,11 +90,11 @@ double occ_overlap_course_at(const struct occ_overlap_course *course, uint32_t f
 }
 
 static void fill(struct occ_overlap_part *part, const struct occ_overlap_course *course, double start,
-                 double duration, double a, double b)
+                 double duration, double a, double b, double per_sample)
 {
     bool at_start = a >= start, at_end = b <= start + duration, whole = !at_start && !at_end;
     double low = at_start ? (a - start) / duration : 0, high = at_end ? (b - start) / duration : 1;
-    double scale = duration / (b - a);
+    double scale = duration * per_sample;
     part->time_share = (high - low) * scale;
     part->at_start = at_start ? low : -1;
     part->at_end = at_end ? high : -1;
@@ -124,6 +124,7 @@ size_t occ_overlap_next(struct occ_overlap *o, double a, double b, int64_t origi
                         struct occ_overlap_part *parts)
 {
     size_t n = 0, kept = 0;
+    double per_sample = 1 / (b - a);
     admit(o, a, b, origin_ns);
     for (size_t i = 0; i < o->n_active; i++) {
         uint32_t at = o->active[i];
@@ -135,7 +136,7 @@ size_t occ_overlap_next(struct occ_overlap *o, double a, double b, int64_t origi
         if (start >= b)
             continue; /* samples overlap: it was admitted for an earlier one */
         parts[n].launch = at;
-        fill(&parts[n++], o->course(o->context, l->key), start, end - start, a, b);
+        fill(&parts[n++], o->course(o->context, l->key), start, end - start, a, b, per_sample);
     }
     o->n_active = kept;
     return n;

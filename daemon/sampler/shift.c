@@ -10,8 +10,8 @@
 #include "state.h"
 
 #define ENTRIES_MOST 131072u /* rows beyond it are left out */
-#define STEPS        24      /* of conjugate gradients */
-#define ENOUGH       0.005   /* of the curvature: a step that takes less is the last */
+#define STEPS        16      /* of conjugate gradients */
+#define ENOUGH       0.02    /* of the curvature: a step that takes less is the last */
 #define LEAST        1e-4    /* of the curvature that must be left for the offset alone */
 
 /* One of the block's columns. */

@@ -63,6 +63,7 @@ struct occ_attribution {
     int64_t busy_until_ns; /* latest end of the launches so far ... */
     size_t busy_launch;    /* ... whose it is; SIZE_MAX: gone */
     int64_t joined_ns;     /* end of the samples that are joined */
+    int64_t settled_ns;    /* when launches without samples were looked for */
     double cycles_per_ns;  /* 0: not known */
     double interval_ns;    /* of late */
     struct noise_class classes[OCC_CLASSES];

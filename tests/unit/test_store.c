@@ -254,6 +254,19 @@ static void putting_again_updates_a_run(void **state)
     assert_string_equal(runs.rows[0].exe, "/bin/app"); /* was known, is not forgotten */
     assert_string_equal(runs.rows[0].level_reason, "no?[31mcounters");
     occ_runs_free(&runs);
+    run.level = run.level_reason = NULL; /* not known now */
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    run.level = "full"; /* a better one, without a reason */
+    for (int known = 0; known < 2; known++) {
+        assert_int_equal(occ_store_runs(w->store, &(struct occ_filter){.run = id}, &runs, &err), 0);
+        assert_string_equal(runs.rows[0].level, known ? "full" : "trace");
+        if (known)
+            assert_null(runs.rows[0].level_reason);
+        else
+            assert_string_equal(runs.rows[0].level_reason, "no?[31mcounters");
+        occ_runs_free(&runs);
+        assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    }
 }
 
 static void shapes_carry_the_models_answer(void **state)
