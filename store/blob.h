@@ -18,17 +18,26 @@
 
 #include "bytes.h"
 
+enum occ_stream_kind { OCC_STREAM_RAW = 0, OCC_STREAM_ZSTD = 1 };
+
+/* Of `size` bytes, at least a header's. */
+uint64_t occ_blob_checksum(const uint8_t *data, size_t size);
+
+/* ---- writing (blob_write.c) ---- */
+
 /* Begins `out`, which is empty, with a header; occ_blob_seal() ends it. */
 void occ_blob_begin(struct occ_writer *out, uint8_t format, uint8_t kind, uint32_t n);
 void occ_blob_seal(struct occ_writer *out);
 
-/* OCC_E_CORRUPT; OCC_E_VERSION: of a newer format. *ret_reader begins behind the header, 1 <= *ret_n <= most. */
-int occ_blob_open(const void *data, size_t bytes, uint8_t format, uint8_t kind, uint32_t most,
-                  uint32_t *ret_n, struct occ_reader *ret_reader);
-
 /* zstd NULL: as they are. `scratch` is overwritten. */
 void occ_stream_write(struct occ_writer *out, ZSTD_CCtx *zstd, struct occ_writer *scratch,
                       const uint8_t *bytes, size_t n);
+
+/* ---- reading (blob.c) ---- */
+
+/* OCC_E_CORRUPT; OCC_E_VERSION: of a newer format. *ret_reader begins behind the header, 1 <= *ret_n <= most. */
+int occ_blob_open(const void *data, size_t bytes, uint8_t format, uint8_t kind, uint32_t most,
+                  uint32_t *ret_n, struct occ_reader *ret_reader);
 
 /* A stream after decompression: in the blob itself or in `memory`, which the owner frees. */
 struct occ_stream {

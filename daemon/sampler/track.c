@@ -426,7 +426,7 @@ static void keep_source(struct worker *w, int64_t now_ns, int64_t wanted_until_n
     bool wanted = now_ns < wanted_until_ns, paused = now_ns < paused_until_ns;
     if (paused && (w->source || !w->paused))
         rest(w, OCC_SOURCE_PAUSED);
-    else if (!paused && !wanted && w->source)
+    else if (!paused && !wanted && (w->source || w->paused))
         rest(w, OCC_SOURCE_IDLE);
     w->paused = paused;
     if (paused || !wanted)

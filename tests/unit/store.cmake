@@ -12,3 +12,7 @@ _occ_test_properties(test_store_crash_long slow 600)
 occ_add_test(test_store_memory SOURCES test_store_memory.c USES occ_store PkgConfig::SQLITE)
 target_link_options(test_store_memory PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=strndup)
+# Debian's libzstd.a has a compressor that no shared object can be linked with: the bundle's extension must not need it.
+add_test(NAME store_extension_only_reads
+         COMMAND sh -c "! nm -D --undefined-only '$<TARGET_FILE:occtrace_sqlite>' | grep -i 'ZSTD_.*\\(compressC\\|CCtx\\)'")
+_occ_test_properties(store_extension_only_reads quick 60)
