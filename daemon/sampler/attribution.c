@@ -241,14 +241,17 @@ static int estimate(struct occ_attribution *a, struct occ_error *err)
     a->since_estimate_ns = 0;
     a->rows_since = 0;
     a->estimated = true;
+    a->estimated_rows = a->keys.rows;
     double block = columns < OCC_NORMAL_BLOCK ? columns : OCC_NORMAL_BLOCK;
     a->estimate_cost_ns = block * block * columns * SOLVE_NS;
     return status;
 }
 
+/* As often as the budget allows, and at first whenever twice as much is known. */
 static bool is_due(const struct occ_attribution *a)
 {
-    return !a->estimated || a->since_estimate_ns * SOLVE_SHARE > a->estimate_cost_ns;
+    return !a->estimated || a->since_estimate_ns * SOLVE_SHARE > a->estimate_cost_ns ||
+           a->keys.rows > 2 * a->estimated_rows;
 }
 
 /* ---- settling ---- */

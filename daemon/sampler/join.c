@@ -93,14 +93,13 @@ double occ_join_predict(const struct occ_attribution *a, enum occ_rhs rhs)
     return sum;
 }
 
-/* The row as entries of the equations, the first `functions` of each course; more than fit: 0. */
-size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, uint32_t functions,
-                        double length)
+/* The row as entries of the equations; more than fit: 0. */
+size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, double length)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < a->row.n; i++) {
         const struct occ_key *key = &a->keys.keys[a->row.key[i]];
-        for (uint32_t f = 0; f < key->course.n && f < functions; f++) {
+        for (uint32_t f = 0; f < key->course.n; f++) {
             if (a->row.share[i][f] == 0)
                 continue;
             if (n == OCC_NORMAL_ROW)
@@ -239,7 +238,7 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
     }
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         a->keys.knows[system][r] |= isfinite(ratio[r]);
-    size_t n = occ_join_entries(a, entries, OCC_COURSES, length);
+    size_t n = occ_join_entries(a, entries, length);
     int status = n ? occ_normal_add(a->keys.normal[system], entries, n, robust / variance, ratio, err) : 0;
     a->keys.rows++;
     a->rows_since++;

@@ -7,6 +7,8 @@
 
 #define FIRST_STEP_NS 8000.0 /* of the first search */
 #define SEARCHED_KEYS 200
+#define ALIKE         16.0 /* rows that say as much as one: what is wrong with courses comes again and again */
+#define LEAST_SQUARE  1e-3
 #define FIRST_SD_NS   30000.0 /* what two processes' clocks differ by, before anything is measured */
 #define FAULT                                                                                                \
     0.01 /* of a sample's length: what a measurement errs by because courses are not what they seem */
@@ -71,9 +73,8 @@ static struct fit fit_at(struct occ_attribution *a, size_t n, double shift_ns)
     return fit;
 }
 
-/* Regresses on these samples alone, at one offset, the first `functions` of each course. */
-static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, uint32_t functions,
-                      struct occ_error *err)
+/* Regresses on these samples alone, at one offset. */
+static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, struct occ_error *err)
 {
     struct occ_normal_entry entries[OCC_NORMAL_ROW];
     struct occ_overlap walk;
@@ -87,7 +88,7 @@ static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, uint
         if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
             continue;
         size_t n_entries =
-            occ_join_entries(a, entries, functions, (double)(a->samples[i].end_ns - a->samples[i].start_ns));
+            occ_join_entries(a, entries, (double)(a->samples[i].end_ns - a->samples[i].start_ns));
         int status = n_entries ? occ_normal_add(a->keys.normal[OCC_SYSTEM_WARPS], entries, n_entries,
                                                 1 / occ_join_class(a, &a->samples[i])->variance, ratio, err)
                                : 0;
@@ -119,7 +120,7 @@ size_t occ_offset_rows(struct occ_attribution *a, size_t n)
     return (size_t)fit_at(a, n, 0).rows;
 }
 
-/* The first offset: the one at which a regression on these samples alone leaves least. Where there are many keys, what
+/* The first offset: the likeliest, by what a regression on these samples alone leaves there and by its size. Where there are many keys, what
  * the model expects of them has to do. */
 int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
@@ -129,15 +130,17 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
     for (int i = -steps; i <= steps && status == 0; i++) {
         double shift = i * FIRST_STEP_NS;
         if (a->keys.n <= SEARCHED_KEYS)
-            status = regress_at(a, n, shift, 1, err);
-        double squares = fit_at(a, n, shift).squares;
-        if (squares < least) {
-            least = squares;
+            status = regress_at(a, n, shift, err);
+        struct fit fit = fit_at(a, n, shift);
+        double unlikely = fit.rows / ALIKE * log(fit.squares / fit.rows + LEAST_SQUARE) +
+                          shift * shift / (FIRST_SD_NS * FIRST_SD_NS);
+        if (unlikely < least) {
+            least = unlikely;
             best = shift;
         }
     }
     for (int round = 0; round < (a->keys.n <= SEARCHED_KEYS ? 2 : 1) && status == 0; round++) {
-        status = regress_at(a, n, best, OCC_COURSES, err);
+        status = regress_at(a, n, best, err);
         refine(a, n, &best, &variance);
     }
     if (status == 0) {

@@ -78,7 +78,7 @@ struct occ_attribution {
     double second_unexplained, second_ns;
     double since_estimate_ns, estimate_cost_ns;
     bool begun, estimated;
-    uint64_t rows_since;
+    uint64_t rows_since, estimated_rows; /* since the last estimate; that there were then */
     struct occ_attribution_stats stats;
     uint32_t active[OCC_OVERLAP_PARTS];
     struct occ_overlap_part parts[OCC_OVERLAP_PARTS];
@@ -102,9 +102,8 @@ size_t occ_join_row(struct occ_attribution *a, struct occ_overlap *walk, const s
                     double offset_ns);
 /* What the keys' present values make of the row. */
 double occ_join_predict(const struct occ_attribution *a, enum occ_rhs rhs);
-/* The row as entries of the equations, the first `functions` of each course; more than fit: 0. */
-size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, uint32_t functions,
-                        double length_ns);
+/* The row as entries of the equations; more than fit: 0. */
+size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, double length_ns);
 /* Joins the first n samples with their launches. */
 int occ_join_block(struct occ_attribution *a, size_t n, struct occ_error *err);
 

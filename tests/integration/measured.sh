@@ -58,6 +58,8 @@ for gpu in a100 h200; do
 done
 OCCSIM_COUNTER_OFFSET_NS=16000 trace h200 --counters=pm
 matches_truth
+OCCSIM_RAMP_NS=150000 trace h200 --counters=pm
+matches_truth
 OCCSIM_WARP_IMBALANCE=60 trace h200 --counters=pm
 matches_truth
 cause full_waves within

@@ -303,6 +303,7 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
                             .wave_blocks = wave_blocks_of(device, &launch, &residency),
                             .block_ns = cost_ns(launch.function),
                             .imbalance = (double)sim_env()->imbalance_percent / 100,
+                            .ramp_ns = sim_env()->ramp_ns,
                             .seed = launch.function->hash};
     if (!work.wave_blocks)
         return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;

@@ -18,6 +18,7 @@
     X(block_ns, "OCCSIM_BLOCK_NS", NUMBER, "2000", 1, 1000000000, "base of a block's duration")              \
     X(gap_ns, "OCCSIM_GAP_NS", NUMBER, "900", 0, 1000000000, "pause between two kernels of a stream")        \
     X(imbalance_percent, "OCCSIM_IMBALANCE", NUMBER, "0", 0, 100, "blocks differ by up to this much")        \
+    X(ramp_ns, "OCCSIM_RAMP_NS", NUMBER, "0", 0, 1000000000, "a launch's first blocks start over this time") \
     X(warp_imbalance_percent, "OCCSIM_WARP_IMBALANCE", NUMBER, "0", 0, 100,                                  \
       "half of a block's warps end so much earlier")                                                         \
     X(counters, "OCCSIM_COUNTERS", TEXT, "", 0, 0, "directory that tells samplers what is executed")         \

@@ -563,6 +563,8 @@ static void test_counting(void **state)
     COUNT(together, "OCCSIM_BLOCK_NS=200000"); /* launches longer than samples */
     COUNT(unequal, "OCCSIM_IMBALANCE=70");
     COUNT(together, "OCCSIM_IMBALANCE=30");
+    COUNT(together, "OCCSIM_RAMP_NS=30000");
+    COUNT(unequal, "OCCSIM_RAMP_NS=30000", "OCCSIM_IMBALANCE=70");
     COUNT(unequal_warps, "OCCSIM_WARP_IMBALANCE=40");
     COUNT(reasons);
     COUNT(both_wait, "OCCSIM_BLOCK_NS=200000");

@@ -3,6 +3,7 @@
  */
 #include "timeline.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -176,6 +177,30 @@ static void test_unequal_blocks_end_one_by_one(void **state)
     assert_true(s[n - 1].blocks < 20);
 }
 
+/* The first wave starts over the ramp, the last one ends over it, and all blocks take as long as without. */
+static void test_a_ramp_rises_and_falls(void **state)
+{
+    struct sim_work work = {
+        .ready_ns = 5, .blocks = 300, .wave_blocks = 100, .block_ns = 10000, .ramp_ns = 4000};
+    struct sim_placement p;
+    size_t n, top = 0;
+    uint64_t first, last;
+    assert_true(sim_timeline_place(*state, 0, &work, &p));
+    assert_in_range(p.end_ns - p.start_ns, 33900, 34000);
+    assert_true(fabs(p.block_ns_total - 300 * 10000.) < 1e-6);
+    assert_true(fabs(block_time(*state, &first, &last) - p.block_ns_total) < 1);
+    const struct sim_stretch *s = sim_timeline_stretches(*state, &n);
+    while (top + 1 < n && s[top + 1].blocks > s[top].blocks + 1e-6)
+        top++;
+    assert_int_equal(top, 8);
+    assert_true(fabs(s[top].blocks - 100) < 1 && s[top].waiting && s[0].waiting && s[0].blocks < 10);
+    assert_in_range(s[top].start_ns - p.start_ns, 3900, 4100);
+    for (size_t i = top + 1; i < n; i++)
+        assert_true(s[i].blocks < s[i - 1].blocks + 1e-6 && !s[i].waiting);
+    assert_true(s[n - 1].blocks < 10);
+    assert_in_range(s[top + 1].start_ns - p.start_ns, 23900, 24100); /* when the last block starts */
+}
+
 /* Whatever is placed beside whatever else: the stretches are all of the blocks' time, and no more than fits. */
 static void test_stretches_are_all_of_it(void **state)
 {
@@ -188,6 +213,7 @@ static void test_stretches_are_all_of_it(void **state)
                                 .wave_blocks = (uint64_t)(rand() % 2000 + 1),
                                 .block_ns = (uint64_t)(rand() % 900 + 10),
                                 .imbalance = i % 3 ? 0 : 0.3,
+                                .ramp_ns = i % 5 ? 0 : (uint64_t)(rand() % 2000),
                                 .seed = i};
         struct sim_placement p;
         size_t n;
@@ -197,7 +223,7 @@ static void test_stretches_are_all_of_it(void **state)
         assert_int_equal(first, p.start_ns);
         assert_int_equal(last, p.end_ns);
         const struct sim_stretch *s = sim_timeline_stretches(t, &n);
-        for (size_t k = 0; k < n && work.imbalance <= 0; k++)
+        for (size_t k = 0; k < n && work.imbalance <= 0 && !work.ramp_ns; k++)
             assert_true(s[k].blocks <= (double)work.wave_blocks);
         now += i % 4 ? 0 : (uint64_t)(rand() % 3000);
     }
@@ -216,6 +242,7 @@ int main(void)
         TEST(test_never_above_the_whole),
         TEST(test_what_a_launch_holds),
         TEST(test_unequal_blocks_end_one_by_one),
+        TEST(test_a_ramp_rises_and_falls),
         TEST(test_stretches_are_all_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

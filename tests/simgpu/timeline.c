@@ -14,7 +14,8 @@
 #define SHARE_SLACK 1e-6  /* of a block: what rounding may take away */
 #define HEAP_BLOCKS 65536 /* launches with more unequal blocks are computed from their mean */
 #define HEAP_SLOTS  8192
-#define TAIL_BINS   32 /* steps in which unequal blocks end, of a launch's last stretch */
+#define HEAD_BINS   8  /* steps in which the first wave's blocks start, where they do so over a ramp */
+#define TAIL_BINS   32 /* steps in which blocks out of step end, of a launch's last stretch */
 
 struct step {
     uint64_t at_ns;
@@ -175,7 +176,7 @@ static uint64_t waves_until(uint64_t at_ns, uint64_t change_ns, uint64_t wave_ns
     return fit < wanted ? fit : wanted;
 }
 
-/* ---- unequal blocks ---- */
+/* ---- blocks out of step: unequal ones, or started one after the other ---- */
 
 static uint64_t mix(uint64_t x)
 {
@@ -206,14 +207,16 @@ static void sift_down(uint64_t *heap, size_t count, size_t at)
     }
 }
 
-/* What of a launch's slots is in use while it goes on, given as parts of its span: all of them until `full`, then
- * those of the blocks that have not ended. */
+/* What of a launch's slots is in use while it goes on, given as parts of its span: more and more of them until `head`, all
+ * until `full`, then those of the blocks that have not ended. */
 struct shape {
-    double full;
+    double head, full;
     double tail[TAIL_BINS];
+    bool waits; /* until `full` there are blocks for which there is no slot */
 };
 
-/* Slots are never idle before their last block: in the tail each is in use until it is free for good. */
+/* Once it has begun, no slot is idle before its last block: in the tail each is in use until it is free for good. One that
+ * is free before the tail begins is not in it. */
 static void shape_tail(struct shape *shape, const uint64_t *free_at, size_t slots, uint64_t full_ns,
                        uint64_t span_ns)
 {
@@ -221,25 +224,36 @@ static void shape_tail(struct shape *shape, const uint64_t *free_at, size_t slot
     shape->full = (double)full_ns / (double)span_ns;
     memset(shape->tail, 0, sizeof shape->tail);
     for (size_t i = 0; i < slots && bin_ns > 0; i++) {
-        double bins = (double)(free_at[i] - full_ns) / bin_ns;
+        double bins = free_at[i] > full_ns ? (double)(free_at[i] - full_ns) / bin_ns : 0;
         for (size_t bin = 0; bin < TAIL_BINS && bins > (double)bin; bin++)
             shape->tail[bin] += (bins - (double)bin < 1 ? bins - (double)bin : 1) / (double)slots;
     }
 }
 
-/* How long the unequal blocks take when each goes to the slot that is free first, and their sum. */
-static uint64_t unequal_span(const struct sim_work *work, double *ret_total, struct shape *shape)
+static bool is_out_of_step(const struct sim_work *work)
+{
+    return work->imbalance > 0 || work->ramp_ns > 0;
+}
+
+/* How long the blocks take when each goes to the slot that is free first, and their sum. */
+static uint64_t span_out_of_step(const struct sim_work *work, double *ret_total, struct shape *shape)
 {
     uint64_t waves = divide_up(work->blocks, work->wave_blocks), last = 0, last_start = 0;
+    shape->waits = waves > 1;
     *ret_total = (double)work->block_ns * (double)work->blocks;
     if (work->blocks > HEAP_BLOCKS || work->wave_blocks > HEAP_SLOTS) {
-        shape->full = (double)(waves - 1) / (double)waves;
+        uint64_t span =
+            waves * work->block_ns + (uint64_t)((double)work->block_ns * work->imbalance) + work->ramp_ns;
+        shape->head = (double)work->ramp_ns / (double)span;
+        shape->full = shape->head + (1 - shape->head) * (double)(waves - 1) / (double)waves;
         for (size_t bin = 0; bin < TAIL_BINS; bin++)
             shape->tail[bin] = 1;
-        return waves * work->block_ns + (uint64_t)((double)work->block_ns * work->imbalance);
+        return span;
     }
-    uint64_t free_at[HEAP_SLOTS] = {0};
+    uint64_t free_at[HEAP_SLOTS];
     size_t slots = (size_t)(work->blocks < work->wave_blocks ? work->blocks : work->wave_blocks);
+    for (size_t i = 0; i < slots; i++) /* ascending: a heap */
+        free_at[i] = work->ramp_ns * i / slots;
     *ret_total = 0;
     for (uint64_t block = 0; block < work->blocks; block++) {
         uint64_t ns = block_duration(work, block);
@@ -249,16 +263,30 @@ static uint64_t unequal_span(const struct sim_work *work, double *ret_total, str
         *ret_total += (double)ns;
         sift_down(free_at, slots, 0);
     }
-    shape_tail(shape, free_at, slots, last_start, last);
+    uint64_t full = last_start > work->ramp_ns ? last_start : work->ramp_ns;
+    full = full < last ? full : last;
+    shape_tail(shape, free_at, slots, full, last);
+    shape->head = (double)(work->ramp_ns < full ? work->ramp_ns : full) / (double)last;
     return last;
 }
 
 /* ---- what a launch holds ---- */
 
-/* Where the shape changes for the `at`th time, as a part of the span; 0 is its beginning. */
+/* Where the shape changes for the `at`th time, as a part of the span; 0 is its beginning, EDGES its end. */
+#define EDGES (HEAD_BINS + 1 + TAIL_BINS)
 static double shape_edge(const struct shape *shape, size_t at)
 {
-    return at ? shape->full + (1 - shape->full) * (double)(at - 1) / TAIL_BINS : 0;
+    if (at <= HEAD_BINS)
+        return shape->head * (double)at / HEAD_BINS;
+    return shape->full + (1 - shape->full) * (double)(at - HEAD_BINS - 1) / TAIL_BINS;
+}
+
+/* The part of the slots in use from that edge to the next. */
+static double shape_level(const struct shape *shape, size_t at)
+{
+    if (at < HEAD_BINS)
+        return ((double)at + 0.5) / HEAD_BINS;
+    return at == HEAD_BINS ? 1 : shape->tail[at - HEAD_BINS - 1];
 }
 
 /* Cuts a stretch of full slots, [from, to) of the launch's span, where the shape changes. */
@@ -266,8 +294,8 @@ static bool add_shaped(struct sim_timeline *timeline, const struct sim_stretch *
                        const struct shape *shape, double from, double to)
 {
     double ns = (double)(full->end_ns - full->start_ns);
-    for (size_t at = 0; at <= TAIL_BINS; at++) {
-        double begin = shape_edge(shape, at), end = at < TAIL_BINS ? shape_edge(shape, at + 1) : 1;
+    for (size_t at = 0; at < EDGES; at++) {
+        double begin = shape_edge(shape, at), end = at + 1 < EDGES ? shape_edge(shape, at + 1) : 1;
         begin = begin > from ? begin : from;
         end = end < to ? end : to;
         if (begin >= end)
@@ -276,8 +304,8 @@ static bool add_shaped(struct sim_timeline *timeline, const struct sim_stretch *
         piece.wave_ns = 0;
         piece.start_ns = full->start_ns + (uint64_t)((begin - from) / (to - from) * ns + 0.5);
         piece.end_ns = full->start_ns + (uint64_t)((end - from) / (to - from) * ns + 0.5);
-        piece.blocks = full->blocks * (at ? shape->tail[at - 1] : 1);
-        piece.waiting = at == 0;
+        piece.blocks = full->blocks * shape_level(shape, at);
+        piece.waiting = shape->waits && at <= HEAD_BINS;
         if (!add_stretch(timeline, &piece))
             return false;
     }
@@ -292,7 +320,7 @@ static double block_time(const struct sim_stretch *stretches, size_t n)
     return sum;
 }
 
-/* The stretches are those of full waves: gives them the shape of the unequal blocks, and exactly their sum. */
+/* The stretches are those of full waves: gives them the shape of the blocks out of step, and exactly their sum. */
 static bool shape_stretches(struct sim_timeline *timeline, const struct shape *shape, double total)
 {
     size_t n = timeline->stretch_count;
@@ -363,8 +391,8 @@ bool sim_timeline_place(struct sim_timeline *timeline, uint64_t now_ns, const st
     uint64_t remaining = work->blocks, at = work->ready_ns, wave_ns = work->block_ns;
     struct sim_placement placed = {.block_ns_total = (double)work->block_ns * (double)work->blocks};
     struct shape shape;
-    if (work->imbalance > 0)
-        wave_ns = divide_up(unequal_span(work, &placed.block_ns_total, &shape),
+    if (is_out_of_step(work))
+        wave_ns = divide_up(span_out_of_step(work, &placed.block_ns_total, &shape),
                             divide_up(work->blocks, work->wave_blocks));
     while (remaining) {
         double free = 1 - peak_share(timeline, at, at + wave_ns);
@@ -386,7 +414,7 @@ bool sim_timeline_place(struct sim_timeline *timeline, uint64_t now_ns, const st
         remaining -= run.waves * slots < remaining ? run.waves * slots : remaining;
         at += run.waves * wave_ns;
     }
-    if (work->imbalance > 0 && !shape_stretches(timeline, &shape, placed.block_ns_total))
+    if (is_out_of_step(work) && !shape_stretches(timeline, &shape, placed.block_ns_total))
         return false;
     placed.end_ns = at;
     *ret = placed;

@@ -27,6 +27,8 @@ struct sim_work {
     uint64_t block_ns;
     double imbalance; /* 0: equal blocks; else durations spread evenly over block_ns * (1 +- imbalance) */
     uint64_t seed;    /* which block gets which duration */
+    uint64_t
+        ramp_ns; /* over which the first wave's blocks start, one after the other; each slot ends so much later */
 };
 
 struct sim_placement {
