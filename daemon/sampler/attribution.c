@@ -16,16 +16,17 @@
 
 #include "state.h"
 
-#define KEYS_MOST      8192
-#define LAUNCHES_MOST  262144
-#define SAMPLES_MOST   262144
-#define HALF_LIFE      30000.0
-#define WATERMARK_NS   INT64_C(2000000000)
-#define BLOCK_NS       INT64_C(1000000000)
-#define SETTLE_NS      INT64_C(250000000) /* without samples: how often to look for launches to give up */
-#define FIRST_VARIANCE (0.02 * 0.02)
-#define SOLVE_NS       2.0   /* cost of one multiplication of solving, and ... */
-#define SOLVE_SHARE    0.004 /* ... how much of the time it may take */
+#define KEYS_MOST         8192
+#define LAUNCHES_MOST     262144
+#define SAMPLES_MOST      262144
+#define HALF_LIFE         30000.0
+#define WATERMARK_NS      INT64_C(2000000000)
+#define BLOCK_NS          INT64_C(1000000000)
+#define SETTLE_NS         INT64_C(250000000) /* without samples: how often to look for launches to give up */
+#define FIRST_VARIANCE    (0.02 * 0.02)
+#define SOLVE_NS          2.0 /* cost of one multiplication of solving, and ... */
+#define SOLVE_SHARE_EARLY 0.05
+#define SOLVE_SHARE       0.004 /* ... how much of the time it may take */
 
 /* ---- begin and end ---- */
 
@@ -247,11 +248,11 @@ static int estimate(struct occ_attribution *a, struct occ_error *err)
     return status;
 }
 
-/* As often as the budget allows, and at first whenever twice as much is known. */
+/* As often as the budget allows, which is larger whenever twice as much is known: at first. */
 static bool is_due(const struct occ_attribution *a)
 {
-    return !a->estimated || a->since_estimate_ns * SOLVE_SHARE > a->estimate_cost_ns ||
-           a->keys.rows > 2 * a->estimated_rows;
+    double share = a->keys.rows > 2 * a->estimated_rows ? SOLVE_SHARE_EARLY : SOLVE_SHARE;
+    return !a->estimated || a->since_estimate_ns * share > a->estimate_cost_ns;
 }
 
 /* ---- settling ---- */
