@@ -24,6 +24,7 @@
 #define WATERMARK_NS      INT64_C(4000000000)
 #define RETRY_NS          INT64_C(30000000000) /* a source that is busy or was lost */
 #define RIVALS_NS         INT64_C(2000000000)
+#define FUTURE_NS         INT64_C(1000000000) /* that a clock may be ahead */
 #define SAMPLES           2048
 #define BURST_EVERY_NS    INT64_C(60000000000)
 #define BURST_NS          INT64_C(2000000000)
@@ -44,13 +45,14 @@ struct rung {
 struct worker {
     struct occ_track *track;
     struct occ_attribution *attribution;
-    const struct occ_source_kind *kind; /* of `source` */
+    const struct occ_source_kind *kind; /* of `source`, or of the last one; NULL: there was none */
     struct occ_source *source;          /* NULL: none open */
     size_t rung;                        /* its kind's */
     struct rung rungs[RUNGS];
     int64_t rivals_ns; /* monotonic: when to look for rivals again */
     const char *rival; /* who wants the counters; NULL: nobody */
     bool paused;
+    uint64_t bad_samples;        /* that are of the future */
     double clear_ns, unclear_ns; /* launch time with a value of its own, and without; since the last burst */
     int64_t burst_ends_ns, next_burst_ns; /* monotonic; burst_ends_ns 0: none is on */
     int64_t advanced_ns;                  /* launches before this are with the attribution */
@@ -133,6 +135,7 @@ static uint64_t tag_of(const struct occ_track_launch *launch)
 static int release(struct worker *w, int64_t until_ns, uint64_t *ret_refused, struct occ_error *err)
 {
     int status = 0;
+    int64_t now_ns = clock_ns(CLOCK_REALTIME); /* a launch is reported when it has ended */
     while (w->n_waiting > 0 && w->waiting[0].start_ns < until_ns && status == 0) {
         const struct occ_track_launch *l = &w->waiting[0];
         struct occ_attribution_launch launch = {
@@ -141,7 +144,8 @@ static int release(struct worker *w, int64_t until_ns, uint64_t *ret_refused, st
         launch.key = w->track->pairs[l->pair].key;
         (void)pthread_mutex_unlock(&w->track->mutex);
         launch.key.graph_node = l->graph_node;
-        status = occ_attribution_launch(w->attribution, &launch, err);
+        status = l->end_ns > now_ns + FUTURE_NS ? OCC_E_INVALID
+                                                : occ_attribution_launch(w->attribution, &launch, err);
         if (status == OCC_E_FULL || status == OCC_E_INVALID) {
             ++*ret_refused;
             status = 0;
@@ -372,6 +376,8 @@ static bool try_rung(struct worker *w, size_t i, int64_t now_ns)
         return false;
     }
     close_source(w);
+    if (w->kind && w->kind != kinds[i].kind)
+        occ_attribution_restart(w->attribution);
     w->source = source;
     w->kind = kinds[i].kind;
     w->rung = i;
@@ -459,7 +465,12 @@ static int read_source(struct worker *w, int64_t now_ns, struct occ_error *err)
     for (size_t n = SAMPLES; w->source && n == SAMPLES;) {
         n = 0;
         enum occ_source_state state = w->kind->read(w->source, w->samples, SAMPLES, &n, err);
+        int64_t future_ns = clock_ns(CLOCK_REALTIME) + FUTURE_NS;
         for (size_t i = 0; i < n; i++) {
+            if (w->samples[i].end_ns > future_ns) { /* all that come after it would seem to be late */
+                w->bad_samples++;
+                continue;
+            }
             int status = occ_attribution_sample(w->attribution, &w->samples[i], err);
             if (status != 0)
                 return status;
@@ -530,6 +541,7 @@ static void publish(struct worker *w, uint64_t refused, bool settled)
     struct occ_sampler_status *status = &w->track->status;
     if (w->source)
         status->stats = source;
+    status->stats.bad_samples += w->source ? w->bad_samples : 0;
     status->offset_ns = stats.offset_ns;
     status->drift_ppm = stats.drift_ppm;
     status->residual_ratio = stats.residual_ratio;
