@@ -361,10 +361,11 @@ static size_t next_block(const struct occ_attribution *a, bool final)
 {
     size_t n = 0;
     while (n < a->n_samples && n < OCC_BLOCK_SAMPLES &&
-           a->samples[n].end_ns + OCC_OFFSET_MOST_NS <= a->advanced_ns)
+           a->samples[n].end_ns <= a->advanced_ns - OCC_OFFSET_MOST_NS)
         n++;
-    bool enough =
-        n == OCC_BLOCK_SAMPLES || (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= BLOCK_NS);
+    bool enough = (n > 0 && a->samples[n - 1].end_ns <= a->advanced_ns - a->options.watermark_ns) ||
+                  n == OCC_BLOCK_SAMPLES ||
+                  (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= BLOCK_NS);
     return final || enough ? n : 0;
 }
 
@@ -449,6 +450,7 @@ void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attri
     ret_stats->offset_ns = a->clock.known ? llround(a->clock.offset_ns) : 0;
     ret_stats->drift_ppm = a->clock.drift * 1e6;
     ret_stats->residual_ratio = a->counted > 0 ? a->unexplained / a->counted : NAN;
+    ret_stats->waiting = a->n_launches;
     ret_stats->keys = a->keys.n;
     ret_stats->keys_refused = a->keys.refused;
 }

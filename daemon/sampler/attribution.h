@@ -87,6 +87,7 @@ struct occ_attribution_stats {
     double drift_ppm;
     double residual_ratio; /* warp-cycles that no launch explains / all */
     uint64_t keys, keys_refused, late_launches, dropped_launches, bad_samples, dropped_samples;
+    uint64_t waiting; /* launches that have no value yet */
 };
 
 int occ_attribution_new(const struct occ_attribution_options *options,
