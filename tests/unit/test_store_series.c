@@ -372,9 +372,10 @@ static void a_launch_without_one_has_its_shapes(void **state)
     assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], (uint32_t)w->shape[0], &sums, &err),
                      0);
     sums.regressed = 0;
-    sums.grouped = 3;
-    sums.sum[OCC_MEASURED_group_achieved] = 0.25 * 2000;
-    sums.ns[OCC_MEASURED_group_achieved] = 2000;
+    sums.grouped = 3; /* longer ones */
+    sums.ns[OCC_MEASURED_elapsed] = 2000;
+    sums.sum[OCC_MEASURED_group_achieved] = 0.25 * 30000;
+    sums.ns[OCC_MEASURED_group_achieved] = sums.ns[OCC_MEASURED_group_elapsed] = 30000;
     assert_int_equal(
         occ_store_add_measured(w->store, minute + 1, w->run[0], (uint32_t)w->shape[0], &sums, &err), 0);
     sums.grouped = 0; /* only others were read */
@@ -399,6 +400,90 @@ static void a_launch_without_one_has_its_shapes(void **state)
                                             "FROM launch ORDER BY correlationId)"),
                      1);
     assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 4")));
+}
+
+/* One minute's launches of a shape by where their values come from, and what a launch without its own says. */
+struct minute_case {
+    uint64_t direct, regressed, grouped, exact;
+    double ns, group_ns; /* how long launches with and without values of their own took together */
+    const char *source;
+};
+
+static void add_minute(struct world *w, int64_t minute, const struct minute_case *c)
+{
+    static const double mean[OCC_MEASURED_VALUE_COUNT] = {[OCC_MEASURED_achieved] = 0.5,
+                                                          [OCC_MEASURED_achieved_error] = 0.125,
+                                                          [OCC_MEASURED_elapsed] = 0.25,
+                                                          [OCC_MEASURED_elapsed_error] = 0.0625};
+    struct occ_error err = OCC_ERROR_INIT;
+    uint32_t shape = (uint32_t)w->shape[0];
+    struct occ_store_launch launch = {
+        .start_ns = minute * MINUTE + 1, .duration_ns = 1000, .shape = shape, .correlation = 1};
+    struct occ_measured_sums sums = {
+        .direct = c->direct, .regressed = c->regressed, .grouped = c->grouped, .exact = c->exact};
+    for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
+        sums.ns[k] = mean[k] > 0 ? c->ns : 0;
+        sums.sum[k] = mean[k] * sums.ns[k];
+    }
+    sums.ns[OCC_MEASURED_group_elapsed] = c->group_ns;
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &launch, 1, &err), 0);
+    assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], shape, &sums, &err), 0);
+}
+
+static double of_launch(struct world *w, const char *column, int64_t minute)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM launch WHERE start = %lld", column,
+                   (long long)(minute * MINUTE + 1));
+    return number(w->store, sql);
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static void a_launch_and_its_shape_agree(void **state)
+{
+    static const struct minute_case cases[] = {
+        {.regressed = 4, .ns = 4000, .source = "regressed"},
+        {.direct = 3, .regressed = 1, .ns = 4000, .source = "regressed"},
+        {.grouped = 4, .group_ns = 4000, .source = "group"},
+        /* fewer without values of their own, but much longer ones: the mean is withdrawn */
+        {.regressed = 5, .grouped = 4, .ns = 5000, .group_ns = 40000, .source = "group"},
+        {.direct = 5, .grouped = 2, .ns = 5000, .group_ns = 20000, .source = "group"},
+        /* more without, but they are like the others, or take next to no time: the mean stands for all */
+        {.regressed = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regressed"},
+        {.direct = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regressed"},
+        {.regressed = 4, .grouped = 40, .ns = 4000, .group_ns = 40, .source = "regressed"},
+        {.exact = 4, .ns = 4000, .source = "exact"},
+    };
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t first = BEGIN / MINUTE;
+    enum { CASES = sizeof cases / sizeof *cases };
+    world_open(w);
+    for (int i = 0; i < CASES; i++)
+        add_minute(w, first + i, &cases[i]);
+    commit(w);
+    for (int i = 0; i < CASES; i++) {
+        const struct occ_filter filter = {.since_ns = (first + i) * MINUTE,
+                                          .until_ns = (first + i + 1) * MINUTE};
+        char source[64];
+        struct occ_shapes shapes;
+        struct occ_measurement means;
+        assert_int_equal(occ_store_shapes(w->store, &filter, &shapes, &err), 0);
+        assert_int_equal(shapes.n, 1);
+        occ_measured_means(&shapes.rows[0].measured, &means);
+        occ_shapes_free(&shapes);
+        assert_true(same(of_launch(w, "achieved", first + i), means.achieved));
+        assert_true(same(of_launch(w, "achievedError", first + i), means.achieved_error));
+        assert_true(same(of_launch(w, "elapsed", first + i), means.elapsed));
+        assert_true(same(of_launch(w, "elapsedError", first + i), means.elapsed_error));
+        assert_int_equal(means.source == OCC_FROM_GROUPED, strcmp(cases[i].source, "group") == 0);
+        (void)snprintf(source, sizeof source, "measuredSource = '%s'", cases[i].source);
+        assert_true(of_launch(w, source, first + i) == 1);
+    }
 }
 
 static void damaged_values_are_refused(void **state)
@@ -756,6 +841,7 @@ int main(void)
         TEST(what_waits_survives_a_failed_commit),
         TEST(equal_launches_get_one_value_each),
         TEST(a_launch_without_one_has_its_shapes),
+        TEST(a_launch_and_its_shape_agree),
         TEST(damaged_values_are_refused),
         TEST(samples_come_back),
         TEST(means_are_weighed_by_time),
