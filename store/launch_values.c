@@ -96,7 +96,9 @@ static void give(struct occ_launch_values *v, const struct occ_chunk_view *view,
                  const struct occ_series_row *value)
 {
     uint64_t start = (uint64_t)value->start_ns;
-    for (uint32_t i = first_row(view, start); i < view->n && view->start_ns[i] == start; i++) {
+    uint32_t first = first_row(view, start);
+    uint32_t end = view->n - first > OCC_LAUNCHES_AT_ONCE ? first + OCC_LAUNCHES_AT_ONCE : view->n;
+    for (uint32_t i = first; i < end && view->start_ns[i] == start; i++) {
         struct own *own = &v->own[i];
         if (own->known || view->correlation[i] != value->wide[OCC_VALUE_CORRELATION] ||
             view->shape[i] != value->wide[OCC_VALUE_SHAPE])
@@ -143,13 +145,14 @@ static int load(struct occ_launch_values *v, const struct occ_chunk_view *view, 
         for (uint32_t i = 0; unpacked == 0 && i < n; i++)
             if ((uint64_t)rows[i].start_ns >= first && (uint64_t)rows[i].start_ns <= last)
                 give(v, view, &rows[i]);
+        if (unpacked == OCC_E_CORRUPT) /* says nothing; the launches and their other values are whole */
+            unpacked = 0;
     }
     (void)sqlite3_reset(v->series);
     if (unpacked == OCC_E_NO_MEMORY)
         return SQLITE_NOMEM;
     if (unpacked != 0)
-        *ret_text = unpacked == OCC_E_VERSION ? "measured values are from a newer version"
-                                              : "measured values are damaged";
+        *ret_text = "measured values are from a newer version";
     v->loaded = unpacked == 0 && step == SQLITE_DONE;
     return unpacked != 0 ? SQLITE_CORRUPT : step == SQLITE_DONE ? SQLITE_OK : step;
 }

@@ -17,6 +17,10 @@
 
 #define OCC_LAUNCH_VALUES_NEED (OCC_CHUNK_START | OCC_CHUNK_CORRELATION | OCC_CHUNK_SHAPE)
 
+/* So many launches of one start and device are told apart; what lies beyond them in a damaged file has no value of its own
+ * (a GPU runs some hundred kernels at a time, and a search that ends is worth more than all of the damage). */
+#define OCC_LAUNCHES_AT_ONCE 1024u
+
 /* source: "direct", the launch's own; "exact" and "regressed", its shape's mean, from ranges of single kernels and from
  * samples; "group": its shape has launches that cannot be told apart from others', and no mean; NULL: none. */
 struct occ_launch_measured {
