@@ -795,6 +795,29 @@ static void samples_alone_stay_below_the_quota(void **state)
     assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < 150 * 300);
 }
 
+/* Seconds of many devices fill the file long before there are hours of them: the newest count. */
+static void seconds_of_many_devices_stay_below_the_quota(void **state)
+{
+    enum { DEVICES = 20, MINUTES = 30 };
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    w->options.max_bytes = 1u << 20;
+    world_open(w);
+    for (int i = 0; i < MINUTES * 60; i++) {
+        for (int device = 1; device <= DEVICES; device++) {
+            struct occ_device_sample sample = sample_at(BEGIN + i * SECOND, SECOND, device);
+            assert_int_equal(occ_store_add_samples(w->store, device, &sample, 1, &err), 0);
+        }
+        if (i % 20 == 19)
+            commit(w);
+    }
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM device_second WHERE second >= %lld",
+                   (long long)(BEGIN / SECOND + MINUTES * 60 - 60));
+    assert_int_equal(world_number(w->store, sql), 60 * DEVICES);
+    assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < MINUTES * 60 * DEVICES);
+}
+
 /* ---- the loadable module ---- */
 
 static void the_module_shows_them_too(void **state)
@@ -886,6 +909,7 @@ int main(void)
         TEST(impossible_ones_are_refused),
         TEST(a_quota_takes_values_with_their_launches),
         TEST(samples_alone_stay_below_the_quota),
+        TEST(seconds_of_many_devices_stay_below_the_quota),
         TEST(the_module_shows_them_too),
         TEST(an_older_history_is_upgraded),
     };
