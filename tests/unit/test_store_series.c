@@ -13,7 +13,7 @@
 
 #include "schema/schema.h"
 #include "store/launch_values.h"
-#include "store/series_codec.h"
+#include "store/sql.h"
 #include "test_store_world.h"
 
 #define SECOND INT64_C(1000000000)
@@ -818,6 +818,34 @@ static void seconds_of_many_devices_stay_below_the_quota(void **state)
     assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < MINUTES * 60 * DEVICES);
 }
 
+/* The quota's deletions hold the write lock: none may walk through a whole table. */
+static void what_is_old_is_found_by_an_index(void **state)
+{
+    static const char *const deletions[] = {
+#define X(name, text) text,
+        OCC_SQL_STATEMENTS(X)
+#undef X
+    };
+    struct world *w = *state;
+    int n = 0;
+    world_open(w);
+    for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
+        char sql[1024];
+        sqlite3_stmt *plan = NULL;
+        if (strncmp(deletions[i], "DELETE", 6) != 0)
+            continue;
+        (void)snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", deletions[i]);
+        assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store), sql, -1, &plan, NULL), SQLITE_OK);
+        for (; sqlite3_step(plan) == SQLITE_ROW; n++) {
+            const char *step = (const char *)sqlite3_column_text(plan, 3);
+            if (strncmp(step, "SCAN", 4) == 0 && !strstr(step, "INDEX")) /* in order, up to a LIMIT */
+                fail_msg("%s: %s", deletions[i], step);
+        }
+        (void)sqlite3_finalize(plan);
+    }
+    assert_true(n > 8);
+}
+
 /* ---- the loadable module ---- */
 
 static void the_module_shows_them_too(void **state)
@@ -877,6 +905,8 @@ static void an_older_history_is_upgraded(void **state)
     assert_int_equal(
         occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &reader, &err),
         OCC_E_VERSION);
+    assert_non_null(strstr(err.message, "older version"));
+    assert_non_null(strstr(err.message, "occtrace -d ")); /* what to do about it */
     world_open(w);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE id = 7"), 1);
     assert_int_equal(world_number(w->store, "SELECT user_version >= 3 FROM pragma_user_version"), 1);
@@ -910,6 +940,7 @@ int main(void)
         TEST(a_quota_takes_values_with_their_launches),
         TEST(samples_alone_stay_below_the_quota),
         TEST(seconds_of_many_devices_stay_below_the_quota),
+        TEST(what_is_old_is_found_by_an_index),
         TEST(the_module_shows_them_too),
         TEST(an_older_history_is_upgraded),
     };
