@@ -4,9 +4,23 @@
 
 #include "measured.h"
 
+/* The largest that a counter can have said, with room for noise; the file is not to be trusted. */
+static double most_of(enum occ_measured_value value)
+{
+    return value == OCC_MEASURED_resident_blocks ? 4096 : value == OCC_MEASURED_variance_inflation ? 1e9 : 2;
+}
+
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value)
 {
-    return sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : NAN;
+    double mean = sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : NAN;
+    return mean >= 0 && mean <= most_of(value) ? mean : NAN;
+}
+
+/* Whether the value is known of (nearly) all launches of which elapsed occupancy is: means of different launches have
+ * nothing to do with each other. */
+static bool is_of_all(const struct occ_measured_sums *sums, enum occ_measured_value value)
+{
+    return sums->ns[value] >= (1 - OCC_MEASURED_MINORITY) * sums->ns[OCC_MEASURED_elapsed];
 }
 
 bool occ_measured_stand_for_all(const struct occ_measured_sums *sums)
@@ -23,10 +37,10 @@ static enum occ_value_source source_of(const struct occ_measured_sums *sums)
 {
     if (occ_measured_launches(sums) == 0)
         return OCC_FROM_MODEL;
+    if (sums->exact + sums->regressed + sums->direct == 0 || !occ_measured_stand_for_all(sums))
+        return OCC_FROM_GROUPED;
     if (sums->exact > sums->regressed + sums->direct)
         return OCC_FROM_EXACT;
-    if (sums->regressed + sums->direct == 0 || !occ_measured_stand_for_all(sums))
-        return OCC_FROM_GROUPED;
     return sums->regressed >= sums->direct ? OCC_FROM_REGRESSED : OCC_FROM_DIRECT;
 }
 
@@ -37,23 +51,26 @@ void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measure
     const struct {
         double *mean;
         enum occ_measured_value value;
+        bool of_all; /* goes with elapsed */
     } means[] = {
-        {&m->achieved, OCC_MEASURED_achieved},
-        {&m->achieved_error, OCC_MEASURED_achieved_error},
-        {&m->elapsed, OCC_MEASURED_elapsed},
-        {&m->elapsed_error, OCC_MEASURED_elapsed_error},
-        {&m->variance_inflation, OCC_MEASURED_variance_inflation},
-        {&m->sm_active, OCC_MEASURED_sm_active},
-        {&m->resident_blocks, OCC_MEASURED_resident_blocks},
-        {&m->imbalance, OCC_MEASURED_imbalance},
-        {&m->stall[OCC_LIMIT_REGISTERS], OCC_MEASURED_stall_registers},
-        {&m->stall[OCC_LIMIT_SMEM], OCC_MEASURED_stall_shared_memory},
-        {&m->stall[OCC_LIMIT_BLOCKS], OCC_MEASURED_stall_blocks},
-        {&m->stall[OCC_LIMIT_WARPS], OCC_MEASURED_stall_warps},
-        {&m->stall[OCC_LIMIT_BARRIERS], OCC_MEASURED_stall_barriers},
+        {&m->achieved, OCC_MEASURED_achieved, true},
+        {&m->achieved_error, OCC_MEASURED_achieved_error, true},
+        {&m->elapsed, OCC_MEASURED_elapsed, false},
+        {&m->elapsed_error, OCC_MEASURED_elapsed_error, false},
+        {&m->variance_inflation, OCC_MEASURED_variance_inflation, false},
+        {&m->sm_active, OCC_MEASURED_sm_active, true},
+        {&m->resident_blocks, OCC_MEASURED_resident_blocks, true},
+        {&m->imbalance, OCC_MEASURED_imbalance, false},
+        {&m->stall[OCC_LIMIT_REGISTERS], OCC_MEASURED_stall_registers, false},
+        {&m->stall[OCC_LIMIT_SMEM], OCC_MEASURED_stall_shared_memory, false},
+        {&m->stall[OCC_LIMIT_BLOCKS], OCC_MEASURED_stall_blocks, false},
+        {&m->stall[OCC_LIMIT_WARPS], OCC_MEASURED_stall_warps, false},
+        {&m->stall[OCC_LIMIT_BARRIERS], OCC_MEASURED_stall_barriers, false},
     };
     bool known = m->source != OCC_FROM_MODEL && m->source != OCC_FROM_GROUPED;
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
-        *means[i].mean = known ? occ_measured_mean(sums, means[i].value) : NAN;
+        *means[i].mean = known && (!means[i].of_all || is_of_all(sums, means[i].value))
+                             ? occ_measured_mean(sums, means[i].value)
+                             : NAN;
     m->stall[OCC_LIMIT_CLUSTER] = NAN;
 }

@@ -169,7 +169,7 @@ bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_l
     double start = (double)launch->start_ns + offset, end = (double)launch->end_ns + offset, busy = 0;
     struct direct d = {0};
     for (uint64_t i = first_past(a, start); i < a->n_past; i++) {
-        const struct past *past = &a->past[i % OCC_PAST_MOST];
+        struct past *past = &a->past[i % OCC_PAST_MOST];
         double length = (double)(past->end_ns - past->start_ns);
         double inside = fmin((double)past->end_ns, end) - fmax((double)past->start_ns, start);
         if (inside <= 0)
@@ -184,6 +184,7 @@ bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_l
         d.error += occ_join_class(a, &sample)->variance * a->noise.warps * inside * inside;
         d.samples += inside > length / 2;
         busy += (double)past->busy * inside;
+        past->busy += (float)(inside / length); /* for others that come late too */
     }
     if (d.samples < DIRECT_INTERVALS || d.ns[OCC_RHS_WARPS] < DIRECT_COVERED * duration)
         return false;

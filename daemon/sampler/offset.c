@@ -147,7 +147,8 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, 0, FIRST_SD_NS * FIRST_SD_NS);
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, best, variance);
     }
-    occ_keys_forget(&a->keys); /* the values stay, to begin with */
+    occ_keys_forget(&a->keys); /* the solution stays, to begin with */
+    occ_keys_unsay(&a->keys);
     return status;
 }
 
