@@ -1,7 +1,7 @@
 /*
  * What was measured of the launches of a chunk: the launch's own value where it was read directly, else its shape's mean
- * of that run and minute, as occ_measured_means() has it. For the virtual table `launch`, which says which chunk; read from the history when first asked
- * for, and only for that chunk. A history from before there were counters has none. Threads: the connection's.
+ * of that run and minute, as occ_measured_means() has it. For the virtual table `launch`, which says which chunk; read
+ * from the history when first asked for, and only for that chunk. A history from before there were counters has none. Threads: the connection's.
  * Compiled twice, as launch_table.h says.
  */
 #ifndef OCC_STORE_LAUNCH_VALUES_H

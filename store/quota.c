@@ -26,6 +26,7 @@
 #define HOURS_AT_ONCE     24
 #define SECONDS_AT_ONCE   3600
 #define SHARE_FOR_MORE    4u
+#define SHARE_FOR_LAST    64u
 
 static char *ballast_path(const struct occ_store *s)
 {
@@ -300,8 +301,9 @@ static int retire(struct occ_store *s, uint32_t share, bool committing, bool *re
     *ret_some |= hours;
     if (rc == 0 && !*ret_some)
         rc = retire_hours(s, ret_some, err);
-    /* a quota too small for the last hours of so many shapes or devices: going on recording counts for more */
-    if (rc == 0 && (!*ret_some || (more && !hours)))
+    /* a quota too small for the last hours of so many shapes or devices, or an old hour that gives nothing back: going on
+     * recording counts for more */
+    if (rc == 0 && (!*ret_some || (more && (!hours || share >= SHARE_FOR_LAST))))
         rc = retire_last_hours(s, ret_some, err);
     return rc;
 }

@@ -803,6 +803,9 @@ static void seconds_of_many_devices_stay_below_the_quota(void **state)
     struct occ_error err = OCC_ERROR_INIT;
     w->options.max_bytes = 1u << 20;
     world_open(w);
+    for (int i = 10; i > 0; i--) /* hours that take next to nothing, and give back as much */
+        world_append(w, 0, BEGIN - i * HOUR, MINUTE, 1);
+    commit(w);
     for (int i = 0; i < MINUTES * 60; i++) {
         for (int device = 1; device <= DEVICES; device++) {
             struct occ_device_sample sample = sample_at(BEGIN + i * SECOND, SECOND, device);
