@@ -27,7 +27,7 @@ CREATE TABLE measured (
     group_achieved_sum       REAL NOT NULL, group_achieved_ns      REAL NOT NULL,
     group_elapsed_sum        REAL NOT NULL, group_elapsed_ns       REAL NOT NULL,
     group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
-    PRIMARY KEY (shape, run, bucket)
+    PRIMARY KEY (shape, bucket, run) -- the minutes that a question is about, of a shape
 ) WITHOUT ROWID;
 
 -- Means for people, by shape and run.
