@@ -231,12 +231,11 @@ const struct cli_command cli_sql = {
         "and "
         "standard errors) and measuredSource (\"direct\": the launch's own; \"regressed\": its shape's of "
         "that "
-        "run and minute; \"group\": the mean of kernels that cannot be told apart). "
+        "run and minute; \"group\": no value, since its kernel cannot be told apart from others). Its "
+        "wasteWarpSeconds is always the model's, unlike column waste of occq top. "
         "The table \"device_sample\" has the GPUs' counters at full rate, \"device_second_detail\" the "
-        "smallest, "
-        "mean and largest of every second; \"unexplained\" is the elapsed occupancy there that no traced "
-        "kernel "
-        "explains. "
+        "smallest, mean and largest of every second; \"unexplained\" is the elapsed occupancy there that no "
+        "traced kernel explains. "
         "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in the table).\n\n"
         "Exits with 3 if the statement gives no row.",
     .options = options,
