@@ -29,6 +29,7 @@ CREATE TABLE measured (
     group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
     PRIMARY KEY (shape, bucket, run) -- the minutes that a question is about, of a shape
 ) WITHOUT ROWID;
+CREATE INDEX measured_bucket ON measured(bucket);
 
 -- Means for people, by shape and run.
 CREATE VIEW measured_detail AS

@@ -23,9 +23,10 @@
 #define WATERMARK_NS      INT64_C(2000000000)
 #define BLOCK_NS          INT64_C(1000000000)
 #define LONGEST_NS        INT64_C(60000000000) /* of a sample, and of a launch that is reported in time */
-#define UNUSUAL           1.4                  /* times the usual duration, or a part of it, ... */
-#define UNUSUAL_NS        4000.0               /* ... by so much: less is jitter */
-#define WRONG_SUM         0.05                 /* of what was counted of late: more than noise */
+#define LATE_MOST         4096u
+#define UNUSUAL           1.4                /* times the usual duration, or a part of it, ... */
+#define UNUSUAL_NS        4000.0             /* ... by so much: less is jitter */
+#define WRONG_SUM         0.05               /* of what was counted of late: more than noise */
 #define SETTLE_NS         INT64_C(250000000) /* without samples: how often to look for launches to give up */
 #define FIRST_VARIANCE    (0.02 * 0.02)
 #define SOLVE_NS          2.0 /* cost of one multiplication of solving, and ... */
@@ -75,6 +76,7 @@ void occ_attribution_free(struct occ_attribution *a)
     occ_shift_work_free(a->shift_work);
     free(a->past);
     free(a->launches);
+    free(a->late);
     free(a->samples);
     free(a->direct);
     free(a->values);
@@ -158,12 +160,30 @@ static void find_sides(struct occ_attribution *a, int64_t until_ns)
     }
 }
 
-/* A kernel that ran for long is reported when it ends: its samples are joined by then. */
-static bool take_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
+/* A kernel that ran for long is reported when it ends: most of its samples are joined by then, and it waits for the last. */
+static bool put_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
-    struct occ_attribution_value value = {
-        .tag = launch->tag, .start_ns = launch->start_ns, .end_ns = launch->end_ns};
-    return occ_direct_recall(a, launch, &value.measured) && occ_attribution_put(a, &value);
+    if (!occ_attribution_grow((void **)&a->late, &a->late_allocated, a->n_late, LATE_MOST, sizeof *a->late))
+        return false;
+    a->late[a->n_late++] = *launch;
+    return true;
+}
+
+static void take_late(struct occ_attribution *a, bool final)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < a->n_late; i++) {
+        const struct occ_attribution_launch launch = a->late[i];
+        struct occ_attribution_value value = {
+            .tag = launch.tag, .start_ns = launch.start_ns, .end_ns = launch.end_ns};
+        bool joined = a->joined_ns != INT64_MIN && launch.end_ns <= a->joined_ns - OCC_OFFSET_MOST_NS;
+        bool given_up = launch.end_ns <= a->advanced_ns - a->options.watermark_ns && a->n_samples == 0;
+        if (!joined && !given_up && !final)
+            a->late[kept++] = launch;
+        else if (!occ_direct_recall(a, &launch, &value.measured) || !occ_attribution_put(a, &value))
+            a->stats.late_launches++;
+    }
+    a->n_late = kept;
 }
 
 int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
@@ -174,10 +194,7 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
     if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns)
         return occ_fail(err, OCC_E_INVALID, "a launch that ends before it starts");
     if (launch->start_ns < a->advanced_ns) {
-        if (take_late(a, launch))
-            return 0;
-        a->stats.late_launches++;
-        return occ_fail(err, OCC_E_INVALID, "a launch that comes after its samples were joined");
+        return put_late(a, launch) ? 0 : occ_fail(err, OCC_E_FULL, "too many launches come late");
     }
     if (launch->end_ns - launch->start_ns > LONGEST_NS)
         return occ_fail(err, OCC_E_INVALID, "a launch that was reported before it ended");
@@ -382,6 +399,7 @@ int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool fi
         if (status == 0)
             status = settle(a, false, err);
     }
+    take_late(a, final);
     bool idle = a->n_samples == 0 && a->advanced_ns - a->settled_ns > SETTLE_NS; /* none may come any more */
     if (status != 0 || !(final || idle))
         return status;
@@ -450,7 +468,7 @@ void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attri
     ret_stats->offset_ns = a->clock.known ? llround(a->clock.offset_ns) : 0;
     ret_stats->drift_ppm = a->clock.drift * 1e6;
     ret_stats->residual_ratio = a->counted > 0 ? a->unexplained / a->counted : NAN;
-    ret_stats->waiting = a->n_launches;
+    ret_stats->waiting = a->n_launches + a->n_late;
     ret_stats->keys = a->keys.n;
     ret_stats->keys_refused = a->keys.refused;
 }

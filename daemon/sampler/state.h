@@ -51,6 +51,8 @@ struct occ_attribution {
     struct occ_clock_fit clock;
     struct occ_overlap_launch *launches;
     size_t n_launches, launches_allocated;
+    struct occ_attribution_launch *late; /* that came when their first samples were joined already */
+    size_t n_late, late_allocated;
     struct occ_sample *samples;
     size_t n_samples, samples_allocated;
     struct direct *direct;

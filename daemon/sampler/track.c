@@ -55,6 +55,7 @@ struct worker {
     bool paused;
     uint64_t bad_samples;           /* that are of the future, or found no room */
     struct occ_source_stats before; /* of sources that are closed */
+    uint64_t late_seen;             /* the attribution's, at the last look */
     int64_t ahead_ns;               /* of CLOCK_REALTIME, before CLOCK_MONOTONIC; 0: not known yet */
     double clear_ns, unclear_ns; /* launch time with a value of its own, and without; since the last burst */
     int64_t burst_ends_ns, next_burst_ns; /* monotonic; burst_ends_ns 0: none is on */
@@ -567,7 +568,8 @@ static void publish(struct worker *w, uint64_t refused, bool settled)
     status->offset_ns = stats.offset_ns;
     status->drift_ppm = stats.drift_ppm;
     status->residual_ratio = stats.residual_ratio;
-    status->dropped += refused;
+    status->dropped += refused + (stats.late_launches - w->late_seen);
+    w->late_seen = stats.late_launches;
     w->track->at_work = w->source || w->n_waiting > 0 || stats.waiting > 0;
     if (settled) {
         w->track->settle = false;
@@ -600,6 +602,7 @@ static int start_anew(struct worker *w, struct occ_error *err)
     w->attribution = attribution;
     w->n_waiting = 0;
     w->advanced_ns = 0;
+    w->late_seen = 0;
     return 0;
 }
 

@@ -345,6 +345,7 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     assert_int_equal(occ_attribution_advance(f->a, START_NS + 1400 * MS, false, NULL), 0);
     const struct occ_attribution_launch launch = launch_of(f, 0); /* ... and only now reported */
     assert_int_equal(occ_attribution_launch(f->a, &launch, NULL), 0);
+    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1401 * MS, false, NULL), 0);
     assert_int_equal(occ_attribution_take(f->a, &value, 1), 1);
     assert_int_equal(value.measured.source, OCC_ATTRIBUTION_DIRECT);
     assert_near(value.measured.elapsed, 0.25, 0.001);
@@ -354,9 +355,29 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     struct occ_attribution_stats stats;
     unseen.start_ns = START_NS - 900 * MS;
     unseen.end_ns = START_NS - 800 * MS;
-    assert_int_equal(occ_attribution_launch(f->a, &unseen, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_attribution_launch(f->a, &unseen, NULL), 0);
+    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1402 * MS, false, NULL), 0);
+    assert_int_equal(occ_attribution_take(f->a, &value, 1), 0);
     occ_attribution_get_stats(f->a, &stats);
     assert_true(stats.late_launches == 1);
+    /* one whose last samples are not joined yet waits for them */
+    const struct run later = {START_NS + 1000 * MS, START_NS + 2900 * MS, 9, 0, 0.5, 1};
+    put_run(f, later);
+    for (int64_t at_ns = START_NS + 1500 * MS; at_ns < START_NS + 2000 * MS; at_ns += MS) {
+        const struct occ_sample sample = sample_of(f, at_ns, MS);
+        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    }
+    unseen = launch_of(f, 1);
+    assert_int_equal(occ_attribution_launch(f->a, &unseen, NULL), 0);
+    assert_int_equal(occ_attribution_advance(f->a, START_NS + 1900 * MS, false, NULL), 0);
+    assert_int_equal(occ_attribution_take(f->a, &value, 1), 0);
+    for (int64_t at_ns = START_NS + 2000 * MS; at_ns < START_NS + 4000 * MS; at_ns += MS) {
+        const struct occ_sample sample = sample_of(f, at_ns, MS);
+        assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
+    }
+    assert_int_equal(occ_attribution_advance(f->a, START_NS + 3990 * MS, false, NULL), 0);
+    assert_int_equal(occ_attribution_take(f->a, &value, 1), 1);
+    assert_near(value.measured.elapsed, 0.5, 0.15); /* the samples of its first half second do not have it */
 }
 
 static void without_samples_nothing_is_said(void **state)
