@@ -60,7 +60,8 @@ struct launches_args {
       "elapsed is within +- this with 95 %")                                                                 \
     X("source", "measured_source", CLI_PLAIN, CLI_LEFT, get_cell, "l.measuredSource",                        \
       "where achieved and elapsed come from: direct (samples inside the launch), regressed (many launches "  \
-      "of the shape), group (kernels that cannot be told apart); shown by default as achieved is")           \
+      "of the shape), exact (occtrace --exact; the shape's mean), group (no value: cannot be told "          \
+      "apart from others); shown by default as achieved is")                                                 \
     X("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, get_cell, "s.waves", "waves")                   \
     X("full_waves", "full_waves", CLI_PLAIN, 0, get_cell, "s.full_waves", "full waves")                      \
     X("partial", "partial_blocks", CLI_PLAIN, 0, get_cell, "s.partial_blocks",                               \

@@ -22,8 +22,7 @@ static const struct cli_option options[] = {
      NULL, counters_words, 0, 0},
     {0, "exact", CLI_FLAG, offsetof(struct trace_options, exact), NULL,
      "measure the achieved occupancy of each launch by itself (the same as --counters=exact), kept as the "
-     "mean "
-     "of each shape and minute; kernels then run one after the other",
+     "mean of each shape and minute; kernels then run one after the other",
      NULL, NULL, 0, 0},
     {'q', "quiet", CLI_FLAG, offsetof(struct trace_options, quiet), NULL, "no summary at the end", NULL, NULL,
      0, 0},
@@ -57,15 +56,12 @@ const struct cli_command cli_occtrace = {
         "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that no kernel "
         "runs twice. Kernels that could overlap then run one after the other: times are not those of the "
         "undisturbed program, and a program whose kernels wait for each other does not go on. Launches of "
-        "CUDA "
-        "graphs with several kernels have no exact value. What was measured is kept as the mean of each "
-        "shape and "
-        "minute: occq top and occq show have it, column exact of measured_detail counts its launches, occq "
-        "launches "
-        "has no value for a single one. It needs the permission for hardware counters and libcupti of CUDA "
-        "13.0 or "
-        "newer; without, the launches are recorded all the same, and the run says why they have no exact "
-        "values.\n\n"
+        "CUDA graphs with several kernels have no exact value. Values are kept as the mean of each shape and "
+        "minute, "
+        "which every launch of it then shows; column exact of measured_detail counts the launches. It needs "
+        "the "
+        "permission for hardware counters and libcupti of CUDA 13.0 or newer; without, the launches are "
+        "recorded all the same, and the run says why they have no exact values.\n\n"
         "At the end a summary stands on stderr: what was recorded, what was lost, what it cost, and why not "
         "more.",
     .options = options,
