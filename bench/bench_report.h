@@ -42,6 +42,7 @@ static inline void bench_print_machine(void)
     if (cpus)
         (void)fclose(cpus);
     (void)uname(&system);
+    system.release[strcspn(system.release, "-")] = '\0'; /* the version, not whose build it is */
     (void)printf("  \"machine\": {\"cpu\": \"%s\", \"cores\": %ld, \"kernel\": \"%s\", \"compiler\": \"%s\"}",
                  model, sysconf(_SC_NPROCESSORS_ONLN), system.release, __VERSION__);
 }
