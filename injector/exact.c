@@ -17,7 +17,9 @@
 #define SECOND_NS   1000000000L
 #define PATIENCE_NS 500000000L
 
-#define CAPTURE_INVALIDATED 901u /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: the capture is over too */
+/* With these a capture is over too: there is nothing left that could break. */
+#define CAPTURE_INVALIDATED 901u /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED */
+#define CAPTURE_UNJOINED    904u /* CUDA_ERROR_STREAM_CAPTURE_UNJOINED */
 
 const char *const occ_exact_metrics[OCC_EXACT_METRICS] = {"sm__warps_active.sum", "sm__cycles_active.sum",
                                                           "sm__cycles_elapsed.max", "sm__ctas_active.sum"};
@@ -329,8 +331,15 @@ static struct timespec patience(void)
     return t;
 }
 
+/* No session may begin or end: a stream is captured, or the helper wants the lock for the last time. True now says nothing of
+ * later, once the lock was given away. */
+static bool must_not_touch(const struct occ_exact *e)
+{
+    return e->captures > 0 || !atomic_load(&e->is_on);
+}
+
 /* A launch that another thread is in the middle of would be in neither session. New ones wait meanwhile. The wait is bounded: a launch
- * may wait for something itself, and the call back from one may be lost. */
+ * may wait for something itself, and the call back from one may be lost. Gives the lock away. */
 static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c)
 {
     struct timespec until = patience();
@@ -364,9 +373,14 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
     return c;
 }
 
+static bool must_end(const struct occ_exact_context *c, bool is_graph)
+{
+    return c->state == OCC_EXACT_RUNNING && (is_graph || c->is_graph || c->launches >= SESSION_LAUNCHES);
+}
+
 static void before_launch(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph)
 {
-    if (e->captures > 0 || !data->context)
+    if (must_not_touch(e) || !data->context)
         return;
     struct occ_exact_context *c = find_context(e, data->context);
     if (!c)
@@ -375,10 +389,12 @@ static void before_launch(struct occ_exact *e, const struct occ_callback_data *d
         return;
     if (c->is_ending)
         wait_for_end(e, c);
-    if (c->state == OCC_EXACT_RUNNING && (is_graph || c->is_graph || c->launches >= SESSION_LAUNCHES)) {
+    if (must_end(c, is_graph))
         wait_for_others(e, c);
+    if (must_not_touch(e)) /* since we waited */
+        return;
+    if (must_end(c, is_graph))
         end_session(e, c);
-    }
     if (c->state == OCC_EXACT_READY && !start_session(e, c))
         give_up(e, c);
     c->launches++;
@@ -414,6 +430,11 @@ static uint32_t result_of(const struct occ_callback_data *data)
     return result;
 }
 
+static bool capture_is_over(uint32_t result)
+{
+    return result == 0 || result == CAPTURE_INVALIDATED || result == CAPTURE_UNJOINED;
+}
+
 static void on_call(struct occ_exact *e, enum occ_profiler_call call, const struct occ_callback_data *data)
 {
     bool enters = data->site == OCC_CALLBACK_ENTER;
@@ -425,23 +446,21 @@ static void on_call(struct occ_exact *e, enum occ_profiler_call call, const stru
         else
             after_launch(e);
         break;
-    case OCC_PROFILER_BEGIN:
-        e->captures += !enters && result_of(data) == 0;
+    case OCC_PROFILER_BEGIN: /* counted before it is one: from then on nothing may happen to it */
+        if (enters)
+            e->captures++;
+        else if (e->captures > 0 && result_of(data) != 0)
+            e->captures--;
         break;
     case OCC_PROFILER_END:
-        if (!enters && e->captures > 0 && (result_of(data) == 0 || result_of(data) == CAPTURE_INVALIDATED))
+        if (!enters && e->captures > 0 && capture_is_over(result_of(data)))
             e->captures--;
         break;
     }
 }
 
-static void on_callback(void *user_data, uint32_t domain, uint32_t id, const void *data)
+static void on_event(struct occ_exact *e, uint32_t domain, uint32_t id, const void *data)
 {
-    struct occ_exact *e = user_data;
-    int saved = errno;
-    if (is_inside || !data || !atomic_load(&e->is_on))
-        return;
-    is_inside = true;
     (void)pthread_mutex_lock(&e->lock);
     bool is_on = atomic_load(&e->is_on); /* it may have ended while we waited */
     if (is_on && domain == OCC_CALLBACK_RESOURCE)
@@ -450,7 +469,20 @@ static void on_callback(void *user_data, uint32_t domain, uint32_t id, const voi
         if (calls[i].id == id)
             on_call(e, calls[i].call, data);
     (void)pthread_mutex_unlock(&e->lock);
+}
+
+/* A thread that is cancelled in here would leave `lock` locked for ever. */
+static void on_callback(void *user_data, uint32_t domain, uint32_t id, const void *data)
+{
+    struct occ_exact *e = user_data;
+    int saved = errno, cancel;
+    if (is_inside || !data || !atomic_load(&e->is_on))
+        return;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    is_inside = true;
+    on_event(e, domain, id, data);
     is_inside = false;
+    (void)pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 
