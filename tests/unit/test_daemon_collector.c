@@ -43,7 +43,7 @@ static struct occ_collector_options options_of(struct bench *b)
         .reorder = {.window_ns = SECOND / 4, .rows = 4096},
         .memory_bytes = 32u << 20,
         .max_producers = 4,
-        .max_ring_bytes = 1u << 20,
+        .max_ring_bytes = 33u << 20,
         .orphan_grace_ns = 10 * SECOND,
         .gone = on_gone,
         .context = b,
@@ -283,18 +283,52 @@ static void exact_values_wait_for_their_launches(void **state)
 {
     struct bench *b = *state;
     struct occ_ring_producer ring;
-    make_ring(&ring, 512);
+    assert_int_equal(occ_ring_create(&ring, 512, 800u << 10), 0);
     log_measurable(&ring);
     offer(b, &ring);
-    say_measured(&ring, sample_measured(2, 2));
     push(&ring, 0);
     poll_after(b, 2 * SECOND);
-    assert_int_equal(b->store->committed.n_rows, 1);
-    assert_int_equal(b->store->committed.measured.exact, 0);
     push(&ring, 1);
+    for (int i = 0; i < 5000; i++) /* more frames than one poll takes: launches come after */
+        say_measured(&ring, sample_measured(i < 2 ? 1 : 2, 1));
     poll_after(b, 2 * SECOND);
+    assert_int_equal(b->store->committed.n_rows, 1);
     assert_int_equal(b->store->committed.measured.exact, 2);
+    poll_after(b, 2 * SECOND);
+    assert_int_equal(b->store->committed.n_rows, 2);
+    assert_int_equal(b->store->committed.measured.exact, 5000);
     occ_ring_destroy(&ring);
+}
+
+/* Many polls with few frames each fill the tables as well; a program with little is not taken for the one with much. */
+static void tables_have_a_limit(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring, other;
+    struct occ_collector_stats stats;
+    assert_int_equal(occ_ring_create(&ring, 512, 32u << 20), 0);
+    make_ring(&other, 512);
+    log_measurable(&ring);
+    log_measurable(&other);
+    push(&ring, 0);
+    push(&other, 0);
+    offer(b, &other);
+    offer(b, &ring);
+    poll_after(b, 2 * SECOND);
+    push(&ring, 1);
+    for (int round = 0; round < 60; round++) {
+        for (int i = 0; i < 4000; i++)
+            say_measured(&ring, sample_measured(2, 1));
+        say_measured(&other, sample_measured(1, 1));
+        poll_after(b, SECOND / 1000); /* the next commit is far */
+    }
+    poll_after(b, 2 * SECOND);
+    occ_collector_get_stats(b->collector, &stats);
+    assert_int_equal(stats.quarantined, 1);
+    assert_non_null(strstr(b->store->committed.runs[0].reason, "too many kernels, shapes and measured"));
+    assert_string_equal(b->store->committed.runs[1].reason, "");
+    occ_ring_destroy(&ring);
+    occ_ring_destroy(&other);
 }
 
 /* More warps than the GPU holds are no measurement, and neither is anything of a GPU without limits. */
@@ -646,7 +680,7 @@ static void limits_hold(void **state)
         occ_ring_destroy(&rings[i]);
     occ_collector_free(b->collector);
     start_collector(b);
-    assert_int_equal(occ_ring_create(&large, 1u << 16, 4096), 0);
+    assert_int_equal(occ_ring_create(&large, 1u << 20, 4096), 0);
     assert_int_equal(offer_as(b, &large, &self, NULL, &p), OCC_E_INVALID);
     occ_ring_destroy(&large);
 }
@@ -806,6 +840,7 @@ int main(void)
         T(a_crash_at_any_moment_loses_and_repeats_nothing),
         T(exact_values_count_once),
         T(exact_values_wait_for_their_launches),
+        T(tables_have_a_limit),
         T(exact_values_beyond_the_gpu_are_not_taken),
         T(a_full_disk_stops_reading_and_nothing_is_lost),
         T(what_the_log_says_waits_for_the_store),
