@@ -14,8 +14,12 @@
 /* Fewer than an image holds: launches that other threads have begun still come into it. */
 #define SESSION_LAUNCHES (OCC_PAIRS_MOST_RANGES - 128u)
 
-#define SECOND_NS   1000000000L
-#define PATIENCE_NS 500000000L
+#define SECOND_NS          1000000000L
+#define PATIENCE_NS        500000000L
+#define HELPER_PATIENCE_NS 50000000L /* the program's end does not wait long for the helper */
+
+/* Sessions that wait for the helper, 64 MiB at most: of those beyond nothing is kept. */
+#define MOST_WAITING 4096u
 
 /* With these a capture is over too: there is nothing left that could break. */
 #define CAPTURE_INVALIDATED 901u /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED */
@@ -273,7 +277,8 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
                                        .image = c->image,
                                        .image_bytes = c->image_bytes};
     CALL(e, ranges, "number of ranges", &ranges);
-    if (decode.dropped > 0 || ranges.ranges == 0 || ranges.ranges > OCC_PAIRS_MOST_RANGES)
+    if (decode.dropped > 0 || ranges.ranges == 0 || ranges.ranges > OCC_PAIRS_MOST_RANGES ||
+        e->waiting >= MOST_WAITING)
         return true;
     struct occ_session *s = get_memory(sizeof *s);
     if (!s)
@@ -290,6 +295,7 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
     }
     *e->last = s;
     e->last = &s->next;
+    e->waiting++;
     return true;
 }
 
@@ -320,19 +326,18 @@ static struct occ_exact_context *find_context(struct occ_exact *e, void *context
     return NULL;
 }
 
-/* CLOCK_MONOTONIC: a moment from now. */
-static struct timespec patience(void)
+/* CLOCK_MONOTONIC: a moment from now, less than a second. */
+static struct timespec after(long ns)
 {
     struct timespec t = {0};
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += PATIENCE_NS;
+    t.tv_nsec += ns;
     t.tv_sec += t.tv_nsec / SECOND_NS;
     t.tv_nsec %= SECOND_NS;
     return t;
 }
 
-/* No session may begin or end: a stream is captured, or the helper wants the lock for the last time. True now says nothing of
- * later, once the lock was given away. */
+/* No session may begin or end: a stream is captured, or all is over. What it says holds until the lock is given away. */
 static bool must_not_touch(const struct occ_exact *e)
 {
     return e->captures > 0 || !atomic_load(&e->is_on);
@@ -342,9 +347,10 @@ static bool must_not_touch(const struct occ_exact *e)
  * may wait for something itself, and the call back from one may be lost. Gives the lock away. */
 static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct timespec until = patience();
+    struct timespec until = after(PATIENCE_NS);
     c->is_ending = true;
-    while (c->in_flight > 0 && pthread_cond_timedwait(&e->quiet, &e->lock, &until) == 0)
+    while (c->in_flight > 0 && atomic_load(&e->is_on) &&
+           pthread_cond_timedwait(&e->quiet, &e->lock, &until) == 0)
         ;
     c->is_ending = false;
     c->in_flight = 0; /* whoever has not come back by now is not waited for again */
@@ -353,9 +359,21 @@ static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c)
 
 static void wait_for_end(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct timespec until = patience();
+    struct timespec until = after(PATIENCE_NS);
     while (c->is_ending && pthread_cond_timedwait(&e->quiet, &e->lock, &until) == 0)
         ;
+}
+
+/* Once: it would be new with every launch. */
+static void say_full(struct occ_exact *e)
+{
+    if (e->is_full)
+        return;
+    e->is_full = e->problem_is_new = true;
+    (void)snprintf(e->problem, sizeof e->problem,
+                   "no exact values of all contexts: the program has more than %u at a time",
+                   OCC_EXACT_MOST_CONTEXTS);
+    occ_guest_log("%s", e->problem);
 }
 
 static struct occ_exact_context *add_context(struct occ_exact *e, const struct occ_callback_data *data)
@@ -363,8 +381,10 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
     uint32_t i = 0;
     while (i < OCC_EXACT_MOST_CONTEXTS && e->contexts[i].state != OCC_EXACT_FREE)
         i++;
-    if (i == OCC_EXACT_MOST_CONTEXTS)
+    if (i == OCC_EXACT_MOST_CONTEXTS) {
+        say_full(e);
         return NULL;
+    }
     struct occ_exact_context *c = &e->contexts[i];
     *c = (struct occ_exact_context){
         .state = OCC_EXACT_READY, .context = data->context, .id = data->context_id};
@@ -373,28 +393,43 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
     return c;
 }
 
-static bool must_end(const struct occ_exact_context *c, bool is_graph)
+static bool must_end(const struct occ_exact_context *c, bool at_once)
 {
-    return c->state == OCC_EXACT_RUNNING && (is_graph || c->is_graph || c->launches >= SESSION_LAUNCHES);
+    return c && c->state == OCC_EXACT_RUNNING && (at_once || c->is_graph || c->launches >= SESSION_LAUNCHES);
+}
+
+/* The last context that is given up is the end of all. */
+static void retire(struct occ_exact *e, struct occ_exact_context *c)
+{
+    bool is_used = false;
+    if (c)
+        give_up(e, c);
+    for (uint32_t i = 0; i < OCC_EXACT_MOST_CONTEXTS; i++)
+        is_used |= e->contexts[i].state == OCC_EXACT_READY || e->contexts[i].state == OCC_EXACT_RUNNING;
+    if (!is_used)
+        atomic_store(&e->is_on, false);
 }
 
 static void before_launch(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph)
 {
+    bool is_last = atomic_load(&e->is_retired);
     if (must_not_touch(e) || !data->context)
         return;
     struct occ_exact_context *c = find_context(e, data->context);
-    if (!c)
+    if (!c && !is_last)
         c = add_context(e, data);
-    if (!c || c->state == OCC_EXACT_FAILED)
-        return;
-    if (c->is_ending)
+    if (c && c->is_ending)
         wait_for_end(e, c);
-    if (must_end(c, is_graph))
+    if (must_end(c, is_graph || is_last))
         wait_for_others(e, c);
     if (must_not_touch(e)) /* since we waited */
         return;
-    if (must_end(c, is_graph))
+    if (must_end(c, is_graph || is_last))
         end_session(e, c);
+    if (is_last)
+        retire(e, c);
+    if (!c || c->state == OCC_EXACT_FAILED)
+        return;
     if (c->state == OCC_EXACT_READY && !start_session(e, c))
         give_up(e, c);
     c->launches++;
@@ -519,8 +554,12 @@ static bool watch_calls(struct occ_exact *e)
 static bool begin_profiler(struct occ_exact *e)
 {
     struct occ_params_none p = {.bytes = OCC_PARAMS_BYTES(occ_params_none, reserved)};
-    CALL(e, initialize, "the profiler", &p);
-    return true;
+    uint32_t result = e->call.initialize(&p);
+    if (result == OCC_CUPTI_SUCCESS)
+        return true;
+    (void)e->call.unsubscribe(e->subscriber);
+    describe(e, "the profiler", result);
+    return false;
 }
 
 bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES])
@@ -542,7 +581,7 @@ bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, cha
     else if (missing)
         (void)snprintf(e->problem, sizeof e->problem, "no exact values: libcupti lacks %s", missing);
     else
-        atomic_store(&e->is_on, begin_profiler(e) && watch_calls(e));
+        atomic_store(&e->is_on, watch_calls(e) && begin_profiler(e));
     e->problem_is_new = false;
     memcpy(reason, e->problem, sizeof e->problem);
     return atomic_load(&e->is_on);
@@ -550,19 +589,30 @@ bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, cha
 
 /* ---- the helper's side ---- */
 
+/* A thread of the program may hold it for as long as CUPTI likes. */
+static bool lock_soon(struct occ_exact *e)
+{
+    struct timespec until = after(HELPER_PATIENCE_NS);
+    return pthread_mutex_clocklock(&e->lock, CLOCK_MONOTONIC, &until) == 0;
+}
+
 struct occ_session *occ_exact_take(struct occ_exact *exact)
 {
-    (void)pthread_mutex_lock(&exact->lock);
+    if (!lock_soon(exact))
+        return NULL;
     struct occ_session *first = exact->first;
     exact->first = NULL;
     exact->last = &exact->first;
+    exact->waiting = 0;
     (void)pthread_mutex_unlock(&exact->lock);
     return first;
 }
 
 bool occ_exact_problem(struct occ_exact *exact, char reason[OCC_REASON_BYTES])
 {
-    (void)pthread_mutex_lock(&exact->lock);
+    reason[0] = '\0';
+    if (!lock_soon(exact))
+        return false;
     bool is_new = exact->problem_is_new;
     exact->problem_is_new = false;
     memcpy(reason, exact->problem, sizeof exact->problem);
@@ -570,13 +620,26 @@ bool occ_exact_problem(struct occ_exact *exact, char reason[OCC_REASON_BYTES])
     return is_new;
 }
 
+void occ_exact_retire(struct occ_exact *exact)
+{
+    atomic_store(&exact->is_retired, true);
+}
+
 void occ_exact_finish(struct occ_exact *exact)
 {
-    is_inside = true;
-    (void)pthread_mutex_lock(&exact->lock);
     atomic_store(&exact->is_on, false);
+    if (!lock_soon(exact))
+        return;
+    is_inside = true;
     for (uint32_t i = 0; i < OCC_EXACT_MOST_CONTEXTS; i++)
         end_session(exact, &exact->contexts[i]);
+    (void)pthread_cond_broadcast(&exact->quiet); /* there is nothing to wait for any more */
     (void)pthread_mutex_unlock(&exact->lock);
     is_inside = false;
+}
+
+void occ_exact_stop(struct occ_exact *exact)
+{
+    occ_exact_finish(exact);
+    (void)exact->call.unsubscribe(exact->subscriber);
 }

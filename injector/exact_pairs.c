@@ -75,10 +75,11 @@ static bool overlap(const struct occ_pairs_record *records, uint32_t n)
     return false;
 }
 
+/* A launch has warps and blocks: counters that say none did not count. NaN fails every comparison. */
 static bool has_value(const struct occ_pairs_record *r, const struct occ_range_counts *c)
 {
     return r->shape != OCC_PAIRS_NO_SHAPE && r->duration_ns > 0 && c->cycles > 0 && c->sms_active > 0 &&
-           c->warps_active >= 0 && c->blocks >= 0;
+           c->warps_active > 0 && c->blocks > 0;
 }
 
 static void add(struct occ_frame_measured *frame, const struct occ_pairs_record *r,

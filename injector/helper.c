@@ -36,6 +36,7 @@ struct helper {
 static void step_aside(struct helper *h, const char *reason)
 {
     h->cupti_is_off_limits = true;
+    occ_exact_retire(&h->guest->exact);
     occ_guest_say(h->guest, OCC_LEVEL_TRACE, reason);
 }
 
@@ -92,11 +93,13 @@ static void watch_others(struct helper *h)
         step_aside(h, "stopped early: another profiler of the program took CUPTI over");
 }
 
+/* What counters say may make no sense; the daemon would not read this ring any more. */
 static bool log_measured(void *context, struct occ_frame_measured *frame)
 {
     struct occ_guest *g = context;
     frame->head = g->ring.head;
-    return occ_ring_log(&g->ring, &frame->frame, sizeof *frame, NULL, 0);
+    return occ_frame_measured_is_valid(frame) &&
+           occ_ring_log(&g->ring, &frame->frame, sizeof *frame, NULL, 0);
 }
 
 static void settle_exact(struct occ_guest *g, bool all)

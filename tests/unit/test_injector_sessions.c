@@ -30,7 +30,7 @@ static struct {
     void *user_data;
     atomic_int starts, stops, subscribers, initialised;
     atomic_bool capturing, broke_a_capture;
-    uint32_t subscribe_result, initialise_result, enable_result;
+    uint32_t subscribe_result, initialise_result;
     atomic_ullong clock;
 } fake;
 
@@ -89,7 +89,7 @@ FAKE(cuptiProfilerHostEvaluateToGpuValues, struct occ_params_evaluate *p)
 FAKE(cuptiRangeProfilerEnable, struct occ_params_enable *p)
 {
     p->profiler = &fake;
-    return fake.enable_result;
+    return 0;
 }
 FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_image_bytes *p)
 {
@@ -334,6 +334,88 @@ static void a_cancelled_thread_leaves_no_lock(void **state)
     assert_int_equal(fake.stops, 1); /* what it had begun it did */
 }
 
+/* The lock is held, as by a thread that CUPTI does not let go: who calls this has the helper's place. */
+static void the_helper_does_not_wait_for_the_lock(void **state)
+{
+    char reason[OCC_REASON_BYTES] = "not set";
+    (void)state;
+    launch(LAUNCH, 1);
+    pthread_mutex_lock(&exact.lock);
+    assert_null(occ_exact_take(&exact));
+    assert_false(occ_exact_problem(&exact, reason));
+    assert_string_equal(reason, "");
+    occ_exact_finish(&exact);
+    pthread_mutex_unlock(&exact.lock);
+    launch(GRAPH, 1);
+    assert_int_equal(fake.starts, 1);
+    assert_int_equal(fake.stops, 0);
+}
+
+static void retired_sessions_end_with_the_next_launch(void **state)
+{
+    (void)state;
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 2);
+    occ_exact_retire(&exact);
+    assert_int_equal(fake.stops, 0); /* not by the helper */
+    begin_capture(0);
+    launch(LAUNCH, 2);
+    assert_int_equal(fake.stops, 0);
+    end_capture(0, true);
+    launch(LAUNCH, 2);
+    launch(LAUNCH, 3);
+    assert_int_equal(fake.stops, 1);
+    assert_true(exact.is_on);
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.starts, 2);
+    assert_int_equal(fake.stops, 2);
+    assert_false(exact.is_on);
+    assert_int_equal(take_sessions(), 2);
+}
+
+static void sessions_that_nobody_takes_do_not_pile_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5000; i++)
+        launch(GRAPH, 1);
+    assert_int_equal(fake.stops, 4999);
+    assert_int_equal(take_sessions(), 4096);
+    launch(GRAPH, 1);
+    assert_int_equal(take_sessions(), 1);
+}
+
+static void too_many_contexts_are_a_reason(void **state)
+{
+    char reason[OCC_REASON_BYTES];
+    (void)state;
+    for (uintptr_t context = 1; context <= OCC_EXACT_MOST_CONTEXTS; context++)
+        launch(LAUNCH, context);
+    assert_false(occ_exact_problem(&exact, reason));
+    launch(LAUNCH, OCC_EXACT_MOST_CONTEXTS + 1);
+    assert_true(occ_exact_problem(&exact, reason));
+    assert_non_null(strstr(reason, "more than 16"));
+    launch(LAUNCH, OCC_EXACT_MOST_CONTEXTS + 1);
+    assert_false(occ_exact_problem(&exact, reason));
+}
+
+static void what_cannot_begin_leaves_nothing_behind(void **state)
+{
+    char reason[OCC_REASON_BYTES];
+    (void)state;
+    occ_exact_stop(&exact);
+    assert_int_equal(fake.subscribers, 0);
+    fake.initialised = 0;
+    fake.subscribe_result = 39;
+    assert_false(occ_exact_start(&exact, &cupti, reason));
+    assert_int_equal(fake.initialised, 0);
+    fake.subscribe_result = 0;
+    fake.initialise_result = 1;
+    assert_false(occ_exact_start(&exact, &cupti, reason));
+    assert_non_null(strstr(reason, "the profiler: error 1"));
+    assert_int_equal(fake.subscribers, 0);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -345,6 +427,11 @@ int main(void)
         T(a_capture_ends_when_it_cannot_be_saved),
         T(no_session_begins_after_the_end),
         T(a_cancelled_thread_leaves_no_lock),
+        T(the_helper_does_not_wait_for_the_lock),
+        T(retired_sessions_end_with_the_next_launch),
+        T(sessions_that_nobody_takes_do_not_pile_up),
+        T(too_many_contexts_are_a_reason),
+        T(what_cannot_begin_leaves_nothing_behind),
     };
 #undef T
     return cmocka_run_group_tests_name("injector_sessions", tests, NULL, NULL);
