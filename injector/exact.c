@@ -242,6 +242,7 @@ static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
     struct occ_params_profiler start = {.bytes = OCC_PARAMS_BYTES(occ_params_profiler, profiler),
                                         .profiler = c->profiler};
     CALL(e, start, "start of the counters", &start);
+    c->lost = atomic_load(&e->lost);
     c->launches = 0;
     c->is_graph = false;
     c->state = OCC_EXACT_RUNNING;
@@ -286,6 +287,7 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
     s->context = c->id; /* field by field: a whole one is more than some threads' stacks have left */
     s->began_ns = c->began_ns;
     s->ended_ns = ended_ns;
+    s->lost = c->lost;
     s->ranges = (uint32_t)ranges.ranges;
     for (size_t i = 0; i < ranges.ranges; i++) {
         if (!read_range(e, c, i, &s->counts[i])) {

@@ -42,6 +42,7 @@ struct occ_exact_context {
     uint32_t launches;  /* of the session */
     uint32_t in_flight; /* threads inside a call that launches */
     uint64_t began_ns;
+    uint64_t lost; /* when the session began */
     void *context, *profiler, *host;
     uint8_t *config, *image;
     size_t config_bytes, image_bytes;
@@ -59,6 +60,7 @@ struct occ_exact {
     uint32_t captures; /* streams that are being captured */
     struct occ_exact_context contexts[OCC_EXACT_MOST_CONTEXTS];
     bool is_full;                      /* a context found no place in them */
+    _Atomic uint64_t lost;             /* by the helper: what a session begins with (exact_pairs.h) */
     struct occ_session *first, **last; /* ended, for the helper */
     uint32_t waiting;                  /* of these */
     char problem[OCC_REASON_BYTES];    /* why a context has no values; "" */

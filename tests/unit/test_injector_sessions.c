@@ -257,6 +257,18 @@ static void a_full_session_ends_with_the_next_launch(void **state)
     assert_int_equal(take_sessions(), 3);
 }
 
+static void a_session_knows_what_was_lost_before_it(void **state)
+{
+    (void)state;
+    exact.lost = 5;
+    launch(GRAPH, 1);
+    exact.lost = 6;
+    launch(GRAPH, 1);
+    struct occ_session *s = occ_exact_take(&exact);
+    assert_int_equal(s->lost, 5);
+    munmap(s, sizeof *s);
+}
+
 static void a_capture_counts_from_before_its_beginning(void **state)
 {
     pthread_t thread;
@@ -421,6 +433,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(a_full_session_ends_with_the_next_launch),
+        T(a_session_knows_what_was_lost_before_it),
         T(a_capture_counts_from_before_its_beginning),
         T(a_capture_that_was_refused_is_none),
         T(a_capture_that_begins_while_a_launch_waits_is_left_alone),
