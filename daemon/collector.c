@@ -176,7 +176,7 @@ int occ_collector_offer(struct occ_collector *collector, int fd, const struct oc
 {
     struct occ_collector *c = collector;
     struct occ_producer *p = find_uuid(c, uuid);
-    uint64_t next = 0;
+    uint64_t next = 0, measured = 0;
     if (p) {
         int again = offer_again(c, p, fd, peer, owner, err);
         if (again == 0)
@@ -188,11 +188,13 @@ int occ_collector_offer(struct occ_collector *collector, int fd, const struct oc
         status = check_user(c, peer, uuid, err);
     if (status == 0)
         status = occ_store_ring_position(c->store, uuid, &next, err);
+    if (status == 0)
+        status = occ_store_measured_position(c->store, uuid, &measured, err);
     if (status != 0) {
         (void)close(fd);
         return status;
     }
-    status = occ_producer_new(fd, peer, uuid, next, &p, err);
+    status = occ_producer_new(fd, peer, uuid, next, measured, &p, err);
     if (status != 0)
         return status;
     p->owner = owner;

@@ -350,8 +350,8 @@ static_assert(sizeof(struct occ_frame_closed) == 24, "wire");
 /*
  * MEASURED: what CUPTI's range profiler counted of launches of one shape that began in one minute, each of them alone on its GPU
  * (occtrace --exact). Sums over `launches` launches, weighted by their durations; in warps and SMs, since the reader knows
- * the GPU's limits. `head` makes each frame count once: it is to be taken with the commit that makes launches up to `head` durable,
- * and one whose `head` is not beyond the position that a reader took up at was counted by the reader before.
+ * the GPU's limits. Each counts once: it is to be taken with a commit that makes launches up to `head` durable, and that commit
+ * remembers how many of the log's MEASURED frames were.
  */
 struct occ_frame_measured {
     struct occ_frame frame;

@@ -57,6 +57,8 @@
     X(SET_COST, "INSERT OR REPLACE INTO cost VALUES(?, ?, ?)")                                               \
     X(SET_POSITION, "INSERT OR REPLACE INTO ring_position VALUES(?, ?)")                                     \
     X(POSITION, "SELECT next FROM ring_position WHERE uuid = ?")                                             \
+    X(SET_MEASURED_POSITION, "INSERT OR REPLACE INTO measured_position VALUES(?, ?)")                        \
+    X(MEASURED_POSITION, "SELECT next FROM measured_position WHERE uuid = ?")                                \
     X(ADD_CHUNK, "INSERT INTO chunk(run, device, level, n, first_ns, last_ns, end_ns, min_correlation, "     \
                  "max_correlation) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
     X(ADD_CHUNK_DATA, "INSERT INTO chunk_data VALUES(?, ?)")                                                 \

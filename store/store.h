@@ -64,7 +64,7 @@ struct occ_run {
     const char *lacks; /* what the source never says, for people; NULL: nothing */
     const char *level; /* word of enum occ_level (ring_abi.h), "trace" ... */
     const char *level_reason; /* of this level: putting a level without one erases the old one's */
-    uint32_t cupti_version; /* 0: unknown */
+    uint32_t cupti_version;   /* 0: unknown */
     bool simulated;
     bool uid_unknown;
 };
@@ -148,6 +148,11 @@ int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16],
 /* 0 and *ret_next = 0 for a ring never seen. */
 int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
                             struct occ_error *err);
+/* The same for how many of its MEASURED frames were counted. */
+int occ_store_put_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
+                                    struct occ_error *err);
+int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
+                                struct occ_error *err);
 
 /* Makes everything put so far durable: first-level chunks, full chunks, closed rollup buckets, positions. */
 int occ_store_commit(struct occ_store *store, struct occ_error *err);

@@ -43,7 +43,7 @@ static struct occ_collector_options options_of(struct bench *b)
         .reorder = {.window_ns = SECOND / 4, .rows = 4096},
         .memory_bytes = 32u << 20,
         .max_producers = 4,
-        .max_ring_bytes = 33u << 20,
+        .max_ring_bytes = 41u << 20,
         .orphan_grace_ns = 10 * SECOND,
         .gone = on_gone,
         .context = b,
@@ -278,6 +278,35 @@ static void exact_values_count_once(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* What is said of launches that are durable already is lost neither with a daemon nor while there is none. */
+static void exact_values_that_come_late_count_once(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    const struct occ_measured_sums *sums = &b->store->committed.measured;
+    make_ring(&ring, 512);
+    log_measurable(&ring);
+    offer(b, &ring);
+    for (uint64_t i = 0; i < 10; i++)
+        push(&ring, i);
+    poll_after(b, 2 * SECOND);
+    assert_exactly(b->store, 10);
+    say_measured(&ring, sample_measured(10, 4));
+    poll_after(b, SECOND / 10); /* read, not committed */
+    assert_int_equal(sums->exact, 0);
+    for (int restarts = 0; restarts < 3; restarts++) {
+        occ_collector_free(b->collector);
+        fake_store_crash(b->store);
+        if (restarts == 0)
+            say_measured(&ring, sample_measured(10, 6));
+        start_collector(b);
+        offer(b, &ring);
+        poll_after(b, 2 * SECOND);
+        assert_int_equal(sums->exact, 10);
+    }
+    occ_ring_destroy(&ring);
+}
+
 /* Values that were counted of launches which have not come yet wait for them. */
 static void exact_values_wait_for_their_launches(void **state)
 {
@@ -306,7 +335,7 @@ static void tables_have_a_limit(void **state)
     struct bench *b = *state;
     struct occ_ring_producer ring, other;
     struct occ_collector_stats stats;
-    assert_int_equal(occ_ring_create(&ring, 512, 32u << 20), 0);
+    assert_int_equal(occ_ring_create(&ring, 512, 40u << 20), 0);
     make_ring(&other, 512);
     log_measurable(&ring);
     log_measurable(&other);
@@ -680,7 +709,7 @@ static void limits_hold(void **state)
         occ_ring_destroy(&rings[i]);
     occ_collector_free(b->collector);
     start_collector(b);
-    assert_int_equal(occ_ring_create(&large, 1u << 20, 4096), 0);
+    assert_int_equal(occ_ring_create(&large, 1u << 21, 4096), 0);
     assert_int_equal(offer_as(b, &large, &self, NULL, &p), OCC_E_INVALID);
     occ_ring_destroy(&large);
 }
@@ -839,6 +868,7 @@ int main(void)
         T(a_ring_that_is_half_full_is_committed_early),
         T(a_crash_at_any_moment_loses_and_repeats_nothing),
         T(exact_values_count_once),
+        T(exact_values_that_come_late_count_once),
         T(exact_values_wait_for_their_launches),
         T(tables_have_a_limit),
         T(exact_values_beyond_the_gpu_are_not_taken),

@@ -186,12 +186,15 @@ static void facts_are_kept_with_the_launches(void **state)
     assert_int_equal(occ_store_put_losses(w->store, w->run[0], losses, 1, &err), 0);
     assert_int_equal(occ_store_put_costs(w->store, w->run[0], costs, 2, &err), 0);
     assert_int_equal(occ_store_put_ring_position(w->store, ring, UINT64_MAX - 5, &err), 0);
+    assert_int_equal(occ_store_put_measured_position(w->store, ring, 7, &err), 0);
     world_append(w, 0, BEGIN, MINUTE, 10);
     assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
     assert_int_equal(next, 0); /* not committed */
     commit(w);
     assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
     assert_true(next == UINT64_MAX - 5);
+    assert_int_equal(occ_store_measured_position(w->store, ring, &next, &err), 0);
+    assert_int_equal(next, 7);
     assert_int_equal(occ_store_ring_position(w->store, other, &next, &err), 0);
     assert_int_equal(next, 0);
     struct occ_runs runs;
