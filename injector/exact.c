@@ -14,9 +14,12 @@
 /* Fewer than an image holds: launches that other threads have begun still come into it. */
 #define SESSION_LAUNCHES (OCC_PAIRS_MOST_RANGES - 128u)
 
-#define SECOND_NS          1000000000L
-#define PATIENCE_NS        500000000L
-#define HELPER_PATIENCE_NS 50000000L /* the program's end does not wait long for the helper */
+#define SECOND_NS   1000000000L
+#define PATIENCE_NS 500000000L
+
+/* 50 ms: the program's end does not wait long for the helper. */
+#define HELPER_NAP_NS    1000000L
+#define HELPER_MOST_NAPS 50u
 
 /* Sessions that wait for the helper, 64 MiB at most: of those beyond nothing is kept. */
 #define MOST_WAITING 4096u
@@ -591,11 +594,18 @@ bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, cha
 
 /* ---- the helper's side ---- */
 
-/* A thread of the program may hold it for as long as CUPTI likes. */
+/* A thread of the program may hold it for as long as CUPTI likes. Not with a time limit: that is by the clock that people set, or
+ * of newer C libraries. */
 static bool lock_soon(struct occ_exact *e)
 {
-    struct timespec until = after(HELPER_PATIENCE_NS);
-    return pthread_mutex_clocklock(&e->lock, CLOCK_MONOTONIC, &until) == 0;
+    const struct timespec nap = {.tv_nsec = HELPER_NAP_NS};
+    uint32_t naps = 0;
+    while (pthread_mutex_trylock(&e->lock) != 0) {
+        if (naps++ == HELPER_MOST_NAPS)
+            return false;
+        (void)nanosleep(&nap, NULL);
+    }
+    return true;
 }
 
 struct occ_session *occ_exact_take(struct occ_exact *exact)
