@@ -191,6 +191,9 @@ static uint64_t sum_of_losses(const struct occ_producer *p)
     return sum;
 }
 
+/* Of one cause: the history adds all of them up in 63 bits. */
+#define MOST_LOST ((uint64_t)INT64_MAX / OCC_LOSS_COUNT)
+
 /* A counter of 0 is left out: for a cost that means not measured, for a loss that there is none. */
 static int put_losses(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
 {
@@ -202,7 +205,7 @@ static int put_losses(struct occ_producer *p, struct occ_store *store, struct oc
         if (count == 0)
             continue;
         lower_case(loss_names[i], words[n]);
-        losses[n] = (struct occ_loss){.cause = words[n], .count = count & INT64_MAX};
+        losses[n] = (struct occ_loss){.cause = words[n], .count = count < MOST_LOST ? count : MOST_LOST};
         n++;
     }
     return n ? occ_store_put_losses(store, p->run, losses, n, err) : 0;

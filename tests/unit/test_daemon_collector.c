@@ -695,6 +695,27 @@ static void the_same_ring_again_goes_on(void **state)
     occ_ring_destroy(&copy);
 }
 
+/* The history's sum over all causes stays within what it can hold. */
+static void losses_can_be_added_up(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 256);
+    assert_true(log_samples(&ring));
+    for (int cause = 0; cause < OCC_LOSS_COUNT; cause++)
+        ring.header->lost[cause] = cause % 2 ? UINT64_MAX : INT64_MAX;
+    offer(b, &ring);
+    poll_after(b, 2 * SECOND);
+    int causes = 0;
+    for (const char *at = b->store->committed.runs[0].losses; (at = strchr(at, ' ')) && at[1]; at++)
+        if (strtoull(at, NULL, 10) > 0) {
+            assert_true(strtoull(at, NULL, 10) <= INT64_MAX / OCC_LOSS_COUNT);
+            causes++;
+        }
+    assert_int_equal(causes, OCC_LOSS_COUNT);
+    occ_ring_destroy(&ring);
+}
+
 static void limits_hold(void **state)
 {
     struct bench *b = *state;
@@ -885,6 +906,7 @@ int main(void)
         T(an_orphan_is_read_while_its_heart_beats),
         T(a_program_that_execs_ends_its_old_run),
         T(the_same_ring_again_goes_on),
+        T(losses_can_be_added_up),
         T(limits_hold),
         T(what_is_no_ring_is_refused),
         T(what_a_program_says_of_itself),
