@@ -8,9 +8,10 @@
  *   scan          nanoseconds per launch of SQL aggregates over the table `launch`
  *   top           milliseconds of the question alone, for the last hour and all time; cold: a new connection, the
  *                 file dropped from the page cache
+ *   top_measured  the same of a day of one run whose shapes are launched, and measured, every minute
  *
  * 8 GPUs, 10 k launches/s together, 1000 shapes each (generate.h). The times are CPU times of this one thread without the
- * generator, except those of `top`. --large: 10^8 launches instead of 10^7 (minutes). JSON on stdout.
+ * generator, except those of the questions. --large: 10^8 launches instead of 10^7 (minutes). JSON on stdout.
  */
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -18,10 +19,13 @@
 
 #include "bench_report.h"
 #include "generate.h"
+#include "store/measured.h"
 
-#define GPUS   8u
-#define SHAPES 1000u
-#define BEGIN  (INT64_C(1700000000) * 1000000000)
+#define GPUS        8u
+#define SHAPES      1000u
+#define BEGIN       (INT64_C(1700000000) * 1000000000)
+#define MINUTE_NS   INT64_C(60000000000)
+#define DAY_MINUTES 1440u
 
 struct history {
     const char *path;
@@ -339,6 +343,43 @@ static void print_scans(const char *path, uint64_t n)
     occ_store_close(store);
 }
 
+/* Every shape of the first GPU in a minute: a launch, and what counters said of a minute full of them. */
+static void add_minute(struct history *h, int64_t minute)
+{
+    static struct occ_store_launch launches[SHAPES];
+    struct occ_error err = OCC_ERROR_INIT;
+    for (uint32_t i = 0; i < SHAPES; i++) {
+        struct occ_measured_sums sums = {.direct = i % 5, .regressed = 20, .overlapped = i % 20};
+        for (int k = 0; k < OCC_MEASURED_group_achieved; k++) { /* nothing of groups */
+            sums.ns[k] = 1e6 + i;
+            sums.sum[k] = sums.ns[k] * (double)(minute % 60 + 1) / 64;
+        }
+        launches[i] = (struct occ_store_launch){
+            .start_ns = minute * MINUTE_NS + i * 50000, .duration_ns = 40000, .shape = h->shape[0][i]};
+        check(occ_store_add_measured(h->store, minute, h->run[0], h->shape[0][i], &sums, &err), &err);
+    }
+    check(occ_store_append(h->store, h->run[0], h->device[0], launches, SHAPES, &err), &err);
+    check(occ_store_commit(h->store, &err), &err);
+}
+
+static void print_top_measured(const char *path)
+{
+    struct history h;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t first = BEGIN / MINUTE_NS + 1;
+    open_history(&h, path, false);
+    for (int64_t i = 0; i < DAY_MINUTES; i++)
+        add_minute(&h, first + i);
+    check(occ_store_finish(h.store, &err), &err);
+    close_history(&h);
+    struct occ_filter all = {0}, hour = {.since_ns = (first + DAY_MINUTES - 60) * MINUTE_NS};
+    (void)printf("  \"top_measured\": {\n    \"rows\": %u,\n", SHAPES * DAY_MINUTES);
+    print_top("all_time", path, &all, ",");
+    print_top("last_hour", path, &hour, "");
+    (void)printf("  }\n");
+    remove_history(path);
+}
+
 static void measure(const char *path, uint64_t n, bool keep)
 {
     struct history h;
@@ -371,7 +412,7 @@ static void measure(const char *path, uint64_t n, bool keep)
     print_top("all_time", path, &all, ",");
     print_top("last_hour", path, &hour, ",");
     print_top("last_5_minutes", path, &minutes, "");
-    (void)printf("  }\n");
+    (void)printf("  },\n");
     if (!keep)
         remove_history(path);
 }
@@ -393,6 +434,8 @@ int main(int argc, char **argv)
     bench_print_machine();
     (void)printf(",\n");
     measure(path, large ? 100000000 : 10000000, keep);
+    (void)snprintf(path + strlen(path), sizeof path - strlen(path), "-measured");
+    print_top_measured(path);
     (void)printf("}\n");
     return 0;
 }

@@ -60,7 +60,8 @@ struct launches_args {
       "elapsed is within +- this with 95 %")                                                                 \
     X("source", "measured_source", CLI_PLAIN, CLI_LEFT, get_cell, "l.measuredSource",                        \
       "where achieved and elapsed come from: direct (samples inside the launch), regressed (many launches "  \
-      "of the shape), group (kernels that cannot be told apart); shown by default as achieved is")           \
+      "of the shape), exact (occtrace --exact; the shape's mean), group (no value: cannot be told "          \
+      "apart from others); shown by default as achieved is")                                                 \
     X("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, get_cell, "s.waves", "waves")                   \
     X("full_waves", "full_waves", CLI_PLAIN, 0, get_cell, "s.full_waves", "full waves")                      \
     X("partial", "partial_blocks", CLI_PLAIN, 0, get_cell, "s.partial_blocks",                               \
@@ -186,8 +187,7 @@ static char *question(const struct launches_args *args, const struct cli_column 
         sqlite3_str_appendall(sql, " AND l.device = :device");
     /* "+": tested row by row, else the table would be scanned once for every element */
     if (args->filter.below_ratio > 0)
-        sqlite3_str_appendall(sql,
-                              " AND +l.shape IN (SELECT id FROM shape WHERE expected_achieved < :below)");
+        sqlite3_str_appendall(sql, " AND coalesce(l.achieved, l.expectedAchieved) < :below");
     if (args->filter.kernel)
         sqlite3_str_appendall(sql, " AND +l.kernel IN (SELECT id FROM kernel WHERE occq_matches(demangled))");
     sqlite3_str_appendall(sql, " LIMIT :number");
@@ -333,7 +333,8 @@ static int run(const struct cli_command *command, char **argv)
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     {0, "low-occupancy", CLI_PERCENT, offsetof(struct launches_args, filter.below_ratio), "PCT",
-     "only launches whose expected achieved occupancy is below PCT percent (default 50)", "50", NULL, 0, 0},
+     "only launches whose achieved occupancy (measured, else expected) is below PCT percent (default 50)",
+     "50", NULL, 0, 0},
     CLI_OPTIONS_PERIOD(struct launches_args),
     CLI_OPTION_RUN(struct launches_args),
     CLI_OPTION_KERNEL(struct launches_args),

@@ -91,7 +91,8 @@ static const struct cli_column columns[] = {
      get_text, FIELD_source},
     {"state", "state", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "ok: it samples", get_text, FIELD_state},
     {"samples", "samples", CLI_PLAIN, CLI_DEFAULT, "samples that were read", get_unsigned, FIELD_samples},
-    {"bad", "bad_samples", CLI_PLAIN, 0, "samples that cannot be", get_unsigned, FIELD_bad_samples},
+    {"bad", "bad_samples", CLI_PLAIN, 0, "samples that made no sense and were left out", get_unsigned,
+     FIELD_bad_samples},
     {"overflows", "overflows", CLI_PLAIN, CLI_DEFAULT, "times that the hardware's buffer was full",
      get_unsigned, FIELD_overflows},
     {"gaps", "gaps", CLI_PLAIN, CLI_DEFAULT, "times that no sample covers", get_unsigned, FIELD_gaps},
@@ -109,8 +110,8 @@ static const struct cli_column columns[] = {
     {"paused", "paused_s", CLI_PLAIN, 0, "seconds for which it is paused by request", get_unsigned,
      FIELD_paused_s},
     {"uuid", "uuid", CLI_PLAIN, CLI_LEFT, "the GPU's UUID", get_text, FIELD_uuid},
-    {"reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "why it does not sample, or with no better source", get_text,
-     FIELD_reason},
+    {"reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
+     "why it does not sample, or with no better source", get_text, FIELD_reason},
     {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
 };
 
@@ -160,6 +161,16 @@ static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, st
 }
 
 /* ---- actions ---- */
+
+/* Where no daemon was named, a daemon that samples is what is missing. */
+static int fail_unconnected(const struct cli_command *command, const struct sampler_args *args,
+                            const struct occ_error *err)
+{
+    struct occ_error longer = *err;
+    if (err->code == OCC_E_NOT_FOUND && !args->socket)
+        (void)occ_fail(&longer, err->code, "%s (\"occtraced --counters auto\" starts one)", err->message);
+    return cli_failure(command, &longer);
+}
 
 static void say_paused(const struct cli_command *command, const struct reply *reply)
 {
@@ -305,7 +316,7 @@ static int run(const struct cli_command *command, char **argv)
     if (find_action(args.common.operands[0], &action, &err) != 0 || check_args(&args, action, &err) != 0)
         return cli_usage_error(command, &err);
     if (connect_daemon(&args, &fd, &err) != 0)
-        return cli_failure(command, &err);
+        return fail_unconnected(command, &args, &err);
     return action->act(command, fd, &args);
 }
 

@@ -69,6 +69,7 @@ GETTER(error, cli_set_real, row->achieved_error *OCC_ERRORS_OF_95_PERCENT)
 GETTER(measured_elapsed, cli_set_real, row->elapsed)
 GETTER(elapsed_error, cli_set_real, row->elapsed_error *OCC_ERRORS_OF_95_PERCENT)
 GETTER(measured, cli_set_real, row->measured_share)
+GETTER(used, cli_set_real, row->used)
 GETTER(waves, cli_set_real, waves_of(row))
 GETTER(limiters, cli_set_string, text_or_none(row->limiters))
 GETTER(cause, cli_set_string, text_or_none(row->main_cause))
@@ -173,10 +174,12 @@ static const struct cli_column columns[] = {
     {"cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "largest cause of lost occupancy", get_cause,
      0},
     {"loss", "main_cause_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE,
-     "part of the occupancy of all SMs that this cause takes; with what the others take and elapsed, or "
-     "expect_elapsed "
-     "where nothing was measured: 100 %",
+     "part of the occupancy of all SMs that this cause takes; with what the others take and used: 100 %",
      get_cause_share, 0},
+    {"used", "used_ratio", CLI_RATIO, 0,
+     "part of the occupancy of all SMs that is used: elapsed of shapes that counters saw, expect_elapsed of "
+     "others",
+     get_used, 0},
     {"waste", "waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT,
      "warp-seconds: duration x SMs x warps that were not resident (measured, else model)", get_waste, 0},
     {"regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE,

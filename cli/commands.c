@@ -21,7 +21,7 @@ const struct cli_command cli_occq = {
     .stops_at_operand = true,
     .summary = "ask the history of CUDA launches about occupancy",
     .description = "Asks the history that occtrace and occtraced keep, any time, also while it grows. "
-                   "\"occq COMMAND --help\" says more about a command.",
+                   "\"occq COMMAND --help\", or \"occq help COMMAND\", says more about a command.",
     .options = options,
     .examples = examples,
 };

@@ -17,6 +17,14 @@ static const struct entry exit_occq[] = {
     {NULL, NULL},
 };
 
+static const struct entry exit_sampler[] = {
+    {"0", "done"},
+    {"1", "failure: no daemon listens, it does not answer, it refuses, or the output cannot be written"},
+    {"2", "wrong usage; the message names the option"},
+    {"3", "the daemon samples no GPU; the message says why"},
+    {NULL, NULL},
+};
+
 static const struct entry exit_occtrace[] = {
     {"as the program", "its exit status; if a signal killed it, occtrace dies by the same signal"},
     {"2", "wrong usage of occtrace"},
@@ -34,15 +42,53 @@ static const struct entry environment_occq[] = {
     {NULL, NULL},
 };
 
+#define SOCKET_TEXT                                                                                          \
+    "where a daemon is looked for; default $XDG_RUNTIME_DIR/occtrace/occtraced.sock, then the service's "    \
+    "/run/occtrace/occtraced.sock"
+
+static const struct entry environment_sampler[] = {
+    {"OCCTRACE_SOCKET", SOCKET_TEXT},
+    {"XDG_RUNTIME_DIR", "where the socket of the user's own daemon is; default /tmp/occtrace-UID"},
+    {"NO_COLOR", "if set and not empty: no colours"},
+    {NULL, NULL},
+};
+
 static const struct entry environment_occtrace[] = {
     {"OCCTRACE_LIBRARY", "the library to preload, if it is not the one installed with occtrace"},
-    {"OCCTRACE_SOCKET", "where a daemon is looked for; default $XDG_RUNTIME_DIR/occtrace/occtraced.sock, "
-                        "then the service's /run/occtrace/occtraced.sock"},
+    {"OCCTRACE_SOCKET", SOCKET_TEXT},
+    {"OCCTRACE_CUPTI", "the libcupti to use, an absolute path"},
+    {"OCCTRACE_DISABLE", "if set, neither empty nor 0: programs run as without occtrace"},
+    {"OCCTRACE_LOG",
+     "where the library inside the program says what happens: stderr, or the absolute path of a file"},
+    {"OCCTRACE_RING_SLOTS", "launches that the ring between program and daemon holds: a power of two, 256 to "
+                            "4194304 (default 262144)"},
+    {"OCCTRACE_BUFFERS, OCCTRACE_BUFFER_BYTES",
+     "activity buffers that CUPTI gets at most (default 64), and the size of one: a power of two, 16384 to "
+     "16777216 (default 1048576)"},
     {"XDG_STATE_HOME", "where the history is: $XDG_STATE_HOME/occtrace/history.db, else "
                        "~/.local/state/occtrace/history.db"},
     {"XDG_RUNTIME_DIR", "where the private daemon's socket is made; default /tmp"},
     {NULL, NULL},
 };
+
+/* Exit status and environment of a page; a command without a row of its own has its program's. */
+static const struct page {
+    const char *program, *name;
+    const struct entry *exits, *environment;
+} pages[] = {
+    {"occq", "sampler", exit_sampler, environment_sampler},
+    {"occq", NULL, exit_occq, environment_occq},
+    {"occtrace", NULL, exit_occtrace, environment_occtrace},
+};
+
+static const struct page *find_page(const struct cli_command *command)
+{
+    const struct page *page = pages;
+    while (strcmp(page->program, command->program) != 0 ||
+           (page->name && (!command->name || strcmp(page->name, command->name) != 0)))
+        page++;
+    return page;
+}
 
 /* ---- roff ---- */
 
@@ -204,7 +250,7 @@ static void put_see_also(FILE *out, const struct cli_command *command)
 void document_man(FILE *out, const struct cli_command *command, const struct cli_command *const *commands,
                   const char *version)
 {
-    bool is_occq = strcmp(command->program, "occq") == 0;
+    const struct page *page = find_page(command);
     put_head(out, command, commands != NULL, version);
     if (commands)
         put_commands(out, commands);
@@ -213,8 +259,8 @@ void document_man(FILE *out, const struct cli_command *command, const struct cli
         put_option(out, o);
     if (command->columns)
         put_columns(out, command->columns);
-    put_entries(out, "EXIT STATUS", is_occq ? exit_occq : exit_occtrace);
-    put_entries(out, "ENVIRONMENT", is_occq ? environment_occq : environment_occtrace);
+    put_entries(out, "EXIT STATUS", page->exits);
+    put_entries(out, "ENVIRONMENT", page->environment);
     if (command->examples)
         put_examples(out, command->examples);
     put_see_also(out, command);
@@ -231,12 +277,12 @@ static void put_option_words(FILE *out, const struct cli_option *options)
     }
 }
 
-/* "-d|--db": the words after which a value of this kind stands. Returns whether there was one. */
+/* "-d|--db": the words after which a value of this kind stands; NULL: of any kind. Returns whether there was one. */
 static bool put_option_pattern(FILE *out, const struct cli_option *options, const char *value)
 {
     bool any = false;
     for (const struct cli_option *o = options; o->name; o++) {
-        if (!o->value || strcmp(o->value, value) != 0)
+        if (!o->value || o->without || (value && strcmp(o->value, value) != 0))
             continue;
         if (o->letter)
             (void)fprintf(out, "%s-%c", any ? "|" : "", o->letter);
@@ -246,9 +292,10 @@ static bool put_option_pattern(FILE *out, const struct cli_option *options, cons
     return any;
 }
 
-static void put_choices(FILE *out, const struct cli_option *option)
+/* `before`: what stands before the option in the pattern. */
+static void put_choices(FILE *out, const char *before, const struct cli_option *option)
 {
-    (void)fprintf(out, "        %s,--%s) COMPREPLY=($(compgen -W '", "*", option->name);
+    (void)fprintf(out, "        %s--%s) COMPREPLY=($(compgen -W '", before, option->name);
     for (const char *const *word = option->words; *word; word++)
         (void)fprintf(out, "%s%s", word == option->words ? "" : " ", *word);
     (void)fputs("' -- \"$word\")); return ;;\n", out);
@@ -294,7 +341,7 @@ void document_bash_occq(FILE *out, const struct cli_command *program,
     for (const struct cli_command *const *c = commands; *c; c++)
         for (const struct cli_option *o = (*c)->options; o->name; o++)
             if (o->words)
-                put_choices(out, o);
+                put_choices(out, "*,", o);
     (void)fputs(
         "        ?*,-o | ?*,--columns) COMPREPLY=($(compgen -W \"$columns\" -- \"$word\")); return ;;\n"
         "    esac\n    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n}\ncomplete -F _occq occq\n",
@@ -308,11 +355,7 @@ void document_bash_occtrace(FILE *out, const struct cli_command *program)
         "_occtrace()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} i\n"
         "    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n            ",
         out);
-    (void)put_option_pattern(out, program->options, "FILE");
-    (void)fputc('|', out);
-    (void)put_option_pattern(out, program->options, "PATH");
-    (void)fputc('|', out);
-    (void)put_option_pattern(out, program->options, "TEXT");
+    (void)put_option_pattern(out, program->options, NULL);
     (void)fputs(
         ") i=$((i + 1)) ;;\n            --) _command_offset $((i + 1)); return ;;\n            -*) ;;\n"
         "            *) _command_offset \"$i\"; return ;;\n        esac\n    done\n    case $last in\n       "
@@ -321,10 +364,11 @@ void document_bash_occtrace(FILE *out, const struct cli_command *program)
     (void)put_option_pattern(out, program->options, "FILE");
     (void)fputc('|', out);
     (void)put_option_pattern(out, program->options, "PATH");
-    (void)fputs(
-        ") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n    esac\n    if [[ $word == -* ]]; then\n"
-        "        COMPREPLY=($(compgen -W '",
-        out);
+    (void)fputs(") COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n", out);
+    for (const struct cli_option *o = program->options; o->name; o++)
+        if (o->words)
+            put_choices(out, "", o);
+    (void)fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W '", out);
     put_option_words(out, program->options);
     (void)fputs("' -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -c -- \"$word\"))\n    fi\n}\n"
                 "complete -F _occtrace occtrace\n",

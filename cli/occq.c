@@ -37,6 +37,22 @@ static int fail_unknown(const char *name)
     return cli_usage_error(&cli_occq, &err);
 }
 
+static int print_help(void)
+{
+    cli_print_help(stdout, &cli_occq, cli_commands);
+    return CLI_EXIT_OK;
+}
+
+/* "occq help" and "occq help COMMAND", as people type it: the same as --help. */
+static int help(const char *name)
+{
+    char option[] = "--help";
+    const struct cli_command *command = name ? find_command(name) : NULL;
+    if (!name)
+        return print_help();
+    return command ? command->run(command, (char *[]){option, NULL}) : fail_unknown(name);
+}
+
 static int run(char **argv)
 {
     struct cli_args args = {0};
@@ -44,12 +60,12 @@ static int run(char **argv)
     const struct cli_command *command = argv[0] ? find_command(argv[0]) : NULL;
     if (command)
         return command->run(command, argv + 1);
+    if (argv[0] && strcmp(argv[0], "help") == 0)
+        return help(argv[1]);
     if (cli_parse(&cli_occq, argv, &args, &err) != 0)
         return cli_usage_error(&cli_occq, &err);
-    if (args.help) {
-        cli_print_help(stdout, &cli_occq, cli_commands);
-        return CLI_EXIT_OK;
-    }
+    if (args.help)
+        return print_help();
     if (args.version) {
         (void)printf("occq %s\n", OCCTRACE_VERSION);
         return CLI_EXIT_OK;

@@ -145,9 +145,9 @@ static int convert_word(const struct cli_option *row, const char *text, const ch
     }
     if (strlen(all) > MOST_WORDS_BYTES) {
         const char *nearest = occ_text_nearest(text, row->words);
-        return nearest ? occ_fail(err, OCC_E_INVALID, "'%.64s' is none of its words; did you mean '%s'?",
-                                  text, nearest)
-                       : occ_fail(err, OCC_E_INVALID, "'%.64s' is none of its words", text);
+        return nearest
+                   ? occ_fail(err, OCC_E_INVALID, "'%.64s' is not known; did you mean '%s'?", text, nearest)
+                   : occ_fail(err, OCC_E_INVALID, "'%.64s' is not known; --help lists what is", text);
     }
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is none of %s", text, all);
 }

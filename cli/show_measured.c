@@ -10,6 +10,9 @@
 #include "page.h"
 #include "values.h"
 
+#define STALLED_OFTEN 0.1 /* of the cycles: what is worth a word */
+#define STALLED_MORE  1.5
+
 enum { TEXT_BYTES = 128, SOURCES = 4 };
 
 /* ---- launches and SMs ---- */
@@ -115,16 +118,24 @@ bool show_has_stalls(const struct occ_measurement *measured)
     return false;
 }
 
-static bool disagrees(const struct occ_result *result, enum occ_limit stalled)
+/* Clearly: another resource than the formula's limiters was waited for, often, and much more than for these. */
+static bool disagrees(const struct occ_result *result, const struct occ_measurement *measured,
+                      enum occ_limit stalled)
 {
-    return stalled < OCC_LIMIT_COUNT && !(result->limiters & 1u << stalled);
+    double agreed = 0;
+    if (stalled >= OCC_LIMIT_COUNT || result->limiters & 1u << stalled)
+        return false;
+    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++)
+        if (result->limiters & 1u << limit && measured->stall[limit] > agreed)
+            agreed = measured->stall[limit];
+    return measured->stall[stalled] > STALLED_OFTEN && measured->stall[stalled] > STALLED_MORE * agreed;
 }
 
 void show_stall_reason(const struct occ_result *result, const struct occ_measurement *measured)
 {
     char limiters[64];
     enum occ_limit stalled = occ_most_stalled(measured);
-    if (disagrees(result, stalled))
+    if (disagrees(result, measured, stalled))
         (void)printf(
             "    the hardware disagrees: the launch of warps waited most for %s (%.1f%% of the cycles), "
             "not for %s\n",
@@ -277,7 +288,7 @@ static void write_stalls(struct cli_json *json, const struct occ_shape_row *row,
             cli_json_real(json, occ_limit_word((enum occ_limit)limit), m->stall[limit]);
     cli_json_close(json);
     cli_json_string(json, "most_stalled_by", stalled < OCC_LIMIT_COUNT ? occ_limit_word(stalled) : NULL);
-    cli_json_bool(json, "stall_disagrees", row->analysed && disagrees(&row->result, stalled));
+    cli_json_bool(json, "stall_disagrees", row->analysed && disagrees(&row->result, m, stalled));
 }
 
 void show_json_measured(struct cli_json *json, const struct occ_shape_row *row,

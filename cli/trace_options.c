@@ -17,13 +17,12 @@ static const struct cli_option options[] = {
     {0, "label", CLI_TEXT, offsetof(struct trace_options, label), "TEXT",
      "a text kept with the run, to find it again ('occq runs')", NULL, NULL, 0, 0},
     {0, "counters", CLI_WORD, offsetof(struct trace_options, counters), "MODE",
-     "hardware counters that a private daemon may use for achieved occupancy; a daemon that runs for "
-     "everybody has its "
-     "own setting",
+     "which hardware counters a private daemon may use for achieved occupancy: auto (default: pm, else gpm), "
+     "pm, gpm, none, or exact (as --exact); a daemon that runs already has its own setting",
      NULL, counters_words, 0, 0},
     {0, "exact", CLI_FLAG, offsetof(struct trace_options, exact), NULL,
-     "measure the achieved occupancy of each launch by itself (the same as --counters=exact); kernels then "
-     "run one after the other",
+     "measure the achieved occupancy of each launch by itself (the same as --counters=exact), kept as the "
+     "mean of each shape and minute; kernels then run one after the other",
      NULL, NULL, 0, 0},
     {'q', "quiet", CLI_FLAG, offsetof(struct trace_options, quiet), NULL, "no summary at the end", NULL, NULL,
      0, 0},
@@ -55,14 +54,14 @@ const struct cli_command cli_occtrace = {
         "occtrace. Whatever goes wrong with observing, the program runs. A child that first uses "
         "CUDA when occtrace has ended is observed only by a daemon that still listens.\n\n"
         "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that no kernel "
-        "runs twice. Kernels "
-        "that could overlap then run one after the other: times are not those of the undisturbed program, "
-        "and a program whose "
-        "kernels wait for each other does not go on. Launches of CUDA graphs with several kernels have no "
-        "exact value. It "
-        "needs the permission for hardware counters and libcupti of CUDA 13.0 or newer; without, the "
-        "launches "
-        "are recorded all the same, and the run says why they have no exact values.\n\n"
+        "runs twice. Kernels that could overlap then run one after the other: times are not those of the "
+        "undisturbed program, and a program whose kernels wait for each other does not go on. Launches of "
+        "CUDA graphs with several kernels have no exact value. Values are kept as the mean of each shape and "
+        "minute, "
+        "which every launch of it then shows; column exact of measured_detail counts the launches. It needs "
+        "the "
+        "permission for hardware counters and libcupti of CUDA 13.0 or newer; without, the launches are "
+        "recorded all the same, and the run says why they have no exact values.\n\n"
         "At the end a summary stands on stderr: what was recorded, what was lost, what it cost, and why not "
         "more.",
     .options = options,

@@ -12,8 +12,8 @@ struct trace_options {
     bool quiet;
 };
 
-/* What a label may be long; it travels in the program's environment and its ring. */
-#define TRACE_LABEL_MAX_BYTES 1000
+/* What a label may be long: the program takes no longer one from its environment (injector/env.def). */
+#define TRACE_LABEL_MAX_BYTES 255
 
 /* Parses; OCC_E_INVALID as cli_parse(). */
 int trace_options_parse(char **argv, struct trace_options *options, struct occ_error *err);

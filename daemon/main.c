@@ -111,7 +111,7 @@ static int run(const struct occ_config *config, const struct occ_options *option
                                                     .busy_timeout_ms = BUSY_TIMEOUT_MS};
     status = occ_store_open(database, &store_options, &store, err);
     if (status != 0)
-        return occ_error_prefix(err, "cannot use the history %s", database);
+        return occ_error_prefix(err, "cannot use the history");
     const struct occ_server_options server = {
         .database = database,
         .socket_path = socket_path,

@@ -60,7 +60,9 @@ struct server {
     int private_fd;
     bool private_mode, stopping, program_ended;
     int64_t started_ns, next_poll_ns;
-    int64_t left_ns; /* when the private peer left; 0: it has not */
+    int64_t tend_next_ns;  /* monotonic: not before this are measured values committed for their own sake */
+    uint64_t commits_seen; /* the collector's, at the last look */
+    int64_t left_ns;       /* when the private peer left; 0: it has not */
     uint64_t refused;
     struct occ_repeat refusals;
     struct occ_packet packet;
@@ -447,6 +449,8 @@ static void pump(struct server *s)
 static void set_timer(struct server *s, bool soon)
 {
     int64_t wait_ns = occ_collector_wait_ns(s->collector);
+    if (occ_sampler_is_busy(s->sampler) && (wait_ns < 0 || wait_ns > OCC_SAMPLER_TEND_NS))
+        wait_ns = OCC_SAMPLER_TEND_NS;
     if (soon)
         wait_ns = SOON_NS;
     int64_t now_ns = monotonic_ns();
@@ -466,6 +470,24 @@ static bool private_is_over(const struct server *s)
     return stats.producers == 0 || (stats.stalled && monotonic_ns() - s->left_ns > PRIVATE_PATIENCE_NS);
 }
 
+/* What is measured comes seconds after its launches: where nothing else is committed, that is. */
+static void tend_sampler(struct server *s, int64_t now_ns)
+{
+    struct occ_collector_stats stats;
+    struct occ_error err = OCC_ERROR_INIT;
+    occ_collector_get_stats(s->collector, &stats);
+    bool results = occ_sampler_tend(s->sampler, stats.producers > 0);
+    if (stats.commits != s->commits_seen) {
+        s->commits_seen = stats.commits;
+        s->tend_next_ns = now_ns + s->options->collector.commit_interval_ns;
+    }
+    if (!results || stats.stalled || now_ns < s->tend_next_ns)
+        return;
+    s->tend_next_ns = now_ns + s->options->collector.commit_interval_ns;
+    (void)occ_collector_commit(s->collector, now_ns,
+                               &err); /* a failure is the collector's to tell, and tried again */
+}
+
 static void round_of_work(struct server *s)
 {
     if (flush_is_wanted(s) || s->left_ns)
@@ -476,6 +498,7 @@ static void round_of_work(struct server *s)
     if (s->program_ended || flush || now_ns >= s->next_poll_ns || s->next_poll_ns == INT64_MAX) {
         s->program_ended = false;
         occ_collector_poll(s->collector, now_ns);
+        tend_sampler(s, now_ns);
         if (flush || last_one)
             serve_flushes(s, now_ns);
         occ_clients_sweep(&s->clients);
@@ -534,6 +557,7 @@ static int start(struct server *s, struct occ_error *err)
         status = open_descriptors(s, err);
     if (status != 0)
         return status;
+    occ_sampler_begin(s->sampler);
     if (s->private_mode) { /* the program is about to start */
         occ_sampler_wake(s->sampler);
         occ_sampler_await(s->sampler, AWAIT_NS);

@@ -1,3 +1,4 @@
+/* clang-format off */
 /*
  * The wire between a program under observation and a daemon: one sealed memfd a process, made by the injector
  * (producer), mapped by occtraced (consumer). Everything in it is little-endian, fixed width, naturally
@@ -5,28 +6,39 @@
  *
  *   memfd:  [ header page | log | ring ]
  *
- *   header  4096 bytes, fields below. Geometry is written once before the memfd is sealed and handed over,
- * and never changes: the consumer checks it once and keeps its own copy. log     append-only frames: what is
- * said once (process, device, kernel, shape, state, closed). A consumer that comes later reads it from the
- * start, so a new daemon knows every id that the ring may hold. ring    a power-of-two number of 40-byte
- * launch records. Record number n (from 0, for ever) lies in slot n & (slots - 1). The sequence number is the
- * position: a daemon that stored "next = n" in the same transaction as records < n takes up again at n,
- * exactly once.
+ *   header  4096 bytes, fields below. Geometry is written once before the memfd is sealed and handed over, and
+ *           never changes: the consumer checks it once and keeps its own copy.
+ *   log     append-only frames: what is said once (process, device, kernel, shape, state, closed), and sums of
+ *           what was measured. A consumer that comes later reads it from the start, so a new daemon knows every
+ *           id that the ring may hold.
+ *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
+ *           n & (slots - 1). The sequence number is the position: a daemon that stored "next = n" in the same
+ *           transaction as records < n takes up again at n, exactly once.
  *
- * Header, byte offsets (hex):
- *   000 u64 magic                     "OCCRING1"
- *   008 u16 version_major             a reader refuses another major
- *   00a u16 version_minor             may add log frame types, loss causes, cost counters, and header fields
- * in bytes that are zero today; never moves or re-defines what is there 00c u32 byte_order 0x01020304 as the
- * producer stores it 010 u8[16] uuid                   random, identifies the ring and so the run 020 u64
- * total_bytes               size of the memfd 028 u64 log_offset, 030 u64 log_bytes 038 u64 ring_offset, 040
- * u32 ring_slots, 044 u32 record_bytes (40) 048 i32 pid                       as the producer sees it (the
- * handshake's credentials are the truth) 04c u32 reserved 050 u64 start_ns                  CLOCK_REALTIME
- * when the ring was made 080 u64 head      producer        launches published 088 u64 log_head  producer log
- * bytes published 090 u64 beat_ns   producer        CLOCK_REALTIME of the helper thread's last round 098 u32
- * closed    producer        1 after the last record of an orderly end 0c0 u64 tail      consumer launches
- * that the producer may overwrite (committed by the daemon) 100 u64[32] lost  producer        totals by enum
- * occ_loss_cause 200 u64[32] cost  producer        totals by enum occ_cost 300 ... 1000 zero
+ * Header, byte offsets (hex); who writes it, if it changes:
+ *   000 u64      magic                    "OCCRING1"
+ *   008 u16      version_major            a reader refuses another major
+ *   00a u16      version_minor            may add log frame types, loss causes, cost counters, and header fields in
+ *                                         bytes that are zero today; never moves or re-defines what is there
+ *   00c u32      byte_order               0x01020304 as the producer stores it
+ *   010 u8[16]   uuid                     random, identifies the ring and so the run
+ *   020 u64      total_bytes              size of the memfd
+ *   028 u64      log_offset
+ *   030 u64      log_bytes
+ *   038 u64      ring_offset
+ *   040 u32      ring_slots
+ *   044 u32      record_bytes             40
+ *   048 i32      pid                      as the producer sees it (the handshake's credentials are the truth)
+ *   04c u32      reserved
+ *   050 u64      start_ns                 CLOCK_REALTIME when the ring was made
+ *   080 u64      head           producer  launches published
+ *   088 u64      log_head       producer  log bytes published
+ *   090 u64      beat_ns        producer  CLOCK_REALTIME of the helper thread's last round
+ *   098 u32      closed         producer  1 after the last record of an orderly end
+ *   0c0 u64      tail           consumer  launches that the producer may overwrite (committed by the daemon)
+ *   100 u64[32]  lost           producer  totals by enum occ_loss_cause
+ *   200 u64[32]  cost           producer  totals by enum occ_cost
+ *   300 ... 1000 zero
  *
  * Publication: the producer fills a record, then stores head with release order; the consumer loads head with
  * acquire order (pairs). The consumer stores tail with release order after its commit; the producer loads it
@@ -37,6 +49,7 @@
  * lost and cost counters are written by any producer thread with relaxed atomics, read by the consumer any
  * time.
  */
+/* clang-format on */
 #ifndef OCC_RING_ABI_H
 #define OCC_RING_ABI_H
 

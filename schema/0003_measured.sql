@@ -27,8 +27,9 @@ CREATE TABLE measured (
     group_achieved_sum       REAL NOT NULL, group_achieved_ns      REAL NOT NULL,
     group_elapsed_sum        REAL NOT NULL, group_elapsed_ns       REAL NOT NULL,
     group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
-    PRIMARY KEY (shape, run, bucket)
+    PRIMARY KEY (shape, bucket, run) -- the minutes that a question is about, of a shape
 ) WITHOUT ROWID;
+CREATE INDEX measured_bucket ON measured(bucket);
 
 -- Means for people, by shape and run.
 CREATE VIEW measured_detail AS

@@ -14,8 +14,9 @@
     X(user)                                                                                                  \
     X(label)                                                                                                 \
     X(session)                                                                                               \
-    X(source) X(level) X(level_reason) X(slurm_job) X(k8s_pod) X(source_version) X(source_file) X(time_base) \
-        X(lacks) X(rank) X(lost_text) X(devices)
+    X(source)                                                                                                \
+    X(level) X(level_reason) X(slurm_job) X(k8s_pod) X(source_version) X(source_file) X(time_base) X(lacks)  \
+        X(rank) X(lost_text) X(devices)
 
 static const char runs_sql[] =
     "SELECT r.id, r.uuid, r.pid, r.uid, r.start_ns, coalesce(r.end_ns, 0), r.launches, r.gpu_ns, "

@@ -18,7 +18,7 @@ struct line {
     struct occ_top_row row;
     struct mean theoretical, expected_achieved, expected_elapsed;
     struct mean achieved, achieved_error, elapsed, elapsed_error; /* measured */
-    struct mean part[OCC_PART_COUNT];
+    struct mean used, part[OCC_PART_COUNT];
     double weight;    /* of all its shapes */
     uint64_t main_ns; /* time of the shape that speaks for the line */
     bool has_main;
@@ -173,9 +173,10 @@ static void add_result(struct line *line, const struct occ_result *result,
     add_mean(&line->theoretical, result->theoretical, weight);
     add_mean(&line->expected_achieved, result->expected_achieved, weight);
     add_mean(&line->expected_elapsed, result->expected_elapsed, weight);
+    add_mean(&line->used, waterfall.used, weight);
     for (int i = 0; i < OCC_PART_COUNT; i++)
         add_mean(&line->part[i], i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall.part[i], weight);
-    line->row.waste_warp_seconds += capacity_seconds * (1 - waterfall.used);
+    line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall.used, 0);
 }
 
 static int add_shape(struct top *t, struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals)
@@ -273,26 +274,22 @@ static int name_lines(struct top *t)
     return rc == 0 && t->arena.failed ? occ_store_no_memory(t->err) : rc;
 }
 
-/* What is measured of some shapes is of all that were measured: what others lost in this way is in another part. */
+/* Of all its shapes that could be analysed, so that all parts and what is used are 1: a part that is not known of a shape is
+ * in its others. */
 static double part_of(const struct line *line, unsigned part)
 {
-    const struct mean *mean = &line->part[part];
-    if (part < OCC_CAUSE_COUNT || !(mean->weight > 0))
-        return mean_of(mean);
-    return mean->sum / line->part[OCC_PART_UNEXPLAINED].weight; /* which every measured shape has */
+    return line->part[part].weight > 0 ? line->part[part].sum / line->used.weight : NAN;
 }
 
-/* The largest part; what is unknown in some shapes counts by the time of the others. */
+/* The largest part. */
 static void name_main_cause(struct line *line)
 {
     struct occ_top_row *row = &line->row;
     double most = 1e-9; /* the model's own accuracy */
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
-        double share = line->weight > 0 ? line->part[i].sum / line->weight : 0;
-        if (i == OCC_CAUSE_PARTIAL_WARP || share <= most)
+        if (i == OCC_CAUSE_PARTIAL_WARP || !(row->part[i] > most))
             continue;
-        most = share;
-        row->main_cause_ratio = row->part[i];
+        most = row->main_cause_ratio = row->part[i];
         (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_part_word(i));
     }
 }
@@ -307,6 +304,7 @@ static void finish_line(struct line *line)
     row->achieved_error = mean_of(&line->achieved_error);
     row->elapsed = mean_of(&line->elapsed);
     row->elapsed_error = mean_of(&line->elapsed_error);
+    row->used = mean_of(&line->used);
     row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;
     for (unsigned i = 0; i < OCC_PART_COUNT; i++)
         row->part[i] = part_of(line, i);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "map.h"
+#include "measured.h"
 #include "series_codec.h"
 
 #ifdef OCC_SQLITE_EXTENSION
@@ -15,6 +16,8 @@ SQLITE_EXTENSION_INIT3
 #define MINUTE_NS    INT64_C(60000000000)
 #define VALUE_COUNT  4u
 #define MINUTES_KEPT (1u << 16) /* shape x minute, of one chunk */
+
+static const struct occ_launch_measured nothing = {NAN, NAN, NAN, NAN, NULL};
 
 /* A row's own value. */
 struct own {
@@ -93,7 +96,9 @@ static void give(struct occ_launch_values *v, const struct occ_chunk_view *view,
                  const struct occ_series_row *value)
 {
     uint64_t start = (uint64_t)value->start_ns;
-    for (uint32_t i = first_row(view, start); i < view->n && view->start_ns[i] == start; i++) {
+    uint32_t first = first_row(view, start);
+    uint32_t end = view->n - first > OCC_LAUNCHES_AT_ONCE ? first + OCC_LAUNCHES_AT_ONCE : view->n;
+    for (uint32_t i = first; i < end && view->start_ns[i] == start; i++) {
         struct own *own = &v->own[i];
         if (own->known || view->correlation[i] != value->wide[OCC_VALUE_CORRELATION] ||
             view->shape[i] != value->wide[OCC_VALUE_SHAPE])
@@ -140,50 +145,71 @@ static int load(struct occ_launch_values *v, const struct occ_chunk_view *view, 
         for (uint32_t i = 0; unpacked == 0 && i < n; i++)
             if ((uint64_t)rows[i].start_ns >= first && (uint64_t)rows[i].start_ns <= last)
                 give(v, view, &rows[i]);
+        if (unpacked == OCC_E_CORRUPT) /* says nothing; the launches and their other values are whole */
+            unpacked = 0;
     }
     (void)sqlite3_reset(v->series);
     if (unpacked == OCC_E_NO_MEMORY)
         return SQLITE_NOMEM;
     if (unpacked != 0)
-        *ret_text = unpacked == OCC_E_VERSION ? "measured values are from a newer version"
-                                              : "measured values are damaged";
+        *ret_text = "measured values are from a newer version";
     v->loaded = unpacked == 0 && step == SQLITE_DONE;
     return unpacked != 0 ? SQLITE_CORRUPT : step == SQLITE_DONE ? SQLITE_OK : step;
 }
 
 /* ---- its shape's ---- */
 
-static double mean(sqlite3_stmt *stmt, int column)
+static const char minute_sql[] = "SELECT overlapped"
+#define X(name, text) ", " #name
+    OCC_MEASURED_SOURCES(X)
+#undef X
+#define X(name) ", " #name "_sum, " #name "_ns"
+        OCC_MEASURED_VALUES(X)
+#undef X
+            " FROM main.measured WHERE shape = ?1 AND run = ?2 AND bucket = ?3";
+
+static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
-    return sqlite3_column_type(stmt, column) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, column);
+    int at = 0;
+    sums->overlapped = (uint64_t)sqlite3_column_int64(stmt, at++);
+#define X(name, text) sums->name = (uint64_t)sqlite3_column_int64(stmt, at++);
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
+        sums->sum[k] = sqlite3_column_double(stmt, at++);
+        sums->ns[k] = sqlite3_column_double(stmt, at++);
+    }
+}
+
+/* What is said of the shape in that minute (measured.h) holds for a launch without a value of its own. Where all that have
+ * values were read directly, those were others, and of this one nothing is known. */
+static struct occ_launch_measured of_shape(const struct occ_measured_sums *sums)
+{
+    struct occ_measurement m;
+    occ_measured_means(sums, &m);
+    if (sums->direct == occ_measured_launches(sums))
+        return nothing;
+    return (struct occ_launch_measured){m.achieved, m.achieved_error, m.elapsed, m.elapsed_error,
+                                        m.source == OCC_FROM_GROUPED ? "group"
+                                        : m.source == OCC_FROM_EXACT ? "exact"
+                                                                     : "regressed"};
 }
 
 static int read_minute(struct occ_launch_values *v, uint32_t shape, int64_t minute,
                        struct occ_launch_measured *ret)
 {
-    static const char sql[] =
-        "SELECT regressed, grouped, achieved_sum / nullif(achieved_ns, 0), "
-        "achieved_error_sum / nullif(achieved_error_ns, 0), elapsed_sum / nullif(elapsed_ns, 0), "
-        "elapsed_error_sum / nullif(elapsed_error_ns, 0) FROM main.measured WHERE shape = ?1 AND run = ?2 "
-        "AND bucket = ?3";
-    *ret = (struct occ_launch_measured){NAN, NAN, NAN, NAN, NULL};
-    int rc = prepare(v, &v->minute, sql);
+    struct occ_measured_sums sums = {0};
+    int rc = prepare(v, &v->minute, minute_sql);
     if (rc != SQLITE_OK)
         return rc;
     (void)sqlite3_bind_int64(v->minute, 1, shape);
     (void)sqlite3_bind_int64(v->minute, 2, v->run);
     (void)sqlite3_bind_int64(v->minute, 3, minute);
     int step = sqlite3_step(v->minute);
-    if (step == SQLITE_ROW) {
-        int64_t regressed = sqlite3_column_int64(v->minute, 0), grouped = sqlite3_column_int64(v->minute, 1);
-        /* where only direct values were found, they were those of others; a group's mean is nobody's own */
-        if (grouped > regressed)
-            ret->source = "group";
-        else if (regressed > 0)
-            *ret = (struct occ_launch_measured){mean(v->minute, 2), mean(v->minute, 3), mean(v->minute, 4),
-                                                mean(v->minute, 5), "regressed"};
-    }
+    if (step == SQLITE_ROW)
+        read_sums(v->minute, &sums);
     (void)sqlite3_reset(v->minute);
+    *ret = of_shape(&sums);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
 }
 
@@ -225,7 +251,7 @@ static int of_minute(struct occ_launch_values *v, uint32_t shape, int64_t minute
 int occ_launch_values_get(struct occ_launch_values *v, const struct occ_chunk_view *view, uint32_t row,
                           struct occ_launch_measured *ret, const char **ret_text)
 {
-    *ret = (struct occ_launch_measured){NAN, NAN, NAN, NAN, NULL};
+    *ret = nothing;
     if (!v->there)
         return SQLITE_OK;
     int rc = v->loaded ? SQLITE_OK : load(v, view, ret_text);

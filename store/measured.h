@@ -62,7 +62,7 @@ struct occ_measured_sums {
     uint64_t overlapped; /* of them, those that ran beside other kernels */
 };
 
-/* The mean, NaN where nothing was measured. */
+/* The mean, NaN where nothing was measured, or what no counter can have said. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
 
 /* Whether the launches that have values of their own stand for all that were measured: they do unless more than
@@ -72,8 +72,10 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
 #define OCC_MEASURED_ALIKE    1.2
 bool occ_measured_stand_for_all(const struct occ_measured_sums *sums);
 
-/* All means of launches with values of their own; the source is that of most, of a tie the weaker one. GROUPED: there are
- * none such, or they do not stand for all, and the means are NaN. */
+/* All means of launches with values of their own; the source is that of most of these, of a tie the weaker one. GROUPED:
+ * there are none such, or they do not stand for all, and the means are NaN. Achieved occupancy, active SMs and resident
+ * blocks, which are not defined beside other kernels, are NaN too where more than OCC_MEASURED_MINORITY of elapsed
+ * occupancy's time is without them: a waterfall of different launches' means would say nothing. */
 void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement);
 
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)

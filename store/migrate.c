@@ -133,9 +133,9 @@ int occ_store_migrate(struct occ_store *s, struct occ_error *err)
             return 0;
         return version == 0 ? occ_fail(err, OCC_E_CORRUPT, "%s: is empty, not a history", s->path)
                             : occ_fail(err, OCC_E_VERSION,
-                                       "%s: written by an older version of occtrace; open it for writing "
-                                       "once to upgrade it",
-                                       s->path);
+                                       "%s: written by an older version of occtrace; recording into it "
+                                       "(occtrace -d %s PROGRAM) or starting occtraced with it upgrades it",
+                                       s->path, s->path);
     }
     rc = set_up_writing(s, err);
     for (const struct occ_schema_migration *m = occ_schema_migrations; rc == 0 && m->version != 0; m++)

@@ -26,6 +26,7 @@
 #define HOURS_AT_ONCE     24
 #define SECONDS_AT_ONCE   3600
 #define SHARE_FOR_MORE    4u
+#define SHARE_FOR_LAST    64u
 
 static char *ballast_path(const struct occ_store *s)
 {
@@ -253,14 +254,16 @@ static int retire_minutes(struct occ_store *s, int64_t at_once, int64_t keep, bo
     return rc;
 }
 
-static int retire_seconds(struct occ_store *s, bool *ret_some, struct occ_error *err)
+/* `at_once` seconds that lie at least `keep` seconds back. */
+static int retire_seconds(struct occ_store *s, int64_t at_once, int64_t keep, bool *ret_some,
+                          struct occ_error *err)
 {
     int64_t oldest = 0, newest = 0;
     int rc = table_ends(s, OCC_SQL_SECOND_ENDS, &oldest, &newest, err);
-    if (rc != 0 || oldest + 2 * SECONDS_AT_ONCE > newest)
+    if (rc != 0 || oldest + at_once + keep > newest)
         return rc;
     *ret_some = true;
-    return run_with(s, OCC_SQL_DROP_SECONDS, oldest + SECONDS_AT_ONCE, 0, 1, err);
+    return run_with(s, OCC_SQL_DROP_SECONDS, oldest + at_once, 0, 1, err);
 }
 
 static int retire_hours(struct occ_store *s, bool *ret_some, struct occ_error *err)
@@ -271,6 +274,12 @@ static int retire_hours(struct occ_store *s, bool *ret_some, struct occ_error *e
         return rc;
     *ret_some = true;
     return run_with(s, OCC_SQL_DROP_HOURS, oldest + HOURS_AT_ONCE, 0, 1, err);
+}
+
+static int retire_last_hours(struct occ_store *s, bool *ret_some, struct occ_error *err)
+{
+    int rc = retire_minutes(s, 5, 3, ret_some, err);
+    return rc != 0 ? rc : retire_seconds(s, 300, 60, ret_some, err);
 }
 
 static int retire(struct occ_store *s, uint32_t share, bool committing, bool *ret_some, struct occ_error *err)
@@ -284,15 +293,18 @@ static int retire(struct occ_store *s, uint32_t share, bool committing, bool *re
     *ret_some |= taken > 0;
     more = more && taken < most;
     /* hours are made of minutes, after a crash from the file: two hours of them stay if they can */
+    bool hours = false; /* of minutes or of seconds went */
     if (rc == 0 && (!*ret_some || more))
-        rc = retire_minutes(s, 60, 120, ret_some, err);
-    if (rc == 0 && (!*ret_some || more))
-        rc = retire_seconds(s, ret_some, err);
+        rc = retire_minutes(s, 60, 120, &hours, err);
+    if (rc == 0 && (!(*ret_some || hours) || more))
+        rc = retire_seconds(s, SECONDS_AT_ONCE, SECONDS_AT_ONCE, &hours, err);
+    *ret_some |= hours;
     if (rc == 0 && !*ret_some)
         rc = retire_hours(s, ret_some, err);
-    /* a quota too small for the last hours of so many shapes: going on recording counts for more */
-    if (rc == 0 && !*ret_some)
-        rc = retire_minutes(s, 5, 3, ret_some, err);
+    /* a quota too small for the last hours of so many shapes or devices, or an old hour that gives nothing back: going on
+     * recording counts for more */
+    if (rc == 0 && (!*ret_some || (more && (!hours || share >= SHARE_FOR_LAST))))
+        rc = retire_last_hours(s, ret_some, err);
     return rc;
 }
 

@@ -222,9 +222,10 @@ struct occ_top_row {
      * are standard errors, upper bounds. */
     double achieved, achieved_error, elapsed, elapsed_error;
     double measured_share; /* part of its time that is of such shapes */
-    /* Of the waterfall (occupancy/waterfall.h), of 1: static causes over the shapes that could be analysed, the others
-     * over those with measured values, where what is not known of one is in another part. NaN: not known. PARTIAL_WARP is no part of it, but the share of resident threads that
-     * do not exist. */
+    /* Of the waterfall (occupancy/waterfall.h), over the shapes that could be analysed: with `used` (measured elapsed
+     * occupancy where counters saw the shape, else expected) the parts are 1. NaN: not known of any shape. PARTIAL_WARP is no
+     * part of it, but the share of resident threads that do not exist. */
+    double used;
     double part[OCC_PART_COUNT];
     uint32_t registers, block_threads; /* of the shape with most time */
     uint32_t design;                   /* enum occ_design bits of the shape with most time */

@@ -16,16 +16,22 @@
 
 #include "state.h"
 
-#define KEYS_MOST      8192
-#define LAUNCHES_MOST  262144
-#define SAMPLES_MOST   262144
-#define HALF_LIFE      30000.0
-#define WATERMARK_NS   INT64_C(2000000000)
-#define BLOCK_NS       INT64_C(1000000000)
-#define SETTLE_NS      INT64_C(250000000) /* without samples: how often to look for launches to give up */
-#define FIRST_VARIANCE (0.02 * 0.02)
-#define SOLVE_NS       2.0   /* cost of one multiplication of solving, and ... */
-#define SOLVE_SHARE    0.004 /* ... how much of the time it may take */
+#define KEYS_MOST         8192
+#define LAUNCHES_MOST     262144
+#define SAMPLES_MOST      262144
+#define HALF_LIFE         30000.0
+#define WATERMARK_NS      INT64_C(2000000000)
+#define BLOCK_NS          INT64_C(1000000000)
+#define LONGEST_NS        INT64_C(60000000000) /* of a sample, and of a launch that is reported in time */
+#define LATE_MOST         4096u
+#define UNUSUAL           1.4                /* times the usual duration, or a part of it, ... */
+#define UNUSUAL_NS        4000.0             /* ... by so much: less is jitter */
+#define WRONG_SUM         0.05               /* of what was counted of late: more than noise */
+#define SETTLE_NS         INT64_C(250000000) /* without samples: how often to look for launches to give up */
+#define FIRST_VARIANCE    (0.02 * 0.02)
+#define SOLVE_NS          2.0 /* cost of one multiplication of solving, and ... */
+#define SOLVE_SHARE_EARLY 0.05
+#define SOLVE_SHARE       0.004 /* ... how much of the time it may take */
 
 /* ---- begin and end ---- */
 
@@ -70,6 +76,7 @@ void occ_attribution_free(struct occ_attribution *a)
     occ_shift_work_free(a->shift_work);
     free(a->past);
     free(a->launches);
+    free(a->late);
     free(a->samples);
     free(a->direct);
     free(a->values);
@@ -119,8 +126,19 @@ static void use_key(struct occ_attribution *a, const struct occ_overlap_launch *
         occ_keys_widen(&a->keys, key, duration / a->interval_ns);
 }
 
-/* Launches that start before `until_ns` are about to be joined: those that run beside others get their shape's key for
- * such launches. Where there is no room for that key, they keep the other. */
+/* The launch's company, see keys.h; its key is the one for those alone. */
+static uint32_t company_of(const struct occ_key *key, const struct occ_overlap_launch *l)
+{
+    int64_t duration = l->end_ns - l->start_ns;
+    if ((double)l->beside_ns > OCC_OVERLAPPED * (double)duration)
+        return occ_keys_company(duration, true);
+    double usual = key->launches > 0 ? key->launch_ns / key->launches : (double)duration;
+    bool unusual = (double)duration > UNUSUAL * usual || (double)duration < usual / UNUSUAL;
+    return unusual && fabs((double)duration - usual) > UNUSUAL_NS ? occ_keys_company(duration, false) : 0;
+}
+
+/* Launches that start before `until_ns` are about to be joined: those in another company than usual get its key. Where
+ * there is no room for that key, they keep the other. */
 static void find_sides(struct occ_attribution *a, int64_t until_ns)
 {
     for (size_t i = 0; i < a->n_launches && a->launches[i].start_ns < until_ns; i++) {
@@ -128,25 +146,44 @@ static void find_sides(struct occ_attribution *a, int64_t until_ns)
         if (l->in_use)
             continue;
         l->in_use = true;
-        if ((double)l->beside_ns > OCC_OVERLAPPED * (double)(l->end_ns - l->start_ns)) {
+        uint32_t company = company_of(&a->keys.keys[l->key], l);
+        if (company != 0) {
             const struct occ_attribution_key model = a->keys.keys[l->key].model;
-            uint32_t beside = occ_keys_put(&a->keys, &model, occ_keys_company(l->end_ns - l->start_ns));
-            if (beside != OCC_MAP_NONE) {
+            uint32_t other = occ_keys_put(&a->keys, &model, company);
+            if (other != OCC_MAP_NONE) {
                 a->keys.keys[l->key].waiting--;
-                a->keys.keys[beside].waiting++;
-                l->key = beside;
+                a->keys.keys[other].waiting++;
+                l->key = other;
             }
         }
         use_key(a, l);
     }
 }
 
-/* A kernel that ran for long is reported when it ends: its samples are joined by then. */
-static bool take_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
+/* A kernel that ran for long is reported when it ends: most of its samples are joined by then, and it waits for the last. */
+static bool put_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
-    struct occ_attribution_value value = {
-        .tag = launch->tag, .start_ns = launch->start_ns, .end_ns = launch->end_ns};
-    return occ_direct_recall(a, launch, &value.measured) && occ_attribution_put(a, &value);
+    if (!occ_attribution_grow((void **)&a->late, &a->late_allocated, a->n_late, LATE_MOST, sizeof *a->late))
+        return false;
+    a->late[a->n_late++] = *launch;
+    return true;
+}
+
+static void take_late(struct occ_attribution *a, bool final)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < a->n_late; i++) {
+        const struct occ_attribution_launch launch = a->late[i];
+        struct occ_attribution_value value = {
+            .tag = launch.tag, .start_ns = launch.start_ns, .end_ns = launch.end_ns};
+        bool joined = a->joined_ns != INT64_MIN && launch.end_ns <= a->joined_ns - OCC_OFFSET_MOST_NS;
+        bool given_up = launch.end_ns <= a->advanced_ns - a->options.watermark_ns && a->n_samples == 0;
+        if (!joined && !given_up && !final)
+            a->late[kept++] = launch;
+        else if (!occ_direct_recall(a, &launch, &value.measured) || !occ_attribution_put(a, &value))
+            a->stats.late_launches++;
+    }
+    a->n_late = kept;
 }
 
 int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
@@ -157,11 +194,10 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
     if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns)
         return occ_fail(err, OCC_E_INVALID, "a launch that ends before it starts");
     if (launch->start_ns < a->advanced_ns) {
-        if (take_late(a, launch))
-            return 0;
-        a->stats.late_launches++;
-        return occ_fail(err, OCC_E_INVALID, "a launch that comes after its samples were joined");
+        return put_late(a, launch) ? 0 : occ_fail(err, OCC_E_FULL, "too many launches come late");
     }
+    if (launch->end_ns - launch->start_ns > LONGEST_NS)
+        return occ_fail(err, OCC_E_INVALID, "a launch that was reported before it ended");
     if (a->n_launches > 0 && launch->start_ns < a->launches[a->n_launches - 1].start_ns)
         return occ_fail(err, OCC_E_INVALID, "launches are not in order of their start");
     if (!occ_attribution_grow((void **)&a->launches, &a->launches_allocated, a->n_launches,
@@ -182,6 +218,7 @@ static bool is_sound(const struct occ_attribution *a, const struct occ_sample *s
 {
     double cycles = sample->value[OCC_COUNTER_ELAPSED];
     return sample->start_ns >= 0 && sample->end_ns > sample->start_ns &&
+           sample->end_ns - sample->start_ns <= LONGEST_NS &&
            (a->n_samples == 0 || sample->start_ns >= a->samples[a->n_samples - 1].start_ns) &&
            sample->start_ns >= a->joined_ns && !(cycles <= 0) && !isinf(cycles) &&
            (isfinite(cycles) || a->cycles_per_ns > 0);
@@ -204,6 +241,7 @@ int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *s
     if (isfinite(sample->value[OCC_COUNTER_ELAPSED]))
         a->cycles_per_ns = sample->value[OCC_COUNTER_ELAPSED] / length;
     a->interval_ns = a->interval_ns > 0 ? a->interval_ns + (length - a->interval_ns) / 16 : length;
+    a->stats.bad_samples += !occ_join_is_possible(a, sample);
     a->samples[a->n_samples++] = *sample;
     return 0;
 }
@@ -247,19 +285,19 @@ static int estimate(struct occ_attribution *a, struct occ_error *err)
     return status;
 }
 
-/* As often as the budget allows, and at first whenever twice as much is known. */
+/* As often as the budget allows, which is larger whenever twice as much is known: at first. */
 static bool is_due(const struct occ_attribution *a)
 {
-    return !a->estimated || a->since_estimate_ns * SOLVE_SHARE > a->estimate_cost_ns ||
-           a->keys.rows > 2 * a->estimated_rows;
+    double share = a->keys.rows > 2 * a->estimated_rows ? SOLVE_SHARE_EARLY : SOLVE_SHARE;
+    return !a->estimated || a->since_estimate_ns * share > a->estimate_cost_ns;
 }
 
 /* ---- settling ---- */
 
 bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution_value *value)
 {
-    if (!occ_attribution_grow((void **)&a->values, &a->values_allocated, a->n_values, a->options.max_launches,
-                              sizeof *a->values))
+    if (!occ_attribution_grow((void **)&a->values, &a->values_allocated, a->n_values,
+                              2 * a->options.max_launches + 1, sizeof *a->values))
         return false;
     a->values[a->n_values++] = *value;
     return true;
@@ -268,10 +306,17 @@ bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution
 static struct occ_measured value_of(struct occ_attribution *a, const struct occ_overlap_launch *l)
 {
     const struct occ_key *key = &a->keys.keys[l->key];
-    struct occ_measured own = {.source = OCC_ATTRIBUTION_NONE, .achieved = NAN, .elapsed = NAN};
-    if (occ_direct_say(a, l, &own) || !l->covered || key->measured.source == OCC_ATTRIBUTION_NONE)
-        return own;
-    return key->measured;
+    struct occ_measured value = OCC_NOT_MEASURED;
+    if (occ_direct_say(a, l, &value) || !l->covered || key->measured.source == OCC_ATTRIBUTION_NONE)
+        return value;
+    value = key->measured;
+    /* kernels do not do any more what they did: until that is learned, values are as wrong as their sum */
+    double wrong = a->counted > 0 ? fabs(a->unexplained / a->counted) : 0;
+    if (wrong > WRONG_SUM) {
+        value.elapsed_se = hypot(value.elapsed_se, wrong * value.elapsed);
+        value.achieved_se = hypot(value.achieved_se, wrong * value.achieved);
+    }
+    return value;
 }
 
 static void let_go(struct occ_attribution *a, const struct occ_overlap_launch *l)
@@ -333,10 +378,11 @@ static size_t next_block(const struct occ_attribution *a, bool final)
 {
     size_t n = 0;
     while (n < a->n_samples && n < OCC_BLOCK_SAMPLES &&
-           a->samples[n].end_ns + OCC_OFFSET_MOST_NS <= a->advanced_ns)
+           a->samples[n].end_ns <= a->advanced_ns - OCC_OFFSET_MOST_NS)
         n++;
-    bool enough =
-        n == OCC_BLOCK_SAMPLES || (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= BLOCK_NS);
+    bool enough = (n > 0 && a->samples[n - 1].end_ns <= a->advanced_ns - a->options.watermark_ns) ||
+                  n == OCC_BLOCK_SAMPLES ||
+                  (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= BLOCK_NS);
     return final || enough ? n : 0;
 }
 
@@ -353,11 +399,18 @@ int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool fi
         if (status == 0)
             status = settle(a, false, err);
     }
+    take_late(a, final);
     bool idle = a->n_samples == 0 && a->advanced_ns - a->settled_ns > SETTLE_NS; /* none may come any more */
     if (status != 0 || !(final || idle))
         return status;
     a->settled_ns = a->advanced_ns;
     return settle(a, final, err);
+}
+
+void occ_attribution_restart(struct occ_attribution *a)
+{
+    occ_keys_forget(&a->keys);
+    memset(a->keys.knows, 0, sizeof a->keys.knows);
 }
 
 /* ---- out ---- */
@@ -406,9 +459,7 @@ void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64
             (!found || key->launch_ns > found->launch_ns))
             found = key;
     }
-    *ret_measured =
-        found ? found->measured
-              : (struct occ_measured){.source = OCC_ATTRIBUTION_NONE, .achieved = NAN, .elapsed = NAN};
+    *ret_measured = found ? found->measured : OCC_NOT_MEASURED;
 }
 
 void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attribution_stats *ret_stats)
@@ -417,6 +468,7 @@ void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attri
     ret_stats->offset_ns = a->clock.known ? llround(a->clock.offset_ns) : 0;
     ret_stats->drift_ppm = a->clock.drift * 1e6;
     ret_stats->residual_ratio = a->counted > 0 ? a->unexplained / a->counted : NAN;
+    ret_stats->waiting = a->n_launches + a->n_late;
     ret_stats->keys = a->keys.n;
     ret_stats->keys_refused = a->keys.refused;
 }

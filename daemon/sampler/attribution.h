@@ -12,6 +12,7 @@
 #ifndef OCC_SAMPLER_ATTRIBUTION_H
 #define OCC_SAMPLER_ATTRIBUTION_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,11 +75,19 @@ struct occ_measured {
     bool overlapped; /* ran beside other kernels for a good part of its time */
 };
 
+#define OCC_NOT_MEASURED                                                                                     \
+    (struct occ_measured)                                                                                    \
+    {                                                                                                        \
+        .source = OCC_ATTRIBUTION_NONE, .achieved = NAN, .achieved_se = NAN, .elapsed = NAN,                 \
+        .elapsed_se = NAN, .sm_active = NAN, .blocks = NAN, .imbalance = NAN                                 \
+    }
+
 struct occ_attribution_stats {
     int64_t offset_ns; /* fitted: added to launch times to get sample times */
     double drift_ppm;
     double residual_ratio; /* warp-cycles that no launch explains / all */
     uint64_t keys, keys_refused, late_launches, dropped_launches, bad_samples, dropped_samples;
+    uint64_t waiting; /* launches that have no value yet */
 };
 
 int occ_attribution_new(const struct occ_attribution_options *options,
@@ -93,6 +102,10 @@ int occ_attribution_sample(struct occ_attribution *attribution, const struct occ
  * one, and every launch that waits is settled. */
 int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final,
                             struct occ_error *err);
+
+/* The samples that follow count otherwise (another source): what was learned of kernels is forgotten, values that were said
+ * of them stay until there are new ones. */
+void occ_attribution_restart(struct occ_attribution *attribution);
 
 /* Launches whose value is settled (their samples are joined), in the order of their end; at most `max`. A launch that
  * has no direct value gets its key's. */

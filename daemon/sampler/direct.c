@@ -9,8 +9,10 @@
 
 #define DIRECT_INTERVALS 3
 #define DIRECT_COVERED   0.9
+#define RECALL_COVERED   0.75 /* of a long launch: the other counter sets have had their turns meanwhile */
 #define OTHERS_SD        0.3  /* of what others have, from launch to launch */
 #define ERROR_MOST       0.03 /* of a launch beside others that is still said to be its own */
+#define PAST_NS          1e6  /* of what is remembered in one piece */
 #define PRIOR_SD         0.35 /* of what others are thought to have before anything is estimated */
 
 static uint32_t take_direct(struct occ_attribution *a)
@@ -134,17 +136,33 @@ void occ_direct_release(struct occ_attribution *a, uint32_t direct)
 
 /* ---- launches that are reported late ---- */
 
+/* Adds what follows at once and counted the same to what is remembered, until that is PAST_NS long: bursts of short samples
+ * would push long kernels' samples out. */
+static bool joins(struct past *last, const struct past *now)
+{
+    double a = (double)(last->end_ns - last->start_ns), b = (double)(now->end_ns - now->start_ns);
+    bool alike = last->end_ns == now->start_ns && a + b <= PAST_NS;
+    for (int r = 0; r < OCC_RHS_COUNT && alike; r++)
+        alike = isfinite(last->unexplained[r]) == isfinite(now->unexplained[r]);
+    if (!alike)
+        return false;
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        last->unexplained[r] = (float)((last->unexplained[r] * a + now->unexplained[r] * b) / (a + b));
+    last->busy = (float)((last->busy * a + now->busy * b) / (a + b));
+    last->end_ns = now->end_ns;
+    return true;
+}
+
 void occ_direct_remember(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
                          const double *predicted, size_t n_parts)
 {
-    struct past *past = &a->past[a->n_past++ % OCC_PAST_MOST];
-    past->start_ns = sample->start_ns;
-    past->end_ns = sample->end_ns;
-    past->busy = 0;
+    struct past now = {.start_ns = sample->start_ns, .end_ns = sample->end_ns};
     for (size_t i = 0; i < n_parts; i++)
-        past->busy += (float)a->parts[i].time_share;
+        now.busy += (float)a->parts[i].time_share;
     for (int r = 0; r < OCC_RHS_COUNT; r++)
-        past->unexplained[r] = (float)(ratio[r] - (n_parts ? predicted[r] : 0));
+        now.unexplained[r] = (float)(ratio[r] - (n_parts ? predicted[r] : 0));
+    if (a->n_past == 0 || !joins(&a->past[(a->n_past - 1) % OCC_PAST_MOST], &now))
+        a->past[a->n_past++ % OCC_PAST_MOST] = now;
 }
 
 /* The first remembered sample that ends after `at_ns`. */
@@ -169,7 +187,7 @@ bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_l
     double start = (double)launch->start_ns + offset, end = (double)launch->end_ns + offset, busy = 0;
     struct direct d = {0};
     for (uint64_t i = first_past(a, start); i < a->n_past; i++) {
-        const struct past *past = &a->past[i % OCC_PAST_MOST];
+        struct past *past = &a->past[i % OCC_PAST_MOST];
         double length = (double)(past->end_ns - past->start_ns);
         double inside = fmin((double)past->end_ns, end) - fmax((double)past->start_ns, start);
         if (inside <= 0)
@@ -184,11 +202,12 @@ bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_l
         d.error += occ_join_class(a, &sample)->variance * a->noise.warps * inside * inside;
         d.samples += inside > length / 2;
         busy += (double)past->busy * inside;
+        past->busy += (float)(inside / length); /* for others that come late too */
     }
-    if (d.samples < DIRECT_INTERVALS || d.ns[OCC_RHS_WARPS] < DIRECT_COVERED * duration)
+    if (d.samples < DIRECT_INTERVALS || d.ns[OCC_RHS_WARPS] < RECALL_COVERED * duration)
         return false;
     *ret_measured = (struct occ_measured){.samples = d.samples,
-                                          .elapsed_se = sqrt(d.error) / duration,
+                                          .elapsed_se = sqrt(d.error) / d.ns[OCC_RHS_WARPS],
                                           .imbalance = NAN,
                                           .overlapped = busy > OCC_OVERLAPPED * duration};
     say_direct(d.sum, d.ns, ret_measured);

@@ -9,6 +9,7 @@
 
 #define VIF_MOST      10.0  /* above, neighbours move together ... */
 #define ERROR_MOST    0.015 /* ... and a mean that is this uncertain is not said of one key alone */
+#define ERROR_SAID    0.06  /* a mean that is even less certain is not said at all */
 #define CORRELATED    0.3
 #define PRIOR_SHARE   0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
 #define OVERLAPPED    0.1 /* of a group's time beside others: active cycles are not its own then */
@@ -129,7 +130,7 @@ static void add_key(struct mixture *m, const struct occ_keys *keys, const struct
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         m->rhs[r] += value_of(keys, key, (enum occ_rhs)r) * key->launch_ns;
     m->ns += key->launch_ns;
-    m->beside_ns += key->company ? key->launch_ns : 0;
+    m->beside_ns += occ_keys_is_beside(key) ? key->launch_ns : 0;
     m->launches += key->launches;
 }
 
@@ -193,6 +194,12 @@ static bool is_uncertain(const struct occ_keys *keys, const struct members *memb
            sqrt(variance * noise->warps * members->inflation[i] + doubt * doubt) > ERROR_MOST;
 }
 
+/* Read directly for the most part: its group does not speak for it, nor it for the group. */
+static bool is_direct(const struct occ_key *key)
+{
+    return key->direct_ns > DIRECT_ENOUGH * key->launch_ns;
+}
+
 static void unite(struct members *members, uint32_t a, uint32_t b)
 {
     uint32_t from = members->group[a] > members->group[b] ? members->group[a] : members->group[b];
@@ -219,25 +226,31 @@ static void make_groups(const struct occ_keys *keys, struct members *members, co
     }
 }
 
+static bool is_of_group(const struct occ_keys *keys, const struct members *members, uint32_t i,
+                        uint32_t group)
+{
+    return members->group[i] == group && !is_direct(&keys->keys[members->key[i]]);
+}
+
 /* The variance of a group's mean, each member weighted by its time. */
 static void mix_group(const struct occ_keys *keys, const struct members *members, uint32_t group,
                       struct mixture *ret)
 {
     *ret = (struct mixture){.inflation = 1};
     for (uint32_t i = 0; i < members->n; i++)
-        if (members->group[i] == group) {
+        if (is_of_group(keys, members, i, group)) {
             add_key(ret, keys, &keys->keys[members->key[i]]);
             ret->inflation = fmax(ret->inflation, members->inflation[i]);
         }
     for (uint32_t i = 0; i < members->n; i++) {
         const struct occ_key *key = &keys->keys[members->key[i]];
         double share = key->launch_ns / ret->ns;
-        if (members->group[i] != group)
+        if (!is_of_group(keys, members, i, group))
             continue;
         ret->prior_variance += share * share / occ_keys_prior_precision(key);
         ret->corrected += share * keys->block->corrected[members->place[i]];
         for (uint32_t k = 0; k < members->n; k++)
-            if (members->group[k] == group)
+            if (is_of_group(keys, members, k, group))
                 ret->variance += share * keys->keys[members->key[k]].launch_ns / ret->ns *
                                  covariance(keys->block, members->place[i], members->place[k]);
     }
@@ -250,16 +263,17 @@ static void say_block(struct occ_keys *keys, const struct members *members, cons
         uint32_t group = members->group[i], size = 0;
         struct mixture mixture;
         for (uint32_t k = 0; k < members->n; k++)
-            size += members->group[k] == group;
+            size += is_of_group(keys, members, k, group);
         mix_group(keys, members, group, &mixture);
         double own = covariance(keys->block, members->place[i], members->place[i]);
         double evidence = occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]);
-        if (!(mixture.ns > 0) || mixture.variance > PRIOR_SHARE * mixture.prior_variance)
-            key->measured = (struct occ_measured){.source = OCC_ATTRIBUTION_NONE};
-        else
+        key->measured = OCC_NOT_MEASURED;
+        if (mixture.ns > 0 && mixture.variance <= PRIOR_SHARE * mixture.prior_variance)
             say(key, &mixture, noise, own * (evidence + occ_keys_prior_precision(key)),
                 size > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED,
                 size > 1 ? members->key[group] + 1 : 0);
+        if (!(key->measured.elapsed_se <= ERROR_SAID))
+            key->measured = OCC_NOT_MEASURED;
     }
 }
 
@@ -268,7 +282,7 @@ static void say_block(struct occ_keys *keys, const struct members *members, cons
 static void say_direct(struct occ_key *key)
 {
     struct mixture mixture = {.inflation = 1, .ns = key->direct_ns, .launches = key->launches};
-    if (!(key->direct_ns > DIRECT_ENOUGH * key->launch_ns))
+    if (!is_direct(key))
         return;
     double both = key->measured.variance_inflation;
     for (int r = 0; r < OCC_RHS_COUNT; r++)

@@ -17,13 +17,17 @@
 
 #include "support/text.h"
 
-#define SHORTEST_NS      INT64_C(100000000)
-#define NVML_SUCCESS     0
-#define NVML_NO_RIGHT    4
-#define NVML_LOST        15
-#define GPM_VERSION      1
-#define GPM_SM_UTIL      2
-#define GPM_SM_OCCUPANCY 3
+#define SHORTEST_NS         INT64_C(100000000)
+#define NVML_SUCCESS        0
+#define NVML_NOT_SUPPORTED  3
+#define NVML_NO_RIGHT       4
+#define NVML_NOT_FOUND      6 /* a MIG slice is none of its GPUs */
+#define NVML_NO_DRIVER      9
+#define NVML_LOST           15
+#define NVML_RESET_REQUIRED 16
+#define GPM_VERSION         1
+#define GPM_SM_UTIL         2
+#define GPM_SM_OCCUPANCY    3
 
 struct gpm_metric {
     unsigned int id;
@@ -76,15 +80,15 @@ struct occ_source {
     struct occ_gpu_found gpu;
     void *samples[2]; /* [0] is the older */
     int64_t taken_ns[2];
-    int64_t interval_ns;
+    int64_t interval_ns, due_ns; /* due: CLOCK_MONOTONIC */
     struct gpm_get get;
     struct occ_source_stats stats;
 };
 
-static int64_t realtime_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
     struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -92,9 +96,18 @@ static enum occ_source_state fail(const struct occ_source *s, int result, const 
                                   struct occ_error *err)
 {
     (void)occ_fail(err, OCC_E_IO, "%s: %s", what, s->nvml.error(result));
-    return result == NVML_NO_RIGHT ? OCC_SOURCE_NO_PERMISSION
-           : result == NVML_LOST   ? OCC_SOURCE_LOST
-                                   : OCC_SOURCE_FAILED;
+    static const struct {
+        int result;
+        enum occ_source_state state;
+    } states[] = {
+        {NVML_NO_RIGHT, OCC_SOURCE_NO_PERMISSION},  {NVML_LOST, OCC_SOURCE_LOST},
+        {NVML_RESET_REQUIRED, OCC_SOURCE_LOST},     {NVML_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
+        {NVML_NOT_FOUND, OCC_SOURCE_NOT_SUPPORTED}, {NVML_NO_DRIVER, OCC_SOURCE_NO_DRIVER},
+    };
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (states[i].result == result)
+            return states[i].state;
+    return OCC_SOURCE_FAILED;
 }
 
 static enum occ_source_state bind_library(struct occ_source *s, const char *path, struct occ_error *err)
@@ -173,7 +186,8 @@ static enum occ_source_state begin(struct occ_source *s, const struct occ_source
         result = s->nvml.sample_alloc(&s->samples[i]);
     if (result == NVML_SUCCESS)
         result = s->nvml.sample_get(s->device, s->samples[0]);
-    s->taken_ns[0] = realtime_ns();
+    s->taken_ns[0] = clock_ns(CLOCK_REALTIME);
+    s->due_ns = clock_ns(CLOCK_MONOTONIC) + s->interval_ns;
     return result == NVML_SUCCESS ? OCC_SOURCE_OK : fail(s, result, "a GPM sample", err);
 }
 
@@ -214,10 +228,11 @@ static enum occ_source_state gpm_read(struct occ_source *s, struct occ_sample *s
                                       size_t *ret_n, struct occ_error *err)
 {
     *ret_n = 0;
-    if (max == 0 || realtime_ns() - s->taken_ns[0] < s->interval_ns)
+    if (max == 0 || clock_ns(CLOCK_MONOTONIC) < s->due_ns)
         return OCC_SOURCE_OK;
+    s->due_ns = clock_ns(CLOCK_MONOTONIC) + s->interval_ns;
     int result = s->nvml.sample_get(s->device, s->samples[1]);
-    s->taken_ns[1] = realtime_ns();
+    s->taken_ns[1] = clock_ns(CLOCK_REALTIME);
     s->get.version = GPM_VERSION;
     s->get.n = 2;
     s->get.sample1 = s->samples[0];

@@ -10,11 +10,17 @@
 #define FIRST_ROWS     64     /* of a class, whose residuals are taken as they are */
 #define NOISE_MEMORY   2000.0 /* rows over which residuals are averaged */
 #define JITTER_MOST_NS 700.0
+#define MOST_RATIO     1.05 /* what counters can say, with room for noise ... */
+#define MOST_BLOCKS    64.0 /* ... and of blocks per SM */
 
 /* ---- samples ---- */
 
-/* What the sample counted, as the ratios that are regressed; NaN where it did not. */
-void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret)
+static bool is_possible(int rhs, double ratio)
+{
+    return ratio >= 0 && ratio <= (rhs == OCC_RHS_BLOCKS ? MOST_BLOCKS : MOST_RATIO);
+}
+
+static void raw_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret)
 {
     const double sms = a->options.sm_count, warps = a->options.max_warps_per_sm;
     double cycles = sample->value[OCC_COUNTER_ELAPSED];
@@ -25,6 +31,23 @@ void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *s
     ret[OCC_RHS_BLOCKS] = sample->value[OCC_COUNTER_BLOCKS] / (sms * cycles);
     for (int i = 0; i < 5; i++) /* counted by TPC: two SMs */
         ret[OCC_RHS_STALLS + i] = sample->value[OCC_COUNTER_STALL_REGISTERS + i] / (sms / 2 * cycles);
+}
+
+bool occ_join_is_possible(const struct occ_attribution *a, const struct occ_sample *sample)
+{
+    double ratio[OCC_RHS_COUNT];
+    bool possible = true;
+    raw_ratios(a, sample, ratio);
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        possible &= isnan(ratio[r]) || is_possible(r, ratio[r]);
+    return possible;
+}
+
+void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret)
+{
+    raw_ratios(a, sample, ret);
+    for (int r = 0; r < OCC_RHS_COUNT; r++)
+        ret[r] = is_possible(r, ret[r]) ? ret[r] : NAN;
 }
 
 struct noise_class *occ_join_class(struct occ_attribution *a, const struct occ_sample *sample)
@@ -236,9 +259,12 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
         note_phases(a, n_parts, residual, variance);
         note_jitter(a, ratio[OCC_RHS_WARPS], residual, length);
     }
-    for (int r = 0; r < OCC_RHS_COUNT; r++)
+    bool lacks = false; /* what other rows of the system know: they must all know the same */
+    for (int r = 0; r < OCC_RHS_COUNT; r++) {
+        lacks |= a->keys.knows[system][r] && !isfinite(ratio[r]);
         a->keys.knows[system][r] |= isfinite(ratio[r]);
-    size_t n = occ_join_entries(a, entries, length);
+    }
+    size_t n = lacks ? 0 : occ_join_entries(a, entries, length);
     int status = n ? occ_normal_add(a->keys.normal[system], entries, n, robust / variance, ratio, err) : 0;
     a->keys.rows++;
     a->rows_since++;

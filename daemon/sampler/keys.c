@@ -13,7 +13,7 @@
 static uint64_t hash(uint64_t shape, uint64_t graph_node, uint32_t company)
 {
     uint64_t h = (shape + 1) * UINT64_C(0x9e3779b97f4a7c15) ^
-                 ((graph_node << 8 | graph_node >> 56) + company + 1) * UINT64_C(0xc2b2ae3d27d4eb4f);
+                 ((graph_node << 9 | graph_node >> 55) + company + 1) * UINT64_C(0xc2b2ae3d27d4eb4f);
     h ^= h >> 29;
     h *= UINT64_C(0xbf58476d1ce4e5b9);
     return h ^ h >> 32;
@@ -161,9 +161,9 @@ static uint32_t freed_place(const struct occ_keys *keys)
     return OCC_MAP_NONE;
 }
 
-uint32_t occ_keys_company(int64_t duration_ns)
+uint32_t occ_keys_company(int64_t duration_ns, bool beside)
 {
-    return 1 + (uint32_t)(2 * log2((double)duration_ns));
+    return 1 + (uint32_t)(2 * log2((double)duration_ns)) + (beside ? 0 : OCC_COMPANY_ALONE);
 }
 
 uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, uint32_t company)
@@ -186,7 +186,8 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
                             .column = {column},
                             .company = company,
                             .used = keys->rows,
-                            .taken = true};
+                            .taken = true,
+                            .measured = OCC_NOT_MEASURED};
     set_prior(key, &keys->options);
     put_prior(keys, key, column, true);
     return at;
@@ -198,4 +199,10 @@ void occ_keys_forget(struct occ_keys *keys)
         occ_normal_reset(keys->normal[s]);
     for (uint32_t i = 0; i < keys->n; i++)
         keys->keys[i].misfit = keys->keys[i].evidence = 0;
+}
+
+void occ_keys_unsay(struct occ_keys *keys)
+{
+    for (uint32_t i = 0; i < keys->n; i++)
+        keys->keys[i].measured = OCC_NOT_MEASURED;
 }

@@ -10,6 +10,7 @@
 #define SIDE       16u
 #define GAIN_MOST  1e9 /* then everything is scaled back */
 #define DOUBT_MOST 0.5 /* of a diagonal element that doubt may take away */
+#define ATTEMPTS   5   /* at taking doubt away, each with half as much */
 #define ROUNDS     4   /* of taking columns to their bounds */
 
 struct tile {
@@ -273,9 +274,11 @@ static void put_tile(const struct occ_normal *normal, const struct occ_normal_bl
         }
 }
 
-/* Cholesky in place, lower triangle. A pivot that rounding took away counts as a column of which nothing is known. */
-static void factor(double *a, uint32_t n)
+/* Cholesky in place, lower triangle. A pivot that rounding took away counts as a column of which nothing is known. False:
+ * there were such. */
+static bool factor(double *a, uint32_t n)
 {
+    bool good = true;
     for (uint32_t i = 0; i < n; i++) {
         double *row = a + (size_t)i * n;
         for (uint32_t k = 0; k <= i; k++) {
@@ -283,12 +286,15 @@ static void factor(double *a, uint32_t n)
             double sum = row[k];
             for (uint32_t j = 0; j < k; j++)
                 sum -= row[j] * other[j];
-            if (k < i)
+            if (k < i) {
                 row[k] = sum / other[k];
-            else
-                row[i] = sqrt(sum > row[i] * 1e-9 ? sum : row[i] * 1e-9 + 1e-300);
+                continue;
+            }
+            good &= sum > row[i] * 1e-9;
+            row[i] = sqrt(sum > row[i] * 1e-9 ? sum : row[i] * 1e-9 + 1e-300);
         }
     }
+    return good;
 }
 
 static void substitute(const double *l, uint32_t n, double *b)
@@ -377,11 +383,31 @@ static void tell_correction(struct occ_normal_block *block, const double *x)
     }
 }
 
+/* Factors the equations in `covariance` into `scratch`, with as much of the doubt taken off their diagonal as leaves them
+ * positive definite: columns that are nearly alike bear little. `corrected` keeps all that was to be taken. */
+static void factor_less_doubt(struct occ_normal *normal, struct occ_normal_block *block)
+{
+    uint32_t n = block->n;
+    for (uint32_t i = 0; i < n; i++) {
+        double doubt = block->doubt * normal->doubt[block->column[i]] / normal->gain;
+        block->corrected[i] = fmin(doubt, DOUBT_MOST * block->covariance[(size_t)i * n + i]);
+        block->covariance[(size_t)i * n + i] += block->prior_precision[i];
+    }
+    for (int attempt = 0; attempt <= ATTEMPTS; attempt++) {
+        double part = attempt < ATTEMPTS ? exp2(-attempt) : 0;
+        memcpy(block->scratch, block->covariance, (size_t)n * n * sizeof *block->scratch);
+        for (uint32_t i = 0; i < n; i++)
+            block->scratch[(size_t)i * n + i] -= part * block->corrected[i];
+        if (factor(block->scratch, n))
+            break;
+    }
+}
+
 int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, const double *prior_mean,
                      double *solution, struct occ_error *err)
 {
     uint32_t n = block->n, stride = normal->options.max_columns;
-    double *matrix = block->scratch;
+    double *matrix = block->covariance;
     double *rhs = calloc((size_t)normal->options.n_rhs * n + 1, sizeof *rhs);
     if (!rhs)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
@@ -395,23 +421,19 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
     for (uint32_t t = 0; t < normal->n_tiles; t++)
         put_tile(normal, block, &normal->tiles[t], solution, matrix, rhs);
     set_places(normal, block, false);
-    for (uint32_t i = 0; i < n; i++) {
-        double *diagonal = &matrix[(size_t)i * n + i];
-        double doubt = block->doubt * normal->doubt[block->column[i]] / normal->gain;
-        block->corrected[i] = fmin(doubt, DOUBT_MOST * *diagonal);
-        *diagonal += block->prior_precision[i] - block->corrected[i];
-    }
-    factor(matrix, n);
-    invert(matrix, n, block->covariance);
+    factor_less_doubt(normal, block);
+    invert(block->scratch, n, block->covariance);
     for (uint32_t r = 0; r < normal->options.n_rhs; r++) {
         double *x = rhs + (size_t)r * n;
-        substitute(matrix, n, x);
+        substitute(block->scratch, n, x);
         if (r == 0) {
             bound(block, x);
             tell_correction(block, x);
         }
-        for (uint32_t i = 0; i < n; i++)
-            solution[(size_t)r * stride + block->column[i]] = x[i];
+        for (uint32_t i = 0; i < n; i++) { /* what overflowed must not be in the next solution */
+            size_t at = (size_t)r * stride + block->column[i];
+            solution[at] = isfinite(x[i]) ? x[i] : prior_mean[at];
+        }
     }
     free(rhs);
     return 0;

@@ -12,6 +12,7 @@
 #define FIRST_SD_NS   30000.0 /* what two processes' clocks differ by, before anything is measured */
 #define FAULT                                                                                                \
     0.01 /* of a sample's length: what a measurement errs by because courses are not what they seem */
+#define MOSTLY 0.3 /* of what was counted of late */
 #define JUMPED 3.0 /* times the usual residuals: look for another offset */
 
 /* Occupancy at a launch's u. */
@@ -147,7 +148,8 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, 0, FIRST_SD_NS * FIRST_SD_NS);
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, best, variance);
     }
-    occ_keys_forget(&a->keys); /* the values stay, to begin with */
+    occ_keys_forget(&a->keys); /* the solution stays, to begin with */
+    occ_keys_unsay(&a->keys);
     return status;
 }
 
@@ -169,6 +171,8 @@ static double find_jump(struct occ_attribution *a, size_t n)
 void occ_offset_follow(struct occ_attribution *a, size_t n)
 {
     double jump = 0;
+    if (fabs(a->unexplained) > MOSTLY * a->counted)
+        return; /* launches that are not known yet, or other programs': no clock explains them */
     int64_t at_ns = a->samples[n / 2].start_ns;
     struct occ_shift step = occ_shift_measure(a, n, 0);
     if (step.rows >= OCC_BEGIN_ROWS && step.squares > JUMPED * a->noise.warps * step.rows)

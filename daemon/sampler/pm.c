@@ -251,6 +251,10 @@ static enum occ_source_state decode(struct occ_source *s, struct occ_error *err)
     if (result == CUPTI_SUCCESS)
         result = s->cupti.decode(&decode);
     s->stats.overflows += decode.overflow != 0 || result == CUPTI_ERROR_OUT_OF_MEMORY;
+    if (result == CUPTI_ERROR_OUT_OF_MEMORY) { /* the hardware's buffer has overflowed: from the beginning */
+        stop(s);
+        return start(s, err);
+    }
     if (result == CUPTI_SUCCESS)
         result = s->cupti.data_info(&info);
     if (result != CUPTI_SUCCESS)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -55,6 +56,14 @@ static bool has_loaded(int proc, const char *pid, const char *module)
     return found;
 }
 
+/* A process that has ended but that nobody has waited for has a name yet, but no program. */
+static bool is_zombie(int proc, const char *pid)
+{
+    char path[32], exe[8];
+    (void)snprintf(path, sizeof path, "%.16s/exe", pid);
+    return readlinkat(proc, path, exe, sizeof exe) < 0 && errno == ENOENT;
+}
+
 static const char *rival_of(int proc, const char *pid, uint32_t cc_major)
 {
     char path[32], comm[32];
@@ -66,7 +75,7 @@ static const char *rival_of(int proc, const char *pid, uint32_t cc_major)
     comm[n] = '\0';
     comm[strcspn(comm, "\n")] = '\0';
     for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++)
-        if (cc_major < rivals[i].before_cc && strcmp(comm, rivals[i].comm) == 0 &&
+        if (cc_major < rivals[i].before_cc && strcmp(comm, rivals[i].comm) == 0 && !is_zombie(proc, pid) &&
             (!rivals[i].module || has_loaded(proc, pid, rivals[i].module)))
             return rivals[i].text;
     return NULL;

@@ -19,6 +19,8 @@
 
 #define WANTED_NS  INT64_C(10000000000)
 #define PAIRS_MOST (1u << 20)
+#define PAIRS_MANY (1u << 16)
+#define SCOUT_NS   INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
 
 enum scout { SCOUT_NONE, SCOUT_RUNS, SCOUT_HOME };
 
@@ -29,6 +31,7 @@ struct occ_sampler {
     size_t n_tracks;
     int64_t wanted_until_ns, paused_until_ns;
     bool scouted; /* tracks are made, or there is nothing to make them of */
+    int64_t scouted_ns;
     pthread_t scout_thread;
 
     pthread_mutex_t mutex; /* guards what follows */
@@ -70,6 +73,13 @@ static int64_t monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static int64_t realtime_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /* ---- GPUs ---- */
 
 static void *scout(void *argument)
@@ -94,18 +104,22 @@ static void send_scout(struct occ_sampler *s)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    (void)pthread_mutex_lock(&s->mutex); /* the scout's last step waits for it */
     s->scout = SCOUT_RUNS;
     if (pthread_create(&s->scout_thread, NULL, scout, s) != 0) {
         s->scout = SCOUT_NONE;
         s->scouted = true;
+        s->scouted_ns = monotonic_ns();
         s->found_state = OCC_SOURCE_FAILED;
     }
+    (void)pthread_mutex_unlock(&s->mutex);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void make_tracks(struct occ_sampler *s)
 {
     s->scouted = true;
+    s->scouted_ns = monotonic_ns();
     for (size_t i = 0; i < s->n_found; i++) {
         struct occ_error err = OCC_ERROR_INIT;
         struct occ_track *track = NULL;
@@ -117,6 +131,8 @@ static void make_tracks(struct occ_sampler *s)
     if (s->found_state != OCC_SOURCE_OK)
         occ_log(OCC_LOG_INFO, "no hardware counters: %s: %s", occ_source_state_text(s->found_state),
                 s->found_error.message);
+    else if (s->n_found == 0)
+        occ_log(OCC_LOG_INFO, "no hardware counters: the driver shows this daemon no GPU");
 }
 
 static void want(struct occ_track *track, int64_t wanted_until_ns, int64_t paused_until_ns)
@@ -124,6 +140,7 @@ static void want(struct occ_track *track, int64_t wanted_until_ns, int64_t pause
     (void)pthread_mutex_lock(&track->mutex);
     if (wanted_until_ns > track->wanted_until_ns)
         track->wanted_until_ns = wanted_until_ns;
+    track->hurry |= track->paused_until_ns != paused_until_ns;
     track->paused_until_ns = paused_until_ns;
     (void)pthread_cond_signal(&track->wake);
     (void)pthread_mutex_unlock(&track->mutex);
@@ -154,13 +171,60 @@ static struct occ_track *find(struct occ_sampler *s, const uint8_t uuid[16])
     return NULL;
 }
 
+void occ_sampler_begin(struct occ_sampler *s)
+{
+    (void)pthread_mutex_lock(&s->mutex);
+    bool due = s->options.mode != OCC_SAMPLER_NONE && !s->scouted && s->scout == SCOUT_NONE;
+    (void)pthread_mutex_unlock(&s->mutex);
+    if (due)
+        send_scout(s);
+}
+
+/* With the mutex held. Samples of a GPU that no launch has named yet stay. */
+static bool has_results(const struct occ_track *t)
+{
+    return t->n_outbox > 0 || t->n_values > 0 || (t->device != 0 && (t->n_samples > 0 || t->n_seconds > 0));
+}
+
+bool occ_sampler_is_busy(struct occ_sampler *s)
+{
+    (void)pthread_mutex_lock(&s->mutex);
+    bool busy = !s->scouted && s->scout != SCOUT_NONE;
+    (void)pthread_mutex_unlock(&s->mutex);
+    for (size_t i = 0; i < s->n_tracks && !busy; i++) {
+        struct occ_track *t = s->tracks[i];
+        (void)pthread_mutex_lock(&t->mutex);
+        busy = t->at_work || has_results(t);
+        (void)pthread_mutex_unlock(&t->mutex);
+    }
+    return busy;
+}
+
+bool occ_sampler_tend(struct occ_sampler *s, bool programs)
+{
+    bool results = false;
+    int64_t now_ns = monotonic_ns();
+    for (size_t i = 0; is_ready(s) && i < s->n_tracks; i++) {
+        struct occ_track *t = s->tracks[i];
+        (void)pthread_mutex_lock(&t->mutex);
+        results |= has_results(t);
+        if (programs && t->device != 0 && t->active_ns > now_ns - WANTED_NS)
+            t->wanted_until_ns = now_ns + WANTED_NS;
+        (void)pthread_mutex_unlock(&t->mutex);
+    }
+    return results;
+}
+
 void occ_sampler_wake(struct occ_sampler *s)
 {
     if (s->options.mode == OCC_SAMPLER_NONE)
         return;
     s->wanted_until_ns = monotonic_ns() + WANTED_NS;
-    if (!s->scouted && s->scout == SCOUT_NONE)
-        send_scout(s);
+    if (s->scouted && s->n_tracks == 0 && monotonic_ns() - s->scouted_ns > SCOUT_NS) {
+        s->scouted = false; /* a driver may have been loaded since */
+        s->scout = SCOUT_NONE;
+    }
+    occ_sampler_begin(s);
     if (is_ready(s))
         for (size_t i = 0; i < s->n_tracks; i++)
             want(s->tracks[i], s->wanted_until_ns, s->paused_until_ns);
@@ -230,6 +294,20 @@ static bool grow_pairs(struct occ_track *t)
     return true;
 }
 
+/* Runs come and go for weeks: when nothing refers to them, many pairs are forgotten. */
+static void forget_pairs(struct occ_track *t)
+{
+    if (t->n_pairs < PAIRS_MANY)
+        return;
+    (void)pthread_mutex_lock(&t->mutex);
+    bool unused = !t->at_work && t->n_inbox == 0 && t->n_outbox == 0 && t->n_values == 0;
+    if (unused) {
+        t->n_pairs = 0;
+        occ_map_clear(&t->pair_index);
+    }
+    (void)pthread_mutex_unlock(&t->mutex);
+}
+
 /* OCC_MAP_NONE: too many. Called without the mutex: only the loop adds pairs. */
 static uint32_t pair_of(struct occ_track *t, struct occ_store *store, int64_t run, uint32_t shape)
 {
@@ -237,13 +315,16 @@ static uint32_t pair_of(struct occ_track *t, struct occ_store *store, int64_t ru
     uint32_t at = occ_map_get(&t->pair_index, id);
     if (at != OCC_MAP_NONE)
         return at;
-    const struct occ_track_pair pair = {.run = run, .key = key_of(store, shape)};
     (void)pthread_mutex_lock(&t->mutex);
     bool room = grow_pairs(t);
-    if (room)
-        t->pairs[t->n_pairs] = pair;
     (void)pthread_mutex_unlock(&t->mutex);
-    if (!room || occ_map_put(&t->pair_index, id, t->n_pairs) == OCC_MAP_NONE)
+    if (!room)
+        return OCC_MAP_NONE;
+    const struct occ_track_pair pair = {.run = run, .key = key_of(store, shape)};
+    (void)pthread_mutex_lock(&t->mutex);
+    t->pairs[t->n_pairs] = pair;
+    (void)pthread_mutex_unlock(&t->mutex);
+    if (occ_map_put(&t->pair_index, id, t->n_pairs) == OCC_MAP_NONE)
         return OCC_MAP_NONE;
     return t->n_pairs++;
 }
@@ -268,6 +349,11 @@ static bool put_launch(struct occ_track *t, const struct occ_store_launch *row, 
     return true;
 }
 
+static bool is_ahead(const struct occ_store_launch *row, int64_t latest_ns)
+{
+    return row->start_ns > latest_ns || row->duration_ns > (uint64_t)(latest_ns - row->start_ns);
+}
+
 void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint8_t uuid[16], int64_t device,
                       int64_t run, const struct occ_store_launch *rows, size_t n)
 {
@@ -277,6 +363,8 @@ void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint
     if (!t)
         return;
     t->device = device;
+    forget_pairs(t);
+    int64_t latest_ns = realtime_ns() + OCC_TRACK_FUTURE_NS; /* a launch is told of when it is over */
     for (size_t done = 0, now; done < n; done += now) {
         uint64_t dropped = 0;
         now = n - done < BATCH ? n - done : BATCH;
@@ -284,7 +372,8 @@ void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint
             pairs[i] = pair_of(t, store, run, rows[done + i].shape);
         (void)pthread_mutex_lock(&t->mutex);
         for (size_t i = 0; i < now; i++)
-            dropped += pairs[i] == OCC_MAP_NONE || !put_launch(t, &rows[done + i], pairs[i]);
+            dropped += pairs[i] == OCC_MAP_NONE || is_ahead(&rows[done + i], latest_ns) ||
+                       !put_launch(t, &rows[done + i], pairs[i]);
         t->status.launches += now;
         t->status.dropped += dropped;
         (void)pthread_mutex_unlock(&t->mutex);

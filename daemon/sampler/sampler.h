@@ -51,6 +51,17 @@ int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sample
 /* Ends the threads and gives the counters back. NULL is fine. */
 void occ_sampler_free(struct occ_sampler *sampler);
 
+/* Begins to look for GPUs, unless no counters may be used: before the first program comes, since it takes a while. */
+void occ_sampler_begin(struct occ_sampler *sampler);
+
+/* Whether something is still being done though no launches come; then occ_sampler_tend() wants to be called every
+ * OCC_SAMPLER_TEND_NS. */
+#define OCC_SAMPLER_TEND_NS INT64_C(100000000)
+bool occ_sampler_is_busy(struct occ_sampler *sampler);
+/* `programs`: some report; GPUs that they have used and that are active stay wanted, since a long kernel is told of when
+ * it ends. True: there is something for occ_sampler_store(). */
+bool occ_sampler_tend(struct occ_sampler *sampler, bool programs);
+
 /* A program has come: its GPU is not known yet, so all are sampled for the next 10 s. */
 void occ_sampler_wake(struct occ_sampler *sampler);
 

@@ -47,7 +47,7 @@ struct occ_sample {
     X(NOT_SUPPORTED, "not_supported", "this GPU, driver or mode (MIG, vGPU) has no such counters")           \
     X(BUSY, "busy", "another tool uses the counters")                                                        \
     X(LOST, "gpu_lost", "the GPU does not answer any more")                                                  \
-    X(IDLE, "idle", "no program has used this GPU in the last 10 s")                                         \
+    X(IDLE, "idle", "the counters were closed, since no program had used this GPU for 10 s")                 \
     X(PAUSED, "paused", "paused by request")                                                                 \
     X(FAILED, "failed", "an unexpected error")
 

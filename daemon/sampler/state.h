@@ -51,6 +51,8 @@ struct occ_attribution {
     struct occ_clock_fit clock;
     struct occ_overlap_launch *launches;
     size_t n_launches, launches_allocated;
+    struct occ_attribution_launch *late; /* that came when their first samples were joined already */
+    size_t n_late, late_allocated;
     struct occ_sample *samples;
     size_t n_samples, samples_allocated;
     struct direct *direct;
@@ -93,8 +95,10 @@ bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution
 
 /* ---- join.c ---- */
 
-/* What a sample counted, as the ratios that are regressed; NaN where it did not. */
+/* What a sample counted, as the ratios that are regressed; NaN where it did not, or what cannot be. */
 void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret_ratios);
+/* False: some counter says what cannot be. */
+bool occ_join_is_possible(const struct occ_attribution *a, const struct occ_sample *sample);
 struct noise_class *occ_join_class(struct occ_attribution *a, const struct occ_sample *sample);
 void occ_join_begin(struct occ_attribution *a, struct occ_overlap *walk);
 /* Puts the launches of a sample, if the clocks were `offset_ns` apart, into a->parts and a->row; how many parts. */

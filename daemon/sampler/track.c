@@ -22,7 +22,9 @@
 
 #define ROUND_NS          INT64_C(50000000)
 #define WATERMARK_NS      INT64_C(4000000000)
-#define RETRY_NS          INT64_C(30000000000) /* a source that is busy or was lost */
+#define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
+#define RETRY_FAILED_NS   INT64_C(300000000000) /* one that failed for no known reason */
+#define STEP_NS           INT64_C(500000000)    /* by which somebody has set the clock */
 #define RIVALS_NS         INT64_C(2000000000)
 #define SAMPLES           2048
 #define BURST_EVERY_NS    INT64_C(60000000000)
@@ -44,13 +46,17 @@ struct rung {
 struct worker {
     struct occ_track *track;
     struct occ_attribution *attribution;
-    const struct occ_source_kind *kind; /* of `source` */
+    const struct occ_source_kind *kind; /* of `source`, or of the last one; NULL: there was none */
     struct occ_source *source;          /* NULL: none open */
     size_t rung;                        /* its kind's */
     struct rung rungs[RUNGS];
     int64_t rivals_ns; /* monotonic: when to look for rivals again */
     const char *rival; /* who wants the counters; NULL: nobody */
     bool paused;
+    uint64_t bad_samples;           /* that are of the future, or found no room */
+    struct occ_source_stats before; /* of sources that are closed */
+    uint64_t late_seen;             /* the attribution's, at the last look */
+    int64_t ahead_ns;               /* of CLOCK_REALTIME, before CLOCK_MONOTONIC; 0: not known yet */
     double clear_ns, unclear_ns; /* launch time with a value of its own, and without; since the last burst */
     int64_t burst_ends_ns, next_burst_ns; /* monotonic; burst_ends_ns 0: none is on */
     int64_t advanced_ns;                  /* launches before this are with the attribution */
@@ -249,6 +255,8 @@ static void put_sample(struct worker *w, const struct occ_sample *sample)
         return;
     occ_attribution_read(w->attribution, sample, &m);
     (void)pthread_mutex_lock(&t->mutex);
+    if (m.elapsed > 0)
+        t->active_ns = clock_ns(CLOCK_MONOTONIC);
     if (t->n_samples < OCC_TRACK_SAMPLES_MOST &&
         grow((void **)&t->samples, &t->samples_allocated, t->n_samples + 1, sizeof *t->samples))
         t->samples[t->n_samples++] = (struct occ_device_sample){.start_ns = sample->start_ns,
@@ -261,6 +269,8 @@ static void put_sample(struct worker *w, const struct occ_sample *sample)
                                                                 .stall_blocks = m.stall[2],
                                                                 .stall_warps = m.stall[3],
                                                                 .stall_barriers = m.stall[4]};
+    else
+        w->bad_samples++;
     (void)pthread_mutex_unlock(&t->mutex);
 }
 
@@ -327,10 +337,24 @@ static void say_source(struct worker *w, enum occ_source_state refused, const ch
     (void)pthread_mutex_unlock(&w->track->mutex);
 }
 
+static void add_stats(struct occ_source_stats *to, const struct occ_source_stats *more)
+{
+    to->samples += more->samples;
+    to->bad_samples += more->bad_samples;
+    to->overflows += more->overflows;
+    to->gaps += more->gaps;
+    to->rotations += more->rotations;
+    to->bytes_per_sample = more->bytes_per_sample ? more->bytes_per_sample : to->bytes_per_sample;
+}
+
 static void close_source(struct worker *w)
 {
-    if (w->source)
+    if (w->source) {
+        struct occ_source_stats stats = {0};
+        w->kind->get_stats(w->source, &stats);
+        add_stats(&w->before, &stats);
         w->kind->close(w->source);
+    }
     w->source = NULL;
     w->burst_ends_ns = 0;
 }
@@ -367,11 +391,15 @@ static bool try_rung(struct worker *w, size_t i, int64_t now_ns)
     struct occ_source *source = NULL;
     enum occ_source_state state = kinds[i].kind->open(&options, &source, &err);
     if (state != OCC_SOURCE_OK) {
-        bool passes = state == OCC_SOURCE_BUSY || state == OCC_SOURCE_LOST;
-        refuse(&w->rungs[i], state, err.message, passes ? now_ns + RETRY_NS : INT64_MAX);
+        refuse(&w->rungs[i], state, err.message,
+               state == OCC_SOURCE_BUSY || state == OCC_SOURCE_LOST ? now_ns + RETRY_NS
+               : state == OCC_SOURCE_FAILED                         ? now_ns + RETRY_FAILED_NS
+                                                                    : INT64_MAX);
         return false;
     }
     close_source(w);
+    if (w->kind && w->kind != kinds[i].kind)
+        occ_attribution_restart(w->attribution);
     w->source = source;
     w->kind = kinds[i].kind;
     w->rung = i;
@@ -459,7 +487,12 @@ static int read_source(struct worker *w, int64_t now_ns, struct occ_error *err)
     for (size_t n = SAMPLES; w->source && n == SAMPLES;) {
         n = 0;
         enum occ_source_state state = w->kind->read(w->source, w->samples, SAMPLES, &n, err);
+        int64_t future_ns = clock_ns(CLOCK_REALTIME) + OCC_TRACK_FUTURE_NS;
         for (size_t i = 0; i < n; i++) {
+            if (w->samples[i].end_ns > future_ns) { /* all that come after it would seem to be late */
+                w->bad_samples++;
+                continue;
+            }
             int status = occ_attribution_sample(w->attribution, &w->samples[i], err);
             if (status != 0)
                 return status;
@@ -492,7 +525,7 @@ static void sleep_a_round(struct worker *w)
     int64_t at_ns = clock_ns(CLOCK_MONOTONIC) + ROUND_NS;
     const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
     int over = 0;
-    while (!t->stop && !t->settle && over != ETIMEDOUT)
+    while (!t->stop && !t->settle && !t->hurry && over != ETIMEDOUT)
         over = is_idle(w) ? pthread_cond_wait(&t->wake, &t->mutex)
                           : pthread_cond_timedwait(&t->wake, &t->mutex, &until);
 }
@@ -511,6 +544,7 @@ static struct orders wait_for_orders(struct worker *w)
     t->inbox = empty;
     t->inbox_allocated = empty_allocated;
     t->n_inbox = 0;
+    t->hurry = false;
     struct orders orders = {.stop = t->stop,
                             .settle = t->settle,
                             .wanted_until_ns = t->wanted_until_ns,
@@ -526,14 +560,17 @@ static void publish(struct worker *w, uint64_t refused, bool settled)
     occ_attribution_get_stats(w->attribution, &stats);
     if (w->source)
         w->kind->get_stats(w->source, &source);
+    add_stats(&source, &w->before);
+    source.bad_samples += w->bad_samples + stats.bad_samples + stats.dropped_samples;
     (void)pthread_mutex_lock(&w->track->mutex);
     struct occ_sampler_status *status = &w->track->status;
-    if (w->source)
-        status->stats = source;
+    status->stats = source;
     status->offset_ns = stats.offset_ns;
     status->drift_ppm = stats.drift_ppm;
     status->residual_ratio = stats.residual_ratio;
-    status->dropped += refused;
+    status->dropped += refused + (stats.late_launches - w->late_seen);
+    w->late_seen = stats.late_launches;
+    w->track->at_work = w->source || w->n_waiting > 0 || stats.waiting > 0;
     if (settled) {
         w->track->settle = false;
         (void)pthread_cond_broadcast(&w->track->settled);
@@ -541,18 +578,67 @@ static void publish(struct worker *w, uint64_t refused, bool settled)
     (void)pthread_mutex_unlock(&w->track->mutex);
 }
 
+static int new_attribution(struct occ_track *t, struct occ_attribution **ret, struct occ_error *err)
+{
+    const struct occ_attribution_options options = {.sm_count = t->gpu.sm_count,
+                                                    .max_warps_per_sm = t->gpu.max_warps_per_sm};
+    return occ_attribution_new(&options, ret, err);
+}
+
+/* Forgets all launches and samples that wait, and what is known of kernels. */
+static int start_anew(struct worker *w, struct occ_error *err)
+{
+    struct occ_attribution *attribution = NULL;
+    struct occ_attribution_stats stats;
+    int status = new_attribution(w->track, &attribution, err);
+    if (status != 0)
+        return status;
+    occ_attribution_get_stats(w->attribution, &stats);
+    w->bad_samples += stats.bad_samples + stats.dropped_samples;
+    (void)pthread_mutex_lock(&w->track->mutex);
+    w->track->status.dropped += w->n_waiting + stats.waiting;
+    (void)pthread_mutex_unlock(&w->track->mutex);
+    occ_attribution_free(w->attribution);
+    w->attribution = attribution;
+    w->n_waiting = 0;
+    w->advanced_ns = 0;
+    w->late_seen = 0;
+    return 0;
+}
+
+/* Somebody has set the clock by which launches and samples are told: what waits has its old times. */
+static int mind_the_clock(struct worker *w, struct occ_error *err)
+{
+    int64_t ahead_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    int64_t step_ns = w->ahead_ns ? ahead_ns - w->ahead_ns : 0;
+    w->ahead_ns = ahead_ns;
+    if (step_ns < STEP_NS && step_ns > -STEP_NS)
+        return 0;
+    int status = occ_attribution_advance(w->attribution, INT64_MAX, true, err);
+    if (status == 0) {
+        take_values(w);
+        take_seconds(w);
+        status = start_anew(w, err);
+    }
+    close_source(w); /* its times are converted by the clock as it was */
+    return status;
+}
+
 static int do_round(struct worker *w, const struct orders *orders, struct occ_error *err)
 {
+    int status = mind_the_clock(w, err);
+    if (status != 0)
+        return status;
     int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
     int64_t until_ns = clock_ns(CLOCK_REALTIME) - (orders->settle || orders->stop ? 0 : WATERMARK_NS);
     if (until_ns > w->advanced_ns)
         w->advanced_ns = until_ns;
     uint64_t refused = queue_taken(w);
     keep_source(w, now_ns, orders->wanted_until_ns, orders->paused_until_ns);
+    status = read_source(w, now_ns, err);
     enum occ_source_state state = adapt_interval(w, now_ns, err);
     if (state != OCC_SOURCE_OK)
         lose_source(w, state, now_ns, err);
-    int status = read_source(w, now_ns, err);
     if (status == 0)
         status = release(w, w->advanced_ns, &refused, err);
     if (status == 0)
@@ -565,22 +651,29 @@ static int do_round(struct worker *w, const struct orders *orders, struct occ_er
     return status;
 }
 
+/* Begins again from nothing, with another source only after a while. */
+static void fail_round(struct worker *w, const struct orders *orders, const struct occ_error *err)
+{
+    struct occ_error again = OCC_ERROR_INIT;
+    uint64_t dropped = w->n_taken;
+    w->n_taken = 0;
+    close_source(w);
+    for (size_t i = 0; i < RUNGS; i++)
+        refuse(&w->rungs[i], OCC_SOURCE_FAILED, err->message, clock_ns(CLOCK_MONOTONIC) + RETRY_NS);
+    say_source(w, OCC_SOURCE_FAILED, err->message);
+    (void)start_anew(w, &again);
+    publish(w, dropped, orders->settle);
+}
+
 static void *work(void *argument)
 {
     struct worker *w = argument;
     struct occ_error err = OCC_ERROR_INIT;
     struct orders orders;
-    int status = 0;
     do {
         orders = wait_for_orders(w);
-        if (status == 0)
-            status = do_round(w, &orders, &err);
-        if (status != 0) {
-            close_source(w);
-            say_source(w, OCC_SOURCE_FAILED, err.message);
-            w->n_taken = 0;
-            publish(w, 0, orders.settle);
-        }
+        if (do_round(w, &orders, &err) != 0)
+            fail_round(w, &orders, &err);
     } while (!orders.stop);
     close_source(w);
     occ_attribution_free(w->attribution);
@@ -604,13 +697,11 @@ static int start_thread(struct occ_track *t, struct worker *w, struct occ_error 
 
 static int start(struct occ_track *t, struct occ_error *err)
 {
-    const struct occ_attribution_options options = {.sm_count = t->gpu.sm_count,
-                                                    .max_warps_per_sm = t->gpu.max_warps_per_sm};
     struct worker *w = calloc(1, sizeof *w);
     if (!w)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     w->track = t;
-    int status = occ_attribution_new(&options, &w->attribution, err);
+    int status = new_attribution(t, &w->attribution, err);
     if (status == 0)
         status = start_thread(t, w, err);
     if (status != 0) {

@@ -18,6 +18,8 @@
 #define OCC_TRACK_SAMPLES_MOST                                                                               \
     (1u << 16) /* 6 s of 100 us, or as long until the first launch says whose they are */
 #define OCC_TRACK_SECONDS_MOST 1024u
+#define OCC_TRACK_FUTURE_NS                                                                                  \
+    INT64_C(1000000000) /* that a clock may be ahead: launches and samples are told when over */
 
 /* A shape in a run: what launches are told apart by. */
 struct occ_track_pair {
@@ -70,8 +72,10 @@ struct occ_track {
     struct occ_sampler_status status;
     int64_t wanted_until_ns; /* CLOCK_MONOTONIC: sample at least until then */
     int64_t paused_until_ns;
-    bool stop, settle;
-    bool has_tried; /* to open a source, once at least */
+    int64_t active_ns;        /* CLOCK_MONOTONIC: when a sample showed activity last */
+    bool at_work;             /* the thread has a source or launches that wait */
+    bool stop, settle, hurry; /* hurry: what is wanted has changed */
+    bool has_tried;           /* to open a source, once at least */
 };
 
 /* Starts the thread. */

@@ -49,4 +49,16 @@ for command in $commands; do
         bash "$source/cli/completion/occq" "$command" | grep -oE -- '^--[a-z-]+' | sort)
     diff <("$occq" "$command" --help | help_options) <(echo "$options") || fail "completion of $command"
 done
+complete_occtrace() {
+    bash -c 'source "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _occtrace; echo "${COMPREPLY[@]}"' \
+        bash "$source/cli/completion/occtrace" occtrace "$@"
+}
+[ "$(complete_occtrace --counters '')" = "auto pm gpm none exact" ] || fail "completion of --counters"
+[ "$(complete_occtrace --counters pm --excl)" = "" ] && [ "$(complete_occtrace --counters pm --exa)" = "--exact" ] ||
+    fail "completion takes the value of --counters for the program"
+
+# "help" is another word for --help.
+diff <("$occq" help) <("$occq" --help) || fail "occq help"
+diff <("$occq" help top) <("$occq" top --help) || fail "occq help top"
+"$occq" help tpo 2>&1 | grep -q "unknown command 'tpo'; did you mean 'top'" || fail "occq help tpo"
 exit $failed

@@ -54,6 +54,10 @@ traced env | grep -vE '^(_|OCCTRACE_SOCKET|OCCTRACE_SESSION|LD_PRELOAD)=' | sort
 diff alone traced || fail "environment"
 same LD_PRELOAD "$OCCTRACE_LIBRARY:libm.so.6" "$(LD_PRELOAD=libm.so.6 traced printenv LD_PRELOAD)"
 same label "two words" "$(traced --label 'two words' printenv OCCTRACE_LABEL)"
+text=$(head -c 255 /dev/zero | tr '\0' x) # as long as the program takes it
+same "the longest label" "$text" "$(traced --label "$text" printenv OCCTRACE_LABEL)"
+"$occtrace" --label "x$text" true 2>err; same "a label that is too long" 2 $?
+grep -q -- "--label: longer than 255 bytes" err || fail "a label that is too long: $(cat err)"
 session=$(traced printenv OCCTRACE_SESSION)
 [[ $session =~ ^[0-9a-f]{32}$ ]] || fail "session '$session'"
 list() { "$@" bash -c 'cd /proc/$$/fd && ls'; }

@@ -42,6 +42,8 @@ sampler() { "$occq" sampler --socket "$work/socket" "$@"; }
 
 # ---- without a daemon, and with arguments that are none
 expect 1 "no daemon listens at $work/socket" sampler status
+[ -e /run/occtrace/occtraced.sock ] || # the system's service would answer
+    OCCTRACE_SOCKET=$work/socket expect 1 "no daemon listens at $work/socket (\"occtraced --counters auto\" starts one)" "$occq" sampler status
 expect 2 "status|pause|resume is missing" sampler
 expect 2 "did you mean 'status'?" sampler stats
 expect 2 "--for is for pause" sampler resume --for 5m

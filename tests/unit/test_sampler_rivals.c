@@ -57,12 +57,18 @@ static void expect(const char *comm, const char *maps, uint32_t cc_major, const 
 
 static void nsight_is_a_rival_while_it_runs(void **state)
 {
+    char exe[128], aside[128];
     (void)state;
     expect("ncu", NULL, HOPPER, "Nsight Compute");
     expect("nsys", NULL, AMPERE, "Nsight Systems");
     expect("ncurses", NULL, HOPPER, NULL);
     expect("", NULL, HOPPER, NULL);
     assert_null(occ_rival("/nowhere", AMPERE));
+    path_of(exe, "42/exe");
+    path_of(aside, "42/none");
+    assert_int_equal(rename(exe, aside), 0);
+    expect("ncu", NULL, HOPPER, NULL); /* a zombie */
+    assert_int_equal(rename(aside, exe), 0);
 }
 
 static void dcgm_is_one_with_its_profiling_module_before_hopper(void **state)
@@ -88,6 +94,9 @@ static int make_proc(void **state)
         if (mkdir(path, 0700) != 0)
             return 1;
     }
+    path_of(path, "42/exe");
+    if (symlink("/usr/bin/program", path) != 0)
+        return 1;
     put("1/comm", "systemd\n");
     put("sys/comm", "ncu\n"); /* no process */
     return 0;
@@ -95,7 +104,8 @@ static int make_proc(void **state)
 
 static int remove_proc(void **state)
 {
-    static const char *const names[] = {"1/comm", "42/comm", "42/maps", "sys/comm", "1", "42", "sys", ""};
+    static const char *const names[] = {"1/comm", "42/comm", "42/maps", "42/exe", "sys/comm",
+                                        "1",      "42",      "sys",     ""};
     char path[128];
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

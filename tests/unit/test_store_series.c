@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 
 #include "schema/schema.h"
-#include "store/series_codec.h"
+#include "store/launch_values.h"
+#include "store/sql.h"
 #include "test_store_world.h"
 
 #define SECOND INT64_C(1000000000)
@@ -351,6 +352,29 @@ static void equal_launches_get_one_value_each(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE achieved IS NOT NULL"), 4);
 }
 
+/* A crafted file's launches begin all at once: what is looked for among them is bounded. */
+static void so_many_equal_launches_are_told_apart(void **state)
+{
+    enum { EQUAL = 2 * OCC_LAUNCHES_AT_ONCE };
+    static struct occ_store_launch launches[EQUAL];
+    static struct occ_launch_value values[EQUAL];
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    for (uint32_t i = 0; i < EQUAL; i++) {
+        launches[i] = (struct occ_store_launch){
+            .start_ns = BEGIN, .duration_ns = 1000, .shape = (uint32_t)w->shape[0], .correlation = i};
+        values[i] = (struct occ_launch_value){
+            .start_ns = BEGIN, .shape = launches[i].shape, .correlation = i, .achieved = 0.5};
+    }
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], launches, EQUAL, &err), 0);
+    assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, EQUAL, &err), 0);
+    commit(w);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), EQUAL);
+    assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch"),
+                     OCC_LAUNCHES_AT_ONCE);
+}
+
 static void a_launch_without_one_has_its_shapes(void **state)
 {
     struct world *w = *state;
@@ -372,9 +396,10 @@ static void a_launch_without_one_has_its_shapes(void **state)
     assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], (uint32_t)w->shape[0], &sums, &err),
                      0);
     sums.regressed = 0;
-    sums.grouped = 3;
-    sums.sum[OCC_MEASURED_group_achieved] = 0.25 * 2000;
-    sums.ns[OCC_MEASURED_group_achieved] = 2000;
+    sums.grouped = 3; /* longer ones */
+    sums.ns[OCC_MEASURED_elapsed] = 2000;
+    sums.sum[OCC_MEASURED_group_achieved] = 0.25 * 30000;
+    sums.ns[OCC_MEASURED_group_achieved] = sums.ns[OCC_MEASURED_group_elapsed] = 30000;
     assert_int_equal(
         occ_store_add_measured(w->store, minute + 1, w->run[0], (uint32_t)w->shape[0], &sums, &err), 0);
     sums.grouped = 0; /* only others were read */
@@ -401,7 +426,100 @@ static void a_launch_without_one_has_its_shapes(void **state)
     assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 4")));
 }
 
-static void damaged_values_are_refused(void **state)
+/* One minute's launches of a shape by where their values come from, and what a launch without its own says. */
+struct minute_case {
+    uint64_t direct, regressed, grouped, exact;
+    double ns, group_ns; /* how long launches with and without values of their own took together */
+    const char *source;
+};
+
+static void add_minute(struct world *w, int64_t minute, const struct minute_case *c)
+{
+    static const double mean[OCC_MEASURED_VALUE_COUNT] = {[OCC_MEASURED_achieved] = 0.5,
+                                                          [OCC_MEASURED_achieved_error] = 0.125,
+                                                          [OCC_MEASURED_elapsed] = 0.25,
+                                                          [OCC_MEASURED_elapsed_error] = 0.0625};
+    struct occ_error err = OCC_ERROR_INIT;
+    uint32_t shape = (uint32_t)w->shape[0];
+    struct occ_store_launch launch = {
+        .start_ns = minute * MINUTE + 1, .duration_ns = 1000, .shape = shape, .correlation = 1};
+    struct occ_measured_sums sums = {
+        .direct = c->direct, .regressed = c->regressed, .grouped = c->grouped, .exact = c->exact};
+    for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
+        sums.ns[k] = mean[k] > 0 ? c->ns : 0;
+        sums.sum[k] = mean[k] * sums.ns[k];
+    }
+    sums.ns[OCC_MEASURED_group_elapsed] = c->group_ns;
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &launch, 1, &err), 0);
+    assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], shape, &sums, &err), 0);
+}
+
+static double of_launch(struct world *w, const char *column, int64_t minute)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM launch WHERE start = %lld", column,
+                   (long long)(minute * MINUTE + 1));
+    return number(w->store, sql);
+}
+
+static bool same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+static void a_launch_and_its_shape_agree(void **state)
+{
+    static const struct minute_case cases[] = {
+        {.regressed = 4, .ns = 4000, .source = "regressed"},
+        {.direct = 3, .regressed = 1, .ns = 4000, .source = "regressed"},
+        {.grouped = 4, .group_ns = 4000, .source = "group"},
+        /* fewer without values of their own, but much longer ones: the mean is withdrawn */
+        {.regressed = 5, .grouped = 4, .ns = 5000, .group_ns = 40000, .source = "group"},
+        {.direct = 5, .grouped = 2, .ns = 5000, .group_ns = 20000, .source = "group"},
+        /* more without, but they are like the others, or take next to no time: the mean stands for all */
+        {.regressed = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regressed"},
+        {.direct = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regressed"},
+        {.regressed = 4, .grouped = 40, .ns = 4000, .group_ns = 40, .source = "regressed"},
+        {.exact = 4, .ns = 4000, .source = "exact"},
+    };
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t first = BEGIN / MINUTE;
+    enum { CASES = sizeof cases / sizeof *cases };
+    world_open(w);
+    for (int i = 0; i < CASES; i++)
+        add_minute(w, first + i, &cases[i]);
+    commit(w);
+    for (int i = 0; i < CASES; i++) {
+        const struct occ_filter filter = {.since_ns = (first + i) * MINUTE,
+                                          .until_ns = (first + i + 1) * MINUTE};
+        char source[64];
+        struct occ_shapes shapes;
+        struct occ_measurement means;
+        assert_int_equal(occ_store_shapes(w->store, &filter, &shapes, &err), 0);
+        assert_int_equal(shapes.n, 1);
+        occ_measured_means(&shapes.rows[0].measured, &means);
+        occ_shapes_free(&shapes);
+        assert_true(same(of_launch(w, "achieved", first + i), means.achieved));
+        assert_true(same(of_launch(w, "achievedError", first + i), means.achieved_error));
+        assert_true(same(of_launch(w, "elapsed", first + i), means.elapsed));
+        assert_true(same(of_launch(w, "elapsedError", first + i), means.elapsed_error));
+        assert_int_equal(means.source == OCC_FROM_GROUPED, strcmp(cases[i].source, "group") == 0);
+        (void)snprintf(source, sizeof source, "measuredSource = '%s'", cases[i].source);
+        assert_true(of_launch(w, source, first + i) == 1);
+    }
+}
+
+static void nobody_says(struct occ_store *store, const char *sql, const char *text)
+{
+    char *message = NULL;
+    assert_int_not_equal(sqlite3_exec(occ_store_sqlite(store), sql, NULL, NULL, &message), SQLITE_OK);
+    assert_non_null(strstr(message, text));
+    sqlite3_free(message);
+}
+
+/* Samples are nothing but what is damaged; launches are there whatever was measured of them. */
+static void damage_is_of_values_alone(void **state)
 {
     struct world *w = *state;
     world_open(w);
@@ -419,26 +537,29 @@ static void damaged_values_are_refused(void **state)
         "UPDATE series_chunk SET data = substr(data, 1, length(data) - 1)",
         "UPDATE series_chunk SET kind = 3 - kind, run = 1 - run",
     };
+    int64_t measured = world_number(w->store, "SELECT count(measuredSource) FROM launch");
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
-        sqlite3 *db = occ_store_sqlite(w->store);
-        char *message = NULL;
         execute(w->store, "BEGIN");
-        if (sqlite3_exec(db, damage[i], NULL, NULL, NULL) == SQLITE_OK) {
-            if (i < 5)
-                assert_int_not_equal(
-                    sqlite3_exec(db, "SELECT sum(achieved) FROM launch", NULL, NULL, &message), SQLITE_OK);
-            if (message)
-                assert_non_null(strstr(message, "damaged"));
-            sqlite3_free(message);
-            message = NULL;
-            assert_int_not_equal(
-                sqlite3_exec(db, "SELECT sum(elapsed) FROM device_sample", NULL, NULL, &message), SQLITE_OK);
-            assert_non_null(strstr(message, "damaged"));
-            sqlite3_free(message);
-            assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), 300); /* not asked for */
+        if (sqlite3_exec(occ_store_sqlite(w->store), damage[i], NULL, NULL, NULL) == SQLITE_OK) {
+            assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch"), 0);
+            assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE achieved IS NULL"),
+                             300);
+            nobody_says(w->store, "SELECT sum(elapsed) FROM device_sample", "damaged");
         }
         execute(w->store, "ROLLBACK");
     }
+    /* one of several: the others' stay */
+    execute(w->store, "BEGIN; UPDATE series_chunk SET data = x'01' WHERE kind = 1 AND device = 1");
+    assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch WHERE device = 1"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch WHERE device = 2"),
+                     world_number(w->store, "SELECT sum(n) FROM series_chunk WHERE kind = 1 AND device = 2"));
+    assert_true(world_number(w->store, "SELECT count(measuredSource) FROM launch") < measured);
+    execute(w->store, "ROLLBACK");
+    /* not damaged, but beyond us: that is no reason to say "not measured" */
+    execute(w->store, "BEGIN; UPDATE series_chunk SET data = x'02' || substr(data, 2)");
+    nobody_says(w->store, "SELECT sum(achieved) FROM launch", "newer version");
+    nobody_says(w->store, "SELECT sum(elapsed) FROM device_sample", "newer version");
+    execute(w->store, "ROLLBACK");
     check_values(w, w->store);
     /* a damaged chunk in between does not stop others, and stays */
     execute(w->store, "UPDATE series_chunk SET data = x'01' WHERE kind = 1 AND device = 1");
@@ -674,6 +795,60 @@ static void samples_alone_stay_below_the_quota(void **state)
     assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < 150 * 300);
 }
 
+/* Seconds of many devices fill the file long before there are hours of them: the newest count. */
+static void seconds_of_many_devices_stay_below_the_quota(void **state)
+{
+    enum { DEVICES = 20, MINUTES = 30 };
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    w->options.max_bytes = 1u << 20;
+    world_open(w);
+    for (int i = 10; i > 0; i--) /* hours that take next to nothing, and give back as much */
+        world_append(w, 0, BEGIN - i * HOUR, MINUTE, 1);
+    commit(w);
+    for (int i = 0; i < MINUTES * 60; i++) {
+        for (int device = 1; device <= DEVICES; device++) {
+            struct occ_device_sample sample = sample_at(BEGIN + i * SECOND, SECOND, device);
+            assert_int_equal(occ_store_add_samples(w->store, device, &sample, 1, &err), 0);
+        }
+        if (i % 20 == 19)
+            commit(w);
+    }
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM device_second WHERE second >= %lld",
+                   (long long)(BEGIN / SECOND + MINUTES * 60 - 60));
+    assert_int_equal(world_number(w->store, sql), 60 * DEVICES);
+    assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < MINUTES * 60 * DEVICES);
+}
+
+/* The quota's deletions hold the write lock: none may walk through a whole table. */
+static void what_is_old_is_found_by_an_index(void **state)
+{
+    static const char *const deletions[] = {
+#define X(name, text) text,
+        OCC_SQL_STATEMENTS(X)
+#undef X
+    };
+    struct world *w = *state;
+    int n = 0;
+    world_open(w);
+    for (size_t i = 0; i < sizeof deletions / sizeof *deletions; i++) {
+        char sql[1024];
+        sqlite3_stmt *plan = NULL;
+        if (strncmp(deletions[i], "DELETE", 6) != 0)
+            continue;
+        (void)snprintf(sql, sizeof sql, "EXPLAIN QUERY PLAN %s", deletions[i]);
+        assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store), sql, -1, &plan, NULL), SQLITE_OK);
+        for (; sqlite3_step(plan) == SQLITE_ROW; n++) {
+            const char *step = (const char *)sqlite3_column_text(plan, 3);
+            if (strncmp(step, "SCAN", 4) == 0 && !strstr(step, "INDEX")) /* in order, up to a LIMIT */
+                fail_msg("%s: %s", deletions[i], step);
+        }
+        (void)sqlite3_finalize(plan);
+    }
+    assert_true(n > 8);
+}
+
 /* ---- the loadable module ---- */
 
 static void the_module_shows_them_too(void **state)
@@ -733,6 +908,8 @@ static void an_older_history_is_upgraded(void **state)
     assert_int_equal(
         occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &reader, &err),
         OCC_E_VERSION);
+    assert_non_null(strstr(err.message, "older version"));
+    assert_non_null(strstr(err.message, "occtrace -d ")); /* what to do about it */
     world_open(w);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE id = 7"), 1);
     assert_int_equal(world_number(w->store, "SELECT user_version >= 3 FROM pragma_user_version"), 1);
@@ -755,14 +932,18 @@ int main(void)
         TEST(every_launch_has_its_own_value),
         TEST(what_waits_survives_a_failed_commit),
         TEST(equal_launches_get_one_value_each),
+        TEST(so_many_equal_launches_are_told_apart),
         TEST(a_launch_without_one_has_its_shapes),
-        TEST(damaged_values_are_refused),
+        TEST(a_launch_and_its_shape_agree),
+        TEST(damage_is_of_values_alone),
         TEST(samples_come_back),
         TEST(means_are_weighed_by_time),
         TEST(a_late_sample_does_not_belittle_its_second),
         TEST(impossible_ones_are_refused),
         TEST(a_quota_takes_values_with_their_launches),
         TEST(samples_alone_stay_below_the_quota),
+        TEST(seconds_of_many_devices_stay_below_the_quota),
+        TEST(what_is_old_is_found_by_an_index),
         TEST(the_module_shows_them_too),
         TEST(an_older_history_is_upgraded),
     };

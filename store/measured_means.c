@@ -1,0 +1,76 @@
+/* What sums of measured occupancy say: means, and for whom they stand. For the tools and, as launch_table.h says compiled
+ * a second time, for the virtual table `launch`, so that all of them say the same. Any thread. */
+#include <math.h>
+
+#include "measured.h"
+
+/* The largest that a counter can have said, with room for noise; the file is not to be trusted. */
+static double most_of(enum occ_measured_value value)
+{
+    return value == OCC_MEASURED_resident_blocks ? 4096 : value == OCC_MEASURED_variance_inflation ? 1e9 : 2;
+}
+
+double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value)
+{
+    double mean = sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : NAN;
+    return mean >= 0 && mean <= most_of(value) ? mean : NAN;
+}
+
+/* Whether the value is known of (nearly) all launches of which elapsed occupancy is: means of different launches have
+ * nothing to do with each other. */
+static bool is_of_all(const struct occ_measured_sums *sums, enum occ_measured_value value)
+{
+    return sums->ns[value] >= (1 - OCC_MEASURED_MINORITY) * sums->ns[OCC_MEASURED_elapsed];
+}
+
+bool occ_measured_stand_for_all(const struct occ_measured_sums *sums)
+{
+    double own = (double)(sums->direct + sums->regressed + sums->exact), others = (double)sums->grouped;
+    double own_ns = sums->ns[OCC_MEASURED_elapsed], others_ns = sums->ns[OCC_MEASURED_group_elapsed];
+    if (others_ns <= OCC_MEASURED_MINORITY * (own_ns + others_ns) || own_ns <= 0)
+        return true;
+    double longer = (own_ns / own) / (others_ns / others);
+    return longer < OCC_MEASURED_ALIKE && longer > 1 / OCC_MEASURED_ALIKE;
+}
+
+static enum occ_value_source source_of(const struct occ_measured_sums *sums)
+{
+    if (occ_measured_launches(sums) == 0)
+        return OCC_FROM_MODEL;
+    if (sums->exact + sums->regressed + sums->direct == 0 || !occ_measured_stand_for_all(sums))
+        return OCC_FROM_GROUPED;
+    if (sums->exact > sums->regressed + sums->direct)
+        return OCC_FROM_EXACT;
+    return sums->regressed >= sums->direct ? OCC_FROM_REGRESSED : OCC_FROM_DIRECT;
+}
+
+void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement)
+{
+    struct occ_measurement *m = ret_measurement;
+    *m = (struct occ_measurement){.source = source_of(sums)};
+    const struct {
+        double *mean;
+        enum occ_measured_value value;
+        bool of_all; /* goes with elapsed */
+    } means[] = {
+        {&m->achieved, OCC_MEASURED_achieved, true},
+        {&m->achieved_error, OCC_MEASURED_achieved_error, true},
+        {&m->elapsed, OCC_MEASURED_elapsed, false},
+        {&m->elapsed_error, OCC_MEASURED_elapsed_error, false},
+        {&m->variance_inflation, OCC_MEASURED_variance_inflation, false},
+        {&m->sm_active, OCC_MEASURED_sm_active, true},
+        {&m->resident_blocks, OCC_MEASURED_resident_blocks, true},
+        {&m->imbalance, OCC_MEASURED_imbalance, false},
+        {&m->stall[OCC_LIMIT_REGISTERS], OCC_MEASURED_stall_registers, false},
+        {&m->stall[OCC_LIMIT_SMEM], OCC_MEASURED_stall_shared_memory, false},
+        {&m->stall[OCC_LIMIT_BLOCKS], OCC_MEASURED_stall_blocks, false},
+        {&m->stall[OCC_LIMIT_WARPS], OCC_MEASURED_stall_warps, false},
+        {&m->stall[OCC_LIMIT_BARRIERS], OCC_MEASURED_stall_barriers, false},
+    };
+    bool known = m->source != OCC_FROM_MODEL && m->source != OCC_FROM_GROUPED;
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+        *means[i].mean = known && (!means[i].of_all || is_of_all(sums, means[i].value))
+                             ? occ_measured_mean(sums, means[i].value)
+                             : NAN;
+    m->stall[OCC_LIMIT_CLUSTER] = NAN;
+}
