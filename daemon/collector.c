@@ -176,7 +176,7 @@ int occ_collector_offer(struct occ_collector *collector, int fd, const struct oc
 {
     struct occ_collector *c = collector;
     struct occ_producer *p = find_uuid(c, uuid);
-    uint64_t next = 0;
+    uint64_t next = 0, measured = 0;
     if (p) {
         int again = offer_again(c, p, fd, peer, owner, err);
         if (again == 0)
@@ -188,11 +188,13 @@ int occ_collector_offer(struct occ_collector *collector, int fd, const struct oc
         status = check_user(c, peer, uuid, err);
     if (status == 0)
         status = occ_store_ring_position(c->store, uuid, &next, err);
+    if (status == 0)
+        status = occ_store_measured_position(c->store, uuid, &measured, err);
     if (status != 0) {
         (void)close(fd);
         return status;
     }
-    status = occ_producer_new(fd, peer, uuid, next, &p, err);
+    status = occ_producer_new(fd, peer, uuid, next, measured, &p, err);
     if (status != 0)
         return status;
     p->owner = owner;
@@ -350,12 +352,13 @@ static int make_room(struct occ_collector *c, struct occ_producer *p, int64_t no
     return status;
 }
 
-static bool tables_too_large(const struct occ_collector *c)
+/* The tables are too large, and this program has more than its share of them: never one with a few shapes for another's many. */
+static bool has_too_much(const struct occ_collector *c, const struct occ_producer *producer)
 {
     uint64_t bytes = 0;
     for (const struct occ_producer *p = c->producers; p; p = p->next)
         bytes += occ_producer_table_bytes(p);
-    return bytes > TABLE_BYTES_MAX;
+    return bytes > TABLE_BYTES_MAX && occ_producer_table_bytes(producer) > TABLE_BYTES_MAX / c->n_producers;
 }
 
 /* The log. True: it is read to its end, launches may be read. */
@@ -370,8 +373,8 @@ static bool read_log(struct occ_collector *c, struct occ_producer *p, int64_t no
         quarantine(c, p, now_ns, err.message);
     else if (status != 0)
         stall(c, now_ns, &err);
-    else if (budget == 0 && tables_too_large(c))
-        quarantine(c, p, now_ns, "too many kernels and shapes");
+    else if (budget < FRAMES_PER_POLL && has_too_much(c, p))
+        quarantine(c, p, now_ns, "too many kernels, shapes and measured values");
     return status == 0 && budget > 0;
 }
 

@@ -282,9 +282,14 @@ static int take_measured(struct occ_producer *p, const struct occ_frame *frame, 
     const struct occ_producer_shape *shape = &p->shapes[m->shape];
     const struct occ_producer_device *device = &p->devices[shape->device];
     double warps = device->warps_per_sm, sms = device->sm_count;
-    if (m->head <= p->taken_up_at || warps == 0 || sms == 0)
+    int status = grow(&p->measured, sizeof *p->measured, p->n_measured, &p->measured_allocated, err);
+    if (status != 0)
+        return status;
+    uint64_t number = p->measured_read++;
+    if (number < p->measured_done || warps == 0 || sms == 0)
         return 0;
-    struct occ_producer_measured entry = {.head = m->head, .minute = (int64_t)m->minute, .shape = shape->id};
+    struct occ_producer_measured entry = {
+        .head = m->head, .number = number, .minute = (int64_t)m->minute, .shape = shape->id};
     entry.sums.exact = m->launches;
     if (!set_share(&entry.sums, OCC_MEASURED_achieved, m->warps_active_ns / warps, m->ns) ||
         !set_share(&entry.sums, OCC_MEASURED_elapsed, m->warps_ns / (warps * sms), m->ns) ||
@@ -294,10 +299,8 @@ static int take_measured(struct occ_producer *p, const struct occ_frame *frame, 
         return 0;
     entry.sums.sum[OCC_MEASURED_resident_blocks] = m->blocks_active_ns;
     entry.sums.ns[OCC_MEASURED_resident_blocks] = m->ns;
-    int status = grow(&p->measured, sizeof *p->measured, p->n_measured, &p->measured_allocated, err);
-    if (status == 0)
-        p->measured[p->n_measured++] = entry;
-    return status;
+    p->measured[p->n_measured++] = entry;
+    return 0;
 }
 
 static int take_frame(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,

@@ -96,7 +96,7 @@ static void fill_row(struct occ_producer *p, const uint8_t uuid[16])
 }
 
 int occ_producer_new(int fd, const struct occ_peer *peer, const uint8_t uuid[16], uint64_t next,
-                     struct occ_producer **ret_producer, struct occ_error *err)
+                     uint64_t measured, struct occ_producer **ret_producer, struct occ_error *err)
 {
     struct stat status = {0};
     struct occ_producer *p = calloc(1, sizeof *p);
@@ -115,7 +115,7 @@ int occ_producer_new(int fd, const struct occ_peer *peer, const uint8_t uuid[16]
     p->peer = *peer;
     p->ring_dev = status.st_dev;
     p->ring_ino = status.st_ino;
-    p->taken_up_at = next;
+    p->measured_done = p->measured_put = measured;
     fill_row(p, uuid);
     *ret_producer = p;
     return 0;
@@ -153,10 +153,15 @@ int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *s
     while (done < p->n_measured && status == 0 && p->measured[done].head <= position) {
         const struct occ_producer_measured *m = &p->measured[done];
         status = occ_store_add_measured(store, m->minute, p->run, m->shape, &m->sums, err);
-        done += status == 0;
+        if (status == 0)
+            p->measured_done = p->measured[done++].number + 1;
     }
     if (status == OCC_E_FULL) /* the next commit takes more */
         status = 0;
+    if (status == 0 && p->measured_done != p->measured_put)
+        status = occ_store_put_measured_position(store, p->row.uuid, p->measured_done, err);
+    if (status == 0)
+        p->measured_put = p->measured_done;
     p->n_measured -= done;
     if (done > 0)
         memmove(p->measured, p->measured + done, p->n_measured * sizeof *p->measured);
@@ -186,6 +191,9 @@ static uint64_t sum_of_losses(const struct occ_producer *p)
     return sum;
 }
 
+/* Of one cause: the history adds all of them up in 63 bits. */
+#define MOST_LOST ((uint64_t)INT64_MAX / OCC_LOSS_COUNT)
+
 /* A counter of 0 is left out: for a cost that means not measured, for a loss that there is none. */
 static int put_losses(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
 {
@@ -197,7 +205,7 @@ static int put_losses(struct occ_producer *p, struct occ_store *store, struct oc
         if (count == 0)
             continue;
         lower_case(loss_names[i], words[n]);
-        losses[n] = (struct occ_loss){.cause = words[n], .count = count & INT64_MAX};
+        losses[n] = (struct occ_loss){.cause = words[n], .count = count < MOST_LOST ? count : MOST_LOST};
         n++;
     }
     return n ? occ_store_put_losses(store, p->run, losses, n, err) : 0;

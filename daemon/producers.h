@@ -44,7 +44,8 @@ struct occ_producer_shape {
 
 /* Exact values that wait until the launches that they were counted of have been read. */
 struct occ_producer_measured {
-    uint64_t head; /* position at which they are due */
+    uint64_t head;   /* position at which they are due */
+    uint64_t number; /* of the frame */
     int64_t minute;
     uint32_t shape; /* in the store */
     struct occ_measured_sums sums;
@@ -78,8 +79,10 @@ struct occ_producer {
     const struct occ_frame *waiting_frame; /* the store did not take it: again next time */
     uint64_t totals_put;                   /* sum of the counters when they were last put */
     int64_t totals_next_ns;                /* costs change all the time: not before this (monotonic) */
-    uint64_t taken_up_at;                  /* the ring's position when this was made */
-    uint64_t position_put;                 /* what the next commit makes durable */
+    uint64_t measured_read;                /* MEASURED frames taken from the log */
+    uint64_t measured_done; /* of these, counted: by a daemon before, or with the next commit */
+    uint64_t measured_put;  /* of these, as the store knows */
+    uint64_t position_put;  /* what the next commit makes durable */
     bool position_in_commit;
 
     struct occ_producer_device *devices;
@@ -90,10 +93,10 @@ struct occ_producer {
     size_t devices_allocated, kernels_allocated, shapes_allocated, measured_allocated;
 };
 
-/* Checks and maps the ring behind `fd` (taken in every case), to be read from launch `next` on. `uuid` is what
- * the handshake says. */
+/* Checks and maps the ring behind `fd` (taken in every case), to be read from launch `next` on; of the MEASURED frames in
+ * its log the first `measured` are not counted again. `uuid` is what the handshake says. */
 int occ_producer_new(int fd, const struct occ_peer *peer, const uint8_t uuid[16], uint64_t next,
-                     struct occ_producer **ret_producer, struct occ_error *err);
+                     uint64_t measured, struct occ_producer **ret_producer, struct occ_error *err);
 /* NULL is fine. Rows that wait in windows are forgotten. */
 void occ_producer_free(struct occ_producer *producer);
 
@@ -110,7 +113,7 @@ size_t occ_producer_table_bytes(const struct occ_producer *producer);
 int occ_producer_take_frames(struct occ_producer *producer, struct occ_store *store, size_t *budget,
                              struct occ_error *err);
 
-/* Puts the exact values that are due: all up to the ring's position. The run's row is there. */
+/* Puts the exact values that are due, all up to the ring's position, and how many were. The run's row is there. */
 int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);
 
 /* Puts the run's row. */

@@ -21,9 +21,12 @@ void occ_drain_destroy(struct occ_drain *drain)
     memset(drain, 0, sizeof *drain);
 }
 
-static void lose(struct occ_drain *drain, enum occ_loss_cause cause)
+/* Records of which nobody knows when they began. */
+static void lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n)
 {
-    occ_ring_count_loss(drain->ring, cause, 1);
+    occ_ring_count_loss(drain->ring, cause, n);
+    if (drain->pairs)
+        drain->pairs->lost += n;
 }
 
 /* The shape's id, or OCC_INTERN_FULL or _UNREADABLE. */
@@ -39,8 +42,11 @@ static uint32_t shape_of(struct occ_drain *drain, struct occ_record *r)
     return occ_intern_shape(&drain->intern, shape);
 }
 
+/* Also of launches that the ring does not get: they were among what was measured. */
 static void tell_pairs(struct occ_drain *drain, const struct occ_record *r, bool pushed)
 {
+    if (!drain->pairs)
+        return;
     const struct occ_pairs_record record = {.start_ns = r->launch.start_ns,
                                             .duration_ns = r->launch.duration_ns,
                                             .context = r->shape.context,
@@ -54,18 +60,19 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
     occ_record_parse(record, drain->cupti->version, &r);
     drain->records++;
     uint32_t shape = shape_of(drain, &r); /* also without times: the configuration was launched */
-    if (shape == OCC_INTERN_FULL) {
-        lose(drain, OCC_LOSS_LOG_FULL);
-    } else if (shape == OCC_INTERN_UNREADABLE) {
-        lose(drain, OCC_LOSS_BAD_RECORD);
+    bool is_known = shape != OCC_INTERN_FULL && shape != OCC_INTERN_UNREADABLE;
+    enum occ_loss_cause unknown = shape == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;
+    if (!is_known && !r.times_are_valid) {
+        lose(drain, unknown, 1);
+    } else if (!is_known) {
+        occ_ring_count_loss(drain->ring, unknown, 1);
+        tell_pairs(drain, &r, false);
     } else if (!r.times_are_valid) {
         drain->bad_times++;
-        lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES);
+        lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES, 1);
     } else {
         r.launch.shape = shape;
-        bool pushed = occ_ring_push(drain->ring, &r.launch); /* counts its own loss */
-        if (drain->pairs)
-            tell_pairs(drain, &r, pushed);
+        tell_pairs(drain, &r, occ_ring_push(drain->ring, &r.launch)); /* which counts its own loss */
     }
 }
 
@@ -82,7 +89,7 @@ static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_b
     size_t record_bytes = occ_cupti_kernel_bytes(drain->cupti->version);
     size_t rest = done_bytes < valid_bytes ? (valid_bytes - done_bytes) / record_bytes : 0;
     if (valid_bytes > 0)
-        occ_ring_count_loss(drain->ring, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
+        lose(drain, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
 }
 
 static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
@@ -105,7 +112,7 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         if (is_within(buffer, valid_bytes, record, record_bytes))
             occ_drain_record(drain, record);
         else
-            lose(drain, OCC_LOSS_BAD_RECORD);
+            lose(drain, OCC_LOSS_BAD_RECORD, 1);
     }
     if (result != OCC_CUPTI_ERROR_MAX_LIMIT_REACHED)
         lose_rest(drain, valid_bytes, done_bytes);
@@ -116,7 +123,7 @@ static void count_discarded(struct occ_drain *drain)
     uint64_t bytes = atomic_load_explicit(&drain->pool->discarded_bytes, memory_order_relaxed);
     uint64_t records = bytes / occ_cupti_kernel_bytes(drain->cupti->version);
     if (records > drain->no_buffer)
-        occ_ring_count_loss(drain->ring, OCC_LOSS_NO_BUFFER, records - drain->no_buffer);
+        lose(drain, OCC_LOSS_NO_BUFFER, records - drain->no_buffer);
     drain->no_buffer = records;
 }
 

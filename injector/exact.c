@@ -17,7 +17,16 @@
 #define SECOND_NS   1000000000L
 #define PATIENCE_NS 500000000L
 
-#define CAPTURE_INVALIDATED 901u /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED: the capture is over too */
+/* 50 ms: the program's end does not wait long for the helper. */
+#define HELPER_NAP_NS    1000000L
+#define HELPER_MOST_NAPS 50u
+
+/* Sessions that wait for the helper, 64 MiB at most: of those beyond nothing is kept. */
+#define MOST_WAITING 4096u
+
+/* With these a capture is over too: there is nothing left that could break. */
+#define CAPTURE_INVALIDATED 901u /* CUDA_ERROR_STREAM_CAPTURE_INVALIDATED */
+#define CAPTURE_UNJOINED    904u /* CUDA_ERROR_STREAM_CAPTURE_UNJOINED */
 
 const char *const occ_exact_metrics[OCC_EXACT_METRICS] = {"sm__warps_active.sum", "sm__cycles_active.sum",
                                                           "sm__cycles_elapsed.max", "sm__ctas_active.sum"};
@@ -236,6 +245,7 @@ static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
     struct occ_params_profiler start = {.bytes = OCC_PARAMS_BYTES(occ_params_profiler, profiler),
                                         .profiler = c->profiler};
     CALL(e, start, "start of the counters", &start);
+    c->lost = atomic_load(&e->lost);
     c->launches = 0;
     c->is_graph = false;
     c->state = OCC_EXACT_RUNNING;
@@ -271,7 +281,8 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
                                        .image = c->image,
                                        .image_bytes = c->image_bytes};
     CALL(e, ranges, "number of ranges", &ranges);
-    if (decode.dropped > 0 || ranges.ranges == 0 || ranges.ranges > OCC_PAIRS_MOST_RANGES)
+    if (decode.dropped > 0 || ranges.ranges == 0 || ranges.ranges > OCC_PAIRS_MOST_RANGES ||
+        e->waiting >= MOST_WAITING)
         return true;
     struct occ_session *s = get_memory(sizeof *s);
     if (!s)
@@ -279,6 +290,7 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
     s->context = c->id; /* field by field: a whole one is more than some threads' stacks have left */
     s->began_ns = c->began_ns;
     s->ended_ns = ended_ns;
+    s->lost = c->lost;
     s->ranges = (uint32_t)ranges.ranges;
     for (size_t i = 0; i < ranges.ranges; i++) {
         if (!read_range(e, c, i, &s->counts[i])) {
@@ -288,6 +300,7 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
     }
     *e->last = s;
     e->last = &s->next;
+    e->waiting++;
     return true;
 }
 
@@ -318,24 +331,31 @@ static struct occ_exact_context *find_context(struct occ_exact *e, void *context
     return NULL;
 }
 
-/* CLOCK_MONOTONIC: a moment from now. */
-static struct timespec patience(void)
+/* CLOCK_MONOTONIC: a moment from now, less than a second. */
+static struct timespec after(long ns)
 {
     struct timespec t = {0};
     (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_nsec += PATIENCE_NS;
+    t.tv_nsec += ns;
     t.tv_sec += t.tv_nsec / SECOND_NS;
     t.tv_nsec %= SECOND_NS;
     return t;
 }
 
+/* No session may begin or end: a stream is captured, or all is over. What it says holds until the lock is given away. */
+static bool must_not_touch(const struct occ_exact *e)
+{
+    return e->captures > 0 || !atomic_load(&e->is_on);
+}
+
 /* A launch that another thread is in the middle of would be in neither session. New ones wait meanwhile. The wait is bounded: a launch
- * may wait for something itself, and the call back from one may be lost. */
+ * may wait for something itself, and the call back from one may be lost. Gives the lock away. */
 static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct timespec until = patience();
+    struct timespec until = after(PATIENCE_NS);
     c->is_ending = true;
-    while (c->in_flight > 0 && pthread_cond_timedwait(&e->quiet, &e->lock, &until) == 0)
+    while (c->in_flight > 0 && atomic_load(&e->is_on) &&
+           pthread_cond_timedwait(&e->quiet, &e->lock, &until) == 0)
         ;
     c->is_ending = false;
     c->in_flight = 0; /* whoever has not come back by now is not waited for again */
@@ -344,9 +364,21 @@ static void wait_for_others(struct occ_exact *e, struct occ_exact_context *c)
 
 static void wait_for_end(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct timespec until = patience();
+    struct timespec until = after(PATIENCE_NS);
     while (c->is_ending && pthread_cond_timedwait(&e->quiet, &e->lock, &until) == 0)
         ;
+}
+
+/* Once: it would be new with every launch. */
+static void say_full(struct occ_exact *e)
+{
+    if (e->is_full)
+        return;
+    e->is_full = e->problem_is_new = true;
+    (void)snprintf(e->problem, sizeof e->problem,
+                   "no exact values of all contexts: the program has more than %u at a time",
+                   OCC_EXACT_MOST_CONTEXTS);
+    occ_guest_log("%s", e->problem);
 }
 
 static struct occ_exact_context *add_context(struct occ_exact *e, const struct occ_callback_data *data)
@@ -354,8 +386,10 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
     uint32_t i = 0;
     while (i < OCC_EXACT_MOST_CONTEXTS && e->contexts[i].state != OCC_EXACT_FREE)
         i++;
-    if (i == OCC_EXACT_MOST_CONTEXTS)
+    if (i == OCC_EXACT_MOST_CONTEXTS) {
+        say_full(e);
         return NULL;
+    }
     struct occ_exact_context *c = &e->contexts[i];
     *c = (struct occ_exact_context){
         .state = OCC_EXACT_READY, .context = data->context, .id = data->context_id};
@@ -364,21 +398,43 @@ static struct occ_exact_context *add_context(struct occ_exact *e, const struct o
     return c;
 }
 
+static bool must_end(const struct occ_exact_context *c, bool at_once)
+{
+    return c && c->state == OCC_EXACT_RUNNING && (at_once || c->is_graph || c->launches >= SESSION_LAUNCHES);
+}
+
+/* The last context that is given up is the end of all. */
+static void retire(struct occ_exact *e, struct occ_exact_context *c)
+{
+    bool is_used = false;
+    if (c)
+        give_up(e, c);
+    for (uint32_t i = 0; i < OCC_EXACT_MOST_CONTEXTS; i++)
+        is_used |= e->contexts[i].state == OCC_EXACT_READY || e->contexts[i].state == OCC_EXACT_RUNNING;
+    if (!is_used)
+        atomic_store(&e->is_on, false);
+}
+
 static void before_launch(struct occ_exact *e, const struct occ_callback_data *data, bool is_graph)
 {
-    if (e->captures > 0 || !data->context)
+    bool is_last = atomic_load(&e->is_retired);
+    if (must_not_touch(e) || !data->context)
         return;
     struct occ_exact_context *c = find_context(e, data->context);
-    if (!c)
+    if (!c && !is_last)
         c = add_context(e, data);
+    if (c && c->is_ending)
+        wait_for_end(e, c);
+    if (must_end(c, is_graph || is_last))
+        wait_for_others(e, c);
+    if (must_not_touch(e)) /* since we waited */
+        return;
+    if (must_end(c, is_graph || is_last))
+        end_session(e, c);
+    if (is_last)
+        retire(e, c);
     if (!c || c->state == OCC_EXACT_FAILED)
         return;
-    if (c->is_ending)
-        wait_for_end(e, c);
-    if (c->state == OCC_EXACT_RUNNING && (is_graph || c->is_graph || c->launches >= SESSION_LAUNCHES)) {
-        wait_for_others(e, c);
-        end_session(e, c);
-    }
     if (c->state == OCC_EXACT_READY && !start_session(e, c))
         give_up(e, c);
     c->launches++;
@@ -414,6 +470,11 @@ static uint32_t result_of(const struct occ_callback_data *data)
     return result;
 }
 
+static bool capture_is_over(uint32_t result)
+{
+    return result == 0 || result == CAPTURE_INVALIDATED || result == CAPTURE_UNJOINED;
+}
+
 static void on_call(struct occ_exact *e, enum occ_profiler_call call, const struct occ_callback_data *data)
 {
     bool enters = data->site == OCC_CALLBACK_ENTER;
@@ -425,23 +486,21 @@ static void on_call(struct occ_exact *e, enum occ_profiler_call call, const stru
         else
             after_launch(e);
         break;
-    case OCC_PROFILER_BEGIN:
-        e->captures += !enters && result_of(data) == 0;
+    case OCC_PROFILER_BEGIN: /* counted before it is one: from then on nothing may happen to it */
+        if (enters)
+            e->captures++;
+        else if (e->captures > 0 && result_of(data) != 0)
+            e->captures--;
         break;
     case OCC_PROFILER_END:
-        if (!enters && e->captures > 0 && (result_of(data) == 0 || result_of(data) == CAPTURE_INVALIDATED))
+        if (!enters && e->captures > 0 && capture_is_over(result_of(data)))
             e->captures--;
         break;
     }
 }
 
-static void on_callback(void *user_data, uint32_t domain, uint32_t id, const void *data)
+static void on_event(struct occ_exact *e, uint32_t domain, uint32_t id, const void *data)
 {
-    struct occ_exact *e = user_data;
-    int saved = errno;
-    if (is_inside || !data || !atomic_load(&e->is_on))
-        return;
-    is_inside = true;
     (void)pthread_mutex_lock(&e->lock);
     bool is_on = atomic_load(&e->is_on); /* it may have ended while we waited */
     if (is_on && domain == OCC_CALLBACK_RESOURCE)
@@ -450,7 +509,20 @@ static void on_callback(void *user_data, uint32_t domain, uint32_t id, const voi
         if (calls[i].id == id)
             on_call(e, calls[i].call, data);
     (void)pthread_mutex_unlock(&e->lock);
+}
+
+/* A thread that is cancelled in here would leave `lock` locked for ever. */
+static void on_callback(void *user_data, uint32_t domain, uint32_t id, const void *data)
+{
+    struct occ_exact *e = user_data;
+    int saved = errno, cancel;
+    if (is_inside || !data || !atomic_load(&e->is_on))
+        return;
+    (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    is_inside = true;
+    on_event(e, domain, id, data);
     is_inside = false;
+    (void)pthread_setcancelstate(cancel, NULL);
     errno = saved;
 }
 
@@ -487,8 +559,12 @@ static bool watch_calls(struct occ_exact *e)
 static bool begin_profiler(struct occ_exact *e)
 {
     struct occ_params_none p = {.bytes = OCC_PARAMS_BYTES(occ_params_none, reserved)};
-    CALL(e, initialize, "the profiler", &p);
-    return true;
+    uint32_t result = e->call.initialize(&p);
+    if (result == OCC_CUPTI_SUCCESS)
+        return true;
+    (void)e->call.unsubscribe(e->subscriber);
+    describe(e, "the profiler", result);
+    return false;
 }
 
 bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES])
@@ -510,7 +586,7 @@ bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, cha
     else if (missing)
         (void)snprintf(e->problem, sizeof e->problem, "no exact values: libcupti lacks %s", missing);
     else
-        atomic_store(&e->is_on, begin_profiler(e) && watch_calls(e));
+        atomic_store(&e->is_on, watch_calls(e) && begin_profiler(e));
     e->problem_is_new = false;
     memcpy(reason, e->problem, sizeof e->problem);
     return atomic_load(&e->is_on);
@@ -518,19 +594,37 @@ bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, cha
 
 /* ---- the helper's side ---- */
 
+/* A thread of the program may hold it for as long as CUPTI likes. Not with a time limit: that is by the clock that people set, or
+ * of newer C libraries. */
+static bool lock_soon(struct occ_exact *e)
+{
+    const struct timespec nap = {.tv_nsec = HELPER_NAP_NS};
+    uint32_t naps = 0;
+    while (pthread_mutex_trylock(&e->lock) != 0) {
+        if (naps++ == HELPER_MOST_NAPS)
+            return false;
+        (void)nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
 struct occ_session *occ_exact_take(struct occ_exact *exact)
 {
-    (void)pthread_mutex_lock(&exact->lock);
+    if (!lock_soon(exact))
+        return NULL;
     struct occ_session *first = exact->first;
     exact->first = NULL;
     exact->last = &exact->first;
+    exact->waiting = 0;
     (void)pthread_mutex_unlock(&exact->lock);
     return first;
 }
 
 bool occ_exact_problem(struct occ_exact *exact, char reason[OCC_REASON_BYTES])
 {
-    (void)pthread_mutex_lock(&exact->lock);
+    reason[0] = '\0';
+    if (!lock_soon(exact))
+        return false;
     bool is_new = exact->problem_is_new;
     exact->problem_is_new = false;
     memcpy(reason, exact->problem, sizeof exact->problem);
@@ -538,13 +632,26 @@ bool occ_exact_problem(struct occ_exact *exact, char reason[OCC_REASON_BYTES])
     return is_new;
 }
 
+void occ_exact_retire(struct occ_exact *exact)
+{
+    atomic_store(&exact->is_retired, true);
+}
+
 void occ_exact_finish(struct occ_exact *exact)
 {
-    is_inside = true;
-    (void)pthread_mutex_lock(&exact->lock);
     atomic_store(&exact->is_on, false);
+    if (!lock_soon(exact))
+        return;
+    is_inside = true;
     for (uint32_t i = 0; i < OCC_EXACT_MOST_CONTEXTS; i++)
         end_session(exact, &exact->contexts[i]);
+    (void)pthread_cond_broadcast(&exact->quiet); /* there is nothing to wait for any more */
     (void)pthread_mutex_unlock(&exact->lock);
     is_inside = false;
+}
+
+void occ_exact_stop(struct occ_exact *exact)
+{
+    occ_exact_finish(exact);
+    (void)exact->call.unsubscribe(exact->subscriber);
 }

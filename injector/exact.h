@@ -42,6 +42,7 @@ struct occ_exact_context {
     uint32_t launches;  /* of the session */
     uint32_t in_flight; /* threads inside a call that launches */
     uint64_t began_ns;
+    uint64_t lost; /* when the session began */
     void *context, *profiler, *host;
     uint8_t *config, *image;
     size_t config_bytes, image_bytes;
@@ -50,6 +51,7 @@ struct occ_exact_context {
 struct occ_exact {
     _Atomic bool
         is_on; /* callbacks are looked at; never in the child of a fork, where `lock` may be locked for ever */
+    _Atomic bool is_retired; /* each context is given up when it launches next */
     pthread_mutex_t lock;
     pthread_cond_t quiet; /* no launch is in flight, or a session has ended */
     const struct occ_cupti *cupti;
@@ -57,7 +59,10 @@ struct occ_exact {
     void *subscriber;
     uint32_t captures; /* streams that are being captured */
     struct occ_exact_context contexts[OCC_EXACT_MOST_CONTEXTS];
+    bool is_full;                      /* a context found no place in them */
+    _Atomic uint64_t lost;             /* by the helper: what a session begins with (exact_pairs.h) */
     struct occ_session *first, **last; /* ended, for the helper */
+    uint32_t waiting;                  /* of these */
     char problem[OCC_REASON_BYTES];    /* why a context has no values; "" */
     bool problem_is_new;
 };
@@ -69,11 +74,19 @@ extern const char *const occ_exact_metrics[OCC_EXACT_METRICS];
 /* False, with the reason: there will be no exact values. */
 bool occ_exact_start(struct occ_exact *exact, const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES]);
 
+/* What follows waits for the lock 50 ms at most, and does nothing if it cannot be had. */
+
 /* Sessions that have ended, oldest first, each to be freed by occ_pairs_settle(); NULL: none. */
 struct occ_session *occ_exact_take(struct occ_exact *exact);
-/* True once for each new reason why there are no values. */
+/* True once for each new reason why there are no values; `reason` is the last one. */
 bool occ_exact_problem(struct occ_exact *exact, char reason[OCC_REASON_BYTES]);
 /* Ends every session. No values after this. */
 void occ_exact_finish(struct occ_exact *exact);
+/* The same at a time when nobody launches, and gives the subscriber back. */
+void occ_exact_stop(struct occ_exact *exact);
+
+/* No session begins any more. Those that run end in the threads that launch next, so that the caller need not go near CUPTI. Waits for
+ * nothing. */
+void occ_exact_retire(struct occ_exact *exact);
 
 #endif

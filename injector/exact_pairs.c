@@ -6,27 +6,23 @@
 
 #define MINUTE_NS UINT64_C(60000000000)
 
+/* Of the table of sums; the rest keeps searches short. */
+#define SUMS_FILLED (OCC_PAIRS_MOST_SUMS / 4 * 3)
+
+static void *get_table(size_t bytes)
+{
+    void *map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return map == MAP_FAILED ? NULL : map;
+}
+
 bool occ_pairs_init(struct occ_pairs *pairs)
 {
     memset(pairs, 0, sizeof *pairs);
     pairs->last = &pairs->first;
-    void *map = mmap(NULL, OCC_PAIRS_MOST_RECORDS * sizeof *pairs->records, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (map == MAP_FAILED)
-        return false;
-    pairs->records = map;
-    return true;
-}
-
-void occ_pairs_add_record(struct occ_pairs *pairs, const struct occ_pairs_record *record)
-{
-    uint32_t half = OCC_PAIRS_MOST_RECORDS / 2;
-    pairs->launches++;
-    if (pairs->n == OCC_PAIRS_MOST_RECORDS) { /* no session came for so long: the older half gets no values */
-        memmove(pairs->records, pairs->records + half, half * sizeof *pairs->records);
-        pairs->n = half;
-    }
-    pairs->records[pairs->n++] = *record;
+    pairs->pause = 1;
+    pairs->records = get_table(OCC_PAIRS_MOST_RECORDS * sizeof *pairs->records);
+    pairs->sums = get_table(OCC_PAIRS_MOST_SUMS * sizeof *pairs->sums);
+    return pairs->records && pairs->sums;
 }
 
 void occ_pairs_add_session(struct occ_pairs *pairs, struct occ_session *session)
@@ -75,57 +71,106 @@ static bool overlap(const struct occ_pairs_record *records, uint32_t n)
     return false;
 }
 
-static bool has_value(const struct occ_pairs_record *r, const struct occ_range_counts *c)
-{
-    return r->shape != OCC_PAIRS_NO_SHAPE && r->duration_ns > 0 && c->cycles > 0 && c->sms_active > 0 &&
-           c->warps_active >= 0 && c->blocks >= 0;
-}
-
-static void add(struct occ_frame_measured *frame, const struct occ_pairs_record *r,
-                const struct occ_range_counts *c)
+/* A launch alone, as a frame. Counters may say anything; NaN fails every comparison. */
+static bool measure(const struct occ_pairs_record *r, const struct occ_range_counts *c,
+                    struct occ_frame_measured *ret)
 {
     double ns = (double)r->duration_ns;
-    frame->launches++;
-    frame->ns += ns;
-    frame->warps_active_ns += c->warps_active / c->sms_active * ns;
-    frame->warps_ns += c->warps_active / c->cycles * ns;
-    frame->blocks_active_ns += c->blocks / c->sms_active * ns;
-    frame->sms_active_ns += c->sms_active / c->cycles * ns;
+    /* it had warps and blocks: counters that say none did not count */
+    if (r->shape == OCC_PAIRS_NO_SHAPE ||
+        !(c->cycles > 0 && c->sms_active > 0 && c->warps_active > 0 && c->blocks > 0))
+        return false;
+    *ret = (struct occ_frame_measured){.frame.type = OCC_FRAME_MEASURED,
+                                       .shape = r->shape,
+                                       .minute = r->start_ns / MINUTE_NS,
+                                       .head = 1,
+                                       .launches = 1,
+                                       .ns = ns,
+                                       .warps_active_ns = c->warps_active / c->sms_active * ns,
+                                       .warps_ns = c->warps_active / c->cycles * ns,
+                                       .blocks_active_ns = c->blocks / c->sms_active * ns,
+                                       .sms_active_ns = c->sms_active / c->cycles * ns};
+    return occ_frame_measured_is_valid(ret);
 }
 
-/* One frame for each shape and minute. */
-static void emit(struct occ_pairs *pairs, const struct occ_session *s, struct occ_pairs_record *records,
-                 occ_pairs_sink *sink, void *context)
+/* The sum that a launch belongs to; NULL: there are too many. */
+static struct occ_frame_measured *find_sum(struct occ_pairs *pairs, const struct occ_frame_measured *launch)
 {
-    for (uint32_t i = 0; i < s->ranges; i++) {
-        if (!has_value(&records[i], &s->counts[i]))
-            continue;
-        struct occ_frame_measured frame = {.frame.type = OCC_FRAME_MEASURED,
-                                           .shape = records[i].shape,
-                                           .minute = records[i].start_ns / MINUTE_NS};
-        for (uint32_t k = i; k < s->ranges; k++) {
-            struct occ_pairs_record *r = &records[k];
-            if (r->shape != frame.shape || r->start_ns / MINUTE_NS != frame.minute ||
-                !has_value(r, &s->counts[k]))
-                continue;
-            add(&frame, r, &s->counts[k]);
-            r->shape = OCC_PAIRS_NO_SHAPE; /* done */
-        }
-        if (sink(context, &frame))
-            pairs->measured += frame.launches;
-    }
+    uint64_t key = launch->minute << 32 ^ launch->shape;
+    uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % OCC_PAIRS_MOST_SUMS;
+    struct occ_frame_measured *sum = &pairs->sums[at];
+    while (sum->launches > 0 && (sum->shape != launch->shape || sum->minute != launch->minute))
+        sum = &pairs->sums[at = (at + 1) % OCC_PAIRS_MOST_SUMS];
+    if (sum->launches > 0)
+        return sum;
+    if (pairs->n_sums >= SUMS_FILLED)
+        return NULL;
+    pairs->n_sums++;
+    *sum = (struct occ_frame_measured){
+        .frame.type = OCC_FRAME_MEASURED, .shape = launch->shape, .minute = launch->minute};
+    return sum;
 }
 
-static void settle_one(struct occ_pairs *pairs, const struct occ_session *s, occ_pairs_sink *sink,
-                       void *context)
+static void add(struct occ_pairs *pairs, const struct occ_frame_measured *launch)
+{
+    struct occ_frame_measured *sum = find_sum(pairs, launch);
+    if (!sum)
+        return;
+    sum->launches++;
+    sum->ns += launch->ns;
+    sum->warps_active_ns += launch->warps_active_ns;
+    sum->warps_ns += launch->warps_ns;
+    sum->sms_active_ns += launch->sms_active_ns;
+    sum->blocks_active_ns += launch->blocks_active_ns;
+}
+
+static void settle_one(struct occ_pairs *pairs, const struct occ_session *s)
 {
     struct occ_pairs_record own[OCC_PAIRS_MOST_RANGES];
+    struct occ_frame_measured launch;
     uint32_t n = take_records(pairs, s, own);
-    if (n != s->ranges || n > OCC_PAIRS_MOST_RANGES)
+    if (n != s->ranges || n > OCC_PAIRS_MOST_RANGES || s->lost != pairs->lost)
         return;
     sort_by_start(own, n);
-    if (!overlap(own, n))
-        emit(pairs, s, own, sink, context);
+    if (overlap(own, n))
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        if (measure(&own[i], &s->counts[i], &launch))
+            add(pairs, &launch);
+}
+
+static void settle_first(struct occ_pairs *pairs)
+{
+    struct occ_session *s = pairs->first;
+    settle_one(pairs, s);
+    pairs->first = s->next;
+    if (!pairs->first)
+        pairs->last = &pairs->first;
+    (void)munmap(s, sizeof *s);
+}
+
+void occ_pairs_add_record(struct occ_pairs *pairs, const struct occ_pairs_record *record)
+{
+    uint32_t half = OCC_PAIRS_MOST_RECORDS / 2;
+    pairs->launches++;
+    while (pairs->n == OCC_PAIRS_MOST_RECORDS && pairs->first) /* the oldest have waited long enough */
+        settle_first(pairs);
+    if (pairs->n == OCC_PAIRS_MOST_RECORDS) { /* no session came for so long: the older half gets no values */
+        memmove(pairs->records, pairs->records + half, half * sizeof *pairs->records);
+        pairs->n = half;
+    }
+    pairs->records[pairs->n++] = *record;
+}
+
+static void say_sums(struct occ_pairs *pairs, occ_pairs_sink *sink, void *context)
+{
+    for (uint32_t i = 0; i < OCC_PAIRS_MOST_SUMS; i++) {
+        struct occ_frame_measured *sum = &pairs->sums[i];
+        if (sum->launches > 0 && sink(context, sum))
+            pairs->measured += sum->launches;
+        sum->launches = 0;
+    }
+    pairs->n_sums = pairs->paused = 0;
 }
 
 void occ_pairs_settle(struct occ_pairs *pairs, bool all, occ_pairs_sink *sink, void *context)
@@ -133,11 +178,13 @@ void occ_pairs_settle(struct occ_pairs *pairs, bool all, occ_pairs_sink *sink, v
     for (struct occ_session *s = pairs->first; s; s = s->next)
         s->rounds++;
     while (pairs->first && (all || pairs->first->rounds > OCC_PAIRS_ROUNDS)) {
-        struct occ_session *s = pairs->first;
-        settle_one(pairs, s, sink, context);
-        pairs->first = s->next;
-        if (!pairs->first)
-            pairs->last = &pairs->first;
-        (void)munmap(s, sizeof *s);
+        settle_first(pairs);
+        if (pairs->n_sums > SUMS_FILLED - OCC_PAIRS_MOST_RANGES)
+            say_sums(pairs, sink, context);
     }
+    pairs->paused += pairs->n_sums > 0;
+    if (pairs->n_sums == 0 || (!all && pairs->paused < pairs->pause))
+        return;
+    say_sums(pairs, sink, context);
+    pairs->pause = pairs->pause < OCC_PAIRS_MOST_PAUSE / 2 ? pairs->pause * 2 : OCC_PAIRS_MOST_PAUSE;
 }

@@ -30,12 +30,14 @@ struct helper {
     uint64_t next_round_ns;
     uint32_t flush_failures;  /* in a row */
     bool cupti_is_off_limits; /* no call to it any more */
+    bool log_is_full;         /* no exact value any more */
     struct occ_watch watch;
 };
 
 static void step_aside(struct helper *h, const char *reason)
 {
     h->cupti_is_off_limits = true;
+    occ_exact_retire(&h->guest->exact);
     occ_guest_say(h->guest, OCC_LEVEL_TRACE, reason);
 }
 
@@ -68,8 +70,10 @@ static void count_dropped(struct helper *h)
     size_t dropped = 0;
     if (h->cupti_is_off_limits || !g->cupti.get_dropped || !has_had_buffers(&g->pool))
         return;
-    if (g->cupti.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
-        occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
+    if (g->cupti.get_dropped(NULL, 0, &dropped) != OCC_CUPTI_SUCCESS || dropped == 0)
+        return;
+    occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
+    g->pairs.lost += dropped;
 }
 
 /* libcupti before 13.3 runs out of device buffers with CUDA graphs, and then gives records without times. */
@@ -92,21 +96,42 @@ static void watch_others(struct helper *h)
         step_aside(h, "stopped early: another profiler of the program took CUPTI over");
 }
 
-static bool log_measured(void *context, struct occ_frame_measured *frame)
+/* Kernels need not run one after the other for values that cannot be said. */
+static void end_exact(struct helper *h)
 {
-    struct occ_guest *g = context;
-    frame->head = g->ring.head;
-    return occ_ring_log(&g->ring, &frame->frame, sizeof *frame, NULL, 0);
+    if (h->log_is_full)
+        return;
+    h->log_is_full = true;
+    occ_exact_retire(&h->guest->exact);
+    if (!h->cupti_is_off_limits)
+        occ_guest_say(h->guest, OCC_LEVEL_TRACE,
+                      "exact values only of the beginning: half of the log is full");
 }
 
-static void settle_exact(struct occ_guest *g, bool all)
+/* A frame that makes no sense would be the last that the daemon reads. */
+static bool log_measured(void *context, struct occ_frame_measured *frame)
 {
+    struct helper *h = context;
+    struct occ_ring_producer *ring = &h->guest->ring;
+    frame->head = ring->head;
+    if (!occ_frame_measured_is_valid(frame))
+        return false;
+    bool is_said = occ_ring_log(ring, &frame->frame, sizeof *frame, NULL, 0);
+    if (!is_said)
+        end_exact(h);
+    return is_said;
+}
+
+static void settle_exact(struct helper *h, bool all)
+{
+    struct occ_guest *g = h->guest;
     struct occ_session *next;
+    atomic_store(&g->exact.lost, g->pairs.lost);
     for (struct occ_session *s = occ_exact_take(&g->exact); s; s = next) {
         next = s->next;
         occ_pairs_add_session(&g->pairs, s);
     }
-    occ_pairs_settle(&g->pairs, all, log_measured, g);
+    occ_pairs_settle(&g->pairs, all, log_measured, h);
 }
 
 static void watch_exact(struct helper *h)
@@ -115,7 +140,7 @@ static void watch_exact(struct helper *h)
     struct occ_guest *g = h->guest;
     if (!g->drain.pairs)
         return;
-    settle_exact(g, false);
+    settle_exact(h, false);
     if (!h->cupti_is_off_limits && !h->watch.is_without_times && occ_exact_problem(&g->exact, reason))
         occ_guest_say(g, OCC_LEVEL_TRACE, reason);
 }
@@ -127,7 +152,7 @@ static void conclude_exact(struct helper *h)
     struct occ_guest *g = h->guest;
     if (!g->drain.pairs)
         return;
-    settle_exact(g, true);
+    settle_exact(h, true);
     if (h->cupti_is_off_limits || h->watch.is_without_times)
         return;
     (void)occ_exact_problem(&g->exact, reason);

@@ -136,7 +136,7 @@ static void start_exact(struct occ_guest *g, char reason[OCC_REASON_BYTES])
         g->drain.pairs = &g->pairs;
         (void)snprintf(reason, OCC_REASON_BYTES, "--exact: kernels run one after the other");
     } else {
-        occ_exact_finish(&g->exact);
+        occ_exact_stop(&g->exact);
         (void)snprintf(reason, OCC_REASON_BYTES, "no exact values: no memory");
     }
 }
@@ -159,6 +159,8 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     atomic_store(&g->state, OCC_GUEST_RUNNING);
     if (!occ_helper_start(g)) {
         (void)g->cupti.disable(OCC_CUPTI_KIND_CONCURRENT_KERNEL);
+        if (g->drain.pairs) /* nobody would take its sessions */
+            occ_exact_stop(&g->exact);
         occ_guest_stay_quiet(g, "the system allowed no further thread");
     }
 }

@@ -303,7 +303,12 @@ static const char *check_measured(struct occ_ring_consumer *c, uint32_t bytes)
         return "measured frame: size";
     if (f->shape >= c->shapes)
         return "measured frame: unknown shape";
-    return occ_frame_measured_is_valid(f) ? NULL : "measured frame: values that cannot be";
+    if (!occ_frame_measured_is_valid(f))
+        return "measured frame: values that cannot be";
+    /* Pairs with the release store of head in occ_ring_push(), which came before the frame's. A frame of launches that never come
+     * would wait for ever. */
+    uint64_t head = atomic_load_explicit(&c->header->head, memory_order_acquire);
+    return f->head <= head ? NULL : "measured frame: of launches to come";
 }
 
 static const char *(*const frame_checks[])(struct occ_ring_consumer *, uint32_t) = {

@@ -21,7 +21,8 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* What kernels, shapes and measured values leave free in the log, so that the last word (STATE, CLOSED) always has room. */
+/* What kernels and shapes leave free in the log, so that the last word (STATE, CLOSED) always has room. Measured values leave the
+ * half of it: they go on and on, and new kernels matter more. */
 #define LOG_RESERVE_BYTES 2048u
 
 static bool geometry_is_valid(uint32_t slots, uint64_t log_bytes)
@@ -162,9 +163,11 @@ bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
     return false;
 }
 
-static bool may_use_reserve(uint16_t type)
+static uint64_t reserve_before(uint16_t type, uint64_t log_bytes)
 {
-    return type != OCC_FRAME_KERNEL && type != OCC_FRAME_SHAPE && type != OCC_FRAME_MEASURED;
+    if (type == OCC_FRAME_MEASURED)
+        return log_bytes / 2;
+    return type == OCC_FRAME_KERNEL || type == OCC_FRAME_SHAPE ? LOG_RESERVE_BYTES : 0;
 }
 
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, uint32_t fixed_bytes,
@@ -173,7 +176,7 @@ bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, u
     uint64_t used = (uint64_t)fixed_bytes + tail_bytes;
     uint64_t bytes = (used + 7) & ~UINT64_C(7);
     uint64_t room = producer->log_bytes - producer->log_head;
-    uint64_t reserve = may_use_reserve(frame->type) ? 0 : LOG_RESERVE_BYTES;
+    uint64_t reserve = reserve_before(frame->type, producer->log_bytes);
     if (bytes > OCC_FRAME_MAX_BYTES || bytes + reserve > room)
         return false;
     frame->bytes = (uint32_t)bytes;

@@ -47,8 +47,8 @@ void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, u
 
 /* Appends a frame: `frame` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of
  * text. False: the log is full (nothing was written, LOG_FULL is NOT counted: the caller knows what it
- * means). Kernels, shapes and measured values leave the last 2 KiB to the other types, so that STATE and CLOSED can still be
- * said. */
+ * means). Kernels and shapes leave the last 2 KiB to the other types, so that STATE and CLOSED can still be
+ * said; measured values leave half of the log to all others. */
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes);
 

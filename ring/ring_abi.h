@@ -363,8 +363,8 @@ static_assert(sizeof(struct occ_frame_closed) == 24, "wire");
 /*
  * MEASURED: what CUPTI's range profiler counted of launches of one shape that began in one minute, each of them alone on its GPU
  * (occtrace --exact). Sums over `launches` launches, weighted by their durations; in warps and SMs, since the reader knows
- * the GPU's limits. `head` makes each frame count once: it is to be taken with the commit that makes launches up to `head` durable,
- * and one whose `head` is not beyond the position that a reader took up at was counted by the reader before.
+ * the GPU's limits. Each counts once: it is to be taken with a commit that makes launches up to `head` durable, and that commit
+ * remembers how many of the log's MEASURED frames were.
  */
 struct occ_frame_measured {
     struct occ_frame frame;
@@ -381,16 +381,18 @@ struct occ_frame_measured {
 };
 static_assert(sizeof(struct occ_frame_measured) == 80, "wire");
 
-/* No GPU has so many SMs or warps; NaN fails every comparison. */
-#define OCC_MEASURED_MOST_WARPS 1.0e6
+/* No GPU has so many SMs or warps, and none begins so many launches in a minute; NaN fails every comparison. That `head` is
+ * no more than the ring's the reader checks. */
+#define OCC_MEASURED_MOST_WARPS    1.0e6
+#define OCC_MEASURED_MOST_LAUNCHES (UINT64_C(1) << 32)
 static inline bool occ_frame_measured_is_valid(const struct occ_frame_measured *m)
 {
     double most = OCC_MEASURED_MOST_WARPS * m->ns;
     return m->minute <= OCC_RING_START_MOST_NS / UINT64_C(60000000000) && m->launches >= 1 &&
-           m->launches <= m->head && m->head <= INT64_MAX && m->ns > 0 && m->ns < 9.2e18 &&
-           m->warps_active_ns >= 0 && m->warps_active_ns <= most && m->warps_ns >= 0 && m->warps_ns <= most &&
-           m->sms_active_ns >= 0 && m->sms_active_ns <= most && m->blocks_active_ns >= 0 &&
-           m->blocks_active_ns <= most;
+           m->launches <= OCC_MEASURED_MOST_LAUNCHES && m->launches <= m->head && m->head <= INT64_MAX &&
+           m->ns > 0 && m->ns < 9.2e18 && m->warps_active_ns >= 0 && m->warps_active_ns <= most &&
+           m->warps_ns >= 0 && m->warps_ns <= most && m->sms_active_ns >= 0 && m->sms_active_ns <= most &&
+           m->blocks_active_ns >= 0 && m->blocks_active_ns <= most;
 }
 
 #endif

@@ -345,20 +345,20 @@ int occ_store_put_costs(struct occ_store *s, int64_t run, const struct occ_cost_
     return rc;
 }
 
-int occ_store_put_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t next,
-                                struct occ_error *err)
+static int put_position(struct occ_store *s, enum occ_sql statement, const uint8_t uuid[16], uint64_t next,
+                        struct occ_error *err)
 {
-    struct occ_fact fact = {.statement = OCC_SQL_SET_POSITION};
+    struct occ_fact fact = {.statement = statement};
     memcpy(fact.uuid, uuid, sizeof fact.uuid);
     memcpy(&fact.value, &next, sizeof next);
     return put_fact(s, &fact, err);
 }
 
-int occ_store_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t *ret_next,
-                            struct occ_error *err)
+static int read_position(struct occ_store *s, enum occ_sql statement, const uint8_t uuid[16],
+                         uint64_t *ret_next, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_POSITION, &stmt, err);
+    int rc = occ_store_statement(s, statement, &stmt, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
@@ -373,6 +373,30 @@ int occ_store_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_
     return rc;
 }
 
+int occ_store_put_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t next,
+                                struct occ_error *err)
+{
+    return put_position(s, OCC_SQL_SET_POSITION, uuid, next, err);
+}
+
+int occ_store_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t *ret_next,
+                            struct occ_error *err)
+{
+    return read_position(s, OCC_SQL_POSITION, uuid, ret_next, err);
+}
+
+int occ_store_put_measured_position(struct occ_store *s, const uint8_t uuid[16], uint64_t next,
+                                    struct occ_error *err)
+{
+    return put_position(s, OCC_SQL_SET_MEASURED_POSITION, uuid, next, err);
+}
+
+int occ_store_measured_position(struct occ_store *s, const uint8_t uuid[16], uint64_t *ret_next,
+                                struct occ_error *err)
+{
+    return read_position(s, OCC_SQL_MEASURED_POSITION, uuid, ret_next, err);
+}
+
 static int write_facts(struct occ_store *s, struct occ_error *err)
 {
     int rc = 0;
@@ -383,7 +407,7 @@ static int write_facts(struct occ_store *s, struct occ_error *err)
         if (rc != 0)
             break;
         struct occ_binder b = {.stmt = stmt};
-        if (fact->statement == OCC_SQL_SET_POSITION) {
+        if (fact->statement == OCC_SQL_SET_POSITION || fact->statement == OCC_SQL_SET_MEASURED_POSITION) {
             occ_bind_blob(&b, fact->uuid, sizeof fact->uuid);
         } else {
             occ_bind_int(&b, fact->run);

@@ -81,8 +81,9 @@ void occ_measured_written(struct occ_store *s)
     s->n_measured = 0;
 }
 
-static const char read_sql[] = "SELECT run, sum(overlapped)"
-#define X(name, text) ", sum(" #name ")"
+/* total(), since sum() fails when integers overflow, and one row that a program lied into would keep the history from being read. */
+static const char read_sql[] = "SELECT run, total(overlapped)"
+#define X(name, text) ", total(" #name ")"
     OCC_MEASURED_SOURCES(X)
 #undef X
 #define X(name) ", sum(" #name "_sum), sum(" #name "_ns)"

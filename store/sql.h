@@ -55,8 +55,12 @@
     X(FIND_IMPORT, "SELECT id FROM run WHERE source_hash = ? ORDER BY id DESC LIMIT 1")                      \
     X(COUNT_TIMELESS, "SELECT count(*) FROM run WHERE time_base = 'unknown'")                                \
     X(SET_COST, "INSERT OR REPLACE INTO cost VALUES(?, ?, ?)")                                               \
-    X(SET_POSITION, "INSERT OR REPLACE INTO ring_position VALUES(?, ?)")                                     \
+    X(SET_POSITION, "INSERT INTO ring_position(uuid, next) VALUES(?, ?) "                                    \
+                    "ON CONFLICT DO UPDATE SET next = excluded.next")                                        \
     X(POSITION, "SELECT next FROM ring_position WHERE uuid = ?")                                             \
+    X(SET_MEASURED_POSITION, "INSERT INTO ring_position(uuid, next, measured) VALUES(?, 0, ?) "              \
+                             "ON CONFLICT DO UPDATE SET measured = excluded.measured")                       \
+    X(MEASURED_POSITION, "SELECT measured FROM ring_position WHERE uuid = ?")                                \
     X(ADD_CHUNK, "INSERT INTO chunk(run, device, level, n, first_ns, last_ns, end_ns, min_correlation, "     \
                  "max_correlation) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
     X(ADD_CHUNK_DATA, "INSERT INTO chunk_data VALUES(?, ?)")                                                 \

@@ -166,19 +166,24 @@ int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
     return 0;
 }
 
-int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
-                                struct occ_error *err)
+static struct fake_position *position_of(struct occ_store *store, const uint8_t uuid[16])
 {
     size_t i = 0;
-    if (store->fail_put)
-        return fault(store->fail_put, err);
     while (i < store->now.n_positions && memcmp(store->now.positions[i].uuid, uuid, 16) != 0)
         i++;
     if (i == FAKE_THINGS)
         abort();
     if (i == store->now.n_positions)
         memcpy(store->now.positions[store->now.n_positions++].uuid, uuid, 16);
-    store->now.positions[i].next = next;
+    return &store->now.positions[i];
+}
+
+int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
+                                struct occ_error *err)
+{
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    position_of(store, uuid)->next = next;
     return 0;
 }
 
@@ -186,10 +191,24 @@ int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uin
                             struct occ_error *err)
 {
     (void)err;
-    *ret_next = 0;
-    for (size_t i = 0; i < store->now.n_positions; i++)
-        if (memcmp(store->now.positions[i].uuid, uuid, 16) == 0)
-            *ret_next = store->now.positions[i].next;
+    *ret_next = position_of(store, uuid)->next;
+    return 0;
+}
+
+int occ_store_put_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
+                                    struct occ_error *err)
+{
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    position_of(store, uuid)->measured = next;
+    return 0;
+}
+
+int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
+                                struct occ_error *err)
+{
+    (void)err;
+    *ret_next = position_of(store, uuid)->measured;
     return 0;
 }
 

@@ -28,7 +28,7 @@ struct fake_run {
 
 struct fake_position {
     uint8_t uuid[16];
-    uint64_t next;
+    uint64_t next, measured;
 };
 
 struct fake_state {

@@ -9,9 +9,10 @@ target_link_libraries(occ_fake_cuda PRIVATE occ_compile_options)
 target_link_options(occ_fake_cuda PRIVATE "LINKER:-soname,libcuda.so.1")
 set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/unit")
 
-foreach(part record intern buffers env exact link)
+foreach(part record intern buffers env exact sessions link)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
+set_target_properties(test_injector_sessions PROPERTIES ENABLE_EXPORTS ON) # is its own libcupti
 occ_add_test(test_injector SOURCES test_injector.c USES occ_injector occ_ring)
 target_compile_definitions(test_injector PRIVATE
   OCC_FAKE_CUPTI="$<TARGET_FILE:occ_fake_cupti>" OCC_GUEST_LIBRARY="$<TARGET_FILE:occtrace_injector>")

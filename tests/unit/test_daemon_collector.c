@@ -43,7 +43,7 @@ static struct occ_collector_options options_of(struct bench *b)
         .reorder = {.window_ns = SECOND / 4, .rows = 4096},
         .memory_bytes = 32u << 20,
         .max_producers = 4,
-        .max_ring_bytes = 1u << 20,
+        .max_ring_bytes = 41u << 20,
         .orphan_grace_ns = 10 * SECOND,
         .gone = on_gone,
         .context = b,
@@ -278,23 +278,86 @@ static void exact_values_count_once(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* What is said of launches that are durable already is lost neither with a daemon nor while there is none. */
+static void exact_values_that_come_late_count_once(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    const struct occ_measured_sums *sums = &b->store->committed.measured;
+    make_ring(&ring, 512);
+    log_measurable(&ring);
+    offer(b, &ring);
+    for (uint64_t i = 0; i < 10; i++)
+        push(&ring, i);
+    poll_after(b, 2 * SECOND);
+    assert_exactly(b->store, 10);
+    say_measured(&ring, sample_measured(10, 4));
+    poll_after(b, SECOND / 10); /* read, not committed */
+    assert_int_equal(sums->exact, 0);
+    for (int restarts = 0; restarts < 3; restarts++) {
+        occ_collector_free(b->collector);
+        fake_store_crash(b->store);
+        if (restarts == 0)
+            say_measured(&ring, sample_measured(10, 6));
+        start_collector(b);
+        offer(b, &ring);
+        poll_after(b, 2 * SECOND);
+        assert_int_equal(sums->exact, 10);
+    }
+    occ_ring_destroy(&ring);
+}
+
 /* Values that were counted of launches which have not come yet wait for them. */
 static void exact_values_wait_for_their_launches(void **state)
 {
     struct bench *b = *state;
     struct occ_ring_producer ring;
-    make_ring(&ring, 512);
+    assert_int_equal(occ_ring_create(&ring, 512, 800u << 10), 0);
     log_measurable(&ring);
     offer(b, &ring);
-    say_measured(&ring, sample_measured(2, 2));
     push(&ring, 0);
     poll_after(b, 2 * SECOND);
-    assert_int_equal(b->store->committed.n_rows, 1);
-    assert_int_equal(b->store->committed.measured.exact, 0);
     push(&ring, 1);
+    for (int i = 0; i < 5000; i++) /* more frames than one poll takes: launches come after */
+        say_measured(&ring, sample_measured(i < 2 ? 1 : 2, 1));
     poll_after(b, 2 * SECOND);
+    assert_int_equal(b->store->committed.n_rows, 1);
     assert_int_equal(b->store->committed.measured.exact, 2);
+    poll_after(b, 2 * SECOND);
+    assert_int_equal(b->store->committed.n_rows, 2);
+    assert_int_equal(b->store->committed.measured.exact, 5000);
     occ_ring_destroy(&ring);
+}
+
+/* Many polls with few frames each fill the tables as well; a program with little is not taken for the one with much. */
+static void tables_have_a_limit(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring, other;
+    struct occ_collector_stats stats;
+    assert_int_equal(occ_ring_create(&ring, 512, 40u << 20), 0);
+    make_ring(&other, 512);
+    log_measurable(&ring);
+    log_measurable(&other);
+    push(&ring, 0);
+    push(&other, 0);
+    offer(b, &other);
+    offer(b, &ring);
+    poll_after(b, 2 * SECOND);
+    push(&ring, 1);
+    for (int round = 0; round < 60; round++) {
+        for (int i = 0; i < 4000; i++)
+            say_measured(&ring, sample_measured(2, 1));
+        say_measured(&other, sample_measured(1, 1));
+        poll_after(b, SECOND / 1000); /* the next commit is far */
+    }
+    poll_after(b, 2 * SECOND);
+    occ_collector_get_stats(b->collector, &stats);
+    assert_int_equal(stats.quarantined, 1);
+    assert_non_null(strstr(b->store->committed.runs[0].reason, "too many kernels, shapes and measured"));
+    assert_string_equal(b->store->committed.runs[1].reason, "");
+    occ_ring_destroy(&ring);
+    occ_ring_destroy(&other);
 }
 
 /* More warps than the GPU holds are no measurement, and neither is anything of a GPU without limits. */
@@ -632,6 +695,27 @@ static void the_same_ring_again_goes_on(void **state)
     occ_ring_destroy(&copy);
 }
 
+/* The history's sum over all causes stays within what it can hold. */
+static void losses_can_be_added_up(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 256);
+    assert_true(log_samples(&ring));
+    for (int cause = 0; cause < OCC_LOSS_COUNT; cause++)
+        ring.header->lost[cause] = cause % 2 ? UINT64_MAX : INT64_MAX;
+    offer(b, &ring);
+    poll_after(b, 2 * SECOND);
+    int causes = 0;
+    for (const char *at = b->store->committed.runs[0].losses; (at = strchr(at, ' ')) && at[1]; at++)
+        if (strtoull(at, NULL, 10) > 0) {
+            assert_true(strtoull(at, NULL, 10) <= INT64_MAX / OCC_LOSS_COUNT);
+            causes++;
+        }
+    assert_int_equal(causes, OCC_LOSS_COUNT);
+    occ_ring_destroy(&ring);
+}
+
 static void limits_hold(void **state)
 {
     struct bench *b = *state;
@@ -646,7 +730,7 @@ static void limits_hold(void **state)
         occ_ring_destroy(&rings[i]);
     occ_collector_free(b->collector);
     start_collector(b);
-    assert_int_equal(occ_ring_create(&large, 1u << 16, 4096), 0);
+    assert_int_equal(occ_ring_create(&large, 1u << 21, 4096), 0);
     assert_int_equal(offer_as(b, &large, &self, NULL, &p), OCC_E_INVALID);
     occ_ring_destroy(&large);
 }
@@ -805,7 +889,9 @@ int main(void)
         T(a_ring_that_is_half_full_is_committed_early),
         T(a_crash_at_any_moment_loses_and_repeats_nothing),
         T(exact_values_count_once),
+        T(exact_values_that_come_late_count_once),
         T(exact_values_wait_for_their_launches),
+        T(tables_have_a_limit),
         T(exact_values_beyond_the_gpu_are_not_taken),
         T(a_full_disk_stops_reading_and_nothing_is_lost),
         T(what_the_log_says_waits_for_the_store),
@@ -820,6 +906,7 @@ int main(void)
         T(an_orphan_is_read_while_its_heart_beats),
         T(a_program_that_execs_ends_its_old_run),
         T(the_same_ring_again_goes_on),
+        T(losses_can_be_added_up),
         T(limits_hold),
         T(what_is_no_ring_is_refused),
         T(what_a_program_says_of_itself),

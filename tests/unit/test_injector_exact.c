@@ -1,6 +1,7 @@
 /* injector/exact_pairs: ranges meet the launches they were, or none. */
 #include "injector/exact_pairs.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -9,13 +10,16 @@
 
 #include <cmocka.h>
 
-#define EPOCH_NS (UINT64_C(28333334) * 60 * UINT64_C(1000000000)) /* a whole minute */
+#define SECOND_NS UINT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+#define EPOCH_NS  (UINT64_C(28333334) * MINUTE_NS)
 
 struct fixture {
     struct occ_pairs pairs;
     struct occ_frame_measured frames[64];
     unsigned int n;
-    bool is_full;
+    bool is_full, is_counting; /* takes none; only counts them */
+    uint64_t all;
 };
 
 static bool take(void *context, struct occ_frame_measured *frame)
@@ -23,6 +27,9 @@ static bool take(void *context, struct occ_frame_measured *frame)
     struct fixture *f = context;
     if (f->is_full)
         return false;
+    f->all += f->is_counting;
+    if (f->is_counting)
+        return true;
     assert_true(f->n < 64);
     f->frames[f->n++] = *frame;
     return true;
@@ -39,6 +46,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
     munmap(f->pairs.records, OCC_PAIRS_MOST_RECORDS * sizeof *f->pairs.records);
+    munmap(f->pairs.sums, OCC_PAIRS_MOST_SUMS * sizeof *f->pairs.sums);
     free(f);
     return 0;
 }
@@ -68,6 +76,20 @@ static void settle(struct fixture *f)
     assert_null(f->pairs.first);
 }
 
+/* The one frame of a shape and minute; without launches if there is none. */
+static struct occ_frame_measured said(const struct fixture *f, uint32_t shape, uint64_t minute)
+{
+    struct occ_frame_measured found = {0};
+    for (unsigned int i = 0; i < f->n; i++) {
+        const struct occ_frame_measured *m = &f->frames[i];
+        if (m->shape != shape || m->minute != EPOCH_NS / MINUTE_NS + minute)
+            continue;
+        assert_int_equal(found.launches, 0);
+        found = *m;
+    }
+    return found;
+}
+
 static void ranges_are_launches_in_the_order_of_their_starts(void **state)
 {
     struct fixture *f = *state;
@@ -78,13 +100,12 @@ static void ranges_are_launches_in_the_order_of_their_starts(void **state)
     settle(f);
     assert_int_equal(f->n, 3);
     for (unsigned int i = 0; i < 3; i++) { /* 1 warp in shape 5, 2 in 6, 3 in 7 */
-        const struct occ_frame_measured *m = &f->frames[i];
-        assert_int_equal(m->shape, 5 + i);
-        assert_int_equal(m->launches, 1);
-        assert_true(m->warps_active_ns == (i + 1) * m->ns && m->warps_ns == 5 * (i + 1) * m->ns);
-        assert_true(m->sms_active_ns == 5 * m->ns && m->blocks_active_ns == 2 * m->ns);
+        const struct occ_frame_measured m = said(f, 5 + i, 0);
+        assert_int_equal(m.launches, 1);
+        assert_true(m.warps_active_ns == (i + 1) * m.ns && m.warps_ns == 5 * (i + 1) * m.ns);
+        assert_true(m.sms_active_ns == 5 * m.ns && m.blocks_active_ns == 2 * m.ns);
     }
-    assert_true(f->frames[0].ns == 200 && f->frames[1].ns == 300 && f->frames[2].ns == 100);
+    assert_true(said(f, 5, 0).ns == 200 && said(f, 6, 0).ns == 300 && said(f, 7, 0).ns == 100);
     assert_int_equal(f->pairs.measured, 3);
     assert_int_equal(f->pairs.launches, 3);
 }
@@ -92,17 +113,55 @@ static void ranges_are_launches_in_the_order_of_their_starts(void **state)
 static void one_frame_a_shape_and_minute(void **state)
 {
     struct fixture *f = *state;
-    const uint64_t minute = UINT64_C(60000000000);
     record(f, 1, 1000, 100, 5);
     record(f, 1, 2000, 100, 6);
     record(f, 1, 3000, 100, 5);
-    record(f, 1, minute + 1, 100, 5);
-    session(f, 1, 0, 2 * minute, 4, 1);
+    record(f, 1, MINUTE_NS + 1, 100, 5);
+    session(f, 1, 0, MINUTE_NS + 200, 4, 1);
+    record(f, 1, MINUTE_NS + 400, 100, 5);
+    session(f, 1, MINUTE_NS + 300, 2 * MINUTE_NS, 1, 1);
     settle(f);
     assert_int_equal(f->n, 3);
-    assert_int_equal(f->frames[0].launches, 2);
-    assert_true(f->frames[0].warps_active_ns == (1 + 3) * 100.0);
-    assert_int_equal(f->frames[2].minute, f->frames[0].minute + 1);
+    assert_int_equal(said(f, 5, 0).launches, 2);
+    assert_true(said(f, 5, 0).warps_active_ns == (1 + 3) * 100.0);
+    assert_int_equal(said(f, 6, 0).launches, 1);
+    assert_int_equal(said(f, 5, 1).launches, 2);
+    assert_true(said(f, 5, 1).warps_active_ns == (4 + 1) * 100.0);
+}
+
+/* Soon at first, then ever less often: an hour of a kernel is little of the log. */
+static void the_log_fills_slowly(void **state)
+{
+    struct fixture *f = *state;
+    for (uint64_t second = 0; second < 3600; second++) {
+        uint64_t at_ns = second * SECOND_NS;
+        record(f, 1, at_ns + 1000, 100, 5);
+        session(f, 1, at_ns, at_ns + 2000, 1, 1);
+        occ_pairs_settle(&f->pairs, false, take, f);
+        f->all += f->n;
+        if (second == OCC_PAIRS_ROUNDS)
+            assert_int_equal(f->all, 1);
+        f->n = 0;
+    }
+    assert_true(f->all < 2 * 60 + 8);
+    assert_true(f->pairs.measured > 3600 - 70);
+    settle(f);
+    assert_int_equal(f->pairs.measured, 3600);
+}
+
+/* More shapes than the table holds: it is emptied before its time. */
+static void many_shapes_are_said_earlier(void **state)
+{
+    struct fixture *f = *state;
+    f->is_counting = true;
+    for (uint64_t i = 0; i < 20000; i++) {
+        record(f, 1, 10 * i + 1, 5, (uint32_t)i);
+        if (i % 500 == 499)
+            session(f, 1, 10 * (i - 499), 10 * i + 9, 500, 1);
+    }
+    settle(f);
+    assert_int_equal(f->pairs.measured, 20000);
+    assert_int_equal(f->all, 20000);
 }
 
 static void another_number_of_launches_has_no_values(void **state)
@@ -168,13 +227,19 @@ static void what_has_no_value_is_not_counted(void **state)
     struct fixture *f = *state;
     record(f, 1, 1000, 0, 5);
     record(f, 1, 2000, 100, OCC_PAIRS_NO_SHAPE);
-    record(f, 1, 3000, 100, 6);
-    session(f, 1, 0, 4000, 3, 1);
-    f->pairs.first->counts[2].sms_active = 0;
+    for (uint64_t i = 3; i < 8; i++)
+        record(f, 1, i * 1000, 100, 6);
+    session(f, 1, 0, 9000, 7, 1);
+    struct occ_range_counts *counts = f->pairs.first->counts;
+    counts[2].sms_active = 0;
+    counts[3].warps_active = 0;
+    counts[4].blocks = 0;
+    counts[5].warps_active = INFINITY;
+    counts[6].blocks = NAN;
     settle(f);
     assert_int_equal(f->n, 0);
-    record(f, 1, 5000, 100, 6);
-    session(f, 1, 4500, 6000, 1, 1);
+    record(f, 1, 15000, 100, 6);
+    session(f, 1, 14500, 16000, 1, 1);
     f->is_full = true;
     settle(f);
     assert_int_equal(f->pairs.measured, 0);
@@ -183,13 +248,46 @@ static void what_has_no_value_is_not_counted(void **state)
 static void a_full_table_forgets_the_oldest(void **state)
 {
     struct fixture *f = *state;
-    for (uint64_t i = 0; i < 3 * UINT64_C(65536); i++)
-        record(f, 1, 1000 * (i + 1), 100, 5);
-    record(f, 1, UINT64_C(1000) * 200000, 100, 6);
-    session(f, 1, UINT64_C(1000) * 200000 - 1, UINT64_C(1000) * 200000 + 1, 1, 1);
+    const uint64_t last = 3 * UINT64_C(1000) * OCC_PAIRS_MOST_RECORDS;
+    for (uint64_t i = 1; i < 3 * (uint64_t)OCC_PAIRS_MOST_RECORDS; i++)
+        record(f, 1, 1000 * i, 100, 5);
+    record(f, 1, last, 100, 6);
+    session(f, 1, last - 1, last + 1, 1, 1);
     settle(f);
     assert_int_equal(f->n, 1);
     assert_int_equal(f->frames[0].shape, 6);
+}
+
+/* Sessions that wait are settled before any record of theirs is forgotten. */
+static void a_full_table_settles_what_waits(void **state)
+{
+    struct fixture *f = *state;
+    const uint64_t most = 2 * (uint64_t)OCC_PAIRS_MOST_RECORDS;
+    for (uint64_t i = 0; i < most; i++) {
+        record(f, 1, 1000 * i + 1, 100, 5);
+        if (i % 256 == 255)
+            session(f, 1, 1000 * (i - 255), 1000 * i + 500, 256, 1);
+    }
+    settle(f);
+    assert_int_equal(f->pairs.measured, most);
+}
+
+/* Of a graph's three kernels two records were lost: the third is not the whole graph. */
+static void lost_records_leave_no_values(void **state)
+{
+    struct fixture *f = *state;
+    session(f, 1, 0, 4000, 1, 1);
+    record(f, 1, 1000, 100, 5);
+    f->pairs.lost += 2;
+    session(f, 1, 5000, 9000, 1, 1); /* ran while they were lost, as far as is known */
+    record(f, 1, 6000, 100, 5);
+    settle(f);
+    assert_int_equal(f->n, 0);
+    session(f, 1, 10000, 19000, 1, 1);
+    f->pairs.first->lost = 2;
+    record(f, 1, 16000, 100, 5);
+    settle(f);
+    assert_int_equal(f->pairs.measured, 1);
 }
 
 int main(void)
@@ -198,12 +296,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(ranges_are_launches_in_the_order_of_their_starts),
         T(one_frame_a_shape_and_minute),
+        T(the_log_fills_slowly),
+        T(many_shapes_are_said_earlier),
         T(another_number_of_launches_has_no_values),
         T(launches_outside_sessions_and_of_other_contexts_do_not_count),
         T(kernels_at_the_same_time_have_no_values),
         T(a_session_waits_for_late_records),
         T(what_has_no_value_is_not_counted),
         T(a_full_table_forgets_the_oldest),
+        T(a_full_table_settles_what_waits),
+        T(lost_records_leave_no_values),
     };
 #undef T
     return cmocka_run_group_tests_name("injector_exact", tests, NULL, NULL);

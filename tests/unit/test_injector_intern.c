@@ -372,6 +372,40 @@ static void test_losses_by_cause(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* Those with times are launches to whoever pairs them with ranges, also when the ring does not get them; the others are lost. */
+static void test_pairs_are_told_of_every_record(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_pairs pairs;
+    assert_true(occ_pairs_init(&pairs));
+    f->drain.pairs = &pairs;
+    struct occ_cupti_kernel good = sample_kernel("k", 1, 0), nameless = sample_kernel((const char *)8, 1, 1),
+                            timeless = sample_kernel("k", 1, 2), neither = nameless;
+    timeless.start_ns = timeless.end_ns = neither.start_ns = neither.end_ns = 0;
+    occ_drain_record(&f->drain, &good);
+    occ_drain_record(&f->drain, &nameless);
+    assert_int_equal(pairs.n, 2);
+    assert_int_equal(pairs.records[0].shape, 0);
+    assert_int_equal(pairs.records[1].shape, OCC_PAIRS_NO_SHAPE);
+    assert_int_equal(pairs.records[1].context, 1);
+    assert_int_equal(pairs.records[1].start_ns, SAMPLE_START_NS + 1000);
+    assert_int_equal(pairs.lost, 0);
+    occ_drain_record(&f->drain, &timeless);
+    occ_drain_record(&f->drain, &neither);
+    assert_int_equal(pairs.n, 2);
+    assert_int_equal(pairs.lost, 2);
+    f->cupti.get_next_record = next_record;
+    struct occ_cupti_kernel *records = (void *)occ_pool_take(&f->pool);
+    records[0] = good;
+    records[1] = good;
+    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, sizeof *records + 100)); /* cut off */
+    occ_drain_all(&f->drain);
+    assert_int_equal(pairs.n, 3);
+    assert_int_equal(pairs.lost, 3);
+    munmap(pairs.records, OCC_PAIRS_MOST_RECORDS * sizeof *pairs.records);
+    munmap(pairs.sums, OCC_PAIRS_MOST_SUMS * sizeof *pairs.sums);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -391,6 +425,7 @@ int main(void)
         TEST(test_a_library_that_leads_astray),
         TEST(test_a_program_that_is_faster_does_not_keep_the_helper),
         TEST(test_losses_by_cause),
+        TEST(test_pairs_are_told_of_every_record),
     };
     return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
 }

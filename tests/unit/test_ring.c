@@ -159,6 +159,17 @@ static void test_log_keeps_room_for_the_last_word(void **state)
     assert_true(drain_log(f->consumer) >= (int)kernels + 5);
 }
 
+static void test_measured_values_leave_half_of_the_log(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_frame_measured m = sample_measured(1, 1);
+    uint64_t half = f->producer.log_bytes / 2;
+    while (occ_ring_log(&f->producer, &m.frame, sizeof m, NULL, 0))
+        ;
+    assert_true(f->producer.log_head <= half && f->producer.log_head > half - sizeof m);
+    assert_true(log_kernel(&f->producer, 1, "another") && log_shape(&f->producer, 1));
+}
+
 static void test_frame_larger_than_the_limit_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -318,6 +329,7 @@ int main(void)
         TEST(test_frames_come_in_order_and_once),
         TEST(test_frames_of_unknown_types_are_skipped),
         TEST(test_log_keeps_room_for_the_last_word),
+        TEST(test_measured_values_leave_half_of_the_log),
         TEST(test_frame_larger_than_the_limit_is_refused),
         TEST(test_launches_wrap_around),
         TEST(test_full_ring_drops_the_newest_and_counts),

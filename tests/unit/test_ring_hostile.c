@@ -316,6 +316,8 @@ static void test_measured_frames(void **state)
         {offsetof(struct occ_frame_measured, minute), UINT64_MAX, "measured frame: values that cannot be"},
         {offsetof(struct occ_frame_measured, head), 4, "measured frame: values that cannot be"},
         {offsetof(struct occ_frame_measured, head), UINT64_MAX, "measured frame: values that cannot be"},
+        {offsetof(struct occ_frame_measured, head), INT64_MAX, "measured frame: of launches to come"},
+        {offsetof(struct occ_frame_measured, head), 6, "measured frame: of launches to come"},
         {offsetof(struct occ_frame_measured, launches), 0, "measured frame: values that cannot be"},
         /* as doubles: 0, NaN, infinity, -1 */
         {offsetof(struct occ_frame_measured, ns), 0, "measured frame: values that cannot be"},
@@ -332,11 +334,15 @@ static void test_measured_frames(void **state)
     };
     const struct occ_frame_measured sound = sample_measured(5, 5);
     struct fixture *f = *state;
-    assert_true(occ_frame_measured_is_valid(&sound));
+    struct occ_frame_measured many = sample_measured(UINT64_C(1) << 62, UINT64_C(1) << 32);
+    assert_true(occ_frame_measured_is_valid(&sound) && occ_frame_measured_is_valid(&many));
+    many.launches++;
+    assert_false(occ_frame_measured_is_valid(&many));
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         f = *state;
         struct occ_frame_measured m = sound;
         size_t bytes = lies[i].offset == offsetof(struct occ_frame_measured, shape) ? 4 : 8;
+        f->producer.header->head = 5;
         memcpy((char *)&m + lies[i].offset, &lies[i].value, bytes);
         assert_true(occ_ring_log(&f->producer, &m.frame, sizeof m, NULL, 0));
         assert_broken(f, lies[i].reason);

@@ -186,12 +186,15 @@ static void facts_are_kept_with_the_launches(void **state)
     assert_int_equal(occ_store_put_losses(w->store, w->run[0], losses, 1, &err), 0);
     assert_int_equal(occ_store_put_costs(w->store, w->run[0], costs, 2, &err), 0);
     assert_int_equal(occ_store_put_ring_position(w->store, ring, UINT64_MAX - 5, &err), 0);
+    assert_int_equal(occ_store_put_measured_position(w->store, ring, 7, &err), 0);
     world_append(w, 0, BEGIN, MINUTE, 10);
     assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
     assert_int_equal(next, 0); /* not committed */
     commit(w);
     assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
     assert_true(next == UINT64_MAX - 5);
+    assert_int_equal(occ_store_measured_position(w->store, ring, &next, &err), 0);
+    assert_int_equal(next, 7);
     assert_int_equal(occ_store_ring_position(w->store, other, &next, &err), 0);
     assert_int_equal(next, 0);
     struct occ_runs runs;
@@ -446,6 +449,28 @@ static void what_counters_saw_adds_up_by_kernel(void **state)
         commit(w);
         assert_parts_add_up(w, half == 1);
     }
+}
+
+/* What a program lied into the history takes nothing of it away. */
+static void sums_that_overflow_are_read(void **state)
+{
+    struct world *w = *state;
+    struct occ_top top;
+    struct occ_error err = OCC_ERROR_INIT;
+    bool found;
+    world_open(w);
+    world_append(w, 0, BEGIN, 5 * MINUTE, 4000);
+    for (int i = 0; i < 3; i++) {
+        const struct occ_measured_sums sums = {.exact = UINT64_C(1) << 62};
+        assert_int_equal(occ_store_add_measured(w->store, BEGIN / MINUTE + i, w->run[0],
+                                                (uint32_t)w->shape[0], &sums, &err),
+                         0);
+    }
+    commit(w);
+    assert_true(count_shapes_below(w, (struct occ_filter){0}, w->shape[0], &found) > 0 && found);
+    assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, &top, &err), 0);
+    assert_true(top.n > 0);
+    occ_top_free(&top);
 }
 
 static void an_older_models_answer_is_renewed(void **state)
@@ -1096,6 +1121,7 @@ int main(void)
         TEST(means_are_said_where_launches_stand_for_all),
         TEST(low_occupancy_is_the_measured_one),
         TEST(what_counters_saw_adds_up_by_kernel),
+        TEST(sums_that_overflow_are_read),
         TEST(an_older_models_answer_is_renewed),
         TEST(names_are_made_readable),
         TEST(a_name_cannot_explode),

@@ -1,0 +1,451 @@
+/*
+ * injector/exact: when sessions of the range profiler begin and end, and that the program never waits or breaks for it. The program
+ * itself is the libcupti that is bound: doubles of the functions of profiler_table.def, which only keep count.
+ */
+#include "injector/exact.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "injector/profiler_calls.h"
+
+#define SESSION   384 /* launches of a full session */
+#define LAUNCH    307 /* cuLaunchKernel */
+#define GRAPH     514 /* cuGraphLaunch */
+#define BEGIN     539 /* cuStreamBeginCapture_v2 */
+#define END       497 /* cuStreamEndCapture */
+#define UNJOINED  904u
+#define UNMATCHED 903u
+
+static struct {
+    occ_callback *callback;
+    void *user_data;
+    atomic_int starts, stops, subscribers, initialised;
+    atomic_bool capturing, broke_a_capture;
+    uint32_t subscribe_result, initialise_result;
+    atomic_ullong clock;
+} fake;
+
+#define FAKE(name, ...)                                                                                      \
+    uint32_t name(__VA_ARGS__);                                                                              \
+    __attribute__((visibility("default"))) uint32_t name(__VA_ARGS__)
+
+FAKE(cuptiSubscribe, void **subscriber, occ_callback *callback, void *user_data)
+{
+    if (fake.subscribe_result != 0)
+        return fake.subscribe_result;
+    fake.subscribers++;
+    fake.callback = callback;
+    fake.user_data = user_data;
+    *subscriber = &fake;
+    return 0;
+}
+FAKE(cuptiUnsubscribe, void *subscriber)
+{
+    assert_ptr_equal(subscriber, &fake);
+    fake.subscribers--;
+    return 0;
+}
+FAKE(cuptiGetTimestamp, uint64_t *ret_ns)
+{
+    *ret_ns = fake.clock += 10;
+    return 0;
+}
+FAKE(cuptiProfilerInitialize, struct occ_params_none *p)
+{
+    (void)p;
+    fake.initialised += fake.initialise_result == 0;
+    return fake.initialise_result;
+}
+FAKE(cuptiDeviceGetChipName, struct occ_params_chip_name *p)
+{
+    p->name = "a chip";
+    return 0;
+}
+FAKE(cuptiProfilerHostGetConfigImageSize, struct occ_params_config_bytes *p)
+{
+    p->config_bytes = 64;
+    return 0;
+}
+FAKE(cuptiProfilerHostGetNumOfPasses, struct occ_params_passes *p)
+{
+    p->passes = 1;
+    return 0;
+}
+FAKE(cuptiProfilerHostEvaluateToGpuValues, struct occ_params_evaluate *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        p->values[i] = 1;
+    return 0;
+}
+FAKE(cuptiRangeProfilerEnable, struct occ_params_enable *p)
+{
+    p->profiler = &fake;
+    return 0;
+}
+FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_image_bytes *p)
+{
+    p->image_bytes = 64;
+    return 0;
+}
+FAKE(cuptiRangeProfilerStart, void *p)
+{
+    (void)p;
+    fake.starts++;
+    if (fake.capturing)
+        fake.broke_a_capture = true;
+    return 0;
+}
+FAKE(cuptiRangeProfilerStop, void *p)
+{
+    (void)p;
+    fake.stops++;
+    if (fake.capturing)
+        fake.broke_a_capture = true;
+    return 0;
+}
+FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_ranges *p)
+{
+    p->ranges = 1;
+    return 0;
+}
+
+/* What only has to succeed. */
+#define SUCCEEDS(name)                                                                                       \
+    FAKE(name, void *p)                                                                                      \
+    {                                                                                                        \
+        (void)p;                                                                                             \
+        return 0;                                                                                            \
+    }
+SUCCEEDS(cuptiProfilerGetCounterAvailability)
+SUCCEEDS(cuptiProfilerHostInitialize)
+SUCCEEDS(cuptiProfilerHostDeinitialize)
+SUCCEEDS(cuptiProfilerHostConfigAddMetrics)
+SUCCEEDS(cuptiProfilerHostGetConfigImage)
+SUCCEEDS(cuptiRangeProfilerDisable)
+SUCCEEDS(cuptiRangeProfilerCounterDataImageInitialize)
+SUCCEEDS(cuptiRangeProfilerSetConfig)
+SUCCEEDS(cuptiRangeProfilerDecodeData)
+FAKE(cuptiEnableCallback, uint32_t enable, void *subscriber, uint32_t domain, uint32_t id)
+{
+    (void)enable, (void)subscriber, (void)domain, (void)id;
+    return 0;
+}
+FAKE(cuptiGetDeviceId, void *context, uint32_t *ret_device)
+{
+    (void)context;
+    *ret_device = 0;
+    return 0;
+}
+
+/* ---- the program ---- */
+
+static struct occ_exact exact;
+static struct occ_cupti cupti;
+
+static int set_up(void **state)
+{
+    char reason[OCC_REASON_BYTES];
+    *state = NULL;
+    memset(&fake, 0, sizeof fake);
+    cupti = (struct occ_cupti){.handle = dlopen(NULL, RTLD_NOW), .version = OCC_CUPTI_VERSION_13_0};
+    return occ_exact_start(&exact, &cupti, reason) ? 0 : -1;
+}
+
+/* Frees them. */
+static unsigned int take_sessions(void)
+{
+    unsigned int n = 0;
+    struct occ_session *next;
+    for (struct occ_session *s = occ_exact_take(&exact); s; s = next, n++) {
+        next = s->next;
+        munmap(s, sizeof *s);
+    }
+    return n;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    occ_exact_finish(&exact);
+    (void)take_sessions();
+    return dlclose(cupti.handle);
+}
+
+static void call(uint32_t id, enum occ_callback_site site, uint32_t result, uintptr_t context)
+{
+    const struct occ_callback_data data = {.site = site,
+                                           .function_result = &result,
+                                           .context = (void *)(context << 12),
+                                           .context_id = (uint32_t)context};
+    fake.callback(fake.user_data, OCC_CALLBACK_DRIVER, id, &data);
+}
+
+static void launch(uint32_t id, uintptr_t context)
+{
+    call(id, OCC_CALLBACK_ENTER, 0, context);
+    call(id, OCC_CALLBACK_EXIT, 0, context);
+}
+
+static void fill_session(void)
+{
+    for (int i = 0; i < SESSION; i++)
+        launch(LAUNCH, 1);
+    assert_int_equal(fake.starts, 1);
+    assert_int_equal(fake.stops, 0);
+}
+
+static void begin_capture(uint32_t result)
+{
+    call(BEGIN, OCC_CALLBACK_ENTER, 0, 1);
+    fake.capturing = result == 0; /* as the driver does it, between the two */
+    call(BEGIN, OCC_CALLBACK_EXIT, result, 1);
+}
+
+static void end_capture(uint32_t result, bool is_over)
+{
+    call(END, OCC_CALLBACK_ENTER, 0, 1);
+    fake.capturing = fake.capturing && !is_over;
+    call(END, OCC_CALLBACK_EXIT, result, 1);
+}
+
+/* A thread whose launch has to end the session first, while the calling thread is in the middle of one: it waits. */
+static void *launch_in_thread(void *arg)
+{
+    launch(LAUNCH, 1);
+    pthread_testcancel();
+    return arg;
+}
+
+static pthread_t thread_that_waits(void)
+{
+    pthread_t thread;
+    bool waits = false;
+    for (int i = 0; i < SESSION - 1; i++)
+        launch(LAUNCH, 1);
+    call(LAUNCH, OCC_CALLBACK_ENTER, 0, 1);
+    assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, NULL), 0);
+    while (!waits && fake.stops == 0) {
+        sched_yield();
+        pthread_mutex_lock(&exact.lock);
+        waits = exact.contexts[0].is_ending;
+        pthread_mutex_unlock(&exact.lock);
+    }
+    return thread;
+}
+
+/* ---- tests ---- */
+
+static void a_full_session_ends_with_the_next_launch(void **state)
+{
+    (void)state;
+    fill_session();
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.starts, 2);
+    assert_int_equal(fake.stops, 1);
+    launch(GRAPH, 1);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 3);
+    assert_int_equal(take_sessions(), 3);
+}
+
+static void a_session_knows_what_was_lost_before_it(void **state)
+{
+    (void)state;
+    exact.lost = 5;
+    launch(GRAPH, 1);
+    exact.lost = 6;
+    launch(GRAPH, 1);
+    struct occ_session *s = occ_exact_take(&exact);
+    assert_int_equal(s->lost, 5);
+    munmap(s, sizeof *s);
+}
+
+static void a_capture_counts_from_before_its_beginning(void **state)
+{
+    pthread_t thread;
+    (void)state;
+    fill_session();
+    call(BEGIN, OCC_CALLBACK_ENTER, 0, 1);
+    fake.capturing = true;
+    assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    call(BEGIN, OCC_CALLBACK_EXIT, 0, 1);
+    launch(LAUNCH, 1);
+    assert_false(fake.broke_a_capture);
+    end_capture(0, true);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+}
+
+static void a_capture_that_was_refused_is_none(void **state)
+{
+    (void)state;
+    fill_session();
+    begin_capture(1);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+}
+
+static void a_capture_that_begins_while_a_launch_waits_is_left_alone(void **state)
+{
+    (void)state;
+    pthread_t thread = thread_that_waits();
+    begin_capture(0);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(fake.broke_a_capture);
+    end_capture(0, true);
+}
+
+static void a_capture_ends_when_it_cannot_be_saved(void **state)
+{
+    (void)state;
+    fill_session();
+    begin_capture(0);
+    end_capture(UNMATCHED, false);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 0);
+    end_capture(UNJOINED, true);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    assert_false(fake.broke_a_capture);
+}
+
+static void no_session_begins_after_the_end(void **state)
+{
+    (void)state;
+    pthread_t thread = thread_that_waits();
+    occ_exact_finish(&exact);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(fake.starts, fake.stops);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.starts, fake.stops);
+}
+
+static void a_cancelled_thread_leaves_no_lock(void **state)
+{
+    void *result = NULL;
+    (void)state;
+    pthread_t thread = thread_that_waits();
+    assert_int_equal(pthread_cancel(thread), 0);
+    call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
+    assert_int_equal(pthread_join(thread, &result), 0);
+    assert_ptr_equal(result, PTHREAD_CANCELED);
+    assert_int_equal(pthread_mutex_trylock(&exact.lock), 0);
+    pthread_mutex_unlock(&exact.lock);
+    assert_int_equal(fake.stops, 1); /* what it had begun it did */
+}
+
+/* The lock is held, as by a thread that CUPTI does not let go: who calls this has the helper's place. */
+static void the_helper_does_not_wait_for_the_lock(void **state)
+{
+    char reason[OCC_REASON_BYTES] = "not set";
+    (void)state;
+    launch(LAUNCH, 1);
+    pthread_mutex_lock(&exact.lock);
+    assert_null(occ_exact_take(&exact));
+    assert_false(occ_exact_problem(&exact, reason));
+    assert_string_equal(reason, "");
+    occ_exact_finish(&exact);
+    pthread_mutex_unlock(&exact.lock);
+    launch(GRAPH, 1);
+    assert_int_equal(fake.starts, 1);
+    assert_int_equal(fake.stops, 0);
+}
+
+static void retired_sessions_end_with_the_next_launch(void **state)
+{
+    (void)state;
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 2);
+    occ_exact_retire(&exact);
+    assert_int_equal(fake.stops, 0); /* not by the helper */
+    begin_capture(0);
+    launch(LAUNCH, 2);
+    assert_int_equal(fake.stops, 0);
+    end_capture(0, true);
+    launch(LAUNCH, 2);
+    launch(LAUNCH, 3);
+    assert_int_equal(fake.stops, 1);
+    assert_true(exact.is_on);
+    launch(LAUNCH, 1);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.starts, 2);
+    assert_int_equal(fake.stops, 2);
+    assert_false(exact.is_on);
+    assert_int_equal(take_sessions(), 2);
+}
+
+static void sessions_that_nobody_takes_do_not_pile_up(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 5000; i++)
+        launch(GRAPH, 1);
+    assert_int_equal(fake.stops, 4999);
+    assert_int_equal(take_sessions(), 4096);
+    launch(GRAPH, 1);
+    assert_int_equal(take_sessions(), 1);
+}
+
+static void too_many_contexts_are_a_reason(void **state)
+{
+    char reason[OCC_REASON_BYTES];
+    (void)state;
+    for (uintptr_t context = 1; context <= OCC_EXACT_MOST_CONTEXTS; context++)
+        launch(LAUNCH, context);
+    assert_false(occ_exact_problem(&exact, reason));
+    launch(LAUNCH, OCC_EXACT_MOST_CONTEXTS + 1);
+    assert_true(occ_exact_problem(&exact, reason));
+    assert_non_null(strstr(reason, "more than 16"));
+    launch(LAUNCH, OCC_EXACT_MOST_CONTEXTS + 1);
+    assert_false(occ_exact_problem(&exact, reason));
+}
+
+static void what_cannot_begin_leaves_nothing_behind(void **state)
+{
+    char reason[OCC_REASON_BYTES];
+    (void)state;
+    occ_exact_stop(&exact);
+    assert_int_equal(fake.subscribers, 0);
+    fake.initialised = 0;
+    fake.subscribe_result = 39;
+    assert_false(occ_exact_start(&exact, &cupti, reason));
+    assert_int_equal(fake.initialised, 0);
+    fake.subscribe_result = 0;
+    fake.initialise_result = 1;
+    assert_false(occ_exact_start(&exact, &cupti, reason));
+    assert_non_null(strstr(reason, "the profiler: error 1"));
+    assert_int_equal(fake.subscribers, 0);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(a_full_session_ends_with_the_next_launch),
+        T(a_session_knows_what_was_lost_before_it),
+        T(a_capture_counts_from_before_its_beginning),
+        T(a_capture_that_was_refused_is_none),
+        T(a_capture_that_begins_while_a_launch_waits_is_left_alone),
+        T(a_capture_ends_when_it_cannot_be_saved),
+        T(no_session_begins_after_the_end),
+        T(a_cancelled_thread_leaves_no_lock),
+        T(the_helper_does_not_wait_for_the_lock),
+        T(retired_sessions_end_with_the_next_launch),
+        T(sessions_that_nobody_takes_do_not_pile_up),
+        T(too_many_contexts_are_a_reason),
+        T(what_cannot_begin_leaves_nothing_behind),
+    };
+#undef T
+    return cmocka_run_group_tests_name("injector_sessions", tests, NULL, NULL);
+}
