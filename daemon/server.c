@@ -42,7 +42,7 @@
 #define CLIENTS_BESIDE    64  /* connections beside those of the programs */
 #define IDLE_CLIENT_NS    INT64_C(10000000000)
 #define AWAIT_NS          INT64_C(3000000000) /* for counters before a program starts */
-#define SETTLE_NS         INT64_C(2000000000) /* for measured values of what was just launched */
+#define SETTLE_NS         INT64_C(4000000000) /* for measured values of what was just launched */
 #define SOON_NS           INT64_C(2000000)    /* until the next look when somebody waits for it */
 #define PRIVATE_PATIENCE_NS                                                                                  \
     INT64_C(                                                                                                 \

@@ -314,12 +314,21 @@ static int solve_system(struct occ_keys *keys, enum occ_system system, const str
             occ_normal_solve(keys->normal[system], keys->block, keys->prior, keys->solution[system], err);
         *ret_columns += keys->block->n;
         blocks++;
-        if (status == 0 && system == OCC_SYSTEM_WARPS && (last || next >= keys->n)) {
+        if (status == 0 && !keys->block->quick && system == OCC_SYSTEM_WARPS && (last || next >= keys->n)) {
             find_inflations(keys, &members);
             make_groups(keys, &members, noise);
             say_block(keys, &members, noise);
         }
     }
+    return status;
+}
+
+int occ_keys_solve(struct occ_keys *keys, const struct occ_noise *noise, struct occ_error *err)
+{
+    uint32_t columns = 0;
+    keys->block->quick = true;
+    int status = solve_system(keys, OCC_SYSTEM_WARPS, noise, true, &columns, err);
+    keys->block->quick = false;
     return status;
 }
 

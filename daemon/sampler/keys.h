@@ -83,9 +83,6 @@ static inline bool occ_keys_is_beside(const struct occ_key *key)
     return key->company != 0 && key->company < OCC_COMPANY_ALONE;
 }
 
-/* Nothing is said of any key until the next estimate. */
-void occ_keys_unsay(struct occ_keys *keys);
-
 /* Gives a key's course the columns that launches of so many samples' length need. Without room it has the mean's only. */
 void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples);
 
@@ -108,6 +105,9 @@ static inline double occ_keys_prior_precision(const struct occ_key *key)
     double sd = OCC_PRIOR_SD * key->bound;
     return 1 / (sd * sd);
 }
+
+/* Solves for elapsed occupancy only, and says nothing: for trying offsets. */
+int occ_keys_solve(struct occ_keys *keys, const struct occ_noise *noise, struct occ_error *err);
 
 /* What the equations say of a key's function at the moment, without errors. */
 static inline double occ_keys_value(const struct occ_keys *keys, const struct occ_key *key, enum occ_rhs rhs,

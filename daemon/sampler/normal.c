@@ -343,6 +343,12 @@ static void invert(const double *l, uint32_t n, double *ret_inverse)
             ret_inverse[(size_t)i * n + k] = ret_inverse[(size_t)k * n + i];
 }
 
+static void cut_off(const struct occ_normal_block *block, double *x)
+{
+    for (uint32_t i = 0; i < block->n; i++)
+        x[i] = fmin(fmax(x[i], block->low[i]), block->high[i]);
+}
+
 /* Takes the solution to its bounds: a column beyond one is held there, the others move by what the covariance says. */
 static void bound(const struct occ_normal_block *block, double *x)
 {
@@ -366,8 +372,7 @@ static void bound(const struct occ_normal_block *block, double *x)
                 x[i] += move * row[i] / row[worst];
         held[worst] = true;
     }
-    for (uint32_t i = 0; i < block->n; i++)
-        x[i] = fmin(fmax(x[i], block->low[i]), block->high[i]);
+    cut_off(block, x);
 }
 
 /* What taking doubt off the diagonal did to the solution; `corrected` holds what was taken. */
@@ -422,11 +427,14 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
         put_tile(normal, block, &normal->tiles[t], solution, matrix, rhs);
     set_places(normal, block, false);
     factor_less_doubt(normal, block);
-    invert(block->scratch, n, block->covariance);
-    for (uint32_t r = 0; r < normal->options.n_rhs; r++) {
+    if (!block->quick)
+        invert(block->scratch, n, block->covariance);
+    for (uint32_t r = 0; r < (block->quick ? 1 : normal->options.n_rhs); r++) {
         double *x = rhs + (size_t)r * n;
         substitute(block->scratch, n, x);
-        if (r == 0) {
+        if (block->quick) {
+            cut_off(block, x);
+        } else if (r == 0) {
             bound(block, x);
             tell_correction(block, x);
         }

@@ -66,6 +66,8 @@ struct occ_normal_block {
     double prior_precision[OCC_NORMAL_BLOCK];
     double low[OCC_NORMAL_BLOCK], high[OCC_NORMAL_BLOCK]; /* bounds of the first right-hand side's solution */
     double doubt;                                         /* variance of the shares, in the entries' unit */
+    bool
+        quick; /* the first right-hand side only, cut off at its bounds, and no covariance: a fifth of the work */
     double covariance[OCC_NORMAL_BLOCK * OCC_NORMAL_BLOCK]; /* out, n x n: of (G + prior) within the block */
     double corrected[OCC_NORMAL_BLOCK]; /* out: how far the first solution was moved because of doubt */
     double scratch[OCC_NORMAL_BLOCK * OCC_NORMAL_BLOCK];

@@ -79,7 +79,6 @@ static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, stru
 {
     struct occ_normal_entry entries[OCC_NORMAL_ROW];
     struct occ_overlap walk;
-    uint32_t columns = 0;
     occ_keys_forget(&a->keys);
     occ_join_begin(a, &walk);
     for (size_t i = 0; i < n; i++) {
@@ -96,7 +95,7 @@ static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, stru
         if (status != 0 && status != OCC_E_FULL)
             return status;
     }
-    return occ_keys_estimate(&a->keys, &a->noise, &columns, err);
+    return occ_keys_solve(&a->keys, &a->noise, err);
 }
 
 /* Rows that follow each other err alike: they count half. */
@@ -149,7 +148,6 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, best, variance);
     }
     occ_keys_forget(&a->keys); /* the solution stays, to begin with */
-    occ_keys_unsay(&a->keys);
     return status;
 }
 
