@@ -316,12 +316,21 @@ static bool flush_is_wanted(const struct server *s)
     return client != NULL;
 }
 
+/* The session of one who waits is settled: all its launches have been read. */
+static bool flush_is_due(const struct server *s)
+{
+    for (const struct occ_client *client = s->clients.first; client; client = client->next)
+        if (client->flush_wanted && occ_collector_is_settled(s->collector, client->session))
+            return true;
+    return false;
+}
+
 /* Commits; then answers those whose session is settled. The others wait for the next round. */
 static void serve_flushes(struct server *s, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
     int status = occ_collector_commit(s->collector, now_ns, &err);
-    if (status == 0 && s->private_mode) { /* nobody else's launches are still to come */
+    if (status == 0 && s->private_mode && flush_is_due(s)) { /* nobody's launches are still to come */
         occ_sampler_settle(s->sampler, SETTLE_NS);
         status = occ_collector_commit(s->collector, now_ns, &err);
     }
