@@ -8,6 +8,7 @@
 #include "state.h"
 
 #define FIRST_ROWS     64     /* of a class, whose residuals are taken as they are */
+#define LEAST_VARIANCE 1e-8   /* no counter is better, nor single precision */
 #define NOISE_MEMORY   2000.0 /* rows over which residuals are averaged */
 #define JITTER_MOST_NS 700.0
 #define MOST_RATIO     1.05 /* what counters can say, with room for noise ... */
@@ -141,7 +142,7 @@ static void note_noise(struct occ_attribution *a, struct noise_class *class, dou
     double variance = class->variance, keep = 1 - 1 / fmin(++class->rows, NOISE_MEMORY);
     double square =
         fmin(warps * warps, OCC_HUBER * OCC_HUBER * variance * (class->rows < FIRST_ROWS ? 1e6 : 1));
-    class->variance = fmax(keep * variance + (1 - keep) * square, 1e-10);
+    class->variance = fmax(keep * variance + (1 - keep) * square, LEAST_VARIANCE);
     keep = 1 - 1 / fmin(++a->noise_rows, NOISE_MEMORY);
     double *const what[] = {&a->noise.warps, &a->noise.both, &a->noise.active};
     const double now[] = {warps * warps / variance, warps * active / variance, active * active / variance};

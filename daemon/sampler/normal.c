@@ -8,10 +8,11 @@
 #include "store/map.h"
 
 #define SIDE       16u
-#define GAIN_MOST  1e9 /* then everything is scaled back */
-#define DOUBT_MOST 0.5 /* of a diagonal element that doubt may take away */
-#define ATTEMPTS   5   /* at taking doubt away, each with half as much */
-#define ROUNDS     4   /* of taking columns to their bounds */
+#define GAIN_MOST  1e9  /* then everything is scaled back */
+#define DOUBT_MOST 0.5  /* of a diagonal element that doubt may take away */
+#define ATTEMPTS   5    /* at taking doubt away, each with half as much; then at adding to the diagonal */
+#define ROUNDING   1e-8 /* of single precision, and less */
+#define ROUNDS     4    /* of taking columns to their bounds */
 
 struct tile {
     uint32_t row, column; /* in tiles; row >= column */
@@ -389,7 +390,8 @@ static void tell_correction(struct occ_normal_block *block, const double *x)
 }
 
 /* Factors the equations in `covariance` into `scratch`, with as much of the doubt taken off their diagonal as leaves them
- * positive definite: columns that are nearly alike bear little. `corrected` keeps all that was to be taken. */
+ * positive definite: columns that are nearly alike bear little. Where rounding alone makes them indefinite, the diagonal gets
+ * as much more. `corrected` keeps all that was to be taken. */
 static void factor_less_doubt(struct occ_normal *normal, struct occ_normal_block *block)
 {
     uint32_t n = block->n;
@@ -398,11 +400,14 @@ static void factor_less_doubt(struct occ_normal *normal, struct occ_normal_block
         block->corrected[i] = fmin(doubt, DOUBT_MOST * block->covariance[(size_t)i * n + i]);
         block->covariance[(size_t)i * n + i] += block->prior_precision[i];
     }
-    for (int attempt = 0; attempt <= ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < 2 * ATTEMPTS; attempt++) {
         double part = attempt < ATTEMPTS ? exp2(-attempt) : 0;
+        double more = attempt > ATTEMPTS ? ROUNDING * pow(10, attempt - ATTEMPTS) : 0;
         memcpy(block->scratch, block->covariance, (size_t)n * n * sizeof *block->scratch);
-        for (uint32_t i = 0; i < n; i++)
-            block->scratch[(size_t)i * n + i] -= part * block->corrected[i];
+        for (uint32_t i = 0; i < n; i++) {
+            double *diagonal = &block->scratch[(size_t)i * n + i];
+            *diagonal += more * *diagonal - part * block->corrected[i];
+        }
         if (factor(block->scratch, n))
             break;
     }
