@@ -200,3 +200,9 @@ void occ_keys_forget(struct occ_keys *keys)
     for (uint32_t i = 0; i < keys->n; i++)
         keys->keys[i].misfit = keys->keys[i].evidence = 0;
 }
+
+void occ_keys_unsay(struct occ_keys *keys)
+{
+    for (uint32_t i = 0; i < keys->n; i++)
+        keys->keys[i].measured = OCC_NOT_MEASURED;
+}

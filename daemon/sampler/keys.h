@@ -106,6 +106,9 @@ static inline double occ_keys_prior_precision(const struct occ_key *key)
     return 1 / (sd * sd);
 }
 
+/* Nothing is said of any key until the next estimate. */
+void occ_keys_unsay(struct occ_keys *keys);
+
 /* Solves for elapsed occupancy only, and says nothing: for trying offsets. */
 int occ_keys_solve(struct occ_keys *keys, const struct occ_noise *noise, struct occ_error *err);
 

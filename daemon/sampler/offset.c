@@ -126,6 +126,7 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
     double best = 0, least = INFINITY, variance = FIRST_SD_NS * FIRST_SD_NS;
     int steps = (int)((double)OCC_OFFSET_MOST_NS / FIRST_STEP_NS), status = 0;
+    uint32_t columns = 0;
     occ_clock_fit_begin(&a->clock);
     for (int i = -steps; i <= steps && status == 0; i++) {
         double shift = i * FIRST_STEP_NS;
@@ -143,11 +144,14 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
         status = regress_at(a, n, best, err);
         refine(a, n, &best, &variance);
     }
+    if (status == 0) /* of all counters, for the first rows to be compared with */
+        status = occ_keys_estimate(&a->keys, &a->noise, &columns, err);
     if (status == 0) {
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, 0, FIRST_SD_NS * FIRST_SD_NS);
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, best, variance);
     }
     occ_keys_forget(&a->keys); /* the solution stays, to begin with */
+    occ_keys_unsay(&a->keys);
     return status;
 }
 
