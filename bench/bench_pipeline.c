@@ -29,6 +29,7 @@
 #include "ring/handshake.h"
 #include "ring/ring.h"
 #include "store/store.h"
+#include "support/clock.h"
 #include "support/control.h"
 #include "support/text.h"
 

@@ -10,11 +10,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "import/import.h"
 #include "support/cleanup.h"
+#include "support/clock.h"
 #include "support/paths.h"
 #include "support/text.h"
 
@@ -91,18 +91,11 @@ struct progress {
     bool shown;
 };
 
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
     static const char bar[] = "##############################";
     struct progress *p = context;
-    int64_t now_ns = monotonic_ns();
+    int64_t now_ns = occ_monotonic_ns();
     if (total == 0 || now_ns - p->shown_ns < PROGRESS_NS)
         return;
     double share = done < total ? (double)done / (double)total : 1;

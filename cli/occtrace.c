@@ -24,6 +24,7 @@
 #include "store/store.h"
 #include "summary.h"
 #include "support/cleanup.h"
+#include "support/clock.h"
 #include "support/control.h"
 #include "support/log.h"
 #include "support/paths.h"

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/clock.h"
 #include "support/text.h"
 
 enum { MAX_OPTIONS = 64, MOST_WORDS_BYTES = 80 /* that a message lists */ };

@@ -18,6 +18,7 @@
 #include "container.h"
 #include "frames.h"
 #include "support/cleanup.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 /* Costs are absolute and change with every beat; each put writes rows, so not with every commit. */

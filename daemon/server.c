@@ -34,6 +34,7 @@
 #include "notify.h"
 #include "packet.h"
 #include "repeat.h"
+#include "support/clock.h"
 #include "support/log.h"
 
 #define EVENTS_PER_WAIT   64
@@ -67,13 +68,6 @@ struct server {
     struct occ_repeat refusals;
     struct occ_packet packet;
 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static int watch(struct server *s, int fd, struct occ_event_source *source, enum occ_event_kind kind)
 {
@@ -135,7 +129,7 @@ static int about_to_commit(void *context, struct occ_error *err)
 static void refuse(struct server *s, struct occ_client *client, const char *why)
 {
     s->refused++;
-    occ_repeat_log(&s->refusals, monotonic_ns(), OCC_LOG_WARNING, "process %d is refused: %s",
+    occ_repeat_log(&s->refusals, occ_monotonic_ns(), OCC_LOG_WARNING, "process %d is refused: %s",
                    (int)client->peer.pid, why);
     occ_client_close(client);
 }
@@ -168,7 +162,7 @@ static void take_hello(struct server *s, struct occ_client *client)
         refuse(s, client, wrong);
         return;
     }
-    if (occ_collector_offer(s->collector, s->packet.fds[0], &client->peer, uuid, client, monotonic_ns(),
+    if (occ_collector_offer(s->collector, s->packet.fds[0], &client->peer, uuid, client, occ_monotonic_ns(),
                             &client->producer, &err) != 0) {
         client->producer = NULL;
         refuse(s, client, err.message);
@@ -189,7 +183,7 @@ static void hang_up(struct server *s, struct occ_client *client)
     if (client->pidfd < 0)
         program_died(s, client);
     else
-        occ_collector_orphaned(s->collector, client->producer, monotonic_ns());
+        occ_collector_orphaned(s->collector, client->producer, occ_monotonic_ns());
 }
 
 /* ---- requests ---- */
@@ -212,7 +206,7 @@ static void answer_status(struct server *s, struct occ_client *client)
     char text[OCC_CONTROL_BYTES];
     const struct occ_control_facts facts = {.database = s->options->database,
                                             .socket = s->options->socket_path,
-                                            .uptime_ns = monotonic_ns() - s->started_ns,
+                                            .uptime_ns = occ_monotonic_ns() - s->started_ns,
                                             .refused = s->refused,
                                             .clients = s->clients.n};
     occ_control_status(s->collector, &facts, text, sizeof text);
@@ -353,7 +347,7 @@ static void on_connections(struct server *s)
     struct occ_peer peer;
     size_t most = s->options->collector.max_producers + CLIENTS_BESIDE;
     for (int fd; (fd = occ_listen_accept(&s->listener, &peer, &s->refused)) >= 0;) {
-        int64_t now_ns = monotonic_ns();
+        int64_t now_ns = occ_monotonic_ns();
         if (s->clients.n >= most)
             occ_clients_close_idle(&s->clients, now_ns - IDLE_CLIENT_NS);
         struct occ_client *client = occ_clients_add(&s->clients, fd, &peer, now_ns);
@@ -387,7 +381,7 @@ static void on_private(struct server *s)
         return;
     (void)close(s->private_fd);
     s->private_fd = -1;
-    s->left_ns = monotonic_ns();
+    s->left_ns = occ_monotonic_ns();
     s->program_ended = true; /* look at once */
 }
 
@@ -462,7 +456,7 @@ static void set_timer(struct server *s, bool soon)
         wait_ns = OCC_SAMPLER_TEND_NS;
     if (soon)
         wait_ns = SOON_NS;
-    int64_t now_ns = monotonic_ns();
+    int64_t now_ns = occ_monotonic_ns();
     s->next_poll_ns = wait_ns < 0 ? INT64_MAX : now_ns + wait_ns;
     struct itimerspec when = {0}; /* all zero: disarmed */
     if (wait_ns >= 0)
@@ -476,7 +470,7 @@ static bool private_is_over(const struct server *s)
     if (!s->left_ns)
         return false;
     occ_collector_get_stats(s->collector, &stats);
-    return stats.producers == 0 || (stats.stalled && monotonic_ns() - s->left_ns > PRIVATE_PATIENCE_NS);
+    return stats.producers == 0 || (stats.stalled && occ_monotonic_ns() - s->left_ns > PRIVATE_PATIENCE_NS);
 }
 
 /* What is measured comes seconds after its launches: where nothing else is committed, that is. */
@@ -503,7 +497,7 @@ static void round_of_work(struct server *s)
         pump(s);
     bool flush = flush_is_wanted(s);
     bool last_one = s->left_ns && s->program_ended;
-    int64_t now_ns = monotonic_ns();
+    int64_t now_ns = occ_monotonic_ns();
     if (s->program_ended || flush || now_ns >= s->next_poll_ns || s->next_poll_ns == INT64_MAX) {
         s->program_ended = false;
         occ_collector_poll(s->collector, now_ns);
@@ -587,7 +581,7 @@ static int finish(struct server *s, struct occ_error *err)
     int status = occ_collector_fatal(s->collector);
     if (status != 0)
         return occ_fail(err, status, "out of memory; what is not committed stays in the programs' rings");
-    status = occ_collector_stop(s->collector, monotonic_ns(), err);
+    status = occ_collector_stop(s->collector, occ_monotonic_ns(), err);
     if (status == 0) {
         occ_sampler_settle(s->sampler, SETTLE_NS);
         status = occ_sampler_store(s->sampler, s->store, err);
@@ -631,7 +625,7 @@ int occ_server_run(struct occ_store *store, const struct occ_server_options *opt
                        .timer = -1,
                        .private_fd = options->private_fd,
                        .private_mode = options->private_fd >= 0,
-                       .started_ns = monotonic_ns(),
+                       .started_ns = occ_monotonic_ns(),
                        .next_poll_ns = INT64_MAX};
     int status = start(&s, err);
     if (status == 0) {

@@ -25,9 +25,6 @@ int occ_parse_bytes(const char *text, uint64_t max, uint64_t *ret_bytes, struct 
  * `now_ns` is what durations are subtracted from. Nanoseconds since the epoch. */
 int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct occ_error *err);
 
-/* CLOCK_REALTIME in nanoseconds. */
-int64_t occ_now_ns(void);
-
 /* "1.23 ms", "45 ns", "2 h 5 min": four significant digits at most, into `buffer`; returns buffer. */
 const char *occ_format_duration(int64_t ns, char *buffer, size_t size);
 /* "12.3 MiB". */

@@ -83,20 +83,6 @@ void occ_attribution_free(struct occ_attribution *a)
     free(a);
 }
 
-bool occ_attribution_grow(void **items, size_t *allocated, size_t n, size_t most, size_t size)
-{
-    if (n < *allocated)
-        return true;
-    size_t more = *allocated ? *allocated * 2 : 256;
-    more = more < most ? more : most;
-    void *moved = more > n ? realloc(*items, more * size) : NULL;
-    if (!moved)
-        return false;
-    *items = moved;
-    *allocated = more;
-    return true;
-}
-
 /* ---- in ---- */
 
 /* How long it runs beside what came before it, for both. */
@@ -163,7 +149,7 @@ static void find_sides(struct occ_attribution *a, int64_t until_ns)
 /* A kernel that ran for long is reported when it ends: most of its samples are joined by then, and it waits for the last. */
 static bool put_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
-    if (!occ_attribution_grow((void **)&a->late, &a->late_allocated, a->n_late, LATE_MOST, sizeof *a->late))
+    if (!occ_grow((void **)&a->late, &a->late_allocated, a->n_late, LATE_MOST, sizeof *a->late))
         return false;
     a->late[a->n_late++] = *launch;
     return true;
@@ -193,15 +179,14 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
         .start_ns = launch->start_ns, .end_ns = launch->end_ns, .tag = launch->tag, .direct = OCC_NO_DIRECT};
     if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns)
         return occ_fail(err, OCC_E_INVALID, "a launch that ends before it starts");
-    if (launch->start_ns < a->advanced_ns) {
+    if (launch->start_ns < a->advanced_ns)
         return put_late(a, launch) ? 0 : occ_fail(err, OCC_E_FULL, "too many launches come late");
-    }
     if (launch->end_ns - launch->start_ns > LONGEST_NS)
         return occ_fail(err, OCC_E_INVALID, "a launch that was reported before it ended");
     if (a->n_launches > 0 && launch->start_ns < a->launches[a->n_launches - 1].start_ns)
         return occ_fail(err, OCC_E_INVALID, "launches are not in order of their start");
-    if (!occ_attribution_grow((void **)&a->launches, &a->launches_allocated, a->n_launches,
-                              a->options.max_launches, sizeof *a->launches)) {
+    if (!occ_grow((void **)&a->launches, &a->launches_allocated, a->n_launches, a->options.max_launches,
+                  sizeof *a->launches)) {
         a->stats.dropped_launches++;
         return occ_fail(err, OCC_E_FULL, "too many launches wait for their samples");
     }
@@ -230,8 +215,8 @@ int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *s
         a->stats.bad_samples++;
         return 0;
     }
-    if (!occ_attribution_grow((void **)&a->samples, &a->samples_allocated, a->n_samples, SAMPLES_MOST,
-                              sizeof *a->samples)) {
+    if (!occ_grow((void **)&a->samples, &a->samples_allocated, a->n_samples, SAMPLES_MOST,
+                  sizeof *a->samples)) {
         if (a->n_samples < SAMPLES_MOST)
             return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
         a->stats.dropped_samples++;
@@ -296,8 +281,8 @@ static bool is_due(const struct occ_attribution *a)
 
 bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution_value *value)
 {
-    if (!occ_attribution_grow((void **)&a->values, &a->values_allocated, a->n_values,
-                              2 * a->options.max_launches + 1, sizeof *a->values))
+    if (!occ_grow((void **)&a->values, &a->values_allocated, a->n_values, 2 * a->options.max_launches + 1,
+                  sizeof *a->values))
         return false;
     a->values[a->n_values++] = *value;
     return true;

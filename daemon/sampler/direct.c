@@ -22,8 +22,8 @@ static uint32_t take_direct(struct occ_attribution *a)
         a->free_direct = a->direct[at].next_free;
     } else {
         size_t allocated = a->direct_allocated;
-        if (!occ_attribution_grow((void **)&a->direct, &allocated, a->n_direct, a->options.max_launches,
-                                  sizeof *a->direct))
+        if (!occ_grow((void **)&a->direct, &allocated, a->n_direct, a->options.max_launches,
+                      sizeof *a->direct))
             return OCC_NO_DIRECT;
         a->direct_allocated = (uint32_t)allocated;
         at = a->n_direct++;

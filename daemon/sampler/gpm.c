@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "support/clock.h"
 #include "support/text.h"
 
 #define SHORTEST_NS         INT64_C(100000000)
@@ -84,13 +84,6 @@ struct occ_source {
     struct gpm_get get;
     struct occ_source_stats stats;
 };
-
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 static enum occ_source_state fail(const struct occ_source *s, int result, const char *what,
                                   struct occ_error *err)
@@ -186,8 +179,8 @@ static enum occ_source_state begin(struct occ_source *s, const struct occ_source
         result = s->nvml.sample_alloc(&s->samples[i]);
     if (result == NVML_SUCCESS)
         result = s->nvml.sample_get(s->device, s->samples[0]);
-    s->taken_ns[0] = clock_ns(CLOCK_REALTIME);
-    s->due_ns = clock_ns(CLOCK_MONOTONIC) + s->interval_ns;
+    s->taken_ns[0] = occ_now_ns();
+    s->due_ns = occ_monotonic_ns() + s->interval_ns;
     return result == NVML_SUCCESS ? OCC_SOURCE_OK : fail(s, result, "a GPM sample", err);
 }
 
@@ -228,11 +221,11 @@ static enum occ_source_state gpm_read(struct occ_source *s, struct occ_sample *s
                                       size_t *ret_n, struct occ_error *err)
 {
     *ret_n = 0;
-    if (max == 0 || clock_ns(CLOCK_MONOTONIC) < s->due_ns)
+    if (max == 0 || occ_monotonic_ns() < s->due_ns)
         return OCC_SOURCE_OK;
-    s->due_ns = clock_ns(CLOCK_MONOTONIC) + s->interval_ns;
+    s->due_ns = occ_monotonic_ns() + s->interval_ns;
     int result = s->nvml.sample_get(s->device, s->samples[1]);
-    s->taken_ns[1] = clock_ns(CLOCK_REALTIME);
+    s->taken_ns[1] = occ_now_ns();
     s->get.version = GPM_VERSION;
     s->get.n = 2;
     s->get.sample1 = s->samples[0];

@@ -15,26 +15,6 @@
 #define MOSTLY 0.3 /* of what was counted of late */
 #define JUMPED 3.0 /* times the usual residuals: look for another offset */
 
-/* Occupancy at a launch's u. */
-static double level_at(const struct occ_attribution *a, uint32_t launch, double u)
-{
-    const struct occ_key *key = &a->keys.keys[a->launches[launch].key];
-    double sum = 0;
-    for (uint32_t f = 0; f < key->course.n && u >= 0; f++)
-        sum += occ_keys_value(&a->keys, key, OCC_RHS_WARPS, f) * occ_overlap_course_at(&key->course, f, u);
-    return sum;
-}
-
-/* How the prediction changes with the offset: occupancy at the sample's start less that at its end, by its length. */
-static double gradient_of(const struct occ_attribution *a, size_t n_parts, double length)
-{
-    double sum = 0;
-    for (size_t i = 0; i < n_parts; i++)
-        sum += level_at(a, a->parts[i].launch, a->parts[i].at_start) -
-               level_at(a, a->parts[i].launch, a->parts[i].at_end);
-    return sum / length;
-}
-
 bool occ_offset_see(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
                     double offset_ns, struct occ_offset_row *ret_row)
 {
@@ -46,10 +26,7 @@ bool occ_offset_see(struct occ_attribution *a, struct occ_overlap *walk, const s
     double weight = 1 / occ_join_class(a, sample)->variance;
     double residual = ratio[OCC_RHS_WARPS] - occ_join_predict(a, OCC_RHS_WARPS);
     double robust = fmin(1, OCC_HUBER / (fabs(residual) * sqrt(weight) + 1e-12));
-    *ret_row = (struct occ_offset_row){
-        .residual = residual,
-        .gradient = gradient_of(a, n_parts, (double)(sample->end_ns - sample->start_ns)),
-        .weight = weight * robust};
+    *ret_row = (struct occ_offset_row){.residual = residual, .weight = weight * robust, .n_parts = n_parts};
     return true;
 }
 

@@ -6,11 +6,11 @@
  * One thread a source. Nothing here has run on a GPU yet.
  */
 #include "pm_cupti.h"
+#include "support/clock.h"
 
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define BUFFER_BYTES    (UINT64_C(64) << 20)
 #define BUFFER_MOST     (UINT64_C(512) << 20)
@@ -36,13 +36,6 @@ struct occ_source {
     int64_t last_end_ns;
     struct occ_source_stats stats;
 };
-
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- begin and end ---- */
 
@@ -136,7 +129,7 @@ static enum occ_source_state start(struct occ_source *s, struct occ_error *err)
     if (result != CUPTI_SUCCESS)
         return occ_pm_fail(&s->cupti, result, "starting PM sampling", err);
     s->started = s->first = true;
-    s->turn_ends_ns = monotonic_ns() + (s->at == 0 ? MAIN_SET_NS : OTHER_SET_NS);
+    s->turn_ends_ns = occ_monotonic_ns() + (s->at == 0 ? MAIN_SET_NS : OTHER_SET_NS);
     return OCC_SOURCE_OK;
 }
 
@@ -311,7 +304,7 @@ static bool take_sample(struct occ_source *s, size_t index, struct occ_sample *s
 /* The other set's turn. */
 static enum occ_source_state rotate(struct occ_source *s, struct occ_error *err)
 {
-    if (s->chip->n < 2 || monotonic_ns() < s->turn_ends_ns)
+    if (s->chip->n < 2 || occ_monotonic_ns() < s->turn_ends_ns)
         return OCC_SOURCE_OK;
     stop(s);
     s->at = (s->at + 1) % s->chip->n;

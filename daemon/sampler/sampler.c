@@ -14,6 +14,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "grow.h"
+#include "support/clock.h"
 #include "support/log.h"
 #include "track.h"
 
@@ -66,20 +68,6 @@ enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
     return s->options.mode;
 }
 
-static int64_t monotonic_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static int64_t realtime_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* ---- GPUs ---- */
 
 static void *scout(void *argument)
@@ -109,7 +97,7 @@ static void send_scout(struct occ_sampler *s)
     if (pthread_create(&s->scout_thread, NULL, scout, s) != 0) {
         s->scout = SCOUT_NONE;
         s->scouted = true;
-        s->scouted_ns = monotonic_ns();
+        s->scouted_ns = occ_monotonic_ns();
         s->found_state = OCC_SOURCE_FAILED;
     }
     (void)pthread_mutex_unlock(&s->mutex);
@@ -119,7 +107,7 @@ static void send_scout(struct occ_sampler *s)
 static void make_tracks(struct occ_sampler *s)
 {
     s->scouted = true;
-    s->scouted_ns = monotonic_ns();
+    s->scouted_ns = occ_monotonic_ns();
     for (size_t i = 0; i < s->n_found; i++) {
         struct occ_error err = OCC_ERROR_INIT;
         struct occ_track *track = NULL;
@@ -146,6 +134,12 @@ static void want(struct occ_track *track, int64_t wanted_until_ns, int64_t pause
     (void)pthread_mutex_unlock(&track->mutex);
 }
 
+static void want_all(struct occ_sampler *s, int64_t wanted_until_ns)
+{
+    for (size_t i = 0; i < s->n_tracks; i++)
+        want(s->tracks[i], wanted_until_ns, s->paused_until_ns);
+}
+
 /* Looks whether the scout is back. */
 static bool is_ready(struct occ_sampler *s)
 {
@@ -158,8 +152,7 @@ static bool is_ready(struct occ_sampler *s)
         return false;
     (void)pthread_join(s->scout_thread, NULL);
     make_tracks(s);
-    for (size_t i = 0; i < s->n_tracks; i++)
-        want(s->tracks[i], s->wanted_until_ns, s->paused_until_ns);
+    want_all(s, s->wanted_until_ns);
     return true;
 }
 
@@ -203,7 +196,7 @@ bool occ_sampler_is_busy(struct occ_sampler *s)
 bool occ_sampler_tend(struct occ_sampler *s, bool programs)
 {
     bool results = false;
-    int64_t now_ns = monotonic_ns();
+    int64_t now_ns = occ_monotonic_ns();
     for (size_t i = 0; is_ready(s) && i < s->n_tracks; i++) {
         struct occ_track *t = s->tracks[i];
         (void)pthread_mutex_lock(&t->mutex);
@@ -219,28 +212,26 @@ void occ_sampler_wake(struct occ_sampler *s)
 {
     if (s->options.mode == OCC_SAMPLER_NONE)
         return;
-    s->wanted_until_ns = monotonic_ns() + WANTED_NS;
-    if (s->scouted && s->n_tracks == 0 && monotonic_ns() - s->scouted_ns > SCOUT_NS) {
+    s->wanted_until_ns = occ_monotonic_ns() + WANTED_NS;
+    if (s->scouted && s->n_tracks == 0 && occ_monotonic_ns() - s->scouted_ns > SCOUT_NS) {
         s->scouted = false; /* a driver may have been loaded since */
         s->scout = SCOUT_NONE;
     }
     occ_sampler_begin(s);
     if (is_ready(s))
-        for (size_t i = 0; i < s->n_tracks; i++)
-            want(s->tracks[i], s->wanted_until_ns, s->paused_until_ns);
+        want_all(s, s->wanted_until_ns);
 }
 
 void occ_sampler_pause(struct occ_sampler *s, int64_t duration_ns)
 {
-    s->paused_until_ns = duration_ns > 0 ? monotonic_ns() + duration_ns : 0;
+    s->paused_until_ns = duration_ns > 0 ? occ_monotonic_ns() + duration_ns : 0;
     if (is_ready(s))
-        for (size_t i = 0; i < s->n_tracks; i++)
-            want(s->tracks[i], 0, s->paused_until_ns);
+        want_all(s, 0);
 }
 
 int64_t occ_sampler_paused_ns(const struct occ_sampler *s)
 {
-    int64_t left_ns = s->paused_until_ns - monotonic_ns();
+    int64_t left_ns = s->paused_until_ns - occ_monotonic_ns();
     return left_ns > 0 ? left_ns : 0;
 }
 
@@ -258,9 +249,9 @@ static bool all_have_tried(struct occ_sampler *s)
 void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
 {
     const struct timespec pause = {.tv_nsec = 2000000};
-    int64_t until_ns = monotonic_ns() + patience_ns;
+    int64_t until_ns = occ_monotonic_ns() + patience_ns;
     while (s->options.mode != OCC_SAMPLER_NONE && !(is_ready(s) && all_have_tried(s)) &&
-           monotonic_ns() < until_ns)
+           occ_monotonic_ns() < until_ns)
         (void)nanosleep(&pause, NULL);
 }
 
@@ -279,19 +270,6 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t shape
     key.warps_per_block = model.warps_per_block;
     key.blocks_per_sm = model.blocks_per_sm;
     return key;
-}
-
-static bool grow_pairs(struct occ_track *t)
-{
-    if (t->n_pairs < t->pairs_allocated)
-        return true;
-    uint32_t more = t->pairs_allocated ? t->pairs_allocated * 2 : 64;
-    struct occ_track_pair *moved = more <= PAIRS_MOST ? realloc(t->pairs, more * sizeof *moved) : NULL;
-    if (!moved)
-        return false;
-    t->pairs = moved;
-    t->pairs_allocated = more;
-    return true;
 }
 
 /* Runs come and go for weeks: when nothing refers to them, many pairs are forgotten. */
@@ -316,7 +294,7 @@ static uint32_t pair_of(struct occ_track *t, struct occ_store *store, int64_t ru
     if (at != OCC_MAP_NONE)
         return at;
     (void)pthread_mutex_lock(&t->mutex);
-    bool room = grow_pairs(t);
+    bool room = occ_grow((void **)&t->pairs, &t->pairs_allocated, t->n_pairs, PAIRS_MOST, sizeof *t->pairs);
     (void)pthread_mutex_unlock(&t->mutex);
     if (!room)
         return OCC_MAP_NONE;
@@ -332,15 +310,9 @@ static uint32_t pair_of(struct occ_track *t, struct occ_store *store, int64_t ru
 /* With the mutex held. */
 static bool put_launch(struct occ_track *t, const struct occ_store_launch *row, uint32_t pair)
 {
-    if (t->n_inbox == t->inbox_allocated) {
-        size_t more = t->inbox_allocated ? t->inbox_allocated * 2 : 1024;
-        struct occ_track_launch *moved =
-            more <= OCC_TRACK_INBOX_MOST ? realloc(t->inbox, more * sizeof *moved) : NULL;
-        if (!moved)
-            return false;
-        t->inbox = moved;
-        t->inbox_allocated = more;
-    }
+    if (!occ_grow((void **)&t->inbox, &t->inbox_allocated, t->n_inbox, OCC_TRACK_INBOX_MOST,
+                  sizeof *t->inbox))
+        return false;
     t->inbox[t->n_inbox++] = (struct occ_track_launch){.start_ns = row->start_ns,
                                                        .end_ns = row->start_ns + (int64_t)row->duration_ns,
                                                        .graph_node = row->graph_node,
@@ -364,7 +336,7 @@ void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint
         return;
     t->device = device;
     forget_pairs(t);
-    int64_t latest_ns = realtime_ns() + OCC_TRACK_FUTURE_NS; /* a launch is told of when it is over */
+    int64_t latest_ns = occ_now_ns() + OCC_TRACK_FUTURE_NS; /* a launch is told of when it is over */
     for (size_t done = 0, now; done < n; done += now) {
         uint64_t dropped = 0;
         now = n - done < BATCH ? n - done : BATCH;
@@ -378,7 +350,7 @@ void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint
         t->status.dropped += dropped;
         (void)pthread_mutex_unlock(&t->mutex);
     }
-    want(t, monotonic_ns() + WANTED_NS, s->paused_until_ns);
+    want(t, occ_monotonic_ns() + WANTED_NS, s->paused_until_ns);
 }
 
 /* ---- sums out ---- */
@@ -521,7 +493,7 @@ int occ_sampler_store(struct occ_sampler *s, struct occ_store *store, struct occ
 
 void occ_sampler_settle(struct occ_sampler *s, int64_t patience_ns)
 {
-    int64_t at_ns = monotonic_ns() + patience_ns;
+    int64_t at_ns = occ_monotonic_ns() + patience_ns;
     const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
     if (!is_ready(s))
         return;

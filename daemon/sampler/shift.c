@@ -22,10 +22,15 @@ struct column {
     double value, rest, direction, image; /* of conjugate gradients */
 };
 
+/* A row, and how its prediction changes with the offset, a nanosecond. */
+struct row_of_shift {
+    double residual, weight, gradient;
+};
+
 struct occ_shift_work {
     uint32_t n_rows, n_columns, max_columns;
     uint32_t begin[OCC_BLOCK_SAMPLES + 1]; /* of a row's entries */
-    struct occ_offset_row rows[OCC_BLOCK_SAMPLES];
+    struct row_of_shift rows[OCC_BLOCK_SAMPLES];
     uint32_t place[ENTRIES_MOST]; /* in columns */
     float share[ENTRIES_MOST];
     uint32_t *local; /* column -> place in columns; OCC_NO_COLUMN: not met */
@@ -59,6 +64,26 @@ void occ_shift_work_free(struct occ_shift_work *work)
 
 /* ---- rows ---- */
 
+/* Occupancy at a launch's u. */
+static double level_at(const struct occ_attribution *a, uint32_t launch, double u)
+{
+    const struct occ_key *key = &a->keys.keys[a->launches[launch].key];
+    double sum = 0;
+    for (uint32_t f = 0; f < key->course.n && u >= 0; f++)
+        sum += occ_keys_value(&a->keys, key, OCC_RHS_WARPS, f) * occ_overlap_course_at(&key->course, f, u);
+    return sum;
+}
+
+/* How the prediction changes with the offset: occupancy at the sample's start less that at its end, by its length. */
+static double gradient_of(const struct occ_attribution *a, size_t n_parts, double length)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n_parts; i++)
+        sum += level_at(a, a->parts[i].launch, a->parts[i].at_start) -
+               level_at(a, a->parts[i].launch, a->parts[i].at_end);
+    return sum / length;
+}
+
 static uint32_t place_of(struct occ_shift_work *work, uint32_t column, double precision)
 {
     if (work->local[column] == OCC_NO_COLUMN) {
@@ -70,7 +95,7 @@ static uint32_t place_of(struct occ_shift_work *work, uint32_t column, double pr
 }
 
 /* The attribution's row as entries; false: no room. */
-static bool add_row(struct occ_attribution *a, struct occ_shift_work *work, const struct occ_offset_row *row)
+static bool add_row(struct occ_attribution *a, struct occ_shift_work *work, const struct row_of_shift *row)
 {
     uint32_t n = work->begin[work->n_rows];
     for (uint32_t i = 0; i < a->row.n; i++) {
@@ -94,15 +119,20 @@ static bool add_row(struct occ_attribution *a, struct occ_shift_work *work, cons
 static void collect(struct occ_attribution *a, struct occ_shift_work *work, size_t n, double beside_ns)
 {
     struct occ_overlap walk;
-    struct occ_offset_row row;
+    struct occ_offset_row seen;
     for (uint32_t i = 0; i < work->n_columns; i++)
         work->local[work->columns[i].column] = OCC_NO_COLUMN;
     work->n_rows = work->n_columns = 0;
     occ_join_begin(a, &walk);
     for (size_t i = 0; i < n && work->n_rows < OCC_BLOCK_SAMPLES; i++) {
         const struct occ_sample *s = &a->samples[i];
-        if (occ_offset_see(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns) + beside_ns, &row) &&
-            !add_row(a, work, &row))
+        if (!occ_offset_see(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns) + beside_ns, &seen))
+            continue;
+        const struct row_of_shift row = {.residual = seen.residual,
+                                         .weight = seen.weight,
+                                         .gradient =
+                                             gradient_of(a, seen.n_parts, (double)(s->end_ns - s->start_ns))};
+        if (!add_row(a, work, &row))
             return;
     }
 }
@@ -139,7 +169,7 @@ static double prepare(struct occ_shift_work *work)
 {
     double curvature = 0;
     for (uint32_t row = 0; row < work->n_rows; row++) {
-        const struct occ_offset_row *r = &work->rows[row];
+        const struct row_of_shift *r = &work->rows[row];
         curvature += r->weight * r->gradient * r->gradient;
         for (uint32_t k = work->begin[row]; k < work->begin[row + 1]; k++) {
             double share = (double)work->share[k];
@@ -199,7 +229,7 @@ struct occ_shift occ_shift_measure(struct occ_attribution *a, size_t n, double b
     for (uint32_t i = 0; i < work->n_columns; i++)
         work->columns[i].direction = work->columns[i].value;
     for (uint32_t row = 0; row < work->n_rows; row++) {
-        const struct occ_offset_row *r = &work->rows[row];
+        const struct row_of_shift *r = &work->rows[row];
         slope += r->weight * r->residual * (r->gradient - row_times(work, row));
         shift.squares += r->weight * r->residual * r->residual;
     }

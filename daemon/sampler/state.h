@@ -7,6 +7,7 @@
 
 #include "attribution.h"
 #include "clock_fit.h"
+#include "grow.h"
 #include "keys.h"
 
 #define OCC_NO_DIRECT     UINT32_MAX
@@ -89,8 +90,6 @@ struct occ_attribution {
     struct occ_shift_work *shift_work;
 };
 
-/* Grows an array of items of `size` bytes so that the one after n fits; false: no memory, or `most` are there. */
-bool occ_attribution_grow(void **items, size_t *allocated, size_t n, size_t most, size_t size);
 bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution_value *value);
 
 /* ---- join.c ---- */
@@ -113,9 +112,10 @@ int occ_join_block(struct occ_attribution *a, size_t n, struct occ_error *err);
 
 /* ---- offset.c ---- */
 
-/* A row as the fit of the offset sees it: what the present values leave over, and how the prediction changes with the offset. */
+/* A row as the fit of the offset sees it: what the present values leave over. */
 struct occ_offset_row {
-    double residual, gradient, weight; /* gradient: a nanosecond; weight: 1 / variance, less for outliers */
+    double residual, weight; /* weight: 1 / variance, less for outliers */
+    size_t n_parts;          /* in a->parts */
 };
 /* Makes the row of a sample; false: it says nothing of launches. */
 bool occ_offset_see(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,

@@ -18,7 +18,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "grow.h"
 #include "rivals.h"
+#include "support/clock.h"
 
 #define ROUND_NS          INT64_C(50000000)
 #define WATERMARK_NS      INT64_C(4000000000)
@@ -67,29 +69,7 @@ struct worker {
     struct occ_sample samples[SAMPLES];
 };
 
-static int64_t clock_ns(clockid_t clock)
-{
-    struct timespec now;
-    (void)clock_gettime(clock, &now);
-    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* ---- launches that wait, oldest first ---- */
-
-static bool grow(void **items, size_t *allocated, size_t wanted, size_t size)
-{
-    size_t more = *allocated ? *allocated : 256;
-    while (more < wanted)
-        more *= 2;
-    if (more == *allocated)
-        return true;
-    void *moved = realloc(*items, more * size);
-    if (!moved)
-        return false;
-    *items = moved;
-    *allocated = more;
-    return true;
-}
 
 static void sift_up(struct occ_track_launch *heap, size_t at)
 {
@@ -117,8 +97,8 @@ static uint64_t queue_taken(struct worker *w)
 {
     uint64_t dropped = 0;
     for (size_t i = 0; i < w->n_taken; i++) {
-        if (w->n_waiting >= OCC_TRACK_INBOX_MOST * 4 ||
-            !grow((void **)&w->waiting, &w->waiting_allocated, w->n_waiting + 1, sizeof *w->waiting)) {
+        if (!occ_grow((void **)&w->waiting, &w->waiting_allocated, w->n_waiting, OCC_TRACK_INBOX_MOST * 4,
+                      sizeof *w->waiting)) {
             dropped++;
             continue;
         }
@@ -215,8 +195,8 @@ static struct occ_track_result *result_at(struct occ_track *t, int64_t minute, u
     uint32_t at = occ_map_get(&t->outbox_index, key);
     if (at != OCC_MAP_NONE)
         return &t->outbox[at];
-    if (t->n_outbox >= OCC_TRACK_OUTBOX_MOST ||
-        !grow((void **)&t->outbox, &t->outbox_allocated, t->n_outbox + 1, sizeof *t->outbox) ||
+    if (!occ_grow((void **)&t->outbox, &t->outbox_allocated, t->n_outbox, OCC_TRACK_OUTBOX_MOST,
+                  sizeof *t->outbox) ||
         occ_map_put(&t->outbox_index, key, (uint32_t)t->n_outbox) == OCC_MAP_NONE)
         return NULL;
     t->outbox[t->n_outbox] = (struct occ_track_result){.minute = minute, .pair = pair};
@@ -233,8 +213,8 @@ static void count_clarity(struct worker *w, const struct occ_attribution_value *
 /* With the mutex held. */
 static bool put_value(struct occ_track *t, const struct occ_attribution_value *v)
 {
-    if (t->n_values >= OCC_TRACK_VALUES_MOST ||
-        !grow((void **)&t->values, &t->values_allocated, t->n_values + 1, sizeof *t->values))
+    if (!occ_grow((void **)&t->values, &t->values_allocated, t->n_values, OCC_TRACK_VALUES_MOST,
+                  sizeof *t->values))
         return false;
     t->values[t->n_values++] = (struct occ_track_value){.pair = (uint32_t)v->tag,
                                                         .value = {.start_ns = v->start_ns,
@@ -256,9 +236,9 @@ static void put_sample(struct worker *w, const struct occ_sample *sample)
     occ_attribution_read(w->attribution, sample, &m);
     (void)pthread_mutex_lock(&t->mutex);
     if (m.elapsed > 0)
-        t->active_ns = clock_ns(CLOCK_MONOTONIC);
-    if (t->n_samples < OCC_TRACK_SAMPLES_MOST &&
-        grow((void **)&t->samples, &t->samples_allocated, t->n_samples + 1, sizeof *t->samples))
+        t->active_ns = occ_monotonic_ns();
+    if (occ_grow((void **)&t->samples, &t->samples_allocated, t->n_samples, OCC_TRACK_SAMPLES_MOST,
+                 sizeof *t->samples))
         t->samples[t->n_samples++] = (struct occ_device_sample){.start_ns = sample->start_ns,
                                                                 .end_ns = sample->end_ns,
                                                                 .elapsed = m.elapsed,
@@ -487,7 +467,7 @@ static int read_source(struct worker *w, int64_t now_ns, struct occ_error *err)
     for (size_t n = SAMPLES; w->source && n == SAMPLES;) {
         n = 0;
         enum occ_source_state state = w->kind->read(w->source, w->samples, SAMPLES, &n, err);
-        int64_t future_ns = clock_ns(CLOCK_REALTIME) + OCC_TRACK_FUTURE_NS;
+        int64_t future_ns = occ_now_ns() + OCC_TRACK_FUTURE_NS;
         for (size_t i = 0; i < n; i++) {
             if (w->samples[i].end_ns > future_ns) { /* all that come after it would seem to be late */
                 w->bad_samples++;
@@ -514,15 +494,14 @@ struct orders {
 static bool is_idle(const struct worker *w)
 {
     const struct occ_track *t = w->track;
-    return !w->source && w->n_waiting == 0 && t->n_inbox == 0 &&
-           clock_ns(CLOCK_MONOTONIC) >= t->wanted_until_ns;
+    return !w->source && w->n_waiting == 0 && t->n_inbox == 0 && occ_monotonic_ns() >= t->wanted_until_ns;
 }
 
 /* Until the next round is due or the loop wants something; while nothing is to be done, as long as it takes. */
 static void sleep_a_round(struct worker *w)
 {
     struct occ_track *t = w->track;
-    int64_t at_ns = clock_ns(CLOCK_MONOTONIC) + ROUND_NS;
+    int64_t at_ns = occ_monotonic_ns() + ROUND_NS;
     const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
     int over = 0;
     while (!t->stop && !t->settle && !t->hurry && over != ETIMEDOUT)
@@ -609,7 +588,7 @@ static int start_anew(struct worker *w, struct occ_error *err)
 /* Somebody has set the clock by which launches and samples are told: what waits has its old times. */
 static int mind_the_clock(struct worker *w, struct occ_error *err)
 {
-    int64_t ahead_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+    int64_t ahead_ns = occ_now_ns() - occ_monotonic_ns();
     int64_t step_ns = w->ahead_ns ? ahead_ns - w->ahead_ns : 0;
     w->ahead_ns = ahead_ns;
     if (step_ns < STEP_NS && step_ns > -STEP_NS)
@@ -629,8 +608,8 @@ static int do_round(struct worker *w, const struct orders *orders, struct occ_er
     int status = mind_the_clock(w, err);
     if (status != 0)
         return status;
-    int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-    int64_t until_ns = clock_ns(CLOCK_REALTIME) - (orders->settle || orders->stop ? 0 : WATERMARK_NS);
+    int64_t now_ns = occ_monotonic_ns();
+    int64_t until_ns = occ_now_ns() - (orders->settle || orders->stop ? 0 : WATERMARK_NS);
     if (until_ns > w->advanced_ns)
         w->advanced_ns = until_ns;
     uint64_t refused = queue_taken(w);
@@ -659,7 +638,7 @@ static void fail_round(struct worker *w, const struct orders *orders, const stru
     w->n_taken = 0;
     close_source(w);
     for (size_t i = 0; i < RUNGS; i++)
-        refuse(&w->rungs[i], OCC_SOURCE_FAILED, err->message, clock_ns(CLOCK_MONOTONIC) + RETRY_NS);
+        refuse(&w->rungs[i], OCC_SOURCE_FAILED, err->message, occ_monotonic_ns() + RETRY_NS);
     say_source(w, OCC_SOURCE_FAILED, err->message);
     (void)start_anew(w, &again);
     publish(w, dropped, orders->settle);

@@ -57,7 +57,8 @@ struct occ_track {
     pthread_mutex_t mutex; /* guards all that follows */
     pthread_cond_t wake, settled;
     struct occ_track_pair *pairs; /* never moves back: only grows */
-    uint32_t n_pairs, pairs_allocated;
+    uint32_t n_pairs;
+    size_t pairs_allocated;
     struct occ_track_launch *inbox;
     size_t n_inbox, inbox_allocated;
     struct occ_track_result *outbox;

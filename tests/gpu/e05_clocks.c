@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/clock.h"
 #include "support/text.h"
 
 #define SAME 0.01 /* a change of rate or clock below this is none */

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/clock.h"
 #include "support/text.h"
 
 #define METRIC   "sm__warps_active.avg.pct_of_peak_sustained_active"

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "support/cleanup.h"
+#include "support/clock.h"
 #include "support/paths.h"
 #include "support/text.h"
 

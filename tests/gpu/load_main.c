@@ -13,6 +13,7 @@
 #include "load.h"
 #include "sampling.h"
 #include "stop.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 #include <inttypes.h>

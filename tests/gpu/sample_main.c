@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "daemon/sampler/gpus.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 struct options {

@@ -10,6 +10,7 @@
 
 #include "stop.h"
 #include "support/cleanup.h"
+#include "support/clock.h"
 #include "support/text.h"
 
 enum {

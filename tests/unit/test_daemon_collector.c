@@ -14,6 +14,7 @@
 #include "daemon/collector.h"
 #include "daemon_fake_store.h"
 #include "ring_samples.h"
+#include "support/clock.h"
 #include "support/log.h"
 #include "support/text.h"
 

@@ -1,0 +1,27 @@
+/* The system's clocks in nanoseconds. Any thread. */
+#ifndef OCC_SUPPORT_CLOCK_H
+#define OCC_SUPPORT_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+static inline int64_t occ_clock_of(clockid_t clock)
+{
+    struct timespec now = {0};
+    (void)clock_gettime(clock, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* CLOCK_REALTIME: since 1970. */
+static inline int64_t occ_now_ns(void)
+{
+    return occ_clock_of(CLOCK_REALTIME);
+}
+
+/* CLOCK_MONOTONIC: since some moment; nobody sets it. */
+static inline int64_t occ_monotonic_ns(void)
+{
+    return occ_clock_of(CLOCK_MONOTONIC);
+}
+
+#endif
