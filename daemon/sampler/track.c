@@ -523,6 +523,7 @@ static struct orders wait_for_orders(struct worker *w)
     t->inbox = empty;
     t->inbox_allocated = empty_allocated;
     t->n_inbox = 0;
+    t->at_work |= w->n_taken > 0; /* they refer to pairs until publish() */
     t->hurry = false;
     struct orders orders = {.stop = t->stop,
                             .settle = t->settle,
