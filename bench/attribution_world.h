@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/sampler/attribution.h"
+#include "attribution/attribution.h"
 
 #define WORLD_SMS   132
 #define WORLD_WARPS 64

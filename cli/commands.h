@@ -2,7 +2,7 @@
 #ifndef OCC_CLI_COMMANDS_H
 #define OCC_CLI_COMMANDS_H
 
-#include "options.h"
+#include "cli/options.h"
 
 extern const struct cli_command cli_occtrace;
 extern const struct cli_command cli_occq;

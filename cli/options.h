@@ -1,6 +1,6 @@
 /*
  * Commands and their options as tables. One row of `struct cli_option` drives parsing (here), --help (usage.h), the
- * man pages and the shell completion (document.h), so that they cannot differ.
+ * man pages and the shell completion (docs.h), so that they cannot differ.
  *
  * Rules of the command line, as GNU getopt_long's without abbreviations: -n5, -n 5, --number=5, --number 5; letters
  * of flags may be joined; an option whose value may be left out takes it only after "="; "--" ends the options;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "collector.h"
-#include "sampler/sampler.h"
+#include "sampler.h"
 #include "support/error.h"
 
 enum occ_request_kind {

@@ -6,7 +6,7 @@
 #define OCC_DAEMON_SERVER_H
 
 #include "collector.h"
-#include "sampler/sampler.h"
+#include "sampler.h"
 #include "store/store.h"
 #include "support/error.h"
 

@@ -15,7 +15,7 @@
 #include <xxhash.h>
 
 #include "stage.h"
-#include "store/map.h"
+#include "support/map.h"
 #include "support/cleanup.h"
 
 #define DEVICES_MOST    1024u

@@ -156,7 +156,7 @@ CREATE TABLE run_shape (
     PRIMARY KEY (run, shape)
 ) WITHOUT ROWID;
 
--- Packed launches of one run on one device, sorted by start (format: store/chunk_codec.h). The metadata lie apart
+-- Packed launches of one run on one device, sorted by start (format: store/codec/chunk_codec.h). The metadata lie apart
 -- from the bytes, so that a question reads only the chunks it needs. Level 0: the last seconds; level 1: full.
 CREATE TABLE chunk (
     id              INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -183,7 +183,7 @@ CREATE TABLE chunk_agg (
 );
 
 -- Buckets are counted since the epoch. first/last_offset_ns: first and last start, from the start of the bucket.
--- histogram: of durations, 8 bins an octave (format: store/histogram.h).
+-- histogram: of durations, 8 bins an octave (format: store/codec/histogram.h).
 CREATE TABLE rollup_minute (
     bucket          INTEGER NOT NULL,
     run             INTEGER NOT NULL,

@@ -61,7 +61,7 @@ SELECT m.run, m.shape, k.short AS shortName, s.theoretical, s.expected_achieved 
 FROM measured m JOIN shape s ON s.id = m.shape JOIN kernel k ON k.id = s.kernel
 GROUP BY m.run, m.shape;
 
--- Packed counters (format: store/series_codec.h). kind 1: occupancy of single launches of a run on a device, as far as it was
+-- Packed counters (format: store/codec/series_codec.h). kind 1: occupancy of single launches of a run on a device, as far as it was
 -- read directly; kind 2: samples of a device (run 0). level: of merging, 0 is one commit's, 9 is full. The virtual
 -- tables `launch` and `device_sample` show them as rows.
 CREATE TABLE series_chunk (

@@ -9,10 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "demangle.h"
-#include "bytes.h"
-#include "chunk_codec.h"
-#include "map.h"
+#include "store/write/demangle.h"
+#include "store/codec/bytes.h"
+#include "store/codec/chunk_codec.h"
+#include "support/map.h"
 #include "sql.h"
 #include "store.h"
 #include "totals.h"
@@ -138,7 +138,7 @@ void occ_run_state_free(struct occ_run_state *r);
 int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_runs_forget_foreign(struct occ_store *s);
 
-/* lane.c: rows -> chunks */
+/* write/pending_rows.c: rows -> chunks */
 struct occ_lane *occ_run_lane(struct occ_run_state *r,
                               int64_t device); /* made when missing; NULL: no memory */
 bool occ_lane_add_small(struct occ_lane *lane, int64_t id);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "gather.h"
+#include "store/query/sum_by_config.h"
 
 #define PENDING_MOST 65536u /* 16 MB; one commit a second never comes near */
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "measured.h"
-#include "series_codec.h"
+#include "store/codec/series_codec.h"
 #include "store.h"
 
 #define OCC_SQL_PARAMETER_2(name, text) ", ?"

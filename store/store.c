@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 
 #include "internal.h"
-#include "launch_table.h"
-#include "sample_table.h"
+#include "store/vtab/launch_table.h"
+#include "store/vtab/sample_table.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
 

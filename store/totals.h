@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "histogram.h"
-#include "map.h"
+#include "store/codec/histogram.h"
+#include "support/map.h"
 
 struct occ_totals {
     uint64_t key;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/calc_batch.h"
+#include "cli/occq/calc/calc_batch.h"
 
 struct input {
     const uint8_t *at;

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/bytes.h"
-#include "store/chunk_codec.h"
-#include "store/chunk_model.h"
-#include "store/histogram.h"
+#include "store/codec/bytes.h"
+#include "store/codec/chunk_codec.h"
+#include "store/codec/chunk_model.h"
+#include "store/codec/histogram.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/chunk_model.h"
-#include "store/series_codec.h"
+#include "store/codec/chunk_model.h"
+#include "store/codec/series_codec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -27,7 +27,7 @@ function(add_counter_program name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${kit}")
   target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests")
   target_include_directories(${name} SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}")
-  target_link_libraries(${name} PRIVATE occ_compile_options occ_sampler occ_support ${CMAKE_DL_LIBS} m)
+  target_link_libraries(${name} PRIVATE occ_compile_options occ_counters occ_support ${CMAKE_DL_LIBS} m)
   set(counter_programs ${counter_programs} ${name} PARENT_SCOPE)
 endfunction()
 

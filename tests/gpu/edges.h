@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/sampler/source.h"
+#include "daemon/counters/source.h"
 
 struct gpu_span {
     int64_t start_ns, end_ns;

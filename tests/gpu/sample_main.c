@@ -17,7 +17,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "daemon/sampler/gpus.h"
+#include "daemon/counters/gpus.h"
 #include "support/clock.h"
 #include "support/text.h"
 

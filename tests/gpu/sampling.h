@@ -1,5 +1,5 @@
 /*
- * Reading a counter source for a while: what the counter experiments share. Wraps daemon/sampler/source.h and adds
+ * Reading a counter source for a while: what the counter experiments share. Wraps daemon/counters/source.h and adds
  * what an experiment wants to know about it: the samples themselves, the processor time that reading took, means.
  *
  * One thread. A source is closed by gpu_sampling_close(); experiments that end early close it before they exit.
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/sampler/source.h"
+#include "daemon/counters/source.h"
 
 struct sampling {
     const struct occ_source_kind *kind;

@@ -7,9 +7,9 @@ allowed() {
   case "$1" in
     occupancy|ring|support|image) echo "" ;;
     injector) echo "ring" ;;
-    config) echo "support" ;;
+    config|attribution) echo "support" ;;
     store) echo "schema support occupancy" ;;
-    daemon) echo "ring occupancy store config support" ;;
+    daemon) echo "ring attribution occupancy store config support" ;;
     import) echo "store occupancy support" ;;
     cli) echo "occupancy image store import config support" ;;
     *) return 1 ;;
@@ -17,16 +17,16 @@ allowed() {
 }
 
 status=0
-for module in occupancy ring support image injector config store import daemon cli; do
+for module in occupancy ring support image injector config attribution store import daemon cli; do
   may=$(allowed $module) || { echo "no rule for $module"; status=1; continue; }
-  for used in $(cat $module/*.[ch] $module/*/*.[ch] 2>/dev/null |
+  for used in $(cat $module/*.[ch] $module/*/*.[ch] $module/*/*/*.[ch] 2>/dev/null |
       sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([a-z]*\)\/.*/\1/p' | sort -u); do
     case " $module $may " in
       *" $used "*) ;;
       *)
         [ -d "$used" ] || continue
         echo "$module must not include $used/:"
-        grep -n "include \"$used/" $module/*.[ch] $module/*/*.[ch] 2>/dev/null
+        grep -n "include \"$used/" $module/*.[ch] $module/*/*.[ch] $module/*/*/*.[ch] 2>/dev/null
         status=1 ;;
     esac
   done

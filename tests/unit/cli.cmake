@@ -1,4 +1,4 @@
-occ_add_test(test_cli SOURCES test_cli.c USES occ_cli)
+occ_add_test(test_cli SOURCES test_cli.c USES occ_occq occ_occtrace)
 
 # A small history with known content, and what occq says about it.
 add_executable(cli_history cli_history.c)
@@ -9,7 +9,7 @@ occ_add_script_test(cli_expected
 
 # The committed man pages and completion are what the tables give, and list what --help lists.
 occ_add_script_test(cli_documents
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occ_documents>" "$<TARGET_FILE:occtrace>"
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occ_gen_docs>" "$<TARGET_FILE:occtrace>"
           "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 
 # occtrace with programs that know nothing of CUDA. What is preloaded is a library without content and without
@@ -21,7 +21,7 @@ occ_add_script_test(cli_occtrace
           "$<TARGET_FILE:cli_preloaded>")
 
 # The calculator: its batch, curves and plots; and files that nvcc made (image.cmake), against what ptxas said.
-occ_add_test(test_calc SOURCES test_calc.c USES occ_cli m)
+occ_add_test(test_calc SOURCES test_calc.c USES occ_calc m)
 occ_add_script_test(cli_calc_files
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_calc_files.sh" "$<TARGET_FILE:occq>" "${CMAKE_CURRENT_BINARY_DIR}/images")
 

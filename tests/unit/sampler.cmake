@@ -1,6 +1,6 @@
 if(OCC_HAVE_CUPTI_HEADERS AND NOT OCC_SANITIZE) # NVIDIA's library opens another in a way that sanitizers refuse
-  occ_add_test(test_sampler_sets SOURCES test_sampler_sets.c USES occ_sampler)
+  occ_add_test(test_sampler_sets SOURCES test_sampler_sets.c USES occ_counters)
 endif()
 occ_add_test(test_attribution SOURCES test_attribution.c USES occ_attribution m)
 occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution m)
-occ_add_test(test_sampler_rivals SOURCES test_sampler_rivals.c USES occ_sampler)
+occ_add_test(test_sampler_rivals SOURCES test_sampler_rivals.c USES occ_counters)

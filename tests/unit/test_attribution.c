@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/sampler/attribution.h"
+#include "attribution/attribution.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cli/calc.h"
-#include "cli/calc_batch.h"
+#include "cli/occq/calc/calc.h"
+#include "cli/occq/calc/calc_batch.h"
 
 /* ---- devices ---- */
 

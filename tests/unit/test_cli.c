@@ -14,7 +14,7 @@
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "cli/trace_options.h"
+#include "cli/occtrace/trace_options.h"
 #include "cli/usage.h"
 #include "cli/values.h"
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "daemon/sampler/attribution.h"
+#include "attribution/attribution.h"
 
 #define SECOND INT64_C(1000000000)
 #define MS     INT64_C(1000000)

@@ -2,7 +2,7 @@
  * The counter sets against the toolkit's own host library, for every chip of the table and one that it does not know: each
  * metric exists and each set is one pass. Needs no GPU and no driver; without the library it is skipped aloud.
  */
-#include "daemon/sampler/pm_cupti.h"
+#include "daemon/counters/pm_cupti.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/bytes.h"
-#include "store/chunk_codec.h"
-#include "store/histogram.h"
+#include "store/codec/bytes.h"
+#include "store/codec/chunk_codec.h"
+#include "store/codec/histogram.h"
 
 struct codec {
     struct occ_chunk_encoder *encoder;

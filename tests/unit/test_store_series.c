@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "schema/schema.h"
-#include "store/launch_values.h"
+#include "store/vtab/launch_values.h"
 #include "store/sql.h"
 #include "test_store_world.h"
 

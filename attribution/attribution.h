@@ -1,0 +1,142 @@
+/*
+ * Gives what the device-wide counters saw to the launches that ran meanwhile (docs/architecture.md; the method and its
+ * error analysis: docs/decisions). One object a GPU. Pure arithmetic on what it is given: no clock, no I/O.
+ *
+ * In: launches of all processes on the GPU, in order of their start, and samples in order of their start, both on
+ * one clock up to an offset that is fitted here. Out: per key (kernel shape x graph node) and per launch the
+ * achieved and elapsed occupancy, each with its source, standard error and variance inflation.
+ *
+ * Memory and time are bounded by the options; what does not fit is counted and goes to the residual.
+ * One thread.
+ */
+#ifndef OCC_SAMPLER_ATTRIBUTION_H
+#define OCC_SAMPLER_ATTRIBUTION_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample.h"
+#include "support/error.h"
+
+struct occ_attribution;
+
+struct occ_attribution_options {
+    uint32_t sm_count, max_warps_per_sm;
+    size_t max_keys;          /* 0: 8192 */
+    size_t max_launches;      /* that wait for their samples; 0: 262144 */
+    int64_t watermark_ns;     /* a launch that comes later than this behind the newest is late; 0: 2 s */
+    double half_life_samples; /* forgetting; 0: 30000 */
+};
+
+/* What is known of a key before anything was measured. */
+struct occ_attribution_key {
+    uint64_t shape;                    /* any id that is the same for the same shape */
+    uint64_t graph_node;               /* 0: not from a graph */
+    double theoretical;                /* 0...1; NaN: unknown, bound is 1 */
+    uint64_t grid_blocks, wave_blocks; /* of the model; 0: unknown */
+    uint32_t warps_per_block, blocks_per_sm;
+};
+
+struct occ_attribution_launch {
+    struct occ_attribution_key key;
+    int64_t start_ns, end_ns;
+    uint64_t tag; /* the caller's, comes back with the launch's value */
+};
+
+/* Where a value comes from. X(NAME, word, text) */
+#define OCC_ATTRIBUTION_SOURCES(X)                                                                           \
+    X(NONE, "none", "not measured")                                                                          \
+    X(DIRECT, "direct", "read from samples that lie inside the launch")                                      \
+    X(REGRESSED, "regressed", "least squares over many launches of the shape")                               \
+    X(GROUP, "group", "mean of kernels that always run in the same order and cannot be told apart")
+
+enum occ_attribution_source {
+#define X(name, word, text) OCC_ATTRIBUTION_##name,
+    OCC_ATTRIBUTION_SOURCES(X)
+#undef X
+        OCC_ATTRIBUTION_SOURCE_COUNT
+};
+
+/* A measured occupancy. NaN where it is not defined (achieved beside overlapping kernels). */
+struct occ_measured {
+    enum occ_attribution_source source;
+    double achieved,
+        achieved_se;            /* warp-cycles / (active SM-cycles x max warps); standard error, same unit */
+    double elapsed, elapsed_se; /* warp-cycles / (elapsed SM-cycles x max warps) */
+    double variance_inflation;  /* of the regression; 1 for direct */
+    double sm_active;           /* active / elapsed SM-cycles */
+    double blocks;              /* resident blocks per active SM; NaN */
+    double imbalance;           /* 1 - least / most active SM's cycles; NaN */
+    double stall[5];            /* share of cycles, in the order of enum occ_counter; NaN */
+    uint64_t samples, launches;
+    uint32_t group;  /* for GROUP: members share the number; 0 else */
+    bool overlapped; /* ran beside other kernels for a good part of its time */
+};
+
+#define OCC_NOT_MEASURED                                                                                     \
+    (struct occ_measured)                                                                                    \
+    {                                                                                                        \
+        .source = OCC_ATTRIBUTION_NONE, .achieved = NAN, .achieved_se = NAN, .elapsed = NAN,                 \
+        .elapsed_se = NAN, .sm_active = NAN, .blocks = NAN, .imbalance = NAN                                 \
+    }
+
+struct occ_attribution_stats {
+    int64_t offset_ns; /* fitted: added to launch times to get sample times */
+    double drift_ppm;
+    double residual_ratio; /* warp-cycles that no launch explains / all */
+    uint64_t keys, keys_refused, late_launches, dropped_launches, bad_samples, dropped_samples;
+    uint64_t waiting; /* launches that have no value yet */
+};
+
+int occ_attribution_new(const struct occ_attribution_options *options,
+                        struct occ_attribution **ret_attribution, struct occ_error *err);
+void occ_attribution_free(struct occ_attribution *attribution);
+
+int occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch,
+                           struct occ_error *err);
+int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_sample *sample,
+                           struct occ_error *err);
+/* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`: to the last
+ * one, and every launch that waits is settled. */
+int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final,
+                            struct occ_error *err);
+
+/* The samples that follow count otherwise (another source): what was learned of kernels is forgotten, values that were said
+ * of them stay until there are new ones. */
+void occ_attribution_restart(struct occ_attribution *attribution);
+
+/* Launches whose value is settled (their samples are joined), in the order of their end; at most `max`. A launch that
+ * has no direct value gets its key's. */
+struct occ_attribution_value {
+    uint64_t tag;
+    int64_t start_ns, end_ns; /* the launch's own, as given */
+    struct occ_measured measured;
+};
+size_t occ_attribution_take(struct occ_attribution *attribution, struct occ_attribution_value *values,
+                            size_t max);
+
+/* Whole seconds (of the samples' clock, since the epoch) whose samples are joined: the elapsed occupancy that no launch
+ * explains, below 0 where the launches' values make more than was counted; NaN where nothing was known of them yet.
+ * Oldest first, at most `max`. */
+struct occ_attribution_second {
+    int64_t second;
+    double unexplained;
+};
+size_t occ_attribution_take_seconds(struct occ_attribution *attribution,
+                                    struct occ_attribution_second *seconds, size_t max);
+
+/* A sample as ratios: elapsed, sm_active, blocks and stall of *ret_measured, NaN where it did not count. */
+void occ_attribution_read(const struct occ_attribution *attribution, const struct occ_sample *sample,
+                          struct occ_measured *ret_measured);
+
+/* The present estimate of a key; where its launches ran in different company, of those that ran for longest. Source NONE if
+ * there is none. Slow: for tests and benchmarks. */
+void occ_attribution_ask(const struct occ_attribution *attribution, uint64_t shape, uint64_t graph_node,
+                         struct occ_measured *ret_measured);
+
+void occ_attribution_get_stats(const struct occ_attribution *attribution,
+                               struct occ_attribution_stats *ret_stats);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * One sample of a GPU's hardware counters: what a source delivers and attribution takes.
+ *
+ * Shapes and units: a sample covers [start_ns, end_ns) of CLOCK_REALTIME as the source converts it (the offset to
+ * the kernels' timestamps is not known). Counters are sums over all SMs and the interval; a counter that is not in
+ * the sample's counter set is NaN, never 0.
+ */
+#ifndef OCC_ATTRIBUTION_SAMPLE_H
+#define OCC_ATTRIBUTION_SAMPLE_H
+
+#include <stdint.h>
+
+/* Sums over SMs and interval except where it says otherwise. */
+enum occ_counter {
+    OCC_COUNTER_WARPS,           /* warp-cycles: resident warps summed over cycles */
+    OCC_COUNTER_BLOCKS,          /* block-cycles: resident blocks summed over cycles */
+    OCC_COUNTER_ACTIVE,          /* SM-cycles with at least one resident warp */
+    OCC_COUNTER_ACTIVE_MIN,      /* the same of the least active SM */
+    OCC_COUNTER_ACTIVE_MAX,      /* the same of the most active SM */
+    OCC_COUNTER_ELAPSED,         /* cycles of one SM that the interval lasted */
+    OCC_COUNTER_STALL_REGISTERS, /* cycles that the launch of warps waited for registers */
+    OCC_COUNTER_STALL_SMEM,      /* the same for shared memory */
+    OCC_COUNTER_STALL_BLOCKS,    /* the same for a block slot */
+    OCC_COUNTER_STALL_WARPS,     /* the same for warp slots */
+    OCC_COUNTER_STALL_BARRIERS,  /* the same for barriers */
+    OCC_COUNTER_COUNT
+};
+
+struct occ_sample {
+    int64_t start_ns, end_ns;
+    double value[OCC_COUNTER_COUNT]; /* NaN: not in this set */
+};
+
+#endif

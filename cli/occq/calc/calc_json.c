@@ -1,0 +1,178 @@
+/* `occq calc --json`: the same as the pages, raw. One thread (stdio). */
+#include "calc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/json.h"
+#include "occupancy/advice.h"
+#include "cli/occq/show.h"
+#include "support/cleanup.h"
+
+static void write_known(struct cli_json *json, const char *key, uint64_t number, uint64_t unknown)
+{
+    if (number != unknown)
+        cli_json_unsigned(json, key, number);
+    else
+        cli_json_null(json, key);
+}
+
+static void write_device(struct cli_json *json, const struct calc_target *target)
+{
+    const struct occ_device *d = &target->device;
+    uint32_t steps[OCC_MAX_CARVEOUTS];
+    size_t n = occ_carveout_steps(d, steps, OCC_MAX_CARVEOUTS);
+    cli_json_object(json, "device", false);
+    cli_json_string(json, "gpu", target->name);
+    cli_json_string(json, "title", target->title);
+    cli_json_unsigned(json, "cc", d->cc);
+#define FIELD(field) cli_json_unsigned(json, #field, d->field);
+    FIELD(sm_count)
+    FIELD(warp_size)
+    FIELD(max_threads_per_block)
+    FIELD(max_threads_per_sm)
+    FIELD(max_blocks_per_sm)
+    FIELD(registers_per_block)
+    FIELD(registers_per_sm)
+    FIELD(max_registers_per_thread)
+    FIELD(register_unit)
+    FIELD(warp_unit)
+    FIELD(sub_partitions)
+    FIELD(smem_per_block_bytes)
+    FIELD(smem_per_block_optin_bytes)
+    FIELD(smem_per_sm_bytes)
+    FIELD(smem_reserved_per_block_bytes)
+    FIELD(smem_unit_bytes)
+    FIELD(max_cluster_size)
+#undef FIELD
+    write_known(json, "max_barriers_per_sm", d->max_barriers_per_sm, OCC_NO_LIMIT);
+    cli_json_array(json, "carveout_bytes", true);
+    for (size_t i = 0; i < n && i < OCC_MAX_CARVEOUTS; i++)
+        cli_json_unsigned(json, NULL, steps[i]);
+    cli_json_close(json);
+    cli_json_close(json);
+}
+
+static void write_kernel(struct cli_json *json, const struct calc_kernel *kernel)
+{
+    if (!kernel->name)
+        return;
+    cli_json_object(json, "kernel", false);
+    cli_json_string(json, "name", kernel->name);
+    cli_json_unsigned(json, "sm", kernel->sm);
+    write_known(json, "max_threads_per_block", kernel->max_threads, 0);
+    cli_json_unsigned(json, "local_bytes_per_thread", kernel->local_bytes);
+    cli_json_close(json);
+}
+
+static void write_launch(struct cli_json *json, const struct calc_case *c)
+{
+    const struct occ_launch *l = &c->launch;
+    cli_json_object(json, "configuration", false);
+    if (c->has_grid)
+        show_json_dimensions(json, "grid", l->grid);
+    else
+        cli_json_null(json, "grid");
+    show_json_dimensions(json, "block", l->block);
+    show_json_dimensions(json, "cluster", l->cluster);
+    cli_json_unsigned(json, "registers_per_thread", l->registers_per_thread);
+    cli_json_unsigned(json, "static_smem_bytes", l->static_smem_bytes);
+    cli_json_unsigned(json, "dynamic_smem_bytes", l->dynamic_smem_bytes);
+    write_known(json, "smem_config_bytes", l->smem_config_bytes, 0);
+    if (l->carveout_percent >= 0)
+        cli_json_integer(json, "carveout_percent", l->carveout_percent);
+    else
+        cli_json_null(json, "carveout_percent");
+    write_known(json, "barriers", l->barriers, 0);
+    write_known(json, "max_active_clusters", l->max_active_clusters, 0);
+    cli_json_close(json);
+}
+
+static void write_allocated(struct cli_json *json, const struct occ_result *r)
+{
+    cli_json_object(json, "allocated_per_block", false);
+    cli_json_unsigned(json, "warps", r->warps_per_block);
+    cli_json_unsigned(json, "registers_per_warp", r->registers_per_warp);
+    cli_json_unsigned(json, "registers", r->registers_per_block);
+    cli_json_unsigned(json, "smem_bytes", r->smem_per_block_bytes);
+    cli_json_close(json);
+    cli_json_unsigned(json, "smem_carveout_bytes", r->smem_config_bytes);
+}
+
+static void write_advice(struct cli_json *json, const struct calc_case *c)
+{
+    struct occ_advice advice[OCC_ADVICE_MAX];
+    size_t n = calc_advise(c, advice, OCC_ADVICE_MAX);
+    cli_json_array(json, "advice", false);
+    for (size_t i = 0; i < n; i++) {
+        const struct occ_advice *a = &advice[i];
+        cli_json_object(json, NULL, true);
+        cli_json_string(json, "what", occ_advice_word(a->kind));
+        cli_json_unsigned(json, "now", a->now);
+        cli_json_unsigned(json, "needed", a->needed);
+        if (a->also_now || a->also_needed) {
+            cli_json_unsigned(json, "also_now", a->also_now);
+            cli_json_unsigned(json, "also_needed", a->also_needed);
+        }
+        cli_json_unsigned(json, "blocks_per_sm_now", a->blocks_now);
+        cli_json_unsigned(json, "blocks_per_sm_then", a->blocks_then);
+        cli_json_real(json, "theoretical_now", a->theoretical_now);
+        cli_json_real(json, "theoretical_then", a->theoretical_then);
+        cli_json_real(json, "expected_elapsed_now", c->has_grid ? a->elapsed_now : NAN);
+        cli_json_real(json, "expected_elapsed_then", c->has_grid ? a->elapsed_then : NAN);
+        cli_json_unsigned(json, "cost", a->cost_amount);
+        cli_json_string(json, "cost_unit", occ_advice_cost(a->kind));
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+}
+
+static void write_curve(struct cli_json *json, const struct calc_curve *curve)
+{
+    cli_json_object(json, occ_axis_word(curve->axis), false);
+    cli_json_unsigned(json, "present", curve->present);
+    cli_json_array(json, "points", false);
+    for (size_t i = 0; i < curve->n; i++) {
+        const struct occ_point *p = &curve->points[i];
+        cli_json_array(json, NULL, true);
+        cli_json_unsigned(json, NULL, p->value);
+        cli_json_real(json, NULL, p->status == OCC_OK ? p->full_wave : NAN);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+    cli_json_close(json);
+}
+
+static int write_case(struct cli_json *json, const struct calc_case *c, struct occ_error *err)
+{
+    _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
+    int status = calc_curves_new(c, &curves, err);
+    if (status != 0)
+        return status;
+    cli_json_object(json, NULL, false);
+    write_kernel(json, c->kernel);
+    write_launch(json, c);
+    write_allocated(json, &c->result);
+    show_json_analysis(json, &c->result, NULL, c->has_grid);
+    write_advice(json, c);
+    cli_json_object(json, "curves", false);
+    for (size_t i = 0; i < curves.n; i++)
+        write_curve(json, &curves.list[i]);
+    cli_json_close(json);
+    cli_json_close(json);
+    return 0;
+}
+
+int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err)
+{
+    struct cli_json json;
+    int status = 0;
+    cli_json_begin(&json, stdout);
+    write_device(&json, cases[0].target);
+    cli_json_array(&json, "launches", false);
+    for (size_t i = 0; i < n && status == 0; i++)
+        status = write_case(&json, &cases[i], err);
+    cli_json_close(&json);
+    cli_json_end(&json);
+    return status;
+}

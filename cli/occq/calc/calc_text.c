@@ -1,0 +1,254 @@
+/*
+ * `occq calc` for people: the device's limits, what a block takes of them, what that means (show.h), advice, curves.
+ * One thread (stdio).
+ */
+#include "calc.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "occupancy/advice.h"
+#include "cli/occq/show.h"
+#include "support/cleanup.h"
+#include "support/text.h"
+#include "cli/table.h"
+
+/* ---- head ---- */
+
+static void print_bytes(const char *name, uint32_t bytes)
+{
+    char text[32];
+    (void)printf("    %-42s %s\n", name, occ_format_bytes(bytes, text, sizeof text));
+}
+
+static void print_count(const char *name, uint32_t count)
+{
+    if (count == OCC_NO_LIMIT)
+        (void)printf("    %-42s -\n", name);
+    else
+        (void)printf("    %-42s %u\n", name, count);
+}
+
+static void print_carveouts(const struct occ_device *device)
+{
+    uint32_t steps[OCC_MAX_CARVEOUTS];
+    size_t n = occ_carveout_steps(device, steps, OCC_MAX_CARVEOUTS);
+    (void)printf("    %-42s", "carve-outs for shared memory, KiB");
+    for (size_t i = 0; i < n && i < OCC_MAX_CARVEOUTS; i++)
+        (void)printf("%s %g", i ? "," : "", steps[i] / 1024.0);
+    (void)putchar('\n');
+}
+
+static void print_device(const struct calc_target *target)
+{
+    const struct occ_device *d = &target->device;
+    (void)printf("  PHYSICAL LIMITS of %s (compute capability %u.%u)\n", target->title, d->cc / 10,
+                 d->cc % 10);
+    print_count("SMs", d->sm_count);
+    print_count("threads per warp", d->warp_size);
+    print_count("warps per SM", d->max_threads_per_sm / d->warp_size);
+    print_count("threads per SM", d->max_threads_per_sm);
+    print_count("threads per block", d->max_threads_per_block);
+    print_count("blocks per SM", d->max_blocks_per_sm);
+    print_count("registers per SM", d->registers_per_sm);
+    print_count("registers per block", d->registers_per_block);
+    print_count("registers per thread", d->max_registers_per_thread);
+    print_count("registers are allocated to a warp by", d->register_unit);
+    print_count("register files per SM", d->sub_partitions);
+    print_bytes("shared memory per SM", d->smem_per_sm_bytes);
+    print_bytes("shared memory per block", d->smem_per_block_bytes);
+    print_bytes("shared memory per block, opted in", d->smem_per_block_optin_bytes);
+    print_bytes("shared memory kept back for each block", d->smem_reserved_per_block_bytes);
+    print_bytes("shared memory is allocated by", d->smem_unit_bytes);
+    print_carveouts(d);
+    print_count("barriers per SM", d->max_barriers_per_sm);
+    print_count("blocks per cluster", d->max_cluster_size);
+}
+
+static void print_kernel(const struct calc_kernel *kernel)
+{
+    if (!kernel->name)
+        return;
+    (void)printf("%s\n  compiled for sm_%u", kernel->name, kernel->sm);
+    if (kernel->max_threads)
+        (void)printf(", at most %u threads", kernel->max_threads);
+    if (kernel->local_bytes)
+        (void)printf(", %u B stack per thread", kernel->local_bytes);
+    if (kernel->spill_bytes)
+        (void)printf(", %u B spilled per thread", kernel->spill_bytes);
+    (void)putchar('\n');
+}
+
+static void print_launch(const struct calc_case *c)
+{
+    const struct occ_launch *l = &c->launch;
+    char size[48];
+    (void)printf("  LAUNCH: block %s, ", show_dimensions(l->block, size, sizeof size));
+    if (c->has_grid)
+        (void)printf("grid %s, ", show_dimensions(l->grid, size, sizeof size));
+    if (calc_cluster_blocks(l) > 1)
+        (void)printf("cluster %s, ", show_dimensions(l->cluster, size, sizeof size));
+    (void)printf("%u registers per thread,\n    shared memory %u B static + %u B dynamic",
+                 l->registers_per_thread, l->static_smem_bytes, l->dynamic_smem_bytes);
+    if (l->barriers)
+        (void)printf(", %u barrier%s", l->barriers, l->barriers == 1 ? "" : "s");
+    (void)putchar('\n');
+}
+
+static void print_allocated(const struct occ_result *r)
+{
+    char bytes[32];
+    (void)printf(
+        "\n  ALLOCATED for a block: %u warp%s; %u registers (%u a warp); %s of shared memory, of %u KiB "
+        "per SM\n",
+        r->warps_per_block, r->warps_per_block == 1 ? "" : "s", r->registers_per_block, r->registers_per_warp,
+        occ_format_bytes(r->smem_per_block_bytes, bytes, sizeof bytes), r->smem_config_bytes / 1024);
+}
+
+/* ---- advice ---- */
+
+static void print_advice_item(const struct occ_advice *a, bool has_grid)
+{
+    (void)printf("    %s: %" PRIu64 " -> %" PRIu64, occ_advice_text(a->kind), a->now, a->needed);
+    if (a->also_now || a->also_needed)
+        (void)printf(", %" PRIu64 " -> %" PRIu64, a->also_now, a->also_needed);
+    (void)printf("\n      ");
+    if (a->blocks_now != a->blocks_then)
+        (void)printf("%u -> %u blocks per SM, ", a->blocks_now, a->blocks_then);
+    (void)printf("theoretical %.1f%% -> %.1f%%", a->theoretical_now * 100, a->theoretical_then * 100);
+    if (has_grid)
+        (void)printf(", expected elapsed %.1f%% -> %.1f%%", a->elapsed_now * 100, a->elapsed_then * 100);
+    if (a->cost_amount)
+        (void)printf("; costs %" PRIu64 " %s", a->cost_amount, occ_advice_cost(a->kind));
+    (void)putchar('\n');
+}
+
+static void print_advice(const struct calc_case *c)
+{
+    struct occ_advice advice[OCC_ADVICE_MAX];
+    size_t n = calc_advise(c, advice, OCC_ADVICE_MAX);
+    (void)printf("\n  ADVICE\n");
+    for (size_t i = 0; i < n; i++)
+        print_advice_item(&advice[i], c->has_grid);
+    if (n == 0)
+        (void)printf("    none: no single change gains anything\n");
+}
+
+/* ---- curves ---- */
+
+static void print_curve(const struct calc_curve *curve, bool ascii)
+{
+    struct calc_plot plot;
+    const struct occ_point *present = calc_curve_at(curve, curve->present);
+    const struct occ_point *first = &curve->points[0], *last = &curve->points[curve->n - 1];
+    calc_plot(curve, ascii, &plot);
+    (void)printf("\n  OCCUPANCY of a full wave over %s", occ_axis_text(curve->axis));
+    if (curve->present >= first->value && present->status == OCC_OK)
+        (void)printf("; %s %u: %.1f%%", ascii ? "O" : "\xe2\x97\x8f", curve->present,
+                     present->full_wave * 100);
+    (void)putchar('\n');
+    for (int row = 0; row < CALC_PLOT_ROWS; row++) {
+        const char *label = row == 0 ? "100%" : row == CALC_PLOT_ROWS - 1 ? "0%" : "";
+        (void)printf("    %4s %s%s\n", label, ascii ? "|" : "\xe2\x94\x82", plot.rows[row]);
+    }
+    (void)printf("          %-*u%*u\n", CALC_PLOT_COLUMNS / 2, first->value, CALC_PLOT_COLUMNS / 2,
+                 last->value);
+}
+
+static int print_curves(const struct calc_case *c, struct occ_error *err)
+{
+    _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
+    bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    int status = calc_curves_new(c, &curves, err);
+    for (size_t i = 0; i < curves.n && status == 0; i++)
+        print_curve(&curves.list[i], ascii);
+    return status;
+}
+
+int calc_text(const struct calc_case *c, struct occ_error *err)
+{
+    const struct occ_shape_row row = {
+        .launch = c->launch, .limits = c->target->device, .analysed = true, .result = c->result};
+    print_kernel(c->kernel);
+    print_device(c->target);
+    (void)putchar('\n');
+    print_launch(c);
+    print_allocated(&c->result);
+    int status = show_analysis(&row, c->has_grid, err);
+    if (status != 0)
+        return status;
+    print_advice(c);
+    return print_curves(c, err);
+}
+
+/* ---- many kernels ---- */
+
+#define GETTER(name, set, expression)                                                                        \
+    static void get_##name(const struct cli_column *column, const void *row, struct cli_value *value)        \
+    {                                                                                                        \
+        (void)column;                                                                                        \
+        const struct calc_case *c = row;                                                                     \
+        set(value, expression);                                                                              \
+    }
+
+GETTER(kernel, cli_set_string, c->kernel->name)
+GETTER(sm, cli_set_unsigned, c->kernel->sm)
+GETTER(threads, cli_set_unsigned, (uint64_t)c->launch.block[0] * c->launch.block[1] * c->launch.block[2])
+GETTER(registers, cli_set_unsigned, c->launch.registers_per_thread)
+GETTER(smem, cli_set_unsigned, (uint64_t)c->launch.static_smem_bytes + c->launch.dynamic_smem_bytes)
+GETTER(barriers, cli_set_unsigned, c->launch.barriers)
+GETTER(blocks, cli_set_unsigned, c->result.blocks_per_sm)
+GETTER(warps, cli_set_unsigned, c->result.warps_per_sm)
+GETTER(theoretical, cli_set_real, c->result.theoretical)
+
+static void get_waves(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    const struct calc_case *c = row;
+    (void)column;
+    if (c->has_grid)
+        cli_set_real(value, c->result.waves);
+}
+
+static void get_elapsed(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    const struct calc_case *c = row;
+    (void)column;
+    if (c->has_grid)
+        cli_set_real(value, c->result.expected_elapsed);
+}
+
+static void get_limiters(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    const struct calc_case *c = row;
+    (void)column;
+    cli_set_string(value, occ_limiters_text(c->result.limiters, value->scratch, sizeof value->scratch));
+}
+
+static const struct cli_column columns[] = {
+    {"kernel", "kernel", CLI_PLAIN, CLI_LEFT | CLI_CUTS, "", get_kernel, 0},
+    {"sm", "sm", CLI_PLAIN, 0, "", get_sm, 0},
+    {"threads", "threads", CLI_PLAIN, 0, "", get_threads, 0},
+    {"regs", "registers", CLI_PLAIN, 0, "", get_registers, 0},
+    {"smem", "smem", CLI_PLAIN, 0, "", get_smem, 0},
+    {"barriers", "barriers", CLI_PLAIN, CLI_SPARE, "", get_barriers, 0},
+    {"blocks/SM", "blocks", CLI_PLAIN, CLI_VERBATIM, "", get_blocks, 0},
+    {"warps/SM", "warps", CLI_PLAIN, CLI_VERBATIM, "", get_warps, 0},
+    {"theor", "theoretical", CLI_RATIO, 0, "", get_theoretical, 0},
+    {"limiters", "limiters", CLI_PLAIN, CLI_LEFT, "", get_limiters, 0},
+    {"waves", "waves", CLI_FACTOR, 0, "", get_waves, 0},
+    {"elapsed", "elapsed", CLI_RATIO, 0, "", get_elapsed, 0},
+    {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
+};
+
+int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *err)
+{
+    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
+    struct cli_selection selection;
+    cli_select(columns, 0, 0, &selection);
+    int status = cli_table_new(CLI_FORMAT_TEXT, stdout, "kernels", &selection, &table, err);
+    for (size_t i = 0; i < n && status == 0; i++)
+        status = cli_table_add(table, &cases[i], err);
+    return status == 0 ? cli_table_finish(table, err) : status;
+}

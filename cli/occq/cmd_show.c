@@ -1,0 +1,266 @@
+/*
+ * occq show: everything about a kernel. KERNEL is, in this order, a number (the kernel's id), a short name, or a
+ * regular expression on the demangled name. One thread.
+ */
+#include "cli/commands.h"
+#include "cli/query.h"
+#include "show.h"
+#include "cli/usage.h"
+
+#include <regex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cleanup.h"
+#include "support/text.h"
+
+struct show_args {
+    struct cli_args common;
+    struct cli_filter filter;
+    struct cli_output output;
+    int64_t number;
+};
+
+/* The shapes that were asked for, by kernel and device. */
+struct selection {
+    struct occ_shapes shapes;
+    const struct occ_shape_row **rows; /* into shapes */
+    size_t n;
+};
+
+static void selection_release(struct selection *selection)
+{
+    free(selection->rows);
+    occ_shapes_free(&selection->shapes);
+}
+
+/* ---- which kernels ---- */
+
+typedef bool matcher(const struct occ_shape_row *row, const void *wanted);
+
+static bool has_id(const struct occ_shape_row *row, const void *wanted)
+{
+    return row->kernel == *(const int64_t *)wanted;
+}
+
+static bool has_short_name(const struct occ_shape_row *row, const void *wanted)
+{
+    return row->short_name && strcmp(row->short_name, wanted) == 0;
+}
+
+static bool any(const struct occ_shape_row *row, const void *wanted)
+{
+    (void)row;
+    (void)wanted;
+    return true;
+}
+
+static int load(struct occ_store *store, const struct occ_filter *filter, matcher *fits, const void *wanted,
+                struct selection *selection, struct occ_error *err)
+{
+    selection_release(selection);
+    *selection = (struct selection){0};
+    int status = occ_store_shapes(store, filter, &selection->shapes, err);
+    if (status != 0)
+        return status;
+    selection->rows = calloc(selection->shapes.n + 1, sizeof *selection->rows);
+    if (!selection->rows)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < selection->shapes.n; i++)
+        if (fits(&selection->shapes.rows[i], wanted))
+            selection->rows[selection->n++] = &selection->shapes.rows[i];
+    return 0;
+}
+
+/* An expression that matches exactly `text`. The caller frees it. */
+static char *quoted_regex(const char *text)
+{
+    char *regex = malloc(2 * strlen(text) + 1);
+    size_t n = 0;
+    for (; regex && *text; text++) {
+        if (strchr("\\^$.[]|()*+?{}", *text))
+            regex[n++] = '\\';
+        regex[n++] = *text;
+    }
+    if (regex)
+        regex[n] = '\0';
+    return regex;
+}
+
+/* Demangled names contain the short ones: the store narrows, the comparison decides. */
+static int load_by_name(struct occ_store *store, const struct occ_filter *filter, const char *name,
+                        struct selection *selection, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *quoted = quoted_regex(name);
+    struct occ_filter narrow = *filter;
+    if (!quoted)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    narrow.kernel_regex = quoted;
+    return load(store, &narrow, has_short_name, name, selection, err);
+}
+
+static int find(struct occ_store *store, const struct occ_filter *filter, const char *wanted,
+                struct selection *selection, struct occ_error *err)
+{
+    uint64_t id = 0;
+    if (occ_parse_u64(wanted, 1, INT64_MAX, &id, NULL) == 0) {
+        int64_t kernel = (int64_t)id;
+        return load(store, filter, has_id, &kernel, selection, err);
+    }
+    int status = load_by_name(store, filter, wanted, selection, err);
+    if (status != 0 || selection->n > 0)
+        return status;
+    struct occ_filter by_regex = *filter;
+    by_regex.kernel_regex = wanted;
+    return load(store, &by_regex, any, NULL, selection, err);
+}
+
+/* ---- groups ---- */
+
+static bool same_group(const struct occ_shape_row *a, const struct occ_shape_row *b)
+{
+    return a->kernel == b->kernel && a->device == b->device;
+}
+
+/* Brings shapes of one kernel and device together, in the order of their first; keeps the order within. Returns
+ * the number of groups written to `groups` (room for selection->n). */
+static size_t group(struct selection *selection, struct show_group *groups)
+{
+    size_t n_groups = 0, sorted = 0;
+    const struct occ_shape_row **rows = selection->rows;
+    while (sorted < selection->n) {
+        size_t start = sorted++;
+        for (size_t i = sorted; i < selection->n; i++) {
+            if (!same_group(rows[start], rows[i]))
+                continue;
+            const struct occ_shape_row *moved = rows[i];
+            memmove(&rows[sorted + 1], &rows[sorted], (i - sorted) * sizeof *rows);
+            rows[sorted++] = moved;
+        }
+        groups[n_groups].shapes = &rows[start];
+        groups[n_groups].n = sorted - start;
+        n_groups++;
+    }
+    return n_groups;
+}
+
+static int print_pages(const struct show_group *groups, size_t n, struct occ_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < n && status == 0; i++) {
+        if (i)
+            (void)putchar('\n');
+        status = show_text(&groups[i], err);
+    }
+    return status;
+}
+
+static int print(struct selection *selection, const struct show_args *args, struct occ_error *err)
+{
+    _cleanup_(occ_freep) struct show_group *groups = calloc(selection->n + 1, sizeof *groups);
+    if (!groups)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    size_t n = group(selection, groups);
+    for (size_t i = 0; i < n; i++)
+        groups[i].shown =
+            args->number && groups[i].n > (size_t)args->number ? (size_t)args->number : groups[i].n;
+    if (!args->output.json)
+        return print_pages(groups, n, err);
+    show_json(groups, n);
+    return 0;
+}
+
+/* ---- the command ---- */
+
+static int ask(const struct cli_command *command, const struct show_args *args)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(selection_release) struct selection selection = {0};
+    struct occ_filter filter = cli_filter_store(&args->filter);
+    int status = cli_open_history(&args->common, &store, &err);
+    if (status == 0)
+        status = find(store, &filter, args->common.operands[0], &selection, &err);
+    if (status == 0)
+        status = print(&selection, args, &err);
+    if (status != 0)
+        return cli_failure(command, &err);
+    cli_say_timeless(command, store, &args->filter);
+    return selection.n ? CLI_EXIT_OK : cli_nothing(command, "no launches of such a kernel");
+}
+
+static int check_kernel(const char *text, struct occ_error *err)
+{
+    regex_t regex;
+    char reason[128];
+    if (text[0] == '\0')
+        return occ_fail(err, OCC_E_INVALID, "KERNEL: the value is empty");
+    int why = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+    if (why == 0) {
+        regfree(&regex);
+        return 0;
+    }
+    (void)regerror(why, &regex, reason, sizeof reason);
+    (void)occ_fail(err, OCC_E_INVALID, "KERNEL: '%.64s' is not a regular expression: %s", text, reason);
+    occ_text_sanitise(err->message);
+    return OCC_E_INVALID;
+}
+
+static int run(const struct cli_command *command, char **argv)
+{
+    struct show_args args = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    int status = 0;
+    if (!cli_start(command, argv, &args.common, &status))
+        return status;
+    if (cli_filter_check(&args.filter, &err) != 0 || check_kernel(args.common.operands[0], &err) != 0)
+        return cli_usage_error(command, &err);
+    return ask(command, &args);
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTIONS_PERIOD(struct show_args),
+    CLI_OPTION_RUN(struct show_args),
+    CLI_OPTION_DEVICE(struct show_args),
+    {'n', "number", CLI_NUMBER, offsetof(struct show_args, number), "N",
+     "at most N shapes of each kernel, those with most time (default: all)", NULL, NULL, 1, 1000000000},
+    {0, "json", CLI_FLAG, offsetof(struct show_args, output.json), NULL, "print JSON, raw values", NULL, NULL,
+     0, 0},
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+static const struct cli_example examples[] = {
+    {"occq show softmax", "by short name"},
+    {"occq show 'gemm.*float' -n 3", "by expression, three shapes of each"},
+    {"occq show 12 --json", "by number (column id of top)"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_show = {
+    .program = "occq",
+    .name = "show",
+    .operands = "KERNEL",
+    .min_operands = 1,
+    .max_operands = 1,
+    .summary = "everything about one kernel",
+    .description = "Shows every launch configuration (shape) of a kernel: resources and the blocks per SM "
+                   "that each of them allows, "
+                   "waves, the occupancies that are known, and where the missing part goes, as parts that "
+                   "add up. KERNEL is a number, "
+                   "a short name, or else a POSIX extended regular expression on the demangled name.\n\n"
+                   "Where hardware counters saw launches of a shape, the parts lead down to the elapsed "
+                   "occupancy that was measured, "
+                   "and each says its source: the model, samples inside the launches (direct), least squares "
+                   "over many launches "
+                   "(regressed), or the mean of kernels that cannot be told apart (group). What the launch "
+                   "of warps waited for stands "
+                   "beside the limits of the formula. Measured values are of whole minutes.\n\n"
+                   "What was not measured is \"-\" or \"unknown\". Errors are those of 95 %. Percentiles "
+                   "come from a histogram and are "
+                   "at most 12.5 % off.",
+    .options = options,
+    .examples = examples,
+    .run = run,
+};

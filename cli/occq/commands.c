@@ -1,0 +1,27 @@
+/* The list of occq's commands, and occq's own table. */
+#include "cli/commands.h"
+
+const struct cli_command *const cli_commands[] = {&cli_top,    &cli_show,    &cli_runs,   &cli_launches,
+                                                  &cli_sql,    &cli_calc,    &cli_whatif, &cli_gpus,
+                                                  &cli_import, &cli_sampler, NULL};
+
+static const struct cli_option options[] = {CLI_OPTION_HELP, CLI_OPTION_VERSION, CLI_OPTION_END};
+
+static const struct cli_example examples[] = {
+    {"occq top --low-occupancy", "what wastes most"},
+    {"occq show KERNEL", "why"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_occq = {
+    .program = "occq",
+    .name = NULL,
+    .operands = "",
+    .max_operands = 0,
+    .stops_at_operand = true,
+    .summary = "ask the history of CUDA launches about occupancy",
+    .description = "Asks the history that occtrace and occtraced keep, any time, also while it grows. "
+                   "\"occq COMMAND --help\", or \"occq help COMMAND\", says more about a command.",
+    .options = options,
+    .examples = examples,
+};

@@ -1,0 +1,85 @@
+/* occq: finds the command, runs it, makes sure that the output was written. One thread. */
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/query.h"
+#include "support/log.h"
+#include "support/text.h"
+#include "cli/usage.h"
+
+enum { MAX_COMMANDS = 32 };
+
+static const struct cli_command *find_command(const char *name)
+{
+    for (const struct cli_command *const *c = cli_commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return *c;
+    return NULL;
+}
+
+static int fail_unknown(const char *name)
+{
+    const char *names[MAX_COMMANDS + 1];
+    size_t n = 0;
+    struct occ_error err = OCC_ERROR_INIT;
+    for (const struct cli_command *const *c = cli_commands; *c && n < MAX_COMMANDS; c++)
+        names[n++] = (*c)->name;
+    names[n] = NULL;
+    const char *nearest = occ_text_nearest(name, names);
+    if (nearest)
+        (void)occ_fail(&err, OCC_E_INVALID, "unknown command '%.64s'; did you mean '%s'?", name, nearest);
+    else
+        (void)occ_fail(&err, OCC_E_INVALID, "unknown command '%.64s'", name);
+    occ_text_sanitise(err.message);
+    return cli_usage_error(&cli_occq, &err);
+}
+
+static int print_help(void)
+{
+    cli_print_help(stdout, &cli_occq, cli_commands);
+    return CLI_EXIT_OK;
+}
+
+/* "occq help" and "occq help COMMAND", as people type it: the same as --help. */
+static int help(const char *name)
+{
+    char option[] = "--help";
+    const struct cli_command *command = name ? find_command(name) : NULL;
+    if (!name)
+        return print_help();
+    return command ? command->run(command, (char *[]){option, NULL}) : fail_unknown(name);
+}
+
+static int run(char **argv)
+{
+    struct cli_args args = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct cli_command *command = argv[0] ? find_command(argv[0]) : NULL;
+    if (command)
+        return command->run(command, argv + 1);
+    if (argv[0] && strcmp(argv[0], "help") == 0)
+        return help(argv[1]);
+    if (cli_parse(&cli_occq, argv, &args, &err) != 0)
+        return cli_usage_error(&cli_occq, &err);
+    if (args.help)
+        return print_help();
+    if (args.version) {
+        (void)printf("occq %s\n", OCCTRACE_VERSION);
+        return CLI_EXIT_OK;
+    }
+    if (args.operand_count > 0)
+        return fail_unknown(args.operands[0]);
+    (void)occ_fail(&err, OCC_E_INVALID, "a command is missing");
+    return cli_usage_error(&cli_occq, &err);
+}
+
+int main(int argc, char **argv)
+{
+    occ_log_init("occq");
+    (void)setlocale(LC_CTYPE, "");  /* only what is printable; numbers stay as they are */
+    (void)signal(SIGPIPE, SIG_IGN); /* a reader that goes away is a write error */
+    return cli_close_stdout("occq", run(argc > 0 ? argv + 1 : argv));
+}

@@ -1,0 +1,21 @@
+/* occtrace's own arguments. */
+#ifndef OCC_CLI_TRACE_OPTIONS_H
+#define OCC_CLI_TRACE_OPTIONS_H
+
+#include "cli/options.h"
+
+struct trace_options {
+    struct cli_args common;
+    const char *socket, *label;
+    const char *counters; /* NULL: auto */
+    bool exact;           /* by --exact or --counters=exact */
+    bool quiet;
+};
+
+/* What a label may be long: the program takes no longer one from its environment (injector/env.def). */
+#define TRACE_LABEL_MAX_BYTES 255
+
+/* Parses; OCC_E_INVALID as cli_parse(). */
+int trace_options_parse(char **argv, struct trace_options *options, struct occ_error *err);
+
+#endif

@@ -1,0 +1,95 @@
+/* Looks through /proc for profilers by the name of their process. Any thread. */
+#include "competing_profilers.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+
+#define DCGM_MODULE "/libdcgmmoduleprofiling.so"
+#define DCGM        "DCGM watches profiling fields (dcgmi profile --pause)"
+#define HOPPER      9u
+#define MAPS_MOST   (8u << 20) /* bytes of a process's map that are looked through */
+
+static const struct {
+    const char *comm;   /* as /proc/PID/comm has it: at most 15 characters */
+    const char *module; /* that the process must have loaded; NULL: any */
+    const char *text;
+    uint32_t before_cc; /* GPUs that it wants the counters of */
+} rivals[] = {
+    {"ncu", NULL, "Nsight Compute runs", UINT32_MAX},
+    {"ncu-ui", NULL, "Nsight Compute runs", UINT32_MAX},
+    {"nv-nsight-cu-cl", NULL, "Nsight Compute runs", UINT32_MAX},
+    {"nsys", NULL, "Nsight Systems runs", UINT32_MAX},
+    {"nsys-launcher", NULL, "Nsight Systems runs", UINT32_MAX},
+    {"nv-hostengine", DCGM_MODULE, DCGM, HOPPER},
+    {"dcgm-exporter", DCGM_MODULE, DCGM, HOPPER},
+};
+
+static bool has_loaded(int proc, const char *pid, const char *module)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "%.16s/maps", pid);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
+    char *line = NULL;
+    size_t allocated = 0, seen = 0;
+    bool found = false;
+    if (!maps) {
+        if (fd >= 0)
+            (void)close(fd);
+        return false;
+    }
+    for (ssize_t n; !found && seen < MAPS_MOST && (n = getline(&line, &allocated, maps)) > 0;) {
+        found = strstr(line, module) != NULL;
+        seen += (size_t)n;
+    }
+    free(line);
+    (void)fclose(maps);
+    return found;
+}
+
+/* A process that has ended but that nobody has waited for has a name yet, but no program. */
+static bool is_zombie(int proc, const char *pid)
+{
+    char path[32], exe[8];
+    (void)snprintf(path, sizeof path, "%.16s/exe", pid);
+    return readlinkat(proc, path, exe, sizeof exe) < 0 && errno == ENOENT;
+}
+
+static const char *rival_of(int proc, const char *pid, uint32_t cc_major)
+{
+    char path[32], comm[32];
+    (void)snprintf(path, sizeof path, "%.16s/comm", pid);
+    _cleanup_(occ_closep) int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, comm, sizeof comm - 1) : -1;
+    if (n <= 0)
+        return NULL;
+    comm[n] = '\0';
+    comm[strcspn(comm, "\n")] = '\0';
+    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++)
+        if (cc_major < rivals[i].before_cc && strcmp(comm, rivals[i].comm) == 0 && !is_zombie(proc, pid) &&
+            (!rivals[i].module || has_loaded(proc, pid, rivals[i].module)))
+            return rivals[i].text;
+    return NULL;
+}
+
+const char *occ_rival(const char *proc, uint32_t cc_major)
+{
+    DIR *processes = opendir(proc);
+    const char *found = NULL;
+    if (!processes)
+        return NULL;
+    for (struct dirent *entry; !found && (entry = readdir(processes));)
+        if (isdigit((unsigned char)entry->d_name[0]))
+            found = rival_of(dirfd(processes), entry->d_name, cc_major);
+    (void)closedir(processes);
+    return found;
+}

@@ -1,0 +1,268 @@
+/* Measured columns of the virtual table `launch`. */
+#include "launch_values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/map.h"
+#include "store/measured.h"
+#include "store/codec/series_codec.h"
+
+#ifdef OCC_SQLITE_EXTENSION
+SQLITE_EXTENSION_INIT3
+#endif
+
+#define MINUTE_NS    INT64_C(60000000000)
+#define VALUE_COUNT  4u
+#define MINUTES_KEPT (1u << 16) /* shape x minute, of one chunk */
+
+static const struct occ_launch_measured nothing = {NAN, NAN, NAN, NAN, NULL};
+
+/* A row's own value. */
+struct own {
+    uint16_t code[VALUE_COUNT];
+    bool known;
+};
+
+struct occ_launch_values {
+    sqlite3 *db;
+    sqlite3_stmt *series, *minute;
+    struct occ_series_decoder *decoder;
+    int64_t run, device;
+    bool there, loaded; /* the history has counters; `own` is the current chunk's */
+    struct own *own;
+    uint32_t own_capacity;
+    struct occ_map minute_index; /* minute << 32 | shape -> index */
+    struct occ_launch_measured *minutes;
+    uint32_t n_minutes, minutes_capacity;
+};
+
+struct occ_launch_values *occ_launch_values_new(sqlite3 *db)
+{
+    struct occ_launch_values *v = calloc(1, sizeof *v);
+    if (!v)
+        return NULL;
+    v->db = db;
+    v->there = sqlite3_table_column_metadata(db, "main", "series_chunk", "kind", NULL, NULL, NULL, NULL,
+                                             NULL) == SQLITE_OK;
+    return v;
+}
+
+void occ_launch_values_free(struct occ_launch_values *v)
+{
+    if (!v)
+        return;
+    (void)sqlite3_finalize(v->series);
+    (void)sqlite3_finalize(v->minute);
+    occ_series_decoder_free(v->decoder);
+    occ_map_free(&v->minute_index);
+    free(v->minutes);
+    free(v->own);
+    free(v);
+}
+
+void occ_launch_values_enter(struct occ_launch_values *v, int64_t run, int64_t device)
+{
+    v->run = run;
+    v->device = device;
+    v->loaded = false;
+    v->n_minutes = 0;
+    occ_map_clear(&v->minute_index);
+}
+
+static int prepare(struct occ_launch_values *v, sqlite3_stmt **stmt, const char *sql)
+{
+    return *stmt ? SQLITE_OK : sqlite3_prepare_v3(v->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
+}
+
+/* ---- a launch's own ---- */
+
+/* Rows are sorted by start; in a damaged file they may not be, then values find no row. */
+static uint32_t first_row(const struct occ_chunk_view *view, uint64_t start_ns)
+{
+    uint32_t low = 0, high = view->n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (view->start_ns[middle] < start_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void give(struct occ_launch_values *v, const struct occ_chunk_view *view,
+                 const struct occ_series_row *value)
+{
+    uint64_t start = (uint64_t)value->start_ns;
+    uint32_t first = first_row(view, start);
+    uint32_t end = view->n - first > OCC_LAUNCHES_AT_ONCE ? first + OCC_LAUNCHES_AT_ONCE : view->n;
+    for (uint32_t i = first; i < end && view->start_ns[i] == start; i++) {
+        struct own *own = &v->own[i];
+        if (own->known || view->correlation[i] != value->wide[OCC_VALUE_CORRELATION] ||
+            view->shape[i] != value->wide[OCC_VALUE_SHAPE])
+            continue;
+        own->known = true;
+        memcpy(own->code, value->narrow, sizeof own->code);
+        return;
+    }
+}
+
+static bool make_room(struct occ_launch_values *v, uint32_t n)
+{
+    if (v->own_capacity < n) {
+        free(v->own);
+        v->own = malloc(n * sizeof *v->own);
+        v->own_capacity = v->own ? n : 0;
+    }
+    if (v->own)
+        memset(v->own, 0, n * sizeof *v->own);
+    if (!v->decoder)
+        v->decoder = occ_series_decoder_new();
+    return v->own && v->decoder;
+}
+
+static int load(struct occ_launch_values *v, const struct occ_chunk_view *view, const char **ret_text)
+{
+    static const char sql[] = "SELECT data FROM main.series_chunk WHERE kind = 1 AND run = ?1 AND device = "
+                              "?2 AND last_ns >= ?3 AND first_ns <= ?4";
+    uint64_t first = view->start_ns[0], last = view->start_ns[view->n - 1];
+    int rc = prepare(v, &v->series, sql), step = SQLITE_DONE, unpacked = 0;
+    if (rc != SQLITE_OK)
+        return rc;
+    if (!make_room(v, view->n))
+        return SQLITE_NOMEM;
+    (void)sqlite3_bind_int64(v->series, 1, v->run);
+    (void)sqlite3_bind_int64(v->series, 2, v->device);
+    (void)sqlite3_bind_int64(v->series, 3, (sqlite3_int64)first);
+    (void)sqlite3_bind_int64(v->series, 4, (sqlite3_int64)last);
+    while (unpacked == 0 && (step = sqlite3_step(v->series)) == SQLITE_ROW) {
+        const struct occ_series_row *rows = NULL;
+        uint32_t n = 0;
+        unpacked = occ_series_decode(v->decoder, OCC_SERIES_VALUES, sqlite3_column_blob(v->series, 0),
+                                     (size_t)sqlite3_column_bytes(v->series, 0), &rows, &n);
+        for (uint32_t i = 0; unpacked == 0 && i < n; i++)
+            if ((uint64_t)rows[i].start_ns >= first && (uint64_t)rows[i].start_ns <= last)
+                give(v, view, &rows[i]);
+        if (unpacked == OCC_E_CORRUPT) /* says nothing; the launches and their other values are whole */
+            unpacked = 0;
+    }
+    (void)sqlite3_reset(v->series);
+    if (unpacked == OCC_E_NO_MEMORY)
+        return SQLITE_NOMEM;
+    if (unpacked != 0)
+        *ret_text = "measured values are from a newer version";
+    v->loaded = unpacked == 0 && step == SQLITE_DONE;
+    return unpacked != 0 ? SQLITE_CORRUPT : step == SQLITE_DONE ? SQLITE_OK : step;
+}
+
+/* ---- its shape's ---- */
+
+static const char minute_sql[] = "SELECT overlapped"
+#define X(name, text) ", " #name
+    OCC_MEASURED_SOURCES(X)
+#undef X
+#define X(name) ", " #name "_sum, " #name "_ns"
+        OCC_MEASURED_VALUES(X)
+#undef X
+            " FROM main.measured WHERE shape = ?1 AND run = ?2 AND bucket = ?3";
+
+static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
+{
+    int at = 0;
+    sums->overlapped = (uint64_t)sqlite3_column_int64(stmt, at++);
+#define X(name, text) sums->name = (uint64_t)sqlite3_column_int64(stmt, at++);
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
+        sums->sum[k] = sqlite3_column_double(stmt, at++);
+        sums->ns[k] = sqlite3_column_double(stmt, at++);
+    }
+}
+
+/* What is said of the shape in that minute (measured.h) holds for a launch without a value of its own. Where all that have
+ * values were read directly, those were others, and of this one nothing is known. */
+static struct occ_launch_measured of_shape(const struct occ_measured_sums *sums)
+{
+    struct occ_measurement m;
+    occ_measured_means(sums, &m);
+    if (sums->direct == occ_measured_launches(sums))
+        return nothing;
+    return (struct occ_launch_measured){m.achieved, m.achieved_error, m.elapsed, m.elapsed_error,
+                                        m.source == OCC_FROM_GROUPED ? "group"
+                                        : m.source == OCC_FROM_EXACT ? "exact"
+                                                                     : "regressed"};
+}
+
+static int read_minute(struct occ_launch_values *v, uint32_t shape, int64_t minute,
+                       struct occ_launch_measured *ret)
+{
+    struct occ_measured_sums sums = {0};
+    int rc = prepare(v, &v->minute, minute_sql);
+    if (rc != SQLITE_OK)
+        return rc;
+    (void)sqlite3_bind_int64(v->minute, 1, shape);
+    (void)sqlite3_bind_int64(v->minute, 2, v->run);
+    (void)sqlite3_bind_int64(v->minute, 3, minute);
+    int step = sqlite3_step(v->minute);
+    if (step == SQLITE_ROW)
+        read_sums(v->minute, &sums);
+    (void)sqlite3_reset(v->minute);
+    *ret = of_shape(&sums);
+    return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
+}
+
+static bool reserve_minute(struct occ_launch_values *v)
+{
+    if (v->n_minutes == MINUTES_KEPT) {
+        v->n_minutes = 0;
+        occ_map_clear(&v->minute_index);
+    }
+    if (v->n_minutes < v->minutes_capacity)
+        return true;
+    uint32_t capacity = v->minutes_capacity * 2 + 64;
+    struct occ_launch_measured *minutes = realloc(v->minutes, capacity * sizeof *minutes);
+    if (!minutes)
+        return false;
+    v->minutes = minutes;
+    v->minutes_capacity = capacity;
+    return true;
+}
+
+static int of_minute(struct occ_launch_values *v, uint32_t shape, int64_t minute,
+                     struct occ_launch_measured *ret)
+{
+    uint64_t key = (uint64_t)minute << 32 | shape;
+    uint32_t index = occ_map_get(&v->minute_index, key);
+    if (index != OCC_MAP_NONE) {
+        *ret = v->minutes[index];
+        return SQLITE_OK;
+    }
+    int rc = read_minute(v, shape, minute, ret);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (!reserve_minute(v) || occ_map_put(&v->minute_index, key, v->n_minutes) == OCC_MAP_NONE)
+        return SQLITE_NOMEM;
+    v->minutes[v->n_minutes++] = *ret;
+    return SQLITE_OK;
+}
+
+int occ_launch_values_get(struct occ_launch_values *v, const struct occ_chunk_view *view, uint32_t row,
+                          struct occ_launch_measured *ret, const char **ret_text)
+{
+    *ret = nothing;
+    if (!v->there)
+        return SQLITE_OK;
+    int rc = v->loaded ? SQLITE_OK : load(v, view, ret_text);
+    if (rc != SQLITE_OK)
+        return rc;
+    const struct own *own = &v->own[row];
+    if (!own->known)
+        return of_minute(v, view->shape[row], (int64_t)view->start_ns[row] / MINUTE_NS, ret);
+    *ret = (struct occ_launch_measured){occ_series_read_value(own->code[OCC_VALUE_ACHIEVED]),
+                                        occ_series_read_error(own->code[OCC_VALUE_ACHIEVED_ERROR]),
+                                        occ_series_read_value(own->code[OCC_VALUE_ELAPSED]),
+                                        occ_series_read_error(own->code[OCC_VALUE_ELAPSED_ERROR]), "direct"};
+    return SQLITE_OK;
+}

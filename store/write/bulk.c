@@ -1,0 +1,72 @@
+/* What importing needs beside appending: one transaction around everything, claims, and finding an earlier import. */
+#include "store/internal.h"
+
+int occ_store_begin_whole(struct occ_store *s, struct occ_error *err)
+{
+    int rc = occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    if (rc == 0)
+        s->whole = true;
+    return rc;
+}
+
+int occ_store_end_whole(struct occ_store *s, struct occ_error *err)
+{
+    int rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+    if (rc == 0)
+        s->whole = false;
+    return rc;
+}
+
+int occ_store_put_claim(struct occ_store *s, int64_t run, int64_t shape, const struct occ_claim *claim,
+                        struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, OCC_SQL_ADD_CLAIM, &stmt, err);
+    if (rc != 0)
+        return rc;
+    struct occ_binder b = {.stmt = stmt};
+    occ_bind_int(&b, run);
+    occ_bind_int(&b, shape);
+    occ_bind_int(&b, (int64_t)claim->launches);
+    occ_bind_real(&b, claim->mean);
+    occ_bind_real(&b, claim->min);
+    occ_bind_real(&b, claim->max);
+    return occ_store_run(s, stmt, err, "cannot add a claim");
+}
+
+/* The first number of a statement's only row; OCC_E_NOT_FOUND: it has none. */
+static int ask_number(struct occ_store *s, enum occ_sql which, const char *text, int64_t *ret_number,
+                      struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, which, &stmt, err);
+    if (rc != 0)
+        return rc;
+    struct occ_binder b = {.stmt = stmt};
+    if (text)
+        occ_bind_text(&b, text);
+    int step = sqlite3_step(stmt);
+    if (step == SQLITE_ROW)
+        *ret_number = sqlite3_column_int64(stmt, 0);
+    else
+        rc = step == SQLITE_DONE ? occ_fail(err, OCC_E_NOT_FOUND, "%s: no such run", s->path)
+                                 : occ_sql_fail(s->db, s->path, step, err, "cannot read runs");
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_clear_bindings(stmt);
+    return rc;
+}
+
+int occ_store_find_import(struct occ_store *s, const char *source_hash, int64_t *ret_run,
+                          struct occ_error *err)
+{
+    return ask_number(s, OCC_SQL_FIND_IMPORT, source_hash, ret_run, err);
+}
+
+int occ_store_count_timeless(struct occ_store *s, uint64_t *ret_runs, struct occ_error *err)
+{
+    int64_t n = 0;
+    int rc = ask_number(s, OCC_SQL_COUNT_TIMELESS, NULL, &n, err);
+    if (rc == 0)
+        *ret_runs = (uint64_t)n;
+    return rc;
+}
