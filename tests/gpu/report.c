@@ -32,7 +32,8 @@ static void say(const char *kind, const char *name, const char *text)
     (void)fflush(stdout);
 }
 
-static void say_formatted(const char *kind, const char *name, const char *format, va_list args)
+__attribute__((format(printf, 3, 0))) static void say_formatted(const char *kind, const char *name,
+                                                                const char *format, va_list args)
 {
     char text[TEXT_BYTES];
     (void)vsnprintf(text, sizeof text, format, args);

@@ -253,3 +253,15 @@ void occ_runs_free(struct occ_runs *runs)
 {
     *runs = (struct occ_runs){0};
 }
+
+/* Only the sampler calls this, and no test starts it on this store. Without this definition the linker takes the store's
+ * measured.o, whose other functions collide with the ones above. */
+int occ_store_shape_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,
+                          struct occ_error *err)
+{
+    (void)store;
+    (void)shape;
+    (void)ret_result;
+    (void)err;
+    abort();
+}

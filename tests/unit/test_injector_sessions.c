@@ -56,7 +56,7 @@ FAKE(cuptiUnsubscribe, void *subscriber)
 }
 FAKE(cuptiGetTimestamp, uint64_t *ret_ns)
 {
-    *ret_ns = fake.clock += 10;
+    *ret_ns = atomic_fetch_add(&fake.clock, 10) + 10;
     return 0;
 }
 FAKE(cuptiProfilerInitialize, struct occ_params_none *p)
