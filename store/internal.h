@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "store/write/demangle.h"
 #include "store/codec/bytes.h"
 #include "store/codec/chunk_codec.h"
 #include "support/map.h"

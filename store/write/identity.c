@@ -9,6 +9,7 @@
 #include "store/internal.h"
 #include "store/shape_columns.h"
 #include "support/cleanup.h"
+#include "support/demangle.h"
 #include "support/text.h"
 
 #define KERNEL_NAME_MAX_BYTES 16384u

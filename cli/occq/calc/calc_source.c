@@ -19,8 +19,8 @@
 
 #include "image/image.h"
 #include "image/ptxas.h"
-#include "store/write/demangle.h"
 #include "support/cleanup.h"
+#include "support/demangle.h"
 
 #define FILE_MAX_BYTES   (UINT64_C(1) << 33)
 #define FILE_FIRST_BYTES (UINT64_C(1) << 16)

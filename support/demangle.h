@@ -1,6 +1,6 @@
-/* Readable kernel names, for what shows names that are not in a history. Pure apart from malloc; any thread. */
-#ifndef OCC_STORE_DEMANGLE_H
-#define OCC_STORE_DEMANGLE_H
+/* Readable kernel names. Pure apart from malloc; any thread. */
+#ifndef OCC_SUPPORT_DEMANGLE_H
+#define OCC_SUPPORT_DEMANGLE_H
 
 /* Both are malloc'ed and sanitised; a name that is not mangled stays as it is. 0 or OCC_E_NO_MEMORY. */
 int occ_demangle(const char *mangled, char **ret_demangled, char **ret_short);

@@ -4,14 +4,17 @@
  * longjmp loses nothing. Names it does not know (longer than 1 KiB, not mangled at all) stay as they are; the short
  * name is then read from the mangled one. Names are other people's: control characters are replaced. Any thread.
  */
+#include "demangle.h"
+
 #include <ctype.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/internal.h"
-#include "support/cleanup.h"
-#include "support/text.h"
+#include "cleanup.h"
+#include "error.h"
+#include "text.h"
 
 #define DEMANGLED_MAX_BYTES 16384
 #define SHORT_MAX_BYTES     256
