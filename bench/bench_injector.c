@@ -107,9 +107,9 @@ static void fill_buffers(struct occ_pool *pool)
 static void empty_ring(struct occ_ring_consumer *c)
 {
     static struct occ_ring_launch launches[4096];
-    const struct occ_frame *frame;
+    const struct occ_log_record *record;
     size_t n;
-    while (occ_ring_next_frame(c, &frame) == OCC_RING_OK)
+    while (occ_ring_next_log_record(c, &record) == OCC_RING_OK)
         ;
     while (occ_ring_read(c, launches, 4096, &n) == OCC_RING_OK)
         ;

@@ -119,30 +119,30 @@ static bool log_kernel(struct occ_ring_producer *ring, uint32_t id)
 {
     char name[64];
     uint32_t n = (uint32_t)snprintf(name, sizeof name, "_Z9kernel%04uPfi", id);
-    struct occ_frame_kernel f = {
-        .frame.type = OCC_FRAME_KERNEL, .id = id, .name_bytes = n + 1, .name_hash = occ_fnv1a(name, n)};
-    return occ_ring_log(ring, &f.frame, sizeof f, name, n + 1);
+    struct occ_record_kernel f = {
+        .record.type = OCC_RECORD_KERNEL, .id = id, .name_bytes = n + 1, .name_hash = occ_fnv1a(name, n)};
+    return occ_ring_log(ring, &f.record, sizeof f, name, n + 1);
 }
 
 static bool log_shape(struct occ_ring_producer *ring, uint32_t id)
 {
-    struct occ_frame_shape f = {.frame.type = OCC_FRAME_SHAPE,
-                                .id = id,
-                                .kernel = id / 4,
-                                .grid = {100 + id, 1, 1},
-                                .block = {32 * (1 + id % 32), 1, 1},
-                                .cluster = {1, 1, 1},
-                                .registers_per_thread = 16 + id % 48,
-                                .carveout_percent = -1};
-    return occ_ring_log(ring, &f.frame, sizeof f, NULL, 0);
+    struct occ_record_shape f = {.record.type = OCC_RECORD_SHAPE,
+                                 .id = id,
+                                 .kernel = id / 4,
+                                 .grid = {100 + id, 1, 1},
+                                 .block = {32 * (1 + id % 32), 1, 1},
+                                 .cluster = {1, 1, 1},
+                                 .registers_per_thread = 16 + id % 48,
+                                 .carveout_percent = -1};
+    return occ_ring_log(ring, &f.record, sizeof f, NULL, 0);
 }
 
 static void make_ring(struct occ_ring_producer *ring, uint32_t slots)
 {
-    struct occ_frame_device device = {.frame.type = OCC_FRAME_DEVICE, .cc_major = 9, .sm_count = 132};
+    struct occ_record_device device = {.record.type = OCC_RECORD_DEVICE, .cc_major = 9, .sm_count = 132};
     (void)snprintf(device.name, sizeof device.name, "H200 (simulated)");
     bool ok = occ_ring_create(ring, slots, 1u << 20) == 0 &&
-              occ_ring_log(ring, &device.frame, sizeof device, NULL, 0);
+              occ_ring_log(ring, &device.record, sizeof device, NULL, 0);
     for (uint32_t i = 0; ok && i < SHAPES / 4; i++)
         ok = log_kernel(ring, i);
     for (uint32_t i = 0; ok && i < SHAPES; i++)

@@ -33,24 +33,24 @@ static void die(const char *what)
 
 static void make_ring(struct occ_ring_producer *p)
 {
-    struct occ_frame_device device = {.frame.type = OCC_FRAME_DEVICE};
-    struct occ_frame_kernel kernel = {
-        .frame.type = OCC_FRAME_KERNEL, .name_bytes = 2, .name_hash = occ_fnv1a("k", 1)};
-    struct occ_frame_shape shape = {
-        .frame.type = OCC_FRAME_SHAPE, .grid = {1, 1, 1}, .block = {32, 1, 1}, .cluster = {1, 1, 1}};
-    if (occ_ring_create(p, SLOTS, 65536) != 0 || !occ_ring_log(p, &device.frame, sizeof device, NULL, 0) ||
-        !occ_ring_log(p, &kernel.frame, sizeof kernel, "k", 2) ||
-        !occ_ring_log(p, &shape.frame, sizeof shape, NULL, 0))
+    struct occ_record_device device = {.record.type = OCC_RECORD_DEVICE};
+    struct occ_record_kernel kernel = {
+        .record.type = OCC_RECORD_KERNEL, .name_bytes = 2, .name_hash = occ_fnv1a("k", 1)};
+    struct occ_record_shape shape = {
+        .record.type = OCC_RECORD_SHAPE, .grid = {1, 1, 1}, .block = {32, 1, 1}, .cluster = {1, 1, 1}};
+    if (occ_ring_create(p, SLOTS, 65536) != 0 || !occ_ring_log(p, &device.record, sizeof device, NULL, 0) ||
+        !occ_ring_log(p, &kernel.record, sizeof kernel, "k", 2) ||
+        !occ_ring_log(p, &shape.record, sizeof shape, NULL, 0))
         die("making a ring");
 }
 
 static struct occ_ring_consumer *attach(const struct occ_ring_producer *p)
 {
     struct occ_ring_consumer *c = NULL;
-    const struct occ_frame *frame;
+    const struct occ_log_record *record;
     if (occ_ring_attach(dup(p->fd), 0, &c, NULL) != 0)
         die("attaching");
-    while (occ_ring_next_frame(c, &frame) == OCC_RING_OK)
+    while (occ_ring_next_log_record(c, &record) == OCC_RING_OK)
         ;
     return c;
 }
@@ -129,18 +129,18 @@ static double measure_concurrent(uint64_t *ret_dropped)
     return spent / CONCURRENT;
 }
 
-/* A million pushes and a shape's frame where every system call but exit kills. */
+/* A million pushes and a shape's record where every system call but exit kills. */
 static bool makes_no_system_call(void)
 {
     struct occ_ring_producer p;
     make_ring(&p);
     pid_t child = fork();
     if (child == 0) {
-        struct occ_frame_shape shape = {.frame.type = OCC_FRAME_SHAPE, .id = 1};
+        struct occ_record_shape shape = {.record.type = OCC_RECORD_SHAPE, .id = 1};
         if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
             _exit(2);
         push_batch(&p, 1000000);
-        long code = occ_ring_log(&p, &shape.frame, sizeof shape, NULL, 0) ? 0 : 1;
+        long code = occ_ring_log(&p, &shape.record, sizeof shape, NULL, 0) ? 0 : 1;
         (void)syscall(SYS_exit, code);
     }
     int status = -1;

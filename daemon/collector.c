@@ -513,7 +513,7 @@ static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_
 /* A program without a connection that has not shown a sign of life for long enough. */
 static bool is_silent_orphan(const struct occ_collector *c, struct occ_producer *p, int64_t now_ns)
 {
-    uint64_t beat = occ_ring_beat_ns(p->consumer);
+    uint64_t beat = occ_ring_heartbeat_ns(p->consumer);
     if (beat != p->last_beat_ns || p->pressure > 0) {
         p->last_beat_ns = beat;
         p->last_beat_seen_ns = now_ns;

@@ -98,11 +98,11 @@ static int set_text(struct occ_run *row, const char *key, const char *value, str
     return 0; /* a key of a newer minor version */
 }
 
-static int take_process(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_process(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                         struct occ_error *err)
 {
     (void)store;
-    const struct occ_frame_process *process = (const void *)frame;
+    const struct occ_record_process *process = (const void *)frame;
     const char *text = (const char *)(process + 1);
     const char *end = text + process->text_bytes;
     for (uint32_t i = 0; i < process->count && text < end; i++) {
@@ -125,10 +125,10 @@ static bool ends_with(const char *text, const char *suffix)
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-static int take_device(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_device(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                        struct occ_error *err)
 {
-    const struct occ_frame_device *d = (const void *)frame;
+    const struct occ_record_device *d = (const void *)frame;
     char name[sizeof d->name];
     memcpy(name, d->name, sizeof name);
     name[sizeof name - 1] = '\0';
@@ -173,10 +173,10 @@ static int take_device(struct occ_producer *p, const struct occ_frame *frame, st
     return 0;
 }
 
-static int take_kernel(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_kernel(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                        struct occ_error *err)
 {
-    const struct occ_frame_kernel *k = (const void *)frame;
+    const struct occ_record_kernel *k = (const void *)frame;
     int status = grow(&p->kernels, sizeof *p->kernels, p->n_kernels, &p->kernels_allocated, err);
     if (status != 0)
         return status;
@@ -191,10 +191,10 @@ static int take_kernel(struct occ_producer *p, const struct occ_frame *frame, st
     return status;
 }
 
-static int take_shape(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_shape(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                       struct occ_error *err)
 {
-    const struct occ_frame_shape *s = (const void *)frame;
+    const struct occ_record_shape *s = (const void *)frame;
     if (s->kernel >= p->n_kernels || s->device >= p->n_devices)
         return occ_fail(err, OCC_E_INVALID, "shape frame: unknown kernel or device");
     struct occ_store_shape shape = {
@@ -231,12 +231,12 @@ static int take_shape(struct occ_producer *p, const struct occ_frame *frame, str
     return 0;
 }
 
-static int take_state(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_state(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                       struct occ_error *err)
 {
     (void)store;
     (void)err;
-    const struct occ_frame_state *s = (const void *)frame;
+    const struct occ_record_state *s = (const void *)frame;
     if (s->level >= OCC_LEVEL_COUNT)
         return occ_fail(err, OCC_E_INVALID, "state frame: unknown level");
     p->row.level = level_words[s->level];
@@ -249,12 +249,12 @@ static int take_state(struct occ_producer *p, const struct occ_frame *frame, str
     return 0;
 }
 
-static int take_closed(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_closed(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                        struct occ_error *err)
 {
     (void)store;
     (void)err;
-    p->closed_ns = ((const struct occ_frame_closed *)(const void *)frame)->time_ns;
+    p->closed_ns = ((const struct occ_record_closed *)(const void *)frame)->time_ns;
     return 0;
 }
 
@@ -272,11 +272,11 @@ static bool set_share(struct occ_measured_sums *sums, enum occ_measured_value wh
 }
 
 /* Kept until the launches it was counted of have been read. What a GPU of these limits cannot do is not taken. */
-static int take_measured(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_measured(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                          struct occ_error *err)
 {
     (void)store;
-    const struct occ_frame_measured *m = (const void *)frame;
+    const struct occ_record_measured *m = (const void *)frame;
     if (m->shape >= p->n_shapes)
         return occ_fail(err, OCC_E_INVALID, "measured frame: unknown shape");
     const struct occ_producer_shape *shape = &p->shapes[m->shape];
@@ -303,15 +303,15 @@ static int take_measured(struct occ_producer *p, const struct occ_frame *frame, 
     return 0;
 }
 
-static int take_frame(struct occ_producer *p, const struct occ_frame *frame, struct occ_store *store,
+static int take_frame(struct occ_producer *p, const struct occ_log_record *frame, struct occ_store *store,
                       struct occ_error *err)
 {
-    static int (*const takers[])(struct occ_producer *, const struct occ_frame *, struct occ_store *,
+    static int (*const takers[])(struct occ_producer *, const struct occ_log_record *, struct occ_store *,
                                  struct occ_error *) = {
-        [OCC_FRAME_PROCESS] = take_process,   [OCC_FRAME_DEVICE] = take_device,
-        [OCC_FRAME_KERNEL] = take_kernel,     [OCC_FRAME_SHAPE] = take_shape,
-        [OCC_FRAME_STATE] = take_state,       [OCC_FRAME_CLOSED] = take_closed,
-        [OCC_FRAME_MEASURED] = take_measured,
+        [OCC_RECORD_PROCESS] = take_process,   [OCC_RECORD_DEVICE] = take_device,
+        [OCC_RECORD_KERNEL] = take_kernel,     [OCC_RECORD_SHAPE] = take_shape,
+        [OCC_RECORD_STATE] = take_state,       [OCC_RECORD_CLOSED] = take_closed,
+        [OCC_RECORD_MEASURED] = take_measured,
     };
     if (frame->type >= sizeof takers / sizeof *takers || !takers[frame->type])
         return 0; /* of a newer minor version */
@@ -332,7 +332,8 @@ int occ_producer_take_frames(struct occ_producer *producer, struct occ_store *st
 {
     for (; *budget > 0; --*budget) {
         if (!producer->waiting_frame) {
-            enum occ_ring_status ring = occ_ring_next_frame(producer->consumer, &producer->waiting_frame);
+            enum occ_ring_status ring =
+                occ_ring_next_log_record(producer->consumer, &producer->waiting_frame);
             if (ring == OCC_RING_BROKEN)
                 return broken(producer, err);
             if (ring == OCC_RING_EMPTY)

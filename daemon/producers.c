@@ -249,7 +249,7 @@ int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *sto
 
 int64_t occ_producer_end_ns(const struct occ_producer *producer)
 {
-    uint64_t said = producer->closed_ns ? producer->closed_ns : occ_ring_beat_ns(producer->consumer);
+    uint64_t said = producer->closed_ns ? producer->closed_ns : occ_ring_heartbeat_ns(producer->consumer);
     int64_t end = said ? past_moment(said) : occ_now_ns();
     return end > producer->row.start_ns ? end : producer->row.start_ns;
 }

@@ -73,13 +73,13 @@ struct occ_producer {
     bool row_changed;
     bool is_exact; /* measures its launches itself: samples have no say in it */
     char reason[320];
-    const char *counters;                  /* level that hardware counters give the run; NULL: none */
-    char counters_reason[320];             /* why they give no better one; "" */
-    uint64_t closed_ns;                    /* what the CLOSED frame says; 0: none */
-    const struct occ_frame *waiting_frame; /* the store did not take it: again next time */
-    uint64_t totals_put;                   /* sum of the counters when they were last put */
-    int64_t totals_next_ns;                /* costs change all the time: not before this (monotonic) */
-    uint64_t measured_read;                /* MEASURED frames taken from the log */
+    const char *counters;                       /* level that hardware counters give the run; NULL: none */
+    char counters_reason[320];                  /* why they give no better one; "" */
+    uint64_t closed_ns;                         /* what the CLOSED frame says; 0: none */
+    const struct occ_log_record *waiting_frame; /* the store did not take it: again next time */
+    uint64_t totals_put;                        /* sum of the counters when they were last put */
+    int64_t totals_next_ns;                     /* costs change all the time: not before this (monotonic) */
+    uint64_t measured_read;                     /* MEASURED frames taken from the log */
     uint64_t measured_done; /* of these, counted: by a daemon before, or with the next commit */
     uint64_t measured_put;  /* of these, as the store knows */
     uint64_t position_put;  /* what the next commit makes durable */

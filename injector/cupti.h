@@ -21,7 +21,7 @@
 
 #include "cupti_abi.h"
 
-#define OCC_REASON_BYTES 240 /* as in a STATE frame */
+#define OCC_REASON_BYTES 240 /* as in a STATE record */
 
 struct occ_cupti {
     void *handle; /* NULL: none */

@@ -34,20 +34,20 @@ static const struct {
     size_t offset;
     int attribute;
 } attributes[] = {
-    {offsetof(struct occ_frame_device, cc_major), 75},
-    {offsetof(struct occ_frame_device, cc_minor), 76},
-    {offsetof(struct occ_frame_device, sm_count), 16},
-    {offsetof(struct occ_frame_device, warp_size), 10},
-    {offsetof(struct occ_frame_device, max_threads_per_block), 1},
-    {offsetof(struct occ_frame_device, max_threads_per_sm), 39},
-    {offsetof(struct occ_frame_device, max_blocks_per_sm), 106},
-    {offsetof(struct occ_frame_device, registers_per_block), 12},
-    {offsetof(struct occ_frame_device, registers_per_sm), 82},
-    {offsetof(struct occ_frame_device, smem_per_block_bytes), 8},
-    {offsetof(struct occ_frame_device, smem_per_block_optin_bytes), 97},
-    {offsetof(struct occ_frame_device, smem_per_sm_bytes), 81},
-    {offsetof(struct occ_frame_device, smem_reserved_per_block_bytes), 111},
-    {offsetof(struct occ_frame_device, clock_khz), 13},
+    {offsetof(struct occ_record_device, cc_major), 75},
+    {offsetof(struct occ_record_device, cc_minor), 76},
+    {offsetof(struct occ_record_device, sm_count), 16},
+    {offsetof(struct occ_record_device, warp_size), 10},
+    {offsetof(struct occ_record_device, max_threads_per_block), 1},
+    {offsetof(struct occ_record_device, max_threads_per_sm), 39},
+    {offsetof(struct occ_record_device, max_blocks_per_sm), 106},
+    {offsetof(struct occ_record_device, registers_per_block), 12},
+    {offsetof(struct occ_record_device, registers_per_sm), 82},
+    {offsetof(struct occ_record_device, smem_per_block_bytes), 8},
+    {offsetof(struct occ_record_device, smem_per_block_optin_bytes), 97},
+    {offsetof(struct occ_record_device, smem_per_sm_bytes), 81},
+    {offsetof(struct occ_record_device, smem_reserved_per_block_bytes), 111},
+    {offsetof(struct occ_record_device, clock_khz), 13},
 };
 
 static void *find_symbol(void *library, const char *const names[2])
@@ -77,33 +77,33 @@ static bool find_driver(struct driver *driver)
     return driver->get != NULL;
 }
 
-static void ask_attributes(const struct driver *driver, int device, struct occ_frame_device *frame)
+static void ask_attributes(const struct driver *driver, int device, struct occ_record_device *record)
 {
     for (size_t i = 0; driver->get_attribute && i < sizeof attributes / sizeof attributes[0]; i++) {
         int value = 0;
         if (driver->get_attribute(&value, attributes[i].attribute, device) != 0 || value < 0)
             value = 0;
-        memcpy((char *)frame + attributes[i].offset, &value, sizeof(uint32_t));
+        memcpy((char *)record + attributes[i].offset, &value, sizeof(uint32_t));
     }
 }
 
-static void ask_driver(struct occ_frame_device *frame)
+static void ask_driver(struct occ_record_device *record)
 {
     struct driver driver;
     int device = 0, version = 0;
     size_t memory = 0;
-    if (!find_driver(&driver) || driver.get(&device, (int)frame->ordinal) != 0)
+    if (!find_driver(&driver) || driver.get(&device, (int)record->ordinal) != 0)
         return;
-    if (driver.get_name && driver.get_name(frame->name, (int)sizeof frame->name, device) != 0)
-        frame->name[0] = '\0';
-    frame->name[sizeof frame->name - 1] = '\0';
-    if (driver.get_uuid && driver.get_uuid(frame->uuid, device) != 0)
-        memset(frame->uuid, 0, sizeof frame->uuid);
+    if (driver.get_name && driver.get_name(record->name, (int)sizeof record->name, device) != 0)
+        record->name[0] = '\0';
+    record->name[sizeof record->name - 1] = '\0';
+    if (driver.get_uuid && driver.get_uuid(record->uuid, device) != 0)
+        memset(record->uuid, 0, sizeof record->uuid);
     if (driver.get_memory && driver.get_memory(&memory, device) == 0)
-        frame->memory_bytes = memory;
+        record->memory_bytes = memory;
     if (driver.get_version && driver.get_version(&version) == 0 && version > 0)
-        frame->driver_version = (uint32_t)version;
-    ask_attributes(&driver, device, frame);
+        record->driver_version = (uint32_t)version;
+    ask_attributes(&driver, device, record);
 }
 
 uint32_t occ_devices_id(struct occ_devices *devices, struct occ_ring_producer *ring, uint32_t ordinal)
@@ -112,10 +112,10 @@ uint32_t occ_devices_id(struct occ_devices *devices, struct occ_ring_producer *r
         return OCC_DEVICES_FULL;
     if (devices->id_plus_1[ordinal] != 0)
         return devices->id_plus_1[ordinal] - 1;
-    struct occ_frame_device frame = {
-        .frame.type = OCC_FRAME_DEVICE, .id = devices->count, .ordinal = ordinal};
-    ask_driver(&frame);
-    if (!occ_ring_log(ring, &frame.frame, sizeof frame, NULL, 0))
+    struct occ_record_device record = {
+        .record.type = OCC_RECORD_DEVICE, .id = devices->count, .ordinal = ordinal};
+    ask_driver(&record);
+    if (!occ_ring_log(ring, &record.record, sizeof record, NULL, 0))
         return OCC_DEVICES_FULL;
     devices->id_plus_1[ordinal] = ++devices->count;
     return devices->count - 1;

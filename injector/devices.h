@@ -1,6 +1,6 @@
 /*
  * Devices of this process: CUDA's number -> id in the ring's log. The first record of a device makes its DEVICE
- * frame, from what the driver says (the libcuda that the program loaded; we load none). What cannot be had is 0.
+ * record, from what the driver says (the libcuda that the program loaded; we load none). What cannot be had is 0.
  *
  * Threads: the helper only.
  */

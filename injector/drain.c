@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "record.h"
+#include "activity.h"
 
 int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_cupti *cupti,
                    struct occ_pool *pool)
@@ -30,9 +30,9 @@ static void lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n)
 }
 
 /* The shape's id, or OCC_INTERN_FULL or _UNREADABLE. */
-static uint32_t shape_of(struct occ_drain *drain, struct occ_record *r)
+static uint32_t shape_of(struct occ_drain *drain, struct occ_activity *r)
 {
-    struct occ_frame_shape *shape = &r->shape;
+    struct occ_record_shape *shape = &r->shape;
     shape->device = occ_devices_id(&drain->devices, drain->ring, r->ordinal);
     if (shape->device == OCC_DEVICES_FULL)
         return OCC_INTERN_FULL;
@@ -43,7 +43,7 @@ static uint32_t shape_of(struct occ_drain *drain, struct occ_record *r)
 }
 
 /* Also of launches that the ring does not get: they were among what was measured. */
-static void tell_pairs(struct occ_drain *drain, const struct occ_record *r, bool pushed)
+static void tell_pairs(struct occ_drain *drain, const struct occ_activity *r, bool pushed)
 {
     if (!drain->pairs)
         return;
@@ -56,8 +56,8 @@ static void tell_pairs(struct occ_drain *drain, const struct occ_record *r, bool
 
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record)
 {
-    struct occ_record r;
-    occ_record_parse(record, drain->cupti->version, &r);
+    struct occ_activity r;
+    occ_activity_parse(record, drain->cupti->version, &r);
     drain->records++;
     uint32_t shape = shape_of(drain, &r); /* also without times: the configuration was launched */
     bool is_known = shape != OCC_INTERN_FULL && shape != OCC_INTERN_UNREADABLE;

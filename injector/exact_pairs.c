@@ -71,34 +71,34 @@ static bool overlap(const struct occ_pairs_record *records, uint32_t n)
     return false;
 }
 
-/* A launch alone, as a frame. Counters may say anything; NaN fails every comparison. */
+/* A launch alone, as a record. Counters may say anything; NaN fails every comparison. */
 static bool measure(const struct occ_pairs_record *r, const struct occ_range_counts *c,
-                    struct occ_frame_measured *ret)
+                    struct occ_record_measured *ret)
 {
     double ns = (double)r->duration_ns;
     /* it had warps and blocks: counters that say none did not count */
     if (r->shape == OCC_PAIRS_NO_SHAPE ||
         !(c->cycles > 0 && c->sms_active > 0 && c->warps_active > 0 && c->blocks > 0))
         return false;
-    *ret = (struct occ_frame_measured){.frame.type = OCC_FRAME_MEASURED,
-                                       .shape = r->shape,
-                                       .minute = r->start_ns / MINUTE_NS,
-                                       .head = 1,
-                                       .launches = 1,
-                                       .ns = ns,
-                                       .warps_active_ns = c->warps_active / c->sms_active * ns,
-                                       .warps_ns = c->warps_active / c->cycles * ns,
-                                       .blocks_active_ns = c->blocks / c->sms_active * ns,
-                                       .sms_active_ns = c->sms_active / c->cycles * ns};
-    return occ_frame_measured_is_valid(ret);
+    *ret = (struct occ_record_measured){.record.type = OCC_RECORD_MEASURED,
+                                        .shape = r->shape,
+                                        .minute = r->start_ns / MINUTE_NS,
+                                        .head = 1,
+                                        .launches = 1,
+                                        .ns = ns,
+                                        .warps_active_ns = c->warps_active / c->sms_active * ns,
+                                        .warps_ns = c->warps_active / c->cycles * ns,
+                                        .blocks_active_ns = c->blocks / c->sms_active * ns,
+                                        .sms_active_ns = c->sms_active / c->cycles * ns};
+    return occ_record_measured_is_valid(ret);
 }
 
 /* The sum that a launch belongs to; NULL: there are too many. */
-static struct occ_frame_measured *find_sum(struct occ_pairs *pairs, const struct occ_frame_measured *launch)
+static struct occ_record_measured *find_sum(struct occ_pairs *pairs, const struct occ_record_measured *launch)
 {
     uint64_t key = launch->minute << 32 ^ launch->shape;
     uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % OCC_PAIRS_MOST_SUMS;
-    struct occ_frame_measured *sum = &pairs->sums[at];
+    struct occ_record_measured *sum = &pairs->sums[at];
     while (sum->launches > 0 && (sum->shape != launch->shape || sum->minute != launch->minute))
         sum = &pairs->sums[at = (at + 1) % OCC_PAIRS_MOST_SUMS];
     if (sum->launches > 0)
@@ -106,14 +106,14 @@ static struct occ_frame_measured *find_sum(struct occ_pairs *pairs, const struct
     if (pairs->n_sums >= SUMS_FILLED)
         return NULL;
     pairs->n_sums++;
-    *sum = (struct occ_frame_measured){
-        .frame.type = OCC_FRAME_MEASURED, .shape = launch->shape, .minute = launch->minute};
+    *sum = (struct occ_record_measured){
+        .record.type = OCC_RECORD_MEASURED, .shape = launch->shape, .minute = launch->minute};
     return sum;
 }
 
-static void add(struct occ_pairs *pairs, const struct occ_frame_measured *launch)
+static void add(struct occ_pairs *pairs, const struct occ_record_measured *launch)
 {
-    struct occ_frame_measured *sum = find_sum(pairs, launch);
+    struct occ_record_measured *sum = find_sum(pairs, launch);
     if (!sum)
         return;
     sum->launches++;
@@ -127,7 +127,7 @@ static void add(struct occ_pairs *pairs, const struct occ_frame_measured *launch
 static void settle_one(struct occ_pairs *pairs, const struct occ_session *s)
 {
     struct occ_pairs_record own[OCC_PAIRS_MOST_RANGES];
-    struct occ_frame_measured launch;
+    struct occ_record_measured launch;
     uint32_t n = take_records(pairs, s, own);
     if (n != s->ranges || n > OCC_PAIRS_MOST_RANGES || s->lost != pairs->lost)
         return;
@@ -165,7 +165,7 @@ void occ_pairs_add_record(struct occ_pairs *pairs, const struct occ_pairs_record
 static void say_sums(struct occ_pairs *pairs, occ_pairs_sink *sink, void *context)
 {
     for (uint32_t i = 0; i < OCC_PAIRS_MOST_SUMS; i++) {
-        struct occ_frame_measured *sum = &pairs->sums[i];
+        struct occ_record_measured *sum = &pairs->sums[i];
         if (sum->launches > 0 && sink(context, sum))
             pairs->measured += sum->launches;
         sum->launches = 0;

@@ -6,7 +6,7 @@
  *
  * A session waits OCC_PAIRS_ROUNDS rounds for records that are late. If meanwhile records were lost of which nobody knows when
  * they began, it has no values: what is left of a graph's kernels could be as many as its one range.
- * Values are added up by shape and minute, and said in a MEASURED frame for each: after a round at first, then after ever
+ * Values are added up by shape and minute, and said in a MEASURED record for each: after a round at first, then after ever
  * more, up to OCC_PAIRS_MOST_PAUSE, since the ring's log is never made free again.
  * Memory is bounded: what does not fit has no value, and is counted.
  * Threads: the helper only.
@@ -56,7 +56,7 @@ struct occ_pairs {
     struct occ_pairs_record *records; /* NULL: not in use */
     uint32_t n;
     struct occ_session *first, **last; /* sessions that wait, oldest first */
-    struct occ_frame_measured *sums;   /* hashed by shape and minute; without launches: free */
+    struct occ_record_measured *sums;  /* hashed by shape and minute; without launches: free */
     uint32_t n_sums;
     uint32_t pause, paused; /* rounds between two times that sums are said, and since the last */
     uint64_t measured;      /* launches that got a value, ever */
@@ -64,8 +64,8 @@ struct occ_pairs {
     uint64_t lost;          /* records without times, ever; counted by whoever loses them */
 };
 
-/* Takes one frame; its `head` is filled there. False: it was not taken. */
-typedef bool occ_pairs_sink(void *context, struct occ_frame_measured *frame);
+/* Takes one record; its `head` is filled there. False: it was not taken. */
+typedef bool occ_pairs_sink(void *context, struct occ_record_measured *record);
 
 /* False: no memory. */
 bool occ_pairs_init(struct occ_pairs *pairs);

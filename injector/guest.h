@@ -66,7 +66,7 @@ const char *occ_guest_path(void);
 void occ_guest_start(void);
 /* Makes a ring in which only the reason is said and shows it to the daemon: QUIET. */
 void occ_guest_stay_quiet(struct occ_guest *guest, const char *reason);
-/* Writes a STATE frame and a line of log. */
+/* Writes a STATE record and a line of log. */
 void occ_guest_say(struct occ_guest *guest, enum occ_level level, const char *reason);
 
 /* fork.c, exit.c: set up once. */

@@ -108,15 +108,15 @@ static void end_exact(struct helper *h)
                       "exact values only of the beginning: half of the log is full");
 }
 
-/* A frame that makes no sense would be the last that the daemon reads. */
-static bool log_measured(void *context, struct occ_frame_measured *frame)
+/* A record that makes no sense would be the last that the daemon reads. */
+static bool log_measured(void *context, struct occ_record_measured *record)
 {
     struct helper *h = context;
     struct occ_ring_producer *ring = &h->guest->ring;
-    frame->head = ring->head;
-    if (!occ_frame_measured_is_valid(frame))
+    record->head = ring->head;
+    if (!occ_record_measured_is_valid(record))
         return false;
-    bool is_said = occ_ring_log(ring, &frame->frame, sizeof *frame, NULL, 0);
+    bool is_said = occ_ring_log(ring, &record->record, sizeof *record, NULL, 0);
     if (!is_said)
         end_exact(h);
     return is_said;
@@ -174,17 +174,17 @@ static void do_round(struct helper *h, uint64_t now_ns)
     watch_exact(h);
     occ_pool_tend(&g->pool);
     occ_costs_measure(&g->costs, &g->drain);
-    occ_ring_beat(&g->ring, occ_clock_ns(CLOCK_REALTIME));
+    occ_ring_heartbeat(&g->ring, occ_clock_ns(CLOCK_REALTIME));
     (void)occ_link_tend(&g->link, &g->ring, &g->memfd, now_ns);
 }
 
 void occ_helper_close_ring(struct occ_guest *guest)
 {
     uint64_t now_ns = occ_clock_ns(CLOCK_REALTIME);
-    struct occ_frame_closed frame = {
-        .frame.type = OCC_FRAME_CLOSED, .time_ns = now_ns, .launches = guest->ring.head};
-    (void)occ_ring_log(&guest->ring, &frame.frame, sizeof frame, NULL, 0);
-    occ_ring_beat(&guest->ring, now_ns);
+    struct occ_record_closed record = {
+        .record.type = OCC_RECORD_CLOSED, .time_ns = now_ns, .launches = guest->ring.head};
+    (void)occ_ring_log(&guest->ring, &record.record, sizeof record, NULL, 0);
+    occ_ring_heartbeat(&guest->ring, now_ns);
     occ_ring_close(&guest->ring);
 }
 

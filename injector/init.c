@@ -51,14 +51,14 @@ void occ_guest_say(struct occ_guest *guest, enum occ_level level, const char *re
         OCC_LEVELS(X)
 #undef X
     };
-    struct occ_frame_state frame = {
-        .frame.type = OCC_FRAME_STATE,
+    struct occ_record_state record = {
+        .record.type = OCC_RECORD_STATE,
         .time_ns = occ_clock_ns(CLOCK_REALTIME),
         .level = level,
         .cupti_version = guest->cupti.version,
     };
-    (void)snprintf(frame.reason, sizeof frame.reason, "%s", reason);
-    (void)occ_ring_log(&guest->ring, &frame.frame, sizeof frame, NULL, 0);
+    (void)snprintf(record.reason, sizeof record.reason, "%s", reason);
+    (void)occ_ring_log(&guest->ring, &record.record, sizeof record, NULL, 0);
     occ_guest_log("level %s%s%s", words[level], reason[0] ? ": " : "", reason);
 }
 

@@ -30,12 +30,12 @@ struct occ_intern_slot {
 #define POINTER_BYTES (POINTER_SLOTS * sizeof(struct occ_intern_pointer))
 #define KERNEL_BYTES  (KERNEL_SLOTS * sizeof(struct occ_intern_kernel))
 #define SLOT_BYTES    (SHAPE_SLOTS * sizeof(struct occ_intern_slot))
-#define SHAPE_BYTES   (OCC_INTERN_SHAPES * sizeof(struct occ_frame_shape))
+#define SHAPE_BYTES   (OCC_INTERN_SHAPES * sizeof(struct occ_record_shape))
 #define MAP_BYTES     (POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES + SHAPE_BYTES)
 
 /* A shape's identity: all of it behind the id. */
-#define KEY_OFFSET offsetof(struct occ_frame_shape, kernel)
-#define KEY_BYTES  (sizeof(struct occ_frame_shape) - KEY_OFFSET)
+#define KEY_OFFSET offsetof(struct occ_record_shape, kernel)
+#define KEY_BYTES  (sizeof(struct occ_record_shape) - KEY_OFFSET)
 static_assert(KEY_BYTES == 92, "hash_shape reads 11 words of 8 bytes and one of 4");
 
 static_assert(OCC_INTERN_KERNELS <= OCC_LOG_MAX_KERNELS && OCC_INTERN_SHAPES <= OCC_LOG_MAX_SHAPES,
@@ -84,8 +84,8 @@ static bool log_kernel(struct occ_intern *intern, uint32_t id, const char *name,
                        uint64_t hash)
 {
     uint32_t kept = length < OCC_KERNEL_NAME_MAX_BYTES ? length : OCC_KERNEL_NAME_MAX_BYTES - 1;
-    struct occ_frame_kernel frame = {
-        .frame.type = OCC_FRAME_KERNEL,
+    struct occ_record_kernel record = {
+        .record.type = OCC_RECORD_KERNEL,
         .id = id,
         .name_bytes = kept + 1,
         .name_hash = hash,
@@ -96,7 +96,7 @@ static bool log_kernel(struct occ_intern *intern, uint32_t id, const char *name,
     text[kept] = '\0';
     if (strlen(text) != kept || (kept == length && occ_fnv1a(text, kept) != hash))
         return false; /* it changed while we read: a stale pointer */
-    return occ_ring_log(intern->ring, &frame.frame, sizeof frame, text, kept + 1);
+    return occ_ring_log(intern->ring, &record.record, sizeof record, text, kept + 1);
 }
 
 /* A name may be longer than what is kept of it: this much is hashed. */
@@ -158,7 +158,7 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
 /* ---- shapes ---- */
 
 /* Four independent lanes, since one multiplication waits for the one before it. Constants: odd, of mixed bits. */
-static uint32_t hash_shape(const struct occ_frame_shape *shape)
+static uint32_t hash_shape(const struct occ_record_shape *shape)
 {
     const uint64_t factor = UINT64_C(0xff51afd7ed558ccd);
     uint64_t a = UINT64_C(0x9e3779b97f4a7c15), b = UINT64_C(0xc2b2ae3d27d4eb4f);
@@ -179,14 +179,14 @@ static uint32_t hash_shape(const struct occ_frame_shape *shape)
 }
 
 static uint32_t add_shape(struct occ_intern *intern, struct occ_intern_slot *slot, uint32_t hash,
-                          struct occ_frame_shape *shape)
+                          struct occ_record_shape *shape)
 {
     uint32_t id = intern->shape_count;
-    if (!occ_frame_shape_is_valid(shape))
+    if (!occ_record_shape_is_valid(shape))
         return OCC_INTERN_UNREADABLE;
-    shape->frame.type = OCC_FRAME_SHAPE;
+    shape->record.type = OCC_RECORD_SHAPE;
     shape->id = id;
-    if (id >= OCC_INTERN_SHAPES || !occ_ring_log(intern->ring, &shape->frame, sizeof *shape, NULL, 0))
+    if (id >= OCC_INTERN_SHAPES || !occ_ring_log(intern->ring, &shape->record, sizeof *shape, NULL, 0))
         return OCC_INTERN_FULL;
     intern->shapes[id] = *shape;
     *slot = (struct occ_intern_slot){hash, id + 1};
@@ -194,12 +194,12 @@ static uint32_t add_shape(struct occ_intern *intern, struct occ_intern_slot *slo
     return id;
 }
 
-static bool is_same_shape(const struct occ_frame_shape *a, const struct occ_frame_shape *b)
+static bool is_same_shape(const struct occ_record_shape *a, const struct occ_record_shape *b)
 {
     return memcmp((const char *)a + KEY_OFFSET, (const char *)b + KEY_OFFSET, KEY_BYTES) == 0;
 }
 
-uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_frame_shape *shape)
+uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_record_shape *shape)
 {
     uint32_t hash = hash_shape(shape);
     for (uint32_t at = hash;; at++) {

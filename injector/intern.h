@@ -1,6 +1,6 @@
 /*
  * What is said once: kernels (by the contents of their names) and shapes (kernel x device x configuration) get the
- * ids under which the ring's log knows them. First sight of one writes its frame.
+ * ids under which the ring's log knows them. First sight of one writes its record.
  *
  * - Names are known by content. A pointer's name is looked at again in every new buffer of records, since CUPTI
  *   may have given the address to another name; within one buffer the pointer is enough.
@@ -35,7 +35,7 @@ struct occ_intern {
     struct occ_intern_pointer *pointers; /* open addressing, as the two below */
     struct occ_intern_kernel *kernels;
     struct occ_intern_slot *slots;
-    struct occ_frame_shape *shapes; /* by id */
+    struct occ_record_shape *shapes; /* by id */
     uint32_t pointer_count, kernel_count, shape_count;
     uint32_t epoch; /* of the buffer that is being read */
     struct occ_readable readable;
@@ -50,7 +50,7 @@ void occ_intern_next_buffer(struct occ_intern *intern);
 
 uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name);
 
-/* `shape` with kernel and device filled in; id and frame are set here. */
-uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_frame_shape *shape);
+/* `shape` with kernel and device filled in; id and record are set here. */
+uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_record_shape *shape);
 
 #endif

@@ -18,7 +18,7 @@ static struct text {
     uint32_t pairs;
 } text;
 
-static_assert(sizeof text.bytes + sizeof(struct occ_frame_process) <= OCC_FRAME_MAX_BYTES, "fits a frame");
+static_assert(sizeof text.bytes + sizeof(struct occ_record_process) <= OCC_RECORD_MAX_BYTES, "fits a record");
 
 /* Adds "key\0value\0"; a value of 0 bytes adds nothing. */
 static void add_bytes(const char *key, const char *value, size_t n)
@@ -104,7 +104,7 @@ bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
     add("slurm_step", get("SLURM_STEP_ID"));
     add_kubernetes(get);
     add_hostname();
-    struct occ_frame_process frame = {
-        .frame.type = OCC_FRAME_PROCESS, .count = text.pairs, .text_bytes = text.used};
-    return occ_ring_log(ring, &frame.frame, sizeof frame, text.bytes, text.used);
+    struct occ_record_process record = {
+        .record.type = OCC_RECORD_PROCESS, .count = text.pairs, .text_bytes = text.used};
+    return occ_ring_log(ring, &record.record, sizeof record, text.bytes, text.used);
 }

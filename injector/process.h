@@ -1,4 +1,4 @@
-/* The PROCESS frame: what this process is, in its own words. Called once, before the helper exists. */
+/* The PROCESS record: what this process is, in its own words. Called once, before the helper exists. */
 #ifndef OCC_INJECTOR_PROCESS_H
 #define OCC_INJECTOR_PROCESS_H
 

@@ -5,7 +5,7 @@
  *   - the memfd must be sealed against shrinking (else reading it could raise SIGBUS) and growing;
  *   - the header is copied once, checked, and never looked at again but for head, log_head, closed, beat and
  * the counters, each loaded once per use and clamped;
- *   - records and frames are copied out first and checked in the copy, since the original may change under
+ *   - launches and log records are copied out first and checked in the copy, since the original may change under
  * us;
  *   - only the header page is mapped for writing.
  *
@@ -43,7 +43,7 @@ struct occ_ring_consumer {
     uint64_t start_ns;
     uint8_t uuid[16];
     const char *broken; /* why, or NULL */
-    _Alignas(8) uint8_t frame[OCC_FRAME_MAX_BYTES];
+    _Alignas(8) uint8_t record[OCC_RECORD_MAX_BYTES];
 };
 
 /* Keeps the compiler from reading shared memory a second time after it was copied and checked. */
@@ -202,7 +202,7 @@ static enum occ_ring_status quarantine(struct occ_ring_consumer *c, const char *
 
 /* ---- log ---- */
 
-/* Each check gets a whole copied frame of `bytes` bytes and says what is wrong with it, or NULL. */
+/* Each check gets a whole copied record of `bytes` bytes and says what is wrong with it, or NULL. */
 
 static uint32_t padded(uint64_t bytes)
 {
@@ -211,116 +211,116 @@ static uint32_t padded(uint64_t bytes)
 
 static const char *check_process(struct occ_ring_consumer *c, uint32_t bytes)
 {
-    const struct occ_frame_process *f = (const void *)c->frame;
+    const struct occ_record_process *f = (const void *)c->record;
     if (bytes < sizeof *f || f->text_bytes > bytes - sizeof *f || bytes != padded(sizeof *f + f->text_bytes))
-        return "process frame: size";
+        return "process record: size";
     if (f->count > OCC_LOG_MAX_PROCESS_KEYS)
-        return "process frame: too many keys";
+        return "process record: too many keys";
     const char *at = (const char *)(f + 1);
     const char *end = at + f->text_bytes;
     for (uint32_t i = 0; i < 2 * f->count; i++) {
         const char *nul = at < end ? memchr(at, '\0', (size_t)(end - at)) : NULL;
         if (!nul)
-            return "process frame: text without end";
+            return "process record: text without end";
         at = nul + 1;
     }
-    return at == end ? NULL : "process frame: text beyond the last key";
+    return at == end ? NULL : "process record: text beyond the last key";
 }
 
 static const char *check_device(struct occ_ring_consumer *c, uint32_t bytes)
 {
-    const struct occ_frame_device *f = (const void *)c->frame;
+    const struct occ_record_device *f = (const void *)c->record;
     if (bytes != sizeof *f)
-        return "device frame: size";
+        return "device record: size";
     if (c->devices >= OCC_LOG_MAX_DEVICES)
-        return "device frame: too many devices";
+        return "device record: too many devices";
     if (f->id != c->devices)
-        return "device frame: id out of order";
+        return "device record: id out of order";
     if (!memchr(f->name, '\0', sizeof f->name))
-        return "device frame: name without end";
+        return "device record: name without end";
     c->devices++;
     return NULL;
 }
 
 static const char *check_kernel(struct occ_ring_consumer *c, uint32_t bytes)
 {
-    const struct occ_frame_kernel *f = (const void *)c->frame;
+    const struct occ_record_kernel *f = (const void *)c->record;
     const char *name = (const char *)(f + 1);
     if (bytes < sizeof *f || f->name_bytes < 1 || f->name_bytes > OCC_KERNEL_NAME_MAX_BYTES ||
         bytes != padded(sizeof *f + f->name_bytes))
-        return "kernel frame: size";
+        return "kernel record: size";
     if (c->kernels >= OCC_LOG_MAX_KERNELS)
-        return "kernel frame: too many kernels";
+        return "kernel record: too many kernels";
     if (f->id != c->kernels)
-        return "kernel frame: id out of order";
+        return "kernel record: id out of order";
     if (strnlen(name, f->name_bytes) != f->name_bytes - 1u)
-        return "kernel frame: name without end";
+        return "kernel record: name without end";
     if (!(f->flags & OCC_KERNEL_NAME_CUT) && f->name_hash != occ_fnv1a(name, f->name_bytes - 1u))
-        return "kernel frame: hash is not the name's";
+        return "kernel record: hash is not the name's";
     c->kernels++;
     return NULL;
 }
 
 static const char *check_shape(struct occ_ring_consumer *c, uint32_t bytes)
 {
-    const struct occ_frame_shape *f = (const void *)c->frame;
+    const struct occ_record_shape *f = (const void *)c->record;
     if (bytes != sizeof *f)
-        return "shape frame: size";
+        return "shape record: size";
     if (c->shapes >= OCC_LOG_MAX_SHAPES)
-        return "shape frame: too many shapes";
+        return "shape record: too many shapes";
     if (f->id != c->shapes)
-        return "shape frame: id out of order";
+        return "shape record: id out of order";
     if (f->kernel >= c->kernels)
-        return "shape frame: unknown kernel";
+        return "shape record: unknown kernel";
     if (f->device >= c->devices)
-        return "shape frame: unknown device";
-    if (!occ_frame_shape_is_valid(f))
-        return "shape frame: a configuration that cannot be";
+        return "shape record: unknown device";
+    if (!occ_record_shape_is_valid(f))
+        return "shape record: a configuration that cannot be";
     c->shapes++;
     return NULL;
 }
 
 static const char *check_state(struct occ_ring_consumer *c, uint32_t bytes)
 {
-    const struct occ_frame_state *f = (const void *)c->frame;
+    const struct occ_record_state *f = (const void *)c->record;
     if (bytes != sizeof *f)
-        return "state frame: size";
+        return "state record: size";
     if (f->level >= OCC_LEVEL_COUNT)
-        return "state frame: unknown level";
-    return memchr(f->reason, '\0', sizeof f->reason) ? NULL : "state frame: reason without end";
+        return "state record: unknown level";
+    return memchr(f->reason, '\0', sizeof f->reason) ? NULL : "state record: reason without end";
 }
 
 static const char *check_closed(struct occ_ring_consumer *c, uint32_t bytes)
 {
     (void)c;
-    return bytes == sizeof(struct occ_frame_closed) ? NULL : "closed frame: size";
+    return bytes == sizeof(struct occ_record_closed) ? NULL : "closed record: size";
 }
 
 static const char *check_measured(struct occ_ring_consumer *c, uint32_t bytes)
 {
-    const struct occ_frame_measured *f = (const void *)c->frame;
+    const struct occ_record_measured *f = (const void *)c->record;
     if (bytes != sizeof *f)
-        return "measured frame: size";
+        return "measured record: size";
     if (f->shape >= c->shapes)
-        return "measured frame: unknown shape";
-    if (!occ_frame_measured_is_valid(f))
-        return "measured frame: values that cannot be";
-    /* Pairs with the release store of head in occ_ring_push(), which came before the frame's. A frame of launches that never come
+        return "measured record: unknown shape";
+    if (!occ_record_measured_is_valid(f))
+        return "measured record: values that cannot be";
+    /* Pairs with the release store of head in occ_ring_push(), which came before the record's. A record of launches that never come
      * would wait for ever. */
     uint64_t head = atomic_load_explicit(&c->header->head, memory_order_acquire);
-    return f->head <= head ? NULL : "measured frame: of launches to come";
+    return f->head <= head ? NULL : "measured record: of launches to come";
 }
 
-static const char *(*const frame_checks[])(struct occ_ring_consumer *, uint32_t) = {
-    [OCC_FRAME_PROCESS] = check_process,   [OCC_FRAME_DEVICE] = check_device,
-    [OCC_FRAME_KERNEL] = check_kernel,     [OCC_FRAME_SHAPE] = check_shape,
-    [OCC_FRAME_STATE] = check_state,       [OCC_FRAME_CLOSED] = check_closed,
-    [OCC_FRAME_MEASURED] = check_measured,
+static const char *(*const record_checks[])(struct occ_ring_consumer *, uint32_t) = {
+    [OCC_RECORD_PROCESS] = check_process,   [OCC_RECORD_DEVICE] = check_device,
+    [OCC_RECORD_KERNEL] = check_kernel,     [OCC_RECORD_SHAPE] = check_shape,
+    [OCC_RECORD_STATE] = check_state,       [OCC_RECORD_CLOSED] = check_closed,
+    [OCC_RECORD_MEASURED] = check_measured,
 };
 
-static bool frame_type_is_known(uint16_t type)
+static bool record_type_is_known(uint16_t type)
 {
-    return type < sizeof frame_checks / sizeof frame_checks[0] && frame_checks[type];
+    return type < sizeof record_checks / sizeof record_checks[0] && record_checks[type];
 }
 
 /* Loads log_head once and clamps it; NULL or what is wrong. */
@@ -334,41 +334,41 @@ static const char *look_at_log_head(struct occ_ring_consumer *c)
     return NULL;
 }
 
-/* Copies the frame at log_position out; NULL or what is wrong. */
-static const char *copy_frame(struct occ_ring_consumer *c, struct occ_frame *ret_frame)
+/* Copies the record at log_position out; NULL or what is wrong. */
+static const char *copy_record(struct occ_ring_consumer *c, struct occ_log_record *ret_record)
 {
     uint64_t published = c->log_head - c->log_position;
-    struct occ_frame frame;
-    memcpy(&frame, c->log + c->log_position, sizeof frame); /* published is a multiple of 8 and not 0 */
+    struct occ_log_record record;
+    memcpy(&record, c->log + c->log_position, sizeof record); /* published is a multiple of 8 and not 0 */
     copied();
-    if (frame.bytes < sizeof frame || frame.bytes % 8 != 0 || frame.bytes > OCC_FRAME_MAX_BYTES ||
-        frame.bytes > published)
-        return "frame: size";
-    memcpy(c->frame, c->log + c->log_position, frame.bytes);
-    memcpy(c->frame, &frame, sizeof frame); /* the header that was checked, whatever lies there by now */
+    if (record.bytes < sizeof record || record.bytes % 8 != 0 || record.bytes > OCC_RECORD_MAX_BYTES ||
+        record.bytes > published)
+        return "log record: size";
+    memcpy(c->record, c->log + c->log_position, record.bytes);
+    memcpy(c->record, &record, sizeof record); /* the header that was checked, whatever lies there by now */
     copied();
-    *ret_frame = frame;
+    *ret_record = record;
     return NULL;
 }
 
-enum occ_ring_status occ_ring_next_frame(struct occ_ring_consumer *consumer,
-                                         const struct occ_frame **ret_frame)
+enum occ_ring_status occ_ring_next_log_record(struct occ_ring_consumer *consumer,
+                                              const struct occ_log_record **ret_record)
 {
     struct occ_ring_consumer *c = consumer;
     if (c->broken)
         return OCC_RING_BROKEN;
     const char *wrong = look_at_log_head(c);
     while (!wrong && c->log_position < c->log_head) {
-        struct occ_frame frame;
-        wrong = copy_frame(c, &frame);
-        if (!wrong && frame_type_is_known(frame.type))
-            wrong = frame_checks[frame.type](c, frame.bytes);
+        struct occ_log_record record;
+        wrong = copy_record(c, &record);
+        if (!wrong && record_type_is_known(record.type))
+            wrong = record_checks[record.type](c, record.bytes);
         if (wrong)
             break;
-        c->log_position += frame.bytes;
-        if (!frame_type_is_known(frame.type))
+        c->log_position += record.bytes;
+        if (!record_type_is_known(record.type))
             continue;
-        *ret_frame = (const void *)c->frame;
+        *ret_record = (const void *)c->record;
         return OCC_RING_OK;
     }
     return wrong ? quarantine(c, wrong) : OCC_RING_EMPTY;
@@ -489,9 +489,9 @@ bool occ_ring_is_closed(const struct occ_ring_consumer *consumer)
     return atomic_load_explicit(&consumer->header->closed, memory_order_acquire) != 0;
 }
 
-uint64_t occ_ring_beat_ns(const struct occ_ring_consumer *consumer)
+uint64_t occ_ring_heartbeat_ns(const struct occ_ring_consumer *consumer)
 {
-    return atomic_load_explicit(&consumer->header->beat_ns, memory_order_relaxed);
+    return atomic_load_explicit(&consumer->header->heartbeat_ns, memory_order_relaxed);
 }
 
 uint64_t occ_ring_start_ns(const struct occ_ring_consumer *consumer)

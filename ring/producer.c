@@ -165,35 +165,35 @@ bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
 
 static uint64_t reserve_before(uint16_t type, uint64_t log_bytes)
 {
-    if (type == OCC_FRAME_MEASURED)
+    if (type == OCC_RECORD_MEASURED)
         return log_bytes / 2;
-    return type == OCC_FRAME_KERNEL || type == OCC_FRAME_SHAPE ? LOG_RESERVE_BYTES : 0;
+    return type == OCC_RECORD_KERNEL || type == OCC_RECORD_SHAPE ? LOG_RESERVE_BYTES : 0;
 }
 
-bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, uint32_t fixed_bytes,
+bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *record, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes)
 {
     uint64_t used = (uint64_t)fixed_bytes + tail_bytes;
     uint64_t bytes = (used + 7) & ~UINT64_C(7);
     uint64_t room = producer->log_bytes - producer->log_head;
-    uint64_t reserve = reserve_before(frame->type, producer->log_bytes);
-    if (bytes > OCC_FRAME_MAX_BYTES || bytes + reserve > room)
+    uint64_t reserve = reserve_before(record->type, producer->log_bytes);
+    if (bytes > OCC_RECORD_MAX_BYTES || bytes + reserve > room)
         return false;
-    frame->bytes = (uint32_t)bytes;
+    record->bytes = (uint32_t)bytes;
     uint8_t *at = producer->log + producer->log_head;
-    memcpy(at, frame, fixed_bytes);
+    memcpy(at, record, fixed_bytes);
     if (tail_bytes > 0)
         memcpy(at + fixed_bytes, tail, tail_bytes);
     memset(at + used, 0, bytes - used);
     producer->log_head += bytes;
-    /* pairs with the acquire load of log_head in occ_ring_next_frame() */
+    /* pairs with the acquire load of log_head in occ_ring_next_log_record() */
     atomic_store_explicit(&producer->header->log_head, producer->log_head, memory_order_release);
     return true;
 }
 
-void occ_ring_beat(struct occ_ring_producer *producer, uint64_t now_ns)
+void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns)
 {
-    atomic_store_explicit(&producer->header->beat_ns, now_ns, memory_order_relaxed);
+    atomic_store_explicit(&producer->header->heartbeat_ns, now_ns, memory_order_relaxed);
 }
 
 void occ_ring_close(struct occ_ring_producer *producer)

@@ -4,7 +4,7 @@
  *
  * Producer: never blocks, never allocates after create, no system call in push or log. One thread.
  * Consumer: trusts nothing. Geometry is checked once and kept privately; head and log_head are clamped (a
- * head that moves back or runs ahead more than the ring is a broken producer); every record and frame is
+ * head that moves back or runs ahead more than the ring is a broken producer); every launch and log record is
  * checked before it is handed out. A broken producer makes next/read return OCC_RING_BROKEN for ever
  * (quarantine); what was handed out before stays good. One thread.
  *
@@ -45,15 +45,15 @@ void occ_ring_destroy(struct occ_ring_producer *producer);
 void occ_ring_count_loss(struct occ_ring_producer *producer, enum occ_loss_cause cause, uint64_t n);
 void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, uint64_t total);
 
-/* Appends a frame: `frame` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of
+/* Appends a record: `record` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of
  * text. False: the log is full (nothing was written, LOG_FULL is NOT counted: the caller knows what it
  * means). Kernels and shapes leave the last 2 KiB to the other types, so that STATE and CLOSED can still be
  * said; measured values leave half of the log to all others. */
-bool occ_ring_log(struct occ_ring_producer *producer, struct occ_frame *frame, uint32_t fixed_bytes,
+bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *record, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes);
 
-/* Publishes `beat_ns`; marks the ring closed for good. */
-void occ_ring_beat(struct occ_ring_producer *producer, uint64_t now_ns);
+/* Publishes `heartbeat_ns`; marks the ring closed for good. */
+void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns);
 void occ_ring_close(struct occ_ring_producer *producer);
 
 /*
@@ -80,16 +80,16 @@ struct occ_ring_consumer;
 int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consumer, const char **why);
 void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 
-/* The next log frame, copied out and checked; valid until the next call. Frames come in order, once. Checked
+/* The next log record, copied out and checked; valid until the next call. Records come in order, once. Checked
  * are: sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a shape known, values
  * within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are skipped,
  * never handed out. */
-enum occ_ring_status occ_ring_next_frame(struct occ_ring_consumer *consumer,
-                                         const struct occ_frame **ret_frame);
+enum occ_ring_status occ_ring_next_log_record(struct occ_ring_consumer *consumer,
+                                              const struct occ_log_record **ret_record);
 
 /* Copies up to `max` launches and moves the private position. *ret_n 0 when empty. Each record's check, times
  * and shape are verified; a record that fails makes the ring BROKEN, after those before it were handed out.
- * Call next_frame until empty first: reading stops before a record whose shape is in a frame that was not
+ * Call occ_ring_next_log_record() until empty first: reading stops before a record whose shape is in a record that was not
  * handed out yet (EMPTY if it is the first). */
 enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct occ_ring_launch *launches,
                                    size_t max, size_t *ret_n);
@@ -105,7 +105,7 @@ double occ_ring_fill(const struct occ_ring_consumer *consumer);
 
 const uint8_t *occ_ring_uuid(const struct occ_ring_consumer *consumer); /* 16 bytes */
 bool occ_ring_is_closed(const struct occ_ring_consumer *consumer);
-uint64_t occ_ring_beat_ns(const struct occ_ring_consumer *consumer);
+uint64_t occ_ring_heartbeat_ns(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_start_ns(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_lost(const struct occ_ring_consumer *consumer, enum occ_loss_cause cause);
 uint64_t occ_ring_cost(const struct occ_ring_consumer *consumer, enum occ_cost cost);

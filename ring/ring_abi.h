@@ -8,7 +8,7 @@
  *
  *   header  4096 bytes, fields below. Geometry is written once before the memfd is sealed and handed over, and
  *           never changes: the consumer checks it once and keeps its own copy.
- *   log     append-only frames: what is said once (process, device, kernel, shape, state, closed), and sums of
+ *   log     append-only records: what is said once (process, device, kernel, shape, state, closed), and sums of
  *           what was measured. A consumer that comes later reads it from the start, so a new daemon knows every
  *           id that the ring may hold.
  *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
@@ -18,7 +18,7 @@
  * Header, byte offsets (hex); who writes it, if it changes:
  *   000 u64      magic                    "OCCRING1"
  *   008 u16      version_major            a reader refuses another major
- *   00a u16      version_minor            may add log frame types, loss causes, cost counters, and header fields in
+ *   00a u16      version_minor            may add log record types, loss causes, cost counters, and header fields in
  *                                         bytes that are zero today; never moves or re-defines what is there
  *   00c u32      byte_order               0x01020304 as the producer stores it
  *   010 u8[16]   uuid                     random, identifies the ring and so the run
@@ -33,7 +33,7 @@
  *   050 u64      start_ns                 CLOCK_REALTIME when the ring was made
  *   080 u64      head           producer  launches published
  *   088 u64      log_head       producer  log bytes published
- *   090 u64      beat_ns        producer  CLOCK_REALTIME of the helper thread's last round
+ *   090 u64      heartbeat_ns        producer  CLOCK_REALTIME of the helper thread's last round
  *   098 u32      closed         producer  1 after the last record of an orderly end
  *   0c0 u64      tail           consumer  launches that the producer may overwrite (committed by the daemon)
  *   100 u64[32]  lost           producer  totals by enum occ_loss_cause
@@ -60,7 +60,7 @@
 
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
-#define OCC_RING_VERSION_MINOR 1 /* 1: MEASURED frames */
+#define OCC_RING_VERSION_MINOR 1 /* 1: MEASURED records */
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
 #define OCC_RING_HEADER_BYTES 4096
@@ -128,7 +128,7 @@ struct occ_ring_header {
     uint8_t reserved1[40];
     _Atomic uint64_t head;
     _Atomic uint64_t log_head;
-    _Atomic uint64_t beat_ns;
+    _Atomic uint64_t heartbeat_ns;
     _Atomic uint32_t closed;
     uint8_t reserved2[36];
     _Atomic uint64_t tail;
@@ -152,7 +152,7 @@ static_assert(offsetof(struct occ_ring_header, pid) == 0x48, "wire");
 static_assert(offsetof(struct occ_ring_header, start_ns) == 0x50, "wire");
 static_assert(offsetof(struct occ_ring_header, head) == 0x80, "wire");
 static_assert(offsetof(struct occ_ring_header, log_head) == 0x88, "wire");
-static_assert(offsetof(struct occ_ring_header, beat_ns) == 0x90, "wire");
+static_assert(offsetof(struct occ_ring_header, heartbeat_ns) == 0x90, "wire");
 static_assert(offsetof(struct occ_ring_header, closed) == 0x98, "wire");
 static_assert(offsetof(struct occ_ring_header, tail) == 0xc0, "wire");
 static_assert(offsetof(struct occ_ring_header, lost) == 0x100, "wire");
@@ -160,14 +160,14 @@ static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
 static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");
 
 /*
- * One launch. Valid if: check == occ_ring_check(sequence), shape names a SHAPE frame of the log, start_ns >
+ * One launch. Valid if: check == occ_ring_check(sequence), shape names a SHAPE record of the log, start_ns >
  * 0, start_ns + duration_ns < 2^63.
  */
 struct occ_ring_launch {
     uint64_t start_ns;    /* CLOCK_REALTIME domain of CUPTI, nanoseconds since the epoch */
     uint64_t duration_ns; /* end - start */
     uint64_t graph_node;  /* 0: not from a graph */
-    uint32_t shape;       /* id of a SHAPE frame */
+    uint32_t shape;       /* id of a SHAPE record */
     uint32_t stream;
     uint32_t correlation;
     uint32_t check;
@@ -185,11 +185,10 @@ static inline uint32_t occ_ring_check(uint64_t sequence)
 
 /* Times that a launch may have; both ends use it. The last day before 2^63 is nobody's: the history takes no start at
  * its very end, and could not add up its last hour. */
-#define OCC_RING_START_MOST_NS ((uint64_t)INT64_MAX - UINT64_C(86400000000000))
+#define OCC_RING_START_MAX_NS ((uint64_t)INT64_MAX - UINT64_C(86400000000000))
 static inline bool occ_ring_times_are_valid(uint64_t start_ns, uint64_t duration_ns)
 {
-    return start_ns > 0 && start_ns <= OCC_RING_START_MOST_NS &&
-           duration_ns <= (uint64_t)INT64_MAX - start_ns;
+    return start_ns > 0 && start_ns <= OCC_RING_START_MAX_NS && duration_ns <= (uint64_t)INT64_MAX - start_ns;
 }
 
 /* Size of the memfd: header, log and ring, up to the next whole page of 4096 bytes. */
@@ -199,39 +198,39 @@ static inline uint64_t occ_ring_total_bytes(uint32_t slots, uint64_t log_bytes)
     return (bytes + 4095) & ~UINT64_C(4095);
 }
 
-/* Log frames. Every frame starts with this; `bytes` counts header, body and padding, a multiple of 8. Unknown
- * types are skipped (a newer minor version). Ids count from 0 in the order of their frames. */
-enum occ_frame_type {
-    OCC_FRAME_PROCESS = 1,
-    OCC_FRAME_DEVICE = 2,
-    OCC_FRAME_KERNEL = 3,
-    OCC_FRAME_SHAPE = 4,
-    OCC_FRAME_STATE = 5,
-    OCC_FRAME_CLOSED = 6,
-    OCC_FRAME_MEASURED = 7, /* since 1.1 */
+/* Log records. Each starts with this; `bytes` counts header, body and padding, a multiple of 8. Unknown
+ * types are skipped (a newer minor version). Ids count from 0 in the order of their records. */
+enum occ_record_type {
+    OCC_RECORD_PROCESS = 1,
+    OCC_RECORD_DEVICE = 2,
+    OCC_RECORD_KERNEL = 3,
+    OCC_RECORD_SHAPE = 4,
+    OCC_RECORD_STATE = 5,
+    OCC_RECORD_CLOSED = 6,
+    OCC_RECORD_MEASURED = 7, /* since 1.1 */
 };
 
-struct occ_frame {
+struct occ_log_record {
     uint16_t type;
     uint16_t reserved;
     uint32_t bytes;
 };
 
-#define OCC_FRAME_MAX_BYTES (64u * 1024u)
+#define OCC_RECORD_MAX_BYTES (64u * 1024u)
 
 /* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd, label,
  * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname, exact ("1": the
  * program measures its launches itself, since 1.1). Unknown keys are skipped.
  */
-struct occ_frame_process {
-    struct occ_frame frame;
+struct occ_record_process {
+    struct occ_log_record record;
     uint32_t count;
     uint32_t text_bytes;
 };
 
 /* DEVICE: what the driver reports; 0 = unknown. Names in the field's words (CUdevice_attribute). */
-struct occ_frame_device {
-    struct occ_frame frame;
+struct occ_record_device {
+    struct occ_log_record record;
     uint32_t id;
     uint32_t ordinal; /* CUDA's device number in that process */
     uint8_t uuid[16];
@@ -253,12 +252,12 @@ struct occ_frame_device {
     uint32_t driver_version; /* 13000 = 13.0 */
     uint32_t reserved;
 };
-static_assert(sizeof(struct occ_frame_device) == 200, "wire");
+static_assert(sizeof(struct occ_record_device) == 200, "wire");
 
 /* KERNEL: the mangled name follows, `name_bytes` with its NUL. hash is FNV-1a 64 of the whole name, also when
  * the name was cut (flag). */
-struct occ_frame_kernel {
-    struct occ_frame frame;
+struct occ_record_kernel {
+    struct occ_log_record record;
     uint32_t id;
     uint32_t name_bytes;
     uint64_t name_hash;
@@ -267,11 +266,11 @@ struct occ_frame_kernel {
 };
 #define OCC_KERNEL_NAME_CUT       1u
 #define OCC_KERNEL_NAME_MAX_BYTES (16u * 1024u)
-static_assert(sizeof(struct occ_frame_kernel) == 32, "wire");
+static_assert(sizeof(struct occ_record_kernel) == 32, "wire");
 
 /* SHAPE: kernel x device x launch configuration, everything that occupancy depends on. */
-struct occ_frame_shape {
-    struct occ_frame frame;
+struct occ_record_shape {
+    struct occ_log_record record;
     uint32_t id;
     uint32_t kernel;
     uint32_t device;
@@ -293,7 +292,7 @@ struct occ_frame_shape {
     uint32_t context;
     uint32_t reserved[2];
 };
-static_assert(sizeof(struct occ_frame_shape) == 104, "wire");
+static_assert(sizeof(struct occ_record_shape) == 104, "wire");
 
 /* Limits of what a log may say: a reader takes no more, a writer counts LOG_FULL beyond. */
 #define OCC_LOG_MAX_DEVICES      256u
@@ -305,7 +304,7 @@ static_assert(sizeof(struct occ_frame_shape) == 104, "wire");
  * GPU's limit, known enumerators. Both ends use it: what the writer lets through the reader never refuses.
  * Bounds: grid x <= 2^31 - 1, y and z <= 65535; block <= 1024 threads; cluster and register bounds are well
  * above any GPU's. */
-static inline bool occ_frame_shape_is_valid(const struct occ_frame_shape *shape)
+static inline bool occ_record_shape_is_valid(const struct occ_record_shape *shape)
 {
     const uint32_t *g = shape->grid, *b = shape->block, *c = shape->cluster;
     return g[0] - 1u < INT32_MAX && g[1] - 1u < 65535u && g[2] - 1u < 65535u && b[0] - 1u < 1024u &&
@@ -343,31 +342,31 @@ enum occ_level {
         OCC_LEVEL_COUNT
 };
 
-struct occ_frame_state {
-    struct occ_frame frame;
+struct occ_record_state {
+    struct occ_log_record record;
     uint64_t time_ns;
     uint32_t level;         /* enum occ_level */
     uint32_t cupti_version; /* as cuptiGetVersion() says; 0: none loaded */
     char reason[240];       /* NUL-terminated, one line for people; "" when nothing is amiss */
 };
-static_assert(sizeof(struct occ_frame_state) == 264, "wire");
+static_assert(sizeof(struct occ_record_state) == 264, "wire");
 
 /* CLOSED: an orderly end. */
-struct occ_frame_closed {
-    struct occ_frame frame;
+struct occ_record_closed {
+    struct occ_log_record record;
     uint64_t time_ns;
     uint64_t launches; /* head at the end */
 };
-static_assert(sizeof(struct occ_frame_closed) == 24, "wire");
+static_assert(sizeof(struct occ_record_closed) == 24, "wire");
 
 /*
  * MEASURED: what CUPTI's range profiler counted of launches of one shape that began in one minute, each of them alone on its GPU
  * (occtrace --exact). Sums over `launches` launches, weighted by their durations; in warps and SMs, since the reader knows
  * the GPU's limits. Each counts once: it is to be taken with a commit that makes launches up to `head` durable, and that commit
- * remembers how many of the log's MEASURED frames were.
+ * remembers how many of the log's MEASURED records were.
  */
-struct occ_frame_measured {
-    struct occ_frame frame;
+struct occ_record_measured {
+    struct occ_log_record record;
     uint32_t shape;
     uint32_t reserved;
     uint64_t minute;        /* since the epoch */
@@ -379,17 +378,17 @@ struct occ_frame_measured {
     double sms_active_ns;   /* SMs with work for each cycle, x duration */
     double blocks_active_ns; /* blocks for each cycle of an SM with work, x duration */
 };
-static_assert(sizeof(struct occ_frame_measured) == 80, "wire");
+static_assert(sizeof(struct occ_record_measured) == 80, "wire");
 
 /* No GPU has so many SMs or warps, and none begins so many launches in a minute; NaN fails every comparison. That `head` is
  * no more than the ring's the reader checks. */
-#define OCC_MEASURED_MOST_WARPS    1.0e6
-#define OCC_MEASURED_MOST_LAUNCHES (UINT64_C(1) << 32)
-static inline bool occ_frame_measured_is_valid(const struct occ_frame_measured *m)
+#define OCC_MEASURED_MAX_WARPS    1.0e6
+#define OCC_MEASURED_MAX_LAUNCHES (UINT64_C(1) << 32)
+static inline bool occ_record_measured_is_valid(const struct occ_record_measured *m)
 {
-    double most = OCC_MEASURED_MOST_WARPS * m->ns;
-    return m->minute <= OCC_RING_START_MOST_NS / UINT64_C(60000000000) && m->launches >= 1 &&
-           m->launches <= OCC_MEASURED_MOST_LAUNCHES && m->launches <= m->head && m->head <= INT64_MAX &&
+    double most = OCC_MEASURED_MAX_WARPS * m->ns;
+    return m->minute <= OCC_RING_START_MAX_NS / UINT64_C(60000000000) && m->launches >= 1 &&
+           m->launches <= OCC_MEASURED_MAX_LAUNCHES && m->launches <= m->head && m->head <= INT64_MAX &&
            m->ns > 0 && m->ns < 9.2e18 && m->warps_active_ns >= 0 && m->warps_active_ns <= most &&
            m->warps_ns >= 0 && m->warps_ns <= most && m->sms_active_ns >= 0 && m->sms_active_ns <= most &&
            m->blocks_active_ns >= 0 && m->blocks_active_ns <= most;

@@ -42,10 +42,10 @@ static void patch_header(struct input *in, uint8_t *header)
 static void read_everything(struct occ_ring_consumer *c)
 {
     static volatile uint8_t sink;
-    const struct occ_frame *frame;
-    while (occ_ring_next_frame(c, &frame) == OCC_RING_OK)
-        for (uint32_t i = 0; i < frame->bytes; i++)
-            sink = ((const uint8_t *)frame)[i];
+    const struct occ_log_record *record;
+    while (occ_ring_next_log_record(c, &record) == OCC_RING_OK)
+        for (uint32_t i = 0; i < record->bytes; i++)
+            sink = ((const uint8_t *)record)[i];
     struct occ_ring_launch launches[32];
     size_t n;
     while (occ_ring_read(c, launches, 32, &n) == OCC_RING_OK) {

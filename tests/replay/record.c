@@ -79,10 +79,10 @@ static int append(struct growing *to, const void *data, size_t bytes)
 
 static int drain(struct occ_ring_consumer *ring, struct growing *log, struct growing *launches)
 {
-    const struct occ_frame *frame = NULL;
+    const struct occ_log_record *record = NULL;
     enum occ_ring_status status;
-    while ((status = occ_ring_next_frame(ring, &frame)) == OCC_RING_OK)
-        if (append(log, frame, frame->bytes) != 0)
+    while ((status = occ_ring_next_log_record(ring, &record)) == OCC_RING_OK)
+        if (append(log, record, record->bytes) != 0)
             return -1;
     struct occ_ring_launch batch[256];
     size_t n = 0;

@@ -2,7 +2,7 @@
  * A recording: what one program said through its ring, in a file, so that it can be said again where there is
  * no CUDA toolkit to build the program with. Little-endian:
  *
- *   char[8] "OCCREC1\n"; u64 log_bytes; u64 launches; log frames (ring_abi.h); 40-byte launches (`check`
+ *   char[8] "OCCREC1\n"; u64 log_bytes; u64 launches; log records (ring_abi.h); 40-byte launches (`check`
  * unused)
  *
  * Made by `record`, played by `replay`; both are test tools.

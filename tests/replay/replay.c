@@ -80,7 +80,7 @@ static void log_process(struct occ_ring_producer *ring, const char *file)
 {
     char text[8192], command[4200];
     size_t used = 0;
-    struct occ_frame_process process = {.frame.type = OCC_FRAME_PROCESS};
+    struct occ_record_process process = {.record.type = OCC_RECORD_PROCESS};
     const char *session = secure_getenv("OCCTRACE_SESSION"), *label = secure_getenv("OCCTRACE_LABEL");
     (void)snprintf(command, sizeof command, "replay %s", file);
     used = put_pair(text, used, sizeof text, "exe", "replay");
@@ -95,19 +95,19 @@ static void log_process(struct occ_ring_producer *ring, const char *file)
         process.count++;
     }
     process.text_bytes = (uint32_t)used;
-    (void)occ_ring_log(ring, &process.frame, sizeof process, text, (uint32_t)used);
+    (void)occ_ring_log(ring, &process.record, sizeof process, text, (uint32_t)used);
 }
 
-/* Says every recorded frame again but for PROCESS (ours is another one) and CLOSED (we say it ourselves). */
-static int log_frames(struct occ_ring_producer *ring, uint8_t *log, uint64_t bytes)
+/* Says every recorded record again but for PROCESS (ours is another one) and CLOSED (we say it ourselves). */
+static int log_records(struct occ_ring_producer *ring, uint8_t *log, uint64_t bytes)
 {
-    for (uint64_t at = 0; at + sizeof(struct occ_frame) <= bytes;) {
-        struct occ_frame *frame = (struct occ_frame *)(void *)(log + at);
-        if (frame->bytes < sizeof *frame || frame->bytes > bytes - at || frame->bytes % 8)
+    for (uint64_t at = 0; at + sizeof(struct occ_log_record) <= bytes;) {
+        struct occ_log_record *record = (struct occ_log_record *)(void *)(log + at);
+        if (record->bytes < sizeof *record || record->bytes > bytes - at || record->bytes % 8)
             return -1;
-        at += frame->bytes;
-        if (frame->type != OCC_FRAME_PROCESS && frame->type != OCC_FRAME_CLOSED &&
-            !occ_ring_log(ring, frame, frame->bytes, NULL, 0))
+        at += record->bytes;
+        if (record->type != OCC_RECORD_PROCESS && record->type != OCC_RECORD_CLOSED &&
+            !occ_ring_log(ring, record, record->bytes, NULL, 0))
             return -1;
     }
     return 0;
@@ -161,7 +161,7 @@ static int play(const char *path, FILE *file)
     else {
         int fd = connect_daemon(secure_getenv("OCCTRACE_SOCKET"));
         log_process(&ring, path);
-        if (log_frames(&ring, log, header.log_bytes) != 0)
+        if (log_records(&ring, log, header.log_bytes) != 0)
             status = complain("the recording is damaged");
         else {
             push_launches(&ring, launches, header.launches);

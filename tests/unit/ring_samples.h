@@ -32,57 +32,57 @@ static inline bool is_sample_launch(const struct occ_ring_launch *launch, uint64
 
 static inline bool log_process(struct occ_ring_producer *p, uint32_t count, const char *text, uint32_t bytes)
 {
-    struct occ_frame_process f = {.frame.type = OCC_FRAME_PROCESS, .count = count, .text_bytes = bytes};
-    return occ_ring_log(p, &f.frame, sizeof f, text, bytes);
+    struct occ_record_process f = {.record.type = OCC_RECORD_PROCESS, .count = count, .text_bytes = bytes};
+    return occ_ring_log(p, &f.record, sizeof f, text, bytes);
 }
 
 static inline bool log_device(struct occ_ring_producer *p, uint32_t id)
 {
-    struct occ_frame_device f = {.frame.type = OCC_FRAME_DEVICE, .id = id, .cc_major = 9, .sm_count = 132};
+    struct occ_record_device f = {.record.type = OCC_RECORD_DEVICE, .id = id, .cc_major = 9, .sm_count = 132};
     memcpy(f.name, "a device", 9);
-    return occ_ring_log(p, &f.frame, sizeof f, NULL, 0);
+    return occ_ring_log(p, &f.record, sizeof f, NULL, 0);
 }
 
 static inline bool log_kernel(struct occ_ring_producer *p, uint32_t id, const char *name)
 {
     uint32_t bytes = (uint32_t)strlen(name) + 1;
-    struct occ_frame_kernel f = {.frame.type = OCC_FRAME_KERNEL,
-                                 .id = id,
-                                 .name_bytes = bytes,
-                                 .name_hash = occ_fnv1a(name, bytes - 1)};
-    return occ_ring_log(p, &f.frame, sizeof f, name, bytes);
+    struct occ_record_kernel f = {.record.type = OCC_RECORD_KERNEL,
+                                  .id = id,
+                                  .name_bytes = bytes,
+                                  .name_hash = occ_fnv1a(name, bytes - 1)};
+    return occ_ring_log(p, &f.record, sizeof f, name, bytes);
 }
 
-static inline struct occ_frame_shape sample_shape(uint32_t id)
+static inline struct occ_record_shape sample_shape(uint32_t id)
 {
-    return (struct occ_frame_shape){.frame.type = OCC_FRAME_SHAPE,
-                                    .id = id,
-                                    .grid = {100, 1, 1},
-                                    .block = {128, 1, 1},
-                                    .cluster = {1, 1, 1},
-                                    .registers_per_thread = 32,
-                                    .carveout_percent = -1};
+    return (struct occ_record_shape){.record.type = OCC_RECORD_SHAPE,
+                                     .id = id,
+                                     .grid = {100, 1, 1},
+                                     .block = {128, 1, 1},
+                                     .cluster = {1, 1, 1},
+                                     .registers_per_thread = 32,
+                                     .carveout_percent = -1};
 }
 
 static inline bool log_shape(struct occ_ring_producer *p, uint32_t id)
 {
-    struct occ_frame_shape f = sample_shape(id);
-    return occ_ring_log(p, &f.frame, sizeof f, NULL, 0);
+    struct occ_record_shape f = sample_shape(id);
+    return occ_ring_log(p, &f.record, sizeof f, NULL, 0);
 }
 
 /* Of the one shape; every launch lasted 1000 ns. */
-static inline struct occ_frame_measured sample_measured(uint64_t head, uint64_t launches)
+static inline struct occ_record_measured sample_measured(uint64_t head, uint64_t launches)
 {
     double ns = 1000.0 * (double)launches;
-    return (struct occ_frame_measured){.frame.type = OCC_FRAME_MEASURED,
-                                       .minute = SAMPLE_EPOCH_NS / UINT64_C(60000000000),
-                                       .head = head,
-                                       .launches = launches,
-                                       .ns = ns,
-                                       .warps_active_ns = 32 * ns,
-                                       .warps_ns = 32 * 66 * ns,
-                                       .sms_active_ns = 66 * ns,
-                                       .blocks_active_ns = 8 * ns};
+    return (struct occ_record_measured){.record.type = OCC_RECORD_MEASURED,
+                                        .minute = SAMPLE_EPOCH_NS / UINT64_C(60000000000),
+                                        .head = head,
+                                        .launches = launches,
+                                        .ns = ns,
+                                        .warps_active_ns = 32 * ns,
+                                        .warps_ns = 32 * 66 * ns,
+                                        .sms_active_ns = 66 * ns,
+                                        .blocks_active_ns = 8 * ns};
 }
 
 /* One of each that a launch needs. */
@@ -103,13 +103,13 @@ static inline int attach_to(const struct occ_ring_producer *p, uint64_t next, st
     return rc;
 }
 
-/* Reads frames until there are none; how many, -1 if the ring is broken. */
+/* Reads records until there are none; how many, -1 if the ring is broken. */
 static inline int drain_log(struct occ_ring_consumer *c)
 {
-    const struct occ_frame *frame;
+    const struct occ_log_record *record;
     enum occ_ring_status status;
     int n = 0;
-    while ((status = occ_ring_next_frame(c, &frame)) == OCC_RING_OK)
+    while ((status = occ_ring_next_log_record(c, &record)) == OCC_RING_OK)
         n++;
     return status == OCC_RING_EMPTY ? n : -1;
 }

@@ -225,13 +225,13 @@ static void a_crash_at_any_moment_loses_and_repeats_nothing(void **state)
 /* A device with known limits, unlike log_samples()'s. */
 static void log_measurable(struct occ_ring_producer *ring)
 {
-    struct occ_frame_device d = {.frame.type = OCC_FRAME_DEVICE,
-                                 .cc_major = 9,
-                                 .sm_count = 132,
-                                 .warp_size = 32,
-                                 .max_threads_per_sm = 2048};
+    struct occ_record_device d = {.record.type = OCC_RECORD_DEVICE,
+                                  .cc_major = 9,
+                                  .sm_count = 132,
+                                  .warp_size = 32,
+                                  .max_threads_per_sm = 2048};
     memcpy(d.name, "a device", 9);
-    assert_true(occ_ring_log(ring, &d.frame, sizeof d, NULL, 0));
+    assert_true(occ_ring_log(ring, &d.record, sizeof d, NULL, 0));
     assert_true(log_kernel(ring, 0, "_Z4axpyPf") && log_shape(ring, 0));
 }
 
@@ -240,9 +240,9 @@ static double mean_of(const struct occ_measured_sums *sums, enum occ_measured_va
     return sums->sum[value] / sums->ns[value];
 }
 
-static void say_measured(struct occ_ring_producer *ring, struct occ_frame_measured m)
+static void say_measured(struct occ_ring_producer *ring, struct occ_record_measured m)
 {
-    assert_true(occ_ring_log(ring, &m.frame, sizeof m, NULL, 0));
+    assert_true(occ_ring_log(ring, &m.record, sizeof m, NULL, 0));
 }
 
 /* Values come with the commit that makes their launches durable; whoever reads the log again does not count them again. */
@@ -319,7 +319,7 @@ static void exact_values_wait_for_their_launches(void **state)
     push(&ring, 0);
     poll_after(b, 2 * SECOND);
     push(&ring, 1);
-    for (int i = 0; i < 5000; i++) /* more frames than one poll takes: launches come after */
+    for (int i = 0; i < 5000; i++) /* more records than one poll takes: launches come after */
         say_measured(&ring, sample_measured(i < 2 ? 1 : 2, 1));
     poll_after(b, 2 * SECOND);
     assert_int_equal(b->store->committed.n_rows, 1);
@@ -330,7 +330,7 @@ static void exact_values_wait_for_their_launches(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* Many polls with few frames each fill the tables as well; a program with little is not taken for the one with much. */
+/* Many polls with few records each fill the tables as well; a program with little is not taken for the one with much. */
 static void tables_have_a_limit(void **state)
 {
     struct bench *b = *state;
@@ -366,7 +366,7 @@ static void exact_values_beyond_the_gpu_are_not_taken(void **state)
 {
     struct bench *b = *state;
     struct occ_ring_producer ring, unknown;
-    struct occ_frame_measured m = sample_measured(1, 1);
+    struct occ_record_measured m = sample_measured(1, 1);
     make_ring(&ring, 512);
     make_ring(&unknown, 512);
     log_measurable(&ring);
@@ -578,7 +578,7 @@ static void a_dead_program_is_drained_and_its_run_ends(void **state)
     poll_after(b, SECOND);
     for (uint64_t i = 0; i < 200; i++)
         push(&ring, i);
-    occ_ring_beat(&ring, SAMPLE_EPOCH_NS + 5);
+    occ_ring_heartbeat(&ring, SAMPLE_EPOCH_NS + 5);
     ring.header->start_ns = 1;
     occ_ring_destroy(&ring); /* the mapping of the collector holds it */
     occ_collector_died(b->collector, p);
@@ -601,8 +601,8 @@ static void a_closed_ring_ends_at_its_own_word(void **state)
     offer(b, &ring);
     push(&ring, 0);
     uint64_t end = (uint64_t)occ_now_ns();
-    struct occ_frame_closed closed = {.frame.type = OCC_FRAME_CLOSED, .time_ns = end, .launches = 1};
-    assert_true(occ_ring_log(&ring, &closed.frame, sizeof closed, NULL, 0));
+    struct occ_record_closed closed = {.record.type = OCC_RECORD_CLOSED, .time_ns = end, .launches = 1};
+    assert_true(occ_ring_log(&ring, &closed.record, sizeof closed, NULL, 0));
     occ_ring_close(&ring);
     poll_after(b, SECOND);
     assert_exactly(b->store, 1);
@@ -618,7 +618,7 @@ static void moments_of_the_future_are_not_believed(void **state)
     make_ring(&ring, 512);
     assert_true(log_samples(&ring));
     struct occ_producer *p = offer(b, &ring);
-    occ_ring_beat(&ring, UINT64_MAX);
+    occ_ring_heartbeat(&ring, UINT64_MAX);
     occ_collector_died(b->collector, p);
     poll_after(b, SECOND);
     assert_true(b->store->committed.runs[0].ended);
@@ -637,7 +637,7 @@ static void an_orphan_is_read_while_its_heart_beats(void **state)
     occ_collector_orphaned(b->collector, p, b->now_ns);
     for (uint64_t i = 0; i < 30; i++) {
         push(&ring, i);
-        occ_ring_beat(&ring, SAMPLE_EPOCH_NS + i);
+        occ_ring_heartbeat(&ring, SAMPLE_EPOCH_NS + i);
         poll_after(b, 2 * SECOND);
     }
     assert_exactly(b->store, 30);
@@ -761,14 +761,14 @@ static void what_a_program_says_of_itself(void **state)
                                "00112233445566778899AABBCCDDEEFF\0hostname\0node7\0future key\0x";
     make_ring(&ring, 512);
     assert_true(log_process(&ring, 4, text, sizeof text));
-    struct occ_frame_device device = {.frame.type = OCC_FRAME_DEVICE, .cc_major = 8, .cc_minor = 0};
+    struct occ_record_device device = {.record.type = OCC_RECORD_DEVICE, .cc_major = 8, .cc_minor = 0};
     memcpy(device.name, "A100 (simulated)", 17);
-    assert_true(occ_ring_log(&ring, &device.frame, sizeof device, NULL, 0));
-    struct occ_frame_state said = {.frame.type = OCC_FRAME_STATE,
-                                   .level = OCC_LEVEL_TRACE,
-                                   .cupti_version = 28,
-                                   .reason = "no counters"};
-    assert_true(occ_ring_log(&ring, &said.frame, sizeof said, NULL, 0));
+    assert_true(occ_ring_log(&ring, &device.record, sizeof device, NULL, 0));
+    struct occ_record_state said = {.record.type = OCC_RECORD_STATE,
+                                    .level = OCC_LEVEL_TRACE,
+                                    .cupti_version = 28,
+                                    .reason = "no counters"};
+    assert_true(occ_ring_log(&ring, &said.record, sizeof said, NULL, 0));
     occ_ring_set_cost(&ring, OCC_COST_HELPER_CPU_NS, 12345);
     occ_ring_count_loss(&ring, OCC_LOSS_BAD_TIMES, 3);
     struct occ_producer *p = offer(b, &ring);
@@ -799,10 +799,10 @@ static void each_device_has_its_launches(void **state)
     struct occ_ring_producer ring;
     make_ring(&ring, 1024);
     assert_true(log_samples(&ring) && log_device(&ring, 1));
-    struct occ_frame_shape shape = sample_shape(1);
+    struct occ_record_shape shape = sample_shape(1);
     shape.device = 1;
     shape.context = 77;
-    assert_true(occ_ring_log(&ring, &shape.frame, sizeof shape, NULL, 0));
+    assert_true(occ_ring_log(&ring, &shape.record, sizeof shape, NULL, 0));
     offer(b, &ring);
     for (uint64_t i = 0; i < 400; i++) {
         struct occ_ring_launch l = sample_launch(i);
@@ -837,7 +837,7 @@ static void stop_takes_all_there_is(void **state)
     occ_ring_destroy(&ring);
 }
 
-static void more_frames_than_one_poll_takes(void **state)
+static void more_records_than_one_poll_takes(void **state)
 {
     struct bench *b = *state;
     struct occ_ring_producer ring;
@@ -913,7 +913,7 @@ int main(void)
         T(what_a_program_says_of_itself),
         T(each_device_has_its_launches),
         T(stop_takes_all_there_is),
-        T(more_frames_than_one_poll_takes),
+        T(more_records_than_one_poll_takes),
         T(polls_follow_the_load),
     };
 #undef T

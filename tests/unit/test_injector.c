@@ -129,27 +129,27 @@ struct story {
     uint64_t launches, launches_as_closed;
 };
 
-static void hear_frame(struct story *s, const struct occ_frame *frame)
+static void hear_record(struct story *s, const struct occ_log_record *record)
 {
-    int *const counts[] = {[OCC_FRAME_PROCESS] = &s->processes, [OCC_FRAME_DEVICE] = &s->devices,
-                           [OCC_FRAME_KERNEL] = &s->kernels,    [OCC_FRAME_SHAPE] = &s->shapes,
-                           [OCC_FRAME_STATE] = &s->states,      [OCC_FRAME_CLOSED] = &s->closed};
-    ++*counts[frame->type];
-    if (frame->type == OCC_FRAME_STATE) {
-        const struct occ_frame_state *state = (const void *)frame;
+    int *const counts[] = {[OCC_RECORD_PROCESS] = &s->processes, [OCC_RECORD_DEVICE] = &s->devices,
+                           [OCC_RECORD_KERNEL] = &s->kernels,    [OCC_RECORD_SHAPE] = &s->shapes,
+                           [OCC_RECORD_STATE] = &s->states,      [OCC_RECORD_CLOSED] = &s->closed};
+    ++*counts[record->type];
+    if (record->type == OCC_RECORD_STATE) {
+        const struct occ_record_state *state = (const void *)record;
         s->level = state->level;
         memcpy(s->reason, state->reason, sizeof s->reason);
     }
-    if (frame->type == OCC_FRAME_CLOSED)
-        s->launches_as_closed = ((const struct occ_frame_closed *)(const void *)frame)->launches;
+    if (record->type == OCC_RECORD_CLOSED)
+        s->launches_as_closed = ((const struct occ_record_closed *)(const void *)record)->launches;
 }
 
 static struct story read_story(struct occ_ring_consumer *consumer)
 {
     struct story s = {0};
-    const struct occ_frame *frame;
-    while (occ_ring_next_frame(consumer, &frame) == OCC_RING_OK)
-        hear_frame(&s, frame);
+    const struct occ_log_record *record;
+    while (occ_ring_next_log_record(consumer, &record) == OCC_RING_OK)
+        hear_record(&s, record);
     struct occ_ring_launch launches[512];
     size_t n;
     while (occ_ring_read(consumer, launches, 512, &n) == OCC_RING_OK)
@@ -689,9 +689,9 @@ static void test_another_profiler_takes_over(void **state)
     struct occ_ring_consumer *consumer = accept_program(f, &connection);
     struct story s = {0};
     while (s.states < 2) { /* the second one comes with the helper's next second */
-        const struct occ_frame *frame;
-        while (occ_ring_next_frame(consumer, &frame) == OCC_RING_OK)
-            hear_frame(&s, frame);
+        const struct occ_log_record *record;
+        while (occ_ring_next_log_record(consumer, &record) == OCC_RING_OK)
+            hear_record(&s, record);
         usleep(10000);
     }
     assert_int_equal(s.level, OCC_LEVEL_TRACE);

@@ -147,10 +147,10 @@ static void test_descriptors_that_were_taken_away(void **state)
     assert_int_equal(occ_fd_get(&mine), -1);
 }
 
-/* The value of a key in a PROCESS frame, NULL if it is not there. */
-static const char *value_of(const struct occ_frame *frame, const char *key)
+/* The value of a key in a PROCESS record, NULL if it is not there. */
+static const char *value_of(const struct occ_log_record *record, const char *key)
 {
-    const struct occ_frame_process *process = (const void *)frame;
+    const struct occ_record_process *process = (const void *)record;
     const char *at = (const char *)(process + 1);
     for (uint32_t i = 0; i < process->count; i++) {
         const char *value = at + strlen(at) + 1;
@@ -161,7 +161,7 @@ static const char *value_of(const struct occ_frame *frame, const char *key)
     return NULL;
 }
 
-static void test_process_frame(void **state)
+static void test_process_record(void **state)
 {
     (void)state;
     static const char *const list[] = {
@@ -176,19 +176,19 @@ static void test_process_frame(void **state)
     occ_env_read(&env, get);
     assert_true(occ_process_log(&ring, &env, get));
     variables = NULL;
-    const struct occ_frame *frame;
-    assert_int_equal(occ_ring_next_frame(consumer, &frame), OCC_RING_OK);
-    assert_int_equal(frame->type, OCC_FRAME_PROCESS);
-    assert_non_null(strstr(value_of(frame, "exe"), "test_injector_env"));
-    assert_non_null(strstr(value_of(frame, "cmdline"), "test_injector_env"));
-    assert_true(value_of(frame, "cwd")[0] == '/');
-    assert_string_equal(value_of(frame, "label"), "night run");
-    assert_string_equal(value_of(frame, "slurm_job"), "4711");
-    assert_null(value_of(frame, "slurm_step"));
-    assert_null(value_of(frame, "session"));
-    assert_string_equal(value_of(frame, "k8s_pod"), "pod-17");
-    assert_string_equal(value_of(frame, "k8s_namespace"), "lab");
-    assert_non_null(value_of(frame, "hostname"));
+    const struct occ_log_record *record;
+    assert_int_equal(occ_ring_next_log_record(consumer, &record), OCC_RING_OK);
+    assert_int_equal(record->type, OCC_RECORD_PROCESS);
+    assert_non_null(strstr(value_of(record, "exe"), "test_injector_env"));
+    assert_non_null(strstr(value_of(record, "cmdline"), "test_injector_env"));
+    assert_true(value_of(record, "cwd")[0] == '/');
+    assert_string_equal(value_of(record, "label"), "night run");
+    assert_string_equal(value_of(record, "slurm_job"), "4711");
+    assert_null(value_of(record, "slurm_step"));
+    assert_null(value_of(record, "session"));
+    assert_string_equal(value_of(record, "k8s_pod"), "pod-17");
+    assert_string_equal(value_of(record, "k8s_namespace"), "lab");
+    assert_non_null(value_of(record, "hostname"));
     occ_ring_detach(consumer);
     occ_ring_destroy(&ring);
 }
@@ -201,7 +201,7 @@ int main(void)
         cmocka_unit_test(test_invalid_values_are_ignored_and_named),
         cmocka_unit_test(test_other_profilers),
         cmocka_unit_test(test_descriptors_that_were_taken_away),
-        cmocka_unit_test(test_process_frame),
+        cmocka_unit_test(test_process_record),
     };
     return cmocka_run_group_tests_name("injector_env", tests, NULL, NULL);
 }

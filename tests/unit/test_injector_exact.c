@@ -16,13 +16,13 @@
 
 struct fixture {
     struct occ_pairs pairs;
-    struct occ_frame_measured frames[64];
+    struct occ_record_measured records[64];
     unsigned int n;
     bool is_full, is_counting; /* takes none; only counts them */
     uint64_t all;
 };
 
-static bool take(void *context, struct occ_frame_measured *frame)
+static bool take(void *context, struct occ_record_measured *record)
 {
     struct fixture *f = context;
     if (f->is_full)
@@ -31,7 +31,7 @@ static bool take(void *context, struct occ_frame_measured *frame)
     if (f->is_counting)
         return true;
     assert_true(f->n < 64);
-    f->frames[f->n++] = *frame;
+    f->records[f->n++] = *record;
     return true;
 }
 
@@ -76,12 +76,12 @@ static void settle(struct fixture *f)
     assert_null(f->pairs.first);
 }
 
-/* The one frame of a shape and minute; without launches if there is none. */
-static struct occ_frame_measured said(const struct fixture *f, uint32_t shape, uint64_t minute)
+/* The one record of a shape and minute; without launches if there is none. */
+static struct occ_record_measured said(const struct fixture *f, uint32_t shape, uint64_t minute)
 {
-    struct occ_frame_measured found = {0};
+    struct occ_record_measured found = {0};
     for (unsigned int i = 0; i < f->n; i++) {
-        const struct occ_frame_measured *m = &f->frames[i];
+        const struct occ_record_measured *m = &f->records[i];
         if (m->shape != shape || m->minute != EPOCH_NS / MINUTE_NS + minute)
             continue;
         assert_int_equal(found.launches, 0);
@@ -100,7 +100,7 @@ static void ranges_are_launches_in_the_order_of_their_starts(void **state)
     settle(f);
     assert_int_equal(f->n, 3);
     for (unsigned int i = 0; i < 3; i++) { /* 1 warp in shape 5, 2 in 6, 3 in 7 */
-        const struct occ_frame_measured m = said(f, 5 + i, 0);
+        const struct occ_record_measured m = said(f, 5 + i, 0);
         assert_int_equal(m.launches, 1);
         assert_true(m.warps_active_ns == (i + 1) * m.ns && m.warps_ns == 5 * (i + 1) * m.ns);
         assert_true(m.sms_active_ns == 5 * m.ns && m.blocks_active_ns == 2 * m.ns);
@@ -110,7 +110,7 @@ static void ranges_are_launches_in_the_order_of_their_starts(void **state)
     assert_int_equal(f->pairs.launches, 3);
 }
 
-static void one_frame_a_shape_and_minute(void **state)
+static void one_record_a_shape_and_minute(void **state)
 {
     struct fixture *f = *state;
     record(f, 1, 1000, 100, 5);
@@ -191,11 +191,11 @@ static void launches_outside_sessions_and_of_other_contexts_do_not_count(void **
     session(f, 1, 500, 2000, 1, 1);
     settle(f);
     assert_int_equal(f->n, 1);
-    assert_int_equal(f->frames[0].shape, 6);
+    assert_int_equal(f->records[0].shape, 6);
     session(f, 2, 1400, 3000, 1, 9);
     settle(f);
     assert_int_equal(f->n, 2);
-    assert_int_equal(f->frames[1].shape, 7);
+    assert_int_equal(f->records[1].shape, 7);
 }
 
 static void kernels_at_the_same_time_have_no_values(void **state)
@@ -255,7 +255,7 @@ static void a_full_table_forgets_the_oldest(void **state)
     session(f, 1, last - 1, last + 1, 1, 1);
     settle(f);
     assert_int_equal(f->n, 1);
-    assert_int_equal(f->frames[0].shape, 6);
+    assert_int_equal(f->records[0].shape, 6);
 }
 
 /* Sessions that wait are settled before any record of theirs is forgotten. */
@@ -295,7 +295,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(ranges_are_launches_in_the_order_of_their_starts),
-        T(one_frame_a_shape_and_minute),
+        T(one_record_a_shape_and_minute),
         T(the_log_fills_slowly),
         T(many_shapes_are_said_earlier),
         T(another_number_of_launches_has_no_values),

@@ -112,9 +112,9 @@ static void test_a_very_long_name_is_cut_but_told_apart(void **state)
     other[sizeof other - 2] = 'b';
     assert_int_equal(occ_intern_kernel(&f->drain.intern, one), 0);
     assert_int_equal(occ_intern_kernel(&f->drain.intern, other), 1);
-    const struct occ_frame *frame;
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    const struct occ_frame_kernel *kernel = (const void *)frame;
+    const struct occ_log_record *record;
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    const struct occ_record_kernel *kernel = (const void *)record;
     assert_int_equal(kernel->flags, OCC_KERNEL_NAME_CUT);
     assert_int_equal(kernel->name_bytes, OCC_KERNEL_NAME_MAX_BYTES);
     assert_int_equal(kernel->name_hash, occ_fnv1a(one, sizeof one - 1));
@@ -132,9 +132,9 @@ static void test_more_pointers_than_are_remembered(void **state)
     assert_int_equal(f->drain.intern.kernel_count, 26);
 }
 
-static struct occ_frame_shape shape_of_kernel(uint32_t kernel, uint32_t grid_x)
+static struct occ_record_shape shape_of_kernel(uint32_t kernel, uint32_t grid_x)
 {
-    struct occ_frame_shape shape = sample_shape(0);
+    struct occ_record_shape shape = sample_shape(0);
     shape.kernel = kernel;
     shape.grid[0] = grid_x;
     return shape;
@@ -148,10 +148,10 @@ static void test_shapes_by_key(void **state)
     assert_int_equal(occ_intern_kernel(in, "k"), 0);
     for (uint32_t round = 0; round < 2; round++)
         for (uint32_t i = 0; i < 5000; i++) {
-            struct occ_frame_shape shape = shape_of_kernel(0, i + 1);
+            struct occ_record_shape shape = shape_of_kernel(0, i + 1);
             assert_int_equal(occ_intern_shape(in, &shape), i);
         }
-    struct occ_frame_shape other = shape_of_kernel(0, 1);
+    struct occ_record_shape other = shape_of_kernel(0, 1);
     other.context = 9; /* the last field of the key */
     assert_int_equal(occ_intern_shape(in, &other), 5000);
     assert_int_equal(drain_log(f->consumer), 5003);
@@ -165,11 +165,11 @@ static void test_a_full_log_is_said(void **state)
     assert_int_equal(occ_intern_kernel(in, "k"), 0);
     uint32_t id, i = 0;
     do {
-        struct occ_frame_shape shape = shape_of_kernel(0, ++i);
+        struct occ_record_shape shape = shape_of_kernel(0, ++i);
         id = occ_intern_shape(in, &shape);
     } while (id != OCC_INTERN_FULL);
     assert_true(i > 9000 && i < 11000); /* 1 MiB of 104 bytes each */
-    struct occ_frame_shape known = shape_of_kernel(0, 1);
+    struct occ_record_shape known = shape_of_kernel(0, 1);
     assert_int_equal(occ_intern_shape(in, &known), 0); /* what is known stays known */
     assert_int_equal(
         occ_intern_kernel(in, "another, whose name does not fit any more, since it is longer than "
@@ -185,9 +185,9 @@ static void test_devices_have_ids_in_order_of_sight(void **state)
     assert_int_equal(occ_devices_id(d, &f->ring, 0), 1);
     assert_int_equal(occ_devices_id(d, &f->ring, 3), 0);
     assert_int_equal(occ_devices_id(d, &f->ring, OCC_LOG_MAX_DEVICES), OCC_DEVICES_FULL);
-    const struct occ_frame *frame;
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    assert_int_equal(((const struct occ_frame_device *)(const void *)frame)->ordinal, 3);
+    const struct occ_log_record *record;
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    assert_int_equal(((const struct occ_record_device *)(const void *)record)->ordinal, 3);
 }
 
 /* Last of those that need no driver: from here on one is in the process. */
@@ -196,9 +196,9 @@ static void test_what_the_driver_says_of_a_device(void **state)
     struct fixture *f = *state;
     assert_non_null(dlopen(OCC_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL));
     assert_int_equal(occ_devices_id(&f->drain.devices, &f->ring, 2), 0);
-    const struct occ_frame *frame;
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    const struct occ_frame_device *device = (const void *)frame;
+    const struct occ_log_record *record;
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    const struct occ_record_device *device = (const void *)record;
     assert_string_equal(device->name, "device 102 (simulated)");
     assert_int_equal(device->ordinal, 2);
     assert_int_equal(device->uuid[0], 102);

@@ -104,43 +104,43 @@ static void test_create_avoids_the_standard_descriptors(void **state)
     occ_ring_destroy(&p);
 }
 
-static void test_frames_come_in_order_and_once(void **state)
+static void test_records_come_in_order_and_once(void **state)
 {
     struct fixture *f = *state;
-    const struct occ_frame *frame;
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    assert_int_equal(frame->type, OCC_FRAME_PROCESS);
-    assert_string_equal((const char *)frame + sizeof(struct occ_frame_process), "exe");
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    assert_int_equal(frame->type, OCC_FRAME_DEVICE);
-    assert_int_equal(((const struct occ_frame_device *)(const void *)frame)->sm_count, 132);
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    assert_int_equal(frame->type, OCC_FRAME_KERNEL);
-    assert_string_equal((const char *)frame + sizeof(struct occ_frame_kernel), "_Z4axpyPf");
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    assert_int_equal(frame->type, OCC_FRAME_SHAPE);
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_EMPTY);
+    const struct occ_log_record *record;
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    assert_int_equal(record->type, OCC_RECORD_PROCESS);
+    assert_string_equal((const char *)record + sizeof(struct occ_record_process), "exe");
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    assert_int_equal(record->type, OCC_RECORD_DEVICE);
+    assert_int_equal(((const struct occ_record_device *)(const void *)record)->sm_count, 132);
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    assert_int_equal(record->type, OCC_RECORD_KERNEL);
+    assert_string_equal((const char *)record + sizeof(struct occ_record_kernel), "_Z4axpyPf");
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    assert_int_equal(record->type, OCC_RECORD_SHAPE);
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_EMPTY);
     assert_true(log_kernel(&f->producer, 1, "late"));
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    assert_int_equal(((const struct occ_frame_kernel *)(const void *)frame)->id, 1);
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_EMPTY);
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    assert_int_equal(((const struct occ_record_kernel *)(const void *)record)->id, 1);
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_EMPTY);
 }
 
-static void test_frames_of_unknown_types_are_skipped(void **state)
+static void test_records_of_unknown_types_are_skipped(void **state)
 {
     struct fixture *f = *state;
     struct {
-        struct occ_frame frame;
+        struct occ_log_record record;
         uint64_t body;
-    } newer = {.frame.type = 999, .body = 1};
-    assert_true(occ_ring_log(&f->producer, &newer.frame, sizeof newer, "what", 5));
+    } newer = {.record.type = 999, .body = 1};
+    assert_true(occ_ring_log(&f->producer, &newer.record, sizeof newer, "what", 5));
     assert_true(log_kernel(&f->producer, 1, "after"));
-    const struct occ_frame *frame = NULL;
+    const struct occ_log_record *record = NULL;
     for (int i = 0; i < 5; i++)
-        assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_OK);
-    assert_int_equal(frame->type, OCC_FRAME_KERNEL);
-    assert_string_equal((const char *)frame + sizeof(struct occ_frame_kernel), "after");
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_EMPTY);
+        assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
+    assert_int_equal(record->type, OCC_RECORD_KERNEL);
+    assert_string_equal((const char *)record + sizeof(struct occ_record_kernel), "after");
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_EMPTY);
 }
 
 static void test_log_keeps_room_for_the_last_word(void **state)
@@ -149,34 +149,34 @@ static void test_log_keeps_room_for_the_last_word(void **state)
     uint32_t kernels = 1;
     while (log_kernel(&f->producer, kernels, "a kernel with a rather long name"))
         kernels++;
-    struct occ_frame_state last = {.frame.type = OCC_FRAME_STATE, .level = OCC_LEVEL_TRACE};
-    struct occ_frame_closed closed = {.frame.type = OCC_FRAME_CLOSED};
+    struct occ_record_state last = {.record.type = OCC_RECORD_STATE, .level = OCC_LEVEL_TRACE};
+    struct occ_record_closed closed = {.record.type = OCC_RECORD_CLOSED};
     uint64_t before = f->producer.log_head;
     assert_false(log_shape(&f->producer, 1) && log_kernel(&f->producer, kernels, "x"));
-    assert_true(f->producer.log_head - before <= sizeof(struct occ_frame_shape));
-    assert_true(occ_ring_log(&f->producer, &last.frame, sizeof last, NULL, 0));
-    assert_true(occ_ring_log(&f->producer, &closed.frame, sizeof closed, NULL, 0));
+    assert_true(f->producer.log_head - before <= sizeof(struct occ_record_shape));
+    assert_true(occ_ring_log(&f->producer, &last.record, sizeof last, NULL, 0));
+    assert_true(occ_ring_log(&f->producer, &closed.record, sizeof closed, NULL, 0));
     assert_true(drain_log(f->consumer) >= (int)kernels + 5);
 }
 
 static void test_measured_values_leave_half_of_the_log(void **state)
 {
     struct fixture *f = *state;
-    struct occ_frame_measured m = sample_measured(1, 1);
+    struct occ_record_measured m = sample_measured(1, 1);
     uint64_t half = f->producer.log_bytes / 2;
-    while (occ_ring_log(&f->producer, &m.frame, sizeof m, NULL, 0))
+    while (occ_ring_log(&f->producer, &m.record, sizeof m, NULL, 0))
         ;
     assert_true(f->producer.log_head <= half && f->producer.log_head > half - sizeof m);
     assert_true(log_kernel(&f->producer, 1, "another") && log_shape(&f->producer, 1));
 }
 
-static void test_frame_larger_than_the_limit_is_refused(void **state)
+static void test_record_larger_than_the_limit_is_refused(void **state)
 {
     struct fixture *f = *state;
-    static char text[OCC_FRAME_MAX_BYTES];
-    struct occ_frame_process p = {.frame.type = OCC_FRAME_PROCESS};
+    static char text[OCC_RECORD_MAX_BYTES];
+    struct occ_record_process p = {.record.type = OCC_RECORD_PROCESS};
     uint64_t before = f->producer.log_head;
-    assert_false(occ_ring_log(&f->producer, &p.frame, sizeof p, text, sizeof text));
+    assert_false(occ_ring_log(&f->producer, &p.record, sizeof p, text, sizeof text));
     assert_int_equal(f->producer.log_head, before);
 }
 
@@ -295,11 +295,11 @@ static void test_header_counters_and_closing(void **state)
     occ_ring_count_loss(&f->producer, OCC_LOSS_BAD_TIMES, 3);
     occ_ring_count_loss(&f->producer, OCC_LOSS_BAD_TIMES, 4);
     occ_ring_set_cost(&f->producer, OCC_COST_INIT_NS, 55);
-    occ_ring_beat(&f->producer, 77);
+    occ_ring_heartbeat(&f->producer, 77);
     assert_int_equal(occ_ring_lost(f->consumer, OCC_LOSS_BAD_TIMES), 7);
     assert_int_equal(occ_ring_lost(f->consumer, OCC_LOSS_EXIT), 0);
     assert_int_equal(occ_ring_cost(f->consumer, OCC_COST_INIT_NS), 55);
-    assert_int_equal(occ_ring_beat_ns(f->consumer), 77);
+    assert_int_equal(occ_ring_heartbeat_ns(f->consumer), 77);
     assert_int_equal(occ_ring_start_ns(f->consumer), f->producer.header->start_ns);
     assert_memory_equal(occ_ring_uuid(f->consumer), f->producer.header->uuid, 16);
     assert_false(occ_ring_is_closed(f->consumer));
@@ -326,11 +326,11 @@ int main(void)
         cmocka_unit_test(test_geometry_is_checked_by_create),
         TEST(test_memfd_is_sealed_and_closes_on_exec),
         cmocka_unit_test(test_create_avoids_the_standard_descriptors),
-        TEST(test_frames_come_in_order_and_once),
-        TEST(test_frames_of_unknown_types_are_skipped),
+        TEST(test_records_come_in_order_and_once),
+        TEST(test_records_of_unknown_types_are_skipped),
         TEST(test_log_keeps_room_for_the_last_word),
         TEST(test_measured_values_leave_half_of_the_log),
-        TEST(test_frame_larger_than_the_limit_is_refused),
+        TEST(test_record_larger_than_the_limit_is_refused),
         TEST(test_launches_wrap_around),
         TEST(test_full_ring_drops_the_newest_and_counts),
         TEST(test_release_is_clamped),

@@ -165,20 +165,20 @@ static void test_a_ring_nobody_may_write_is_refused(void **state)
     close(fd);
 }
 
-/* ---- frames ---- */
+/* ---- records ---- */
 
 static void assert_broken(struct fixture *f, const char *reason)
 {
-    const struct occ_frame *frame;
+    const struct occ_log_record *record;
     struct occ_ring_launch launch;
     size_t n = 1;
-    assert_int_equal(occ_ring_next_frame(f->consumer, &frame), OCC_RING_BROKEN);
+    assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_BROKEN);
     assert_int_equal(occ_ring_read(f->consumer, &launch, 1, &n), OCC_RING_BROKEN);
     assert_int_equal(n, 0);
     assert_string_equal(occ_ring_broken_reason(f->consumer), reason);
 }
 
-/* Writes raw bytes where the next frame goes, and publishes them. */
+/* Writes raw bytes where the next record goes, and publishes them. */
 static void write_raw(struct fixture *f, const void *bytes, uint32_t n)
 {
     memcpy(f->producer.log + f->producer.log_head, bytes, n);
@@ -208,33 +208,33 @@ static void test_log_head_odd(void **state)
     break_with_log_head(f, f->producer.log_head + 4);
 }
 
-static void test_frame_sizes(void **state)
+static void test_record_sizes(void **state)
 {
-    static const uint32_t sizes[] = {0, 7, 4, 12, 16, OCC_FRAME_MAX_BYTES + 8, UINT32_MAX & ~7u};
+    static const uint32_t sizes[] = {0, 7, 4, 12, 16, OCC_RECORD_MAX_BYTES + 8, UINT32_MAX & ~7u};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct fixture *f = *state;
-        struct occ_frame frame = {.type = 999, .bytes = sizes[i]};
-        write_raw(f, &frame, sizeof frame);
-        assert_broken(f, "frame: size");
+        struct occ_log_record record = {.type = 999, .bytes = sizes[i]};
+        write_raw(f, &record, sizeof record);
+        assert_broken(f, "log record: size");
         tear_down(state);
         assert_int_equal(set_up(state), 0);
     }
 }
 
-static void test_device_frames(void **state)
+static void test_device_records(void **state)
 {
     struct fixture *f = *state;
-    struct occ_frame_device d = {.frame = {OCC_FRAME_DEVICE, 0, sizeof d}, .id = 1};
+    struct occ_record_device d = {.record = {OCC_RECORD_DEVICE, 0, sizeof d}, .id = 1};
     memset(d.name, 'x', sizeof d.name);
     write_raw(f, &d, sizeof d);
-    assert_broken(f, "device frame: name without end");
+    assert_broken(f, "device record: name without end");
 }
 
 static void test_device_ids(void **state)
 {
     struct fixture *f = *state;
     log_device(&f->producer, 2);
-    assert_broken(f, "device frame: id out of order");
+    assert_broken(f, "device record: id out of order");
 }
 
 static void test_device_limit(void **state)
@@ -243,121 +243,121 @@ static void test_device_limit(void **state)
     for (uint32_t id = 1; id <= OCC_LOG_MAX_DEVICES; id++)
         log_device(&f->producer, id);
     assert_int_equal(drain_log(f->consumer), -1);
-    assert_broken(f, "device frame: too many devices");
+    assert_broken(f, "device record: too many devices");
 }
 
 static void test_device_size(void **state)
 {
     struct fixture *f = *state;
-    struct occ_frame_device d = {.frame = {OCC_FRAME_DEVICE, 0, 16}, .id = 1};
+    struct occ_record_device d = {.record = {OCC_RECORD_DEVICE, 0, 16}, .id = 1};
     write_raw(f, &d, 16);
-    assert_broken(f, "device frame: size");
+    assert_broken(f, "device record: size");
 }
 
-static void break_with_kernel(struct fixture *f, struct occ_frame_kernel k, const char *text,
+static void break_with_kernel(struct fixture *f, struct occ_record_kernel k, const char *text,
                               uint32_t text_bytes, const char *reason)
 {
-    k.frame.type = OCC_FRAME_KERNEL;
-    assert_true(occ_ring_log(&f->producer, &k.frame, sizeof k, text, text_bytes));
+    k.record.type = OCC_RECORD_KERNEL;
+    assert_true(occ_ring_log(&f->producer, &k.record, sizeof k, text, text_bytes));
     assert_broken(f, reason);
 }
 
 static void test_kernel_without_end(void **state)
 {
-    struct occ_frame_kernel k = {.id = 1, .name_bytes = 8};
-    break_with_kernel(*state, k, "abcdefgh", 8, "kernel frame: name without end");
+    struct occ_record_kernel k = {.id = 1, .name_bytes = 8};
+    break_with_kernel(*state, k, "abcdefgh", 8, "kernel record: name without end");
 }
 
 static void test_kernel_with_two_ends(void **state)
 {
-    struct occ_frame_kernel k = {.id = 1, .name_bytes = 8};
-    break_with_kernel(*state, k, "abc\0efg", 8, "kernel frame: name without end");
+    struct occ_record_kernel k = {.id = 1, .name_bytes = 8};
+    break_with_kernel(*state, k, "abc\0efg", 8, "kernel record: name without end");
 }
 
-static void test_kernel_longer_than_its_frame(void **state)
+static void test_kernel_longer_than_its_record(void **state)
 {
-    struct occ_frame_kernel k = {.id = 1, .name_bytes = 4000};
-    break_with_kernel(*state, k, "abcdefg", 8, "kernel frame: size");
+    struct occ_record_kernel k = {.id = 1, .name_bytes = 4000};
+    break_with_kernel(*state, k, "abcdefg", 8, "kernel record: size");
 }
 
 static void test_kernel_length_that_overflows(void **state)
 {
-    struct occ_frame_kernel k = {.id = 1, .name_bytes = UINT32_MAX - 31};
-    break_with_kernel(*state, k, "abcdefg", 8, "kernel frame: size");
+    struct occ_record_kernel k = {.id = 1, .name_bytes = UINT32_MAX - 31};
+    break_with_kernel(*state, k, "abcdefg", 8, "kernel record: size");
 }
 
 static void test_kernel_without_name(void **state)
 {
-    struct occ_frame_kernel k = {.id = 1, .name_bytes = 0};
-    break_with_kernel(*state, k, NULL, 0, "kernel frame: size");
+    struct occ_record_kernel k = {.id = 1, .name_bytes = 0};
+    break_with_kernel(*state, k, NULL, 0, "kernel record: size");
 }
 
 static void test_kernel_hash(void **state)
 {
-    struct occ_frame_kernel k = {.id = 1, .name_bytes = 8, .name_hash = 1};
-    break_with_kernel(*state, k, "abcdefg", 8, "kernel frame: hash is not the name's");
+    struct occ_record_kernel k = {.id = 1, .name_bytes = 8, .name_hash = 1};
+    break_with_kernel(*state, k, "abcdefg", 8, "kernel record: hash is not the name's");
 }
 
 static void test_kernel_ids(void **state)
 {
     struct fixture *f = *state;
     log_kernel(&f->producer, 0, "again");
-    assert_broken(f, "kernel frame: id out of order");
+    assert_broken(f, "kernel record: id out of order");
 }
 
-static void test_measured_frames(void **state)
+static void test_measured_records(void **state)
 {
     static const struct {
         size_t offset;
         uint64_t value;
         const char *reason;
     } lies[] = {
-        {offsetof(struct occ_frame_measured, shape), 1, "measured frame: unknown shape"},
-        {offsetof(struct occ_frame_measured, minute), UINT64_MAX, "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, head), 4, "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, head), UINT64_MAX, "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, head), INT64_MAX, "measured frame: of launches to come"},
-        {offsetof(struct occ_frame_measured, head), 6, "measured frame: of launches to come"},
-        {offsetof(struct occ_frame_measured, launches), 0, "measured frame: values that cannot be"},
+        {offsetof(struct occ_record_measured, shape), 1, "measured record: unknown shape"},
+        {offsetof(struct occ_record_measured, minute), UINT64_MAX, "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, head), 4, "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, head), UINT64_MAX, "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, head), INT64_MAX, "measured record: of launches to come"},
+        {offsetof(struct occ_record_measured, head), 6, "measured record: of launches to come"},
+        {offsetof(struct occ_record_measured, launches), 0, "measured record: values that cannot be"},
         /* as doubles: 0, NaN, infinity, -1 */
-        {offsetof(struct occ_frame_measured, ns), 0, "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, ns), UINT64_C(0x7ff8000000000000),
-         "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, ns), UINT64_C(0x7ff0000000000000),
-         "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, warps_active_ns), UINT64_C(0xbff0000000000000),
-         "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, warps_ns), UINT64_C(0x7ff8000000000000),
-         "measured frame: values that cannot be"},
-        {offsetof(struct occ_frame_measured, sms_active_ns), UINT64_C(0x7ff0000000000000),
-         "measured frame: values that cannot be"},
+        {offsetof(struct occ_record_measured, ns), 0, "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, ns), UINT64_C(0x7ff8000000000000),
+         "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, ns), UINT64_C(0x7ff0000000000000),
+         "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, warps_active_ns), UINT64_C(0xbff0000000000000),
+         "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, warps_ns), UINT64_C(0x7ff8000000000000),
+         "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, sms_active_ns), UINT64_C(0x7ff0000000000000),
+         "measured record: values that cannot be"},
     };
-    const struct occ_frame_measured sound = sample_measured(5, 5);
+    const struct occ_record_measured sound = sample_measured(5, 5);
     struct fixture *f = *state;
-    struct occ_frame_measured many = sample_measured(UINT64_C(1) << 62, UINT64_C(1) << 32);
-    assert_true(occ_frame_measured_is_valid(&sound) && occ_frame_measured_is_valid(&many));
+    struct occ_record_measured many = sample_measured(UINT64_C(1) << 62, UINT64_C(1) << 32);
+    assert_true(occ_record_measured_is_valid(&sound) && occ_record_measured_is_valid(&many));
     many.launches++;
-    assert_false(occ_frame_measured_is_valid(&many));
+    assert_false(occ_record_measured_is_valid(&many));
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         f = *state;
-        struct occ_frame_measured m = sound;
-        size_t bytes = lies[i].offset == offsetof(struct occ_frame_measured, shape) ? 4 : 8;
+        struct occ_record_measured m = sound;
+        size_t bytes = lies[i].offset == offsetof(struct occ_record_measured, shape) ? 4 : 8;
         f->producer.header->head = 5;
         memcpy((char *)&m + lies[i].offset, &lies[i].value, bytes);
-        assert_true(occ_ring_log(&f->producer, &m.frame, sizeof m, NULL, 0));
+        assert_true(occ_ring_log(&f->producer, &m.record, sizeof m, NULL, 0));
         assert_broken(f, lies[i].reason);
         tear_down(state);
         assert_int_equal(set_up(state), 0);
     }
     f = *state;
-    struct occ_frame_measured m = sound;
-    assert_true(occ_ring_log(&f->producer, &m.frame, sizeof m - 8, NULL, 0));
-    assert_broken(f, "measured frame: size");
+    struct occ_record_measured m = sound;
+    assert_true(occ_ring_log(&f->producer, &m.record, sizeof m - 8, NULL, 0));
+    assert_broken(f, "measured record: size");
 }
 
-static void break_with_shape(struct fixture *f, struct occ_frame_shape s, const char *reason)
+static void break_with_shape(struct fixture *f, struct occ_record_shape s, const char *reason)
 {
-    assert_true(occ_ring_log(&f->producer, &s.frame, sizeof s, NULL, 0));
+    assert_true(occ_ring_log(&f->producer, &s.record, sizeof s, NULL, 0));
     assert_broken(f, reason);
 }
 
@@ -368,24 +368,24 @@ static void test_shape_fields(void **state)
         uint32_t value;
         const char *reason;
     } lies[] = {
-        {offsetof(struct occ_frame_shape, id), 3, "shape frame: id out of order"},
-        {offsetof(struct occ_frame_shape, kernel), 1, "shape frame: unknown kernel"},
-        {offsetof(struct occ_frame_shape, device), 1, "shape frame: unknown device"},
-        {offsetof(struct occ_frame_shape, grid[0]), 0, "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, grid[0]), 0x80000000u,
-         "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, grid[1]), 65536, "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, block[0]), 1025, "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, block[1]), 9, "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, cluster[2]), 0, "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, carveout_percent), 101,
-         "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, dynamic_smem_bytes), 1u << 30,
-         "shape frame: a configuration that cannot be"},
-        {offsetof(struct occ_frame_shape, launch_type), 3, "shape frame: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, id), 3, "shape record: id out of order"},
+        {offsetof(struct occ_record_shape, kernel), 1, "shape record: unknown kernel"},
+        {offsetof(struct occ_record_shape, device), 1, "shape record: unknown device"},
+        {offsetof(struct occ_record_shape, grid[0]), 0, "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, grid[0]), 0x80000000u,
+         "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, grid[1]), 65536, "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, block[0]), 1025, "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, block[1]), 9, "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, cluster[2]), 0, "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, carveout_percent), 101,
+         "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, dynamic_smem_bytes), 1u << 30,
+         "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, launch_type), 3, "shape record: a configuration that cannot be"},
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
-        struct occ_frame_shape s = sample_shape(1);
+        struct occ_record_shape s = sample_shape(1);
         memcpy((char *)&s + lies[i].offset, &lies[i].value, sizeof lies[i].value);
         break_with_shape(*state, s, lies[i].reason);
         tear_down(state);
@@ -393,47 +393,47 @@ static void test_shape_fields(void **state)
     }
 }
 
-static void test_process_frames(void **state)
+static void test_process_records(void **state)
 {
     static const struct {
         uint32_t count;
         uint32_t text_bytes;
         const char *reason;
     } lies[] = {
-        {1, 8, "process frame: text beyond the last key"},
-        {3, 8, "process frame: text without end"},
-        {65, 8, "process frame: too many keys"},
-        {UINT32_MAX, 8, "process frame: too many keys"},
-        {2, 4000, "process frame: size"},
-        {2, UINT32_MAX, "process frame: size"},
-        {2, 7, "process frame: text without end"},
+        {1, 8, "process record: text beyond the last key"},
+        {3, 8, "process record: text without end"},
+        {65, 8, "process record: too many keys"},
+        {UINT32_MAX, 8, "process record: too many keys"},
+        {2, 4000, "process record: size"},
+        {2, UINT32_MAX, "process record: size"},
+        {2, 7, "process record: text without end"},
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         struct fixture *f = *state;
-        struct occ_frame_process p = {
-            .frame.type = OCC_FRAME_PROCESS, .count = lies[i].count, .text_bytes = lies[i].text_bytes};
-        assert_true(occ_ring_log(&f->producer, &p.frame, sizeof p, "a\0b\0c\0d", 8));
+        struct occ_record_process p = {
+            .record.type = OCC_RECORD_PROCESS, .count = lies[i].count, .text_bytes = lies[i].text_bytes};
+        assert_true(occ_ring_log(&f->producer, &p.record, sizeof p, "a\0b\0c\0d", 8));
         assert_broken(f, lies[i].reason);
         tear_down(state);
         assert_int_equal(set_up(state), 0);
     }
 }
 
-static void test_state_frames(void **state)
+static void test_state_records(void **state)
 {
     struct fixture *f = *state;
-    struct occ_frame_state s = {.frame.type = OCC_FRAME_STATE, .level = OCC_LEVEL_COUNT};
-    assert_true(occ_ring_log(&f->producer, &s.frame, sizeof s, NULL, 0));
-    assert_broken(f, "state frame: unknown level");
+    struct occ_record_state s = {.record.type = OCC_RECORD_STATE, .level = OCC_LEVEL_COUNT};
+    assert_true(occ_ring_log(&f->producer, &s.record, sizeof s, NULL, 0));
+    assert_broken(f, "state record: unknown level");
 }
 
 static void test_state_reason(void **state)
 {
     struct fixture *f = *state;
-    struct occ_frame_state s = {.frame.type = OCC_FRAME_STATE};
+    struct occ_record_state s = {.record.type = OCC_RECORD_STATE};
     memset(s.reason, 'r', sizeof s.reason);
-    assert_true(occ_ring_log(&f->producer, &s.frame, sizeof s, NULL, 0));
-    assert_broken(f, "state frame: reason without end");
+    assert_true(occ_ring_log(&f->producer, &s.record, sizeof s, NULL, 0));
+    assert_broken(f, "state record: reason without end");
 }
 
 /* ---- launches ---- */
@@ -542,22 +542,22 @@ int main(void)
         TEST(test_log_head_back),
         TEST(test_log_head_beyond),
         TEST(test_log_head_odd),
-        TEST(test_frame_sizes),
-        TEST(test_device_frames),
+        TEST(test_record_sizes),
+        TEST(test_device_records),
         TEST(test_device_ids),
         TEST(test_device_limit),
         TEST(test_device_size),
         TEST(test_kernel_without_end),
         TEST(test_kernel_with_two_ends),
-        TEST(test_kernel_longer_than_its_frame),
+        TEST(test_kernel_longer_than_its_record),
         TEST(test_kernel_length_that_overflows),
         TEST(test_kernel_without_name),
         TEST(test_kernel_hash),
         TEST(test_kernel_ids),
-        TEST(test_measured_frames),
+        TEST(test_measured_records),
         TEST(test_shape_fields),
-        TEST(test_process_frames),
-        TEST(test_state_frames),
+        TEST(test_process_records),
+        TEST(test_state_records),
         TEST(test_state_reason),
         TEST(test_head_back),
         TEST(test_head_far_ahead),

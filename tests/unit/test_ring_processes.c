@@ -90,7 +90,7 @@ static void test_two_threads(void **state)
     occ_ring_destroy(&p);
 }
 
-/* The child fills a slot and part of a frame but dies before it publishes either. */
+/* The child fills a slot and part of a record but dies before it publishes either. */
 static void die_while_filling(struct occ_ring_producer *p)
 {
     for (uint64_t n = 0; n < 10; n++) {

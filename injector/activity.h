@@ -1,24 +1,25 @@
 /*
  * One kernel record of CUPTI taken apart. Pure: reads the record, follows no pointer in it. Any thread.
  */
-#ifndef OCC_INJECTOR_RECORD_H
-#define OCC_INJECTOR_RECORD_H
+#ifndef OCC_INJECTOR_ACTIVITY_H
+#define OCC_INJECTOR_ACTIVITY_H
 
 #include <stdbool.h>
 
 #include "cupti_abi.h"
 #include "ring/ring_abi.h"
 
-struct occ_record {
+struct occ_activity {
     const char *name;              /* as CUPTI gave it; look before reading (readable.h) */
     uint32_t ordinal;              /* CUDA's device number */
     bool times_are_valid;          /* else launch.start_ns and duration_ns are 0 */
     bool has_no_end;               /* still running, if it was taken by force */
-    struct occ_frame_shape shape;  /* all but frame, id, kernel and device; not checked yet */
+    struct occ_record_shape shape; /* all but record, id, kernel and device; not checked yet */
     struct occ_ring_launch launch; /* all but shape and check */
 };
 
 /* `version` is cuptiGetVersion()'s; `record` has occ_cupti_kernel_bytes(version) bytes. */
-void occ_record_parse(const struct occ_cupti_kernel *record, uint32_t version, struct occ_record *ret_record);
+void occ_activity_parse(const struct occ_cupti_kernel *record, uint32_t version,
+                        struct occ_activity *ret_record);
 
 #endif

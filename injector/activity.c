@@ -1,5 +1,5 @@
-/* See record.h. */
-#include "record.h"
+/* See activity.h. */
+#include "activity.h"
 
 /* A dimension that CUPTI leaves at 0 (no cluster) is 1. */
 static uint32_t at_least_one(uint32_t extent)
@@ -12,9 +12,9 @@ static int32_t carveout(const struct occ_cupti_kernel *k)
     return k->carveout_is_requested && k->carveout_percent <= 100 ? k->carveout_percent : -1;
 }
 
-static void parse_shape(const struct occ_cupti_kernel *k, uint32_t version, struct occ_frame_shape *shape)
+static void parse_shape(const struct occ_cupti_kernel *k, uint32_t version, struct occ_record_shape *shape)
 {
-    *shape = (struct occ_frame_shape){
+    *shape = (struct occ_record_shape){
         .grid = {k->grid[0], k->grid[1], k->grid[2]},
         .block = {k->block[0], k->block[1], k->block[2]},
         .cluster = {at_least_one(k->cluster[0]), at_least_one(k->cluster[1]), at_least_one(k->cluster[2])},
@@ -34,10 +34,11 @@ static void parse_shape(const struct occ_cupti_kernel *k, uint32_t version, stru
     };
 }
 
-void occ_record_parse(const struct occ_cupti_kernel *record, uint32_t version, struct occ_record *ret_record)
+void occ_activity_parse(const struct occ_cupti_kernel *record, uint32_t version,
+                        struct occ_activity *ret_record)
 {
     const struct occ_cupti_kernel *k = record;
-    struct occ_record *r = ret_record;
+    struct occ_activity *r = ret_record;
     r->name = k->name;
     r->ordinal = k->device;
     r->times_are_valid =

@@ -1,7 +1,7 @@
 /* injector/record: kernel records of several CUPTI versions, made by hand. */
 #include "injector_samples.h"
 #include "injector/cupti.h"
-#include "injector/record.h"
+#include "injector/activity.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +17,8 @@ static void test_fields_arrive_where_they_belong(void **state)
     k.launch_type = 1;
     k.device = 4;
     k.cluster[0] = 2;
-    struct occ_record r;
-    occ_record_parse(&k, 20, &r);
+    struct occ_activity r;
+    occ_activity_parse(&k, 20, &r);
     assert_string_equal(r.name, "axpy");
     assert_int_equal(r.ordinal, 4);
     assert_true(r.times_are_valid);
@@ -44,7 +44,7 @@ static void test_fields_arrive_where_they_belong(void **state)
     assert_int_equal(r.shape.context, 1);
     assert_int_equal(r.shape.cluster[0], 2);
     assert_int_equal(r.shape.cluster[1], 1); /* 0 is no cluster */
-    assert_true(occ_frame_shape_is_valid(&r.shape));
+    assert_true(occ_record_shape_is_valid(&r.shape));
 }
 
 static void test_tail_is_read_only_where_the_version_has_it(void **state)
@@ -52,12 +52,12 @@ static void test_tail_is_read_only_where_the_version_has_it(void **state)
     (void)state;
     struct occ_cupti_kernel k = sample_kernel("axpy", 1, 1);
     k.device_launched = 1; /* in 12.x: the next record's first byte */
-    struct occ_record r;
-    occ_record_parse(&k, 28, &r);
+    struct occ_activity r;
+    occ_activity_parse(&k, 28, &r);
     assert_int_equal(r.shape.device_launched, 0);
-    occ_record_parse(&k, 130001, &r);
+    occ_activity_parse(&k, 130001, &r);
     assert_int_equal(r.shape.device_launched, 1);
-    occ_record_parse(&k, 140000, &r);
+    occ_activity_parse(&k, 140000, &r);
     assert_int_equal(r.shape.device_launched, 1);
     assert_int_equal(occ_cupti_kernel_bytes(28), 208);
     assert_int_equal(occ_cupti_kernel_bytes(130001), 216);
@@ -75,8 +75,8 @@ static void test_times(void **state)
         struct occ_cupti_kernel k = sample_kernel("axpy", 1, 1);
         k.start_ns = cases[i].start;
         k.end_ns = cases[i].end;
-        struct occ_record r;
-        occ_record_parse(&k, 20, &r);
+        struct occ_activity r;
+        occ_activity_parse(&k, 20, &r);
         assert_int_equal(r.times_are_valid, cases[i].valid);
     }
 }
@@ -85,19 +85,19 @@ static void test_values_of_versions_to_come(void **state)
 {
     (void)state;
     struct occ_cupti_kernel k = sample_kernel("axpy", 1, 1);
-    struct occ_record r;
+    struct occ_activity r;
     k.launch_type = 9;
     k.carveout_is_requested = 1;
     k.carveout_percent = 255;
     k.smem_limit_config = 7;
-    occ_record_parse(&k, 130500, &r);
+    occ_activity_parse(&k, 130500, &r);
     assert_int_equal(r.shape.launch_type, 0);
     assert_int_equal(r.shape.carveout_percent, -1);
     assert_int_equal(r.shape.smem_optin, 0);
-    assert_true(occ_frame_shape_is_valid(&r.shape));
+    assert_true(occ_record_shape_is_valid(&r.shape));
     k.carveout_is_requested = 0;
     k.carveout_percent = 50;
-    occ_record_parse(&k, 130500, &r);
+    occ_activity_parse(&k, 130500, &r);
     assert_int_equal(r.shape.carveout_percent, -1);
 }
 
@@ -105,10 +105,10 @@ static void test_configurations_that_cannot_be(void **state)
 {
     (void)state;
     struct occ_cupti_kernel k = sample_kernel("axpy", 1, 1);
-    struct occ_record r;
+    struct occ_activity r;
     k.grid[0] = (uint32_t)-1;
-    occ_record_parse(&k, 20, &r);
-    assert_false(occ_frame_shape_is_valid(&r.shape));
+    occ_activity_parse(&k, 20, &r);
+    assert_false(occ_record_shape_is_valid(&r.shape));
 }
 
 static void test_version_gate(void **state)
