@@ -1,4 +1,4 @@
-/* Reading little-endian numbers and pieces out of hostile bytes. */
+/* Bounds-checked access to untrusted little-endian bytes. */
 #ifndef OCC_IMAGE_BYTES_H
 #define OCC_IMAGE_BYTES_H
 
@@ -27,7 +27,13 @@ static inline uint64_t u64_at(const uint8_t *p)
     return (uint64_t)u32_at(p) | (uint64_t)u32_at(p + 4) << 32;
 }
 
-/* `size` bytes at `offset` are wholly inside. */
+/* `span` without its first n bytes. */
+static inline struct span span_from(struct span span, size_t n)
+{
+    return (struct span){span.at + n, span.size - n};
+}
+
+/* Whether `size` bytes at `offset` are inside. */
 static inline bool inside(struct span all, uint64_t offset, uint64_t size)
 {
     return offset <= all.size && size <= all.size - offset;

@@ -1,25 +1,26 @@
 /*
- * Reader of cubins. The figures were checked against `ptxas -v` (tests/unit/test_image.c repeats that for ABI 8) and,
- * for ABI 7, against published cubins of older toolkits.
+ * Reader of cubins. The values were compared with `ptxas -v` (tests/unit/test_image.c repeats that for ABI 8)
+ * and, for ABI 7, with published cubins of older toolkits.
  *
  * ELF64, machine 190. A kernel is a function symbol with st_other bit 0x10; the sections .nv.info.<k> and
- * .nv.shared.<k> name its text section in sh_info. `.nv.info` entries are {u8 format, u8 attribute, u16 value or
- * length}; format 4 has a payload of that length. The global .nv.info names kernels by symbol index.
+ * .nv.shared.<k> name its text section in sh_info. `.nv.info` entries are {u8 format, u8 attribute, u16 value
+ * or length}; format 4 has a payload of that length. The global .nv.info names kernels by symbol index.
  *
- *   ABI 8 (CUDA 13): SM = (e_flags >> 8) & 255, registers in the global .nv.info, barriers in .nv.info.<k>. The
- *     assembled kernels of libraries have their registers in the text section's sh_info >> 24 instead.
- *   ABI 7 (before): SM = e_flags & 255 (llvm/BinaryFormat/ELF.h documents both), registers in the text section's
- *     sh_info >> 24, barriers in its sh_flags >> 20 & 127; later toolkits write the attributes too.
+ *   ABI 8 (CUDA 13): SM = (e_flags >> 8) & 255, registers in the global .nv.info, barriers in
+ *     .nv.info.<k>. The assembled kernels of libraries have their registers in the text section's sh_info
+ * >> 24. ABI 7 (before): SM = e_flags & 255 (llvm/BinaryFormat/ELF.h documents both), registers in the text
+ * section's sh_info >> 24, barriers in its sh_flags >> 20 & 127; later toolkits write the attributes too.
  *
- * From sm_90 on .nv.shared.<k> holds the system's 1024 bytes too, but not before linking (ET_REL).
+ * From sm_90 on .nv.shared.<k> includes the 1024 bytes that the system reserves, but not before linking
+ * (ET_REL).
  *
- * Every figure has a ceiling above what any device has: a file that says more lies, and is refused.
+ * Values above the maxima below, which no device reaches, are refused.
  *
  * Pure apart from malloc; any thread.
  */
 #include "elf_file.h"
+#include "entries.h"
 #include "fail.h"
-#include "lists.h"
 
 #include <stdlib.h>
 
@@ -29,19 +30,12 @@
 #define SYSTEM_SMEM_SM    90
 #define SYSTEM_SMEM_BYTES 1024
 
-#define MAX_REGISTERS    255
-#define MAX_BARRIERS     16
-#define MAX_SMEM_BYTES   (256u << 10)
-#define MAX_LOCAL_BYTES  (512u << 10)
-#define MAX_THREADS      1024
-#define MAX_CLUSTER      64
-#define MAX_GLOBAL_BYTES (UINT64_C(1) << 40)
+#define MAX_THREADS 1024
+#define MAX_CLUSTER 64
 
 enum info {
     INFO_MAX_THREADS = 0x05,
     INFO_FRAME_BYTES = 0x11,
-    INFO_PARAMETER = 0x17,
-    INFO_PARAMETER_BYTES = 0x19,
     INFO_REGISTERS = 0x2f,
     INFO_CLUSTER = 0x3d,
     INFO_BARRIERS = 0x4c,
@@ -49,9 +43,9 @@ enum info {
 
 #define INFO_FORMAT_PAYLOAD 4
 
-/* What belongs to a kernel while it is read. */
+/* State of a kernel during reading. */
 struct progress {
-    uint32_t text; /* its section */
+    uint32_t text; /* its text section */
     bool has_info, has_smem;
 };
 
@@ -73,7 +67,7 @@ static uint32_t sm_of(const Elf64_Ehdr *header)
     return (header->e_ident[EI_ABIVERSION] == ABI_OLD ? header->e_flags : header->e_flags >> 8) & 0xff;
 }
 
-/* Whether old cubins' shared memory holds the system's reserve has not been seen: no figure is better than a wrong one. */
+/* No such cubin was seen: whether its shared memory includes the system's reserve is unknown. */
 static bool unknown_reserve(const Elf64_Ehdr *header)
 {
     return header->e_ident[EI_ABIVERSION] == ABI_OLD && sm_of(header) >= SYSTEM_SMEM_SM;
@@ -92,7 +86,7 @@ static int check_machine(const struct elf *elf, struct occ_image_error *err)
     if (unknown_reserve(h))
         return occ_image_fail(
             err, OCC_IMAGE_E_VERSION,
-            "cubin for sm_%u of ELF ABI %u (before CUDA 13): such are read up to sm_89 only", sm_of(h), abi);
+            "cubin for sm_%u of ELF ABI %u (before CUDA 13): only those up to sm_89 are read", sm_of(h), abi);
     if (!elf->section_count)
         return occ_image_fail(err, OCC_IMAGE_E_INVALID, "a cubin without sections");
     return 0;
@@ -121,8 +115,8 @@ static int find_symbols(struct cubin *cubin)
         if (section.sh_type != SHT_SYMTAB)
             continue;
         if (section.sh_link >= elf->section_count)
-            return broken(cubin, "section %u (symbols): its names are section %u of %u", i, section.sh_link,
-                          elf->section_count);
+            return broken(cubin, "section %u (symbols): its names are in section %u of %u", i,
+                          section.sh_link, elf->section_count);
         int code = occ_image_elf_bytes(elf, i, &cubin->symbols, cubin->err);
         return code ? code : occ_image_elf_bytes(elf, section.sh_link, &cubin->symbol_names, cubin->err);
     }
@@ -137,43 +131,28 @@ static bool symbol_at(const struct cubin *cubin, uint64_t index, Elf64_Sym *ret)
     return true;
 }
 
-/* Of an undefined one (shndx 0) the code is elsewhere. */
+/* The code of an undefined symbol is in another file. */
 static bool is_kernel(const Elf64_Sym *symbol)
 {
     return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && (symbol->st_other & SYMBOL_IS_KERNEL) &&
            symbol->st_shndx != SHN_UNDEF;
 }
 
-/* Global variables are the data symbols of .nv.global (zero), .nv.global.init and .nv.constant3. */
-static bool is_global(const struct cubin *cubin, const Elf64_Sym *symbol)
-{
-    if (ELF64_ST_TYPE(symbol->st_info) != STT_OBJECT || symbol->st_shndx == SHN_UNDEF ||
-        symbol->st_shndx >= cubin->elf.section_count)
-        return false;
-    Elf64_Shdr section = occ_image_elf_section(&cubin->elf, symbol->st_shndx);
-    const char *name = occ_image_elf_section_name(&cubin->elf, &section);
-    return strncmp(name, ".nv.global", 10) == 0 || strcmp(name, ".nv.constant3") == 0;
-}
-
-/* ---- kernels and globals ---- */
+/* ---- kernels ---- */
 
 static int make_room(struct cubin *cubin)
 {
-    uint32_t kernels = 0, globals = 0;
+    uint32_t kernels = 0;
     Elf64_Sym symbol;
-    for (uint64_t i = 0; symbol_at(cubin, i, &symbol); i++) {
+    for (uint64_t i = 0; symbol_at(cubin, i, &symbol); i++)
         kernels += is_kernel(&symbol);
-        globals += is_global(cubin, &symbol);
-    }
     if (kernels > OCC_IMAGE_MAX_KERNELS)
         return occ_image_fail(cubin->err, OCC_IMAGE_E_FULL, "%u kernels, more than the %u that are read",
                               kernels, OCC_IMAGE_MAX_KERNELS);
-    struct occ_image *image = cubin->image;
-    image->kernels = calloc((size_t)kernels + 1, sizeof *image->kernels);
-    image->globals = calloc((size_t)globals + 1, sizeof *image->globals);
+    cubin->image->kernels = calloc((size_t)kernels + 1, sizeof *cubin->image->kernels);
     cubin->progress = calloc((size_t)kernels + 1, sizeof *cubin->progress);
     cubin->kernel_of_section = calloc((size_t)cubin->elf.section_count + 1, sizeof *cubin->kernel_of_section);
-    if (!image->kernels || !image->globals || !cubin->progress || !cubin->kernel_of_section)
+    if (!cubin->image->kernels || !cubin->progress || !cubin->kernel_of_section)
         return occ_image_fail(cubin->err, OCC_IMAGE_E_NO_MEMORY, "no memory for %u kernels", kernels);
     return 0;
 }
@@ -182,47 +161,26 @@ static int add_kernel(struct cubin *cubin, const Elf64_Sym *symbol, const char *
 {
     struct occ_image *image = cubin->image;
     if (!name || !*name)
-        return broken(cubin, "a kernel whose name at byte %u of the names is not one", symbol->st_name);
+        return broken(cubin, "the name of a kernel, at byte %u of the names, is invalid", symbol->st_name);
     if (symbol->st_shndx >= cubin->elf.section_count)
         return broken(cubin, "kernel %.100s: section %u of %u", name, symbol->st_shndx,
                       cubin->elf.section_count);
     if (cubin->kernel_of_section[symbol->st_shndx])
-        return broken(cubin, "kernel %.100s: its section %u is another kernel's too", name, symbol->st_shndx);
+        return broken(cubin, "kernel %.100s: its section %u belongs to another kernel too", name,
+                      symbol->st_shndx);
     cubin->progress[image->kernel_count].text = symbol->st_shndx;
     image->kernels[image->kernel_count].name = name;
     cubin->kernel_of_section[symbol->st_shndx] = ++image->kernel_count;
     return 0;
 }
 
-static int add_global(struct cubin *cubin, const Elf64_Sym *symbol, const char *name)
-{
-    struct span bytes;
-    int code = occ_image_elf_bytes(&cubin->elf, symbol->st_shndx, &bytes, cubin->err);
-    if (code)
-        return code;
-    if (!name || symbol->st_size > MAX_GLOBAL_BYTES)
-        return broken(cubin, "global variable %.100s of %llu bytes", name ? name : "without a name",
-                      (unsigned long long)symbol->st_size);
-    if (bytes.size && !inside(bytes, symbol->st_value, symbol->st_size))
-        return broken(cubin, "global variable %.100s: %llu bytes at %llu are outside of its section's %zu",
-                      name, (unsigned long long)symbol->st_size, (unsigned long long)symbol->st_value,
-                      bytes.size);
-    cubin->image->globals[cubin->image->global_count++] =
-        (struct occ_image_global){name, symbol->st_size, bytes.size ? bytes.at + symbol->st_value : NULL};
-    return 0;
-}
-
-static int add_symbols(struct cubin *cubin)
+static int add_kernels(struct cubin *cubin)
 {
     int code = make_room(cubin);
     Elf64_Sym symbol;
-    for (uint64_t i = 0; !code && symbol_at(cubin, i, &symbol); i++) {
-        const char *name = occ_image_elf_string(cubin->symbol_names, symbol.st_name);
+    for (uint64_t i = 0; !code && symbol_at(cubin, i, &symbol); i++)
         if (is_kernel(&symbol))
-            code = add_kernel(cubin, &symbol, name);
-        else if (is_global(cubin, &symbol))
-            code = add_global(cubin, &symbol, name);
-    }
+            code = add_kernel(cubin, &symbol, occ_image_elf_string(cubin->symbol_names, symbol.st_name));
     return code;
 }
 
@@ -230,8 +188,8 @@ static int add_symbols(struct cubin *cubin)
 
 struct attribute {
     uint8_t id;
-    uint16_t value;      /* without a payload */
-    struct span payload; /* empty without */
+    uint16_t value;      /* of an attribute without payload */
+    struct span payload; /* empty: none */
 };
 
 /* Steps over one attribute. `name` is the section's, for messages. */
@@ -239,7 +197,7 @@ static int next_attribute(struct cubin *cubin, struct span info, size_t *at, con
                           struct attribute *ret)
 {
     if (!inside(info, *at, 4))
-        return broken(cubin, "%.100s: ends inside of an entry at byte %zu", name, *at);
+        return broken(cubin, "%.100s: ends inside an entry at byte %zu", name, *at);
     const uint8_t *p = info.at + *at;
     *ret = (struct attribute){.id = p[1], .value = u16_at(p + 2), .payload = {p + 4, 0}};
     *at += 4;
@@ -254,115 +212,52 @@ static int next_attribute(struct cubin *cubin, struct span info, size_t *at, con
 }
 
 static int too_much(struct cubin *cubin, const struct occ_image_kernel *kernel, const char *what,
-                    uint64_t value, uint64_t most)
+                    uint64_t value, uint64_t max)
 {
     return broken(cubin, "kernel %.100s: %llu %s, no device has more than %llu", kernel->name,
-                  (unsigned long long)value, what, (unsigned long long)most);
+                  (unsigned long long)value, what, (unsigned long long)max);
 }
 
-static int set_max_threads(struct cubin *cubin, struct occ_image_kernel *kernel, const uint8_t *p)
+/* Three dimensions of launch bounds (threads) or of a cluster (blocks). */
+static int take_dimensions(struct cubin *cubin, const char *kernel, const char *what, const uint8_t *p,
+                           uint32_t max, uint32_t ret_size[3])
 {
     uint64_t x = u32_at(p), y = u32_at(p + 4), z = u32_at(p + 8);
-    if (x > MAX_THREADS || y > MAX_THREADS || z > MAX_THREADS || x * y * z > MAX_THREADS)
-        return broken(cubin, "kernel %.100s: launch bounds of %llu x %llu x %llu threads, %u are possible",
-                      kernel->name, (unsigned long long)x, (unsigned long long)y, (unsigned long long)z,
-                      MAX_THREADS);
-    kernel->max_threads = (uint32_t)(x * y * z);
-    return 0;
-}
-
-static int set_cluster(struct cubin *cubin, struct occ_image_kernel *kernel, const uint8_t *p)
-{
-    uint64_t x = u32_at(p), y = u32_at(p + 4), z = u32_at(p + 8);
-    if (x > MAX_CLUSTER || y > MAX_CLUSTER || z > MAX_CLUSTER || x * y * z > MAX_CLUSTER)
-        return broken(cubin, "kernel %.100s: a cluster of %llu x %llu x %llu blocks", kernel->name,
-                      (unsigned long long)x, (unsigned long long)y, (unsigned long long)z);
-    kernel->cluster[0] = (uint32_t)x;
-    kernel->cluster[1] = (uint32_t)y;
-    kernel->cluster[2] = (uint32_t)z;
-    return 0;
-}
-
-/* {u32; u16 index; u16 offset; u32 with bytes << 18}; there is room for as many as there are such entries. */
-static int set_parameter(struct cubin *cubin, struct occ_image_kernel *kernel,
-                         struct occ_image_parameter *parameters, const uint8_t *p)
-{
-    uint32_t index = u16_at(p + 4);
-    if (index >= kernel->parameter_count)
-        return broken(cubin, "kernel %.100s: parameter %u of %u", kernel->name, index,
-                      kernel->parameter_count);
-    parameters[index] = (struct occ_image_parameter){u16_at(p + 6), (uint16_t)(u32_at(p + 8) >> 18)};
+    if (x > max || y > max || z > max || x * y * z > max)
+        return broken(cubin, "kernel %.100s: %s of %llu x %llu x %llu, no device has more than %u", kernel,
+                      what, (unsigned long long)x, (unsigned long long)y, (unsigned long long)z, max);
+    memcpy(ret_size, (const uint32_t[]){(uint32_t)x, (uint32_t)y, (uint32_t)z}, 3 * sizeof *ret_size);
     return 0;
 }
 
 static int set_barriers(struct cubin *cubin, struct occ_image_kernel *kernel, uint32_t barriers)
 {
-    if (barriers > MAX_BARRIERS)
-        return too_much(cubin, kernel, "barriers", barriers, MAX_BARRIERS);
+    if (barriers > OCC_IMAGE_MAX_BARRIERS)
+        return too_much(cubin, kernel, "barriers", barriers, OCC_IMAGE_MAX_BARRIERS);
     kernel->barriers = barriers;
     return 0;
 }
 
 static int use_kernel_attribute(struct cubin *cubin, struct occ_image_kernel *kernel,
-                                struct occ_image_parameter *parameters, const struct attribute *attribute)
+                                const struct attribute *attribute)
 {
     const uint8_t *p = attribute->payload.at;
-    bool three = attribute->payload.size >= 12;
-    switch (attribute->id) {
-    case INFO_BARRIERS:
+    uint32_t bounds[3];
+    int code = 0;
+    if (attribute->id == INFO_BARRIERS)
         return set_barriers(cubin, kernel, attribute->value & 0xff);
-    case INFO_PARAMETER_BYTES:
-        kernel->parameter_bytes = attribute->value;
+    if (attribute->payload.size < 12)
         return 0;
-    case INFO_PARAMETER:
-        return three ? set_parameter(cubin, kernel, parameters, p) : 0;
-    case INFO_MAX_THREADS:
-        return three ? set_max_threads(cubin, kernel, p) : 0;
-    case INFO_CLUSTER:
-        return three ? set_cluster(cubin, kernel, p) : 0;
-    default:
-        return 0;
-    }
-}
-
-static int count_parameters(struct cubin *cubin, struct span info, const char *name, uint32_t *ret)
-{
-    uint32_t count = 0;
-    for (size_t at = 0; at < info.size;) {
-        struct attribute attribute;
-        int code = next_attribute(cubin, info, &at, name, &attribute);
-        if (code)
-            return code;
-        count += attribute.id == INFO_PARAMETER && attribute.payload.size >= 12;
-    }
-    *ret = count;
-    return 0;
-}
-
-static int use_kernel_info(struct cubin *cubin, uint32_t index, struct span info, const char *name)
-{
-    struct occ_image_kernel *kernel = &cubin->image->kernels[index];
-    if (cubin->progress[index].has_info)
-        return broken(cubin, "%.100s: a second one for kernel %.100s", name, kernel->name);
-    cubin->progress[index].has_info = true;
-    int code = count_parameters(cubin, info, name, &kernel->parameter_count);
-    if (code)
-        return code;
-    struct occ_image_parameter *parameters = calloc((size_t)kernel->parameter_count + 1, sizeof *parameters);
-    if (!parameters)
-        return occ_image_fail(cubin->err, OCC_IMAGE_E_NO_MEMORY, "no memory for %u parameters",
-                              kernel->parameter_count);
-    kernel->parameters = parameters;
-    for (size_t at = 0; !code && at < info.size;) {
-        struct attribute attribute;
-        code = next_attribute(cubin, info, &at, name, &attribute);
-        if (!code)
-            code = use_kernel_attribute(cubin, kernel, parameters, &attribute);
+    if (attribute->id == INFO_CLUSTER)
+        return take_dimensions(cubin, kernel->name, "a cluster", p, MAX_CLUSTER, kernel->cluster);
+    if (attribute->id == INFO_MAX_THREADS) {
+        code = take_dimensions(cubin, kernel->name, "launch bounds", p, MAX_THREADS, bounds);
+        kernel->max_threads = code ? 0 : bounds[0] * bounds[1] * bounds[2];
     }
     return code;
 }
 
-/* Entries of the global section name their kernel by symbol; those of other functions are passed over. */
+/* Entries of the global section name their function by symbol; only those of kernels count. */
 static int use_global_attribute(struct cubin *cubin, const struct attribute *attribute)
 {
     Elf64_Sym symbol;
@@ -375,24 +270,35 @@ static int use_global_attribute(struct cubin *cubin, const struct attribute *att
         return 0;
     struct occ_image_kernel *kernel = &cubin->image->kernels[cubin->kernel_of_section[symbol.st_shndx] - 1];
     uint32_t value = u32_at(attribute->payload.at + 4);
-    if (attribute->id == INFO_REGISTERS && value > MAX_REGISTERS)
-        return too_much(cubin, kernel, "registers", value, MAX_REGISTERS);
-    if (attribute->id == INFO_FRAME_BYTES && value > MAX_LOCAL_BYTES)
-        return too_much(cubin, kernel, "bytes of stack", value, MAX_LOCAL_BYTES);
+    if (attribute->id == INFO_REGISTERS && value > OCC_IMAGE_MAX_REGISTERS)
+        return too_much(cubin, kernel, "registers", value, OCC_IMAGE_MAX_REGISTERS);
+    if (attribute->id == INFO_FRAME_BYTES && value > OCC_IMAGE_MAX_STACK_BYTES)
+        return too_much(cubin, kernel, "bytes of stack", value, OCC_IMAGE_MAX_STACK_BYTES);
     *(attribute->id == INFO_REGISTERS ? &kernel->registers : &kernel->local_bytes) = value;
     return 0;
 }
 
-static int use_global_info(struct cubin *cubin, struct span info)
+/* `kernel` NULL: the global section. */
+static int use_info(struct cubin *cubin, struct occ_image_kernel *kernel, struct span info, const char *name)
 {
     int code = 0;
     for (size_t at = 0; !code && at < info.size;) {
         struct attribute attribute;
-        code = next_attribute(cubin, info, &at, ".nv.info", &attribute);
+        code = next_attribute(cubin, info, &at, name, &attribute);
         if (!code)
-            code = use_global_attribute(cubin, &attribute);
+            code = kernel ? use_kernel_attribute(cubin, kernel, &attribute)
+                          : use_global_attribute(cubin, &attribute);
     }
     return code;
+}
+
+static int use_kernel_info(struct cubin *cubin, uint32_t index, struct span info, const char *name)
+{
+    struct occ_image_kernel *kernel = &cubin->image->kernels[index];
+    if (cubin->progress[index].has_info)
+        return broken(cubin, "%.100s: a second one for kernel %.100s", name, kernel->name);
+    cubin->progress[index].has_info = true;
+    return use_info(cubin, kernel, info, name);
 }
 
 /* ---- sections ---- */
@@ -405,8 +311,8 @@ static int use_shared(struct cubin *cubin, uint32_t index, uint64_t bytes)
     if (cubin->progress[index].has_smem)
         return broken(cubin, "kernel %.100s: a second section of shared memory", kernel->name);
     cubin->progress[index].has_smem = true;
-    if (bytes > MAX_SMEM_BYTES)
-        return too_much(cubin, kernel, "bytes of shared memory", bytes, MAX_SMEM_BYTES);
+    if (bytes > OCC_IMAGE_MAX_SMEM_BYTES)
+        return too_much(cubin, kernel, "bytes of shared memory", bytes, OCC_IMAGE_MAX_SMEM_BYTES);
     kernel->static_smem_bytes = bytes > reserve ? (uint32_t)bytes - reserve : 0;
     return 0;
 }
@@ -420,9 +326,7 @@ static int use_section(struct cubin *cubin, uint32_t index)
     if (code)
         return code;
     if (strcmp(name, ".nv.info") == 0)
-        return use_global_info(cubin, bytes);
-    if (strcmp(name, ".nv.constant3") == 0)
-        cubin->image->constant_bytes = (uint32_t)section.sh_size;
+        return use_info(cubin, NULL, bytes, name);
     uint32_t kernel =
         section.sh_info < cubin->elf.section_count ? cubin->kernel_of_section[section.sh_info] : 0;
     if (kernel && strncmp(name, ".nv.info.", 9) == 0)
@@ -432,7 +336,7 @@ static int use_section(struct cubin *cubin, uint32_t index)
     return 0;
 }
 
-/* Before the attributes, which go first where both are. */
+/* Attributes are read later and take precedence over the text section. */
 static int use_text(struct cubin *cubin, uint32_t index)
 {
     Elf64_Shdr text = occ_image_elf_section(&cubin->elf, cubin->progress[index].text);
@@ -448,7 +352,7 @@ static int read_all(struct cubin *cubin)
     struct occ_image *image = cubin->image;
     int code = find_symbols(cubin);
     if (!code)
-        code = add_symbols(cubin);
+        code = add_kernels(cubin);
     for (uint32_t i = 0; !code && i < image->kernel_count; i++)
         code = use_text(cubin, i);
     for (uint32_t i = 0; !code && i < cubin->elf.section_count; i++)
@@ -467,6 +371,7 @@ int occ_image_cubin_read(uint8_t *bytes, size_t size, struct occ_image **ret_ima
         return occ_image_fail(err, OCC_IMAGE_E_NO_MEMORY, "no memory");
     }
     cubin.image->bytes = bytes;
+    cubin.image->size = size;
     int code = open_cubin((struct span){bytes, size}, &cubin.elf, err);
     if (!code) {
         cubin.image->sm = sm_of(&cubin.elf.header);
@@ -485,19 +390,7 @@ void occ_image_free(struct occ_image *image)
 {
     if (!image)
         return;
-    for (uint32_t i = 0; i < image->kernel_count; i++)
-        free((void *)(uintptr_t)image->kernels[i].parameters);
     free(image->kernels);
-    free(image->globals);
     free(image->bytes);
     free(image);
-}
-
-const struct occ_image_kernel *occ_image_kernel(const struct occ_image *image, const char *name)
-{
-    for (uint32_t i = 0; i < image->kernel_count; i++) {
-        if (strcmp(image->kernels[i].name, name) == 0)
-            return &image->kernels[i];
-    }
-    return NULL;
 }

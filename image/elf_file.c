@@ -35,7 +35,7 @@ static int find_sections(struct elf *elf, uint32_t *ret_names, struct occ_image_
         return 0;
     if (!inside(elf->all, h->e_shoff, sizeof(Elf64_Shdr)))
         return occ_image_fail(err, OCC_IMAGE_E_INVALID,
-                              "truncated: the section table at byte %llu is outside of the %zu bytes",
+                              "truncated: the section table at byte %llu is outside the %zu bytes",
                               (unsigned long long)h->e_shoff, elf->all.size);
     Elf64_Shdr first;
     memcpy(&first, elf->all.at + h->e_shoff, sizeof first);
@@ -94,7 +94,7 @@ const char *occ_image_elf_section_name(const struct elf *elf, const Elf64_Shdr *
     return name ? name : "";
 }
 
-/* In nvcc -dc's cubins global and shared variables have types of their own, instead of NOBITS. */
+/* nvcc -dc gives sections of global and shared variables types of their own instead of NOBITS. */
 static bool occupies_nothing(uint32_t type)
 {
     return type == SHT_NOBITS || type == SHT_NULL || type == TYPE_CUDA_GLOBAL || type == TYPE_CUDA_SHARED;
@@ -109,10 +109,9 @@ int occ_image_elf_bytes(const struct elf *elf, uint32_t index, struct span *ret,
     }
     if (!inside(elf->all, section.sh_offset, section.sh_size))
         return occ_image_fail(err, OCC_IMAGE_E_INVALID,
-                              "section %u (%.60s): %llu bytes at byte %llu are outside of the %zu bytes",
-                              index, occ_image_elf_section_name(elf, &section),
-                              (unsigned long long)section.sh_size, (unsigned long long)section.sh_offset,
-                              elf->all.size);
+                              "section %u (%.60s): %llu bytes at byte %llu are outside the %zu bytes", index,
+                              occ_image_elf_section_name(elf, &section), (unsigned long long)section.sh_size,
+                              (unsigned long long)section.sh_offset, elf->all.size);
     *ret = (struct span){elf->all.at + section.sh_offset, (size_t)section.sh_size};
     return 0;
 }

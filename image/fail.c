@@ -1,7 +1,5 @@
-/*
- * Error messages of the readers. Names out of files go in as they are: who prints a message makes it printable.
- * Pure; any thread.
- */
+/* Error messages of the readers. Names from files are copied as they are: the caller sanitises them for
+ * printing. Pure; any thread. */
 #include "fail.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* How the readers of this module say what is wrong. */
+/* Error messages of image/. */
 #ifndef OCC_IMAGE_FAIL_H
 #define OCC_IMAGE_FAIL_H
 
@@ -8,7 +8,7 @@
 int occ_image_fail(struct occ_image_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "entry 3 (sm_90) at byte 4711: " and the like in front of a message that is set. */
+/* Prepends context to a message, such as "entry 3 (sm_90) at byte 4711: ". */
 void occ_image_prefix(struct occ_image_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

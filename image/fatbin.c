@@ -2,13 +2,14 @@
  * Fat binaries, as nvcc 11 to 13 write them.
  *
  * Header {u32 magic, u16 version, u16 header bytes, u64 bytes that follow}, then entries
- *   {u16 kind: 1 PTX, 2 ELF; u16; u32 header bytes; u64 padded bytes @8; u32 compressed bytes @16; u32 SM @28;
- *    u64 flags @40: 0x2000 LZ4, 0x8000 zstd, 0x100000 sm_NNa, 0x200000 sm_NNf; u64 bytes when decompressed @56}.
+ *   {u16 kind: 1 PTX, 2 ELF; u16; u32 header bytes; u64 padded bytes @8; u32 compressed bytes @16;
+ *    u32 SM @28; u64 flags @40: 0x2000 LZ4, 0x8000 zstd, 0x100000 sm_NNa, 0x200000 sm_NNf;
+ *    u64 decompressed bytes @56}.
  *
  * Pure apart from malloc; any thread.
  */
+#include "entries.h"
 #include "fail.h"
-#include "lists.h"
 #include "lz4.h"
 
 #include <stdlib.h>
@@ -40,13 +41,13 @@ static enum occ_image_kind kind_of(uint16_t kind)
                               : OCC_IMAGE_KIND_OTHER;
 }
 
-/* The entry at *offset, which it steps over; `all` ends where the fat binary ends. */
+/* Reads the entry at *offset and advances to the next one. `all` ends with the fat binary. */
 static int read_entry(struct span all, size_t *offset, struct found *ret, struct occ_image_error *err)
 {
     size_t at = *offset;
     if (!inside(all, at, ENTRY_HEADER_BYTES))
         return occ_image_fail(err, OCC_IMAGE_E_INVALID,
-                              "truncated: the fat binary ends inside of the entry header at byte %zu", at);
+                              "truncated: the fat binary ends inside the entry header at byte %zu", at);
     const uint8_t *h = all.at + at;
     uint32_t header = u32_at(h + 4), compressed = u32_at(h + 16);
     uint64_t padded = u64_at(h + 8);
@@ -73,13 +74,13 @@ static int read_entry(struct span all, size_t *offset, struct found *ret, struct
     return 0;
 }
 
-/* Where the fat binary at `offset` ends, and how long its header is. */
+/* Offset of the end of the fat binary at `offset`, and its header's size. */
 static int read_header(struct span all, size_t offset, size_t *ret_header, size_t *ret_end,
                        struct occ_image_error *err)
 {
     if (!inside(all, offset, OCC_IMAGE_FATBIN_HEADER))
         return occ_image_fail(err, OCC_IMAGE_E_INVALID,
-                              "truncated: the fat binary's header at byte %zu is not whole", offset);
+                              "truncated: the fat binary's header at byte %zu is incomplete", offset);
     const uint8_t *h = all.at + offset;
     uint16_t version = u16_at(h + 4), header = u16_at(h + 6);
     uint64_t content = u64_at(h + 8);
@@ -96,8 +97,8 @@ static int read_header(struct span all, size_t offset, size_t *ret_header, size_
     return 0;
 }
 
-int occ_image_fatbin_list(struct occ_image_list *list, size_t end, size_t *offset,
-                          struct occ_image_error *err)
+/* Appends the entries of the fat binary at *offset and advances behind it; it ends at `end` at the latest. */
+static int list_fatbin(struct occ_image_list *list, size_t end, size_t *offset, struct occ_image_error *err)
 {
     struct span all = {list->all.at, end};
     size_t header = 0, at;
@@ -121,7 +122,7 @@ int occ_image_fatbins_list(struct occ_image_list *list, size_t offset, size_t en
     while (!code && end - offset >= 4) {
         uint32_t word = u32_at(list->all.at + offset);
         if (word == OCC_IMAGE_FATBIN_MAGIC)
-            code = occ_image_fatbin_list(list, end, &offset, err);
+            code = list_fatbin(list, end, &offset, err);
         else if (word == 0)
             offset += 4;
         else
@@ -139,7 +140,7 @@ static int check_size(const struct found *found, struct occ_image_error *err)
     if (!size)
         return occ_image_fail(err, OCC_IMAGE_E_INVALID, "an entry of 0 bytes");
     if (size > OCC_IMAGE_MAX_BYTES)
-        return occ_image_fail(err, OCC_IMAGE_E_FULL, "claims %llu bytes, more than the %llu that are read",
+        return occ_image_fail(err, OCC_IMAGE_E_FULL, "claims %llu bytes, the maximum is %llu",
                               (unsigned long long)size, (unsigned long long)OCC_IMAGE_MAX_BYTES);
     if (size / OCC_IMAGE_MAX_RATIO > found->payload.size)
         return occ_image_fail(err, OCC_IMAGE_E_FULL, "claims %llu bytes out of %zu compressed ones",

@@ -1,10 +1,10 @@
 /*
- * Fat binaries inside of host ELF files: the section .nv_fatbin of an executable or library holds those that are
- * registered at start, __nv_relfatbin those of nvcc -dc that nvlink has yet to link. Pure apart from malloc; any thread.
+ * Fat binaries in host ELF files: section .nv_fatbin of an executable or library has those that register at
+ * start, __nv_relfatbin those of nvcc -dc before nvlink. Pure apart from malloc; any thread.
  */
 #include "elf_file.h"
+#include "entries.h"
 #include "fail.h"
-#include "lists.h"
 
 static bool holds_fatbins(const char *name)
 {

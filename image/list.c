@@ -1,29 +1,13 @@
 /*
- * What a file contains, by its first bytes, and the choice of one image for a device. Pure apart from malloc; any
- * thread.
+ * Lists the entries of a file, told apart by its first bytes; loads one; formats the list. Pure apart from
+ * malloc; any thread.
  */
 #include "elf_file.h"
+#include "entries.h"
 #include "fail.h"
-#include "lists.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-int occ_image_list_add(struct occ_image_list *list, const struct found *found, struct occ_image_error *err)
-{
-    if (list->count == OCC_IMAGE_MAX_ENTRIES)
-        return occ_image_fail(err, OCC_IMAGE_E_FULL, "more than %u images", OCC_IMAGE_MAX_ENTRIES);
-    if (list->count == list->capacity) {
-        size_t capacity = list->capacity ? 2 * list->capacity : 8;
-        struct found *more = realloc(list->found, capacity * sizeof *more);
-        if (!more)
-            return occ_image_fail(err, OCC_IMAGE_E_NO_MEMORY, "no memory for %zu entries", capacity);
-        list->found = more;
-        list->capacity = capacity;
-    }
-    list->found[list->count++] = *found;
-    return 0;
-}
 
 static int list_cubin(struct occ_image_list *list, struct occ_image_error *err)
 {
@@ -52,8 +36,9 @@ static bool looks_like_ptx(struct span all)
 static int refuse(struct span all, struct occ_image_error *err)
 {
     if (looks_like_ptx(all))
-        return occ_image_fail(err, OCC_IMAGE_E_NO_BINARY,
-                              "PTX text: registers are known only after ptxas (use a cubin, or ptxas -v)");
+        return occ_image_fail(
+            err, OCC_IMAGE_E_NO_BINARY,
+            "PTX text: ptxas decides the registers (use a cubin, or the output of ptxas -v)");
     if (all.size >= 8 && memcmp(all.at, "!<arch>\n", 8) == 0)
         return occ_image_fail(err, OCC_IMAGE_E_VERSION,
                               "a static archive: extract its object files first (ar x)");
@@ -97,24 +82,6 @@ int occ_image_list_new(const void *bytes, size_t size, struct occ_image_list **r
     return code;
 }
 
-void occ_image_list_free(struct occ_image_list *list)
-{
-    if (!list)
-        return;
-    free(list->found);
-    free(list);
-}
-
-size_t occ_image_list_count(const struct occ_image_list *list)
-{
-    return list->count;
-}
-
-const struct occ_image_entry *occ_image_list_entry(const struct occ_image_list *list, size_t index)
-{
-    return index < list->count ? &list->found[index].entry : NULL;
-}
-
 static const char *sm_prefix(enum occ_image_kind kind)
 {
     return kind == OCC_IMAGE_KIND_CUBIN ? "sm" : kind == OCC_IMAGE_KIND_PTX ? "compute" : "other";
@@ -146,7 +113,7 @@ int occ_image_load(const struct occ_image_list *list, size_t index, struct occ_i
     return code;
 }
 
-/* ---- what there is, in words ---- */
+/* ---- the list as text ---- */
 
 static bool comes_before(const struct occ_image_entry *a, const struct occ_image_entry *b)
 {
@@ -155,7 +122,7 @@ static bool comes_before(const struct occ_image_entry *a, const struct occ_image
     return a->sm != b->sm ? a->sm < b->sm : a->suffix < b->suffix;
 }
 
-/* The first in order of those behind `last` (NULL: of all); NULL: none. */
+/* The first entry in sort order after `last` (NULL: of all); NULL: none. */
 static const struct occ_image_entry *next_in_order(const struct occ_image_list *list,
                                                    const struct occ_image_entry *last)
 {
@@ -183,48 +150,11 @@ const char *occ_image_list_text(const struct occ_image_list *list, char *buffer,
     return buffer;
 }
 
-/* ---- one for a device ---- */
+/* ---- devices ---- */
 
-bool occ_image_runs_on(uint32_t image_sm, uint32_t device_sm)
+bool occ_image_runs_on(uint32_t sm, char suffix, uint32_t device_sm)
 {
-    return image_sm / 10 == device_sm / 10 && image_sm <= device_sm;
-}
-
-bool occ_image_entry_runs_on(const struct occ_image_entry *entry, uint32_t device_sm)
-{
-    if (entry->kind != OCC_IMAGE_KIND_CUBIN)
-        return false;
-    return entry->suffix == 'a' ? entry->sm == device_sm : occ_image_runs_on(entry->sm, device_sm);
-}
-
-static int choose(const struct occ_image_list *list, uint32_t sm, size_t *ret_index,
-                  struct occ_image_error *err)
-{
-    const struct occ_image_entry *best = NULL;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct occ_image_entry *entry = &list->found[i].entry;
-        if (!occ_image_entry_runs_on(entry, sm) || (best && entry->sm < best->sm))
-            continue;
-        best = entry;
-        *ret_index = i;
-    }
-    char there[160];
-    return best ? 0
-                : occ_image_fail(err, OCC_IMAGE_E_NO_BINARY, "nothing compiled for sm_%u; there is: %s", sm,
-                                 occ_image_list_text(list, there, sizeof there));
-}
-
-int occ_image_read(const void *bytes, size_t size, uint32_t sm, struct occ_image **ret_image,
-                   struct occ_image_error *err)
-{
-    struct occ_image_list *list = NULL;
-    size_t index = 0;
-    int code = occ_image_list_new(bytes, size, &list, err);
-    if (code)
-        return code;
-    code = choose(list, sm, &index, err);
-    if (!code)
-        code = occ_image_load(list, index, ret_image, err);
-    occ_image_list_free(list);
-    return code;
+    if (suffix == 'a')
+        return sm == device_sm;
+    return sm / 10 == device_sm / 10 && sm <= device_sm;
 }

@@ -1,4 +1,4 @@
-/* Decoder of one LZ4 block (lz4.org, "LZ4 Block Format Description"), as nvcc's --compress-mode=speed makes them. */
+/* Decoder of one LZ4 block (lz4.org, "LZ4 Block Format Description"): nvcc --compress-mode=speed. */
 #ifndef OCC_IMAGE_LZ4_H
 #define OCC_IMAGE_LZ4_H
 
@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Fills exactly `out_size` bytes from `in_size` bytes. false: the input is not such a block. Reads and writes
- * nothing outside the two buffers, whatever the input. */
+/* Decodes `in_size` bytes to exactly `out_size`. false: not such a block. Never reads or writes outside the
+ * two buffers. */
 bool occ_image_lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
 
 #endif

@@ -113,7 +113,7 @@ struct sim_event {
 struct sim_module {
     enum sim_type type;
     struct sim_context *context; /* NULL: a library */
-    struct occ_image *image;
+    struct sim_image *image;
     struct sim_function *functions; /* one for each kernel of the image */
     struct sim_buffer *globals;     /* one for each global, made when asked for */
     struct sim_module *next;        /* in its context's list */
@@ -124,6 +124,7 @@ struct sim_function {
     enum sim_type type;
     struct sim_module *module;
     const struct occ_image_kernel *kernel;
+    const struct sim_parameters *parameters;
     const char *name; /* interned: outlives the module */
     uint64_t hash;    /* of the name */
     uint32_t max_dynamic_smem_bytes;

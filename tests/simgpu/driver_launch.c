@@ -202,7 +202,7 @@ static bool residency_locked(const struct sim_launch *launch, const struct sim_c
 static uint64_t cost_ns(const struct sim_function *function)
 {
     uint64_t choice =
-        (function->hash ^ function->kernel->parameter_bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
+        (function->hash ^ function->parameters->bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
     uint64_t ns = sim_env()->block_ns * (64 + choice % 193) / 128;
     return ns ? ns : 1;
 }

@@ -39,22 +39,24 @@ static void module_free(struct sim_module *module)
         if (module->globals[i].base)
             sim_memory_free_locked(module->globals[i].base);
     }
-    for (uint32_t i = 0; module->functions && i < module->image->kernel_count; i++)
+    for (uint32_t i = 0; module->functions && i < module->image->cubin->kernel_count; i++)
         module->functions[i].type = 0;
     module->type = 0;
     free(module->globals);
     free(module->functions);
-    occ_image_free(module->image);
+    sim_image_free(module->image);
     free(module);
 }
 
-static bool function_init_locked(struct sim_function *function, struct sim_module *module,
-                                 const struct occ_image_kernel *kernel, const struct sim_gpu *gpu)
+static bool function_init_locked(struct sim_function *function, struct sim_module *module, uint32_t index,
+                                 const struct sim_gpu *gpu)
 {
+    const struct occ_image_kernel *kernel = &module->image->cubin->kernels[index];
     uint32_t most = sim_gpu_limit(gpu, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     *function = (struct sim_function){.type = SIM_FUNCTION,
                                       .module = module,
                                       .kernel = kernel,
+                                      .parameters = &module->image->parameters[index],
                                       .name = sim_intern_locked(kernel->name),
                                       .hash = sim_hash(kernel->name),
                                       .carveout_percent = -1};
@@ -64,20 +66,20 @@ static bool function_init_locked(struct sim_function *function, struct sim_modul
 }
 
 /* `image` becomes the module's. */
-static struct sim_module *module_new_locked(struct sim_context *context, struct occ_image *image,
+static struct sim_module *module_new_locked(struct sim_context *context, struct sim_image *image,
                                             const struct sim_gpu *gpu)
 {
     struct sim_module *module = calloc(1, sizeof *module);
     if (!module) {
-        occ_image_free(image);
+        sim_image_free(image);
         return NULL;
     }
     *module = (struct sim_module){.type = SIM_MODULE, .context = context, .image = image};
-    module->functions = calloc((size_t)image->kernel_count + 1, sizeof *module->functions);
+    module->functions = calloc((size_t)image->cubin->kernel_count + 1, sizeof *module->functions);
     module->globals = calloc((size_t)image->global_count + 1, sizeof *module->globals);
     bool good = module->functions && module->globals;
-    for (uint32_t i = 0; good && i < image->kernel_count; i++)
-        good = function_init_locked(&module->functions[i], module, &image->kernels[i], gpu);
+    for (uint32_t i = 0; good && i < image->cubin->kernel_count; i++)
+        good = function_init_locked(&module->functions[i], module, i, gpu);
     if (!good) {
         module_free(module);
         return NULL;
@@ -99,7 +101,7 @@ void sim_modules_free_locked(struct sim_context *context)
 static CUresult load(struct sim_context *context, struct sim_device *device, const void *bytes, size_t size,
                      struct sim_module **ret)
 {
-    struct occ_image *image;
+    struct sim_image *image;
     int code = size ? sim_image_read(bytes, size, device->sm, &image)
                     : sim_image_read_memory(bytes, device->sm, &image);
     if (code)
@@ -302,10 +304,10 @@ static CUresult find_function(const void *handle, const char *name, struct sim_f
     CUresult result = module_of(handle, &module);
     if (result)
         return result;
-    const struct occ_image_kernel *kernel = name ? occ_image_kernel(module->image, name) : NULL;
+    const struct occ_image_kernel *kernel = name ? sim_image_kernel(module->image, name) : NULL;
     if (!kernel)
         return name ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_INVALID_VALUE;
-    *ret = &module->functions[kernel - module->image->kernels];
+    *ret = &module->functions[kernel - module->image->cubin->kernels];
     return CUDA_SUCCESS;
 }
 
@@ -341,7 +343,7 @@ static CUresult count_functions(const void *handle, unsigned int *count)
     struct sim_module *module;
     CUresult result = module_of(handle, &module);
     if (!result && count)
-        *count = module->image->kernel_count;
+        *count = module->image->cubin->kernel_count;
     return result || count ? result : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -361,7 +363,7 @@ static CUresult list_functions(const void *handle, void **items, unsigned int ro
     CUresult result = module_of(handle, &module);
     if (!result && !items)
         result = CUDA_ERROR_INVALID_VALUE;
-    for (uint32_t i = 0; !result && i < room && i < module->image->kernel_count; i++)
+    for (uint32_t i = 0; !result && i < room && i < module->image->cubin->kernel_count; i++)
         items[i] = &module->functions[i];
     return result;
 }
@@ -410,11 +412,11 @@ CUresult cuFuncGetParamInfo(CUfunction func, size_t paramIndex, size_t *paramOff
     CUresult result = sim_function_of(func, &function);
     if (result)
         return result;
-    if (!paramOffset || paramIndex >= function->kernel->parameter_count)
+    if (!paramOffset || paramIndex >= function->parameters->count)
         return CUDA_ERROR_INVALID_VALUE;
-    *paramOffset = function->kernel->parameters[paramIndex].offset;
+    *paramOffset = function->parameters->list[paramIndex].offset;
     if (paramSize)
-        *paramSize = function->kernel->parameters[paramIndex].bytes;
+        *paramSize = function->parameters->list[paramIndex].bytes;
     return CUDA_SUCCESS;
 }
 
@@ -443,7 +445,7 @@ CUresult cuFuncLoad(CUfunction function)
 
 static CUresult make_global_locked(struct sim_module *module, uint32_t index, struct sim_context *context)
 {
-    const struct occ_image_global *global = &module->image->globals[index];
+    const struct sim_global *global = &module->image->globals[index];
     uintptr_t base = sim_memory_new_locked(context, global->bytes, CU_MEMORYTYPE_DEVICE);
     if (!base)
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -506,7 +508,7 @@ static int max_threads_of(const struct sim_function *function)
 static CUresult get_attribute(int *pi, CUfunction_attribute attribute, const struct sim_function *function)
 {
     const struct occ_image_kernel *kernel = function->kernel;
-    int version = (int)function->module->image->sm;
+    int version = (int)function->module->image->cubin->sm;
     const uint32_t *cluster = function->cluster[0] ? function->cluster : kernel->cluster;
     const int values[] = {
         [CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK] = max_threads_of(function),

@@ -53,7 +53,7 @@ static bool looks_like_ptx(const char *text)
     return strncmp(text, "//", 2) == 0 || strncmp(text, ".version", 8) == 0;
 }
 
-int sim_image_read_memory(const void *bytes, uint32_t sm, struct occ_image **ret_image)
+int sim_image_read_memory(const void *bytes, uint32_t sm, struct sim_image **ret_image)
 {
     const uint8_t *at = bytes;
     if (!at)
@@ -77,12 +77,12 @@ static bool is_host_file(const uint8_t *at, size_t size)
     return machine != MACHINE_CUDA;
 }
 
-int sim_image_read(const void *bytes, size_t size, uint32_t sm, struct occ_image **ret_image)
+int sim_image_read(const void *bytes, size_t size, uint32_t sm, struct sim_image **ret_image)
 {
     struct occ_image_error err = {0};
     if (!bytes || size < FATBIN_HEADER || is_host_file(bytes, size))
         return OCC_IMAGE_E_INVALID;
-    int code = occ_image_read(bytes, size, sm, ret_image, &err);
+    int code = sim_image_open(bytes, size, sm, ret_image, &err);
     if (code)
         sim_log("image refused: %s", err.message);
     return code;

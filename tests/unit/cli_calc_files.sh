@@ -21,6 +21,14 @@ for file in sm_90.cubin plain.fatbin all.fatbin object.o library.so program.out;
     diff "$work/said" "$work/read" || { echo "FAIL: $file"; failed=1; }
 done
 
+# sm_100a runs on 10.0 alone: on 10.3 the values are shown with a warning.
+for device in 10.0 10.3; do
+    "$occq" calc --cc $device --sms 148 --threads 32 --kernel '^heavy' --cubin "$images/arch_specific.fatbin" >"$work/out" 2>"$work/error"
+    grep -q "compiled for sm_100a" "$work/out" || { echo "FAIL: sm_100a on $device: $(head -3 "$work/out")"; failed=1; }
+    [ $device = 10.0 ] && want='' || want='occq calc: nothing in it was compiled for compute capability 10.3; these are the values for sm_100a'
+    [ "$(cat "$work/error")" = "$want" ] || { echo "FAIL: sm_100a on $device: $(cat "$work/error")"; failed=1; }
+done
+
 # A file cut anywhere is an error, never a number.
 for bytes in 0 1 63 64 500 2000; do
     head -c "$bytes" "$images/sm_90.cubin" >"$work/cut.cubin"

@@ -6,6 +6,7 @@
  */
 #include "image/image.h"
 #include "image/ptxas.h"
+#include "tests/simgpu/image_details.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,16 +45,24 @@ static uint8_t *read_file(const char *name, size_t *ret_size)
     return read_path(path, ret_size);
 }
 
-static struct occ_image *read_image(const char *name, uint32_t sm)
+static struct sim_image *read_image(const char *name, uint32_t sm)
 {
     size_t size;
     uint8_t *bytes = read_file(name, &size);
-    struct occ_image *image = NULL;
+    struct sim_image *image = NULL;
     struct occ_image_error err = {0};
-    if (occ_image_read(bytes, size, sm, &image, &err))
+    if (sim_image_open(bytes, size, sm, &image, &err))
         fail_msg("%s: %s", name, err.message);
     free(bytes);
     return image;
+}
+
+static const struct occ_image_kernel *find_kernel(const struct occ_image *image, const char *name)
+{
+    for (uint32_t i = 0; i < image->kernel_count; i++)
+        if (strcmp(image->kernels[i].name, name) == 0)
+            return &image->kernels[i];
+    return NULL;
 }
 
 static void assert_is(const struct occ_image_kernel *kernel, const struct occ_ptxas_kernel *said)
@@ -77,7 +86,7 @@ static void compare_with_ptxas(const struct occ_image *image, const char *log)
     for (size_t i = 0; i < report->count; i++) {
         if (report->kernels[i].sm != image->sm)
             continue;
-        assert_is(occ_image_kernel(image, report->kernels[i].name), &report->kernels[i]);
+        assert_is(find_kernel(image, report->kernels[i].name), &report->kernels[i]);
         compared++;
     }
     assert_int_equal(compared, image->sm >= 90 ? 9 : 8);
@@ -91,49 +100,50 @@ static void test_figures_are_ptxas(void **state)
     for (size_t i = 0; i < SM_COUNT; i++) {
         char name[32];
         snprintf(name, sizeof name, "sm_%u.cubin", sms[i]);
-        struct occ_image *image = read_image(name, sms[i]);
-        assert_int_equal(image->abi_version, 8);
+        struct sim_image *image = read_image(name, sms[i]);
+        assert_int_equal(image->cubin->abi_version, 8);
         snprintf(name, sizeof name, "sm_%u.ptxas", sms[i]);
-        compare_with_ptxas(image, name);
-        occ_image_free(image);
+        compare_with_ptxas(image->cubin, name);
+        sim_image_free(image);
     }
 }
 
 static void test_relocatable(void **state)
 {
     (void)state;
-    struct occ_image *image = read_image("relocatable.cubin", 90);
-    assert_true(image->relocatable);
-    compare_with_ptxas(image, "relocatable.ptxas");
-    occ_image_free(image);
+    struct sim_image *image = read_image("relocatable.cubin", 90);
+    assert_true(image->cubin->relocatable);
+    compare_with_ptxas(image->cubin, "relocatable.ptxas");
+    sim_image_free(image);
 }
 
 static void test_what_ptxas_does_not_say(void **state)
 {
     (void)state;
-    struct occ_image *image = read_image("sm_90.cubin", 90);
-    const struct occ_image_kernel *plain = occ_image_kernel(image, "plain");
-    assert_int_equal(plain->parameter_count, 4);
-    assert_int_equal(plain->parameters[3].offset, 24);
-    assert_int_equal(plain->parameters[3].bytes, 4);
-    assert_int_equal(plain->parameter_bytes, 28);
+    struct sim_image *image = read_image("sm_90.cubin", 90);
+    const struct occ_image_kernel *plain = sim_image_kernel(image, "plain");
+    const struct sim_parameters *parameters = &image->parameters[plain - image->cubin->kernels];
+    assert_int_equal(parameters->count, 4);
+    assert_int_equal(parameters->list[3].offset, 24);
+    assert_int_equal(parameters->list[3].bytes, 4);
+    assert_int_equal(parameters->bytes, 28);
     assert_int_equal(plain->max_threads, 0);
     assert_int_equal(plain->static_smem_bytes, 0);
-    assert_int_equal(occ_image_kernel(image, "bounded")->max_threads, 256);
-    assert_int_equal(occ_image_kernel(image, "bounded")->static_smem_bytes, 8192);
-    assert_int_equal(occ_image_kernel(image, "clustered")->cluster[0], 2);
-    assert_int_equal(occ_image_kernel(image, "clustered")->cluster[2], 1);
-    assert_true(occ_image_kernel(image, "_Z5localILi200EEvPfi")->local_bytes >= 800);
-    assert_true(occ_image_kernel(image, "heavy")->registers > 96);
-    assert_null(occ_image_kernel(image, "counter"));
+    assert_int_equal(sim_image_kernel(image, "bounded")->max_threads, 256);
+    assert_int_equal(sim_image_kernel(image, "bounded")->static_smem_bytes, 8192);
+    assert_int_equal(sim_image_kernel(image, "clustered")->cluster[0], 2);
+    assert_int_equal(sim_image_kernel(image, "clustered")->cluster[2], 1);
+    assert_true(sim_image_kernel(image, "_Z5localILi200EEvPfi")->local_bytes >= 800);
+    assert_true(sim_image_kernel(image, "heavy")->registers > 96);
+    assert_null(sim_image_kernel(image, "counter"));
     bool preset = false, counter = false;
     for (uint32_t i = 0; i < image->global_count; i++) {
-        const struct occ_image_global *global = &image->globals[i];
+        const struct sim_global *global = &image->globals[i];
         counter |= strcmp(global->name, "counter") == 0 && global->bytes == 32 && !global->initial;
         preset |= strcmp(global->name, "preset") == 0 && global->bytes == 16 && global->initial[4] == 2;
     }
     assert_true(counter && preset);
-    occ_image_free(image);
+    sim_image_free(image);
 }
 
 static const struct {
@@ -193,19 +203,19 @@ static void test_choice_of_entry(void **state)
 {
     (void)state;
     size_t size;
-    struct occ_image *image = NULL;
+    struct sim_image *image = NULL;
     struct occ_image_error err = {0};
     uint8_t *bytes = read_file("plain.fatbin", &size);
-    assert_int_equal(occ_image_read(bytes, size, 100, &image, &err), OCC_IMAGE_E_NO_BINARY);
+    assert_int_equal(sim_image_open(bytes, size, 100, &image, &err), OCC_IMAGE_E_NO_BINARY);
     assert_string_equal(err.message,
                         "nothing compiled for sm_100; there is: sm_75, sm_80, sm_90, compute_90");
-    assert_int_equal(occ_image_read(bytes, size, 70, &image, NULL), OCC_IMAGE_E_NO_BINARY);
-    assert_int_equal(occ_image_read(bytes, size, 89, &image, NULL), 0); /* the one for 80 */
-    assert_int_equal(image->sm, 80);
-    occ_image_free(image);
+    assert_int_equal(sim_image_open(bytes, size, 70, &image, NULL), OCC_IMAGE_E_NO_BINARY);
+    assert_int_equal(sim_image_open(bytes, size, 89, &image, NULL), 0); /* the one for 80 */
+    assert_int_equal(image->cubin->sm, 80);
+    sim_image_free(image);
     free(bytes);
     bytes = read_file("ptx.fatbin", &size);
-    assert_int_equal(occ_image_read(bytes, size, 90, &image, NULL), OCC_IMAGE_E_NO_BINARY);
+    assert_int_equal(sim_image_open(bytes, size, 90, &image, NULL), OCC_IMAGE_E_NO_BINARY);
     free(bytes);
 }
 
@@ -232,14 +242,14 @@ static void test_foreign_files(void **state)
 static int try_bytes(const uint8_t *bytes, size_t size)
 {
     uint8_t *exact = malloc(size ? size : 1);
-    struct occ_image *image = NULL;
+    struct sim_image *image = NULL;
     struct occ_image_error err = {0};
     assert_non_null(exact);
     memcpy(exact, bytes, size);
-    int code = occ_image_read(exact, size, 90, &image, &err);
+    int code = sim_image_open(exact, size, 90, &image, &err);
     assert_int_equal(code, err.code);
     assert_true(!code || *err.message);
-    occ_image_free(image);
+    sim_image_free(image);
     free(exact);
     return code;
 }

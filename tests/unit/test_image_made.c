@@ -4,7 +4,8 @@
  */
 #include "image/image.h"
 
-#include "lz4.h"
+#include "image/lz4.h"
+#include "tests/simgpu/image_details.h"
 
 #include <elf.h>
 #include <setjmp.h>
@@ -95,20 +96,20 @@ static struct made make(uint8_t abi, uint32_t sm)
 }
 
 /* On an allocation of exactly that size, so that a sanitizer sees the first byte too far. */
-static int read_exact(const void *bytes, size_t size, uint32_t sm, struct occ_image **ret,
+static int read_exact(const void *bytes, size_t size, uint32_t sm, struct sim_image **ret,
                       struct occ_image_error *err)
 {
     uint8_t *exact = malloc(size ? size : 1);
     assert_non_null(exact);
     memcpy(exact, bytes, size);
-    int code = occ_image_read(exact, size, sm, ret, err);
+    int code = sim_image_open(exact, size, sm, ret, err);
     free(exact);
     return code;
 }
 
-static struct occ_image *read_made(const struct made *m, uint32_t sm)
+static struct sim_image *read_made(const struct made *m, uint32_t sm)
 {
-    struct occ_image *image = NULL;
+    struct sim_image *image = NULL;
     struct occ_image_error err = {0};
     if (read_exact(m, sizeof *m, sm, &image, &err))
         fail_msg("%s", err.message);
@@ -119,11 +120,11 @@ static void test_every_figure(void **state)
 {
     (void)state;
     struct made m = make(8, 90);
-    struct occ_image *image = read_made(&m, 90);
-    const struct occ_image_kernel *k = occ_image_kernel(image, "k");
-    assert_int_equal(image->sm, 90);
-    assert_int_equal(image->abi_version, 8);
-    assert_false(image->relocatable);
+    struct sim_image *image = read_made(&m, 90);
+    const struct occ_image_kernel *k = sim_image_kernel(image, "k");
+    assert_int_equal(image->cubin->sm, 90);
+    assert_int_equal(image->cubin->abi_version, 8);
+    assert_false(image->cubin->relocatable);
     assert_non_null(k);
     assert_int_equal(k->registers, 40);
     assert_int_equal(k->local_bytes, 96);
@@ -131,15 +132,15 @@ static void test_every_figure(void **state)
     assert_int_equal(k->barriers, 3);
     assert_int_equal(k->max_threads, 256);
     assert_int_equal(k->cluster[0], 2);
-    assert_int_equal(k->parameter_bytes, 12);
-    assert_int_equal(k->parameter_count, 1);
-    assert_int_equal(k->parameters[0].offset, 8);
-    assert_int_equal(k->parameters[0].bytes, 4);
+    assert_int_equal(image->parameters[0].bytes, 12);
+    assert_int_equal(image->parameters[0].count, 1);
+    assert_int_equal(image->parameters[0].list[0].offset, 8);
+    assert_int_equal(image->parameters[0].list[0].bytes, 4);
     assert_int_equal(image->global_count, 1);
     assert_string_equal(image->globals[0].name, "preset");
     assert_int_equal(image->globals[0].initial[0], 7);
-    assert_null(occ_image_kernel(image, "preset"));
-    occ_image_free(image);
+    assert_null(sim_image_kernel(image, "preset"));
+    sim_image_free(image);
 }
 
 static void test_reserve_of_shared_memory(void **state)
@@ -153,10 +154,10 @@ static void test_reserve_of_shared_memory(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made m = make(8, cases[i].sm);
         m.header.e_type = cases[i].type;
-        struct occ_image *image = read_made(&m, cases[i].sm);
-        assert_int_equal(image->kernels[0].static_smem_bytes, cases[i].bytes);
-        assert_int_equal(image->relocatable, cases[i].type == ET_REL);
-        occ_image_free(image);
+        struct sim_image *image = read_made(&m, cases[i].sm);
+        assert_int_equal(image->cubin->kernels[0].static_smem_bytes, cases[i].bytes);
+        assert_int_equal(image->cubin->relocatable, cases[i].type == ET_REL);
+        sim_image_free(image);
     }
 }
 
@@ -165,26 +166,26 @@ static void test_old_abi(void **state)
 {
     (void)state;
     struct made m = make(7, 61);
-    struct occ_image *image = read_made(&m, 61);
-    assert_int_equal(image->sm, 61);
-    assert_int_equal(image->kernels[0].registers, 40);
-    assert_int_equal(image->kernels[0].static_smem_bytes, 5120);
-    occ_image_free(image);
+    struct sim_image *image = read_made(&m, 61);
+    assert_int_equal(image->cubin->sm, 61);
+    assert_int_equal(image->cubin->kernels[0].registers, 40);
+    assert_int_equal(image->cubin->kernels[0].static_smem_bytes, 5120);
+    sim_image_free(image);
     m.sections[S_INFO].sh_size = 0;
     m.info.barriers = word(2, 0xff, 0);
     m.sections[S_TEXT].sh_info = 25u << 24 | 1;
     m.sections[S_TEXT].sh_flags = 2u << 20 | SHF_ALLOC | SHF_EXECINSTR;
     image = read_made(&m, 61);
-    assert_int_equal(image->kernels[0].registers, 25);
-    assert_int_equal(image->kernels[0].barriers, 2);
-    occ_image_free(image);
+    assert_int_equal(image->cubin->kernels[0].registers, 25);
+    assert_int_equal(image->cubin->kernels[0].barriers, 2);
+    sim_image_free(image);
 }
 
 /* ---- lies ---- */
 
 static void refused(const void *bytes, size_t size, uint32_t sm, int code, const char *words)
 {
-    struct occ_image *image = NULL;
+    struct sim_image *image = NULL;
     struct occ_image_error err = {0};
     assert_int_equal(read_exact(bytes, size, sm, &image, &err), code);
     assert_int_equal(err.code, code);
@@ -226,7 +227,7 @@ static void test_sections_that_lie(void **state)
     LIES(m.sections[S_TEXT].sh_offset = UINT64_MAX - 4, "section 6 (.text.k)");
     LIES(m.sections[S_NAMES].sh_offset = sizeof m, "section 1");
     LIES(m.sections[S_SYMBOLS].sh_type = SHT_PROGBITS, "without a symbol table");
-    LIES(m.sections[S_SYMBOLS].sh_link = 77, "its names are section 77");
+    LIES(m.sections[S_SYMBOLS].sh_link = 77, "its names are in section 77");
     LIES(m.sections[S_SHARED].sh_size = UINT64_MAX, "bytes of shared memory");
     LIES(m.sections[S_SHARED].sh_size = (256 << 10) + 1, "262145 bytes of shared memory");
     LIES((m.sections[S_GLOBAL] = m.sections[S_SHARED], m.symbols[2].st_info = 0),
@@ -234,10 +235,10 @@ static void test_sections_that_lie(void **state)
     LIES((m.sections[S_GLOBAL] = m.sections[S_INFO_K], m.symbols[2].st_info = 0),
          "a second one for kernel k");
     LIES(m.symbols[1].st_shndx = 500, "kernel k: section 500 of 9");
-    LIES(m.symbols[1].st_name = 5000, "whose name");
-    LIES(m.symbols[1].st_name = 0, "whose name");
+    LIES(m.symbols[1].st_name = 5000, "the name of a kernel, at byte");
+    LIES(m.symbols[1].st_name = 0, "the name of a kernel, at byte");
     LIES((m.symbols[2].st_info = STT_FUNC, m.symbols[2].st_other = 0x10, m.symbols[2].st_shndx = S_TEXT),
-         "is another kernel's too");
+         "belongs to another kernel too");
     LIES(m.symbols[2].st_value = 9, "preset: 8 bytes at 9");
 }
 
@@ -250,7 +251,7 @@ static void test_figures_that_lie(void **state)
     LIES(m.registers.head[0] = word(4, 0x2f, 4), "names no symbol");
     LIES(m.frame.head[0] = word(4, 0x11, 9), "claims 9 bytes, 8 are there");
     LIES(m.sections[S_INFO].sh_size -= 1, "claims 8 bytes, 7 are there");
-    LIES(m.sections[S_INFO_K].sh_size = 6, "ends inside of an entry");
+    LIES(m.sections[S_INFO_K].sh_size = 6, "ends inside an entry");
     LIES(m.info.barriers = word(2, 0x4c, 17), "17 barriers");
     LIES(m.info.threads[2] = 5, "launch bounds of 128 x 2 x 5");
     LIES(m.info.threads[1] = UINT32_MAX, "launch bounds");
@@ -263,14 +264,14 @@ static void test_no_register_count_is_said(void **state)
     (void)state;
     struct made m = make(8, 90);
     m.registers.head[0] = word(4, 0xee, 8);
-    struct occ_image *image = read_made(&m, 90);
-    assert_int_equal(image->kernels[0].registers, 0);
-    occ_image_free(image);
+    struct sim_image *image = read_made(&m, 90);
+    assert_int_equal(image->cubin->kernels[0].registers, 0);
+    sim_image_free(image);
     m.sections[S_TEXT].sh_info = 98u << 24 | 1; /* as in libraries with assembled kernels */
     image = read_made(&m, 90);
-    assert_int_equal(image->kernels[0].registers, 98);
-    assert_int_equal(image->kernels[0].barriers, 3);
-    occ_image_free(image);
+    assert_int_equal(image->cubin->kernels[0].registers, 98);
+    assert_int_equal(image->cubin->kernels[0].barriers, 3);
+    sim_image_free(image);
 }
 
 static void test_cut_anywhere(void **state)
@@ -278,7 +279,7 @@ static void test_cut_anywhere(void **state)
     (void)state;
     struct made m = make(8, 90);
     for (size_t size = 0; size < sizeof m; size++) {
-        struct occ_image *image = NULL;
+        struct sim_image *image = NULL;
         struct occ_image_error err = {0};
         assert_int_not_equal(read_exact(&m, size, 90, &image, &err), 0);
         assert_int_not_equal(err.message[0], 0);
@@ -294,14 +295,14 @@ static void test_every_byte_spoiled(void **state)
     for (size_t at = 0; at < sizeof m; at++) {
         for (size_t v = 0; v < sizeof values; v++) {
             struct made spoiled = m;
-            struct occ_image *image = NULL;
+            struct sim_image *image = NULL;
             ((uint8_t *)&spoiled)[at] = values[v];
             if (read_exact(&spoiled, sizeof spoiled, 90, &image, NULL))
                 continue;
-            for (uint32_t i = 0; i < image->kernel_count; i++)
-                assert_true(image->kernels[i].registers <= 255 &&
-                            image->kernels[i].static_smem_bytes <= 256 << 10);
-            occ_image_free(image);
+            for (uint32_t i = 0; i < image->cubin->kernel_count; i++)
+                assert_true(image->cubin->kernels[i].registers <= 255 &&
+                            image->cubin->kernels[i].static_smem_bytes <= 256 << 10);
+            sim_image_free(image);
         }
     }
 }
@@ -353,7 +354,7 @@ static void test_fatbins_that_lie(void **state)
     FATBIN_REFUSED(f.header = 8, OCC_IMAGE_E_INVALID, "claims 8 +");
     FATBIN_REFUSED(f.content += 1, OCC_IMAGE_E_INVALID, "truncated: the fat binary at byte 0");
     FATBIN_REFUSED(f.content = UINT64_MAX, OCC_IMAGE_E_INVALID, "truncated");
-    FATBIN_REFUSED(f.content -= 16, OCC_IMAGE_E_INVALID, "the fat binary ends inside of the entry header");
+    FATBIN_REFUSED(f.content -= 16, OCC_IMAGE_E_INVALID, "the fat binary ends inside the entry header");
     FATBIN_REFUSED(f.entry.padded = UINT64_MAX - 70, OCC_IMAGE_E_INVALID, "entry at byte 16");
     FATBIN_REFUSED(f.entry.header = 0, OCC_IMAGE_E_INVALID, "a header of 0");
     FATBIN_REFUSED(f.entry.compressed = UINT32_MAX, OCC_IMAGE_E_INVALID, "4294967295 compressed");
@@ -400,11 +401,14 @@ static void test_fatbins_in_a_row(void **state)
 static void test_choice(void **state)
 {
     (void)state;
-    assert_true(occ_image_runs_on(80, 89));
-    assert_false(occ_image_runs_on(89, 80));
-    assert_false(occ_image_runs_on(80, 90));
-    assert_true(occ_image_runs_on(120, 121));
-    assert_false(occ_image_runs_on(110, 120));
+    assert_true(occ_image_runs_on(80, 0, 89));
+    assert_false(occ_image_runs_on(89, 0, 80));
+    assert_false(occ_image_runs_on(80, 0, 90));
+    assert_true(occ_image_runs_on(120, 0, 121));
+    assert_false(occ_image_runs_on(110, 0, 120));
+    assert_true(occ_image_runs_on(100, 'a', 100));
+    assert_false(occ_image_runs_on(100, 'a', 103));
+    assert_true(occ_image_runs_on(100, 'f', 103));
 }
 
 /* Of several that run the highest, wherever it is; sm_86a only on 8.6. */
@@ -418,11 +422,11 @@ static void test_choice_of_several(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct made_fatbin two[2] = {make_fatbin(cases[i].first), make_fatbin(cases[i].second)};
-        struct occ_image *image = NULL;
+        struct sim_image *image = NULL;
         two[0].entry.flags = cases[i].flags;
         assert_int_equal(read_exact(two, sizeof two, cases[i].device, &image, NULL), 0);
-        assert_int_equal(image->sm, cases[i].chosen);
-        occ_image_free(image);
+        assert_int_equal(image->cubin->sm, cases[i].chosen);
+        sim_image_free(image);
     }
 }
 
@@ -431,7 +435,7 @@ static void test_suffixes(void **state)
     (void)state;
     struct made_fatbin two[2] = {make_fatbin(100), make_fatbin(100)};
     struct occ_image_list *list = NULL;
-    struct occ_image *image = NULL;
+    struct sim_image *image = NULL;
     char text[64];
     two[0].entry.flags = 0x1100011;
     two[1].entry.flags = 0x1200011;
@@ -457,8 +461,9 @@ static void test_other_files(void **state)
     SAYS("// a comment\n.version 9.0\n", OCC_IMAGE_E_NO_BINARY, "PTX text");
     SAYS("!<arch>\nsomething", OCC_IMAGE_E_VERSION, "static archive");
     SAYS("\x50\xed\x55\xba\1\0\x10\0\0\0\0\0\0\0\0\0", OCC_IMAGE_E_NO_BINARY, "without entries");
-    struct occ_image *image = NULL;
-    assert_int_equal(occ_image_read(NULL, 4, 90, &image, NULL), OCC_IMAGE_E_INVALID);
+    struct sim_image *image = NULL;
+    assert_int_equal(sim_image_open(NULL, 4, 90, &image, NULL), OCC_IMAGE_E_INVALID);
+    sim_image_free(NULL);
     occ_image_free(NULL);
     occ_image_list_free(NULL);
 }

@@ -146,8 +146,8 @@ static void test_text_that_lies(void **state)
     static const struct {
         const char *text, *words;
     } cases[] = {
-        {USED, "line 1: registers of no kernel"},
-        {ENTRY USED USED, "line 3: registers of no kernel"},
+        {USED, "line 1: registers without a kernel"},
+        {ENTRY USED USED, "line 3: registers without a kernel"},
         {ENTRY, "line 1: kernel k has no \"Used ... registers\" line"},
         {ENTRY ENTRY USED, "line 1: kernel k has no"},
         {"ptxas info : Compiling entry function '' for 'sm_80'\n", "line 1: no \"'kernel' for"},

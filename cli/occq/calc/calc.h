@@ -19,6 +19,8 @@
 struct calc_kernel {
     char *name;  /* demangled if it was mangled; NULL: the user's own figures */
     uint32_t sm; /* what it was compiled for; 0: not from compiled code */
+    char suffix; /* 'a' of sm_90a, 'f' of sm_100f; 0: none, or unknown */
+    bool runs;   /* on the device */
     uint32_t registers, static_smem_bytes, barriers, max_threads, local_bytes, spill_bytes;
     uint32_t cluster[3];
 };

@@ -95,11 +95,11 @@ struct gathering {
     size_t room;
 };
 
-/* Less is better: what runs on the device before what does not, then what is near. */
-static uint32_t distance(uint32_t sm, uint32_t cc)
+/* Rank: runnable first, then closest SM version. */
+static uint32_t distance(const struct calc_kernel *kernel, uint32_t cc)
 {
-    uint32_t apart = sm > cc ? sm - cc : cc - sm;
-    return occ_image_runs_on(sm, cc) ? apart : 1000 + apart + (sm > cc ? 1000 : 0);
+    uint32_t apart = kernel->sm > cc ? kernel->sm - cc : cc - kernel->sm;
+    return kernel->runs ? apart : 1000 + apart + (kernel->sm > cc ? 1000 : 0);
 }
 
 static struct calc_kernel *find_name(const struct calc_kernels *kernels, const char *name)
@@ -137,7 +137,8 @@ static int gather(struct gathering *g, const char *mangled, struct calc_kernel k
     if (g->regex && regexec(g->regex, name, 0, NULL, 0) != 0 && regexec(g->regex, mangled, 0, NULL, 0) != 0)
         return 0;
     struct calc_kernel *there = find_name(g->found, name);
-    if (there && distance(there->sm, g->cc) <= distance(kernel.sm, g->cc))
+    kernel.runs = occ_image_runs_on(kernel.sm, kernel.suffix, g->cc);
+    if (there && distance(there, g->cc) <= distance(&kernel, g->cc))
         return 0;
     kernel.name = occ_take(name);
     if (there) {
@@ -157,9 +158,9 @@ static void keep_best(struct gathering *g)
     struct calc_kernels *found = g->found;
     size_t kept = 0, running = 0;
     for (size_t i = 0; i < found->n; i++)
-        running += occ_image_runs_on(found->list[i].sm, g->cc);
+        running += found->list[i].runs;
     for (size_t i = 0; i < found->n; i++) {
-        if (running > 0 && !occ_image_runs_on(found->list[i].sm, g->cc))
+        if (running > 0 && !found->list[i].runs)
             kernel_release(&found->list[i]);
         else
             found->list[kept++] = found->list[i];
@@ -213,12 +214,14 @@ static void image_list_freep(struct occ_image_list **list)
     occ_image_list_free(*list);
 }
 
-static int gather_image(const struct occ_image *image, struct gathering *g, struct occ_error *err)
+static int gather_image(const struct occ_image *image, char suffix, struct gathering *g,
+                        struct occ_error *err)
 {
     int status = 0;
     for (uint32_t i = 0; i < image->kernel_count && status == 0; i++) {
         const struct occ_image_kernel *k = &image->kernels[i];
         struct calc_kernel kernel = {.sm = image->sm,
+                                     .suffix = suffix,
                                      .registers = k->registers,
                                      .static_smem_bytes = k->static_smem_bytes,
                                      .barriers = k->barriers,
@@ -237,7 +240,7 @@ static int read_entry(const struct occ_image_list *list, size_t index, struct ga
     struct occ_image_error why = {0};
     if (occ_image_load(list, index, &image, &why) != 0)
         return fail_image(&why, err);
-    return gather_image(image, g, err);
+    return gather_image(image, occ_image_list_entry(list, index)->suffix, g, err);
 }
 
 /* Cubins that run on the device; without `running_only` all of them. */
@@ -247,7 +250,8 @@ static int read_entries(const struct occ_image_list *list, bool running_only, st
     *ret_cubins = 0;
     for (size_t i = 0; i < occ_image_list_count(list); i++) {
         const struct occ_image_entry *entry = occ_image_list_entry(list, i);
-        if (entry->kind != OCC_IMAGE_KIND_CUBIN || (running_only && !occ_image_runs_on(entry->sm, g->cc)))
+        if (entry->kind != OCC_IMAGE_KIND_CUBIN ||
+            (running_only && !occ_image_runs_on(entry->sm, entry->suffix, g->cc)))
             continue;
         ++*ret_cubins;
         int status = read_entry(list, i, g, err);
@@ -297,6 +301,7 @@ static int read_ptxas(const struct bytes *bytes, struct gathering *g, struct occ
     for (size_t i = 0; i < report->count && status == 0; i++) {
         const struct occ_ptxas_kernel *k = &report->kernels[i];
         struct calc_kernel kernel = {.sm = k->sm,
+                                     .suffix = k->suffix,
                                      .registers = k->registers,
                                      .static_smem_bytes = k->static_smem_bytes,
                                      .barriers = k->barriers,

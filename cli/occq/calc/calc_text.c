@@ -71,7 +71,8 @@ static void print_kernel(const struct calc_kernel *kernel)
 {
     if (!kernel->name)
         return;
-    (void)printf("%s\n  compiled for sm_%u", kernel->name, kernel->sm);
+    const char suffix[] = {kernel->suffix, '\0'};
+    (void)printf("%s\n  compiled for sm_%u%s", kernel->name, kernel->sm, suffix);
     if (kernel->max_threads)
         (void)printf(", at most %u threads", kernel->max_threads);
     if (kernel->local_bytes)

@@ -233,13 +233,14 @@ static int run_options(const struct cli_command *command, const struct calc_args
 static void say_compiled_for(const struct cli_command *command, const struct calc_kernels *kernels,
                              uint32_t cc)
 {
-    uint32_t sm = kernels->list[0].sm;
-    if (sm / 10 == cc / 10 && sm <= cc)
+    const struct calc_kernel *kernel = &kernels->list[0];
+    const char suffix[] = {kernel->suffix, '\0'};
+    if (kernel->runs)
         return;
     (void)fprintf(
         stderr,
-        "%s %s: nothing in it was compiled for compute capability %u.%u; these are the figures for sm_%u\n",
-        command->program, command->name, cc / 10, cc % 10, sm);
+        "%s %s: nothing in it was compiled for compute capability %u.%u; these are the values for sm_%u%s\n",
+        command->program, command->name, cc / 10, cc % 10, kernel->sm, suffix);
 }
 
 /* A kernel that cannot be launched so is said, the others are shown. */
