@@ -18,7 +18,7 @@ static inline int64_t occ_now_ns(void)
     return occ_clock_of(CLOCK_REALTIME);
 }
 
-/* CLOCK_MONOTONIC: since some moment; nobody sets it. */
+/* CLOCK_MONOTONIC: from an unspecified origin, never set back. */
 static inline int64_t occ_monotonic_ns(void)
 {
     return occ_clock_of(CLOCK_MONOTONIC);

@@ -1,8 +1,9 @@
-/* The cold half of the hash table: memory. No globals; a map belongs to one thread. */
+/* Memory of the hash table. No globals; a map belongs to one thread. */
 #include "map.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 static bool allocate(struct occ_map *map, uint32_t capacity)
 {
@@ -14,7 +15,9 @@ static bool allocate(struct occ_map *map, uint32_t capacity)
         return false;
     }
     memset(values, 0xff, (size_t)capacity * sizeof *values);
-    *map = (struct occ_map){.keys = keys, .values = values, .capacity = capacity};
+    *map = (struct occ_map){
+        .keys = keys, .values = values, .capacity = capacity, .seed = (uint64_t)(uintptr_t)keys};
+    (void)!getrandom(&map->seed, sizeof map->seed, GRND_NONBLOCK); /* else the address has to do */
     return true;
 }
 

@@ -1,9 +1,10 @@
 /*
- * A hash table from 64-bit keys to small numbers (open addressing, grows, never shrinks). Used where a row is
- * looked up for every launch, so the lookups are inline. One thread at a time.
+ * Hash table from 64-bit keys to 32-bit numbers (open addressing, grows, never shrinks), with inline lookups.
+ * A random seed in each table: keys come from traced programs, which cannot choose keys that collide. One
+ * thread at a time.
  */
-#ifndef OCC_STORE_MAP_H
-#define OCC_STORE_MAP_H
+#ifndef OCC_SUPPORT_MAP_H
+#define OCC_SUPPORT_MAP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,11 +17,12 @@ struct occ_map {
     uint32_t *values;  /* OCC_MAP_NONE: free */
     uint32_t capacity; /* a power of two, or 0 */
     uint32_t used;
+    uint64_t seed;
 };
 
-/* Forgets everything and makes room for `expected` keys. false: no memory (the map is empty then). */
+/* Removes all keys and makes room for `expected`. false: no memory (the map is empty then). */
 bool occ_map_reset(struct occ_map *map, uint32_t expected);
-/* Forgets everything, keeps the memory. */
+/* Removes all keys, keeps the memory. */
 void occ_map_clear(struct occ_map *map);
 void occ_map_free(struct occ_map *map);
 
@@ -29,8 +31,9 @@ bool occ_map_grow(struct occ_map *map);
 
 static inline uint32_t occ_map_home(const struct occ_map *map, uint64_t key)
 {
-    uint64_t h = key * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(h >> 32) & (map->capacity - 1);
+    __extension__ unsigned __int128 product =
+        (unsigned __int128)(key ^ map->seed) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)((uint64_t)(product >> 64) ^ (uint64_t)product) & (map->capacity - 1);
 }
 
 /* The value of `key`, or OCC_MAP_NONE. */

@@ -27,8 +27,7 @@ static int format_path(char **ret_path, struct occ_error *err, const char *forma
     return 0;
 }
 
-/* An environment variable that holds an absolute path, else NULL: the XDG rules say relative ones are
- * ignored. */
+/* An environment variable with an absolute path, else NULL: by the XDG rules relative ones are ignored. */
 static const char *absolute_env(const char *name)
 {
     const char *value = secure_getenv(name);
@@ -46,7 +45,7 @@ int occ_path_default_history(char **ret_path, struct occ_error *err)
     if (geteuid() == 0)
         return format_path(ret_path, err, "/var/lib/occtrace/history.db");
     return occ_fail(err, OCC_E_NOT_FOUND,
-                    "neither XDG_STATE_HOME nor HOME is set: say where the history is with --db FILE");
+                    "neither XDG_STATE_HOME nor HOME is set: name the history with --db FILE");
 }
 
 int occ_path_default_socket(char **ret_path, struct occ_error *err)
@@ -70,7 +69,7 @@ int occ_path_make_parents(const char *file, struct occ_error *err)
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(path, 0700) != 0 && errno != EEXIST)
-            return occ_fail_errno(err, errno, "cannot make the directory %s", path);
+            return occ_fail_errno(err, errno, "cannot create the directory %s", path);
         *slash = '/';
     }
     return 0;
@@ -85,7 +84,7 @@ int occ_path_of_self(char **ret_directory, struct occ_error *err)
     path[n] = '\0';
     char *slash = strrchr(path, '/');
     if (!slash)
-        return occ_fail(err, OCC_E_NOT_FOUND, "the path of this program is not known");
+        return occ_fail(err, OCC_E_NOT_FOUND, "the path of this program is unknown");
     *slash = '\0';
     return format_path(ret_directory, err, "%s", path);
 }

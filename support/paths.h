@@ -1,6 +1,6 @@
 /*
- * Where things are: the history, the sockets, the other files of the installation. Strings are malloc'ed and
- * the caller's. Environment is read with secure_getenv. Any thread.
+ * Paths of the history, of the sockets and of the installation. Strings are malloc'ed; the caller frees them.
+ * The environment is read with secure_getenv. Any thread.
  */
 #ifndef OCC_SUPPORT_PATHS_H
 #define OCC_SUPPORT_PATHS_H
@@ -8,17 +8,17 @@
 #include "error.h"
 
 /* $XDG_STATE_HOME/occtrace/history.db, else ~/.local/state/occtrace/history.db; root without $HOME:
- * /var/lib/occtrace/history.db. Only names it. */
+ * /var/lib/occtrace/history.db. Creates nothing. */
 int occ_path_default_history(char **ret_path, struct occ_error *err);
 
-/* Where the system's service listens. */
+/* Socket of the system service. */
 #define OCC_PATH_SYSTEM_SOCKET "/run/occtrace/occtraced.sock"
 
-/* Where a daemon listens: $OCCTRACE_SOCKET, else $XDG_RUNTIME_DIR/occtrace/occtraced.sock, else
- * /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. Only names it. */
+/* Socket of a daemon: $OCCTRACE_SOCKET, else $XDG_RUNTIME_DIR/occtrace/occtraced.sock, else
+ * /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. Creates nothing. */
 int occ_path_default_socket(char **ret_path, struct occ_error *err);
 
-/* Makes the missing directories above `file`, mode 0700. */
+/* Creates the missing parent directories of `file`, mode 0700. */
 int occ_path_make_parents(const char *file, struct occ_error *err);
 
 /* The directory of the running executable, without a trailing slash. */

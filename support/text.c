@@ -44,7 +44,7 @@ int occ_parse_double(const char *text, double min, double max, double *ret_value
     return 0;
 }
 
-/* A non-negative decimal number followed by one of `units`; the last unit of a table has the name "". */
+/* A non-negative decimal number with one of `units`, the last of which is named "". */
 static bool number_with_unit(const char *text, const struct unit *units, double *ret_value)
 {
     char *end = NULL;
@@ -70,7 +70,7 @@ int occ_parse_duration_ns(const char *text, int64_t *ret_ns, struct occ_error *e
         {"min", 60e9}, {"h", 3600e9}, {"d", 86400e9}, {"w", 7 * 86400e9}, {"", 1e9},
     };
     double value = 0;
-    if (!number_with_unit(text, units, &value) || value <= 0 || value >= 9.2e18)
+    if (!number_with_unit(text, units, &value) || value < 1 || value >= 9.2e18)
         return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a duration (such as 90s, 15m, 2h, 3d)", text);
     *ret_ns = (int64_t)value;
     return 0;
@@ -132,14 +132,11 @@ int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct 
 const char *occ_format_duration(int64_t ns, char *buffer, size_t size)
 {
     static const struct unit units[] = {{"d", 86400e9}, {"h", 3600e9}, {"min", 60e9}, {"s", 1e9},
-                                        {"ms", 1e6},    {"us", 1e3},   {"ns", 0}};
+                                        {"ms", 1e6},    {"us", 1e3},   {"ns", 1}};
     const struct unit *u = units;
-    while ((double)ns < u->factor)
+    while (fabs((double)ns) < u->factor && u->factor > 1)
         u++;
-    if (u->factor <= 1)
-        (void)snprintf(buffer, size, "%lld ns", (long long)ns);
-    else
-        (void)snprintf(buffer, size, "%.4g %s", (double)ns / u->factor, u->name);
+    (void)snprintf(buffer, size, "%.4g %s", (double)ns / u->factor, u->name);
     return buffer;
 }
 
@@ -156,7 +153,7 @@ const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size)
     return buffer;
 }
 
-/* Length of the valid UTF-8 sequence at `s` (1 to 4), or 0. */
+/* Length of the valid, printable UTF-8 sequence at `s` (1 to 4), or 0. */
 static size_t utf8_length(const unsigned char *s)
 {
     static const struct {
@@ -189,25 +186,31 @@ void occ_text_sanitise(char *text)
     }
 }
 
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Characters to add, remove, replace or swap with their neighbour; three rows of the table suffice. */
 static size_t edit_distance(const char *a, const char *b)
 {
     enum { MAX = 64 };
-    size_t la = strlen(a), lb = strlen(b), row[MAX + 1];
+    size_t la = strlen(a), lb = strlen(b), rows[3][MAX + 1];
     if (la > MAX || lb > MAX)
         return MAX;
     for (size_t j = 0; j <= lb; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (size_t i = 1; i <= la; i++) {
-        size_t diagonal = row[0];
+        size_t *row = rows[i % 3];
+        const size_t *above = rows[(i + 2) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = i;
         for (size_t j = 1; j <= lb; j++) {
-            size_t change = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            size_t best = row[j] < row[j - 1] ? row[j] + 1 : row[j - 1] + 1;
-            row[j] = best < change ? best : change;
+            row[j] = min_size(min_size(above[j], row[j - 1]) + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = min_size(row[j], two_above[j - 2] + 1);
         }
     }
-    return row[lb];
+    return rows[la % 3][lb];
 }
 
 const char *occ_text_nearest(const char *word, const char *const *words)
@@ -217,7 +220,7 @@ const char *occ_text_nearest(const char *word, const char *const *words)
     for (; *words; words++) {
         size_t distance = edit_distance(word, *words);
         if (distance > 1 && word[0] != (*words)[0])
-            continue; /* short words are all near each other */
+            continue; /* short words are all close to each other */
         if (distance < best_distance) {
             best_distance = distance;
             best = *words;

@@ -1,5 +1,6 @@
 /*
- * Text: what users type, and what we show them. No global state; any thread.
+ * Numbers, durations, sizes, moments and names: parsing, formatting, spelling suggestions. No state; any
+ * thread.
  */
 #ifndef OCC_SUPPORT_TEXT_H
 #define OCC_SUPPORT_TEXT_H
@@ -10,31 +11,32 @@
 
 #include "error.h"
 
-/* Whole-string number in [min, max]; anything else (blanks, signs where unsigned, trailing text) fails with
- * OCC_E_INVALID and a message that quotes the text. */
+/* The whole text is a number in [min, max]. Blanks, a sign on unsigned numbers and trailing text are errors:
+ * OCC_E_INVALID with a message that quotes the text. */
 int occ_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value, struct occ_error *err);
 int occ_parse_double(const char *text, double min, double max, double *ret_value, struct occ_error *err);
 
-/* "90s", "15m", "2h", "3d", "1w", "500ms", a bare number is seconds. 0 < result < 2^63. */
+/* "90s", "15m", "2h", "3d", "1w", "500ms"; a bare number is seconds. 1 ns <= result < 2^63 ns. */
 int occ_parse_duration_ns(const char *text, int64_t *ret_ns, struct occ_error *err);
 
-/* "64k", "16M", "20G" (powers of 1024) or bytes. */
+/* "64k", "16M", "20G" (powers of 1024); a bare number is bytes. */
 int occ_parse_bytes(const char *text, uint64_t max, uint64_t *ret_bytes, struct occ_error *err);
 
-/* A moment: a duration ago ("2h"), "YYYY-MM-DD[ HH:MM[:SS]]" in local time, or "@SECONDS" since the epoch.
- * `now_ns` is what durations are subtracted from. Nanoseconds since the epoch. */
+/* A moment in nanoseconds since 1970: a duration before `now_ns` ("2h"), "YYYY-MM-DD[ HH:MM[:SS]]" in local
+ * time, or "@SECONDS" since 1970. */
 int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct occ_error *err);
 
-/* "1.23 ms", "45 ns", "2 h 5 min": four significant digits at most, into `buffer`; returns buffer. */
+/* "1.235 ms", "45 ns", "2.083 h", "-1.5 s": the largest unit that gives at least 1, at most four significant
+ * digits. Returns `buffer`. */
 const char *occ_format_duration(int64_t ns, char *buffer, size_t size);
 /* "12.3 MiB". */
 const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size);
 
-/* Replaces control characters and bytes that are not UTF-8 by '?', in place: names come from other people's
- * programs and end on terminals. */
+/* Replaces control characters and invalid UTF-8 by '?', in place: names from traced programs reach terminals.
+ */
 void occ_text_sanitise(char *text);
 
-/* The word in `words` (NULL-terminated) closest to `word` by edit distance, or NULL if none is near. */
+/* The first of the closest `words` (NULL-terminated) by edit distance; NULL: none is close. */
 const char *occ_text_nearest(const char *word, const char *const *words);
 
 /* Writes 2*n lower-case hexadecimal digits and a NUL. */

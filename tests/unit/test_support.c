@@ -1,6 +1,7 @@
 /* Numbers, durations, moments, text from strangers, paths. */
 #include "support/control.h"
 #include "support/error.h"
+#include "support/map.h"
 #include "support/paths.h"
 #include "support/text.h"
 
@@ -49,7 +50,8 @@ static void test_durations(void **state)
         assert_int_equal(occ_parse_duration_ns(good[i].text, &ns, NULL), 0);
         assert_true(ns == good[i].ns);
     }
-    static const char *const bad[] = {"", "0", "-1h", "h", "1y", "1h30m", "0x5s", "1e300s", "inf", "nan"};
+    static const char *const bad[] = {"",      "0",    "0.1ns",  "-1h", "h",  "1y",
+                                      "1h30m", "0x5s", "1e300s", "inf", "nan"};
     struct occ_error err = OCC_ERROR_INIT;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(occ_parse_duration_ns(bad[i], &ns, &err), OCC_E_INVALID);
@@ -92,6 +94,12 @@ static void test_sizes_and_formats(void **state)
     assert_string_equal(occ_format_duration(0, buffer, sizeof buffer), "0 ns");
     assert_string_equal(occ_format_duration(1234567, buffer, sizeof buffer), "1.235 ms");
     assert_string_equal(occ_format_duration(INT64_C(7200000000000), buffer, sizeof buffer), "2 h");
+    assert_string_equal(occ_format_duration(INT64_C(7500000000000), buffer, sizeof buffer), "2.083 h");
+    assert_string_equal(occ_format_duration(-1500000000, buffer, sizeof buffer), "-1.5 s");
+    assert_string_equal(occ_format_duration(-1, buffer, sizeof buffer), "-1 ns");
+    assert_string_equal(occ_format_duration(INT64_MIN, buffer, sizeof buffer), "-1.068e+05 d");
+    assert_string_equal(occ_format_duration(999, buffer, sizeof buffer), "999 ns");
+    assert_string_equal(occ_format_duration(1000, buffer, sizeof buffer), "1 us");
 }
 
 static void test_sanitise(void **state)
@@ -114,6 +122,8 @@ static void test_nearest(void **state)
     assert_string_equal(occ_text_nearest("xtop", words), "top");
     assert_null(occ_text_nearest("foo", words));
     assert_null(occ_text_nearest("frobnicate", words));
+    static const char *const gpus[] = {"rtx3060", "rtx3070", "rtx3090", "t4", NULL};
+    assert_string_equal(occ_text_nearest("rtx3900", gpus), "rtx3090"); /* a swap is one edit */
 }
 
 static void test_hex(void **state)
@@ -127,6 +137,33 @@ static void test_hex(void **state)
     assert_false(occ_hex_decode("00ff1a2", bytes, 4));
     assert_false(occ_hex_decode("00ff1a2b3", bytes, 4));
     assert_false(occ_hex_decode("00ff1a2g", bytes, 4));
+}
+
+/* Keys that differ in their upper bits alone must not share a place, and no two tables have the same order. */
+static void test_map_spreads_keys(void **state)
+{
+    (void)state;
+    enum { KEYS = 1000, CAPACITY = 65536 };
+    static bool taken[CAPACITY];
+    struct occ_map map = {0}, other = {0};
+    assert_true(occ_map_reset(&map, CAPACITY / 2 - 1));
+    assert_true(occ_map_reset(&other, CAPACITY / 2 - 1));
+    assert_int_equal(map.capacity, CAPACITY);
+    uint32_t places = 0, same = 0;
+    for (uint64_t i = 0; i < KEYS; i++) {
+        uint32_t home = occ_map_home(&map, i << 48);
+        places += !taken[home];
+        taken[home] = true;
+        same += home == occ_map_home(&other, i << 48);
+        assert_int_equal(occ_map_put(&map, i << 48, (uint32_t)i), i);
+    }
+    assert_true(places > KEYS * 9 / 10);
+    assert_true(same < KEYS / 10);
+    for (uint64_t i = 0; i < KEYS; i++)
+        assert_int_equal(occ_map_get(&map, i << 48), i);
+    assert_int_equal(occ_map_get(&map, 1), OCC_MAP_NONE);
+    occ_map_free(&map);
+    occ_map_free(&other);
 }
 
 static void test_errors(void **state)
@@ -190,11 +227,17 @@ static void test_nobody_listens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),  cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_moments),  cmocka_unit_test(test_sizes_and_formats),
-        cmocka_unit_test(test_sanitise), cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_hex),      cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_paths),    cmocka_unit_test(test_nobody_listens),
+        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_durations),
+        cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_sizes_and_formats),
+        cmocka_unit_test(test_sanitise),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_hex),
+        cmocka_unit_test(test_map_spreads_keys),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_nobody_listens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
