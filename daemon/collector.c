@@ -62,7 +62,7 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
     return 0;
 }
 
-/* Tells the connection's owner, once. */
+/* Tells the owner, once, that its producer is freed, or is of no more use to it. */
 static void disown(struct occ_collector *c, struct occ_producer *p)
 {
     void *owner = p->owner;
@@ -217,7 +217,6 @@ void occ_collector_died(struct occ_collector *collector, struct occ_producer *pr
 void occ_collector_orphaned(struct occ_collector *collector, struct occ_producer *producer, int64_t now_ns)
 {
     (void)collector;
-    producer->owner = NULL;
     producer->orphan_since_ns = now_ns;
     producer->last_beat_seen_ns = now_ns;
 }

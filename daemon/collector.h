@@ -44,7 +44,8 @@ struct occ_collector_options {
     size_t max_producers;
     uint64_t max_ring_bytes; /* of one ring */
     int64_t orphan_grace_ns; /* silence after which a program without a connection counts as dead */
-    /* A program's connection has no more use (run over, quarantine): `owner` as given to offer. May be NULL. */
+    /* `owner`, as given to offer, must forget its producer: the run is over, in quarantine, or another owner's.
+     * Called once for each offer that was taken, before the producer is freed. May be NULL. */
     void (*gone)(void *owner, void *context);
     /* Launches of a program on one of its devices were appended. May be NULL. */
     void (*appended)(struct occ_producer *producer, const struct occ_producer_device *device,
@@ -81,7 +82,7 @@ int occ_collector_offer(struct occ_collector *collector, int fd, const struct oc
 
 /* The program is dead: its ring is drained with the next poll, then its run ends. */
 void occ_collector_died(struct occ_collector *collector, struct occ_producer *producer);
-/* The connection is lost, the program lives: it has no owner any more. */
+/* The connection is lost, the program lives. Its owner stays: it may still call occ_collector_died(). */
 void occ_collector_orphaned(struct occ_collector *collector, struct occ_producer *producer, int64_t now_ns);
 
 /* One round. Errors are logged and tried again. */

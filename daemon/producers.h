@@ -53,7 +53,7 @@ struct occ_producer_measured {
 
 struct occ_producer {
     struct occ_producer *next;
-    void *owner; /* the connection, for collector's gone(); NULL: none any more */
+    void *owner; /* for collector's gone(), also while no connection is left; NULL: has been told */
     enum occ_producer_state state;
     struct occ_ring_consumer *consumer;
     struct occ_peer peer;

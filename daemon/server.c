@@ -78,7 +78,7 @@ static int watch(struct server *s, int fd, struct occ_event_source *source, enum
 
 /* ---- programs ---- */
 
-/* The collector has no more use for a connection. */
+/* The client's producer is about to be freed, or is another's. */
 static void producer_gone(void *owner, void *context)
 {
     (void)context;
@@ -126,20 +126,32 @@ static int about_to_commit(void *context, struct occ_error *err)
     return occ_sampler_store(s->sampler, s->store, err);
 }
 
-static void refuse(struct server *s, struct occ_client *client, const char *why)
-{
-    s->refused++;
-    occ_repeat_log(&s->refusals, occ_monotonic_ns(), OCC_LOG_WARNING, "process %d is refused: %s",
-                   (int)client->peer.pid, why);
-    occ_client_close(client);
-}
-
 static void program_died(struct server *s, struct occ_client *client)
 {
     occ_client_forget_process(client);
     if (client->producer)
         occ_collector_died(s->collector, client->producer);
     s->program_ended = true;
+}
+
+/* A connection's end, whoever ends it: also the program's, if nothing better tells its end; else it lives on without one. */
+static void hang_up(struct server *s, struct occ_client *client)
+{
+    occ_client_close(client);
+    if (!client->producer)
+        return;
+    if (client->pidfd < 0)
+        program_died(s, client);
+    else
+        occ_collector_orphaned(s->collector, client->producer, occ_monotonic_ns());
+}
+
+static void refuse(struct server *s, struct occ_client *client, const char *why)
+{
+    s->refused++;
+    occ_repeat_log(&s->refusals, occ_monotonic_ns(), OCC_LOG_WARNING, "process %d is refused: %s",
+                   (int)client->peer.pid, why);
+    hang_up(s, client);
 }
 
 static void watch_process(struct server *s, struct occ_client *client)
@@ -174,31 +186,19 @@ static void take_hello(struct server *s, struct occ_client *client)
     occ_log(OCC_LOG_INFO, "process %d of uid %u reports", (int)client->peer.pid, client->peer.uid);
 }
 
-/* The end of a connection: of the program, if nothing better tells its end; else it lives on without one. */
-static void hang_up(struct server *s, struct occ_client *client)
-{
-    occ_client_close(client);
-    if (!client->producer)
-        return;
-    if (client->pidfd < 0)
-        program_died(s, client);
-    else
-        occ_collector_orphaned(s->collector, client->producer, occ_monotonic_ns());
-}
-
 /* ---- requests ---- */
 
-static void answer(struct occ_client *client, const char *text)
+static void answer(struct server *s, struct occ_client *client, const char *text)
 {
     if (client->fd >= 0 && send(client->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        occ_client_close(client);
+        hang_up(s, client);
 }
 
-static void answer_error(struct occ_client *client, const struct occ_error *err)
+static void answer_error(struct server *s, struct occ_client *client, const struct occ_error *err)
 {
     char text[OCC_ERROR_MESSAGE_BYTES + 16];
     (void)snprintf(text, sizeof text, "error %s", err->message);
-    answer(client, text);
+    answer(s, client, text);
 }
 
 static void answer_status(struct server *s, struct occ_client *client)
@@ -210,47 +210,47 @@ static void answer_status(struct server *s, struct occ_client *client)
                                             .refused = s->refused,
                                             .clients = s->clients.n};
     occ_control_status(s->collector, &facts, text, sizeof text);
-    answer(client, text);
+    answer(s, client, text);
 }
 
 static void answer_sampler(struct server *s, struct occ_client *client, uint64_t gpu)
 {
     char text[OCC_CONTROL_BYTES];
     occ_control_sampler(s->sampler, gpu, text, sizeof text);
-    answer(client, text);
+    answer(s, client, text);
 }
 
-static bool may_command(struct occ_client *client)
+static bool may_command(struct server *s, struct occ_client *client)
 {
     struct occ_error err = OCC_ERROR_INIT;
     if (occ_control_may_command(client->peer.uid, geteuid()))
         return true;
     (void)occ_fail(&err, OCC_E_DENIED,
                    "only root and the daemon's own user may pause and resume hardware counters");
-    answer_error(client, &err);
+    answer_error(s, client, &err);
     return false;
 }
 
 static void pause_sampler(struct server *s, struct occ_client *client, uint64_t seconds)
 {
     char text[64];
-    if (!may_command(client))
+    if (!may_command(s, client))
         return;
     occ_sampler_pause(s->sampler, (int64_t)seconds * 1000000000);
     occ_log(OCC_LOG_WARNING, "hardware counters are paused for %llu s: process %d of uid %u asked for it",
             (unsigned long long)seconds, (int)client->peer.pid, client->peer.uid);
     (void)snprintf(text, sizeof text, "ok %llu", (unsigned long long)seconds);
-    answer(client, text);
+    answer(s, client, text);
 }
 
 static void resume_sampler(struct server *s, struct occ_client *client)
 {
-    if (!may_command(client))
+    if (!may_command(s, client))
         return;
     occ_sampler_pause(s->sampler, 0);
     occ_log(OCC_LOG_WARNING, "hardware counters are no longer paused: process %d of uid %u asked for it",
             (int)client->peer.pid, client->peer.uid);
-    answer(client, "ok");
+    answer(s, client, "ok");
 }
 
 static void take_request(struct server *s, struct occ_client *client)
@@ -262,12 +262,12 @@ static void take_request(struct server *s, struct occ_client *client)
     if (wrong)
         (void)occ_fail(&err, OCC_E_INVALID, "%s", wrong);
     if (wrong || occ_request_parse(s->packet.bytes, &request, &err) != 0) {
-        answer_error(client, &err);
+        answer_error(s, client, &err);
         return;
     }
     switch (request.kind) {
     case OCC_REQUEST_PING:
-        answer(client, "ok " OCC_VERSION);
+        answer(s, client, "ok " OCC_VERSION);
         break;
     case OCC_REQUEST_STATUS:
         answer_status(s, client);
@@ -295,11 +295,11 @@ static void answer_flush(struct server *s, struct occ_client *client)
     char text[64];
     client->flush_wanted = false;
     if (occ_control_count(s->store, client->session, &launches, &err) != 0) {
-        answer_error(client, &err);
+        answer_error(s, client, &err);
         return;
     }
     (void)snprintf(text, sizeof text, "ok %llu", (unsigned long long)launches);
-    answer(client, text);
+    answer(s, client, text);
 }
 
 static bool flush_is_wanted(const struct server *s)
@@ -333,7 +333,7 @@ static void serve_flushes(struct server *s, int64_t now_ns)
             continue;
         if (status != 0) {
             client->flush_wanted = false;
-            answer_error(client, &err);
+            answer_error(s, client, &err);
         } else if (occ_collector_is_settled(s->collector, client->session)) {
             answer_flush(s, client);
         }

@@ -645,6 +645,30 @@ static void an_orphan_is_read_while_its_heart_beats(void **state)
     for (int i = 0; i < 4; i++)
         poll_after(b, 3 * SECOND);
     assert_true(b->store->committed.runs[0].ended);
+    assert_int_equal(b->gone, 1); /* else its owner would name a producer that is freed */
+    assert_ptr_equal(b->gone_owner, b);
+    occ_ring_destroy(&ring);
+}
+
+static void an_orphan_that_connects_again_changes_its_owner(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    struct occ_producer *again = NULL;
+    int second;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    struct occ_producer *p = offer(b, &ring);
+    occ_collector_orphaned(b->collector, p, b->now_ns);
+    assert_int_equal(b->gone, 0);
+    assert_int_equal(offer_as(b, &ring, &self, &second, &again), 0);
+    assert_ptr_equal(again, p);
+    assert_int_equal(b->gone, 1);
+    assert_ptr_equal(b->gone_owner, b);
+    occ_collector_died(b->collector, p);
+    poll_after(b, SECOND);
+    assert_int_equal(b->gone, 2);
+    assert_ptr_equal(b->gone_owner, &second);
     occ_ring_destroy(&ring);
 }
 
@@ -905,6 +929,7 @@ int main(void)
         T(a_closed_ring_ends_at_its_own_word),
         T(moments_of_the_future_are_not_believed),
         T(an_orphan_is_read_while_its_heart_beats),
+        T(an_orphan_that_connects_again_changes_its_owner),
         T(a_program_that_execs_ends_its_old_run),
         T(the_same_ring_again_goes_on),
         T(losses_can_be_added_up),
