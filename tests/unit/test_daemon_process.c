@@ -637,7 +637,7 @@ static void the_command_line(void **state)
         {{"--log-level", "loud"}, 2, "option '--log-level'"},
         {{"history.db"}, 2, "unexpected argument 'history.db'"},
         {{"--config", "/nonexistent.yaml"}, 1, "cannot read /nonexistent.yaml"},
-        {{"--db", "/proc/none/history.db"}, 1, "cannot use the history: cannot make the"},
+        {{"--db", "/proc/none/history.db"}, 1, "cannot use the history: cannot create the"},
         {{"--socket", "/proc/none/x.sock"}, 1, "/proc/none"},
         {{"--help"}, 0, "Usage: occtraced"},
         {{"--version"}, 0, "occtraced "},
