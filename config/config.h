@@ -1,13 +1,9 @@
 /*
- * occtrace.yaml: the daemon's settings, each with its kind, range and default in one table. The file of the
- * same name in this directory documents them and says exactly the defaults (a test compares the two).
+ * occtrace.yaml: the daemon's settings, each with its kind, range and default in one table. The file of the same name
+ * in this directory documents them and states exactly the defaults (a test compares the two).
  *
- * The file is read through libcyaml's schema loader: two levels, sections of scalars. Every scalar is taken
- * as text and then checked here, so that sizes ("20G"), durations ("1s") and numbers have one syntax with the
- * command line and one kind of error: "FILE:LINE: section.key: what is wrong".
- *
- * Unknown sections and keys, keys given twice, aliases, and a file over OCC_CONFIG_MAX_BYTES are errors. What
- * a file does not say keeps its default. No global state; any thread.
+ * The file holds sections of scalars. Unknown sections and keys, keys given twice, aliases, a second document, and a
+ * file over OCC_CONFIG_MAX_BYTES are errors; a setting that the file omits keeps its value. No global state; any thread.
  */
 #ifndef OCC_CONFIG_CONFIG_H
 #define OCC_CONFIG_CONFIG_H
@@ -18,13 +14,14 @@
 #include "support/error.h"
 
 #define OCC_CONFIG_MAX_BYTES  (64u * 1024u)
-#define OCC_CONFIG_TEXT_BYTES 1024 /* longest scalar */
+#define OCC_CONFIG_TEXT_BYTES 1024 /* longest scalar, with its NUL */
 
 /*
  * X(section, key, kind, member, default, min, max). Kinds and the type of their member:
  *
  *   PATH      char[OCC_CONFIG_TEXT_BYTES]  absolute path; "" = the place that support/paths.h names
- *   BYTES     uint64_t, bytes              min...max; database.max_size takes 0 too, for none
+ *   BYTES     uint64_t, bytes              min...max
+ *   QUOTA     uint64_t, bytes              min...max, or 0 for no limit
  *   DURATION  int64_t, nanoseconds         min...max
  *   COUNT     uint64_t                     min...max
  *   MODE      uint64_t                     0600, 0660 or 0666; 0: auto
@@ -32,40 +29,26 @@
  *   LEVEL     uint64_t                     enum occ_log_level
  *   COUNTERS  uint64_t                     0 auto, 1 pm, 2 gpm, 3 none
  */
-#define OCC_CONFIG_DATABASE(X)                                                                               \
+#define OCC_CONFIG_SETTINGS(X)                                                                               \
     X(database, path, PATH, database_path, "", 0, 0)                                                         \
-    X(database, max_size, BYTES, database_max_bytes, "20G", UINT64_C(16) << 20, UINT64_C(1) << 46)           \
+    X(database, max_size, QUOTA, database_max_bytes, "20G", UINT64_C(16) << 20, UINT64_C(1) << 46)           \
     X(database, sync, SYNC, database_sync, "normal", 0, 0)                                                   \
-    X(database, chunk_rows, COUNT, chunk_rows, "65536", 1024, 1u << 18)
-#define OCC_CONFIG_SOCKET(X)                                                                                 \
+    X(database, chunk_rows, COUNT, chunk_rows, "65536", 1024, 1u << 18)                                      \
     X(socket, path, PATH, socket_path, "", 0, 0)                                                             \
-    X(socket, mode, MODE, socket_mode, "auto", 0, 0)
-#define OCC_CONFIG_COLLECTOR(X)                                                                              \
-    X(collector, commit_interval, DURATION, commit_interval_ns, "1s", INT64_C(100000000),                    \
-      INT64_C(60000000000))                                                                                  \
-    X(collector, reorder_window, DURATION, reorder_window_ns, "250ms", INT64_C(1000000),                     \
-      INT64_C(10000000000))                                                                                  \
+    X(socket, mode, MODE, socket_mode, "auto", 0, 0)                                                         \
+    X(collector, commit_interval, DURATION, commit_interval_ns, "1s", 100000000, UINT64_C(60000000000))      \
+    X(collector, reorder_window, DURATION, reorder_window_ns, "250ms", 1000000, UINT64_C(10000000000))       \
     X(collector, reorder_rows, COUNT, reorder_rows, "16384", 256, 1u << 20)                                  \
-    X(collector, memory, BYTES, memory_bytes, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)
-#define OCC_CONFIG_RINGS(X)                                                                                  \
+    X(collector, memory, BYTES, memory_bytes, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)                  \
     X(rings, max_producers, COUNT, max_producers, "1024", 1, 16384)                                          \
-    X(rings, max_size, BYTES, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)
-#define OCC_CONFIG_COUNTERS(X)                                                                               \
+    X(rings, max_size, BYTES, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)               \
     X(counters, mode, COUNTERS, counters_mode, "none", 0, 0)                                                 \
-    X(counters, interval, DURATION, counters_interval_ns, "1ms", INT64_C(1000000), INT64_C(1000000000))
-#define OCC_CONFIG_LOG(X) X(log, level, LEVEL, log_level, "warning", 0, 0)
-
-/* S(section, its table) */
-#define OCC_CONFIG_SECTIONS(S)                                                                               \
-    S(database, OCC_CONFIG_DATABASE)                                                                         \
-    S(socket, OCC_CONFIG_SOCKET)                                                                             \
-    S(collector, OCC_CONFIG_COLLECTOR)                                                                       \
-    S(rings, OCC_CONFIG_RINGS)                                                                               \
-    S(counters, OCC_CONFIG_COUNTERS)                                                                         \
-    S(log, OCC_CONFIG_LOG)
+    X(counters, interval, DURATION, counters_interval_ns, "1ms", 1000000, 1000000000)                        \
+    X(log, level, LEVEL, log_level, "warning", 0, 0)
 
 #define OCC_CONFIG_TYPE_PATH(member)     char member[OCC_CONFIG_TEXT_BYTES];
 #define OCC_CONFIG_TYPE_BYTES(member)    uint64_t member;
+#define OCC_CONFIG_TYPE_QUOTA(member)    uint64_t member;
 #define OCC_CONFIG_TYPE_DURATION(member) int64_t member;
 #define OCC_CONFIG_TYPE_COUNT(member)    uint64_t member;
 #define OCC_CONFIG_TYPE_MODE(member)     uint64_t member;
@@ -75,17 +58,15 @@
 
 struct occ_config {
 #define X(section, key, kind, member, default_text, min, max) OCC_CONFIG_TYPE_##kind(member)
-#define S(section, table)                                     table(X)
-    OCC_CONFIG_SECTIONS(S)
-#undef S
+    OCC_CONFIG_SETTINGS(X)
 #undef X
 };
 
 /* Every setting at its default. */
 void occ_config_defaults(struct occ_config *config);
 
-/* Reads `path` over what *config holds. On failure *config is untouched. OCC_E_NOT_FOUND: no such file;
- * OCC_E_INVALID: the message names file, line (where it is known) and key. */
+/* Reads `path` over the values in *config. On failure *config is unchanged. OCC_E_NOT_FOUND: no such file;
+ * OCC_E_INVALID: "FILE:LINE:COLUMN: section.key: what is wrong". */
 int occ_config_load(const char *path, struct occ_config *config, struct occ_error *err);
 
 /* The same for text in memory; `name` stands for the file in messages. */

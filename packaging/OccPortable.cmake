@@ -26,7 +26,7 @@ endfunction()
 
 occ_link_statically(SQLITE libsqlite3 m dl pthread)
 occ_link_statically(ZSTD libzstd)
-occ_link_statically(CYAML libcyaml libyaml)
+occ_link_statically(YAML libyaml)
 occ_link_statically(YAJL libyajl_s)
 occ_link_statically(ZLIB libz)
 occ_link_statically(XXHASH libxxhash)
@@ -39,7 +39,7 @@ file(REAL_PATH "${_smartcols_directory}/libsmartcols.so.1" _smartcols)
 install(FILES "${_smartcols}" DESTINATION "${OCC_INSTALL_PLUGINDIR}" RENAME libsmartcols.so.1)
 
 # Whose code is in it.
-foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libcyaml1 libyajl2 zlib1g libxxhash0 libsmartcols1)
+foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libsmartcols1)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION share/doc/occtrace/licences RENAME ${package})
   endif()
