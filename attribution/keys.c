@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define TILES_MOST   65536u /* 64 MiB a system, where thousands of kernels mix */
+#define TILES_MOST   65536u /* 128 MiB a system, where thousands of kernels mix */
 #define UNUSED_LIVES 4      /* half-lives after which a key may give its place away */
 #define SWEEP_EVERY  1024   /* rows */
 #define BOUND_SLACK  1.02

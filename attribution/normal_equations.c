@@ -1,29 +1,29 @@
-/* See normal_equations.h. G is kept as single-precision tiles of its lower triangle: sums over some 10^5 rows need no more. */
+/* See normal_equations.h. G is kept as tiles of its lower triangle. */
 #include "normal_equations.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/array.h"
 #include "support/map.h"
 
 #define SIDE       16u
 #define GAIN_MOST  1e9  /* then everything is scaled back */
 #define DOUBT_MOST 0.5  /* of a diagonal element that doubt may take away */
-#define ATTEMPTS   5    /* at taking doubt away, each with half as much; then at adding to the diagonal */
-#define ROUNDING   1e-8 /* of single precision, and less */
-#define ROUNDS     4    /* of taking columns to their bounds */
+#define PART_MIN   0.05 /* of the doubt; where taking away twice as much fails, none is taken away */
 
 struct tile {
     uint32_t row, column; /* in tiles; row >= column */
-    float g[SIDE][SIDE];
+    double g[SIDE][SIDE];
 };
 
 struct occ_normal {
     struct occ_normal_options options;
     struct occ_map index; /* row << 32 | column -> tile */
     struct tile *tiles;
-    uint32_t n_tiles, tiles_allocated;
+    uint32_t n_tiles;
+    size_t tiles_allocated;
     double *h;     /* n_rhs x max_columns */
     double *doubt; /* max_columns: sum weight x doubt */
     double gain, growth;
@@ -71,27 +71,14 @@ static uint64_t tile_key(uint32_t row, uint32_t column)
     return (uint64_t)row << 32 | column;
 }
 
-static bool grow_tiles(struct occ_normal *normal)
-{
-    if (normal->n_tiles < normal->tiles_allocated)
-        return true;
-    uint32_t more = normal->tiles_allocated ? normal->tiles_allocated * 2 : 16;
-    more = more < normal->options.max_tiles ? more : normal->options.max_tiles;
-    struct tile *moved = more > normal->tiles_allocated ? realloc(normal->tiles, more * sizeof *moved) : NULL;
-    if (!moved)
-        return false;
-    normal->tiles = moved;
-    normal->tiles_allocated = more;
-    return true;
-}
-
 /* The tile's index; OCC_MAP_NONE: no room. */
 static uint32_t tile_at(struct occ_normal *normal, uint32_t row, uint32_t column)
 {
     uint32_t at = occ_map_get(&normal->index, tile_key(row, column));
     if (at != OCC_MAP_NONE)
         return at;
-    if (!grow_tiles(normal) ||
+    if (!occ_grow((void **)&normal->tiles, &normal->tiles_allocated, normal->n_tiles,
+                  normal->options.max_tiles, sizeof *normal->tiles) ||
         occ_map_put(&normal->index, tile_key(row, column), normal->n_tiles) == OCC_MAP_NONE)
         return OCC_MAP_NONE;
     struct tile *tile = &normal->tiles[normal->n_tiles];
@@ -110,10 +97,9 @@ static int by_column(const void *a, const void *b)
 
 static void rescale(struct occ_normal *normal)
 {
-    float back = (float)(1 / normal->gain);
     for (uint32_t t = 0; t < normal->n_tiles; t++)
         for (uint32_t i = 0; i < SIDE * SIDE; i++)
-            normal->tiles[t].g[i / SIDE][i % SIDE] *= back;
+            normal->tiles[t].g[i / SIDE][i % SIDE] /= normal->gain;
     size_t n = (size_t)normal->options.n_rhs * normal->options.max_columns;
     for (size_t i = 0; i < n; i++)
         normal->h[i] /= normal->gain;
@@ -132,18 +118,18 @@ static size_t strip_end(const struct occ_normal_entry *entries, size_t from, siz
 }
 
 /* A strip's shares at their places in a tile. */
-static void spread(const struct occ_normal_entry *entries, size_t n, float shares[SIDE])
+static void spread(const struct occ_normal_entry *entries, size_t n, double shares[SIDE])
 {
     memset(shares, 0, SIDE * sizeof *shares);
     for (size_t i = 0; i < n; i++)
-        shares[entries[i].column % SIDE] = (float)entries[i].share;
+        shares[entries[i].column % SIDE] = entries[i].share;
 }
 
 static void add_strip(struct tile *tile, const struct occ_normal_entry *rows, size_t n_rows,
-                      const float columns[SIDE], double weight)
+                      const double columns[SIDE], double weight)
 {
     for (size_t i = 0; i < n_rows; i++) {
-        float *g = tile->g[rows[i].column % SIDE], share = (float)(rows[i].share * weight);
+        double *g = tile->g[rows[i].column % SIDE], share = rows[i].share * weight;
         for (size_t k = 0; k < SIDE; k++)
             g[k] += share * columns[k];
     }
@@ -172,7 +158,7 @@ int occ_normal_add(struct occ_normal *normal, struct occ_normal_entry *entries, 
     for (size_t i = 0, i_end; i < n; i = i_end) {
         i_end = strip_end(entries, i, n);
         for (size_t k = 0, k_end; k <= i; k = k_end) {
-            float columns[SIDE];
+            double columns[SIDE];
             k_end = strip_end(entries, k, n);
             spread(entries + k, k_end - k, columns);
             uint32_t at = tile_at(normal, entries[i].column / SIDE, entries[k].column / SIDE);
@@ -215,7 +201,7 @@ void occ_normal_clear(struct occ_normal *normal, uint32_t column)
 double occ_normal_diagonal(const struct occ_normal *normal, uint32_t column)
 {
     uint32_t at = occ_map_get(&normal->index, tile_key(column / SIDE, column / SIDE));
-    return at == OCC_MAP_NONE ? 0 : (double)normal->tiles[at].g[column % SIDE][column % SIDE] / normal->gain;
+    return at == OCC_MAP_NONE ? 0 : normal->tiles[at].g[column % SIDE][column % SIDE] / normal->gain;
 }
 
 /* ---- solving ---- */
@@ -263,7 +249,7 @@ static void put_tile(const struct occ_normal *normal, const struct occ_normal_bl
         return;
     for (uint32_t i = 0; i < SIDE; i++)
         for (uint32_t k = 0; k < SIDE; k++) {
-            double g = (double)tile->g[i][k] / normal->gain;
+            double g = tile->g[i][k] / normal->gain;
             if (g == 0)
                 continue;
             if (rows.place[i] != OCC_MAP_NONE)
@@ -354,7 +340,7 @@ static void cut_off(const struct occ_normal_block *block, double *x)
 static void bound(const struct occ_normal_block *block, double *x)
 {
     bool held[OCC_NORMAL_BLOCK] = {false};
-    for (uint32_t round = 0; round < ROUNDS * block->n; round++) {
+    for (uint32_t round = 0; round < block->n; round++) {
         uint32_t worst = block->n;
         double most = 1e-9;
         for (uint32_t i = 0; i < block->n; i++) {
@@ -390,8 +376,7 @@ static void tell_correction(struct occ_normal_block *block, const double *x)
 }
 
 /* Factors the equations in `covariance` into `scratch`, with as much of the doubt taken off their diagonal as leaves them
- * positive definite: columns that are nearly alike bear little. Where rounding alone makes them indefinite, the diagonal gets
- * as much more. `corrected` keeps all that was to be taken. */
+ * positive definite: columns that are nearly alike bear little. `corrected` keeps all that was to be taken. */
 static void factor_less_doubt(struct occ_normal *normal, struct occ_normal_block *block)
 {
     uint32_t n = block->n;
@@ -400,15 +385,11 @@ static void factor_less_doubt(struct occ_normal *normal, struct occ_normal_block
         block->corrected[i] = fmin(doubt, DOUBT_MOST * block->covariance[(size_t)i * n + i]);
         block->covariance[(size_t)i * n + i] += block->prior_precision[i];
     }
-    for (int attempt = 0; attempt < 2 * ATTEMPTS; attempt++) {
-        double part = attempt < ATTEMPTS ? exp2(-attempt) : 0;
-        double more = attempt > ATTEMPTS ? ROUNDING * pow(10, attempt - ATTEMPTS) : 0;
+    for (double part = 1;; part = part > PART_MIN ? part / 2 : 0) {
         memcpy(block->scratch, block->covariance, (size_t)n * n * sizeof *block->scratch);
-        for (uint32_t i = 0; i < n; i++) {
-            double *diagonal = &block->scratch[(size_t)i * n + i];
-            *diagonal += more * *diagonal - part * block->corrected[i];
-        }
-        if (factor(block->scratch, n))
+        for (uint32_t i = 0; i < n; i++)
+            block->scratch[(size_t)i * n + i] -= part * block->corrected[i];
+        if (factor(block->scratch, n) || part == 0)
             break;
     }
 }

@@ -11,7 +11,7 @@
  * Shares are not known exactly either, since launches' times jitter; columns that are alike pass such errors on, enlarged.
  * The expected value of that is taken off G's diagonal (errors in variables), and what it changed is told.
  *
- * Memory: tiles (1 KiB each) are bounded by `max_tiles`. Pure; one thread.
+ * Memory: tiles (2 KiB each) are bounded by `max_tiles`. Pure; one thread.
  */
 #ifndef OCC_SAMPLER_NORMAL_H
 #define OCC_SAMPLER_NORMAL_H
