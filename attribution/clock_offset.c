@@ -15,21 +15,6 @@
 #define MOSTLY 0.3 /* of what was counted of late */
 #define JUMPED 3.0 /* times the usual residuals: look for another offset */
 
-bool occ_offset_see(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
-                    double offset_ns, struct occ_offset_row *ret_row)
-{
-    double ratio[OCC_RHS_COUNT];
-    size_t n_parts = occ_join_row(a, walk, sample, offset_ns);
-    occ_join_ratios(a, sample, ratio);
-    if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
-        return false;
-    double weight = 1 / occ_join_class(a, sample)->variance;
-    double residual = ratio[OCC_RHS_WARPS] - occ_join_predict(a, OCC_RHS_WARPS);
-    double robust = fmin(1, OCC_HUBER / (fabs(residual) * sqrt(weight) + 1e-12));
-    *ret_row = (struct occ_offset_row){.residual = residual, .weight = weight * robust, .n_parts = n_parts};
-    return true;
-}
-
 struct fit {
     double squares, rows; /* of residuals in units of their class; rows that have launches */
 };
@@ -43,7 +28,7 @@ static struct fit fit_at(struct occ_attribution *a, size_t n, double shift_ns)
     occ_join_begin(a, &walk);
     for (size_t i = 0; i < n; i++) {
         const struct occ_sample *s = &a->samples[i];
-        if (!occ_offset_see(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns) + shift_ns, &row))
+        if (!occ_join_residual(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns) + shift_ns, &row))
             continue;
         fit.squares += row.residual * row.residual * row.weight;
         fit.rows++;
@@ -67,7 +52,7 @@ static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, stru
         size_t n_entries =
             occ_join_entries(a, entries, (double)(a->samples[i].end_ns - a->samples[i].start_ns));
         int status = n_entries ? occ_normal_add(a->keys.normal[OCC_SYSTEM_WARPS], entries, n_entries,
-                                                1 / occ_join_class(a, &a->samples[i])->variance, ratio, err)
+                                                1 / occ_noise_variance(a, &a->samples[i]), ratio, err)
                                : 0;
         if (status != 0 && status != OCC_E_FULL)
             return status;

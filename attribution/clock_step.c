@@ -126,7 +126,7 @@ static void collect(struct occ_attribution *a, struct occ_shift_work *work, size
     occ_join_begin(a, &walk);
     for (size_t i = 0; i < n && work->n_rows < OCC_BLOCK_SAMPLES; i++) {
         const struct occ_sample *s = &a->samples[i];
-        if (!occ_offset_see(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns) + beside_ns, &seen))
+        if (!occ_join_residual(a, &walk, s, occ_clock_fit_offset(&a->clock, s->start_ns) + beside_ns, &seen))
             continue;
         const struct row_of_shift row = {.residual = seen.residual,
                                          .weight = seen.weight,

@@ -62,7 +62,7 @@ void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample,
         double others = predicted[OCC_RHS_WARPS] - own_warps,
                guess = a->estimated ? 0 : PRIOR_SD * others * length;
         d->others += fabs(others) * length;
-        d->error += occ_join_class(a, sample)->variance * a->noise.warps * length * length + guess * guess;
+        d->error += occ_noise_variance(a, sample) * a->noise.warps * length * length + guess * guess;
     }
     double least = sample->value[OCC_COUNTER_ACTIVE_MIN], most = sample->value[OCC_COUNTER_ACTIVE_MAX];
     if (part->time_share > 0.999 && isfinite(least) && most > 0) {
@@ -199,7 +199,7 @@ bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_l
             d.ns[r] += inside;
         }
         const struct occ_sample sample = {.start_ns = past->start_ns, .end_ns = past->end_ns};
-        d.error += occ_join_class(a, &sample)->variance * a->noise.warps * inside * inside;
+        d.error += occ_noise_variance(a, &sample) * a->noise.warps * inside * inside;
         d.samples += inside > length / 2;
         busy += (double)past->busy * inside;
         past->busy += (float)(inside / length); /* for others that come late too */

@@ -1,18 +1,13 @@
 /*
- * Samples become rows of the equations: which launches ran, what was counted, what is left over; and what the leftovers tell
- * of noise. See state.h. One thread.
+ * Samples become rows of the equations: which launches ran, what was counted, and the residual. See state.h. One thread.
  */
 #include <math.h>
 #include <string.h>
 
 #include "state.h"
 
-#define FIRST_ROWS     64     /* of a class, whose residuals are taken as they are */
-#define LEAST_VARIANCE 1e-8   /* no counter is better, nor single precision */
-#define NOISE_MEMORY   2000.0 /* rows over which residuals are averaged */
-#define JITTER_MOST_NS 700.0
-#define MOST_RATIO     1.05 /* what counters can say, with room for noise ... */
-#define MOST_BLOCKS    64.0 /* ... and of blocks per SM */
+#define MOST_RATIO  1.05 /* what counters can say, with room for noise ... */
+#define MOST_BLOCKS 64.0 /* ... and of blocks per SM */
 
 /* ---- samples ---- */
 
@@ -49,12 +44,6 @@ void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *s
     raw_ratios(a, sample, ret);
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         ret[r] = is_possible(r, ret[r]) ? ret[r] : NAN;
-}
-
-struct noise_class *occ_join_class(struct occ_attribution *a, const struct occ_sample *sample)
-{
-    int power = ilogb((double)(sample->end_ns - sample->start_ns));
-    return &a->classes[power < OCC_CLASSES ? power : OCC_CLASSES - 1];
 }
 
 static const struct occ_overlap_course *course_of(const void *context, uint32_t key)
@@ -117,6 +106,21 @@ double occ_join_predict(const struct occ_attribution *a, enum occ_rhs rhs)
     return sum;
 }
 
+bool occ_join_residual(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
+                       double offset_ns, struct occ_offset_row *ret_row)
+{
+    double ratio[OCC_RHS_COUNT];
+    size_t n_parts = occ_join_row(a, walk, sample, offset_ns);
+    occ_join_ratios(a, sample, ratio);
+    if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
+        return false;
+    double weight = 1 / occ_noise_variance(a, sample);
+    double residual = ratio[OCC_RHS_WARPS] - occ_join_predict(a, OCC_RHS_WARPS);
+    double robust = fmin(1, OCC_HUBER / (fabs(residual) * sqrt(weight) + 1e-12));
+    *ret_row = (struct occ_offset_row){.residual = residual, .weight = weight * robust, .n_parts = n_parts};
+    return true;
+}
+
 /* The row as entries of the equations; more than fit: 0. */
 size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, double length)
 {
@@ -136,66 +140,6 @@ size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry
 }
 
 /* ---- joining ---- */
-
-static void note_noise(struct occ_attribution *a, struct noise_class *class, double warps, double active)
-{
-    double variance = class->variance, keep = 1 - 1 / fmin(++class->rows, NOISE_MEMORY);
-    double square =
-        fmin(warps * warps, OCC_HUBER * OCC_HUBER * variance * (class->rows < FIRST_ROWS ? 1e6 : 1));
-    class->variance = fmax(keep * variance + (1 - keep) * square, LEAST_VARIANCE);
-    keep = 1 - 1 / fmin(++a->noise_rows, NOISE_MEMORY);
-    double *const what[] = {&a->noise.warps, &a->noise.both, &a->noise.active};
-    const double now[] = {warps * warps / variance, warps * active / variance, active * active / variance};
-    for (int i = 0; i < 3 && isfinite(active); i++)
-        *what[i] = keep * *what[i] + (1 - keep) * fmin(now[i], OCC_HUBER * OCC_HUBER);
-}
-
-/* How much launches' reported edges jitter, from how residuals grow with the edges in a sample: r^2 = counters' noise x n^2
- * + jitter x q, where q sums (occupancy / length)^2 over the edges. */
-static void note_jitter(struct occ_attribution *a, double counted, double residual, double length)
-{
-    double q = 0, keep = 1 - 1 / fmin(a->noise_rows, NOISE_MEMORY * 8);
-    for (uint32_t i = 0; i < a->row.n; i++) {
-        double level = occ_keys_value(&a->keys, &a->keys.keys[a->row.key[i]], OCC_RHS_WARPS, 0) / length;
-        q += a->row.edges[i] * level * level;
-    }
-    double n = counted * counted, r = residual * residual;
-    const double now[5] = {q * q, q * n, n * n, q * r, n * r};
-    for (int i = 0; i < 5; i++)
-        a->squares[i] = keep * a->squares[i] + (1 - keep) * now[i];
-    const double *s = a->squares;
-    double determinant = s[0] * s[2] - s[1] * s[1];
-    double jitter = determinant > 0 ? (s[3] * s[2] - s[4] * s[1]) / determinant : 0;
-    a->noise.jitter = fmin(fmax(jitter, 0), JITTER_MOST_NS * JITTER_MOST_NS);
-}
-
-static void note_misfit(struct occ_attribution *a, double residual, double variance)
-{
-    for (uint32_t i = 0; i < a->row.n; i++) {
-        struct occ_key *key = &a->keys.keys[a->row.key[i]];
-        double share = a->row.share[i][0];
-        key->evidence += share * share / variance;
-        key->misfit += share * share * residual * residual / (variance * variance);
-    }
-}
-
-/* Residuals that depend on where in a launch a sample begins or ends are no noise: the course is not the model's. */
-static void note_phases(struct occ_attribution *a, size_t n_parts, double residual, double variance)
-{
-    double units = fmin(fmax(residual / sqrt(variance * a->noise.warps), -OCC_HUBER), OCC_HUBER);
-    for (size_t i = 0; i < n_parts; i++) {
-        const struct occ_overlap_part *part = &a->parts[i];
-        struct occ_key *key = &a->keys.keys[a->launches[part->launch].key];
-        const double at[2] = {part->at_start, part->at_end};
-        for (int k = 0; k < 2; k++) {
-            if (at[k] < 0)
-                continue;
-            int phase = k * OCC_PHASES + (int)fmin(at[k] * OCC_PHASES, OCC_PHASES - 1);
-            key->phase[phase] += units;
-            key->phase_rows[phase]++;
-        }
-    }
-}
 
 static void note_unexplained(struct occ_attribution *a, double counted, double residual, double length)
 {
@@ -240,8 +184,8 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
         predicted[r] = isfinite(ratio[r]) ? occ_join_predict(a, (enum occ_rhs)r) : NAN;
     bool has_warps = isfinite(ratio[OCC_RHS_WARPS]);
     int system = has_warps ? OCC_SYSTEM_WARPS : OCC_SYSTEM_ROTATED;
-    struct noise_class *class = occ_join_class(a, sample);
-    double residual = ratio[OCC_RHS_WARPS] - predicted[OCC_RHS_WARPS], variance = class->variance;
+    double residual = ratio[OCC_RHS_WARPS] - predicted[OCC_RHS_WARPS],
+           variance = occ_noise_variance(a, sample);
     double robust = 1;
     if (has_warps) {
         note_unexplained(a, ratio[OCC_RHS_WARPS], residual, length);
@@ -255,10 +199,7 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
         occ_direct_read(a, sample, ratio, predicted, &a->parts[i]);
     if (has_warps && a->estimated) {
         robust = fmin(1, OCC_HUBER * sqrt(variance * a->noise.warps) / (fabs(residual) + 1e-12));
-        note_noise(a, class, residual, ratio[OCC_RHS_ACTIVE] - predicted[OCC_RHS_ACTIVE]);
-        note_misfit(a, residual, variance);
-        note_phases(a, n_parts, residual, variance);
-        note_jitter(a, ratio[OCC_RHS_WARPS], residual, length);
+        occ_noise_note(a, sample, n_parts, ratio, predicted);
     }
     bool lacks = false; /* what other rows of the system know: they must all know the same */
     for (int r = 0; r < OCC_RHS_COUNT; r++) {

@@ -98,28 +98,34 @@ bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution
 void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret_ratios);
 /* False: some counter says what cannot be. */
 bool occ_join_is_possible(const struct occ_attribution *a, const struct occ_sample *sample);
-struct noise_class *occ_join_class(struct occ_attribution *a, const struct occ_sample *sample);
 void occ_join_begin(struct occ_attribution *a, struct occ_overlap *walk);
 /* Puts the launches of a sample, if the clocks were `offset_ns` apart, into a->parts and a->row; how many parts. */
 size_t occ_join_row(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
                     double offset_ns);
 /* What the keys' present values make of the row. */
 double occ_join_predict(const struct occ_attribution *a, enum occ_rhs rhs);
+/* A row as the fit of the offset sees it: the residual of the present values. */
+struct occ_offset_row {
+    double residual, weight; /* weight: 1 / variance, less for outliers */
+    size_t n_parts;          /* in a->parts */
+};
+/* Makes the row of a sample; false: it holds no launches, or no warps were counted. */
+bool occ_join_residual(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
+                       double offset_ns, struct occ_offset_row *ret_row);
 /* The row as entries of the equations; more than fit: 0. */
 size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, double length_ns);
 /* Joins the first n samples with their launches. */
 int occ_join_block(struct occ_attribution *a, size_t n, struct occ_error *err);
 
-/* ---- clock_offset.c ---- */
+/* ---- noise.c ---- */
 
-/* A row as the fit of the offset sees it: what the present values leave over. */
-struct occ_offset_row {
-    double residual, weight; /* weight: 1 / variance, less for outliers */
-    size_t n_parts;          /* in a->parts */
-};
-/* Makes the row of a sample; false: it says nothing of launches. */
-bool occ_offset_see(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
-                    double offset_ns, struct occ_offset_row *ret_row);
+/* The variance of residuals of samples as long as this one. */
+double occ_noise_variance(struct occ_attribution *a, const struct occ_sample *sample);
+/* Learns from the residuals of the row that was made of the sample. */
+void occ_noise_note(struct occ_attribution *a, const struct occ_sample *sample, size_t n_parts,
+                    const double *ratio, const double *predicted);
+
+/* ---- clock_offset.c ---- */
 
 /* How many of the first n samples hold launches. */
 size_t occ_offset_rows(struct occ_attribution *a, size_t n);
