@@ -665,7 +665,7 @@ static void the_configuration_counts_and_the_command_line_wins(void **state)
     assert_int_equal(stop(p), 0);
     write_config(p, "rings:\n  max_producers: none\n");
     assert_int_equal(wait_exit(spawn(p, -1, (const char *[]){"--config", p->config, NULL})), 1);
-    assert_true(says(p, ":2: rings.max_producers: 'none' is not a whole number"));
+    assert_true(says(p, ":2:18: rings.max_producers: 'none' is not a whole number"));
 }
 
 static void what_is_no_database_is_refused(void **state)
