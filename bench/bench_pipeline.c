@@ -451,7 +451,7 @@ static void report_paced(const struct bench *b)
 static void remove_files(const struct bench *b)
 {
     static const char *const names[] = {"crash_window_1s", "chunks_64k", "plain_rows", "paced"};
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-ballast"};
+    static const char *const suffixes[] = {"", "-wal", "-shm"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (size_t j = 0; j < sizeof suffixes / sizeof *suffixes; j++) {
             char path[320], file[336];

@@ -548,11 +548,11 @@ static int look_again(struct pouring *p, const char *hash, bool *ret_known, stru
 
 static int pour_all(struct pouring *p, const char *path, const char *hash, struct occ_error *err)
 {
-    int status = occ_store_begin_whole(p->store, err);
+    int status = occ_store_begin_bulk(p->store, err);
     if (status == 0)
         status = look_again(p, hash, &p->known, err);
     if (status == 0 && p->known)
-        return occ_store_end_whole(p->store, err);
+        return occ_store_end_bulk(p->store, err);
     if (status == 0)
         status = pour_run(p, path, hash, err);
     if (status == 0)
@@ -565,7 +565,7 @@ static int pour_all(struct pouring *p, const char *path, const char *hash, struc
         status = occ_store_end_run(p->store, p->run, err);
     if (status == 0)
         status = occ_store_commit(p->store, err);
-    return status == 0 ? occ_store_end_whole(p->store, err) : status;
+    return status == 0 ? occ_store_end_bulk(p->store, err) : status;
 }
 
 static void fill_result(const struct pouring *p, struct occ_import_result *result)

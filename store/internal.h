@@ -109,8 +109,8 @@ struct occ_store {
     struct occ_store_launch *scratch; /* for merging */
     uint32_t scratch_capacity;
     struct occ_writer bytes;
-    bool whole;   /* between begin_whole and end_whole: one transaction */
-    bool ballast; /* the ballast file is there */
+    bool bulk;        /* between occ_store_begin_bulk() and occ_store_end_bulk(): one transaction */
+    bool bulk_failed; /* that transaction was rolled back: nothing more is written */
     int64_t page_limit;
 };
 
@@ -153,6 +153,9 @@ int occ_sealed_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
 void occ_sealed_free(struct occ_run_state *r, uint32_t from);
 int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err);
 
+/* write/bulk.c: fails once a write of the bulk transaction has failed */
+int occ_bulk_check(struct occ_store *s, struct occ_error *err);
+
 /* rollup.c */
 int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n);
 /* Adds up from the file what its rollups do not hold; before anything of a transaction is written. */
@@ -173,16 +176,12 @@ void occ_series_free(struct occ_store *s);
 
 /* quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);
-void occ_quota_close(struct occ_store *s);
 /* Inside a transaction: gives back about `share` times the smallest part of the history, oldest first. *ret_some:
  * something went. */
 int occ_quota_retire(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err);
 /* The same in a transaction of its own, for a statement that found the file full. */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);
-/* The file is full, perhaps because the disk is: gives up the ballast and sets anew how far the file may grow. true: it
- * may grow now. */
+/* The file is full: empties the log and sets anew how far the file may grow. true: further than before. */
 bool occ_quota_relieve(struct occ_store *s);
-/* If there is ample room on the disk. */
-void occ_quota_take_ballast(struct occ_store *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* Brings a file to this version's schema: numbered migrations, one transaction each. Called by open, one thread. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "internal.h"
@@ -97,13 +98,33 @@ static int64_t monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* For this one SQLite does not wait: while another process makes the same file, it is busy at once. */
+/* "wal" is the answer where the file system can share memory; another journal would let readers block the writer. */
+static int ask_for_wal(struct occ_store *s, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt, NULL);
+    if (rc == SQLITE_OK)
+        rc = sqlite3_step(stmt);
+    const char *mode = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
+    int failed = 0;
+    if (rc != SQLITE_ROW)
+        failed = occ_sql_fail(s->db, s->path, rc, err, "cannot set up");
+    else if (!mode || strcmp(mode, "wal") != 0)
+        failed = occ_fail(
+            err, OCC_E_INVALID,
+            "%s: this file system cannot hold SQLite's write-ahead log (journal mode stays '%s'); choose a "
+            "file on a local disk with --db FILE (-d)",
+            s->path, mode ? mode : "unknown");
+    (void)sqlite3_finalize(stmt);
+    return failed;
+}
+
+/* busy_timeout does not apply to switching to WAL while another process creates the same file: retry. */
 static int switch_to_wal(struct occ_store *s, struct occ_error *err)
 {
-    int64_t ignored = 0, until_ms = monotonic_ms() + s->options.busy_timeout_ms;
+    int64_t until_ms = monotonic_ms() + s->options.busy_timeout_ms;
     int rc;
-    while ((rc = pragma_value(s, "PRAGMA journal_mode=WAL", &ignored, err)) == OCC_E_BUSY &&
-           monotonic_ms() < until_ms)
+    while ((rc = ask_for_wal(s, err)) == OCC_E_BUSY && monotonic_ms() < until_ms)
         (void)sqlite3_sleep(WAL_PAUSE_MS);
     return rc;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "filesystem.h"
 #include "internal.h"
 #include "store/vtab/launch_table.h"
 #include "store/vtab/sample_table.h"
@@ -122,11 +123,25 @@ static int reopen_immutable(struct occ_store *s, struct occ_error *err)
     return rc != 0 ? rc : occ_store_migrate(s, err);
 }
 
+/* A copy at rest can be read from anywhere. */
+static int open_on_network(struct occ_store *s, const char *network, struct occ_error *err)
+{
+    (void)occ_fail(
+        err, OCC_E_INVALID,
+        "%s: is on %s, and its last writer has not closed it: read it on the host that writes it, or copy it "
+        "to a local disk",
+        s->path, network);
+    return reopen_immutable(s, err);
+}
+
 static int open_for_reading(struct occ_store *s, struct occ_error *err)
 {
     int rc = check_readable(s->path, err);
     if (rc != 0)
         return rc;
+    const char *network = occ_filesystem_network(s->path);
+    if (network)
+        return open_on_network(s, network, err);
     struct occ_error first = OCC_ERROR_INIT;
     rc = connect_to(s, s->path, SQLITE_OPEN_READONLY, &first);
     if (rc == 0)
@@ -141,6 +156,13 @@ static int open_for_reading(struct occ_store *s, struct occ_error *err)
 
 static int open_for_writing(struct occ_store *s, struct occ_error *err)
 {
+    const char *network = occ_filesystem_network(s->path);
+    if (network)
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "%s: is on %s, a network file system, where a history would be damaged by writers on two hosts; "
+            "choose a file on a local disk with --db FILE (-d), or set XDG_STATE_HOME to a local directory",
+            s->path, network);
     int rc = create_file(s->path, err);
     if (rc == 0)
         rc = connect_to(s, s->path, SQLITE_OPEN_READWRITE, err);
@@ -197,7 +219,6 @@ void occ_store_close(struct occ_store *s)
         return;
     if (s->db)
         disconnect(s);
-    occ_quota_close(s);
     for (uint32_t i = 0; i < s->n_runs; i++)
         occ_run_state_free(&s->runs[i]);
     free(s->runs);

@@ -158,11 +158,12 @@ int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16],
 int occ_store_commit(struct occ_store *store, struct occ_error *err);
 
 /*
- * All or nothing: what is put and committed from here to occ_store_end_whole() becomes durable together. The history's
- * lock is held meanwhile. After a failure, and to give up, close the store: nothing of it is kept.
+ * All or nothing: what is put and committed from here to occ_store_end_bulk() becomes durable together. The history's
+ * lock is held meanwhile. After a failure nothing of it is kept and every further write fails; to give up, close the
+ * store.
  */
-int occ_store_begin_whole(struct occ_store *store, struct occ_error *err);
-int occ_store_end_whole(struct occ_store *store, struct occ_error *err);
+int occ_store_begin_bulk(struct occ_store *store, struct occ_error *err);
+int occ_store_end_bulk(struct occ_store *store, struct occ_error *err);
 
 /* The newest run that came from a recording with this hash. OCC_E_NOT_FOUND: none did. */
 int occ_store_find_import(struct occ_store *store, const char *source_hash, int64_t *ret_run,

@@ -519,15 +519,16 @@ static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_reti
 /* One transaction. */
 static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, struct occ_error *err)
 {
-    int rc = s->whole ? 0 : occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    int rc = s->bulk ? 0 : occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
     if (rc != 0)
         return rc;
     rc = write_everything(s, retire, ret_retired, err);
-    if (rc == 0 && !s->whole)
+    if (rc == 0 && !s->bulk)
         rc = occ_store_do(s, OCC_SQL_COMMIT, err);
     occ_runs_forget_foreign(s);
     if (rc != 0) {
         occ_store_rollback(s);
+        s->bulk_failed = s->bulk;
         return rc;
     }
     for (uint32_t i = 0; i < s->n_runs; i++)
@@ -544,7 +545,7 @@ static int commit_once(struct occ_store *s, struct occ_error *err)
 {
     bool retired = true;
     int rc = try_commit(s, 0, &retired, err);
-    if (rc != OCC_E_FULL || s->options.max_bytes == 0 || s->whole)
+    if (rc != OCC_E_FULL || s->options.max_bytes == 0 || s->bulk)
         return rc;
     uint32_t share = occ_quota_relieve(s) ? 0 : 1;
     while (rc == OCC_E_FULL && retired && share <= 1024) {
@@ -552,7 +553,6 @@ static int commit_once(struct occ_store *s, struct occ_error *err)
         rc = try_commit(s, share, &retired, err);
         share = share == 0 ? 1 : share * 2;
     }
-    occ_quota_take_ballast(s);
     return rc;
 }
 
@@ -591,6 +591,7 @@ int occ_store_commit(struct occ_store *s, struct occ_error *err)
     int rc = 0;
     if (s->options.mode != OCC_STORE_WRITE)
         return occ_fail(err, OCC_E_READ_ONLY, "%s: opened for reading", s->path);
+    rc = occ_bulk_check(s, err);
     while (rc == 0 && work_left(s))
         rc = commit_once(s, err);
     if (rc == 0) {

@@ -1,6 +1,6 @@
 /*
  * Who launched what on what: runs, devices, kernels, shapes, and the one place where a shape is analysed. Each put is
- * a transaction of its own (outside occ_store_begin_whole()): the id that it gives is good for ever, whatever becomes of the launches. One thread a
+ * a transaction of its own (outside occ_store_begin_bulk()): the id that it gives is good for ever, whatever becomes of the launches. One thread a
  * handle.
  */
 #include <stdlib.h>

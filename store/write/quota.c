@@ -3,36 +3,24 @@
  * goes: launches (with what was read of them) and samples of devices first, minutes next, then seconds of devices, hours
  * last; a deletion happens in the transaction that needs the room.
  *
- * A full disk below the quota is a trap: in WAL mode deleting and checkpointing need room themselves, and pages that are
- * only in the log cannot get their place in the file. So, as long as there is a quota, a file of ballast lies beside
- * the history, larger than the log gets; it is given up to get out, and taken back when there is ample room. Without
- * it the file may only grow as far as the disk has room for it and for the log. One thread.
+ * On a full disk below the quota the file may only grow as far as the disk has room for it and for its log, so the
+ * same eviction frees pages of the file. Where the log itself finds no room, commits fail until the disk has some; the
+ * ring holds launches meanwhile, then drops and counts them. One thread.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include "store/internal.h"
-#include "support/cleanup.h"
 
-#define PAGE_BYTES        4096
-#define LEAST_QUOTA_BYTES (1u << 20)
-#define BALLAST_BYTES     (16u << 20)
-#define LOG_MOST_BYTES    (8u << 20) /* checkpoints keep it at 4 MiB and a transaction */
-#define CHUNKS_AT_ONCE    4u
-#define HOURS_AT_ONCE     24
-#define SECONDS_AT_ONCE   3600
-#define SHARE_FOR_MORE    4u
-#define SHARE_FOR_LAST    64u
-
-static char *ballast_path(const struct occ_store *s)
-{
-    char *path = NULL;
-    return asprintf(&path, "%s-ballast", s->path) < 0 ? NULL : path;
-}
+#define PAGE_BYTES      4096
+#define QUOTA_MIN_BYTES (1u << 20)
+#define LOG_MAX_BYTES   (8u << 20) /* checkpoints keep it at 4 MiB and a transaction */
+#define CHUNKS_AT_ONCE  4u
+#define HOURS_AT_ONCE   24
+#define SECONDS_AT_ONCE 3600
+#define SHARE_FOR_MORE  4u
+#define SHARE_FOR_LAST  64u
 
 static int64_t pragma_number(struct occ_store *s, const char *pragma)
 {
@@ -50,67 +38,40 @@ static uint64_t free_bytes(const struct occ_store *s)
     return statvfs(s->path, &disk) == 0 ? (uint64_t)disk.f_bavail * disk.f_frsize : UINT64_MAX;
 }
 
-/* The quota, or less if the disk has less and no ballast helps. */
+/* The quota, or as far as the disk has room. */
 static void limit_growth(struct occ_store *s)
 {
     char pragma[64];
     int64_t limit = (int64_t)(s->options.max_bytes / PAGE_BYTES),
             pages = pragma_number(s, "PRAGMA page_count");
     uint64_t room = free_bytes(s);
-    room = room > LOG_MOST_BYTES ? (room - LOG_MOST_BYTES) / PAGE_BYTES : 0;
-    if (!s->ballast && room < (uint64_t)INT64_MAX / 2 && limit > pages + (int64_t)room)
+    room = room > LOG_MAX_BYTES ? (room - LOG_MAX_BYTES) / PAGE_BYTES : 0;
+    if (room < (uint64_t)INT64_MAX / 2 && limit > pages + (int64_t)room)
         limit = pages + (int64_t)room;
     (void)snprintf(pragma, sizeof pragma, "PRAGMA max_page_count=%lld", (long long)(limit > 0 ? limit : 1));
     s->page_limit = pragma_number(s, pragma); /* never below what the file has */
 }
 
-void occ_quota_take_ballast(struct occ_store *s)
-{
-    if (s->ballast || s->options.max_bytes < 4 * BALLAST_BYTES ||
-        free_bytes(s) < 2 * BALLAST_BYTES + LOG_MOST_BYTES)
-        return;
-    _cleanup_(occ_freep) char *path = ballast_path(s);
-    _cleanup_(occ_closep) int fd = path ? open(path, O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0640) : -1;
-    if (fd >= 0 && posix_fallocate(fd, 0, BALLAST_BYTES) == 0) {
-        s->ballast = true;
-        limit_growth(s);
-    } else if (fd >= 0) {
-        (void)unlink(path);
-    }
-}
-
 bool occ_quota_relieve(struct occ_store *s)
 {
     int64_t before = s->page_limit;
-    _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
-    if (path && (unlink(path) == 0 || errno == ENOENT)) /* another writer that closed has taken it along */
-        s->ballast = false;
-    /* what is only in the log gets its place in the file, and the log its bytes back; as far as readers let it: a full
-     * file is the usual state under a quota, and waiting for a slow reader would lose launches */
+    /* Moves the log's pages into the file and truncates the log, as far as readers allow: a full file is the usual
+     * state under a quota, and waiting for a slow reader would lose launches. */
     (void)sqlite3_busy_timeout(s->db, 0);
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     (void)sqlite3_busy_timeout(s->db, (int)s->options.busy_timeout_ms);
     limit_growth(s);
-    return path || s->page_limit > before;
+    return s->page_limit > before;
 }
 
 int occ_quota_open(struct occ_store *s, struct occ_error *err)
 {
     if (s->options.max_bytes == 0)
         return 0;
-    if (s->options.max_bytes < LEAST_QUOTA_BYTES)
+    if (s->options.max_bytes < QUOTA_MIN_BYTES)
         return occ_fail(err, OCC_E_INVALID, "%s: a quota below 1 MiB leaves no room for a history", s->path);
     limit_growth(s);
-    occ_quota_take_ballast(s);
     return 0;
-}
-
-void occ_quota_close(struct occ_store *s)
-{
-    _cleanup_(occ_freep) char *path = s->ballast ? ballast_path(s) : NULL;
-    if (path)
-        (void)unlink(path); /* whoever writes next takes its own */
-    s->ballast = false;
 }
 
 static int run_with(struct occ_store *s, enum occ_sql which, int64_t first, int64_t second, int n,

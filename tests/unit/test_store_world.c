@@ -39,7 +39,7 @@ void world_make_directory(struct world *w)
 
 void world_remove_directory(struct world *w)
 {
-    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal", "-ballast"};
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     char path[128];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         (void)snprintf(path, sizeof path, "%s%s", w->path, suffixes[i]);

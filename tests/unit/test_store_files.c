@@ -1,0 +1,297 @@
+/*
+ * Where a history may lie, and disks that refuse: network file systems, a file system without shared memory, a disk that is
+ * full for a while, every write failing once. The linker replaces statfs (--wrap); SQLite's VFS takes our pwrite.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "test_store_world.h"
+
+#define BEGIN  INT64_C(1700000000000000000)
+#define MINUTE INT64_C(60000000000)
+
+static long file_system; /* f_type that statfs reports; 0: the true one */
+
+int __real_statfs(const char *path, struct statfs *ret);
+int __wrap_statfs(const char *path, struct statfs *ret);
+
+int __wrap_statfs(const char *path, struct statfs *ret)
+{
+    int rc = __real_statfs(path, ret);
+    if (rc == 0 && file_system)
+        ret->f_type = file_system;
+    return rc;
+}
+
+/* ---- SQLite's writes ---- */
+
+static bool disk_is_full;      /* no file may grow */
+static long writes_until = -1; /* until one fails with EIO; < 0: none does */
+
+static ssize_t faulty_pwrite(int fd, const void *data, size_t n, off_t offset)
+{
+    struct stat status;
+    if (writes_until >= 0 && writes_until-- == 0) {
+        errno = EIO;
+        return -1;
+    }
+    if (disk_is_full && fstat(fd, &status) == 0 && offset + (off_t)n > status.st_size) {
+        errno = ENOSPC;
+        return -1;
+    }
+    return pwrite(fd, data, n, offset);
+}
+
+static int replace_writes(void **state)
+{
+    (void)state;
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    int replaced = 0;
+    for (const char *const *name = (const char *const[]){"pwrite", "pwrite64", NULL}; *name; name++)
+        replaced += vfs->xSetSystemCall(vfs, *name, (sqlite3_syscall_ptr)faulty_pwrite) == SQLITE_OK;
+    return replaced > 0 ? 0 : -1;
+}
+
+/* ---- file systems ---- */
+
+static void refuses_to_write(struct world *w, const char *name)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *store = NULL;
+    assert_int_equal(
+        occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, &err),
+        OCC_E_INVALID);
+    assert_non_null(strstr(err.message, name));
+    assert_non_null(strstr(err.message, "--db FILE"));
+    assert_int_equal(access(w->path, F_OK), -1); /* not even an empty file */
+}
+
+static void network_file_systems_are_refused(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    static const struct {
+        long magic;
+        const char *name;
+    } cases[] = {{0x6969, "NFS"}, {0x0bd00bd0, "Lustre"}, {(long)0xff534d42, "CIFS"}, {0x00c36400, "Ceph"}};
+    world_make_directory(&w);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        file_system = cases[i].magic;
+        refuses_to_write(&w, cases[i].name);
+        /* a negative long is what a 32-bit f_type becomes */
+        file_system = (long)(int32_t)cases[i].magic;
+        refuses_to_write(&w, cases[i].name);
+    }
+    file_system = 0;
+    world_remove_directory(&w);
+}
+
+/* A history that its writer closed can be read from a network file system; one with a log cannot. */
+static void closed_histories_are_read_from_a_network(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *store = NULL;
+    const struct occ_store_options reading = {.mode = OCC_STORE_READ};
+    world_make_directory(&w);
+    world_open(&w);
+    world_append(&w, 0, BEGIN, MINUTE, 50);
+    assert_int_equal(occ_store_commit(w.store, &err), 0);
+    file_system = 0x6969;
+    assert_int_equal(occ_store_open(w.path, &reading, &store, &err), OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "NFS"));
+    file_system = 0;
+    assert_int_equal(occ_store_finish(w.store, &err), 0);
+    occ_store_close(w.store);
+    file_system = 0x6969;
+    assert_int_equal(occ_store_open(w.path, &reading, &store, &err), 0);
+    world_check(&w, store, &(struct occ_filter){0});
+    occ_store_close(store);
+    file_system = 0;
+    world_remove_directory(&w);
+}
+
+/* An open rollback journal keeps PRAGMA journal_mode=WAL from taking effect: locking_mode=EXCLUSIVE by a VFS without
+ * shared memory does the same. Here the VFS hides its shared memory. */
+static int open_without_shared_memory(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
+                                      int *ret_flags)
+{
+    static sqlite3_io_methods methods;
+    sqlite3_vfs *real = vfs->pAppData;
+    int rc = real->xOpen(real, name, file, flags, ret_flags);
+    if (rc == SQLITE_OK && file->pMethods) {
+        methods = *file->pMethods;
+        methods.iVersion = 1;
+        file->pMethods = &methods;
+    }
+    return rc;
+}
+
+static void the_answer_to_wal_is_checked(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *store = NULL;
+    sqlite3_vfs *real = sqlite3_vfs_find(NULL), vfs = *real;
+    vfs.zName = "without-shared-memory";
+    vfs.pAppData = real;
+    vfs.xOpen = open_without_shared_memory;
+    world_make_directory(&w);
+    assert_int_equal(sqlite3_vfs_register(&vfs, 1), SQLITE_OK);
+    int rc = occ_store_open(w.path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, &err);
+    assert_int_equal(sqlite3_vfs_unregister(&vfs), SQLITE_OK);
+    assert_int_equal(sqlite3_vfs_register(real, 1), SQLITE_OK);
+    assert_int_equal(rc, OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "write-ahead log"));
+    world_remove_directory(&w);
+}
+
+/* ---- disks ---- */
+
+/* Nothing is lost by commits that fail for lack of room. */
+static void a_full_disk_loses_nothing(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    world_make_directory(&w);
+    world_open(&w);
+    world_append(&w, 0, BEGIN, MINUTE, 5000);
+    assert_int_equal(occ_store_commit(w.store, &err), 0);
+    disk_is_full = true;
+    for (int i = 1; i < 4; i++) {
+        world_append(&w, 1, BEGIN + i * MINUTE, MINUTE, 5000);
+        assert_int_equal(occ_store_commit(w.store, &err), OCC_E_FULL);
+    }
+    disk_is_full = false;
+    assert_int_equal(occ_store_finish(w.store, &err), 0);
+    world_check(&w, w.store, &(struct occ_filter){0});
+    world_check_rollups(&w, w.store);
+    assert_int_equal(world_number(w.store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+    occ_store_close(w.store);
+    world_remove_directory(&w);
+}
+
+/* With a quota, commits go on or fail, and recording continues when there is room again. */
+static void a_full_disk_below_the_quota_recovers(void **state)
+{
+    (void)state;
+    struct world w = {.options = {.max_bytes = UINT64_C(1) << 30}};
+    struct occ_error err = OCC_ERROR_INIT;
+    world_make_directory(&w);
+    world_open(&w);
+    world_append(&w, 0, BEGIN, MINUTE, 20000);
+    assert_int_equal(occ_store_commit(w.store, &err), 0);
+    disk_is_full = true;
+    for (int i = 1; i < 6; i++) {
+        world_append(&w, 1, BEGIN + i * MINUTE, MINUTE, 5000);
+        int rc = occ_store_commit(w.store, &err);
+        assert_true(rc == 0 || rc == OCC_E_FULL);
+    }
+    disk_is_full = false;
+    world_append(&w, 1, BEGIN + 7 * MINUTE, MINUTE, 10);
+    assert_int_equal(occ_store_finish(w.store, &err), 0);
+    world_check_questions(&w, w.store, &(struct occ_filter){0});
+    assert_int_equal(world_number(w.store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+    occ_store_close(w.store);
+    world_remove_directory(&w);
+}
+
+/* A bulk transaction that failed stays failed: later writes must not become transactions of their own. */
+static void a_failed_bulk_transaction_writes_nothing_more(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    world_make_directory(&w);
+    world_open(&w);
+    assert_int_equal(occ_store_begin_bulk(w.store, &err), 0);
+    world_append(&w, 0, BEGIN, MINUTE, 100000); /* more than the page cache holds: written before the end */
+    disk_is_full = true;
+    int rc = occ_store_commit(w.store, &err);
+    if (rc == 0)
+        rc = occ_store_end_bulk(w.store, &err);
+    assert_int_equal(rc, OCC_E_FULL);
+    disk_is_full = false;
+    assert_int_equal(occ_store_commit(w.store, &err), OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "earlier write"));
+    assert_int_equal(occ_store_end_bulk(w.store, &err), OCC_E_INVALID);
+    assert_int_equal(world_number(w.store, "SELECT count(*) FROM launch"), 0);
+    occ_store_close(w.store);
+    world_remove_directory(&w);
+}
+
+/* Opens, appends, commits and closes until something fails. */
+static int live(struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *store = NULL;
+    struct occ_store_launch launch = {.start_ns = BEGIN, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
+    int rc = occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, &err);
+    for (int i = 0; i < 3 && rc == 0; i++) {
+        launch.start_ns += MINUTE;
+        rc = occ_store_append(store, w->run[0], w->shape_device[0], &launch, 1, &err);
+        if (rc == 0)
+            rc = occ_store_commit(store, &err);
+    }
+    if (rc == 0)
+        rc = occ_store_finish(store, &err);
+    occ_store_close(store);
+    return rc;
+}
+
+static void every_write_may_fail(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *store = NULL;
+    int failures = 0, rc = -1;
+    world_make_directory(&w);
+    world_open(&w);
+    assert_int_equal(occ_store_finish(w.store, &err), 0);
+    occ_store_close(w.store);
+    for (long n = 0; writes_until < 0; n++) {
+        writes_until = n;
+        rc = live(&w);
+        failures += rc != 0;
+        if (writes_until >= 0) /* fewer writes than n: all have failed once */
+            break;
+        assert_int_equal(
+            occ_store_open(w.path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, &err), 0);
+        assert_int_equal(world_number(store, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+        occ_store_close(store);
+    }
+    writes_until = -1;
+    assert_int_equal(rc, 0);
+    assert_true(failures > 3);
+    world_remove_directory(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(network_file_systems_are_refused),
+        cmocka_unit_test(closed_histories_are_read_from_a_network),
+        cmocka_unit_test(the_answer_to_wal_is_checked),
+        cmocka_unit_test(a_full_disk_loses_nothing),
+        cmocka_unit_test(a_full_disk_below_the_quota_recovers),
+        cmocka_unit_test(a_failed_bulk_transaction_writes_nothing_more),
+        cmocka_unit_test(every_write_may_fail),
+    };
+    return cmocka_run_group_tests(tests, replace_writes, NULL);
+}
