@@ -136,14 +136,14 @@ int cli_close_stdout(const char *program, int status)
     return CLI_EXIT_FAILURE;
 }
 
-/* Words for the bits of enum occ_design: for programs, for people. */
+/* Words for the bits of enum occ_by_design: for programs, for people. */
 static const struct {
     uint32_t bit;
     const char *word, *text;
 } designs[] = {
-    {OCC_DESIGN_PERSISTENT, "persistent", "persistent grid"},
-    {OCC_DESIGN_ONE_BLOCK_SMEM, "one_block_smem", "one block per SM"},
-    {OCC_DESIGN_CLUSTER, "cluster", "clusters"},
+    {OCC_BY_DESIGN_PERSISTENT, "persistent", "persistent grid"},
+    {OCC_BY_DESIGN_ONE_BLOCK_SMEM, "one_block_smem", "one block per SM"},
+    {OCC_BY_DESIGN_CLUSTER, "cluster", "clusters"},
 };
 
 static void append(struct cli_value *value, const char *text, const char *separator)

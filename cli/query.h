@@ -107,7 +107,7 @@ void cli_say_simulated(const struct cli_command *command);
 /* Flushes stdout; a write error turns `status` into CLI_EXIT_FAILURE (silently if the reader has gone). */
 int cli_close_stdout(const char *program, int status);
 
-/* "simulated, persistent grid": marks of a row for people. `design`: enum occ_design bits. */
+/* "simulated, persistent grid": marks of a row for people. `design`: enum occ_by_design bits. */
 void cli_set_notes(struct cli_value *value, bool simulated, uint32_t design);
 /* "persistent+cluster": marks for programs; "" none. */
 void cli_set_design(struct cli_value *value, uint32_t design);

@@ -1,9 +1,4 @@
-/*
- * occ_analyse(): the model's steps in order. Each has a file: limits.c (allocation, blocks per SM), waves.c,
- * causes.c.
- *
- * Threads: any.
- */
+/* occ_analyse(): the model's steps: limits.c (allocation, blocks per SM), waves.c, causes.c. Threads: any. */
 #include "model.h"
 
 enum occ_status occ_analyse(const struct occ_device *device, const struct occ_launch *launch,

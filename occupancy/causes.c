@@ -1,15 +1,14 @@
 /*
- * Where the missing occupancy went: the static part of the waterfall, from 1 down to expected_elapsed. Each
- * part is the difference of two levels, computed from whole warps or blocks, so that parts are never negative
- * and add up.
+ * The static part of the waterfall, from 1 down to expected_elapsed. Each part is the difference of two
+ * levels, computed from whole warps or blocks, so that parts are never negative and add up.
  *
  *   1
- *   |  REGISTERS, SMEM, BARRIERS, BLOCKS, BLOCK_SIZE: what the limiting resources take, an equal share for
- * each |  of those that tie. WARPS is BLOCK_SIZE: only whole blocks fit, and no other resource binds earlier.
- *   |  Where a larger carve-out would help, these are the limiters that would bind under the largest.
- *   +- resident warps under the largest carve-out
+ *   |  REGISTERS, SMEM, BARRIERS, BLOCKS, BLOCK_SIZE: the limiting resources, in equal shares where they tie.
+ *   |  WARPS is BLOCK_SIZE: only whole blocks fit, and no other resource limits earlier.
+ *   |  Where a larger carve-out would help, the limiters under the largest.
+ *   +- active warps under the largest carve-out
  *   |  CARVEOUT: shared memory alone limits, under a carve-out smaller than the largest
- *   +- resident warps under the carve-out in use
+ *   +- active warps under the carve-out in use
  *   |  CLUSTER: fewer blocks than these fit, because clusters stay whole
  *   +- a full wave
  *   |  SMALL_GRID (the grid is less than one wave) or TAIL (at least one full wave, the last one is partial)
@@ -66,17 +65,17 @@ static void wave_causes(const struct occ_device *device, struct occ_result *resu
     result->cause[cause] = empty_blocks * block_share / begun_waves;
 }
 
-static uint32_t design_marks(const struct occ_device *device, const struct occ_launch *launch,
-                             const struct occ_result *result)
+static uint32_t by_design_marks(const struct occ_device *device, const struct occ_launch *launch,
+                                const struct occ_result *result)
 {
     uint32_t marks = 0;
     if (result->grid_blocks <= result->wave_blocks && result->grid_blocks % device->sm_count == 0)
-        marks |= OCC_DESIGN_PERSISTENT;
+        marks |= OCC_BY_DESIGN_PERSISTENT;
     if (result->blocks_per_sm == 1 && (result->limiters & 1u << OCC_LIMIT_SMEM) &&
         result->smem_per_block_bytes > device->smem_per_sm_bytes / 2)
-        marks |= OCC_DESIGN_ONE_BLOCK_SMEM;
+        marks |= OCC_BY_DESIGN_ONE_BLOCK_SMEM;
     if (occ_cluster_size(launch) > 1)
-        marks |= OCC_DESIGN_CLUSTER;
+        marks |= OCC_BY_DESIGN_CLUSTER;
     return marks;
 }
 
@@ -87,7 +86,7 @@ void occ_model_causes(const struct occ_device *device, const struct occ_launch *
     resource_causes(device, result, resource_blocks);
     wave_causes(device, result, resource_blocks);
     uint32_t slots = result->warps_per_block * device->warp_size;
-    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
+    uint32_t threads = occ_model_threads(launch);
     result->cause[OCC_CAUSE_PARTIAL_WARP] = (double)(slots - threads) / slots;
-    result->design = design_marks(device, launch, result);
+    result->by_design = by_design_marks(device, launch, result);
 }

@@ -1,9 +1,9 @@
 /*
- * What each compute capability can hold.
+ * Limits of each compute capability.
  *
- * One row per capability that ever shipped from 2.0 on. A row is used as it is (a device that is only named)
- * or fills what a real device did not report; what a device reports always wins, only its allocation rules
- * come from here.
+ * One row per capability that shipped from 2.0 on. A row describes a device that is only named, or fills the
+ * fields that a device did not report; reported values have precedence, only allocation rules always come
+ * from here.
  *
  * Sources, named in each row:
  *   [G]  CUDA C++ Programming Guide, "Technical Specifications per Compute Capability" and the sections about
@@ -11,16 +11,16 @@
  *        (2.x: 8.0, 3.0: 10.2, 3.2-3.7: 11.8, 5.0-7.2: 12.9, the others: 13.x)
  *   [O]  cuda_occupancy.h of CUDA 13.0: allocation units, sub-partitions, blocks, barriers, carve-outs
  *   [S]  NVIDIA's occupancy spreadsheet of CUDA 8.0 (the last one with 2.x)
- *   [T]  tuning guides: cluster sizes (Hopper: 16 non-portable; Blackwell: 16 non-portable on B200, 8 portable)
- *   [C]  arch_traits of NVIDIA's CUDA C++ core libraries
+ *   [T]  tuning guides: cluster sizes (Hopper: 16 non-portable; Blackwell: 16 non-portable on B200, 8
+ * portable) [C]  arch_traits of NVIDIA's CUDA C++ core libraries
  *
  * Threads: any; nothing here changes.
  */
 #include "model.h"
 
-/* Sizes that an SM's shared memory can have, ascending, where it shares its memory with the L1 cache. None: the
- * SM always offers the largest. by_percent: a launch can ask for a step by a percentage of the largest (7.0 and
- * later); before there is the cache preference only, and without one the SM offers the largest. */
+/* Carve-outs, ascending, where shared memory and L1 cache share their memory; none: always the largest.
+ * by_percent: a launch can request a percentage of the largest (7.0 and later); before, the cache preference
+ * only, and without one the SM has the largest. */
 #define MAX_CARVEOUTS 10
 struct carveouts {
     bool by_percent;
@@ -57,45 +57,45 @@ struct row {
     const struct carveouts *carveouts;
 };
 
-/* Barriers limit the blocks per SM from 9.0 on only: [O] asks for that. */
+/* Barriers limit the blocks per SM from 9.0 on [O]. */
 #define ANY OCC_NO_LIMIT
 
 /*
- * Registers per thread: 255 is what compilers use from 3.2 on; the allocation maximum that [O] checks
- * from 7.0 on is 256, which is the same allocation. Warp unit: the hardware checks a block's registers as if
- * they were spread over all register files. 6.0 has two, but launches are kept within what the family's four
- * allow [O].
+ * Registers per thread: compilers use up to 255 from 3.2 on; [O] checks for 256 from 7.0 on, which is the
+ * same allocation. Warp unit: the hardware checks a block's registers as if they were spread over all
+ * register files. 6.0 has two, but the launch check is that of the family's four [O].
  */
 /* clang-format off */
 static const struct row rows[] = {
-    /* cc  threads blocks regs/block regs/SM max/thread unit files warps smem/SM optin unit reserved barriers cluster */
-    { 20,  1536,    8,     32,       32,       63,       64,  2,    2,     48,    48,  128,    0,    ANY,     1, &fermi}, /* [G] [S] */
-    { 21,  1536,    8,     32,       32,       63,       64,  2,    2,     48,    48,  128,    0,    ANY,     1, &fermi}, /* [G] [S] */
-    { 30,  2048,   16,     64,       64,       63,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &kepler}, /* [G] (63 registers) [O] */
-    { 32,  2048,   16,     32,       64,      255,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &kepler}, /* [G] (32 K a block) [O] */
-    { 35,  2048,   16,     64,       64,      255,      256,  4,    4,     48,    48,  256,    0,    ANY,     1, &kepler}, /* [G] [O] */
-    { 37,  2048,   16,     64,      128,      255,      256,  4,    4,    112,    48,  256,    0,    ANY,     1, &gk210}, /* [G] [O] */
-    { 50,  2048,   32,     64,       64,      255,      256,  4,    4,     64,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] */
-    { 52,  2048,   32,     64,       64,      255,      256,  4,    4,     96,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] */
-    { 53,  2048,   32,     32,       64,      255,      256,  4,    4,     64,    48,  256,    0,    ANY,     1, &fixed}, /* [G] (32 K a block) [O] */
-    { 60,  2048,   32,     64,       64,      255,      256,  2,    4,     64,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] [C] */
-    { 61,  2048,   32,     64,       64,      255,      256,  4,    4,     96,    48,  256,    0,    ANY,     1, &fixed}, /* [G] [O] [C] */
-    { 62,  2048,   32,     32,       64,      255,      256,  4,    4,     64,    48,  256,    0,    ANY,     1, &fixed}, /* [G] (32 K a block) [O] [C] */
-    { 70,  2048,   32,     64,       64,      256,      256,  4,    4,     96,    96,  256,    0,    ANY,     1, &gv100}, /* [G] [O] [C] */
-    { 72,  2048,   32,     64,       64,      256,      256,  4,    4,     96,    96,  256,    0,    ANY,     1, &gv100}, /* [G] [O] */
-    { 75,  1024,   16,     64,       64,      256,      256,  4,    4,     64,    64,  256,    0,    ANY,     1, &tu10x}, /* [G] [O] [C] */
-    { 80,  2048,   32,     64,       64,      256,      256,  4,    4,    164,   163,  128, 1024,    ANY,     1, &ga100}, /* [G] [O] [C] */
-    { 86,  1536,   16,     64,       64,      256,      256,  4,    4,    100,    99,  128, 1024,    ANY,     1, &ga10x}, /* [G] [O] [C] */
-    { 87,  1536,   16,     64,       64,      256,      256,  4,    4,    164,   163,  128, 1024,    ANY,     1, &ga100}, /* [G] [O] [C] */
-    { 88,  1536,   16,     64,       64,      256,      256,  4,    4,    100,    99,  128, 1024,    ANY,     1, &ga10x}, /* [O] [C] (as 8.6) */
-    { 89,  1536,   24,     64,       64,      256,      256,  4,    4,    100,    99,  128, 1024,    ANY,     1, &ga10x}, /* [G] [O] [C] */
-    { 90,  2048,   32,     64,       64,      256,      256,  4,    4,    228,   227,  128, 1024,     64,    16, &gh100}, /* [G] [O] [C] [T] */
-    {100,  2048,   32,     64,       64,      256,      256,  4,    4,    228,   227,  128, 1024,     64,    16, &gh100}, /* [G] [O] [C] [T] */
-    {101,  1536,   24,     64,       64,      256,      256,  4,    4,    228,   227,  128, 1024,     24,     8, &gh100}, /* 11.0's first name: its row; [O] */
-    {103,  2048,   32,     64,       64,      256,      256,  4,    4,    228,   227,  128, 1024,     64,    16, &gh100}, /* [G] [O] [C] (as 10.0) */
-    {110,  1536,   24,     64,       64,      256,      256,  4,    4,    228,   227,  128, 1024,     24,     8, &gh100}, /* [G] [O] [C] [T] */
-    {120,  1536,   24,     64,       64,      256,      256,  4,    4,    100,    99,  128, 1024,     24,     8, &ga10x}, /* [G] [O] [C] [T] */
-    {121,  1536,   24,     64,       64,      256,      256,  4,    4,    100,    99,  128, 1024,     24,     8, &ga10x}, /* [G] [O] [C] [T] */
+    /* cc; threads, blocks per SM; Ki registers per block, per SM; registers per thread; register unit, files,
+     * warp unit; KiB shared per SM, per block after opting in; shared unit, reserve; barriers; cluster */
+    { 20, 1536,  8, 32,  32,  63,  64, 2, 2,  48,  48, 128,    0, ANY,  1, &fermi }, /* [G] [S] */
+    { 21, 1536,  8, 32,  32,  63,  64, 2, 2,  48,  48, 128,    0, ANY,  1, &fermi }, /* [G] [S] */
+    { 30, 2048, 16, 64,  64,  63, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler}, /* [G] [O] */
+    { 32, 2048, 16, 32,  64, 255, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler}, /* [G] [O] */
+    { 35, 2048, 16, 64,  64, 255, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler}, /* [G] [O] */
+    { 37, 2048, 16, 64, 128, 255, 256, 4, 4, 112,  48, 256,    0, ANY,  1, &gk210 }, /* [G] [O] */
+    { 50, 2048, 32, 64,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] */
+    { 52, 2048, 32, 64,  64, 255, 256, 4, 4,  96,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] */
+    { 53, 2048, 32, 32,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] */
+    { 60, 2048, 32, 64,  64, 255, 256, 2, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] [C] */
+    { 61, 2048, 32, 64,  64, 255, 256, 4, 4,  96,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] [C] */
+    { 62, 2048, 32, 32,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] [C] */
+    { 70, 2048, 32, 64,  64, 256, 256, 4, 4,  96,  96, 256,    0, ANY,  1, &gv100 }, /* [G] [O] [C] */
+    { 72, 2048, 32, 64,  64, 256, 256, 4, 4,  96,  96, 256,    0, ANY,  1, &gv100 }, /* [G] [O] */
+    { 75, 1024, 16, 64,  64, 256, 256, 4, 4,  64,  64, 256,    0, ANY,  1, &tu10x }, /* [G] [O] [C] */
+    { 80, 2048, 32, 64,  64, 256, 256, 4, 4, 164, 163, 128, 1024, ANY,  1, &ga100 }, /* [G] [O] [C] */
+    { 86, 1536, 16, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x }, /* [G] [O] [C] */
+    { 87, 1536, 16, 64,  64, 256, 256, 4, 4, 164, 163, 128, 1024, ANY,  1, &ga100 }, /* [G] [O] [C] */
+    { 88, 1536, 16, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x }, /* [O] [C] (as 8.6) */
+    { 89, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x }, /* [G] [O] [C] */
+    { 90, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 }, /* [G] [O] [C] [T] */
+    {100, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 }, /* [G] [O] [C] [T] */
+    {101, 1536, 24, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  24,  8, &gh100 }, /* [O] (later 11.0) */
+    {103, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 }, /* [G] [O] [C] as 10.0 */
+    {110, 1536, 24, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  24,  8, &gh100 }, /* [G] [O] [C] [T] */
+    {120, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024,  24,  8, &ga10x }, /* [G] [O] [C] [T] */
+    {121, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024,  24,  8, &ga10x }, /* [G] [O] [C] [T] */
 };
 /* clang-format on */
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
@@ -120,8 +120,8 @@ static const struct row *row_at_or_below(uint32_t cc)
     return low > 0 ? &rows[low - 1] : NULL;
 }
 
-/* The row that stands for `cc`: its own, the nearest older one of the same major version, or the newest row
- * for a capability above the table. A major version inside the table that never existed has none. */
+/* The row for `cc`: its own, the closest older one of the same major version, or the newest row for a
+ * capability above the table. NULL for a major version inside the table that never existed. */
 static const struct row *row_for(uint32_t cc)
 {
     const struct row *row = row_at_or_below(cc);

@@ -1,12 +1,11 @@
 /*
- * GPUs by name, with the SMs that a whole one has enabled (NVIDIA's data sheets and architecture white
- * papers). Only products whose count is beyond doubt; a device that was seen brings its own. Boards with two
- * GPUs count one of them.
+ * GPUs by name, with their enabled SMs (NVIDIA's data sheets and architecture white papers). Only products
+ * with a certain SM count; a device of a run reports its own. Boards with two GPUs count one of them.
  *
- * MIG slices have the SMs that `nvidia-smi mig -lgip` prints for the profile, in outputs that are public: NVIDIA's MIG
- * user guide (A30, A100), jbarrow.ai/field_notes/nvidia-mig (H100), and reports about NVIDIA/mig-parted: its thread 120
- * (H200), pull requests 139 (GH200) and 187 (B200). Profiles whose number could not be seen there are not in the
- * table. The slices of one product with another memory have other names and the same SMs.
+ * MIG slices have the SMs of `nvidia-smi mig -lgip` in public outputs: NVIDIA's MIG user guide (A30, A100),
+ * jbarrow.ai/field_notes/nvidia-mig (H100), and reports about NVIDIA/mig-parted: its thread 120 (H200), pull
+ * requests 139 (GH200) and 187 (B200). Profiles that are not in these are left out. Slices of a product with
+ * another memory size have other names and the same SMs.
  *
  * Threads: any.
  */

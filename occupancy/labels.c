@@ -1,86 +1,61 @@
-/*
- * The words for limits, causes and statuses, from the X-macros of occupancy.h. Threads: any.
- */
-#include "occupancy.h"
+/* Identifiers and texts of the model's enumerations, from the X-macros of the headers. Threads: any. */
+#include "advice.h"
+#include "sweep.h"
+#include "waterfall.h"
 
-#include <string.h>
-
-const char *occ_status_text(enum occ_status status)
-{
-    switch (status) {
-#define X(name, text)                                                                                        \
-    case OCC_##name:                                                                                         \
-        return text;
-        OCC_STATUSES(X)
-#undef X
+/* A function that returns one column of an X-macro's row; "unknown" for a value out of range. */
+#define ROW(name, ...) {__VA_ARGS__},
+#define LABEL(function, type, LIST, column)                                                                  \
+    const char *function(type value)                                                                         \
+    {                                                                                                        \
+        static const char *const rows[][4] = {LIST(ROW)};                                                    \
+        return (unsigned)value < sizeof rows / sizeof *rows ? rows[value][column] : "unknown";               \
     }
-    return "unknown status";
+
+LABEL(occ_status_text, enum occ_status, OCC_STATUSES, 0)
+LABEL(occ_limit_word, enum occ_limit, OCC_LIMITS, 0)
+LABEL(occ_limit_text, enum occ_limit, OCC_LIMITS, 1)
+LABEL(occ_cause_word, enum occ_cause, OCC_CAUSES, 0)
+LABEL(occ_cause_text, enum occ_cause, OCC_CAUSES, 1)
+LABEL(occ_axis_word, enum occ_axis, OCC_AXES, 0)
+LABEL(occ_axis_text, enum occ_axis, OCC_AXES, 1)
+LABEL(occ_advice_word, enum occ_advice_kind, OCC_ADVICES, 0)
+LABEL(occ_advice_text, enum occ_advice_kind, OCC_ADVICES, 1)
+LABEL(occ_advice_cost, enum occ_advice_kind, OCC_ADVICES, 2)
+LABEL(occ_value_source_word, enum occ_value_source, OCC_VALUE_SOURCES, 0)
+LABEL(occ_value_source_text, enum occ_value_source, OCC_VALUE_SOURCES, 1)
+
+/* Parts of the waterfall: static causes first, then the measured ones. */
+static LABEL(measured_word, unsigned, OCC_MEASURED_CAUSES,
+             0) static LABEL(measured_text, unsigned, OCC_MEASURED_CAUSES,
+                             1) static LABEL(measured_gain, unsigned, OCC_MEASURED_CAUSES, 2)
+
+    const char *occ_part_word(unsigned part)
+{
+    return part < OCC_CAUSE_COUNT ? occ_cause_word((enum occ_cause)part)
+                                  : measured_word(part - OCC_CAUSE_COUNT);
 }
 
-const char *occ_limit_word(enum occ_limit limit)
+const char *occ_part_text(unsigned part, double ratio)
 {
-    static const char *const words[] = {
-#define X(name, word, text) word,
-        OCC_LIMITS(X)
-#undef X
-    };
-    return (unsigned)limit < OCC_LIMIT_COUNT ? words[limit] : "unknown";
-}
-
-const char *occ_limit_text(enum occ_limit limit)
-{
-    static const char *const texts[] = {
-#define X(name, word, text) text,
-        OCC_LIMITS(X)
-#undef X
-    };
-    return (unsigned)limit < OCC_LIMIT_COUNT ? texts[limit] : "unknown";
-}
-
-const char *occ_cause_word(enum occ_cause cause)
-{
-    static const char *const words[] = {
-#define X(name, word, text) word,
-        OCC_CAUSES(X)
-#undef X
-    };
-    return (unsigned)cause < OCC_CAUSE_COUNT ? words[cause] : "unknown";
-}
-
-const char *occ_cause_text(enum occ_cause cause)
-{
-    static const char *const texts[] = {
-#define X(name, word, text) text,
-        OCC_CAUSES(X)
-#undef X
-    };
-    return (unsigned)cause < OCC_CAUSE_COUNT ? texts[cause] : "unknown";
-}
-
-/* Appends what of `text` fits before the NUL; returns the new length. */
-static size_t append(char *buffer, size_t size, size_t used, const char *text)
-{
-    size_t length = strlen(text);
-    size_t room = size - 1 - used;
-    if (length > room)
-        length = room;
-    memcpy(buffer + used, text, length);
-    buffer[used + length] = '\0';
-    return used + length;
+    if (part < OCC_CAUSE_COUNT)
+        return occ_cause_text((enum occ_cause)part);
+    return ratio < 0 ? measured_gain(part - OCC_CAUSE_COUNT) : measured_text(part - OCC_CAUSE_COUNT);
 }
 
 const char *occ_limiters_text(uint32_t limiters, char *buffer, size_t size)
 {
+    size_t used = 0;
     if (size == 0)
         return "";
-    size_t used = 0;
-    buffer[0] = '\0';
     for (uint32_t i = 0; i < OCC_LIMIT_COUNT; i++) {
         if (!(limiters & 1u << i))
             continue;
-        if (used > 0)
-            used = append(buffer, size, used, "+");
-        used = append(buffer, size, used, occ_limit_word((enum occ_limit)i));
+        if (used > 0 && used + 1 < size)
+            buffer[used++] = '+';
+        for (const char *c = occ_limit_word((enum occ_limit)i); *c && used + 1 < size; c++)
+            buffer[used++] = *c;
     }
+    buffer[used] = '\0';
     return buffer;
 }

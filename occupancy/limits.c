@@ -1,32 +1,27 @@
 /*
- * What a block takes and how many blocks an SM holds under each resource. Integer arithmetic only.
+ * Allocation of a block and the number of blocks per SM under each resource. Integer arithmetic only.
  *
- * The rules are NVIDIA's, as the occupancy calculator states them (cuda_occupancy.h; the test
- * test_occupancy_oracle compares the two):
+ * The rules of NVIDIA's occupancy calculator (cuda_occupancy.h; test_occupancy_oracle compares the two):
  *   warps      floor(warps of an SM / warps of a block)
- *   registers  a warp takes registers_per_thread x 32 rounded up to register_unit. Each register file (sub-
+ *   registers  a warp gets registers_per_thread x 32 rounded up to register_unit. Each register file (sub-
  *              partition) holds whole warps: floor(floor(registers per file / registers per warp) x files /
- *              warps of a block). Before a launch the hardware checks registers per warp x warps rounded up
- *              to warp_unit against the registers that a block may have
- *   shared     static + dynamic + the system's reserve, rounded up to smem_unit_bytes; floor(carve-out / that).
- *              A carve-out that holds not even one block gives way to the smallest that does
- *   blocks     a constant of the SM
- *   barriers   floor(barriers of an SM / barriers of a block)
- *   cluster    see occupancy.h
+ *              warps of a block). At launch the hardware compares registers per warp x warps rounded up to
+ *              warp_unit with the registers per block
+ *   shared     static + dynamic + the system's reserve, rounded up to smem_unit_bytes; floor(carve-out /
+ * that). A carve-out too small for one block is raised to the smallest that holds one blocks     a constant
+ * of the SM barriers   floor(barriers of an SM / barriers of a block) cluster    see occupancy.h
  *
  * Threads: any.
  */
 #include "model.h"
 
-#define GRID_X_MAX               2147483647u
 #define GRID_X_MAX_BEFORE_30     65535u
 #define GRID_YZ_MAX              65535u
 #define BLOCK_XY_MAX             1024u
 #define BLOCK_Z_MAX              64u
-#define BARRIERS_MAX             16u
 #define FIRST_CC_WITH_WIDE_GRIDS 30u
 
-/* All SMs are in a GPC, and nothing follows the end of the list. */
+/* All SMs are in a GPC, and the list ends with its first 0. */
 static bool gpcs_possible(const struct occ_device *device)
 {
     uint64_t sms = 0;
@@ -50,15 +45,15 @@ static bool device_possible(const struct occ_device *device)
     return possible && (device->gpc_sms[0] == 0 || gpcs_possible(device));
 }
 
-/* 1...largest; 0 wraps around and is out. */
-static bool within(uint32_t value, uint32_t largest)
+/* 1 <= value <= max; 0 wraps around. */
+static bool within(uint32_t value, uint32_t max)
 {
-    return value - 1 < largest;
+    return value - 1 < max;
 }
 
 static bool grid_valid(const struct occ_device *device, const uint32_t grid[3])
 {
-    uint32_t x_max = device->cc < FIRST_CC_WITH_WIDE_GRIDS ? GRID_X_MAX_BEFORE_30 : GRID_X_MAX;
+    uint32_t x_max = device->cc < FIRST_CC_WITH_WIDE_GRIDS ? GRID_X_MAX_BEFORE_30 : OCC_MAX_GRID_X;
     return within(grid[0], x_max) && within(grid[1], GRID_YZ_MAX) && within(grid[2], GRID_YZ_MAX);
 }
 
@@ -90,7 +85,7 @@ enum occ_status occ_model_check(const struct occ_device *device, const struct oc
         return OCC_BAD_REGISTERS;
     if (!cluster_valid(device, launch))
         return OCC_BAD_CLUSTER;
-    if (launch->barriers > BARRIERS_MAX)
+    if (launch->barriers > OCC_MAX_BARRIERS)
         return OCC_BAD_BARRIERS;
     if (launch->smem_config_bytes == 0 && (launch->carveout_percent < -1 || launch->carveout_percent > 100))
         return OCC_BAD_CARVEOUT;
@@ -128,10 +123,10 @@ static enum occ_status allocate_smem(const struct occ_device *device, const stru
         return OCC_BAD_SMEM;
     uint32_t reserved = device->smem_reserved_per_block_bytes;
     bool default_limit = default_smem_limit(device, launch);
-    uint32_t most =
+    uint32_t max =
         (default_limit ? device->smem_per_block_bytes : device->smem_per_block_optin_bytes) + reserved;
     uint64_t asked = (uint64_t)launch->static_smem_bytes + launch->dynamic_smem_bytes + reserved;
-    if (asked > most || occ_round_up((uint32_t)asked, device->smem_unit_bytes) > most)
+    if (asked > max || occ_round_up((uint32_t)asked, device->smem_unit_bytes) > max)
         return OCC_BAD_SMEM;
     result->smem_per_block_bytes = occ_round_up((uint32_t)asked, device->smem_unit_bytes);
     return OCC_OK;
@@ -140,15 +135,14 @@ static enum occ_status allocate_smem(const struct occ_device *device, const stru
 enum occ_status occ_model_allocate(const struct occ_device *device, const struct occ_launch *launch,
                                    struct occ_result *result)
 {
-    uint32_t threads = launch->block[0] * launch->block[1] * launch->block[2];
-    result->warps_per_block = occ_divide_up(threads, device->warp_size);
+    result->warps_per_block = occ_divide_up(occ_model_threads(launch), device->warp_size);
     enum occ_status status = allocate_registers(device, launch, result);
     if (status != OCC_OK)
         return status;
     return allocate_smem(device, launch, result);
 }
 
-/* The carve-out that the driver chose, or would choose for the preference; one that holds a block. */
+/* The driver's carve-out, or its choice for the preference; large enough for a block. */
 static uint32_t chosen_carveout(const struct occ_device *device, const struct occ_launch *launch,
                                 uint32_t block_bytes)
 {
@@ -188,8 +182,7 @@ uint32_t occ_model_resource_blocks(const uint32_t limit[OCC_LIMIT_COUNT])
     return blocks;
 }
 
-/* Why no block fits although a block's own maxima were kept: a device whose SM holds less than a block may
- * have. */
+/* Why no block fits although it is within the maxima of a block: an SM may have less than these. */
 static enum occ_status nothing_fits(const struct occ_result *result)
 {
     if (result->limit[OCC_LIMIT_WARPS] == 0)
@@ -201,8 +194,8 @@ static enum occ_status nothing_fits(const struct occ_result *result)
     return OCC_BAD_BARRIERS;
 }
 
-/* Most clusters that are active together: as the driver says, or as many as the GPCs hold whole. `fitting` is
- * what the SMs would hold if they were one GPC. */
+/* Maximum active clusters: the driver's number, or the whole clusters of each GPC. `fitting`: if all SMs were
+ * one GPC. */
 static uint32_t active_clusters(const struct occ_device *device, const struct occ_launch *launch,
                                 uint32_t resource_blocks, uint32_t fitting)
 {
@@ -215,7 +208,7 @@ static uint32_t active_clusters(const struct occ_device *device, const struct oc
     return clusters;
 }
 
-/* The limit of clusters where `resource_blocks` are what an SM may hold otherwise, and the clusters of a wave. */
+/* The limit by clusters, and the clusters of a wave, where the other limits allow `resource_blocks`. */
 static uint32_t cluster_limit(const struct occ_device *device, const struct occ_launch *launch,
                               uint32_t resource_blocks, uint32_t *ret_clusters)
 {
@@ -226,8 +219,7 @@ static uint32_t cluster_limit(const struct occ_device *device, const struct occ_
     return clusters < fitting ? occ_divide_up(clusters * size, device->sm_count) : OCC_NO_LIMIT;
 }
 
-/* Blocks of a full wave, and the cluster's limit where fewer clusters are active than the other resources
- * allow. False: not one cluster fits on the device. */
+/* Sets the blocks of a full wave and the limit by clusters. False: not one cluster fits on the device. */
 static bool limit_clusters(const struct occ_device *device, const struct occ_launch *launch,
                            uint32_t resource_blocks, struct occ_result *result)
 {
@@ -237,7 +229,7 @@ static bool limit_clusters(const struct occ_device *device, const struct occ_lau
     return clusters > 0;
 }
 
-/* A driver's number of active clusters is about the carve-out in use, so the limit made of it stays. */
+/* A driver's number of active clusters holds for the carve-out in use: the limit by clusters stays. */
 static uint32_t blocks_with_largest_carveout(const struct occ_device *device, const struct occ_launch *launch,
                                              const struct occ_result *result)
 {
@@ -252,9 +244,9 @@ static uint32_t blocks_with_largest_carveout(const struct occ_device *device, co
     return occ_min_u32(blocks, limit[OCC_LIMIT_CLUSTER]);
 }
 
-/* Whether shared memory ties with another resource at `blocks` only because the driver made the carve-out just
- * large enough for what the others allow. Then it limits nothing: the largest would not give a block more, and
- * a higher limit of the others would come with a larger carve-out. */
+/* Whether shared memory ties with another resource at `blocks` only because the driver fitted the carve-out
+ * to the others. Then it does not limit: with a higher limit of the others the driver would choose a larger
+ * carve-out. */
 static bool smem_follows(const struct occ_device *device, const struct occ_result *result, uint32_t blocks)
 {
     bool others_tie = false;

@@ -1,17 +1,16 @@
 /*
- * The steps of occ_analyse(), in the order in which they run. Internal to the model: each step reads what the
- * earlier ones wrote into the result, and on anything but OCC_OK the result is thrown away.
+ * The steps of occ_analyse(), in their order, and changes of a launch. Internal to the model: each step reads
+ * the results of the earlier ones; on any other status than OCC_OK the result is discarded.
  */
 #ifndef OCC_OCCUPANCY_MODEL_H
 #define OCC_OCCUPANCY_MODEL_H
 
-#include "occupancy.h"
+#include "sweep.h"
 
 /*
- * Every field of struct occ_device that the table fills, with the range in which a device is possible. The
- * bounds are far above any GPU; they exist because limits come from other processes and files, and they keep
- * every product of the model below 2^32 (blocks, warps, registers, bytes) or 2^64 (blocks of a grid).
- * X(field, smallest, largest)
+ * The fields of struct occ_device that the table fills, with bounds far above any GPU: limits come from other
+ * processes and files, and the bounds keep every product of the model below 2^32 (blocks, warps, registers,
+ * bytes) or 2^64 (blocks of a grid). X(field, min, max)
  */
 #define OCC_DEVICE_FIELDS(X)                                                                                 \
     X(warp_size, 32, 32)                                                                                     \
@@ -33,6 +32,8 @@
     X(max_cluster_size, 1, 1u << 6)
 
 #define OCC_MAX_SM_COUNT (1u << 16)
+#define OCC_MAX_GRID_X   2147483647u /* from 3.0 on */
+#define OCC_MAX_BARRIERS 16u         /* of a block */
 
 static inline uint32_t occ_min_u32(uint32_t a, uint32_t b)
 {
@@ -49,7 +50,7 @@ static inline uint32_t occ_round_up(uint32_t value, uint32_t unit)
     return occ_divide_up(value, unit) * unit;
 }
 
-/* Blocks of a cluster; 1 without clusters. The launch has passed occ_model_check(). */
+/* Blocks per cluster; 1 without clusters. The launch has passed occ_model_check(). */
 static inline uint32_t occ_cluster_size(const struct occ_launch *launch)
 {
     uint32_t blocks = 1;
@@ -64,26 +65,35 @@ bool occ_carveout_by_percent(const struct occ_device *device);
 /* Device possible, dimensions in range, block and cluster allowed. */
 enum occ_status occ_model_check(const struct occ_device *device, const struct occ_launch *launch);
 
-/* What one block takes: warps, registers, shared memory; and whether a block may take that much. */
+/* Warps, registers and shared memory of a block, within the maxima of a block. */
 enum occ_status occ_model_allocate(const struct occ_device *device, const struct occ_launch *launch,
                                    struct occ_result *result);
 
-/* Blocks per SM under each resource, the limiters, resident warps, and the blocks of a full wave. */
+/* Blocks per SM under each resource, the limiters, active warps, and the blocks of a full wave. */
 enum occ_status occ_model_limit(const struct occ_device *device, const struct occ_launch *launch,
                                 struct occ_result *result);
 
-/* Fewest blocks per SM under every limit but the cluster's. */
+/* Blocks per SM under all limits but the cluster's. */
 uint32_t occ_model_resource_blocks(const uint32_t limit[OCC_LIMIT_COUNT]);
 
 /* Waves and the expected occupancies. */
 void occ_model_waves(const struct occ_device *device, const struct occ_launch *launch,
                      struct occ_result *result);
 
-/* Gives the launch one-dimensional blocks of `threads` and the grid at least as many threads as it had, in whole
- * clusters. False: the grid would be too long; the launch is as it was. */
-bool occ_model_set_block(struct occ_launch *launch, uint32_t threads);
+/* Threads of a block. The launch has passed occ_model_check(). */
+static inline uint32_t occ_model_threads(const struct occ_launch *launch)
+{
+    return launch->block[0] * launch->block[1] * launch->block[2];
+}
 
-/* The waterfall and the by-design marks. */
+/* Threads of a row of blocks along x. */
+uint64_t occ_model_threads_along_x(const struct occ_launch *launch);
+
+/* Sets one parameter; sweep.h says what else changes with it. False: impossible, and the launch is unchanged.
+ */
+bool occ_model_set(struct occ_launch *launch, enum occ_axis axis, uint32_t value);
+
+/* The static waterfall and the by-design marks. */
 void occ_model_causes(const struct occ_device *device, const struct occ_launch *launch,
                       struct occ_result *result);
 

@@ -1,18 +1,9 @@
-/*
- * Curves over one parameter of a launch: sets the value, runs the model.
- *
- * Threads: any.
- */
-#include "sweep.h"
-
+/* Changing one parameter of a launch, and curves over it. Threads: any. */
 #include "model.h"
-
-#define GRID_X_MAX   2147483647u
-#define BARRIERS_MAX 16u
 
 bool occ_sweep_range(const struct occ_device *device, enum occ_axis axis, struct occ_range *range)
 {
-    uint32_t barriers = device->max_barriers_per_sm == OCC_NO_LIMIT ? 1 : BARRIERS_MAX;
+    uint32_t barriers = device->max_barriers_per_sm == OCC_NO_LIMIT ? 1 : OCC_MAX_BARRIERS;
     const struct occ_range ranges[OCC_AXIS_COUNT] = {
         [OCC_AXIS_BLOCK_SIZE] = {device->warp_size, device->max_threads_per_block, device->warp_size},
         [OCC_AXIS_REGISTERS] = {1, device->max_registers_per_thread, 1},
@@ -30,7 +21,7 @@ uint32_t occ_sweep_present(const struct occ_launch *launch, enum occ_axis axis)
 {
     switch (axis) {
     case OCC_AXIS_BLOCK_SIZE:
-        return launch->block[0] * launch->block[1] * launch->block[2];
+        return occ_model_threads(launch);
     case OCC_AXIS_REGISTERS:
         return launch->registers_per_thread;
     case OCC_AXIS_SMEM:
@@ -43,6 +34,26 @@ uint32_t occ_sweep_present(const struct occ_launch *launch, enum occ_axis axis)
         break;
     }
     return 0;
+}
+
+uint64_t occ_model_threads_along_x(const struct occ_launch *launch)
+{
+    return (uint64_t)launch->grid[0] * launch->block[0] * launch->block[1] * launch->block[2];
+}
+
+static bool set_block(struct occ_launch *launch, uint32_t threads)
+{
+    if (threads == 0)
+        return false;
+    uint64_t cluster = launch->cluster[0] ? launch->cluster[0] : 1;
+    uint64_t blocks = (occ_model_threads_along_x(launch) + threads - 1) / threads;
+    blocks = (blocks + cluster - 1) / cluster * cluster;
+    if (blocks > OCC_MAX_GRID_X)
+        return false;
+    launch->grid[0] = (uint32_t)blocks;
+    launch->block[0] = threads;
+    launch->block[1] = launch->block[2] = 1;
+    return true;
 }
 
 static void set_smem(struct occ_launch *launch, uint32_t bytes)
@@ -61,7 +72,7 @@ static bool set_cluster(struct occ_launch *launch, uint32_t blocks)
     if (blocks == 0)
         return false;
     uint64_t x = ((uint64_t)launch->grid[0] + blocks - 1) / blocks * blocks;
-    if (x > GRID_X_MAX)
+    if (x > OCC_MAX_GRID_X)
         return false;
     launch->grid[0] = (uint32_t)x;
     launch->cluster[0] = blocks;
@@ -70,11 +81,11 @@ static bool set_cluster(struct occ_launch *launch, uint32_t blocks)
     return true;
 }
 
-static bool set_value(struct occ_launch *launch, enum occ_axis axis, uint32_t value)
+bool occ_model_set(struct occ_launch *launch, enum occ_axis axis, uint32_t value)
 {
     switch (axis) {
     case OCC_AXIS_BLOCK_SIZE:
-        return value > 0 && occ_model_set_block(launch, value);
+        return set_block(launch, value);
     case OCC_AXIS_REGISTERS:
         launch->registers_per_thread = value;
         return true;
@@ -104,7 +115,7 @@ static struct occ_point point_at(const struct occ_device *device, const struct o
     struct occ_launch varied = *launch;
     struct occ_result result = {0};
     struct occ_point point = {.value = value, .status = status_of_axis[axis]};
-    if (set_value(&varied, axis, value))
+    if (occ_model_set(&varied, axis, value))
         point.status = occ_analyse(device, &varied, &result);
     if (point.status != OCC_OK)
         return point;
@@ -127,24 +138,4 @@ size_t occ_sweep(const struct occ_device *device, const struct occ_launch *launc
     for (size_t i = 0; i < count && i < max; i++)
         points[i] = point_at(device, launch, axis, range->first + (uint32_t)i * range->step);
     return count;
-}
-
-const char *occ_axis_word(enum occ_axis axis)
-{
-    static const char *const words[] = {
-#define X(name, word, text) word,
-        OCC_AXES(X)
-#undef X
-    };
-    return (unsigned)axis < OCC_AXIS_COUNT ? words[axis] : "unknown";
-}
-
-const char *occ_axis_text(enum occ_axis axis)
-{
-    static const char *const texts[] = {
-#define X(name, word, text) text,
-        OCC_AXES(X)
-#undef X
-    };
-    return (unsigned)axis < OCC_AXIS_COUNT ? texts[axis] : "unknown";
 }

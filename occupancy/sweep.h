@@ -1,6 +1,6 @@
 /*
- * Curves: a launch with one of its parameters varied and everything else as it is. The model is run for each
- * value; what cannot be launched is a point with its status and no numbers.
+ * Curves: the model's results for a launch over the values of one parameter. A value that cannot be launched
+ * gives a point with its status and no numbers.
  *
  * Pure like the model: no allocation, no I/O, any thread.
  */
@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-/* X(NAME, word, text). Smallest, largest and step of each: occ_sweep_range(). */
+/* X(NAME, id, text). Minimum, maximum and step: occ_sweep_range(). */
 #define OCC_AXES(X)                                                                                          \
     X(BLOCK_SIZE, "block_size", "threads per block")                                                         \
     X(REGISTERS, "registers", "registers per thread")                                                        \
@@ -22,7 +22,7 @@ extern "C" {
     X(CLUSTER, "cluster", "blocks per cluster")
 
 enum occ_axis {
-#define X(name, word, text) OCC_AXIS_##name,
+#define X(name, id, text) OCC_AXIS_##name,
     OCC_AXES(X)
 #undef X
         OCC_AXIS_COUNT
@@ -44,21 +44,20 @@ struct occ_point {
     double expected_elapsed;
 };
 
-/* What an axis can take on a device: threads by the warp up to the most, registers by 1 up to the most a thread
- * may have, shared memory by its allocation unit from 0 to the most after opting in, barriers from 1 to 16,
- * clusters by 1. An axis that a device does not have (barriers, clusters) is the one value 1. False: impossible
- * device or axis. */
+/* The range of an axis on a device: threads in steps of a warp, registers in steps of 1, shared memory in
+ * allocation units from 0 to the opt-in maximum, barriers from 1 to 16, clusters in steps of 1. Where a
+ * device has no limit of barriers or no clusters, the only value is 1. False: impossible device or axis. */
 bool occ_sweep_range(const struct occ_device *device, enum occ_axis axis, struct occ_range *range);
 
-/* The launch's own value on an axis (0 barriers where they are not known). */
+/* The launch's own value on an axis (0 barriers: unknown). */
 uint32_t occ_sweep_present(const struct occ_launch *launch, enum occ_axis axis);
 
 /*
- * The points of `range`, ascending; returns how many there are and writes the first `max`.
- *   BLOCK_SIZE  one-dimensional; the grid is scaled to as many threads
- *   SMEM        static + dynamic, dynamic is changed first; taken as opted in
- *   CLUSTER     along x, the grid rounded up to whole clusters; the driver's number of active clusters counts for
- *               the launch's own size only
+ * The points of `range`, ascending. Returns their number and stores the first `max`.
+ *   BLOCK_SIZE  one-dimensional; the grid gets at least as many threads, in whole clusters
+ *   SMEM        static + dynamic; dynamic is reduced first; opting in is assumed
+ *   CLUSTER     along x, the grid rounded up to whole clusters; the driver's number of active clusters holds
+ * for the launch's own size only
  */
 size_t occ_sweep(const struct occ_device *device, const struct occ_launch *launch, enum occ_axis axis,
                  const struct occ_range *range, struct occ_point *points, size_t max);

@@ -1,12 +1,7 @@
 /*
- * Waves: how a grid of equal blocks fills the device, and the occupancy that it would reach if every block
- * took the same time and the scheduler were perfect. occupancy.h has the formulas; with clusters a wave is
- * the blocks of the clusters that are active together, and SMs on which no cluster fits count as elapsed, not
- * as active.
- *
- * Blocks are 64-bit (a grid has up to 2^63), ratios are computed from them once, in double.
- *
- * Threads: any.
+ * Waves: the occupancy of a grid of blocks of equal duration under a perfect scheduler. occupancy.h has the
+ * formulas; with clusters a wave is the blocks of all active clusters, and SMs on which no cluster fits count
+ * as elapsed, not as active. Blocks are 64-bit (a grid has up to 2^63). Threads: any.
  */
 #include "model.h"
 

@@ -76,7 +76,7 @@
     X(used_smem_config_bytes, smem_config_bytes, uint32_t)                                                   \
     X(smem_config_from_driver, smem_config_from_driver, bool)                                                \
     X(limiter_mask, limiters, uint32_t)                                                                      \
-    X(design, design, uint32_t)
+    X(design, by_design, uint32_t)
 
 /* The columns of a SELECT list, each with a comma in front. */
 #define OCC_COLUMN_1(column)               ", " #column

@@ -229,7 +229,7 @@ struct occ_top_row {
     double used;
     double part[OCC_PART_COUNT];
     uint32_t registers, block_threads; /* of the shape with most time */
-    uint32_t design;                   /* enum occ_design bits of the shape with most time */
+    uint32_t design;                   /* enum occ_by_design bits of the shape with most time */
     bool simulated;
 };
 

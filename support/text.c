@@ -216,13 +216,14 @@ static size_t edit_distance(const char *a, const char *b)
 const char *occ_text_nearest(const char *word, const char *const *words)
 {
     const char *best = NULL;
-    size_t best_distance = strlen(word) / 3 + 2;
+    size_t best_score = 2 * (strlen(word) / 3 + 2);
     for (; *words; words++) {
-        size_t distance = edit_distance(word, *words);
-        if (distance > 1 && word[0] != (*words)[0])
+        bool other_start = word[0] != (*words)[0];
+        size_t distance = edit_distance(word, *words), score = 2 * distance + other_start;
+        if (distance > 1 && other_start)
             continue; /* short words are all close to each other */
-        if (distance < best_distance) {
-            best_distance = distance;
+        if (score < best_score) {
+            best_score = score;
             best = *words;
         }
     }

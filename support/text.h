@@ -36,7 +36,8 @@ const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size);
  */
 void occ_text_sanitise(char *text);
 
-/* The first of the closest `words` (NULL-terminated) by edit distance; NULL: none is close. */
+/* The closest of `words` (NULL-terminated) by edit distance, of several one with the same first letter, the
+ * first of those; NULL: none is close. */
 const char *occ_text_nearest(const char *word, const char *const *words);
 
 /* Writes 2*n lower-case hexadecimal digits and a NUL. */

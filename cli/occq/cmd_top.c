@@ -131,7 +131,7 @@ static void get_notes(const struct cli_column *column, const void *line, struct 
 /* One column for each cause, called as it is. */
 #define CAUSE_COLUMN(name, word, text)                                                                       \
     {word, "lost_" word "_ratio", CLI_RATIO, 0, text " (model)", get_part, OCC_CAUSE_##name},
-#define MEASURED_COLUMN(name, word, text, above, advice)                                                     \
+#define MEASURED_COLUMN(name, word, text, gain)                                                              \
     {word, "lost_" word "_ratio", CLI_RATIO, 0, text, get_part, OCC_PART_##name},
 
 static const struct cli_column columns[] = {
@@ -239,8 +239,8 @@ ORDER(time, (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns))
 ORDER(launches, (a->launches < b->launches) - (a->launches > b->launches))
 ORDER(occupancy, descending(-best_achieved(a), -best_achieved(b)))
 
-#define CAUSE_WORD(name, word, text)                   word,
-#define MEASURED_WORD(name, word, text, above, advice) word,
+#define CAUSE_WORD(name, word, text)          word,
+#define MEASURED_WORD(name, word, text, gain) word,
 static const char *const cause_words[] = {OCC_CAUSES(CAUSE_WORD) OCC_MEASURED_CAUSES(MEASURED_WORD) NULL};
 static const char *const order_words[] = {"waste", "time", "launches", "occupancy",
                                           OCC_CAUSES(CAUSE_WORD) OCC_MEASURED_CAUSES(MEASURED_WORD) NULL};

@@ -119,7 +119,7 @@ void show_json_analysis(struct cli_json *json, const struct occ_result *result,
     write_waves(json, result, has_grid);
     write_occupancies(json, result, measured, has_grid);
     write_causes(json, result);
-    cli_set_design(&design, result->design & ~(has_grid ? 0 : (uint32_t)OCC_DESIGN_PERSISTENT));
+    cli_set_design(&design, result->by_design & ~(has_grid ? 0 : (uint32_t)OCC_BY_DESIGN_PERSISTENT));
     cli_json_value(json, "design", &design);
 }
 

@@ -172,7 +172,7 @@ static bool is_shown(const struct occ_waterfall *waterfall, unsigned part)
         return waterfall->part[part] > 0;
     if (part == OCC_PART_IMBALANCE)
         return is_whole;
-    return !is_whole || (part != OCC_PART_BETWEEN && part != OCC_PART_WITHIN);
+    return !is_whole || (part != OCC_PART_IMBALANCE_ACROSS_BLOCKS && part != OCC_PART_IMBALANCE_WITHIN_BLOCK);
 }
 
 /* What may help against a part that is lost: with its figures where the model has any, and for the model's own parts
@@ -182,7 +182,7 @@ static const char *help_of(const struct occ_shape_row *row, const struct occ_wat
 {
     enum occ_advice_kind kind = occ_part_advice(part);
     buffer[0] = '\0';
-    if (kind == OCC_ADVICE_COUNT || row->result.design || !(waterfall->part[part] > 0) ||
+    if (kind == OCC_ADVICE_COUNT || row->result.by_design || !(waterfall->part[part] > 0) ||
         is_within_error(waterfall, part))
         return buffer;
     for (size_t i = 0; i < n && !buffer[0]; i++)

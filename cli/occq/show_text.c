@@ -298,7 +298,8 @@ static void print_partial_warp(const struct occ_result *r)
 static void print_marks(const struct occ_shape_row *row, bool has_grid)
 {
     struct cli_value notes = {.type = CLI_NONE};
-    cli_set_notes(&notes, false, row->result.design & ~(has_grid ? 0 : (uint32_t)OCC_DESIGN_PERSISTENT));
+    cli_set_notes(&notes, false,
+                  row->result.by_design & ~(has_grid ? 0 : (uint32_t)OCC_BY_DESIGN_PERSISTENT));
     if (notes.scratch[0])
         (void)printf("    low by design: %s\n", notes.scratch);
 }

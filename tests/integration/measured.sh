@@ -45,7 +45,7 @@ matches_truth() {
 }
 cause() { # kernel, cause: the largest of the measured ones
   local got
-  got=$("$build/bin/occq" top -d h.db --csv --kernel "^$1\$" -o idle,between,within,unexplained 2>/dev/null |
+  got=$("$build/bin/occq" top -d h.db --csv --kernel "^$1\$" -o idle,imbalance_across_blocks,imbalance_within_block,unexplained 2>/dev/null |
     awk -F'[,\r]' 'NR == 1 { split($0, name) } NR == 2 { for (i = 1; i <= 4; i++) if ($i + 0 > most) { most = $i + 0; which = name[i] } }
       END { sub("lost_", "", which); sub("_ratio", "", which); print which }')
   [ "$got" = "$2" ] || fail "the cause of $1 is '$got', not $2"
@@ -62,10 +62,10 @@ OCCSIM_RAMP_NS=150000 trace h200 --counters=pm
 matches_truth
 OCCSIM_WARP_IMBALANCE=60 trace h200 --counters=pm
 matches_truth
-cause full_waves within
+cause full_waves imbalance_within_block
 OCCSIM_IMBALANCE=60 trace h200 --counters=pm
 matches_truth
-cause dynamic_smem between
+cause dynamic_smem imbalance_across_blocks
 
 # ---- steps down: launches are kept, no value is invented ----
 nothing_measured() {

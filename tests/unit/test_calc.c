@@ -23,8 +23,15 @@ static void test_devices_by_name(void **state)
     assert_int_equal(calc_target_named("RTX 3090", &target, &err), 0);
     assert_int_equal(target.device.sm_count, 82);
     assert_string_equal(target.name, "rtx3090");
-    assert_int_equal(calc_target_named("rtx309", &target, &err), OCC_E_INVALID);
-    assert_non_null(strstr(err.message, "rtx3090"));
+    static const char *const suggestions[][2] = {{"rtx309", "did you mean 'rtx3090'?"},
+                                                 {"RTX 3900", "did you mean 'rtx3090'?"},
+                                                 {"h20O", "did you mean 'h200'?"},
+                                                 {"a100-1g5gb", "did you mean 'a100-1g.5gb'?"},
+                                                 {"radeon", "unknown GPU 'radeon' ('occq gpus'"}};
+    for (size_t i = 0; i < sizeof suggestions / sizeof *suggestions; i++) {
+        assert_int_equal(calc_target_named(suggestions[i][0], &target, &err), OCC_E_INVALID);
+        assert_non_null(strstr(err.message, suggestions[i][1]));
+    }
     assert_int_equal(calc_target_capability("12.1", 48, &target, &err), 0);
     assert_int_equal(target.device.cc, 121);
     assert_int_equal(calc_target_capability("75", 40, &target, &err), 0);

@@ -285,21 +285,6 @@ static void grid_stride_sizes(void **state)
     assert_true(occ_grid_stride_blocks(UINT64_MAX, 1, UINT32_MAX, UINT32_MAX, UINT32_MAX) == UINT64_MAX);
 }
 
-static void smallest_good_blocks(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *gpu;
-        uint32_t threads;
-    } known[] = {{"v100", 64},    {"a100", 64},      {"gtx1080ti", 64},
-                 {"rtx3090", 96}, {"gtx550ti", 192}, {"t4", 64}};
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        struct occ_device device = device_named(known[i].gpu);
-        assert_int_equal(occ_smallest_good_block(&device), known[i].threads);
-    }
-    assert_int_equal(occ_smallest_good_block(&(struct occ_device){0}), 0);
-}
-
 /* ---- properties ---- */
 
 static bool same_result(const struct occ_advice *item, const struct occ_result *then)
@@ -374,8 +359,8 @@ static void check_item(const struct occ_device *device, const struct occ_launch 
     assert_true(same_result(item, &then));
     assert_int_equal(item->blocks_now, now->blocks_per_sm);
     assert_true(item->theoretical_now == now->theoretical && item->elapsed_now == now->expected_elapsed);
-    assert_true(item->theoretical_then - item->theoretical_now >= OCC_ADVICE_LEAST_GAIN ||
-                item->elapsed_then - item->elapsed_now >= OCC_ADVICE_LEAST_GAIN);
+    assert_true(item->theoretical_then - item->theoretical_now >= OCC_ADVICE_MIN_GAIN ||
+                item->elapsed_then - item->elapsed_now >= OCC_ADVICE_MIN_GAIN);
     check_threshold(device, item);
     if (item->kind == OCC_ADVICE_BLOCK_SIZE)
         check_block_size(device, launch, item);
@@ -433,7 +418,7 @@ static void check_partial_waves_are_not_missed(const struct occ_device *device, 
 {
     double full =
         (double)now->wave_blocks * now->warps_per_block / ((double)device->sm_count * now->max_warps_per_sm);
-    if (full - now->expected_elapsed < OCC_ADVICE_LEAST_GAIN * 1.000001)
+    if (full - now->expected_elapsed < OCC_ADVICE_MIN_GAIN * 1.000001)
         return;
     if (device->cc < 30 && now->grid_blocks > 65535) /* a row of blocks was short there */
         return;
@@ -589,7 +574,7 @@ static void words_for_advice(void **state)
     (void)state;
     assert_string_equal(occ_advice_word(OCC_ADVICE_SMEM), "shared_memory");
     assert_string_equal(occ_advice_text(OCC_ADVICE_GRID_UP), "a larger grid that ends on a full wave");
-    assert_string_equal(occ_advice_cost(OCC_ADVICE_CARVEOUT), "bytes less L1 cache per SM");
+    assert_string_equal(occ_advice_cost(OCC_ADVICE_CARVEOUT), "fewer bytes of L1 cache per SM");
     assert_string_equal(occ_advice_word((enum occ_advice_kind)99), "unknown");
     assert_string_equal(occ_axis_word(OCC_AXIS_CLUSTER), "cluster");
     assert_string_equal(occ_axis_text(OCC_AXIS_COUNT), "unknown");
@@ -611,7 +596,6 @@ int main(void)
         cmocka_unit_test(grids_keep_their_shape_if_they_can),
         cmocka_unit_test(full_occupancy_needs_no_advice),
         cmocka_unit_test(grid_stride_sizes),
-        cmocka_unit_test(smallest_good_blocks),
         cmocka_unit_test(advice_taken_gives_what_it_says),
         cmocka_unit_test(curves_are_the_model),
         cmocka_unit_test(curve_of_cluster_sizes),

@@ -96,8 +96,8 @@ static void all_measured(void **state)
     assert_near(w.used, 0.09);
     assert_near(w.error, 0.0196);
     assert_near(w.part[OCC_PART_IDLE], (0.75 - 0.6) * result.expected_achieved);
-    assert_near(w.part[OCC_PART_BETWEEN], 0.6 * (250.0 / 150 - 1.5) * 8 / 64);
-    assert_near(w.part[OCC_PART_WITHIN], 0.6 * (1.5 * 8 / 64 - 0.15));
+    assert_near(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS], 0.6 * (250.0 / 150 - 1.5) * 8 / 64);
+    assert_near(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK], 0.6 * (1.5 * 8 / 64 - 0.15));
     assert_near(w.part[OCC_PART_UNEXPLAINED], 0);
     assert_true(isnan(w.part[OCC_PART_IMBALANCE]));
     assert_near(sum_of(&w), 1);
@@ -114,7 +114,8 @@ static void two_of_three_give_the_third(void **state)
     occ_explain(&result, &m, &w);
     assert_near(w.part[OCC_PART_IDLE], (0.75 - 0.6) * result.expected_achieved);
     assert_near(w.part[OCC_PART_IMBALANCE], 0.6 * (result.expected_achieved - 0.15));
-    assert_true(isnan(w.part[OCC_PART_BETWEEN]) && isnan(w.part[OCC_PART_WITHIN]));
+    assert_true(isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) &&
+                isnan(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK]));
     assert_true(isnan(w.error));
     m.achieved = NAN;
     m.sm_active = 0.6;
@@ -147,7 +148,7 @@ static void above_the_model_keeps_its_sign(void **state)
     occ_explain(&result, &m, &w);
     assert_near(w.part[OCC_PART_UNEXPLAINED], -0.02);
     assert_near(sum_of(&w), 1);
-    assert_string_equal(occ_part_text(OCC_PART_UNEXPLAINED, -0.02), "above the model, not explained");
+    assert_string_equal(occ_part_text(OCC_PART_UNEXPLAINED, -0.02), "gain over the model, not explained");
     assert_string_equal(occ_part_text(OCC_PART_UNEXPLAINED, 0.02), "not explained");
 }
 
@@ -188,10 +189,11 @@ static void parts_always_add_up(void **state)
             bool is_measured = w.source != OCC_FROM_MODEL;
             assert_true(w.used == (is_measured ? m.elapsed : result.expected_elapsed));
             assert_true(isnan(w.part[OCC_PART_UNEXPLAINED]) == !is_measured);
-            assert_true(isnan(w.part[OCC_PART_BETWEEN]) == isnan(w.part[OCC_PART_WITHIN]));
-            assert_true(isnan(w.part[OCC_PART_BETWEEN]) || isnan(w.part[OCC_PART_IMBALANCE]));
+            assert_true(isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) ==
+                        isnan(w.part[OCC_PART_IMBALANCE_WITHIN_BLOCK]));
+            assert_true(isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) || isnan(w.part[OCC_PART_IMBALANCE]));
             measured += is_measured;
-            split += isnan(w.part[OCC_PART_BETWEEN]) ? 0 : 1;
+            split += isnan(w.part[OCC_PART_IMBALANCE_ACROSS_BLOCKS]) ? 0 : 1;
         }
     assert_true(measured > 1000 && split > 100);
 }
@@ -218,7 +220,7 @@ static void every_part_has_a_word(void **state)
     }
     assert_string_equal(occ_part_word(OCC_PART_COUNT), "unknown");
     assert_string_equal(occ_part_word(OCC_CAUSE_TAIL), "tail");
-    assert_string_equal(occ_part_word(OCC_PART_BETWEEN), "between");
+    assert_string_equal(occ_part_word(OCC_PART_IMBALANCE_ACROSS_BLOCKS), "imbalance_across_blocks");
     assert_string_equal(occ_value_source_word(OCC_FROM_GROUPED), "group");
 }
 

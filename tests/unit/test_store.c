@@ -305,7 +305,7 @@ static void shapes_carry_the_models_answer(void **state)
         assert_int_equal(result.limiters, row->result.limiters);
         assert_int_equal(result.full_waves, row->result.full_waves);
         assert_int_equal(result.partial_blocks, row->result.partial_blocks);
-        assert_int_equal(result.design, row->result.design);
+        assert_int_equal(result.by_design, row->result.by_design);
     }
     occ_shapes_free(&shapes);
     assert_int_equal(occ_store_shapes(w->store, &(struct occ_filter){.below_achieved = 0.3}, &shapes, &err),

@@ -124,6 +124,8 @@ static void test_nearest(void **state)
     assert_null(occ_text_nearest("frobnicate", words));
     static const char *const gpus[] = {"rtx3060", "rtx3070", "rtx3090", "t4", NULL};
     assert_string_equal(occ_text_nearest("rtx3900", gpus), "rtx3090"); /* a swap is one edit */
+    static const char *const starts[] = {"k20x", "h200", "h20", NULL};
+    assert_string_equal(occ_text_nearest("h20x", starts), "h200"); /* the same first letter */
 }
 
 static void test_hex(void **state)

@@ -8,7 +8,7 @@
 
 #include "support/text.h"
 
-enum { NEAREST = 3, MAX_SMS = 65536 };
+enum { MAX_GPUS = 256, MAX_SMS = 65536 };
 
 /* Lower case, without blanks; cut. */
 static void normalise(const char *name, char *buffer, size_t size)
@@ -22,17 +22,15 @@ static void normalise(const char *name, char *buffer, size_t size)
 
 static int fail_unknown(const char *typed, struct occ_error *err)
 {
-    const struct occ_gpu *near[NEAREST];
-    char word[CALC_NAME_BYTES], offered[256] = "";
+    const char *names[MAX_GPUS + 1] = {NULL};
+    char word[CALC_NAME_BYTES];
     normalise(typed, word, sizeof word);
-    size_t n = occ_gpu_nearest(word, near, NEAREST);
-    for (size_t i = 0; i < n && i < NEAREST; i++) {
-        size_t used = strlen(offered);
-        (void)snprintf(offered + used, sizeof offered - used, "%s%s",
-                       used ? ", " : "; near it: ", near[i]->name);
-    }
+    for (size_t i = 0; i < MAX_GPUS && occ_gpu_at(i); i++)
+        names[i] = occ_gpu_at(i)->name;
+    const char *nearest = occ_text_nearest(word, names);
     occ_text_sanitise(word);
-    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%s'%s ('occq gpus' lists all)", word, offered);
+    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%s'%s%s%s ('occq gpus' lists all)", word,
+                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err)
