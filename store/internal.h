@@ -72,8 +72,8 @@ struct occ_run_state {
     uint32_t n_sealed;
 };
 
-/* Small facts that wait for the next commit: the last one of a key counts. */
-struct occ_fact {
+/* A total or a ring's position that waits for the next commit: the last value of a key counts. */
+struct occ_pending_total {
     enum occ_sql statement;
     int64_t run;
     uint8_t uuid[16];
@@ -98,8 +98,8 @@ struct occ_store {
     struct occ_chunk_decoder *decoder;
     struct occ_run_state *runs;
     uint32_t n_runs;
-    struct occ_fact *facts;
-    uint32_t n_facts;
+    struct occ_pending_total *totals;
+    uint32_t n_totals;
     struct occ_measured_pending *measured;
     uint32_t n_measured, measured_allocated;
     struct occ_series *series; /* made when first needed */
@@ -122,20 +122,31 @@ int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err
 int occ_store_do(struct occ_store *s, enum occ_sql which, struct occ_error *err);
 void occ_store_rollback(struct occ_store *s);
 int occ_store_no_memory(struct occ_error *err);
+/* Prepares a statement for one question; the caller finalises it. */
+int occ_ask_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err);
+/* After the last sqlite3_step(): finalises; 0 if that was SQLITE_DONE. */
+int occ_ask_end(struct occ_store *s, sqlite3_stmt *stmt, int step, struct occ_error *err);
 
 /* migrate.c */
 int occ_store_migrate(struct occ_store *s, struct occ_error *err);
 
-/* identity.c */
+/* write/identity.c */
 int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
                             struct occ_error *err);
 
-/* runs.c: state of the runs that this handle writes */
+/* write/runs.c: state of the runs that this handle writes, loaded when first needed */
 int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);
 void occ_run_state_free(struct occ_run_state *r);
-/* Inside a transaction: everything of a run that is pending. */
+/* Inside a transaction, before occ_run_write(): another writer may have rolled the run up to make room. */
+int occ_run_follow_watermarks(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+/* Inside a transaction: everything of a run that is pending. occ_run_written() when it is committed. */
 int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+void occ_run_written(struct occ_run_state *r);
+void occ_runs_forget(struct occ_store *s, bool (*drop)(const struct occ_run_state *r));
 void occ_runs_forget_foreign(struct occ_store *s);
+
+/* write/pending_totals.c: inside a transaction; what waits is dropped when it is committed */
+int occ_pending_totals_write(struct occ_store *s, struct occ_error *err);
 
 /* write/pending_rows.c: rows -> chunks */
 struct occ_lane *occ_run_lane(struct occ_run_state *r,
@@ -156,7 +167,7 @@ int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err);
 /* write/bulk.c: fails once a write of the bulk transaction has failed */
 int occ_bulk_check(struct occ_store *s, struct occ_error *err);
 
-/* rollup.c */
+/* write/rollup.c */
 int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n);
 /* Adds up from the file what its rollups do not hold; before anything of a transaction is written. */
 int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
@@ -168,13 +179,13 @@ void occ_rollup_written(struct occ_run_state *r);
 int occ_measured_write(struct occ_store *s, struct occ_error *err);
 void occ_measured_written(struct occ_store *s);
 
-/* series.c: values of launches and samples of devices. Inside a transaction; occ_series_written() when it is committed. */
+/* write/series.c: values of launches and samples of devices. Inside a transaction; occ_series_written() when it is committed. */
 int occ_series_write(struct occ_store *s, struct occ_error *err);
 void occ_series_written(struct occ_store *s);
 bool occ_series_waits(const struct occ_store *s);
 void occ_series_free(struct occ_store *s);
 
-/* quota.c */
+/* write/quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);
 /* Inside a transaction: gives back about `share` times the smallest part of the history, oldest first. *ret_some:
  * something went. */

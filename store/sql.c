@@ -84,3 +84,16 @@ void occ_store_rollback(struct occ_store *s)
     if (!sqlite3_get_autocommit(s->db))
         (void)occ_store_do(s, OCC_SQL_ROLLBACK, NULL);
 }
+
+int occ_ask_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err)
+{
+    int rc = sqlite3_prepare_v2(s->db, sql, -1, ret, NULL);
+    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot ask");
+}
+
+int occ_ask_end(struct occ_store *s, sqlite3_stmt *stmt, int step, struct occ_error *err)
+{
+    int rc = step == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, step, err, "cannot read");
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}

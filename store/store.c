@@ -222,7 +222,7 @@ void occ_store_close(struct occ_store *s)
     for (uint32_t i = 0; i < s->n_runs; i++)
         occ_run_state_free(&s->runs[i]);
     free(s->runs);
-    free(s->facts);
+    free(s->totals);
     free(s->measured);
     occ_series_free(s);
     free(s->scratch);

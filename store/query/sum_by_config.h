@@ -48,9 +48,4 @@ int occ_measured_prepare(struct occ_store *s, sqlite3_stmt **ret_stmt, struct oc
 int occ_measured_read(struct occ_store *s, const struct occ_scope *scope, int64_t shape, sqlite3_stmt *stmt,
                       struct occ_measured_sums *ret_sums, struct occ_error *err);
 
-/* Prepares a statement for one question; the caller finalises it. */
-int occ_ask_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err);
-/* After the last sqlite3_step(): finalises; 0 if that was SQLITE_DONE. */
-int occ_ask_end(struct occ_store *s, sqlite3_stmt *stmt, int step, struct occ_error *err);
-
 #endif

@@ -1,0 +1,130 @@
+/*
+ * The commit: everything that is pending becomes durable in one transaction. A transaction only writes; what is in
+ * memory changes after it succeeded, so that a failed one is simply tried again. One thread a handle.
+ */
+#include "store/internal.h"
+
+/* Rows that are also in the file are kept for merging up to here (all lanes together); beyond, the largest lanes
+ * read them back from the file. */
+#define KEPT_MAX_BYTES (8u << 20)
+
+static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_retired, struct occ_error *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++) {
+        struct occ_run_state *r = &s->runs[i];
+        if (!r->dirty && retire == 0) /* making room may make any of them dirty */
+            continue;
+        rc = occ_run_follow_watermarks(s, r, err);
+        if (rc == 0 && r->stale)
+            rc = occ_rollup_load(s, r, err);
+    }
+    if (rc == 0 && retire > 0)
+        rc = occ_quota_retire(s, retire, ret_retired, err);
+    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
+        if (s->runs[i].dirty)
+            rc = occ_run_write(s, &s->runs[i], err);
+    if (rc == 0)
+        rc = occ_pending_totals_write(s, err);
+    if (rc == 0)
+        rc = occ_measured_write(s, err);
+    return rc != 0 ? rc : occ_series_write(s, err);
+}
+
+/* One transaction. */
+static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, struct occ_error *err)
+{
+    int rc = s->bulk ? 0 : occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    if (rc != 0)
+        return rc;
+    rc = write_everything(s, retire, ret_retired, err);
+    if (rc == 0 && !s->bulk)
+        rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+    occ_runs_forget_foreign(s);
+    if (rc != 0) {
+        occ_store_rollback(s);
+        s->bulk_failed = s->bulk;
+        return rc;
+    }
+    for (uint32_t i = 0; i < s->n_runs; i++)
+        if (s->runs[i].dirty)
+            occ_run_written(&s->runs[i]);
+    s->n_totals = 0;
+    occ_measured_written(s);
+    occ_series_written(s);
+    return 0;
+}
+
+/* Commits, giving back more and more of the oldest history while the file is full. */
+static int commit_once(struct occ_store *s, struct occ_error *err)
+{
+    bool retired = true;
+    int rc = try_commit(s, 0, &retired, err);
+    if (rc != OCC_E_FULL || s->options.max_bytes == 0 || s->bulk)
+        return rc;
+    uint32_t share = occ_quota_relieve(s) ? 0 : 1;
+    while (rc == OCC_E_FULL && retired && share <= 1024) {
+        retired = share == 0;
+        rc = try_commit(s, share, &retired, err);
+        share = share == 0 ? 1 : share * 2;
+    }
+    return rc;
+}
+
+static bool work_left(const struct occ_store *s)
+{
+    bool left = s->n_totals > 0 || s->n_measured > 0 || occ_series_waits(s);
+    for (uint32_t i = 0; i < s->n_runs; i++)
+        left |= s->runs[i].dirty;
+    return left;
+}
+
+/* Rows that are safe in the file are forgotten, largest lane first, until the rest fits. */
+static void bound_memory(struct occ_store *s)
+{
+    while (occ_store_memory_bytes(s) > KEPT_MAX_BYTES) {
+        struct occ_lane *largest = NULL;
+        for (uint32_t i = 0; i < s->n_runs; i++)
+            for (uint32_t k = 0; k < s->runs[i].n_lanes; k++) {
+                struct occ_lane *lane = &s->runs[i].lanes[k];
+                if (lane->committed > 0 && (!largest || lane->committed > largest->committed))
+                    largest = lane;
+            }
+        if (!largest)
+            return;
+        occ_lane_drop_rows(largest);
+    }
+}
+
+static bool has_ended(const struct occ_run_state *r)
+{
+    return r->ending;
+}
+
+int occ_store_commit(struct occ_store *s, struct occ_error *err)
+{
+    int rc = 0;
+    if (s->options.mode != OCC_STORE_WRITE)
+        return occ_fail(err, OCC_E_READ_ONLY, "%s: opened for reading", s->path);
+    rc = occ_bulk_check(s, err);
+    while (rc == 0 && work_left(s))
+        rc = commit_once(s, err);
+    if (rc == 0) {
+        occ_runs_forget(s, has_ended);
+        bound_memory(s);
+    }
+    return rc;
+}
+
+int occ_store_finish(struct occ_store *s, struct occ_error *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
+        rc = occ_store_end_run(s, s->runs[i].id, err);
+    if (rc == 0)
+        rc = occ_store_commit(s, err);
+    if (rc == 0)
+        (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
+                                        NULL); /* readers may hold it up */
+    return rc;
+}
