@@ -1,5 +1,6 @@
 # The model: worked examples and words, properties, and NVIDIA's own calculator as the oracle.
 occ_add_test(test_occupancy SOURCES test_occupancy.c USES occ_occupancy m)
+target_compile_definitions(test_occupancy PRIVATE OCC_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data/occupancy")
 occ_add_test(test_occupancy_properties SOURCES test_occupancy_properties.c USES occ_occupancy m)
 occ_add_test(test_occupancy_advice SOURCES test_occupancy_advice.c USES occ_occupancy m)
 occ_add_test(test_occupancy_waterfall SOURCES test_occupancy_waterfall.c USES occ_occupancy m)

@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -80,6 +81,17 @@ static void registers_are_rounded_for_a_warp(void **state)
     result = simple("v100", 128, 133, 0);
     assert_int_equal(result.registers_per_warp, 4352);
     assert_int_equal(result.warps_per_sm, 12);
+}
+
+/* 96 x 32 = 3072 registers a warp: each of four files of 16384 holds 5, not 21 of them all 65536 together. */
+static void register_files_hold_whole_warps(void **state)
+{
+    (void)state;
+    struct occ_result result = simple("v100", 32, 96, 0);
+    assert_int_equal(result.registers_per_warp, 3072);
+    assert_int_equal(result.limit[OCC_LIMIT_REGISTERS], 20);
+    assert_int_equal(result.blocks_per_sm, 20);
+    assert_int_equal(result.limiters, BIT(REGISTERS));
 }
 
 static void shared_memory_is_rounded_for_a_block(void **state)
@@ -775,6 +787,43 @@ static void unknown_capabilities_take_the_nearest(void **state)
     assert_int_equal(occ_device_complete(&device), OCC_BAD_DEVICE);
 }
 
+static uint32_t cores_per_sm(uint32_t cc)
+{
+    static const struct {
+        uint32_t cc, cores; /* up to this capability */
+    } rows[] = {{20, 32}, {21, 48}, {37, 192}, {53, 128}, {60, 64}, {62, 128}, {80, 64}, {UINT32_MAX, 128}};
+    size_t i = 0;
+    while (cc > rows[i].cc)
+        i++;
+    return rows[i].cores;
+}
+
+/* A second list, from other sources, knows the same GPUs. */
+static void gpus_are_those_of_the_second_list(void **state)
+{
+    (void)state;
+    char line[256], name[32];
+    uint32_t cc, sms, cores;
+    size_t listed = 0, known = 0;
+    FILE *file = fopen(OCC_TEST_DATA "/gpus.txt", "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '#')
+            continue;
+        assert_int_equal(sscanf(line, "%31[^,], %u, %u, %u  # %*[^\n]", name, &cc, &sms, &cores), 4);
+        const struct occ_gpu *gpu = occ_gpu_find(name);
+        if (!gpu || gpu->cc != cc || gpu->sm_count != sms)
+            fail_msg("%s: %u, %u SMs instead of %u, %u SMs", name, gpu ? gpu->cc : 0, gpu ? gpu->sm_count : 0,
+                     cc, sms);
+        assert_int_equal(cores, gpu->slice_of ? 0 : sms * cores_per_sm(cc));
+        listed++;
+    }
+    (void)fclose(file);
+    while (occ_gpu_at(known))
+        known++;
+    assert_int_equal(listed, known);
+}
+
 static void gpus_by_name(void **state)
 {
     (void)state;
@@ -885,6 +934,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(registers_are_rounded_for_a_warp),
+        cmocka_unit_test(register_files_hold_whole_warps),
         cmocka_unit_test(shared_memory_is_rounded_for_a_block),
         cmocka_unit_test(t4_with_71_registers),
         cmocka_unit_test(gtx1080_with_39_registers),
@@ -923,6 +973,7 @@ int main(void)
         cmocka_unit_test(what_a_device_reports_stays),
         cmocka_unit_test(unknown_capabilities_take_the_nearest),
         cmocka_unit_test(gpus_by_name),
+        cmocka_unit_test(gpus_are_those_of_the_second_list),
         cmocka_unit_test(slices_are_gpus),
         cmocka_unit_test(devices_by_name),
         cmocka_unit_test(words_for_everything),
