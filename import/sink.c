@@ -440,7 +440,7 @@ static int pour_launch(struct pouring *p, const void *data, struct occ_error *er
     int status = 0;
     memcpy(&l, data, sizeof l);
     bool far = __builtin_add_overflow(l.start_ns, p->sink->recording.shift_ns, &start_ns);
-    if (far || start_ns <= 0 || l.duration_ns >= (uint64_t)(INT64_MAX - start_ns)) {
+    if (far || !occ_store_times_are_valid(start_ns, l.duration_ns)) {
         p->sink->skipped[OCC_IMPORT_SKIP_BAD_TIMES]++;
         return 0;
     }

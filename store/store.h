@@ -126,7 +126,15 @@ int occ_store_put_shape(struct occ_store *store, const struct occ_store_shape *s
 int occ_store_shape_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,
                           struct occ_error *err);
 
-/* A launch on its way into the history: 0 < start_ns, start_ns + duration_ns < 2^63, start_ns < 2^63 - 1. */
+/* Times of a launch: the last day before 2^63 is refused, because ends of minutes and hours are computed from starts. */
+#define OCC_STORE_START_MAX_NS (INT64_MAX - INT64_C(86400000000000))
+static inline bool occ_store_times_are_valid(int64_t start_ns, uint64_t duration_ns)
+{
+    return start_ns > 0 && start_ns <= OCC_STORE_START_MAX_NS &&
+           duration_ns <= (uint64_t)(INT64_MAX - start_ns);
+}
+
+/* A launch on its way into the history, with valid times. */
 struct occ_store_launch {
     int64_t start_ns;
     uint64_t duration_ns;

@@ -40,8 +40,7 @@ static int check(const struct occ_store *s, const struct occ_store_launch *launc
     if (s->options.mode != OCC_STORE_WRITE)
         return occ_fail(err, OCC_E_READ_ONLY, "%s: opened for reading", s->path);
     for (size_t i = 0; i < n; i++)
-        if (launches[i].start_ns <= 0 || launches[i].start_ns == INT64_MAX ||
-            launches[i].duration_ns > (uint64_t)(INT64_MAX - launches[i].start_ns) || launches[i].shape == 0)
+        if (!occ_store_times_are_valid(launches[i].start_ns, launches[i].duration_ns) || launches[i].shape == 0)
             return occ_fail(err, OCC_E_INVALID, "a launch has impossible times or no shape");
     if (pending_bytes(s) > PENDING_MAX_BYTES)
         return occ_fail(err, OCC_E_FULL, "%s: too much is waiting for a commit", s->path);

@@ -251,6 +251,7 @@ static void kineto_skips(void **state)
         {KERNEL("\"ts\": \"5\", \"dur\": 1, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
         {KERNEL("\"ts\": 9223372036854775, \"dur\": 9223372036854775, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
         {KERNEL("\"ts\": 1e400, \"dur\": 1, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
+        {KERNEL("\"ts\": 9223285636854775.808, \"dur\": 1, " ARGS), OCC_IMPORT_SKIP_BAD_TIMES},
         {KERNEL("\"ts\": 5, \"dur\": 1, \"args\": {\"device\": 9, \"registers per thread\": 8, \"grid\": "
                 "[1,1,1], "
                 "\"block\": [1,1,1]}"),
@@ -282,6 +283,23 @@ static void kineto_skips(void **state)
             fail_msg("case %zu: %llu launches, %llu skipped as %s", i, (unsigned long long)r.launches,
                      (unsigned long long)r.skipped[cases[i].why], occ_import_skip_word(cases[i].why));
     }
+}
+
+/* Times near 2^63, which minutes and hours of the history cannot have. */
+static void kineto_ends_of_time(void **state)
+{
+    struct world *w = *state;
+    struct occ_import_result r;
+    struct occ_error err = OCC_ERROR_INIT;
+    static const char late[] = TRACE(KERNEL("\"ts\": 9223372036854775.7, \"dur\": 0.05, " ARGS));
+    write_file(w, late, sizeof late - 1);
+    assert_int_equal(import(w, &plain, &r, &err), OCC_E_INVALID);
+    assert_non_null(strstr(err.message, "no kernel launch"));
+    assert_int_equal(all_rows(w), 0);
+    r = import_text(w, TRACE(KERNEL("\"ts\": 9223285636854775.807, \"dur\": 86400000000, " ARGS)));
+    assert_int_equal(r.launches, 1);
+    assert_int_equal(number(w, "SELECT start FROM launch"), INT64_C(9223285636854775807));
+    assert_int_equal(number(w, "SELECT \"end\" FROM launch"), INT64_MAX);
 }
 
 /* A device of another maker is not described; its launches are counted. */
@@ -717,11 +735,27 @@ static void changing_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decimals), TEST(kineto_launch),     TEST(kineto_forms),    TEST(kineto_skips),
-        TEST(kineto_other_maker),   TEST(kineto_long_names), TEST(nsys_old),        TEST(nsys_new),
-        TEST(nsys_devices),         TEST(nsys_skips),        TEST(same_file_twice), TEST(timeless_runs),
-        TEST(broken_json),          TEST(cut_json),          TEST(broken_gzip),     TEST(broken_sqlite),
-        TEST(damaged_sqlite),       TEST(all_or_nothing),    TEST(no_files),        TEST(changing_file),
+        cmocka_unit_test(decimals),
+        TEST(kineto_launch),
+        TEST(kineto_forms),
+        TEST(kineto_skips),
+        TEST(kineto_ends_of_time),
+        TEST(kineto_other_maker),
+        TEST(kineto_long_names),
+        TEST(nsys_old),
+        TEST(nsys_new),
+        TEST(nsys_devices),
+        TEST(nsys_skips),
+        TEST(same_file_twice),
+        TEST(timeless_runs),
+        TEST(broken_json),
+        TEST(cut_json),
+        TEST(broken_gzip),
+        TEST(broken_sqlite),
+        TEST(damaged_sqlite),
+        TEST(all_or_nothing),
+        TEST(no_files),
+        TEST(changing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -871,6 +871,8 @@ static void impossible_launches_are_refused(void **state)
         {.start_ns = 5, .duration_ns = INT64_MAX, .shape = 1},
         {.start_ns = 5, .duration_ns = UINT64_MAX, .shape = 1},
         {.start_ns = INT64_MAX, .shape = 1},
+        {.start_ns = OCC_STORE_START_MAX_NS + 1, .shape = 1},
+        {.start_ns = OCC_STORE_START_MAX_NS, .duration_ns = 86400000000001, .shape = 1},
         {.start_ns = 5, .shape = 0},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -888,7 +890,7 @@ static void impossible_launches_are_refused(void **state)
          .stream = UINT32_MAX,
          .context = UINT32_MAX,
          .correlation = UINT32_MAX},
-        {.start_ns = INT64_MAX - 1, .duration_ns = 1, .shape = (uint32_t)w->shape[0]},
+        {.start_ns = OCC_STORE_START_MAX_NS, .duration_ns = 86400000000000, .shape = (uint32_t)w->shape[0]},
         {.start_ns = 1, .shape = (uint32_t)w->shape[0]},
     };
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], odd, 3, &err), 0);
