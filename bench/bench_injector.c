@@ -1,11 +1,12 @@
 /*
- * What a record costs the helper thread: nanoseconds per activity record, from CUPTI's buffer to the ring, in the
- * helper's own code (occ_drain_all): step, parse, validate, intern, push; with and without the zeroing of the buffer.
+ * What a record costs the helper thread: nanoseconds per activity record, from CUPTI's buffer to the ring, in
+ * the helper's own code (occ_drain_all): step, parse, validate, intern, push; with and without the zeroing of
+ * the buffer.
  *
- * Records are of CUPTI 13.0 (216 bytes), 1000 shapes over 125 kernels whose names are 24 to 280 bytes long, drawn by
- * Zipf's law (exponent 1). Buffers are of the pool's size, and more of them than the processor's caches hold, as when
- * CUPTI's thread has written them. The ring is drained between rounds, untimed.
- * Prints one JSON object.
+ * Records are of CUPTI 13.0 (216 bytes), 1000 shapes over 125 kernels whose names are 24 to 280 bytes long,
+ * drawn by Zipf's law (exponent 1). Buffers are of the pool's size, and more of them than the processor's
+ * caches hold, as when CUPTI's thread has written them. The ring is drained between rounds, untimed. Prints
+ * one JSON object.
  */
 #include "bench_report.h"
 #include "injector/drain.h"
@@ -139,12 +140,13 @@ int main(void)
     struct occ_ring_consumer *consumer = NULL;
     struct occ_pool pool;
     struct occ_drain drain;
-    const struct occ_cupti cupti = {.version = 130001, .get_next_record = next_record};
+    const struct occ_tracing tracing = {.cupti.version = 130001, .call.get_next_record = next_record};
+    const struct occ_exact_client exact = {0};
     make_names_and_law();
     if (occ_ring_create(&ring, OCC_RING_DEFAULT_SLOTS, OCC_RING_DEFAULT_LOG_BYTES) != 0 ||
         occ_ring_attach(dup(ring.fd), 0, &consumer, NULL) != 0 ||
         occ_pool_init(&pool, BUFFERS, OCC_POOL_DEFAULT_BYTES) != 0 ||
-        occ_drain_init(&drain, &ring, &cupti, &pool) != 0) {
+        occ_drain_init(&drain, &ring, &tracing, &pool, &exact) != 0) {
         (void)fprintf(stderr, "bench_injector: set-up failed\n");
         return 1;
     }

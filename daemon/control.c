@@ -21,7 +21,7 @@ static const struct row {
     {"ping", OCC_REQUEST_PING, NOTHING, 0, 0},
     {"flush", OCC_REQUEST_FLUSH, SESSION, 0, 0},
     {"status", OCC_REQUEST_STATUS, NOTHING, 0, 0},
-    {"sampler", OCC_REQUEST_SAMPLER, NUMBER, 0, OCC_GPUS_MOST - 1},
+    {"sampler", OCC_REQUEST_SAMPLER, NUMBER, 0, OCC_GPUS_MAX - 1},
     {"pause", OCC_REQUEST_PAUSE, NUMBER, 1, OCC_CONTROL_PAUSE_MOST_S},
     {"resume", OCC_REQUEST_RESUME, NOTHING, 0, 0},
 };
@@ -130,9 +130,9 @@ static void say_gpu(struct answer *answer, struct occ_sampler_status *status)
 void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer, size_t size)
 {
     static const uint8_t nobody[16];
-    struct occ_sampler_status status[OCC_GPUS_MOST], none;
+    struct occ_sampler_status status[OCC_GPUS_MAX], none;
     struct answer a = {answer, 0, size};
-    size_t n = occ_sampler_status(sampler, status, OCC_GPUS_MOST);
+    size_t n = occ_sampler_status(sampler, status, OCC_GPUS_MAX);
     int64_t paused_ns = occ_sampler_paused_ns(sampler);
     say(&a, "ok\nmode %s\npaused_s %lld\ngpus %zu\n", occ_sampler_mode_word(occ_sampler_mode(sampler)),
         (long long)((paused_ns + 999999999) / 1000000000), n);

@@ -369,7 +369,7 @@ static bool try_rung(struct worker *w, size_t i, int64_t now_ns)
                                                .interval_ns = w->track->options.interval_ns};
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_source *source = NULL;
-    enum occ_source_state state = kinds[i].kind->open(&options, &source, &err);
+    enum occ_source_state state = occ_source_open(kinds[i].kind, &options, &source, &err);
     if (state != OCC_SOURCE_OK) {
         refuse(&w->rungs[i], state, err.message,
                state == OCC_SOURCE_BUSY || state == OCC_SOURCE_LOST ? now_ns + RETRY_NS

@@ -28,8 +28,8 @@ enum scout { SCOUT_NONE, SCOUT_RUNS, SCOUT_HOME };
 
 struct occ_sampler {
     struct occ_sampler_options options;
-    struct occ_track *tracks[OCC_GPUS_MOST];
-    const char *said[OCC_GPUS_MOST]; /* state of each track that was logged last */
+    struct occ_track *tracks[OCC_GPUS_MAX];
+    const char *said[OCC_GPUS_MAX]; /* state of each track that was logged last */
     size_t n_tracks;
     int64_t wanted_until_ns, paused_until_ns;
     bool scouted; /* tracks are made, or there is nothing to make them of */
@@ -38,7 +38,7 @@ struct occ_sampler {
 
     pthread_mutex_t mutex; /* guards what follows */
     enum scout scout;
-    struct occ_gpu_found found[OCC_GPUS_MOST];
+    struct occ_gpu_found found[OCC_GPUS_MAX];
     size_t n_found;
     enum occ_source_state found_state;
     struct occ_error found_error;
@@ -73,10 +73,10 @@ enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
 static void *scout(void *argument)
 {
     struct occ_sampler *s = argument;
-    struct occ_gpu_found found[OCC_GPUS_MOST];
+    struct occ_gpu_found found[OCC_GPUS_MAX];
     struct occ_error err = OCC_ERROR_INIT;
     size_t n = 0;
-    enum occ_source_state state = occ_gpus_find(found, OCC_GPUS_MOST, &n, &err);
+    enum occ_source_state state = occ_gpus_find(found, OCC_GPUS_MAX, &n, &err);
     (void)pthread_mutex_lock(&s->mutex);
     memcpy(s->found, found, n * sizeof *found);
     s->n_found = n;

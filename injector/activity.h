@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "cupti_abi.h"
+#include "cupti/activity_abi.h"
 #include "ring/ring_abi.h"
 
 struct occ_activity {

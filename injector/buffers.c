@@ -8,8 +8,8 @@
 enum state { COLD, READY, TAKEN, DONE };
 
 /* Ready ahead of need: enough for a handful of threads that launch at once; more are made every second. */
-#define KEEP_READY_LEAST 2u
-#define KEEP_READY_MOST  8u
+#define MIN_READY 2u
+#define MAX_READY 8u
 
 /* Linux 5.14; older kernels answer EINVAL and the pages come with the first writes. */
 #ifndef MADV_POPULATE_WRITE
@@ -34,7 +34,7 @@ int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes)
     if (map == MAP_FAILED)
         return -errno;
     pool->base = map;
-    occ_pool_tend(pool);
+    occ_pool_maintain(pool);
     return 0;
 }
 
@@ -50,8 +50,8 @@ static uint8_t *buffer_at(const struct occ_pool *pool, uint32_t index)
     return pool->base + (size_t)index * pool->bytes;
 }
 
-/* Moves a buffer from one state to another if it is in it. Acquire pairs with the release of whoever put it there,
- * so that its zeroes (READY) are seen. */
+/* Moves a buffer from one state to another if it is in it. Acquire pairs with the release of whoever put it
+ * there, so that its zeroes (READY) are seen. */
 static bool move(struct occ_pool *pool, uint32_t index, uint8_t from, uint8_t to)
 {
     return atomic_compare_exchange_strong_explicit(&pool->state[index], &from, to, memory_order_acq_rel,
@@ -114,8 +114,9 @@ int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid
     return (int)(entry - 1);
 }
 
-/* All of it, since CUPTI may have written behind what it called valid. A buffer that came back nearly empty (a thread
- * that launches rarely has one a second) gives its untouched pages to the system instead: that costs next to nothing. */
+/* All of it, since CUPTI may have written behind what it called valid. A buffer that came back nearly empty
+ * (a thread that launches rarely has one a second) gives its untouched pages to the system instead: that
+ * costs next to nothing. */
 static void zero(const struct occ_pool *pool, uint8_t *buffer, size_t valid_bytes)
 {
     size_t written = (valid_bytes + 4095) & ~(size_t)4095;
@@ -155,11 +156,11 @@ static void change(struct occ_pool *pool, uint8_t from, int advice, uint8_t to)
     atomic_store_explicit(&pool->state[index], to, memory_order_release);
 }
 
-void occ_pool_tend(struct occ_pool *pool)
+void occ_pool_maintain(struct occ_pool *pool)
 {
     uint32_t ready = count_ready(pool);
-    for (; ready < KEEP_READY_LEAST; ready++)
+    for (; ready < MIN_READY; ready++)
         change(pool, COLD, MADV_POPULATE_WRITE, READY);
-    if (ready > KEEP_READY_MOST) /* one a second */
+    if (ready > MAX_READY) /* one a second */
         change(pool, READY, MADV_DONTNEED, COLD);
 }

@@ -8,13 +8,16 @@
  *   TAKEN  CUPTI's
  *   DONE   delivered, waits for the helper
  *
- *   COLD -> READY (tend)   READY or COLD -> TAKEN (take)   TAKEN -> DONE (complete)   DONE -> READY (recycle)
+ *   COLD -> READY (maintain)   READY or COLD -> TAKEN (take)   TAKEN -> DONE (complete)   DONE -> READY
+ * (recycle)
  *
- * take() never fails and never blocks: READY first, then COLD (pages are then touched by whoever writes), then the
- * discard buffer, which may be out several times at once and whose contents are never read. A buffer that CUPTI
- * has is never freed. Memory grows to count buffers at most; tend() gives back what a quiet program does not need.
+ * take() never fails and never blocks: READY first, then COLD (pages are then touched by whoever writes),
+ * then the discard buffer, which may be out several times at once and whose contents are never read. A buffer
+ * that CUPTI has is never freed. Memory grows to count buffers at most; maintain() returns to the system what
+ * a quiet program does not need.
  *
- * Threads: take() and complete() any, wait-free but for a scan over `count` states; the others the helper only.
+ * Threads: take() and complete() any, wait-free but for a scan over `count` states; the others the helper
+ * only.
  */
 #ifndef OCC_INJECTOR_BUFFERS_H
 #define OCC_INJECTOR_BUFFERS_H
@@ -26,8 +29,8 @@
 
 #define OCC_POOL_MAX_BUFFERS     256u
 #define OCC_POOL_DEFAULT_BUFFERS 64u
-/* 1 MiB = 4854 records of 216 bytes. CUPTI 13 keeps one for every thread that launches, so not the larger sizes
- * that its guide suggests. */
+/* 1 MiB = 4854 records of 216 bytes. CUPTI 13 keeps one for every thread that launches, so not the larger
+ * sizes that its guide suggests. */
 #define OCC_POOL_DEFAULT_BYTES (1u << 20)
 
 struct occ_pool {
@@ -60,6 +63,6 @@ bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t vali
 int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid_bytes);
 void occ_pool_recycle(struct occ_pool *pool, int index);
 /* Keeps some buffers READY ahead of need, gives back what has long been too many. Once a second. */
-void occ_pool_tend(struct occ_pool *pool);
+void occ_pool_maintain(struct occ_pool *pool);
 
 #endif

@@ -1,7 +1,6 @@
-/*
- * What CUPTI calls: buffer requested (in a thread of the program's, inside a launch) and buffer completed (in
- * CUPTI's worker, or inside our own flush). Neither allocates, logs, waits or changes errno.
- */
+/* See callbacks.h. */
+#include "callbacks.h"
+
 #include <errno.h>
 
 #include "clock.h"

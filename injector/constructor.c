@@ -1,9 +1,10 @@
 /*
- * What LD_PRELOAD costs a program that never uses CUDA: one setenv. The driver does the rest, if ever it comes.
+ * What LD_PRELOAD costs a program that never uses CUDA: one setenv. The driver does the rest, if ever it
+ * comes.
  *
- * If CUDA_INJECTION64_PATH already names another tool, it stays: that tool is loaded, we are not. Then there is one
- * more thing to do: a program that did use CUDA leaves the reason with the daemon as it ends, so that the history
- * can say why it knows nothing.
+ * If CUDA_INJECTION64_PATH already names another tool, it stays: that tool is loaded, we are not. Then there
+ * is one more thing to do: a program that did use CUDA leaves the reason with the daemon as it ends, so that
+ * the history can say why it knows nothing.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -30,7 +31,8 @@ static bool has_driver(void)
 
 static void leave_the_reason(void)
 {
-    /* the program may have changed its environment: then there is no reason to leave, and none to begin now */
+    /* the program may have changed its environment: then there is no reason to leave, and none to begin now
+     */
     if (occ_coexist_is_displaced(getenv(injection), occ_guest_path()) && has_driver())
         occ_guest_start(); /* finds the other tool in the environment and stays quiet */
     occ_guest_finish();

@@ -1,6 +1,6 @@
 /*
- * See devices.h. The driver's functions used are public and need no context. Numbers of attributes are those of
- * CUdevice_attribute in cuda.h, which never change.
+ * See devices.h. The driver's functions used are public and need no context. Numbers of attributes are those
+ * of CUdevice_attribute in cuda.h, which never change.
  */
 #include "devices.h"
 

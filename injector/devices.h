@@ -1,6 +1,7 @@
 /*
- * Devices of this process: CUDA's number -> id in the ring's log. The first record of a device makes its DEVICE
- * record, from what the driver says (the libcuda that the program loaded; we load none). What cannot be had is 0.
+ * Devices of this process: CUDA's number -> id in the ring's log. The first record of a device makes its
+ * DEVICE record, from what the driver says (the libcuda that the program loaded; we load none). What cannot
+ * be had is 0.
  *
  * Threads: the helper only.
  */

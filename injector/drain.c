@@ -5,13 +5,14 @@
 
 #include "activity.h"
 
-int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_cupti *cupti,
-                   struct occ_pool *pool)
+int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_tracing *tracing,
+                   struct occ_pool *pool, const struct occ_exact_client *exact)
 {
     memset(drain, 0, sizeof *drain);
     drain->ring = ring;
-    drain->cupti = cupti;
+    drain->tracing = tracing;
     drain->pool = pool;
+    drain->exact = exact;
     return occ_intern_init(&drain->intern, ring);
 }
 
@@ -21,15 +22,14 @@ void occ_drain_destroy(struct occ_drain *drain)
     memset(drain, 0, sizeof *drain);
 }
 
-/* Records of which nobody knows when they began. */
-static void lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n)
+void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n)
 {
     occ_ring_count_loss(drain->ring, cause, n);
-    if (drain->pairs)
-        drain->pairs->lost += n;
+    if (drain->exact->run)
+        drain->exact->call->add_lost(drain->exact->run, n);
 }
 
-/* The shape's id, or OCC_INTERN_FULL or _UNREADABLE. */
+/* The id of the launch configuration, or OCC_INTERN_FULL or _UNREADABLE. */
 static uint32_t shape_of(struct occ_drain *drain, struct occ_activity *r)
 {
     struct occ_record_shape *shape = &r->shape;
@@ -42,37 +42,37 @@ static uint32_t shape_of(struct occ_drain *drain, struct occ_activity *r)
     return occ_intern_shape(&drain->intern, shape);
 }
 
-/* Also of launches that the ring does not get: they were among what was measured. */
-static void tell_pairs(struct occ_drain *drain, const struct occ_activity *r, bool pushed)
+/* For --exact: also launches that the ring does not take, since their ranges were measured. */
+static void add_exact(struct occ_drain *drain, const struct occ_activity *r, bool pushed)
 {
-    if (!drain->pairs)
+    if (!drain->exact->run)
         return;
-    const struct occ_pairs_record record = {.start_ns = r->launch.start_ns,
+    const struct occ_exact_launch launch = {.start_ns = r->launch.start_ns,
                                             .duration_ns = r->launch.duration_ns,
                                             .context = r->shape.context,
-                                            .shape = pushed ? r->launch.shape : OCC_PAIRS_NO_SHAPE};
-    occ_pairs_add_record(drain->pairs, &record);
+                                            .shape = pushed ? r->launch.shape : OCC_EXACT_NO_SHAPE};
+    drain->exact->call->add_launch(drain->exact->run, &launch);
 }
 
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record)
 {
     struct occ_activity r;
-    occ_activity_parse(record, drain->cupti->version, &r);
+    occ_activity_parse(record, drain->tracing->cupti.version, &r);
     drain->records++;
     uint32_t shape = shape_of(drain, &r); /* also without times: the configuration was launched */
     bool is_known = shape != OCC_INTERN_FULL && shape != OCC_INTERN_UNREADABLE;
     enum occ_loss_cause unknown = shape == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;
     if (!is_known && !r.times_are_valid) {
-        lose(drain, unknown, 1);
+        occ_drain_lose(drain, unknown, 1);
     } else if (!is_known) {
         occ_ring_count_loss(drain->ring, unknown, 1);
-        tell_pairs(drain, &r, false);
+        add_exact(drain, &r, false);
     } else if (!r.times_are_valid) {
         drain->bad_times++;
-        lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES, 1);
+        occ_drain_lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES, 1);
     } else {
         r.launch.shape = shape;
-        tell_pairs(drain, &r, occ_ring_push(drain->ring, &r.launch)); /* which counts its own loss */
+        add_exact(drain, &r, occ_ring_push(drain->ring, &r.launch)); /* which counts its own loss */
     }
 }
 
@@ -86,22 +86,22 @@ static bool is_within(const uint8_t *buffer, size_t valid_bytes, const void *rec
 /* CUPTI stopped in the middle of a buffer: what could have been behind `done_bytes`, at least one record. */
 static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_bytes)
 {
-    size_t record_bytes = occ_cupti_kernel_bytes(drain->cupti->version);
+    size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
     size_t rest = done_bytes < valid_bytes ? (valid_bytes - done_bytes) / record_bytes : 0;
     if (valid_bytes > 0)
-        lose(drain, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
+        occ_drain_lose(drain, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
 }
 
 static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
 {
-    size_t record_bytes = occ_cupti_kernel_bytes(drain->cupti->version);
+    size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
     size_t most = valid_bytes / sizeof(uint64_t); /* a library that never ends must not keep us */
     size_t done_bytes = 0;
     uint32_t result = OCC_CUPTI_ERROR_MAX_LIMIT_REACHED; /* the end */
     void *record = NULL;
     occ_intern_next_buffer(&drain->intern);
-    while (most-- > 0 &&
-           (result = drain->cupti->get_next_record(buffer, valid_bytes, &record)) == OCC_CUPTI_SUCCESS) {
+    while (most-- > 0 && (result = drain->tracing->call.get_next_record(buffer, valid_bytes, &record)) ==
+                             OCC_CUPTI_SUCCESS) {
         if (!is_within(buffer, valid_bytes, record, sizeof(uint64_t)))
             break;
         done_bytes = (size_t)((uint8_t *)record - buffer) + record_bytes;
@@ -112,7 +112,7 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         if (is_within(buffer, valid_bytes, record, record_bytes))
             occ_drain_record(drain, record);
         else
-            lose(drain, OCC_LOSS_BAD_RECORD, 1);
+            occ_drain_lose(drain, OCC_LOSS_BAD_RECORD, 1);
     }
     if (result != OCC_CUPTI_ERROR_MAX_LIMIT_REACHED)
         lose_rest(drain, valid_bytes, done_bytes);
@@ -121,9 +121,9 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
 static void count_discarded(struct occ_drain *drain)
 {
     uint64_t bytes = atomic_load_explicit(&drain->pool->discarded_bytes, memory_order_relaxed);
-    uint64_t records = bytes / occ_cupti_kernel_bytes(drain->cupti->version);
+    uint64_t records = bytes / occ_cupti_kernel_bytes(drain->tracing->cupti.version);
     if (records > drain->no_buffer)
-        lose(drain, OCC_LOSS_NO_BUFFER, records - drain->no_buffer);
+        occ_drain_lose(drain, OCC_LOSS_NO_BUFFER, records - drain->no_buffer);
     drain->no_buffer = records;
 }
 

@@ -5,35 +5,37 @@
 #define OCC_INJECTOR_DRAIN_H
 
 #include "buffers.h"
-#include "cupti.h"
 #include "devices.h"
-#include "exact_pairs.h"
+#include "exact_client.h"
 #include "intern.h"
+#include "tracing.h"
 
 struct occ_drain {
     struct occ_ring_producer *ring;
-    const struct occ_cupti *cupti;
+    const struct occ_tracing *tracing;
     struct occ_pool *pool;
-    struct occ_pairs *pairs; /* is told of every launch; NULL: nobody asked */
+    const struct occ_exact_client *exact; /* gets every launch if it measures */
     struct occ_intern intern;
     struct occ_devices devices;
-    bool
-        by_force; /* the last round: a record without end is lost by the program's end (EXIT), not by CUPTI */
+    bool by_force;      /* the last round: a record without end is lost by the program's end, not by CUPTI */
     uint64_t records;   /* parsed, ever */
     uint64_t bad_times; /* of those, ever */
-    uint64_t buffers;
-    uint64_t no_buffer; /* already counted as lost */
+    uint64_t buffers;   /* drained, ever */
+    uint64_t no_buffer; /* records in the discard buffer that are counted as lost */
 };
 
 /* 0 or -errno. */
-int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_cupti *cupti,
-                   struct occ_pool *pool);
+int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_tracing *tracing,
+                   struct occ_pool *pool, const struct occ_exact_client *exact);
 void occ_drain_destroy(struct occ_drain *drain);
 
 /* One record of at least occ_cupti_kernel_bytes() bytes. */
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record);
 
-/* Every buffer that was delivered before the call, and what was lost in the discard buffer. */
+/* Every buffer that was delivered before the call, and the losses in the discard buffer. */
 void occ_drain_all(struct occ_drain *drain);
+
+/* Counts the loss of n records of unknown time. */
+void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * Reads the variables of env.def through one table. Threads: the one that initialises CUDA, before ours exists.
+ * Reads the variables of env.def through one table. Threads: the one that initialises CUDA, before ours
+ * exists.
  */
 #include "env.h"
 

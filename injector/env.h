@@ -1,6 +1,6 @@
 /*
- * The guest's environment variables (env.def), read once when CUDA is initialised, checked, and kept in our own
- * memory: the program may change its environment at any time. A value that is not valid is ignored.
+ * The guest's environment variables (env.def), read once when CUDA is initialised, checked, and kept in our
+ * own memory: the program may change its environment at any time. A value that is not valid is ignored.
  */
 #ifndef OCC_INJECTOR_ENV_H
 #define OCC_INJECTOR_ENV_H

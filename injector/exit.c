@@ -1,6 +1,7 @@
 /*
- * The program's end. Our handler of atexit(3), and the library's destructor should that be lost, ask the helper for
- * its last round and wait a bounded time: CUPTI may hang or be gone by now. No cuptiFinalize, no unloading, no join.
+ * The program's end. Our handler of atexit(3), and the library's destructor should that be lost, ask the
+ * helper for its last round and wait a bounded time: CUPTI may hang or be torn down already. No
+ * cuptiFinalize, no unloading, no join.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -20,7 +21,7 @@ static void wait_for_helper(struct occ_guest *g)
            (now_ns = occ_clock_ns(CLOCK_MONOTONIC)) < deadline_ns)
         occ_wake_wait(&g->finished, 0, deadline_ns - now_ns);
     if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0)
-        occ_guest_log("CUPTI did not give back its records in time");
+        occ_guest_log("CUPTI did not return its records in time");
 }
 
 void occ_guest_finish(void)
@@ -34,7 +35,7 @@ void occ_guest_finish(void)
         occ_wake(&g->wake);
         wait_for_helper(g);
     } else if (atomic_compare_exchange_strong(&g->state, &quiet, OCC_GUEST_CLOSED)) {
-        occ_helper_close_ring(g);
+        occ_guest_close_ring(g);
     }
 }
 

@@ -1,8 +1,8 @@
 /*
- * fork(2): the child has no helper and must not speak for its parent. It drops what it inherited: descriptors are
- * closed, the ring is unmapped; the pool stays, since CUPTI's copy in the child may still point into it. No call
- * to CUPTI (it would hang), no free. A child that initialises CUDA itself begins anew.
- * The handler runs in the child between fork and its return: only async-signal-safe things.
+ * fork(2): the child has no helper and must not report for its parent. It drops what it inherited:
+ * descriptors are closed and the ring is unmapped; the pool stays, since CUPTI's copy in the child may still
+ * point into it. No call to CUPTI (it would hang), no free. A child that initialises CUDA itself starts anew.
+ * The handler runs in the child before fork returns: only async-signal-safe calls.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -16,7 +16,8 @@ static void in_child(void)
     int saved = errno;
     if (atomic_load(&g->state) == OCC_GUEST_IDLE)
         return;
-    atomic_store(&g->exact.is_on, false);
+    if (g->exact.run)
+        g->exact.call->forget(g->exact.run);
     occ_link_close(&g->link);
     if (occ_fd_get(&g->memfd) < 0)
         g->ring.fd = -1;

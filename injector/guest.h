@@ -1,5 +1,5 @@
 /*
- * The guest: all of what libocctrace.so keeps in a process, and its life.
+ * The guest: everything that libocctrace.so keeps in a process, and its life.
  *
  *   IDLE ---InitializeInjection---> STARTING ---> RUNNING  (CUPTI delivers, the helper works)
  *                                      |
@@ -11,7 +11,7 @@
  *   any of the program's, CUPTI's   pool (take, complete), wake, foreign_buffer
  *   the helper                      all the rest, while RUNNING
  *   the one that calls exit         closing, wake, finished; everything if QUIET
- * No lock anywhere, so that a fork at any moment leaves none locked (but that of exact.h, which a child makes anew).
+ * No locks, so fork() is safe at any time (that of libocctrace-exact.so is never taken in a child).
  */
 #ifndef OCC_INJECTOR_GUEST_H
 #define OCC_INJECTOR_GUEST_H
@@ -20,14 +20,13 @@
 #include <sys/types.h>
 
 #include "buffers.h"
-#include "costs.h"
-#include "cupti.h"
 #include "drain.h"
 #include "env.h"
-#include "exact.h"
+#include "exact_client.h"
 #include "fds.h"
 #include "link.h"
 #include "ring/ring.h"
+#include "tracing.h"
 
 enum occ_guest_state {
     OCC_GUEST_IDLE,
@@ -44,44 +43,38 @@ struct occ_guest {
     struct occ_ring_producer ring;
     struct occ_fd memfd; /* the ring's */
     struct occ_link link;
-    struct occ_cupti cupti;
+    struct occ_tracing tracing;
     struct occ_pool pool;
     struct occ_drain drain;
-    struct occ_costs costs;
-    struct occ_exact exact; /* with pairs: only if $OCCTRACE_EXACT asks for it */
-    struct occ_pairs pairs;
+    struct occ_exact_client exact;
     _Atomic uint32_t wake;       /* the helper sleeps on it */
     _Atomic uint32_t closing;    /* 1: the process exits */
     _Atomic uint32_t finished;   /* the exiting thread sleeps on it; not 0 when the helper is done */
-    _Atomic bool foreign_buffer; /* CUPTI gave us a buffer that is not ours */
+    _Atomic bool foreign_buffer; /* CUPTI completed a buffer that is not ours */
 };
 
-/* The one there is. */
+/* The only one. */
 struct occ_guest *occ_guest(void);
 
 /* Path of this library's file, "" if it cannot be known. */
 const char *occ_guest_path(void);
 
-/* init.c: begins, once a process; what InitializeInjection does. */
-void occ_guest_start(void);
-/* Makes a ring in which only the reason is said and shows it to the daemon: QUIET. */
-void occ_guest_stay_quiet(struct occ_guest *guest, const char *reason);
 /* Writes a STATE record and a line of log. */
-void occ_guest_say(struct occ_guest *guest, enum occ_level level, const char *reason);
+void occ_guest_report(struct occ_guest *guest, enum occ_level level, const char *reason);
+
+/* Writes CLOSED and closes the ring; by the helper, or by the exiting thread if QUIET. */
+void occ_guest_close_ring(struct occ_guest *guest);
+
+/* init.c: what InitializeInjection does, once a process. */
+void occ_guest_start(void);
 
 /* fork.c, exit.c: set up once. */
 void occ_fork_prepare(void);
 void occ_exit_prepare(void);
-/* The program ends: what the helper does last is awaited, but not long. Once; later calls do nothing. */
+/* The program ends: waits for the helper's last round, a bounded time. Later calls do nothing. */
 void occ_guest_finish(void);
 
-/* callbacks.c: what CUPTI calls. */
-occ_cupti_buffer_requested occ_callback_requested;
-occ_cupti_buffer_completed occ_callback_completed;
-
-/* helper.c: the one thread. False: it could not be made. */
+/* helper.c: starts the one thread. False: the system allows no further thread. */
 bool occ_helper_start(struct occ_guest *guest);
-/* Says CLOSED and closes the ring; by the helper, or the exiting thread if QUIET. */
-void occ_helper_close_ring(struct occ_guest *guest);
 
 #endif

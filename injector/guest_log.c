@@ -1,8 +1,8 @@
 /*
- * Lines are made in a buffer on the stack and written with one write(2). A file is opened for each line: these
- * lines are few, and a descriptor that we kept could have been closed and given to somebody else by the program.
- * A line that nobody takes (a pipe without a reader, a file that may not grow) must not end the program: the signal
- * that comes with that is taken back.
+ * Lines are made in a buffer on the stack and written with one write(2). A file is opened for each line:
+ * these lines are few, and a descriptor that we kept could have been closed and given to somebody else by the
+ * program. A line that nobody takes (a pipe without a reader, a file that may not grow) must not end the
+ * program: the signal that comes with that is taken back.
  */
 #include "guest_log.h"
 

@@ -1,17 +1,17 @@
 /*
- * The one thread of the guest. Sleeps until a buffer was delivered, the program ends, or a second passed; then
+ * The one thread of the guest. Sleeps until a buffer is delivered, the program ends, or a second has passed;
+ * then
  *
- *   always       drains what was delivered
- *   each second  asks CUPTI for what is complete, watches for trouble, measures the cost, keeps the connection
- *   at the end   takes what CUPTI still has, says CLOSED
+ *   always       drains the delivered buffers
+ *   each second  asks CUPTI for complete records, watches for trouble, measures the cost, keeps the
+ * connection at the end   takes what CUPTI still has, writes CLOSED
  *
- * All signals are blocked in it, and it is nicer than its host. Nothing joins it: the program's end must not wait
- * for a CUPTI that hangs.
+ * All signals are blocked in it, and its nice value is higher than the program's. Nothing joins it: the
+ * program's end must not wait for a CUPTI that hangs.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -29,16 +29,17 @@ struct helper {
     struct occ_guest *guest;
     uint64_t next_round_ns;
     uint32_t flush_failures;  /* in a row */
-    bool cupti_is_off_limits; /* no call to it any more */
-    bool log_is_full;         /* no exact value any more */
+    bool cupti_is_off_limits; /* not called any more */
     struct occ_watch watch;
 };
 
 static void step_aside(struct helper *h, const char *reason)
 {
     h->cupti_is_off_limits = true;
-    occ_exact_retire(&h->guest->exact);
-    occ_guest_say(h->guest, OCC_LEVEL_TRACE, reason);
+    const struct occ_exact_client *exact = &h->guest->exact;
+    if (exact->run)
+        exact->call->retire(exact->run);
+    occ_guest_report(h->guest, OCC_LEVEL_TRACE, reason);
 }
 
 static bool has_buffers_out(const struct occ_pool *pool)
@@ -52,13 +53,14 @@ static bool has_had_buffers(const struct occ_pool *pool)
     return atomic_load_explicit(&pool->taken, memory_order_relaxed) != 0;
 }
 
-/* Asks only when CUPTI has something: also because a call before the driver is ready could hang. */
+/* Only when CUPTI has a buffer: it has nothing to return otherwise, and a call before the driver is ready
+ * could hang. */
 static void flush(struct helper *h, uint32_t flags)
 {
     struct occ_guest *g = h->guest;
     if (h->cupti_is_off_limits || !has_buffers_out(&g->pool))
         return;
-    uint32_t result = g->cupti.flush_all(flags);
+    uint32_t result = g->tracing.call.flush_all(flags);
     h->flush_failures = result == OCC_CUPTI_SUCCESS ? 0 : h->flush_failures + 1;
     if (h->flush_failures >= FLUSH_RETRIES)
         step_aside(h, "stopped early: CUPTI answers no more (shut down by another profiler of the program?)");
@@ -68,12 +70,10 @@ static void count_dropped(struct helper *h)
 {
     struct occ_guest *g = h->guest;
     size_t dropped = 0;
-    if (h->cupti_is_off_limits || !g->cupti.get_dropped || !has_had_buffers(&g->pool))
+    if (h->cupti_is_off_limits || !g->tracing.call.get_dropped || !has_had_buffers(&g->pool))
         return;
-    if (g->cupti.get_dropped(NULL, 0, &dropped) != OCC_CUPTI_SUCCESS || dropped == 0)
-        return;
-    occ_ring_count_loss(&g->ring, OCC_LOSS_CUPTI_DROPPED, dropped);
-    g->pairs.lost += dropped;
+    if (g->tracing.call.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
+        occ_drain_lose(&g->drain, OCC_LOSS_CUPTI_DROPPED, dropped);
 }
 
 /* libcupti before 13.3 runs out of device buffers with CUDA graphs, and then gives records without times. */
@@ -83,11 +83,11 @@ static void watch_times(struct helper *h)
     if (!occ_watch_round(&h->watch, d->records, d->bad_times))
         return;
     if (h->watch.is_without_times)
-        occ_guest_say(
+        occ_guest_report(
             h->guest, OCC_LEVEL_SHAPES,
             "CUPTI gives no times any more (before 13.3 it does so after many launches of CUDA graphs)");
     else
-        occ_guest_say(h->guest, OCC_LEVEL_TRACE, "");
+        occ_guest_report(h->guest, OCC_LEVEL_TRACE, "");
 }
 
 static void watch_others(struct helper *h)
@@ -96,71 +96,37 @@ static void watch_others(struct helper *h)
         step_aside(h, "stopped early: another profiler of the program took CUPTI over");
 }
 
-/* Kernels need not run one after the other for values that cannot be said. */
-static void end_exact(struct helper *h)
+/* The sink of measured values. A record that is not valid would be the last that the daemon reads. */
+static int log_measured(void *context, struct occ_record_measured *record)
 {
-    if (h->log_is_full)
-        return;
-    h->log_is_full = true;
-    occ_exact_retire(&h->guest->exact);
-    if (!h->cupti_is_off_limits)
-        occ_guest_say(h->guest, OCC_LEVEL_TRACE,
-                      "exact values only of the beginning: half of the log is full");
-}
-
-/* A record that makes no sense would be the last that the daemon reads. */
-static bool log_measured(void *context, struct occ_record_measured *record)
-{
-    struct helper *h = context;
-    struct occ_ring_producer *ring = &h->guest->ring;
+    struct occ_ring_producer *ring = context;
     record->head = ring->head;
     if (!occ_record_measured_is_valid(record))
-        return false;
-    bool is_said = occ_ring_log(ring, &record->record, sizeof *record, NULL, 0);
-    if (!is_said)
-        end_exact(h);
-    return is_said;
+        return 0;
+    return occ_ring_log(ring, &record->record, sizeof *record, NULL, 0) ? 1 : -1;
 }
 
-static void settle_exact(struct helper *h, bool all)
+/* is_last: reports how much of a run that was to be measured was measured. */
+static void poll_exact(struct helper *h, bool is_last)
 {
     struct occ_guest *g = h->guest;
-    struct occ_session *next;
-    atomic_store(&g->exact.lost, g->pairs.lost);
-    for (struct occ_session *s = occ_exact_take(&g->exact); s; s = next) {
-        next = s->next;
-        occ_pairs_add_session(&g->pairs, s);
-    }
-    occ_pairs_settle(&g->pairs, all, log_measured, h);
+    struct occ_exact_report report;
+    if (!g->exact.run)
+        return;
+    g->exact.call->poll(g->exact.run, is_last, log_measured, &g->ring, &report);
+    if (h->cupti_is_off_limits || h->watch.is_without_times || (!is_last && !report.is_new))
+        return;
+    occ_guest_report(g, is_last && report.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE, report.reason);
 }
 
-static void watch_exact(struct helper *h)
+static void measure_cost(struct occ_guest *g)
 {
-    char reason[OCC_REASON_BYTES];
-    struct occ_guest *g = h->guest;
-    if (!g->drain.pairs)
-        return;
-    settle_exact(h, false);
-    if (!h->cupti_is_off_limits && !h->watch.is_without_times && occ_exact_problem(&g->exact, reason))
-        occ_guest_say(g, OCC_LEVEL_TRACE, reason);
-}
-
-/* The last word on a run that was to be measured exactly: how much of it was. */
-static void conclude_exact(struct helper *h)
-{
-    char reason[OCC_REASON_BYTES];
-    struct occ_guest *g = h->guest;
-    if (!g->drain.pairs)
-        return;
-    settle_exact(h, true);
-    if (h->cupti_is_off_limits || h->watch.is_without_times)
-        return;
-    (void)occ_exact_problem(&g->exact, reason);
-    if (reason[0] == '\0' || g->pairs.measured > 0)
-        (void)snprintf(reason, sizeof reason,
-                       "--exact: kernels ran one after the other; %llu of %llu launches measured",
-                       (unsigned long long)g->pairs.measured, (unsigned long long)g->pairs.launches);
-    occ_guest_say(g, g->pairs.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE, reason);
+    occ_ring_set_cost(&g->ring, OCC_COST_RECORDS, g->drain.records);
+    occ_ring_set_cost(&g->ring, OCC_COST_BUFFERS, g->drain.buffers);
+    occ_ring_set_cost(&g->ring, OCC_COST_CALLBACK_NS,
+                      atomic_load_explicit(&g->pool.callback_ns, memory_order_relaxed));
+    occ_ring_set_cost(&g->ring, OCC_COST_HELPER_CPU_NS, occ_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    occ_ring_set_cost(&g->ring, OCC_COST_PROCESS_CPU_NS, occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
 static void do_round(struct helper *h, uint64_t now_ns)
@@ -171,44 +137,35 @@ static void do_round(struct helper *h, uint64_t now_ns)
     count_dropped(h);
     watch_others(h);
     watch_times(h);
-    watch_exact(h);
-    occ_pool_tend(&g->pool);
-    occ_costs_measure(&g->costs, &g->drain);
+    poll_exact(h, false);
+    occ_pool_maintain(&g->pool);
+    measure_cost(g);
     occ_ring_heartbeat(&g->ring, occ_clock_ns(CLOCK_REALTIME));
-    (void)occ_link_tend(&g->link, &g->ring, &g->memfd, now_ns);
-}
-
-void occ_helper_close_ring(struct occ_guest *guest)
-{
-    uint64_t now_ns = occ_clock_ns(CLOCK_REALTIME);
-    struct occ_record_closed record = {
-        .record.type = OCC_RECORD_CLOSED, .time_ns = now_ns, .launches = guest->ring.head};
-    (void)occ_ring_log(&guest->ring, &record.record, sizeof record, NULL, 0);
-    occ_ring_heartbeat(&guest->ring, now_ns);
-    occ_ring_close(&guest->ring);
+    (void)occ_link_poll(&g->link, &g->ring, &g->memfd, now_ns);
 }
 
 /* A record that is still incomplete now is lost by the end of the program, not by CUPTI. */
 static void do_last_round(struct helper *h)
 {
     struct occ_guest *g = h->guest;
-    if (g->drain.pairs && !h->cupti_is_off_limits)
-        occ_exact_finish(&g->exact);
+    if (g->exact.run && !h->cupti_is_off_limits)
+        g->exact.call->finish(g->exact.run);
     flush(h, 0);
     occ_drain_all(&g->drain);
     g->drain.by_force = true;
     flush(h, OCC_CUPTI_FLUSH_FORCED);
     occ_drain_all(&g->drain);
     count_dropped(h);
-    conclude_exact(h);
-    occ_costs_measure(&g->costs, &g->drain);
-    occ_helper_close_ring(g);
-    g->link.retry_ns = 0; /* the last chance to be heard */
-    (void)occ_link_tend(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
+    poll_exact(h, true);
+    measure_cost(g);
+    occ_guest_close_ring(g);
+    g->link.retry_ns = 0; /* the last chance to reach a daemon */
+    (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
     occ_wake(&g->finished);
 }
 
-/* A thread begins with the scheduling of the one that made it; to real-time scheduling, being nice means nothing. */
+/* A thread inherits the scheduling of the one that created it; nice values mean nothing to real-time
+ * scheduling. */
 static void yield_to_the_program(void)
 {
     const struct sched_param none = {0};
@@ -219,8 +176,8 @@ static void yield_to_the_program(void)
     (void)setpriority(PRIO_PROCESS, 0, nice + NICER < 19 ? nice + NICER : 19);
 }
 
-/* A thread that ends runs what CUPTI wants done at a thread's end, while the program's end takes CUPTI itself apart. So
- * it does not end; the process does. */
+/* Ending the thread would run CUPTI's thread-exit handlers while the program's exit tears CUPTI down. The
+ * process ends instead. */
 static void wait_for_the_end(void)
 {
     for (;;)
@@ -259,7 +216,7 @@ bool occ_helper_start(struct occ_guest *guest)
         return false;
     (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* inherited by the new thread, before it runs */
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before); /* for the new thread, before it runs */
     int rc = pthread_create(&thread, &attributes, run, guest);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     (void)pthread_attr_destroy(&attributes);

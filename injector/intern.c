@@ -124,8 +124,8 @@ static uint32_t kernel_by_content(struct occ_intern *intern, const char *name)
     }
 }
 
-/* The entry of a pointer, or the free one where it belongs. Forgets all when half of the table is used: names that
- * come and go. */
+/* The entry of a pointer, or the free one where it belongs. Forgets all when half of the table is used: names
+ * that come and go. */
 static struct occ_intern_pointer *find_pointer(struct occ_intern *intern, const char *name)
 {
     if (intern->pointer_count >= OCC_INTERN_POINTERS) {
@@ -157,7 +157,8 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
 
 /* ---- shapes ---- */
 
-/* Four independent lanes, since one multiplication waits for the one before it. Constants: odd, of mixed bits. */
+/* Four independent lanes, since one multiplication waits for the one before it. Constants: odd, of mixed
+ * bits. */
 static uint32_t hash_shape(const struct occ_record_shape *shape)
 {
     const uint64_t factor = UINT64_C(0xff51afd7ed558ccd);

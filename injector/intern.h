@@ -1,11 +1,11 @@
 /*
- * What is said once: kernels (by the contents of their names) and shapes (kernel x device x configuration) get the
- * ids under which the ring's log knows them. First sight of one writes its record.
+ * What is said once: kernels (by the contents of their names) and shapes (kernel x device x configuration)
+ * get the ids under which the ring's log knows them. First sight of one writes its record.
  *
- * - Names are known by content. A pointer's name is looked at again in every new buffer of records, since CUPTI
- *   may have given the address to another name; within one buffer the pointer is enough.
- * - Bounded: OCC_INTERN_* below, in address space that costs memory only where it is used. No malloc. A thing that does
- *   not fit, here or in the log, is counted by the caller as LOG_FULL.
+ * - Names are known by content. A pointer's name is looked at again in every new buffer of records, since
+ * CUPTI may have given the address to another name; within one buffer the pointer is enough.
+ * - Bounded: OCC_INTERN_* below, in address space that costs memory only where it is used. No malloc. A thing
+ * that does not fit, here or in the log, is counted by the caller as LOG_FULL.
  *
  * Threads: the helper only.
  */

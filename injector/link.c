@@ -39,8 +39,8 @@ void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(c
         link->path[0] = '\0';
 }
 
-/* A socket in /tmp could be anybody's: only our own user's daemon and root's learn what we run. (Not asked of a path
- * that was given: in a container, the host's daemon has a user that does not exist here.) */
+/* A socket in /tmp could be anybody's: only our own user's daemon and root's learn what we run. (Not asked of
+ * a path that was given: in a container, the host's daemon has a user that does not exist here.) */
 static bool peer_is_trusted(int fd)
 {
     struct ucred peer;
@@ -49,8 +49,9 @@ static bool peer_is_trusted(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* A socket that did not connect is kept for the next try: a new one takes the lowest free number, if only for a moment,
- * and a thread of the program may count on that number (close(0), then open). -1 or the spare, connected. */
+/* A socket that did not connect is kept for the next try: a new one takes the lowest free number, if only for
+ * a moment, and a thread of the program may count on that number (close(0), then open). -1 or the spare,
+ * connected. */
 static int connect_spare(struct occ_link *link)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -131,7 +132,7 @@ static void notice_its_end(struct occ_link *link, uint64_t now_ns)
     occ_guest_log("daemon: gone");
 }
 
-bool occ_link_tend(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
+bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
                    uint64_t now_ns)
 {
     if (link->socket.fd >= 0)

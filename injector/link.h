@@ -1,6 +1,7 @@
 /*
- * The connection to a daemon (ring/handshake.h). Never waits: a connect that does not succeed at once is tried again
- * later: every second for a minute, then every ten. When the daemon goes, the same memfd is offered to the next one.
+ * The connection to a daemon (ring/handshake.h). Never waits: a connect that does not succeed at once is
+ * tried again later: every second for a minute, then every ten. When the daemon goes, the same memfd is
+ * offered to the next one.
  *
  * Threads: one at a time.
  */
@@ -27,8 +28,9 @@ struct occ_link {
  * occtraced.sock, else /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. */
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name));
 
-/* Notices a daemon that went; connects and offers the ring if there is none and it is time. True: connected. */
-bool occ_link_tend(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
+/* Notices a daemon that went; connects and offers the ring if there is none and it is time. True: connected.
+ */
+bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
                    uint64_t now_ns);
 
 void occ_link_close(struct occ_link *link);

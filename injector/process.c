@@ -1,6 +1,6 @@
 /*
- * See process.h. Every value has a limit and is cut there; a key without a value is left out. The text is made in
- * static memory: it is too large for a stack that we do not know, and there is one thread.
+ * See process.h. Every value has a limit and is cut there; a key without a value is left out. The text is
+ * made in static memory: it is too large for a stack that we do not know, and there is one thread.
  */
 #include "process.h"
 

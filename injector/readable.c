@@ -13,8 +13,8 @@ void occ_readable_forget(struct occ_readable *readable)
     memset(readable, 0, sizeof *readable);
 }
 
-/* rt_sigprocmask copies the new mask (8 bytes) before it looks at `how`, which is none: EFAULT means it could not
- * be read, EINVAL that it could; nothing is changed either way. */
+/* rt_sigprocmask copies the new mask (8 bytes) before it looks at `how`, which is none: EFAULT means it could
+ * not be read, EINVAL that it could; nothing is changed either way. */
 static bool ask(uintptr_t address)
 {
     const int no_such_how = -1;

@@ -1,10 +1,10 @@
 /*
- * Reading a string at an address that somebody else gave us and may have taken back: CUPTI's kernel names. Older
- * versions are known to leave stale pointers; reading one must not end the program.
+ * Reading a string at an address that somebody else gave us and may have taken back: CUPTI's kernel names.
+ * Older versions are known to leave stale pointers; reading one must not end the program.
  *
- * Before a page is read the kernel is asked whether it can be (one system call that reads 8 bytes there and then
- * fails for another reason; always allowed). Answers are remembered until occ_readable_forget(). What remains is a
- * page that vanishes between question and reading, within microseconds.
+ * Before a page is read the kernel is asked whether it can be (one system call that reads 8 bytes there and
+ * then fails for another reason; always allowed). Answers are remembered until occ_readable_forget(). What
+ * remains is a page that vanishes between question and reading, within microseconds.
  *
  * Threads: one for each struct.
  */

@@ -1,6 +1,6 @@
 /*
- * Waking the helper: a counter that it sleeps on (futex(2)). No descriptor, so nothing of the program's can be hit
- * when it closes what it does not know.
+ * Waking the helper: a counter that it sleeps on (futex(2)). No descriptor, so nothing of the program's can
+ * be hit when it closes what it does not know.
  */
 #ifndef OCC_INJECTOR_WAKE_H
 #define OCC_INJECTOR_WAKE_H

@@ -1,6 +1,6 @@
 /*
- * Judges whether CUPTI still gives times: over windows of several seconds, so that a few bad records do not make the
- * level flicker. Pure; threads: the helper only.
+ * Judges whether CUPTI still gives times: over windows of several seconds, so that a few bad records do not
+ * make the level flicker. Pure; threads: the helper only.
  */
 #ifndef OCC_INJECTOR_WATCH_H
 #define OCC_INJECTOR_WATCH_H

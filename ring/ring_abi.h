@@ -95,7 +95,6 @@ enum occ_loss_cause {
 #define OCC_COSTS(X)                                                                                         \
     X(RECORDS, "activity records parsed")                                                                    \
     X(HELPER_CPU_NS, "CPU time of our helper thread")                                                        \
-    X(CUPTI_CPU_NS, "CPU time of CUPTI's worker thread, where it is known")                                  \
     X(INIT_NS, "time spent inside cuInit on our behalf")                                                     \
     X(CALLBACK_NS, "time spent in CUPTI's buffer callbacks")                                                 \
     X(PROCESS_CPU_NS, "CPU time of the whole process, to compare with")                                      \
@@ -342,12 +341,14 @@ enum occ_level {
         OCC_LEVEL_COUNT
 };
 
+#define OCC_REASON_BYTES 240
+
 struct occ_record_state {
     struct occ_log_record record;
     uint64_t time_ns;
     uint32_t level;         /* enum occ_level */
     uint32_t cupti_version; /* as cuptiGetVersion() says; 0: none loaded */
-    char reason[240];       /* NUL-terminated, one line for people; "" when nothing is amiss */
+    char reason[OCC_REASON_BYTES]; /* NUL-terminated, one line for people; "" when nothing is amiss */
 };
 static_assert(sizeof(struct occ_record_state) == 264, "wire");
 

@@ -35,7 +35,7 @@ static const struct occ_counter_set
                     {"sm__warps_active.sum", "sm__cycles_active.sum", "sm__cycles_elapsed.max"},
                     {OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED}};
 
-/* The first row whose prefix fits. Trigger and buffer mode: cupti_pmsampling.h. */
+/* The first row whose prefix matches. Trigger and buffer mode: cupti_pmsampling.h. */
 static const struct occ_chip_sets chips[] = {
     {"TU", 2, {&main_set, &reasons_set}, true, true},
     {"GA100", 2, {&main_set, &reasons_set}, true, false},

@@ -1,34 +1,35 @@
 /*
- * Which hardware counters are sampled on which chip: sets that fit into one pass of PM sampling, so that nothing is ever
- * replayed. Sources: the metrics and passes that CUPTI's host library gives for each chip (a test asks it again). Pure.
+ * Which hardware counters are sampled on which chip, in sets that fit one pass of PM sampling, so that
+ * nothing is replayed. Source: the metrics and passes that CUPTI's host library reports for each chip
+ * (tests/unit/test_sampler_sets.c asks it again). Pure; any thread.
  */
-#ifndef OCC_SAMPLER_COUNTER_SETS_H
-#define OCC_SAMPLER_COUNTER_SETS_H
+#ifndef OCC_COUNTERS_COUNTER_SETS_H
+#define OCC_COUNTERS_COUNTER_SETS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "source.h"
 
-#define OCC_SET_METRICS_MOST 12
+#define OCC_SET_METRICS_MAX 12
 
 struct occ_counter_set {
     uint32_t n;
-    const char *metric[OCC_SET_METRICS_MOST];       /* CUPTI's names */
-    enum occ_counter counter[OCC_SET_METRICS_MOST]; /* where each goes */
+    const char *metric[OCC_SET_METRICS_MAX];       /* CUPTI's names */
+    enum occ_counter counter[OCC_SET_METRICS_MAX]; /* the member of struct occ_sample for each */
 };
 
-#define OCC_SETS_MOST 2
+#define OCC_SETS_MAX 2
 
 struct occ_chip_sets {
-    const char *prefix; /* of chip names: "GH", "GB"; "" fits any */
+    const char *prefix; /* of chip names: "GH", "GB"; "" matches any */
     uint32_t n;         /* sets[0] is sampled most of the time */
-    const struct occ_counter_set *sets[OCC_SETS_MOST];
-    bool system_clock_only; /* intervals are counted in system clocks: no fixed time trigger */
+    const struct occ_counter_set *sets[OCC_SETS_MAX];
+    bool system_clock_only; /* no trigger by time: intervals are counted in system clocks */
     bool keep_oldest;       /* the hardware buffer cannot overwrite its oldest records */
 };
 
-/* Never NULL: chips that the table does not know get the smallest set, which all have. */
+/* Never NULL: a chip that is not in the table gets the smallest set, which all chips have. */
 const struct occ_chip_sets *occ_chip_sets_find(const char *chip);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * NVML's GPM (Hopper and newer): occupancy and activity of a whole GPU between two looks, at least 100 ms apart, without
- * any privilege. It gives shares, not cycles: a sample is expressed as if every SM had run at 1 GHz, so that the ratios of
- * its counters are GPM's SM occupancy (elapsed) and SM activity.
+ * NVML's GPM (Hopper and newer): occupancy and activity of a whole GPU between two looks, at least 100 ms
+ * apart, without any privilege. It gives shares, not cycles: a sample is expressed as if every SM had run at
+ * 1 GHz, so that the ratios of its counters are GPM's SM occupancy (elapsed) and SM activity.
  *
- * The declarations are those of NVML's public API reference. One thread a source. Nothing here has run on a GPU yet.
+ * The declarations are those of NVML's public API reference. One thread a source. Nothing here has run on a
+ * GPU yet.
  */
 #include "gpus.h"
 
@@ -135,10 +136,10 @@ static void gpm_close(struct occ_source *s)
 static enum occ_source_state find_gpu(struct occ_source *s, uint32_t ordinal, char uuid[48],
                                       struct occ_error *err)
 {
-    struct occ_gpu_found gpus[OCC_GPUS_MOST];
+    struct occ_gpu_found gpus[OCC_GPUS_MAX];
     char digits[33];
     size_t n = 0, i = 0;
-    enum occ_source_state state = occ_gpus_find(gpus, OCC_GPUS_MOST, &n, err);
+    enum occ_source_state state = occ_gpus_find(gpus, OCC_GPUS_MAX, &n, err);
     while (i < n && gpus[i].ordinal != ordinal)
         i++;
     if (state != OCC_SOURCE_OK)

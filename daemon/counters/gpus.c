@@ -1,17 +1,16 @@
-/* GPUs by uuid, through the driver API bound at run time. The library stays open: cuInit cannot be undone. */
+/* See gpus.h. The driver API is bound at run time; the library stays open, since cuInit cannot be undone. */
 #include "gpus.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <string.h>
 
-/* CUdevice_attribute of the public cuda.h. */
+/* CUdevice_attribute and CUresult of the public cuda.h. */
 #define ATTRIBUTE_WARP_SIZE          10
 #define ATTRIBUTE_SM_COUNT           16
 #define ATTRIBUTE_MAX_THREADS_PER_SM 39
 #define ATTRIBUTE_CC_MAJOR           75
-
-#define CUDA_ERROR_NO_DEVICE_CODE 100
+#define ERROR_NO_DEVICE              100
 
 struct driver {
     int (*init)(unsigned int flags);
@@ -32,7 +31,7 @@ static const struct {
     {"cuDeviceGetAttribute", offsetof(struct driver, get_attribute)},
 };
 
-static enum occ_source_state bind_driver(struct driver *driver, struct occ_error *err)
+static enum occ_source_state start_driver(struct driver *driver, int *ret_count, struct occ_error *err)
 {
     void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library) {
@@ -47,7 +46,21 @@ static enum occ_source_state bind_driver(struct driver *driver, struct occ_error
         }
         memcpy((char *)driver + symbols[i].slot, &address, sizeof address);
     }
-    return OCC_SOURCE_OK;
+    *ret_count = 0;
+    int code = driver->init(0);
+    if (code == 0)
+        code = driver->get_count(ret_count);
+    if (code == 0 || code == ERROR_NO_DEVICE)
+        return OCC_SOURCE_OK;
+    (void)occ_fail(err, OCC_E_IO, "the CUDA driver fails to start (error %d)", code);
+    return OCC_SOURCE_NO_DRIVER;
+}
+
+enum occ_source_state occ_gpus_start_driver(struct occ_error *err)
+{
+    struct driver driver;
+    int count;
+    return start_driver(&driver, &count, err);
 }
 
 static bool describe(const struct driver *driver, int ordinal, struct occ_gpu_found *gpu)
@@ -70,19 +83,12 @@ static bool describe(const struct driver *driver, int ordinal, struct occ_gpu_fo
 enum occ_source_state occ_gpus_find(struct occ_gpu_found *gpus, size_t max, size_t *ret_n,
                                     struct occ_error *err)
 {
-    struct driver driver = {0};
-    int count = 0, code = 0;
+    struct driver driver;
+    int count;
     *ret_n = 0;
-    enum occ_source_state state = bind_driver(&driver, err);
+    enum occ_source_state state = start_driver(&driver, &count, err);
     if (state != OCC_SOURCE_OK)
         return state;
-    code = driver.init(0);
-    if (code == 0)
-        code = driver.get_count(&count);
-    if (code != 0 && code != CUDA_ERROR_NO_DEVICE_CODE) {
-        (void)occ_fail(err, OCC_E_IO, "the CUDA driver fails to start (error %d)", code);
-        return OCC_SOURCE_NO_DRIVER;
-    }
     for (int i = 0; i < count && *ret_n < max; i++)
         if (describe(&driver, i, &gpus[*ret_n]))
             ++*ret_n;

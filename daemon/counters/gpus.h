@@ -1,16 +1,16 @@
 /*
- * The GPUs that the driver shows to this process, for the sampler: launches name a GPU by its uuid, counter sources by
- * its CUDA ordinal. cuInit only, no context. Any thread, but one at a time.
+ * The GPUs that the driver shows to this process: launches name a GPU by its uuid, counter sources by its
+ * CUDA ordinal. cuInit only, no context. Any thread, one at a time.
  */
-#ifndef OCC_SAMPLER_GPUS_H
-#define OCC_SAMPLER_GPUS_H
+#ifndef OCC_COUNTERS_GPUS_H
+#define OCC_COUNTERS_GPUS_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "source.h"
 
-#define OCC_GPUS_MOST 32
+#define OCC_GPUS_MAX 32
 
 struct occ_gpu_found {
     uint32_t ordinal;
@@ -19,8 +19,12 @@ struct occ_gpu_found {
     uint32_t cc_major; /* compute capability: 9 is Hopper */
 };
 
-/* At most `max` of them. A state other than OK: there is no driver, or it does not answer; `err` has its words. */
+/* At most `max` of them. A state other than OK: no driver, or one that does not start; `err` has the reason.
+ */
 enum occ_source_state occ_gpus_find(struct occ_gpu_found *gpus, size_t max, size_t *ret_n,
                                     struct occ_error *err);
+
+/* Opens the driver and calls cuInit; again is fine. */
+enum occ_source_state occ_gpus_start_driver(struct occ_error *err);
 
 #endif

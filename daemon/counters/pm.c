@@ -1,36 +1,37 @@
 /*
- * PM sampling through CUPTI: the counters of a whole GPU at a fixed interval, one pass, nothing serialised, no context.
- * The chip's counter sets take turns: the first one most of the time. What is read comes straight from one decode of
- * the hardware buffer; its image is made anew each time, since an image that is full stays full.
+ * PM sampling through CUPTI: the counters of a whole GPU at a fixed interval, in one pass, without
+ * serialising anything and without a context. The chip's counter sets take turns, the first one most of the
+ * time. Samples come straight from one decode of the hardware buffer into an image, which is initialised
+ * before each decode since a full image stays full.
  *
- * One thread a source. Nothing here has run on a GPU yet.
+ * Threads: one for each source.
  */
-#include "pm_cupti.h"
+#include "gpus.h"
+#include "pm_library.h"
 #include "support/clock.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 
-#define BUFFER_BYTES    (UINT64_C(64) << 20)
-#define BUFFER_MOST     (UINT64_C(512) << 20)
-#define IMAGE_SAMPLES   4096u
-#define MAIN_SET_NS     INT64_C(5000000000) /* then the other set has its turn */
-#define OTHER_SET_NS    INT64_C(500000000)
-#define SYSTEM_CLOCK_HZ 1000000000 /* about; only where intervals are counted in system clocks */
+#define BUFFER_BYTES      (UINT64_C(64) << 20)
+#define BUFFER_MAX_BYTES  (UINT64_C(512) << 20)
+#define IMAGE_NS          INT64_C(200000000) /* that an image holds: four rounds of the thread that reads */
+#define IMAGE_MIN_SAMPLES 64u
+#define IMAGE_MAX_SAMPLES 4096u
+#define MAIN_SET_NS       INT64_C(5000000000) /* then the other set has its turn */
+#define OTHER_SET_NS      INT64_C(500000000)
 
 struct occ_source {
-    struct occ_pm_cupti cupti;
+    struct occ_pm_library library;
     const struct occ_chip_sets *chip;
-    struct occ_pm_config configs[OCC_SETS_MOST];
-    uint32_t at;                       /* set in use */
-    CUpti_PmSampling_Object *sampling; /* NULL: not enabled */
+    struct occ_cupti_host hosts[OCC_SETS_MAX]; /* one for each set of the chip */
+    uint32_t at;                               /* index of the set in use */
+    void *sampling;                            /* CUPTI's object; NULL: not enabled */
     bool started;
-    size_t device;
-    int64_t interval_ns, turn_ends_ns; /* monotonic */
+    uint32_t device;
+    int64_t interval_ns, turn_ends_ns; /* turn_ends: CLOCK_MONOTONIC */
     uint64_t buffer_bytes;
-    uint8_t *image;
-    size_t image_bytes;
+    struct occ_cupti_image image;
     size_t next, completed; /* samples of the image that are not handed out yet */
     bool first;             /* the next decode's first sample has a start that means nothing */
     int64_t last_end_ns;
@@ -41,11 +42,9 @@ struct occ_source {
 
 static void stop(struct occ_source *s)
 {
-    if (!s->started)
-        return;
-    CUpti_PmSampling_Stop_Params stop = {.structSize = CUpti_PmSampling_Stop_Params_STRUCT_SIZE,
-                                         .pPmSamplingObject = s->sampling};
-    (void)s->cupti.stop(&stop);
+    struct occ_params_object p = {.bytes = sizeof p, .object = s->sampling};
+    if (s->started)
+        (void)s->library.pm.stop(&p);
     s->started = false;
 }
 
@@ -54,154 +53,130 @@ static void pm_close(struct occ_source *s)
     if (!s)
         return;
     stop(s);
-    if (s->sampling) {
-        CUpti_PmSampling_Disable_Params disable = {.structSize = CUpti_PmSampling_Disable_Params_STRUCT_SIZE,
-                                                   .pPmSamplingObject = s->sampling};
-        (void)s->cupti.disable(&disable);
-    }
-    for (uint32_t i = 0; s->chip && i < s->chip->n; i++)
-        occ_pm_config_free(&s->cupti, &s->configs[i]);
-    free(s->image);
+    struct occ_params_object p = {.bytes = sizeof p, .object = s->sampling};
+    if (s->sampling)
+        (void)s->library.pm.disable(&p);
+    for (uint32_t i = 0; i < OCC_SETS_MAX; i++)
+        occ_cupti_host_close(&s->hosts[i]);
+    occ_cupti_image_free(&s->image);
     free(s);
 }
 
-static CUptiResult make_image(struct occ_source *s)
+static uint32_t image_samples(int64_t interval_ns)
 {
-    const char *names[OCC_SET_METRICS_MOST];
-    const struct occ_counter_set *set = s->configs[s->at].set;
-    for (uint32_t i = 0; i < set->n; i++)
-        names[i] = set->metric[i];
-    CUpti_PmSampling_GetCounterDataSize_Params size = {
-        .structSize = CUpti_PmSampling_GetCounterDataSize_Params_STRUCT_SIZE,
-        .pPmSamplingObject = s->sampling,
-        .pMetricNames = names,
-        .numMetrics = set->n,
-        .maxSamples = IMAGE_SAMPLES};
-    CUptiResult result = s->cupti.data_size(&size);
-    if (result != CUPTI_SUCCESS)
+    int64_t n = IMAGE_NS / interval_ns;
+    return n < IMAGE_MIN_SAMPLES   ? IMAGE_MIN_SAMPLES
+           : n > IMAGE_MAX_SAMPLES ? IMAGE_MAX_SAMPLES
+                                   : (uint32_t)n;
+}
+
+static uint32_t make_image(struct occ_source *s)
+{
+    const struct occ_cupti_metrics *metrics = &s->hosts[s->at].metrics;
+    struct occ_params_pm_image_bytes p = {.bytes = sizeof p,
+                                          .object = s->sampling,
+                                          .names = metrics->names,
+                                          .count = metrics->count,
+                                          .max_samples = image_samples(s->interval_ns)};
+    uint32_t result = s->library.pm.image_bytes(&p);
+    if (result != OCC_CUPTI_SUCCESS)
         return result;
-    free(s->image);
-    s->image_bytes = size.counterDataSize;
-    s->stats.bytes_per_sample = s->image_bytes / IMAGE_SAMPLES;
-    s->image = malloc(s->image_bytes);
-    return s->image ? CUPTI_SUCCESS : CUPTI_ERROR_OUT_OF_MEMORY;
+    s->stats.bytes_per_sample = p.image_bytes / p.max_samples;
+    occ_cupti_image_free(&s->image);
+    return occ_cupti_image_new(&s->image, p.image_bytes) ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
-static CUptiResult empty_image(struct occ_source *s)
+static uint32_t empty_image(struct occ_source *s)
 {
-    CUpti_PmSampling_CounterDataImage_Initialize_Params begin = {
-        .structSize = CUpti_PmSampling_CounterDataImage_Initialize_Params_STRUCT_SIZE,
-        .pPmSamplingObject = s->sampling,
-        .counterDataSize = s->image_bytes,
-        .pCounterData = s->image};
+    struct occ_params_image p = {
+        .bytes = sizeof p, .object = s->sampling, .image_bytes = s->image.size, .image = s->image.bytes};
     s->next = s->completed = 0;
-    return s->cupti.data_initialize(&begin);
+    return s->library.pm.image(&p);
 }
 
-/* Sets the set in use and starts. */
+static uint32_t set_config(struct occ_source *s)
+{
+    const struct occ_cupti_image *config = &s->hosts[s->at].config;
+    bool by_clock = s->chip->system_clock_only; /* of about 1 GHz: as many clocks as nanoseconds */
+    struct occ_params_pm_config p = {.bytes = sizeof p,
+                                     .object = s->sampling,
+                                     .config_bytes = config->size,
+                                     .config = config->bytes,
+                                     .buffer_bytes = s->buffer_bytes,
+                                     .interval = (uint64_t)s->interval_ns,
+                                     .trigger = by_clock ? OCC_PM_TRIGGER_SYSTEM_CLOCK : OCC_PM_TRIGGER_TIME,
+                                     .append_mode =
+                                         s->chip->keep_oldest ? OCC_PM_KEEP_OLDEST : OCC_PM_KEEP_LATEST};
+    return s->library.pm.set_config(&p);
+}
+
+/* Configures the set in use and starts. */
 static enum occ_source_state start(struct occ_source *s, struct occ_error *err)
 {
-    const struct occ_pm_config *config = &s->configs[s->at];
-    uint64_t clocks = (uint64_t)(s->interval_ns * (SYSTEM_CLOCK_HZ / 1000000) / 1000);
-    CUpti_PmSampling_SetConfig_Params set = {
-        .structSize = CUpti_PmSampling_SetConfig_Params_STRUCT_SIZE,
-        .pPmSamplingObject = s->sampling,
-        .configSize = config->image_bytes,
-        .pConfig = config->image,
-        .hardwareBufferSize = s->buffer_bytes,
-        .samplingInterval = s->chip->system_clock_only ? clocks : (uint64_t)s->interval_ns,
-        .triggerMode = s->chip->system_clock_only ? CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_SYSCLK_INTERVAL
-                                                  : CUPTI_PM_SAMPLING_TRIGGER_MODE_GPU_TIME_INTERVAL,
-        .hwBufferAppendMode = s->chip->keep_oldest
-                                  ? CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_OLDEST
-                                  : CUPTI_PM_SAMPLING_HARDWARE_BUFFER_APPEND_MODE_KEEP_LATEST};
-    CUptiResult result = s->cupti.set_config(&set);
-    if (result != CUPTI_SUCCESS)
-        return occ_pm_fail(&s->cupti, result, "configuring PM sampling", err);
+    uint32_t result = set_config(s);
+    if (result != OCC_CUPTI_SUCCESS)
+        return occ_pm_fail(&s->library, result, "configuring PM sampling", err);
+    struct occ_params_object p = {.bytes = sizeof p, .object = s->sampling};
     result = make_image(s);
-    if (result == CUPTI_SUCCESS)
+    if (result == OCC_CUPTI_SUCCESS)
         result = empty_image(s);
-    if (result == CUPTI_SUCCESS) {
-        CUpti_PmSampling_Start_Params begin = {.structSize = CUpti_PmSampling_Start_Params_STRUCT_SIZE,
-                                               .pPmSamplingObject = s->sampling};
-        result = s->cupti.start(&begin);
-    }
-    if (result != CUPTI_SUCCESS)
-        return occ_pm_fail(&s->cupti, result, "starting PM sampling", err);
+    if (result == OCC_CUPTI_SUCCESS)
+        result = s->library.pm.start(&p);
+    if (result != OCC_CUPTI_SUCCESS)
+        return occ_pm_fail(&s->library, result, "starting PM sampling", err);
     s->started = s->first = true;
     s->turn_ends_ns = occ_monotonic_ns() + (s->at == 0 ? MAIN_SET_NS : OTHER_SET_NS);
     return OCC_SOURCE_OK;
 }
 
-/* The driver must be up before the profiler; a context is not needed. */
-static enum occ_source_state start_driver(struct occ_error *err)
-{
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    int (*init)(unsigned flags) = NULL;
-    void *address = driver ? dlsym(driver, "cuInit") : NULL;
-    *(void **)(&init) = address;
-    if (init && init(0) == 0)
-        return OCC_SOURCE_OK;
-    (void)occ_fail(err, OCC_E_NOT_FOUND, "the CUDA driver does not start");
-    return OCC_SOURCE_NO_DRIVER;
-}
-
 static enum occ_source_state find_chip(struct occ_source *s, const char **ret_chip, struct occ_error *err)
 {
-    CUpti_Profiler_Initialize_Params initialize = {.structSize =
-                                                       CUpti_Profiler_Initialize_Params_STRUCT_SIZE};
-    CUpti_Device_GetChipName_Params name = {.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE,
-                                            .deviceIndex = s->device};
-    CUptiResult result = s->cupti.profiler_initialize(&initialize);
-    if (result == CUPTI_SUCCESS)
-        result = s->cupti.chip_name(&name);
-    if (result != CUPTI_SUCCESS)
-        return occ_pm_fail(&s->cupti, result, "asking for the chip", err);
-    *ret_chip = name.pChipName;
-    s->chip = occ_chip_sets_find(name.pChipName);
+    struct occ_params_none initialize = {.bytes = sizeof initialize};
+    struct occ_params_chip_name name = {.bytes = sizeof name, .device = s->device};
+    uint32_t result = s->library.host.initialize(&initialize);
+    if (result == OCC_CUPTI_SUCCESS)
+        result = s->library.host.chip_name(&name);
+    if (result != OCC_CUPTI_SUCCESS)
+        return occ_pm_fail(&s->library, result, "asking for the chip", err);
+    *ret_chip = name.name;
+    s->chip = occ_chip_sets_find(name.name);
     return OCC_SOURCE_OK;
 }
 
-static enum occ_source_state make_configs(struct occ_source *s, const char *chip, struct occ_error *err)
+static enum occ_source_state configure(struct occ_source *s, const char *chip, struct occ_error *err)
 {
-    CUpti_PmSampling_GetCounterAvailability_Params ask = {
-        .structSize = CUpti_PmSampling_GetCounterAvailability_Params_STRUCT_SIZE, .deviceIndex = s->device};
-    CUptiResult result = s->cupti.availability(&ask);
-    uint8_t *image = result == CUPTI_SUCCESS ? malloc(ask.counterAvailabilityImageSize) : NULL;
-    if (image) {
-        ask.pCounterAvailabilityImage = image;
-        result = s->cupti.availability(&ask);
-    }
-    enum occ_source_state state = result != CUPTI_SUCCESS
-                                      ? occ_pm_fail(&s->cupti, result, "asking for the chip's counters", err)
-                                      : OCC_SOURCE_OK;
+    struct occ_cupti_image availability;
+    enum occ_source_state state = OCC_SOURCE_OK;
+    uint32_t result = occ_cupti_availability(s->library.pm.availability, s->device, &availability);
+    if (result != OCC_CUPTI_SUCCESS)
+        return occ_pm_fail(&s->library, result, "asking for the chip's counters", err);
     for (uint32_t i = 0; i < s->chip->n && state == OCC_SOURCE_OK; i++)
-        state = occ_pm_config_make(&s->cupti, chip, image, s->chip->sets[i], &s->configs[i], err);
-    free(image);
+        state = occ_pm_configure(&s->library, chip, &availability, s->chip->sets[i], &s->hosts[i], err);
+    occ_cupti_image_free(&availability);
     return state;
 }
 
 static enum occ_source_state enable(struct occ_source *s, struct occ_error *err)
 {
-    CUpti_PmSampling_Enable_Params begin = {.structSize = CUpti_PmSampling_Enable_Params_STRUCT_SIZE,
-                                            .deviceIndex = s->device};
-    CUptiResult result = s->cupti.enable(&begin);
-    if (result != CUPTI_SUCCESS)
-        return occ_pm_fail(&s->cupti, result, "enabling PM sampling", err);
-    s->sampling = begin.pPmSamplingObject;
+    struct occ_params_enable p = {.bytes = sizeof p, .subject = s->device};
+    uint32_t result = s->library.pm.enable(&p);
+    if (result != OCC_CUPTI_SUCCESS)
+        return occ_pm_fail(&s->library, result, "enabling PM sampling", err);
+    s->sampling = p.object;
     return OCC_SOURCE_OK;
 }
 
+/* The driver must be up before the profiler; a context is not needed. */
 static enum occ_source_state begin(struct occ_source *s, const char *cupti_path, struct occ_error *err)
 {
     const char *chip = NULL;
-    enum occ_source_state state = start_driver(err);
+    enum occ_source_state state = occ_gpus_start_driver(err);
     if (state == OCC_SOURCE_OK)
-        state = occ_pm_bind(cupti_path, &s->cupti, err);
+        state = occ_pm_bind(cupti_path, &s->library, err);
     if (state == OCC_SOURCE_OK)
         state = find_chip(s, &chip, err);
     if (state == OCC_SOURCE_OK)
-        state = make_configs(s, chip, err);
+        state = configure(s, chip, err);
     if (state == OCC_SOURCE_OK)
         state = enable(s, err);
     return state == OCC_SOURCE_OK ? start(s, err) : state;
@@ -219,7 +194,7 @@ static enum occ_source_state pm_open(const struct occ_source_options *options, s
     s->device = options->device;
     s->interval_ns = options->interval_ns;
     s->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES;
-    s->buffer_bytes = s->buffer_bytes < BUFFER_MOST ? s->buffer_bytes : BUFFER_MOST;
+    s->buffer_bytes = s->buffer_bytes < BUFFER_MAX_BYTES ? s->buffer_bytes : BUFFER_MAX_BYTES;
     enum occ_source_state state = begin(s, options->cupti_path, err);
     if (state == OCC_SOURCE_OK)
         *ret_source = s;
@@ -230,78 +205,66 @@ static enum occ_source_state pm_open(const struct occ_source_options *options, s
 
 /* ---- reading ---- */
 
-static enum occ_source_state decode(struct occ_source *s, struct occ_error *err)
+/* Fills the image anew; *ret_drained: the hardware buffer holds no more, else the image is full. */
+static enum occ_source_state decode(struct occ_source *s, bool *ret_drained, struct occ_error *err)
 {
-    CUptiResult result = empty_image(s);
-    CUpti_PmSampling_DecodeData_Params decode = {.structSize = CUpti_PmSampling_DecodeData_Params_STRUCT_SIZE,
-                                                 .pPmSamplingObject = s->sampling,
-                                                 .pCounterDataImage = s->image,
-                                                 .counterDataImageSize = s->image_bytes};
-    CUpti_PmSampling_GetCounterDataInfo_Params info = {
-        .structSize = CUpti_PmSampling_GetCounterDataInfo_Params_STRUCT_SIZE,
-        .pCounterDataImage = s->image,
-        .counterDataImageSize = s->image_bytes};
-    if (result == CUPTI_SUCCESS)
-        result = s->cupti.decode(&decode);
-    s->stats.overflows += decode.overflow != 0 || result == CUPTI_ERROR_OUT_OF_MEMORY;
-    if (result == CUPTI_ERROR_OUT_OF_MEMORY) { /* the hardware's buffer has overflowed: from the beginning */
+    uint32_t result = empty_image(s);
+    struct occ_params_pm_decode p = {.bytes = OCC_PM_DECODE_BYTES,
+                                     .object = s->sampling,
+                                     .image = s->image.bytes,
+                                     .image_bytes = s->image.size};
+    struct occ_params_pm_info info = {
+        .bytes = sizeof info, .image = s->image.bytes, .image_bytes = s->image.size};
+    if (result == OCC_CUPTI_SUCCESS)
+        result = s->library.pm.decode(&p);
+    *ret_drained = p.stop_reason != OCC_PM_STOP_IMAGE_FULL;
+    s->stats.overflows += p.overflow != 0 || result == OCC_CUPTI_ERROR_OUT_OF_MEMORY;
+    if (result == OCC_CUPTI_ERROR_OUT_OF_MEMORY) { /* the hardware buffer has overflowed: begin again */
         stop(s);
         return start(s, err);
     }
-    if (result == CUPTI_SUCCESS)
-        result = s->cupti.data_info(&info);
-    if (result != CUPTI_SUCCESS)
-        return occ_pm_fail(&s->cupti, result, "decoding samples", err);
-    s->completed = info.numCompletedSamples;
+    if (result == OCC_CUPTI_SUCCESS)
+        result = s->library.pm.info(&info);
+    if (result != OCC_CUPTI_SUCCESS)
+        return occ_pm_fail(&s->library, result, "decoding samples", err);
+    s->completed = info.completed;
     s->next = s->first && s->completed > 0 ? 1 : 0;
     s->first = s->first && s->completed == 0;
     return OCC_SOURCE_OK;
 }
 
-static CUptiResult take_values(struct occ_source *s, size_t index, struct occ_sample *sample)
+static bool take_values(struct occ_source *s, size_t index, struct occ_sample *sample)
 {
-    const struct occ_pm_config *config = &s->configs[s->at];
-    const char *names[OCC_SET_METRICS_MOST];
-    double values[OCC_SET_METRICS_MOST] = {0};
-    for (uint32_t i = 0; i < config->set->n; i++)
-        names[i] = config->set->metric[i];
-    CUpti_Profiler_Host_EvaluateToGpuValues_Params evaluate = {
-        .structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE,
-        .pHostObject = config->host,
-        .pCounterDataImage = s->image,
-        .counterDataImageSize = s->image_bytes,
-        .rangeIndex = index,
-        .ppMetricNames = names,
-        .numMetrics = config->set->n,
-        .pMetricValues = values};
-    CUptiResult result = s->cupti.evaluate(&evaluate);
+    const struct occ_counter_set *set = s->chip->sets[s->at];
+    double values[OCC_SET_METRICS_MAX] = {0};
+    if (occ_cupti_host_evaluate(&s->hosts[s->at], &s->image, index, values) != OCC_CUPTI_SUCCESS)
+        return false;
     for (int i = 0; i < OCC_COUNTER_COUNT; i++)
         sample->value[i] = NAN;
-    for (uint32_t i = 0; i < config->set->n && result == CUPTI_SUCCESS; i++)
-        sample->value[config->set->counter[i]] = values[i];
-    return result;
+    for (uint32_t i = 0; i < set->n; i++)
+        sample->value[set->counter[i]] = values[i];
+    return true;
 }
 
-/* False: a sample that cannot be. */
+/* False: the sample is not valid. */
 static bool take_sample(struct occ_source *s, size_t index, struct occ_sample *sample)
 {
-    CUpti_PmSampling_CounterData_GetSampleInfo_Params info = {
-        .structSize = CUpti_PmSampling_CounterData_GetSampleInfo_Params_STRUCT_SIZE,
-        .pPmSamplingObject = s->sampling,
-        .pCounterDataImage = s->image,
-        .counterDataImageSize = s->image_bytes,
-        .sampleIndex = index};
-    if (s->cupti.sample_info(&info) != CUPTI_SUCCESS || info.startTimestamp >= info.endTimestamp ||
-        info.endTimestamp > INT64_MAX || take_values(s, index, sample) != CUPTI_SUCCESS)
+    struct occ_params_pm_sample p = {.bytes = sizeof p,
+                                     .object = s->sampling,
+                                     .image = s->image.bytes,
+                                     .image_bytes = s->image.size,
+                                     .index = index};
+    if (s->library.pm.sample(&p) != OCC_CUPTI_SUCCESS || p.start_ns >= p.end_ns || p.end_ns > INT64_MAX ||
+        !take_values(s, index, sample))
         return false;
-    sample->start_ns = (int64_t)info.startTimestamp;
-    sample->end_ns = (int64_t)info.endTimestamp;
+    sample->start_ns = (int64_t)p.start_ns;
+    sample->end_ns = (int64_t)p.end_ns;
     s->stats.gaps += s->last_end_ns != 0 && sample->start_ns - s->last_end_ns > s->interval_ns / 2;
     s->last_end_ns = sample->end_ns;
     return true;
 }
 
-/* The other set's turn. */
+/* Changes to the other set when the turn of the one in use has ended. */
 static enum occ_source_state rotate(struct occ_source *s, struct occ_error *err)
 {
     if (s->chip->n < 2 || occ_monotonic_ns() < s->turn_ends_ns)
@@ -317,16 +280,19 @@ static enum occ_source_state pm_read(struct occ_source *s, struct occ_sample *sa
                                      size_t *ret_n, struct occ_error *err)
 {
     enum occ_source_state state = OCC_SOURCE_OK;
+    bool is_drained = false;
     *ret_n = 0;
-    if (s->next == s->completed)
-        state = decode(s, err);
-    while (state == OCC_SOURCE_OK && *ret_n < max && s->next < s->completed) {
+    while (state == OCC_SOURCE_OK && *ret_n < max && (s->next < s->completed || !is_drained)) {
+        if (s->next == s->completed) {
+            state = decode(s, &is_drained, err);
+            continue;
+        }
         bool good = take_sample(s, s->next++, &samples[*ret_n]);
         *ret_n += good;
         s->stats.bad_samples += !good;
     }
     s->stats.samples += *ret_n;
-    if (state == OCC_SOURCE_OK && s->next == s->completed)
+    if (state == OCC_SOURCE_OK && is_drained && s->next == s->completed)
         state = rotate(s, err);
     return state;
 }

@@ -1,5 +1,7 @@
-/* Words of source.h. Any thread. */
+/* See source.h. */
 #include "source.h"
+
+#include <pthread.h>
 
 const char *occ_source_state_word(enum occ_source_state state)
 {
@@ -19,4 +21,15 @@ const char *occ_source_state_text(enum occ_source_state state)
 #undef X
     };
     return texts[state];
+}
+
+enum occ_source_state occ_source_open(const struct occ_source_kind *kind,
+                                      const struct occ_source_options *options,
+                                      struct occ_source **ret_source, struct occ_error *err)
+{
+    static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    (void)pthread_mutex_lock(&one_at_a_time);
+    enum occ_source_state state = kind->open(options, ret_source, err);
+    (void)pthread_mutex_unlock(&one_at_a_time);
+    return state;
 }

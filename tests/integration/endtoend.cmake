@@ -1,7 +1,8 @@
 set(_here "${CMAKE_CURRENT_SOURCE_DIR}")
 occ_add_script_test(check_dependencies COMMAND sh "${_here}/check_dependencies.sh" "${PROJECT_SOURCE_DIR}")
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
-  occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh" $<TARGET_FILE:occtrace_injector>)
+  occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
+                      $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact>)
   occ_add_script_test(guest COMMAND bash "${_here}/guest.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}" TIMEOUT 300)
   occ_add_script_test(exact COMMAND bash "${_here}/exact.sh" "${PROJECT_BINARY_DIR}" TIMEOUT 300)

@@ -10,6 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 failed=0
+occtrace=$build/bin/occtrace
 
 fail() { echo "FAILED: $title: $*"; failed=1; }
 query() { "$build/bin/occq" sql -d h.db --csv "$1" | sed '1d; s/"//g'; }
@@ -22,7 +23,7 @@ trace() {
   rm -f h.db* truth
   # shellcheck disable=SC2086 # options are words
   OCCSIM_TRUTH=$work/truth OCCSIM_FAULT=$faults "$here/scripts/simgpu" --gpu "$gpu" --build "$build" \
-    "$build/bin/occtrace" $options -d h.db "$@" >out 2>err
+    "$occtrace" $options -d h.db "$@" >out 2>err
   local code=$?
   [ $code -eq 0 ] || fail "exit code $code: $(head -3 err)"
   "$here/scripts/simgpu" --gpu "$gpu" --build "$build" "$@" >alone 2>&1
@@ -100,6 +101,22 @@ FAULTS
 OCCSIM_CUPTI_VERSION=28 trace h200 "" --exact "$hello" --launches 3
 measured 0
 reason "is older than CUDA 13.0"
+
+# An installation without the library of --exact, and one with another version's.
+for case in "cannot open" "another version of occtrace has"; do
+  rm -rf apart
+  mkdir -p apart/bin apart/lib
+  cp "$build"/bin/occtrace "$build"/bin/occtraced apart/bin/
+  cp -r "$build/lib/occtrace" apart/lib/
+  rm apart/lib/occtrace/libocctrace-exact.so
+  [ "$case" = "cannot open" ] ||
+    echo 'const unsigned occ_exact_library = 0;' | ${CC:-cc} -x c -shared -o apart/lib/occtrace/libocctrace-exact.so -
+  occtrace=$work/apart/bin/occtrace
+  trace h200 "" --exact "$hello" --launches 3
+  occtrace=$build/bin/occtrace
+  measured 0
+  reason "no exact values: $case $work/apart/lib/occtrace/libocctrace-exact.so"
+done
 
 # What is said, and what is not.
 trace h200 "" --exact "$hello" --launches 3

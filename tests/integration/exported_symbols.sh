@@ -1,13 +1,25 @@
 #!/bin/sh
-# The guest library exports one symbol and links nothing but libc.   exported_symbols.sh LIBOCCTRACE
-symbols=$(nm -D --defined-only "$1" | awk '{print $3}' | sed 's/@.*//' | sort -u)
-if [ "$symbols" != InitializeInjection ]; then
-  echo "exported: $symbols"
-  exit 1
-fi
-needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libpthread|libdl|librt|ld-linux[^.]*)\.so')
-if [ -n "$needed" ]; then
-  echo "links: $needed"
-  exit 1
-fi
-readelf -d "$1" | grep -q NODELETE || { echo "not marked NODELETE"; exit 1; }
+# The libraries that live in other people's processes export one symbol each and link nothing but libc; the always-on one has
+# nothing of what --exact does in it.   exported_symbols.sh LIBOCCTRACE LIBOCCTRACE_EXACT
+status=0
+fail() {
+  echo "$1"
+  status=1
+}
+
+check() { # library, its symbol
+  symbols=$(nm -D --defined-only "$1" | awk '{print $3}' | sed 's/@.*//' | sort -u)
+  [ "$symbols" = "$2" ] || fail "$1 exports: $symbols"
+  needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libpthread|libdl|librt|ld-linux[^.]*)\.so')
+  [ -z "$needed" ] || fail "$1 links: $needed"
+  readelf -d "$1" | grep -q NODELETE || fail "$1 is not marked NODELETE"
+}
+check "$1" InitializeInjection
+check "$2" occ_exact_library
+
+# functions of CUPTI by name, since that is how they are bound
+has() { grep -aqE 'cupti(Subscribe|EnableCallback|RangeProfiler|ProfilerHost)' "$1"; }
+has "$2" || fail "$2 does not bind the range profiler: this test looks for the wrong names"
+has "$1" && fail "$1 subscribes to callbacks"
+nm "$1" | grep -E 'on_callback|occ_exact_(watch|library)|occ_matching' && fail "$1 has code of --exact"
+exit $status

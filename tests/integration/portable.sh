@@ -19,6 +19,7 @@ tar xzf "$bundle" -C "$root"
 name=$(basename "$bundle" .tar.gz)
 top=$root/$name
 [ ! -e "$top/simgpu" ] || fail "the simulated device is in the bundle"
+[ -e "$top/lib/occtrace/libocctrace-exact.so" ] || fail "the library of --exact is not in the bundle"
 
 # needs nothing but glibc and what it carries; built paths are not in it
 while read -r file; do

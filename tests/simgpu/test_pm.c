@@ -146,7 +146,7 @@ static void read_truth(void)
 
 struct sample {
     uint64_t start_ns, end_ns;
-    double value[OCC_SET_METRICS_MOST];
+    double value[OCC_SET_METRICS_MAX];
 };
 
 static const struct occ_counter_set *set;

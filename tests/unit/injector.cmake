@@ -1,4 +1,4 @@
-# The doubles' path reaches the test as a definition; the doubles know only our own picture of CUPTI (cupti_abi.h).
+# The doubles' path reaches the test as a definition; the doubles know only our own picture of CUPTI (cupti/activity_abi.h).
 add_library(occ_fake_cupti MODULE injector_fake_cupti.c)
 target_link_libraries(occ_fake_cupti PRIVATE occ_compile_options)
 target_include_directories(occ_fake_cupti PRIVATE "${PROJECT_SOURCE_DIR}")
@@ -9,10 +9,13 @@ target_link_libraries(occ_fake_cuda PRIVATE occ_compile_options)
 target_link_options(occ_fake_cuda PRIVATE "LINKER:-soname,libcuda.so.1")
 set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/unit")
 
-foreach(part activity intern buffers env exact sessions link)
+foreach(part activity intern buffers env link)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
-set_target_properties(test_injector_sessions PROPERTIES ENABLE_EXPORTS ON) # is its own libcupti
+foreach(part matching sessions)
+  occ_add_test(test_exact_${part} SOURCES test_exact_${part}.c USES occ_exact occ_ring)
+endforeach()
+set_target_properties(test_exact_sessions PROPERTIES ENABLE_EXPORTS ON) # is its own libcupti
 occ_add_test(test_injector SOURCES test_injector.c USES occ_injector occ_ring)
 target_compile_definitions(test_injector PRIVATE
   OCC_FAKE_CUPTI="$<TARGET_FILE:occ_fake_cupti>" OCC_GUEST_LIBRARY="$<TARGET_FILE:occtrace_injector>")
@@ -23,5 +26,5 @@ target_compile_definitions(test_injector PRIVATE OCC_FAKE_CUDA="$<TARGET_FILE:oc
 add_dependencies(test_injector occ_fake_cuda)
 
 if(NOT OCC_SANITIZE) # NVIDIA's library opens another in a way that sanitizers refuse
-  occ_add_test(test_injector_passes SOURCES test_injector_passes.c USES occ_injector)
+  occ_add_test(test_exact_passes SOURCES test_exact_passes.c USES occ_exact)
 endif()

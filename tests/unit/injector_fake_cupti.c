@@ -9,7 +9,7 @@
  *   FAKE_CUPTI_THREADS   a thread that ends after it has flushed ends the program
  * One thread launches at a time.
  */
-#include "injector/cupti_abi.h"
+#include "cupti/activity_abi.h"
 
 #include <pthread.h>
 #include <stdbool.h>

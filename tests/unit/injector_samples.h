@@ -2,7 +2,7 @@
 #ifndef OCC_TEST_INJECTOR_SAMPLES_H
 #define OCC_TEST_INJECTOR_SAMPLES_H
 
-#include "injector/cupti_abi.h"
+#include "cupti/activity_abi.h"
 #include "ring/handshake.h"
 #include "ring/ring.h"
 

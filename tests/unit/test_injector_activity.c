@@ -1,6 +1,6 @@
-/* injector/record: kernel records of several CUPTI versions, made by hand. */
+/* injector/activity: kernel records of several CUPTI versions, made by hand. */
 #include "injector_samples.h"
-#include "injector/cupti.h"
+#include "cupti/library.h"
 #include "injector/activity.h"
 
 #include <setjmp.h>

@@ -64,7 +64,7 @@ static void test_buffers_come_back_in_order_and_zeroed(void **state)
         assert_int_equal(occ_pool_next(&pool, &buffer, &valid), -1);
         occ_pool_recycle(&pool, first);
         occ_pool_recycle(&pool, second);
-        occ_pool_tend(&pool);
+        occ_pool_maintain(&pool);
     }
     assert_int_equal(atomic_load(&pool.taken), 20);
     assert_int_equal(atomic_load(&pool.delivered), 20);
@@ -109,7 +109,7 @@ static void test_tend_gives_back_what_is_too_much(void **state)
     while ((index = occ_pool_next(&pool, &buffer, &valid)) >= 0)
         occ_pool_recycle(&pool, index);
     for (int i = 0; i < 100; i++)
-        occ_pool_tend(&pool);
+        occ_pool_maintain(&pool);
     int ready = 0;
     for (int i = 0; i < 40; i++)
         ready += atomic_load(&pool.state[i]) == 1; /* READY */

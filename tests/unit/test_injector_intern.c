@@ -1,4 +1,5 @@
-/* injector/intern, readable, devices, drain: names by content, shapes by key, bounds; names that are not there. */
+/* injector/intern, readable, devices, drain: names by content, shapes by key, bounds; names that are not
+ * there. */
 #include "ring_samples.h"
 #include "injector_samples.h"
 #include "injector/drain.h"
@@ -15,7 +16,8 @@
 struct fixture {
     struct occ_ring_producer ring;
     struct occ_ring_consumer *consumer;
-    struct occ_cupti cupti;
+    struct occ_tracing tracing;
+    struct occ_exact_client exact; /* measures nothing unless a test fills it */
     struct occ_pool pool;
     struct occ_drain drain;
 };
@@ -24,11 +26,11 @@ static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     *state = f;
-    f->cupti.version = 130001;
+    f->tracing.cupti.version = 130001;
     if (occ_ring_create(&f->ring, 4096, 1 << 20) != 0 || attach_to(&f->ring, 0, &f->consumer) != 0 ||
         occ_pool_init(&f->pool, 4, 65536) != 0)
         return -1;
-    return occ_drain_init(&f->drain, &f->ring, &f->cupti, &f->pool);
+    return occ_drain_init(&f->drain, &f->ring, &f->tracing, &f->pool, &f->exact);
 }
 
 static int tear_down(void **state)
@@ -282,7 +284,7 @@ static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, void **record)
 static void test_what_else_lies_in_a_buffer(void **state)
 {
     struct fixture *f = *state;
-    f->cupti.get_next_record = next_record;
+    f->tracing.call.get_next_record = next_record;
     struct occ_cupti_kernel *records = (void *)occ_pool_take(&f->pool);
     for (uint32_t n = 0; n < 10; n++) {
         records[n] = sample_kernel("k", 1, n);
@@ -307,7 +309,7 @@ static uint32_t lost_record(uint8_t *buffer, size_t valid_bytes, void **record)
 static void test_a_library_that_leads_astray(void **state)
 {
     struct fixture *f = *state;
-    f->cupti.get_next_record = lost_record;
+    f->tracing.call.get_next_record = lost_record;
     assert_true(occ_pool_complete(&f->pool, occ_pool_take(&f->pool), 4096));
     occ_drain_all(&f->drain);
     assert_int_equal(f->drain.records, 0);
@@ -332,7 +334,7 @@ static uint32_t busy_record(uint8_t *buffer, size_t valid_bytes, void **record)
 static void test_a_program_that_is_faster_does_not_keep_the_helper(void **state)
 {
     struct fixture *f = *state;
-    f->cupti.get_next_record = busy_record;
+    f->tracing.call.get_next_record = busy_record;
     busy_pool = &f->pool;
     busy_buffers = 1000;
     assert_true(occ_pool_complete(&f->pool, occ_pool_take(&f->pool), 4096));
@@ -372,38 +374,55 @@ static void test_losses_by_cause(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
-/* Those with times are launches to whoever pairs them with ranges, also when the ring does not get them; the others are lost. */
-static void test_pairs_are_told_of_every_record(void **state)
+/* libocctrace-exact.so as the drain sees it: what it was given. */
+struct occ_exact {
+    uint32_t n;
+    struct occ_exact_launch launches[8];
+    uint64_t lost;
+};
+
+static void add_launch(struct occ_exact *exact, const struct occ_exact_launch *launch)
 {
+    assert_true(exact->n < 8);
+    exact->launches[exact->n++] = *launch;
+}
+
+static void add_lost(struct occ_exact *exact, uint64_t n)
+{
+    exact->lost += n;
+}
+
+/* Records with times are launches to match with ranges, also when the ring does not take them; the others are
+ * lost. */
+static void test_exact_gets_every_record(void **state)
+{
+    static const struct occ_exact_library library = {.add_launch = add_launch, .add_lost = add_lost};
     struct fixture *f = *state;
-    struct occ_pairs pairs;
-    assert_true(occ_pairs_init(&pairs));
-    f->drain.pairs = &pairs;
+    struct occ_exact got = {0};
+    f->exact = (struct occ_exact_client){.call = &library, .run = &got};
     struct occ_cupti_kernel good = sample_kernel("k", 1, 0), nameless = sample_kernel((const char *)8, 1, 1),
                             timeless = sample_kernel("k", 1, 2), neither = nameless;
     timeless.start_ns = timeless.end_ns = neither.start_ns = neither.end_ns = 0;
     occ_drain_record(&f->drain, &good);
     occ_drain_record(&f->drain, &nameless);
-    assert_int_equal(pairs.n, 2);
-    assert_int_equal(pairs.records[0].shape, 0);
-    assert_int_equal(pairs.records[1].shape, OCC_PAIRS_NO_SHAPE);
-    assert_int_equal(pairs.records[1].context, 1);
-    assert_int_equal(pairs.records[1].start_ns, SAMPLE_START_NS + 1000);
-    assert_int_equal(pairs.lost, 0);
+    assert_int_equal(got.n, 2);
+    assert_int_equal(got.launches[0].shape, 0);
+    assert_int_equal(got.launches[1].shape, OCC_EXACT_NO_SHAPE);
+    assert_int_equal(got.launches[1].context, 1);
+    assert_int_equal(got.launches[1].start_ns, SAMPLE_START_NS + 1000);
+    assert_int_equal(got.lost, 0);
     occ_drain_record(&f->drain, &timeless);
     occ_drain_record(&f->drain, &neither);
-    assert_int_equal(pairs.n, 2);
-    assert_int_equal(pairs.lost, 2);
-    f->cupti.get_next_record = next_record;
+    assert_int_equal(got.n, 2);
+    assert_int_equal(got.lost, 2);
+    f->tracing.call.get_next_record = next_record;
     struct occ_cupti_kernel *records = (void *)occ_pool_take(&f->pool);
     records[0] = good;
     records[1] = good;
     assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, sizeof *records + 100)); /* cut off */
     occ_drain_all(&f->drain);
-    assert_int_equal(pairs.n, 3);
-    assert_int_equal(pairs.lost, 3);
-    munmap(pairs.records, OCC_PAIRS_MOST_RECORDS * sizeof *pairs.records);
-    munmap(pairs.sums, OCC_PAIRS_MOST_SUMS * sizeof *pairs.sums);
+    assert_int_equal(got.n, 3);
+    assert_int_equal(got.lost, 3);
 }
 
 int main(void)
@@ -425,7 +444,7 @@ int main(void)
         TEST(test_a_library_that_leads_astray),
         TEST(test_a_program_that_is_faster_does_not_keep_the_helper),
         TEST(test_losses_by_cause),
-        TEST(test_pairs_are_told_of_every_record),
+        TEST(test_exact_gets_every_record),
     };
     return cmocka_run_group_tests_name("injector_intern", tests, NULL, NULL);
 }

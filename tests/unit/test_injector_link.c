@@ -58,7 +58,7 @@ static int tear_down(void **state)
 
 static bool tend(struct fixture *f, uint64_t second)
 {
-    return occ_link_tend(&f->link, &f->ring, &f->memfd, second * SECOND_NS);
+    return occ_link_poll(&f->link, &f->ring, &f->memfd, second * SECOND_NS);
 }
 
 /* Accepts, checks the handshake, and returns the connection. */

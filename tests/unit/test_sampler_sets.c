@@ -1,8 +1,9 @@
 /*
- * The counter sets against the toolkit's own host library, for every chip of the table and one that it does not know: each
- * metric exists and each set is one pass. Needs no GPU and no driver; without the library it is skipped aloud.
+ * The counter sets against the toolkit's own host library, for every chip of the table and one that it does
+ * not know: each metric exists and each set is one pass. Needs no GPU and no driver; without the library it
+ * is skipped aloud.
  */
-#include "daemon/counters/pm_cupti.h"
+#include "daemon/counters/pm_library.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,8 @@
 
 #include <cmocka.h>
 
-static struct occ_pm_cupti cupti;
+static struct occ_pm_library library;
+static const struct occ_cupti_image everything; /* no availability image: what the chip has */
 
 static void sets_are_one_pass(void **state)
 {
@@ -23,10 +25,10 @@ static void sets_are_one_pass(void **state)
         assert_string_not_equal(row->prefix, "");
         for (uint32_t k = 0; k < row->n; k++) {
             struct occ_error err = OCC_ERROR_INIT;
-            struct occ_pm_config config;
-            if (occ_pm_config_make(&cupti, chips[i], NULL, row->sets[k], &config, &err) != OCC_SOURCE_OK)
+            struct occ_cupti_host host;
+            if (occ_pm_configure(&library, chips[i], &everything, row->sets[k], &host, &err) != OCC_SOURCE_OK)
                 fail_msg("%s, set %u: %s", chips[i], k, err.message);
-            occ_pm_config_free(&cupti, &config);
+            occ_cupti_host_close(&host);
         }
     }
 }
@@ -40,12 +42,13 @@ static void others_are_refused(void **state)
                                                        "sm__cycles_elapsed.max", "sm__ctas_active.sum"},
                                                       {0}},
                                         nonsense = {1, {"sm__happiness.sum"}, {0}};
-    struct occ_pm_config config;
-    assert_int_equal(occ_pm_config_make(&cupti, "GH100", NULL, &two_passes, &config, NULL),
+    struct occ_cupti_host host;
+    assert_int_equal(occ_pm_configure(&library, "GH100", &everything, &two_passes, &host, NULL),
                      OCC_SOURCE_NOT_SUPPORTED);
-    assert_int_not_equal(occ_pm_config_make(&cupti, "GH100", NULL, &nonsense, &config, NULL), OCC_SOURCE_OK);
+    assert_int_not_equal(occ_pm_configure(&library, "GH100", &everything, &nonsense, &host, NULL),
+                         OCC_SOURCE_OK);
     assert_int_not_equal(
-        occ_pm_config_make(&cupti, "XX999", NULL, occ_chip_sets_find("XX999")->sets[0], &config, NULL),
+        occ_pm_configure(&library, "XX999", &everything, occ_chip_sets_find("XX999")->sets[0], &host, NULL),
         OCC_SOURCE_OK);
 }
 
@@ -82,7 +85,7 @@ int main(void)
         cmocka_unit_test(unknown_chips),
     };
     struct occ_error err = OCC_ERROR_INIT;
-    if (occ_pm_bind(NULL, &cupti, &err) != OCC_SOURCE_OK) {
+    if (occ_pm_bind(NULL, &library, &err) != OCC_SOURCE_OK) {
         (void)printf("skipped: %s\n", err.message);
         return 77;
     }

@@ -1,8 +1,9 @@
 /*
- * injector/exact: when sessions of the range profiler begin and end, and that the program never waits or breaks for it. The program
- * itself is the libcupti that is bound: doubles of the functions of profiler_table.def, which only keep count.
+ * injector/exact: when sessions of the range profiler begin and end, and that the program never waits or
+ * breaks for it. The program itself is the libcupti that is bound: doubles of the functions of
+ * cupti/functions.h, which only keep count.
  */
-#include "injector/exact.h"
+#include "injector/exact/profiler.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,11 +12,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
-#include "injector/profiler_calls.h"
+#include "injector/exact/driver_calls.h"
 
 #define SESSION   384 /* launches of a full session */
 #define LAUNCH    307 /* cuLaunchKernel */
@@ -88,10 +88,10 @@ FAKE(cuptiProfilerHostEvaluateToGpuValues, struct occ_params_evaluate *p)
 }
 FAKE(cuptiRangeProfilerEnable, struct occ_params_enable *p)
 {
-    p->profiler = &fake;
+    p->object = &fake;
     return 0;
 }
-FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_image_bytes *p)
+FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_range_image_bytes *p)
 {
     p->image_bytes = 64;
     return 0;
@@ -112,7 +112,7 @@ FAKE(cuptiRangeProfilerStop, void *p)
         fake.broke_a_capture = true;
     return 0;
 }
-FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_ranges *p)
+FAKE(cuptiRangeProfilerGetCounterDataInfo, struct occ_params_range_info *p)
 {
     p->ranges = 1;
     return 0;
@@ -148,7 +148,7 @@ FAKE(cuptiGetDeviceId, void *context, uint32_t *ret_device)
 
 /* ---- the program ---- */
 
-static struct occ_exact exact;
+static struct occ_exact *exact;
 static struct occ_cupti cupti;
 
 static int set_up(void **state)
@@ -157,25 +157,43 @@ static int set_up(void **state)
     *state = NULL;
     memset(&fake, 0, sizeof fake);
     cupti = (struct occ_cupti){.handle = dlopen(NULL, RTLD_NOW), .version = OCC_CUPTI_VERSION_13_0};
-    return occ_exact_start(&exact, &cupti, reason) ? 0 : -1;
+    exact = occ_exact_library.start(&cupti, reason);
+    return exact ? 0 : -1;
 }
 
-/* Frees them. */
+static int drop(void *context, struct occ_record_measured *record)
+{
+    (void)context, (void)record;
+    return 0;
+}
+
+/* A round of the helper's. */
+static struct occ_exact_report round_of_helper(void)
+{
+    struct occ_exact_report report;
+    occ_exact_library.poll(exact, false, drop, NULL, &report);
+    return report;
+}
+
+/* The sessions that ended since the last time; frees them. */
 static unsigned int take_sessions(void)
 {
     unsigned int n = 0;
     struct occ_session *next;
-    for (struct occ_session *s = occ_exact_take(&exact); s; s = next, n++) {
+    (void)round_of_helper();
+    for (struct occ_session *s = exact->matching.first; s; s = next, n++) {
         next = s->next;
-        munmap(s, sizeof *s);
+        occ_session_free(s);
     }
+    exact->matching.first = NULL;
+    exact->matching.last = &exact->matching.first;
     return n;
 }
 
 static int tear_down(void **state)
 {
     (void)state;
-    occ_exact_finish(&exact);
+    occ_exact_library.finish(exact);
     (void)take_sessions();
     return dlclose(cupti.handle);
 }
@@ -217,7 +235,8 @@ static void end_capture(uint32_t result, bool is_over)
     call(END, OCC_CALLBACK_EXIT, result, 1);
 }
 
-/* A thread whose launch has to end the session first, while the calling thread is in the middle of one: it waits. */
+/* A thread whose launch has to end the session first, while the calling thread is in the middle of one: it
+ * waits. */
 static void *launch_in_thread(void *arg)
 {
     launch(LAUNCH, 1);
@@ -235,9 +254,9 @@ static pthread_t thread_that_waits(void)
     assert_int_equal(pthread_create(&thread, NULL, launch_in_thread, NULL), 0);
     while (!waits && fake.stops == 0) {
         sched_yield();
-        pthread_mutex_lock(&exact.lock);
-        waits = exact.contexts[0].is_ending;
-        pthread_mutex_unlock(&exact.lock);
+        pthread_mutex_lock(&exact->lock);
+        waits = exact->contexts[0].is_ending;
+        pthread_mutex_unlock(&exact->lock);
     }
     return thread;
 }
@@ -260,13 +279,15 @@ static void a_full_session_ends_with_the_next_launch(void **state)
 static void a_session_knows_what_was_lost_before_it(void **state)
 {
     (void)state;
-    exact.lost = 5;
+    occ_exact_library.add_lost(exact, 5);
+    (void)round_of_helper();
     launch(GRAPH, 1);
-    exact.lost = 6;
+    occ_exact_library.add_lost(exact, 1);
+    (void)round_of_helper();
     launch(GRAPH, 1);
-    struct occ_session *s = occ_exact_take(&exact);
-    assert_int_equal(s->lost, 5);
-    munmap(s, sizeof *s);
+    (void)round_of_helper();
+    assert_non_null(exact->matching.first);
+    assert_int_equal(exact->matching.first->lost, 5);
 }
 
 static void a_capture_counts_from_before_its_beginning(void **state)
@@ -324,7 +345,7 @@ static void no_session_begins_after_the_end(void **state)
 {
     (void)state;
     pthread_t thread = thread_that_waits();
-    occ_exact_finish(&exact);
+    occ_exact_library.finish(exact);
     call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(fake.starts, fake.stops);
@@ -341,26 +362,28 @@ static void a_cancelled_thread_leaves_no_lock(void **state)
     call(LAUNCH, OCC_CALLBACK_EXIT, 0, 1);
     assert_int_equal(pthread_join(thread, &result), 0);
     assert_ptr_equal(result, PTHREAD_CANCELED);
-    assert_int_equal(pthread_mutex_trylock(&exact.lock), 0);
-    pthread_mutex_unlock(&exact.lock);
+    assert_int_equal(pthread_mutex_trylock(&exact->lock), 0);
+    pthread_mutex_unlock(&exact->lock);
     assert_int_equal(fake.stops, 1); /* what it had begun it did */
 }
 
 /* The lock is held, as by a thread that CUPTI does not let go: who calls this has the helper's place. */
 static void the_helper_does_not_wait_for_the_lock(void **state)
 {
-    char reason[OCC_REASON_BYTES] = "not set";
     (void)state;
-    launch(LAUNCH, 1);
-    pthread_mutex_lock(&exact.lock);
-    assert_null(occ_exact_take(&exact));
-    assert_false(occ_exact_problem(&exact, reason));
-    assert_string_equal(reason, "");
-    occ_exact_finish(&exact);
-    pthread_mutex_unlock(&exact.lock);
     launch(GRAPH, 1);
-    assert_int_equal(fake.starts, 1);
-    assert_int_equal(fake.stops, 0);
+    launch(LAUNCH, 1);
+    assert_int_equal(fake.stops, 1);
+    pthread_mutex_lock(&exact->lock);
+    struct occ_exact_report report = round_of_helper();
+    assert_null(exact->matching.first); /* the session that has ended stays where it is */
+    assert_false(report.is_new);
+    assert_string_equal(report.reason, "");
+    occ_exact_library.finish(exact);
+    pthread_mutex_unlock(&exact->lock);
+    launch(GRAPH, 1);
+    assert_int_equal(fake.starts, 2);
+    assert_int_equal(fake.stops, 1);
 }
 
 static void retired_sessions_end_with_the_next_launch(void **state)
@@ -368,7 +391,7 @@ static void retired_sessions_end_with_the_next_launch(void **state)
     (void)state;
     launch(LAUNCH, 1);
     launch(LAUNCH, 2);
-    occ_exact_retire(&exact);
+    occ_exact_library.retire(exact);
     assert_int_equal(fake.stops, 0); /* not by the helper */
     begin_capture(0);
     launch(LAUNCH, 2);
@@ -377,12 +400,12 @@ static void retired_sessions_end_with_the_next_launch(void **state)
     launch(LAUNCH, 2);
     launch(LAUNCH, 3);
     assert_int_equal(fake.stops, 1);
-    assert_true(exact.is_on);
+    assert_true(exact->is_on);
     launch(LAUNCH, 1);
     launch(LAUNCH, 1);
     assert_int_equal(fake.starts, 2);
     assert_int_equal(fake.stops, 2);
-    assert_false(exact.is_on);
+    assert_false(exact->is_on);
     assert_int_equal(take_sessions(), 2);
 }
 
@@ -399,31 +422,31 @@ static void sessions_that_nobody_takes_do_not_pile_up(void **state)
 
 static void too_many_contexts_are_a_reason(void **state)
 {
-    char reason[OCC_REASON_BYTES];
     (void)state;
-    for (uintptr_t context = 1; context <= OCC_EXACT_MOST_CONTEXTS; context++)
+    for (uintptr_t context = 1; context <= OCC_EXACT_MAX_CONTEXTS; context++)
         launch(LAUNCH, context);
-    assert_false(occ_exact_problem(&exact, reason));
-    launch(LAUNCH, OCC_EXACT_MOST_CONTEXTS + 1);
-    assert_true(occ_exact_problem(&exact, reason));
-    assert_non_null(strstr(reason, "more than 16"));
-    launch(LAUNCH, OCC_EXACT_MOST_CONTEXTS + 1);
-    assert_false(occ_exact_problem(&exact, reason));
+    assert_false(round_of_helper().is_new);
+    launch(LAUNCH, OCC_EXACT_MAX_CONTEXTS + 1);
+    struct occ_exact_report report = round_of_helper();
+    assert_true(report.is_new);
+    assert_non_null(strstr(report.reason, "more than 16"));
+    launch(LAUNCH, OCC_EXACT_MAX_CONTEXTS + 1);
+    assert_false(round_of_helper().is_new);
 }
 
 static void what_cannot_begin_leaves_nothing_behind(void **state)
 {
     char reason[OCC_REASON_BYTES];
     (void)state;
-    occ_exact_stop(&exact);
+    occ_exact_library.stop(exact);
     assert_int_equal(fake.subscribers, 0);
     fake.initialised = 0;
     fake.subscribe_result = 39;
-    assert_false(occ_exact_start(&exact, &cupti, reason));
+    assert_null(occ_exact_library.start(&cupti, reason));
     assert_int_equal(fake.initialised, 0);
     fake.subscribe_result = 0;
     fake.initialise_result = 1;
-    assert_false(occ_exact_start(&exact, &cupti, reason));
+    assert_null(occ_exact_library.start(&cupti, reason));
     assert_non_null(strstr(reason, "the profiler: error 1"));
     assert_int_equal(fake.subscribers, 0);
 }
@@ -447,5 +470,5 @@ int main(void)
         T(what_cannot_begin_leaves_nothing_behind),
     };
 #undef T
-    return cmocka_run_group_tests_name("injector_sessions", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("exact_sessions", tests, NULL, NULL);
 }

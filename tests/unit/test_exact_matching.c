@@ -1,12 +1,11 @@
-/* injector/exact_pairs: ranges meet the launches they were, or none. */
-#include "injector/exact_pairs.h"
+/* injector/exact/matching: ranges meet the launches they were, or none. */
+#include "injector/exact/matching.h"
 
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -15,65 +14,64 @@
 #define EPOCH_NS  (UINT64_C(28333334) * MINUTE_NS)
 
 struct fixture {
-    struct occ_pairs pairs;
+    struct occ_matching matching;
     struct occ_record_measured records[64];
     unsigned int n;
     bool is_full, is_counting; /* takes none; only counts them */
     uint64_t all;
 };
 
-static bool take(void *context, struct occ_record_measured *record)
+static int take(void *context, struct occ_record_measured *record)
 {
     struct fixture *f = context;
     if (f->is_full)
-        return false;
+        return -1;
     f->all += f->is_counting;
     if (f->is_counting)
-        return true;
+        return 1;
     assert_true(f->n < 64);
     f->records[f->n++] = *record;
-    return true;
+    return 1;
 }
 
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
     *state = f;
-    return occ_pairs_init(&f->pairs) ? 0 : -1;
+    return occ_matching_init(&f->matching) ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    munmap(f->pairs.records, OCC_PAIRS_MOST_RECORDS * sizeof *f->pairs.records);
-    munmap(f->pairs.sums, OCC_PAIRS_MOST_SUMS * sizeof *f->pairs.sums);
+    occ_matching_destroy(&f->matching);
     free(f);
     return 0;
 }
 
 static void record(struct fixture *f, uint32_t context, uint64_t at_ns, uint64_t ns, uint32_t shape)
 {
-    const struct occ_pairs_record r = {EPOCH_NS + at_ns, ns, context, shape};
-    occ_pairs_add_record(&f->pairs, &r);
+    const struct occ_exact_launch l = {EPOCH_NS + at_ns, ns, context, shape};
+    occ_matching_add_launch(&f->matching, &l);
 }
 
 /* Range k of n has `base` + k warps for each cycle of an active SM; 10 SMs, half of the time. */
 static void session(struct fixture *f, uint32_t context, uint64_t began_ns, uint64_t ended_ns, uint32_t n,
                     double base)
 {
-    struct occ_session *s = mmap(NULL, sizeof *s, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(s != MAP_FAILED);
+    struct occ_session *s = occ_session_new();
+    assert_non_null(s);
     *s = (struct occ_session){
         .context = context, .began_ns = EPOCH_NS + began_ns, .ended_ns = EPOCH_NS + ended_ns, .ranges = n};
     for (uint32_t k = 0; k < n; k++)
         s->counts[k] = (struct occ_range_counts){(base + k) * 500, 500, 100, 1000};
-    occ_pairs_add_session(&f->pairs, s);
+    occ_matching_add_session(&f->matching, s);
 }
 
 static void settle(struct fixture *f)
 {
-    occ_pairs_settle(&f->pairs, true, take, f);
-    assert_null(f->pairs.first);
+    occ_matching_run(&f->matching, true, take, f);
+    assert_null(f->matching.first);
 }
 
 /* The one record of a shape and minute; without launches if there is none. */
@@ -106,8 +104,8 @@ static void ranges_are_launches_in_the_order_of_their_starts(void **state)
         assert_true(m.sms_active_ns == 5 * m.ns && m.blocks_active_ns == 2 * m.ns);
     }
     assert_true(said(f, 5, 0).ns == 200 && said(f, 6, 0).ns == 300 && said(f, 7, 0).ns == 100);
-    assert_int_equal(f->pairs.measured, 3);
-    assert_int_equal(f->pairs.launches, 3);
+    assert_int_equal(f->matching.measured, 3);
+    assert_int_equal(f->matching.launches, 3);
 }
 
 static void one_record_a_shape_and_minute(void **state)
@@ -137,16 +135,16 @@ static void the_log_fills_slowly(void **state)
         uint64_t at_ns = second * SECOND_NS;
         record(f, 1, at_ns + 1000, 100, 5);
         session(f, 1, at_ns, at_ns + 2000, 1, 1);
-        occ_pairs_settle(&f->pairs, false, take, f);
+        occ_matching_run(&f->matching, false, take, f);
         f->all += f->n;
-        if (second == OCC_PAIRS_ROUNDS)
+        if (second == OCC_MATCHING_ROUNDS)
             assert_int_equal(f->all, 1);
         f->n = 0;
     }
     assert_true(f->all < 2 * 60 + 8);
-    assert_true(f->pairs.measured > 3600 - 70);
+    assert_true(f->matching.measured > 3600 - 70);
     settle(f);
-    assert_int_equal(f->pairs.measured, 3600);
+    assert_int_equal(f->matching.measured, 3600);
 }
 
 /* More shapes than the table holds: it is emptied before its time. */
@@ -160,7 +158,7 @@ static void many_shapes_are_said_earlier(void **state)
             session(f, 1, 10 * (i - 499), 10 * i + 9, 500, 1);
     }
     settle(f);
-    assert_int_equal(f->pairs.measured, 20000);
+    assert_int_equal(f->matching.measured, 20000);
     assert_int_equal(f->all, 20000);
 }
 
@@ -177,8 +175,8 @@ static void another_number_of_launches_has_no_values(void **state)
     session(f, 1, 6500, 8000, 1, 1); /* and the next is right again */
     settle(f);
     assert_int_equal(f->n, 1);
-    assert_int_equal(f->pairs.measured, 1);
-    assert_int_equal(f->pairs.n, 0);
+    assert_int_equal(f->matching.measured, 1);
+    assert_int_equal(f->matching.n, 0);
 }
 
 static void launches_outside_sessions_and_of_other_contexts_do_not_count(void **state)
@@ -212,12 +210,12 @@ static void a_session_waits_for_late_records(void **state)
 {
     struct fixture *f = *state;
     session(f, 1, 0, 3000, 1, 1);
-    for (uint32_t i = 0; i < OCC_PAIRS_ROUNDS; i++)
-        occ_pairs_settle(&f->pairs, false, take, f);
-    assert_non_null(f->pairs.first);
+    for (uint32_t i = 0; i < OCC_MATCHING_ROUNDS; i++)
+        occ_matching_run(&f->matching, false, take, f);
+    assert_non_null(f->matching.first);
     record(f, 1, 1000, 100, 5);
-    occ_pairs_settle(&f->pairs, false, take, f);
-    assert_null(f->pairs.first);
+    occ_matching_run(&f->matching, false, take, f);
+    assert_null(f->matching.first);
     assert_int_equal(f->n, 1);
 }
 
@@ -226,11 +224,11 @@ static void what_has_no_value_is_not_counted(void **state)
 {
     struct fixture *f = *state;
     record(f, 1, 1000, 0, 5);
-    record(f, 1, 2000, 100, OCC_PAIRS_NO_SHAPE);
+    record(f, 1, 2000, 100, OCC_EXACT_NO_SHAPE);
     for (uint64_t i = 3; i < 8; i++)
         record(f, 1, i * 1000, 100, 6);
     session(f, 1, 0, 9000, 7, 1);
-    struct occ_range_counts *counts = f->pairs.first->counts;
+    struct occ_range_counts *counts = f->matching.first->counts;
     counts[2].sms_active = 0;
     counts[3].warps_active = 0;
     counts[4].blocks = 0;
@@ -242,14 +240,14 @@ static void what_has_no_value_is_not_counted(void **state)
     session(f, 1, 14500, 16000, 1, 1);
     f->is_full = true;
     settle(f);
-    assert_int_equal(f->pairs.measured, 0);
+    assert_int_equal(f->matching.measured, 0);
 }
 
 static void a_full_table_forgets_the_oldest(void **state)
 {
     struct fixture *f = *state;
-    const uint64_t last = 3 * UINT64_C(1000) * OCC_PAIRS_MOST_RECORDS;
-    for (uint64_t i = 1; i < 3 * (uint64_t)OCC_PAIRS_MOST_RECORDS; i++)
+    const uint64_t last = 3 * UINT64_C(1000) * OCC_MATCHING_MAX_LAUNCHES;
+    for (uint64_t i = 1; i < 3 * (uint64_t)OCC_MATCHING_MAX_LAUNCHES; i++)
         record(f, 1, 1000 * i, 100, 5);
     record(f, 1, last, 100, 6);
     session(f, 1, last - 1, last + 1, 1, 1);
@@ -262,14 +260,14 @@ static void a_full_table_forgets_the_oldest(void **state)
 static void a_full_table_settles_what_waits(void **state)
 {
     struct fixture *f = *state;
-    const uint64_t most = 2 * (uint64_t)OCC_PAIRS_MOST_RECORDS;
+    const uint64_t most = 2 * (uint64_t)OCC_MATCHING_MAX_LAUNCHES;
     for (uint64_t i = 0; i < most; i++) {
         record(f, 1, 1000 * i + 1, 100, 5);
         if (i % 256 == 255)
             session(f, 1, 1000 * (i - 255), 1000 * i + 500, 256, 1);
     }
     settle(f);
-    assert_int_equal(f->pairs.measured, most);
+    assert_int_equal(f->matching.measured, most);
 }
 
 /* Of a graph's three kernels two records were lost: the third is not the whole graph. */
@@ -278,16 +276,16 @@ static void lost_records_leave_no_values(void **state)
     struct fixture *f = *state;
     session(f, 1, 0, 4000, 1, 1);
     record(f, 1, 1000, 100, 5);
-    f->pairs.lost += 2;
+    f->matching.lost += 2;
     session(f, 1, 5000, 9000, 1, 1); /* ran while they were lost, as far as is known */
     record(f, 1, 6000, 100, 5);
     settle(f);
     assert_int_equal(f->n, 0);
     session(f, 1, 10000, 19000, 1, 1);
-    f->pairs.first->lost = 2;
+    f->matching.first->lost = 2;
     record(f, 1, 16000, 100, 5);
     settle(f);
-    assert_int_equal(f->pairs.measured, 1);
+    assert_int_equal(f->matching.measured, 1);
 }
 
 int main(void)
@@ -308,5 +306,5 @@ int main(void)
         T(lost_records_leave_no_values),
     };
 #undef T
-    return cmocka_run_group_tests_name("injector_exact", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("exact_matching", tests, NULL, NULL);
 }

@@ -1,9 +1,11 @@
-/* Calls of the driver that --exact watches, with CUPTI's numbers of them, which never change. X(name, number, what): LAUNCH one
- * kernel, GRAPH many, BEGIN and END of a stream's capture. */
-#ifndef OCC_INJECTOR_PROFILER_CALLS_H
-#define OCC_INJECTOR_PROFILER_CALLS_H
+/*
+ * Calls of the driver that --exact watches, by CUPTI's numbers, which never change. X(name, number, what):
+ * LAUNCH one kernel, GRAPH many kernels, BEGIN and END of a stream's capture.
+ */
+#ifndef OCC_EXACT_DRIVER_CALLS_H
+#define OCC_EXACT_DRIVER_CALLS_H
 
-#define OCC_PROFILER_CALLS(X)                                                                                \
+#define OCC_DRIVER_CALLS(X)                                                                                  \
     X(cuLaunch, 115, LAUNCH)                                                                                 \
     X(cuLaunchGrid, 116, LAUNCH)                                                                             \
     X(cuLaunchGridAsync, 117, LAUNCH)                                                                        \
@@ -24,11 +26,6 @@
     X(cuStreamEndCapture, 497, END)                                                                          \
     X(cuStreamEndCapture_ptsz, 498, END)
 
-enum occ_profiler_call {
-    OCC_PROFILER_LAUNCH,
-    OCC_PROFILER_GRAPH,
-    OCC_PROFILER_BEGIN,
-    OCC_PROFILER_END,
-};
+enum occ_driver_call { OCC_CALL_LAUNCH, OCC_CALL_GRAPH, OCC_CALL_BEGIN, OCC_CALL_END };
 
 #endif

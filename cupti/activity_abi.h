@@ -1,0 +1,109 @@
+/*
+ * What we need of the binary interface of CUPTI's activity records, declared here so that the build needs
+ * nothing of the toolkit. Where its headers are installed, tests/unit/test_cupti_abi.c compares every
+ * constant and offset with NVIDIA's.
+ *
+ * Kernel records only grow at their end from release to release (CUPTI's guide and the headers of 9.0
+ * ... 13.0 agree). All that we accept (12.2 and newer) end with max_active_clusters or later; device_launched
+ * exists since 13.0. The loaded library, not this struct, knows how long its records are: never step by
+ * sizeof.
+ */
+#ifndef OCC_CUPTI_ACTIVITY_ABI_H
+#define OCC_CUPTI_ACTIVITY_ABI_H
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* cuptiGetVersion(): a counter up to CUDA 12.x, 10000 * major + 100 * minor + update since 13.0. */
+#define OCC_CUPTI_VERSION_12_2    20u
+#define OCC_CUPTI_VERSION_13_0_GA 130000u
+#define OCC_CUPTI_VERSION_13_0    130000u
+
+enum occ_cupti_result {
+    OCC_CUPTI_SUCCESS = 0,
+    OCC_CUPTI_ERROR_INVALID_DEVICE = 2,
+    OCC_CUPTI_ERROR_INVALID_OPERATION = 7,
+    OCC_CUPTI_ERROR_OUT_OF_MEMORY = 8,
+    OCC_CUPTI_ERROR_MAX_LIMIT_REACHED = 12,
+    OCC_CUPTI_ERROR_NOT_COMPATIBLE = 14,
+    OCC_CUPTI_ERROR_NOT_INITIALIZED = 15,
+    OCC_CUPTI_ERROR_HARDWARE_BUSY = 26,
+    OCC_CUPTI_ERROR_NOT_SUPPORTED = 27,
+    OCC_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES = 35,
+    OCC_CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED = 38,
+    OCC_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS = 39,
+    OCC_CUPTI_ERROR_UNKNOWN = 999,
+};
+
+#define OCC_CUPTI_KIND_CONCURRENT_KERNEL 10u
+#define OCC_CUPTI_FLUSH_FORCED           1u
+
+enum occ_cupti_attribute {
+    OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT = 2,
+    OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER = 5,
+    OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE = 6,
+};
+
+/* CUpti_ActivityKernel10, the record of CUDA 13.0; `unused` parts are NVIDIA's fields that nobody reads here.
+ */
+struct occ_cupti_kernel {
+    struct { /* since CUDA 9.0 */
+        uint32_t kind;
+        uint8_t cache_config; /* low 4 bits requested, high 4 bits executed */
+        uint8_t unused1;
+        uint16_t registers_per_thread;
+        uint64_t unused2;
+        uint64_t start_ns;
+        uint64_t end_ns; /* 0: not ended when the record was taken by force */
+        uint64_t unused3;
+        uint32_t device;
+        uint32_t context;
+        uint32_t stream;
+        uint32_t grid[3];
+        uint32_t block[3];
+        uint32_t static_smem_bytes;
+        uint32_t dynamic_smem_bytes;
+        uint32_t local_bytes_per_thread;
+        uint32_t unused4;
+        uint32_t correlation;
+        uint64_t unused5;
+        const char *name;
+        uint64_t unused6[3];
+        uint8_t launch_type;
+        uint8_t carveout_is_requested;
+        uint8_t carveout_percent;
+        uint8_t unused7;
+        uint32_t smem_executed_bytes;
+    };
+    struct { /* since 11.0 ... 12.0 */
+        uint64_t graph_node;
+        uint32_t smem_limit_config; /* 1: opted in to more */
+        uint32_t unused8[5];
+        uint32_t cluster[3]; /* 0: no cluster */
+        uint32_t unused9[3];
+        uint32_t max_cluster_size;
+        uint32_t max_active_clusters;
+    };
+    struct { /* since 13.0 */
+        uint8_t device_launched;
+        uint8_t unused10[7];
+    };
+};
+
+#define OCC_CUPTI_KERNEL_BYTES_12 offsetof(struct occ_cupti_kernel, device_launched)
+#define OCC_CUPTI_KERNEL_BYTES_13 sizeof(struct occ_cupti_kernel)
+static_assert(OCC_CUPTI_KERNEL_BYTES_12 == 208, "record of 12.x");
+static_assert(OCC_CUPTI_KERNEL_BYTES_13 == 216, "record of 13.0");
+
+/* Minimum size of a kernel record of this version, in bytes. */
+static inline size_t occ_cupti_kernel_bytes(uint32_t version)
+{
+    return version >= OCC_CUPTI_VERSION_13_0 ? OCC_CUPTI_KERNEL_BYTES_13 : OCC_CUPTI_KERNEL_BYTES_12;
+}
+
+typedef void occ_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
+typedef void occ_cupti_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
+                                        size_t valid_bytes);
+
+#endif

@@ -1,0 +1,85 @@
+/*
+ * Every function of libcupti that we call, in groups that are bound together: X(slot, symbol, parameters);
+ * all return a CUptiResult. A group is a struct of pointers in this order, which occ_cupti_bind() fills from
+ * the names in the same order. A table of names is defined where it is bound, so that a library carries only
+ * the names that it uses.
+ */
+#ifndef OCC_CUPTI_FUNCTIONS_H
+#define OCC_CUPTI_FUNCTIONS_H
+
+#include "activity_abi.h"
+#include "profiler_abi.h"
+
+#define OCC_CUPTI_SLOT(slot, symbol, parameters) uint32_t(*slot) parameters;
+#define OCC_CUPTI_NAME(slot, symbol, parameters) symbol,
+
+/* Activity records (the guest). From get_dropped on a library may lack them. */
+#define OCC_CUPTI_ACTIVITY(X)                                                                                \
+    X(register_callbacks, "cuptiActivityRegisterCallbacks",                                                  \
+      (occ_cupti_buffer_requested * requested, occ_cupti_buffer_completed * completed))                      \
+    X(enable, "cuptiActivityEnable", (uint32_t kind))                                                        \
+    X(disable, "cuptiActivityDisable", (uint32_t kind))                                                      \
+    X(flush_all, "cuptiActivityFlushAll", (uint32_t flags))                                                  \
+    X(get_next_record, "cuptiActivityGetNextRecord", (uint8_t * buffer, size_t valid_bytes, void **record))  \
+    X(get_dropped, "cuptiActivityGetNumDroppedRecords", (void *context, uint32_t stream, size_t *dropped))   \
+    X(set_attribute, "cuptiActivitySetAttribute", (uint32_t attribute, size_t * bytes, void *value))
+
+/* Configuration and evaluation of counters (host.h). */
+#define OCC_CUPTI_HOST(X)                                                                                    \
+    X(initialize, "cuptiProfilerInitialize", (struct occ_params_none *))                                     \
+    X(chip_name, "cuptiDeviceGetChipName", (struct occ_params_chip_name *))                                  \
+    X(begin, "cuptiProfilerHostInitialize", (struct occ_params_host *))                                      \
+    X(end, "cuptiProfilerHostDeinitialize", (struct occ_params_object *))                                    \
+    X(add_metrics, "cuptiProfilerHostConfigAddMetrics", (struct occ_params_metrics *))                       \
+    X(config_bytes, "cuptiProfilerHostGetConfigImageSize", (struct occ_params_config_bytes *))               \
+    X(config, "cuptiProfilerHostGetConfigImage", (struct occ_params_config *))                               \
+    X(passes, "cuptiProfilerHostGetNumOfPasses", (struct occ_params_passes *))                               \
+    X(evaluate, "cuptiProfilerHostEvaluateToGpuValues", (struct occ_params_evaluate *))
+
+/* Callbacks and the range profiler (injector/exact/). */
+#define OCC_CUPTI_RANGE(X)                                                                                   \
+    X(subscribe, "cuptiSubscribe", (void **subscriber, occ_callback *callback, void *user_data))             \
+    X(unsubscribe, "cuptiUnsubscribe", (void *subscriber))                                                   \
+    X(enable_callback, "cuptiEnableCallback",                                                                \
+      (uint32_t enable, void *subscriber, uint32_t domain, uint32_t id))                                     \
+    X(timestamp, "cuptiGetTimestamp", (uint64_t * ret_ns))                                                   \
+    X(device_id, "cuptiGetDeviceId", (void *context, uint32_t *ret_device))                                  \
+    X(availability, "cuptiProfilerGetCounterAvailability", (struct occ_params_availability *))               \
+    X(enable, "cuptiRangeProfilerEnable", (struct occ_params_enable *))                                      \
+    X(disable, "cuptiRangeProfilerDisable", (struct occ_params_object *))                                    \
+    X(image_bytes, "cuptiRangeProfilerGetCounterDataSize", (struct occ_params_range_image_bytes *))          \
+    X(image, "cuptiRangeProfilerCounterDataImageInitialize", (struct occ_params_image *))                    \
+    X(set_config, "cuptiRangeProfilerSetConfig", (struct occ_params_range_config *))                         \
+    X(start, "cuptiRangeProfilerStart", (struct occ_params_object *))                                        \
+    X(stop, "cuptiRangeProfilerStop", (struct occ_params_range_stop *))                                      \
+    X(decode, "cuptiRangeProfilerDecodeData", (struct occ_params_range_decode *))                            \
+    X(info, "cuptiRangeProfilerGetCounterDataInfo", (struct occ_params_range_info *))
+
+/* PM sampling (daemon/counters/). */
+#define OCC_CUPTI_PM(X)                                                                                      \
+    X(availability, "cuptiPmSamplingGetCounterAvailability", (struct occ_params_availability *))             \
+    X(enable, "cuptiPmSamplingEnable", (struct occ_params_enable *))                                         \
+    X(disable, "cuptiPmSamplingDisable", (struct occ_params_object *))                                       \
+    X(set_config, "cuptiPmSamplingSetConfig", (struct occ_params_pm_config *))                               \
+    X(start, "cuptiPmSamplingStart", (struct occ_params_object *))                                           \
+    X(stop, "cuptiPmSamplingStop", (struct occ_params_object *))                                             \
+    X(decode, "cuptiPmSamplingDecodeData", (struct occ_params_pm_decode *))                                  \
+    X(image_bytes, "cuptiPmSamplingGetCounterDataSize", (struct occ_params_pm_image_bytes *))                \
+    X(image, "cuptiPmSamplingCounterDataImageInitialize", (struct occ_params_image *))                       \
+    X(info, "cuptiPmSamplingGetCounterDataInfo", (struct occ_params_pm_info *))                              \
+    X(sample, "cuptiPmSamplingCounterDataGetSampleInfo", (struct occ_params_pm_sample *))
+
+struct occ_cupti_activity {
+    OCC_CUPTI_ACTIVITY(OCC_CUPTI_SLOT)
+};
+struct occ_cupti_host_calls {
+    OCC_CUPTI_HOST(OCC_CUPTI_SLOT)
+};
+struct occ_cupti_range {
+    OCC_CUPTI_RANGE(OCC_CUPTI_SLOT)
+};
+struct occ_cupti_pm {
+    OCC_CUPTI_PM(OCC_CUPTI_SLOT)
+};
+
+#endif

@@ -1,0 +1,219 @@
+/*
+ * The parts of CUPTI's callback, profiler host, range profiler and PM sampling interfaces that we use,
+ * declared here so that neither building nor running needs the toolkit; tests/unit/test_cupti_abi.c compares
+ * them with NVIDIA's headers.
+ *
+ * Every parameter struct begins with its size up to the last field that its caller knows: the library reads
+ * no further. That is sizeof but for structs whose last field leaves padding behind it; these have a constant
+ * OCC_..._BYTES.
+ */
+#ifndef OCC_CUPTI_PROFILER_ABI_H
+#define OCC_CUPTI_PROFILER_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum occ_callback_domain { OCC_CALLBACK_DRIVER = 1, OCC_CALLBACK_RESOURCE = 3 };
+enum occ_callback_site { OCC_CALLBACK_ENTER = 0, OCC_CALLBACK_EXIT = 1 };
+enum { OCC_RESOURCE_CONTEXT_DESTROY_STARTING = 2 };
+
+struct occ_callback_data {
+    uint32_t site;
+    const char *function_name;
+    const void *function_parameters;
+    void *function_result;
+    const char *symbol_name;
+    void *context;
+    uint32_t context_id;
+    uint64_t *correlation_data;
+    uint32_t correlation;
+};
+
+struct occ_callback_resource {
+    void *context;
+    void *stream;
+    void *descriptor;
+};
+
+typedef void occ_callback(void *user_data, uint32_t domain, uint32_t id, const void *data);
+
+#define OCC_PROFILER_TYPE_RANGE       0u
+#define OCC_PROFILER_TYPE_PM_SAMPLING 1u
+#define OCC_PROFILER_AUTO_RANGE       1u
+#define OCC_PROFILER_KERNEL_REPLAY    2u
+#define OCC_PM_TRIGGER_SYSTEM_CLOCK   0u
+#define OCC_PM_TRIGGER_TIME           1u
+#define OCC_PM_KEEP_OLDEST            0u
+#define OCC_PM_KEEP_LATEST            1u
+#define OCC_PM_STOP_IMAGE_FULL        1u /* why a decode stopped */
+
+#define OCC_PARAMS                                                                                           \
+    size_t bytes;                                                                                            \
+    void *reserved
+#define OCC_PARAMS_BYTES(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
+
+struct occ_params_none {
+    OCC_PARAMS;
+};
+struct occ_params_chip_name {
+    OCC_PARAMS;
+    size_t device;
+    const char *name;
+};
+struct occ_params_availability { /* of the range profiler and of PM sampling */
+    OCC_PARAMS;
+    uintptr_t subject; /* a CUcontext or a device's index */
+    size_t image_bytes;
+    uint8_t *image;
+};
+struct occ_params_enable { /* the same two */
+    OCC_PARAMS;
+    uintptr_t subject;
+    void *object;
+};
+struct occ_params_object { /* their start and disable, PM sampling's stop, the host's end */
+    OCC_PARAMS;
+    void *object;
+};
+struct occ_params_image { /* initialisation of the counter data of both */
+    OCC_PARAMS;
+    void *object;
+    size_t image_bytes;
+    uint8_t *image;
+};
+
+/* ---- profiler host: configuration and evaluation ---- */
+
+struct occ_params_host {
+    OCC_PARAMS;
+    uint32_t type;
+    const char *chip;
+    const uint8_t *availability;
+    void *object;
+};
+struct occ_params_metrics {
+    OCC_PARAMS;
+    void *object;
+    const char *const *names;
+    size_t count;
+};
+struct occ_params_config_bytes {
+    OCC_PARAMS;
+    void *object;
+    size_t config_bytes;
+};
+struct occ_params_config {
+    OCC_PARAMS;
+    void *object;
+    size_t config_bytes;
+    uint8_t *config;
+};
+struct occ_params_passes {
+    OCC_PARAMS;
+    size_t config_bytes;
+    uint8_t *config;
+    size_t passes;
+};
+struct occ_params_evaluate {
+    OCC_PARAMS;
+    void *object;
+    const uint8_t *image;
+    size_t image_bytes;
+    size_t range;
+    const char *const *names;
+    size_t count;
+    double *values;
+};
+
+/* ---- range profiler ---- */
+
+struct occ_params_range_image_bytes {
+    OCC_PARAMS;
+    void *object;
+    const char *const *names;
+    size_t count;
+    size_t max_ranges;
+    uint32_t max_nodes;
+    size_t image_bytes;
+};
+struct occ_params_range_config {
+    OCC_PARAMS;
+    void *object;
+    size_t config_bytes;
+    const uint8_t *config;
+    size_t image_bytes;
+    uint8_t *image;
+    uint32_t range;
+    uint32_t replay;
+    size_t max_ranges;
+    uint16_t nesting_levels;
+    uint16_t min_nesting_level;
+    size_t pass;
+    uint16_t target_nesting_level;
+};
+#define OCC_RANGE_CONFIG_BYTES OCC_PARAMS_BYTES(occ_params_range_config, target_nesting_level)
+struct occ_params_range_stop {
+    OCC_PARAMS;
+    void *object;
+    size_t pass;
+    size_t target_nesting_level;
+    uint8_t is_complete;
+};
+#define OCC_RANGE_STOP_BYTES OCC_PARAMS_BYTES(occ_params_range_stop, is_complete)
+struct occ_params_range_decode {
+    OCC_PARAMS;
+    void *object;
+    size_t dropped;
+};
+struct occ_params_range_info {
+    OCC_PARAMS;
+    const uint8_t *image;
+    size_t image_bytes;
+    size_t ranges;
+};
+
+/* ---- PM sampling ---- */
+
+struct occ_params_pm_config {
+    OCC_PARAMS;
+    void *object;
+    size_t config_bytes;
+    const uint8_t *config;
+    size_t buffer_bytes;
+    uint64_t interval; /* nanoseconds or system clocks, by trigger */
+    uint32_t trigger;
+    uint32_t append_mode;
+};
+struct occ_params_pm_image_bytes {
+    OCC_PARAMS;
+    void *object;
+    const char *const *names;
+    size_t count;
+    uint32_t max_samples;
+    size_t image_bytes;
+};
+struct occ_params_pm_decode {
+    OCC_PARAMS;
+    void *object;
+    uint8_t *image;
+    size_t image_bytes;
+    uint32_t stop_reason;
+    uint8_t overflow;
+};
+#define OCC_PM_DECODE_BYTES OCC_PARAMS_BYTES(occ_params_pm_decode, overflow)
+struct occ_params_pm_info {
+    OCC_PARAMS;
+    const uint8_t *image;
+    size_t image_bytes;
+    size_t total, populated, completed;
+};
+struct occ_params_pm_sample {
+    OCC_PARAMS;
+    void *object;
+    const uint8_t *image;
+    size_t image_bytes;
+    size_t index;
+    uint64_t start_ns, end_ns;
+};
+
+#endif

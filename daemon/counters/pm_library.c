@@ -1,0 +1,71 @@
+/* See pm_library.h. */
+#include "pm_library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* NULL or the name of a function that the library lacks. */
+static const char *bind_functions(struct occ_pm_library *library)
+{
+    static const char *const names[] = {OCC_CUPTI_PM(OCC_CUPTI_NAME) NULL};
+    size_t n = sizeof names / sizeof names[0] - 1;
+    const char *missing = occ_cupti_host_bind(&library->cupti, &library->host);
+    return missing ? missing : names[occ_cupti_bind(&library->cupti, names, n, &library->pm)];
+}
+
+enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *library, struct occ_error *err)
+{
+    const char *given = path ? path : secure_getenv("OCCTRACE_CUPTI");
+    struct occ_cupti_search search = {.configured = given ? given : ""};
+    char reason[OCC_CUPTI_REASON_BYTES] = "no libcupti was found";
+    while (occ_cupti_find(&search, &library->cupti, reason)) {
+        const char *missing = bind_functions(library);
+        if (!missing)
+            return OCC_SOURCE_OK;
+        (void)snprintf(reason, sizeof reason, "libcupti (version %u) lacks %s", library->cupti.version,
+                       missing);
+    }
+    (void)occ_fail(err, OCC_E_NOT_FOUND, "%s", reason);
+    return OCC_SOURCE_NO_LIBRARY;
+}
+
+enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t result, const char *what,
+                                  struct occ_error *err)
+{
+    static const struct {
+        uint32_t result;
+        enum occ_source_state state;
+    } states[] = {
+        {OCC_CUPTI_ERROR_INSUFFICIENT_PRIVILEGES, OCC_SOURCE_NO_PERMISSION},
+        {OCC_CUPTI_ERROR_HARDWARE_BUSY, OCC_SOURCE_BUSY},
+        {OCC_CUPTI_ERROR_INVALID_OPERATION, OCC_SOURCE_BUSY}, /* of Enable: it is enabled already */
+        {OCC_CUPTI_ERROR_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_LEGACY_PROFILER_NOT_SUPPORTED, OCC_SOURCE_NOT_SUPPORTED},
+        {OCC_CUPTI_ERROR_NOT_INITIALIZED, OCC_SOURCE_NO_DRIVER},
+        {OCC_CUPTI_ERROR_INVALID_DEVICE, OCC_SOURCE_LOST},
+    };
+    (void)occ_fail(err, OCC_E_IO, "%s: %s (%u)", what, occ_cupti_result_text(&library->cupti, result),
+                   result);
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (states[i].result == result)
+            return states[i].state;
+    /* without privileges the library often reports no more than "unknown" */
+    return result == OCC_CUPTI_ERROR_UNKNOWN && geteuid() != 0 ? OCC_SOURCE_NO_PERMISSION : OCC_SOURCE_FAILED;
+}
+
+enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, const char *chip,
+                                       const struct occ_cupti_image *availability,
+                                       const struct occ_counter_set *set, struct occ_cupti_host *host,
+                                       struct occ_error *err)
+{
+    *host = (struct occ_cupti_host){.call = &library->host, .metrics = {set->metric, set->n}};
+    uint32_t result = occ_cupti_host_open(host, OCC_PROFILER_TYPE_PM_SAMPLING, chip, availability);
+    if (result != OCC_CUPTI_SUCCESS)
+        return occ_pm_fail(library, result, "counters of this chip", err);
+    if (host->passes == 1)
+        return OCC_SOURCE_OK;
+    (void)occ_fail(err, OCC_E_INVALID, "the counters need %zu passes on %s", host->passes, chip);
+    occ_cupti_host_close(host);
+    return OCC_SOURCE_NOT_SUPPORTED;
+}

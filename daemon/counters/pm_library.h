@@ -1,0 +1,31 @@
+/*
+ * libcupti as PM sampling uses it: opened and bound, its errors as states of a source, and a counter set
+ * configured for a chip. Threads: one for each struct.
+ */
+#ifndef OCC_COUNTERS_PM_LIBRARY_H
+#define OCC_COUNTERS_PM_LIBRARY_H
+
+#include "counter_sets.h"
+#include "cupti/host.h"
+
+struct occ_pm_library {
+    struct occ_cupti cupti;
+    struct occ_cupti_host_calls host;
+    struct occ_cupti_pm pm;
+};
+
+/* `path` NULL: $OCCTRACE_CUPTI, else the search of cupti/library.h. The library stays open. */
+enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *library, struct occ_error *err);
+
+/* The state for a result code of CUPTI; `err` gets `what` was tried and the library's text. */
+enum occ_source_state occ_pm_fail(const struct occ_pm_library *library, uint32_t result, const char *what,
+                                  struct occ_error *err);
+
+/* Configures `set` for `chip` in *host, to be closed with occ_cupti_host_close(); `availability` may be none.
+ * A set that needs more than one pass is refused as NOT_SUPPORTED. */
+enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, const char *chip,
+                                       const struct occ_cupti_image *availability,
+                                       const struct occ_counter_set *set, struct occ_cupti_host *host,
+                                       struct occ_error *err);
+
+#endif

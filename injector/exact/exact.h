@@ -1,0 +1,72 @@
+/*
+ * --exact ($OCCTRACE_EXACT): the interface between the guest and libocctrace-exact.so, which the guest opens
+ * for --exact only.
+ *
+ * The library runs CUPTI's range profiler around every kernel launch, in one pass, so that nothing is
+ * replayed; kernels then run one after the other. It subscribes to callbacks, works in the program's threads
+ * and makes them wait for each other, which the guest itself never does. Any failure leaves a context without
+ * values, with a reason.
+ *
+ * Threads: start() and stop() by the thread that initialises CUDA; forget() in the child of a fork; the
+ * others by the helper. poll() and finish() wait at most 50 ms for a thread of the program that is inside
+ * CUPTI, and then do without.
+ */
+#ifndef OCC_EXACT_H
+#define OCC_EXACT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cupti/library.h"
+#include "ring/ring_abi.h"
+
+/* Both libraries come from one build; a number that differs means a mixture. */
+#define OCC_EXACT_ABI 1u
+
+struct occ_exact; /* one run of the profiler in this process */
+
+struct occ_exact_launch {
+    uint64_t start_ns, duration_ns; /* as CUPTI's activity record has them */
+    uint32_t context;
+    uint32_t shape; /* id of a SHAPE record, or OCC_EXACT_NO_SHAPE: the ring did not take the launch */
+};
+#define OCC_EXACT_NO_SHAPE UINT32_MAX
+
+struct occ_exact_report {
+    uint64_t measured, launches; /* launches with a value, and launches seen; ever */
+    bool is_new;                 /* the reason changed since the last poll */
+    char reason[OCC_REASON_BYTES];
+};
+
+/* Writes one record into the ring's log and sets its `head`. 1: written; 0: not valid, dropped; -1: no room.
+ */
+typedef int occ_exact_sink(void *context, struct occ_record_measured *record);
+
+struct occ_exact_library {
+    uint32_t abi; /* OCC_EXACT_ABI */
+
+    /* NULL, with the reason: there will be no exact values. `cupti` is borrowed for good. */
+    struct occ_exact *(*start)(const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES]);
+    /* Ends all sessions and unsubscribes, at a time when nobody launches. */
+    void (*stop)(struct occ_exact *exact);
+    /* A launch that has valid times; every one is needed, or no range can be matched. */
+    void (*add_launch)(struct occ_exact *exact, const struct occ_exact_launch *launch);
+    /* Launches whose time is unknown. */
+    void (*add_lost)(struct occ_exact *exact, uint64_t n);
+    /* Once a round: matches measured ranges with launches and writes sums. is_last: no launch will follow;
+     * writes all, and the reason is the run's summary. */
+    void (*poll)(struct occ_exact *exact, bool is_last, occ_exact_sink *sink, void *context,
+                 struct occ_exact_report *ret_report);
+    /* No session begins any more; running ones end in the threads that launch next. Waits for nothing. */
+    void (*retire)(struct occ_exact *exact);
+    /* Ends every session. No values after this. */
+    void (*finish)(struct occ_exact *exact);
+    /* In the child of a fork, where the lock may be held for ever: callbacks return at once.
+     * Async-signal-safe. */
+    void (*forget)(struct occ_exact *exact);
+};
+
+/* The one symbol of libocctrace-exact.so. */
+extern const struct occ_exact_library occ_exact_library;
+
+#endif

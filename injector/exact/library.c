@@ -1,0 +1,185 @@
+/* What the guest calls (exact.h): the life of one run of the profiler, and the helper's side of it. */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "callbacks.h"
+
+/* 50 ms: the program's end does not wait long for the helper. */
+#define NAP_NS   1000000L
+#define MAX_NAPS 50u
+
+/* ---- the beginning ---- */
+
+static void init_lock(struct occ_exact *e)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_mutex_init(&e->lock, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&e->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
+/* NULL or the name of a function that the library lacks. */
+static const char *bind_functions(struct occ_exact *e)
+{
+    static const char *const names[] = {OCC_CUPTI_RANGE(OCC_CUPTI_NAME) NULL};
+    size_t n = sizeof names / sizeof names[0] - 1;
+    const char *missing = occ_cupti_host_bind(e->cupti, &e->host);
+    return missing ? missing : names[occ_cupti_bind(e->cupti, names, n, &e->call)];
+}
+
+static bool begin(struct occ_exact *e)
+{
+    if (e->cupti->version < OCC_CUPTI_VERSION_13_0) {
+        (void)snprintf(e->problem, sizeof e->problem,
+                       "no exact values: libcupti (version %u) is older than CUDA 13.0", e->cupti->version);
+        return false;
+    }
+    const char *missing = bind_functions(e);
+    if (missing)
+        (void)snprintf(e->problem, sizeof e->problem, "no exact values: libcupti lacks %s", missing);
+    else if (!occ_matching_init(&e->matching))
+        (void)snprintf(e->problem, sizeof e->problem, "no exact values: no memory");
+    else if (occ_exact_watch(e))
+        return true;
+    return false;
+}
+
+static void destroy(struct occ_exact *e)
+{
+    occ_matching_destroy(&e->matching);
+    (void)munmap(e, sizeof *e);
+}
+
+static struct occ_exact *start(const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES])
+{
+    struct occ_exact *e = mmap(NULL, sizeof *e, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (e == MAP_FAILED) {
+        (void)snprintf(reason, OCC_REASON_BYTES, "no exact values: no memory");
+        return NULL;
+    }
+    init_lock(e);
+    e->cupti = cupti;
+    e->last = &e->first;
+    if (begin(e)) {
+        (void)snprintf(reason, OCC_REASON_BYTES, "--exact: kernels run one after the other");
+        return e;
+    }
+    memcpy(reason, e->problem, sizeof e->problem);
+    destroy(e);
+    return NULL;
+}
+
+/* ---- the helper's side ---- */
+
+/* A thread of the program may hold the lock for as long as CUPTI likes. Naps, since pthread_mutex_timedlock
+ * goes by the clock that people set, and pthread_mutex_clocklock needs a newer C library. */
+static bool lock_soon(struct occ_exact *e)
+{
+    const struct timespec nap = {.tv_nsec = NAP_NS};
+    uint32_t naps = 0;
+    while (pthread_mutex_trylock(&e->lock) != 0) {
+        if (naps++ == MAX_NAPS)
+            return false;
+        (void)nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
+static void retire(struct occ_exact *e)
+{
+    atomic_store(&e->is_retired, true);
+}
+
+static void finish(struct occ_exact *e)
+{
+    atomic_store(&e->is_on, false);
+    if (!lock_soon(e))
+        return;
+    occ_exact_end_all(e);
+    (void)pthread_mutex_unlock(&e->lock);
+}
+
+static void stop(struct occ_exact *e)
+{
+    finish(e);
+    (void)e->call.unsubscribe(e->subscriber);
+}
+
+static void forget(struct occ_exact *e)
+{
+    atomic_store(&e->is_on, false);
+}
+
+static void add_launch(struct occ_exact *e, const struct occ_exact_launch *launch)
+{
+    occ_matching_add_launch(&e->matching, launch);
+}
+
+static void add_lost(struct occ_exact *e, uint64_t n)
+{
+    e->matching.lost += n;
+}
+
+/* Moves the sessions that have ended to the matching, and copies the problem; nothing if the lock cannot be
+ * had. */
+static void take(struct occ_exact *e, struct occ_exact_report *report)
+{
+    if (!lock_soon(e))
+        return;
+    struct occ_session *next, *first = e->first;
+    e->first = NULL;
+    e->last = &e->first;
+    e->waiting = 0;
+    report->is_new = e->problem_is_new;
+    e->problem_is_new = false;
+    memcpy(report->reason, e->problem, sizeof e->problem);
+    (void)pthread_mutex_unlock(&e->lock);
+    for (struct occ_session *s = first; s; s = next) {
+        next = s->next;
+        occ_matching_add_session(&e->matching, s);
+    }
+}
+
+/* Kernels need not run one after the other for values that cannot be stored. */
+static void end_when_full(struct occ_exact *e, struct occ_exact_report *report)
+{
+    if (!e->matching.is_full || atomic_load(&e->is_retired))
+        return;
+    retire(e);
+    report->is_new = true;
+    (void)snprintf(report->reason, sizeof report->reason,
+                   "exact values only of the beginning: half of the log is full");
+}
+
+static void poll_round(struct occ_exact *e, bool is_last, occ_exact_sink *sink, void *context,
+                       struct occ_exact_report *ret_report)
+{
+    struct occ_matching *m = &e->matching;
+    *ret_report = (struct occ_exact_report){0};
+    atomic_store(&e->lost, m->lost);
+    take(e, ret_report);
+    occ_matching_run(m, is_last, sink, context);
+    end_when_full(e, ret_report);
+    ret_report->measured = m->measured;
+    ret_report->launches = m->launches;
+    if (is_last && (ret_report->reason[0] == '\0' || m->measured > 0))
+        (void)snprintf(ret_report->reason, sizeof ret_report->reason,
+                       "--exact: kernels ran one after the other; %llu of %llu launches measured",
+                       (unsigned long long)m->measured, (unsigned long long)m->launches);
+}
+
+__attribute__((visibility("default"))) const struct occ_exact_library occ_exact_library = {
+    .abi = OCC_EXACT_ABI,
+    .start = start,
+    .stop = stop,
+    .add_launch = add_launch,
+    .add_lost = add_lost,
+    .poll = poll_round,
+    .retire = retire,
+    .finish = finish,
+    .forget = forget,
+};

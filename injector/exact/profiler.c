@@ -1,0 +1,183 @@
+/* See profiler.h. */
+#include "profiler.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Sessions that wait for the helper, 64 MiB at most; further ones are dropped. */
+#define MAX_WAITING 4096u
+
+static const char *const metric_names[] = {"sm__warps_active.sum", "sm__cycles_active.sum",
+                                           "sm__cycles_elapsed.max", "sm__ctas_active.sum"};
+#define METRICS (sizeof metric_names / sizeof metric_names[0])
+const struct occ_cupti_metrics occ_exact_metrics = {metric_names, METRICS};
+
+void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result)
+{
+    (void)snprintf(e->problem, sizeof e->problem, "no exact values: %s: error %u, %.120s", what, result,
+                   occ_cupti_result_text(e->cupti, result));
+    e->problem_is_new = true;
+}
+
+/* For functions that return whether they succeeded. */
+#define CALL(e, what, call)                                                                                  \
+    do {                                                                                                     \
+        uint32_t result_ = (call);                                                                           \
+        if (result_ != OCC_CUPTI_SUCCESS) {                                                                  \
+            occ_exact_fail(e, what, result_);                                                                \
+            return false;                                                                                    \
+        }                                                                                                    \
+    } while (0)
+
+/* ---- a context ---- */
+
+static bool configure(struct occ_exact *e, struct occ_exact_context *c)
+{
+    uint32_t device = 0;
+    CALL(e, "the context's GPU", e->call.device_id(c->context, &device));
+    struct occ_params_chip_name chip = {.bytes = sizeof chip, .device = device};
+    CALL(e, "the GPU's chip", e->host.chip_name(&chip));
+    /* A chip that the library does not know needs the availability image; for others its own table does. */
+    struct occ_cupti_image availability;
+    (void)occ_cupti_availability(e->call.availability, (uintptr_t)c->context, &availability);
+    c->host = (struct occ_cupti_host){.call = &e->host, .metrics = occ_exact_metrics};
+    uint32_t result = occ_cupti_host_open(&c->host, OCC_PROFILER_TYPE_RANGE, chip.name, &availability);
+    occ_cupti_image_free(&availability);
+    CALL(e, "counters of this chip", result);
+    if (c->host.passes == 1)
+        return true;
+    (void)snprintf(
+        e->problem, sizeof e->problem,
+        "no exact values: the counters need %zu passes on this GPU, each of which would run the kernel",
+        c->host.passes);
+    e->problem_is_new = true;
+    return false;
+}
+
+static bool enable(struct occ_exact *e, struct occ_exact_context *c)
+{
+    struct occ_params_enable p = {.bytes = sizeof p, .subject = (uintptr_t)c->context};
+    CALL(e, "the range profiler", e->call.enable(&p));
+    c->profiler = p.object;
+    struct occ_params_range_image_bytes size = {.bytes = sizeof size,
+                                                .object = c->profiler,
+                                                .names = metric_names,
+                                                .count = METRICS,
+                                                .max_ranges = OCC_SESSION_MAX_RANGES,
+                                                .max_nodes = OCC_SESSION_MAX_RANGES};
+    CALL(e, "size of the counter data", e->call.image_bytes(&size));
+    CALL(e, "memory for counter data",
+         occ_cupti_image_new(&c->data, size.image_bytes) ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
+    return true;
+}
+
+void occ_exact_prepare(struct occ_exact *e, struct occ_exact_context *c)
+{
+    if (!configure(e, c) || !enable(e, c))
+        occ_exact_give_up(e, c);
+}
+
+void occ_exact_release(struct occ_exact *e, struct occ_exact_context *c)
+{
+    struct occ_params_object p = {.bytes = sizeof p, .object = c->profiler};
+    if (c->profiler)
+        (void)e->call.disable(&p);
+    c->profiler = NULL;
+    occ_cupti_host_close(&c->host);
+    occ_cupti_image_free(&c->data);
+}
+
+void occ_exact_give_up(struct occ_exact *e, struct occ_exact_context *c)
+{
+    occ_exact_release(e, c);
+    c->state = OCC_EXACT_FAILED;
+}
+
+/* ---- its sessions ---- */
+
+static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
+{
+    struct occ_params_image data = {
+        .bytes = sizeof data, .object = c->profiler, .image_bytes = c->data.size, .image = c->data.bytes};
+    CALL(e, "initialisation of the counter data", e->call.image(&data));
+    struct occ_params_range_config config = {.bytes = OCC_RANGE_CONFIG_BYTES,
+                                             .object = c->profiler,
+                                             .config_bytes = c->host.config.size,
+                                             .config = c->host.config.bytes,
+                                             .image_bytes = c->data.size,
+                                             .image = c->data.bytes,
+                                             .range = OCC_PROFILER_AUTO_RANGE,
+                                             .replay = OCC_PROFILER_KERNEL_REPLAY,
+                                             .max_ranges = OCC_SESSION_MAX_RANGES,
+                                             .nesting_levels = 1,
+                                             .min_nesting_level = 1};
+    CALL(e, "configuration of the range profiler", e->call.set_config(&config));
+    CALL(e, "CUPTI's time", e->call.timestamp(&c->began_ns));
+    struct occ_params_object start = {.bytes = sizeof start, .object = c->profiler};
+    CALL(e, "start of the range profiler", e->call.start(&start));
+    c->lost = atomic_load(&e->lost);
+    c->launches = 0;
+    c->is_graph = false;
+    c->state = OCC_EXACT_RUNNING;
+    return true;
+}
+
+static bool read_ranges(struct occ_exact *e, struct occ_exact_context *c, struct occ_session *s)
+{
+    for (uint32_t i = 0; i < s->ranges; i++) {
+        double v[METRICS] = {0};
+        CALL(e, "a launch's counters", occ_cupti_host_evaluate(&c->host, &c->data, i, v));
+        s->counts[i] = (struct occ_range_counts){v[0], v[1], v[2], v[3]};
+    }
+    return true;
+}
+
+/* Dropped ranges leave the session without meaning: nothing is queued then. */
+static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint64_t ended_ns)
+{
+    struct occ_params_range_decode decode = {.bytes = sizeof decode, .object = c->profiler};
+    CALL(e, "decoding the counters", e->call.decode(&decode));
+    struct occ_params_range_info info = {
+        .bytes = sizeof info, .image = c->data.bytes, .image_bytes = c->data.size};
+    CALL(e, "number of ranges", e->call.info(&info));
+    if (decode.dropped > 0 || info.ranges == 0 || info.ranges > OCC_SESSION_MAX_RANGES ||
+        e->waiting >= MAX_WAITING)
+        return true;
+    struct occ_session *s = occ_session_new();
+    CALL(e, "memory for a session", s ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
+    s->context = c->id; /* field by field: some threads' stacks have no room for a whole one */
+    s->began_ns = c->began_ns;
+    s->ended_ns = ended_ns;
+    s->lost = c->lost;
+    s->ranges = (uint32_t)info.ranges;
+    if (!read_ranges(e, c, s)) {
+        occ_session_free(s);
+        return false;
+    }
+    *e->last = s;
+    e->last = &s->next;
+    e->waiting++;
+    return true;
+}
+
+static bool stop_session(struct occ_exact *e, struct occ_exact_context *c)
+{
+    uint64_t ended_ns = 0;
+    struct occ_params_range_stop stop = {.bytes = OCC_RANGE_STOP_BYTES, .object = c->profiler};
+    c->state = OCC_EXACT_READY;
+    CALL(e, "end of the range profiler", e->call.stop(&stop));
+    CALL(e, "CUPTI's time", e->call.timestamp(&ended_ns));
+    return read_session(e, c, ended_ns);
+}
+
+void occ_exact_start_session(struct occ_exact *e, struct occ_exact_context *c)
+{
+    if (c->state == OCC_EXACT_READY && !start_session(e, c))
+        occ_exact_give_up(e, c);
+}
+
+void occ_exact_end_session(struct occ_exact *e, struct occ_exact_context *c)
+{
+    if (c->state == OCC_EXACT_RUNNING && !stop_session(e, c))
+        occ_exact_give_up(e, c);
+}

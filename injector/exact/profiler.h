@@ -1,0 +1,79 @@
+/*
+ * The range profiler of one context: from counters of the chip to sessions.
+ *
+ * A session lasts from the profiler's start to its stop in one context. It ends when it holds enough
+ * launches, before and after the launch of a graph (of unknown size), when its context is destroyed, and at
+ * the program's end; the next launch begins the next one. While a stream is captured none begins or ends,
+ * since that could break the capture.
+ *
+ * Threads: any of the program's that CUPTI calls back, one at a time, under `lock`. Memory comes from
+ * mmap(2).
+ */
+#ifndef OCC_EXACT_PROFILER_H
+#define OCC_EXACT_PROFILER_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cupti/host.h"
+#include "exact.h"
+#include "matching.h"
+
+#define OCC_EXACT_MAX_CONTEXTS 16u
+
+enum occ_exact_state { OCC_EXACT_FREE, OCC_EXACT_READY, OCC_EXACT_RUNNING, OCC_EXACT_FAILED };
+
+struct occ_exact_context {
+    enum occ_exact_state state;
+    bool is_graph;      /* the session holds a graph's launch */
+    bool is_ending;     /* the session waits for launches that have begun */
+    uint32_t id;        /* in activity records */
+    uint32_t launches;  /* in the session */
+    uint32_t in_flight; /* threads inside a call that launches */
+    uint64_t began_ns;  /* CUPTI's time */
+    uint64_t lost;      /* occ_exact.lost when the session began */
+    void *context, *profiler;
+    struct occ_cupti_host host;
+    struct occ_cupti_image data; /* counter data of one session */
+};
+
+struct occ_exact {
+    _Atomic bool is_on;      /* callbacks do anything */
+    _Atomic bool is_retired; /* each context is given up when it launches next */
+    pthread_mutex_t lock;    /* guards what follows but `lost` and `matching` */
+    pthread_cond_t changed;  /* no launch is in flight, or a session has ended */
+    const struct occ_cupti *cupti;
+    struct occ_cupti_host_calls host;
+    struct occ_cupti_range call;
+    void *subscriber;
+    uint32_t captures; /* streams that are being captured */
+    struct occ_exact_context contexts[OCC_EXACT_MAX_CONTEXTS];
+    bool is_full;                      /* a context found no place in them */
+    struct occ_session *first, **last; /* ended, for the helper; oldest first */
+    uint32_t waiting;                  /* number of these */
+    bool problem_is_new;
+    char problem[OCC_REASON_BYTES]; /* why a context has no values; "" */
+    _Atomic uint64_t lost;          /* matching.lost at the helper's last round */
+    struct occ_matching matching;   /* the helper's alone */
+};
+
+/* Counters of a range, in the order of struct occ_range_counts; one pass on every chip (a test asks CUPTI).
+ */
+extern const struct occ_cupti_metrics occ_exact_metrics;
+
+/* Records "no exact values: <what>: <CUPTI's text>" as the problem. */
+void occ_exact_fail(struct occ_exact *e, const char *what, uint32_t result);
+
+/* Configures and enables the profiler, or leaves the context FAILED. */
+void occ_exact_prepare(struct occ_exact *e, struct occ_exact_context *c);
+/* Disables the profiler and frees its memory; the state is the caller's. */
+void occ_exact_release(struct occ_exact *e, struct occ_exact_context *c);
+/* Leaves the context FAILED. */
+void occ_exact_give_up(struct occ_exact *e, struct occ_exact_context *c);
+
+/* READY -> RUNNING, RUNNING -> READY; FAILED if CUPTI refuses. Ending puts the session's counts into the
+ * queue. */
+void occ_exact_start_session(struct occ_exact *e, struct occ_exact_context *c);
+void occ_exact_end_session(struct occ_exact *e, struct occ_exact_context *c);
+
+#endif

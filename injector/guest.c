@@ -1,0 +1,54 @@
+/* See guest.h. The one global of the library, and what every part of it needs. */
+#include "guest.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "clock.h"
+#include "guest_log.h"
+
+static struct occ_guest the_guest;
+
+struct occ_guest *occ_guest(void)
+{
+    return &the_guest;
+}
+
+const char *occ_guest_path(void)
+{
+    static char path[PATH_MAX];
+    Dl_info info;
+    if (path[0] == '\0' && dladdr(path, &info) != 0 && info.dli_fname && !realpath(info.dli_fname, path))
+        path[0] = '\0';
+    return path;
+}
+
+void occ_guest_report(struct occ_guest *guest, enum occ_level level, const char *reason)
+{
+    static const char *const words[] = {
+#define X(name, word, text) word,
+        OCC_LEVELS(X)
+#undef X
+    };
+    struct occ_record_state record = {
+        .record.type = OCC_RECORD_STATE,
+        .time_ns = occ_clock_ns(CLOCK_REALTIME),
+        .level = level,
+        .cupti_version = guest->tracing.cupti.version,
+    };
+    (void)snprintf(record.reason, sizeof record.reason, "%s", reason);
+    (void)occ_ring_log(&guest->ring, &record.record, sizeof record, NULL, 0);
+    occ_guest_log("level %s%s%s", words[level], reason[0] ? ": " : "", reason);
+}
+
+void occ_guest_close_ring(struct occ_guest *guest)
+{
+    uint64_t now_ns = occ_clock_ns(CLOCK_REALTIME);
+    struct occ_record_closed record = {
+        .record.type = OCC_RECORD_CLOSED, .time_ns = now_ns, .launches = guest->ring.head};
+    (void)occ_ring_log(&guest->ring, &record.record, sizeof record, NULL, 0);
+    occ_ring_heartbeat(&guest->ring, now_ns);
+    occ_ring_close(&guest->ring);
+}

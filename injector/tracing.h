@@ -1,0 +1,25 @@
+/*
+ * CUPTI's activity records: which libcupti delivers them, with which attributes, and its functions. Never
+ * cuptiFinalize. Threads: start by the one that initialises CUDA, the functions as CUPTI allows.
+ */
+#ifndef OCC_INJECTOR_TRACING_H
+#define OCC_INJECTOR_TRACING_H
+
+#include "cupti/functions.h"
+#include "cupti/library.h"
+#include "ring/ring_abi.h"
+
+static_assert(OCC_CUPTI_REASON_BYTES == OCC_REASON_BYTES, "reasons fit a STATE record");
+
+struct occ_tracing {
+    struct occ_cupti cupti;
+    struct occ_cupti_activity call;
+};
+
+/* Starts records of kernels in the first candidate that delivers them; the callbacks are those of
+ * callbacks.c. `configured` is $OCCTRACE_CUPTI or "". *ret_zeroed: we zero the buffers that CUPTI gets.
+ * False, with the reason: there are no records. */
+bool occ_tracing_start(struct occ_tracing *tracing, const char *configured, bool *ret_zeroed,
+                       char reason[OCC_REASON_BYTES]);
+
+#endif
