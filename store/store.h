@@ -156,7 +156,7 @@ int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16],
 /* 0 and *ret_next = 0 for a ring never seen. */
 int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
                             struct occ_error *err);
-/* The same for how many of its MEASURED frames were counted. */
+/* The same for how many of its MEASURED records were counted. */
 int occ_store_put_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
                                     struct occ_error *err);
 int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
