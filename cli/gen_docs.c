@@ -3,8 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "docs.h"
+#include "cli/docs.h"
+#include "cli/occq/commands.h"
+#include "cli/occtrace/trace_options.h"
 
 typedef void writer(FILE *out, const struct cli_command *command, const struct cli_command *const *commands);
 

@@ -4,6 +4,7 @@
  */
 #include "options.h"
 
+#include <inttypes.h>
 #include <regex.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-enum { MAX_OPTIONS = 64, MOST_WORDS_BYTES = 80 /* that a message lists */ };
+enum { MAX_OPTIONS = 64, LISTED_MAX_BYTES = 80 /* of words in a message */ };
 
 /* A walk through argv: `next` is read, operands are gathered at the front. */
 struct walk {
@@ -89,13 +90,15 @@ static int convert_bytes(const struct cli_option *row, const char *text, int64_t
                          struct occ_error *err)
 {
     uint64_t value = 0;
-    int status = occ_parse_bytes(text, (uint64_t)row->max, &value, err);
-    if (status == 0)
-        *ret_value = (int64_t)value;
-    return status;
+    if (occ_parse_bytes(text, (uint64_t)row->max, &value, err) != 0)
+        return OCC_E_INVALID;
+    if ((int64_t)value < row->min)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is less than %" PRId64 " bytes", text, row->min);
+    *ret_value = (int64_t)value;
+    return 0;
 }
 
-static int convert_size(const char *text, uint32_t size[3], struct occ_error *err)
+int cli_parse_size(const char *text, uint32_t size[3], struct occ_error *err)
 {
     uint64_t values[3] = {1, 1, 1};
     const char *at = text;
@@ -144,7 +147,7 @@ static int convert_word(const struct cli_option *row, const char *text, const ch
         size_t used = strlen(all);
         (void)snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", *word);
     }
-    if (strlen(all) > MOST_WORDS_BYTES) {
+    if (strlen(all) > LISTED_MAX_BYTES) {
         const char *nearest = occ_text_nearest(text, row->words);
         return nearest
                    ? occ_fail(err, OCC_E_INVALID, "'%.64s' is not known; did you mean '%s'?", text, nearest)
@@ -182,7 +185,7 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
     case CLI_BYTES:
         return convert_bytes(row, text, field, err);
     case CLI_SIZE:
-        return convert_size(text, field, err);
+        return cli_parse_size(text, field, err);
     }
     return occ_fail(err, OCC_E_INVALID, "an option of no kind");
 }

@@ -74,25 +74,24 @@ struct cli_command {
 /* Exit statuses of occq. */
 enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_NOTHING = 3 };
 
+/* A row: struct cli_option's members, `field` of `type` instead of the offset; then other members by name
+ * (.words = ..., .min = ...). */
+#define CLI_OPTION(letter_, name_, kind_, type, field, value_, help_, ...)                                   \
+    {                                                                                                        \
+        .letter = letter_, .name = name_, .kind = kind_, .offset = offsetof(type, field), .value = value_,   \
+        .help = help_, __VA_ARGS__                                                                           \
+    }
 /* Rows that every command has. */
 #define CLI_OPTION_DB                                                                                        \
-    {                                                                                                        \
-        'd', "db", CLI_TEXT, offsetof(struct cli_args, db), "FILE",                                          \
-            "the history (default: $XDG_STATE_HOME/occtrace/history.db)", NULL, NULL, 0, 0                   \
-    }
+    CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",                                             \
+               "the history (default: $XDG_STATE_HOME/occtrace/history.db)")
 #define CLI_OPTION_HELP                                                                                      \
-    {                                                                                                        \
-        'h', "help", CLI_FLAG, offsetof(struct cli_args, help), NULL, "show this help and exit", NULL, NULL, \
-            0, 0                                                                                             \
-    }
+    CLI_OPTION('h', "help", CLI_FLAG, struct cli_args, help, NULL, "show this help and exit")
 #define CLI_OPTION_VERSION                                                                                   \
-    {                                                                                                        \
-        'V', "version", CLI_FLAG, offsetof(struct cli_args, version), NULL, "show the version and exit",     \
-            NULL, NULL, 0, 0                                                                                 \
-    }
+    CLI_OPTION('V', "version", CLI_FLAG, struct cli_args, version, NULL, "show the version and exit")
 #define CLI_OPTION_END                                                                                       \
     {                                                                                                        \
-        0, NULL, CLI_FLAG, 0, NULL, NULL, NULL, NULL, 0, 0                                                   \
+        .name = NULL                                                                                         \
     }
 
 /*
@@ -101,5 +100,8 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
  * exists. When help or version is asked for, the number of operands is not checked.
  */
 int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err);
+
+/* "128", "16x16", "8x8x4": a CLI_SIZE. */
+int cli_parse_size(const char *text, uint32_t size[3], struct occ_error *err);
 
 #endif

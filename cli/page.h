@@ -8,7 +8,8 @@
 
 #include "support/error.h"
 
-#define CLI_PAGE_RIGHT SCOLS_FL_RIGHT
+#define CLI_PAGE_RIGHT  SCOLS_FL_RIGHT
+#define CLI_PAGE_HIDDEN SCOLS_FL_HIDDEN
 
 /* What goes wrong between begin and end is kept and said at the end. */
 struct cli_page {

@@ -15,7 +15,6 @@
 enum { CUT_WIDTH = 24 };
 
 struct cli_table {
-    enum cli_format format;
     FILE *out;
     const struct cli_selection *selection;
     struct libscols_table *block; /* text */
@@ -226,22 +225,21 @@ static int csv_add(struct cli_table *table, const void *row, struct occ_error *e
 
 /* ---- all ---- */
 
-int cli_table_new(enum cli_format format, FILE *out, const char *name, const struct cli_selection *selection,
+int cli_table_new(FILE *out, const char *name, const struct cli_selection *selection,
                   struct cli_table **ret_table, struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *table = calloc(1, sizeof *table);
     if (!table)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    table->format = format;
     table->out = out;
     table->selection = selection;
-    if (format == CLI_FORMAT_TEXT && text_begin(table, err) != 0)
+    if (selection->format == CLI_FORMAT_TEXT && text_begin(table, err) != 0)
         return OCC_E_NO_MEMORY;
-    if (format == CLI_FORMAT_JSON) {
+    if (selection->format == CLI_FORMAT_JSON) {
         cli_json_begin(&table->json, out);
         cli_json_array(&table->json, name, false);
     }
-    if (format == CLI_FORMAT_CSV)
+    if (selection->format == CLI_FORMAT_CSV)
         csv_begin(table);
     *ret_table = occ_take(table);
     return 0;
@@ -249,7 +247,7 @@ int cli_table_new(enum cli_format format, FILE *out, const char *name, const str
 
 int cli_table_add(struct cli_table *table, const void *row, struct occ_error *err)
 {
-    switch (table->format) {
+    switch (table->selection->format) {
     case CLI_FORMAT_TEXT:
         return text_add(table, row, err);
     case CLI_FORMAT_CSV:
@@ -263,13 +261,23 @@ int cli_table_add(struct cli_table *table, const void *row, struct occ_error *er
 
 int cli_table_finish(struct cli_table *table, struct occ_error *err)
 {
-    if (table->format == CLI_FORMAT_TEXT)
+    if (table->selection->format == CLI_FORMAT_TEXT)
         return text_flush(table, err);
-    if (table->format == CLI_FORMAT_JSON) {
+    if (table->selection->format == CLI_FORMAT_JSON) {
         cli_json_close(&table->json);
         cli_json_end(&table->json);
     }
     return 0;
+}
+
+int cli_table_print(const char *name, const struct cli_selection *selection, const void *rows, size_t n,
+                    size_t row_bytes, struct occ_error *err)
+{
+    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
+    int status = cli_table_new(stdout, name, selection, &table, err);
+    for (size_t i = 0; i < n && status == 0; i++)
+        status = cli_table_add(table, (const char *)rows + i * row_bytes, err);
+    return status == 0 ? cli_table_finish(table, err) : status;
 }
 
 void cli_table_free(struct cli_table *table)

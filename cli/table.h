@@ -16,12 +16,10 @@
 
 #define CLI_TABLE_BLOCK_ROWS 50000
 
-enum cli_format { CLI_FORMAT_TEXT, CLI_FORMAT_JSON, CLI_FORMAT_CSV };
-
 struct cli_table;
 
 /* `name`: the JSON array's key. `selection` and the columns must outlive the table. */
-int cli_table_new(enum cli_format format, FILE *out, const char *name, const struct cli_selection *selection,
+int cli_table_new(FILE *out, const char *name, const struct cli_selection *selection,
                   struct cli_table **ret_table, struct occ_error *err);
 int cli_table_add(struct cli_table *table, const void *row, struct occ_error *err);
 /* Ends the output. A table without rows is an empty array, a heading line, or (text) nothing. */
@@ -29,6 +27,10 @@ int cli_table_finish(struct cli_table *table, struct occ_error *err);
 /* NULL is fine; prints nothing. */
 void cli_table_free(struct cli_table *table);
 void cli_table_freep(struct cli_table **table);
+
+/* A whole table on stdout, of `n` rows of `row_bytes` bytes each. */
+int cli_table_print(const char *name, const struct cli_selection *selection, const void *rows, size_t n,
+                    size_t row_bytes, struct occ_error *err);
 
 /* One CSV field, quoted if need be. */
 void cli_csv_field(FILE *out, const char *text);

@@ -50,6 +50,39 @@ void cli_set_format(struct cli_value *value, const char *format, ...)
     cli_set_string(value, value->scratch);
 }
 
+/* ---- members of a row ---- */
+
+static const void *member(const struct cli_column *column, const void *row)
+{
+    return (const char *)row + column->index;
+}
+
+#define MEMBER_GETTER(name, type, set)                                                                       \
+    void cli_get_##name(const struct cli_column *column, const void *row, struct cli_value *value)           \
+    {                                                                                                        \
+        set(value, *(const type *)member(column, row));                                                      \
+    }
+
+MEMBER_GETTER(u32, uint32_t, cli_set_unsigned)
+MEMBER_GETTER(u64, uint64_t, cli_set_unsigned)
+MEMBER_GETTER(i64, int64_t, cli_set_integer)
+MEMBER_GETTER(real, double, cli_set_real)
+MEMBER_GETTER(bool, bool, cli_set_bool)
+
+void cli_get_array(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    const char *text = member(column, row);
+    cli_set_string(value, text[0] ? text : NULL);
+}
+
+void cli_get_string(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    const char *text = *(const char *const *)member(column, row);
+    cli_set_string(value, text && text[0] ? text : NULL);
+}
+
+/* ---- texts ---- */
+
 const char *cli_percent_text(double ratio, char *buffer, size_t size)
 {
     if (isfinite(ratio)) /* no sign where it would be that of 0.0 */

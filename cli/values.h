@@ -52,27 +52,53 @@ enum {
     CLI_VERBATIM = 32, /* its name comes from the user: the heading keeps it as it is */
 };
 
+struct cli_column;
+/* Puts the column's value of `row` into `value`, which comes as CLI_NONE. */
+typedef void cli_getter(const struct cli_column *column, const void *row, struct cli_value *value);
+
 struct cli_column {
     const char *name; /* for -o and the heading; NULL ends a table */
-    const char *key;  /* in JSON and CSV; with its unit */
+    const char *key;  /* in JSON, CSV and SQL; with its unit */
     enum cli_unit unit;
     unsigned int flags;
     const char *help;
-    /* Puts the column's value of `row` into `value`, which comes as CLI_NONE. */
-    void (*get)(const struct cli_column *column, const void *row, struct cli_value *value);
-    int index; /* for `get` functions that serve several columns */
+    cli_getter *get;
+    size_t index; /* for `get` functions that serve several columns; of CLI_FIELD the member's offset */
 };
+
+/* A column that is `member` of the rows' type. Texts are `const char *` or arrays; NULL, "" and NaN are CLI_NONE. */
+#define CLI_FIELD(name, key, unit, flags, type, member, help)                                                \
+    {                                                                                                        \
+        name, key, unit, flags, help, CLI_GETTER(((type *)NULL)->member), offsetof(type, member)             \
+    }
+#define CLI_GETTER(member)                                                                                   \
+    _Generic((member), uint32_t                                                                              \
+             : cli_get_u32, uint64_t                                                                         \
+             : cli_get_u64, int64_t                                                                          \
+             : cli_get_i64, double                                                                           \
+             : cli_get_real, bool                                                                            \
+             : cli_get_bool, const char *                                                                    \
+             : cli_get_string, char *                                                                        \
+             : cli_get_array)
+#define CLI_COLUMN_END                                                                                       \
+    {                                                                                                        \
+        .name = NULL                                                                                         \
+    }
+cli_getter cli_get_u32, cli_get_u64, cli_get_i64, cli_get_real, cli_get_bool, cli_get_string, cli_get_array;
 
 #define CLI_MAX_COLUMNS 96
 
-/* Which columns, in which order. */
+enum cli_format { CLI_FORMAT_TEXT, CLI_FORMAT_JSON, CLI_FORMAT_CSV };
+
+/* Which columns, in which order and form. */
 struct cli_selection {
+    enum cli_format format;
     const struct cli_column *columns[CLI_MAX_COLUMNS];
     size_t n;
     bool is_default; /* nobody asked for these columns: those that are CLI_SPARE may go */
 };
 
-/* All columns with (flags & with) == with and (flags & without) == 0. */
+/* All columns with (flags & with) == with and (flags & without) == 0; leaves the format alone. */
 void cli_select(const struct cli_column *table, unsigned int with, unsigned int without,
                 struct cli_selection *ret_selection);
 

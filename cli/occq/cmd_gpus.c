@@ -1,11 +1,12 @@
-/* occq gpus: the named GPUs and MIG slices, and what they hold. One thread. */
-#include <string.h>
+/* occq gpus: the named GPUs and MIG slices, and their limits. One thread. */
+#include <math.h>
+#include <stdio.h>
 
-#include "cli/commands.h"
-#include "occupancy/occupancy.h"
-#include "cli/query.h"
-#include "support/cleanup.h"
+#include "cli/command.h"
+#include "commands.h"
 #include "cli/usage.h"
+#include "occupancy/occupancy.h"
+#include "support/cleanup.h"
 
 struct gpus_args {
     struct cli_args common;
@@ -13,89 +14,67 @@ struct gpus_args {
 };
 
 struct gpu_row {
-    const struct occ_gpu *gpu;
+    const char *gpu, *name, *slice_of;
+    char cc[16];
     struct occ_device device;
+    uint32_t max_warps_per_sm;
+    double max_barriers_per_sm; /* NaN: the model does not consider barriers */
 };
 
-#define GETTER(name, set, expression)                                                                        \
-    static void get_##name(const struct cli_column *column, const void *row_pointer,                         \
-                           struct cli_value *value)                                                          \
-    {                                                                                                        \
-        (void)column;                                                                                        \
-        const struct gpu_row *row = row_pointer;                                                             \
-        set(value, expression);                                                                              \
-    }
-
-GETTER(gpu, cli_set_string, row->gpu->name)
-GETTER(title, cli_set_string, row->gpu->title)
-GETTER(slice_of, cli_set_string, row->gpu->slice_of)
-GETTER(sms, cli_set_unsigned, row->device.sm_count)
-GETTER(warps, cli_set_unsigned, row->device.max_threads_per_sm / row->device.warp_size)
-GETTER(blocks, cli_set_unsigned, row->device.max_blocks_per_sm)
-GETTER(registers, cli_set_unsigned, row->device.registers_per_sm)
-GETTER(registers_per_block, cli_set_unsigned, row->device.registers_per_block)
-GETTER(registers_per_thread, cli_set_unsigned, row->device.max_registers_per_thread)
-GETTER(register_unit, cli_set_unsigned, row->device.register_unit)
-GETTER(smem, cli_set_unsigned, row->device.smem_per_sm_bytes)
-GETTER(optin, cli_set_unsigned, row->device.smem_per_block_optin_bytes)
-GETTER(reserved, cli_set_unsigned, row->device.smem_reserved_per_block_bytes)
-GETTER(smem_unit, cli_set_unsigned, row->device.smem_unit_bytes)
-GETTER(cluster, cli_set_unsigned, row->device.max_cluster_size)
-
-static void get_cc(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    uint32_t cc = ((const struct gpu_row *)row)->device.cc;
-    (void)column;
-    cli_set_format(value, "%u.%u", cc / 10, cc % 10);
-}
-
-static void get_barriers(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    uint32_t barriers = ((const struct gpu_row *)row)->device.max_barriers_per_sm;
-    (void)column;
-    if (barriers != OCC_NO_LIMIT)
-        cli_set_unsigned(value, barriers);
-}
+#define FIELD(name, key, flags, member, help)                                                                \
+    CLI_FIELD(name, key, CLI_PLAIN, flags, struct gpu_row, member, help)
 
 static const struct cli_column columns[] = {
-    {"gpu", "gpu", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "what --gpu takes", get_gpu, 0},
-    {"name", "name", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "the product's name", get_title, 0},
-    {"cc", "cc", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "compute capability", get_cc, 0},
-    {"sms", "sm_count", CLI_PLAIN, CLI_DEFAULT, "SMs", get_sms, 0},
-    {"warps", "warps_per_sm", CLI_PLAIN, CLI_DEFAULT, "most warps of an SM", get_warps, 0},
-    {"blocks", "blocks_per_sm", CLI_PLAIN, CLI_DEFAULT, "most blocks of an SM", get_blocks, 0},
-    {"regs", "registers_per_sm", CLI_PLAIN, CLI_DEFAULT, "registers of an SM", get_registers, 0},
-    {"regs_block", "registers_per_block", CLI_PLAIN, 0, "most registers of a block", get_registers_per_block,
-     0},
-    {"regs_thread", "registers_per_thread", CLI_PLAIN, 0, "most registers of a thread",
-     get_registers_per_thread, 0},
-    {"regs_unit", "register_unit", CLI_PLAIN, 0, "registers are allocated to a warp in multiples of this",
-     get_register_unit, 0},
-    {"smem", "smem_per_sm_bytes", CLI_PLAIN, CLI_DEFAULT, "shared memory of an SM, bytes", get_smem, 0},
-    {"optin", "smem_per_block_optin_bytes", CLI_PLAIN, CLI_DEFAULT,
-     "most shared memory of a block that has opted in, bytes", get_optin, 0},
-    {"reserved", "smem_reserved_per_block_bytes", CLI_PLAIN, 0,
-     "shared memory kept back for each block, bytes", get_reserved, 0},
-    {"smem_unit", "smem_unit_bytes", CLI_PLAIN, 0, "shared memory is allocated in multiples of this, bytes",
-     get_smem_unit, 0},
-    {"barriers", "barriers_per_sm", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE,
-     "barriers of an SM, where the model considers them", get_barriers, 0},
-    {"cluster", "blocks_per_cluster", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE,
-     "most blocks of a cluster; 1: no clusters", get_cluster, 0},
-    {"slice_of", "slice_of", CLI_PLAIN, CLI_LEFT, "of a MIG slice: the whole GPU", get_slice_of, 0},
-    {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
+    FIELD("gpu", "gpu", CLI_DEFAULT | CLI_LEFT, gpu, "argument of --gpu"),
+    FIELD("name", "name", CLI_DEFAULT | CLI_LEFT | CLI_CUTS, name, "the product's name"),
+    FIELD("cc", "cc", CLI_DEFAULT | CLI_LEFT, cc, "compute capability"),
+    FIELD("sms", "sm_count", CLI_DEFAULT, device.sm_count, "number of SMs"),
+    FIELD("warps", "max_warps_per_sm", CLI_DEFAULT, max_warps_per_sm, "maximum warps per SM"),
+    FIELD("blocks", "max_blocks_per_sm", CLI_DEFAULT, device.max_blocks_per_sm, "maximum blocks per SM"),
+    FIELD("regs", "registers_per_sm", CLI_DEFAULT, device.registers_per_sm, "registers per SM"),
+    FIELD("regs_block", "registers_per_block", 0, device.registers_per_block, "maximum registers per block"),
+    FIELD("regs_thread", "max_registers_per_thread", 0, device.max_registers_per_thread,
+          "maximum registers per thread"),
+    FIELD("regs_unit", "register_unit", 0, device.register_unit, "register allocation unit size (per warp)"),
+    FIELD("shared", "shared_per_sm_bytes", CLI_DEFAULT, device.smem_per_sm_bytes,
+          "shared memory per SM, bytes"),
+    FIELD("optin", "shared_per_block_optin_bytes", CLI_DEFAULT, device.smem_per_block_optin_bytes,
+          "maximum shared memory per block (opt-in), bytes"),
+    FIELD("reserved", "shared_reserved_per_block_bytes", 0, device.smem_reserved_per_block_bytes,
+          "reserved shared memory per block, bytes"),
+    FIELD("shared_unit", "shared_unit_bytes", 0, device.smem_unit_bytes,
+          "shared memory allocation unit size, bytes"),
+    FIELD("barriers", "max_barriers_per_sm", CLI_DEFAULT | CLI_SPARE, max_barriers_per_sm,
+          "barriers per SM, where the model considers them"),
+    FIELD("cluster", "max_cluster_size", CLI_DEFAULT | CLI_SPARE, device.max_cluster_size,
+          "maximum cluster size in blocks; 1: no clusters"),
+    FIELD("slice_of", "slice_of", CLI_LEFT, slice_of, "of a MIG slice: the whole GPU"),
+    CLI_COLUMN_END,
 };
 
-static int print(enum cli_format format, const struct cli_selection *selection, struct occ_error *err)
+static int fill_row(const struct occ_gpu *gpu, struct gpu_row *row, struct occ_error *err)
+{
+    *row = (struct gpu_row){.gpu = gpu->name, .name = gpu->title, .slice_of = gpu->slice_of};
+    if (occ_device_from_name(gpu->name, &row->device) != OCC_OK)
+        return occ_fail(err, OCC_E_CORRUPT, "%s: unknown compute capability", gpu->name);
+    const struct occ_device *device = &row->device;
+    (void)snprintf(row->cc, sizeof row->cc, "%u.%u", device->cc / 10, device->cc % 10);
+    row->max_warps_per_sm = device->max_threads_per_sm / device->warp_size;
+    row->max_barriers_per_sm =
+        device->max_barriers_per_sm == OCC_NO_LIMIT ? (double)NAN : device->max_barriers_per_sm;
+    return 0;
+}
+
+static int print(const struct cli_selection *selection, struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     struct gpu_row row;
-    int status = cli_table_new(format, stdout, "gpus", selection, &table, err);
-    for (size_t i = 0; status == 0 && (row.gpu = occ_gpu_at(i)); i++) {
-        if (occ_device_from_name(row.gpu->name, &row.device) != OCC_OK)
-            return occ_fail(err, OCC_E_CORRUPT, "%s is on no compute capability that there is",
-                            row.gpu->name);
-        status = cli_table_add(table, &row, err);
+    const struct occ_gpu *gpu;
+    int status = cli_table_new(stdout, "gpus", selection, &table, err);
+    for (size_t i = 0; status == 0 && (gpu = occ_gpu_at(i)); i++) {
+        status = fill_row(gpu, &row, err);
+        if (status == 0)
+            status = cli_table_add(table, &row, err);
     }
     return status == 0 ? cli_table_finish(table, err) : status;
 }
@@ -104,14 +83,13 @@ static int run(const struct cli_command *command, char **argv)
 {
     struct gpus_args args = {0};
     struct cli_selection selection;
-    enum cli_format format;
     struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
     if (!cli_start(command, argv, &args.common, &status))
         return status;
-    if (cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
+    if (cli_output_choose(&args.output, columns, &selection, &err) != 0)
         return cli_usage_error(command, &err);
-    return print(format, &selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
+    return print(&selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
 static const struct cli_option options[] = {
@@ -124,7 +102,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"occq gpus", "all of them"},
-    {"occq gpus -o gpu,sms,slice_of", "how MIG slices are cut"},
+    {"occq gpus -o gpu,sms,slice_of", "MIG slices and the GPUs they are part of"},
     {NULL, NULL},
 };
 
@@ -134,8 +112,8 @@ const struct cli_command cli_gpus = {
     .operands = "",
     .summary = "the GPUs that calc and what-if know by name",
     .description =
-        "Lists the GPUs and MIG slices that --gpu takes, with their SMs and what an SM holds. Other GPUs "
-        "can be computed with --cc and --sms.",
+        "Lists the GPUs and MIG slices that --gpu takes, with their SMs and limits. For other GPUs, "
+        "'occq calc' takes --cc and --sms.",
     .options = options,
     .columns = columns,
     .examples = examples,

@@ -3,15 +3,14 @@
  * stderr. Each file has a store handle of its own: after a failure it is closed, and nothing of the file stays. One
  * thread.
  */
-#include "cli/commands.h"
-#include "cli/query.h"
-#include "cli/usage.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "commands.h"
+#include "history.h"
+#include "cli/usage.h"
 #include "import/import.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
@@ -29,58 +28,32 @@ struct import_args {
 };
 
 struct import_row {
-    const char *path;
+    const char *path, *state, *time_base;
     struct occ_import_result result;
-    char skips[256]; /* "bad_times 3, no_device 1"; "" */
+    uint64_t skipped;
+    char skipped_causes[256]; /* "bad_times 3, no_device 1"; "" */
 };
 
 /* ---- columns ---- */
 
-#define GETTER(name, set, expression)                                                                        \
-    static void get_##name(const struct cli_column *column, const void *row_pointer,                         \
-                           struct cli_value *value)                                                          \
-    {                                                                                                        \
-        (void)column;                                                                                        \
-        const struct import_row *row = row_pointer;                                                          \
-        set(value, expression);                                                                              \
-    }
-
-static uint64_t skipped(const struct occ_import_result *result)
-{
-    uint64_t sum = 0;
-    for (int i = 0; i < OCC_IMPORT_SKIP_COUNT; i++)
-        sum += result->skipped[i];
-    return sum;
-}
-
-GETTER(file, cli_set_string, row->path)
-GETTER(source, cli_set_string, row->result.source)
-GETTER(run, cli_set_integer, row->result.run)
-GETTER(state, cli_set_string, row->result.known ? "known" : "imported")
-GETTER(launches, cli_set_unsigned, row->result.launches)
-GETTER(kernels, cli_set_unsigned, row->result.kernels)
-GETTER(shapes, cli_set_unsigned, row->result.shapes)
-GETTER(devices, cli_set_unsigned, row->result.devices)
-GETTER(skipped, cli_set_unsigned, skipped(&row->result))
-GETTER(why, cli_set_string, row->skips[0] ? row->skips : NULL)
-GETTER(times, cli_set_string, row->result.known ? NULL : row->result.timeless ? "unknown" : "epoch")
+#define FIELD(name, key, flags, member, help)                                                                \
+    CLI_FIELD(name, key, CLI_PLAIN, flags, struct import_row, member, help)
 
 static const struct cli_column columns[] = {
-    {"file", "file", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "as it was given", get_file, 0},
-    {"source", "source", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "the tool that recorded it: nsys or kineto",
-     get_source, 0},
-    {"state", "state", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "imported, or known: it was there already",
-     get_state, 0},
-    {"run", "run_id", CLI_PLAIN, CLI_DEFAULT, "the run's number, for --run", get_run, 0},
-    {"launches", "launches", CLI_PLAIN, CLI_DEFAULT, "launches imported now", get_launches, 0},
-    {"kernels", "kernels", CLI_PLAIN, CLI_DEFAULT, "different kernels", get_kernels, 0},
-    {"shapes", "shapes", CLI_PLAIN, CLI_DEFAULT, "different launch configurations", get_shapes, 0},
-    {"devices", "devices", CLI_PLAIN, CLI_DEFAULT, "devices with launches", get_devices, 0},
-    {"skipped", "skipped", CLI_PLAIN, CLI_DEFAULT, "launches that could not be imported", get_skipped, 0},
-    {"why", "skipped_causes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, "the same by cause", get_why, 0},
-    {"times", "time_base", CLI_PLAIN, CLI_LEFT,
-     "epoch; unknown: they do not count from 1970, --since passes it over", get_times, 0},
-    {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
+    FIELD("file", "file", CLI_DEFAULT | CLI_LEFT | CLI_CUTS, path, "as it was given"),
+    FIELD("source", "source", CLI_DEFAULT | CLI_LEFT, result.source,
+          "the tool that recorded it: nsys or kineto"),
+    FIELD("state", "state", CLI_DEFAULT | CLI_LEFT, state, "imported; known: it is in the history already"),
+    FIELD("run", "run_id", CLI_DEFAULT, result.run, "the run's number, for --run"),
+    FIELD("launches", "launches", CLI_DEFAULT, result.launches, "number of launches imported now"),
+    FIELD("kernels", "kernels", CLI_DEFAULT, result.kernels, "number of kernels"),
+    FIELD("configs", "configs", CLI_DEFAULT, result.shapes, "number of launch configurations"),
+    FIELD("devices", "devices", CLI_DEFAULT, result.devices, "number of devices with launches"),
+    FIELD("skipped", "skipped", CLI_DEFAULT, skipped, "number of launches that could not be imported"),
+    FIELD("why", "skipped_causes", CLI_DEFAULT | CLI_LEFT | CLI_CUTS, skipped_causes, "the same by cause"),
+    FIELD("times", "time_base", CLI_LEFT, time_base,
+          "epoch; unknown: times do not count from 1970, and --since ignores the run"),
+    CLI_COLUMN_END,
 };
 
 /* ---- progress ---- */
@@ -125,14 +98,19 @@ static int open_for_writing(const struct cli_args *args, struct occ_store **ret_
     return status == 0 ? occ_store_open(args->db ? args->db : own, &options, ret_store, err) : status;
 }
 
-static void list_skips(struct import_row *row)
+static void fill_row(struct import_row *row)
 {
+    const struct occ_import_result *result = &row->result;
     size_t used = 0;
-    for (int i = 0; i < OCC_IMPORT_SKIP_COUNT; i++)
-        if (row->result.skipped[i] && used < sizeof row->skips)
-            used += (size_t)snprintf(row->skips + used, sizeof row->skips - used, "%s%s %" PRIu64,
-                                     used ? ", " : "", occ_import_skip_word((enum occ_import_skip)i),
-                                     row->result.skipped[i]);
+    row->state = result->known ? "known" : "imported";
+    row->time_base = result->known ? NULL : result->timeless ? "unknown" : "epoch";
+    for (int i = 0; i < OCC_IMPORT_SKIP_COUNT; i++) {
+        row->skipped += result->skipped[i];
+        if (result->skipped[i] && used < sizeof row->skipped_causes)
+            used += (size_t)snprintf(row->skipped_causes + used, sizeof row->skipped_causes - used,
+                                     "%s%s %" PRIu64, used ? ", " : "",
+                                     occ_import_skip_word((enum occ_import_skip)i), result->skipped[i]);
+    }
 }
 
 static int import_one(const struct import_args *args, const char *path, struct import_row *row,
@@ -152,23 +130,18 @@ static int import_one(const struct import_args *args, const char *path, struct i
         status = occ_import_file(store, path, &options, &row->result, err);
     clear_progress(&progress);
     if (status == 0)
-        list_skips(row);
+        fill_row(row);
     return status;
 }
 
-static void say_notes(const struct cli_command *command, const struct import_row *row)
+static void note_result(const struct cli_command *command, const struct import_row *row)
 {
     if (row->result.known)
-        (void)fprintf(stderr,
-                      "%s %s: %s: is in the history already, as run %" PRId64
-                      " (--again imports it once more)\n",
-                      command->program, command->name, row->path, row->result.run);
+        cli_note(command, "%s: is in the history already, as run %" PRId64 " (--again imports it once more)",
+                 row->path, row->result.run);
     else if (row->result.timeless)
-        (void)fprintf(
-            stderr,
-            "%s %s: %s: its times count from an origin that it does not name; --since and --until pass run "
-            "%" PRId64 " over\n",
-            command->program, command->name, row->path, row->result.run);
+        cli_note(command, "%s: it has no absolute times; --since and --until ignore run %" PRId64, row->path,
+                 row->result.run);
 }
 
 static int import_all(const struct cli_command *command, const struct import_args *args,
@@ -180,7 +153,7 @@ static int import_all(const struct cli_command *command, const struct import_arg
         struct import_row row;
         int status = import_one(args, args->common.operands[i], &row, &err);
         if (status == 0) {
-            say_notes(command, &row);
+            note_result(command, &row);
             status = cli_table_add(table, &row, &err);
         }
         if (status != 0)
@@ -193,31 +166,30 @@ static int run(const struct cli_command *command, char **argv)
 {
     struct import_args args = {0};
     struct cli_selection selection;
-    enum cli_format format;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     int status = 0;
     if (!cli_start(command, argv, &args.common, &status))
         return status;
-    if (cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
+    if (cli_output_choose(&args.output, columns, &selection, &err) != 0)
         return cli_usage_error(command, &err);
-    if (cli_table_new(format, stdout, "imports", &selection, &table, &err) != 0)
+    if (cli_table_new(stdout, "imports", &selection, &table, &err) != 0)
         return cli_failure(command, &err);
     status = import_all(command, &args, table);
     return cli_table_finish(table, &err) == 0 ? status : cli_failure(command, &err);
 }
 
 static const struct cli_option options[] = {
-    {'d', "db", CLI_TEXT, offsetof(struct cli_args, db), "FILE",
-     "the history to import into (default: $XDG_STATE_HOME/occtrace/history.db)", NULL, NULL, 0, 0},
-    {0, "label", CLI_TEXT, offsetof(struct import_args, label), "TEXT",
-     "a text kept with the runs, to find them again", NULL, NULL, 0, 0},
-    {0, "gpu", CLI_TEXT, offsetof(struct import_args, gpu), "NAME",
-     "the GPU of recordings that do not describe it ('occq gpus' lists names)", NULL, NULL, 0, 0},
-    {0, "again", CLI_FLAG, offsetof(struct import_args, again), NULL,
-     "import files that are in the history already", NULL, NULL, 0, 0},
-    {0, "progress", CLI_FLAG, offsetof(struct import_args, progress), NULL,
-     "show progress also when stderr is no terminal", NULL, NULL, 0, 0},
+    CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",
+               "the history to import into (default: $XDG_STATE_HOME/occtrace/history.db)"),
+    CLI_OPTION(0, "label", CLI_TEXT, struct import_args, label, "TEXT",
+               "a text kept with the runs, to find them again"),
+    CLI_OPTION(0, "gpu", CLI_TEXT, struct import_args, gpu, "NAME",
+               "the GPU of recordings that do not describe it ('occq gpus' lists names)"),
+    CLI_OPTION(0, "again", CLI_FLAG, struct import_args, again, NULL,
+               "import files that are in the history already"),
+    CLI_OPTION(0, "progress", CLI_FLAG, struct import_args, progress, NULL,
+               "show progress also when stderr is no terminal"),
     CLI_OPTION_COLUMNS(struct import_args),
     CLI_OPTION_JSON(struct import_args),
     CLI_OPTION_CSV(struct import_args),
@@ -226,9 +198,9 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"occq import report.sqlite", "what 'nsys export --type sqlite' made"},
-    {"occq import trace.json.gz --label resnet", "what the PyTorch profiler wrote"},
-    {"occq top --run 7", "then ask as of any other run"},
+    {"occq import report.sqlite", "a report of 'nsys export --type sqlite'"},
+    {"occq import trace.json.gz --label resnet", "a trace of the PyTorch profiler"},
+    {"occq top --run 7", "then query it like any other run"},
     {NULL, NULL},
 };
 
@@ -239,21 +211,21 @@ const struct cli_command cli_import = {
     .min_operands = 1,
     .max_operands = INT32_MAX,
     .summary = "take recordings of Nsight Systems and PyTorch into the history",
-    .description = "Each FILE becomes a run: an Nsight Systems report exported with 'nsys export --type "
-                   "sqlite', or a trace of the "
-                   "PyTorch profiler (Kineto, Chrome-trace JSON), plain or gzip; which it is, its content "
-                   "says. Its launches are "
-                   "analysed like any other.\n\n"
-                   "A file that is broken leaves the history as it was. A file that was imported before is "
-                   "noticed. Launches "
-                   "that could not be imported are counted with their causes: no_configuration (no grid, "
-                   "block or registers), "
-                   "bad_times, bad_value, no_device, no_name.\n\n"
-                   "What a recording does not say stays unknown. Kineto gives shared memory as one sum, "
-                   "which is enough for "
-                   "theoretical occupancy. Its own \"est. achieved occupancy %\" is kept as its claim; 'occq "
-                   "show' prints it beside "
-                   "ours, with the reason when they differ.",
+    .description =
+        "Each FILE becomes a run: an Nsight Systems report exported with 'nsys export --type sqlite', or a "
+        "trace of "
+        "the PyTorch profiler (Kineto, Chrome-trace JSON), plain or gzip. The format is detected from the "
+        "content. "
+        "Launches are analysed like any others.\n\n"
+        "A damaged file leaves the history as it was. A file that was imported before is recognised. "
+        "Launches that "
+        "cannot be imported are counted by cause: no_configuration (no grid, block or registers), bad_times, "
+        "bad_value, no_device, no_name.\n\n"
+        "What a recording does not contain stays unknown. Kineto has one sum for shared memory, which is "
+        "enough for "
+        "theoretical occupancy. Its own \"est. achieved occupancy %\" is kept; 'occq show' prints it beside "
+        "ours, "
+        "with the reason where they differ.",
     .options = options,
     .columns = columns,
     .examples = examples,

@@ -2,8 +2,8 @@
  * occq launches: single launches, from the virtual table `launch`. The question is put together from fixed pieces of
  * SQL, all values are bound. One thread.
  */
-#include "cli/commands.h"
-#include "cli/query.h"
+#include "commands.h"
+#include "history.h"
 #include "cli/usage.h"
 
 #include <regex.h>
@@ -105,7 +105,7 @@ static sqlite3_stmt *statement_of(const void *row)
 static void get_cell(const struct cli_column *column, const void *row, struct cli_value *value)
 {
     sqlite3_stmt *statement = statement_of(row);
-    int index = column->index;
+    int index = (int)column->index;
     switch (sqlite3_column_type(statement, index)) {
     case SQLITE_INTEGER:
         cli_set_integer(value, sqlite3_column_int64(statement, index));
@@ -125,8 +125,8 @@ static void get_cell(const struct cli_column *column, const void *row, struct cl
 static void get_error(const struct cli_column *column, const void *row, struct cli_value *value)
 {
     sqlite3_stmt *statement = statement_of(row);
-    if (sqlite3_column_type(statement, column->index) != SQLITE_NULL)
-        cli_set_real(value, sqlite3_column_double(statement, column->index) * OCC_ERRORS_OF_95_PERCENT);
+    if (sqlite3_column_type(statement, (int)column->index) != SQLITE_NULL)
+        cli_set_real(value, sqlite3_column_double(statement, (int)column->index) * OCC_ERRORS_OF_95_PERCENT);
 }
 
 static void get_simulated(const struct cli_column *column, const void *row, struct cli_value *value)
@@ -138,8 +138,9 @@ static void get_simulated(const struct cli_column *column, const void *row, stru
 static void get_notes(const struct cli_column *column, const void *row, struct cli_value *value)
 {
     (void)column;
-    cli_set_notes(value, sqlite3_column_int(statement_of(row), SIMULATED) != 0,
-                  (uint32_t)sqlite3_column_int(statement_of(row), DESIGN));
+    cli_set_string(value,
+                   cli_notes_text(sqlite3_column_int(statement_of(row), SIMULATED) != 0,
+                                  (uint32_t)sqlite3_column_int(statement_of(row), DESIGN), value->scratch));
 }
 
 #define ROW(name, key, unit, flags, get, sql, help) {name, key, unit, flags, help, get, 0},
@@ -234,11 +235,11 @@ struct answer {
     bool simulated;
 };
 
-static int print_rows(sqlite3 *db, sqlite3_stmt *statement, enum cli_format format,
-                      const struct cli_selection *selection, struct answer *answer, struct occ_error *err)
+static int print_rows(sqlite3 *db, sqlite3_stmt *statement, const struct cli_selection *selection,
+                      struct answer *answer, struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    int status = cli_table_new(format, stdout, "launches", selection, &table, err);
+    int status = cli_table_new(stdout, "launches", selection, &table, err);
     int step = SQLITE_DONE;
     while (status == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW && !ferror(stdout)) {
         status = cli_table_add(table, &statement, err);
@@ -256,7 +257,7 @@ static void make_table(sqlite3 *db, struct cli_column table[COLUMNS + 1])
     bool measured = any_measured(db);
     memcpy(table, columns, sizeof columns);
     for (int i = 0; i < COLUMNS; i++) {
-        table[i].index = i;
+        table[i].index = (size_t)i;
         if (measured && is_of_measured(&columns[i]))
             table[i].flags |= CLI_DEFAULT;
     }
@@ -269,9 +270,8 @@ static int ask_store(struct occ_store *store, const struct launches_args *args, 
     sqlite3_stmt *statement = NULL;
     struct cli_column table[COLUMNS + 1];
     struct cli_selection selection;
-    enum cli_format format;
     make_table(db, table);
-    int status = cli_output_choose(&args->output, table, &format, &selection, err);
+    int status = cli_output_choose(&args->output, table, &selection, err);
     if (status != 0)
         return status;
     if (regex)
@@ -284,7 +284,7 @@ static int ask_store(struct occ_store *store, const struct launches_args *args, 
     sqlite3_free(sql);
     if (status == 0) {
         bind_all(statement, args);
-        status = print_rows(db, statement, format, &selection, answer, err);
+        status = print_rows(db, statement, &selection, answer, err);
     }
     (void)sqlite3_finalize(statement);
     return status;
@@ -309,9 +309,9 @@ static int ask(const struct cli_command *command, const struct launches_args *ar
         regfree(&regex);
     if (status != 0)
         return cli_failure(command, &err);
-    cli_say_timeless(command, store, &args->filter);
+    cli_note_unknown_times(command, store, &args->filter);
     if (answer.simulated)
-        cli_say_simulated(command);
+        cli_note_simulated(command);
     return answer.rows ? CLI_EXIT_OK : cli_nothing(command, "no launches fit");
 }
 
@@ -319,13 +319,12 @@ static int run(const struct cli_command *command, char **argv)
 {
     struct launches_args args = {.number = 50};
     struct cli_selection selection;
-    enum cli_format format;
     struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
     if (!cli_start(command, argv, &args.common, &status))
         return status;
     if (cli_filter_check(&args.filter, &err) != 0 ||
-        cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
+        cli_output_choose(&args.output, columns, &selection, &err) != 0)
         return cli_usage_error(command, &err);
     return ask(command, &args);
 }
@@ -339,8 +338,8 @@ static const struct cli_option options[] = {
     CLI_OPTION_RUN(struct launches_args),
     CLI_OPTION_KERNEL(struct launches_args),
     CLI_OPTION_DEVICE(struct launches_args),
-    {'n', "number", CLI_NUMBER, offsetof(struct launches_args, number), "N",
-     "at most N launches (default 50)", NULL, NULL, 1, INT64_MAX},
+    CLI_OPTION('n', "number", CLI_NUMBER, struct launches_args, number, "N",
+               "at most N launches (default 50)", .min = 1, .max = INT64_MAX),
     CLI_OPTION_COLUMNS(struct launches_args),
     CLI_OPTION_JSON(struct launches_args),
     CLI_OPTION_CSV(struct launches_args),

@@ -1,6 +1,6 @@
 /* occq runs: programs that were observed, newest first, with level, losses and own cost. One thread. */
-#include "cli/commands.h"
-#include "cli/query.h"
+#include "commands.h"
+#include "history.h"
 #include "cli/usage.h"
 
 #include <math.h>
@@ -114,7 +114,7 @@ static void get_notes(const struct cli_column *column, const void *row_pointer, 
 {
     (void)column;
     const struct occ_run_row *row = row_pointer;
-    cli_set_notes(value, row->simulated, 0);
+    cli_set_string(value, row->simulated ? "simulated" : "");
 }
 
 #define LEFT_TEXT (CLI_LEFT | CLI_CUTS)
@@ -168,11 +168,11 @@ static const struct cli_column columns[] = {
     {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
 };
 
-static int print(const struct occ_runs *runs, size_t shown, enum cli_format format,
-                 const struct cli_selection *selection, struct occ_error *err)
+static int print(const struct occ_runs *runs, size_t shown, const struct cli_selection *selection,
+                 struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    int status = cli_table_new(format, stdout, "runs", selection, &table, err);
+    int status = cli_table_new(stdout, "runs", selection, &table, err);
     for (size_t i = 0; i < shown && status == 0; i++)
         status = cli_table_add(table, &runs->rows[i], err);
     return status == 0 ? cli_table_finish(table, err) : status;
@@ -186,7 +186,7 @@ static bool any_simulated(const struct occ_runs *runs, size_t shown)
     return false;
 }
 
-static int ask(const struct cli_command *command, const struct runs_args *args, enum cli_format format,
+static int ask(const struct cli_command *command, const struct runs_args *args,
                const struct cli_selection *selection)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -197,11 +197,11 @@ static int ask(const struct cli_command *command, const struct runs_args *args, 
     if (cli_open_history(&args->common, &store, &err) != 0 ||
         occ_store_runs(store, &filter, &runs, &err) != 0)
         return cli_failure(command, &err);
-    cli_say_timeless(command, store, &args->filter);
+    cli_note_unknown_times(command, store, &args->filter);
     size_t shown = runs.n < (size_t)args->number ? runs.n : (size_t)args->number;
-    int status = print(&runs, shown, format, selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
+    int status = print(&runs, shown, selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
     if (status == CLI_EXIT_OK && any_simulated(&runs, shown))
-        cli_say_simulated(command);
+        cli_note_simulated(command);
     if (status == CLI_EXIT_OK && shown == 0)
         status = cli_nothing(command, "no runs fit");
     occ_runs_free(&runs);
@@ -212,15 +212,14 @@ static int run(const struct cli_command *command, char **argv)
 {
     struct runs_args args = {.number = 50};
     struct cli_selection selection;
-    enum cli_format format;
     struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
     if (!cli_start(command, argv, &args.common, &status))
         return status;
     if (cli_filter_check(&args.filter, &err) != 0 ||
-        cli_output_choose(&args.output, columns, &format, &selection, &err) != 0)
+        cli_output_choose(&args.output, columns, &selection, &err) != 0)
         return cli_usage_error(command, &err);
-    return ask(command, &args, format, &selection);
+    return ask(command, &args, &selection);
 }
 
 static const struct cli_option options[] = {

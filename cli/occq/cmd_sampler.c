@@ -1,20 +1,20 @@
 /*
- * occq sampler: asks a daemon about its hardware counters, and has it give them back for a while (ncu, nsys and before
- * Hopper DCGM need them for themselves). Talks over the daemon's socket (support/control.h); what comes from there is
- * checked like any other input. One thread.
+ * occq sampler: asks a daemon about its hardware counters, and makes it give them back for a while (ncu, nsys and, before
+ * Hopper, DCGM need them for themselves). The daemon answers over its socket (support/control.h); answers are checked
+ * like any other input. One thread.
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/query.h"
+#include "cli/command.h"
+#include "commands.h"
+#include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/control.h"
 #include "support/paths.h"
 #include "support/text.h"
-#include "cli/usage.h"
 
-enum { PATIENCE_MS = 5000, MOST_GPUS = 64, VALUE_BYTES = 256 };
+enum { PATIENCE_MS = 5000, MAX_GPUS = 64, VALUE_BYTES = 256 };
 
 #define PAUSE_DEFAULT_S INT64_C(600)
 #define SECOND_NS       INT64_C(1000000000)
@@ -86,33 +86,35 @@ static void get_real(const struct cli_column *column, const void *row, struct cl
 }
 
 static const struct cli_column columns[] = {
-    {"gpu", "gpu", CLI_PLAIN, CLI_DEFAULT, "the GPU, as the daemon's driver counts", get_unsigned, FIELD_gpu},
-    {"source", "source", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "where counters come from: pm, gpm or none",
+    {"gpu", "gpu", CLI_PLAIN, CLI_DEFAULT, "the GPU's number in the daemon's driver", get_unsigned,
+     FIELD_gpu},
+    {"source", "source", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "source of the counters: pm, gpm or none",
      get_text, FIELD_source},
     {"state", "state", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "ok: it samples", get_text, FIELD_state},
-    {"samples", "samples", CLI_PLAIN, CLI_DEFAULT, "samples that were read", get_unsigned, FIELD_samples},
-    {"bad", "bad_samples", CLI_PLAIN, 0, "samples that made no sense and were left out", get_unsigned,
+    {"samples", "samples", CLI_PLAIN, CLI_DEFAULT, "number of samples read", get_unsigned, FIELD_samples},
+    {"bad", "bad_samples", CLI_PLAIN, 0, "number of samples with impossible values, left out", get_unsigned,
      FIELD_bad_samples},
-    {"overflows", "overflows", CLI_PLAIN, CLI_DEFAULT, "times that the hardware's buffer was full",
+    {"overflows", "overflows", CLI_PLAIN, CLI_DEFAULT, "how often the hardware's buffer was full",
      get_unsigned, FIELD_overflows},
-    {"gaps", "gaps", CLI_PLAIN, CLI_DEFAULT, "times that no sample covers", get_unsigned, FIELD_gaps},
+    {"gaps", "gaps", CLI_PLAIN, CLI_DEFAULT, "number of gaps between samples", get_unsigned, FIELD_gaps},
     {"offset", "offset_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE,
-     "fitted distance of the kernels' clock to the samples'", get_real, FIELD_offset_ns},
-    {"drift", "drift_ppm", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, "how that changes, parts per million",
+     "fitted offset of the launches' clock from the samples'", get_real, FIELD_offset_ns},
+    {"drift", "drift_ppm", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, "drift of that offset, parts per million",
      get_real, FIELD_drift_ppm},
     {"residual", "residual_ratio", CLI_RATIO, CLI_DEFAULT,
-     "part of what counters saw that no traced launch explains", get_real, FIELD_residual_ratio},
-    {"launches", "launches", CLI_PLAIN, CLI_DEFAULT, "launches that were to be measured", get_unsigned,
+     "residual: part of the counted warp time that no traced launch explains", get_real,
+     FIELD_residual_ratio},
+    {"launches", "launches", CLI_PLAIN, CLI_DEFAULT, "number of launches to measure", get_unsigned,
      FIELD_launches},
-    {"dropped", "dropped", CLI_PLAIN, CLI_DEFAULT, "launches that did not fit and have no measured value",
+    {"dropped", "dropped", CLI_PLAIN, CLI_DEFAULT, "launches without a value because a queue was full",
      get_unsigned, FIELD_dropped},
-    {"mode", "mode", CLI_PLAIN, CLI_LEFT, "which sources the daemon may use", get_text, FIELD_mode},
-    {"paused", "paused_s", CLI_PLAIN, 0, "seconds for which it is paused by request", get_unsigned,
+    {"mode", "mode", CLI_PLAIN, CLI_LEFT, "sources that the daemon may use", get_text, FIELD_mode},
+    {"paused", "paused_s", CLI_PLAIN, 0, "seconds until a requested pause ends", get_unsigned,
      FIELD_paused_s},
     {"uuid", "uuid", CLI_PLAIN, CLI_LEFT, "the GPU's UUID", get_text, FIELD_uuid},
     {"reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
-     "why it does not sample, or with no better source", get_text, FIELD_reason},
-    {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
+     "why it does not sample, or not from a better source", get_text, FIELD_reason},
+    CLI_COLUMN_END,
 };
 
 /* ---- the daemon ---- */
@@ -131,7 +133,7 @@ static int connect_daemon(const struct sampler_args *args, int *ret_fd, struct o
     return status;
 }
 
-/* "key value" lines; keys of a newer daemon are passed over. */
+/* "key value" lines; unknown keys (of a newer daemon) are ignored. */
 static void read_reply(const char *answer, struct reply *reply)
 {
     *reply = (struct reply){0};
@@ -153,7 +155,7 @@ static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, st
     if (status != 0)
         return status;
     read_reply(answer, reply);
-    status = occ_parse_u64(reply->value[FIELD_gpus], 0, MOST_GPUS, &gpus, err);
+    status = occ_parse_u64(reply->value[FIELD_gpus], 0, MAX_GPUS, &gpus, err);
     if (status != 0)
         return occ_error_prefix(err, "the daemon's number of GPUs");
     *ret_gpus = (size_t)gpus;
@@ -162,7 +164,7 @@ static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, st
 
 /* ---- actions ---- */
 
-/* Where no daemon was named, a daemon that samples is what is missing. */
+/* Where no daemon was named, the message says how to start one. */
 static int fail_unconnected(const struct cli_command *command, const struct sampler_args *args,
                             const struct occ_error *err)
 {
@@ -172,16 +174,11 @@ static int fail_unconnected(const struct cli_command *command, const struct samp
     return cli_failure(command, &longer);
 }
 
-static void say_paused(const struct cli_command *command, const struct reply *reply)
+static void note_pause(const struct cli_command *command, const char *how, uint64_t seconds)
 {
-    uint64_t seconds = 0;
     char text[32];
-    if (occ_parse_u64(reply->value[FIELD_paused_s], 1, OCC_CONTROL_PAUSE_MOST_S, &seconds, NULL) != 0)
-        return;
-    cli_flush_stdout();
-    (void)fprintf(stderr, "%s %s: paused for another %s (\"occq sampler resume\" ends it)\n",
-                  command->program, command->name,
-                  occ_format_duration((int64_t)seconds * SECOND_NS, text, sizeof text));
+    cli_note(command, "paused for %s%s (\"occq sampler resume\" ends it)", how,
+             occ_format_duration((int64_t)seconds * SECOND_NS, text, sizeof text));
 }
 
 static int print_gpus(int fd, const struct sampler_args *args, struct reply *reply, size_t *ret_gpus,
@@ -189,12 +186,11 @@ static int print_gpus(int fd, const struct sampler_args *args, struct reply *rep
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     struct cli_selection selection;
-    enum cli_format format;
-    int status = cli_output_choose(&args->output, columns, &format, &selection, err);
+    int status = cli_output_choose(&args->output, columns, &selection, err);
     if (status == 0)
         status = ask_gpu(fd, 0, reply, ret_gpus, err);
     if (status == 0)
-        status = cli_table_new(format, stdout, "sampler", &selection, &table, err);
+        status = cli_table_new(stdout, "sampler", &selection, &table, err);
     for (size_t i = 0; i < *ret_gpus && status == 0; i++) {
         if (i > 0)
             status = ask_gpu(fd, i, reply, ret_gpus, err);
@@ -209,10 +205,12 @@ static int show_status(const struct cli_command *command, int fd, const struct s
     struct occ_error err = OCC_ERROR_INIT;
     struct reply reply;
     size_t gpus = 0;
+    uint64_t paused_s = 0;
     char why[VALUE_BYTES];
     if (print_gpus(fd, args, &reply, &gpus, &err) != 0)
         return cli_failure(command, &err);
-    say_paused(command, &reply);
+    if (occ_parse_u64(reply.value[FIELD_paused_s], 1, OCC_CONTROL_PAUSE_MOST_S, &paused_s, NULL) == 0)
+        note_pause(command, "another ", paused_s);
     if (gpus > 0)
         return CLI_EXIT_OK;
     (void)snprintf(why, sizeof why, "%s", reply.value[FIELD_reason]);
@@ -220,11 +218,11 @@ static int show_status(const struct cli_command *command, int fd, const struct s
     return cli_nothing(command, why[0] ? why : "the daemon sees no GPU");
 }
 
-static int tell(const struct cli_command *command, int fd, const char *request)
+static int request(const struct cli_command *command, int fd, const char *text)
 {
     struct occ_error err = OCC_ERROR_INIT;
     char answer[OCC_CONTROL_BYTES + 1];
-    if (occ_control_request(fd, request, PATIENCE_MS, answer, sizeof answer, &err) != 0)
+    if (occ_control_request(fd, text, PATIENCE_MS, answer, sizeof answer, &err) != 0)
         return cli_failure(command, &err);
     return CLI_EXIT_OK;
 }
@@ -243,24 +241,30 @@ static int parse_pause(const struct sampler_args *args, int64_t *ret_seconds, st
 
 static int pause_for(const struct cli_command *command, int fd, const struct sampler_args *args)
 {
-    char request[32];
+    char text[32];
     int64_t seconds = PAUSE_DEFAULT_S;
     struct occ_error err = OCC_ERROR_INIT;
-    if (parse_pause(args, &seconds, &err) != 0) /* which check_args() would have said */
+    if (parse_pause(args, &seconds, &err) != 0) /* which check_args() has checked */
         return cli_failure(command, &err);
-    (void)snprintf(request, sizeof request, "pause %lld", (long long)seconds);
-    return tell(command, fd, request);
+    (void)snprintf(text, sizeof text, "pause %lld", (long long)seconds);
+    int status = request(command, fd, text);
+    if (status == CLI_EXIT_OK)
+        note_pause(command, "", (uint64_t)seconds);
+    return status;
 }
 
 static int resume(const struct cli_command *command, int fd, const struct sampler_args *args)
 {
     (void)args;
-    return tell(command, fd, "resume");
+    int status = request(command, fd, "resume");
+    if (status == CLI_EXIT_OK)
+        cli_note(command, "resumed");
+    return status;
 }
 
 static const struct action {
     const char *word;
-    bool prints, lasts; /* takes options about output; about time */
+    bool has_output, has_duration; /* takes options for output; --for */
     int (*act)(const struct cli_command *command, int fd, const struct sampler_args *args);
 } actions[] = {
     {"status", true, false, show_status},
@@ -289,14 +293,13 @@ static int find_action(const char *word, const struct action **ret_action, struc
 static int check_args(const struct sampler_args *args, const struct action *action, struct occ_error *err)
 {
     struct cli_selection selection;
-    enum cli_format format;
     int64_t seconds;
     bool has_output = args->output.json || args->output.csv || args->output.columns;
-    if (args->duration && !action->lasts)
+    if (args->duration && !action->has_duration)
         return occ_fail(err, OCC_E_INVALID, "--for is for pause");
-    if (has_output && !action->prints)
+    if (has_output && !action->has_output)
         return occ_fail(err, OCC_E_INVALID, "--json, --csv and -o are for status");
-    int status = cli_output_choose(&args->output, columns, &format, &selection, err);
+    int status = cli_output_choose(&args->output, columns, &selection, err);
     if (status == 0)
         status = parse_pause(args, &seconds, err);
     if (status != 0)
@@ -321,10 +324,10 @@ static int run(const struct cli_command *command, char **argv)
 }
 
 static const struct cli_option options[] = {
-    {0, "for", CLI_TEXT, offsetof(struct sampler_args, duration), "DURATION",
-     "how long to pause: 90s, 15m, 2h, at most 24h (default 10m)", NULL, NULL, 0, 0},
-    {0, "socket", CLI_TEXT, offsetof(struct sampler_args, socket), "PATH",
-     "the daemon that listens there (default: the user's own, else the system's service)", NULL, NULL, 0, 0},
+    CLI_OPTION(0, "for", CLI_TEXT, struct sampler_args, duration, "DURATION",
+               "how long to pause: 90s, 15m, 2h, at most 24h (default 10m)"),
+    CLI_OPTION(0, "socket", CLI_TEXT, struct sampler_args, socket, "PATH",
+               "the daemon that listens there (default: the user's own, else the system's service)"),
     CLI_OPTION_COLUMNS(struct sampler_args),
     CLI_OPTION_JSON(struct sampler_args),
     CLI_OPTION_CSV(struct sampler_args),
@@ -333,9 +336,9 @@ static const struct cli_option options[] = {
 };
 
 static const struct cli_example examples[] = {
-    {"occq sampler status", "what each GPU's counters do"},
-    {"occq sampler pause --for 30m", "let ncu have them"},
-    {"occq sampler resume", "go on before the half hour is over"},
+    {"occq sampler status", "the state of each GPU's counters"},
+    {"occq sampler pause --for 30m", "leave them to ncu"},
+    {"occq sampler resume", "end the pause early"},
     {NULL, NULL},
 };
 
@@ -345,12 +348,13 @@ const struct cli_command cli_sampler = {
     .operands = "status|pause|resume",
     .min_operands = 1,
     .max_operands = 1,
-    .summary = "a daemon's hardware counters: how they do, pause, resume",
-    .description =
-        "Hardware counters can be used by one tool at a time. status shows for each GPU where the daemon has "
-        "counters from and how that goes; pause has it give them back for a while, after which it takes them "
-        "again by itself; resume ends a pause. Launches are recorded meanwhile, but not measured.\n\n"
-        "pause and resume are for root and the user whom the daemon runs as.",
+    .summary = "a daemon's hardware counters: status, pause, resume",
+    .description = "Hardware counters can be used by one tool at a time. status prints the source and state "
+                   "of each GPU's "
+                   "counters; pause makes the daemon release them for a while, after which it takes them "
+                   "again by itself; resume "
+                   "ends a pause. During a pause launches are recorded, but not measured.\n\n"
+                   "Only root and the user whom the daemon runs as may pause and resume.",
     .options = options,
     .columns = columns,
     .examples = examples,

@@ -2,26 +2,25 @@
  * occq show: everything about a kernel. KERNEL is, in this order, a number (the kernel's id), a short name, or a
  * regular expression on the demangled name. One thread.
  */
-#include "cli/commands.h"
-#include "cli/query.h"
-#include "show.h"
-#include "cli/usage.h"
-
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands.h"
+#include "history.h"
+#include "cli/usage.h"
+#include "show.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
 struct show_args {
     struct cli_args common;
     struct cli_filter filter;
-    struct cli_output output;
+    bool json;
     int64_t number;
 };
 
-/* The shapes that were asked for, by kernel and device. */
+/* The chosen launch configurations, by kernel and device. */
 struct selection {
     struct occ_shapes shapes;
     const struct occ_shape_row **rows; /* into shapes */
@@ -122,7 +121,7 @@ static bool same_group(const struct occ_shape_row *a, const struct occ_shape_row
     return a->kernel == b->kernel && a->device == b->device;
 }
 
-/* Brings shapes of one kernel and device together, in the order of their first; keeps the order within. Returns
+/* Brings the configurations of one kernel and device together, in the order of their first; keeps the order within. Returns
  * the number of groups written to `groups` (room for selection->n). */
 static size_t group(struct selection *selection, struct show_group *groups)
 {
@@ -164,7 +163,7 @@ static int print(struct selection *selection, const struct show_args *args, stru
     for (size_t i = 0; i < n; i++)
         groups[i].shown =
             args->number && groups[i].n > (size_t)args->number ? (size_t)args->number : groups[i].n;
-    if (!args->output.json)
+    if (!args->json)
         return print_pages(groups, n, err);
     show_json(groups, n);
     return 0;
@@ -185,8 +184,9 @@ static int ask(const struct cli_command *command, const struct show_args *args)
         status = print(&selection, args, &err);
     if (status != 0)
         return cli_failure(command, &err);
-    cli_say_timeless(command, store, &args->filter);
-    return selection.n ? CLI_EXIT_OK : cli_nothing(command, "no launches of such a kernel");
+    cli_note_unknown_times(command, store, &args->filter);
+    return selection.n ? CLI_EXIT_OK
+                       : cli_nothing(command, "no launches of such a kernel match these filters");
 }
 
 static int check_kernel(const char *text, struct occ_error *err)
@@ -223,18 +223,17 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_PERIOD(struct show_args),
     CLI_OPTION_RUN(struct show_args),
     CLI_OPTION_DEVICE(struct show_args),
-    {'n', "number", CLI_NUMBER, offsetof(struct show_args, number), "N",
-     "at most N shapes of each kernel, those with most time (default: all)", NULL, NULL, 1, 1000000000},
-    {0, "json", CLI_FLAG, offsetof(struct show_args, output.json), NULL, "print JSON, raw values", NULL, NULL,
-     0, 0},
+    CLI_OPTION_NUMBER(struct show_args,
+                      "at most N launch configurations of each kernel, those with most time (default: all)"),
+    CLI_OPTION(0, "json", CLI_FLAG, struct show_args, json, NULL, "print JSON, raw values"),
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
 
 static const struct cli_example examples[] = {
     {"occq show softmax", "by short name"},
-    {"occq show 'gemm.*float' -n 3", "by expression, three shapes of each"},
-    {"occq show 12 --json", "by number (column id of top)"},
+    {"occq show 'gemm.*float' -n 3", "by regular expression, three launch configurations of each kernel"},
+    {"occq show 12 --json", "by number (column id of occq top)"},
     {NULL, NULL},
 };
 
@@ -245,21 +244,23 @@ const struct cli_command cli_show = {
     .min_operands = 1,
     .max_operands = 1,
     .summary = "everything about one kernel",
-    .description = "Shows every launch configuration (shape) of a kernel: resources and the blocks per SM "
-                   "that each of them allows, "
-                   "waves, the occupancies that are known, and where the missing part goes, as parts that "
-                   "add up. KERNEL is a number, "
-                   "a short name, or else a POSIX extended regular expression on the demangled name.\n\n"
-                   "Where hardware counters saw launches of a shape, the parts lead down to the elapsed "
-                   "occupancy that was measured, "
-                   "and each says its source: the model, samples inside the launches (direct), least squares "
-                   "over many launches "
-                   "(regressed), or the mean of kernels that cannot be told apart (group). What the launch "
-                   "of warps waited for stands "
-                   "beside the limits of the formula. Measured values are of whole minutes.\n\n"
-                   "What was not measured is \"-\" or \"unknown\". Errors are those of 95 %. Percentiles "
-                   "come from a histogram and are "
-                   "at most 12.5 % off.",
+    .description =
+        "Shows every launch configuration of a kernel: its resources and the blocks per SM that each of them "
+        "allows, "
+        "waves, the known occupancies, and where the missing part goes, as parts that add up to 100 %. "
+        "KERNEL is a "
+        "number, a short name, or else a POSIX extended regular expression on the demangled name.\n\n"
+        "Where hardware counters measured a configuration, the parts lead down to the measured elapsed "
+        "occupancy. "
+        "SOURCE says where each comes from: the model, samples inside the launches (direct), least squares "
+        "over many "
+        "launches (regression), or the mean of kernels that cannot be told apart (group). LAUNCH STALLED is "
+        "the share of "
+        "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
+        "minutes.\n\n"
+        "What was not measured is \"-\" or \"unknown\". +- gives 95 % confidence intervals. Percentiles come "
+        "from a "
+        "histogram and are at most 12.5 % off.",
     .options = options,
     .examples = examples,
     .run = run,

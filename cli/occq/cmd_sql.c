@@ -3,8 +3,8 @@
  * read-only in SQLite's own view, and an authorizer refuses what could reach other files (ATTACH, extensions) or
  * change settings (PRAGMA with effects). One thread.
  */
-#include "cli/commands.h"
-#include "cli/query.h"
+#include "commands.h"
+#include "history.h"
 #include "cli/usage.h"
 
 #include <sqlite3.h>
@@ -89,18 +89,18 @@ static const char *blob_text(struct result *result, int index)
 static void get_cell(const struct cli_column *column, const void *row, struct cli_value *value)
 {
     struct result *result = *(struct result *const *)row;
-    switch (sqlite3_column_type(result->statement, column->index)) {
+    switch (sqlite3_column_type(result->statement, (int)column->index)) {
     case SQLITE_INTEGER:
-        cli_set_integer(value, sqlite3_column_int64(result->statement, column->index));
+        cli_set_integer(value, sqlite3_column_int64(result->statement, (int)column->index));
         break;
     case SQLITE_FLOAT:
-        cli_set_real(value, sqlite3_column_double(result->statement, column->index));
+        cli_set_real(value, sqlite3_column_double(result->statement, (int)column->index));
         break;
     case SQLITE_TEXT:
-        cli_set_string(value, (const char *)sqlite3_column_text(result->statement, column->index));
+        cli_set_string(value, (const char *)sqlite3_column_text(result->statement, (int)column->index));
         break;
     case SQLITE_BLOB:
-        cli_set_string(value, blob_text(result, column->index));
+        cli_set_string(value, blob_text(result, (int)column->index));
         break;
     default:
         break;
@@ -122,7 +122,7 @@ static int describe_columns(struct result *result, struct occ_error *err)
                                                  .unit = CLI_PLAIN,
                                                  .flags = CLI_LEFT | CLI_VERBATIM,
                                                  .get = get_cell,
-                                                 .index = i};
+                                                 .index = (size_t)i};
         result->selection.columns[i] = &result->columns[i];
     }
     result->selection.n = (size_t)n;
@@ -161,8 +161,9 @@ static int print_rows(sqlite3 *db, struct result *result, enum cli_format format
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     int status = describe_columns(result, err);
+    result->selection.format = format;
     if (status == 0)
-        status = cli_table_new(format, stdout, "rows", &result->selection, &table, err);
+        status = cli_table_new(stdout, "rows", &result->selection, &table, err);
     int step = SQLITE_DONE;
     while (status == 0 && (step = sqlite3_step(result->statement)) == SQLITE_ROW && !ferror(stdout)) {
         status = cli_table_add(table, &result, err);

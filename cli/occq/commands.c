@@ -1,5 +1,5 @@
 /* The list of occq's commands, and occq's own table. */
-#include "cli/commands.h"
+#include "commands.h"
 
 const struct cli_command *const cli_commands[] = {&cli_top,    &cli_show,    &cli_runs,   &cli_launches,
                                                   &cli_sql,    &cli_calc,    &cli_whatif, &cli_gpus,

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/commands.h"
-#include "cli/query.h"
+#include "cli/command.h"
+#include "cli/usage.h"
+#include "commands.h"
 #include "support/log.h"
 #include "support/text.h"
-#include "cli/usage.h"
 
 enum { MAX_COMMANDS = 32 };
 

@@ -2,11 +2,12 @@
 #include "reported_occupancy.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#define ROUNDING 0.0051 /* half a percent, and what a float loses */
+#define ROUNDING 0.0051 /* half a percent, and a float's error */
 
-double cli_claim_ours(const struct occ_shape_row *row)
+double reported_expected(const struct occ_shape_row *row)
 {
     if (!row->analysed)
         return NAN;
@@ -25,28 +26,26 @@ static bool needs_optin(const struct occ_shape_row *row)
            row->limits.smem_per_block_bytes;
 }
 
-/* The source's own way to its number, with our blocks per SM. */
+/* Kineto's formula with our blocks per SM. */
 static double their_estimate(const struct occ_shape_row *row)
 {
     double blocks = (double)row->result.grid_blocks / row->limits.sm_count;
-    double most = row->result.blocks_per_sm;
-    return fmin(blocks, most) * (double)threads_of(row) / row->limits.max_threads_per_sm;
+    double max_blocks = row->result.blocks_per_sm;
+    return fmin(blocks, max_blocks) * (double)threads_of(row) / row->limits.max_threads_per_sm;
 }
 
-const char *cli_claim_reason(const struct occ_shape_row *row, char *buffer, size_t size)
+const char *reported_difference(const struct occ_shape_row *row)
 {
-    double ours = cli_claim_ours(row), claimed = row->claim.mean;
-    const char *text = "not explained";
-    if (fabs(claimed - ours) <= ROUNDING)
-        text = "";
-    else if (!row->analysed)
-        text = "the model refuses this configuration";
-    else if (claimed < ROUNDING && needs_optin(row))
-        text = "counts a kernel with more than 48 KiB of shared memory as one that cannot run";
-    else if (fabs(claimed - their_estimate(row)) <= ROUNDING)
-        text = threads_of(row) % row->limits.warp_size != 0
-                   ? "counts threads, where the hardware holds whole warps"
-                   : "spreads the blocks over the SMs as a fraction, where some hold one more than others";
-    (void)snprintf(buffer, size, "%s", text);
-    return buffer;
+    double expected = reported_expected(row), reported = row->claim.mean;
+    if (fabs(reported - expected) <= ROUNDING)
+        return "";
+    if (!row->analysed)
+        return "the model refuses this configuration";
+    if (reported < ROUNDING && needs_optin(row))
+        return "a kernel with more than 48 KiB of shared memory is counted as one that cannot run";
+    if (!(fabs(reported - their_estimate(row)) <= ROUNDING))
+        return "not explained";
+    return threads_of(row) % row->limits.warp_size != 0
+               ? "threads are counted, where the hardware holds whole warps"
+               : "the blocks are spread evenly over the SMs, where some hold one more than others";
 }

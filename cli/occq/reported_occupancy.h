@@ -1,20 +1,20 @@
-/* What a recording claims of achieved occupancy, beside what we find, and why the two differ. Pure. */
-#ifndef OCC_CLI_CLAIM_H
-#define OCC_CLI_CLAIM_H
+/* The achieved occupancy that a recording itself reports, compared with ours, and why the two differ. Pure. */
+#ifndef OCC_OCCQ_REPORTED_OCCUPANCY_H
+#define OCC_OCCQ_REPORTED_OCCUPANCY_H
 
 #include "store/store.h"
 
 /*
- * Kineto's "est. achieved occupancy %" is an estimate from the configuration, nothing measured:
- *   min(blocks / SMs, blocks per SM that it thinks are possible) x threads per block / most threads of an SM,
+ * Kineto's "est. achieved occupancy %" is an estimate from the configuration, not measured:
+ *   min(blocks / SMs, its own blocks per SM) x threads per block / maximum threads per SM,
  * in whole percent; blocks that need more shared memory than a kernel has without opting in count as impossible, 0 %.
- * (Source: the numbers of public recordings, which this reproduces.) The reason in words, into `buffer`; "" if the
- * claim is the occupancy that we expect, too, within its rounding.
+ * (Source: the values in public recordings, which this reproduces.) Returns the reason for a difference; "" if the
+ * reported value is the expected one within its rounding.
  */
-const char *cli_claim_reason(const struct occ_shape_row *row, char *buffer, size_t size);
+const char *reported_difference(const struct occ_shape_row *row);
 
-/* Our number that the claim is nearest to in meaning: theoretical occupancy, or for less than a wave the expected
- * one of all SMs. NaN: not analysed. */
-double cli_claim_ours(const struct occ_shape_row *row);
+/* Our value nearest to it in meaning: theoretical occupancy, or for less than a wave expected_elapsed. NaN: not
+ * analysed. */
+double reported_expected(const struct occ_shape_row *row);
 
 #endif

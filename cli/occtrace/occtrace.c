@@ -18,9 +18,8 @@
 
 #include "no_launches_reason.h"
 #include "child.h"
-#include "cli/commands.h"
 #include "private_daemon.h"
-#include "cli/query.h"
+#include "cli/command.h"
 #include "store/store.h"
 #include "summary.h"
 #include "support/cleanup.h"
@@ -54,6 +53,11 @@ struct trace {
     pid_t program;
     char program_path[PATH_MAX];
 };
+
+static void store_closep(struct occ_store **store)
+{
+    occ_store_close(*store);
+}
 
 /* Descriptors 0, 1 and 2 that the caller closed would otherwise be taken by files of ours. */
 static void occupy_standard_descriptors(void)
@@ -366,7 +370,7 @@ static void record_absence(struct trace *trace, char *const *argv, const char *r
 {
     struct occ_error err = OCC_ERROR_INIT;
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(store_closep) struct occ_store *store = NULL;
     if (occ_store_open(trace->db, &options, &store, &err) != 0 ||
         put_absence(trace, store, argv, reason, &err) != 0)
         summary_say("%s", err.message);
@@ -374,7 +378,7 @@ static void record_absence(struct trace *trace, char *const *argv, const char *r
 
 static int read_runs(const struct trace *trace, struct occ_runs *runs, struct occ_error *err)
 {
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(store_closep) struct occ_store *store = NULL;
     const struct occ_store_options options = {.mode = OCC_STORE_READ};
     const struct occ_filter filter = {.session = trace->session};
     int status = occ_store_open(trace->db, &options, &store, err);

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "cli/commands.h"
 
 static const char *const counters_words[] = {"auto", "pm", "gpm", "none", "exact", NULL};
 

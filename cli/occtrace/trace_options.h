@@ -1,8 +1,10 @@
-/* occtrace's own arguments. */
+/* occtrace's table and its own arguments. */
 #ifndef OCC_CLI_TRACE_OPTIONS_H
 #define OCC_CLI_TRACE_OPTIONS_H
 
 #include "cli/options.h"
+
+extern const struct cli_command cli_occtrace;
 
 struct trace_options {
     struct cli_args common;

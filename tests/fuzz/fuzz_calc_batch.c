@@ -15,9 +15,9 @@ struct input {
     size_t left, piece;
 };
 
-static ssize_t read_piece(void *from, char *room, size_t size)
+static ssize_t read_piece(void *cookie, char *room, size_t size)
 {
-    struct input *input = from;
+    struct input *input = cookie;
     size_t n = input->left < input->piece ? input->left : input->piece;
     n = n < size ? n : size;
     if (n > 0)
@@ -59,8 +59,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(text + head, data + 1, size - 1);
     struct input input = {text, head + size - 1, 1 + (data[0] & 0x7f)};
     FILE *file = open_memstream(&out, &out_bytes), *talk = fopen("/dev/null", "w");
-    if (calc_batch(read_piece, &input, file, talk, &totals, &err) != 0 && !err.message[0])
+    FILE *in = fopencookie(&input, "r", (cookie_io_functions_t){.read = read_piece});
+    if (calc_batch(in, file, talk, &totals, &err) != 0 && !err.message[0])
         abort();
+    (void)fclose(in);
     (void)fclose(file);
     (void)fclose(talk);
     check(out, out_bytes, &totals);

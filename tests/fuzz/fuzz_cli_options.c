@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/commands.h"
+#include "cli/occq/commands.h"
+#include "cli/occtrace/trace_options.h"
 #include "cli/json.h"
 #include "cli/options.h"
 #include "cli/table.h"

@@ -50,9 +50,9 @@ struct input {
     size_t left, piece; /* bytes that a read gives at most */
 };
 
-static ssize_t read_piece(void *from, char *room, size_t size)
+static ssize_t read_piece(void *cookie, char *room, size_t size)
 {
-    struct input *input = from;
+    struct input *input = cookie;
     size_t n = input->left < input->piece ? input->left : input->piece;
     n = n < size ? n : size;
     memcpy(room, input->at, n);
@@ -69,9 +69,11 @@ static char *batch(const char *text, size_t bytes, size_t piece, int *ret_status
     size_t out_bytes = 0, said_bytes = 0;
     FILE *out_file = open_memstream(&out, &out_bytes), *talk = open_memstream(&said, &said_bytes);
     struct input input = {text, bytes, piece};
+    FILE *in = fopencookie(&input, "r", (cookie_io_functions_t){.read = read_piece});
     struct occ_error err = OCC_ERROR_INIT;
     *totals = (struct calc_batch_totals){0};
-    *ret_status = calc_batch(read_piece, &input, out_file, talk, totals, &err);
+    *ret_status = calc_batch(in, out_file, talk, totals, &err);
+    (void)fclose(in);
     (void)fclose(out_file);
     (void)fclose(talk);
     free(said);

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "cli/commands.h"
 #include "cli/json.h"
+#include "cli/occq/commands.h"
+#include "cli/occtrace/trace_options.h"
 #include "cli/options.h"
 #include "cli/table.h"
-#include "cli/occtrace/trace_options.h"
 #include "cli/usage.h"
 #include "cli/values.h"
 
@@ -24,7 +24,7 @@ struct sample {
     struct cli_args common;
     bool flag;
     const char *text, *word, *regex;
-    int64_t number, moment;
+    int64_t number, moment, bytes;
     double percent;
 };
 
@@ -32,13 +32,14 @@ static const char *const words[] = {"red", "green", NULL};
 
 static const struct cli_option rows[] = {
     CLI_OPTION_DB,
-    {'f', "flag", CLI_FLAG, offsetof(struct sample, flag), NULL, "a flag", NULL, NULL, 0, 0},
-    {'t', "text", CLI_TEXT, offsetof(struct sample, text), "TEXT", "a text", NULL, NULL, 0, 0},
-    {0, "word", CLI_WORD, offsetof(struct sample, word), "WORD", "a word", NULL, words, 0, 0},
-    {0, "regex", CLI_REGEX, offsetof(struct sample, regex), "REGEX", "an expression", NULL, NULL, 0, 0},
-    {'n', "number", CLI_NUMBER, offsetof(struct sample, number), "N", "a number", NULL, NULL, 1, 100},
-    {0, "since", CLI_MOMENT, offsetof(struct sample, moment), "WHEN", "a moment", NULL, NULL, 0, 0},
-    {'p', "percent", CLI_PERCENT, offsetof(struct sample, percent), "PCT", "a percentage", "50", NULL, 0, 0},
+    CLI_OPTION('f', "flag", CLI_FLAG, struct sample, flag, NULL, "a flag"),
+    CLI_OPTION('t', "text", CLI_TEXT, struct sample, text, "TEXT", "a text"),
+    CLI_OPTION(0, "word", CLI_WORD, struct sample, word, "WORD", "a word", .words = words),
+    CLI_OPTION(0, "regex", CLI_REGEX, struct sample, regex, "REGEX", "an expression"),
+    CLI_OPTION('n', "number", CLI_NUMBER, struct sample, number, "N", "a number", .min = 1, .max = 100),
+    CLI_OPTION(0, "bytes", CLI_BYTES, struct sample, bytes, "BYTES", "a size", .min = 1024, .max = 1048576),
+    CLI_OPTION(0, "since", CLI_MOMENT, struct sample, moment, "WHEN", "a moment"),
+    CLI_OPTION('p', "percent", CLI_PERCENT, struct sample, percent, "PCT", "a percentage", .without = "50"),
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
@@ -81,6 +82,8 @@ static void test_values_of_every_kind(void **state)
     assert_string_equal(args.regex, "^a+$");
     assert_int_equal(args.number, 5);
     assert_int_equal(args.moment, 7000000000);
+    assert_int_equal(PARSE(&args, &err, "--bytes", "1k"), 0); /* the least that is allowed */
+    assert_int_equal(args.bytes, 1024);
     assert_true(args.percent == 0);
     assert_int_equal(args.common.operand_count, 0);
 }
@@ -144,6 +147,8 @@ static void test_wrong_usage_names_the_option(void **state)
         {{"--number", "x"}, "--number: 'x' is not a whole number"},
         {{"-n", "101"}, "-n: '101' is out of range (1 to 100)"},
         {{"--number=-1"}, "--number: '-1' is not a whole number"},
+        {{"--bytes=1023"}, "--bytes: '1023' is less than 1024 bytes"},
+        {{"--bytes=2M"}, "--bytes: '2M' is more than 1048576 bytes"},
         {{"--word", "blue"}, "--word: 'blue' is none of red, green"},
         {{"--regex", "(("}, "--regex: '((' is not a regular expression"},
         {{"--since", "soon"}, "--since: 'soon' is neither a duration"},
@@ -252,38 +257,56 @@ struct thing {
     const char *name;
     double ratio;
     bool is_known;
+    char note[8];
+    uint32_t count;
+    uint64_t large;
+    int64_t small;
 };
 
-static void get_name(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    (void)column;
-    cli_set_string(value, ((const struct thing *)row)->name);
-}
-
-static void get_ratio(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    (void)column;
-    cli_set_real(value, ((const struct thing *)row)->ratio);
-}
-
-static void get_known(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    (void)column;
-    cli_set_bool(value, ((const struct thing *)row)->is_known);
-}
-
 static const struct cli_column columns[] = {
-    {"name", "name", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "a name", get_name, 0},
-    {"share", "share_ratio", CLI_RATIO, CLI_DEFAULT, "a ratio", get_ratio, 0},
-    {"known", "known", CLI_PLAIN, 0, "a flag", get_known, 0},
-    {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
+    CLI_FIELD("name", "name", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, struct thing, name, "a name"),
+    CLI_FIELD("share", "share_ratio", CLI_RATIO, CLI_DEFAULT, struct thing, ratio, "a ratio"),
+    CLI_FIELD("known", "known", CLI_PLAIN, 0, struct thing, is_known, "a flag"),
+    CLI_COLUMN_END,
 };
 
 static const struct thing things[] = {
-    {"plain", 0.5, true},
-    {"has \"quotes\", and\ncommas", NAN, false},
-    {"esc\033[31m\xff", 1, true},
+    {.name = "plain", .ratio = 0.5, .is_known = true},
+    {.name = "has \"quotes\", and\ncommas", .ratio = NAN},
+    {.name = "esc\033[31m\x1f\xff", .ratio = 1, .is_known = true},
 };
+
+static struct cli_value value_of(const struct cli_column *column, const struct thing *thing)
+{
+    struct cli_value value = {.type = CLI_NONE};
+    column->get(column, thing, &value);
+    return value;
+}
+
+/* Members of every type; what is not known (NULL, "", NaN) has no value. */
+static void test_fields(void **state)
+{
+    (void)state;
+    static const struct cli_column fields[] = {
+        CLI_FIELD("note", "note", CLI_PLAIN, 0, struct thing, note, ""),
+        CLI_FIELD("count", "count", CLI_PLAIN, 0, struct thing, count, ""),
+        CLI_FIELD("large", "large", CLI_PLAIN, 0, struct thing, large, ""),
+        CLI_FIELD("small", "small", CLI_PLAIN, 0, struct thing, small, ""),
+    };
+    const struct thing full = {
+        .name = "a", .note = "b", .count = UINT32_MAX, .large = UINT64_MAX, .small = INT64_MIN};
+    const struct thing empty = {.name = "", .ratio = NAN};
+    assert_string_equal(value_of(&columns[0], &full).string, "a");
+    assert_int_equal(value_of(&columns[0], &empty).type, CLI_NONE);
+    assert_int_equal(value_of(&columns[0], &(struct thing){0}).type, CLI_NONE);
+    assert_int_equal(value_of(&columns[1], &empty).type, CLI_NONE);
+    assert_int_equal(value_of(&columns[2], &empty).type, CLI_BOOL);
+    assert_string_equal(value_of(&fields[0], &full).string, "b");
+    assert_int_equal(value_of(&fields[0], &empty).type, CLI_NONE);
+    assert_true(value_of(&fields[1], &full).number == UINT32_MAX);
+    assert_true(value_of(&fields[2], &full).number == UINT64_MAX);
+    assert_true(value_of(&fields[3], &full).integer == INT64_MIN);
+}
 
 static void test_selection(void **state)
 {
@@ -310,10 +333,10 @@ static char *rendered(enum cli_format format, size_t n)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     struct cli_table *table = NULL;
-    struct cli_selection selection;
+    struct cli_selection selection = {.format = format};
     struct occ_error err = OCC_ERROR_INIT;
     cli_select(columns, 0, 0, &selection);
-    assert_int_equal(cli_table_new(format, out, "things", &selection, &table, &err), 0);
+    assert_int_equal(cli_table_new(out, "things", &selection, &table, &err), 0);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(cli_table_add(table, &things[i], &err), 0);
     assert_int_equal(cli_table_finish(table, &err), 0);
@@ -336,7 +359,7 @@ static void test_text_table(void **state)
                     "NAME                      SHARE KNOWN\n"
                     "plain                     50.0%   yes\n"
                     "has \"quotes\", and?commas      -    no\n"
-                    "esc?[31m?                100.0%   yes\n");
+                    "esc?[31m??               100.0%   yes\n");
     assert_rendered(CLI_FORMAT_TEXT, 0, "");
 }
 
@@ -347,7 +370,7 @@ static void test_csv(void **state)
                     "name,share_ratio,known\n"
                     "plain,0.5,true\n"
                     "\"has \"\"quotes\"\", and\ncommas\",,false\n"
-                    "esc?[31m?,1,true\n");
+                    "esc?[31m??,1,true\n");
     assert_rendered(CLI_FORMAT_CSV, 0, "name,share_ratio,known\n");
 }
 
@@ -359,7 +382,7 @@ static void test_json(void **state)
         "{\n  \"schema\": 1,\n  \"things\": [\n"
         "    {\"name\": \"plain\", \"share_ratio\": 0.5, \"known\": true},\n"
         "    {\"name\": \"has \\\"quotes\\\", and\\ncommas\", \"share_ratio\": null, \"known\": false},\n"
-        "    {\"name\": \"esc\\u001b[31m\\ufffd\", \"share_ratio\": 1, \"known\": true}\n"
+        "    {\"name\": \"esc\\u001b[31m\\u001f\\ufffd\", \"share_ratio\": 1, \"known\": true}\n"
         "  ]\n}\n");
     assert_rendered(CLI_FORMAT_JSON, 0, "{\n  \"schema\": 1,\n  \"things\": []\n}\n");
 }
@@ -432,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_the_rest_is_the_programs),
         cmocka_unit_test(test_numbers_for_people),
         cmocka_unit_test(test_numbers_read_back),
+        cmocka_unit_test(test_fields),
         cmocka_unit_test(test_selection),
         cmocka_unit_test(test_text_table),
         cmocka_unit_test(test_csv),

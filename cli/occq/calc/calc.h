@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis.h"
 #include "calc_target.h"
-#include "occupancy/advice.h"
 #include "occupancy/occupancy.h"
 #include "occupancy/sweep.h"
 #include "support/error.h"
@@ -49,6 +49,11 @@ struct calc_case {
     struct occ_result result;
 };
 
+static inline struct analysis calc_analysis(const struct calc_case *c)
+{
+    return (struct analysis){&c->target->device, &c->launch, &c->result, NULL, c->has_grid};
+}
+
 int calc_text(const struct calc_case *c, struct occ_error *err);
 /* A line a kernel. */
 int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *err);
@@ -56,9 +61,6 @@ int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *er
 int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err);
 /* Writes the curves to the file `path`. */
 int calc_svg(const struct calc_case *c, const char *path, struct occ_error *err);
-
-/* What could be changed; without a grid nothing that is about it. Returns how many were written. */
-size_t calc_advise(const struct calc_case *c, struct occ_advice *advice, size_t max);
 
 /* ---- curves ---- */
 

@@ -1,51 +1,38 @@
-/* `occq calc --json`: the same as the pages, raw. One thread (stdio). */
-#include "calc.h"
-
+/* `occq calc --json`: the content of the pages, raw. One thread (stdio). */
 #include <math.h>
 #include <stdio.h>
 
-#include "cli/json.h"
+#include "calc.h"
 #include "occupancy/advice.h"
-#include "cli/occq/show.h"
 #include "support/cleanup.h"
 
-static void write_known(struct cli_json *json, const char *key, uint64_t number, uint64_t unknown)
-{
-    if (number != unknown)
-        cli_json_unsigned(json, key, number);
-    else
-        cli_json_null(json, key);
-}
-
-static void write_device(struct cli_json *json, const struct calc_target *target)
+static void put_device(struct cli_json *json, const struct calc_target *target)
 {
     const struct occ_device *d = &target->device;
     uint32_t steps[OCC_MAX_CARVEOUTS];
     size_t n = occ_carveout_steps(d, steps, OCC_MAX_CARVEOUTS);
     cli_json_object(json, "device", false);
     cli_json_string(json, "gpu", target->name);
-    cli_json_string(json, "title", target->title);
+    cli_json_string(json, "name", target->title);
     cli_json_unsigned(json, "cc", d->cc);
-#define FIELD(field) cli_json_unsigned(json, #field, d->field);
-    FIELD(sm_count)
-    FIELD(warp_size)
-    FIELD(max_threads_per_block)
-    FIELD(max_threads_per_sm)
-    FIELD(max_blocks_per_sm)
-    FIELD(registers_per_block)
-    FIELD(registers_per_sm)
-    FIELD(max_registers_per_thread)
-    FIELD(register_unit)
-    FIELD(warp_unit)
-    FIELD(sub_partitions)
-    FIELD(smem_per_block_bytes)
-    FIELD(smem_per_block_optin_bytes)
-    FIELD(smem_per_sm_bytes)
-    FIELD(smem_reserved_per_block_bytes)
-    FIELD(smem_unit_bytes)
-    FIELD(max_cluster_size)
-#undef FIELD
-    write_known(json, "max_barriers_per_sm", d->max_barriers_per_sm, OCC_NO_LIMIT);
+    cli_json_unsigned(json, "sm_count", d->sm_count);
+    cli_json_unsigned(json, "warp_size", d->warp_size);
+    cli_json_unsigned(json, "max_threads_per_block", d->max_threads_per_block);
+    cli_json_unsigned(json, "max_threads_per_sm", d->max_threads_per_sm);
+    cli_json_unsigned(json, "max_blocks_per_sm", d->max_blocks_per_sm);
+    cli_json_unsigned(json, "registers_per_block", d->registers_per_block);
+    cli_json_unsigned(json, "registers_per_sm", d->registers_per_sm);
+    cli_json_unsigned(json, "max_registers_per_thread", d->max_registers_per_thread);
+    cli_json_unsigned(json, "register_unit", d->register_unit);
+    cli_json_unsigned(json, "warp_unit", d->warp_unit);
+    cli_json_unsigned(json, "sub_partitions", d->sub_partitions);
+    cli_json_unsigned(json, "shared_per_block_bytes", d->smem_per_block_bytes);
+    cli_json_unsigned(json, "shared_per_block_optin_bytes", d->smem_per_block_optin_bytes);
+    cli_json_unsigned(json, "shared_per_sm_bytes", d->smem_per_sm_bytes);
+    cli_json_unsigned(json, "shared_reserved_per_block_bytes", d->smem_reserved_per_block_bytes);
+    cli_json_unsigned(json, "shared_unit_bytes", d->smem_unit_bytes);
+    cli_json_unsigned(json, "max_cluster_size", d->max_cluster_size);
+    analysis_json_known(json, "max_barriers_per_sm", d->max_barriers_per_sm, OCC_NO_LIMIT);
     cli_json_array(json, "carveout_bytes", true);
     for (size_t i = 0; i < n && i < OCC_MAX_CARVEOUTS; i++)
         cli_json_unsigned(json, NULL, steps[i]);
@@ -53,58 +40,58 @@ static void write_device(struct cli_json *json, const struct calc_target *target
     cli_json_close(json);
 }
 
-static void write_kernel(struct cli_json *json, const struct calc_kernel *kernel)
+static void put_kernel(struct cli_json *json, const struct calc_kernel *kernel)
 {
     if (!kernel->name)
         return;
     cli_json_object(json, "kernel", false);
     cli_json_string(json, "name", kernel->name);
     cli_json_unsigned(json, "sm", kernel->sm);
-    write_known(json, "max_threads_per_block", kernel->max_threads, 0);
+    analysis_json_known(json, "max_threads_per_block", kernel->max_threads, 0);
     cli_json_unsigned(json, "local_bytes_per_thread", kernel->local_bytes);
     cli_json_close(json);
 }
 
-static void write_launch(struct cli_json *json, const struct calc_case *c)
+static void put_launch(struct cli_json *json, const struct calc_case *c)
 {
     const struct occ_launch *l = &c->launch;
     cli_json_object(json, "configuration", false);
     if (c->has_grid)
-        show_json_dimensions(json, "grid", l->grid);
+        analysis_json_dimensions(json, "grid", l->grid);
     else
         cli_json_null(json, "grid");
-    show_json_dimensions(json, "block", l->block);
-    show_json_dimensions(json, "cluster", l->cluster);
+    analysis_json_dimensions(json, "block", l->block);
+    analysis_json_dimensions(json, "cluster", l->cluster);
     cli_json_unsigned(json, "registers_per_thread", l->registers_per_thread);
-    cli_json_unsigned(json, "static_smem_bytes", l->static_smem_bytes);
-    cli_json_unsigned(json, "dynamic_smem_bytes", l->dynamic_smem_bytes);
-    write_known(json, "smem_config_bytes", l->smem_config_bytes, 0);
+    cli_json_unsigned(json, "static_shared_bytes", l->static_smem_bytes);
+    cli_json_unsigned(json, "dynamic_shared_bytes", l->dynamic_smem_bytes);
+    analysis_json_known(json, "shared_config_bytes", l->smem_config_bytes, 0);
     if (l->carveout_percent >= 0)
         cli_json_integer(json, "carveout_percent", l->carveout_percent);
     else
         cli_json_null(json, "carveout_percent");
-    write_known(json, "barriers", l->barriers, 0);
-    write_known(json, "max_active_clusters", l->max_active_clusters, 0);
+    analysis_json_known(json, "barriers", l->barriers, 0);
+    analysis_json_known(json, "max_active_clusters", l->max_active_clusters, 0);
     cli_json_close(json);
 }
 
-static void write_allocated(struct cli_json *json, const struct occ_result *r)
+static void put_allocated(struct cli_json *json, const struct occ_result *r)
 {
     cli_json_object(json, "allocated_per_block", false);
     cli_json_unsigned(json, "warps", r->warps_per_block);
     cli_json_unsigned(json, "registers_per_warp", r->registers_per_warp);
     cli_json_unsigned(json, "registers", r->registers_per_block);
-    cli_json_unsigned(json, "smem_bytes", r->smem_per_block_bytes);
+    cli_json_unsigned(json, "shared_bytes", r->smem_per_block_bytes);
     cli_json_close(json);
-    cli_json_unsigned(json, "smem_carveout_bytes", r->smem_config_bytes);
+    cli_json_unsigned(json, "used_shared_config_bytes", r->smem_config_bytes);
 }
 
-static void write_advice(struct cli_json *json, const struct calc_case *c)
+static void put_advice(struct cli_json *json, const struct calc_case *c)
 {
     struct occ_advice advice[OCC_ADVICE_MAX];
-    size_t n = calc_advise(c, advice, OCC_ADVICE_MAX);
+    size_t n = occ_advise(&c->target->device, &c->launch, &c->result, advice, OCC_ADVICE_MAX);
     cli_json_array(json, "advice", false);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && i < OCC_ADVICE_MAX; i++) {
         const struct occ_advice *a = &advice[i];
         cli_json_object(json, NULL, true);
         cli_json_string(json, "what", occ_advice_word(a->kind));
@@ -127,7 +114,7 @@ static void write_advice(struct cli_json *json, const struct calc_case *c)
     cli_json_close(json);
 }
 
-static void write_curve(struct cli_json *json, const struct calc_curve *curve)
+static void put_curve(struct cli_json *json, const struct calc_curve *curve)
 {
     cli_json_object(json, occ_axis_word(curve->axis), false);
     cli_json_unsigned(json, "present", curve->present);
@@ -143,21 +130,22 @@ static void write_curve(struct cli_json *json, const struct calc_curve *curve)
     cli_json_close(json);
 }
 
-static int write_case(struct cli_json *json, const struct calc_case *c, struct occ_error *err)
+static int put_case(struct cli_json *json, const struct calc_case *c, struct occ_error *err)
 {
     _cleanup_(calc_curves_release) struct calc_curves curves = {.n = 0};
+    const struct analysis analysis = calc_analysis(c);
     int status = calc_curves_new(c, &curves, err);
     if (status != 0)
         return status;
     cli_json_object(json, NULL, false);
-    write_kernel(json, c->kernel);
-    write_launch(json, c);
-    write_allocated(json, &c->result);
-    show_json_analysis(json, &c->result, NULL, c->has_grid);
-    write_advice(json, c);
+    put_kernel(json, c->kernel);
+    put_launch(json, c);
+    put_allocated(json, &c->result);
+    analysis_json(json, &analysis);
+    put_advice(json, c);
     cli_json_object(json, "curves", false);
     for (size_t i = 0; i < curves.n; i++)
-        write_curve(json, &curves.list[i]);
+        put_curve(json, &curves.list[i]);
     cli_json_close(json);
     cli_json_close(json);
     return 0;
@@ -168,10 +156,10 @@ int calc_json(const struct calc_case *cases, size_t n, struct occ_error *err)
     struct cli_json json;
     int status = 0;
     cli_json_begin(&json, stdout);
-    write_device(&json, cases[0].target);
+    put_device(&json, cases[0].target);
     cli_json_array(&json, "launches", false);
     for (size_t i = 0; i < n && status == 0; i++)
-        status = write_case(&json, &cases[i], err);
+        status = put_case(&json, &cases[i], err);
     cli_json_close(&json);
     cli_json_end(&json);
     return status;

@@ -96,93 +96,93 @@ static uint64_t threads_of(const struct occ_launch *launch)
     return (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
 }
 
-static int refuse_block(const struct occ_device *device, const struct occ_launch *launch, const char *word,
+static int refuse_block(const struct occ_device *device, const struct occ_launch *launch, const char *label,
                         struct occ_error *err)
 {
     uint64_t threads = threads_of(launch);
     if (launch->block[1] == 1 && launch->block[2] == 1)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", word, launch->block[0],
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", label, launch->block[0],
                         device->max_threads_per_block);
     return occ_fail(
         err, OCC_E_INVALID,
         "%s: %ux%ux%u (%" PRIu64 " threads) is out of range (x and y 1 to 1024, z 1 to 64, together %u)",
-        word, launch->block[0], launch->block[1], launch->block[2], threads, device->max_threads_per_block);
+        label, launch->block[0], launch->block[1], launch->block[2], threads, device->max_threads_per_block);
 }
 
 static int refuse_registers(const struct occ_device *device, const struct occ_launch *launch,
-                            const char *word, struct occ_error *err)
+                            const char *label, struct occ_error *err)
 {
     if (launch->registers_per_thread < 1 || launch->registers_per_thread > device->max_registers_per_thread)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", word,
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", label,
                         launch->registers_per_thread, device->max_registers_per_thread);
     return occ_fail(err, OCC_E_INVALID,
-                    "%s: %u for each of %" PRIu64 " threads are more than the %u registers of a block", word,
+                    "%s: %u for each of %" PRIu64 " threads are more than the %u registers of a block", label,
                     launch->registers_per_thread, threads_of(launch), device->registers_per_block);
 }
 
 static int refuse_smem(const struct occ_device *device, const struct occ_launch *launch,
-                       const struct calc_words *words, struct occ_error *err)
+                       const struct calc_labels *labels, struct occ_error *err)
 {
     uint64_t bytes = (uint64_t)launch->static_smem_bytes + launch->dynamic_smem_bytes;
     if (launch->max_dynamic_smem_known && launch->dynamic_smem_bytes > launch->max_dynamic_smem_bytes)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u bytes are more than the %u of %s", words->dynamic_smem,
-                        launch->dynamic_smem_bytes, launch->max_dynamic_smem_bytes, words->max_dynamic_smem);
+        return occ_fail(err, OCC_E_INVALID, "%s: %u bytes are more than the %u of %s", labels->dynamic_smem,
+                        launch->dynamic_smem_bytes, launch->max_dynamic_smem_bytes, labels->max_dynamic_smem);
     bool optin = bytes > device->smem_per_block_optin_bytes;
     return occ_fail(err, OCC_E_INVALID,
                     "%s + %s: %" PRIu64 " bytes are more than the %u that a block may have%s",
-                    words->static_smem, words->dynamic_smem, bytes,
+                    labels->static_smem, labels->dynamic_smem, bytes,
                     optin ? device->smem_per_block_optin_bytes : device->smem_per_block_bytes,
                     optin ? "" : " without opting in");
 }
 
 static int refuse_cluster(const struct occ_device *device, const struct occ_launch *launch,
-                          const struct calc_words *words, struct occ_error *err)
+                          const struct calc_labels *labels, struct occ_error *err)
 {
     uint64_t blocks = calc_cluster_blocks(launch);
     if (device->max_cluster_size == 1)
-        return occ_fail(err, OCC_E_INVALID, "%s: compute capability %u.%u has no clusters", words->cluster,
+        return occ_fail(err, OCC_E_INVALID, "%s: compute capability %u.%u has no clusters", labels->cluster,
                         device->cc / 10, device->cc % 10);
     if (blocks > device->max_cluster_size)
         return occ_fail(err, OCC_E_INVALID, "%s: %" PRIu64 " blocks are out of range (1 to %u)",
-                        words->cluster, blocks, device->max_cluster_size);
+                        labels->cluster, blocks, device->max_cluster_size);
     for (int axis = 0; axis < 3; axis++)
         if (launch->cluster[axis] > 1 && launch->grid[axis] % launch->cluster[axis] != 0)
             return occ_fail(err, OCC_E_INVALID, "%s: %u does not divide the %u blocks of %s (%c)",
-                            words->cluster, launch->cluster[axis], launch->grid[axis], words->grid,
+                            labels->cluster, launch->cluster[axis], launch->grid[axis], labels->grid,
                             "xyz"[axis]);
-    return occ_fail(err, OCC_E_INVALID, "%s: not one cluster of %" PRIu64 " blocks fits", words->cluster,
+    return occ_fail(err, OCC_E_INVALID, "%s: not one cluster of %" PRIu64 " blocks fits", labels->cluster,
                     blocks);
 }
 
-static int refuse_grid(const struct occ_device *device, const struct occ_launch *launch, const char *word,
+static int refuse_grid(const struct occ_device *device, const struct occ_launch *launch, const char *label,
                        struct occ_error *err)
 {
-    const char *most = device->cc < 30 ? "65535" : "2147483647";
+    const char *max = device->cc < 30 ? "65535" : "2147483647";
     if (launch->grid[1] == 1 && launch->grid[2] == 1)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %s)", word, launch->grid[0], most);
-    return occ_fail(err, OCC_E_INVALID, "%s: %ux%ux%u is out of range (x 1 to %s, y and z 1 to 65535)", word,
-                    launch->grid[0], launch->grid[1], launch->grid[2], most);
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %s)", label, launch->grid[0], max);
+    return occ_fail(err, OCC_E_INVALID, "%s: %ux%ux%u is out of range (x 1 to %s, y and z 1 to 65535)", label,
+                    launch->grid[0], launch->grid[1], launch->grid[2], max);
 }
 
 int calc_refuse(enum occ_status status, const struct occ_device *device, const struct occ_launch *launch,
-                const struct calc_words *words, struct occ_error *err)
+                const struct calc_labels *labels, struct occ_error *err)
 {
     switch (status) {
     case OCC_BAD_BLOCK:
-        return refuse_block(device, launch, words->threads, err);
+        return refuse_block(device, launch, labels->threads, err);
     case OCC_BAD_REGISTERS:
-        return refuse_registers(device, launch, words->registers, err);
+        return refuse_registers(device, launch, labels->registers, err);
     case OCC_BAD_SMEM:
-        return refuse_smem(device, launch, words, err);
+        return refuse_smem(device, launch, labels, err);
     case OCC_BAD_CLUSTER:
-        return refuse_cluster(device, launch, words, err);
+        return refuse_cluster(device, launch, labels, err);
     case OCC_BAD_GRID:
-        return refuse_grid(device, launch, words->grid, err);
+        return refuse_grid(device, launch, labels->grid, err);
     case OCC_BAD_BARRIERS:
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (0 to 16)", words->barriers,
+        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (0 to 16)", labels->barriers,
                         launch->barriers);
     case OCC_BAD_CARVEOUT:
-        return occ_fail(err, OCC_E_INVALID, "%s: %d is out of range (0 to 100 percent)", words->carveout,
+        return occ_fail(err, OCC_E_INVALID, "%s: %d is out of range (0 to 100 percent)", labels->carveout,
                         launch->carveout_percent);
     default:
         return occ_fail(err, OCC_E_INVALID, "%s", occ_status_text(status));
@@ -190,10 +190,10 @@ int calc_refuse(enum occ_status status, const struct occ_device *device, const s
 }
 
 int calc_check(const struct occ_device *device, const struct occ_launch *launch,
-               const struct calc_words *words, struct occ_error *err)
+               const struct calc_labels *labels, struct occ_error *err)
 {
     if (launch->smem_config_bytes > device->smem_per_sm_bytes)
         return occ_fail(err, OCC_E_INVALID, "%s: %u bytes are more than the %u that an SM has",
-                        words->smem_config, launch->smem_config_bytes, device->smem_per_sm_bytes);
+                        labels->smem_config, launch->smem_config_bytes, device->smem_per_sm_bytes);
     return 0;
 }

@@ -1,19 +1,19 @@
 /*
- * `occq calc` for people: the device's limits, what a block takes of them, what that means (show.h), advice, curves.
- * One thread (stdio).
+ * `occq calc` for people: the device's limits, what a block takes of them, the analysis, advice, curves. One thread
+ * (stdio).
  */
-#include "calc.h"
-
 #include <inttypes.h>
 #include <langinfo.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "calc.h"
+#include "cli/table.h"
 #include "occupancy/advice.h"
-#include "cli/occq/show.h"
 #include "support/cleanup.h"
 #include "support/text.h"
-#include "cli/table.h"
 
 /* ---- head ---- */
 
@@ -48,23 +48,23 @@ static void print_device(const struct calc_target *target)
                  d->cc % 10);
     print_count("SMs", d->sm_count);
     print_count("threads per warp", d->warp_size);
-    print_count("warps per SM", d->max_threads_per_sm / d->warp_size);
-    print_count("threads per SM", d->max_threads_per_sm);
-    print_count("threads per block", d->max_threads_per_block);
-    print_count("blocks per SM", d->max_blocks_per_sm);
+    print_count("maximum warps per SM", d->max_threads_per_sm / d->warp_size);
+    print_count("maximum threads per SM", d->max_threads_per_sm);
+    print_count("maximum threads per block", d->max_threads_per_block);
+    print_count("maximum blocks per SM", d->max_blocks_per_sm);
     print_count("registers per SM", d->registers_per_sm);
-    print_count("registers per block", d->registers_per_block);
-    print_count("registers per thread", d->max_registers_per_thread);
-    print_count("registers are allocated to a warp by", d->register_unit);
+    print_count("maximum registers per block", d->registers_per_block);
+    print_count("maximum registers per thread", d->max_registers_per_thread);
+    print_count("register allocation unit size (per warp)", d->register_unit);
     print_count("register files per SM", d->sub_partitions);
     print_bytes("shared memory per SM", d->smem_per_sm_bytes);
     print_bytes("shared memory per block", d->smem_per_block_bytes);
-    print_bytes("shared memory per block, opted in", d->smem_per_block_optin_bytes);
-    print_bytes("shared memory kept back for each block", d->smem_reserved_per_block_bytes);
-    print_bytes("shared memory is allocated by", d->smem_unit_bytes);
+    print_bytes("maximum shared memory per block (opt-in)", d->smem_per_block_optin_bytes);
+    print_bytes("reserved shared memory per block", d->smem_reserved_per_block_bytes);
+    print_bytes("shared memory allocation unit size", d->smem_unit_bytes);
     print_carveouts(d);
     print_count("barriers per SM", d->max_barriers_per_sm);
-    print_count("blocks per cluster", d->max_cluster_size);
+    print_count("maximum cluster size", d->max_cluster_size);
 }
 
 static void print_kernel(const struct calc_kernel *kernel)
@@ -86,11 +86,11 @@ static void print_launch(const struct calc_case *c)
 {
     const struct occ_launch *l = &c->launch;
     char size[48];
-    (void)printf("  LAUNCH: block %s, ", show_dimensions(l->block, size, sizeof size));
+    (void)printf("  LAUNCH: block %s, ", analysis_dimensions(l->block, size, sizeof size));
     if (c->has_grid)
-        (void)printf("grid %s, ", show_dimensions(l->grid, size, sizeof size));
+        (void)printf("grid %s, ", analysis_dimensions(l->grid, size, sizeof size));
     if (calc_cluster_blocks(l) > 1)
-        (void)printf("cluster %s, ", show_dimensions(l->cluster, size, sizeof size));
+        (void)printf("cluster %s, ", analysis_dimensions(l->cluster, size, sizeof size));
     (void)printf("%u registers per thread,\n    shared memory %u B static + %u B dynamic",
                  l->registers_per_thread, l->static_smem_bytes, l->dynamic_smem_bytes);
     if (l->barriers)
@@ -102,7 +102,7 @@ static void print_allocated(const struct occ_result *r)
 {
     char bytes[32];
     (void)printf(
-        "\n  ALLOCATED for a block: %u warp%s; %u registers (%u a warp); %s of shared memory, of %u KiB "
+        "\n  ALLOCATED for a block: %u warp%s; %u registers (%u per warp); %s of shared memory, of %u KiB "
         "per SM\n",
         r->warps_per_block, r->warps_per_block == 1 ? "" : "s", r->registers_per_block, r->registers_per_warp,
         occ_format_bytes(r->smem_per_block_bytes, bytes, sizeof bytes), r->smem_config_bytes / 1024);
@@ -122,19 +122,20 @@ static void print_advice_item(const struct occ_advice *a, bool has_grid)
     if (has_grid)
         (void)printf(", expected elapsed %.1f%% -> %.1f%%", a->elapsed_now * 100, a->elapsed_then * 100);
     if (a->cost_amount)
-        (void)printf("; costs %" PRIu64 " %s", a->cost_amount, occ_advice_cost(a->kind));
+        (void)printf("; trade-off: %" PRIu64 " %s", a->cost_amount, occ_advice_cost(a->kind));
     (void)putchar('\n');
 }
 
 static void print_advice(const struct calc_case *c)
 {
     struct occ_advice advice[OCC_ADVICE_MAX];
-    size_t n = calc_advise(c, advice, OCC_ADVICE_MAX);
+    size_t n = occ_advise(&c->target->device, &c->launch, &c->result, advice, OCC_ADVICE_MAX);
+    n = n < OCC_ADVICE_MAX ? n : OCC_ADVICE_MAX;
     (void)printf("\n  ADVICE\n");
     for (size_t i = 0; i < n; i++)
         print_advice_item(&advice[i], c->has_grid);
     if (n == 0)
-        (void)printf("    none: no single change gains anything\n");
+        (void)printf("    none: no single change gains occupancy\n");
 }
 
 /* ---- curves ---- */
@@ -170,14 +171,15 @@ static int print_curves(const struct calc_case *c, struct occ_error *err)
 
 int calc_text(const struct calc_case *c, struct occ_error *err)
 {
-    const struct occ_shape_row row = {
-        .launch = c->launch, .limits = c->target->device, .analysed = true, .result = c->result};
+    const struct analysis analysis = calc_analysis(c);
     print_kernel(c->kernel);
     print_device(c->target);
     (void)putchar('\n');
     print_launch(c);
     print_allocated(&c->result);
-    int status = show_analysis(&row, c->has_grid, err);
+    int status = analysis_print(&analysis, err);
+    if (status == 0)
+        status = analysis_print_waterfall(&analysis, err);
     if (status != 0)
         return status;
     print_advice(c);
@@ -186,70 +188,56 @@ int calc_text(const struct calc_case *c, struct occ_error *err)
 
 /* ---- many kernels ---- */
 
-#define GETTER(name, set, expression)                                                                        \
-    static void get_##name(const struct cli_column *column, const void *row, struct cli_value *value)        \
-    {                                                                                                        \
-        (void)column;                                                                                        \
-        const struct calc_case *c = row;                                                                     \
-        set(value, expression);                                                                              \
-    }
+struct list_row {
+    const char *kernel;
+    char limiters[64];
+    uint32_t sm, threads, registers, shared_bytes, barriers, blocks, warps;
+    double theoretical, waves, expected_elapsed;
+};
 
-GETTER(kernel, cli_set_string, c->kernel->name)
-GETTER(sm, cli_set_unsigned, c->kernel->sm)
-GETTER(threads, cli_set_unsigned, (uint64_t)c->launch.block[0] * c->launch.block[1] * c->launch.block[2])
-GETTER(registers, cli_set_unsigned, c->launch.registers_per_thread)
-GETTER(smem, cli_set_unsigned, (uint64_t)c->launch.static_smem_bytes + c->launch.dynamic_smem_bytes)
-GETTER(barriers, cli_set_unsigned, c->launch.barriers)
-GETTER(blocks, cli_set_unsigned, c->result.blocks_per_sm)
-GETTER(warps, cli_set_unsigned, c->result.warps_per_sm)
-GETTER(theoretical, cli_set_real, c->result.theoretical)
-
-static void get_waves(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    const struct calc_case *c = row;
-    (void)column;
-    if (c->has_grid)
-        cli_set_real(value, c->result.waves);
-}
-
-static void get_elapsed(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    const struct calc_case *c = row;
-    (void)column;
-    if (c->has_grid)
-        cli_set_real(value, c->result.expected_elapsed);
-}
-
-static void get_limiters(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    const struct calc_case *c = row;
-    (void)column;
-    cli_set_string(value, occ_limiters_text(c->result.limiters, value->scratch, sizeof value->scratch));
-}
+#define FIELD(name, unit, flags, member) CLI_FIELD(name, name, unit, flags, struct list_row, member, "")
 
 static const struct cli_column columns[] = {
-    {"kernel", "kernel", CLI_PLAIN, CLI_LEFT | CLI_CUTS, "", get_kernel, 0},
-    {"sm", "sm", CLI_PLAIN, 0, "", get_sm, 0},
-    {"threads", "threads", CLI_PLAIN, 0, "", get_threads, 0},
-    {"regs", "registers", CLI_PLAIN, 0, "", get_registers, 0},
-    {"smem", "smem", CLI_PLAIN, 0, "", get_smem, 0},
-    {"barriers", "barriers", CLI_PLAIN, CLI_SPARE, "", get_barriers, 0},
-    {"blocks/SM", "blocks", CLI_PLAIN, CLI_VERBATIM, "", get_blocks, 0},
-    {"warps/SM", "warps", CLI_PLAIN, CLI_VERBATIM, "", get_warps, 0},
-    {"theor", "theoretical", CLI_RATIO, 0, "", get_theoretical, 0},
-    {"limiters", "limiters", CLI_PLAIN, CLI_LEFT, "", get_limiters, 0},
-    {"waves", "waves", CLI_FACTOR, 0, "", get_waves, 0},
-    {"elapsed", "elapsed", CLI_RATIO, 0, "", get_elapsed, 0},
-    {NULL, NULL, CLI_PLAIN, 0, NULL, NULL, 0},
+    FIELD("kernel", CLI_PLAIN, CLI_LEFT | CLI_CUTS, kernel),
+    FIELD("sm", CLI_PLAIN, 0, sm),
+    FIELD("threads", CLI_PLAIN, 0, threads),
+    FIELD("regs", CLI_PLAIN, 0, registers),
+    FIELD("shared", CLI_PLAIN, 0, shared_bytes),
+    FIELD("barriers", CLI_PLAIN, CLI_SPARE, barriers),
+    FIELD("blocks/SM", CLI_PLAIN, CLI_VERBATIM, blocks),
+    FIELD("warps/SM", CLI_PLAIN, CLI_VERBATIM, warps),
+    FIELD("theor", CLI_RATIO, 0, theoretical),
+    FIELD("limiters", CLI_PLAIN, CLI_LEFT, limiters),
+    FIELD("waves", CLI_FACTOR, 0, waves),
+    FIELD("expect_elapsed", CLI_RATIO, 0, expected_elapsed),
+    CLI_COLUMN_END,
 };
+
+static void fill_row(const struct calc_case *c, struct list_row *row)
+{
+    const struct occ_launch *l = &c->launch;
+    *row = (struct list_row){.kernel = c->kernel->name,
+                             .sm = c->kernel->sm,
+                             .threads = l->block[0] * l->block[1] * l->block[2],
+                             .registers = l->registers_per_thread,
+                             .shared_bytes = l->static_smem_bytes + l->dynamic_smem_bytes,
+                             .barriers = l->barriers,
+                             .blocks = c->result.blocks_per_sm,
+                             .warps = c->result.warps_per_sm,
+                             .theoretical = c->result.theoretical,
+                             .waves = c->has_grid ? c->result.waves : (double)NAN,
+                             .expected_elapsed = c->has_grid ? c->result.expected_elapsed : (double)NAN};
+    (void)occ_limiters_text(c->result.limiters, row->limiters, sizeof row->limiters);
+}
 
 int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *err)
 {
-    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    struct cli_selection selection;
+    _cleanup_(occ_freep) struct list_row *rows = calloc(n, sizeof *rows);
+    struct cli_selection selection = {.format = CLI_FORMAT_TEXT};
+    if (!rows)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        fill_row(&cases[i], &rows[i]);
     cli_select(columns, 0, 0, &selection);
-    int status = cli_table_new(CLI_FORMAT_TEXT, stdout, "kernels", &selection, &table, err);
-    for (size_t i = 0; i < n && status == 0; i++)
-        status = cli_table_add(table, &cases[i], err);
-    return status == 0 ? cli_table_finish(table, err) : status;
+    return cli_table_print("kernels", &selection, rows, n, sizeof *rows, err);
 }

@@ -1,8 +1,9 @@
 /*
- * occq calc: the occupancy calculator. What is to be computed comes from options, from compiled code, from what ptxas
- * said, or (--batch) row by row from standard input; no history is needed. One thread.
+ * occq calc: the occupancy calculator. Its input is options, compiled code, the output of ptxas, or (--batch) rows on
+ * standard input; no history is needed. One thread.
  */
-#include <errno.h>
+#include "cmd_calc.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +12,10 @@
 
 #include "calc.h"
 #include "calc_batch.h"
-#include "cli/commands.h"
-#include "cli/query.h"
+#include "cli/command.h"
+#include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/text.h"
-#include "cli/usage.h"
 
 #define NOT_GIVEN (-1)
 
@@ -31,38 +31,25 @@ struct calc_args {
     bool json, batch;
 };
 
-static const struct calc_words words = {.threads = "--threads",
-                                        .registers = "--regs",
-                                        .static_smem = "--smem",
-                                        .dynamic_smem = "--dynamic-smem",
-                                        .max_dynamic_smem = "--max-dynamic-smem",
-                                        .smem_config = "--carveout",
-                                        .grid = "--grid",
-                                        .cluster = "--cluster",
-                                        .barriers = "--barriers",
-                                        .carveout = "--carveout"};
+static const struct calc_labels labels = {.threads = "--threads",
+                                          .registers = "--regs",
+                                          .static_smem = "--smem",
+                                          .dynamic_smem = "--dynamic-smem",
+                                          .max_dynamic_smem = "--max-dynamic-smem",
+                                          .smem_config = "--carveout",
+                                          .grid = "--grid",
+                                          .cluster = "--cluster",
+                                          .barriers = "--barriers",
+                                          .carveout = "--carveout"};
 
-size_t calc_advise(const struct calc_case *c, struct occ_advice *advice, size_t max)
-{
-    size_t n = occ_advise(&c->target->device, &c->launch, &c->result, advice, max), kept = 0;
-    for (size_t i = 0; i < n && i < max; i++) {
-        enum occ_advice_kind kind = advice[i].kind;
-        bool about_grid = kind == OCC_ADVICE_FILL_WAVE || kind == OCC_ADVICE_GRID_DOWN ||
-                          kind == OCC_ADVICE_GRID_UP || kind == OCC_ADVICE_GRID_STRIDE;
-        if (c->has_grid || !about_grid)
-            advice[kept++] = advice[i];
-    }
-    return kept;
-}
-
-/* ---- what is asked ---- */
+/* ---- options ---- */
 
 static int check_exclusive(const struct calc_args *args, struct occ_error *err)
 {
     const char *source = args->batch ? "--batch" : args->cubin ? "--cubin" : args->ptxas ? "--ptxas" : NULL;
     const struct {
         const char *option;
-        bool given, only_batch_refuses;
+        bool given, only_with_batch; /* excluded by --batch only */
     } options[] = {{"--cubin", args->cubin && args->batch, true},
                    {"--ptxas", args->ptxas && (args->batch || args->cubin), false},
                    {"--regs", args->registers != NOT_GIVEN, false},
@@ -82,7 +69,7 @@ static int check_exclusive(const struct calc_args *args, struct occ_error *err)
                    {"--svg", args->svg != NULL, true},
                    {"--json", args->json, true}};
     for (size_t i = 0; source && i < sizeof options / sizeof *options; i++)
-        if (options[i].given && (args->batch || !options[i].only_batch_refuses))
+        if (options[i].given && (args->batch || !options[i].only_with_batch))
             return occ_fail(err, OCC_E_INVALID, "%s and %s exclude each other", source, options[i].option);
     if (args->kernel && !source)
         return occ_fail(err, OCC_E_INVALID, "--kernel needs --cubin or --ptxas");
@@ -96,7 +83,8 @@ static int find_target(const struct calc_args *args, struct calc_target *target,
     if (args->gpu && args->cc)
         return occ_fail(err, OCC_E_INVALID, "--gpu and --cc exclude each other");
     if (args->cc && args->sms == NOT_GIVEN)
-        return occ_fail(err, OCC_E_INVALID, "--sms is missing: --cc does not say how many SMs");
+        return occ_fail(err, OCC_E_INVALID,
+                        "--sms is missing: --cc alone does not determine the number of SMs");
     int status = args->gpu ? calc_target_named(args->gpu, target, err)
                            : calc_target_capability(args->cc, (uint64_t)args->sms, target, err);
     if (status != 0)
@@ -106,20 +94,21 @@ static int find_target(const struct calc_args *args, struct calc_target *target,
     return 0;
 }
 
-/* A number up to 100, or with "%": percent. Else bytes. */
+/* "50", "50%": percent. "64k": bytes; a size needs a unit, so that 150 is not taken for 150 bytes. */
 static int read_carveout(const char *text, struct occ_launch *launch, struct occ_error *err)
 {
     char number[32];
     uint64_t value = 0;
-    size_t length = strlen(text);
-    bool is_percent = text[length - 1] == '%';
-    (void)snprintf(number, sizeof number, "%.*s", (int)(length < sizeof number ? length - is_percent : 31),
-                   text);
+    size_t digits = strspn(text, "0123456789");
+    bool is_percent = text[digits] == '\0' || strcmp(text + digits, "%") == 0;
+    (void)snprintf(number, sizeof number, "%.*s",
+                   digits < sizeof number ? (int)digits : (int)sizeof number - 1, text);
     int status = is_percent ? occ_parse_u64(number, 0, 100, &value, err)
                             : occ_parse_bytes(text, UINT32_MAX, &value, err);
     if (status != 0)
-        return occ_error_prefix(err, "--carveout");
-    if (value <= 100)
+        return occ_error_prefix(err,
+                                is_percent ? "--carveout: percent (sizes have a unit: 64k)" : "--carveout");
+    if (is_percent)
         launch->carveout_percent = (int32_t)value;
     else
         launch->smem_config_bytes = (uint32_t)value;
@@ -162,7 +151,7 @@ static int fill_launch(const struct calc_args *args, const struct calc_kernel *k
                         "--threads: %" PRIu64 " are more than the %u that the kernel was compiled for",
                         threads, kernel->max_threads);
     if (kernel->name && kernel->registers == 0)
-        return occ_fail(err, OCC_E_INVALID, "the file does not say how many registers it needs");
+        return occ_fail(err, OCC_E_INVALID, "the file does not contain its number of registers");
     if (args->cluster[0] > 0)
         copy_size(launch->cluster, args->cluster);
     else if (kernel->cluster[0] > 0)
@@ -191,10 +180,10 @@ static int compute(const struct calc_args *args, const struct calc_target *targe
     *c = (struct calc_case){.target = target, .kernel = kernel, .has_grid = args->grid[0] > 0};
     int status = fill_launch(args, kernel, &c->launch, err);
     if (status == 0)
-        status = calc_check(&target->device, &c->launch, &words, err);
+        status = calc_check(&target->device, &c->launch, &labels, err);
     if (status == 0) {
         enum occ_status model = analyse(c);
-        status = model == OCC_OK ? 0 : calc_refuse(model, &target->device, &c->launch, &words, err);
+        status = model == OCC_OK ? 0 : calc_refuse(model, &target->device, &c->launch, &labels, err);
     }
     return status != 0 && kernel->name ? occ_error_prefix(err, "%.200s", kernel->name) : status;
 }
@@ -230,20 +219,17 @@ static int run_options(const struct cli_command *command, const struct calc_args
 
 /* ---- kernels of a file ---- */
 
-static void say_compiled_for(const struct cli_command *command, const struct calc_kernels *kernels,
-                             uint32_t cc)
+static void note_compiled_for(const struct cli_command *command, const struct calc_kernel *kernel,
+                              uint32_t cc)
 {
-    const struct calc_kernel *kernel = &kernels->list[0];
     const char suffix[] = {kernel->suffix, '\0'};
-    if (kernel->runs)
-        return;
-    (void)fprintf(
-        stderr,
-        "%s %s: nothing in it was compiled for compute capability %u.%u; these are the values for sm_%u%s\n",
-        command->program, command->name, cc / 10, cc % 10, kernel->sm, suffix);
+    if (!kernel->runs)
+        cli_note(command,
+                 "nothing in it was compiled for compute capability %u.%u; these are the values for sm_%u%s",
+                 cc / 10, cc % 10, kernel->sm, suffix);
 }
 
-/* A kernel that cannot be launched so is said, the others are shown. */
+/* Reports kernels that cannot be launched so; returns the number of the others. */
 static size_t compute_all(const struct cli_command *command, const struct calc_args *args,
                           const struct calc_target *target, const struct calc_kernels *kernels,
                           struct calc_case *cases)
@@ -277,7 +263,7 @@ static int run_file(const struct cli_command *command, const struct calc_args *a
         (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
         return cli_failure(command, &err);
     }
-    say_compiled_for(command, &kernels, cc);
+    note_compiled_for(command, &kernels.list[0], cc);
     size_t n = compute_all(command, args, target, &kernels, cases);
     if (n > 0 && print(args, cases, n, &err) != 0)
         return cli_failure(command, &err);
@@ -286,9 +272,11 @@ static int run_file(const struct cli_command *command, const struct calc_args *a
 
 /* ---- batch ---- */
 
-static ssize_t read_stdin(void *from, char *room, size_t size)
+/* Output goes out before more input is waited for, so that a program can write a row and read its answer. */
+static ssize_t read_stdin(void *unused, char *room, size_t size)
 {
-    (void)from;
+    (void)unused;
+    cli_flush_stdout();
     return read(STDIN_FILENO, room, size);
 }
 
@@ -296,13 +284,15 @@ static int run_batch(const struct cli_command *command)
 {
     struct calc_batch_totals totals = {0};
     struct occ_error err = OCC_ERROR_INIT;
-    if (calc_batch(read_stdin, NULL, stdout, stderr, &totals, &err) != 0)
-        return cli_failure(command, &err);
-    if (totals.bad_rows == 0)
-        return CLI_EXIT_OK;
-    (void)occ_fail(&err, OCC_E_INVALID, "%" PRIu64 " of %" PRIu64 " rows could not be computed",
-                   totals.bad_rows, totals.rows);
-    return cli_failure(command, &err);
+    FILE *in = fopencookie(NULL, "r", (cookie_io_functions_t){.read = read_stdin});
+    int status =
+        in ? calc_batch(in, stdout, stderr, &totals, &err) : occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+    if (in)
+        (void)fclose(in);
+    if (status == 0 && totals.bad_rows > 0)
+        status = occ_fail(&err, OCC_E_INVALID, "%" PRIu64 " of %" PRIu64 " rows could not be computed",
+                          totals.bad_rows, totals.rows);
+    return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
 /* ---- the command ---- */
@@ -331,47 +321,40 @@ static int run(const struct cli_command *command, char **argv)
                                     : run_options(command, &args, &target);
 }
 
-#define NUMBER(name, field, value, help, max)                                                                \
-    {                                                                                                        \
-        0, name, CLI_NUMBER, offsetof(struct calc_args, field), value, help, NULL, NULL, 0, max              \
-    }
+#define NUMBER(name, field, help)                                                                            \
+    CLI_OPTION(0, name, CLI_NUMBER, struct calc_args, field, "N", help, .max = UINT32_MAX)
 #define BYTES(name, field, help)                                                                             \
-    {                                                                                                        \
-        0, name, CLI_BYTES, offsetof(struct calc_args, field), "BYTES", help, NULL, NULL, 0, UINT32_MAX      \
-    }
-#define ANY(name, kind, field, value, help)                                                                  \
-    {                                                                                                        \
-        0, name, kind, offsetof(struct calc_args, field), value, help, NULL, NULL, 0, 0                      \
-    }
+    CLI_OPTION(0, name, CLI_BYTES, struct calc_args, field, "BYTES", help, .max = UINT32_MAX)
+#define ANY(name, kind, field, value, help) CLI_OPTION(0, name, kind, struct calc_args, field, value, help)
 
 static const struct cli_option options[] = {
     ANY("gpu", CLI_TEXT, gpu, "NAME", "the GPU or MIG slice ('occq gpus' lists them): t4, h200, a100-1g.5gb"),
     ANY("cc", CLI_TEXT, cc, "X.Y", "instead of --gpu: a compute capability, with --sms"),
-    {0, "sms", CLI_NUMBER, offsetof(struct calc_args, sms), "N",
-     "how many SMs there are (default: all of the GPU's; a green context or a MIG slice has fewer)", NULL,
-     NULL, 1, 65536},
+    CLI_OPTION(0, "sms", CLI_NUMBER, struct calc_args, sms, "N",
+               "number of SMs (default: all of the GPU's; a green context or a MIG slice has fewer)",
+               .min = 1, .max = 65536),
     ANY("threads", CLI_SIZE, threads, "N", "threads per block: 256, 16x16, 8x8x4"),
-    NUMBER("regs", registers, "N", "registers per thread", UINT32_MAX),
+    NUMBER("regs", registers, "registers per thread"),
     BYTES("smem", static_smem, "static shared memory per block (default 0); 48k is 48 KiB"),
     BYTES("dynamic-smem", dynamic_smem, "dynamic shared memory per block (default 0)"),
     BYTES("max-dynamic-smem", max_dynamic_smem,
-          "what the kernel has opted in to (default: whatever the launch needs)"),
-    ANY("grid", CLI_SIZE, grid, "N",
-        "blocks in the grid: 250, 10x5x5 (default: nothing is said about waves)"),
+          "the kernel's maximum dynamic shared memory, as opted in to (default: whatever the launch needs)"),
+    ANY("grid", CLI_SIZE, grid, "N", "blocks in the grid: 250, 10x5x5 (default: waves are not computed)"),
     ANY("cluster", CLI_SIZE, cluster, "N", "blocks in a cluster: 2, 2x2"),
-    NUMBER("active-clusters", active_clusters, "N", "most clusters at a time on the GPU, as the driver says",
-           UINT32_MAX),
+    NUMBER("active-clusters", active_clusters,
+           "maximum active clusters on the GPU, as the driver reports them"),
     ANY("carveout", CLI_TEXT, carveout, "PCT|BYTES",
-        "shared memory per SM: the preference in percent (50, 50%), or what the driver configured (64k)"),
-    NUMBER("barriers", barriers, "N", "barriers per block (default: not considered)", UINT32_MAX),
+        "shared memory per SM: the preference in percent (50, 50%), or the driver's choice with a unit "
+        "(64k)"),
+    NUMBER("barriers", barriers, "barriers per block (default: not considered)"),
     ANY("cubin", CLI_TEXT, cubin, "FILE",
         "registers, shared memory and barriers of the kernels in a cubin, fat binary, program or library"),
     ANY("ptxas", CLI_TEXT, ptxas, "FILE",
-        "the same from what 'nvcc -Xptxas -v' printed; - is standard input"),
+        "the same from the output of 'nvcc -Xptxas -v'; - is standard input"),
     ANY("kernel", CLI_REGEX, kernel, "REGEX",
         "only kernels of the file whose name, mangled or not, matches this POSIX extended regular "
         "expression"),
-    ANY("svg", CLI_TEXT, svg, "FILE", "write the curves to an SVG file too"),
+    ANY("svg", CLI_TEXT, svg, "FILE", "also write the curves to an SVG file"),
     ANY("json", CLI_FLAG, json, NULL, "print JSON, raw values"),
     ANY("batch", CLI_FLAG, batch, NULL,
         "read launches as CSV from standard input, write CSV with the results"),
@@ -393,23 +376,22 @@ const struct cli_command cli_calc = {
     .operands = "",
     .summary = "the occupancy calculator",
     .description =
-        "Computes what a launch's configuration allows on a GPU: the blocks and warps that an SM holds, what "
-        "limits "
-        "them, waves, where the missing occupancy goes, which single changes gain something, and how "
-        "occupancy runs "
-        "over block size, registers, shared memory, barriers and cluster size. Nothing is measured and no "
-        "history is "
-        "needed.\n\n"
+        "Computes what a launch configuration allows on a GPU: active blocks and warps per SM, occupancy "
+        "limiters, waves, "
+        "where the missing occupancy goes, which single changes gain occupancy, and curves over block size, "
+        "registers, "
+        "shared memory, barriers and cluster size. Nothing is measured and no history is needed.\n\n"
         "With --batch, standard input is CSV with a heading. Columns, in any order: gpu (or cc and sms), "
-        "threads, "
-        "regs, static_smem, dynamic_smem; and if wanted grid, carveout (percent), smem_config (bytes), "
-        "max_dynamic_smem, barriers, cluster. A row is a line. The output has the same columns and then "
-        "blocks_per_sm, warps_per_sm, theoretical, limit_warps, limit_blocks, limit_regs, limit_smem, "
-        "limit_barriers, limiters, waves, full_waves, partial_blocks, expected_elapsed, expected_achieved, "
-        "error. "
-        "A row that cannot be computed has its reason in error, its line's number goes to standard error, "
-        "and the "
-        "exit status is 1; the other rows are computed.",
+        "threads, regs, "
+        "static_smem, dynamic_smem; optional: grid, carveout (percent), smem_config (bytes), "
+        "max_dynamic_smem, barriers, "
+        "cluster. A row is a line. The output has the same columns and then blocks_per_sm, warps_per_sm, "
+        "theoretical, "
+        "limit_warps, limit_blocks, limit_registers, limit_shared_memory, limit_barriers, limiters, waves, "
+        "full_waves, "
+        "partial_blocks, expected_elapsed, expected_achieved, error. A row that cannot be computed has the "
+        "reason in "
+        "error, standard error names its line, and the exit status is 1; the other rows are computed.",
     .options = options,
     .examples = examples,
     .run = run,

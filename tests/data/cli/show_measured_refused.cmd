@@ -1,1 +1,1 @@
-occq show -d m.db too_many --json | sed -n "/refused/,/claim/p"
+occq show -d m.db too_many --json | sed -n "/refused/,/reported/p"

@@ -1,0 +1,129 @@
+/* Steps that commands have in common; see command.h. One thread. */
+#include "command.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "occupancy/occupancy.h"
+#include "usage.h"
+
+bool cli_start(const struct cli_command *command, char **argv, struct cli_args *args, int *ret_status)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (cli_parse(command, argv, args, &err) != 0) {
+        *ret_status = cli_usage_error(command, &err);
+        return false;
+    }
+    if (args->help) {
+        cli_print_help(stdout, command, NULL);
+        *ret_status = CLI_EXIT_OK;
+        return false;
+    }
+    return true;
+}
+
+int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err)
+{
+    if (output->json && output->csv)
+        return occ_fail(err, OCC_E_INVALID, "--json and --csv exclude each other");
+    *ret_format = output->json ? CLI_FORMAT_JSON : output->csv ? CLI_FORMAT_CSV : CLI_FORMAT_TEXT;
+    return 0;
+}
+
+int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
+                      struct cli_selection *ret_selection, struct occ_error *err)
+{
+    int status = cli_output_format(output, &ret_selection->format, err);
+    if (status != 0)
+        return status;
+    if (ret_selection->format == CLI_FORMAT_TEXT)
+        cli_select(table, CLI_DEFAULT, 0, ret_selection);
+    else
+        cli_select(table, 0, CLI_TEXT_ONLY, ret_selection);
+    return output->columns ? cli_select_list(table, output->columns, ret_selection, err) : 0;
+}
+
+void cli_note(const struct cli_command *command, const char *format, ...)
+{
+    char line[OCC_ERROR_MESSAGE_BYTES];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    cli_flush_stdout();
+    (void)fprintf(stderr, "%s %s: %s\n", command->program, command->name, line);
+}
+
+int cli_nothing(const struct cli_command *command, const char *why)
+{
+    cli_note(command, "%s", why);
+    return CLI_EXIT_NOTHING;
+}
+
+void cli_note_simulated(const struct cli_command *command)
+{
+    cli_note(command, "some results are from a simulated device");
+}
+
+/* A pipe whose reader has gone shows an error condition. */
+static bool reader_is_gone(void)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
+}
+
+int cli_close_stdout(const char *program, int status)
+{
+    cli_flush_stdout();
+    bool failed = ferror(stdout) != 0 || cli_stdout_errno() != 0;
+    int why = cli_stdout_errno();
+    bool gone = failed && (why == EPIPE || reader_is_gone());
+    errno = 0;
+    if (fclose(stdout) != 0 && !failed && errno != EBADF) { /* EBADF: the caller closed it before us */
+        failed = true;
+        why = errno;
+    }
+    if (!failed)
+        return status;
+    if (!gone)
+        (void)fprintf(stderr, "%s: cannot write the output: %s\n", program,
+                      why ? strerror(why) : "write error");
+    return CLI_EXIT_FAILURE;
+}
+
+/* Labels of enum occ_by_design's bits: for programs, for people. */
+static const struct {
+    uint32_t bit;
+    const char *label, *text;
+} designs[] = {
+    {OCC_BY_DESIGN_PERSISTENT, "persistent", "persistent grid"},
+    {OCC_BY_DESIGN_ONE_BLOCK_SMEM, "one_block_smem", "one block per SM"},
+    {OCC_BY_DESIGN_CLUSTER, "cluster", "clusters"},
+};
+
+static void append(char buffer[CLI_NOTES_BYTES], const char *separator, const char *text)
+{
+    size_t used = strlen(buffer);
+    (void)snprintf(buffer + used, CLI_NOTES_BYTES - used, "%s%s", used ? separator : "", text);
+}
+
+const char *cli_notes_text(bool simulated, uint32_t by_design, char buffer[CLI_NOTES_BYTES])
+{
+    (void)snprintf(buffer, CLI_NOTES_BYTES, "%s", simulated ? "simulated" : "");
+    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++)
+        if (by_design & designs[i].bit)
+            append(buffer, ", ", designs[i].text);
+    return buffer;
+}
+
+const char *cli_by_design_text(uint32_t by_design, char buffer[CLI_NOTES_BYTES])
+{
+    buffer[0] = '\0';
+    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++)
+        if (by_design & designs[i].bit)
+            append(buffer, "+", designs[i].label);
+    return buffer;
+}

@@ -1,0 +1,52 @@
+/* Steps that commands have in common: arguments, the form of the output, closing lines. One thread (stdio). */
+#ifndef OCC_CLI_COMMAND_H
+#define OCC_CLI_COMMAND_H
+
+#include "options.h"
+#include "table.h"
+#include "values.h"
+
+struct cli_output {
+    bool json, csv;
+    const char *columns;
+};
+
+/* Rows for a member `struct cli_output output` of the command's argument type. */
+#define CLI_OPTION_COLUMNS(type)                                                                             \
+    CLI_OPTION('o', "columns", CLI_TEXT, type, output.columns, "LIST",                                       \
+               "columns to show, separated by commas; +LIST adds to the default ones")
+#define CLI_OPTION_JSON(type)                                                                                \
+    CLI_OPTION(0, "json", CLI_FLAG, type, output.json, NULL,                                                 \
+               "print JSON: all columns, raw values, null for what is not known")
+#define CLI_OPTION_CSV(type)                                                                                 \
+    CLI_OPTION(0, "csv", CLI_FLAG, type, output.csv, NULL,                                                   \
+               "print CSV: all columns, raw values, empty for what is not known")
+
+/* Parses, answers --help. True: go on; false: *ret_status is the exit status. */
+bool cli_start(const struct cli_command *command, char **argv, struct cli_args *args, int *ret_status);
+
+/* OCC_E_INVALID: --json and --csv at once. */
+int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err);
+
+/* The format and the columns: -o, else the defaults (text) or all (JSON, CSV). */
+int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
+                      struct cli_selection *ret_selection, struct occ_error *err);
+
+/* "occq top: TEXT" on stderr, after what stdout holds. */
+void cli_note(const struct cli_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* The same, for an empty answer; returns CLI_EXIT_NOTHING. */
+int cli_nothing(const struct cli_command *command, const char *why);
+/* One line on stderr: some of the results are from a simulated device. */
+void cli_note_simulated(const struct cli_command *command);
+
+/* Flushes stdout; a write error turns `status` into CLI_EXIT_FAILURE (silently if the reader has gone). */
+int cli_close_stdout(const char *program, int status);
+
+#define CLI_NOTES_BYTES 96
+/* "simulated, persistent grid": marks of a row for people; "" none. `by_design`: enum occ_by_design bits. */
+const char *cli_notes_text(bool simulated, uint32_t by_design, char buffer[CLI_NOTES_BYTES]);
+/* "persistent+cluster": the marks for programs; "" none. */
+const char *cli_by_design_text(uint32_t by_design, char buffer[CLI_NOTES_BYTES]);
+
+#endif

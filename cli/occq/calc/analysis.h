@@ -1,0 +1,66 @@
+/*
+ * The model's answer for one launch configuration, in text and JSON: limits, waves, occupancies, and the parts of lost
+ * occupancy; with what hardware counters measured of it, if anything. Needs no history. One thread (stdio).
+ */
+#ifndef OCC_CALC_ANALYSIS_H
+#define OCC_CALC_ANALYSIS_H
+
+#include <stdbool.h>
+
+#include "cli/json.h"
+#include "occupancy/occupancy.h"
+#include "occupancy/waterfall.h"
+#include "support/error.h"
+
+/* What is printed; `result` is occ_analyse()'s for `device` and `launch`. */
+struct analysis {
+    const struct occ_device *device;
+    const struct occ_launch *launch;
+    const struct occ_result *result;
+    const struct occ_measurement *measured; /* NULL: no launches that could have been measured */
+    bool has_grid;                          /* false: no grid is given, and `result` is one full wave's */
+};
+
+/* Marks, limits, waves, occupancies. */
+int analysis_print(const struct analysis *a, struct occ_error *err);
+/* From 100 % down to the measured, else the expected elapsed occupancy; with sources and what may help, unless
+ * nothing could have been measured. */
+int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
+/* True if the waterfall leads down to a measured value. */
+bool analysis_is_measured(const struct analysis *a);
+
+/* Members of the open JSON object. */
+void analysis_json(struct cli_json *json, const struct analysis *a);
+void analysis_json_waterfall(struct cli_json *json, const struct analysis *a);
+void analysis_json_stalls(struct cli_json *json, const struct occ_measurement *measured);
+void analysis_json_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3]);
+/* null if `number` is `unknown`. */
+void analysis_json_known(struct cli_json *json, const char *key, uint64_t number, uint64_t unknown);
+
+/* True if the launch of warps stalled clearly more for `stalled` than for any of the model's limiters. */
+bool analysis_stall_disagrees(const struct occ_result *result, const struct occ_measurement *measured,
+                              enum occ_limit stalled);
+
+/* "432x1x1" */
+const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size_t size);
+
+/* ---- shared by the two forms of the waterfall (waterfall_parts.c) ---- */
+
+#define ANALYSIS_HELP_BYTES 128
+
+struct analysis_part {
+    double ratio; /* NaN: unknown */
+    enum occ_value_source source;
+    bool is_shown; /* false: nothing to report */
+    bool is_within_error;
+    char help[ANALYSIS_HELP_BYTES]; /* what may help, with values where the model has them; "" nothing */
+};
+
+struct analysis_waterfall {
+    double used; /* elapsed occupancy, measured or expected */
+    enum occ_value_source source;
+    struct analysis_part parts[OCC_PART_COUNT];
+};
+void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_waterfall);
+
+#endif

@@ -1,0 +1,113 @@
+/* An analysis as JSON; see analysis.h. */
+#include <math.h>
+
+#include "analysis.h"
+#include "cli/command.h"
+
+void analysis_json_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3])
+{
+    cli_json_array(json, key, true);
+    for (size_t i = 0; i < 3; i++)
+        cli_json_unsigned(json, NULL, dimensions[i]);
+    cli_json_close(json);
+}
+
+void analysis_json_known(struct cli_json *json, const char *key, uint64_t number, uint64_t unknown)
+{
+    if (number != unknown)
+        cli_json_unsigned(json, key, number);
+    else
+        cli_json_null(json, key);
+}
+
+static void put_limits(struct cli_json *json, const struct occ_result *r)
+{
+    cli_json_object(json, "limits", false);
+    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++)
+        analysis_json_known(json, occ_limit_word((enum occ_limit)limit), r->limit[limit], OCC_NO_LIMIT);
+    cli_json_close(json);
+    cli_json_array(json, "limiters", true);
+    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++)
+        if (r->limiters & (1U << limit))
+            cli_json_string(json, NULL, occ_limit_word((enum occ_limit)limit));
+    cli_json_close(json);
+    cli_json_unsigned(json, "blocks_per_sm", r->blocks_per_sm);
+    cli_json_unsigned(json, "blocks_per_sm_largest_carveout", r->blocks_per_sm_largest_carveout);
+    cli_json_unsigned(json, "warps_per_sm", r->warps_per_sm);
+    cli_json_unsigned(json, "max_warps_per_sm", r->max_warps_per_sm);
+}
+
+static void put_waves(struct cli_json *json, const struct occ_result *r, bool has_grid)
+{
+    cli_json_unsigned(json, "wave_blocks", r->wave_blocks);
+    if (!has_grid)
+        return;
+    cli_json_unsigned(json, "grid_blocks", r->grid_blocks);
+    cli_json_real(json, "waves", r->waves);
+    cli_json_unsigned(json, "full_waves", r->full_waves);
+    cli_json_unsigned(json, "partial_blocks", r->partial_blocks);
+}
+
+static void put_occupancies(struct cli_json *json, const struct analysis *a)
+{
+    cli_json_object(json, "occupancy", false);
+    cli_json_real(json, "theoretical", a->result->theoretical);
+    cli_json_real(json, "expected_achieved", a->has_grid ? a->result->expected_achieved : NAN);
+    cli_json_real(json, "expected_elapsed", a->has_grid ? a->result->expected_elapsed : NAN);
+    cli_json_real(json, "achieved", a->measured ? a->measured->achieved : NAN);
+    cli_json_real(json, "elapsed", a->measured ? a->measured->elapsed : NAN);
+    cli_json_close(json);
+}
+
+static void put_causes(struct cli_json *json, const struct occ_result *r)
+{
+    cli_json_object(json, "causes", false);
+    for (unsigned cause = 0; cause < OCC_CAUSE_COUNT; cause++)
+        if (cause != OCC_CAUSE_PARTIAL_WARP)
+            cli_json_real(json, occ_cause_word((enum occ_cause)cause), r->cause[cause]);
+    cli_json_close(json);
+    cli_json_real(json, "partial_warp_ratio", r->cause[OCC_CAUSE_PARTIAL_WARP]);
+}
+
+void analysis_json(struct cli_json *json, const struct analysis *a)
+{
+    char by_design[CLI_NOTES_BYTES];
+    put_limits(json, a->result);
+    put_waves(json, a->result, a->has_grid);
+    put_occupancies(json, a);
+    put_causes(json, a->result);
+    (void)cli_by_design_text(a->result->by_design & ~(a->has_grid ? 0 : (uint32_t)OCC_BY_DESIGN_PERSISTENT),
+                             by_design);
+    cli_json_string(json, "by_design", by_design);
+}
+
+void analysis_json_stalls(struct cli_json *json, const struct occ_measurement *measured)
+{
+    enum occ_limit stalled = occ_most_stalled(measured);
+    cli_json_object(json, "launch_stall_ratios", true);
+    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++)
+        if (limit != OCC_LIMIT_CLUSTER)
+            cli_json_real(json, occ_limit_word((enum occ_limit)limit), measured->stall[limit]);
+    cli_json_close(json);
+    cli_json_string(json, "max_stall", stalled < OCC_LIMIT_COUNT ? occ_limit_word(stalled) : NULL);
+}
+
+void analysis_json_waterfall(struct cli_json *json, const struct analysis *a)
+{
+    struct analysis_waterfall w;
+    analysis_explain(a, &w);
+    cli_json_array(json, "waterfall", false);
+    for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
+        const struct analysis_part *p = &w.parts[part];
+        if (part == OCC_CAUSE_PARTIAL_WARP)
+            continue;
+        cli_json_object(json, NULL, true);
+        cli_json_string(json, "cause", occ_part_word(part));
+        cli_json_real(json, "ratio", p->ratio);
+        cli_json_string(json, "source", occ_value_source_word(p->source));
+        cli_json_bool(json, "within_error", p->is_within_error);
+        cli_json_string(json, "advice", p->help[0] ? p->help : NULL);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+}

@@ -1,0 +1,75 @@
+/* The waterfall of an analysis, before it takes a form: which parts are shown, and what may help. Pure. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "analysis.h"
+#include "occupancy/advice.h"
+
+#define STALLED_OFTEN_RATIO 0.1 /* of the cycles: worth a remark */
+#define STALLED_MORE_FACTOR 1.5
+
+/* Zero parts of the model are left out. Of the imbalance there is either the whole or its two parts. */
+static bool is_shown(const struct occ_waterfall *w, unsigned part)
+{
+    bool is_whole = !isnan(w->part[OCC_PART_IMBALANCE]);
+    if (part < OCC_CAUSE_COUNT)
+        return w->part[part] > 0;
+    if (w->source == OCC_FROM_MODEL)
+        return false;
+    if (part == OCC_PART_IMBALANCE)
+        return is_whole;
+    return !is_whole || (part != OCC_PART_IMBALANCE_ACROSS_BLOCKS && part != OCC_PART_IMBALANCE_WITHIN_BLOCK);
+}
+
+/* Advice for the model's own parts comes with values or not at all. */
+static void find_help(const struct analysis *a, const struct occ_advice *advice, size_t n, unsigned part,
+                      struct analysis_part *p)
+{
+    enum occ_advice_kind kind = occ_part_advice(part);
+    if (kind == OCC_ADVICE_COUNT || a->result->by_design || !(p->ratio > 0) || p->is_within_error)
+        return;
+    for (size_t i = 0; i < n && !p->help[0]; i++)
+        if (advice[i].kind == kind)
+            (void)snprintf(p->help, sizeof p->help, "%s: %" PRIu64 " -> %" PRIu64, occ_advice_text(kind),
+                           advice[i].now, advice[i].needed);
+    if (!p->help[0] && part >= OCC_CAUSE_COUNT)
+        (void)snprintf(p->help, sizeof p->help, "%s", occ_advice_text(kind));
+}
+
+void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_waterfall)
+{
+    struct occ_advice advice[OCC_ADVICE_MAX];
+    struct occ_waterfall w;
+    size_t n = occ_advise(a->device, a->launch, a->result, advice, OCC_ADVICE_MAX);
+    occ_explain(a->result, a->measured, &w);
+    *ret_waterfall = (struct analysis_waterfall){.used = w.used, .source = w.source};
+    for (unsigned part = 0; part < OCC_PART_COUNT; part++) {
+        struct analysis_part *p = &ret_waterfall->parts[part];
+        p->ratio = w.part[part];
+        p->source = part < OCC_CAUSE_COUNT ? OCC_FROM_MODEL : w.source;
+        p->is_shown = is_shown(&w, part);
+        p->is_within_error = part >= OCC_CAUSE_COUNT && fabs(w.part[part]) <= w.error;
+        find_help(a, advice, n < OCC_ADVICE_MAX ? n : OCC_ADVICE_MAX, part, p);
+    }
+}
+
+bool analysis_is_measured(const struct analysis *a)
+{
+    struct occ_waterfall w;
+    occ_explain(a->result, a->measured, &w);
+    return w.source != OCC_FROM_MODEL;
+}
+
+bool analysis_stall_disagrees(const struct occ_result *result, const struct occ_measurement *measured,
+                              enum occ_limit stalled)
+{
+    double agreed = 0;
+    if (stalled >= OCC_LIMIT_COUNT || result->limiters & 1u << stalled)
+        return false;
+    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++)
+        if (result->limiters & 1u << limit && measured->stall[limit] > agreed)
+            agreed = measured->stall[limit];
+    return measured->stall[stalled] > STALLED_OFTEN_RATIO &&
+           measured->stall[stalled] > STALLED_MORE_FACTOR * agreed;
+}

@@ -1,0 +1,16 @@
+/* occq and its commands, one cmd_*.c each (calc: a library of its own). */
+#ifndef OCC_OCCQ_COMMANDS_H
+#define OCC_OCCQ_COMMANDS_H
+
+#include "cli/options.h"
+#include "calc/cmd_calc.h"
+
+extern const struct cli_command cli_occq;
+
+extern const struct cli_command cli_top, cli_show, cli_runs, cli_launches, cli_sql, cli_whatif, cli_gpus,
+    cli_import, cli_sampler;
+
+/* In the order of the help; NULL ends it. */
+extern const struct cli_command *const cli_commands[];
+
+#endif

@@ -1,0 +1,57 @@
+/* Filters and the history's file; see history.h. One thread. */
+#include "history.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/paths.h"
+
+int cli_filter_check(const struct cli_filter *filter, struct occ_error *err)
+{
+    if (filter->since_ns && filter->until_ns && filter->until_ns <= filter->since_ns)
+        return occ_fail(err, OCC_E_INVALID, "--until is not after --since");
+    return 0;
+}
+
+struct occ_filter cli_filter_store(const struct cli_filter *filter)
+{
+    return (struct occ_filter){
+        .since_ns = filter->since_ns,
+        .until_ns = filter->until_ns,
+        .run = filter->run,
+        .device = filter->device,
+        .kernel_regex = filter->kernel,
+        .below_achieved = filter->below_ratio,
+    };
+}
+
+int cli_open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *own = NULL;
+    struct occ_store_options options = {.mode = OCC_STORE_READ};
+    int status = args->db ? 0 : occ_path_default_history(&own, err);
+    const char *path = args->db ? args->db : own;
+    if (status == 0 && access(path, F_OK) != 0 && errno == ENOENT)
+        return occ_fail(err, OCC_E_NOT_FOUND, "there is no history at %s (\"occtrace PROGRAM\" makes one)",
+                        path);
+    return status == 0 ? occ_store_open(path, &options, ret_store, err) : status;
+}
+
+void cli_store_closep(struct occ_store **store)
+{
+    occ_store_close(*store);
+}
+
+void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
+                            const struct cli_filter *filter)
+{
+    uint64_t n = 0;
+    if ((filter->since_ns <= 0 && filter->until_ns <= 0) || occ_store_count_timeless(store, &n, NULL) != 0 ||
+        n == 0)
+        return;
+    cli_note(command,
+             "--since and --until ignore %" PRIu64 " imported run%s: the recordings have no absolute times",
+             n, n == 1 ? "" : "s");
+}

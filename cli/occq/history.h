@@ -1,0 +1,46 @@
+/* What the commands of occq that read a history share: which launches, opening the file. One thread. */
+#ifndef OCC_OCCQ_HISTORY_H
+#define OCC_OCCQ_HISTORY_H
+
+#include "cli/command.h"
+#include "store/store.h"
+
+/* Which launches. All zero: all. */
+struct cli_filter {
+    int64_t since_ns, until_ns, run, device;
+    const char *kernel;
+    double below_ratio;
+};
+
+/* Rows for a member `struct cli_filter filter` of the command's argument type. */
+#define CLI_OPTIONS_PERIOD(type)                                                                             \
+    CLI_OPTION(0, "since", CLI_MOMENT, type, filter.since_ns, "WHEN",                                        \
+               "only from then on: a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM' or @SECONDS"),      \
+        CLI_OPTION(0, "until", CLI_MOMENT, type, filter.until_ns, "WHEN", "only before then")
+#define CLI_OPTION_RUN(type)                                                                                 \
+    CLI_OPTION(0, "run", CLI_NUMBER, type, filter.run, "ID", "only this run ('occq runs' lists them)",       \
+               .min = 1, .max = INT64_MAX)
+#define CLI_OPTION_DEVICE(type)                                                                              \
+    CLI_OPTION(0, "device", CLI_NUMBER, type, filter.device, "ID",                                           \
+               "only this device, by its number in the history (column device_id)", .min = 1,                \
+               .max = INT64_MAX)
+#define CLI_OPTION_KERNEL(type)                                                                              \
+    CLI_OPTION(0, "kernel", CLI_REGEX, type, filter.kernel, "REGEX",                                         \
+               "only kernels whose demangled name matches this POSIX extended regular expression")
+#define CLI_OPTION_NUMBER(type, help)                                                                        \
+    CLI_OPTION('n', "number", CLI_NUMBER, type, number, "N", help, .min = 1, .max = 1000000000)
+
+/* OCC_E_INVALID: the period is empty. */
+int cli_filter_check(const struct cli_filter *filter, struct occ_error *err);
+/* The store's form; texts are the filter's. */
+struct occ_filter cli_filter_store(const struct cli_filter *filter);
+
+/* Opens the history for reading: --db, else the user's. */
+int cli_open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err);
+void cli_store_closep(struct occ_store **store);
+
+/* One line on stderr when a period leaves out runs only because their times do not count from 1970. */
+void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
+                            const struct cli_filter *filter);
+
+#endif
