@@ -160,8 +160,10 @@ static void take_late(struct occ_attribution *a, bool final)
     size_t kept = 0;
     for (size_t i = 0; i < a->n_late; i++) {
         const struct occ_attribution_launch launch = a->late[i];
-        struct occ_attribution_value value = {
-            .tag = launch.tag, .start_ns = launch.start_ns, .end_ns = launch.end_ns};
+        struct occ_attribution_value value = {.tag = launch.tag,
+                                              .shape = launch.key.shape,
+                                              .start_ns = launch.start_ns,
+                                              .end_ns = launch.end_ns};
         bool joined = a->joined_ns != INT64_MIN && launch.end_ns <= a->joined_ns - OCC_OFFSET_MOST_NS;
         bool given_up = launch.end_ns <= a->advanced_ns - a->options.watermark_ns && a->n_samples == 0;
         if (!joined && !given_up && !final)
@@ -320,8 +322,11 @@ static int settle(struct occ_attribution *a, bool final, struct occ_error *err)
     for (size_t i = 0; i < a->n_launches; i++) {
         const struct occ_overlap_launch *l = &a->launches[i];
         if (status == 0 && (final || l->end_ns <= joined || l->end_ns <= given_up)) {
-            const struct occ_attribution_value value = {
-                .tag = l->tag, .start_ns = l->start_ns, .end_ns = l->end_ns, .measured = value_of(a, l)};
+            const struct occ_attribution_value value = {.tag = l->tag,
+                                                        .shape = a->keys.keys[l->key].model.shape,
+                                                        .start_ns = l->start_ns,
+                                                        .end_ns = l->end_ns,
+                                                        .measured = value_of(a, l)};
             status = occ_attribution_put(a, &value) ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
             let_go(a, l);
             continue;

@@ -110,7 +110,7 @@ void occ_attribution_restart(struct occ_attribution *attribution);
 /* Launches whose value is settled (their samples are joined), in the order of their end; at most `max`. A launch that
  * has no direct value gets its key's. */
 struct occ_attribution_value {
-    uint64_t tag;
+    uint64_t tag, shape;
     int64_t start_ns, end_ns; /* the launch's own, as given */
     struct occ_measured measured;
 };

@@ -105,7 +105,7 @@ static void say_real(struct answer *answer, const char *key, double value)
         say(answer, "%s %.9g\n", key, value);
 }
 
-static void say_gpu(struct answer *answer, struct occ_sampler_status *status)
+static void say_gpu(struct answer *answer, struct occ_gpu_status *status)
 {
     char uuid[33];
     occ_hex_encode(status->uuid, sizeof status->uuid, uuid);
@@ -130,14 +130,14 @@ static void say_gpu(struct answer *answer, struct occ_sampler_status *status)
 void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer, size_t size)
 {
     static const uint8_t nobody[16];
-    struct occ_sampler_status status[OCC_GPUS_MAX], none;
+    struct occ_gpu_status status[OCC_GPUS_MAX], none;
     struct answer a = {answer, 0, size};
-    size_t n = occ_sampler_status(sampler, status, OCC_GPUS_MAX);
+    size_t n = occ_sampler_get_status(sampler, status, OCC_GPUS_MAX);
     int64_t paused_ns = occ_sampler_paused_ns(sampler);
     say(&a, "ok\nmode %s\npaused_s %lld\ngpus %zu\n", occ_sampler_mode_word(occ_sampler_mode(sampler)),
         (long long)((paused_ns + 999999999) / 1000000000), n);
     if (n == 0) {
-        (void)occ_sampler_ask(sampler, nobody, &none);
+        (void)occ_sampler_find_status(sampler, nobody, &none);
         say_reason(&a, none.reason);
     } else if (gpu < n) {
         say_gpu(&a, &status[gpu]);

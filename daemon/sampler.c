@@ -1,14 +1,9 @@
-/*
- * The daemon's side of the sampler: finds the GPUs (in a thread of its own, since starting the driver can take a second),
- * makes a track for each, hands launches in and takes sums out.
- *
- * Threads: the daemon's loop; scout() runs in its own and shares only what `mutex` guards.
- */
+/* The loop's side of hardware counters: see sampler.h. */
 #include "sampler.h"
 
-#include <pthread.h>
 #include <math.h>
-#include <signal.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,50 +12,57 @@
 #include "support/array.h"
 #include "support/clock.h"
 #include "support/log.h"
-#include "gpu_worker.h"
 
-#define WANTED_NS  INT64_C(10000000000)
-#define PAIRS_MOST (1u << 20)
-#define PAIRS_MANY (1u << 16)
-#define SCOUT_NS   INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
+#define WANTED_NS     INT64_C(10000000000)
+#define REDISCOVER_NS INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
+#define AWAIT_STEP_NS 2000000
+#define FEED_BATCH    256
+#define MODELS_MAX    (1u << 16)
 
-enum scout { SCOUT_NONE, SCOUT_RUNS, SCOUT_HOME };
+enum discovery { DISCOVERY_NONE, DISCOVERY_RUNNING, DISCOVERY_DONE };
+
+struct gpu {
+    struct occ_gpu_worker *worker;
+    uint8_t uuid[16];
+    uint32_t ordinal;
+    int64_t device;     /* in the store; 0: no launch has named it yet */
+    const char *logged; /* the state that was logged last */
+    uint64_t dropped;   /* values that the store had no room for */
+};
+
+/* What the discovery thread found; the loop reads it after `finished`. */
+struct found {
+    struct occ_gpu_found gpus[OCC_GPUS_MAX];
+    size_t n;
+    enum occ_source_state state;
+    struct occ_error err;
+    atomic_bool finished;
+};
 
 struct occ_sampler {
     struct occ_sampler_options options;
-    struct occ_track *tracks[OCC_GPUS_MAX];
-    const char *said[OCC_GPUS_MAX]; /* state of each track that was logged last */
-    size_t n_tracks;
-    int64_t wanted_until_ns, paused_until_ns;
-    bool scouted; /* tracks are made, or there is nothing to make them of */
-    int64_t scouted_ns;
-    pthread_t scout_thread;
-
-    pthread_mutex_t mutex; /* guards what follows */
-    enum scout scout;
-    struct occ_gpu_found found[OCC_GPUS_MAX];
-    size_t n_found;
-    enum occ_source_state found_state;
-    struct occ_error found_error;
+    struct occ_store *store;
+    struct gpu gpus[OCC_GPUS_MAX];
+    size_t n_gpus;
+    int64_t wanted_until_ns, paused_until_ns; /* monotonic, as all times here */
+    enum discovery discovery;
+    int64_t discovered_ns;
+    pthread_t discovery_thread;
+    struct found found;
+    /* The model's answers, once for each configuration; emptied when there are many. */
+    struct occ_map model_index; /* configuration -> index in models */
+    struct occ_attribution_key *models;
+    size_t n_models, models_allocated;
 };
-
-static const char *const mode_words[] = {
-#define X(name, word, text) [OCC_SAMPLER_##name] = word,
-    OCC_SAMPLER_MODES(X)
-#undef X
-};
-
-enum occ_sampler_mode occ_sampler_mode_parse(const char *word)
-{
-    int mode = 0;
-    while (mode < OCC_SAMPLER_MODE_COUNT && strcmp(word, mode_words[mode]) != 0)
-        mode++;
-    return (enum occ_sampler_mode)mode;
-}
 
 const char *occ_sampler_mode_word(enum occ_sampler_mode mode)
 {
-    return (unsigned)mode < OCC_SAMPLER_MODE_COUNT ? mode_words[mode] : "unknown";
+    static const char *const words[] = {
+#define X(name, word, text) [OCC_SAMPLER_##name] = word,
+        OCC_SAMPLER_MODES(X)
+#undef X
+    };
+    return words[mode];
 }
 
 enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
@@ -70,140 +72,103 @@ enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
 
 /* ---- GPUs ---- */
 
-static void *scout(void *argument)
+static void *discover(void *argument)
 {
-    struct occ_sampler *s = argument;
-    struct occ_gpu_found found[OCC_GPUS_MAX];
-    struct occ_error err = OCC_ERROR_INIT;
-    size_t n = 0;
-    enum occ_source_state state = occ_gpus_find(found, OCC_GPUS_MAX, &n, &err);
-    (void)pthread_mutex_lock(&s->mutex);
-    memcpy(s->found, found, n * sizeof *found);
-    s->n_found = n;
-    s->found_state = state;
-    s->found_error = err;
-    s->scout = SCOUT_HOME;
-    (void)pthread_mutex_unlock(&s->mutex);
+    struct found *found = argument;
+    found->state = occ_gpus_find(found->gpus, OCC_GPUS_MAX, &found->n, &found->err);
+    atomic_store(&found->finished, true); /* occ_sampler_free() and is_ready() join */
     return NULL;
 }
 
-static void send_scout(struct occ_sampler *s)
+void occ_sampler_discover(struct occ_sampler *s)
 {
-    sigset_t all, before;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    (void)pthread_mutex_lock(&s->mutex); /* the scout's last step waits for it */
-    s->scout = SCOUT_RUNS;
-    if (pthread_create(&s->scout_thread, NULL, scout, s) != 0) {
-        s->scout = SCOUT_NONE;
-        s->scouted = true;
-        s->scouted_ns = occ_monotonic_ns();
-        s->found_state = OCC_SOURCE_FAILED;
-    }
-    (void)pthread_mutex_unlock(&s->mutex);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (s->options.mode == OCC_SAMPLER_NONE || s->discovery != DISCOVERY_NONE)
+        return;
+    s->found.n = 0;
+    atomic_store(&s->found.finished, false);
+    s->discovery = DISCOVERY_RUNNING;
+    if (pthread_create(&s->discovery_thread, NULL, discover, &s->found) == 0)
+        return;
+    s->discovery = DISCOVERY_DONE;
+    s->discovered_ns = occ_monotonic_ns();
+    s->found.state = OCC_SOURCE_FAILED;
 }
 
-static void make_tracks(struct occ_sampler *s)
+static void start_workers(struct occ_sampler *s)
 {
-    s->scouted = true;
-    s->scouted_ns = occ_monotonic_ns();
-    for (size_t i = 0; i < s->n_found; i++) {
+    const struct found *found = &s->found;
+    for (size_t i = 0; i < found->n; i++) {
         struct occ_error err = OCC_ERROR_INIT;
-        struct occ_track *track = NULL;
-        if (occ_track_new(&s->found[i], &s->options, &track, &err) == 0)
-            s->tracks[s->n_tracks++] = track;
+        struct gpu *gpu = &s->gpus[s->n_gpus];
+        *gpu = (struct gpu){.ordinal = found->gpus[i].ordinal};
+        memcpy(gpu->uuid, found->gpus[i].uuid, sizeof gpu->uuid);
+        if (occ_gpu_worker_new(&found->gpus[i], &s->options, &gpu->worker, &err) == 0)
+            s->n_gpus++;
         else
-            occ_log(OCC_LOG_WARNING, "GPU %u has no sampler: %s", s->found[i].ordinal, err.message);
+            occ_log(OCC_LOG_WARNING, "GPU %u has no sampler: %s", gpu->ordinal, err.message);
     }
-    if (s->found_state != OCC_SOURCE_OK)
-        occ_log(OCC_LOG_INFO, "no hardware counters: %s: %s", occ_source_state_text(s->found_state),
-                s->found_error.message);
-    else if (s->n_found == 0)
+    if (found->state != OCC_SOURCE_OK)
+        occ_log(OCC_LOG_INFO, "no hardware counters: %s: %s", occ_source_state_text(found->state),
+                found->err.message);
+    else if (found->n == 0)
         occ_log(OCC_LOG_INFO, "no hardware counters: the driver shows this daemon no GPU");
-}
-
-static void want(struct occ_track *track, int64_t wanted_until_ns, int64_t paused_until_ns)
-{
-    (void)pthread_mutex_lock(&track->mutex);
-    if (wanted_until_ns > track->wanted_until_ns)
-        track->wanted_until_ns = wanted_until_ns;
-    track->hurry |= track->paused_until_ns != paused_until_ns;
-    track->paused_until_ns = paused_until_ns;
-    (void)pthread_cond_signal(&track->wake);
-    (void)pthread_mutex_unlock(&track->mutex);
 }
 
 static void want_all(struct occ_sampler *s, int64_t wanted_until_ns)
 {
-    for (size_t i = 0; i < s->n_tracks; i++)
-        want(s->tracks[i], wanted_until_ns, s->paused_until_ns);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        occ_gpu_worker_want(s->gpus[i].worker, wanted_until_ns, s->paused_until_ns);
 }
 
-/* Looks whether the scout is back. */
+/* Whether the GPUs are known. */
 static bool is_ready(struct occ_sampler *s)
 {
-    if (s->scouted || s->options.mode == OCC_SAMPLER_NONE)
-        return s->scouted;
-    (void)pthread_mutex_lock(&s->mutex);
-    bool home = s->scout == SCOUT_HOME;
-    (void)pthread_mutex_unlock(&s->mutex);
-    if (!home)
-        return false;
-    (void)pthread_join(s->scout_thread, NULL);
-    make_tracks(s);
-    want_all(s, s->wanted_until_ns);
-    return true;
+    if (s->discovery == DISCOVERY_RUNNING && atomic_load(&s->found.finished)) {
+        (void)pthread_join(s->discovery_thread, NULL);
+        s->discovery = DISCOVERY_DONE;
+        s->discovered_ns = occ_monotonic_ns();
+        start_workers(s);
+        want_all(s, s->wanted_until_ns);
+    }
+    return s->discovery == DISCOVERY_DONE;
 }
 
-static struct occ_track *find(struct occ_sampler *s, const uint8_t uuid[16])
+static struct gpu *find(struct occ_sampler *s, const uint8_t uuid[16])
 {
-    for (size_t i = 0; i < s->n_tracks; i++)
-        if (memcmp(s->tracks[i]->gpu.uuid, uuid, 16) == 0)
-            return s->tracks[i];
+    for (size_t i = 0; i < s->n_gpus; i++)
+        if (memcmp(s->gpus[i].uuid, uuid, 16) == 0)
+            return &s->gpus[i];
     return NULL;
 }
 
-void occ_sampler_begin(struct occ_sampler *s)
+static void get_status(const struct gpu *gpu, struct occ_gpu_status *ret_status)
 {
-    (void)pthread_mutex_lock(&s->mutex);
-    bool due = s->options.mode != OCC_SAMPLER_NONE && !s->scouted && s->scout == SCOUT_NONE;
-    (void)pthread_mutex_unlock(&s->mutex);
-    if (due)
-        send_scout(s);
-}
-
-/* With the mutex held. Samples of a GPU that no launch has named yet stay. */
-static bool has_results(const struct occ_track *t)
-{
-    return t->n_outbox > 0 || t->n_values > 0 || (t->device != 0 && (t->n_samples > 0 || t->n_seconds > 0));
+    occ_gpu_worker_get_status(gpu->worker, ret_status);
+    ret_status->dropped += gpu->dropped;
+    ret_status->has_results &= gpu->device != 0;
 }
 
 bool occ_sampler_is_busy(struct occ_sampler *s)
 {
-    (void)pthread_mutex_lock(&s->mutex);
-    bool busy = !s->scouted && s->scout != SCOUT_NONE;
-    (void)pthread_mutex_unlock(&s->mutex);
-    for (size_t i = 0; i < s->n_tracks && !busy; i++) {
-        struct occ_track *t = s->tracks[i];
-        (void)pthread_mutex_lock(&t->mutex);
-        busy = t->at_work || has_results(t);
-        (void)pthread_mutex_unlock(&t->mutex);
+    bool busy = s->discovery == DISCOVERY_RUNNING;
+    for (size_t i = 0; i < s->n_gpus && !busy; i++) {
+        struct occ_gpu_status status;
+        get_status(&s->gpus[i], &status);
+        busy = status.is_busy || status.has_results;
     }
     return busy;
 }
 
-bool occ_sampler_tend(struct occ_sampler *s, bool programs)
+bool occ_sampler_poll(struct occ_sampler *s, bool programs)
 {
     bool results = false;
     int64_t now_ns = occ_monotonic_ns();
-    for (size_t i = 0; is_ready(s) && i < s->n_tracks; i++) {
-        struct occ_track *t = s->tracks[i];
-        (void)pthread_mutex_lock(&t->mutex);
-        results |= has_results(t);
-        if (programs && t->device != 0 && t->active_ns > now_ns - WANTED_NS)
-            t->wanted_until_ns = now_ns + WANTED_NS;
-        (void)pthread_mutex_unlock(&t->mutex);
+    for (size_t i = 0; is_ready(s) && i < s->n_gpus; i++) {
+        struct occ_gpu_status status;
+        get_status(&s->gpus[i], &status);
+        results |= status.has_results;
+        if (programs && s->gpus[i].device != 0 && status.active_ns > now_ns - WANTED_NS)
+            occ_gpu_worker_want(s->gpus[i].worker, now_ns + WANTED_NS, s->paused_until_ns);
     }
     return results;
 }
@@ -213,11 +178,10 @@ void occ_sampler_wake(struct occ_sampler *s)
     if (s->options.mode == OCC_SAMPLER_NONE)
         return;
     s->wanted_until_ns = occ_monotonic_ns() + WANTED_NS;
-    if (s->scouted && s->n_tracks == 0 && occ_monotonic_ns() - s->scouted_ns > SCOUT_NS) {
-        s->scouted = false; /* a driver may have been loaded since */
-        s->scout = SCOUT_NONE;
-    }
-    occ_sampler_begin(s);
+    if (s->discovery == DISCOVERY_DONE && s->n_gpus == 0 &&
+        occ_monotonic_ns() - s->discovered_ns > REDISCOVER_NS)
+        s->discovery = DISCOVERY_NONE; /* a driver may have been loaded since */
+    occ_sampler_discover(s);
     if (is_ready(s))
         want_all(s, s->wanted_until_ns);
 }
@@ -237,32 +201,31 @@ int64_t occ_sampler_paused_ns(const struct occ_sampler *s)
 
 static bool all_have_tried(struct occ_sampler *s)
 {
-    bool all = true;
-    for (size_t i = 0; i < s->n_tracks; i++) {
-        (void)pthread_mutex_lock(&s->tracks[i]->mutex);
-        all &= s->tracks[i]->has_tried;
-        (void)pthread_mutex_unlock(&s->tracks[i]->mutex);
+    bool all = is_ready(s);
+    for (size_t i = 0; i < s->n_gpus && all; i++) {
+        struct occ_gpu_status status;
+        get_status(&s->gpus[i], &status);
+        all = status.has_tried;
     }
     return all;
 }
 
 void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
 {
-    const struct timespec pause = {.tv_nsec = 2000000};
+    const struct timespec step = {.tv_nsec = AWAIT_STEP_NS};
     int64_t until_ns = occ_monotonic_ns() + patience_ns;
-    while (s->options.mode != OCC_SAMPLER_NONE && !(is_ready(s) && all_have_tried(s)) &&
-           occ_monotonic_ns() < until_ns)
-        (void)nanosleep(&pause, NULL);
+    while (s->options.mode != OCC_SAMPLER_NONE && !all_have_tried(s) && occ_monotonic_ns() < until_ns)
+        (void)nanosleep(&step, NULL);
 }
 
 /* ---- launches in ---- */
 
-/* What the attribution has to know of a shape. Shapes that the model refuses have no bound. */
-static struct occ_attribution_key key_of(struct occ_store *store, uint32_t shape)
+/* What the attribution has to know of a configuration. One that the model refuses has no bound. */
+static struct occ_attribution_key key_of(struct occ_store *store, uint32_t config)
 {
     struct occ_result model = {0};
-    struct occ_attribution_key key = {.shape = shape, .theoretical = NAN};
-    if (occ_store_shape_model(store, shape, &model, NULL) != 0)
+    struct occ_attribution_key key = {.shape = config, .theoretical = NAN};
+    if (occ_store_shape_model(store, config, &model, NULL) != 0)
         return key;
     key.theoretical = model.theoretical;
     key.grid_blocks = model.grid_blocks;
@@ -272,280 +235,127 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t shape
     return key;
 }
 
-/* Runs come and go for weeks: when nothing refers to them, many pairs are forgotten. */
-static void forget_pairs(struct occ_track *t)
+/* The same from memory; NULL: there is none. */
+static const struct occ_attribution_key *find_key(struct occ_sampler *s, uint32_t config)
 {
-    if (t->n_pairs < PAIRS_MANY)
-        return;
-    (void)pthread_mutex_lock(&t->mutex);
-    bool unused = !t->at_work && t->n_inbox == 0 && t->n_outbox == 0 && t->n_values == 0;
-    if (unused) {
-        t->n_pairs = 0;
-        occ_map_clear(&t->pair_index);
-    }
-    (void)pthread_mutex_unlock(&t->mutex);
-}
-
-/* OCC_MAP_NONE: too many. Called without the mutex: only the loop adds pairs. */
-static uint32_t pair_of(struct occ_track *t, struct occ_store *store, int64_t run, uint32_t shape)
-{
-    uint64_t id = (uint64_t)run << 32 | shape;
-    uint32_t at = occ_map_get(&t->pair_index, id);
+    uint32_t at = occ_map_get(&s->model_index, config);
     if (at != OCC_MAP_NONE)
-        return at;
-    (void)pthread_mutex_lock(&t->mutex);
-    bool room = occ_grow((void **)&t->pairs, &t->pairs_allocated, t->n_pairs, PAIRS_MOST, sizeof *t->pairs);
-    (void)pthread_mutex_unlock(&t->mutex);
-    if (!room)
-        return OCC_MAP_NONE;
-    const struct occ_track_pair pair = {.run = run, .key = key_of(store, shape)};
-    (void)pthread_mutex_lock(&t->mutex);
-    t->pairs[t->n_pairs] = pair;
-    (void)pthread_mutex_unlock(&t->mutex);
-    if (occ_map_put(&t->pair_index, id, t->n_pairs) == OCC_MAP_NONE)
-        return OCC_MAP_NONE;
-    return t->n_pairs++;
-}
-
-/* With the mutex held. */
-static bool put_launch(struct occ_track *t, const struct occ_store_launch *row, uint32_t pair)
-{
-    if (!occ_grow((void **)&t->inbox, &t->inbox_allocated, t->n_inbox, OCC_TRACK_INBOX_MOST,
-                  sizeof *t->inbox))
-        return false;
-    t->inbox[t->n_inbox++] = (struct occ_track_launch){.start_ns = row->start_ns,
-                                                       .end_ns = row->start_ns + (int64_t)row->duration_ns,
-                                                       .graph_node = row->graph_node,
-                                                       .pair = pair,
-                                                       .correlation = row->correlation};
-    return true;
-}
-
-static bool is_ahead(const struct occ_store_launch *row, int64_t latest_ns)
-{
-    return row->start_ns > latest_ns || row->duration_ns > (uint64_t)(latest_ns - row->start_ns);
-}
-
-void occ_sampler_feed(struct occ_sampler *s, struct occ_store *store, const uint8_t uuid[16], int64_t device,
-                      int64_t run, const struct occ_store_launch *rows, size_t n)
-{
-    enum { BATCH = 256 };
-    uint32_t pairs[BATCH];
-    struct occ_track *t = is_ready(s) ? find(s, uuid) : NULL;
-    if (!t)
-        return;
-    t->device = device;
-    forget_pairs(t);
-    int64_t latest_ns = occ_now_ns() + OCC_TRACK_FUTURE_NS; /* a launch is told of when it is over */
-    for (size_t done = 0, now; done < n; done += now) {
-        uint64_t dropped = 0;
-        now = n - done < BATCH ? n - done : BATCH;
-        for (size_t i = 0; i < now; i++)
-            pairs[i] = pair_of(t, store, run, rows[done + i].shape);
-        (void)pthread_mutex_lock(&t->mutex);
-        for (size_t i = 0; i < now; i++)
-            dropped += pairs[i] == OCC_MAP_NONE || is_ahead(&rows[done + i], latest_ns) ||
-                       !put_launch(t, &rows[done + i], pairs[i]);
-        t->status.launches += now;
-        t->status.dropped += dropped;
-        (void)pthread_mutex_unlock(&t->mutex);
+        return &s->models[at];
+    if (s->n_models == MODELS_MAX) {
+        s->n_models = 0;
+        occ_map_clear(&s->model_index);
     }
-    want(t, occ_monotonic_ns() + WANTED_NS, s->paused_until_ns);
+    if (!occ_grow((void **)&s->models, &s->models_allocated, s->n_models, MODELS_MAX, sizeof *s->models) ||
+        occ_map_put(&s->model_index, config, (uint32_t)s->n_models) == OCC_MAP_NONE)
+        return NULL;
+    s->models[s->n_models] = key_of(s->store, config);
+    return &s->models[s->n_models++];
 }
 
-/* ---- sums out ---- */
-
-static void get_status(struct occ_track *t, struct occ_sampler_status *ret_status)
+void occ_sampler_feed(struct occ_sampler *s, const uint8_t uuid[16], int64_t device, int64_t run,
+                      const struct occ_store_launch *rows, size_t n)
 {
-    (void)pthread_mutex_lock(&t->mutex);
-    *ret_status = t->status;
-    (void)pthread_mutex_unlock(&t->mutex);
-}
-
-static void log_state(struct occ_sampler *s, size_t i)
-{
-    struct occ_sampler_status status;
-    get_status(s->tracks[i], &status);
-    const char *word = status.state == OCC_SOURCE_OK ? status.source : occ_source_state_word(status.state);
-    if (s->said[i] == word || (!s->said[i] && status.state == OCC_SOURCE_IDLE))
+    struct occ_attribution_launch launches[FEED_BATCH];
+    struct gpu *gpu = is_ready(s) ? find(s, uuid) : NULL;
+    if (!gpu)
         return;
-    s->said[i] = word;
+    gpu->device = device;
+    for (size_t done = 0, batch; done < n; done += batch) {
+        batch = n - done < FEED_BATCH ? n - done : FEED_BATCH;
+        size_t fed = 0;
+        for (size_t i = done; i < done + batch; i++) {
+            const struct occ_attribution_key *key = find_key(s, rows[i].shape);
+            if (!key || run > UINT32_MAX) /* a tag has 32 bits for it */
+                continue;
+            launches[fed] =
+                (struct occ_attribution_launch){.key = *key,
+                                                .start_ns = rows[i].start_ns,
+                                                .end_ns = rows[i].start_ns + (int64_t)rows[i].duration_ns,
+                                                .tag = occ_gpu_results_tag(run, rows[i].correlation)};
+            launches[fed++].key.graph_node = rows[i].graph_node;
+        }
+        gpu->dropped += batch - fed;
+        occ_gpu_worker_feed(gpu->worker, launches, fed);
+    }
+    occ_gpu_worker_want(gpu->worker, occ_monotonic_ns() + WANTED_NS, s->paused_until_ns);
+}
+
+/* ---- results out ---- */
+
+static void log_state(struct gpu *gpu)
+{
+    struct occ_gpu_status status;
+    get_status(gpu, &status);
     bool works = status.state == OCC_SOURCE_OK;
-    occ_log(OCC_LOG_INFO, "GPU %u: counters: %s%s%s", s->tracks[i]->gpu.ordinal, works ? word : "none",
+    const char *word = works ? status.source : occ_source_state_word(status.state);
+    if (gpu->logged == word || (!gpu->logged && status.state == OCC_SOURCE_IDLE))
+        return;
+    gpu->logged = word;
+    occ_log(OCC_LOG_INFO, "GPU %u: counters: %s%s%s", gpu->ordinal, works ? word : "none",
             status.reason[0] ? ": " : "", status.reason);
 }
 
-/* What a track has measured. */
-struct outbox {
-    struct occ_track_result *results;
-    struct occ_track_value *values;
-    struct occ_device_sample *samples;
-    size_t n_results, n_values, n_samples;
-    struct occ_attribution_second seconds[OCC_TRACK_SECONDS_MOST];
-    size_t n_seconds;
-    uint64_t dropped; /* that the store had no room for */
-};
-
-/* Moves the outbox away, so that the store is not called with the mutex held. Samples of a GPU that no launch has
- * named yet stay. */
-static void empty_outbox(struct occ_track *t, struct outbox *out)
-{
-    *out = (struct outbox){0};
-    (void)pthread_mutex_lock(&t->mutex);
-    out->results = t->outbox;
-    out->n_results = t->n_outbox;
-    out->values = t->values;
-    out->n_values = t->n_values;
-    t->outbox = NULL;
-    t->values = NULL;
-    t->n_outbox = t->outbox_allocated = t->n_values = t->values_allocated = 0;
-    occ_map_clear(&t->outbox_index);
-    if (t->device != 0) {
-        out->samples = t->samples;
-        out->n_samples = t->n_samples;
-        out->n_seconds = t->n_seconds;
-        memcpy(out->seconds, t->seconds, t->n_seconds * sizeof *t->seconds);
-        t->samples = NULL;
-        t->n_samples = t->samples_allocated = t->n_seconds = 0;
-    }
-    (void)pthread_mutex_unlock(&t->mutex);
-}
-
-/* No room is no failure: the commit that makes room comes after this. */
-static int unless_full(int status, uint64_t n, struct outbox *out)
-{
-    if (status != OCC_E_FULL)
-        return status;
-    out->dropped += n;
-    return 0;
-}
-
-static int store_results(const struct occ_track *t, struct occ_store *store, struct outbox *out,
-                         struct occ_error *err)
+int occ_sampler_store(struct occ_sampler *s, struct occ_error *err)
 {
     int status = 0;
-    for (size_t k = 0; k < out->n_results && status == 0; k++) {
-        const struct occ_track_result *result = &out->results[k];
-        const struct occ_track_pair *pair = &t->pairs[result->pair]; /* the loop's own, see pair_of() */
-        status = unless_full(occ_store_add_measured(store, result->minute, pair->run,
-                                                    (uint32_t)pair->key.shape, &result->sums, err),
-                             1, out);
-    }
-    return status;
-}
-
-static int store_values(const struct occ_track *t, struct occ_store *store, struct outbox *out,
-                        struct occ_error *err)
-{
-    int status = 0;
-    for (size_t k = 0; k < out->n_values && status == 0; k++) {
-        const struct occ_track_pair *pair = &t->pairs[out->values[k].pair];
-        struct occ_launch_value *value = &out->values[k].value;
-        value->shape = (uint32_t)pair->key.shape;
-        status = unless_full(occ_store_add_launch_values(store, pair->run, t->device, value, 1, err), 1, out);
-    }
-    return status;
-}
-
-static int store_samples(const struct occ_track *t, struct occ_store *store, struct outbox *out,
-                         struct occ_error *err)
-{
-    int status = out->n_samples == 0
-                     ? 0
-                     : unless_full(occ_store_add_samples(store, t->device, out->samples, out->n_samples, err),
-                                   out->n_samples, out);
-    for (size_t k = 0; k < out->n_seconds && status == 0; k++)
-        status = unless_full(occ_store_add_unexplained(store, t->device, out->seconds[k].second,
-                                                       out->seconds[k].unexplained, err),
-                             1, out);
-    return status;
-}
-
-static int store_track(struct occ_track *t, struct occ_store *store, struct occ_error *err)
-{
-    struct outbox out;
-    empty_outbox(t, &out);
-    int status = store_results(t, store, &out, err);
-    if (status == 0)
-        status = store_values(t, store, &out, err);
-    if (status == 0)
-        status = store_samples(t, store, &out, err);
-    free(out.results);
-    free(out.values);
-    free(out.samples);
-    (void)pthread_mutex_lock(&t->mutex);
-    t->status.dropped += out.dropped;
-    (void)pthread_mutex_unlock(&t->mutex);
-    return status;
-}
-
-int occ_sampler_store(struct occ_sampler *s, struct occ_store *store, struct occ_error *err)
-{
-    int status = 0;
-    if (!is_ready(s))
-        return 0;
-    for (size_t i = 0; i < s->n_tracks && status == 0; i++) {
-        status = store_track(s->tracks[i], store, err);
-        log_state(s, i);
+    for (size_t i = 0; is_ready(s) && i < s->n_gpus && status == 0; i++) {
+        struct gpu *gpu = &s->gpus[i];
+        struct occ_gpu_results results = {0};
+        if (gpu->device != 0)
+            occ_gpu_worker_take(gpu->worker, &results);
+        status = occ_gpu_results_store(&results, s->store, gpu->device, err);
+        gpu->dropped += results.dropped;
+        occ_gpu_results_free(&results);
+        log_state(gpu);
     }
     return status;
 }
 
 void occ_sampler_settle(struct occ_sampler *s, int64_t patience_ns)
 {
-    int64_t at_ns = occ_monotonic_ns() + patience_ns;
-    const struct timespec until = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
-    if (!is_ready(s))
-        return;
-    for (size_t i = 0; i < s->n_tracks; i++) {
-        struct occ_track *t = s->tracks[i];
-        (void)pthread_mutex_lock(&t->mutex);
-        t->settle = true;
-        (void)pthread_cond_signal(&t->wake);
-        while (t->settle && pthread_cond_timedwait(&t->settled, &t->mutex, &until) == 0)
-            ;
-        (void)pthread_mutex_unlock(&t->mutex);
-    }
+    int64_t until_ns = occ_monotonic_ns() + patience_ns;
+    for (size_t i = 0; is_ready(s) && i < s->n_gpus; i++)
+        occ_gpu_worker_settle(s->gpus[i].worker, until_ns);
 }
 
-/* ---- asking ---- */
+/* ---- status ---- */
 
-size_t occ_sampler_status(struct occ_sampler *s, struct occ_sampler_status *status, size_t max)
+size_t occ_sampler_get_status(struct occ_sampler *s, struct occ_gpu_status *status, size_t max)
 {
-    size_t n = is_ready(s) ? s->n_tracks : 0;
+    size_t n = is_ready(s) ? s->n_gpus : 0;
     for (size_t i = 0; i < n && i < max; i++)
-        get_status(s->tracks[i], &status[i]);
+        get_status(&s->gpus[i], &status[i]);
     return n;
 }
 
-bool occ_sampler_ask(struct occ_sampler *s, const uint8_t uuid[16], struct occ_sampler_status *ret_status)
+bool occ_sampler_find_status(struct occ_sampler *s, const uint8_t uuid[16], struct occ_gpu_status *ret_status)
 {
-    *ret_status = (struct occ_sampler_status){.source = "none", .state = OCC_SOURCE_NO_DRIVER};
     bool ready = is_ready(s);
-    struct occ_track *t = ready ? find(s, uuid) : NULL;
-    if (t) {
-        get_status(t, ret_status);
+    const struct gpu *gpu = ready ? find(s, uuid) : NULL;
+    if (gpu) {
+        get_status(gpu, ret_status);
         return true;
     }
+    *ret_status = (struct occ_gpu_status){.source = "none", .state = OCC_SOURCE_NO_DRIVER};
     const char *why = s->options.mode == OCC_SAMPLER_NONE ? "hardware counters are switched off"
                       : !ready && s->wanted_until_ns == 0 ? "no program has come yet"
                       : !ready                            ? "the driver has not answered yet"
-                      : s->found_state != OCC_SOURCE_OK   ? occ_source_state_text(s->found_state)
+                      : s->found.state != OCC_SOURCE_OK   ? occ_source_state_text(s->found.state)
                                                           : "the daemon does not see this GPU";
     (void)snprintf(ret_status->reason, sizeof ret_status->reason, "%s", why);
     return false;
 }
 
-/* ---- begin and end ---- */
+/* ---- life ---- */
 
-int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sampler **ret_sampler,
-                    struct occ_error *err)
+int occ_sampler_new(const struct occ_sampler_options *options, struct occ_store *store,
+                    struct occ_sampler **ret_sampler, struct occ_error *err)
 {
     struct occ_sampler *s = calloc(1, sizeof *s);
     if (!s)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     s->options = *options;
-    (void)pthread_mutex_init(&s->mutex, NULL);
+    s->store = store;
     *ret_sampler = s;
     return 0;
 }
@@ -554,10 +364,11 @@ void occ_sampler_free(struct occ_sampler *s)
 {
     if (!s)
         return;
-    if (!s->scouted && s->scout != SCOUT_NONE)
-        (void)pthread_join(s->scout_thread, NULL);
-    for (size_t i = 0; i < s->n_tracks; i++)
-        occ_track_free(s->tracks[i]);
-    (void)pthread_mutex_destroy(&s->mutex);
+    if (s->discovery == DISCOVERY_RUNNING)
+        (void)pthread_join(s->discovery_thread, NULL);
+    for (size_t i = 0; i < s->n_gpus; i++)
+        occ_gpu_worker_free(s->gpus[i].worker);
+    occ_map_free(&s->model_index);
+    free(s->models);
     free(s);
 }

@@ -88,7 +88,7 @@ static void producer_gone(void *owner, void *context)
 }
 
 /* Does the counter source of a program's GPU give its run a better level? The last word counts. */
-static void note_level(struct occ_producer *p, const struct occ_sampler_status *status)
+static void note_level(struct occ_producer *p, const struct occ_gpu_status *status)
 {
     const char *level = p->counters;
     char reason[sizeof p->counters_reason] = "";
@@ -112,18 +112,18 @@ static void launches_appended(struct occ_producer *producer, const struct occ_pr
                               const struct occ_store_launch *rows, size_t n, void *context)
 {
     struct server *s = context;
-    struct occ_sampler_status status;
+    struct occ_gpu_status status;
     if (producer->is_exact) /* a yardstick is not mixed with what it is to measure */
         return;
-    occ_sampler_feed(s->sampler, s->store, device->uuid, device->id, producer->run, rows, n);
-    (void)occ_sampler_ask(s->sampler, device->uuid, &status);
+    occ_sampler_feed(s->sampler, device->uuid, device->id, producer->run, rows, n);
+    (void)occ_sampler_find_status(s->sampler, device->uuid, &status);
     note_level(producer, &status);
 }
 
 static int about_to_commit(void *context, struct occ_error *err)
 {
     struct server *s = context;
-    return occ_sampler_store(s->sampler, s->store, err);
+    return occ_sampler_store(s->sampler, err);
 }
 
 static void program_died(struct server *s, struct occ_client *client)
@@ -452,8 +452,8 @@ static void pump(struct server *s)
 static void set_timer(struct server *s, bool soon)
 {
     int64_t wait_ns = occ_collector_wait_ns(s->collector);
-    if (occ_sampler_is_busy(s->sampler) && (wait_ns < 0 || wait_ns > OCC_SAMPLER_TEND_NS))
-        wait_ns = OCC_SAMPLER_TEND_NS;
+    if (occ_sampler_is_busy(s->sampler) && (wait_ns < 0 || wait_ns > OCC_SAMPLER_POLL_NS))
+        wait_ns = OCC_SAMPLER_POLL_NS;
     if (soon)
         wait_ns = SOON_NS;
     int64_t now_ns = occ_monotonic_ns();
@@ -479,7 +479,7 @@ static void tend_sampler(struct server *s, int64_t now_ns)
     struct occ_collector_stats stats;
     struct occ_error err = OCC_ERROR_INIT;
     occ_collector_get_stats(s->collector, &stats);
-    bool results = occ_sampler_tend(s->sampler, stats.producers > 0);
+    bool results = occ_sampler_poll(s->sampler, stats.producers > 0);
     if (stats.commits != s->commits_seen) {
         s->commits_seen = stats.commits;
         s->tend_next_ns = now_ns + s->options->collector.commit_interval_ns;
@@ -551,7 +551,7 @@ static int start(struct server *s, struct occ_error *err)
     collector.appended = launches_appended;
     collector.committing = about_to_commit;
     collector.context = s;
-    int status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
+    int status = occ_sampler_new(&s->options->sampler, s->store, &s->sampler, err);
     if (status == 0)
         status = occ_collector_new(s->store, &collector, &s->collector, err);
     if (status == 0)
@@ -560,7 +560,7 @@ static int start(struct server *s, struct occ_error *err)
         status = open_descriptors(s, err);
     if (status != 0)
         return status;
-    occ_sampler_begin(s->sampler);
+    occ_sampler_discover(s->sampler);
     if (s->private_mode) { /* the program is about to start */
         occ_sampler_wake(s->sampler);
         occ_sampler_await(s->sampler, AWAIT_NS);
@@ -584,7 +584,7 @@ static int finish(struct server *s, struct occ_error *err)
     status = occ_collector_stop(s->collector, occ_monotonic_ns(), err);
     if (status == 0) {
         occ_sampler_settle(s->sampler, SETTLE_NS);
-        status = occ_sampler_store(s->sampler, s->store, err);
+        status = occ_sampler_store(s->sampler, err);
     }
     return status == 0 ? occ_store_finish(s->store, err) : status;
 }

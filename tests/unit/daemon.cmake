@@ -3,6 +3,7 @@ occ_add_test(test_daemon_collector SOURCES test_daemon_collector.c daemon_fake_s
 occ_add_test(test_daemon_control SOURCES test_daemon_control.c USES occ_daemon)
 occ_add_test(test_daemon_container SOURCES test_daemon_container.c USES occ_daemon)
 occ_add_test(test_daemon_reorder SOURCES test_daemon_reorder.c USES occ_daemon)
+occ_add_test(test_daemon_gpu SOURCES test_daemon_gpu.c USES occ_daemon)
 occ_add_test(test_daemon_clients SOURCES test_daemon_clients.c USES occ_daemon TIMEOUT 600)
 add_test(NAME test_daemon_clients_long COMMAND test_daemon_clients long)
 _occ_test_properties(test_daemon_clients_long slow 1200)

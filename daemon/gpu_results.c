@@ -1,0 +1,166 @@
+/* See gpu_results.h. */
+#include "gpu_results.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "support/array.h"
+
+#define SUMS_MAX    (1u << 14)
+#define VALUES_MAX  (1u << 16) /* 6 s at 10 k a second */
+#define SAMPLES_MAX (1u << 16) /* 6 s of 100 us */
+#define SECONDS_MAX 1024u
+#define MINUTE_NS   INT64_C(60000000000)
+
+/* ---- in ---- */
+
+static void add_measured(struct occ_measured_sums *sums, const struct occ_measured *m, double ns)
+{
+    bool grouped = m->source == OCC_ATTRIBUTION_GROUP; /* the mean of a group belongs to no single member */
+    double values[OCC_MEASURED_VALUE_COUNT];
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)
+        values[i] = NAN;
+    if (grouped) {
+        values[OCC_MEASURED_group_achieved] = m->achieved;
+        values[OCC_MEASURED_group_elapsed] = m->elapsed;
+        values[OCC_MEASURED_group_elapsed_error] = m->elapsed_se;
+    } else {
+        values[OCC_MEASURED_achieved] = m->achieved;
+        values[OCC_MEASURED_achieved_error] = m->achieved_se;
+        values[OCC_MEASURED_elapsed] = m->elapsed;
+        values[OCC_MEASURED_elapsed_error] = m->elapsed_se;
+        values[OCC_MEASURED_variance_inflation] = m->variance_inflation;
+        values[OCC_MEASURED_sm_active] = m->sm_active;
+        values[OCC_MEASURED_resident_blocks] = m->blocks;
+        values[OCC_MEASURED_imbalance] = m->imbalance;
+        values[OCC_MEASURED_stall_registers] = m->stall[0];
+        values[OCC_MEASURED_stall_shared_memory] = m->stall[1];
+        values[OCC_MEASURED_stall_blocks] = m->stall[2];
+        values[OCC_MEASURED_stall_warps] = m->stall[3];
+        values[OCC_MEASURED_stall_barriers] = m->stall[4];
+    }
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)
+        if (isfinite(values[i])) {
+            sums->sum[i] += values[i] * ns;
+            sums->ns[i] += ns;
+        }
+    sums->direct += m->source == OCC_ATTRIBUTION_DIRECT;
+    sums->regressed += m->source == OCC_ATTRIBUTION_REGRESSED;
+    sums->grouped += grouped;
+    sums->overlapped += m->overlapped;
+}
+
+/* The sums of a minute, run and configuration; NULL: no room. Two that share a hash get entries for each value: the
+ * store adds them up. */
+static struct occ_measured_sums *sums_of(struct occ_gpu_results *r, int64_t minute, int64_t run,
+                                         uint32_t config)
+{
+    uint64_t hash = (uint64_t)minute * UINT64_C(0x9e3779b97f4a7c15);
+    hash = (hash ^ hash >> 32 ^ (uint64_t)run) * UINT64_C(0xc2b2ae3d27d4eb4f);
+    hash = hash ^ hash >> 32 ^ config;
+    uint32_t at = occ_map_get(&r->index, hash);
+    if (at != OCC_MAP_NONE && r->sums[at].minute == minute && r->sums[at].run == run &&
+        r->sums[at].config == config)
+        return &r->sums[at].sums;
+    if (!occ_grow((void **)&r->sums, &r->sums_allocated, r->n_sums, SUMS_MAX, sizeof *r->sums) ||
+        occ_map_put(&r->index, hash, (uint32_t)r->n_sums) == OCC_MAP_NONE)
+        return NULL;
+    r->sums[r->n_sums] = (struct occ_gpu_sums){.minute = minute, .run = run, .config = config};
+    return &r->sums[r->n_sums++].sums;
+}
+
+void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attribution_value *v)
+{
+    int64_t run = (int64_t)(v->tag >> 32);
+    if (v->measured.source == OCC_ATTRIBUTION_NONE)
+        return;
+    struct occ_measured_sums *sums = sums_of(r, v->start_ns / MINUTE_NS, run, (uint32_t)v->shape);
+    if (sums)
+        add_measured(sums, &v->measured, (double)(v->end_ns - v->start_ns));
+    r->dropped += !sums;
+    if (v->measured.source != OCC_ATTRIBUTION_DIRECT)
+        return;
+    if (occ_grow((void **)&r->values, &r->values_allocated, r->n_values, VALUES_MAX, sizeof *r->values))
+        r->values[r->n_values++] = (struct occ_gpu_value){.run = run,
+                                                          .value = {.start_ns = v->start_ns,
+                                                                    .correlation = (uint32_t)v->tag,
+                                                                    .shape = (uint32_t)v->shape,
+                                                                    .achieved = v->measured.achieved,
+                                                                    .achieved_error = v->measured.achieved_se,
+                                                                    .elapsed = v->measured.elapsed,
+                                                                    .elapsed_error = v->measured.elapsed_se}};
+    else
+        r->dropped++;
+}
+
+bool occ_gpu_results_add_sample(struct occ_gpu_results *r, const struct occ_sample *sample,
+                                const struct occ_measured *ratios)
+{
+    if (!occ_grow((void **)&r->samples, &r->samples_allocated, r->n_samples, SAMPLES_MAX, sizeof *r->samples))
+        return false;
+    r->samples[r->n_samples++] = (struct occ_device_sample){.start_ns = sample->start_ns,
+                                                            .end_ns = sample->end_ns,
+                                                            .elapsed = ratios->elapsed,
+                                                            .sm_active = ratios->sm_active,
+                                                            .resident_blocks = ratios->blocks,
+                                                            .stall_registers = ratios->stall[0],
+                                                            .stall_shared_memory = ratios->stall[1],
+                                                            .stall_blocks = ratios->stall[2],
+                                                            .stall_warps = ratios->stall[3],
+                                                            .stall_barriers = ratios->stall[4]};
+    return true;
+}
+
+void occ_gpu_results_add_second(struct occ_gpu_results *r, const struct occ_attribution_second *second)
+{
+    if (occ_grow((void **)&r->seconds, &r->seconds_allocated, r->n_seconds, SECONDS_MAX, sizeof *r->seconds))
+        r->seconds[r->n_seconds++] = *second;
+}
+
+bool occ_gpu_results_is_empty(const struct occ_gpu_results *r)
+{
+    return r->n_sums + r->n_values + r->n_samples + r->n_seconds == 0;
+}
+
+/* ---- out ---- */
+
+/* No room is no failure. */
+static int unless_full(struct occ_gpu_results *r, int status, uint64_t n)
+{
+    if (status != OCC_E_FULL)
+        return status;
+    r->dropped += n;
+    return 0;
+}
+
+int occ_gpu_results_store(struct occ_gpu_results *r, struct occ_store *store, int64_t device,
+                          struct occ_error *err)
+{
+    int status = 0;
+    for (size_t i = 0; i < r->n_sums && status == 0; i++) {
+        const struct occ_gpu_sums *s = &r->sums[i];
+        status =
+            unless_full(r, occ_store_add_measured(store, s->minute, s->run, s->config, &s->sums, err), 1);
+    }
+    for (size_t i = 0; i < r->n_values && status == 0; i++)
+        status = unless_full(
+            r, occ_store_add_launch_values(store, r->values[i].run, device, &r->values[i].value, 1, err), 1);
+    if (status == 0 && r->n_samples > 0)
+        status =
+            unless_full(r, occ_store_add_samples(store, device, r->samples, r->n_samples, err), r->n_samples);
+    for (size_t i = 0; i < r->n_seconds && status == 0; i++)
+        status = unless_full(
+            r, occ_store_add_unexplained(store, device, r->seconds[i].second, r->seconds[i].unexplained, err),
+            1);
+    return status;
+}
+
+void occ_gpu_results_free(struct occ_gpu_results *r)
+{
+    occ_map_free(&r->index);
+    free(r->sums);
+    free(r->values);
+    free(r->samples);
+    free(r->seconds);
+    *r = (struct occ_gpu_results){0};
+}

@@ -1,0 +1,57 @@
+/*
+ * What was measured on one GPU since it was stored last: sums by minute, run and launch configuration; values of
+ * launches that were read directly; the GPU's samples; its seconds. Bounded: what does not fit is counted in `dropped`.
+ * A zeroed struct is empty. No global state; one thread at a time.
+ */
+#ifndef OCC_DAEMON_GPU_RESULTS_H
+#define OCC_DAEMON_GPU_RESULTS_H
+
+#include "attribution/attribution.h"
+#include "store/measured.h"
+#include "support/map.h"
+
+struct occ_gpu_sums {
+    int64_t minute, run;
+    uint32_t config;
+    struct occ_measured_sums sums;
+};
+
+struct occ_gpu_value {
+    int64_t run;
+    struct occ_launch_value value;
+};
+
+struct occ_gpu_results {
+    struct occ_gpu_sums *sums;
+    struct occ_gpu_value *values;
+    struct occ_device_sample *samples;
+    struct occ_attribution_second *seconds;
+    size_t n_sums, n_values, n_samples, n_seconds;
+    size_t sums_allocated, values_allocated, samples_allocated, seconds_allocated;
+    struct occ_map index; /* hash of minute, run and configuration -> index in sums */
+    uint64_t dropped;     /* values without room */
+};
+
+/* A launch's tag in the attribution. */
+static inline uint64_t occ_gpu_results_tag(int64_t run, uint32_t correlation)
+{
+    return (uint64_t)run << 32 | correlation;
+}
+
+/* A settled launch; its tag is of occ_gpu_results_tag(), its shape a configuration's id in the store. */
+void occ_gpu_results_add_value(struct occ_gpu_results *results, const struct occ_attribution_value *value);
+/* A sample as its ratios. False: no room. */
+bool occ_gpu_results_add_sample(struct occ_gpu_results *results, const struct occ_sample *sample,
+                                const struct occ_measured *ratios);
+void occ_gpu_results_add_second(struct occ_gpu_results *results, const struct occ_attribution_second *second);
+
+bool occ_gpu_results_is_empty(const struct occ_gpu_results *results);
+
+/* Puts everything into the store, of whose devices the GPU is `device`; values that the store has no room for are
+ * dropped, since the commit that makes room comes afterwards. */
+int occ_gpu_results_store(struct occ_gpu_results *results, struct occ_store *store, int64_t device,
+                          struct occ_error *err);
+
+void occ_gpu_results_free(struct occ_gpu_results *results);
+
+#endif

@@ -1,0 +1,198 @@
+/* Which counter source a GPU has: see source_select.h. No global state; one thread. */
+#include "source_select.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "daemon/counters/competing_profilers.h"
+#include "support/clock.h"
+
+#define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
+#define RETRY_FAILED_NS   INT64_C(300000000000) /* one that failed for no known reason */
+#define COMPETITORS_NS    INT64_C(2000000000)
+#define BURST_EVERY_NS    INT64_C(60000000000)
+#define BURST_NS          INT64_C(2000000000)
+#define BURST_INTERVAL_NS INT64_C(50000)
+
+/* The kinds, best first. */
+static const struct {
+    const struct occ_source_kind *kind;
+    enum occ_sampler_mode only; /* beside AUTO */
+    bool exclusive;             /* nobody else may use the same counters at the same time */
+} kinds[OCC_SOURCE_SLOTS] = {{&occ_source_pm, OCC_SAMPLER_PM, true},
+                             {&occ_source_gpm, OCC_SAMPLER_GPM, false}};
+
+static void add_stats(struct occ_source_stats *to, const struct occ_source_stats *more)
+{
+    to->samples += more->samples;
+    to->bad_samples += more->bad_samples;
+    to->overflows += more->overflows;
+    to->gaps += more->gaps;
+}
+
+void occ_source_select_get_stats(const struct occ_source_select *s, struct occ_source_stats *ret_stats)
+{
+    *ret_stats = (struct occ_source_stats){0};
+    if (s->source)
+        s->kind->get_stats(s->source, ret_stats);
+    add_stats(ret_stats, &s->closed);
+}
+
+void occ_source_select_close(struct occ_source_select *s)
+{
+    struct occ_source_stats stats;
+    if (!s->source)
+        return;
+    occ_source_select_get_stats(s, &stats);
+    s->closed = stats;
+    s->kind->close(s->source);
+    s->source = NULL;
+    s->burst_ends_ns = 0;
+}
+
+/* `refused`: why there is no better source. */
+static void report(struct occ_source_select *s, enum occ_source_state refused, const char *detail)
+{
+    s->has_tried = true;
+    s->state = refused;
+    s->reason[0] = '\0';
+    if (refused != OCC_SOURCE_OK)
+        (void)snprintf(s->reason, sizeof s->reason, "%s%s%s", occ_source_state_text(refused),
+                       detail[0] ? ": " : "", detail);
+}
+
+/* No source for now; every kind may be tried afterwards. */
+static void rest(struct occ_source_select *s, enum occ_source_state why)
+{
+    occ_source_select_close(s);
+    memset(s->slots, 0, sizeof s->slots);
+    report(s, why, "");
+}
+
+static void refuse(struct occ_source_slot *slot, enum occ_source_state state, const char *detail,
+                   int64_t retry_ns)
+{
+    slot->state = state;
+    slot->retry_ns = retry_ns;
+    (void)snprintf(slot->detail, sizeof slot->detail, "%s", detail);
+}
+
+static void on_source_lost(struct occ_source_select *s, enum occ_source_state why,
+                           const struct occ_error *err)
+{
+    occ_source_select_close(s);
+    refuse(&s->slots[s->slot], why, err->message, occ_monotonic_ns() + RETRY_NS);
+    report(s, why, err->message);
+}
+
+void occ_source_select_fail(struct occ_source_select *s, const struct occ_error *err)
+{
+    for (s->slot = 0; s->slot < OCC_SOURCE_SLOTS; s->slot++)
+        refuse(&s->slots[s->slot], OCC_SOURCE_FAILED, err->message, occ_monotonic_ns() + RETRY_NS);
+    occ_source_select_close(s);
+    report(s, OCC_SOURCE_FAILED, err->message);
+}
+
+static int64_t retry_at(enum occ_source_state state, int64_t now_ns)
+{
+    bool is_passing = state == OCC_SOURCE_BUSY || state == OCC_SOURCE_LOST;
+    return is_passing ? now_ns + RETRY_NS : state == OCC_SOURCE_FAILED ? now_ns + RETRY_FAILED_NS : INT64_MAX;
+}
+
+static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)
+{
+    const struct occ_source_options options = {.device = s->gpu.ordinal,
+                                               .interval_ns = s->options.interval_ns};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_source *source = NULL;
+    enum occ_source_state state = occ_source_open(kinds[slot].kind, &options, &source, &err);
+    if (state != OCC_SOURCE_OK) {
+        refuse(&s->slots[slot], state, err.message, retry_at(state, now_ns));
+        return false;
+    }
+    occ_source_select_close(s);
+    s->source = source;
+    s->kind = kinds[slot].kind;
+    s->slot = slot;
+    return true;
+}
+
+/* Opens the best kind that works now, unless it is open already. */
+static void select_source(struct occ_source_select *s, int64_t now_ns)
+{
+    const struct occ_source_slot *refused = NULL; /* the best */
+    bool tried = false;
+    for (size_t i = 0; i < OCC_SOURCE_SLOTS && !(s->source && s->slot == i); i++) {
+        if (s->options.mode != OCC_SAMPLER_AUTO && s->options.mode != kinds[i].only)
+            continue;
+        if (!(s->competitor && kinds[i].exclusive) && now_ns >= s->slots[i].retry_ns) {
+            tried = true;
+            if (try_slot(s, i, now_ns))
+                break;
+        }
+        refused = refused ? refused : &s->slots[i];
+    }
+    if (tried || s->competitor)
+        report(s, refused ? refused->state : OCC_SOURCE_OK, refused ? refused->detail : "");
+}
+
+/* Releases the counters that only one tool can have to a tool that wants them. */
+static void look_for_competitors(struct occ_source_select *s, int64_t now_ns)
+{
+    if (now_ns < s->next_look_ns)
+        return;
+    s->next_look_ns = now_ns + COMPETITORS_NS;
+    s->competitor = occ_rival("/proc", s->gpu.cc_major);
+    for (size_t i = 0; i < OCC_SOURCE_SLOTS && s->competitor; i++) {
+        if (!kinds[i].exclusive)
+            continue;
+        if (s->source && s->slot == i)
+            occ_source_select_close(s);
+        refuse(&s->slots[i], OCC_SOURCE_BUSY, s->competitor, 0);
+    }
+}
+
+bool occ_source_select_poll(struct occ_source_select *s, int64_t now_ns, int64_t wanted_until_ns,
+                            int64_t paused_until_ns)
+{
+    const struct occ_source_kind *last = s->kind;
+    bool wanted = now_ns < wanted_until_ns, paused = now_ns < paused_until_ns;
+    if (paused && (s->source || !s->is_paused))
+        rest(s, OCC_SOURCE_PAUSED);
+    else if (!paused && !wanted && (s->source || s->is_paused))
+        rest(s, OCC_SOURCE_IDLE);
+    s->is_paused = paused;
+    if (paused || !wanted)
+        return false;
+    look_for_competitors(s, now_ns);
+    select_source(s, now_ns);
+    return last && last != s->kind;
+}
+
+size_t occ_source_select_read(struct occ_source_select *s, struct occ_sample *samples, size_t max)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    size_t n = 0;
+    enum occ_source_state state =
+        s->source ? s->kind->read(s->source, samples, max, &n, &err) : OCC_SOURCE_OK;
+    if (state != OCC_SOURCE_OK)
+        on_source_lost(s, state, &err);
+    return n;
+}
+
+bool occ_source_select_burst(struct occ_source_select *s, bool useful)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t now_ns = occ_monotonic_ns();
+    bool ends = s->burst_ends_ns && now_ns >= s->burst_ends_ns;
+    if (!s->source || s->kind != &occ_source_pm ||
+        !(ends || (useful && !s->burst_ends_ns && now_ns >= s->next_burst_ns)))
+        return false;
+    s->burst_ends_ns = ends ? 0 : now_ns + BURST_NS;
+    s->next_burst_ns = ends ? s->next_burst_ns : now_ns + BURST_EVERY_NS;
+    enum occ_source_state state =
+        s->kind->set_interval(s->source, ends ? s->options.interval_ns : BURST_INTERVAL_NS, &err);
+    if (state != OCC_SOURCE_OK)
+        on_source_lost(s, state, &err);
+    return ends;
+}

@@ -1,0 +1,179 @@
+/* What goes into a GPU's thread and what comes out: the queue of launches, and results by minute, run and configuration. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "daemon/gpu_results.h"
+#include "daemon/launch_queue.h"
+
+#define MINUTE_NS INT64_C(60000000000)
+
+static struct occ_attribution_launch launch_at(int64_t start_ns, uint64_t tag)
+{
+    return (struct occ_attribution_launch){.start_ns = start_ns, .end_ns = start_ns + 1, .tag = tag};
+}
+
+static void add(struct occ_launch_queue *queue, int64_t start_ns, uint64_t tag)
+{
+    const struct occ_attribution_launch launch = launch_at(start_ns, tag);
+    assert_true(occ_launch_queue_add(queue, &launch, SIZE_MAX));
+}
+
+static void assert_ordered(const struct occ_launch_queue *queue)
+{
+    for (size_t i = 1; i < queue->n; i++)
+        assert_true(queue->items[i - 1].start_ns <= queue->items[i].start_ns);
+}
+
+static void launches_are_merged_by_start(void **state)
+{
+    (void)state;
+    struct occ_launch_queue queue = {0}, more = {0};
+    uint32_t random = 1;
+    assert_int_equal(occ_launch_queue_merge(&queue, &more, 1000), 0);
+    for (int round = 0; round < 20; round++) {
+        for (int i = 0; i < 40; i++) {
+            random = random * 1103515245 + 12345;
+            add(&more, (int64_t)(random >> 16) % 100 + round * 10, (uint64_t)(round * 40 + i));
+        }
+        assert_int_equal(occ_launch_queue_merge(&queue, &more, 1000), 0);
+        assert_int_equal(more.n, 0);
+        assert_ordered(&queue);
+    }
+    assert_int_equal(queue.n, 800);
+    uint64_t tags = 0;
+    for (size_t i = 0; i < queue.n; i++)
+        tags += queue.items[i].tag;
+    assert_int_equal(tags, 799 * 800 / 2); /* each of them once */
+    int64_t first_ns = queue.items[300].start_ns;
+    occ_launch_queue_remove(&queue, 300);
+    assert_int_equal(queue.n, 500);
+    assert_int_equal(queue.items[0].start_ns, first_ns);
+    free(queue.items);
+    free(more.items);
+}
+
+static void a_full_queue_drops_the_latest(void **state)
+{
+    (void)state;
+    struct occ_launch_queue queue = {0}, more = {0};
+    const struct occ_attribution_launch extra = launch_at(9, 9);
+    for (int64_t start_ns = 0; start_ns < 10; start_ns += 2)
+        add(&queue, start_ns, 0);
+    for (int64_t start_ns = 9; start_ns > 0; start_ns -= 2)
+        add(&more, start_ns, 1);
+    queue.allocated = queue.n; /* as if memory for no more was there */
+    assert_false(occ_launch_queue_add(&queue, &extra, 5));
+    assert_int_equal(occ_launch_queue_merge(&queue, &more, 8), 2);
+    assert_int_equal(queue.n, 8);
+    assert_ordered(&queue);
+    static const int64_t starts[] = {0, 1, 2, 3, 4, 5, 6, 8};
+    for (size_t i = 0; i < 8; i++)
+        assert_int_equal(queue.items[i].start_ns, starts[i]);
+    free(queue.items);
+    free(more.items);
+}
+
+static struct occ_attribution_value value_of(int64_t minute, int64_t run, uint32_t config,
+                                             enum occ_attribution_source source)
+{
+    return (struct occ_attribution_value){
+        .tag = occ_gpu_results_tag(run, 77),
+        .shape = config,
+        .start_ns = minute * MINUTE_NS + 5,
+        .end_ns = minute * MINUTE_NS + 105,
+        .measured = {.source = source, .achieved = NAN, .elapsed = 0.5, .sm_active = 0.75}};
+}
+
+static const struct occ_measured_sums *find(const struct occ_gpu_results *results, int64_t minute,
+                                            int64_t run, uint32_t config)
+{
+    for (size_t i = 0; i < results->n_sums; i++)
+        if (results->sums[i].minute == minute && results->sums[i].run == run &&
+            results->sums[i].config == config)
+            return &results->sums[i].sums;
+    return NULL;
+}
+
+static void values_are_added_up_by_minute_run_and_configuration(void **state)
+{
+    (void)state;
+    struct occ_gpu_results results = {0};
+    assert_true(occ_gpu_results_is_empty(&results));
+    for (int again = 0; again < 3; again++)
+        for (int64_t minute = 100; minute < 103; minute++)
+            for (int64_t run = 1; run < 4; run++)
+                for (uint32_t config = 1; config < 20; config++) {
+                    const struct occ_attribution_value value =
+                        value_of(minute, run, config, OCC_ATTRIBUTION_REGRESSED);
+                    occ_gpu_results_add_value(&results, &value);
+                }
+    assert_int_equal(results.n_sums, 3 * 3 * 19);
+    assert_int_equal(results.n_values, 0);
+    assert_int_equal(results.dropped, 0);
+    for (int64_t minute = 100; minute < 103; minute++)
+        for (int64_t run = 1; run < 4; run++)
+            for (uint32_t config = 1; config < 20; config++) {
+                const struct occ_measured_sums *sums = find(&results, minute, run, config);
+                assert_non_null(sums);
+                assert_int_equal(sums->regressed, 3);
+                assert_true(sums->sum[OCC_MEASURED_elapsed] == 150 && sums->ns[OCC_MEASURED_elapsed] == 300);
+                assert_true(sums->sum[OCC_MEASURED_sm_active] == 225);
+                assert_true(sums->ns[OCC_MEASURED_achieved] == 0); /* not measured */
+                assert_true(sums->ns[OCC_MEASURED_group_elapsed] == 0);
+            }
+    occ_gpu_results_free(&results);
+    assert_true(occ_gpu_results_is_empty(&results));
+}
+
+static void only_direct_values_are_a_launch_s_own(void **state)
+{
+    (void)state;
+    struct occ_gpu_results results = {0};
+    static const enum occ_attribution_source sources[] = {OCC_ATTRIBUTION_NONE, OCC_ATTRIBUTION_DIRECT,
+                                                          OCC_ATTRIBUTION_REGRESSED, OCC_ATTRIBUTION_GROUP};
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        const struct occ_attribution_value value = value_of(7, 3, 11, sources[i]);
+        occ_gpu_results_add_value(&results, &value);
+    }
+    assert_int_equal(results.n_sums, 1);
+    const struct occ_measured_sums *sums = &results.sums[0].sums;
+    assert_true(sums->direct == 1 && sums->regressed == 1 && sums->grouped == 1);
+    assert_true(sums->ns[OCC_MEASURED_elapsed] == 200 && sums->ns[OCC_MEASURED_group_elapsed] == 100);
+    assert_int_equal(results.n_values, 1);
+    assert_int_equal(results.values[0].run, 3);
+    assert_int_equal(results.values[0].value.shape, 11);
+    assert_int_equal(results.values[0].value.correlation, 77);
+    assert_int_equal(results.values[0].value.start_ns, 7 * MINUTE_NS + 5);
+    occ_gpu_results_free(&results);
+}
+
+static void results_are_bounded(void **state)
+{
+    (void)state;
+    struct occ_gpu_results results = {0};
+    for (uint32_t config = 0; config < 20000; config++) {
+        const struct occ_attribution_value value = value_of(7, 3, config, OCC_ATTRIBUTION_REGRESSED);
+        occ_gpu_results_add_value(&results, &value);
+    }
+    assert_true(results.n_sums > 0 && results.n_sums < 20000);
+    assert_int_equal(results.n_sums + results.dropped, 20000);
+    occ_gpu_results_free(&results);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(launches_are_merged_by_start),
+        cmocka_unit_test(a_full_queue_drops_the_latest),
+        cmocka_unit_test(values_are_added_up_by_minute_run_and_configuration),
+        cmocka_unit_test(only_direct_values_are_a_launch_s_own),
+        cmocka_unit_test(results_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
