@@ -1,6 +1,6 @@
 /*
- * The Kineto reader on any bytes, into a real sink. First byte: bit 0 says whether a GPU is named, the rest how much is
- * read at once. What the sink took must be poured or refused without harm, but there is no history behind it here.
+ * The Kineto reader on any bytes, into a real sink without a history behind it. The last byte: bit 0 decides whether a GPU is
+ * named, the other bits how many bytes are read at once.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -47,11 +47,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1 || occ_device_from_name("a100", &gpu) != OCC_OK ||
         occ_import_sink_new(&options, &sink, NULL) != 0)
         return 0;
+    uint8_t control = data[size - 1];
     struct memory m = {.input = {.read = read_memory, .rewind = rewind_memory},
-                       .data = data + 1,
+                       .data = data,
                        .size = size - 1,
-                       .step = 1u + (data[0] >> 1)};
-    (void)occ_kineto_read(&m.input, data[0] & 1 ? &gpu : NULL, "a100", sink, &err);
+                       .step = 1u + (control >> 1)};
+    (void)occ_kineto_read(&m.input, control & 1 ? &gpu : NULL, "a100", sink, &err);
     occ_import_sink_free(sink);
     return 0;
 }

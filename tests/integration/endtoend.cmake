@@ -4,13 +4,13 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
                       $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact>)
   occ_add_script_test(guest COMMAND bash "${_here}/guest.sh" "${PROJECT_BINARY_DIR}")
-  occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}" TIMEOUT 300)
-  occ_add_script_test(exact COMMAND bash "${_here}/exact.sh" "${PROJECT_BINARY_DIR}" TIMEOUT 300)
-  occ_add_script_test(measured COMMAND bash "${_here}/measured.sh" "${PROJECT_BINARY_DIR}" TIMEOUT 300)
+  occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}")
+  occ_add_script_test(exact COMMAND bash "${_here}/exact.sh" "${PROJECT_BINARY_DIR}")
+  occ_add_script_test(measured COMMAND bash "${_here}/measured.sh" "${PROJECT_BINARY_DIR}")
   if(TARGET replay)
     occ_add_script_test(replay COMMAND bash "${_here}/replay.sh" "${PROJECT_BINARY_DIR}")
   endif()
-  occ_add_script_test(kill_loop_short COMMAND bash "${_here}/kill_loop.sh" "${PROJECT_BINARY_DIR}" 8 TIMEOUT 300)
+  occ_add_script_test(kill_loop_short COMMAND bash "${_here}/kill_loop.sh" "${PROJECT_BINARY_DIR}" 8)
   occ_add_script_test(kill_loop COMMAND bash "${_here}/kill_loop.sh" "${PROJECT_BINARY_DIR}" 200
-                      LABELS slow TIMEOUT 3000)
+                      LABELS slow)
 endif()

@@ -2,6 +2,6 @@
 if(NOT OCC_SANITIZE)
   foreach(gpu t4 a100 h200)
     occ_add_script_test(samples_${gpu}
-      COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/test_samples.sh" "${PROJECT_BINARY_DIR}" ${gpu} TIMEOUT 300)
+      COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/test_samples.sh" "${PROJECT_BINARY_DIR}" ${gpu})
   endforeach()
 endif()

@@ -7,7 +7,7 @@ occ_add_test(test_occupancy_waterfall SOURCES test_occupancy_waterfall.c USES oc
 
 if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/cuda_occupancy.h")
   occ_add_test(test_occupancy_oracle
-    SOURCES test_occupancy_oracle.c test_occupancy_nvidia.c USES occ_occupancy TIMEOUT 300)
+    SOURCES test_occupancy_oracle.c test_occupancy_nvidia.c USES occ_occupancy)
   target_include_directories(test_occupancy_oracle SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}")
 else()
   occ_add_script_test(test_occupancy_oracle

@@ -8,7 +8,7 @@ foreach(test test_store test_store_series)
 endforeach()
 occ_add_test(test_store_crash SOURCES test_store_crash.c ${world} USES occ_store PkgConfig::SQLITE)
 add_test(NAME test_store_crash_long COMMAND test_store_crash long)
-_occ_test_properties(test_store_crash_long slow 600)
+_occ_test_properties(test_store_crash_long slow)
 occ_add_test(test_store_files SOURCES test_store_files.c ${world} USES occ_store PkgConfig::SQLITE)
 target_link_options(test_store_files PRIVATE LINKER:--wrap=statfs)
 occ_add_test(test_store_memory SOURCES test_store_memory.c USES occ_store PkgConfig::SQLITE)
@@ -17,4 +17,4 @@ target_link_options(test_store_memory PRIVATE
 # Debian's libzstd.a has a compressor that no shared object can be linked with: the bundle's extension must not need it.
 add_test(NAME store_extension_only_reads
          COMMAND sh -c "! nm -D --undefined-only '$<TARGET_FILE:occtrace_sqlite>' | grep -i 'ZSTD_.*\\(compressC\\|CCtx\\)'")
-_occ_test_properties(store_extension_only_reads quick 60)
+_occ_test_properties(store_extension_only_reads quick)

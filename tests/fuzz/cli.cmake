@@ -1,9 +1,0 @@
-add_executable(fuzz_cli_options fuzz_cli_options.c)
-target_link_libraries(fuzz_cli_options PRIVATE occ_compile_options occ_occq occ_occtrace)
-target_compile_options(fuzz_cli_options PRIVATE -fsanitize=fuzzer)
-target_link_options(fuzz_cli_options PRIVATE -fsanitize=fuzzer)
-
-add_executable(fuzz_calc_batch fuzz_calc_batch.c)
-target_link_libraries(fuzz_calc_batch PRIVATE occ_compile_options occ_calc)
-target_compile_options(fuzz_calc_batch PRIVATE -fsanitize=fuzzer)
-target_link_options(fuzz_calc_batch PRIVATE -fsanitize=fuzzer)

@@ -1,6 +1,0 @@
-foreach(reader image image_ptxas)
-  add_executable(fuzz_${reader} fuzz_${reader}.c)
-  target_link_libraries(fuzz_${reader} PRIVATE occ_compile_options occ_image)
-  target_compile_options(fuzz_${reader} PRIVATE -fsanitize=fuzzer)
-  target_link_options(fuzz_${reader} PRIVATE -fsanitize=fuzzer)
-endforeach()

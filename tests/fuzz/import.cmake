@@ -1,6 +1,0 @@
-foreach(what kineto nsys)
-  add_executable(fuzz_import_${what} fuzz_import_${what}.c)
-  target_link_libraries(fuzz_import_${what} PRIVATE occ_compile_options occ_import PkgConfig::SQLITE)
-  target_compile_options(fuzz_import_${what} PRIVATE -fsanitize=fuzzer)
-  target_link_options(fuzz_import_${what} PRIVATE -fsanitize=fuzzer)
-endforeach()

@@ -1,6 +1,0 @@
-foreach(target fuzz_chunk fuzz_series)
-  add_executable(${target} ${target}.c)
-  target_link_libraries(${target} PRIVATE occ_compile_options occ_store)
-  target_compile_options(${target} PRIVATE -fsanitize=fuzzer)
-  target_link_options(${target} PRIVATE -fsanitize=fuzzer)
-endforeach()
