@@ -312,7 +312,7 @@ static double seconds_bytes(const char *path)
         die("cannot open the history");
     execute(db, "VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
     double with = file_bytes(path);
-    execute(db, "DELETE FROM device_second; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
+    execute(db, "DELETE FROM stored_device_second; VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
     (void)sqlite3_close(db);
     return with - file_bytes(path);
 }
@@ -322,7 +322,7 @@ static void measure_samples(const char *path)
     double plain_bytes = 0, bytes = 0;
     double plain_ns = median_ns(plain_samples, path, &plain_bytes);
     double ns = median_ns(pack_samples, path, &bytes);
-    double packed = number(path, "SELECT sum(length(data)) FROM series_chunk") / SAMPLES;
+    double packed = number(path, "SELECT sum(length(data)) FROM stored_series_chunk") / SAMPLES;
     (void)printf("  \"samples\": {\"n\": %u, \"ns_per_sample\": %.0f, \"plain_ns_per_sample\": %.0f, "
                  "\"bytes_per_sample\": %.2f, \"bytes_per_sample_without_seconds\": %.2f, "
                  "\"plain_bytes_per_sample\": %.2f, \"bytes_over_plain\": %.2f},\n",
@@ -345,8 +345,9 @@ static void measure_values(const char *path)
     (void)printf("  \"values\": {\"n\": %u, \"ns_per_value\": %.0f, \"bytes_per_value\": %.2f, "
                  "\"bytes_per_launch_without\": %.2f, \"value_over_launch\": %.2f},\n",
                  VALUES, ns, with - launches, launches, (with - launches) / launches);
-    double shape = scan(path, "SELECT max(shape) FROM launch", VALUES);
-    double start = scan(path, "SELECT max(start), max(correlationId), max(shape) FROM launch", VALUES);
+    double shape = scan(path, "SELECT max(config_id) FROM launch", VALUES);
+    double start =
+        scan(path, "SELECT max(start_ns), max(correlation_id), max(config_id) FROM launch", VALUES);
     double achieved = scan(path, "SELECT max(achieved) FROM launch", VALUES);
     (void)printf("  \"read_values\": {\"max_shape_ns_per_launch\": %.1f, "
                  "\"max_start_correlation_shape_ns_per_launch\": %.1f, "

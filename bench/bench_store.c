@@ -327,13 +327,14 @@ static void print_scans(const char *path, uint64_t n)
     static const struct {
         const char *name, *sql;
     } scans[] = {
-        {"sum_duration", "SELECT sum(duration) FROM launch"},
-        {"sum_duration_of_a_time", "SELECT sum(duration) FROM launch WHERE start >= 1700000100000000000"},
-        {"sum_duration_of_a_kernel", "SELECT sum(duration) FROM launch WHERE kernel = 3"},
-        {"sum_duration_of_a_device", "SELECT sum(duration) FROM launch WHERE device = 3"},
-        {"max_start", "SELECT max(start) FROM launch"},
+        {"sum_duration", "SELECT sum(duration_ns) FROM launch"},
+        {"sum_duration_of_a_time",
+         "SELECT sum(duration_ns) FROM launch WHERE start_ns >= 1700000100000000000"},
+        {"sum_duration_of_a_kernel", "SELECT sum(duration_ns) FROM launch WHERE kernel_id = 3"},
+        {"sum_duration_of_a_device", "SELECT sum(duration_ns) FROM launch WHERE device_id = 3"},
+        {"max_start", "SELECT max(start_ns) FROM launch"},
         {"count", "SELECT count(*) FROM launch"},
-        {"point", "SELECT count(*) FROM launch WHERE run = 2 AND correlationId = 12345"},
+        {"point", "SELECT count(*) FROM launch WHERE run_id = 2 AND correlation_id = 12345"},
     };
     struct occ_store *store = open_reader(path);
     (void)printf("  \"scan_ns_per_launch\": {");
@@ -349,7 +350,7 @@ static void add_minute(struct history *h, int64_t minute)
     static struct occ_store_launch launches[SHAPES];
     struct occ_error err = OCC_ERROR_INIT;
     for (uint32_t i = 0; i < SHAPES; i++) {
-        struct occ_measured_sums sums = {.direct = i % 5, .regressed = 20, .overlapped = i % 20};
+        struct occ_measured_sums sums = {.direct = i % 5, .regression = 20, .overlapped = i % 20};
         for (int k = 0; k < OCC_MEASURED_group_achieved; k++) { /* nothing of groups */
             sums.ns[k] = 1e6 + i;
             sums.sum[k] = sums.ns[k] * (double)(minute % 60 + 1) / 64;

@@ -45,7 +45,7 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
             sums->ns[i] += ns;
         }
     sums->direct += m->source == OCC_ATTRIBUTION_DIRECT;
-    sums->regressed += m->source == OCC_ATTRIBUTION_REGRESSED;
+    sums->regression += m->source == OCC_ATTRIBUTION_REGRESSED;
     sums->grouped += grouped;
     sums->overlapped += m->overlapped;
 }

@@ -1,25 +1,28 @@
--- The history of a node: what ran (node, device, run, kernel, shape), every launch (packed, chunk*), and what is
--- kept of it for long (rollup_*). Times are nanoseconds since the epoch, ratios 0...1, NULL is "not known".
--- Whoever adds a launch keeps these promises in every transaction:
---   rollup_minute holds exactly the launches of a run that start before run.rolled_minute_ns,
---   rollup_hour   exactly those before run.rolled_hour_ns (a whole hour, <= rolled_minute_ns),
---   chunk         all launches, except that some before run.retired_ns may have been given back to a quota.
+-- The history of a node: storage. People and tools read the views and virtual tables that store/sql_nouns.h makes over
+-- these tables (docs/sql.md); storage may change with any version, they do not.
+--
+-- Times are nanoseconds since the epoch (of a run with time_base 'unknown': since an origin that its recording does not
+-- name), minutes and hours are counted since the epoch, ratios are 0...1, NULL is "not known". Who adds a launch keeps
+-- these invariants in every transaction:
+--   stored_minute holds exactly the launches of a run that start before stored_run.rolled_minute_ns,
+--   stored_hour   exactly those before stored_run.rolled_hour_ns (a whole hour, <= rolled_minute_ns),
+--   stored_chunk  all launches, except that some before stored_run.evicted_ns may have been evicted.
 
-CREATE TABLE node (
-    id       INTEGER PRIMARY KEY,
+CREATE TABLE stored_node (
+    node_id  INTEGER PRIMARY KEY,
     hostname TEXT NOT NULL UNIQUE
-);
+) STRICT;
 
-CREATE TABLE device (
-    id             INTEGER PRIMARY KEY,
+CREATE TABLE stored_device (
+    device_id      INTEGER PRIMARY KEY,
     key            BLOB NOT NULL UNIQUE,    -- identity: uuid, name and limits as reported
     uuid           BLOB,
     name           TEXT NOT NULL,
-    simulated      INTEGER NOT NULL,
+    simulated      INTEGER NOT NULL CHECK (simulated IN (0, 1)),
     clock_khz      INTEGER,
     memory_bytes   INTEGER,
-    driver_version INTEGER,
-    cc             INTEGER NOT NULL,        -- major * 10 + minor
+    driver_version INTEGER,                 -- as cuDriverGetVersion() has it: 1000 * major + 10 * minor
+    cc             INTEGER NOT NULL,        -- compute capability: 10 * major + minor
     sm_count       INTEGER NOT NULL,
     warp_size      INTEGER NOT NULL,
     max_threads_per_block         INTEGER NOT NULL,
@@ -27,85 +30,92 @@ CREATE TABLE device (
     max_blocks_per_sm             INTEGER NOT NULL,
     registers_per_block           INTEGER NOT NULL,
     registers_per_sm              INTEGER NOT NULL,
-    smem_per_block_bytes          INTEGER NOT NULL,
-    smem_per_block_optin_bytes    INTEGER NOT NULL,
-    smem_per_sm_bytes             INTEGER NOT NULL,
-    smem_reserved_per_block_bytes INTEGER NOT NULL,
+    shared_per_block_bytes        INTEGER NOT NULL,
+    shared_per_block_optin_bytes  INTEGER NOT NULL,
+    shared_per_sm_bytes           INTEGER NOT NULL,
+    shared_reserved_per_block_bytes INTEGER NOT NULL,
     max_registers_per_thread      INTEGER NOT NULL,
     register_unit                 INTEGER NOT NULL,
     warp_unit                     INTEGER NOT NULL,
     sub_partitions                INTEGER NOT NULL,
-    smem_unit_bytes               INTEGER NOT NULL,
-    max_barriers_per_sm           INTEGER NOT NULL,
+    shared_unit_bytes             INTEGER NOT NULL,
+    max_barriers_per_sm           INTEGER NOT NULL, -- 4294967295: barriers do not limit (before 9.0)
     max_cluster_size              INTEGER NOT NULL
-);
+) STRICT;
 
-CREATE TABLE run (
-    id            INTEGER PRIMARY KEY,
+CREATE TABLE stored_run (
+    run_id        INTEGER PRIMARY KEY,
     uuid          BLOB NOT NULL UNIQUE,
-    node          INTEGER REFERENCES node(id),
+    node_id       INTEGER REFERENCES stored_node,
     pid           INTEGER,
     uid           INTEGER,
     start_ns      INTEGER NOT NULL,
     end_ns        INTEGER,
     exe           TEXT,
-    cmdline       TEXT,
+    command_line  TEXT,
     cwd           TEXT,
     user          TEXT,
     label         TEXT,
-    session       TEXT,
+    session_id    TEXT,
     slurm_job     TEXT,
     slurm_step    TEXT,
     k8s_pod       TEXT,
     k8s_namespace TEXT,
     container     TEXT,
-    source        TEXT NOT NULL,            -- trace, nsys, kineto
+    rank          TEXT,                     -- of a distributed job
+    source        TEXT NOT NULL,            -- trace, or the tool whose recording was imported: nsys, kineto
+    source_version TEXT,
+    source_file   TEXT,
+    source_hash   TEXT,                     -- of the file's bytes: XXH3, 128 bits, hexadecimal
+    time_base     TEXT CHECK (time_base IN ('epoch', 'unknown')), -- NULL: epoch
+    missing_fields TEXT,                    -- what the source does not record, for people
     level         TEXT,
     level_reason  TEXT,
     cupti_version INTEGER,
-    simulated     INTEGER NOT NULL,
+    simulated     INTEGER NOT NULL CHECK (simulated IN (0, 1)),
     launches      INTEGER NOT NULL DEFAULT 0,
-    gpu_ns        INTEGER NOT NULL DEFAULT 0,
-    first_ns      INTEGER,                  -- first and last start of a launch
-    last_ns       INTEGER,
+    gpu_time_ns   INTEGER NOT NULL DEFAULT 0,
+    first_start_ns INTEGER,                 -- of its launches
+    last_start_ns INTEGER,
     rolled_minute_ns INTEGER NOT NULL DEFAULT 0,
     rolled_hour_ns   INTEGER NOT NULL DEFAULT 0,
-    retired_ns       INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX run_session ON run(session) WHERE session IS NOT NULL;
+    evicted_ns       INTEGER NOT NULL DEFAULT 0
+) STRICT;
+CREATE INDEX stored_run_session ON stored_run(session_id) WHERE session_id IS NOT NULL;
+CREATE INDEX stored_run_source ON stored_run(source_hash) WHERE source_hash IS NOT NULL;
 
-CREATE TABLE kernel (
-    id        INTEGER PRIMARY KEY,
+CREATE TABLE stored_kernel (
+    kernel_id INTEGER PRIMARY KEY,
     hash      INTEGER NOT NULL,             -- FNV-1a 64 of the whole mangled name
     mangled   TEXT NOT NULL,
     demangled TEXT NOT NULL,
     short     TEXT NOT NULL,                -- without return type, namespaces, template arguments and arguments
     UNIQUE (hash, mangled)
-);
+) STRICT;
 
--- kernel x device x launch configuration, and everything that follows from it.
-CREATE TABLE shape (
-    id     INTEGER PRIMARY KEY,
-    key    BLOB NOT NULL UNIQUE,
-    kernel INTEGER NOT NULL REFERENCES kernel(id),
-    device INTEGER NOT NULL REFERENCES device(id),
+-- Kernel x device x launch configuration, and everything that follows from it.
+CREATE TABLE stored_launch_config (
+    config_id INTEGER PRIMARY KEY,
+    key       BLOB NOT NULL UNIQUE,
+    kernel_id INTEGER NOT NULL REFERENCES stored_kernel,
+    device_id INTEGER NOT NULL REFERENCES stored_device,
     grid_x INTEGER NOT NULL,    grid_y INTEGER NOT NULL,    grid_z INTEGER NOT NULL,
     block_x INTEGER NOT NULL,   block_y INTEGER NOT NULL,   block_z INTEGER NOT NULL,
     cluster_x INTEGER NOT NULL, cluster_y INTEGER NOT NULL, cluster_z INTEGER NOT NULL,
     registers_per_thread   INTEGER NOT NULL,
-    static_smem_bytes      INTEGER NOT NULL,
-    dynamic_smem_bytes     INTEGER NOT NULL,
-    smem_config_bytes      INTEGER NOT NULL, -- per SM, as the driver chose; 0: unknown
-    carveout_percent       INTEGER NOT NULL,
-    barriers               INTEGER NOT NULL,
-    max_active_clusters    INTEGER NOT NULL,
-    smem_optin             INTEGER,
+    static_shared_bytes    INTEGER NOT NULL,
+    dynamic_shared_bytes   INTEGER NOT NULL,
+    shared_config_bytes    INTEGER NOT NULL, -- per SM, as the driver chose; 0: unknown
+    carveout_percent       INTEGER NOT NULL, -- -1: the driver's default
+    barriers               INTEGER NOT NULL, -- 0: unknown
+    max_active_clusters    INTEGER NOT NULL, -- 0: unknown
+    shared_optin           INTEGER CHECK (shared_optin IN (0, 1)),
     local_bytes_per_thread INTEGER NOT NULL,
     max_cluster_size       INTEGER NOT NULL,
-    launch_type            INTEGER NOT NULL,
-    cache_config           INTEGER NOT NULL,
-    device_launched        INTEGER NOT NULL,
-    -- the model's answer; NULL where it refuses the shape
+    launch_type            INTEGER NOT NULL, -- 0 regular, 1 cooperative, 2 cooperative on several devices
+    cache_config           INTEGER NOT NULL, -- CUfunc_cache: 0 none, 1 shared, 2 l1, 3 equal
+    device_launched        INTEGER NOT NULL CHECK (device_launched IN (0, 1)),
+    -- the model's answer; NULL where it refuses the configuration
     model_version          INTEGER NOT NULL,
     refused                TEXT,
     limiters               TEXT,
@@ -125,11 +135,11 @@ CREATE TABLE shape (
     max_warps_per_sm       INTEGER,
     registers_per_warp     INTEGER,
     registers_per_block    INTEGER,
-    smem_per_block_bytes   INTEGER,
-    used_smem_config_bytes INTEGER,
-    smem_config_from_driver INTEGER,
-    limiter_mask           INTEGER,
-    design                 INTEGER,
+    shared_per_block_bytes INTEGER,
+    used_shared_config_bytes INTEGER,
+    shared_config_from_driver INTEGER CHECK (shared_config_from_driver IN (0, 1)),
+    limiter_bits           INTEGER,         -- 1 << enum occ_limit
+    by_design_bits         INTEGER,         -- enum occ_design
     limit_warps            INTEGER,
     limit_registers        INTEGER,
     limit_shared_memory    INTEGER,
@@ -146,126 +156,179 @@ CREATE TABLE shape (
     cause_partial_warp     REAL,
     cause_small_grid       REAL,
     cause_tail             REAL
-);
-CREATE INDEX shape_kernel ON shape(kernel);
+) STRICT;
+CREATE INDEX stored_launch_config_kernel ON stored_launch_config(kernel_id);
 
--- Which shapes a run has launched.
-CREATE TABLE run_shape (
-    run   INTEGER NOT NULL,
-    shape INTEGER NOT NULL,
-    PRIMARY KEY (run, shape)
-) WITHOUT ROWID;
+-- Which configurations a run has launched.
+CREATE TABLE stored_run_config (
+    run_id    INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    config_id INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
+    PRIMARY KEY (run_id, config_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX stored_run_config_config ON stored_run_config(config_id);
 
 -- Packed launches of one run on one device, sorted by start (format: store/codec/chunk_codec.h). The metadata lie apart
--- from the bytes, so that a question reads only the chunks it needs. Level 0: the last seconds; level 1: full.
-CREATE TABLE chunk (
-    id              INTEGER PRIMARY KEY AUTOINCREMENT,
-    run             INTEGER NOT NULL,
-    device          INTEGER NOT NULL,
-    level           INTEGER NOT NULL,
-    n               INTEGER NOT NULL,
-    first_ns        INTEGER NOT NULL,       -- first and last start
-    last_ns         INTEGER NOT NULL,
-    end_ns          INTEGER NOT NULL,       -- largest end
-    min_correlation INTEGER NOT NULL,
-    max_correlation INTEGER NOT NULL
-);
-CREATE INDEX chunk_run ON chunk(run, last_ns);
-CREATE INDEX chunk_last ON chunk(last_ns);
-CREATE TABLE chunk_data (
-    id   INTEGER PRIMARY KEY,
-    data BLOB NOT NULL
-);
--- Level 1 only: launches, total, shortest and longest of each shape in the chunk.
-CREATE TABLE chunk_agg (
-    id   INTEGER PRIMARY KEY,
-    data BLOB NOT NULL
-);
+-- from the bytes, so that a query reads only the chunks it needs. is_full 0: the last seconds.
+CREATE TABLE stored_chunk (
+    chunk_id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    run_id             INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    device_id          INTEGER NOT NULL REFERENCES stored_device,
+    is_full            INTEGER NOT NULL CHECK (is_full IN (0, 1)),
+    launches           INTEGER NOT NULL,
+    first_start_ns     INTEGER NOT NULL,
+    last_start_ns      INTEGER NOT NULL,
+    last_end_ns        INTEGER NOT NULL,
+    min_correlation_id INTEGER NOT NULL,
+    max_correlation_id INTEGER NOT NULL
+) STRICT;
+CREATE INDEX stored_chunk_run ON stored_chunk(run_id, last_start_ns);
+CREATE INDEX stored_chunk_time ON stored_chunk(last_start_ns);
+CREATE TABLE stored_chunk_data (
+    chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
+    data     BLOB NOT NULL
+) STRICT;
+-- Of full chunks: launches, total, shortest and longest duration of each configuration in the chunk.
+CREATE TABLE stored_chunk_totals (
+    chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
+    data     BLOB NOT NULL
+) STRICT;
 
--- Buckets are counted since the epoch. first/last_offset_ns: first and last start, from the start of the bucket.
--- histogram: of durations, 8 bins an octave (format: store/codec/histogram.h).
-CREATE TABLE rollup_minute (
-    bucket          INTEGER NOT NULL,
-    run             INTEGER NOT NULL,
-    shape           INTEGER NOT NULL,
-    launches        INTEGER NOT NULL,
-    total_ns        INTEGER NOT NULL,
-    min_ns          INTEGER NOT NULL,
-    max_ns          INTEGER NOT NULL,
-    first_offset_ns INTEGER NOT NULL,
-    last_offset_ns  INTEGER NOT NULL,
-    histogram       BLOB NOT NULL,
-    PRIMARY KEY (bucket, run, shape)
-) WITHOUT ROWID;
-CREATE TABLE rollup_hour (
-    bucket          INTEGER NOT NULL,
-    run             INTEGER NOT NULL,
-    shape           INTEGER NOT NULL,
-    launches        INTEGER NOT NULL,
-    total_ns        INTEGER NOT NULL,
-    min_ns          INTEGER NOT NULL,
-    max_ns          INTEGER NOT NULL,
-    first_offset_ns INTEGER NOT NULL,
-    last_offset_ns  INTEGER NOT NULL,
-    histogram       BLOB NOT NULL,
-    PRIMARY KEY (bucket, run, shape)
-) WITHOUT ROWID;
+-- first/last_start_offset_ns: first and last start, from the start of the minute or hour. histogram: of durations, 8
+-- bins an octave (format: store/codec/histogram.h).
+CREATE TABLE stored_minute (
+    minute             INTEGER NOT NULL,
+    run_id             INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    config_id          INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
+    launches           INTEGER NOT NULL,
+    total_duration_ns  INTEGER NOT NULL,
+    min_duration_ns    INTEGER NOT NULL,
+    max_duration_ns    INTEGER NOT NULL,
+    first_start_offset_ns INTEGER NOT NULL,
+    last_start_offset_ns  INTEGER NOT NULL,
+    histogram          BLOB NOT NULL,
+    PRIMARY KEY (minute, run_id, config_id)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE stored_hour (
+    hour               INTEGER NOT NULL,
+    run_id             INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    config_id          INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
+    launches           INTEGER NOT NULL,
+    total_duration_ns  INTEGER NOT NULL,
+    min_duration_ns    INTEGER NOT NULL,
+    max_duration_ns    INTEGER NOT NULL,
+    first_start_offset_ns INTEGER NOT NULL,
+    last_start_offset_ns  INTEGER NOT NULL,
+    histogram          BLOB NOT NULL,
+    PRIMARY KEY (hour, run_id, config_id)
+) STRICT, WITHOUT ROWID;
 
--- Minute rows before this bucket were given back to a quota.
-CREATE TABLE retention (
+-- Rows of minutes before this one were evicted.
+CREATE TABLE stored_retention (
     id           INTEGER PRIMARY KEY CHECK (id = 1),
-    minutes_from INTEGER NOT NULL
-);
-INSERT INTO retention VALUES (1, 0);
+    first_minute INTEGER NOT NULL
+) STRICT;
+INSERT INTO stored_retention VALUES (1, 0);
 
-CREATE TABLE loss (
-    run   INTEGER NOT NULL,
-    cause TEXT NOT NULL,
-    count INTEGER NOT NULL,
-    PRIMARY KEY (run, cause)
-) WITHOUT ROWID;
+CREATE TABLE stored_loss (
+    run_id   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    cause    TEXT NOT NULL,
+    launches INTEGER NOT NULL,
+    PRIMARY KEY (run_id, cause)
+) STRICT, WITHOUT ROWID;
 
-CREATE TABLE cost (
-    run   INTEGER NOT NULL,
-    what  TEXT NOT NULL,
-    total INTEGER NOT NULL,
-    PRIMARY KEY (run, what)
-) WITHOUT ROWID;
+CREATE TABLE stored_overhead (
+    run_id   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    quantity TEXT NOT NULL,
+    total    INTEGER NOT NULL,
+    PRIMARY KEY (run_id, quantity)
+) STRICT, WITHOUT ROWID;
 
--- How far a ring was read: in the same transaction as the launches read from it, so each is kept exactly once.
-CREATE TABLE ring_position (
-    uuid BLOB PRIMARY KEY,
-    next INTEGER NOT NULL
-) WITHOUT ROWID;
+-- What a recording itself reports of the achieved occupancy of a configuration's launches. Neither measured nor ours.
+CREATE TABLE stored_reported_occupancy (
+    run_id    INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    config_id INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
+    launches  INTEGER NOT NULL,
+    mean      REAL NOT NULL,
+    min       REAL NOT NULL,
+    max       REAL NOT NULL,
+    PRIMARY KEY (run_id, config_id)
+) STRICT, WITHOUT ROWID;
 
--- For people. Names as in Nsight Systems' export where they mean the same.
-CREATE VIEW shape_detail AS
-SELECT s.id AS shape, s.kernel, s.device AS deviceId, d.name AS deviceName, d.simulated,
-       k.short AS shortName, k.demangled AS demangledName, k.mangled AS mangledName,
-       s.grid_x AS gridX, s.grid_y AS gridY, s.grid_z AS gridZ,
-       s.block_x AS blockX, s.block_y AS blockY, s.block_z AS blockZ,
-       s.cluster_x AS clusterX, s.cluster_y AS clusterY, s.cluster_z AS clusterZ,
-       s.registers_per_thread AS registersPerThread, s.static_smem_bytes AS staticSharedMemory,
-       s.dynamic_smem_bytes AS dynamicSharedMemory, s.local_bytes_per_thread AS localMemoryPerThread,
-       nullif(s.smem_config_bytes, 0) AS sharedMemoryExecuted,
-       s.launch_type AS launchType, s.cache_config AS cacheConfig,
-       s.theoretical, s.expected_achieved AS expectedAchieved, s.expected_elapsed AS expectedElapsed,
-       s.limiters, s.blocks_per_sm AS blocksPerSm, s.waves, s.full_waves AS fullWaves,
-       s.partial_blocks AS partialBlocks, s.main_cause AS mainCause,
-       s.cause_registers, s.cause_shared_memory, s.cause_carveout, s.cause_barriers, s.cause_cluster,
-       s.cause_blocks, s.cause_block_size, s.cause_partial_warp, s.cause_small_grid, s.cause_tail,
-       s.refused, s.model_version AS modelVersion
-FROM shape s JOIN kernel k ON k.id = s.kernel JOIN device d ON d.id = s.device;
+-- How far a ring was read, in the same transaction as what was read from it, so that each is stored exactly once:
+-- launches, and frames of exact values in its log.
+CREATE TABLE stored_ring (
+    uuid           BLOB PRIMARY KEY,
+    launches_read  INTEGER NOT NULL,
+    measured_read  INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
 
-CREATE VIEW run_detail AS
-SELECT r.id AS run, lower(hex(r.uuid)) AS uuid, n.hostname, r.pid, r.uid, r.user, r.exe, r.cmdline, r.label,
-       r.session, r.slurm_job, r.k8s_pod, r.container, r.source, r.level, r.level_reason, r.simulated,
-       r.start_ns AS start, r.end_ns AS "end", r.launches, r.gpu_ns AS gpuTime,
-       (SELECT coalesce(sum(count), 0) FROM loss WHERE loss.run = r.id) AS lost
-FROM run r LEFT JOIN node n ON n.id = r.node;
+-- What hardware counters measured: sums by launch configuration, run and minute. A value is the sum of value x duration
+-- (_sum) and the sum of the durations for which it was defined (_ns); the time-weighted mean is their quotient. direct,
+-- regression, grouped, exact: launches by where their value comes from; overlapped: of them, those that ran beside
+-- other kernels.
+CREATE TABLE stored_measured_minute (
+    config_id                INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
+    run_id                   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    minute                   INTEGER NOT NULL,
+    direct                   INTEGER NOT NULL,
+    regression               INTEGER NOT NULL,
+    grouped                  INTEGER NOT NULL,
+    exact                    INTEGER NOT NULL,
+    overlapped               INTEGER NOT NULL,
+    achieved_sum             REAL NOT NULL, achieved_ns            REAL NOT NULL,
+    achieved_error_sum       REAL NOT NULL, achieved_error_ns      REAL NOT NULL,
+    elapsed_sum              REAL NOT NULL, elapsed_ns             REAL NOT NULL,
+    elapsed_error_sum        REAL NOT NULL, elapsed_error_ns       REAL NOT NULL,
+    variance_inflation_sum   REAL NOT NULL, variance_inflation_ns  REAL NOT NULL,
+    sm_active_sum            REAL NOT NULL, sm_active_ns           REAL NOT NULL,
+    resident_blocks_sum      REAL NOT NULL, resident_blocks_ns     REAL NOT NULL,
+    imbalance_sum            REAL NOT NULL, imbalance_ns           REAL NOT NULL,
+    stall_registers_sum      REAL NOT NULL, stall_registers_ns     REAL NOT NULL,
+    stall_shared_memory_sum  REAL NOT NULL, stall_shared_memory_ns REAL NOT NULL,
+    stall_blocks_sum         REAL NOT NULL, stall_blocks_ns        REAL NOT NULL,
+    stall_warps_sum          REAL NOT NULL, stall_warps_ns         REAL NOT NULL,
+    stall_barriers_sum       REAL NOT NULL, stall_barriers_ns      REAL NOT NULL,
+    group_achieved_sum       REAL NOT NULL, group_achieved_ns      REAL NOT NULL,
+    group_elapsed_sum        REAL NOT NULL, group_elapsed_ns       REAL NOT NULL,
+    group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
+    PRIMARY KEY (config_id, minute, run_id) -- a query reads some minutes of a configuration
+) STRICT, WITHOUT ROWID;
+CREATE INDEX stored_measured_minute_time ON stored_measured_minute(minute);
 
-CREATE VIEW hour_detail AS
-SELECT h.bucket * 3600000000000 AS start, h.run, h.shape, s.kernel, s.device AS deviceId, k.short AS shortName,
-       h.launches, h.total_ns AS totalTime, h.min_ns AS minTime, h.max_ns AS maxTime,
-       s.theoretical, s.expected_elapsed AS expectedElapsed
-FROM rollup_hour h JOIN shape s ON s.id = h.shape JOIN kernel k ON k.id = s.kernel;
+-- Packed counters (format: store/codec/series_codec.h): occupancy of single launches of a run on a device, where it was
+-- measured directly, and samples of a device. merge_level: how often its rows were merged; NULL: full, or damaged, and
+-- never merged again.
+CREATE TABLE stored_series_chunk (
+    chunk_id       INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind           TEXT NOT NULL CHECK (kind IN ('launch_value', 'device_sample')),
+    run_id         INTEGER REFERENCES stored_run ON DELETE CASCADE,
+    device_id      INTEGER NOT NULL REFERENCES stored_device,
+    merge_level    INTEGER,
+    rows           INTEGER NOT NULL,
+    first_start_ns INTEGER NOT NULL,
+    last_start_ns  INTEGER NOT NULL,
+    data           BLOB NOT NULL,
+    CHECK ((kind = 'device_sample') = (run_id IS NULL))
+) STRICT;
+CREATE INDEX stored_series_chunk_run ON stored_series_chunk(kind, run_id, device_id, last_start_ns);
+CREATE INDEX stored_series_chunk_level ON stored_series_chunk(kind, run_id, device_id, merge_level);
+CREATE INDEX stored_series_chunk_time ON stored_series_chunk(kind, last_start_ns);
+
+-- A second of a device's samples (those that start in it): smallest, time-weighted mean and largest. Units of 1e-4
+-- (_e4) and 1e-3 (_e3). NULL: no sample has it. unexplained: mean elapsed occupancy that no traced kernel explains.
+CREATE TABLE stored_device_second (
+    second     INTEGER NOT NULL,            -- since the epoch
+    device_id  INTEGER NOT NULL REFERENCES stored_device,
+    samples    INTEGER NOT NULL,
+    covered_ns INTEGER NOT NULL,
+    elapsed_min_e4             INTEGER, elapsed_mean_e4             INTEGER, elapsed_max_e4             INTEGER,
+    sm_active_min_e4           INTEGER, sm_active_mean_e4           INTEGER, sm_active_max_e4           INTEGER,
+    resident_blocks_min_e3     INTEGER, resident_blocks_mean_e3     INTEGER, resident_blocks_max_e3     INTEGER,
+    stall_registers_min_e4     INTEGER, stall_registers_mean_e4     INTEGER, stall_registers_max_e4     INTEGER,
+    stall_shared_memory_min_e4 INTEGER, stall_shared_memory_mean_e4 INTEGER, stall_shared_memory_max_e4 INTEGER,
+    stall_blocks_min_e4        INTEGER, stall_blocks_mean_e4        INTEGER, stall_blocks_max_e4        INTEGER,
+    stall_warps_min_e4         INTEGER, stall_warps_mean_e4         INTEGER, stall_warps_max_e4         INTEGER,
+    stall_barriers_min_e4      INTEGER, stall_barriers_mean_e4      INTEGER, stall_barriers_max_e4      INTEGER,
+    unexplained_e4             INTEGER,
+    PRIMARY KEY (second, device_id)
+) STRICT, WITHOUT ROWID;

@@ -93,7 +93,7 @@ struct occ_store {
     char *path;
     struct occ_store_options options;
     sqlite3_stmt *statements[OCC_SQL_COUNT];
-    sqlite3_stmt *add_kernel, *add_shape, *renew_shape;
+    sqlite3_stmt *add_kernel, *put_config;
     struct occ_chunk_encoder *encoder;
     struct occ_chunk_decoder *decoder;
     struct occ_run_state *runs;

@@ -82,14 +82,15 @@ void occ_measured_written(struct occ_store *s)
 }
 
 /* total(), since sum() fails when integers overflow, and one row that a program lied into would keep the history from being read. */
-static const char read_sql[] = "SELECT run, total(overlapped)"
+static const char read_sql[] = "SELECT run_id, total(overlapped)"
 #define X(name, text) ", total(" #name ")"
     OCC_MEASURED_SOURCES(X)
 #undef X
 #define X(name) ", sum(" #name "_sum), sum(" #name "_ns)"
         OCC_MEASURED_VALUES(X)
 #undef X
-            " FROM measured WHERE shape = ?1 AND bucket >= ?2 AND bucket < ?3 GROUP BY run";
+            " FROM stored_measured_minute WHERE config_id = ?1 AND minute >= ?2 AND minute < ?3 GROUP BY "
+            "run_id";
 
 static void add_row(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
@@ -131,7 +132,7 @@ int occ_store_shape_model(struct occ_store *s, int64_t shape, struct occ_result 
                           struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_SHAPE_MODEL, &stmt, err);
+    int rc = occ_store_statement(s, OCC_SQL_CONFIG_MODEL, &stmt, err);
     if (rc != 0)
         return rc;
     (void)sqlite3_bind_int64(stmt, 1, shape);
@@ -143,9 +144,9 @@ int occ_store_shape_model(struct occ_store *s, int64_t shape, struct occ_result 
                                           .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, 3),
                                           .blocks_per_sm = (uint32_t)sqlite3_column_int64(stmt, 4)};
     else if (step == SQLITE_DONE)
-        rc = occ_fail(err, OCC_E_NOT_FOUND, "the model knows nothing of shape %lld", (long long)shape);
+        rc = occ_fail(err, OCC_E_NOT_FOUND, "no model of launch configuration %lld", (long long)shape);
     else
-        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read a shape");
+        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read a launch configuration");
     (void)sqlite3_reset(stmt);
     return rc;
 }

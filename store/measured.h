@@ -42,7 +42,7 @@ struct occ_store;
 /* X(name, text): where launches have their values from. */
 #define OCC_MEASURED_SOURCES(X)                                                                              \
     X(direct, "samples inside the launch")                                                                   \
-    X(regressed, "least squares over many launches of the shape")                                            \
+    X(regression, "least squares over many launches of the configuration")                                   \
     X(grouped, "mean of kernels that cannot be told apart")                                                  \
     X(exact, "the launch by itself, while kernels ran one after the other (--exact)")
 

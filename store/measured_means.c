@@ -25,7 +25,7 @@ static bool is_of_all(const struct occ_measured_sums *sums, enum occ_measured_va
 
 bool occ_measured_stand_for_all(const struct occ_measured_sums *sums)
 {
-    double own = (double)(sums->direct + sums->regressed + sums->exact), others = (double)sums->grouped;
+    double own = (double)(sums->direct + sums->regression + sums->exact), others = (double)sums->grouped;
     double own_ns = sums->ns[OCC_MEASURED_elapsed], others_ns = sums->ns[OCC_MEASURED_group_elapsed];
     if (others_ns <= OCC_MEASURED_MINORITY * (own_ns + others_ns) || own_ns <= 0)
         return true;
@@ -37,11 +37,11 @@ static enum occ_value_source source_of(const struct occ_measured_sums *sums)
 {
     if (occ_measured_launches(sums) == 0)
         return OCC_FROM_MODEL;
-    if (sums->exact + sums->regressed + sums->direct == 0 || !occ_measured_stand_for_all(sums))
+    if (sums->exact + sums->regression + sums->direct == 0 || !occ_measured_stand_for_all(sums))
         return OCC_FROM_GROUPED;
-    if (sums->exact > sums->regressed + sums->direct)
+    if (sums->exact > sums->regression + sums->direct)
         return OCC_FROM_EXACT;
-    return sums->regressed >= sums->direct ? OCC_FROM_REGRESSED : OCC_FROM_DIRECT;
+    return sums->regression >= sums->direct ? OCC_FROM_REGRESSED : OCC_FROM_DIRECT;
 }
 
 void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement)

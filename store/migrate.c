@@ -51,6 +51,12 @@ static int file_version(struct occ_store *s, int64_t *ret_version, struct occ_er
     (void)sqlite3_finalize(stmt);
     if (failed != 0)
         return failed;
+    if (application == OCC_SCHEMA_OLD_APPLICATION_ID)
+        return occ_fail(
+            err, OCC_E_VERSION,
+            "%s: a history from before occtrace's first release, which this version does not read; "
+            "move the file away and record anew",
+            s->path);
     if (application != OCC_SCHEMA_APPLICATION_ID && (application != 0 || objects != 0 || version != 0))
         return occ_fail(err, OCC_E_CORRUPT, "%s: is a database of another program, not a history of occtrace",
                         s->path);
@@ -81,6 +87,8 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
     rc = pragma_value(s, "PRAGMA user_version", &version, err);
     if (rc == 0 && version < m->version) {
         rc = execute(s, m->sql, err, "cannot upgrade");
+        if (rc == 0 && occ_sql_make_nouns(s->db) != SQLITE_OK)
+            rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot make the views");
         if (rc == 0)
             rc = execute(s, mark, err, "cannot upgrade");
     }
@@ -150,13 +158,7 @@ int occ_store_migrate(struct occ_store *s, struct occ_error *err)
     if (rc != 0)
         return rc;
     if (s->options.mode == OCC_STORE_READ) {
-        if (version == newest_version())
-            return 0;
-        return version == 0 ? occ_fail(err, OCC_E_CORRUPT, "%s: is empty, not a history", s->path)
-                            : occ_fail(err, OCC_E_VERSION,
-                                       "%s: written by an older version of occtrace; recording into it "
-                                       "(occtrace -d %s PROGRAM) or starting occtraced with it upgrades it",
-                                       s->path, s->path);
+        return version == 0 ? occ_fail(err, OCC_E_CORRUPT, "%s: is empty, not a history", s->path) : 0;
     }
     rc = set_up_writing(s, err);
     for (const struct occ_schema_migration *m = occ_schema_migrations; rc == 0 && m->version != 0; m++)

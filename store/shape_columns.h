@@ -1,32 +1,33 @@
 /*
- * Which field of a struct is which column of `device` and `shape`: one list drives inserting and reading back.
+ * Which field of a struct is which column of stored_device and stored_launch_config: one list drives inserting and
+ * reading back.
  */
 #ifndef OCC_STORE_SHAPE_COLUMNS_H
 #define OCC_STORE_SHAPE_COLUMNS_H
 
-/* X(field of struct occ_device = column of device) */
+/* X(column of stored_device, field of struct occ_device) */
 #define OCC_DEVICE_COLUMNS(X)                                                                                \
-    X(cc)                                                                                                    \
-    X(sm_count)                                                                                              \
-    X(warp_size)                                                                                             \
-    X(max_threads_per_block)                                                                                 \
-    X(max_threads_per_sm)                                                                                    \
-    X(max_blocks_per_sm)                                                                                     \
-    X(registers_per_block)                                                                                   \
-    X(registers_per_sm)                                                                                      \
-    X(smem_per_block_bytes)                                                                                  \
-    X(smem_per_block_optin_bytes)                                                                            \
-    X(smem_per_sm_bytes)                                                                                     \
-    X(smem_reserved_per_block_bytes)                                                                         \
-    X(max_registers_per_thread)                                                                              \
-    X(register_unit)                                                                                         \
-    X(warp_unit)                                                                                             \
-    X(sub_partitions)                                                                                        \
-    X(smem_unit_bytes)                                                                                       \
-    X(max_barriers_per_sm)                                                                                   \
-    X(max_cluster_size)
+    X(cc, cc)                                                                                                \
+    X(sm_count, sm_count)                                                                                    \
+    X(warp_size, warp_size)                                                                                  \
+    X(max_threads_per_block, max_threads_per_block)                                                          \
+    X(max_threads_per_sm, max_threads_per_sm)                                                                \
+    X(max_blocks_per_sm, max_blocks_per_sm)                                                                  \
+    X(registers_per_block, registers_per_block)                                                              \
+    X(registers_per_sm, registers_per_sm)                                                                    \
+    X(shared_per_block_bytes, smem_per_block_bytes)                                                          \
+    X(shared_per_block_optin_bytes, smem_per_block_optin_bytes)                                              \
+    X(shared_per_sm_bytes, smem_per_sm_bytes)                                                                \
+    X(shared_reserved_per_block_bytes, smem_reserved_per_block_bytes)                                        \
+    X(max_registers_per_thread, max_registers_per_thread)                                                    \
+    X(register_unit, register_unit)                                                                          \
+    X(warp_unit, warp_unit)                                                                                  \
+    X(sub_partitions, sub_partitions)                                                                        \
+    X(shared_unit_bytes, smem_unit_bytes)                                                                    \
+    X(max_barriers_per_sm, max_barriers_per_sm)                                                              \
+    X(max_cluster_size, max_cluster_size)
 
-/* X(column of shape, field of struct occ_launch): what was launched */
+/* X(column of stored_launch_config, field of struct occ_launch): what was launched */
 #define OCC_LAUNCH_COLUMNS(X)                                                                                \
     X(grid_x, grid[0])                                                                                       \
     X(grid_y, grid[1])                                                                                       \
@@ -38,22 +39,22 @@
     X(cluster_y, cluster[1])                                                                                 \
     X(cluster_z, cluster[2])                                                                                 \
     X(registers_per_thread, registers_per_thread)                                                            \
-    X(static_smem_bytes, static_smem_bytes)                                                                  \
-    X(dynamic_smem_bytes, dynamic_smem_bytes)                                                                \
-    X(smem_config_bytes, smem_config_bytes)                                                                  \
+    X(static_shared_bytes, static_smem_bytes)                                                                \
+    X(dynamic_shared_bytes, dynamic_smem_bytes)                                                              \
+    X(shared_config_bytes, smem_config_bytes)                                                                \
     X(carveout_percent, carveout_percent)                                                                    \
     X(barriers, barriers)                                                                                    \
     X(max_active_clusters, max_active_clusters)
 
-/* X(column of shape, field of struct occ_store_shape): what else was said */
-#define OCC_SHAPE_COLUMNS(X)                                                                                 \
+/* X(column of stored_launch_config, field of struct occ_store_shape): what else identifies it */
+#define OCC_CONFIG_COLUMNS(X)                                                                                \
     X(local_bytes_per_thread, local_bytes_per_thread)                                                        \
     X(max_cluster_size, max_cluster_size)                                                                    \
     X(launch_type, launch_type)                                                                              \
     X(cache_config, cache_config)                                                                            \
     X(device_launched, device_launched)
 
-/* X(column of shape, field of struct occ_result, its type): the model's answer */
+/* X(column of stored_launch_config, field of struct occ_result, its type): the model's answer */
 #define OCC_RESULT_REALS(X)                                                                                  \
     X(theoretical, theoretical)                                                                              \
     X(expected_achieved, expected_achieved)                                                                  \
@@ -72,14 +73,13 @@
     X(max_warps_per_sm, max_warps_per_sm, uint32_t)                                                          \
     X(registers_per_warp, registers_per_warp, uint32_t)                                                      \
     X(registers_per_block, registers_per_block, uint32_t)                                                    \
-    X(smem_per_block_bytes, smem_per_block_bytes, uint32_t)                                                  \
-    X(used_smem_config_bytes, smem_config_bytes, uint32_t)                                                   \
-    X(smem_config_from_driver, smem_config_from_driver, bool)                                                \
-    X(limiter_mask, limiters, uint32_t)                                                                      \
-    X(design, by_design, uint32_t)
+    X(shared_per_block_bytes, smem_per_block_bytes, uint32_t)                                                \
+    X(used_shared_config_bytes, smem_config_bytes, uint32_t)                                                 \
+    X(shared_config_from_driver, smem_config_from_driver, bool)                                              \
+    X(limiter_bits, limiters, uint32_t)                                                                      \
+    X(by_design_bits, by_design, uint32_t)
 
 /* The columns of a SELECT list, each with a comma in front. */
-#define OCC_COLUMN_1(column)               ", " #column
 #define OCC_COLUMN_2(column, field)        ", " #column
 #define OCC_COLUMN_3(column, field, type)  ", " #column
 #define OCC_COLUMN_LIMIT(name, word, text) ", limit_" word

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "measured.h"
-#include "store/codec/series_codec.h"
+#include "sql_nouns.h"
 #include "store.h"
 
 #define OCC_SQL_PARAMETER_2(name, text) ", ?"
@@ -20,121 +20,125 @@
     ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
     "_ns + excluded." #name "_ns"
 
-#define OCC_SQL_SECOND_NAMES(name, sql, unit)      ", " #name "_min, " #name "_mean, " #name "_max"
-#define OCC_SQL_SECOND_PARAMETERS(name, sql, unit) ", ?, ?, ?"
-#define OCC_SQL_SECOND_SET(name, sql, unit)                                                                  \
-    ", " #name "_min = excluded." #name "_min, " #name "_mean = excluded." #name "_mean, " #name             \
-    "_max = excluded." #name "_max"
+#define OCC_SQL_SECOND_NAMES(name, scale, unit, help)                                                        \
+    ", " #name "_min_e" #scale ", " #name "_mean_e" #scale ", " #name "_max_e" #scale
+#define OCC_SQL_SECOND_PARAMETERS(name, scale, unit, help) ", ?, ?, ?"
+#define OCC_SQL_SET(column)                                ", " column " = excluded." column
+#define OCC_SQL_SECOND_SET(name, scale, unit, help)                                                          \
+    OCC_SQL_SET(#name "_min_e" #scale)                                                                       \
+    OCC_SQL_SET(#name "_mean_e" #scale) OCC_SQL_SET(#name "_max_"                                            \
+                                                          "e" #scale)
 
-#define OCC_SQL_SECOND_ALL_NAMES      OCC_SAMPLE_NUMBERS(OCC_SQL_SECOND_NAMES)
-#define OCC_SQL_SECOND_ALL_PARAMETERS OCC_SAMPLE_NUMBERS(OCC_SQL_SECOND_PARAMETERS)
-#define OCC_SQL_SECOND_ALL_SET        OCC_SAMPLE_NUMBERS(OCC_SQL_SECOND_SET)
+#define OCC_SQL_SECOND_ALL_NAMES      OCC_SQL_COUNTERS(OCC_SQL_SECOND_NAMES)
+#define OCC_SQL_SECOND_ALL_PARAMETERS OCC_SQL_COUNTERS(OCC_SQL_SECOND_PARAMETERS)
+#define OCC_SQL_SECOND_ALL_SET        OCC_SQL_COUNTERS(OCC_SQL_SECOND_SET)
 
+#define OCC_SQL_TOTALS                                                                                       \
+    "launches, total_duration_ns, min_duration_ns, max_duration_ns, first_start_offset_ns, "                 \
+    "last_start_offset_ns, histogram"
+
+/* Launches that a chunk of values can be about. */
+#define OCC_SQL_LAUNCHES_OF_SERIES                                                                           \
+    "SELECT 1 FROM stored_chunk c WHERE c.run_id = stored_series_chunk.run_id "                              \
+    "AND c.device_id = stored_series_chunk.device_id "                                                       \
+    "AND c.last_start_ns >= stored_series_chunk.first_start_ns "                                             \
+    "AND c.first_start_ns <= stored_series_chunk.last_start_ns"
+
+/* clang-format off */
 /* X(NAME, "statement") */
-#define OCC_SQL_STATEMENTS(X)                                                                                \
-    X(BEGIN, "BEGIN")                                                                                        \
-    X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE")                                                                    \
-    X(COMMIT, "COMMIT")                                                                                      \
-    X(ROLLBACK, "ROLLBACK")                                                                                  \
-    X(FIND_NODE, "SELECT id FROM node WHERE hostname = ?")                                                   \
-    X(ADD_NODE, "INSERT OR IGNORE INTO node(hostname) VALUES(?)")                                            \
-    X(FIND_KERNEL, "SELECT id FROM kernel WHERE hash = ? AND mangled = ?")                                   \
-    X(FIND_DEVICE, "SELECT id FROM device WHERE key = ?")                                                    \
-    X(TOUCH_DEVICE, "UPDATE device SET driver_version = ?2 WHERE id = ?1 AND driver_version IS NOT ?2")      \
-    X(FIND_SHAPE, "SELECT id, model_version FROM shape WHERE key = ?")                                       \
-    X(RUN_USER, "SELECT uid FROM run WHERE uuid = ?")                                                        \
-    X(RUN_STATE,                                                                                             \
-      "SELECT launches, gpu_ns, coalesce(first_ns, 9223372036854775807), "                                   \
-      "coalesce(last_ns, -1), rolled_minute_ns, rolled_hour_ns, retired_ns FROM run WHERE id = ?")           \
-    X(SET_RUN_STATE, "UPDATE run SET launches = ?, gpu_ns = ?, first_ns = ?, last_ns = ?, "                  \
-                     "rolled_minute_ns = ?, rolled_hour_ns = ? WHERE id = ?")                                \
-    X(RUN_SHAPES, "SELECT shape FROM run_shape WHERE run = ?")                                               \
-    X(ADD_RUN_SHAPE, "INSERT OR IGNORE INTO run_shape VALUES(?, ?)")                                         \
-    X(SET_LOSS, "INSERT OR REPLACE INTO loss VALUES(?, ?, ?)")                                               \
-    X(ADD_CLAIM, "INSERT OR REPLACE INTO source_claim VALUES(?, ?, ?, ?, ?, ?)")                             \
-    X(FIND_IMPORT, "SELECT id FROM run WHERE source_hash = ? ORDER BY id DESC LIMIT 1")                      \
-    X(COUNT_TIMELESS, "SELECT count(*) FROM run WHERE time_base = 'unknown'")                                \
-    X(SET_COST, "INSERT OR REPLACE INTO cost VALUES(?, ?, ?)")                                               \
-    X(SET_POSITION, "INSERT INTO ring_position(uuid, next) VALUES(?, ?) "                                    \
-                    "ON CONFLICT DO UPDATE SET next = excluded.next")                                        \
-    X(POSITION, "SELECT next FROM ring_position WHERE uuid = ?")                                             \
-    X(SET_MEASURED_POSITION, "INSERT INTO ring_position(uuid, next, measured) VALUES(?, 0, ?) "              \
-                             "ON CONFLICT DO UPDATE SET measured = excluded.measured")                       \
-    X(MEASURED_POSITION, "SELECT measured FROM ring_position WHERE uuid = ?")                                \
-    X(ADD_CHUNK, "INSERT INTO chunk(run, device, level, n, first_ns, last_ns, end_ns, min_correlation, "     \
-                 "max_correlation) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")                                       \
-    X(ADD_CHUNK_DATA, "INSERT INTO chunk_data VALUES(?, ?)")                                                 \
-    X(ADD_CHUNK_AGG, "INSERT INTO chunk_agg VALUES(?, ?)")                                                   \
-    X(DROP_CHUNK, "DELETE FROM chunk WHERE id = ?")                                                          \
-    X(DROP_CHUNK_DATA, "DELETE FROM chunk_data WHERE id = ?")                                                \
-    X(DROP_CHUNK_AGG, "DELETE FROM chunk_agg WHERE id = ?")                                                  \
-    X(SMALL_CHUNKS, "SELECT id, device, n FROM chunk WHERE run = ? AND level = 0 ORDER BY id")               \
-    X(CHUNK_DATA, "SELECT data FROM chunk_data WHERE id = ?")                                                \
-    X(CHUNKS_FROM, "SELECT c.id, d.data FROM chunk c JOIN chunk_data d USING(id) "                           \
-                   "WHERE c.run = ? AND c.last_ns >= ?")                                                     \
-    X(ADD_MINUTE, "INSERT INTO rollup_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                          \
-    X(PUT_MINUTE, "INSERT OR REPLACE INTO rollup_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")               \
-    X(GET_MINUTE, "SELECT launches, total_ns, min_ns, max_ns, first_offset_ns, last_offset_ns, histogram "   \
-                  "FROM rollup_minute WHERE bucket = ? AND run = ? AND shape = ?")                           \
-    X(ADD_HOUR, "INSERT INTO rollup_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                              \
-    X(PUT_HOUR, "INSERT OR REPLACE INTO rollup_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")                   \
-    X(GET_HOUR, "SELECT launches, total_ns, min_ns, max_ns, first_offset_ns, last_offset_ns, histogram "     \
-                "FROM rollup_hour WHERE bucket = ? AND run = ? AND shape = ?")                               \
-    X(RUN_MINUTES, "SELECT bucket, shape, launches, total_ns, min_ns, max_ns, first_offset_ns, "             \
-                   "last_offset_ns, histogram FROM rollup_minute WHERE bucket >= ?1 AND bucket < ?2 "        \
-                   "AND run = ?3")                                                                           \
-    X(OLDEST_CHUNKS, "SELECT c.id, c.run, c.last_ns, r.rolled_minute_ns FROM chunk c JOIN run r "            \
-                     "ON r.id = c.run WHERE c.level = 1 ORDER BY c.last_ns LIMIT ?")                         \
-    X(RETIRE_RUN, "UPDATE run SET retired_ns = max(retired_ns, ?) WHERE id = ?")                             \
-    X(MINUTE_ENDS, "SELECT min(bucket), (SELECT max(bucket) FROM rollup_minute) FROM rollup_minute")         \
-    X(DROP_MINUTES, "DELETE FROM rollup_minute WHERE bucket < ?")                                            \
-    X(SET_MINUTES_FROM, "UPDATE retention SET minutes_from = max(minutes_from, ?)")                          \
-    X(HOUR_ENDS, "SELECT min(bucket), (SELECT max(bucket) FROM rollup_hour) FROM rollup_hour")               \
-    X(DROP_HOURS, "DELETE FROM rollup_hour WHERE bucket < ?")                                                \
-    X(SHAPE_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM "      \
-                   "shape WHERE id = ? AND theoretical IS NOT NULL")                                         \
-    X(DROP_MEASURED, "DELETE FROM measured WHERE bucket < ?")                                                \
-    X(ADD_SERIES, "INSERT INTO series_chunk(kind, run, device, level, n, first_ns, last_ns, data) "          \
-                  "VALUES(?, ?, ?, ?, ?, ?, ?, ?)")                                                          \
-    X(DROP_SERIES, "DELETE FROM series_chunk WHERE id = ?")                                                  \
-    X(SET_SERIES_LEVEL, "UPDATE series_chunk SET level = ?2 WHERE id = ?1")                                  \
-    X(SERIES_OF_LEVEL, "SELECT id, data FROM series_chunk WHERE kind = ? AND run = ? AND device = ? "        \
-                       "AND level = ? ORDER BY id LIMIT ?")                                                  \
-    X(COUNT_SERIES, "SELECT count(*) FROM series_chunk WHERE kind = ? AND run = ? AND device = ? "           \
-                    "AND level = ?")                                                                         \
-    X(SERIES_OF_TIME, "SELECT data FROM series_chunk WHERE kind = 2 AND run = 0 AND device = ? "             \
-                      "AND last_ns >= ? AND first_ns < ?")                                                   \
-    X(DROP_VALUES_WITHOUT_LAUNCHES,                                                                          \
-      "DELETE FROM series_chunk WHERE kind = 1 AND first_ns < ?2 AND run = ?1 AND NOT EXISTS("               \
-      "SELECT 1 FROM chunk c WHERE c.run = series_chunk.run AND c.device = series_chunk.device "             \
-      "AND c.last_ns >= series_chunk.first_ns AND c.first_ns <= series_chunk.last_ns)")                      \
-    X(DROP_LOST_VALUES,                                                                                      \
-      "DELETE FROM series_chunk WHERE kind = 1 AND last_ns < ? AND NOT EXISTS("                              \
-      "SELECT 1 FROM chunk c WHERE c.run = series_chunk.run AND c.device = series_chunk.device "             \
-      "AND c.last_ns >= series_chunk.first_ns AND c.first_ns <= series_chunk.last_ns)")                      \
-    X(DROP_OLDEST_SAMPLES,                                                                                   \
-      "DELETE FROM series_chunk WHERE id IN (SELECT id FROM series_chunk WHERE kind = 2 AND last_ns <= "     \
-      "coalesce((SELECT last_ns FROM chunk WHERE level = 1 ORDER BY last_ns LIMIT 1), "                      \
-      "9223372036854775807) "                                                                                \
-      "ORDER BY last_ns LIMIT ?)")                                                                           \
-    X(SECOND_ENDS, "SELECT min(second), (SELECT max(second) FROM device_second) FROM device_second")         \
-    X(DROP_SECONDS, "DELETE FROM device_second WHERE second < ?")                                            \
-    X(SET_UNEXPLAINED, "UPDATE device_second SET unexplained = ?3 WHERE device = ?1 AND second = ?2")        \
-    X(PUT_SECOND,                                                                                            \
-      "INSERT INTO device_second(second, device, samples, covered_ns" OCC_SQL_SECOND_ALL_NAMES               \
-      ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS                                                    \
-      ") ON CONFLICT DO UPDATE SET samples = excluded.samples, "                                             \
-      "covered_ns = excluded.covered_ns" OCC_SQL_SECOND_ALL_SET " WHERE excluded.samples >= samples")        \
-    X(ADD_MEASURED,                                                                                          \
-      "INSERT INTO measured VALUES(?, ?, ?" OCC_MEASURED_SOURCES(                                            \
-          OCC_SQL_PARAMETER_2) ", ?" OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) ") ON CONFLICT DO UPDATE SET "  \
-                                                                             "overlapped = overlapped + "    \
-                                                                             "excluded."                     \
-                                                                             "overlappe"                     \
-                                                                             "d" OCC_MEASURED_SOURCES(       \
-                                                                                 OCC_SQL_ADD_2)              \
-                                                                                 OCC_MEASURED_VALUES(        \
-                                                                                     OCC_SQL_ADD_SUMS))
+#define OCC_SQL_STATEMENTS(X) \
+    X(BEGIN, "BEGIN") \
+    X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE") \
+    X(COMMIT, "COMMIT") \
+    X(ROLLBACK, "ROLLBACK") \
+    X(FIND_NODE, "SELECT node_id FROM stored_node WHERE hostname = ?") \
+    X(ADD_NODE, "INSERT OR IGNORE INTO stored_node(hostname) VALUES(?)") \
+    X(FIND_KERNEL, "SELECT kernel_id FROM stored_kernel WHERE hash = ? AND mangled = ?") \
+    X(FIND_DEVICE, "SELECT device_id FROM stored_device WHERE key = ?") \
+    X(TOUCH_DEVICE, "UPDATE stored_device SET driver_version = ?2 WHERE device_id = ?1 " \
+      "AND driver_version IS NOT ?2") \
+    X(FIND_CONFIG, "SELECT config_id, model_version FROM stored_launch_config WHERE key = ?") \
+    X(RUN_USER, "SELECT uid FROM stored_run WHERE uuid = ?") \
+    X(RUN_STATE, "SELECT launches, gpu_time_ns, coalesce(first_start_ns, 9223372036854775807), " \
+      "coalesce(last_start_ns, -1), rolled_minute_ns, rolled_hour_ns, evicted_ns FROM stored_run " \
+      "WHERE run_id = ?") \
+    X(SET_RUN_STATE, "UPDATE stored_run SET launches = ?, gpu_time_ns = ?, first_start_ns = ?, " \
+      "last_start_ns = ?, rolled_minute_ns = ?, rolled_hour_ns = ? WHERE run_id = ?") \
+    X(RUN_CONFIGS, "SELECT config_id FROM stored_run_config WHERE run_id = ?") \
+    X(ADD_RUN_CONFIG, "INSERT OR IGNORE INTO stored_run_config VALUES(?, ?)") \
+    X(SET_LOSS, "INSERT OR REPLACE INTO stored_loss VALUES(?, ?, ?)") \
+    X(SET_OVERHEAD, "INSERT OR REPLACE INTO stored_overhead VALUES(?, ?, ?)") \
+    X(ADD_REPORTED, "INSERT OR REPLACE INTO stored_reported_occupancy VALUES(?, ?, ?, ?, ?, ?)") \
+    X(FIND_IMPORT, "SELECT run_id FROM stored_run WHERE source_hash = ? ORDER BY run_id DESC LIMIT 1") \
+    X(COUNT_TIMELESS, "SELECT count(*) FROM stored_run WHERE time_base = 'unknown'") \
+    X(SET_POSITION, "INSERT INTO stored_ring(uuid, launches_read) VALUES(?, ?) " \
+      "ON CONFLICT DO UPDATE SET launches_read = excluded.launches_read") \
+    X(POSITION, "SELECT launches_read FROM stored_ring WHERE uuid = ?") \
+    X(SET_MEASURED_POSITION, "INSERT INTO stored_ring(uuid, launches_read, measured_read) VALUES(?, 0, ?) " \
+      "ON CONFLICT DO UPDATE SET measured_read = excluded.measured_read") \
+    X(MEASURED_POSITION, "SELECT measured_read FROM stored_ring WHERE uuid = ?") \
+    X(ADD_CHUNK, "INSERT INTO stored_chunk(run_id, device_id, is_full, launches, first_start_ns, " \
+      "last_start_ns, last_end_ns, min_correlation_id, max_correlation_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+    X(ADD_CHUNK_DATA, "INSERT INTO stored_chunk_data VALUES(?, ?)") \
+    X(ADD_CHUNK_TOTALS, "INSERT INTO stored_chunk_totals VALUES(?, ?)") \
+    X(DROP_CHUNK, "DELETE FROM stored_chunk WHERE chunk_id = ?") \
+    X(SMALL_CHUNKS, "SELECT chunk_id, device_id, launches FROM stored_chunk WHERE run_id = ? AND NOT is_full " \
+      "ORDER BY chunk_id") \
+    X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
+    X(CHUNKS_FROM, "SELECT c.chunk_id, d.data FROM stored_chunk c JOIN stored_chunk_data d USING(chunk_id) " \
+      "WHERE c.run_id = ? AND c.last_start_ns >= ?") \
+    X(ADD_MINUTE, "INSERT INTO stored_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+    X(PUT_MINUTE, "INSERT OR REPLACE INTO stored_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+    X(GET_MINUTE, "SELECT " OCC_SQL_TOTALS " FROM stored_minute WHERE minute = ? AND run_id = ? " \
+      "AND config_id = ?") \
+    X(ADD_HOUR, "INSERT INTO stored_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+    X(PUT_HOUR, "INSERT OR REPLACE INTO stored_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+    X(GET_HOUR, "SELECT " OCC_SQL_TOTALS " FROM stored_hour WHERE hour = ? AND run_id = ? AND config_id = ?") \
+    X(RUN_MINUTES, "SELECT minute, config_id, " OCC_SQL_TOTALS " FROM stored_minute " \
+      "WHERE minute >= ?1 AND minute < ?2 AND run_id = ?3") \
+    X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_minute_ns FROM stored_chunk c " \
+      "JOIN stored_run r USING(run_id) WHERE c.is_full ORDER BY c.last_start_ns LIMIT ?") \
+    X(EVICT_RUN, "UPDATE stored_run SET evicted_ns = max(evicted_ns, ?) WHERE run_id = ?") \
+    X(MINUTE_ENDS, "SELECT min(minute), (SELECT max(minute) FROM stored_minute) FROM stored_minute") \
+    X(DROP_MINUTES, "DELETE FROM stored_minute WHERE minute < ?") \
+    X(SET_MINUTES_FROM, "UPDATE stored_retention SET first_minute = max(first_minute, ?)") \
+    X(HOUR_ENDS, "SELECT min(hour), (SELECT max(hour) FROM stored_hour) FROM stored_hour") \
+    X(DROP_HOURS, "DELETE FROM stored_hour WHERE hour < ?") \
+    X(CONFIG_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM " \
+      "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
+    X(DROP_MEASURED, "DELETE FROM stored_measured_minute WHERE minute < ?") \
+    X(ADD_SERIES, "INSERT INTO stored_series_chunk(kind, run_id, device_id, merge_level, rows, first_start_ns, " \
+      "last_start_ns, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
+    X(DROP_SERIES, "DELETE FROM stored_series_chunk WHERE chunk_id = ?") \
+    X(END_SERIES_MERGES, "UPDATE stored_series_chunk SET merge_level = NULL WHERE chunk_id = ?") \
+    X(SERIES_OF_LEVEL, "SELECT chunk_id, data FROM stored_series_chunk WHERE kind = ? AND run_id IS ? " \
+      "AND device_id = ? AND merge_level = ? ORDER BY chunk_id LIMIT ?") \
+    X(COUNT_SERIES, "SELECT count(*) FROM stored_series_chunk WHERE kind = ? AND run_id IS ? " \
+      "AND device_id = ? AND merge_level = ?") \
+    X(SERIES_OF_TIME, "SELECT data FROM stored_series_chunk WHERE kind = 'device_sample' AND run_id IS NULL " \
+      "AND device_id = ? AND last_start_ns >= ? AND first_start_ns < ?") \
+    X(DROP_VALUES_WITHOUT_LAUNCHES, "DELETE FROM stored_series_chunk WHERE kind = 'launch_value' " \
+      "AND first_start_ns < ?2 AND run_id = ?1 AND NOT EXISTS(" OCC_SQL_LAUNCHES_OF_SERIES ")") \
+    X(DROP_LOST_VALUES, "DELETE FROM stored_series_chunk WHERE kind = 'launch_value' AND last_start_ns < ? " \
+      "AND NOT EXISTS(" OCC_SQL_LAUNCHES_OF_SERIES ")") \
+    X(DROP_OLDEST_SAMPLES, "DELETE FROM stored_series_chunk WHERE chunk_id IN (SELECT chunk_id " \
+      "FROM stored_series_chunk WHERE kind = 'device_sample' AND last_start_ns <= coalesce((SELECT last_start_ns " \
+      "FROM stored_chunk WHERE is_full ORDER BY last_start_ns LIMIT 1), 9223372036854775807) " \
+      "ORDER BY last_start_ns LIMIT ?)") \
+    X(SECOND_ENDS, "SELECT min(second), (SELECT max(second) FROM stored_device_second) " \
+      "FROM stored_device_second") \
+    X(DROP_SECONDS, "DELETE FROM stored_device_second WHERE second < ?") \
+    X(SET_UNEXPLAINED, "UPDATE stored_device_second SET unexplained_e4 = ?3 WHERE device_id = ?1 " \
+      "AND second = ?2") \
+    X(PUT_SECOND, "INSERT INTO stored_device_second(second, device_id, samples, covered_ns" \
+      OCC_SQL_SECOND_ALL_NAMES ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS ") ON CONFLICT DO UPDATE " \
+      "SET samples = excluded.samples, covered_ns = excluded.covered_ns" OCC_SQL_SECOND_ALL_SET \
+      " WHERE excluded.samples >= samples") \
+    X(ADD_MEASURED, "INSERT INTO stored_measured_minute VALUES(?, ?, ?" \
+      OCC_MEASURED_SOURCES(OCC_SQL_PARAMETER_2) ", ?" OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) \
+      ") ON CONFLICT DO UPDATE SET overlapped = overlapped + excluded.overlapped" \
+      OCC_MEASURED_SOURCES(OCC_SQL_ADD_2) OCC_MEASURED_VALUES(OCC_SQL_ADD_SUMS))
+/* clang-format on */
 
 enum occ_sql {
 #define X(name, text) OCC_SQL_##name,

@@ -11,8 +11,7 @@
 
 #include "filesystem.h"
 #include "internal.h"
-#include "store/vtab/launch_table.h"
-#include "store/vtab/sample_table.h"
+#include "store/vtab/vtab.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
 
@@ -60,10 +59,13 @@ static int connect_to(struct occ_store *s, const char *name, int flags, struct o
     (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(s->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     char pragmas[128];
-    (void)snprintf(pragmas, sizeof pragmas,
-                   "PRAGMA cell_size_check=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d",
-                   s->options.mode == OCC_STORE_WRITE ? WRITER_CACHE_KIB : READER_CACHE_KIB);
+    (void)snprintf(
+        pragmas, sizeof pragmas,
+        "PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; PRAGMA cache_size=-%d",
+        s->options.mode == OCC_STORE_WRITE ? WRITER_CACHE_KIB : READER_CACHE_KIB);
     rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
+        rc = occ_store_register(s->db);
     return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot open");
 }
 
@@ -73,7 +75,7 @@ static void disconnect(struct occ_store *s)
         (void)sqlite3_finalize(s->statements[i]);
         s->statements[i] = NULL;
     }
-    sqlite3_stmt **const kept[] = {&s->add_kernel, &s->add_shape, &s->renew_shape};
+    sqlite3_stmt **const kept[] = {&s->add_kernel, &s->put_config};
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
         (void)sqlite3_finalize(*kept[i]);
         *kept[i] = NULL;
@@ -182,10 +184,7 @@ static int open_parts(struct occ_store *s, struct occ_error *err)
     s->decoder = occ_chunk_decoder_new();
     if (!s->path || !s->encoder || !s->decoder)
         return occ_store_no_memory(err);
-    int rc = s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
-    if (rc == 0 && occ_store_register(s->db) != SQLITE_OK)
-        rc = occ_sql_fail(s->db, s->path, sqlite3_errcode(s->db), err, "cannot make the virtual tables");
-    return rc;
+    return s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
 }
 
 int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,

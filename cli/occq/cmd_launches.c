@@ -26,11 +26,11 @@ struct launches_args {
 /* X(name, key, unit, flags, get, sql, help); the statement has one result column for each, in this order, then
  * MARKS: whether it was simulated, and the by-design bits. */
 #define LAUNCH_COLUMNS(X)                                                                                    \
-    X("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, get_cell, "l.start",                            \
+    X("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, get_cell, "l.start_ns",                         \
       "when it began on the device")                                                                         \
-    X("end", "end_ns", CLI_TIME, CLI_LEFT, get_cell, "l.\"end\"", "when it ended")                           \
-    X("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT, get_cell, "l.duration", "how long it took")      \
-    X("run", "run_id", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell, "l.run", "the run it belongs to")       \
+    X("end", "end_ns", CLI_TIME, CLI_LEFT, get_cell, "l.end_ns", "when it ended")                            \
+    X("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT, get_cell, "l.duration_ns", "how long it took")   \
+    X("run", "run_id", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell, "l.run_id", "the run it belongs to")    \
     X("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, get_cell, "k.short", "short name")   \
     X("grid", "grid", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE | CLI_LEFT, get_cell,                               \
       "s.grid_x || 'x' || s.grid_y || 'x' || s.grid_z", "blocks")                                            \
@@ -40,9 +40,9 @@ struct launches_args {
       "s.cluster_x || 'x' || s.cluster_y || 'x' || s.cluster_z", "blocks of a cluster")                      \
     X("regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell,                          \
       "s.registers_per_thread", "registers per thread")                                                      \
-    X("static_smem", "static_smem_bytes", CLI_PLAIN, 0, get_cell, "s.static_smem_bytes",                     \
+    X("static_smem", "static_smem_bytes", CLI_PLAIN, 0, get_cell, "s.static_shared_bytes",                   \
       "static shared memory of a block, bytes")                                                              \
-    X("dynamic_smem", "dynamic_smem_bytes", CLI_PLAIN, 0, get_cell, "s.dynamic_smem_bytes",                  \
+    X("dynamic_smem", "dynamic_smem_bytes", CLI_PLAIN, 0, get_cell, "s.dynamic_shared_bytes",                \
       "dynamic shared memory of a block, bytes")                                                             \
     X("theor", "theoretical", CLI_RATIO, CLI_DEFAULT, get_cell, "s.theoretical", "theoretical occupancy")    \
     X("expect", "expected_achieved", CLI_RATIO, CLI_DEFAULT, get_cell, "s.expected_achieved",                \
@@ -52,14 +52,14 @@ struct launches_args {
     X("achieved", "achieved", CLI_RATIO, 0, get_cell, "l.achieved",                                          \
       "measured warp-cycles / (SM-active cycles x most warps), the launch's own where it was read "          \
       "directly, else its shape's of that run and minute; shown by default where there are any")             \
-    X("error", "achieved_error_ratio", CLI_RATIO, 0, get_error, "l.achievedError",                           \
+    X("error", "achieved_error_ratio", CLI_RATIO, 0, get_cell, "l.achieved_ci95",                            \
       "achieved is within +- this with 95 %")                                                                \
     X("elapsed", "elapsed", CLI_RATIO, 0, get_cell, "l.elapsed",                                             \
       "measured warp-cycles / (all SMs' cycles x most warps)")                                               \
-    X("elapsed_error", "elapsed_error_ratio", CLI_RATIO, 0, get_error, "l.elapsedError",                     \
+    X("elapsed_error", "elapsed_error_ratio", CLI_RATIO, 0, get_cell, "l.elapsed_ci95",                      \
       "elapsed is within +- this with 95 %")                                                                 \
-    X("source", "measured_source", CLI_PLAIN, CLI_LEFT, get_cell, "l.measuredSource",                        \
-      "where achieved and elapsed come from: direct (samples inside the launch), regressed (many launches "  \
+    X("source", "measured_source", CLI_PLAIN, CLI_LEFT, get_cell, "l.measured_source",                       \
+      "where achieved and elapsed come from: direct (samples inside the launch), regression (many launches " \
       "of the shape), exact (occtrace --exact; the shape's mean), group (no value: cannot be told "          \
       "apart from others); shown by default as achieved is")                                                 \
     X("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE, get_cell, "s.waves", "waves")                   \
@@ -70,14 +70,13 @@ struct launches_args {
       "what limits the blocks per SM (all that tie)")                                                        \
     X("cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, get_cell, "nullif(s.main_cause, '')",        \
       "largest static cause of lost occupancy")                                                              \
-    X("stream", "stream_id", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell, "l.streamId", "CUDA stream")      \
-    X("context", "context_id", CLI_PLAIN, 0, get_cell, "l.contextId", "CUDA context")                        \
-    X("correlation", "correlation_id", CLI_PLAIN, 0, get_cell, "l.correlationId", "CUPTI's correlation id")  \
-    X("graph_node", "graph_node_id", CLI_PLAIN, 0, get_cell, "nullif(l.graphNodeId, 0)",                     \
-      "node of a CUDA graph")                                                                                \
-    X("shape_id", "shape_id", CLI_PLAIN, 0, get_cell, "l.shape", "number of its configuration")              \
-    X("kernel_id", "kernel_id", CLI_PLAIN, 0, get_cell, "s.kernel", "the kernel's number in the history")    \
-    X("device_id", "device_id", CLI_PLAIN, 0, get_cell, "s.device", "the device's number in the history")    \
+    X("stream", "stream_id", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, get_cell, "l.stream_id", "CUDA stream")     \
+    X("context", "context_id", CLI_PLAIN, 0, get_cell, "l.context_id", "CUDA context")                       \
+    X("correlation", "correlation_id", CLI_PLAIN, 0, get_cell, "l.correlation_id", "CUPTI's correlation id") \
+    X("graph_node", "graph_node_id", CLI_PLAIN, 0, get_cell, "l.graph_node_id", "node of a CUDA graph")      \
+    X("shape_id", "shape_id", CLI_PLAIN, 0, get_cell, "l.config_id", "number of its configuration")          \
+    X("kernel_id", "kernel_id", CLI_PLAIN, 0, get_cell, "s.kernel_id", "the kernel's number in the history") \
+    X("device_id", "device_id", CLI_PLAIN, 0, get_cell, "s.device_id", "the device's number in the history") \
     X("demangled", "demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, get_cell, "k.demangled", "full name")        \
     X("mangled", "mangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, get_cell, "k.mangled",                           \
       "name as the driver has it")                                                                           \
@@ -91,7 +90,7 @@ struct launches_args {
 #define COUNT(name, key, unit, flags, get, sql, help) +1
 enum { COLUMNS = 0 LAUNCH_COLUMNS(COUNT), SIMULATED = COLUMNS, DESIGN };
 #undef COUNT
-#define MARKS ", d.simulated, coalesce(s.design, 0)"
+#define MARKS ", d.simulated, coalesce(s.by_design_bits, 0)"
 
 #define SQL(name, key, unit, flags, get, sql, help) sql,
 static const char *const column_sql[] = {LAUNCH_COLUMNS(SQL)};
@@ -119,14 +118,6 @@ static void get_cell(const struct cli_column *column, const void *row, struct cl
     default:
         break;
     }
-}
-
-/* A standard error, as `top` and `show` say it. */
-static void get_error(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    sqlite3_stmt *statement = statement_of(row);
-    if (sqlite3_column_type(statement, (int)column->index) != SQLITE_NULL)
-        cli_set_real(value, sqlite3_column_double(statement, (int)column->index) * OCC_ERRORS_OF_95_PERCENT);
 }
 
 static void get_simulated(const struct cli_column *column, const void *row, struct cli_value *value)
@@ -173,24 +164,26 @@ static char *question(const struct launches_args *args, const struct cli_column 
     for (int i = 0; i < COLUMNS; i++)
         sqlite3_str_appendf(sql, "%s%s", i ? ", " : "SELECT ",
                             is_selected(selection, &table[i]) ? column_sql[i] : "NULL");
-    sqlite3_str_appendall(sql, MARKS " FROM launch AS l CROSS JOIN shape AS s ON s.id = l.shape"
-                                     " CROSS JOIN kernel AS k ON k.id = s.kernel"
-                                     " CROSS JOIN device AS d ON d.id = s.device WHERE 1");
+    sqlite3_str_appendall(sql, MARKS " FROM launch AS l CROSS JOIN stored_launch_config AS s USING(config_id)"
+                                     " CROSS JOIN stored_kernel AS k ON k.kernel_id = s.kernel_id"
+                                     " CROSS JOIN stored_device AS d ON d.device_id = s.device_id WHERE 1");
     if (args->filter.since_ns)
-        sqlite3_str_appendall(sql, " AND l.start >= :since");
+        sqlite3_str_appendall(sql, " AND l.start_ns >= :since");
     if (args->filter.since_ns || args->filter.until_ns)
-        sqlite3_str_appendall(sql, " AND l.run NOT IN (SELECT id FROM run WHERE time_base = 'unknown')");
+        sqlite3_str_appendall(
+            sql, " AND l.run_id NOT IN (SELECT run_id FROM stored_run WHERE time_base = 'unknown')");
     if (args->filter.until_ns)
-        sqlite3_str_appendall(sql, " AND l.start < :until");
+        sqlite3_str_appendall(sql, " AND l.start_ns < :until");
     if (args->filter.run)
-        sqlite3_str_appendall(sql, " AND l.run = :run");
+        sqlite3_str_appendall(sql, " AND l.run_id = :run");
     if (args->filter.device)
-        sqlite3_str_appendall(sql, " AND l.device = :device");
+        sqlite3_str_appendall(sql, " AND l.device_id = :device");
     /* "+": tested row by row, else the table would be scanned once for every element */
     if (args->filter.below_ratio > 0)
-        sqlite3_str_appendall(sql, " AND coalesce(l.achieved, l.expectedAchieved) < :below");
+        sqlite3_str_appendall(sql, " AND coalesce(l.achieved, l.expected_achieved) < :below");
     if (args->filter.kernel)
-        sqlite3_str_appendall(sql, " AND +l.kernel IN (SELECT id FROM kernel WHERE occq_matches(demangled))");
+        sqlite3_str_appendall(
+            sql, " AND +l.kernel_id IN (SELECT kernel_id FROM stored_kernel WHERE occq_matches(demangled))");
     sqlite3_str_appendall(sql, " LIMIT :number");
     return sqlite3_str_finish(sql);
 }
@@ -223,9 +216,9 @@ static bool is_of_measured(const struct cli_column *column)
 static bool any_measured(sqlite3 *db)
 {
     sqlite3_stmt *statement = NULL;
-    bool any =
-        sqlite3_prepare_v2(db, "SELECT EXISTS(SELECT 1 FROM measured)", -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
+    bool any = sqlite3_prepare_v2(db, "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)", -1, &statement,
+                                  NULL) == SQLITE_OK &&
+               sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0) != 0;
     (void)sqlite3_finalize(statement);
     return any;
 }

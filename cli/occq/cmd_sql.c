@@ -213,9 +213,9 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"occq sql 'SELECT count(*) FROM launch'", "how many launches the history holds"},
-    {"occq sql 'SELECT start, elapsedMean FROM device_second_detail'",
+    {"occq sql 'SELECT start_ns, elapsed_mean FROM device_second'",
      "what a GPU's occupancy was, second by second"},
-    {"occq sql --csv 'SELECT * FROM run'", "a table of the history as CSV"},
+    {"occq sql --csv 'SELECT * FROM run'", "the runs as CSV"},
     {NULL, NULL},
 };
 
@@ -228,15 +228,9 @@ const struct cli_command cli_sql = {
     .summary = "ask in SQL (read-only)",
     .description =
         "Runs one SQL statement that reads. Launches are stored packed; the table \"launch\" shows them as "
-        "rows, with what counters measured of them: achieved, achievedError, elapsed, elapsedError (ratios "
-        "and "
-        "standard errors) and measuredSource (\"direct\": the launch's own; \"regressed\", \"exact\": its "
-        "shape's of that run and minute, by many launches or by occtrace --exact; \"group\": no value, since "
-        "launches cannot be told apart from others). Its "
-        "wasteWarpSeconds is always the model's, unlike column waste of occq top. "
-        "The table \"device_sample\" has the GPUs' counters at full rate, \"device_second_detail\" the "
-        "smallest, mean and largest of every second; \"unexplained\" is the elapsed occupancy there that no "
-        "traced kernel explains. "
+        "rows, with what counters measured of them. launch_config, kernel, run, device, minute, hour, "
+        "measured_minute, measured_config, device_sample, device_second, loss and overhead are views and "
+        "tables for everything else; the table column_help describes their columns. "
         "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in the table).\n\n"
         "Exits with 3 if the statement gives no row.",
     .options = options,

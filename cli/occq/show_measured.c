@@ -27,7 +27,7 @@ struct source_count {
 static void count_sources(const struct occ_measured_sums *sums, struct source_count counts[SOURCES])
 {
     counts[0] = (struct source_count){OCC_FROM_DIRECT, sums->direct};
-    counts[1] = (struct source_count){OCC_FROM_REGRESSED, sums->regressed};
+    counts[1] = (struct source_count){OCC_FROM_REGRESSED, sums->regression};
     counts[2] = (struct source_count){OCC_FROM_GROUPED, sums->grouped};
     counts[3] = (struct source_count){OCC_FROM_EXACT, sums->exact};
 }

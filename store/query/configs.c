@@ -6,18 +6,17 @@
 #include "sum_by_config.h"
 #include "store/shape_columns.h"
 
-#define SHAPE_COLUMN_1(a)       ", s." #a
 #define SHAPE_COLUMN_2(a, b)    ", s." #a
 #define SHAPE_COLUMN_3(a, b, c) ", s." #a
-#define DEVICE_COLUMN_1(a)      ", d." #a
+#define DEVICE_COLUMN_2(a, b)   ", d." #a
 
 static const char shape_sql[] =
-    "SELECT s.kernel, s.device, k.short, k.demangled, k.mangled, d.name, d.simulated, s.smem_optin, "
+    "SELECT s.kernel_id, s.device_id, k.short, k.demangled, k.mangled, d.name, d.simulated, s.shared_optin, "
     "s.local_bytes_per_thread, s.refused, s.theoretical IS NOT NULL" OCC_LAUNCH_COLUMNS(SHAPE_COLUMN_2)
-        OCC_DEVICE_COLUMNS(DEVICE_COLUMN_1) OCC_RESULT_REALS(SHAPE_COLUMN_2)
-            OCC_RESULT_INTEGERS(SHAPE_COLUMN_3) OCC_LIMITS(OCC_COLUMN_LIMIT)
-                OCC_CAUSES(OCC_COLUMN_CAUSE) " FROM shape s JOIN kernel k ON k.id = s.kernel JOIN device d "
-                                             "ON d.id = s.device WHERE s.id = ?";
+        OCC_DEVICE_COLUMNS(DEVICE_COLUMN_2) OCC_RESULT_REALS(SHAPE_COLUMN_2)
+            OCC_RESULT_INTEGERS(SHAPE_COLUMN_3) OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(
+                OCC_COLUMN_CAUSE) " FROM stored_launch_config s JOIN stored_kernel k USING(kernel_id) "
+                                  "JOIN stored_device d USING(device_id) WHERE s.config_id = ?";
 
 struct ask {
     struct occ_store *store;
@@ -35,7 +34,7 @@ static void read_launch(sqlite3_stmt *stmt, int *at, struct occ_launch *launch)
 
 static void read_limits(sqlite3_stmt *stmt, int *at, struct occ_device *limits)
 {
-#define X(column) limits->column = (uint32_t)sqlite3_column_int64(stmt, (*at)++);
+#define X(column, field) limits->field = (uint32_t)sqlite3_column_int64(stmt, (*at)++);
     OCC_DEVICE_COLUMNS(X)
 #undef X
 }
@@ -109,9 +108,9 @@ static void fill_waste(struct occ_shape_row *row)
 
 /* What recordings among the scope's runs claim of a shape, and what they never say. */
 static const char claim_sql[] =
-    "SELECT r.id, r.source, r.lacks, coalesce(c.launches, 0), c.mean, c.min, c.max FROM run r JOIN run_shape "
-    "x ON "
-    "x.run = r.id AND x.shape = ?1 LEFT JOIN source_claim c ON c.run = r.id AND c.shape = x.shape "
+    "SELECT r.run_id, r.source, r.missing_fields, coalesce(c.launches, 0), c.mean, c.min, c.max "
+    "FROM stored_run r JOIN stored_run_config x ON x.run_id = r.run_id AND x.config_id = ?1 "
+    "LEFT JOIN stored_reported_occupancy c ON c.run_id = r.run_id AND c.config_id = x.config_id "
     "WHERE r.source_hash IS NOT NULL";
 
 static void add_claim(struct occ_claim *claim, sqlite3_stmt *stmt)
@@ -176,7 +175,8 @@ static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_sh
                 rc = occ_measured_read(a->store, scope, row->id, measured, &row->measured, a->err);
             fill_waste(row);
         } else if (step != SQLITE_DONE) {
-            rc = occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a shape");
+            rc = occ_sql_fail(a->store->db, a->store->path, step, a->err,
+                              "cannot read a launch configuration");
         }
         (void)sqlite3_reset(stmt);
     }

@@ -18,7 +18,7 @@ static int match_kernels(struct occ_store *s, const char *pattern, struct occ_ma
         (void)regerror(failed, &regex, reason, sizeof reason);
         return occ_fail(err, OCC_E_INVALID, "'%.128s' is not a regular expression: %s", pattern, reason);
     }
-    int rc = occ_ask_prepare(s, "SELECT id, demangled FROM kernel", &stmt, err);
+    int rc = occ_ask_prepare(s, "SELECT kernel_id, demangled FROM stored_kernel", &stmt, err);
     while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
         const char *name = (const char *)sqlite3_column_text(stmt, 1);
         if (name && regexec(&regex, name, 0, NULL, 0) == 0 &&
@@ -53,7 +53,9 @@ static int allow_shapes(struct occ_store *s, const struct occ_filter *filter, co
 {
     sqlite3_stmt *stmt = NULL, *measured = NULL;
     int step = SQLITE_DONE;
-    int rc = occ_ask_prepare(s, "SELECT id, kernel, expected_achieved FROM shape WHERE ?1 = 0 OR device = ?1",
+    int rc = occ_ask_prepare(s,
+                             "SELECT config_id, kernel_id, expected_achieved FROM stored_launch_config WHERE "
+                             "?1 = 0 OR device_id = ?1",
                              &stmt, err);
     if (rc == 0)
         rc = occ_measured_prepare(s, &measured, err);
@@ -119,12 +121,13 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, struc
 {
     sqlite3_stmt *stmt = NULL;
     int step = SQLITE_DONE;
-    int rc = occ_ask_prepare(
-        s,
-        "SELECT id, first_ns, last_ns, rolled_minute_ns, rolled_hour_ns, retired_ns FROM run WHERE "
-        "first_ns IS NOT NULL AND last_ns >= ?1 AND first_ns < ?2 AND (?3 = 0 OR id = ?3) AND "
-        "(?4 IS NULL OR session = ?4) AND (?5 OR time_base IS NOT 'unknown')",
-        &stmt, err);
+    int rc = occ_ask_prepare(s,
+                             "SELECT run_id, first_start_ns, last_start_ns, rolled_minute_ns, "
+                             "rolled_hour_ns, evicted_ns FROM stored_run WHERE "
+                             "first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND "
+                             "(?3 = 0 OR run_id = ?3) AND "
+                             "(?4 IS NULL OR session_id = ?4) AND (?5 OR time_base IS NOT 'unknown')",
+                             &stmt, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
@@ -145,7 +148,7 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, struc
 static int find_retention(struct occ_store *s, struct occ_scope *scope, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_ask_prepare(s, "SELECT max(minutes_from) FROM retention", &stmt, err);
+    int rc = occ_ask_prepare(s, "SELECT max(first_minute) FROM stored_retention", &stmt, err);
     if (rc != 0)
         return rc;
     int step = sqlite3_step(stmt);

@@ -15,31 +15,24 @@
     X(label)                                                                                                 \
     X(session)                                                                                               \
     X(source)                                                                                                \
-    X(level) X(level_reason) X(slurm_job) X(k8s_pod) X(source_version) X(source_file) X(time_base) X(lacks)  \
-        X(rank) X(lost_text) X(devices)
+    X(level)                                                                                                 \
+    X(level_reason)                                                                                          \
+    X(slurm_job) X(k8s_pod) X(source_version) X(source_file) X(time_base) X(lacks) X(rank) X(lost_text)      \
+        X(devices)
 
 static const char runs_sql[] =
-    "SELECT r.id, r.uuid, r.pid, r.uid, r.start_ns, coalesce(r.end_ns, 0), r.launches, r.gpu_ns, "
-    "r.simulated, "
-    "coalesce(r.cupti_version, 0), "
-    "(SELECT count(DISTINCT s.kernel) FROM run_shape x JOIN shape s ON s.id = x.shape WHERE x.run = r.id), "
-    "(SELECT count(*) FROM run_shape x WHERE x.run = r.id), "
-    "(SELECT coalesce(sum(count), 0) FROM loss l WHERE l.run = r.id), "
-    "(SELECT coalesce(max(total), 0) FROM cost c WHERE c.run = r.id AND c.what = 'helper_cpu_ns'), "
-    "(SELECT coalesce(max(total), 0) FROM cost c WHERE c.run = r.id AND c.what = 'process_cpu_ns'), "
-    "n.hostname, r.exe, r.cmdline, r.user, r.label, r.session, r.source, r.level, r.level_reason, "
-    "r.slurm_job, r.k8s_pod, r.source_version, r.source_file, r.time_base, r.lacks, r.rank, "
-    "(SELECT coalesce(group_concat(cause || ' ' || count, ', '), '') FROM loss l WHERE l.run = r.id AND "
-    "l.count > 0), "
-    "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name AS name FROM run_shape x JOIN shape s ON "
-    "s.id = x.shape "
-    "JOIN device d ON d.id = s.device WHERE x.run = r.id ORDER BY d.id)) "
-    "FROM run r LEFT JOIN node n ON n.id = r.node WHERE (?1 = 0 OR r.id = ?1) AND (?2 IS NULL OR r.session = "
-    "?2) "
+    "SELECT r.run_id, r.uuid, r.pid, r.uid, r.start_ns, coalesce(r.end_ns, 0), r.launches, r.gpu_time_ns, "
+    "r.simulated, coalesce(r.cupti_version, 0), v.kernels, v.configs, v.lost, coalesce(v.helper_cpu_ns, 0), "
+    "coalesce(v.process_cpu_ns, 0), v.hostname, r.exe, r.command_line, r.user, r.label, r.session_id, "
+    "r.source, "
+    "r.level, r.level_reason, r.slurm_job, r.k8s_pod, r.source_version, r.source_file, r.time_base, "
+    "r.missing_fields, r.rank, coalesce(v.lost_causes, ''), v.devices "
+    "FROM stored_run r JOIN run v USING(run_id) "
+    "WHERE (?1 = 0 OR r.run_id = ?1) AND (?2 IS NULL OR r.session_id = ?2) "
     /* a run's time: from its start to its end, its last launch, or its start */
-    "AND max(coalesce(r.end_ns, 0), coalesce(r.last_ns, 0), r.start_ns) >= ?3 AND r.start_ns < ?4 "
+    "AND max(coalesce(r.end_ns, 0), coalesce(r.last_start_ns, 0), r.start_ns) >= ?3 AND r.start_ns < ?4 "
     "AND (?5 OR r.time_base IS NOT 'unknown') "
-    "ORDER BY r.start_ns DESC, r.id DESC";
+    "ORDER BY r.start_ns DESC, r.run_id DESC";
 
 struct ask {
     struct occ_store *store;
@@ -58,7 +51,8 @@ static int fits(struct ask *a, int64_t run, bool *ret_fits)
     *ret_fits = a->scope.any_shape;
     if (*ret_fits)
         return 0;
-    int rc = occ_ask_prepare(a->store, "SELECT shape FROM run_shape WHERE run = ?", &stmt, a->err);
+    int rc =
+        occ_ask_prepare(a->store, "SELECT config_id FROM stored_run_config WHERE run_id = ?", &stmt, a->err);
     if (rc != 0)
         return rc;
     (void)sqlite3_bind_int64(stmt, 1, run);

@@ -101,12 +101,12 @@ static bool wants_minute(const struct occ_scope_run *run, int64_t minute_ns)
 static int add_rollups(struct gather *g, bool hours, struct occ_span span)
 {
     static const char *const sql[2][2] = {
-        {"SELECT bucket, run, shape, launches, total_ns, min_ns, max_ns FROM rollup_minute WHERE bucket >= ? "
-         "AND bucket < ?",
-         "SELECT * FROM rollup_minute WHERE bucket >= ? AND bucket < ?"},
-        {"SELECT bucket, run, shape, launches, total_ns, min_ns, max_ns FROM rollup_hour WHERE bucket >= ? "
-         "AND bucket < ?",
-         "SELECT * FROM rollup_hour WHERE bucket >= ? AND bucket < ?"},
+        {"SELECT minute, run_id, config_id, launches, total_duration_ns, min_duration_ns, max_duration_ns "
+         "FROM stored_minute WHERE minute >= ? AND minute < ?",
+         "SELECT * FROM stored_minute WHERE minute >= ? AND minute < ?"},
+        {"SELECT hour, run_id, config_id, launches, total_duration_ns, min_duration_ns, max_duration_ns "
+         "FROM stored_hour WHERE hour >= ? AND hour < ?",
+         "SELECT * FROM stored_hour WHERE hour >= ? AND hour < ?"},
     };
     int64_t unit = hours ? HOUR_NS : MINUTE_NS;
     sqlite3_stmt *stmt = NULL;
@@ -198,7 +198,8 @@ static int unpack_chunk(struct gather *g, int64_t id, struct occ_span span, bool
     if (straddles || g->detailed)
         columns |= OCC_CHUNK_START;
     if (!g->data) {
-        int rc = occ_ask_prepare(g->store, "SELECT data FROM chunk_data WHERE id = ?", &g->data, g->err);
+        int rc = occ_ask_prepare(g->store, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?", &g->data,
+                                 g->err);
         if (rc != 0)
             return rc;
     }
@@ -248,8 +249,9 @@ static int add_chunks(struct gather *g, const struct occ_scope_run *run, struct 
     if (!g->chunks)
         rc = occ_ask_prepare(
             g->store,
-            "SELECT c.id, c.first_ns, c.last_ns, a.data FROM chunk c LEFT JOIN chunk_agg a ON a.id = c.id "
-            "WHERE c.run = ? AND c.last_ns >= ? AND c.first_ns < ?",
+            "SELECT c.chunk_id, c.first_start_ns, c.last_start_ns, t.data FROM stored_chunk c "
+            "LEFT JOIN stored_chunk_totals t USING(chunk_id) "
+            "WHERE c.run_id = ? AND c.last_start_ns >= ? AND c.first_start_ns < ?",
             &g->chunks, g->err);
     if (rc != 0)
         return rc;

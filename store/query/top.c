@@ -55,10 +55,11 @@ static int load_models(struct top *t)
 {
     sqlite3_stmt *stmt = NULL;
     int step = SQLITE_DONE;
-    int rc = occ_ask_prepare(t->store,
-                             "SELECT id, min(id) OVER (PARTITION BY name, cc, sm_count, max_threads_per_sm, "
-                             "registers_per_sm, smem_per_sm_bytes, simulated) FROM device",
-                             &stmt, t->err);
+    int rc = occ_ask_prepare(
+        t->store,
+        "SELECT device_id, min(device_id) OVER (PARTITION BY name, cc, sm_count, max_threads_per_sm, "
+        "registers_per_sm, shared_per_sm_bytes, simulated) FROM stored_device",
+        &stmt, t->err);
     while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
         if (occ_map_put(&t->models, (uint64_t)sqlite3_column_int64(stmt, 0),
                         (uint32_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
@@ -118,11 +119,12 @@ enum {
 };
 
 static const char shapes_sql[] =
-    "SELECT s.id, s.kernel, s.device, s.registers_per_thread, s.block_x, s.block_y, s.block_z, "
+    "SELECT s.config_id, s.kernel_id, s.device_id, s.registers_per_thread, s.block_x, s.block_y, s.block_z, "
     "s.theoretical, "
-    "s.expected_achieved, s.expected_elapsed, s.waves, s.full_waves, s.partial_blocks, s.limiter_mask, "
-    "s.design, s.warps_per_block, s.max_warps_per_sm, d.sm_count" OCC_CAUSES(
-        OCC_COLUMN_CAUSE) " FROM shape s JOIN device d ON d.id = s.device WHERE s.id BETWEEN ? AND ?";
+    "s.expected_achieved, s.expected_elapsed, s.waves, s.full_waves, s.partial_blocks, s.limiter_bits, "
+    "s.by_design_bits, s.warps_per_block, s.max_warps_per_sm, d.sm_count" OCC_CAUSES(
+        OCC_COLUMN_CAUSE) " FROM stored_launch_config s JOIN stored_device d USING(device_id) WHERE "
+                          "s.config_id BETWEEN ? AND ?";
 
 /* The configuration columns come from the shape with most time. */
 static void speak_for(struct line *line, sqlite3_stmt *stmt, uint64_t total_ns)
@@ -249,10 +251,11 @@ static const char *copy_column(struct top *t, sqlite3_stmt *stmt, int column)
 static int name_lines(struct top *t)
 {
     sqlite3_stmt *kernel = NULL, *device = NULL;
-    int rc = occ_ask_prepare(t->store, "SELECT short, demangled, mangled FROM kernel WHERE id = ?", &kernel,
-                             t->err);
+    int rc = occ_ask_prepare(
+        t->store, "SELECT short, demangled, mangled FROM stored_kernel WHERE kernel_id = ?", &kernel, t->err);
     if (rc == 0)
-        rc = occ_ask_prepare(t->store, "SELECT name, simulated FROM device WHERE id = ?", &device, t->err);
+        rc = occ_ask_prepare(t->store, "SELECT name, simulated FROM stored_device WHERE device_id = ?",
+                             &device, t->err);
     for (uint32_t i = 0; i < t->n && rc == 0; i++) {
         struct occ_top_row *row = &t->lines[i].row;
         (void)sqlite3_bind_int64(kernel, 1, row->kernel);

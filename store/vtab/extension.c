@@ -3,10 +3,7 @@
  * device_sample) works.
  * Entered by SQLite when it loads the module, once per connection.
  */
-#include <sqlite3ext.h>
-
-#include "launch_table.h"
-#include "sample_table.h"
+#include "vtab.h"
 
 SQLITE_EXTENSION_INIT1
 

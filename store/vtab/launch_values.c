@@ -15,7 +15,7 @@ SQLITE_EXTENSION_INIT3
 
 #define MINUTE_NS    INT64_C(60000000000)
 #define VALUE_COUNT  4u
-#define MINUTES_KEPT (1u << 16) /* shape x minute, of one chunk */
+#define MINUTES_KEPT (1u << 16) /* config x minute, of one chunk */
 
 static const struct occ_launch_measured nothing = {NAN, NAN, NAN, NAN, NULL};
 
@@ -26,26 +26,23 @@ struct own {
 };
 
 struct occ_launch_values {
-    sqlite3 *db;
+    sqlite3_vtab *vtab;
     sqlite3_stmt *series, *minute;
     struct occ_series_decoder *decoder;
     int64_t run, device;
-    bool there, loaded; /* the history has counters; `own` is the current chunk's */
+    bool loaded; /* `own` is the current chunk's */
     struct own *own;
     uint32_t own_capacity;
-    struct occ_map minute_index; /* minute << 32 | shape -> index */
+    struct occ_map minute_index; /* minute << 32 | config -> index */
     struct occ_launch_measured *minutes;
     uint32_t n_minutes, minutes_capacity;
 };
 
-struct occ_launch_values *occ_launch_values_new(sqlite3 *db)
+struct occ_launch_values *occ_launch_values_new(sqlite3_vtab *vtab)
 {
     struct occ_launch_values *v = calloc(1, sizeof *v);
-    if (!v)
-        return NULL;
-    v->db = db;
-    v->there = sqlite3_table_column_metadata(db, "main", "series_chunk", "kind", NULL, NULL, NULL, NULL,
-                                             NULL) == SQLITE_OK;
+    if (v)
+        v->vtab = vtab;
     return v;
 }
 
@@ -69,11 +66,6 @@ void occ_launch_values_enter(struct occ_launch_values *v, int64_t run, int64_t d
     v->loaded = false;
     v->n_minutes = 0;
     occ_map_clear(&v->minute_index);
-}
-
-static int prepare(struct occ_launch_values *v, sqlite3_stmt **stmt, const char *sql)
-{
-    return *stmt ? SQLITE_OK : sqlite3_prepare_v3(v->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL);
 }
 
 /* ---- a launch's own ---- */
@@ -123,41 +115,49 @@ static bool make_room(struct occ_launch_values *v, uint32_t n)
     return v->own && v->decoder;
 }
 
-static int load(struct occ_launch_values *v, const struct occ_chunk_view *view, const char **ret_text)
+/* A damaged chunk of values has none; the launches and their other values are whole. */
+static int add_chunk(struct occ_launch_values *v, const struct occ_chunk_view *view)
 {
-    static const char sql[] = "SELECT data FROM main.series_chunk WHERE kind = 1 AND run = ?1 AND device = "
-                              "?2 AND last_ns >= ?3 AND first_ns <= ?4";
-    uint64_t first = view->start_ns[0], last = view->start_ns[view->n - 1];
-    int rc = prepare(v, &v->series, sql), step = SQLITE_DONE, unpacked = 0;
+    const struct occ_series_row *rows = NULL;
+    uint32_t n = 0;
+    int rc = occ_series_decode(v->decoder, OCC_SERIES_VALUES, sqlite3_column_blob(v->series, 0),
+                               (size_t)sqlite3_column_bytes(v->series, 0), &rows, &n);
+    if (rc == OCC_E_NO_MEMORY)
+        return SQLITE_NOMEM;
+    if (rc == OCC_E_VERSION)
+        return occ_vtab_fail(v->vtab, SQLITE_CORRUPT, "launch: measured values are from a newer version");
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        if ((uint64_t)rows[i].start_ns >= view->start_ns[0] &&
+            (uint64_t)rows[i].start_ns <= view->start_ns[view->n - 1])
+            give(v, view, &rows[i]);
+    return SQLITE_ROW;
+}
+
+static int load(struct occ_launch_values *v, const struct occ_chunk_view *view)
+{
+    int rc =
+        occ_vtab_prepare(v->vtab, &v->series,
+                         "SELECT data FROM \"%w\".stored_series_chunk WHERE kind = 'launch_value' AND "
+                         "run_id = ?1 AND device_id = ?2 AND last_start_ns >= ?3 AND first_start_ns <= ?4");
     if (rc != SQLITE_OK)
         return rc;
     if (!make_room(v, view->n))
         return SQLITE_NOMEM;
     (void)sqlite3_bind_int64(v->series, 1, v->run);
     (void)sqlite3_bind_int64(v->series, 2, v->device);
-    (void)sqlite3_bind_int64(v->series, 3, (sqlite3_int64)first);
-    (void)sqlite3_bind_int64(v->series, 4, (sqlite3_int64)last);
-    while (unpacked == 0 && (step = sqlite3_step(v->series)) == SQLITE_ROW) {
-        const struct occ_series_row *rows = NULL;
-        uint32_t n = 0;
-        unpacked = occ_series_decode(v->decoder, OCC_SERIES_VALUES, sqlite3_column_blob(v->series, 0),
-                                     (size_t)sqlite3_column_bytes(v->series, 0), &rows, &n);
-        for (uint32_t i = 0; unpacked == 0 && i < n; i++)
-            if ((uint64_t)rows[i].start_ns >= first && (uint64_t)rows[i].start_ns <= last)
-                give(v, view, &rows[i]);
-        if (unpacked == OCC_E_CORRUPT) /* says nothing; the launches and their other values are whole */
-            unpacked = 0;
-    }
+    (void)sqlite3_bind_int64(v->series, 3, (sqlite3_int64)view->start_ns[0]);
+    (void)sqlite3_bind_int64(v->series, 4, (sqlite3_int64)view->start_ns[view->n - 1]);
+    do {
+        rc = occ_vtab_step(v->vtab, v->series);
+        if (rc == SQLITE_ROW)
+            rc = add_chunk(v, view);
+    } while (rc == SQLITE_ROW);
     (void)sqlite3_reset(v->series);
-    if (unpacked == OCC_E_NO_MEMORY)
-        return SQLITE_NOMEM;
-    if (unpacked != 0)
-        *ret_text = "measured values are from a newer version";
-    v->loaded = unpacked == 0 && step == SQLITE_DONE;
-    return unpacked != 0 ? SQLITE_CORRUPT : step == SQLITE_DONE ? SQLITE_OK : step;
+    v->loaded = rc == SQLITE_DONE;
+    return v->loaded ? SQLITE_OK : rc;
 }
 
-/* ---- its shape's ---- */
+/* ---- its configuration's ---- */
 
 static const char minute_sql[] = "SELECT overlapped"
 #define X(name, text) ", " #name
@@ -166,7 +166,7 @@ static const char minute_sql[] = "SELECT overlapped"
 #define X(name) ", " #name "_sum, " #name "_ns"
         OCC_MEASURED_VALUES(X)
 #undef X
-            " FROM main.measured WHERE shape = ?1 AND run = ?2 AND bucket = ?3";
+            " FROM \"%w\".stored_measured_minute WHERE config_id = ?1 AND run_id = ?2 AND minute = ?3";
 
 static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
@@ -181,9 +181,9 @@ static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
     }
 }
 
-/* What is said of the shape in that minute (measured.h) holds for a launch without a value of its own. Where all that have
- * values were read directly, those were others, and of this one nothing is known. */
-static struct occ_launch_measured of_shape(const struct occ_measured_sums *sums)
+/* The configuration's mean of that minute (measured.h) stands for a launch without a value of its own. If every measured
+ * launch of the minute has its own value, this launch was not measured. */
+static struct occ_launch_measured of_config(const struct occ_measured_sums *sums)
 {
     struct occ_measurement m;
     occ_measured_means(sums, &m);
@@ -192,24 +192,24 @@ static struct occ_launch_measured of_shape(const struct occ_measured_sums *sums)
     return (struct occ_launch_measured){m.achieved, m.achieved_error, m.elapsed, m.elapsed_error,
                                         m.source == OCC_FROM_GROUPED ? "group"
                                         : m.source == OCC_FROM_EXACT ? "exact"
-                                                                     : "regressed"};
+                                                                     : "regression"};
 }
 
-static int read_minute(struct occ_launch_values *v, uint32_t shape, int64_t minute,
+static int read_minute(struct occ_launch_values *v, uint32_t config, int64_t minute,
                        struct occ_launch_measured *ret)
 {
     struct occ_measured_sums sums = {0};
-    int rc = prepare(v, &v->minute, minute_sql);
+    int rc = occ_vtab_prepare(v->vtab, &v->minute, minute_sql);
     if (rc != SQLITE_OK)
         return rc;
-    (void)sqlite3_bind_int64(v->minute, 1, shape);
+    (void)sqlite3_bind_int64(v->minute, 1, config);
     (void)sqlite3_bind_int64(v->minute, 2, v->run);
     (void)sqlite3_bind_int64(v->minute, 3, minute);
-    int step = sqlite3_step(v->minute);
+    int step = occ_vtab_step(v->vtab, v->minute);
     if (step == SQLITE_ROW)
         read_sums(v->minute, &sums);
     (void)sqlite3_reset(v->minute);
-    *ret = of_shape(&sums);
+    *ret = of_config(&sums);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
 }
 
@@ -230,16 +230,16 @@ static bool reserve_minute(struct occ_launch_values *v)
     return true;
 }
 
-static int of_minute(struct occ_launch_values *v, uint32_t shape, int64_t minute,
+static int of_minute(struct occ_launch_values *v, uint32_t config, int64_t minute,
                      struct occ_launch_measured *ret)
 {
-    uint64_t key = (uint64_t)minute << 32 | shape;
+    uint64_t key = (uint64_t)minute << 32 | config;
     uint32_t index = occ_map_get(&v->minute_index, key);
     if (index != OCC_MAP_NONE) {
         *ret = v->minutes[index];
         return SQLITE_OK;
     }
-    int rc = read_minute(v, shape, minute, ret);
+    int rc = read_minute(v, config, minute, ret);
     if (rc != SQLITE_OK)
         return rc;
     if (!reserve_minute(v) || occ_map_put(&v->minute_index, key, v->n_minutes) == OCC_MAP_NONE)
@@ -249,12 +249,10 @@ static int of_minute(struct occ_launch_values *v, uint32_t shape, int64_t minute
 }
 
 int occ_launch_values_get(struct occ_launch_values *v, const struct occ_chunk_view *view, uint32_t row,
-                          struct occ_launch_measured *ret, const char **ret_text)
+                          struct occ_launch_measured *ret)
 {
     *ret = nothing;
-    if (!v->there)
-        return SQLITE_OK;
-    int rc = v->loaded ? SQLITE_OK : load(v, view, ret_text);
+    int rc = v->loaded ? SQLITE_OK : load(v, view);
     if (rc != SQLITE_OK)
         return rc;
     const struct own *own = &v->own[row];

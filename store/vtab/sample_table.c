@@ -2,27 +2,27 @@
  * The virtual table `device_sample`. A scan lists the chunks whose times and device can match, unpacks one at a time,
  * and hands out the rows that match. Nothing in the file is trusted. Threads: the connection's.
  */
-#include "sample_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "store/codec/series_codec.h"
 #include "support/error.h"
-#include "table_range.h"
+#include "store/sql_nouns.h"
+#include "vtab.h"
 
 #ifdef OCC_SQLITE_EXTENSION
 SQLITE_EXTENSION_INIT3
 #endif
 
-enum column { COLUMN_START, COLUMN_END, COLUMN_DEVICE, COLUMN_DEVICE_ID, COLUMN_NUMBERS };
+enum column { COLUMN_START, COLUMN_END, COLUMN_DEVICE, COLUMN_NUMBERS };
 
-static const char declaration_sql[] = "CREATE TABLE device_sample(start INTEGER, \"end\" INTEGER, device "
-                                      "INTEGER, deviceId INTEGER, "
-#define X(name, sql, unit) sql " REAL, "
-    OCC_SAMPLE_NUMBERS(X)
+static const char declaration[] =
+    "CREATE TABLE device_sample(start_ns INTEGER, end_ns INTEGER, device_id INTEGER"
+#define X(name, scale, unit, help) ", " #name " REAL"
+    OCC_SQL_COUNTERS(X)
 #undef X
-        "CHECK (1))";
+        ")";
 
 static double (*const read_number[])(uint16_t) = {
 #define X(name, sql, unit) occ_series_read_##unit,
@@ -30,14 +30,8 @@ static double (*const read_number[])(uint16_t) = {
 #undef X
 };
 
-struct sample_table {
-    sqlite3_vtab base;
-    sqlite3 *db;
-};
-
 struct sample_cursor {
     sqlite3_vtab_cursor base;
-    sqlite3 *db;
     struct occ_range start, device;
     sqlite3_stmt *chunks;
     struct occ_series_decoder *decoder;
@@ -52,65 +46,29 @@ static int sample_connect(sqlite3 *db, void *aux, int argc, const char *const *a
 {
     (void)aux;
     (void)argc;
-    (void)argv;
     (void)message;
-    int rc = sqlite3_declare_vtab(db, declaration_sql);
-    if (rc != SQLITE_OK)
-        return rc;
-    (void)sqlite3_vtab_config(db, SQLITE_VTAB_DIRECTONLY); /* as for `launch` */
-    struct sample_table *table = sqlite3_malloc(sizeof *table);
-    if (!table)
-        return SQLITE_NOMEM;
-    *table = (struct sample_table){.db = db};
-    *ret = &table->base;
-    return SQLITE_OK;
+    return occ_vtab_connect(db, declaration, argv[1], ret);
 }
 
-static int sample_disconnect(sqlite3_vtab *vtab)
-{
-    sqlite3_free(vtab);
-    return SQLITE_OK;
-}
-
-/* Which range a column's conditions narrow, as a letter for the scan; 0: none. */
+/* Which range a column's conditions narrow. */
 static char key_letter(int column)
 {
-    return column == COLUMN_START ? 't' : column == COLUMN_DEVICE || column == COLUMN_DEVICE_ID ? 'd' : 0;
+    return column == COLUMN_START ? 't' : column == COLUMN_DEVICE ? 'd' : 0;
 }
 
 static int sample_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
     (void)vtab;
-    char plan[128];
-    int n = 0;
     double rows = 1e7;
-    for (int i = 0; i < info->nConstraint && n < 30; i++) {
-        char key = info->aConstraint[i].usable ? key_letter(info->aConstraint[i].iColumn) : 0;
-        char op = occ_range_letter(info->aConstraint[i].op);
-        if (key == 0 || op == 0)
-            continue;
-        plan[2 * n] = key;
-        plan[2 * n + 1] = op;
-        info->aConstraintUsage[i].argvIndex = ++n;
-        info->aConstraintUsage[i].omit = 1;
-        rows /= op == '=' ? 100 : 4;
-    }
-    plan[2 * n] = '\0';
-    info->idxStr = sqlite3_mprintf("%s", plan);
-    if (!info->idxStr)
-        return SQLITE_NOMEM;
-    info->needToFreeIdxStr = 1;
-    info->estimatedCost = rows * 30 + 1000;
-    info->estimatedRows = (sqlite3_int64)rows + 1;
-    return SQLITE_OK;
+    return occ_vtab_plan(info, key_letter, &rows);
 }
 
 static int sample_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
 {
+    (void)vtab;
     struct sample_cursor *c = calloc(1, sizeof *c);
     if (!c)
         return SQLITE_NOMEM;
-    c->db = ((struct sample_table *)vtab)->db;
     *ret = &c->base;
     return SQLITE_OK;
 }
@@ -124,13 +82,6 @@ static int sample_close(sqlite3_vtab_cursor *cursor)
     return SQLITE_OK;
 }
 
-static int fail(struct sample_cursor *c, int rc, const char *text)
-{
-    sqlite3_free(c->base.pVtab->zErrMsg);
-    c->base.pVtab->zErrMsg = sqlite3_mprintf("device_sample: %s", text);
-    return rc;
-}
-
 static int unpack(struct sample_cursor *c)
 {
     int rc = occ_series_decode(c->decoder, OCC_SERIES_SAMPLES, sqlite3_column_blob(c->chunks, 2),
@@ -138,8 +89,9 @@ static int unpack(struct sample_cursor *c)
     if (rc == OCC_E_NO_MEMORY)
         return SQLITE_NOMEM;
     if (rc != 0)
-        return fail(c, SQLITE_CORRUPT,
-                    rc == OCC_E_VERSION ? "a chunk is from a newer version" : "a chunk is damaged");
+        return occ_vtab_fail(c->base.pVtab, SQLITE_CORRUPT,
+                             rc == OCC_E_VERSION ? "device_sample: a chunk is from a newer version"
+                                                 : "device_sample: a chunk is damaged");
     c->chunk = sqlite3_column_int64(c->chunks, 0);
     c->device_now = sqlite3_column_int64(c->chunks, 1);
     return SQLITE_OK;
@@ -153,11 +105,11 @@ static int settle(struct sample_cursor *c)
             c->at++;
         if (c->at < c->n)
             return SQLITE_OK;
-        int rc = sqlite3_step(c->chunks);
+        int rc = occ_vtab_step(c->base.pVtab, c->chunks);
         c->at = c->n = 0;
         if (rc != SQLITE_ROW) {
             c->done = true;
-            return rc == SQLITE_DONE ? SQLITE_OK : fail(c, rc, sqlite3_errmsg(c->db));
+            return rc == SQLITE_DONE ? SQLITE_OK : rc;
         }
         rc = unpack(c);
         if (rc != SQLITE_OK)
@@ -167,13 +119,13 @@ static int settle(struct sample_cursor *c)
 
 static int list_chunks(struct sample_cursor *c)
 {
-    static const char sql[] = "SELECT id, device, data FROM main.series_chunk WHERE kind = 2 AND run = 0 AND "
-                              "device BETWEEN ?1 AND ?2 AND last_ns >= ?3 AND first_ns <= ?4";
-    (void)sqlite3_finalize(c->chunks);
-    c->chunks = NULL;
-    int rc = sqlite3_prepare_v2(c->db, sql, -1, &c->chunks, NULL);
+    static const char sql[] = "SELECT chunk_id, device_id, data FROM \"%w\".stored_series_chunk WHERE "
+                              "kind = 'device_sample' AND run_id IS NULL AND device_id BETWEEN ?1 AND ?2 AND "
+                              "last_start_ns >= ?3 AND first_start_ns <= ?4";
+    int rc = occ_vtab_prepare(c->base.pVtab, &c->chunks, sql);
     if (rc != SQLITE_OK)
-        return fail(c, rc, sqlite3_errmsg(c->db));
+        return rc;
+    (void)sqlite3_reset(c->chunks);
     const int64_t limits[] = {c->device.low, c->device.high, c->start.low, c->start.high};
     for (int i = 0; i < 4; i++)
         (void)sqlite3_bind_int64(c->chunks, i + 1, limits[i]);
@@ -185,18 +137,19 @@ static int sample_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *p
 {
     (void)idx_num;
     struct sample_cursor *c = (struct sample_cursor *)cursor;
+    int rc = occ_vtab_enter(cursor->pVtab);
     c->start = c->device = (struct occ_range){INT64_MIN, INT64_MAX};
     for (int i = 0; i < argc; i++)
         occ_range_narrow(plan[2 * i] == 't' ? &c->start : &c->device, plan[2 * i + 1], argv[i]);
     c->at = c->n = 0;
     c->done = c->start.low > c->start.high || c->device.low > c->device.high;
-    if (c->done)
-        return SQLITE_OK;
+    if (rc != SQLITE_OK || c->done)
+        return rc;
     if (!c->decoder)
         c->decoder = occ_series_decoder_new();
     if (!c->decoder)
         return SQLITE_NOMEM;
-    int rc = list_chunks(c);
+    rc = list_chunks(c);
     return rc != SQLITE_OK ? rc : settle(c);
 }
 
@@ -235,13 +188,15 @@ static int sample_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
     return SQLITE_OK;
 }
 
-int occ_sample_table_register(struct sqlite3 *db)
+int occ_sample_table_register(sqlite3 *db)
 {
     static const sqlite3_module module = {
         .iVersion = 0,
-        .xConnect = sample_connect, /* no xCreate: the table is there without being made */
+        .xCreate = sample_connect,
+        .xConnect = sample_connect,
         .xBestIndex = sample_best_index,
-        .xDisconnect = sample_disconnect,
+        .xDisconnect = occ_vtab_disconnect,
+        .xDestroy = occ_vtab_disconnect,
         .xOpen = sample_open,
         .xClose = sample_close,
         .xFilter = sample_filter,
@@ -250,5 +205,5 @@ int occ_sample_table_register(struct sqlite3 *db)
         .xColumn = sample_column,
         .xRowid = sample_rowid,
     };
-    return sqlite3_create_module_v2(db, "device_sample", &module, NULL, NULL);
+    return sqlite3_create_module_v2(db, OCC_SQL_MODULE("device_sample"), &module, NULL, NULL);
 }

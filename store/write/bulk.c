@@ -34,7 +34,7 @@ int occ_store_put_claim(struct occ_store *s, int64_t run, int64_t shape, const s
                         struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_ADD_CLAIM, &stmt, err);
+    int rc = occ_store_statement(s, OCC_SQL_ADD_REPORTED, &stmt, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};

@@ -1,7 +1,7 @@
 /*
- * Who launched what on what: runs, devices, kernels, shapes, and the one place where a shape is analysed. Each put is
- * a transaction of its own (outside occ_store_begin_bulk()): the id that it gives is good for ever, whatever becomes of the launches. One thread a
- * handle.
+ * Who launched what on what: runs, devices, kernels, launch configurations, and the one place where a configuration is
+ * analysed. Each put is a transaction of its own (outside occ_store_begin_bulk()): the id that it returns stays valid,
+ * whatever becomes of the launches. One thread a handle.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,54 +14,63 @@
 
 #define KERNEL_NAME_MAX_BYTES 16384u
 
-#define MARK_1(a)       ", ?"
 #define MARK_2(a, b)    ", ?"
 #define MARK_3(a, b, c) ", ?"
 
 /* clang-format off */
 static const char add_device_sql[] =
-    "INSERT INTO device(key, uuid, name, simulated, clock_khz, memory_bytes, driver_version"
-    OCC_DEVICE_COLUMNS(OCC_COLUMN_1)
+    "INSERT INTO stored_device(key, uuid, name, simulated, clock_khz, memory_bytes, driver_version"
+    OCC_DEVICE_COLUMNS(OCC_COLUMN_2)
     ") VALUES(?, ?, ?, ?, ?, ?, ?"
-    OCC_DEVICE_COLUMNS(MARK_1)
-    ") ON CONFLICT(key) DO UPDATE SET key = excluded.key RETURNING id";
+    OCC_DEVICE_COLUMNS(MARK_2)
+    ") ON CONFLICT(key) DO UPDATE SET key = excluded.key RETURNING device_id";
 
-/* A new shape, which another process may have added a moment ago; or a known one under its id, analysed anew. */
-#define SHAPE_SQL(verb, tail)                                                                                \
-    verb " INTO shape(id, key, kernel, device"                                                               \
-    OCC_LAUNCH_COLUMNS(OCC_COLUMN_2) ", smem_optin" OCC_SHAPE_COLUMNS(OCC_COLUMN_2)                          \
-    ", model_version, refused, limiters, main_cause"                                                         \
-    OCC_RESULT_REALS(OCC_COLUMN_2) OCC_RESULT_INTEGERS(OCC_COLUMN_3)                                         \
-    OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE)                                                \
-    ") VALUES(?, ?, ?, ?"                                                                                    \
-    OCC_LAUNCH_COLUMNS(MARK_2) ", ?" OCC_SHAPE_COLUMNS(MARK_2)                                               \
-    ", ?, ?, ?, ?"                                                                                           \
-    OCC_RESULT_REALS(MARK_2) OCC_RESULT_INTEGERS(MARK_3)                                                     \
-    OCC_LIMITS(MARK_3) OCC_CAUSES(MARK_3)                                                                    \
-    ")" tail " RETURNING id"
+#define SET(column)             ", " column " = excluded." column
+#define SET_2(column, field)       SET(#column)
+#define SET_3(column, field, type) SET(#column)
+#define SET_LIMIT(name, word, text) SET("limit_" word)
+#define SET_CAUSE(name, word, text) SET("cause_" word)
 
-static const char add_shape_sql[] = SHAPE_SQL("INSERT", " ON CONFLICT(key) DO UPDATE SET key = excluded.key");
-static const char renew_shape_sql[] = SHAPE_SQL("INSERT OR REPLACE", "");
+/* A new configuration, or one that an older model analysed (or another process added a moment ago): keeps its id. */
+static const char put_config_sql[] =
+    "INSERT INTO stored_launch_config(key, kernel_id, device_id"
+    OCC_LAUNCH_COLUMNS(OCC_COLUMN_2) ", shared_optin" OCC_CONFIG_COLUMNS(OCC_COLUMN_2)
+    ", model_version, refused, limiters, main_cause"
+    OCC_RESULT_REALS(OCC_COLUMN_2) OCC_RESULT_INTEGERS(OCC_COLUMN_3)
+    OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE)
+    ") VALUES(?, ?, ?"
+    OCC_LAUNCH_COLUMNS(MARK_2) ", ?" OCC_CONFIG_COLUMNS(MARK_2)
+    ", ?, ?, ?, ?"
+    OCC_RESULT_REALS(MARK_2) OCC_RESULT_INTEGERS(MARK_3)
+    OCC_LIMITS(MARK_3) OCC_CAUSES(MARK_3)
+    ") ON CONFLICT(key) DO UPDATE SET model_version = excluded.model_version"
+    SET("refused") SET("limiters") SET("main_cause")
+    OCC_RESULT_REALS(SET_2) OCC_RESULT_INTEGERS(SET_3)
+    OCC_LIMITS(SET_LIMIT) OCC_CAUSES(SET_CAUSE)
+    " RETURNING config_id";
 
-/* Texts of a run: what is unknown now does not erase what was known. But a level comes with its own reason, or none. */
+/* Texts of a run: what is unknown now does not erase what was known, but a level comes with its own reason, or none.
+ * X(column of stored_run, member of struct occ_run) */
 #define KEPT_TEXTS(X)                                                                                        \
-    X(exe) X(cmdline) X(cwd) X(user) X(label) X(session) X(slurm_job) X(slurm_step) X(k8s_pod)               \
-    X(k8s_namespace) X(container) X(source) X(level) X(source_version) X(source_file)                         \
-    X(source_hash) X(time_base) X(lacks) X(rank)
-#define RUN_TEXTS(X) KEPT_TEXTS(X) X(level_reason)
+    X(exe, exe) X(command_line, cmdline) X(cwd, cwd) X(user, user) X(label, label) X(session_id, session)    \
+    X(slurm_job, slurm_job) X(slurm_step, slurm_step) X(k8s_pod, k8s_pod) X(k8s_namespace, k8s_namespace)    \
+    X(container, container) X(source, source) X(level, level) X(source_version, source_version)              \
+    X(source_file, source_file) X(source_hash, source_hash) X(missing_fields, lacks) X(rank, rank)    \
+    X(time_base, time_base)
+#define RUN_TEXTS(X) KEPT_TEXTS(X) X(level_reason, level_reason)
 
-#define KEEP_1(a) ", " #a " = coalesce(excluded." #a ", " #a ")"
+#define KEEP_2(column, member) ", " #column " = coalesce(excluded." #column ", " #column ")"
 
 static const char put_run_sql[] =
-    "INSERT INTO run(uuid, node, pid, uid, start_ns, end_ns, cupti_version, simulated"
-    RUN_TEXTS(OCC_COLUMN_1)
+    "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, end_ns, cupti_version, simulated"
+    RUN_TEXTS(OCC_COLUMN_2)
     ") VALUES(?, ?, ?, ?, ?, ?, ?, ?"
-    RUN_TEXTS(MARK_1)
-    ") ON CONFLICT(uuid) DO UPDATE SET node = coalesce(excluded.node, node), pid = excluded.pid,"
+    RUN_TEXTS(MARK_2)
+    ") ON CONFLICT(uuid) DO UPDATE SET node_id = coalesce(excluded.node_id, node_id), pid = excluded.pid,"
     " uid = excluded.uid, start_ns = excluded.start_ns, end_ns = coalesce(excluded.end_ns, end_ns),"
     " cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated"
-    KEPT_TEXTS(KEEP_1)
-    ", level_reason = CASE WHEN excluded.level IS NULL THEN level_reason ELSE excluded.level_reason END RETURNING id";
+    KEPT_TEXTS(KEEP_2)
+    ", level_reason = CASE WHEN excluded.level IS NULL THEN level_reason ELSE excluded.level_reason END RETURNING run_id";
 /* clang-format on */
 
 /* A statement that is needed rarely. */
@@ -94,7 +103,7 @@ static int step_id(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, str
     return finish_id(s, stmt, sqlite3_step(stmt), ret_id, err, what);
 }
 
-/* A statement that is needed for each of thousands of shapes: kept with the handle. */
+/* A statement that is needed for each of thousands of configurations: kept with the handle. */
 static int prepare_kept(struct occ_store *s, sqlite3_stmt **slot, const char *sql, struct occ_error *err)
 {
     if (*slot)
@@ -178,7 +187,7 @@ int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *r
     struct occ_run texts = *run;
     if (!texts.source)
         texts.source = "trace";
-#define X(member) bind_foreign_text(&b, texts.member, OCC_STORE_TEXT_BYTES);
+#define X(column, member) bind_foreign_text(&b, texts.member, OCC_STORE_TEXT_BYTES);
     RUN_TEXTS(X)
 #undef X
     rc = insert(s, stmt, &id, err, "cannot add a run");
@@ -214,7 +223,7 @@ int occ_store_run_user(struct occ_store *s, const uint8_t uuid[16], uint32_t *re
 static void write_device_key(struct occ_writer *w, const struct occ_store_device *device)
 {
     occ_write_bytes(w, device->uuid, sizeof device->uuid);
-#define X(column) occ_write_varint(w, device->limits.column);
+#define X(column, field) occ_write_varint(w, device->limits.field);
     OCC_DEVICE_COLUMNS(X)
 #undef X
     occ_write_bytes(w, device->name ? device->name : "", device->name ? strlen(device->name) : 0);
@@ -238,7 +247,7 @@ static int add_device(struct occ_store *s, const struct occ_store_device *device
     static const uint8_t unknown[16];
     sqlite3_stmt *stmt = NULL;
     struct occ_device limits = device->limits;
-    (void)occ_device_complete(&limits); /* what it does not know makes the shapes say so */
+    (void)occ_device_complete(&limits); /* the model refuses configurations for what stays unknown */
     int rc = prepare(s, add_device_sql, &stmt, err);
     if (rc != 0)
         return rc;
@@ -251,7 +260,7 @@ static int add_device(struct occ_store *s, const struct occ_store_device *device
     occ_bind_known(&b, device->clock_khz);
     occ_bind_known(&b, device->memory_bytes > INT64_MAX ? 0 : (int64_t)device->memory_bytes);
     occ_bind_known(&b, device->driver_version);
-#define X(column) occ_bind_int(&b, limits.column);
+#define X(column, field) occ_bind_int(&b, limits.field);
     OCC_DEVICE_COLUMNS(X)
 #undef X
     rc = insert(s, stmt, ret_id, err, "cannot add a device");
@@ -297,14 +306,15 @@ static int load_limits(struct occ_store *s, int64_t device, struct occ_device *r
                        struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = prepare(s, "SELECT 1" OCC_DEVICE_COLUMNS(OCC_COLUMN_1) " FROM device WHERE id = ?", &stmt, err);
+    int rc = prepare(s, "SELECT 1" OCC_DEVICE_COLUMNS(OCC_COLUMN_2) " FROM stored_device WHERE device_id = ?",
+                     &stmt, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
     occ_bind_int(&b, device);
     int step = sqlite3_step(stmt), at = 1;
     if (step == SQLITE_ROW) {
-#define X(column) ret_limits->column = (uint32_t)sqlite3_column_int64(stmt, at++);
+#define X(column, field) ret_limits->field = (uint32_t)sqlite3_column_int64(stmt, at++);
         OCC_DEVICE_COLUMNS(X)
 #undef X
     } else {
@@ -349,8 +359,8 @@ static int find_kernel(struct occ_store *s, const char *mangled, int64_t hash, i
 }
 
 static const char add_kernel_sql[] =
-    "INSERT INTO kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) "
-    "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING id";
+    "INSERT INTO stored_kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) "
+    "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING kernel_id";
 
 static int add_kernel(struct occ_store *s, const char *mangled, int64_t hash, int64_t *ret_id,
                       struct occ_error *err)
@@ -389,9 +399,9 @@ int occ_store_put_kernel(struct occ_store *s, const char *mangled, uint64_t name
     return rc;
 }
 
-/* ---- shapes ---- */
+/* ---- launch configurations ---- */
 
-static void write_shape_key(struct occ_writer *w, const struct occ_store_shape *shape)
+static void write_config_key(struct occ_writer *w, const struct occ_store_shape *shape)
 {
     const struct occ_launch *launch = &shape->launch;
     occ_write_varint(w, (uint64_t)shape->kernel);
@@ -401,7 +411,7 @@ static void write_shape_key(struct occ_writer *w, const struct occ_store_shape *
 #undef X
     occ_write_u8(w, (uint8_t)(launch->smem_optin_known ? 1 + launch->smem_optin : 0));
 #define X(column, field) occ_write_varint(w, shape->field);
-    OCC_SHAPE_COLUMNS(X)
+    OCC_CONFIG_COLUMNS(X)
 #undef X
 }
 
@@ -433,22 +443,19 @@ static void bind_result(struct occ_binder *b, const struct occ_result *result)
         occ_bind_real(b, result->cause[i]);
 }
 
-/* Asks the model and stores the shape; `id` 0: a new one. */
-static int write_shape(struct occ_store *s, const struct occ_store_shape *shape, int64_t id,
-                       const struct occ_writer *key, int64_t *ret_id, struct occ_error *err)
+/* Asks the model and stores the configuration. */
+static int write_config(struct occ_store *s, const struct occ_store_shape *shape,
+                        const struct occ_writer *key, int64_t *ret_id, struct occ_error *err)
 {
     struct occ_device limits;
     struct occ_result result;
     int rc = occ_store_device_limits(s, shape->device, &limits, err);
     if (rc == 0)
-        rc = id == 0 ? prepare_kept(s, &s->add_shape, add_shape_sql, err)
-                     : prepare_kept(s, &s->renew_shape, renew_shape_sql, err);
+        rc = prepare_kept(s, &s->put_config, put_config_sql, err);
     if (rc != 0)
         return rc;
-    sqlite3_stmt *stmt = id == 0 ? s->add_shape : s->renew_shape;
     enum occ_status status = occ_analyse(&limits, &shape->launch, &result);
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_known(&b, id);
+    struct occ_binder b = {.stmt = s->put_config};
     occ_bind_blob(&b, key->data, key->size);
     occ_bind_int(&b, shape->kernel);
     occ_bind_int(&b, shape->device);
@@ -460,20 +467,20 @@ static int write_shape(struct occ_store *s, const struct occ_store_shape *shape,
     else
         bind_nulls(&b, 1);
 #define X(column, field) occ_bind_int(&b, shape->field);
-    OCC_SHAPE_COLUMNS(X)
+    OCC_CONFIG_COLUMNS(X)
 #undef X
     occ_bind_int(&b, OCC_MODEL_VERSION);
     occ_bind_text(&b, status == OCC_OK ? NULL : occ_status_text(status));
     if (status == OCC_OK)
         bind_result(&b, &result);
-    return insert(s, stmt, ret_id, err, "cannot add a shape");
+    return insert(s, s->put_config, ret_id, err, "cannot add a launch configuration");
 }
 
-static int find_shape(struct occ_store *s, const struct occ_writer *key, int64_t *ret_id,
-                      int64_t *ret_version, struct occ_error *err)
+static int find_config(struct occ_store *s, const struct occ_writer *key, int64_t *ret_id,
+                       int64_t *ret_version, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_FIND_SHAPE, &stmt, err);
+    int rc = occ_store_statement(s, OCC_SQL_FIND_CONFIG, &stmt, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
@@ -484,7 +491,8 @@ static int find_shape(struct occ_store *s, const struct occ_writer *key, int64_t
         *ret_version = sqlite3_column_int64(stmt, 1);
         step = SQLITE_DONE;
     }
-    rc = step == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, step, err, "cannot read a shape");
+    rc = step == SQLITE_DONE ? 0
+                             : occ_sql_fail(s->db, s->path, step, err, "cannot read a launch configuration");
     (void)sqlite3_reset(stmt);
     return rc;
 }
@@ -497,14 +505,14 @@ int occ_store_put_shape(struct occ_store *s, const struct occ_store_shape *shape
     if (rc != 0)
         return rc;
     s->bytes.size = 0;
-    write_shape_key(&s->bytes, shape);
+    write_config_key(&s->bytes, shape);
     if (s->bytes.failed)
         return occ_store_no_memory(err);
-    rc = find_shape(s, &s->bytes, &id, &version, err);
+    rc = find_config(s, &s->bytes, &id, &version, err);
     if (rc == 0 && (id == 0 || version != OCC_MODEL_VERSION))
-        rc = write_shape(s, shape, id, &s->bytes, &id, err);
+        rc = write_config(s, shape, &s->bytes, &id, err);
     if (rc == 0 && (id <= 0 || id > UINT32_MAX))
-        rc = occ_fail(err, OCC_E_FULL, "%s: too many shapes", s->path);
+        rc = occ_fail(err, OCC_E_FULL, "%s: too many launch configurations", s->path);
     if (rc == 0)
         *ret_id = id;
     return rc;

@@ -300,7 +300,7 @@ static int add_chunk(struct occ_store *s, int64_t run, int level, const struct o
     if (rc == 0)
         rc = add_blob(s, OCC_SQL_ADD_CHUNK_DATA, id, data, c->data_bytes, err);
     if (rc == 0 && c->totals)
-        rc = add_blob(s, OCC_SQL_ADD_CHUNK_AGG, id, c->totals, c->totals_bytes, err);
+        rc = add_blob(s, OCC_SQL_ADD_CHUNK_TOTALS, id, c->totals, c->totals_bytes, err);
     if (rc == 0)
         *ret_id = id;
     return rc;
@@ -317,18 +317,13 @@ int occ_sealed_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
 
 int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err)
 {
-    static const enum occ_sql parts[] = {OCC_SQL_DROP_CHUNK, OCC_SQL_DROP_CHUNK_DATA, OCC_SQL_DROP_CHUNK_AGG};
-    int rc = 0;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && rc == 0; i++) {
-        sqlite3_stmt *stmt = NULL;
-        rc = occ_store_statement(s, parts[i], &stmt, err);
-        if (rc != 0)
-            break;
-        struct occ_binder b = {.stmt = stmt};
-        occ_bind_int(&b, id);
-        rc = occ_store_run(s, stmt, err, "cannot delete a chunk");
-    }
-    return rc;
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_statement(s, OCC_SQL_DROP_CHUNK, &stmt, err);
+    if (rc != 0)
+        return rc;
+    struct occ_binder b = {.stmt = stmt};
+    occ_bind_int(&b, id);
+    return occ_store_run(s, stmt, err, "cannot delete a chunk");
 }
 
 static int drop_small(struct occ_store *s, struct occ_lane *lane, uint32_t n, struct occ_error *err)

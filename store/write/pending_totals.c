@@ -48,7 +48,7 @@ int occ_store_put_costs(struct occ_store *s, int64_t run, const struct occ_cost_
 {
     int rc = 0;
     for (size_t i = 0; i < n && rc == 0; i++)
-        rc = put_total(s, OCC_SQL_SET_COST, run, costs[i].what, costs[i].total, err);
+        rc = put_total(s, OCC_SQL_SET_OVERHEAD, run, costs[i].what, costs[i].total, err);
     return rc;
 }
 

@@ -158,7 +158,7 @@ static int retire_chunks(struct occ_store *s, uint32_t most, bool committing, ui
             continue;
         rc = occ_chunk_drop(s, list[i].id, err);
         if (rc == 0)
-            rc = run_with(s, OCC_SQL_RETIRE_RUN, list[i].last_ns + 1, list[i].run, 2, err);
+            rc = run_with(s, OCC_SQL_EVICT_RUN, list[i].last_ns + 1, list[i].run, 2, err);
         if (rc == 0)
             rc = run_with(s, OCC_SQL_DROP_VALUES_WITHOUT_LAUNCHES, list[i].run, list[i].last_ns + 1, 2, err);
         ++*taken;

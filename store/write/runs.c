@@ -50,7 +50,7 @@ static int load_row(struct occ_store *s, struct occ_run_state *r, struct occ_err
 static int load_shapes(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_RUN_SHAPES, &stmt, err), step = SQLITE_DONE;
+    int rc = occ_store_statement(s, OCC_SQL_RUN_CONFIGS, &stmt, err), step = SQLITE_DONE;
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
@@ -152,7 +152,7 @@ void occ_runs_forget_foreign(struct occ_store *s)
 static int write_new_shapes(struct occ_store *s, const struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_ADD_RUN_SHAPE, &stmt, err);
+    int rc = occ_store_statement(s, OCC_SQL_ADD_RUN_CONFIG, &stmt, err);
     for (uint32_t i = 0; i < r->n_new_shapes && rc == 0; i++) {
         struct occ_binder b = {.stmt = stmt};
         occ_bind_int(&b, r->id);

@@ -10,13 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/codec/series_codec.h"
 #include "store/internal.h"
 
 #define SECOND_NS        INT64_C(1000000000)
 #define PENDING_MOST     (1u << 18) /* of each kind: 15 MB */
 #define UNEXPLAINED_MOST 4096u
 #define MERGE_AT         16
-#define LEVEL_FULL       9
+#define MERGE_LEVELS     9 /* more merges never happen: by then a chunk is full */
 #define FULL_ROWS        (OCC_SERIES_MAX_ROWS / 2)
 #define WINDOW           64 /* seconds that are added up at a time */
 
@@ -195,8 +196,8 @@ static int bind_lane(struct occ_store *s, enum occ_sql which, const struct lane 
     int rc = occ_store_statement(s, which, &b->stmt, err);
     if (rc != 0)
         return rc;
-    occ_bind_int(b, lane->kind);
-    occ_bind_int(b, lane->run);
+    occ_bind_text(b, lane->kind == OCC_SERIES_VALUES ? "launch_value" : "device_sample");
+    occ_bind_known(b, lane->run);
     occ_bind_int(b, lane->device);
     return 0;
 }
@@ -214,7 +215,10 @@ static int add_chunk(struct occ_store *s, const struct lane *lane, int level, ui
     int rc = bind_lane(s, OCC_SQL_ADD_SERIES, lane, &b, err);
     if (rc != 0)
         return rc;
-    occ_bind_int(&b, n >= FULL_ROWS ? LEVEL_FULL : level);
+    if (n >= FULL_ROWS || level == MERGE_LEVELS)
+        b.at++; /* NULL: full */
+    else
+        occ_bind_int(&b, level);
     occ_bind_int(&b, n);
     occ_bind_int(&b, q->scratch[0].start_ns);
     occ_bind_int(&b, q->scratch[n - 1].start_ns);
@@ -222,25 +226,14 @@ static int add_chunk(struct occ_store *s, const struct lane *lane, int level, ui
     return occ_store_run(s, b.stmt, err, "cannot add counter values");
 }
 
-static int set_level(struct occ_store *s, int64_t id, int level, struct occ_error *err)
+static int run_on(struct occ_store *s, enum occ_sql which, int64_t id, struct occ_error *err)
 {
     struct occ_binder b = {0};
-    int rc = occ_store_statement(s, OCC_SQL_SET_SERIES_LEVEL, &b.stmt, err);
+    int rc = occ_store_statement(s, which, &b.stmt, err);
     if (rc != 0)
         return rc;
     occ_bind_int(&b, id);
-    occ_bind_int(&b, level);
-    return occ_store_run(s, b.stmt, err, "cannot update counter values");
-}
-
-static int drop_chunk(struct occ_store *s, int64_t id, struct occ_error *err)
-{
-    struct occ_binder b = {0};
-    int rc = occ_store_statement(s, OCC_SQL_DROP_SERIES, &b.stmt, err);
-    if (rc != 0)
-        return rc;
-    occ_bind_int(&b, id);
-    return occ_store_run(s, b.stmt, err, "cannot delete counter values");
+    return occ_store_run(s, b.stmt, err, "cannot merge counter values");
 }
 
 /* ---- merging ---- */
@@ -292,15 +285,15 @@ static int merge_level(struct occ_store *s, const struct lane *lane, int level, 
     struct merge m = {0};
     int rc = collect(s, lane, level, &m, err);
     for (uint32_t i = 0; i < m.n_damaged && rc == 0; i++)
-        rc = set_level(s, m.damaged[i], LEVEL_FULL, err);
+        rc = run_on(s, OCC_SQL_END_SERIES_MERGES, m.damaged[i], err);
     if (rc != 0 || m.n_ids == 0)
         return rc;
     if (m.n_ids == 1) /* too large for company: a damaged one in between, or a file that we did not write */
-        return set_level(s, m.ids[0], LEVEL_FULL, err);
+        return run_on(s, OCC_SQL_END_SERIES_MERGES, m.ids[0], err);
     qsort(s->series->scratch, m.n, sizeof *s->series->scratch, compare_rows);
     rc = add_chunk(s, lane, level + 1, m.n, err);
     for (uint32_t i = 0; i < m.n_ids && rc == 0; i++)
-        rc = drop_chunk(s, m.ids[i], err);
+        rc = run_on(s, OCC_SQL_DROP_SERIES, m.ids[i], err);
     return rc;
 }
 
@@ -323,7 +316,7 @@ static int count_level(struct occ_store *s, const struct lane *lane, int level, 
 static int merge_lane(struct occ_store *s, const struct lane *lane, struct occ_error *err)
 {
     int rc = 0;
-    for (int level = 0; level < LEVEL_FULL && rc == 0; level++) {
+    for (int level = 0; level < MERGE_LEVELS && rc == 0; level++) {
         int64_t n = 0;
         rc = count_level(s, lane, level, &n, err);
         while (rc == 0 && n >= MERGE_AT) {

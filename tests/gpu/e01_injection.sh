@@ -17,7 +17,7 @@ way threads "$OCC_SAMPLES/hello" --launches 200 --threads 8
 way fork_before_init "$OCC_SAMPLES/hello" --launches 100 --fork
 way exec "$OCC_SAMPLES/hello" --launches 100 --exec
 way shell_child /bin/sh -c "'$OCC_SAMPLES/hello' --launches 50; '$OCC_SAMPLES/hello' --launches 50"
-case $(ask "$work/driver_api.db" 'SELECT name FROM device') in
+case $(ask "$work/driver_api.db" 'SELECT device FROM device') in
   *simulated*) saw static_runtime "not tried on a simulated device" ;;
   *) if [ -x "$OCC_KIT/runtime" ]; then way static_runtime "$OCC_KIT/runtime" 500; else saw static_runtime "not built"; fi ;;
 esac

@@ -49,7 +49,7 @@ if [ -x "$cost" ]; then
     done
   done
 fi
-value helper_cpu "$(calc "$(ask "$work/batches.db" "SELECT max(total) FROM cost WHERE what = 'helper_cpu_ns'") / $n")" "ns a launch, our thread"
-value lost "$(ask "$work/batches.db" 'SELECT coalesce(sum(count), 0) FROM loss')" "launches"
+value helper_cpu "$(calc "$(ask "$work/batches.db" "SELECT max(total) FROM overhead WHERE quantity = 'helper_cpu_ns'") / $n")" "ns a launch, our thread"
+value lost "$(ask "$work/batches.db" 'SELECT coalesce(sum(launches), 0) FROM loss')" "launches"
 if holds "$first <= 2000"; then decide confirmed "tracing stays on by default; the governor's constant is the cost above"; fi
 decide refuted "a launch costs more than 2 us: the governor must step down for programs with many short launches"

@@ -22,10 +22,10 @@ wait $pid || skip "the transformer does not run: $(tail -1 "$work/out")"
 observed=$(best_of 2 "$occtrace" --counters=none -q -d "$work/again.db" "$OCC_SAMPLES/transformer" --steps "$steps")
 want=$(sed -n 's/^launches: *//p' "$work/out")
 got=$(ask "$work/graph.db" 'SELECT count(*) FROM launch')
-bad=$(ask "$work/graph.db" "SELECT coalesce(sum(count), 0) FROM loss")
+bad=$(ask "$work/graph.db" "SELECT coalesce(sum(launches), 0) FROM loss")
 value launches "$got" "of $want"
 value lost "$bad" "launches, all causes"
-value graph_nodes "$(ask "$work/graph.db" 'SELECT count(DISTINCT graphNodeId) FROM launch WHERE graphNodeId <> 0')" ""
+value graph_nodes "$(ask "$work/graph.db" 'SELECT count(DISTINCT graph_node_id) FROM launch WHERE graph_node_id <> 0')" ""
 value plain "$plain" "s"
 value observed "$observed" "s"
 value slowdown "$(calc "($observed / $plain - 1) * 100")" "%"

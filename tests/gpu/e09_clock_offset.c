@@ -129,7 +129,7 @@ static int read_kernels(const struct place *place, struct seen *seen, struct occ
                                  "-d",
                                  place->history,
                                  "--csv",
-                                 "SELECT start, \"end\" FROM launch ORDER BY start",
+                                 "SELECT start_ns, end_ns FROM launch ORDER BY start_ns",
                                  NULL};
     seen->kernels = calloc(MOST_KERNELS, 3 * sizeof *seen->kernels);
     if (!seen->kernels)

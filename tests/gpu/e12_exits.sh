@@ -23,7 +23,7 @@ sleep $spin
 pkill -KILL -f "hello --spin --log $work/log"
 wait
 done_ns=$(tail -1 "$work/log" 2>/dev/null | cut -d' ' -f1)
-last=$(ask "$work/kill.db" 'SELECT max("end") FROM launch')
+last=$(ask "$work/kill.db" 'SELECT max(end_ns) FROM launch')
 if [ -n "$done_ns" ] && [ -n "$last" ]; then
   lost_ms=$(calc "($done_ns - $last) / 1e6")
   value sigkill_lost "$lost_ms" "ms of launches before the kill"

@@ -5,7 +5,7 @@ expect "theoretical occupancy and waves per multiprocessor equal ncu's for every
 # what the driver's own occupancy function says of the zoo, kernel by kernel
 "$occtrace" --counters=none -q -d "$work/driver.db" "$OCC_SAMPLES/zoo" --repeat 1 >"$work/said" 2>&1
 sed -n 's/^\([a-z0-9_]*\) .*, \([0-9]*\) blocks per SM$/\1,\2/p' "$work/said" | grep -v without | sort >"$work/theirs"
-"$occq" sql -d "$work/driver.db" --csv "SELECT k.short || ',' || blocks_per_sm FROM shape s JOIN kernel k ON k.id = s.kernel" |
+"$occq" sql -d "$work/driver.db" --csv "SELECT kernel || ',' || blocks_per_sm FROM launch_config" |
   sed 1d | tr -d '"' | sort >"$work/ours"
 differ=$(comm -23 "$work/theirs" "$work/ours" | wc -l)
 value driver_kernels "$(wc -l <"$work/theirs")" "kernels of the zoo"
@@ -37,8 +37,8 @@ for row in csv.DictReader(lines):
     key = (re.sub(r"[<(].*", "", row["Kernel Name"]).split("::")[-1].split()[-1],) + size
     theirs.setdefault(key, {})[row["Metric Name"]] = float(row["Metric Value"].replace(",", ""))
 ours = sqlite3.connect(sys.argv[2]).execute(
-    "SELECT k.short, grid_x || ',' || grid_y || ',' || grid_z, block_x || ',' || block_y || ',' || block_z, theoretical, waves "
-    "FROM shape s JOIN kernel k ON k.id = s.kernel WHERE refused IS NULL").fetchall()
+    "SELECT kernel, grid_x || ',' || grid_y || ',' || grid_z, block_x || ',' || block_y || ',' || block_z, theoretical, waves "
+    "FROM launch_config WHERE refused IS NULL").fetchall()
 compared = different = 0
 examples = []
 for name, grid, block, theoretical, waves in ours:
@@ -54,10 +54,10 @@ print(compared, different, len(ours))
 print("; ".join(examples[:4]))
 PY
   read -r compared different all <"$work/compared"
-  value "${sample}_shapes" "${all:--}" ""
-  value "${sample}_compared" "${compared:--}" "shapes that ncu has too"
-  value "${sample}_different" "${different:--}" "shapes"
+  value "${sample}_configurations" "${all:--}" ""
+  value "${sample}_compared" "${compared:--}" "configurations that ncu has too"
+  value "${sample}_different" "${different:--}" "configurations"
   [ "${different:-1}" = 0 ] || { wrong=$((wrong + ${different:-1})); saw "${sample}_examples" "$(sed -n 2p "$work/compared")"; }
 done
 [ $wrong -eq 0 ] && decide confirmed "the model is what ncu computes on this chip"
-decide refuted "$wrong shapes differ: see the examples, and docs/decisions/0005 on the carve-out"
+decide refuted "$wrong configurations differ: see the examples, and docs/decisions/0005 on the carve-out"

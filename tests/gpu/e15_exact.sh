@@ -9,7 +9,7 @@ trace() { # name sample argument...: says what became of it; leaves said, record
   code=$?
   said=$(sed -n '$s/^launches: //p' "$work/out")
   recorded=$(ask "$work/$sample.db" 'SELECT count(*) FROM launch')
-  exact=$(ask "$work/$sample.db" 'SELECT coalesce(sum(exact), 0) FROM measured')
+  exact=$(ask "$work/$sample.db" 'SELECT coalesce(sum(exact), 0) FROM measured_config')
   value "${sample}_launches" "${said:--}" "that the program says"
   value "${sample}_recorded" "${recorded:--}" ""
   value "${sample}_measured" "${exact:--}" ""
@@ -43,8 +43,8 @@ for row in csv.DictReader(l for l in open(sys.argv[1]) if l.startswith('"')):
     name = re.sub(r"[<(].*", "", row["Kernel Name"]).split("::")[-1].split()[-1]
     theirs.setdefault(name, []).append(float(row["Metric Value"].replace(",", "")))
 ours = sqlite3.connect(sys.argv[2]).execute(
-    "SELECT k.short, 100 * sum(achieved_sum) / sum(achieved_ns) FROM measured m JOIN shape s ON s.id = m.shape "
-    "JOIN kernel k ON k.id = s.kernel GROUP BY k.short").fetchall()
+    "SELECT kernel, 100 * sum(achieved_sum) / sum(achieved_ns) FROM stored_measured_minute "
+    "JOIN launch_config USING(config_id) GROUP BY kernel").fetchall()
 off = sorted(((abs(v - sum(theirs[n]) / len(theirs[n])), n, v, sum(theirs[n]) / len(theirs[n])) for n, v in ours if n in theirs),
              reverse=True)
 print(len(off), "%.3f" % off[0][0] if off else "-")

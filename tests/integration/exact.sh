@@ -32,9 +32,9 @@ trace() {
   [ "$(query 'SELECT count(*) FROM launch')" = "$launches" ] || fail "not all launches are in the history"
 }
 measured() {
-  [ "$(query 'SELECT coalesce(sum(exact), 0) FROM measured')" = "$1" ] ||
-    fail "not $1 launches with exact values, but $(query 'SELECT sum(exact) FROM measured')"
-  [ "$(query 'SELECT coalesce(sum(direct + regressed + grouped), 0) FROM measured')" = 0 ] || fail "values from samples"
+  [ "$(query 'SELECT coalesce(sum(exact), 0) FROM measured_config')" = "$1" ] ||
+    fail "not $1 launches with exact values, but $(query 'SELECT sum(exact) FROM measured_config')"
+  [ "$(query 'SELECT coalesce(sum(direct + regression + grouped), 0) FROM measured_config')" = 0 ] || fail "values from samples"
 }
 reason() { query 'SELECT level_reason FROM run' | grep -qF -- "$1" || fail "the run does not say \"$1\""; }
 
@@ -44,7 +44,7 @@ matches_truth() {
     { ns = substr($16, 6) - substr($15, 6) # awk counts no more than 53 bits
       t[$1] += ns; a[$1] += $24 * ns; e[$1] += $25 * ns; s[$1] += $25 / $24 * ns; b[$1] += $23 / ($25 / $24 * sms) }
     END { for (k in t) printf "%s %.9f %.9f %.9f %.9f\n", k, a[k] / t[k], e[k] / t[k], s[k] / t[k], b[k] / t[k] }' | sort >expected
-  query "SELECT format('%s %.9f %.9f %.9f %.9f', shortName, achieved, elapsed, smActive, residentBlocks) AS line FROM measured_detail" | sort >got
+  query "SELECT format('%s %.9f %.9f %.9f %.9f', kernel, achieved, elapsed, sm_active, resident_blocks) AS line FROM measured_config" | sort >got
   [ -s expected ] || fail "no truth"
   awk -v tolerance="${2:-1e-5}" 'NR == FNR { for (i = 2; i <= 5; i++) want[$1, i] = $i; n++; next }
        { for (i = 2; i <= 5; i++) { d = $i - want[$1, i]; if (!(($1, i) in want) || d > tolerance || d < -tolerance) wrong++ } m++ }
@@ -74,11 +74,11 @@ for run in "hello --launches 1500" "hello --launches 100 --fork" \
 done
 # A session that threads of the program kept from ending well may have no values, but no launch has two.
 trace h200 "" --exact "$hello" --launches 1000 --threads 4
-within=$(query "SELECT sum(exact) BETWEEN 1 AND $launches FROM measured")
-[ "$within" = 1 ] || fail "of $launches launches $(query 'SELECT sum(exact) FROM measured') were measured"
+within=$(query "SELECT sum(exact) BETWEEN 1 AND $launches FROM measured_config")
+[ "$within" = 1 ] || fail "of $launches launches $(query 'SELECT sum(exact) FROM measured_config') were measured"
 # A graph of many kernels is one range: the kernels outside it have values, those inside none.
 trace h200 "" --counters=exact "$build/samples/transformer" --steps 5
-measured "$(query 'SELECT count(*) FROM launch WHERE graphNodeId IS NULL')"
+measured "$(query 'SELECT count(*) FROM launch WHERE graph_node_id IS NULL')"
 
 # Refusals and losses.
 while read -r faults expected text; do
@@ -145,8 +145,8 @@ kill $daemon
 wait $daemon
 n=$(query 'SELECT count(*) FROM run')
 [ "$n" = 2 ] || fail "$n runs, not 2: $(tail -3 daemon.log)"
-[ "$(query 'SELECT sum(exact) FROM measured WHERE run = 2')" = 1000 ] || fail "not all launches are measured"
-[ "$(query 'SELECT sum(direct + regressed + grouped) FROM measured WHERE run = 2')" = 0 ] || fail "samples are mixed in"
+[ "$(query 'SELECT sum(exact) FROM measured_config WHERE run_id = 2')" = 1000 ] || fail "not all launches are measured"
+[ "$(query 'SELECT sum(direct + regression + grouped) FROM measured_config WHERE run_id = 2')" = 0 ] || fail "samples are mixed in"
 
 title="--exact with another source"
 "$build/bin/occtrace" --exact --counters=pm true >out 2>err

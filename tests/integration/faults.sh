@@ -26,7 +26,7 @@ expect() {
   [ $got -eq "$code" ] || fail "exit code $got, not $code"
   grep -qF -- "$text" err || { fail "stderr lacks \"$text\":"; cat err; }
 }
-reason_kept() { query "SELECT level_reason FROM run ORDER BY id DESC LIMIT 1" | grep -qF -- "$1" || fail "the run's row lacks \"$1\""; }
+reason_kept() { query "SELECT level_reason FROM run ORDER BY run_id DESC LIMIT 1" | grep -qF -- "$1" || fail "the run's row lacks \"$1\""; }
 said_it_all() { [ "$(cat out)" = "launches: $1" ] || fail "the program's output is not its own: $(head -3 out)"; }
 
 trace=("$build/bin/occtrace" -d h.db)
@@ -54,7 +54,7 @@ said_it_all 3
 expect "lost and mixed records" 0 "lost: 50 (cupti_dropped 50)" \
   env OCCSIM_FAULT=shuffle:7,drop:20 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 1000
 said_it_all 1000
-[ "$(query 'SELECT launches FROM run ORDER BY id DESC LIMIT 1')" = 950 ] || fail "not 950 launches"
+[ "$(query 'SELECT launches FROM run ORDER BY run_id DESC LIMIT 1')" = 950 ] || fail "not 950 launches"
 
 # Databases that cannot be used: the program runs, the file stays as it was.
 echo "this is not a database, it only looks long enough to be one" >bad.db

@@ -57,9 +57,9 @@ for round in $(seq "$rounds"); do
   [ -e "$work/h.db" ] || { [ "$victim" = both ] && continue; die "no history"; }
   [ "$(query 'PRAGMA integrity_check')" = ok ] || die "integrity_check: $(query 'PRAGMA integrity_check')"
   stored=$(query 'SELECT count(*) FROM launch')
-  distinct=$(query 'SELECT count(DISTINCT start) FROM launch')
+  distinct=$(query 'SELECT count(DISTINCT start_ns) FROM launch')
   [ "$stored" = "$distinct" ] || die "$stored launches, $distinct different"
-  query 'SELECT start FROM launch ORDER BY start' >"$work/stored"
+  query 'SELECT start_ns FROM launch ORDER BY start_ns' >"$work/stored"
   sed 1d "$work/truth" | cut -d, -f15 | grep . | sort >"$work/made" # start_ns (tests/simgpu/README.md)
   missing=$(sort "$work/stored" | comm -13 - "$work/made" | sort -n | sed '/^$/d')
   lost=$(printf '%s' "$missing" | grep -c .)

@@ -32,8 +32,8 @@ trace() {
 matches_truth() {
   sed '1d; s/"//g' truth | awk -F, '{ ns = substr($16, 6) - substr($15, 6); t[$1] += ns; a[$1] += $24 * ns; e[$1] += $25 * ns }
     END { for (k in t) print k, a[k] / t[k], e[k] / t[k] }' >expected
-  query "SELECT format('%s %f %f %f %f', shortName, achieved, elapsed, 1.96 * achievedError, 1.96 * elapsedError) AS line
-    FROM measured_detail WHERE achieved IS NOT NULL" >got
+  query "SELECT format('%s %f %f %f %f', kernel, achieved, elapsed, achieved_ci95, elapsed_ci95) AS line
+    FROM measured_config WHERE achieved IS NOT NULL" >got
   awk 'function beside(a, b) { return a > b ? a - b : b - a }
        NR == FNR { achieved[$1] = $2; elapsed[$1] = $3; kernels++; next }
        { known++ }
@@ -69,7 +69,7 @@ cause dynamic_smem imbalance_across_blocks
 
 # ---- steps down: launches are kept, no value is invented ----
 nothing_measured() {
-  [ "$(query 'SELECT count(*) FROM measured')" = 0 ] || fail "values out of nothing"
+  [ "$(query 'SELECT count(*) FROM measured_config')" = 0 ] || fail "values out of nothing"
   query 'SELECT level_reason FROM run' | grep -qF -- "$1" || fail "the run says '$(query 'SELECT level_reason FROM run')', not '$1'"
 }
 OCCSIM_FAULT=pm_enable:35 trace h200 --counters=pm

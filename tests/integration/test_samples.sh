@@ -40,7 +40,7 @@ check_launches() {
   [ -n "$said" ] && [ "$said" = "$stored" ] ||
     fail "$*: the program says $said launches, the history has $stored"
   unknown=$(query 'SELECT count(*) FROM launch WHERE theoretical IS NULL OR limiters IS NULL
-                   OR fullWaves IS NULL OR partialBlocks IS NULL')
+                   OR full_waves IS NULL OR partial_blocks IS NULL')
   [ "$unknown" = 0 ] || fail "$*: $unknown launches without theoretical occupancy, limiter or waves"
   [ "$(query 'SELECT count(*) FROM launch WHERE NOT simulated')" = 0 ] || fail "$*: not marked simulated"
 }
@@ -54,14 +54,14 @@ check_same_output() {
 # the answer where no warp is lost.
 check_answers() {
   "$build/samples/zoo" --answers --gpu "$gpu" | sed 1d | sort >"$work/expected"
-  query "SELECT short, block_x, limiters, warps_per_sm, full_waves, partial_blocks,
+  query "SELECT kernel, block_x, limiters, warps_per_sm, full_waves, partial_blocks,
                 coalesce(nullif(main_cause, ''), iif(cause_partial_warp > 0, 'partial_warp', 'none'))
-         FROM shape JOIN kernel ON kernel.id = shape.kernel" | sort >"$work/got"
+         FROM launch_config" | sort >"$work/got"
   [ -s "$work/expected" ] || fail "zoo: no answers"
   diff "$work/expected" "$work/got" >"$work/diff" ||
     fail "zoo: the answers (<) and the history (>) differ
 $(cat "$work/diff")"
-  each=$(query 'SELECT DISTINCT n FROM (SELECT count(*) AS n FROM launch GROUP BY shortName)')
+  each=$(query 'SELECT DISTINCT n FROM (SELECT count(*) AS n FROM launch GROUP BY kernel)')
   [ "$each" = 3 ] || fail "zoo: each kernel was launched 3 times, the history says $each"
 }
 

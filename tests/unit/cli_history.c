@@ -179,7 +179,7 @@ enum { OWN_VALUES = OCC_MEASURED_group_achieved };
 /* Launches of a shape that have values, and the values in the order of OCC_MEASURED_VALUES; NAN: not measured. */
 struct seen {
     int run, shape, minute; /* after the run's start */
-    uint64_t direct, regressed, grouped, overlapped;
+    uint64_t direct, regression, grouped, overlapped;
     double ns, value[OWN_VALUES];
 };
 
@@ -194,7 +194,7 @@ static void put_value(struct occ_measured_sums *sums, enum occ_measured_value wh
 static int put_seen(struct history *h, const struct seen *seen)
 {
     struct occ_measured_sums sums = {.direct = seen->direct,
-                                     .regressed = seen->regressed,
+                                     .regression = seen->regression,
                                      .grouped = seen->grouped,
                                      .overlapped = seen->overlapped};
     int64_t start_ns = START_NS + seen->run * 3600 * 1000 * MS;

@@ -121,7 +121,7 @@ static void values_are_added_up_by_minute_run_and_configuration(void **state)
             for (uint32_t config = 1; config < 20; config++) {
                 const struct occ_measured_sums *sums = find(&results, minute, run, config);
                 assert_non_null(sums);
-                assert_int_equal(sums->regressed, 3);
+                assert_int_equal(sums->regression, 3);
                 assert_true(sums->sum[OCC_MEASURED_elapsed] == 150 && sums->ns[OCC_MEASURED_elapsed] == 300);
                 assert_true(sums->sum[OCC_MEASURED_sm_active] == 225);
                 assert_true(sums->ns[OCC_MEASURED_achieved] == 0); /* not measured */
@@ -143,7 +143,7 @@ static void only_direct_values_are_a_launch_s_own(void **state)
     }
     assert_int_equal(results.n_sums, 1);
     const struct occ_measured_sums *sums = &results.sums[0].sums;
-    assert_true(sums->direct == 1 && sums->regressed == 1 && sums->grouped == 1);
+    assert_true(sums->direct == 1 && sums->regression == 1 && sums->grouped == 1);
     assert_true(sums->ns[OCC_MEASURED_elapsed] == 200 && sums->ns[OCC_MEASURED_group_elapsed] == 100);
     assert_int_equal(results.n_values, 1);
     assert_int_equal(results.values[0].run, 3);

@@ -287,11 +287,11 @@ static void assert_history(const struct place *p, uint64_t n, int64_t runs)
     for (uint64_t i = 0; i < n; i++)
         durations += (int64_t)(i % 977);
     assert_int_equal(number(db, "SELECT count(*) FROM launch"), n);
-    assert_int_equal(number(db, "SELECT count(DISTINCT correlationId) FROM launch"), n);
-    assert_int_equal(number(db, "SELECT coalesce(sum(correlationId), 0) FROM launch"), n * (n - 1) / 2);
-    assert_int_equal(number(db, "SELECT coalesce(sum(duration), 0) FROM launch"), durations);
-    assert_int_equal(number(db, "SELECT count(*) FROM run"), runs);
-    assert_int_equal(number(db, "SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), runs);
+    assert_int_equal(number(db, "SELECT count(DISTINCT correlation_id) FROM launch"), n);
+    assert_int_equal(number(db, "SELECT coalesce(sum(correlation_id), 0) FROM launch"), n * (n - 1) / 2);
+    assert_int_equal(number(db, "SELECT coalesce(sum(duration_ns), 0) FROM launch"), durations);
+    assert_int_equal(number(db, "SELECT count(*) FROM stored_run"), runs);
+    assert_int_equal(number(db, "SELECT count(*) FROM stored_run WHERE end_ns IS NOT NULL"), runs);
     occ_store_close(store);
 }
 
@@ -787,7 +787,7 @@ static void a_quota_is_kept(void **state)
     sqlite3 *db = occ_store_sqlite(store);
     int64_t kept = number(db, "SELECT count(*) FROM launch");
     assert_true(kept > 100000 && kept < 2000000);
-    assert_int_equal(number(db, "SELECT max(correlationId) FROM launch"), 1999999);
+    assert_int_equal(number(db, "SELECT max(correlation_id) FROM launch"), 1999999);
     occ_store_close(store);
     (void)close(fd);
     occ_ring_destroy(&ring);

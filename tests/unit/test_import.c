@@ -101,11 +101,11 @@ static int64_t number(const struct world *w, const char *sql)
 
 static int64_t all_rows(const struct world *w)
 {
-    return number(
-        w,
-        "SELECT (SELECT count(*) FROM run) + (SELECT count(*) FROM kernel) + (SELECT count(*) FROM shape) + "
-        "(SELECT count(*) FROM device) + (SELECT count(*) FROM chunk) + (SELECT count(*) FROM rollup_hour) + "
-        "(SELECT count(*) FROM source_claim)");
+    return number(w, "SELECT (SELECT count(*) FROM stored_run) + (SELECT count(*) FROM stored_kernel) + "
+                     "(SELECT count(*) FROM stored_launch_config) + "
+                     "(SELECT count(*) FROM stored_device) + (SELECT count(*) FROM stored_chunk) + (SELECT "
+                     "count(*) FROM stored_hour) + "
+                     "(SELECT count(*) FROM stored_reported_occupancy)");
 }
 
 static const struct occ_import_options plain = {0};
@@ -196,17 +196,17 @@ static void kineto_launch(void **state)
     assert_int_equal(r.shapes, 1);
     assert_int_equal(r.devices, 1);
     assert_false(r.timeless);
-    assert_int_equal(number(w, "SELECT min(start) FROM launch"), INT64_C(1661203463029566125));
-    assert_int_equal(number(w, "SELECT sum(\"end\" - start) FROM launch"), 15000);
+    assert_int_equal(number(w, "SELECT min(start_ns) FROM launch"), INT64_C(1661203463029566125));
+    assert_int_equal(number(w, "SELECT sum(end_ns - start_ns) FROM launch"), 15000);
     /* 64 KiB + 1 KiB of 164 KiB: two blocks of eight warps */
-    assert_int_equal(number(w, "SELECT warps_per_sm FROM shape"), 16);
-    assert_int_equal(number(w, "SELECT dynamic_smem_bytes FROM shape"), 65536);
-    assert_int_equal(number(w, "SELECT smem_optin IS NULL FROM shape"), 1);
-    assert_int_equal(number(w, "SELECT launches * 10 + (mean = 0) FROM source_claim"), 21);
-    assert_int_equal(number(w, "SELECT pid FROM run"), 311);
-    assert_int_equal(number(w, "SELECT rank FROM run"), 3);
-    assert_int_equal(number(w, "SELECT uid IS NULL FROM run"), 1);
-    assert_int_equal(number(w, "SELECT lacks LIKE '%carve-out%' FROM run"), 1);
+    assert_int_equal(number(w, "SELECT warps_per_sm FROM stored_launch_config"), 16);
+    assert_int_equal(number(w, "SELECT dynamic_shared_bytes FROM stored_launch_config"), 65536);
+    assert_int_equal(number(w, "SELECT shared_optin IS NULL FROM stored_launch_config"), 1);
+    assert_int_equal(number(w, "SELECT launches * 10 + (mean = 0) FROM stored_reported_occupancy"), 21);
+    assert_int_equal(number(w, "SELECT pid FROM stored_run"), 311);
+    assert_int_equal(number(w, "SELECT rank FROM stored_run"), 3);
+    assert_int_equal(number(w, "SELECT uid IS NULL FROM stored_run"), 1);
+    assert_int_equal(number(w, "SELECT missing_fields LIKE '%carve-out%' FROM stored_run"), 1);
 }
 
 /* Everything in another order, the bare array, gzip, the base time at the end. */
@@ -216,15 +216,15 @@ static void kineto_forms(void **state)
     struct occ_import_result r = import_text(
         w, "{\"traceEvents\": [" GOOD "], \"baseTimeNanoseconds\": 5, \"deviceProperties\": [" A100 "]}");
     assert_int_equal(r.launches, 1);
-    assert_int_equal(number(w, "SELECT start FROM launch"), INT64_C(1661203463029566130));
-    assert_int_equal(number(w, "SELECT sm_count FROM device"), 108);
+    assert_int_equal(number(w, "SELECT start_ns FROM launch"), INT64_C(1661203463029566130));
+    assert_int_equal(number(w, "SELECT sm_count FROM stored_device"), 108);
 
     static const char bare[] = "[" GOOD "]";
     static const struct occ_import_options with_gpu = {.gpu = "v100"};
     write_gzip(w, bare);
     r = import_well(w, &with_gpu);
     assert_int_equal(r.launches, 1);
-    assert_int_equal(number(w, "SELECT max(sm_count = 80) FROM device"), 1);
+    assert_int_equal(number(w, "SELECT max(sm_count = 80) FROM stored_device"), 1);
 
     r = import_text(w, TRACE(KERNEL("\"ts\": 99.5, \"dur\": 1, " ARGS)));
     assert_true(r.timeless);
@@ -298,8 +298,8 @@ static void kineto_ends_of_time(void **state)
     assert_int_equal(all_rows(w), 0);
     r = import_text(w, TRACE(KERNEL("\"ts\": 9223285636854775.807, \"dur\": 86400000000, " ARGS)));
     assert_int_equal(r.launches, 1);
-    assert_int_equal(number(w, "SELECT start FROM launch"), INT64_C(9223285636854775807));
-    assert_int_equal(number(w, "SELECT \"end\" FROM launch"), INT64_MAX);
+    assert_int_equal(number(w, "SELECT start_ns FROM launch"), INT64_C(9223285636854775807));
+    assert_int_equal(number(w, "SELECT end_ns FROM launch"), INT64_MAX);
 }
 
 /* A device of another maker is not described; its launches are counted. */
@@ -403,13 +403,17 @@ static void nsys_old(void **state)
     assert_string_equal(r.source, "nsys");
     assert_int_equal(r.launches, 1);
     assert_true(r.timeless);
-    assert_int_equal(number(w, "SELECT start FROM launch"), 100);
-    assert_int_equal(number(w, "SELECT smem_config_bytes FROM shape"), 0); /* not said */
-    assert_int_equal(number(w, "SELECT lacks LIKE '%carve-out%' AND lacks LIKE '%cluster%' FROM run"), 1);
-    assert_int_equal(number(w, "SELECT short = 'kernel' FROM kernel"), 1);
-    assert_int_equal(number(w, "SELECT max_threads_per_sm FROM device"), 2048);
-    assert_int_equal(number(w, "SELECT hex(uuid) LIKE '74E128B2%' FROM device"), 1);
-    assert_int_equal(number(w, "SELECT warps_per_sm FROM shape"), 64);
+    assert_int_equal(number(w, "SELECT start_ns FROM launch"), 100);
+    assert_int_equal(number(w, "SELECT shared_config_bytes FROM stored_launch_config"), 0); /* not said */
+    assert_int_equal(
+        number(
+            w,
+            "SELECT missing_fields LIKE '%carve-out%' AND missing_fields LIKE '%cluster%' FROM stored_run"),
+        1);
+    assert_int_equal(number(w, "SELECT short = 'kernel' FROM stored_kernel"), 1);
+    assert_int_equal(number(w, "SELECT max_threads_per_sm FROM stored_device"), 2048);
+    assert_int_equal(number(w, "SELECT hex(uuid) LIKE '74E128B2%' FROM stored_device"), 1);
+    assert_int_equal(number(w, "SELECT warps_per_sm FROM stored_launch_config"), 64);
 }
 
 static void nsys_new(void **state)
@@ -423,14 +427,17 @@ static void nsys_new(void **state)
     struct occ_import_result r = import_well(w, &plain);
     assert_int_equal(r.launches, 1);
     assert_false(r.timeless);
-    assert_int_equal(number(w, "SELECT start FROM launch"), INT64_C(1687813257637297604));
-    assert_int_equal(number(w, "SELECT smem_config_bytes FROM shape"), 102400);
-    assert_int_equal(number(w, "SELECT cluster_x FROM shape"), 2);
-    assert_int_equal(number(w, "SELECT smem_optin FROM shape"), 1);
-    assert_int_equal(number(w, "SELECT graphNodeId FROM launch"), 77);
-    assert_int_equal(number(w, "SELECT mangled = '_ZN2ns6kernelIiEEvPT_' FROM kernel"), 1);
+    assert_int_equal(number(w, "SELECT start_ns FROM launch"), INT64_C(1687813257637297604));
+    assert_int_equal(number(w, "SELECT shared_config_bytes FROM stored_launch_config"), 102400);
+    assert_int_equal(number(w, "SELECT cluster_x FROM stored_launch_config"), 2);
+    assert_int_equal(number(w, "SELECT shared_optin FROM stored_launch_config"), 1);
+    assert_int_equal(number(w, "SELECT graph_node_id FROM launch"), 77);
+    assert_int_equal(number(w, "SELECT mangled = '_ZN2ns6kernelIiEEvPT_' FROM stored_kernel"), 1);
     assert_int_equal(
-        number(w, "SELECT source_version = '2025.1' AND exe = 'train' AND lacks IS NULL FROM run"), 1);
+        number(
+            w,
+            "SELECT source_version = '2025.1' AND exe = 'train' AND missing_fields IS NULL FROM stored_run"),
+        1);
 }
 
 /* Two processes, each of which calls another GPU its number 0. */
@@ -448,9 +455,8 @@ static void nsys_devices(void **state)
     struct occ_import_result r = import_well(w, &plain);
     assert_int_equal(r.launches, 2);
     assert_int_equal(r.devices, 2);
-    assert_int_equal(
-        number(w, "SELECT count(DISTINCT s.device) FROM launch l JOIN shape s ON s.id = l.shape"), 2);
-    assert_int_equal(number(w, "SELECT pid IS NULL FROM run"), 1);
+    assert_int_equal(number(w, "SELECT count(DISTINCT device_id) FROM launch"), 2);
+    assert_int_equal(number(w, "SELECT pid IS NULL FROM stored_run"), 1);
 }
 
 static void nsys_skips(void **state)
@@ -482,12 +488,12 @@ static void same_file_twice(void **state)
     assert_false(first.known);
     assert_true(second.known);
     assert_int_equal(second.run, first.run);
-    assert_int_equal(number(w, "SELECT count(*) FROM run"), 1);
+    assert_int_equal(number(w, "SELECT count(*) FROM stored_run"), 1);
     static const struct occ_import_options again = {.again = true, .label = "again"};
     struct occ_import_result third = import_well(w, &again);
     assert_false(third.known);
     assert_int_equal(number(w, "SELECT count(*) FROM launch"), 2);
-    assert_int_equal(number(w, "SELECT count(*) FROM run WHERE label = 'again'"), 1);
+    assert_int_equal(number(w, "SELECT count(*) FROM stored_run WHERE label = 'again'"), 1);
 }
 
 /* --since does not find what has no date. */
@@ -665,7 +671,7 @@ static void damaged_sqlite(void **state)
     write_file(w, bytes, n / 2);
     struct occ_import_result result;
     assert_int_not_equal(import(w, &plain, &result, NULL), 0);
-    assert_int_equal(number(w, "SELECT count(*) FROM run WHERE launches = 0"), 0);
+    assert_int_equal(number(w, "SELECT count(*) FROM stored_run WHERE launches = 0"), 0);
     char beside[128];
     (void)snprintf(beside, sizeof beside, "%s-wal", w->file);
     assert_int_not_equal(access(beside, F_OK), 0);

@@ -150,7 +150,9 @@ static const char *ask(const struct world *w, const char *sql)
     return text;
 }
 
-#define LAUNCHES "FROM launch l JOIN shape s ON s.id = l.shape JOIN device d ON d.id = s.device"
+#define LAUNCHES                                                                                             \
+    "FROM launch l JOIN stored_launch_config s USING(config_id) JOIN stored_device d ON d.device_id = "      \
+    "s.device_id"
 
 /* ---- versions ---- */
 
@@ -162,26 +164,29 @@ static void version_2022(void **state)
     assert_int_equal(r.launches, 2);
     assert_int_equal(r.kernels, 2);
     assert_false(r.timeless);
-    assert_string_equal(ask(w, "SELECT group_concat(start - 1687813257637297504) FROM launch"), "1000,2000");
-    assert_string_equal(ask(w, "SELECT hostname FROM node"), "node7");
-    assert_string_equal(ask(w, "SELECT source_version || ' ' || exe || ' ' || pid FROM run"),
+    assert_string_equal(ask(w, "SELECT group_concat(start_ns - 1687813257637297504) FROM launch"),
+                        "1000,2000");
+    assert_string_equal(ask(w, "SELECT hostname FROM stored_node"), "node7");
+    assert_string_equal(ask(w, "SELECT source_version || ' ' || exe || ' ' || pid FROM stored_run"),
                         "2022.2.1.31 ./scale 1230");
-    assert_string_equal(ask(w, "SELECT lacks FROM run"),
+    assert_string_equal(ask(w, "SELECT missing_fields FROM stored_run"),
                         "cluster size, active clusters, the requested carve-out");
     /* 512 threads of 26 registers fill an SM four times */
-    assert_string_equal(ask(w,
-                            "SELECT theoretical || ' ' || launch_type || ' ' || smem_config_bytes FROM shape "
-                            "WHERE registers_per_thread = 26"),
+    assert_string_equal(ask(w, "SELECT theoretical || ' ' || launch_type || ' ' || shared_config_bytes FROM "
+                               "stored_launch_config "
+                               "WHERE registers_per_thread = 26"),
                         "1.0 0 16384");
     /* cooperative, 65 + 1 KiB of 164 KiB, 128 registers: two blocks of eight warps */
-    assert_string_equal(ask(w,
-                            "SELECT warps_per_sm || ' ' || launch_type || ' ' || smem_optin FROM shape WHERE "
-                            "registers_per_thread = 128"),
+    assert_string_equal(ask(w, "SELECT warps_per_sm || ' ' || launch_type || ' ' || shared_optin FROM "
+                               "stored_launch_config WHERE "
+                               "registers_per_thread = 128"),
                         "16 1 1");
-    assert_string_equal(ask(w, "SELECT mangled FROM kernel ORDER BY id LIMIT 1"), "_ZN2ns5scaleIfEEvPT_i");
+    assert_string_equal(ask(w, "SELECT mangled FROM stored_kernel ORDER BY kernel_id LIMIT 1"),
+                        "_ZN2ns5scaleIfEEvPT_i");
     /* without a mangled name the demangled one stands in */
-    assert_string_equal(ask(w, "SELECT mangled FROM kernel ORDER BY id DESC LIMIT 1"), "gemm(float *)");
-    assert_string_equal(ask(w, "SELECT max(graphNodeId) FROM launch"), "77");
+    assert_string_equal(ask(w, "SELECT mangled FROM stored_kernel ORDER BY kernel_id DESC LIMIT 1"),
+                        "gemm(float *)");
+    assert_string_equal(ask(w, "SELECT max(graph_node_id) FROM launch"), "77");
 }
 
 static void version_2023(void **state)
@@ -192,11 +197,12 @@ static void version_2023(void **state)
     assert_int_equal(r.launches, 2);
     assert_int_equal(r.devices, 2);
     assert_string_equal(ask(w, "SELECT group_concat(substr(hex(uuid), 1, 1) || cluster_x || ' ' || "
-                               "max_active_clusters) FROM (SELECT * " LAUNCHES " ORDER BY l.start)"),
+                               "max_active_clusters) FROM (SELECT s.*, uuid, cc, sm_count " LAUNCHES
+                               " ORDER BY l.start_ns)"),
                         "A0 0,B2 66");
-    assert_string_equal(ask(w, "SELECT lacks FROM run"), "the requested carve-out");
-    assert_string_equal(ask(w, "SELECT pid FROM run"), "NULL"); /* two of them */
-    assert_string_equal(ask(w, "SELECT exe FROM run"), "NULL");
+    assert_string_equal(ask(w, "SELECT missing_fields FROM stored_run"), "the requested carve-out");
+    assert_string_equal(ask(w, "SELECT pid FROM stored_run"), "NULL"); /* two of them */
+    assert_string_equal(ask(w, "SELECT exe FROM stored_run"), "NULL");
 }
 
 static void version_2025(void **state)
@@ -208,10 +214,10 @@ static void version_2025(void **state)
     assert_true(r.timeless);
     assert_string_equal(ask(w,
                             "SELECT group_concat(substr(hex(uuid), 1, 1) || sm_count || ' ' || launch_type) "
-                            "FROM (SELECT * " LAUNCHES " ORDER BY l.start)"),
+                            "FROM (SELECT s.*, uuid, cc, sm_count " LAUNCHES " ORDER BY l.start_ns)"),
                         "C16 0,B132 2");
-    assert_string_equal(ask(w, "SELECT rank FROM run"), "3");
-    assert_string_equal(ask(w, "SELECT lacks FROM run"),
+    assert_string_equal(ask(w, "SELECT rank FROM stored_run"), "3");
+    assert_string_equal(ask(w, "SELECT missing_fields FROM stored_run"),
                         "the requested carve-out, kernels of CUDA graphs that were recorded whole");
 }
 
@@ -223,9 +229,9 @@ static void version_2026(void **state)
     assert_int_equal(r.launches, 2);
     assert_false(r.timeless);
     assert_string_equal(ask(w, "SELECT group_concat(cc || ' ' || sm_count || ' ' || carveout_percent) FROM "
-                               "(SELECT * " LAUNCHES " ORDER BY l.start)"),
+                               "(SELECT s.*, uuid, cc, sm_count " LAUNCHES " ORDER BY l.start_ns)"),
                         "90 132 50,80 108 -1");
-    assert_string_equal(ask(w, "SELECT lacks FROM run"), "NULL");
+    assert_string_equal(ask(w, "SELECT missing_fields FROM stored_run"), "NULL");
 }
 
 /* ---- which GPU ---- */
@@ -246,7 +252,7 @@ static void devices_that_are_not_said(void **state)
     assert_int_equal(r.launches, 2);
     assert_int_equal(r.skipped[OCC_IMPORT_SKIP_NO_DEVICE], 5);
     assert_string_equal(
-        ask(w, "SELECT group_concat(sm_count) FROM (SELECT sm_count " LAUNCHES " ORDER BY l.start)"),
+        ask(w, "SELECT group_concat(sm_count) FROM (SELECT sm_count " LAUNCHES " ORDER BY l.start_ns)"),
         "132,40");
 }
 
@@ -263,7 +269,7 @@ static void many_processes(void **state)
          "24), 1, 2, 32, 1 + pid % 2, 1, 1, 256, 1, 1, 0, 0 FROM TARGET_INFO_CUDA_DEVICE;");
     struct occ_import_result r = import_well(w, NULL);
     assert_int_equal(r.launches, 2001);
-    assert_string_equal(ask(w, "SELECT sum(sm_count = CASE grid_x WHEN 1 THEN 132 ELSE 40 END) " LAUNCHES),
+    assert_string_equal(ask(w, "SELECT sum(sm_count = CASE s.grid_x WHEN 1 THEN 132 ELSE 40 END) " LAUNCHES),
                         "2001");
 }
 
@@ -275,11 +281,11 @@ static void gpus_that_are_not_described(void **state)
             "NULL);" NAMES KERNELS ROW("100", "0", PID, "2"));
     must_fail(w, "capability of mystery; say which GPU it was: --gpu NAME");
     assert_int_equal(import_well(w, "t4").launches, 1);
-    assert_string_equal(ask(w, "SELECT name || ' ' || sm_count FROM device"), "mystery 40");
+    assert_string_equal(ask(w, "SELECT name || ' ' || sm_count FROM stored_device"), "mystery 40");
     make(w, NAMES KERNELS ROW("100", "6", PID, "2"));
     must_fail(w, "--gpu NAME");
     assert_int_equal(import_well(w, "v100").launches, 1);
-    assert_string_equal(ask(w, "SELECT max(sm_count) FROM device"), "80");
+    assert_string_equal(ask(w, "SELECT max(sm_count) FROM stored_device"), "80");
 }
 
 /* ---- values ---- */
@@ -340,7 +346,8 @@ static void implausible_launches(void **state)
     make(w, GPU NAMES KERNELS ROW("100", "0", PID, "2"));
     run_sql(w, "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET blockX = 64, blockZ = 16, registersPerThread = 300;");
     assert_int_equal(import_well(w, NULL).launches, 1);
-    assert_string_equal(ask(w, "SELECT theoretical FROM shape WHERE registers_per_thread = 300"), "NULL");
+    assert_string_equal(
+        ask(w, "SELECT theoretical FROM stored_launch_config WHERE registers_per_thread = 300"), "NULL");
 }
 
 /* Times before the session's start are dates, too; several starts are none. */
@@ -352,7 +359,7 @@ static void epochs(void **state)
                                        "INTO TARGET_INFO_SESSION_START_TIME VALUES "
                                        "(1700000000000000000);");
     assert_false(import_well(w, NULL).timeless);
-    assert_string_equal(ask(w, "SELECT start FROM launch"), "1699999999999999980");
+    assert_string_equal(ask(w, "SELECT start_ns FROM launch"), "1699999999999999980");
     make(w, GPU NAMES KERNELS ROW("20", "0", PID,
                                   "2") "CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs); INSERT "
                                        "INTO TARGET_INFO_SESSION_START_TIME VALUES "
@@ -399,7 +406,7 @@ static void broken(void **state)
         make(w, cases[i].sql);
         must_fail(w, cases[i].says);
     }
-    assert_string_equal(ask(w, "SELECT count(*) FROM run"), "0");
+    assert_string_equal(ask(w, "SELECT count(*) FROM stored_run"), "0");
 }
 
 /* Names without a key are searched row by row: fine for a few, endless for many. */
@@ -506,7 +513,7 @@ static void shared_pages_are_left(void **state)
     }
     (void)fclose(file);
     must_fail(w, "reading it takes more than a sound file of this size can need");
-    assert_string_equal(ask(w, "SELECT count(*) FROM run"), "0");
+    assert_string_equal(ask(w, "SELECT count(*) FROM stored_run"), "0");
 }
 
 /* What lies in a journal beside the file is not in the file yet. */
@@ -565,7 +572,7 @@ static void two_at_once(void **state)
     assert_true(result.known);
     assert_int_equal(result.run, 1);
     assert_string_equal(result.source, "nsys");
-    assert_string_equal(ask(w, "SELECT count(*) FROM run"), "1");
+    assert_string_equal(ask(w, "SELECT count(*) FROM stored_run"), "1");
     assert_string_equal(ask(w, "SELECT count(*) FROM launch"), "20000");
 }
 

@@ -93,8 +93,8 @@ static void answers_are_exact_at_every_moment(void **state)
     world_check(w, reader, &all);
     world_check_random(w, reader, 40);
     world_check_rollups(w, reader);
-    assert_int_equal(world_number(reader, "SELECT count(*) FROM chunk WHERE level = 0"), 0);
-    assert_int_equal(world_number(reader, "SELECT sum(launches) FROM rollup_hour"), w->n);
+    assert_int_equal(world_number(reader, "SELECT count(*) FROM stored_chunk WHERE NOT is_full"), 0);
+    assert_int_equal(world_number(reader, "SELECT sum(launches) FROM stored_hour"), w->n);
     occ_store_close(reader);
 }
 
@@ -140,7 +140,7 @@ static void a_lost_writer_is_continued(void **state)
     finish(w);
     world_check_random(w, w->store, 20);
     world_check_rollups(w, w->store);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM chunk WHERE level = 0"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_chunk WHERE NOT is_full"), 0);
 }
 
 static void slow_lanes_do_not_fill_the_file_with_chunks(void **state)
@@ -151,11 +151,11 @@ static void slow_lanes_do_not_fill_the_file_with_chunks(void **state)
         world_append(w, 0, BEGIN + i * SECOND, SECOND, 3);
         commit(w);
     }
-    assert_true(world_number(w->store, "SELECT count(*) FROM chunk") < 140);
+    assert_true(world_number(w->store, "SELECT count(*) FROM stored_chunk") < 140);
     world_check_random(w, w->store, 10);
     finish(w);
     world_check_random(w, w->store, 10);
-    assert_int_equal(world_number(w->store, "SELECT sum(n) FROM chunk"), 1200);
+    assert_int_equal(world_number(w->store, "SELECT sum(launches) FROM stored_chunk"), 1200);
 }
 
 static void memory_stays_bounded(void **state)
@@ -357,7 +357,7 @@ static void means_are_said_where_launches_stand_for_all(void **state)
 {
     (void)state;
     struct occ_measurement m;
-    struct occ_measured_sums sums = {.regressed = 10, .grouped = 10};
+    struct occ_measured_sums sums = {.regression = 10, .grouped = 10};
     sums.sum[OCC_MEASURED_elapsed] = 0.9 * 1e6;
     sums.ns[OCC_MEASURED_elapsed] = 1e6;
     sums.sum[OCC_MEASURED_group_elapsed] = 0.5 * 1.1e6;
@@ -479,13 +479,15 @@ static void an_older_models_answer_is_renewed(void **state)
     world_open(w);
     int64_t first = w->shape[3];
     assert_int_equal(sqlite3_exec(occ_store_sqlite(w->store),
-                                  "UPDATE shape SET model_version = 0, theoretical = 7", NULL, NULL, NULL),
+                                  "UPDATE stored_launch_config SET model_version = 0, theoretical = 7", NULL,
+                                  NULL, NULL),
                      SQLITE_OK);
     occ_store_close(w->store);
     world_open(w);
     assert_int_equal(w->shape[3], first);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM shape WHERE theoretical > 1"), 0);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM shape"), WORLD_SHAPES);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM stored_launch_config WHERE theoretical > 1"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_launch_config"), WORLD_SHAPES);
 }
 
 static void names_are_made_readable(void **state)
@@ -509,10 +511,10 @@ static void names_are_made_readable(void **state)
         int64_t id = 0;
         char sql[200];
         assert_int_equal(occ_store_put_kernel(w->store, cases[i].mangled, 1000 + i, &id, &err), 0);
-        (void)snprintf(sql, sizeof sql, "SELECT short = '%s' FROM kernel WHERE id = %lld", cases[i].shorter,
-                       (long long)id);
+        (void)snprintf(sql, sizeof sql, "SELECT short = '%s' FROM stored_kernel WHERE kernel_id = %lld",
+                       cases[i].shorter, (long long)id);
         assert_int_equal(world_number(w->store, sql), 1);
-        (void)snprintf(sql, sizeof sql, "SELECT demangled = '%s' FROM kernel WHERE id = %lld",
+        (void)snprintf(sql, sizeof sql, "SELECT demangled = '%s' FROM stored_kernel WHERE kernel_id = %lld",
                        cases[i].demangled, (long long)id);
         if (i < 5 && world_number(w->store, sql) == 0)
             print_message("[  note    ] no demangler in this build\n");
@@ -534,13 +536,13 @@ static void a_name_cannot_explode(void **state)
         strncat(name, part, sizeof name - strlen(name) - 1);
     }
     assert_int_equal(occ_store_put_kernel(w->store, name, 5, &id, &err), 0);
-    assert_true(world_number(w->store, "SELECT max(length(demangled)) FROM kernel") <= 16384);
+    assert_true(world_number(w->store, "SELECT max(length(demangled)) FROM stored_kernel") <= 16384);
     char *huge = malloc(40001);
     assert_non_null(huge);
     memset(huge, 'x', 40000);
     huge[40000] = '\0';
     assert_int_equal(occ_store_put_kernel(w->store, huge, 6, &id, &err), 0);
-    assert_int_equal(world_number(w->store, "SELECT max(length(mangled)) FROM kernel"), 16384);
+    assert_int_equal(world_number(w->store, "SELECT max(length(mangled)) FROM stored_kernel"), 16384);
     free(huge);
 }
 
@@ -554,28 +556,29 @@ static void launch_compares_as_sql_does(void **state)
     commit(w);
     /* the second form hides the column from the planner */
     static const char *const conditions[][2] = {
-        {"correlationId > 9.5", "+correlationId > 9.5"},
-        {"correlationId >= '10'", "+correlationId >= 10"},
-        {"correlationId < 'x'", "+correlationId < 10000"},
-        {"correlationId = 'x'", "0"},
-        {"correlationId > x'00'", "0"},
-        {"correlationId = NULL", "0"},
-        {"correlationId > -1e300", "1"},
-        {"correlationId < -1e300", "0"},
-        {"correlationId = 1e300", "0"},
-        {"correlationId <= 9.0", "+correlationId <= 9"},
-        {"correlationId > -0.5", "1"},
-        {"correlationId < 9223372036854775807", "1"},
-        {"correlationId > 9223372036854775807", "0"},
-        {"correlationId BETWEEN 10 AND 19", "+correlationId BETWEEN 10 AND 19"},
-        {"correlationId IN (1, 3, 5, 5)", "+correlationId IN (1, 3, 5)"},
-        {"kernel = 1 AND shape > 3", "+kernel = 1 AND +shape > 3"},
-        {"kernel < 3 OR run = 2", "+kernel < 3 OR +run = 2"},
-        {"start > 1700000030000000000 AND device = 1", "+start > 1700000030000000000 AND +device = 1"},
-        {"run = 1 AND run = 2", "0"},
-        {"streamId = 7", "+streamId = 7"},
-        {"graphNodeId IS NULL", "+graphNodeId IS NULL"},
-        {"shortName = 'vecAdd'", "+kernel = 1"},
+        {"correlation_id > 9.5", "+correlation_id > 9.5"},
+        {"correlation_id >= '10'", "+correlation_id >= 10"},
+        {"correlation_id < 'x'", "+correlation_id < 10000"},
+        {"correlation_id = 'x'", "0"},
+        {"correlation_id > x'00'", "0"},
+        {"correlation_id = NULL", "0"},
+        {"correlation_id > -1e300", "1"},
+        {"correlation_id < -1e300", "0"},
+        {"correlation_id = 1e300", "0"},
+        {"correlation_id <= 9.0", "+correlation_id <= 9"},
+        {"correlation_id > -0.5", "1"},
+        {"correlation_id < 9223372036854775807", "1"},
+        {"correlation_id > 9223372036854775807", "0"},
+        {"correlation_id BETWEEN 10 AND 19", "+correlation_id BETWEEN 10 AND 19"},
+        {"correlation_id IN (1, 3, 5, 5)", "+correlation_id IN (1, 3, 5)"},
+        {"kernel_id = 1 AND config_id > 3", "+kernel_id = 1 AND +config_id > 3"},
+        {"kernel_id < 3 OR run_id = 2", "+kernel_id < 3 OR +run_id = 2"},
+        {"start_ns > 1700000030000000000 AND device_id = 1",
+         "+start_ns > 1700000030000000000 AND +device_id = 1"},
+        {"run_id = 1 AND run_id = 2", "0"},
+        {"stream_id = 7", "+stream_id = 7"},
+        {"graph_node_id IS NULL", "+graph_node_id IS NULL"},
+        {"kernel = 'vecAdd'", "+kernel_id = 1"},
     };
     for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
         char first[160], second[160];
@@ -585,9 +588,10 @@ static void launch_compares_as_sql_does(void **state)
             fail_msg("%s differs from %s", first, second);
     }
     assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM launch a JOIN launch b USING(correlationId)"), 500);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM shape s JOIN launch l ON l.shape = s.id"),
-                     500);
+        world_number(w->store, "SELECT count(*) FROM launch a JOIN launch b USING(correlation_id)"), 500);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM stored_launch_config s JOIN launch l USING(config_id)"),
+        500);
 }
 
 /* SQLite makes "a OR b" two scans and counts what both find once, by rowid. */
@@ -601,10 +605,10 @@ static void either_of_two_conditions(void **state)
     }
     for (int i = 0; i < 300; i += 7) {
         char first[160], second[160];
-        (void)snprintf(first, sizeof first, "SELECT count(*) FROM launch WHERE run = 2 OR correlationId = %d",
-                       i);
+        (void)snprintf(first, sizeof first,
+                       "SELECT count(*) FROM launch WHERE run_id = 2 OR correlation_id = %d", i);
         (void)snprintf(second, sizeof second,
-                       "SELECT count(*) FROM launch WHERE +run = 2 OR +correlationId = %d", i);
+                       "SELECT count(*) FROM launch WHERE +run_id = 2 OR +correlation_id = %d", i);
         assert_int_equal(world_number(w->store, first), world_number(w->store, second));
     }
     assert_int_equal(world_number(w->store, "SELECT count(DISTINCT rowid) FROM launch"), 300);
@@ -620,8 +624,8 @@ static void launch_gives_back_every_column(void **state)
     assert_int_equal(
         sqlite3_prepare_v2(
             occ_store_sqlite(w->store),
-            "SELECT start, \"end\", duration, run, device, contextId, streamId, correlationId, "
-            "coalesce(graphNodeId, 0), shape, blockX, theoretical FROM launch ORDER BY correlationId",
+            "SELECT start_ns, end_ns, duration_ns, run_id, device_id, context_id, stream_id, correlation_id, "
+            "coalesce(graph_node_id, 0), config_id, block_x, theoretical FROM launch ORDER BY correlation_id",
             -1, &stmt, NULL),
         SQLITE_OK);
     for (size_t i = 0; i < w->n; i++) {
@@ -651,21 +655,23 @@ static void launch_survives_hostile_files(void **state)
     world_append(w, 0, BEGIN, MINUTE, 300);
     finish(w);
     static const char *const damage[] = {
-        "UPDATE chunk SET n = n + 1",
-        "UPDATE chunk SET n = -1",
-        "UPDATE chunk SET n = 1 << 40",
-        "UPDATE chunk SET n = 'many'",
-        "UPDATE chunk_data SET data = x'01'",
-        "UPDATE chunk_data SET data = zeroblob(1000)",
-        "DELETE FROM chunk_data",
-        "UPDATE chunk_data SET data = 7",
+        "UPDATE stored_chunk SET launches = launches + 1",
+        "UPDATE stored_chunk SET launches = -1",
+        "UPDATE stored_chunk SET launches = 1 << 40",
+        "UPDATE stored_chunk SET launches = 'many'",
+        "UPDATE stored_chunk_data SET data = x'01'",
+        "UPDATE stored_chunk_data SET data = zeroblob(1000)",
+        "DELETE FROM stored_chunk_data",
+        "UPDATE stored_chunk_data SET data = 7",
     };
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         sqlite3 *db = occ_store_sqlite(w->store);
         char *message = NULL;
-        assert_int_equal(sqlite3_exec(db, "BEGIN", NULL, NULL, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "PRAGMA foreign_keys=OFF; BEGIN", NULL, NULL, NULL), SQLITE_OK);
+        world_loosen(w->store, "stored_chunk");
+        world_loosen(w->store, "stored_chunk_data");
         assert_int_equal(sqlite3_exec(db, damage[i], NULL, NULL, NULL), SQLITE_OK);
-        assert_int_not_equal(sqlite3_exec(db, "SELECT sum(start) FROM launch", NULL, NULL, &message),
+        assert_int_not_equal(sqlite3_exec(db, "SELECT sum(start_ns) FROM launch", NULL, NULL, &message),
                              SQLITE_OK);
         sqlite3_free(message);
         assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
@@ -673,19 +679,48 @@ static void launch_survives_hostile_files(void **state)
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), 300);
 }
 
+/* On a connection that trusts schemas, which ours do not. */
 static void a_view_cannot_trap_the_table(void **state)
 {
     struct world *w = *state;
     sqlite3 *db = NULL;
+    char *message = NULL;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 10);
+    finish(w);
     assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
+    assert_int_equal(occ_store_register(db), SQLITE_OK);
     assert_int_equal(
         sqlite3_exec(db,
-                     "CREATE VIEW chunk AS SELECT 1 AS id, run, device, 1 AS n, 1 AS first_ns, 1 AS last_ns "
+                     "DROP TABLE stored_chunk; CREATE VIEW stored_chunk AS SELECT 1 AS chunk_id, "
+                     "run_id, device_id, 1 AS launches, 1 AS first_start_ns, 1 AS last_start_ns "
                      "FROM launch",
                      NULL, NULL, NULL),
         SQLITE_OK);
-    assert_int_equal(occ_store_register(db), SQLITE_OK);
-    assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM launch", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM launch", NULL, NULL, &message), SQLITE_OK);
+    assert_non_null(strstr(message, "refers to itself"));
+    sqlite3_free(message);
+    (void)sqlite3_close(db);
+}
+
+static void without_the_module_the_file_says_what_to_load(void **state)
+{
+    struct world *w = *state;
+    sqlite3 *db = NULL;
+    char *message = NULL;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE, 10);
+    finish(w);
+    assert_int_equal(sqlite3_open_v2(w->path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM launch", NULL, NULL, &message), SQLITE_OK);
+    assert_string_equal(message, "no such module: occtrace_launch_needs_the_occtrace_extension");
+    sqlite3_free(message);
+    assert_int_equal(sqlite3_exec(db,
+                                  "SELECT * FROM launch_config; SELECT * FROM hour; SELECT * FROM run; "
+                                  "SELECT * FROM measured_minute; SELECT * FROM device_second",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(world_number_in(db, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
     (void)sqlite3_close(db);
 }
 
@@ -713,8 +748,12 @@ static void the_module_works_in_any_sqlite(void **state)
     /* in a database that is no history, the table says so */
     assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
     assert_int_equal(occ_store_register(db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "SELECT * FROM launch", NULL, NULL, &message), SQLITE_ERROR);
-    assert_non_null(strstr(message, "chunk"));
+    assert_int_equal(sqlite3_exec(db,
+                                  "CREATE VIRTUAL TABLE launch USING "
+                                  "occtrace_launch_needs_the_occtrace_extension; SELECT * FROM launch",
+                                  NULL, NULL, &message),
+                     SQLITE_ERROR);
+    assert_non_null(strstr(message, "main.stored_chunk"));
     sqlite3_free(message);
     (void)sqlite3_close(db);
 }
@@ -782,6 +821,19 @@ static void newer_files_are_refused(void **state)
     assert_int_equal(try_open(w->path, OCC_STORE_READ, &err), OCC_E_VERSION);
 }
 
+static void files_from_before_the_first_release_are_refused(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    make_database(w->path, "CREATE TABLE run(id); PRAGMA application_id=0x6f636374; PRAGMA user_version=4");
+    for (enum occ_store_mode mode = OCC_STORE_READ; mode <= OCC_STORE_WRITE; mode++) {
+        assert_int_equal(try_open(w->path, mode, &err), OCC_E_VERSION);
+        assert_non_null(strstr(err.message, "before occtrace's first release"));
+        assert_non_null(strstr(err.message, "move the file away")); /* what to do about it */
+    }
+    make_database(w->path, "INSERT INTO run VALUES(1); PRAGMA journal_mode=DELETE");
+}
+
 static void an_empty_file_becomes_a_history(void **state)
 {
     struct world *w = *state;
@@ -833,7 +885,8 @@ static void reading_writes_nothing(void **state)
     assert_int_equal(occ_store_put_run(reader, &run, &id, &err), OCC_E_READ_ONLY);
     assert_int_equal(occ_store_append(reader, 1, 1, &launch, 1, &err), OCC_E_READ_ONLY);
     assert_int_equal(occ_store_commit(reader, &err), OCC_E_READ_ONLY);
-    assert_int_equal(sqlite3_exec(occ_store_sqlite(reader), "DELETE FROM chunk", NULL, NULL, NULL) & 0xff,
+    assert_int_equal(sqlite3_exec(occ_store_sqlite(reader), "DELETE FROM stored_chunk", NULL, NULL, NULL) &
+                         0xff,
                      SQLITE_READONLY);
     occ_store_close(reader);
 }
@@ -895,11 +948,11 @@ static void impossible_launches_are_refused(void **state)
     };
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], odd, 3, &err), 0);
     commit(w);
-    assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM launch WHERE \"end\" = 9223372036854775807"), 2);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE end_ns = 9223372036854775807"),
+                     2);
     finish(w);
-    assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM launch WHERE \"end\" = 9223372036854775807"), 2);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE end_ns = 9223372036854775807"),
+                     2);
     struct occ_top top;
     assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, &top, &err), 0);
     assert_int_equal(top.rows[0].launches, 3);
@@ -936,8 +989,8 @@ static void the_quota_gives_back_the_oldest(void **state)
         assert_true(status.st_size <= 3 << 20);
     }
     /* launches of long ago are gone, what is known about them is not */
-    assert_true(world_number(w->store, "SELECT sum(n) FROM chunk") < (int64_t)w->n);
-    assert_int_equal(world_number(w->store, "SELECT sum(launches) FROM run"), w->n);
+    assert_true(world_number(w->store, "SELECT sum(launches) FROM stored_chunk") < (int64_t)w->n);
+    assert_int_equal(world_number(w->store, "SELECT sum(launches) FROM stored_run"), w->n);
     assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, &top, &err), 0);
     uint64_t launches = 0;
     for (size_t i = 0; i < top.n; i++)
@@ -946,7 +999,8 @@ static void the_quota_gives_back_the_oldest(void **state)
     occ_top_free(&top);
     /* and to the minute */
     int64_t minute = BEGIN / MINUTE * MINUTE;
-    assert_true(world_number(w->store, "SELECT min(first_ns) FROM chunk") > minute + 60 * MINUTE);
+    assert_true(world_number(w->store, "SELECT min(first_start_ns) FROM stored_chunk") >
+                minute + 60 * MINUTE);
     for (int i = 0; i < 30; i++) {
         struct occ_filter old = {.since_ns = minute + i * 3 * MINUTE,
                                  .until_ns = minute + (i * 3 + 25) * MINUTE};
@@ -1003,7 +1057,8 @@ static void two_writers_share_a_file(void **state)
     occ_store_close(other);
     finish(w);
     world_check(w, w->store, &(struct occ_filter){.run = w->run[0]});
-    assert_int_equal(world_number(w->store, "SELECT launches FROM run ORDER BY id DESC LIMIT 1"), 30);
+    assert_int_equal(world_number(w->store, "SELECT launches FROM stored_run ORDER BY run_id DESC LIMIT 1"),
+                     30);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), w->n + 30);
 }
 
@@ -1017,20 +1072,21 @@ static void a_quota_does_not_wait_for_readers(void **state)
     world_open(w);
     struct occ_store *reader = open_reader(w);
     assert_int_equal(
-        sqlite3_exec(occ_store_sqlite(reader), "BEGIN; SELECT count(*) FROM chunk", NULL, NULL, NULL),
+        sqlite3_exec(occ_store_sqlite(reader), "BEGIN; SELECT count(*) FROM stored_chunk", NULL, NULL, NULL),
         SQLITE_OK);
     for (int i = 0; i < 40; i++) {
         world_append(w, 0, BEGIN + i * 4 * MINUTE, 4 * MINUTE, 6000);
         commit(w);
     }
-    assert_true(world_number(w->store, "SELECT sum(n) FROM chunk") < (int64_t)w->n);
+    assert_true(world_number(w->store, "SELECT sum(launches) FROM stored_chunk") < (int64_t)w->n);
     occ_store_close(reader);
 }
 
 static int64_t chunk_rows_of(struct occ_store *store, int64_t run)
 {
     char sql[96];
-    (void)snprintf(sql, sizeof sql, "SELECT coalesce(sum(n), 0) FROM chunk WHERE run = %lld", (long long)run);
+    (void)snprintf(sql, sizeof sql, "SELECT coalesce(sum(launches), 0) FROM stored_chunk WHERE run_id = %lld",
+                   (long long)run);
     return world_number(store, sql);
 }
 
@@ -1132,10 +1188,12 @@ int main(void)
         TEST(launch_gives_back_every_column),
         TEST(launch_survives_hostile_files),
         TEST(a_view_cannot_trap_the_table),
+        TEST(without_the_module_the_file_says_what_to_load),
         TEST(the_module_works_in_any_sqlite),
         TEST(strange_files_are_refused_and_untouched),
         TEST(other_databases_are_refused),
         TEST(newer_files_are_refused),
+        TEST(files_from_before_the_first_release_are_refused),
         TEST(an_empty_file_becomes_a_history),
         TEST(a_locked_file_is_busy),
         TEST(reading_writes_nothing),

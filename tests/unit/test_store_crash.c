@@ -109,9 +109,9 @@ static void check_file(struct world *w, uint64_t committed)
         1);
     assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
     assert_in_range(next, committed + 1, committed + 2);
-    assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM device_second"), next * VALUES);
+    assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM stored_device_second"), next * VALUES);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), next * VALUES);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE measuredSource = 'direct'"),
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE measured_source = 'direct'"),
                      next * VALUES);
     occ_store_close(w->store);
     w->store = NULL;

@@ -105,7 +105,7 @@ static void ask(struct occ_store *store, int *rc)
         occ_runs_free(&runs);
     if (*rc == 0 &&
         sqlite3_exec(occ_store_sqlite(store),
-                     "SELECT max(theoretical), max(kernel), max(achieved) FROM launch WHERE start "
+                     "SELECT max(theoretical), max(kernel_id), max(achieved) FROM launch WHERE start_ns "
                      "> 5; SELECT max(elapsed) FROM device_sample",
                      NULL, NULL, NULL) != SQLITE_OK)
         *rc = OCC_E_NO_MEMORY;
@@ -172,12 +172,12 @@ static void check_file(const char *path)
     assert_int_equal(occ_store_finish(store, &err), 0);
     int64_t launches = number(store, "SELECT count(*) FROM launch");
     assert_int_equal(launches % 60, 0); /* whole commits */
-    assert_int_equal(number(store, "SELECT count(*) FROM launch WHERE measuredSource = 'direct'"), launches);
-    assert_int_equal(number(store, "SELECT coalesce(sum(samples), 0) FROM device_second"),
+    assert_int_equal(number(store, "SELECT count(*) FROM launch WHERE measured_source = 'direct'"), launches);
+    assert_int_equal(number(store, "SELECT coalesce(sum(samples), 0) FROM stored_device_second"),
                      number(store, "SELECT count(*) FROM device_sample"));
-    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM rollup_minute"), launches);
-    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM rollup_hour"), launches);
-    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM run"), launches);
+    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM stored_minute"), launches);
+    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM stored_hour"), launches);
+    assert_int_equal(number(store, "SELECT coalesce(sum(launches), 0) FROM stored_run"), launches);
     occ_store_close(store);
 }
 

@@ -1,4 +1,4 @@
-/* Series of counters: the codec, values of single launches, samples of devices, files of an older version. */
+/* Series of counters: the codec, values of single launches, samples of devices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "schema/schema.h"
 #include "store/vtab/launch_values.h"
+#include "store/codec/series_codec.h"
 #include "store/sql.h"
 #include "test_store_world.h"
 
@@ -239,11 +239,11 @@ static void check_value(sqlite3_stmt *stmt)
     assert_int_equal(sqlite3_column_type(stmt, 2) == SQLITE_NULL, isnan(v.achieved));
     if (!isnan(v.achieved)) {
         assert_true(fabs(sqlite3_column_double(stmt, 1) - v.achieved) < 0.000011);
-        assert_true(sqlite3_column_double(stmt, 2) >= v.achieved_error);
-        assert_true(sqlite3_column_double(stmt, 2) <= v.achieved_error * 1.0906);
+        assert_true(sqlite3_column_double(stmt, 2) >= 1.96 * v.achieved_error);
+        assert_true(sqlite3_column_double(stmt, 2) <= 1.96 * v.achieved_error * 1.0906);
     }
     assert_true(fabs(sqlite3_column_double(stmt, 3) - v.elapsed) < 0.000011);
-    assert_true(sqlite3_column_double(stmt, 4) >= v.elapsed_error);
+    assert_true(sqlite3_column_double(stmt, 4) >= 1.96 * v.elapsed_error);
 }
 
 static void check_values(struct world *w, struct occ_store *store)
@@ -251,8 +251,8 @@ static void check_values(struct world *w, struct occ_store *store)
     sqlite3_stmt *stmt = NULL;
     size_t n = 0;
     assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store),
-                                        "SELECT correlationId, achieved, achievedError, elapsed, "
-                                        "elapsedError, measuredSource FROM launch",
+                                        "SELECT correlation_id, achieved, achieved_ci95, elapsed, "
+                                        "elapsed_ci95, measured_source FROM launch",
                                         -1, &stmt, NULL),
                      SQLITE_OK);
     for (; sqlite3_step(stmt) == SQLITE_ROW; n++)
@@ -280,17 +280,18 @@ static void every_launch_has_its_own_value(void **state)
     commit(w);
     check_values(w, w->store);
     /* 16 chunks become one */
-    assert_true(world_number(w->store, "SELECT max(n) FROM (SELECT count(*) AS n FROM series_chunk GROUP BY "
-                                       "run, device, level)") < 16);
-    assert_int_equal(world_number(w->store, "SELECT sum(n) FROM series_chunk"),
-                     world_number(w->store, "SELECT count(*) FROM launch WHERE correlationId % 3 = 0"));
+    assert_true(world_number(w->store,
+                             "SELECT max(n) FROM (SELECT count(*) AS n FROM stored_series_chunk GROUP BY "
+                             "run_id, device_id, merge_level)") < 16);
+    assert_int_equal(world_number(w->store, "SELECT sum(rows) FROM stored_series_chunk"),
+                     world_number(w->store, "SELECT count(*) FROM launch WHERE correlation_id % 3 = 0"));
     struct occ_error err = OCC_ERROR_INIT;
     assert_int_equal(occ_store_finish(w->store, &err), 0);
     check_values(w, w->store);
     assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM launch WHERE measuredSource = 'direct' AND start < "
+        world_number(w->store, "SELECT count(*) FROM launch WHERE measured_source = 'direct' AND start_ns < "
                                "1700000100000000000"),
-        world_number(w->store, "SELECT count(*) FROM launch WHERE correlationId % 3 = 0 AND start < "
+        world_number(w->store, "SELECT count(*) FROM launch WHERE correlation_id % 3 = 0 AND start_ns < "
                                "1700000100000000000"));
 }
 
@@ -310,12 +311,12 @@ static void what_waits_survives_a_failed_commit(void **state)
                                                 .elapsed = (double)world_random(w) / 1.9e19};
     assert_int_equal(occ_store_add_samples(w->store, w->device[0], samples, 5000, &err), 0);
     assert_int_equal(occ_store_commit(w->store, &err), OCC_E_FULL);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM series_chunk"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_series_chunk"), 0);
     execute(w->store, "PRAGMA max_page_count=1000000");
     commit(w);
     check_values(w, w->store);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), 5000);
-    assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM device_second"), 5000);
+    assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM stored_device_second"), 5000);
 }
 
 /* One graph's nodes begin at once: told apart by shape, and where not even that, each gets one. */
@@ -342,7 +343,7 @@ static void equal_launches_get_one_value_each(void **state)
     assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, 4, &err), 0);
     commit(w);
     assert_int_equal(world_number(w->store, "SELECT count(DISTINCT achieved) FROM launch"), 4);
-    assert_true(fabs(number(w->store, "SELECT achieved FROM launch WHERE streamId = 3") - 0.4) < 1e-9);
+    assert_true(fabs(number(w->store, "SELECT achieved FROM launch WHERE stream_id = 3") - 0.4) < 1e-9);
     /* another run's, another device's, another start's: nobody's */
     values[0].start_ns++;
     assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, 1, &err), 0);
@@ -371,7 +372,7 @@ static void so_many_equal_launches_are_told_apart(void **state)
     assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, EQUAL, &err), 0);
     commit(w);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch"), EQUAL);
-    assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch"),
+    assert_int_equal(world_number(w->store, "SELECT count(measured_source) FROM launch"),
                      OCC_LAUNCHES_AT_ONCE);
 }
 
@@ -388,14 +389,14 @@ static void a_launch_without_one_has_its_shapes(void **state)
                                                 .shape = (uint32_t)w->shape[0],
                                                 .correlation = (uint32_t)i};
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], launches, 5, &err), 0);
-    struct occ_measured_sums sums = {.direct = 1, .regressed = 1};
+    struct occ_measured_sums sums = {.direct = 1, .regression = 1};
     sums.sum[OCC_MEASURED_achieved] = 0.5 * 2000;
     sums.ns[OCC_MEASURED_achieved] = 2000;
     sums.sum[OCC_MEASURED_achieved_error] = 0.125 * 2000;
     sums.ns[OCC_MEASURED_achieved_error] = 2000;
     assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], (uint32_t)w->shape[0], &sums, &err),
                      0);
-    sums.regressed = 0;
+    sums.regression = 0;
     sums.grouped = 3; /* longer ones */
     sums.ns[OCC_MEASURED_elapsed] = 2000;
     sums.sum[OCC_MEASURED_group_achieved] = 0.25 * 30000;
@@ -413,22 +414,23 @@ static void a_launch_without_one_has_its_shapes(void **state)
                                      .elapsed_error = NAN};
     assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], &value, 1, &err), 0);
     commit(w);
-    assert_true(fabs(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 0") - 0.75) < 1e-9);
-    assert_true(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 1") == 0.5);
-    assert_true(number(w->store, "SELECT achievedError FROM launch WHERE correlationId = 1") == 0.125);
-    assert_true(isnan(number(w->store, "SELECT elapsed FROM launch WHERE correlationId = 1")));
-    assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 2")));
-    assert_true(isnan(number(w->store, "SELECT achievedError FROM launch WHERE correlationId = 2")));
-    assert_int_equal(world_number(w->store, "SELECT group_concat(coalesce(measuredSource, '-')) = "
-                                            "'direct,regressed,group,group,-' FROM (SELECT measuredSource "
-                                            "FROM launch ORDER BY correlationId)"),
+    assert_true(fabs(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 0") - 0.75) < 1e-9);
+    assert_true(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 1") == 0.5);
+    assert_true(number(w->store, "SELECT achieved_ci95 FROM launch WHERE correlation_id = 1") ==
+                1.96 * 0.125);
+    assert_true(isnan(number(w->store, "SELECT elapsed FROM launch WHERE correlation_id = 1")));
+    assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 2")));
+    assert_true(isnan(number(w->store, "SELECT achieved_ci95 FROM launch WHERE correlation_id = 2")));
+    assert_int_equal(world_number(w->store, "SELECT group_concat(coalesce(measured_source, '-')) = "
+                                            "'direct,regression,group,group,-' FROM (SELECT measured_source "
+                                            "FROM launch ORDER BY correlation_id)"),
                      1);
-    assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlationId = 4")));
+    assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 4")));
 }
 
 /* One minute's launches of a shape by where their values come from, and what a launch without its own says. */
 struct minute_case {
-    uint64_t direct, regressed, grouped, exact;
+    uint64_t direct, regression, grouped, exact;
     double ns, group_ns; /* how long launches with and without values of their own took together */
     const char *source;
 };
@@ -444,7 +446,7 @@ static void add_minute(struct world *w, int64_t minute, const struct minute_case
     struct occ_store_launch launch = {
         .start_ns = minute * MINUTE + 1, .duration_ns = 1000, .shape = shape, .correlation = 1};
     struct occ_measured_sums sums = {
-        .direct = c->direct, .regressed = c->regressed, .grouped = c->grouped, .exact = c->exact};
+        .direct = c->direct, .regression = c->regression, .grouped = c->grouped, .exact = c->exact};
     for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
         sums.ns[k] = mean[k] > 0 ? c->ns : 0;
         sums.sum[k] = mean[k] * sums.ns[k];
@@ -457,7 +459,7 @@ static void add_minute(struct world *w, int64_t minute, const struct minute_case
 static double of_launch(struct world *w, const char *column, int64_t minute)
 {
     char sql[128];
-    (void)snprintf(sql, sizeof sql, "SELECT %s FROM launch WHERE start = %lld", column,
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM launch WHERE start_ns = %lld", column,
                    (long long)(minute * MINUTE + 1));
     return number(w->store, sql);
 }
@@ -470,16 +472,16 @@ static bool same(double a, double b)
 static void a_launch_and_its_shape_agree(void **state)
 {
     static const struct minute_case cases[] = {
-        {.regressed = 4, .ns = 4000, .source = "regressed"},
-        {.direct = 3, .regressed = 1, .ns = 4000, .source = "regressed"},
+        {.regression = 4, .ns = 4000, .source = "regression"},
+        {.direct = 3, .regression = 1, .ns = 4000, .source = "regression"},
         {.grouped = 4, .group_ns = 4000, .source = "group"},
         /* fewer without values of their own, but much longer ones: the mean is withdrawn */
-        {.regressed = 5, .grouped = 4, .ns = 5000, .group_ns = 40000, .source = "group"},
+        {.regression = 5, .grouped = 4, .ns = 5000, .group_ns = 40000, .source = "group"},
         {.direct = 5, .grouped = 2, .ns = 5000, .group_ns = 20000, .source = "group"},
         /* more without, but they are like the others, or take next to no time: the mean stands for all */
-        {.regressed = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regressed"},
-        {.direct = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regressed"},
-        {.regressed = 4, .grouped = 40, .ns = 4000, .group_ns = 40, .source = "regressed"},
+        {.regression = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regression"},
+        {.direct = 4, .grouped = 40, .ns = 4000, .group_ns = 40000, .source = "regression"},
+        {.regression = 4, .grouped = 40, .ns = 4000, .group_ns = 40, .source = "regression"},
         {.exact = 4, .ns = 4000, .source = "exact"},
     };
     struct world *w = *state;
@@ -501,11 +503,11 @@ static void a_launch_and_its_shape_agree(void **state)
         occ_measured_means(&shapes.rows[0].measured, &means);
         occ_shapes_free(&shapes);
         assert_true(same(of_launch(w, "achieved", first + i), means.achieved));
-        assert_true(same(of_launch(w, "achievedError", first + i), means.achieved_error));
+        assert_true(same(of_launch(w, "achieved_ci95", first + i), 1.96 * means.achieved_error));
         assert_true(same(of_launch(w, "elapsed", first + i), means.elapsed));
-        assert_true(same(of_launch(w, "elapsedError", first + i), means.elapsed_error));
+        assert_true(same(of_launch(w, "elapsed_ci95", first + i), 1.96 * means.elapsed_error));
         assert_int_equal(means.source == OCC_FROM_GROUPED, strcmp(cases[i].source, "group") == 0);
-        (void)snprintf(source, sizeof source, "measuredSource = '%s'", cases[i].source);
+        (void)snprintf(source, sizeof source, "measured_source = '%s'", cases[i].source);
         assert_true(of_launch(w, source, first + i) == 1);
     }
 }
@@ -530,18 +532,20 @@ static void damage_is_of_values_alone(void **state)
     assert_int_equal(occ_store_add_samples(w->store, w->device[0], &sample, 1, &err), 0);
     commit(w);
     static const char *const damage[] = {
-        "UPDATE series_chunk SET data = x'01'",
-        "UPDATE series_chunk SET data = zeroblob(1000)",
-        "UPDATE series_chunk SET data = 7",
-        "UPDATE series_chunk SET data = NULL || data",
-        "UPDATE series_chunk SET data = substr(data, 1, length(data) - 1)",
-        "UPDATE series_chunk SET kind = 3 - kind, run = 1 - run",
+        "UPDATE stored_series_chunk SET data = x'01'",
+        "UPDATE stored_series_chunk SET data = zeroblob(1000)",
+        "UPDATE stored_series_chunk SET data = 7",
+        "UPDATE stored_series_chunk SET data = NULL || data",
+        "UPDATE stored_series_chunk SET data = substr(data, 1, length(data) - 1)",
+        "UPDATE stored_series_chunk SET kind = iif(kind = 'launch_value', 'device_sample', 'launch_value'), "
+        "run_id = iif(run_id IS NULL, 1, NULL)",
     };
-    int64_t measured = world_number(w->store, "SELECT count(measuredSource) FROM launch");
+    int64_t measured = world_number(w->store, "SELECT count(measured_source) FROM launch");
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         execute(w->store, "BEGIN");
+        world_loosen(w->store, "stored_series_chunk");
         if (sqlite3_exec(occ_store_sqlite(w->store), damage[i], NULL, NULL, NULL) == SQLITE_OK) {
-            assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch"), 0);
+            assert_int_equal(world_number(w->store, "SELECT count(measured_source) FROM launch"), 0);
             assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE achieved IS NULL"),
                              300);
             nobody_says(w->store, "SELECT sum(elapsed) FROM device_sample", "damaged");
@@ -549,28 +553,37 @@ static void damage_is_of_values_alone(void **state)
         execute(w->store, "ROLLBACK");
     }
     /* one of several: the others' stay */
-    execute(w->store, "BEGIN; UPDATE series_chunk SET data = x'01' WHERE kind = 1 AND device = 1");
-    assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch WHERE device = 1"), 0);
-    assert_int_equal(world_number(w->store, "SELECT count(measuredSource) FROM launch WHERE device = 2"),
-                     world_number(w->store, "SELECT sum(n) FROM series_chunk WHERE kind = 1 AND device = 2"));
-    assert_true(world_number(w->store, "SELECT count(measuredSource) FROM launch") < measured);
+    execute(
+        w->store,
+        "BEGIN; UPDATE stored_series_chunk SET data = x'01' WHERE kind = 'launch_value' AND device_id = 1");
+    assert_int_equal(world_number(w->store, "SELECT count(measured_source) FROM launch WHERE device_id = 1"),
+                     0);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(measured_source) FROM launch WHERE device_id = 2"),
+        world_number(
+            w->store,
+            "SELECT sum(rows) FROM stored_series_chunk WHERE kind = 'launch_value' AND device_id = 2"));
+    assert_true(world_number(w->store, "SELECT count(measured_source) FROM launch") < measured);
     execute(w->store, "ROLLBACK");
     /* not damaged, but beyond us: that is no reason to say "not measured" */
-    execute(w->store, "BEGIN; UPDATE series_chunk SET data = x'02' || substr(data, 2)");
+    execute(w->store, "BEGIN; UPDATE stored_series_chunk SET data = CAST(x'02' || substr(data, 2) AS BLOB)");
     nobody_says(w->store, "SELECT sum(achieved) FROM launch", "newer version");
     nobody_says(w->store, "SELECT sum(elapsed) FROM device_sample", "newer version");
     execute(w->store, "ROLLBACK");
     check_values(w, w->store);
     /* a damaged chunk in between does not stop others, and stays */
-    execute(w->store, "UPDATE series_chunk SET data = x'01' WHERE kind = 1 AND device = 1");
+    execute(w->store,
+            "UPDATE stored_series_chunk SET data = x'01' WHERE kind = 'launch_value' AND device_id = 1");
     for (int i = 0; i < 40; i++) {
         size_t before = w->n;
         world_append(w, 0, BEGIN + (i + 1) * MINUTE, MINUTE, 20);
         add_values(w, before, w->n);
         commit(w);
     }
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM series_chunk WHERE data = x'01'"), 1);
-    assert_true(world_number(w->store, "SELECT count(*) FROM series_chunk WHERE kind = 1") < 40);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_series_chunk WHERE data = x'01'"),
+                     1);
+    assert_true(
+        world_number(w->store, "SELECT count(*) FROM stored_series_chunk WHERE kind = 'launch_value'") < 40);
 }
 
 /* ---- samples of devices ---- */
@@ -608,41 +621,46 @@ static void samples_come_back(void **state)
     commit(w);
     sqlite3_stmt *stmt = NULL;
     assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store),
-                                        "SELECT * FROM device_sample WHERE device = 1 ORDER BY start", -1,
-                                        &stmt, NULL),
+                                        "SELECT * FROM device_sample WHERE device_id = 1 ORDER BY start_ns",
+                                        -1, &stmt, NULL),
                      SQLITE_OK);
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
         assert_int_equal(sqlite3_column_int64(stmt, 0), BEGIN + i * length);
         assert_int_equal(sqlite3_column_int64(stmt, 1), BEGIN + (i + 1) * length);
         assert_int_equal(sqlite3_column_int64(stmt, 2), w->device[0]);
-        assert_true(fabs(sqlite3_column_double(stmt, 4) - (i % 100) / 100.0) < 1e-9);
-        assert_int_equal(sqlite3_column_type(stmt, 5) == SQLITE_NULL, i % 4 == 0);
-        assert_true(fabs(sqlite3_column_double(stmt, 6) - 2.125) < 1e-9);
-        assert_int_equal(sqlite3_column_type(stmt, 7), SQLITE_NULL);
-        assert_true(fabs(sqlite3_column_double(stmt, 8) - 0.5) < 1e-9);
-        assert_int_equal(sqlite3_column_type(stmt, 11) == SQLITE_NULL, i % 2 == 0);
+        assert_true(fabs(sqlite3_column_double(stmt, 3) - (i % 100) / 100.0) < 1e-9);
+        assert_int_equal(sqlite3_column_type(stmt, 4) == SQLITE_NULL, i % 4 == 0);
+        assert_true(fabs(sqlite3_column_double(stmt, 5) - 2.125) < 1e-9);
+        assert_int_equal(sqlite3_column_type(stmt, 6), SQLITE_NULL);
+        assert_true(fabs(sqlite3_column_double(stmt, 7) - 0.5) < 1e-9);
+        assert_int_equal(sqlite3_column_type(stmt, 10) == SQLITE_NULL, i % 2 == 0);
     }
     assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
     (void)sqlite3_finalize(stmt);
     /* seconds, whatever the order: i % 100 / 100 in each */
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second WHERE device = 1"), 40);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second_detail WHERE device = 1 AND "
-                                            "samples = 100 AND coveredTime = 1000000000 AND elapsedMin = 0 "
-                                            "AND elapsedMax = 0.99 AND elapsedMean = 0.495 AND smActiveMean "
-                                            "= 0.25 AND residentBlocksMax = 2.125 AND stallRegistersMean IS "
-                                            "NULL AND stallBarriersMin = 1 AND unexplained IS NULL"),
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_device_second WHERE device_id = 1"),
                      40);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM series_chunk WHERE kind = 2") < 32, 1);
+    assert_int_equal(world_number(w->store,
+                                  "SELECT count(*) FROM device_second WHERE device_id = 1 AND "
+                                  "samples = 100 AND covered_ns = 1000000000 AND elapsed_min = 0 "
+                                  "AND elapsed_max = 0.99 AND elapsed_mean = 0.495 AND sm_active_mean "
+                                  "= 0.25 AND resident_blocks_max = 2.125 AND stall_registers_mean IS "
+                                  "NULL AND stall_barriers_min = 1 AND unexplained IS NULL"),
+                     40);
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM stored_series_chunk WHERE kind = 'device_sample'") < 32,
+        1);
     /* only the chunks that are needed */
     char sql[200];
-    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM device_sample WHERE start >= %lld AND start < %lld",
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM device_sample WHERE start_ns >= %lld AND start_ns < %lld",
                    (long long)(BEGIN + SECOND), (long long)(BEGIN + 3 * SECOND));
     assert_int_equal(world_number(w->store, sql), 200);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE deviceId > 1"), 1);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE start < 'x'"),
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE device_id > 1"), 1);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE start_ns < 'x'"),
                      COUNT + 1);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE start = NULL"), 0);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample WHERE start_ns = NULL"), 0);
     assert_int_equal(world_number(w->store, "SELECT count(DISTINCT rowid) FROM device_sample"), COUNT + 1);
 }
 
@@ -660,18 +678,18 @@ static void means_are_weighed_by_time(void **state)
     assert_int_equal(occ_store_add_unexplained(w->store, w->device[0], BEGIN / SECOND, 0.0625, &err), 0);
     assert_int_equal(occ_store_add_unexplained(w->store, w->device[0], BEGIN / SECOND + 1, 0.5, &err), 0);
     commit(w);
-    assert_true(number(w->store, "SELECT elapsedMean FROM device_second_detail LIMIT 1") == 0.4);
-    assert_true(number(w->store, "SELECT smActiveMean FROM device_second_detail LIMIT 1") == 0.75);
-    assert_true(number(w->store, "SELECT unexplained FROM device_second_detail LIMIT 1") == 0.0625);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second"), 2);
-    assert_true(isnan(number(w->store, "SELECT elapsed_mean FROM device_second ORDER BY second DESC")));
+    assert_true(number(w->store, "SELECT elapsed_mean FROM device_second LIMIT 1") == 0.4);
+    assert_true(number(w->store, "SELECT sm_active_mean FROM device_second LIMIT 1") == 0.75);
+    assert_true(number(w->store, "SELECT unexplained FROM device_second LIMIT 1") == 0.0625);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_device_second"), 2);
+    assert_true(isnan(number(w->store, "SELECT elapsed_mean FROM device_second ORDER BY start_ns DESC")));
     /* more of that second: what is known of it stays */
     const struct occ_device_sample more = {
         .start_ns = BEGIN + SECOND / 2, .end_ns = BEGIN + SECOND / 2 + SECOND, .elapsed = 1};
     assert_int_equal(occ_store_add_samples(w->store, w->device[0], &more, 1, &err), 0);
     commit(w);
-    assert_true(number(w->store, "SELECT elapsedMean FROM device_second_detail LIMIT 1") == 0.7);
-    assert_true(number(w->store, "SELECT unexplained FROM device_second_detail LIMIT 1") == 0.0625);
+    assert_true(number(w->store, "SELECT elapsed_mean FROM device_second LIMIT 1") == 0.7);
+    assert_true(number(w->store, "SELECT unexplained FROM device_second LIMIT 1") == 0.0625);
 }
 
 /* Its samples went to a quota, and one more comes: the second keeps what all of them said. */
@@ -685,12 +703,12 @@ static void a_late_sample_does_not_belittle_its_second(void **state)
         assert_int_equal(occ_store_add_samples(w->store, w->device[0], &sample, 1, &err), 0);
     }
     commit(w);
-    execute(w->store, "DELETE FROM series_chunk");
+    execute(w->store, "DELETE FROM stored_series_chunk");
     struct occ_device_sample late = sample_at(BEGIN + SECOND / 2, SECOND / 10, 99);
     assert_int_equal(occ_store_add_samples(w->store, w->device[0], &late, 1, &err), 0);
     commit(w);
-    assert_int_equal(world_number(w->store, "SELECT samples FROM device_second"), 10);
-    assert_true(number(w->store, "SELECT elapsedMax FROM device_second_detail") == 0.5);
+    assert_int_equal(world_number(w->store, "SELECT samples FROM stored_device_second"), 10);
+    assert_true(number(w->store, "SELECT elapsed_max FROM device_second") == 0.5);
 }
 
 static void impossible_ones_are_refused(void **state)
@@ -754,22 +772,29 @@ static void a_quota_takes_values_with_their_launches(void **state)
         assert_int_equal(stat(w->path, &status), 0);
         assert_true(status.st_size <= 4 << 20);
     }
-    int64_t launches = world_number(w->store, "SELECT sum(n) FROM chunk");
+    int64_t launches = world_number(w->store, "SELECT sum(launches) FROM stored_chunk");
     assert_true(launches > 0 && launches < (int64_t)w->n);
     /* every launch that is left has its value, no value is left without its chunk of launches */
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE (measuredSource IS NOT NULL) "
-                                            "<> (correlationId % 3 = 0)"),
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE (measured_source IS NOT NULL) "
+                                            "<> (correlation_id % 3 = 0)"),
                      0);
     assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM series_chunk v WHERE kind = 1 AND NOT EXISTS(SELECT 1 "
-                               "FROM chunk c WHERE c.run = v.run AND c.device = v.device AND c.last_ns >= "
-                               "v.first_ns AND c.first_ns <= v.last_ns)"),
+        world_number(
+            w->store,
+            "SELECT count(*) FROM stored_series_chunk v WHERE kind = 'launch_value' AND NOT EXISTS(SELECT 1 "
+            "FROM stored_chunk c WHERE c.run_id = v.run_id AND c.device_id = v.device_id AND c.last_start_ns "
+            ">= "
+            "v.first_start_ns AND c.first_start_ns <= v.last_start_ns)"),
         0);
     /* samples go with the launches of their time, seconds stay longer */
     assert_true(world_number(w->store, "SELECT count(*) FROM device_sample") > 0);
-    assert_true(number(w->store, "SELECT min(last_ns) FROM series_chunk WHERE kind = 2") > (double)BEGIN);
-    assert_true(world_number(w->store, "SELECT min(second) FROM device_second") * SECOND <
-                world_number(w->store, "SELECT min(first_ns) FROM series_chunk WHERE kind = 2"));
+    assert_true(
+        number(w->store, "SELECT min(last_start_ns) FROM stored_series_chunk WHERE kind = 'device_sample'") >
+        (double)BEGIN);
+    assert_true(
+        world_number(w->store, "SELECT min(second) FROM stored_device_second") * SECOND <
+        world_number(w->store,
+                     "SELECT min(first_start_ns) FROM stored_series_chunk WHERE kind = 'device_sample'"));
     assert_int_equal(
         world_number(w->store, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
         1);
@@ -789,10 +814,10 @@ static void samples_alone_stay_below_the_quota(void **state)
         assert_true(status.st_size <= 1 << 20);
     }
     char sql[96];
-    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM device_second WHERE second >= %lld",
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM stored_device_second WHERE second >= %lld",
                    (long long)((BEGIN + 149 * 5 * MINUTE) / SECOND));
     assert_int_equal(world_number(w->store, sql), 300);
-    assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < 150 * 300);
+    assert_true(world_number(w->store, "SELECT count(*) FROM stored_device_second") < 150 * 300);
 }
 
 /* Seconds of many devices fill the file long before there are hours of them: the newest count. */
@@ -806,19 +831,24 @@ static void seconds_of_many_devices_stay_below_the_quota(void **state)
     for (int i = 10; i > 0; i--) /* hours that take next to nothing, and give back as much */
         world_append(w, 0, BEGIN - i * HOUR, MINUTE, 1);
     commit(w);
+    int64_t devices[DEVICES];
+    for (int k = 0; k < DEVICES; k++) {
+        const struct occ_store_device device = {.uuid = {(uint8_t)(100 + k)}, .name = "GPU"};
+        assert_int_equal(occ_store_put_device(w->store, &device, &devices[k], &err), 0);
+    }
     for (int i = 0; i < MINUTES * 60; i++) {
-        for (int device = 1; device <= DEVICES; device++) {
-            struct occ_device_sample sample = sample_at(BEGIN + i * SECOND, SECOND, device);
-            assert_int_equal(occ_store_add_samples(w->store, device, &sample, 1, &err), 0);
+        for (int k = 0; k < DEVICES; k++) {
+            struct occ_device_sample sample = sample_at(BEGIN + i * SECOND, SECOND, k + 1);
+            assert_int_equal(occ_store_add_samples(w->store, devices[k], &sample, 1, &err), 0);
         }
         if (i % 20 == 19)
             commit(w);
     }
     char sql[96];
-    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM device_second WHERE second >= %lld",
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM stored_device_second WHERE second >= %lld",
                    (long long)(BEGIN / SECOND + MINUTES * 60 - 60));
     assert_int_equal(world_number(w->store, sql), 60 * DEVICES);
-    assert_true(world_number(w->store, "SELECT count(*) FROM device_second") < MINUTES * 60 * DEVICES);
+    assert_true(world_number(w->store, "SELECT count(*) FROM stored_device_second") < MINUTES * 60 * DEVICES);
 }
 
 /* The quota's deletions hold the write lock: none may walk through a whole table. */
@@ -868,57 +898,16 @@ static void the_module_shows_them_too(void **state)
     if (sqlite3_load_extension(db, OCC_SQLITE_MODULE, NULL, &message) != SQLITE_OK)
         fail_msg("%s", message);
     assert_int_equal(sqlite3_prepare_v2(db,
-                                        "SELECT count(measuredSource), (SELECT count(*) FROM device_sample "
-                                        "WHERE device = 1) FROM launch",
+                                        "SELECT count(measured_source), (SELECT count(*) FROM device_sample "
+                                        "WHERE device_id = 1) FROM launch",
                                         -1, &stmt, NULL),
                      SQLITE_OK);
     assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
     assert_int_equal(sqlite3_column_int64(stmt, 0),
-                     world_number(w->store, "SELECT count(*) FROM launch WHERE correlationId % 3 = 0"));
+                     world_number(w->store, "SELECT count(*) FROM launch WHERE correlation_id % 3 = 0"));
     assert_int_equal(sqlite3_column_int64(stmt, 1), 30);
     (void)sqlite3_finalize(stmt);
     (void)sqlite3_close(db);
-}
-
-/* ---- files of an older version ---- */
-
-static void an_older_history_is_upgraded(void **state)
-{
-    struct world *w = *state;
-    struct occ_error err = OCC_ERROR_INIT;
-    sqlite3 *db = NULL;
-    char mark[96];
-    assert_int_equal(sqlite3_open(w->path, &db), SQLITE_OK);
-    for (const struct occ_schema_migration *m = occ_schema_migrations; m->version != 0 && m->version <= 2;
-         m++)
-        assert_int_equal(sqlite3_exec(db, m->sql, NULL, NULL, NULL), SQLITE_OK);
-    (void)snprintf(mark, sizeof mark, "PRAGMA user_version=2; PRAGMA application_id=%d",
-                   OCC_SCHEMA_APPLICATION_ID);
-    assert_int_equal(sqlite3_exec(db, mark, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(
-        sqlite3_exec(db,
-                     "INSERT INTO run(id, uuid, start_ns, source, simulated) VALUES(7, x'07', 1, 'trace', 0)",
-                     NULL, NULL, NULL),
-        SQLITE_OK);
-    /* the module of a newer version reads it as it is */
-    assert_int_equal(occ_store_register(db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "SELECT achieved FROM launch", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    struct occ_store *reader = NULL;
-    assert_int_equal(
-        occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &reader, &err),
-        OCC_E_VERSION);
-    assert_non_null(strstr(err.message, "older version"));
-    assert_non_null(strstr(err.message, "occtrace -d ")); /* what to do about it */
-    world_open(w);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE id = 7"), 1);
-    assert_int_equal(world_number(w->store, "SELECT user_version >= 3 FROM pragma_user_version"), 1);
-    world_append(w, 0, BEGIN, MINUTE, 500);
-    add_values(w, 0, w->n);
-    add_seconds(w, BEGIN, 2);
-    commit(w);
-    check_values(w, w->store);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_second_detail"), 2);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -945,7 +934,6 @@ int main(void)
         TEST(seconds_of_many_devices_stay_below_the_quota),
         TEST(what_is_old_is_found_by_an_index),
         TEST(the_module_shows_them_too),
-        TEST(an_older_history_is_upgraded),
     };
     return cmocka_run_group_tests_name("store series", tests, NULL, NULL);
 }

@@ -1,1 +1,1 @@
-occq sql -d h.db 'SELECT count(*) AS n, sum("end" - start) AS ns FROM launch'
+occq sql -d h.db 'SELECT count(*) AS n, sum(end_ns - start_ns) AS ns FROM launch'

@@ -1,1 +1,1 @@
-occq sql -d m.db --csv "SELECT * FROM device_second_detail"
+occq sql -d m.db --csv "SELECT * FROM device_second"

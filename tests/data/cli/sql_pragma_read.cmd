@@ -1,1 +1,1 @@
-occq sql -d h.db 'PRAGMA table_info(node)'
+occq sql -d h.db 'PRAGMA table_info(stored_node)'

@@ -1,1 +1,1 @@
-occq sql -d h.db 'DELETE FROM run'
+occq sql -d h.db 'DELETE FROM stored_run'

@@ -1,0 +1,370 @@
+/* SQL as an interface: the nouns, and how a history gets them. Stateless, any thread. */
+#include "sql_nouns.h"
+
+#include <sqlite3.h>
+#include <stddef.h>
+
+#define END                                                                                                  \
+    {                                                                                                        \
+        NULL, NULL, NULL, NULL, NULL                                                                         \
+    }
+
+/* ---- launch, launch_config ---- */
+
+#define X(NAME, column, type, unit, help) {column, type, NULL, unit, help},
+static const struct occ_sql_column launch[] = {OCC_SQL_LAUNCH(X) END};
+#undef X
+
+#define X(column, type, expression, unit, help) {column, type, expression, unit, help},
+static const struct occ_sql_column config[] = {OCC_SQL_CONFIG(X) END};
+#undef X
+
+static const struct occ_sql_column config_ids[] = {
+    {"config_id", "INTEGER", "c.config_id", "", "number of the launch configuration"},
+    {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel, see kernel"},
+    {"device_id", "INTEGER", "c.device_id", "", "its device, see device"},
+    END,
+};
+
+static const struct occ_sql_column config_details[] = {
+    {"wave_blocks", "INTEGER", "c.wave_blocks", "blocks", "blocks that fill the device once"},
+    {"warps_per_block", "INTEGER", "c.warps_per_block", "warps", "warps per block"},
+    {"warps_per_sm", "INTEGER", "c.warps_per_sm", "warps", "active warps per SM"},
+    {"max_warps_per_sm", "INTEGER", "c.max_warps_per_sm", "warps", "maximum warps per SM"},
+    {"shared_per_block_bytes", "INTEGER", "c.shared_per_block_bytes", "bytes",
+     "shared memory allocated to a block, with the reserved part"},
+    {"limit_warps", "INTEGER", "c.limit_warps", "blocks", "block limit: warps per SM"},
+    {"limit_registers", "INTEGER", "c.limit_registers", "blocks", "block limit: registers"},
+    {"limit_shared_memory", "INTEGER", "c.limit_shared_memory", "blocks", "block limit: shared memory"},
+    {"limit_blocks", "INTEGER", "c.limit_blocks", "blocks", "block limit: blocks per SM"},
+    {"limit_barriers", "INTEGER", "c.limit_barriers", "blocks", "block limit: barriers"},
+    {"limit_cluster", "INTEGER", "c.limit_cluster", "blocks", "block limit: cluster size"},
+    {"cause_registers", "REAL", "c.cause_registers", "ratio", "part of 1 - expected_elapsed: registers"},
+    {"cause_shared_memory", "REAL", "c.cause_shared_memory", "ratio",
+     "part of 1 - expected_elapsed: shared memory"},
+    {"cause_carveout", "REAL", "c.cause_carveout", "ratio", "part of 1 - expected_elapsed: carve-out"},
+    {"cause_barriers", "REAL", "c.cause_barriers", "ratio", "part of 1 - expected_elapsed: barriers"},
+    {"cause_cluster", "REAL", "c.cause_cluster", "ratio", "part of 1 - expected_elapsed: cluster size"},
+    {"cause_blocks", "REAL", "c.cause_blocks", "ratio",
+     "part of 1 - expected_elapsed: maximum blocks per SM"},
+    {"cause_block_size", "REAL", "c.cause_block_size", "ratio",
+     "part of 1 - expected_elapsed: warps per block do not divide the SM's warps"},
+    {"cause_small_grid", "REAL", "c.cause_small_grid", "ratio",
+     "part of 1 - expected_elapsed: less than one full wave"},
+    {"cause_tail", "REAL", "c.cause_tail", "ratio", "part of 1 - expected_elapsed: partial last wave"},
+    {"cause_partial_warp", "REAL", "c.cause_partial_warp", "ratio",
+     "share of the resident threads that each block's last warp lacks; no part of 1 - expected_elapsed"},
+    {"by_design", "TEXT",
+     "nullif(trim(iif(c.by_design_bits & 1, 'persistent ', '') || "
+     "iif(c.by_design_bits & 2, 'one_block_shared_memory ', '') || "
+     "iif(c.by_design_bits & 4, 'cluster', '')), '')",
+     "", "why a low occupancy is intended: persistent, one_block_shared_memory, cluster"},
+    {"refused", "TEXT", "c.refused", "", "why the model gives no answer; NULL: it does"},
+    {"model_version", "INTEGER", "c.model_version", "", "version of the model that answered"},
+    END,
+};
+
+/* ---- kernel, device, run ---- */
+
+static const struct occ_sql_column kernel[] = {
+    {"kernel_id", "INTEGER", "kernel_id", "", "number of the kernel"},
+    {"kernel", "TEXT", "short", "", "short name, without namespaces, template arguments and parameters"},
+    {"kernel_demangled", "TEXT", "demangled", "", "full name"},
+    {"kernel_mangled", "TEXT", "mangled", "", "name as the driver has it"},
+    END,
+};
+
+static const struct occ_sql_column device[] = {
+    {"device_id", "INTEGER", "device_id", "", "number of the device"},
+    {"device", "TEXT", "name", "", "name of the GPU"},
+    {"uuid", "TEXT", "lower(hex(uuid))", "", "its UUID, hexadecimal"},
+    {"simulated", "INTEGER", "simulated", "", "1: a simulated device"},
+    {"compute_capability", "TEXT", "cc / 10 || '.' || cc % 10", "", "compute capability"},
+    {"sm_count", "INTEGER", "sm_count", "", "SMs"},
+    {"max_warps_per_sm", "INTEGER", "max_threads_per_sm / warp_size", "warps", "maximum warps per SM"},
+    {"max_blocks_per_sm", "INTEGER", "max_blocks_per_sm", "blocks", "maximum blocks per SM"},
+    {"registers_per_sm", "INTEGER", "registers_per_sm", "", "registers per SM"},
+    {"shared_per_sm_bytes", "INTEGER", "shared_per_sm_bytes", "bytes", "maximum shared memory per SM"},
+    {"shared_per_block_optin_bytes", "INTEGER", "shared_per_block_optin_bytes", "bytes",
+     "maximum shared memory per block, after opting in"},
+    {"max_cluster_size", "INTEGER", "max_cluster_size", "blocks", "maximum cluster size; 1: no clusters"},
+    {"clock_khz", "INTEGER", "clock_khz", "kHz", "maximum SM clock"},
+    {"memory_bytes", "INTEGER", "memory_bytes", "bytes", "device memory"},
+    {"driver_version", "INTEGER", "driver_version", "",
+     "CUDA version of the last driver seen: 1000 x major + 10 x minor"},
+    END,
+};
+
+/* The file name at the end of a path. */
+#define BASENAME(path) "substr(" path ", length(rtrim(" path ", replace(" path ", '/', ''))) + 1)"
+#define OVERHEAD(quantity)                                                                                   \
+    "(SELECT nullif(o.total, 0) FROM stored_overhead AS o WHERE o.run_id = r.run_id AND o.quantity = "       \
+    "'" quantity "')"
+
+static const struct occ_sql_column run[] = {
+    {"run_id", "INTEGER", "r.run_id", "", "number of the run, for --run"},
+    {"uuid", "TEXT", "lower(hex(r.uuid))", "", "its identity, hexadecimal"},
+    {"hostname", "TEXT", "n.hostname", "", "the machine"},
+    {"pid", "INTEGER", "r.pid", "", "process id"},
+    {"uid", "INTEGER", "r.uid", "", "user id"},
+    {"user", "TEXT", "r.user", "", "user name"},
+    {"program", "TEXT", "coalesce(" BASENAME("r.exe") ", r.source_file)", "",
+     "file name of the executable, or path of the recording"},
+    {"exe", "TEXT", "r.exe", "", "path of the executable"},
+    {"command_line", "TEXT", "r.command_line", "", "its command line"},
+    {"cwd", "TEXT", "r.cwd", "", "its working directory"},
+    {"label", "TEXT", "r.label", "", "occtrace --label"},
+    {"session_id", "TEXT", "r.session_id", "", "the call of occtrace that it belongs to"},
+    {"slurm_job", "TEXT", "r.slurm_job", "", "Slurm job"},
+    {"slurm_step", "TEXT", "r.slurm_step", "", "Slurm step"},
+    {"k8s_pod", "TEXT", "r.k8s_pod", "", "Kubernetes pod"},
+    {"k8s_namespace", "TEXT", "r.k8s_namespace", "", "Kubernetes namespace"},
+    {"container", "TEXT", "r.container", "", "container id"},
+    {"rank", "TEXT", "r.rank", "", "rank in a distributed job"},
+    {"source", "TEXT", "r.source", "", "trace, or the tool whose recording was imported: nsys, kineto"},
+    {"source_version", "TEXT", "r.source_version", "", "that tool's version"},
+    {"source_file", "TEXT", "r.source_file", "", "path of the recording"},
+    {"time_base", "TEXT", "coalesce(r.time_base, 'epoch')", "",
+     "epoch; unknown: times count from an unknown origin"},
+    {"missing_fields", "TEXT", "r.missing_fields", "", "what the recording does not contain"},
+    {"level", "TEXT", "r.level", "", "how much is observed: full, gpm, trace, ..., nothing"},
+    {"level_reason", "TEXT", "r.level_reason", "", "why not more"},
+    {"cupti_version", "INTEGER", "r.cupti_version", "", "CUPTI's version"},
+    {"simulated", "INTEGER", "r.simulated", "", "1: on a simulated device"},
+    {"start_ns", "INTEGER", "r.start_ns", OCC_SQL_EPOCH, "when observation began"},
+    {"end_ns", "INTEGER", "r.end_ns", OCC_SQL_EPOCH, "when it ended; NULL while it goes on"},
+    {"duration_ns", "INTEGER", "iif(r.end_ns >= r.start_ns, r.end_ns - r.start_ns, NULL)", "ns",
+     "from start to end"},
+    {"launches", "INTEGER", "r.launches", "", "launches recorded"},
+    {"kernels", "INTEGER",
+     "(SELECT count(DISTINCT c.kernel_id) FROM stored_run_config AS x JOIN stored_launch_config AS c "
+     "ON c.config_id = x.config_id WHERE x.run_id = r.run_id)",
+     "", "different kernels"},
+    {"configs", "INTEGER", "(SELECT count(*) FROM stored_run_config AS x WHERE x.run_id = r.run_id)", "",
+     "different launch configurations"},
+    {"gpu_time_ns", "INTEGER", "r.gpu_time_ns", "ns", "sum of the launches' durations"},
+    {"lost", "INTEGER",
+     "(SELECT coalesce(sum(l.launches), 0) FROM stored_loss AS l WHERE l.run_id = r.run_id)", "",
+     "launches that could not be recorded"},
+    {"lost_causes", "TEXT",
+     "(SELECT group_concat(l.cause || ' ' || l.launches, ', ') FROM stored_loss AS l "
+     "WHERE l.run_id = r.run_id AND l.launches > 0)",
+     "", "the same by cause"},
+    {"overhead_ratio", "REAL", "1.0 * " OVERHEAD("helper_cpu_ns") " / " OVERHEAD("process_cpu_ns"), "ratio",
+     "CPU time of our thread / CPU time of the process"},
+    {"helper_cpu_ns", "INTEGER", OVERHEAD("helper_cpu_ns"), "ns", "CPU time of our thread"},
+    {"process_cpu_ns", "INTEGER", OVERHEAD("process_cpu_ns"), "ns", "CPU time of the process"},
+    {"devices", "TEXT",
+     "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name AS name FROM stored_run_config AS x "
+     "JOIN stored_launch_config AS c ON c.config_id = x.config_id JOIN stored_device AS d "
+     "ON d.device_id = c.device_id WHERE x.run_id = r.run_id ORDER BY d.device_id))",
+     "", "names of the GPUs it used"},
+    END,
+};
+
+static const struct occ_sql_column loss[] = {
+    {"run_id", "INTEGER", "run_id", "", "the run, see run"},
+    {"cause", "TEXT", "cause", "", "why: ring_full, log_full, bad_times, cupti_dropped, no_buffer, ..."},
+    {"launches", "INTEGER", "launches", "", "launches that were not recorded because of it"},
+    END,
+};
+
+static const struct occ_sql_column overhead[] = {
+    {"run_id", "INTEGER", "run_id", "", "the run, see run"},
+    {"quantity", "TEXT", "quantity", "", "what observing it costs: helper_cpu_ns, callback_ns, buffers, ..."},
+    {"total", "INTEGER", "total", "", "how much, in the unit of its name"},
+    END,
+};
+
+/* ---- minute, hour, measured_minute, measured_config ---- */
+
+#define ROLLUP_COLUMNS(start, bucket)                                                                        \
+    {"start_ns", "INTEGER", start, OCC_SQL_EPOCH, "start of the " bucket},                                   \
+        {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},                                           \
+        {"config_id", "INTEGER", "m.config_id", "", "the launch configuration, see launch_config"},          \
+        {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel"},                                           \
+        {"device_id", "INTEGER", "c.device_id", "", "its device"},                                           \
+        {"kernel", "TEXT", "k.short", "", "the kernel's short name"},                                        \
+        {"launches", "INTEGER", "m.launches", "", "launches that start in it"},                              \
+        {"total_duration_ns", "INTEGER", "m.total_duration_ns", "ns", "sum of their durations"},             \
+        {"min_duration_ns", "INTEGER", "m.min_duration_ns", "ns", "shortest duration"},                      \
+        {"max_duration_ns", "INTEGER", "m.max_duration_ns", "ns", "longest duration"},                       \
+        {"first_start_ns", "INTEGER", start " + m.first_start_offset_ns", OCC_SQL_EPOCH, "first start"},     \
+        {"last_start_ns", "INTEGER", start " + m.last_start_offset_ns", OCC_SQL_EPOCH, "last start"},        \
+        {"theoretical", "REAL", "c.theoretical", "ratio", "theoretical occupancy"},                          \
+        {"expected_elapsed", "REAL", "c.expected_elapsed", "ratio",                                          \
+         "model: occupancy of a balanced grid, over the elapsed cycles of all SMs"},                         \
+        END
+
+#define MINUTE_START "m.minute * 60000000000"
+#define HOUR_START   "m.hour * 3600000000000"
+#define ROLLUP(table)                                                                                        \
+    table " AS m LEFT JOIN stored_launch_config AS c ON c.config_id = m.config_id "                          \
+          "LEFT JOIN stored_kernel AS k ON k.kernel_id = c.kernel_id"
+
+static const struct occ_sql_column minute[] = {ROLLUP_COLUMNS(MINUTE_START, "minute")};
+static const struct occ_sql_column hour[] = {ROLLUP_COLUMNS(HOUR_START, "hour")};
+
+static const struct occ_sql_column measured_start[] = {
+    {"start_ns", "INTEGER", MINUTE_START, OCC_SQL_EPOCH, "start of the minute"},
+    END,
+};
+
+#define MEAN(name) "sum(m." name "_sum) / nullif(sum(m." name "_ns), 0)"
+#define CI95(name) "1.96 * " MEAN(name "_error")
+
+static const struct occ_sql_column measured[] = {
+    {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},
+    {"config_id", "INTEGER", "m.config_id", "", "the launch configuration, see launch_config"},
+    {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel"},
+    {"kernel", "TEXT", "k.short", "", "the kernel's short name"},
+    {"achieved", "REAL", MEAN("achieved"), "ratio",
+     "warp-cycles / (SM-active cycles x maximum warps per SM); a mean by time, as all that follow"},
+    {"achieved_ci95", "REAL", CI95("achieved"), "ratio", "of achieved: " OCC_SQL_CI95},
+    {"elapsed", "REAL", MEAN("elapsed"), "ratio",
+     "warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)"},
+    {"elapsed_ci95", "REAL", CI95("elapsed"), "ratio", "of elapsed: " OCC_SQL_CI95},
+    {"variance_inflation", "REAL", MEAN("variance_inflation"), "",
+     "of the regression; 1: regressors that are independent"},
+    {"sm_active", "REAL", MEAN("sm_active"), "ratio", "SM-active cycles / elapsed cycles of all SMs"},
+    {"resident_blocks", "REAL", MEAN("resident_blocks"), "blocks", "resident blocks per active SM"},
+    {"imbalance", "REAL", MEAN("imbalance"), "ratio", "imbalance between SMs"},
+    {"stall_registers", "REAL", MEAN("stall_registers"), "ratio",
+     "share of cycles in which block launch is stalled for registers"},
+    {"stall_shared_memory", "REAL", MEAN("stall_shared_memory"), "ratio", "the same for shared memory"},
+    {"stall_blocks", "REAL", MEAN("stall_blocks"), "ratio", "the same for block slots"},
+    {"stall_warps", "REAL", MEAN("stall_warps"), "ratio", "the same for warp slots"},
+    {"stall_barriers", "REAL", MEAN("stall_barriers"), "ratio", "the same for barriers"},
+    {"group_achieved", "REAL", MEAN("group_achieved"), "ratio",
+     "achieved of launches that cannot be told apart from other kernels: the mean of all of these"},
+    {"group_elapsed", "REAL", MEAN("group_elapsed"), "ratio", "elapsed of the same"},
+    {"group_elapsed_ci95", "REAL", CI95("group_elapsed"), "ratio", "of group_elapsed: " OCC_SQL_CI95},
+    {"direct", "INTEGER", "sum(m.direct)", "", "launches measured by samples inside them"},
+    {"regression", "INTEGER", "sum(m.regression)", "", "launches measured by least squares over many"},
+    {"grouped", "INTEGER", "sum(m.grouped)", "", "launches measured only together with other kernels"},
+    {"exact", "INTEGER", "sum(m.exact)", "", "launches measured one at a time (occtrace --exact)"},
+    {"overlapped", "INTEGER", "sum(m.overlapped)", "", "of them, launches that ran beside other kernels"},
+    {"representative", "INTEGER",
+     "iif(sum(m.group_elapsed_ns) > 0.1 * (sum(m.elapsed_ns) + sum(m.group_elapsed_ns)) "
+     "AND sum(m.elapsed_ns) > 0 AND NOT (sum(m.elapsed_ns) / sum(m.direct + m.regression + m.exact)) / "
+     "(sum(m.group_elapsed_ns) / sum(m.grouped)) BETWEEN 1 / 1.2 AND 1.2, 0, 1)",
+     "", "0: the launches without a value of their own last longer or shorter, the means do not cover them"},
+    END,
+};
+
+/* ---- device_sample, device_second ---- */
+
+#define X(name, scale, unit, help) {#name, "REAL", NULL, unit, help},
+static const struct occ_sql_column device_sample[] = {
+    {"start_ns", "INTEGER", NULL, OCC_SQL_EPOCH, "start of the interval"},
+    {"end_ns", "INTEGER", NULL, OCC_SQL_EPOCH, "its end"},
+    {"device_id", "INTEGER", NULL, "", "the device, see device"},
+    OCC_SQL_COUNTERS(X) END,
+};
+#undef X
+
+#define X(name, scale, unit, help)                                                                           \
+    {#name "_min", "REAL", "t." #name "_min_e" #scale " / 1e" #scale, unit, "smallest: " help},              \
+        {#name "_mean", "REAL", "t." #name "_mean_e" #scale " / 1e" #scale, unit, "mean by time: " help},    \
+        {#name "_max", "REAL", "t." #name "_max_e" #scale " / 1e" #scale, unit, "largest: " help},
+static const struct occ_sql_column device_second[] = {
+    {"start_ns", "INTEGER", "t.second * 1000000000", OCC_SQL_EPOCH, "start of the second"},
+    {"device_id", "INTEGER", "t.device_id", "", "the device, see device"},
+    {"device", "TEXT", "d.name", "", "name of the GPU"},
+    {"simulated", "INTEGER", "d.simulated", "", "1: a simulated device"},
+    {"samples", "INTEGER", "t.samples", "", "samples that start in it"},
+    {"covered_ns", "INTEGER", "t.covered_ns", "ns", "sum of their durations"},
+    OCC_SQL_COUNTERS(X){"unexplained", "REAL", "t.unexplained_e4 / 1e4", "ratio",
+                        "elapsed occupancy that no traced kernel explains; below 0: noise"},
+    END,
+};
+#undef X
+
+/* ---- nouns ---- */
+
+/* LEFT JOIN: SQLite leaves out what a statement does not ask for. */
+#define CONFIG                                                                                               \
+    "stored_launch_config AS c LEFT JOIN stored_kernel AS k ON k.kernel_id = c.kernel_id "                   \
+    "LEFT JOIN stored_device AS d ON d.device_id = c.device_id"
+
+const struct occ_sql_noun occ_sql_nouns[] = {
+    {"launch",
+     NULL,
+     "every launch; stored packed, read through the extension occtrace_sqlite",
+     {launch, config}},
+    {"launch_config",
+     CONFIG,
+     "what was launched: kernel, device, grid, block and resources, and what the model says",
+     {config_ids, config, config_details}},
+    {"kernel", "stored_kernel", "kernels by name", {kernel}},
+    {"run",
+     "stored_run AS r LEFT JOIN stored_node AS n ON n.node_id = r.node_id",
+     "programs that were observed, and imported recordings",
+     {run}},
+    {"device", "stored_device", "GPUs", {device}},
+    {"minute", ROLLUP("stored_minute"), "launches by minute, run and configuration", {minute}},
+    {"hour", ROLLUP("stored_hour"), "launches by hour, run and configuration, once the hour is over", {hour}},
+    {"measured_minute",
+     ROLLUP("stored_measured_minute") " GROUP BY m.config_id, m.minute, m.run_id",
+     "what counters measured of launches, by configuration, run and minute",
+     {measured_start, measured}},
+    {"measured_config",
+     ROLLUP("stored_measured_minute") " GROUP BY m.config_id, m.run_id",
+     "the same by configuration and run",
+     {measured}},
+    {"device_sample", NULL, "counters of a GPU at full rate; read through the extension", {device_sample}},
+    {"device_second",
+     "stored_device_second AS t LEFT JOIN stored_device AS d ON d.device_id = t.device_id",
+     "counters of a GPU by second",
+     {device_second}},
+    {"loss", "stored_loss", "launches that could not be recorded, by run and cause", {loss}},
+    {"overhead", "stored_overhead", "what observing a run costs", {overhead}},
+    {NULL, NULL, NULL, {NULL}},
+};
+
+static int execute(sqlite3 *db, sqlite3_str *sql)
+{
+    char *text = sqlite3_str_finish(sql);
+    int rc = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
+    sqlite3_free(text);
+    return rc;
+}
+
+static void add_columns(sqlite3_str *view, sqlite3_str *help, const struct occ_sql_noun *noun)
+{
+    const char *comma = "";
+    for (int list = 0; list < 3 && noun->columns[list]; list++)
+        for (const struct occ_sql_column *c = noun->columns[list]; c->name; c++) {
+            sqlite3_str_appendf(view, "%s\n  %s AS %s", comma, c->expression, c->name);
+            sqlite3_str_appendf(help, "INSERT INTO column_help VALUES(%Q, %Q, %Q, %Q, %Q);", noun->name,
+                                c->name, c->type, c->unit, c->help);
+            comma = ",";
+        }
+}
+
+static int make_noun(sqlite3 *db, const struct occ_sql_noun *noun)
+{
+    sqlite3_str *view = sqlite3_str_new(db), *help = sqlite3_str_new(db);
+    sqlite3_str_appendf(view, "CREATE VIEW %s AS SELECT", noun->name);
+    add_columns(view, help, noun);
+    if (noun->from) {
+        sqlite3_str_appendf(view, "\nFROM %s", noun->from);
+    } else {
+        sqlite3_str_reset(view);
+        sqlite3_str_appendf(view, "CREATE VIRTUAL TABLE IF NOT EXISTS %s USING " OCC_SQL_MODULE("%s"),
+                            noun->name, noun->name);
+    }
+    int made = execute(db, view), helped = execute(db, help);
+    return made != SQLITE_OK ? made : helped;
+}
+
+int occ_sql_make_nouns(sqlite3 *db)
+{
+    int rc = sqlite3_exec(db,
+                          "CREATE TABLE column_help(table_name TEXT NOT NULL, column_name TEXT NOT NULL, "
+                          "type TEXT NOT NULL, unit TEXT NOT NULL, help TEXT NOT NULL) STRICT",
+                          NULL, NULL, NULL);
+    for (const struct occ_sql_noun *noun = occ_sql_nouns; noun->name && rc == SQLITE_OK; noun++)
+        rc = make_noun(db, noun);
+    return rc;
+}

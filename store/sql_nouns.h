@@ -1,0 +1,122 @@
+/*
+ * SQL as an interface: one view or virtual table per noun, over the storage tables of schema/. One table of columns makes
+ * the views, the table column_help inside the file and docs/sql.md; the lists below are also what the virtual tables
+ * declare. Units are part of a column's name where they are not 1. NULL is "not known" in every column.
+ */
+#ifndef OCC_STORE_SQL_NOUNS_H
+#define OCC_STORE_SQL_NOUNS_H
+
+#define OCC_SQL_EPOCH "ns since 1970"
+#define OCC_SQL_CI95  "half-width of the 95 % confidence interval (1.96 standard errors)"
+
+/* launch: what belongs to the single one. X(NAME, column, type, unit, help) */
+#define OCC_SQL_LAUNCH(X)                                                                                    \
+    X(RUN, "run_id", "INTEGER", "", "the run it belongs to")                                                 \
+    X(CONFIG, "config_id", "INTEGER", "", "its launch configuration, see launch_config")                     \
+    X(KERNEL, "kernel_id", "INTEGER", "", "its kernel, see kernel")                                          \
+    X(DEVICE, "device_id", "INTEGER", "", "its device, see device")                                          \
+    X(START, "start_ns", "INTEGER", OCC_SQL_EPOCH, "when it began on the device")                            \
+    X(END, "end_ns", "INTEGER", OCC_SQL_EPOCH, "when it ended")                                              \
+    X(DURATION, "duration_ns", "INTEGER", "ns", "how long it ran")                                           \
+    X(CONTEXT, "context_id", "INTEGER", "", "CUDA context")                                                  \
+    X(STREAM, "stream_id", "INTEGER", "", "CUDA stream")                                                     \
+    X(CORRELATION, "correlation_id", "INTEGER", "", "CUPTI's correlation id")                                \
+    X(GRAPH_NODE, "graph_node_id", "INTEGER", "", "node of a CUDA graph; NULL: launched without one")        \
+    X(ACHIEVED, "achieved", "REAL", "ratio",                                                                 \
+      "measured: warp-cycles / (SM-active cycles x maximum warps per SM); its own where it was measured "    \
+      "directly, else the mean of its configuration, run and minute")                                        \
+    X(ACHIEVED_CI95, "achieved_ci95", "REAL", "ratio", "of achieved: " OCC_SQL_CI95)                         \
+    X(ELAPSED, "elapsed", "REAL", "ratio",                                                                   \
+      "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)")                          \
+    X(ELAPSED_CI95, "elapsed_ci95", "REAL", "ratio", "of elapsed: " OCC_SQL_CI95)                            \
+    X(MEASURED_SOURCE, "measured_source", "TEXT", "",                                                        \
+      "direct: samples inside the launch; regression, exact: its configuration's mean of that run and "      \
+      "minute, by least squares or by occtrace --exact; group: withheld, cannot be told apart from other "   \
+      "kernels")                                                                                             \
+    X(WASTE, "waste_warp_seconds", "REAL", "warp-seconds",                                                   \
+      "duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed where elapsed was not "  \
+      "measured")
+
+/* launch and launch_config: what all launches of a configuration share. X(column, type, expression, unit, help), over
+ * c (stored_launch_config), k (stored_kernel) and d (stored_device) */
+#define OCC_SQL_CONFIG(X)                                                                                    \
+    X("kernel", "TEXT", "k.short", "", "short name, without namespaces, template arguments and parameters")  \
+    X("kernel_demangled", "TEXT", "k.demangled", "", "full name")                                            \
+    X("kernel_mangled", "TEXT", "k.mangled", "", "name as the driver has it")                                \
+    X("device", "TEXT", "d.name", "", "name of the GPU")                                                     \
+    X("simulated", "INTEGER", "d.simulated", "", "1: the device is a simulated one")                         \
+    X("grid_x", "INTEGER", "c.grid_x", "blocks", "grid size")                                                \
+    X("grid_y", "INTEGER", "c.grid_y", "blocks", "grid size")                                                \
+    X("grid_z", "INTEGER", "c.grid_z", "blocks", "grid size")                                                \
+    X("block_x", "INTEGER", "c.block_x", "threads", "block size")                                            \
+    X("block_y", "INTEGER", "c.block_y", "threads", "block size")                                            \
+    X("block_z", "INTEGER", "c.block_z", "threads", "block size")                                            \
+    X("cluster_x", "INTEGER", "c.cluster_x", "blocks", "cluster size")                                       \
+    X("cluster_y", "INTEGER", "c.cluster_y", "blocks", "cluster size")                                       \
+    X("cluster_z", "INTEGER", "c.cluster_z", "blocks", "cluster size")                                       \
+    X("registers_per_thread", "INTEGER", "c.registers_per_thread", "", "registers per thread")               \
+    X("static_shared_bytes", "INTEGER", "c.static_shared_bytes", "bytes", "static shared memory per block")  \
+    X("dynamic_shared_bytes", "INTEGER", "c.dynamic_shared_bytes", "bytes",                                  \
+      "dynamic shared memory per block")                                                                     \
+    X("shared_config_bytes", "INTEGER", "nullif(c.shared_config_bytes, 0)", "bytes",                         \
+      "shared memory per SM (carve-out) that the driver chose")                                              \
+    X("local_bytes_per_thread", "INTEGER", "c.local_bytes_per_thread", "bytes", "local memory per thread")   \
+    X("carveout_percent", "INTEGER", "nullif(c.carveout_percent, -1)", "%",                                  \
+      "carve-out that the kernel prefers; NULL: the driver's default")                                       \
+    X("launch_type", "TEXT",                                                                                 \
+      "CASE c.launch_type WHEN 0 THEN 'regular' WHEN 1 THEN 'cooperative' "                                  \
+      "WHEN 2 THEN 'cooperative_multi_device' END",                                                          \
+      "", "regular, cooperative or cooperative_multi_device")                                                \
+    X("cache_config", "TEXT",                                                                                \
+      "CASE c.cache_config WHEN 0 THEN 'none' WHEN 1 THEN 'shared' WHEN 2 THEN 'l1' WHEN 3 THEN 'equal' "    \
+      "END",                                                                                                 \
+      "", "what the kernel prefers: none, shared, l1 or equal")                                              \
+    X("theoretical", "REAL", "c.theoretical", "ratio", "theoretical occupancy")                              \
+    X("expected_achieved", "REAL", "c.expected_achieved", "ratio",                                           \
+      "model: achieved occupancy of a balanced grid of that size")                                           \
+    X("expected_elapsed", "REAL", "c.expected_elapsed", "ratio",                                             \
+      "model: the same over the elapsed cycles of all SMs")                                                  \
+    X("waves", "REAL", "c.waves", "", "grid size / blocks that fill the device once")                        \
+    X("full_waves", "INTEGER", "c.full_waves", "", "full waves")                                             \
+    X("partial_blocks", "INTEGER", "c.partial_blocks", "blocks", "blocks in the partial last wave")          \
+    X("grid_blocks", "INTEGER", "c.grid_blocks", "blocks", "blocks of the grid")                             \
+    X("blocks_per_sm", "INTEGER", "c.blocks_per_sm", "blocks", "active blocks per SM")                       \
+    X("limiters", "TEXT", "c.limiters", "", "what limits the blocks per SM; ties are joined by +")           \
+    X("main_cause", "TEXT", "c.main_cause", "", "largest static cause of lost occupancy")
+
+/* device_sample and device_second: counters of a device, in the order of OCC_SAMPLE_NUMBERS. scale: of their storage in
+ * stored_device_second, as in its columns' names. X(name, scale, unit, help) */
+#define OCC_SQL_COUNTERS(X)                                                                                  \
+    X(elapsed, 4, "ratio", "warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)")               \
+    X(sm_active, 4, "ratio", "SM-active cycles / elapsed cycles of all SMs")                                 \
+    X(resident_blocks, 3, "blocks", "resident blocks per active SM")                                         \
+    X(stall_registers, 4, "ratio", "share of cycles in which a block's launch is stalled for registers")     \
+    X(stall_shared_memory, 4, "ratio", "... for shared memory")                                              \
+    X(stall_blocks, 4, "ratio", "... for a block slot")                                                      \
+    X(stall_warps, 4, "ratio", "... for warp slots")                                                         \
+    X(stall_barriers, 4, "ratio", "... for barriers")
+
+/* The module of a virtual table: whoever opens a history without it reads what to load. */
+#define OCC_SQL_MODULE(noun) "occtrace_" noun "_needs_the_occtrace_extension"
+
+struct occ_sql_column {
+    const char *name, *type;
+    const char *expression; /* NULL: of a virtual table */
+    const char *unit, *help;
+};
+
+struct occ_sql_noun {
+    const char *name;
+    const char *from; /* what the view selects from; NULL: a virtual table */
+    const char *help;
+    const struct occ_sql_column *columns[3]; /* lists that end with a name of NULL; NULL: no more lists */
+};
+
+/* Ends with a row whose name is NULL. */
+extern const struct occ_sql_noun occ_sql_nouns[];
+
+struct sqlite3;
+/* Makes the views, the virtual tables and column_help in a history that has none of them. SQLite code. */
+int occ_sql_make_nouns(struct sqlite3 *db);
+
+#endif

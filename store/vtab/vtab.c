@@ -1,0 +1,175 @@
+/* What the virtual tables share. */
+#include "vtab.h"
+
+#include <string.h>
+
+#ifdef OCC_SQLITE_EXTENSION
+SQLITE_EXTENSION_INIT3
+#endif
+
+int occ_vtab_connect(sqlite3 *db, const char *declaration, const char *schema, sqlite3_vtab **ret)
+{
+    int rc = sqlite3_declare_vtab(db, declaration);
+    if (rc != SQLITE_OK)
+        return rc;
+    size_t bytes = strlen(schema) + 1;
+    struct occ_vtab *table = sqlite3_malloc64(sizeof *table + bytes);
+    if (!table)
+        return SQLITE_NOMEM;
+    *table = (struct occ_vtab){.db = db, .schema = memcpy(table + 1, schema, bytes)};
+    *ret = &table->base;
+    return SQLITE_OK;
+}
+
+int occ_vtab_disconnect(sqlite3_vtab *vtab)
+{
+    sqlite3_free(vtab);
+    return SQLITE_OK;
+}
+
+int occ_vtab_fail(sqlite3_vtab *vtab, int rc, const char *text)
+{
+    sqlite3_free(vtab->zErrMsg);
+    vtab->zErrMsg = sqlite3_mprintf("%s", text);
+    return rc;
+}
+
+int occ_vtab_enter(sqlite3_vtab *vtab)
+{
+    if (((struct occ_vtab *)vtab)->reading)
+        return occ_vtab_fail(vtab, SQLITE_CORRUPT, "the history's schema refers to itself");
+    return SQLITE_OK;
+}
+
+int occ_vtab_prepare(sqlite3_vtab *vtab, sqlite3_stmt **stmt, const char *format)
+{
+    const struct occ_vtab *table = (const struct occ_vtab *)vtab;
+    if (*stmt)
+        return SQLITE_OK;
+    char *sql = sqlite3_mprintf(format, table->schema, table->schema, table->schema);
+    int rc =
+        sql ? sqlite3_prepare_v3(table->db, sql, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    return rc == SQLITE_OK || rc == SQLITE_NOMEM ? rc : occ_vtab_fail(vtab, rc, sqlite3_errmsg(table->db));
+}
+
+int occ_vtab_step(sqlite3_vtab *vtab, sqlite3_stmt *stmt)
+{
+    struct occ_vtab *table = (struct occ_vtab *)vtab;
+    table->reading = true;
+    int rc = sqlite3_step(stmt);
+    table->reading = false;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? rc : occ_vtab_fail(vtab, rc, sqlite3_errmsg(table->db));
+}
+
+/* ---- conditions ---- */
+
+/* How a comparison travels from the planner to the scan: one letter; 0: not one of = > >= < <=. */
+static char operator_letter(int op)
+{
+    switch (op) {
+    case SQLITE_INDEX_CONSTRAINT_EQ:
+        return '=';
+    case SQLITE_INDEX_CONSTRAINT_GT:
+        return '>';
+    case SQLITE_INDEX_CONSTRAINT_GE:
+        return 'g';
+    case SQLITE_INDEX_CONSTRAINT_LT:
+        return '<';
+    case SQLITE_INDEX_CONSTRAINT_LE:
+        return 'l';
+    default:
+        return 0;
+    }
+}
+
+static void at_least(struct occ_range *r, int64_t v)
+{
+    r->low = v > r->low ? v : r->low;
+}
+
+static void at_most(struct occ_range *r, int64_t v)
+{
+    r->high = v < r->high ? v : r->high;
+}
+
+static void make_empty(struct occ_range *r)
+{
+    r->low = 1;
+    r->high = 0;
+}
+
+static void narrow_integer(struct occ_range *r, char op, int64_t v)
+{
+    if ((op == '>' && v == INT64_MAX) || (op == '<' && v == INT64_MIN)) {
+        make_empty(r);
+        return;
+    }
+    if (op == '=' || op == 'g' || op == '>')
+        at_least(r, op == '>' ? v + 1 : v);
+    if (op == '=' || op == 'l' || op == '<')
+        at_most(r, op == '<' ? v - 1 : v);
+}
+
+/* A real compares with integers by value: "> 1.5" is ">= 2". */
+static void narrow_real(struct occ_range *r, char op, double v)
+{
+    const double limit = 9223372036854775808.0; /* 2^63 */
+    if (v >= limit || v < -limit) {
+        bool above = v >= limit;
+        if (op == '=' || (above ? op == '>' || op == 'g' : op == '<' || op == 'l'))
+            make_empty(r);
+        return;
+    }
+    int64_t whole = (int64_t)v; /* towards zero */
+    if ((double)whole == v) {
+        narrow_integer(r, op, whole);
+    } else if (op == '=') {
+        make_empty(r);
+    } else {
+        int64_t below = v < 0 ? whole - 1 : whole;
+        narrow_integer(r, op == '>' || op == 'g' ? '>' : 'l', below);
+    }
+}
+
+/* The comparison of an integer column with any value, as SQL defines it. */
+void occ_range_narrow(struct occ_range *r, char op, sqlite3_value *value)
+{
+    switch (sqlite3_value_numeric_type(value)) {
+    case SQLITE_INTEGER:
+        narrow_integer(r, op, sqlite3_value_int64(value));
+        break;
+    case SQLITE_FLOAT:
+        narrow_real(r, op, sqlite3_value_double(value));
+        break;
+    case SQLITE_NULL:
+        make_empty(r);
+        break;
+    default: /* text and blobs are larger than every number */
+        if (op == '=' || op == '>' || op == 'g')
+            make_empty(r);
+    }
+}
+
+int occ_vtab_plan(sqlite3_index_info *info, char (*key_letter)(int column), double *rows)
+{
+    char plan[64];
+    int n = 0;
+    for (int i = 0; i < info->nConstraint && 2 * n + 2 < (int)sizeof plan; i++) {
+        char key = info->aConstraint[i].usable ? key_letter(info->aConstraint[i].iColumn) : 0;
+        char op = operator_letter(info->aConstraint[i].op);
+        if (key == 0 || op == 0)
+            continue;
+        plan[2 * n] = key;
+        plan[2 * n + 1] = op;
+        info->aConstraintUsage[i].argvIndex = ++n;
+        info->aConstraintUsage[i].omit = 1;
+        *rows /= op == '=' ? 100 : 4;
+    }
+    plan[2 * n] = '\0';
+    info->idxStr = sqlite3_mprintf("%s", plan);
+    info->needToFreeIdxStr = 1;
+    info->estimatedCost = *rows * 30 + 1000;
+    info->estimatedRows = (sqlite3_int64)*rows + 1;
+    return info->idxStr ? SQLITE_OK : SQLITE_NOMEM;
+}

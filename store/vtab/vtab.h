@@ -1,0 +1,66 @@
+/*
+ * The virtual tables `launch` and `device_sample`, the packed launches and samples of a history as rows, and what they
+ * share. They are declared in the file and read-only; each reads the storage tables of its own database, so that
+ * attached histories work too.
+ *
+ * Compiled twice: with our own SQLite for the store, and with OCC_SQLITE_EXTENSION for the loadable module, which calls
+ * its host's. Threads: the connection's.
+ *
+ * Trust: a hostile file can declare anything under our storage tables' names, also a view over the virtual table itself.
+ * The tables can be used in views and triggers of a file only where SQLite trusts schemas (our own connections do not;
+ * TEMP views work everywhere), they read nothing but their own database, and a scan that is entered by its own reading
+ * fails.
+ */
+#ifndef OCC_STORE_VTAB_H
+#define OCC_STORE_VTAB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef OCC_SQLITE_EXTENSION
+#include <sqlite3ext.h>
+#else
+#include <sqlite3.h>
+#endif
+
+/* Register the modules. SQLite codes. */
+int occ_launch_table_register(sqlite3 *db);
+int occ_sample_table_register(sqlite3 *db);
+
+struct occ_vtab {
+    sqlite3_vtab base;
+    sqlite3 *db;
+    char *schema; /* name of the database that the table is in: main, or as attached */
+    bool reading; /* occ_vtab_step() is under way */
+};
+
+/* All return SQLite codes; after an error the table has a message. */
+int occ_vtab_connect(sqlite3 *db, const char *declaration, const char *schema, sqlite3_vtab **ret);
+int occ_vtab_disconnect(sqlite3_vtab *vtab);
+int occ_vtab_fail(sqlite3_vtab *vtab, int rc, const char *text);
+/* SQLITE_OK, or the error of a scan that is entered by its own reading. */
+int occ_vtab_enter(sqlite3_vtab *vtab);
+/* Prepares a statement if *stmt is NULL. `format`: every %w is the database's name, at most 3 of them. */
+int occ_vtab_prepare(sqlite3_vtab *vtab, sqlite3_stmt **stmt, const char *format);
+/* sqlite3_step(). */
+int occ_vtab_step(sqlite3_vtab *vtab, sqlite3_stmt *stmt);
+
+/* ---- conditions ---- */
+
+struct occ_range {
+    int64_t low, high; /* both inclusive; empty when low > high */
+};
+
+static inline bool occ_in_range(const struct occ_range *r, int64_t v)
+{
+    return v >= r->low && v <= r->high;
+}
+
+/* Narrows the range by a comparison of an integer column with any value, as SQL defines it. */
+void occ_range_narrow(struct occ_range *range, char letter, sqlite3_value *value);
+
+/* Takes comparisons of key columns with = > >= < <= into idxStr: two letters each, the key's (`key_letter(column)`, 0: not
+ * a key) and the operator's. *rows: of the table; what is estimated to remain. */
+int occ_vtab_plan(sqlite3_index_info *info, char (*key_letter)(int column), double *rows);
+
+#endif
