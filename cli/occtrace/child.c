@@ -1,4 +1,4 @@
-/* The program as a child; see child.h. One thread; `hurry` is written by a signal handler. */
+/* The program as a child; see child.h. One thread; `interrupted` is written by a signal handler. */
 #include "child.h"
 
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t hurry;
+static volatile sig_atomic_t interrupted;
 
-/* Handed on to the program when somebody sends them to occtrace; real-time signals too. */
+/* Forwarded to the program; real-time signals too. */
 static const int forwarded[] = {SIGHUP,    SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
                                 SIGVTALRM, SIGPROF, SIGIO,   SIGPWR};
 /* The terminal sends these to its whole foreground group. */
@@ -47,17 +47,17 @@ void child_signals_give_back(const struct child_signals *signals)
     (void)sigprocmask(SIG_SETMASK, &signals->original_mask, NULL);
 }
 
-static void on_hurry(int number)
+static void on_interrupt(int number)
 {
     (void)number;
-    hurry = 1;
+    interrupted = 1;
 }
 
-void child_signals_hurry(const struct child_signals *signals)
+void child_signals_allow_interrupt(const struct child_signals *signals)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     const struct timespec now = {0, 0};
-    struct sigaction action = {.sa_handler = on_hurry};
+    struct sigaction action = {.sa_handler = on_interrupt};
     sigset_t wanted;
     (void)sigemptyset(&wanted);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -72,9 +72,9 @@ void child_signals_hurry(const struct child_signals *signals)
     (void)sigprocmask(SIG_UNBLOCK, &wanted, NULL);
 }
 
-bool child_hurried(void)
+bool child_interrupted(void)
 {
-    return hurry != 0;
+    return interrupted != 0;
 }
 
 /* In the child: does not come back. exec's errno goes through `report`, which a working exec closes. */
@@ -91,7 +91,7 @@ static void execute(const struct child_signals *signals, char *const *argv,
         why = errno;
     }
     ssize_t written = write(report, &why, sizeof why);
-    (void)written; /* the parent is gone: nobody is left to tell */
+    (void)written; /* on failure the parent is gone */
     _exit(127);
 }
 
@@ -196,8 +196,8 @@ void child_end_like(int wait_status)
     struct sigaction normal = {.sa_handler = SIG_DFL};
     const struct rlimit none = {0, 0};
     sigset_t only;
-    (void)prctl(PR_SET_DUMPABLE,
-                0); /* the program's core is the one that matters; limits do not stop core pipes */
+    /* the program's core is the one that matters; RLIMIT_CORE does not stop core pipes */
+    (void)prctl(PR_SET_DUMPABLE, 0);
     (void)setrlimit(RLIMIT_CORE, &none);
     (void)sigaction(number, &normal, NULL);
     (void)sigemptyset(&only);

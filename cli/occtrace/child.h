@@ -7,8 +7,8 @@
  * that occtrace was started with. When a terminal stops the program (SIGTSTP, SIGTTIN, SIGTTOU), occtrace stops too, so
  * that the shell's job control sees it.
  */
-#ifndef OCC_CLI_CHILD_H
-#define OCC_CLI_CHILD_H
+#ifndef OCC_OCCTRACE_CHILD_H
+#define OCC_OCCTRACE_CHILD_H
 
 #include <signal.h>
 #include <stdbool.h>
@@ -26,10 +26,10 @@ struct child_signals {
 void child_signals_take(struct child_signals *signals);
 /* In a forked child before exec: as occtrace was started. Async-signal-safe. */
 void child_signals_give_back(const struct child_signals *signals);
-/* After the program's end: SIGINT, SIGTERM, SIGHUP and SIGQUIT now only end what occtrace waits for (EINTR). */
-void child_signals_hurry(const struct child_signals *signals);
+/* After the program's end: SIGINT, SIGTERM, SIGHUP and SIGQUIT now only end occtrace's own waits (EINTR). */
+void child_signals_allow_interrupt(const struct child_signals *signals);
 /* True once one of them came. */
-bool child_hurried(void);
+bool child_interrupted(void);
 
 struct child_variable {
     const char *name, *value;

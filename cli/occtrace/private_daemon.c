@@ -17,22 +17,21 @@
 
 #include "support/cleanup.h"
 #include "support/text.h"
+#include "trace.h"
 
 enum { READY_PATIENCE_MS = 5000, LOG_SHOWN_BYTES = 4096 };
 
 /* ---- the socket's place ---- */
 
-/* sun_path is short: a long XDG_RUNTIME_DIR is passed over. */
+/* sun_path is short: a long XDG_RUNTIME_DIR is not used. */
 static int make_directory(struct private_daemon *daemon, struct occ_error *err)
 {
     const char *runtime = secure_getenv("XDG_RUNTIME_DIR");
     const char *bases[] = {runtime && runtime[0] == '/' && strlen(runtime) < 60 ? runtime : "/tmp", "/tmp"};
     for (size_t i = 0; i < 2; i++) {
         _cleanup_(occ_freep) char *name = NULL;
-        if (asprintf(&name, "%s/occtrace-XXXXXX", bases[i]) < 0) {
-            name = NULL;
-            return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-        }
+        if (trace_format(&name, err, "%s/occtrace-XXXXXX", bases[i]) != 0)
+            return OCC_E_NO_MEMORY;
         if (mkdtemp(name)) {
             daemon->directory = occ_take(name);
             return 0;
@@ -44,26 +43,23 @@ static int make_directory(struct private_daemon *daemon, struct occ_error *err)
 static int name_parts(struct private_daemon *daemon, const char *program, const char *db,
                       struct occ_error *err)
 {
-    daemon->program = strdup(program);
-    daemon->db = strdup(db);
-    if (!daemon->program || !daemon->db || asprintf(&daemon->socket, "%s/socket", daemon->directory) < 0) {
-        daemon->socket = NULL;
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    }
-    return 0;
+    int status = trace_format(&daemon->program, err, "%s", program);
+    if (status == 0)
+        status = trace_format(&daemon->db, err, "%s", db);
+    return status == 0 ? trace_format(&daemon->socket, err, "%s/socket", daemon->directory) : status;
 }
 
 /* ---- starting ---- */
 
-/* Descriptors that occtrace itself inherited are the program's, not the daemon's: held open by it, they would keep
- * somebody waiting for the end of a pipe. */
+/* Descriptors that occtrace inherited are the program's: the daemon must not keep a pipe open whose reader waits for its
+ * end. */
 static void become_daemon(const struct private_daemon *daemon, const struct child_signals *signals,
                           int pair_end)
 {
     enum { PAIR_FD = 3 };
     int log_fd = fcntl(daemon->log_fd, F_DUPFD, PAIR_FD + 1);
     bool moved = pair_end == PAIR_FD ? fcntl(pair_end, F_SETFD, 0) == 0 : dup2(pair_end, PAIR_FD) == PAIR_FD;
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* after the move, which may have used its number */
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC); /* after the move, which may free its number */
     if (!moved || log_fd < 0 || null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
         dup2(log_fd, STDERR_FILENO) < 0)
         _exit(1);
@@ -95,8 +91,8 @@ static int spawn(struct private_daemon *daemon, const struct child_signals *sign
     return 0;
 }
 
-/* The end of what it said, one line, for an error message. */
-static void last_words(const struct private_daemon *daemon, char *buffer, size_t size)
+/* The last line of its log, for an error message. */
+static void last_line(const struct private_daemon *daemon, char *buffer, size_t size)
 {
     off_t end = lseek(daemon->log_fd, 0, SEEK_END);
     off_t from = end > (off_t)size - 1 ? end - (off_t)size + 1 : 0;
@@ -112,15 +108,15 @@ static void last_words(const struct private_daemon *daemon, char *buffer, size_t
 
 static int wait_ready(struct private_daemon *daemon, struct occ_error *err)
 {
-    char byte, words[300];
+    char byte, line[300];
     struct pollfd ready = {.fd = daemon->alive_fd, .events = POLLIN};
     int n = poll(&ready, 1, READY_PATIENCE_MS);
     if (n == 0)
         return occ_fail(err, OCC_E_BUSY, "occtraced was not ready within %d s", READY_PATIENCE_MS / 1000);
     if (n > 0 && read(daemon->alive_fd, &byte, 1) == 1)
         return 0;
-    last_words(daemon, words, sizeof words);
-    return occ_fail(err, OCC_E_IO, "%s", words[0] ? words : "occtraced ended at once");
+    last_line(daemon, line, sizeof line);
+    return occ_fail(err, OCC_E_IO, "%s", line[0] ? line : "occtraced ended at once");
 }
 
 static void abandon(struct private_daemon *daemon)

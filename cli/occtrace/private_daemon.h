@@ -1,12 +1,12 @@
 /*
  * A daemon for one run: started by occtrace, in a session of its own (the terminal's signals do not reach it), ends by
  * itself when occtrace has closed its end of a socket pair and the last program has ended. Its socket lies in a fresh
- * directory that only the user may enter. What it says on stderr is kept in memory and shown when it matters.
+ * directory that only the user may enter. Its stderr is kept in memory and shown when it matters.
  *
  * One thread.
  */
-#ifndef OCC_CLI_PRIVATE_DAEMON_H
-#define OCC_CLI_PRIVATE_DAEMON_H
+#ifndef OCC_OCCTRACE_PRIVATE_DAEMON_H
+#define OCC_OCCTRACE_PRIVATE_DAEMON_H
 
 #include <sys/types.h>
 
@@ -31,8 +31,8 @@ struct private_daemon {
         .alive_fd = -1, .log_fd = -1                                                                         \
     }
 
-/* Starts it and waits (5 s at most) until it listens. On failure everything is undone; the message holds what it
- * said. `db` is an absolute path. */
+/* Starts it and waits (5 s at most) until it listens. On failure everything is undone; the message ends with its
+ * last line on stderr. `db` is an absolute path. */
 int private_daemon_start(struct private_daemon *daemon, const struct child_signals *signals,
                          const char *program, const char *db, struct occ_error *err);
 

@@ -1,16 +1,12 @@
-/* What occtrace says, on stderr: single lines, and the block at the end. One thread (stdio). */
-#ifndef OCC_CLI_SUMMARY_H
-#define OCC_CLI_SUMMARY_H
+/* The summary at the end of a run, on stderr. One thread (stdio). */
+#ifndef OCC_OCCTRACE_SUMMARY_H
+#define OCC_OCCTRACE_SUMMARY_H
+
+#include <stdbool.h>
 
 #include "store/store.h"
 
-/* "occtrace: TEXT", made safe to print: names in it come from the program. */
-void summary_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* One block for the runs of a session. `db`: as the hint should name it; NULL: the user's own. */
-void summary_print(const struct occ_runs *runs, const char *db);
-
-/* One line, when there is no run. */
-void summary_print_absence(const char *reason);
+/* `db`: as the hint names it; "": the user's own. `was_killed`: a signal ended the program. */
+void summary_print(const struct occ_runs *runs, const char *db, bool was_killed);
 
 #endif

@@ -3,28 +3,26 @@
 
 #include <string.h>
 
-
-static const char *const counters_words[] = {"auto", "pm", "gpm", "none", "exact", NULL};
+static const char *const counters_modes[] = {"auto", "pm", "gpm", "none", "exact", NULL};
 
 static const struct cli_option options[] = {
-    {'d', "db", CLI_TEXT, offsetof(struct cli_args, db), "FILE",
-     "record into this history (default: the daemon's if one listens, else "
-     "$XDG_STATE_HOME/occtrace/history.db)",
-     NULL, NULL, 0, 0},
-    {0, "socket", CLI_TEXT, offsetof(struct trace_options, socket), "PATH",
-     "report to the daemon that listens there, and start none", NULL, NULL, 0, 0},
-    {0, "label", CLI_TEXT, offsetof(struct trace_options, label), "TEXT",
-     "a text kept with the run, to find it again ('occq runs')", NULL, NULL, 0, 0},
-    {0, "counters", CLI_WORD, offsetof(struct trace_options, counters), "MODE",
-     "which hardware counters a private daemon may use for achieved occupancy: auto (default: pm, else gpm), "
-     "pm, gpm, none, or exact (as --exact); a daemon that runs already has its own setting",
-     NULL, counters_words, 0, 0},
-    {0, "exact", CLI_FLAG, offsetof(struct trace_options, exact), NULL,
-     "measure the achieved occupancy of each launch by itself (the same as --counters=exact), kept as the "
-     "mean of each shape and minute; kernels then run one after the other",
-     NULL, NULL, 0, 0},
-    {'q', "quiet", CLI_FLAG, offsetof(struct trace_options, quiet), NULL, "no summary at the end", NULL, NULL,
-     0, 0},
+    CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",
+               "record into this history (default: the daemon's if one listens, else "
+               "$XDG_STATE_HOME/occtrace/history.db)"),
+    CLI_OPTION(0, "socket", CLI_TEXT, struct trace_options, socket, "PATH",
+               "report to the daemon that listens there, and start none"),
+    CLI_OPTION(0, "label", CLI_TEXT, struct trace_options, label, "TEXT",
+               "a text kept with the run, to find it again ('occq runs')"),
+    CLI_OPTION(0, "counters", CLI_WORD, struct trace_options, counters, "MODE",
+               "which hardware counters a private daemon may use for achieved occupancy: auto (default: pm, "
+               "else gpm), "
+               "pm, gpm, none, or exact (as --exact); a daemon that runs already has its own setting",
+               .words = counters_modes),
+    CLI_OPTION(0, "exact", CLI_FLAG, struct trace_options, exact, NULL,
+               "measure the achieved occupancy of each launch by itself (the same as --counters=exact), kept "
+               "as the mean "
+               "of each launch configuration and minute; kernels then run one after the other"),
+    CLI_OPTION('q', "quiet", CLI_FLAG, struct trace_options, quiet, NULL, "no summary at the end"),
     CLI_OPTION_HELP,
     CLI_OPTION_VERSION,
     CLI_OPTION_END,
@@ -33,7 +31,7 @@ static const struct cli_option options[] = {
 static const struct cli_example examples[] = {
     {"occtrace ./app --its-option", "observe a program"},
     {"occtrace -d run.db --label 'batch 64' -- python train.py", "into a file of its own, with a label"},
-    {"occq top --low-occupancy", "ask what it found"},
+    {"occq top --low-occupancy", "query the history"},
     {NULL, NULL},
 };
 
@@ -44,25 +42,30 @@ const struct cli_command cli_occtrace = {
     .min_operands = 1,
     .stops_at_operand = true,
     .summary = "run a CUDA program and record every launch and its occupancy",
-    .description =
-        "Runs PROGRAM, unmodified, and records every kernel launch of it and of its children into the "
-        "history that "
-        "occq asks. If an occtraced listens, the program reports to it; else a private one is started for "
-        "the run. "
-        "What the program reads and writes, its exit status and the signals it gets are as they are without "
-        "occtrace. Whatever goes wrong with observing, the program runs. A child that first uses "
-        "CUDA when occtrace has ended is observed only by a daemon that still listens.\n\n"
-        "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that no kernel "
-        "runs twice. Kernels that could overlap then run one after the other: times are not those of the "
-        "undisturbed program, and a program whose kernels wait for each other does not go on. Launches of "
-        "CUDA graphs with several kernels have no exact value. Values are kept as the mean of each shape and "
-        "minute, "
-        "which every launch of it then shows; column exact of measured_detail counts the launches. It needs "
-        "the "
-        "permission for hardware counters and libcupti of CUDA 13.0 or newer; without, the launches are "
-        "recorded all the same, and the run says why they have no exact values.\n\n"
-        "At the end a summary stands on stderr: what was recorded, what was lost, what it cost, and why not "
-        "more.",
+    .description = "Runs PROGRAM, unmodified, and records every kernel launch of it and of its children into "
+                   "the history that occq "
+                   "queries. If an occtraced listens, the program reports to it; else a private one is "
+                   "started for the run. Input "
+                   "and output of the program, its exit status and its signals are as they are without "
+                   "occtrace. Whatever goes "
+                   "wrong with recording, the program runs. A child that first uses CUDA after occtrace has "
+                   "ended is recorded only "
+                   "by a daemon that still listens.\n\n"
+                   "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that no "
+                   "kernel runs twice. "
+                   "Kernels that could overlap then run one after the other: times are not those of the "
+                   "undisturbed program, and "
+                   "programs whose kernels wait for each other will hang. Launches of CUDA graphs with "
+                   "several kernels have no "
+                   "exact value. Values are kept as the mean of each launch configuration and minute, which "
+                   "each of its launches "
+                   "then shows (measured_source exact). This needs the permission for hardware counters and "
+                   "libcupti of CUDA 13.0 "
+                   "or newer; without them the launches are recorded all the same, and the run says why they "
+                   "have no exact "
+                   "values.\n\n"
+                   "A summary at the end, on stderr, reports what was recorded, what was lost, the overhead, "
+                   "and why not more.",
     .options = options,
     .examples = examples,
 };

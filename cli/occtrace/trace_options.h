@@ -14,7 +14,7 @@ struct trace_options {
     bool quiet;
 };
 
-/* What a label may be long: the program takes no longer one from its environment (injector/env.def). */
+/* Maximum length of a label; the guest accepts no longer one from its environment (injector/env.def). */
 #define TRACE_LABEL_MAX_BYTES 255
 
 /* Parses; OCC_E_INVALID as cli_parse(). */

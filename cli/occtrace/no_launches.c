@@ -1,8 +1,8 @@
 /*
- * Why nothing was recorded. The driver is tried in a child process: loading it has effects (threads, memory, device
- * files) that occtrace does not want. One thread.
+ * Why no launches were recorded. The driver is tried in a child process: loading it has effects (threads, memory, device
+ * files) that occtrace must not have. One thread.
  */
-#include "no_launches_reason.h"
+#include "no_launches.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -43,7 +43,7 @@ static bool search(const char *name, char *path, size_t size)
     }
 }
 
-void absence_find_program(const char *name, char *path, size_t size)
+void no_launches_find_program(const char *name, char *path, size_t size)
 {
     char found[PATH_MAX], full[PATH_MAX];
     bool is_there = strchr(name, '/') ? snprintf(found, sizeof found, "%s", name) < (int)sizeof found
@@ -102,7 +102,7 @@ static bool driver_loads(void)
     return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-const char *absence_reason(const char *path)
+const char *no_launches_reason(const char *path)
 {
     if (path[0] && gains_rights(path))
         return "the program is setuid, setgid or has capabilities: nothing can be preloaded into it";

@@ -1,0 +1,166 @@
+/* After the program's end: waits until the history is complete, prints the summary; see trace.h. One thread. */
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "no_launches.h"
+#include "store/store.h"
+#include "summary.h"
+#include "support/cleanup.h"
+#include "support/paths.h"
+#include "support/text.h"
+#include "trace.h"
+
+enum { FLUSH_PATIENCE_MS = 10000, DAEMON_PATIENCE_MS = 5000 };
+
+static void store_closep(struct occ_store **store)
+{
+    occ_store_close(*store);
+}
+
+/* ---- the daemon ---- */
+
+/* True if the history has everything of this session. */
+static bool flush(const struct trace *trace)
+{
+    char request[64], answer[128];
+    struct occ_error err = OCC_ERROR_INIT;
+    (void)snprintf(request, sizeof request, "flush %s", trace->session);
+    if (trace_ask_daemon(trace->socket, request, FLUSH_PATIENCE_MS, answer, sizeof answer, &err) == 0)
+        return true;
+    if (!child_interrupted())
+        trace_note("the history may lack the end of this run: %s", err.message);
+    return false;
+}
+
+/* Programs that the program left behind keep the private daemon: it is not waited for then. */
+static bool has_programs_left(const struct trace *trace)
+{
+    _cleanup_(occ_freep) char *text = trace_daemon_value(trace->socket, "programs");
+    uint64_t n = 0;
+    return text && occ_parse_u64(text, 0, UINT64_MAX, &n, NULL) == 0 && n > 0;
+}
+
+static void release_private_daemon(struct trace *trace)
+{
+    bool stays = has_programs_left(trace);
+    int patience_ms = stays || child_interrupted() ? 0 : DAEMON_PATIENCE_MS;
+    if (!private_daemon_release(&trace->daemon, patience_ms) && stays)
+        trace_note("programs that this one started still run; their launches are still recorded");
+}
+
+/* ---- a run without launches ---- */
+
+/* The command line, its words separated by blanks; NULL: out of memory. */
+static char *join(char *const *argv)
+{
+    size_t size = 1;
+    for (char *const *arg = argv; *arg; arg++)
+        size += strlen(*arg) + 1;
+    char *line = malloc(size), *at = line;
+    for (; line && *argv; argv++)
+        at += sprintf(at, "%s%s", at > line ? " " : "", *argv);
+    return line;
+}
+
+static int put_run(const struct trace *trace, struct occ_store *store, char *const *argv, const char *reason,
+                   struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *cmdline = join(argv);
+    _cleanup_(occ_freep) char *cwd = getcwd(NULL, 0);
+    char hostname[256] = "";
+    int64_t id = 0;
+    const struct passwd *user = getpwuid(getuid());
+    (void)gethostname(hostname, sizeof hostname - 1);
+    struct occ_run run = {
+        .pid = trace->program,
+        .uid = getuid(),
+        .start_ns = trace->start_ns,
+        .end_ns = trace->end_ns,
+        .hostname = hostname[0] ? hostname : NULL,
+        .exe = trace->program_path[0] ? trace->program_path : NULL,
+        .cmdline = cmdline,
+        .cwd = cwd,
+        .user = user ? user->pw_name : NULL,
+        .label = trace->options->label,
+        .session = trace->session,
+        .level = "nothing",
+        .level_reason = reason,
+    };
+    if (getrandom(run.uuid, sizeof run.uuid, 0) != (ssize_t)sizeof run.uuid)
+        return occ_fail_errno(err, errno, "no random numbers");
+    int status = occ_store_put_run(store, &run, &id, err);
+    return status == 0 ? occ_store_commit(store, err) : status;
+}
+
+static void record_no_launches(const struct trace *trace, char *const *argv, const char *reason)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    _cleanup_(store_closep) struct occ_store *store = NULL;
+    if (occ_store_open(trace->db, &options, &store, &err) != 0 ||
+        put_run(trace, store, argv, reason, &err) != 0)
+        trace_note("%s", err.message);
+}
+
+/* ---- the summary ---- */
+
+/* The history as the hint names it: "" if occq finds it without. */
+static const char *hinted_db(const struct trace *trace)
+{
+    _cleanup_(occ_freep) char *own = NULL;
+    if (trace->options->common.db)
+        return trace->options->common.db;
+    return occ_path_default_history(&own, NULL) == 0 && strcmp(own, trace->db) == 0 ? "" : trace->db;
+}
+
+static int read_runs(const struct trace *trace, struct occ_runs *runs, struct occ_error *err)
+{
+    _cleanup_(store_closep) struct occ_store *store = NULL;
+    const struct occ_store_options options = {.mode = OCC_STORE_READ};
+    const struct occ_filter filter = {.session = trace->session};
+    int status = occ_store_open(trace->db, &options, &store, err);
+    return status == 0 ? occ_store_runs(store, &filter, runs, err) : status;
+}
+
+/* `is_complete`: the history has all of this session; else a missing run proves nothing. */
+static void summarise(const struct trace *trace, char *const *argv, bool is_complete, bool was_killed)
+{
+    struct occ_runs runs = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    bool is_quiet = trace->options->quiet;
+    if (!trace->db || read_runs(trace, &runs, &err) != 0) {
+        if (!is_quiet)
+            trace_note("no summary: %s",
+                       trace->db ? err.message : "the daemon did not report where the history is");
+        return;
+    }
+    if (runs.n == 0 && is_complete) {
+        const char *reason = no_launches_reason(trace->program_path);
+        if (!is_quiet)
+            trace_note("nothing was recorded: %s", reason);
+        if (trace->is_private)
+            record_no_launches(trace, argv, reason);
+    } else if (!is_quiet) {
+        summary_print(&runs, hinted_db(trace), was_killed);
+    }
+    occ_runs_free(&runs);
+}
+
+void trace_conclude(struct trace *trace, char *const *argv, int wait_status)
+{
+    child_signals_allow_interrupt(&trace->signals);
+    bool is_complete = flush(trace);
+    if (trace->is_private) {
+        release_private_daemon(trace);
+        if (!is_complete || trace->daemon.restarts > 0)
+            private_daemon_show_log(&trace->daemon);
+    }
+    if (!child_interrupted())
+        summarise(trace, argv, is_complete, WIFSIGNALED(wait_status));
+}

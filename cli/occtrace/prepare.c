@@ -1,0 +1,110 @@
+/* Before the program starts: its session, the library to preload, a daemon; see trace.h. One thread. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/paths.h"
+#include "support/text.h"
+#include "trace.h"
+
+enum { PING_PATIENCE_MS = 500 };
+
+static int make_session(struct trace *trace, struct occ_error *err)
+{
+    uint8_t bytes[16];
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return occ_fail_errno(err, errno, "no random numbers");
+    occ_hex_encode(bytes, sizeof bytes, trace->session);
+    return 0;
+}
+
+/* $OCCTRACE_LIBRARY, else ../lib/occtrace beside bin: the same in the build tree and when installed. */
+static int find_library(struct trace *trace, const char *self, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    const char *given = secure_getenv("OCCTRACE_LIBRARY");
+    bool is_given = given && given[0];
+    if (trace_format(&path, err, "%s%s", is_given ? given : self,
+                     is_given ? "" : "/../lib/occtrace/libocctrace.so") != 0)
+        return OCC_E_NO_MEMORY;
+    trace->library = realpath(path, NULL);
+    if (!trace->library || access(trace->library, R_OK) != 0)
+        return occ_fail_errno(err, errno, "cannot find %s", path);
+    return 0;
+}
+
+static int absolute_path(const char *path, char **ret_path, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    if (path[0] != '/' && !directory)
+        return occ_fail_errno(err, errno, "the current directory is not known");
+    return trace_format(ret_path, err, "%s%s%s", directory ? directory : "", directory ? "/" : "", path);
+}
+
+static bool try_daemon(struct trace *trace, const char *socket)
+{
+    char answer[128];
+    if (trace_ask_daemon(socket, "ping", PING_PATIENCE_MS, answer, sizeof answer, NULL) != 0)
+        return false;
+    trace->db = trace_daemon_value(socket, "database");
+    trace->socket = strdup(socket);
+    return trace->socket != NULL;
+}
+
+/* A daemon that runs already, if one answers: the user's own, else the system's service. */
+static bool find_daemon(struct trace *trace)
+{
+    _cleanup_(occ_freep) char *own = NULL;
+    if (occ_path_default_socket(&own, NULL) != 0)
+        return false;
+    return try_daemon(trace, own) || try_daemon(trace, OCC_PATH_SYSTEM_SOCKET);
+}
+
+static int start_private_daemon(struct trace *trace, const char *self, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *program = NULL;
+    const char *db = trace->options->common.db;
+    int status = db ? absolute_path(db, &trace->db, err) : occ_path_default_history(&trace->db, err);
+    if (status == 0)
+        status = occ_path_make_parents(trace->db, err);
+    if (status == 0)
+        status = trace_format(&program, err, "%s/occtraced", self);
+    /* with --exact the program itself uses the counters */
+    trace->daemon.counters = trace->options->exact ? "none" : trace->options->counters;
+    if (status == 0)
+        status = private_daemon_start(&trace->daemon, &trace->signals, program, trace->db, err);
+    if (status != 0)
+        return status;
+    trace->is_private = true;
+    return trace_format(&trace->socket, err, "%s", trace->daemon.socket);
+}
+
+/* The daemon of --socket may also start later: the program keeps trying. */
+static int use_given_daemon(struct trace *trace, const char *socket, struct occ_error *err)
+{
+    if (try_daemon(trace, socket))
+        return 0;
+    trace_note("no daemon answers at %s yet: the program reports as soon as one does", socket);
+    return trace_format(&trace->socket, err, "%s", socket);
+}
+
+int trace_prepare(struct trace *trace, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *self = NULL;
+    int status = occ_path_of_self(&self, err);
+    if (status == 0)
+        status = make_session(trace, err);
+    if (status == 0)
+        status = find_library(trace, self, err);
+    if (status != 0)
+        return status;
+    if (trace->options->socket)
+        return use_given_daemon(trace, trace->options->socket, err);
+    if (!trace->options->common.db && find_daemon(trace))
+        return 0;
+    return start_private_daemon(trace, self, err);
+}

@@ -1,0 +1,49 @@
+/* One call of occtrace, as its files share it. One thread. */
+#ifndef OCC_OCCTRACE_TRACE_H
+#define OCC_OCCTRACE_TRACE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "child.h"
+#include "private_daemon.h"
+#include "support/error.h"
+#include "trace_options.h"
+
+struct trace {
+    const struct trace_options *options;
+    struct child_signals signals;
+    char session[33];
+    char *library; /* to preload */
+    char *socket;  /* where the program reports */
+    char *db;      /* the history; NULL: unknown */
+    bool is_private;
+    struct private_daemon daemon; /* if is_private */
+    int64_t start_ns, end_ns;     /* of the program */
+    pid_t program;
+    char program_path[PATH_MAX]; /* "": not found */
+};
+
+/* Before the program starts (prepare.c): session, library, a daemon that listens. */
+int trace_prepare(struct trace *trace, struct occ_error *err);
+
+/* After the program's end (conclude.c): waits until the history is complete, prints the summary. */
+void trace_conclude(struct trace *trace, char *const *argv, int wait_status);
+
+/* One request to the daemon at `socket`, on a connection of its own. */
+int trace_ask_daemon(const char *socket, const char *request, int patience_ms, char *answer, size_t size,
+                     struct occ_error *err);
+/* The value of a "key value" line of the daemon's status, malloc'ed, or NULL. */
+char *trace_daemon_value(const char *socket, const char *key);
+
+/* "occtrace: TEXT" on stderr, made safe to print: names in it come from the program. */
+void trace_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* asprintf() with our errors; on failure *ret_text is NULL. */
+int trace_format(char **ret_text, struct occ_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
