@@ -1,40 +1,67 @@
 #!/bin/sh
-# Who may include whom (docs/architecture.md): fails on every #include "module/..." that the table does not allow,
-# and on a module that the table does not know.
+# Dependencies between directories (docs/architecture.md): fails on every #include "..." across directories that the table does
+# not allow, and on a directory with sources that the table does not have.
+#
+#   check_dependencies.sh SOURCE
 cd "$1" || exit 1
 
-allowed() {
-  case "$1" in
-    occupancy|ring|support|image|cupti) echo "" ;;
-    injector) echo "ring cupti" ;;
-    config|attribution) echo "support" ;;
-    store) echo "schema support occupancy" ;;
-    daemon) echo "ring cupti attribution occupancy store config support" ;;
-    import) echo "store occupancy support" ;;
-    cli) echo "occupancy image store import config support" ;;
-    *) return 1 ;;
-  esac
-}
+table='
+attribution: support
+cli: cli/occq cli/occtrace occupancy support
+cli/occq: cli cli/occq/calc import occupancy store support
+cli/occq/calc: cli image occupancy support
+cli/occtrace: cli config store support
+config: support
+cupti:
+daemon: attribution config cupti daemon/counters occupancy ring store support
+daemon/counters: attribution cupti support
+image:
+import: occupancy store support
+injector: cupti injector/exact ring
+injector/exact: cupti ring
+occupancy:
+ring:
+schema:
+store: occupancy schema store/codec store/query store/vtab store/write support
+store/codec: store support
+store/query: occupancy store store/codec support
+store/vtab: occupancy store store/codec support
+store/write: occupancy store store/codec support
+support:
+'
 
-status=0
-for module in occupancy ring support image cupti injector config attribution store import daemon cli; do
-  may=$(allowed $module) || { echo "no rule for $module"; status=1; continue; }
-  for used in $(cat $module/*.[ch] $module/*/*.[ch] $module/*/*/*.[ch] 2>/dev/null |
-      sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([a-z]*\)\/.*/\1/p' | sort -u); do
-    case " $module $may " in
-      *" $used "*) ;;
-      *)
-        [ -d "$used" ] || continue
-        echo "$module must not include $used/:"
-        grep -n "include \"$used/" $module/*.[ch] $module/*/*.[ch] $module/*/*/*.[ch] 2>/dev/null
-        status=1 ;;
-    esac
-  done
-done
+files=$(find . \( -path ./build -o -path ./tests -o -path ./bench \) -prune -o -name '*.[ch]' -print | sed 's|^\./||')
+grep -Hn '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' $files |
+  awk -v table="$table" -v files="$files" '
+    function directory(path) { return substr(path, 1, match(path, "/[^/]*$") - 1) }
+    BEGIN {
+      rows = split(table, row, "\n")
+      for (i = 1; i <= rows; i++) {
+        words = split(row[i], word, "[: ]+")
+        for (k = 1; k <= words; k++) allowed[word[1] " " word[k]]
+      }
+      n = split(files, file, "[ \n]+")
+      for (i = 1; i <= n; i++) {
+        exists[file[i]]
+        d = directory(file[i])
+        if (!(d " " d in allowed)) { print file[i] ": the table has no row for " d; bad = 1 }
+      }
+    }
+    {
+      split($0, part, ":")
+      split($0, quoted, "\"")
+      from = directory(part[1])
+      to = directory((from "/" quoted[2] in exists) ? from "/" quoted[2] : quoted[2])
+      if (to == "" || from " " to in allowed) next
+      print part[1] ":" part[2] ": " from " must not include " to
+      bad = 1
+    }
+    END { exit bad || NR == 0 }' || status=1
+
 if grep -nE 'sqlite3|yaml|zstd|smartcols|CUDA::|lcupti' injector/CMakeLists.txt injector/exact/CMakeLists.txt cupti/CMakeLists.txt \
     ring/CMakeLists.txt occupancy/CMakeLists.txt |
     grep -nE 'target_link_libraries|USES|PkgConfig'; then
   echo "the guest side links a library that it must not"
   status=1
 fi
-exit $status
+exit "${status:-0}"
