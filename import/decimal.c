@@ -3,15 +3,15 @@
 
 #include <ctype.h>
 
-#define EXPONENT_MOST 400
+#define EXPONENT_MAX 400
 
 struct decimal {
     uint64_t digits;
     int exponent;
-    bool cut; /* digits that did not fit were left out, all of them below the unit */
+    bool cut; /* digits below the unit were dropped */
 };
 
-/* Digits of the integer or the fraction. false: does not fit in 64 bits (of an integer). */
+/* Digits of the integer or of the fraction. false: none, or an integer of more than 64 bits. */
 static bool take_digits(const char *text, size_t n, size_t *at, bool fraction, struct decimal *d)
 {
     size_t from = *at;
@@ -40,7 +40,7 @@ static bool take_exponent(const char *text, size_t n, size_t *at, struct decimal
     if (++*at < n && (text[*at] == '-' || text[*at] == '+'))
         sign = text[(*at)++] == '-' ? -1 : 1;
     for (from = *at; *at < n && isdigit((unsigned char)text[*at]); ++*at)
-        value = value < EXPONENT_MOST ? value * 10 + (text[*at] - '0') : value;
+        value = value < EXPONENT_MAX ? value * 10 + (text[*at] - '0') : value;
     d->exponent += sign * value;
     return *at > from;
 }

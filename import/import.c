@@ -1,4 +1,4 @@
-/* One file into the history: what kind is it, was it imported before, read it, pour it. One thread. */
+/* One file into the history: its format, whether it was imported before, reading, loading. One thread. */
 #include "import.h"
 
 #include <errno.h>
@@ -11,21 +11,18 @@
 #include <xxhash.h>
 
 #include "readers.h"
-#include "sink_store.h"
+#include "sink_state.h"
 #include "support/cleanup.h"
 
 #define READ_BYTES (256u * 1024u)
 #define HASH_CHARS 33
 
-typedef int reader(const char *path, const struct occ_device *gpu, const char *gpu_name,
-                   struct occ_import_sink *sink, struct occ_error *err);
-
 /* By their first bytes, in this order. */
 static const struct format {
-    const char *source; /* NULL: cannot be read, `hint` says why */
+    const char *source; /* NULL: cannot be read, `hint` tells what to do */
     const char *magic;
     size_t size;
-    reader *read;
+    int (*read)(const char *path, struct occ_import_sink *sink, struct occ_error *err);
     const char *hint;
 } formats[] = {
     {"nsys", "SQLite format 3", 16, occ_import_read_nsys, NULL},
@@ -39,7 +36,7 @@ static const struct format {
 const char *occ_import_skip_word(enum occ_import_skip why)
 {
     static const char *const words[] = {
-#define X(name, word, text) word,
+#define X(name, id) id,
         OCC_IMPORT_SKIPS(X)
 #undef X
     };
@@ -48,7 +45,7 @@ const char *occ_import_skip_word(enum occ_import_skip why)
 
 static int open_recording(const char *path, int *ret_fd, struct stat *ret_status, struct occ_error *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* a FIFO must not hold us up */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* never wait for a FIFO */
     if (fd < 0 || fstat(fd, ret_status) != 0) {
         int failed = occ_fail_errno(err, errno, "%s", path);
         if (fd >= 0)
@@ -68,7 +65,7 @@ static bool is_same_time(const struct timespec *a, const struct timespec *b)
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
 }
 
-/* The readers open the file by its name: what they read must be what was hashed. */
+/* The readers open the file by its name: it must still be the file that was hashed. */
 static int check_unchanged(const struct stat *before, const char *path, struct occ_error *err)
 {
     struct stat now;
@@ -76,7 +73,7 @@ static int check_unchanged(const struct stat *before, const char *path, struct o
         return occ_fail_errno(err, errno, "%s", path);
     if (now.st_dev != before->st_dev || now.st_ino != before->st_ino || now.st_size != before->st_size ||
         !is_same_time(&now.st_mtim, &before->st_mtim) || !is_same_time(&now.st_ctim, &before->st_ctim))
-        return occ_fail(err, OCC_E_INVALID, "%s: it changed while it was read", path);
+        return occ_fail(err, OCC_E_INVALID, "%s: the file changed while it was read", path);
     return 0;
 }
 
@@ -138,62 +135,56 @@ static int find_format(const char *path, const char *head, size_t n, const struc
         "%s: byte 0: neither an SQLite export of Nsight Systems nor Chrome-trace JSON (plain or gzip)", path);
 }
 
-static int find_gpu(const char *name, struct occ_device *device, struct occ_error *err)
-{
-    if (!name || occ_device_from_name(name, device) == OCC_OK)
-        return 0;
-    return occ_fail(err, OCC_E_INVALID, "'%.64s' is no GPU that 'occq gpus' lists", name);
-}
+struct recording {
+    const char *path;
+    struct stat status; /* before it was read */
+    const struct format *format;
+    char hash[HASH_CHARS];
+};
 
-static int read_and_pour(struct occ_store *store, const char *path, const struct stat *before,
-                         const struct format *format, const char *hash,
+static int read_and_load(const struct recording *r, struct occ_store *store,
                          const struct occ_import_options *options, struct occ_import_result *ret_result,
                          struct occ_error *err)
 {
-    struct occ_device gpu = {0};
+    const struct occ_import_source source = {.tool = r->format->source, .path = r->path, .hash = r->hash};
     struct occ_import_sink *sink = NULL;
-    int status = find_gpu(options->gpu, &gpu, err);
+    int status = occ_import_sink_new(options, &sink, err);
     if (status == 0)
-        status = occ_import_sink_new(options, &sink, err);
+        status = r->format->read(r->path, sink, err);
     if (status == 0)
-        status = format->read(path, options->gpu ? &gpu : NULL, options->gpu, sink, err);
-    if (status == 0)
-        status = check_unchanged(before, path, err);
-    if (status == 0) {
-        status = occ_import_sink_pour(sink, store, path, hash, ret_result, err);
-        if (status != 0)
-            (void)occ_error_prefix(err, "%s", path);
-    }
+        status = check_unchanged(&r->status, r->path, err);
+    if (status == 0 && occ_import_load(sink, store, &source, ret_result, err) != 0)
+        status = occ_error_prefix(err, "%s", r->path);
     occ_import_sink_free(sink);
-    ret_result->source = format->source;
     return status;
+}
+
+static int open_and_hash(struct recording *r, struct occ_error *err)
+{
+    _cleanup_(occ_closep) int fd = -1;
+    char head[64];
+    size_t n = 0;
+    int status = open_recording(r->path, &fd, &r->status, err);
+    if (status == 0)
+        status = hash_file(fd, r->path, head, &n, r->hash, err);
+    return status == 0 ? find_format(r->path, head, n, &r->format, err) : status;
 }
 
 int occ_import_file(struct occ_store *store, const char *path, const struct occ_import_options *options,
                     struct occ_import_result *ret_result, struct occ_error *err)
 {
-    _cleanup_(occ_closep) int fd = -1;
-    char head[64], hash[HASH_CHARS];
-    size_t n = 0;
-    struct stat before;
-    const struct format *format = NULL;
+    struct recording r = {.path = path};
     struct occ_import_result result = {0};
-    struct occ_error own = OCC_ERROR_INIT; /* below, codes travel with their messages */
+    struct occ_error own = OCC_ERROR_INIT; /* occ_error_prefix() needs one */
     err = err ? err : &own;
-    int status = open_recording(path, &fd, &before, err);
-    if (status == 0)
-        status = hash_file(fd, path, head, &n, hash, err);
-    if (status == 0)
-        status = find_format(path, head, n, &format, err);
+    int status = open_and_hash(&r, err);
     if (status != 0)
         return status;
-    if (!options->again) {
-        status = occ_store_find_import(store, hash, &result.run, err);
-        result.known = status == 0;
-        result.source = format->source;
-    }
-    if (options->again || status == OCC_E_NOT_FOUND)
-        status = read_and_pour(store, path, &before, format, hash, options, &result, err);
+    status = options->again ? OCC_E_NOT_FOUND : occ_store_find_import(store, r.hash, &result.run, err);
+    result.known = status == 0;
+    result.source = r.format->source;
+    if (status == OCC_E_NOT_FOUND)
+        status = read_and_load(&r, store, options, &result, err);
     if (status == 0)
         *ret_result = result;
     return status;

@@ -1,9 +1,10 @@
 /*
- * Recordings of other tools into the history: Nsight Systems' SQLite export, and the PyTorch profiler's (Kineto's)
- * Chrome-trace JSON, plain or gzip. Told apart by their first bytes.
+ * Recordings of other tools into the history: Nsight Systems' SQLite export, and the PyTorch profiler's
+ * (Kineto's) Chrome-trace JSON, plain or gzip, told apart by their first bytes.
  *
- * One recording becomes one run, with the source's times. All or nothing: the history changes only when the whole file
- * was read and found sound (sink.h says how). Memory is bounded whatever the file's size. One thread.
+ * One recording becomes one run with the source's times. All or nothing: the history changes only after the
+ * whole file was read without an error, in one transaction. Other writers wait for that transaction: about a
+ * second per million launches. Memory is bounded whatever the file's size. One thread.
  */
 #ifndef OCC_IMPORT_IMPORT_H
 #define OCC_IMPORT_IMPORT_H
@@ -13,28 +14,28 @@
 struct occ_import_options {
     const char *label; /* kept with the run; NULL: none */
     const char
-        *gpu;   /* name as `occq gpus` lists it, for recordings that do not describe their devices; NULL */
-    bool again; /* import a file that is in the history already */
+        *gpu;   /* name from `occq gpus`, for recordings that do not describe their devices; NULL: none */
+    bool again; /* import a file that the history has already */
     /* Called now and then while the file is read; NULL: not wanted. */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
 };
 
 struct occ_import_result {
-    int64_t run;        /* in the history */
-    const char *source; /* "nsys", "kineto" */
-    bool known;         /* the file was imported before, as `run`: nothing was done */
-    bool timeless;      /* its times do not count from 1970 */
+    int64_t run;            /* in the history */
+    const char *source;     /* "nsys", "kineto" */
+    bool known;             /* the file was imported before, as `run`: nothing was done */
+    bool time_base_unknown; /* its times do not count from 1970 */
     uint64_t launches, kernels, shapes, devices;
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 
-/* `store` is open for writing. After a failure it may only be closed. OCC_E_INVALID, OCC_E_CORRUPT: the file, with its
- * name and the position in the message. */
+/* `store` is open for writing. After a failure it may only be closed. OCC_E_INVALID, OCC_E_CORRUPT: the file,
+ * with its name and the position in the message. */
 int occ_import_file(struct occ_store *store, const char *path, const struct occ_import_options *options,
                     struct occ_import_result *ret_result, struct occ_error *err);
 
-/* Words of enum occ_import_skip. */
+/* Identifiers of enum occ_import_skip. */
 const char *occ_import_skip_word(enum occ_import_skip why);
 
 #endif

@@ -12,7 +12,6 @@ struct occ_kineto_input {
     uint64_t done, total; /* for the progress bar */
 };
 
-int occ_kineto_read(struct occ_kineto_input *input, const struct occ_device *gpu, const char *gpu_name,
-                    struct occ_import_sink *sink, struct occ_error *err);
+int occ_kineto_read(struct occ_kineto_input *input, struct occ_import_sink *sink, struct occ_error *err);
 
 #endif

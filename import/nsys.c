@@ -1,12 +1,11 @@
 /*
- * The SQLite export of Nsight Systems: table CUPTI_ACTIVITY_KIND_KERNEL with names in StringIds, devices in
- * TARGET_INFO_GPU (nsys_devices.c), and small tables about host, process and clock. Tables and columns come and go
- * between versions (2019 ... 2026); what is not there is unknown.
+ * The SQLite export of Nsight Systems: table CUPTI_ACTIVITY_KIND_KERNEL with names in StringIds
+ * (nsys_names.c), devices in TARGET_INFO_GPU (nsys_devices.c), and small tables about host, process and clock
+ * (nsys_facts.c). Tables and columns come and go between versions (2019 ... 2026); what is missing is
+ * unknown.
  *
- * The file is hostile until proven otherwise: it is opened read-only and immutable (no journal is looked for, no file
- * appears beside it), and read through nsys_db.c.
- *
- * Names are looked up by id and kept in a table of bounded size. One thread.
+ * The file is untrusted: it is opened read-only and immutable (no journal is read, no file appears beside
+ * it), and read through nsys_db.c. One thread.
  */
 #include "nsys.h"
 
@@ -19,16 +18,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "nsys_db.h"
 #include "nsys_devices.h"
+#include "nsys_parts.h"
 #include "support/cleanup.h"
 
-#define NAMES_KEPT      8192u
-#define NAMES_BYTES     (16u << 20) /* of all texts kept */
-#define NAME_MOST_BYTES (1u << 20)
-#define PROGRESS_ROWS   8192u
+#define PROGRESS_ROWS 8192u
 
-/* Columns of a launch. X(NAME, column, what it is called where it is missing; NULL: not worth saying) */
+/* Columns of a launch. X(NAME, column, its name among the missing fields; NULL: not listed) */
 #define COLUMNS(X)                                                                                           \
     X(START, "start", NULL)                                                                                  \
     X(END, "end", NULL)                                                                                      \
@@ -75,109 +71,33 @@ static const char *const columns[COLUMN_COUNT] = {
 #undef X
 };
 
-static const char *const columns_said[COLUMN_COUNT] = {
+static const char *const missing_texts[COLUMN_COUNT] = {
 #define X(name, column, text) text,
     COLUMNS(X)
 #undef X
 };
 
-static const char launches_table[] = "CUPTI_ACTIVITY_KIND_KERNEL";
-
-struct name {
-    int64_t id;
-    char *text; /* NULL: free */
-    size_t bytes;
-};
+#define LAUNCHES_TABLE "CUPTI_ACTIVITY_KIND_KERNEL"
 
 struct nsys {
     struct occ_nsys_db d;
     struct occ_import_sink *sink;
     struct occ_error *err;
-    uint64_t present; /* columns of the launches */
-    struct name names[NAMES_KEPT];
-    size_t names_bytes;
-    sqlite3_stmt *find_name;
+    struct occ_nsys_names *names;
     struct occ_nsys_devices *devices;
-    int64_t rows_read, rows; /* how many, and about how many there are */
-    int64_t process;         /* globalPid of the kernels; 0: unknown */
-    bool any, several;       /* launches; processes */
+    struct occ_nsys_rows launches;
+    int64_t rows_read, rows_expected;
+    int64_t process;   /* globalPid of the kernels; 0: unknown */
+    bool any, several; /* launches; processes */
 };
-
-/* ---- names ---- */
-
-static void forget_names(struct nsys *n)
-{
-    for (size_t i = 0; i < NAMES_KEPT; i++) {
-        free(n->names[i].text);
-        n->names[i].text = NULL;
-    }
-    n->names_bytes = 0;
-}
-
-static void keep_name(struct nsys *n, struct name *slot, int64_t id, const char *text, size_t bytes)
-{
-    char *copy = malloc(bytes + 1);
-    if (!copy)
-        return; /* looked up again then */
-    if (n->names_bytes + bytes > NAMES_BYTES)
-        forget_names(n);
-    n->names_bytes += bytes - (slot->text ? slot->bytes : 0);
-    free(slot->text);
-    memcpy(copy, text, bytes);
-    *slot = (struct name){.id = id, .text = copy, .bytes = bytes};
-}
-
-static int fail_name(struct nsys *n)
-{
-    n->d.table = "StringIds";
-    n->d.row = 0;
-    return occ_nsys_db_fail(&n->d);
-}
-
-/* The text behind an id; valid until the next call. *ret_bytes 0: there is none, SIZE_MAX: longer than a name is. */
-static int find_name(struct nsys *n, int64_t id, const char **ret_text, size_t *ret_bytes)
-{
-    struct name *slot = &n->names[(uint64_t)id % NAMES_KEPT];
-    *ret_bytes = 0;
-    if (slot->text && slot->id == id) {
-        *ret_text = slot->text;
-        *ret_bytes = slot->bytes;
-        return 0;
-    }
-    if (!n->find_name)
-        return 0;
-    (void)sqlite3_reset(n->find_name);
-    (void)sqlite3_bind_int64(n->find_name, 1, id);
-    int step = sqlite3_step(n->find_name);
-    if (step == SQLITE_TOOBIG)
-        *ret_bytes = SIZE_MAX;
-    else if (step != SQLITE_ROW)
-        return step == SQLITE_DONE ? 0 : fail_name(n);
-    if (step != SQLITE_ROW || sqlite3_column_type(n->find_name, 0) != SQLITE_TEXT)
-        return 0;
-    *ret_text = (const char *)sqlite3_column_text(n->find_name, 0);
-    size_t bytes = (size_t)sqlite3_column_bytes(n->find_name, 0);
-    if (!*ret_text)
-        return occ_fail(n->err, OCC_E_NO_MEMORY, "out of memory");
-    *ret_bytes = bytes > NAME_MOST_BYTES ? SIZE_MAX : bytes;
-    if (bytes > 0 && bytes <= NAME_MOST_BYTES)
-        keep_name(n, slot, id, *ret_text, bytes);
-    return 0;
-}
-
-static int prepare_names(struct nsys *n)
-{
-    static const char *const value[] = {"value"};
-    return occ_nsys_db_select(&n->d, "StringIds", value, 1, " WHERE id = ?", NULL, &n->find_name);
-}
 
 /* ---- launches ---- */
 
-/* What a row holds: integers; `known` has a bit for each that is there. */
+/* A launch's integers; `known` has a bit for each that is not NULL. */
 struct row {
     int64_t value[COLUMN_COUNT];
     uint64_t known;
-    bool bad; /* something that is no integer */
+    bool bad; /* another type among them */
 };
 
 static void read_row(sqlite3_stmt *stmt, struct row *row)
@@ -197,7 +117,7 @@ static bool has(const struct row *row, enum column column)
     return (row->known >> column & 1) != 0;
 }
 
-/* The columns that must fit in 32 bits do. */
+/* Whether the columns of 32 bits fit in 32 bits. */
 static bool fits(const struct row *row)
 {
     static const enum column u32s[] = {
@@ -210,14 +130,14 @@ static bool fits(const struct row *row)
     return !row->bad;
 }
 
-/* The export counts unknown 0, regular 1, cooperative 2, cooperative on several devices 3; CUPTI, and the history, start
- * with regular. What a newer version adds is nothing we know. */
+/* The export has unknown 0, regular 1, cooperative 2, cooperative on several devices 3; CUPTI, and the
+ * history, start with regular. */
 static uint8_t launch_type(int64_t exported)
 {
     return exported >= 1 && exported <= 3 ? (uint8_t)(exported - 1) : 0;
 }
 
-/* 0 stands for "none was asked for", too. */
+/* 0 also means that none was requested. */
 static int32_t carveout(int64_t percent)
 {
     return percent > 0 && percent <= 100 ? (int32_t)percent : -1;
@@ -237,8 +157,7 @@ static void fill_shape(const struct row *row, struct occ_store_shape *shape)
     l->smem_config_bytes = (uint32_t)row->value[SMEM_EXECUTED];
     l->carveout_percent = carveout(row->value[SMEM_PERCENT]);
     l->max_active_clusters = (uint32_t)row->value[ACTIVE_CLUSTERS];
-    l->smem_optin_known =
-        has(row, SMEM_LIMIT) && row->value[SMEM_LIMIT] == 1; /* 0 is also written for "not said" */
+    l->smem_optin_known = has(row, SMEM_LIMIT) && row->value[SMEM_LIMIT] == 1; /* 0 also means unknown */
     l->smem_optin = l->smem_optin_known;
     shape->local_bytes_per_thread = (uint32_t)row->value[LOCAL];
     shape->max_cluster_size = (uint32_t)row->value[MAX_CLUSTER];
@@ -255,21 +174,12 @@ static int take_name(struct nsys *n, const struct row *row, struct occ_import_la
     int status = 0;
     for (size_t i = 0; i < 3 && status == 0 && launch->name_bytes == 0; i++)
         if (has(row, choices[i]))
-            status = find_name(n, row->value[choices[i]], &launch->name, &launch->name_bytes);
+            status =
+                occ_nsys_names_find(n->names, row->value[choices[i]], &launch->name, &launch->name_bytes);
     return status;
 }
 
-static int take_device(struct nsys *n, const struct row *row, int64_t process, uint64_t *ret_number,
-                       bool *ret_found)
-{
-    *ret_found = has(row, DEVICE_ID) && row->value[DEVICE_ID] >= 0;
-    if (!*ret_found)
-        return 0;
-    return occ_nsys_devices_find(n->devices, n->sink, process, row->value[DEVICE_ID], ret_number, ret_found,
-                                 n->err);
-}
-
-/* What keeps a row from the sink; COUNT: nothing. */
+/* Why a row is not a launch that the sink could take; COUNT: it is one. */
 static enum occ_import_skip objection(const struct row *row, size_t name_bytes, bool has_device)
 {
     if (!fits(row) || name_bytes == SIZE_MAX)
@@ -281,7 +191,7 @@ static enum occ_import_skip objection(const struct row *row, size_t name_bytes, 
 
 static int take_launch(struct nsys *n, const struct row *row)
 {
-    struct occ_import_launch launch = {.claimed_achieved = NAN,
+    struct occ_import_launch launch = {.reported_achieved = NAN,
                                        .start_ns = row->value[START],
                                        .end_ns = row->value[END],
                                        .graph_node = (uint64_t)row->value[GRAPH_NODE],
@@ -289,13 +199,12 @@ static int take_launch(struct nsys *n, const struct row *row)
                                        .context = (uint32_t)row->value[CONTEXT_ID],
                                        .correlation = (uint32_t)row->value[CORRELATION_ID]};
     int64_t process = row->value[GLOBAL_PID];
-    bool has_device = false;
-    int status = take_name(n, row, &launch);
-    if (status == 0)
-        status = take_device(n, row, process, &launch.device, &has_device);
-    if (status != 0)
-        return status;
-    enum occ_import_skip why = objection(row, launch.name_bytes, has_device);
+    int status = take_name(n, row, &launch), found = 0;
+    if (status == 0 && has(row, DEVICE_ID) && row->value[DEVICE_ID] >= 0)
+        found = occ_nsys_devices_find(n->devices, process, row->value[DEVICE_ID], &launch.device);
+    if (status != 0 || found < 0)
+        return status != 0 ? status : found;
+    enum occ_import_skip why = objection(row, launch.name_bytes, found == 1);
     if (why != OCC_IMPORT_SKIP_COUNT) {
         occ_import_sink_skip(n->sink, why);
         return 0;
@@ -307,234 +216,106 @@ static int take_launch(struct nsys *n, const struct row *row)
     return occ_import_sink_launch(n->sink, &launch, n->err);
 }
 
-/* Graphs may have been recorded as one thing each: then what they launch is nowhere. */
-static int has_whole_graphs(struct nsys *n, bool *ret_has)
-{
-    sqlite3_stmt *stmt = NULL;
-    int status =
-        occ_nsys_db_select(&n->d, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", NULL, 0, " LIMIT 1", NULL, &stmt);
-    int step = status == 0 && stmt ? occ_nsys_db_step(&n->d, stmt, 0) : 0;
-    *ret_has = step == 1;
-    (void)sqlite3_finalize(stmt);
-    return status != 0 ? status : step < 0 ? step : 0;
-}
-
 static int fail_without_launches(struct nsys *n, const char *text)
 {
-    bool whole_graphs = false;
-    int status = has_whole_graphs(n, &whole_graphs);
-    return status != 0 ? status
-                       : occ_fail(n->err, OCC_E_INVALID, "%s%s", text,
-                                  whole_graphs ? " outside of CUDA graphs, which were recorded whole "
-                                                 "(--cuda-graph-trace=node records their kernels)"
-                                               : "");
+    int whole_graphs = occ_nsys_has_whole_graphs(&n->d);
+    if (whole_graphs < 0)
+        return whole_graphs;
+    return occ_fail(n->err, OCC_E_INVALID, "%s%s", text,
+                    whole_graphs ? " outside of CUDA graphs, which were recorded whole "
+                                   "(--cuda-graph-trace=node records their kernels)"
+                                 : "");
 }
 
-static int open_launches(struct nsys *n, sqlite3_stmt **ret_stmt)
+static int open_launches(struct nsys *n)
 {
-    static const enum column needed[] = {START, END, REGISTERS, GRID_X, BLOCK_X};
-    int status = occ_nsys_db_select(&n->d, launches_table, columns, COLUMN_COUNT, "", &n->present, ret_stmt);
+    static const enum column required[] = {START, END, REGISTERS, GRID_X, BLOCK_X};
+    n->launches = (struct occ_nsys_rows){.table = LAUNCHES_TABLE, .columns = columns, .n = COLUMN_COUNT};
+    int status = occ_nsys_open(&n->d, &n->launches);
     if (status != 0)
         return status;
-    if (!*ret_stmt)
-        return fail_without_launches(n, "no table CUPTI_ACTIVITY_KIND_KERNEL: recorded without --trace=cuda, "
-                                        "or not an export of Nsight Systems, or no kernel was launched");
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!(n->present >> needed[i] & 1))
-            return occ_fail(n->err, OCC_E_INVALID, "table %s has no column %s", launches_table,
-                            columns[needed[i]]);
+    if (!n->launches.stmt)
+        return fail_without_launches(n,
+                                     "no table " LAUNCHES_TABLE ": recorded without --trace=cuda, or not an "
+                                     "export of Nsight Systems, or no kernel was launched");
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+        if (!(n->launches.present >> required[i] & 1))
+            return occ_fail(n->err, OCC_E_INVALID, "table " LAUNCHES_TABLE " has no column %s",
+                            columns[required[i]]);
     return 0;
 }
 
-/* About how many rows there are: the largest rowid, which costs nothing to find. */
-static int guess_rows(struct nsys *n)
+/* The number of rows for the progress bar: the largest rowid, which SQLite finds at once. */
+static int estimate_rows(struct nsys *n)
 {
-    sqlite3_stmt *stmt = NULL;
-    int status =
-        occ_nsys_db_select(&n->d, launches_table, NULL, 0, " ORDER BY rowid DESC LIMIT 1", NULL, &stmt);
-    int step = status == 0 && stmt ? occ_nsys_db_step(&n->d, stmt, 0) : 0;
-    n->rows = step == 1 ? n->d.row : 0;
-    (void)sqlite3_finalize(stmt);
-    return status != 0 ? status : step < 0 ? step : 0;
+    struct occ_nsys_rows rows = {.table = LAUNCHES_TABLE, .end = " ORDER BY rowid DESC LIMIT 1"};
+    int found = occ_nsys_first(&n->d, &rows);
+    n->rows_expected = found == 1 ? n->d.row : 0;
+    occ_nsys_close(&rows);
+    return found < 0 ? found : 0;
 }
 
-static int read_launches(struct nsys *n, sqlite3_stmt *stmt)
+static int read_launches(struct nsys *n)
 {
     struct row row;
-    int status = 0, step = 0;
-    n->d.table = launches_table;
-    while (status == 0 && (step = occ_nsys_db_step(&n->d, stmt, COLUMN_COUNT)) == 1) {
-        read_row(stmt, &row);
+    int status = 0, more = 1;
+    while (status == 0 && (more = occ_nsys_next(&n->d, &n->launches)) == 1) {
+        read_row(n->launches.stmt, &row);
         status = take_launch(n, &row);
         if (++n->rows_read % PROGRESS_ROWS == 0)
-            occ_import_sink_progress(n->sink, (uint64_t)n->rows_read,
-                                     (uint64_t)(n->rows > n->rows_read ? n->rows : n->rows_read));
+            occ_import_sink_progress(
+                n->sink, (uint64_t)n->rows_read,
+                (uint64_t)(n->rows_expected > n->rows_read ? n->rows_expected : n->rows_read));
     }
-    if (status != 0 || step < 0)
-        return status != 0 ? status : step;
-    return n->rows_read > 0 ? 0
-                            : fail_without_launches(
-                                  n, "table CUPTI_ACTIVITY_KIND_KERNEL is empty: no kernel was recorded");
+    if (status != 0 || more < 0)
+        return status != 0 ? status : more;
+    return n->rows_read > 0
+               ? 0
+               : fail_without_launches(n, "table " LAUNCHES_TABLE " is empty: no kernel was recorded");
 }
 
-/* ---- what the file says of itself ---- */
-
-struct facts {
-    char version[128], hostname[256], exe[512], lacks[1024];
-    int64_t epoch_ns; /* 0: unknown */
-    int64_t rank;
-};
-
-/* The first row of a small table whose `key` column has this value gives its other column: a text, cut to `size`, or a
- * number. Left alone if there is none. */
-struct question {
-    const char *table, *key, *value, *where; /* `where` for `key`: " WHERE name = 'Hostname'" */
-    char *text;
-    size_t size;
-    int64_t *number;
-};
-
-static int ask(struct nsys *n, const struct question *q, int64_t parameter)
+static int describe_recording(struct nsys *n)
 {
-    const char *const wanted[] = {q->value, q->key};
-    uint64_t present = 0;
-    sqlite3_stmt *stmt = NULL;
-    int status = occ_nsys_db_has(&n->d, q->table);
-    if (status <= 0)
-        return status;
-    status = occ_nsys_db_select(&n->d, q->table, wanted, 2, " LIMIT 0", &present, &stmt);
-    (void)sqlite3_finalize(stmt);
-    if (status != 0 || present != 3)
-        return status; /* another version's columns: unknown */
-    status = occ_nsys_db_select(&n->d, q->table, wanted, 2, q->where, NULL, &stmt);
-    if (status == 0 && sqlite3_bind_parameter_count(stmt) > 0)
-        (void)sqlite3_bind_int64(stmt, 1, parameter);
-    int step = status == 0 ? occ_nsys_db_step(&n->d, stmt, 2) : 0;
-    if (step == 1 && q->number)
-        *q->number = occ_nsys_integer(stmt, 0, *q->number);
-    const char *text = step == 1 && q->text ? occ_nsys_text(stmt, 0) : NULL;
-    if (text)
-        (void)snprintf(q->text, q->size, "%s", text);
-    (void)sqlite3_finalize(stmt);
-    return status != 0 ? status : step < 0 ? step : 0;
-}
-
-/* Several recordings that began at different times have no one epoch. */
-static int read_epoch(struct nsys *n, struct facts *facts)
-{
-    static const char *const wanted[] = {"utcEpochNs"};
-    sqlite3_stmt *stmt = NULL;
-    int status = occ_nsys_db_select(&n->d, "TARGET_INFO_SESSION_START_TIME", wanted, 1, "", NULL, &stmt);
-    int step = 0;
-    bool differ = false;
-    while (status == 0 && stmt && !differ && (step = occ_nsys_db_step(&n->d, stmt, 1)) == 1) {
-        int64_t epoch_ns = occ_nsys_integer(stmt, 0, 0);
-        differ = facts->epoch_ns != 0 && epoch_ns != facts->epoch_ns;
-        facts->epoch_ns = epoch_ns;
-    }
-    if (differ || facts->epoch_ns < 0)
-        facts->epoch_ns = 0;
-    (void)sqlite3_finalize(stmt);
-    return status != 0 ? status : step < 0 ? step : 0;
-}
-
-static void add_lack(struct facts *facts, const char *text)
-{
-    size_t used = strlen(facts->lacks);
-    (void)snprintf(facts->lacks + used, sizeof facts->lacks - used, "%s%s", used ? ", " : "", text);
-}
-
-static int list_missing(struct nsys *n, struct facts *facts)
-{
-    bool whole_graphs = false;
+    struct occ_import_recording recording = {.rank = -1};
     for (int i = 0; i < COLUMN_COUNT; i++)
-        if (!(n->present >> i & 1) && columns_said[i])
-            add_lack(facts, columns_said[i]);
-    int status = has_whole_graphs(n, &whole_graphs);
-    if (status == 0 && whole_graphs)
-        add_lack(facts, "kernels of CUDA graphs that were recorded whole");
+        if (!(n->launches.present >> i & 1) && missing_texts[i])
+            occ_nsys_add_missing(&recording, missing_texts[i]);
+    int status = occ_nsys_facts_read(&n->d, n->several ? 0 : n->process, &recording);
+    if (status == 0)
+        occ_import_sink_recording(n->sink, &recording);
     return status;
 }
 
-static int read_facts(struct nsys *n, struct facts *f)
+static int read_all(struct nsys *n)
 {
-    const int64_t pid = occ_nsys_pid_of(n->process);
-    const struct question questions[] = {
-        {"EXPORT_META_DATA", "name", "value", " WHERE name = 'EXPORT_PRODUCT_VERSION'", f->version,
-         sizeof f->version, NULL},
-        {"META_DATA_EXPORT", "name", "value", " WHERE name = 'EXPORT_PRODUCT_VERSION'", f->version,
-         sizeof f->version, NULL},
-        {"TARGET_INFO_SYSTEM_ENV", "name", "value", " WHERE name = 'Hostname'", f->hostname,
-         sizeof f->hostname, NULL},
-        {"PROCESSES", "pid", "name", " WHERE pid = ?", f->exe, sizeof f->exe, NULL},
-        {"MPI_RANKS", "globalTid", "rank", " WHERE globalTid >> 24 = ?", NULL, 0, &f->rank},
-    };
-    const int64_t parameters[] = {0, 0, 0, pid, n->process >> 24};
-    size_t of_any = 3, all = sizeof questions / sizeof *questions;
-    int status = read_epoch(n, f);
-    for (size_t i = 0; i < (n->several || pid == 0 ? of_any : all) && status == 0; i++)
-        status = ask(n, &questions[i], parameters[i]);
-    return status == 0 ? list_missing(n, f) : status;
+    int status = open_launches(n); /* first: its errors explain most */
+    if (status == 0)
+        status = estimate_rows(n);
+    if (status == 0)
+        status = occ_nsys_names_new(&n->d, &n->names);
+    if (status == 0)
+        status = occ_nsys_devices_read(&n->d, n->sink, &n->devices);
+    if (status == 0)
+        status = read_launches(n);
+    return status == 0 ? describe_recording(n) : status;
 }
 
-static int say_recording(struct nsys *n)
+int occ_nsys_read(sqlite3 *db, struct occ_import_sink *sink, struct occ_error *err)
 {
-    struct facts facts = {.rank = -1};
-    int status = read_facts(n, &facts);
-    const struct occ_import_recording recording = {
-        .tool = "nsys",
-        .tool_version = facts.version[0] ? facts.version : NULL,
-        .hostname = facts.hostname[0] ? facts.hostname : NULL,
-        .exe = facts.exe[0] ? facts.exe : NULL,
-        .pid = n->several ? 0 : (int32_t)occ_nsys_pid_of(n->process),
-        .rank = facts.rank >= 0 && facts.rank <= INT32_MAX ? (int32_t)facts.rank : -1,
-        .time_base = facts.epoch_ns ? OCC_IMPORT_TIME_EPOCH : OCC_IMPORT_TIME_UNKNOWN,
-        .shift_ns = facts.epoch_ns,
-        .lacks = facts.lacks[0] ? facts.lacks : NULL,
-    };
-    return status == 0 ? occ_import_sink_recording(n->sink, &recording, n->err) : status;
-}
-
-/* ---- all of it ---- */
-
-static int read_all(struct nsys *n, const struct occ_device *gpu, const char *gpu_name)
-{
-    sqlite3_stmt *launches = NULL;
-    int status = open_launches(n, &launches); /* says first what is wrong with the table that matters */
+    struct nsys n = {.sink = sink, .err = err};
+    int status = occ_nsys_restrict(db, &n.d, err);
     if (status == 0)
-        status = guess_rows(n);
-    if (status == 0)
-        status = prepare_names(n);
-    if (status == 0)
-        status = occ_nsys_devices_read(&n->d, gpu, gpu_name, &n->devices);
-    if (status == 0)
-        status = read_launches(n, launches);
-    (void)sqlite3_finalize(launches);
-    return status == 0 ? say_recording(n) : status;
-}
-
-int occ_nsys_read(sqlite3 *db, const struct occ_device *gpu, const char *gpu_name,
-                  struct occ_import_sink *sink, struct occ_error *err)
-{
-    struct nsys *n = calloc(1, sizeof *n);
-    if (!n)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    n->sink = sink;
-    n->err = err;
-    int status = occ_nsys_db_make_harmless(db, &n->d, err);
-    if (status == 0)
-        status = read_all(n, gpu, gpu_name);
-    (void)sqlite3_finalize(n->find_name);
-    occ_nsys_devices_free(n->devices);
-    occ_nsys_db_finish(&n->d);
-    forget_names(n);
-    free(n);
+        status = read_all(&n);
+    occ_nsys_close(&n.launches);
+    occ_nsys_names_free(n.names);
+    occ_nsys_devices_free(n.devices);
+    occ_nsys_release(&n.d);
     return status;
 }
 
 /* ---- files ---- */
 
-/* "file://" and the path with everything but letters, digits and a few signs escaped. malloc'ed. */
+/* "file://" and the escaped path, malloc'ed. */
 static char *make_uri(const char *path)
 {
     static const char head[] = "file://", tail[] = "?mode=ro&immutable=1";
@@ -550,7 +331,7 @@ static char *make_uri(const char *path)
     return uri;
 }
 
-/* What is not in the file yet would be missed: an immutable file's journals are not read. */
+/* Journals of an immutable file are not read: refuse a file with any. */
 static int refuse_journals(const char *path, struct occ_error *err)
 {
     static const char *const tails[] = {"-wal", "-journal"};
@@ -561,16 +342,16 @@ static int refuse_journals(const char *path, struct occ_error *err)
             return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
         (void)sprintf(beside, "%s%s", path, tails[i]);
         if (stat(beside, &status) == 0 && status.st_size > 0)
-            return occ_fail(err, OCC_E_INVALID,
-                            "%s lies beside it: it is being written, or was not closed; export it again, or "
-                            "close it with: sqlite3 FILE .tables",
-                            beside);
+            return occ_fail(
+                err, OCC_E_INVALID,
+                "%s is beside it: the file is being written, or was not closed; export it again, or "
+                "close it with: sqlite3 FILE .tables",
+                beside);
     }
     return 0;
 }
 
-static int read_file(const char *path, const struct occ_device *gpu, const char *gpu_name,
-                     struct occ_import_sink *sink, struct occ_error *err)
+static int read_file(const char *path, struct occ_import_sink *sink, struct occ_error *err)
 {
     sqlite3 *db = NULL;
     int status = refuse_journals(path, err);
@@ -581,18 +362,17 @@ static int read_file(const char *path, const struct occ_device *gpu, const char 
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     int code = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     status = code == SQLITE_OK
-                 ? occ_nsys_read(db, gpu, gpu_name, sink, err)
+                 ? occ_nsys_read(db, sink, err)
                  : occ_fail(err, OCC_E_IO, "%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
     (void)sqlite3_close(db);
     return status;
 }
 
-int occ_import_read_nsys(const char *path, const struct occ_device *gpu, const char *gpu_name,
-                         struct occ_import_sink *sink, struct occ_error *err)
+int occ_import_read_nsys(const char *path, struct occ_import_sink *sink, struct occ_error *err)
 {
-    _cleanup_(occ_freep) char *real = realpath(path, NULL); /* journals lie beside what a link points to */
+    _cleanup_(occ_freep) char *real = realpath(path, NULL); /* journals are beside the target of a link */
     if (!real)
         return occ_fail_errno(err, errno, "%s", path);
-    int status = read_file(real, gpu, gpu_name, sink, err);
+    int status = read_file(real, sink, err);
     return status == 0 ? 0 : occ_error_prefix(err, "%s", path);
 }

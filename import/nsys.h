@@ -6,8 +6,7 @@
 
 struct sqlite3;
 
-/* `db` belongs to the caller and is made harmless here: nothing of its schema runs, nothing is written. */
-int occ_nsys_read(struct sqlite3 *db, const struct occ_device *gpu, const char *gpu_name,
-                  struct occ_import_sink *sink, struct occ_error *err);
+/* `db` stays the caller's and is restricted to reading: nothing of its schema runs. */
+int occ_nsys_read(struct sqlite3 *db, struct occ_import_sink *sink, struct occ_error *err);
 
 #endif

@@ -6,32 +6,31 @@
 #include <string.h>
 #include <strings.h>
 
-/* One value, and what is needed of one row; names of more than 1 MiB are refused anyway. */
-#define TEXT_MOST_BYTES   (2 << 20)
-#define SCHEMA_MOST_BYTES (24 << 20) /* with SQLite's cache; sound exports need one of them */
-#define STEPS_AT_ONCE     2000       /* of SQLite's virtual machine, between two looks at what was used */
-/* A launch of a sound export takes 100 bytes and 60 steps. Damaged pages that are shared many times, and tables of names
- * without a key, would take for ever. */
+#define TEXT_MAX_BYTES   (2 << 20)  /* of a value; names of more than 1 MiB are skipped anyway */
+#define SCHEMA_MAX_BYTES (24 << 20) /* with SQLite's cache; valid exports need about 1 MiB */
+#define PROGRESS_STEPS   2000       /* of SQLite's virtual machine, between two checks of the budget */
+/* A launch of a valid export takes 100 bytes and 60 steps. Damaged pages that are shared many times, and name
+ * tables without a key, would take forever. */
 #define STEPS_PER_BYTE 16u
-#define STEPS_ANYWAY   4000000u
+#define STEPS_MIN      4000000u
 #define SQL_BYTES      4096
 
-int occ_nsys_db_fail(struct occ_nsys_db *d)
+int occ_nsys_fail(struct occ_nsys_db *d)
 {
     int code = sqlite3_errcode(d->db);
-    const char *said = sqlite3_errmsg(d->db), *table = d->table ? d->table : "sqlite_master";
+    const char *why = sqlite3_errmsg(d->db), *table = d->table ? d->table : "sqlite_master";
     if (code == SQLITE_NOTADB)
-        return occ_fail(d->err, OCC_E_CORRUPT, "not a sound SQLite file (encrypted or damaged?): %s", said);
+        return occ_fail(d->err, OCC_E_CORRUPT, "not a valid SQLite file (encrypted or damaged?): %s", why);
     if (code == SQLITE_NOMEM)
         return occ_fail(d->err, OCC_E_NO_MEMORY, "out of memory");
     if (code == SQLITE_INTERRUPT)
-        said = "reading it takes more than a sound file of this size can need";
+        why = "reading it takes more than a valid file of this size can need";
     if (d->row != 0)
-        return occ_fail(d->err, OCC_E_CORRUPT, "table %s, row %lld: %s", table, (long long)d->row, said);
-    return occ_fail(d->err, OCC_E_CORRUPT, "table %s: %s", table, said);
+        return occ_fail(d->err, OCC_E_CORRUPT, "table %s, row %lld: %s", table, (long long)d->row, why);
+    return occ_fail(d->err, OCC_E_CORRUPT, "table %s: %s", table, why);
 }
 
-/* ---- harmless ---- */
+/* ---- restrictions ---- */
 
 static int authorize(void *context, int action, const char *a, const char *b, const char *c, const char *d)
 {
@@ -40,32 +39,33 @@ static int authorize(void *context, int action, const char *a, const char *b, co
     (void)c;
     (void)d;
     bool reads = action == SQLITE_SELECT || action == SQLITE_READ;
-    bool asks = action == SQLITE_PRAGMA && a && strcasecmp(a, "table_xinfo") == 0;
-    return reads || asks ? SQLITE_OK : SQLITE_DENY;
+    bool lists = action == SQLITE_PRAGMA && a && strcasecmp(a, "table_xinfo") == 0;
+    return reads || lists ? SQLITE_OK : SQLITE_DENY;
 }
 
-static int spend(void *context)
+/* Not 0: the budget of steps or memory is used up. */
+static int check_budget(void *context)
 {
     struct occ_nsys_db *d = context;
-    if (d->steps_left < STEPS_AT_ONCE || sqlite3_memory_used() > d->memory_most)
+    if (d->steps_left < PROGRESS_STEPS || sqlite3_memory_used() > d->memory_max)
         return 1;
-    d->steps_left -= STEPS_AT_ONCE;
+    d->steps_left -= PROGRESS_STEPS;
     return 0;
 }
 
-static int ask_number(struct occ_nsys_db *d, const char *sql, int64_t *ret_number)
+static int read_number(struct occ_nsys_db *d, const char *sql, int64_t *ret_number)
 {
     sqlite3_stmt *stmt = NULL;
     int status = 0;
     if (sqlite3_prepare_v2(d->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
         *ret_number = sqlite3_column_int64(stmt, 0);
     else
-        status = occ_nsys_db_fail(d);
+        status = occ_nsys_fail(d);
     (void)sqlite3_finalize(stmt);
     return status;
 }
 
-int occ_nsys_db_make_harmless(sqlite3 *db, struct occ_nsys_db *ret_db, struct occ_error *err)
+int occ_nsys_restrict(sqlite3 *db, struct occ_nsys_db *ret_db, struct occ_error *err)
 {
     static const struct {
         int what, on;
@@ -77,32 +77,39 @@ int occ_nsys_db_make_harmless(sqlite3 *db, struct occ_nsys_db *ret_db, struct oc
     int64_t pages = 0, page_bytes = 0;
     *ret_db = (struct occ_nsys_db){.db = db,
                                    .err = err,
-                                   .steps_left = STEPS_ANYWAY,
-                                   .memory_most = sqlite3_memory_used() + SCHEMA_MOST_BYTES};
+                                   .steps_left = STEPS_MIN,
+                                   .memory_max = sqlite3_memory_used() + SCHEMA_MAX_BYTES};
     for (size_t i = 0; i < sizeof switches / sizeof *switches; i++)
         (void)sqlite3_db_config(db, switches[i].what, switches[i].on, (int *)NULL);
-    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MOST_BYTES);
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, TEXT_MAX_BYTES);
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
     (void)sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 100);
     (void)sqlite3_limit(db, SQLITE_LIMIT_WORKER_THREADS, 0);
-    sqlite3_progress_handler(db, STEPS_AT_ONCE, spend, ret_db);
+    sqlite3_progress_handler(db, PROGRESS_STEPS, check_budget, ret_db);
     (void)sqlite3_exec(db, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-4096", NULL,
                        NULL, NULL);
-    int status = ask_number(ret_db, "PRAGMA page_count", &pages);
+    int status = read_number(ret_db, "PRAGMA page_count", &pages);
     if (status == 0)
-        status = ask_number(ret_db, "PRAGMA page_size", &page_bytes);
+        status = read_number(ret_db, "PRAGMA page_size", &page_bytes);
     if (status == 0)
         ret_db->steps_left += (uint64_t)pages * (uint64_t)page_bytes * STEPS_PER_BYTE;
     (void)sqlite3_set_authorizer(db, authorize, NULL);
     return status;
 }
 
-void occ_nsys_db_finish(struct occ_nsys_db *d)
+void occ_nsys_release(struct occ_nsys_db *d)
 {
     sqlite3_progress_handler(d->db, 0, NULL, NULL);
 }
 
 /* ---- tables ---- */
+
+/* 1: a row of a statement about the table at hand; 0: no more; negative: failed. */
+static int step(struct occ_nsys_db *d, sqlite3_stmt *stmt)
+{
+    int code = sqlite3_step(stmt);
+    return code == SQLITE_ROW ? 1 : code == SQLITE_DONE ? 0 : occ_nsys_fail(d);
+}
 
 static int is_ordinary(struct occ_nsys_db *d, sqlite3_stmt *stmt)
 {
@@ -112,110 +119,93 @@ static int is_ordinary(struct occ_nsys_db *d, sqlite3_stmt *stmt)
     return occ_fail(d->err, OCC_E_INVALID, "%s is not an ordinary table", d->table);
 }
 
-/* Runs a statement about the table at hand for each of its rows. */
-static int each(struct occ_nsys_db *d, const char *sql,
-                int (*take)(struct occ_nsys_db *, sqlite3_stmt *, void *), void *context)
+/* 1: an ordinary table; 0: none of this name; negative: something else has it, or the schema is damaged. */
+static int find_table(struct occ_nsys_db *d)
 {
     sqlite3_stmt *stmt = NULL;
-    int status = 0, step = SQLITE_DONE;
-    if (sqlite3_prepare_v2(d->db, sql, -1, &stmt, NULL) != SQLITE_OK)
-        return occ_nsys_db_fail(d);
-    if (sqlite3_bind_parameter_count(stmt) > 0)
-        (void)sqlite3_bind_text(stmt, 1, d->table, -1, SQLITE_STATIC);
-    while (status == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
-        status = take(d, stmt, context);
-    if (status == 0 && step != SQLITE_DONE)
-        status = occ_nsys_db_fail(d);
+    int found = 0, more = -1;
+    if (sqlite3_prepare_v2(d->db, "SELECT type, sql FROM sqlite_master WHERE name = ? COLLATE NOCASE", -1,
+                           &stmt, NULL) != SQLITE_OK)
+        return occ_nsys_fail(d);
+    (void)sqlite3_bind_text(stmt, 1, d->table, -1, SQLITE_STATIC);
+    while (found >= 0 && (more = step(d, stmt)) == 1)
+        found = is_ordinary(d, stmt);
     (void)sqlite3_finalize(stmt);
-    return status;
+    return found < 0 || more == 0 ? found : more;
 }
-
-static int take_entry(struct occ_nsys_db *d, sqlite3_stmt *stmt, void *found)
-{
-    *(bool *)found = true;
-    int ordinary = is_ordinary(d, stmt);
-    return ordinary < 0 ? ordinary : 0;
-}
-
-static int find_table(struct occ_nsys_db *d, const char *table, bool *ret_found)
-{
-    *ret_found = false;
-    d->table = table;
-    d->row = 0;
-    return each(d, "SELECT type, sql FROM sqlite_master WHERE name = ? COLLATE NOCASE", take_entry,
-                ret_found);
-}
-
-struct wanted {
-    const char *const *columns;
-    size_t n;
-    uint64_t present;
-};
 
 /* A row of table_xinfo: (cid, name, type, notnull, default, pk, hidden). */
-static int take_column(struct occ_nsys_db *d, sqlite3_stmt *stmt, void *context)
+static int take_column(struct occ_nsys_db *d, sqlite3_stmt *stmt, struct occ_nsys_rows *rows)
 {
-    struct wanted *wanted = context;
     const char *name = occ_nsys_text(stmt, 1);
     if (occ_nsys_integer(stmt, 6, 0) != 0)
         return occ_fail(d->err, OCC_E_INVALID, "%s is not an ordinary table: it has a computed column",
                         d->table);
-    for (size_t i = 0; name && i < wanted->n; i++)
-        if (strcasecmp(name, wanted->columns[i]) == 0)
-            wanted->present |= UINT64_C(1) << i;
+    for (size_t i = 0; name && i < rows->n; i++)
+        if (strcasecmp(name, rows->columns[i]) == 0)
+            rows->present |= UINT64_C(1) << i;
     return 0;
 }
 
-static int find_columns(struct occ_nsys_db *d, struct wanted *wanted)
+static int find_columns(struct occ_nsys_db *d, struct occ_nsys_rows *rows)
 {
     char sql[128];
+    sqlite3_stmt *stmt = NULL;
+    int status = 0, more = 1;
     (void)snprintf(sql, sizeof sql, "PRAGMA table_xinfo(\"%s\")", d->table);
-    return each(d, sql, take_column, wanted);
+    if (sqlite3_prepare_v2(d->db, sql, -1, &stmt, NULL) != SQLITE_OK)
+        return occ_nsys_fail(d);
+    while (status == 0 && (more = step(d, stmt)) == 1)
+        status = take_column(d, stmt, rows);
+    (void)sqlite3_finalize(stmt);
+    return status != 0 ? status : more;
 }
 
-int occ_nsys_db_has(struct occ_nsys_db *d, const char *table)
-{
-    struct wanted nothing = {0};
-    bool found = false;
-    int status = find_table(d, table, &found);
-    if (status == 0 && found)
-        status = find_columns(d, &nothing);
-    return status != 0 ? status : found;
-}
-
-int occ_nsys_db_select(struct occ_nsys_db *d, const char *table, const char *const *columns, size_t n,
-                       const char *end, uint64_t *ret_present, sqlite3_stmt **ret_stmt)
+static int prepare(struct occ_nsys_db *d, struct occ_nsys_rows *rows)
 {
     char sql[SQL_BYTES] = "SELECT ";
-    struct wanted wanted = {.columns = columns, .n = n};
-    bool found = false;
-    *ret_stmt = NULL;
-    int status = find_table(d, table, &found);
-    if (status == 0 && found)
-        status = find_columns(d, &wanted);
-    if (status != 0 || !found)
-        return status;
     size_t used = strlen(sql);
-    for (size_t i = 0; i < n && used < sizeof sql; i++)
+    for (size_t i = 0; i < rows->n && used < sizeof sql; i++)
         used += (size_t)snprintf(sql + used, sizeof sql - used,
-                                 wanted.present >> i & 1 ? "\"%s\", " : "NULL, ", columns[i]);
+                                 rows->present >> i & 1 ? "\"%s\", " : "NULL, ", rows->columns[i]);
     if (used < sizeof sql)
-        used += (size_t)snprintf(sql + used, sizeof sql - used, "rowid FROM main.\"%s\"%s", table, end);
+        used += (size_t)snprintf(sql + used, sizeof sql - used, "rowid FROM main.\"%s\"%s", rows->table,
+                                 rows->end ? rows->end : "");
     if (used >= sizeof sql)
-        return occ_fail(d->err, OCC_E_INVALID, "too many columns are asked of table %s", table);
-    if (sqlite3_prepare_v2(d->db, sql, -1, ret_stmt, NULL) != SQLITE_OK)
-        return occ_nsys_db_fail(d);
-    if (ret_present)
-        *ret_present = wanted.present;
-    return 0;
+        return occ_fail(d->err, OCC_E_INVALID, "too many columns of table %s", rows->table);
+    return sqlite3_prepare_v2(d->db, sql, -1, &rows->stmt, NULL) == SQLITE_OK ? 0 : occ_nsys_fail(d);
 }
 
-int occ_nsys_db_step(struct occ_nsys_db *d, sqlite3_stmt *stmt, size_t n)
+int occ_nsys_open(struct occ_nsys_db *d, struct occ_nsys_rows *rows)
 {
-    int step = sqlite3_step(stmt);
-    if (step == SQLITE_ROW)
-        d->row = sqlite3_column_int64(stmt, (int)n);
-    return step == SQLITE_ROW ? 1 : step == SQLITE_DONE ? 0 : occ_nsys_db_fail(d);
+    d->table = rows->table;
+    d->row = 0;
+    int found = find_table(d);
+    int status = found == 1 ? find_columns(d, rows) : found;
+    if (status != 0 || found == 0 || (rows->present & rows->required) != rows->required)
+        return status;
+    return prepare(d, rows);
+}
+
+int occ_nsys_next(struct occ_nsys_db *d, struct occ_nsys_rows *rows)
+{
+    d->table = rows->table;
+    int more = rows->stmt ? step(d, rows->stmt) : 0;
+    if (more == 1)
+        d->row = sqlite3_column_int64(rows->stmt, (int)rows->n);
+    return more;
+}
+
+int occ_nsys_first(struct occ_nsys_db *d, struct occ_nsys_rows *rows)
+{
+    int status = occ_nsys_open(d, rows);
+    return status == 0 ? occ_nsys_next(d, rows) : status;
+}
+
+void occ_nsys_close(struct occ_nsys_rows *rows)
+{
+    (void)sqlite3_finalize(rows->stmt);
+    rows->stmt = NULL;
 }
 
 /* ---- values ---- */

@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/array.h"
 #include "support/text.h"
 
-#define GPUS_MOST   256u
-#define LINKS_MOST  (1u << 17)
-#define MEMOS       64u
+#define GPUS_MAX    256u
+#define LINKS_MAX   (1u << 17)
 #define ANY_PROCESS INT64_MIN
 #define UNKNOWN     INT64_MIN
 
-/* Numbers for the sink: GPUs by their place, then links whose SMs are not all of their GPU's, then the GPU that the user
- * named. */
-#define NUMBER_OF_LINK(i) (GPUS_MOST + (uint64_t)(i))
+/* Numbers for the sink: GPUs by index, then links to a part of a GPU's SMs, then the GPU that the user named.
+ */
+#define NUMBER_OF_LINK(i) (GPUS_MAX + (uint64_t)(i))
 #define NUMBER_OF_NAMED   UINT64_MAX
 
 /* Columns of TARGET_INFO_GPU that are limits of the model. X(NAME, column, field of struct occ_device) */
@@ -73,35 +73,28 @@ struct gpu {
     char name[256];
 };
 
-/* "In this process, CUDA device number 1 is GPU 3." */
+/* In process `pid`, CUDA device `ordinal` is `gpu`. */
 struct link {
-    int64_t pid; /* ANY_PROCESS */
+    int64_t pid; /* or ANY_PROCESS */
     int64_t ordinal, gpu;
     uint8_t uuid[16];
     uint32_t sm_count; /* 0: unknown */
-    bool agreed;       /* of the first one of an ordinal: all processes mean the same GPU by it */
-};
-
-struct memo {
-    int64_t process, ordinal;
-    uint64_t number;
-    bool used, found;
+    bool agreed;       /* of the first link of an ordinal: it is the same GPU in all processes */
 };
 
 struct occ_nsys_devices {
-    const struct occ_device *named;
-    const char *named_gpu;
-    struct gpu gpus[GPUS_MOST];
+    struct occ_nsys_db *d;
+    struct occ_import_sink *sink;
+    struct gpu gpus[GPUS_MAX];
     size_t n_gpus;
     bool several_machines, ordinals_known;
     struct link *links; /* by ordinal, then process */
     size_t n_links, links_allocated;
-    struct memo memos[MEMOS];
 };
 
 /* ---- reading ---- */
 
-/* "74e128b2-90b6-b409-...", with or without "GPU-" or "MIG-". Anything else stays unknown. */
+/* "74e128b2-90b6-b409-...", with or without "GPU-" or "MIG-". Anything else is unknown. */
 static void parse_uuid(const char *text, uint8_t uuid[16])
 {
     char digits[33];
@@ -134,11 +127,11 @@ static void fill_device(sqlite3_stmt *stmt, struct occ_store_device *device)
     parse_uuid(occ_nsys_text(stmt, UUID), device->uuid);
 }
 
-static int add_gpu(struct occ_nsys_devices *all, struct occ_nsys_db *d, sqlite3_stmt *stmt)
+static int add_gpu(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
 {
-    if (all->n_gpus == GPUS_MOST)
-        return occ_fail(d->err, OCC_E_INVALID, "table %s, row %lld: more than %u GPUs", d->table,
-                        (long long)d->row, GPUS_MOST);
+    if (all->n_gpus == GPUS_MAX)
+        return occ_fail(all->d->err, OCC_E_INVALID, "table %s, row %lld: more than %u GPUs", all->d->table,
+                        (long long)all->d->row, GPUS_MAX);
     struct gpu *gpu = &all->gpus[all->n_gpus++];
     const char *name = occ_nsys_text(stmt, NAME), *chip = occ_nsys_text(stmt, CHIP);
     int64_t vm = occ_nsys_integer(stmt, VM_ID, 0);
@@ -156,21 +149,7 @@ static int add_gpu(struct occ_nsys_devices *all, struct occ_nsys_db *d, sqlite3_
 enum link_column { LINK_PID, LINK_ORDINAL, LINK_GPU, LINK_UUID, LINK_SM_COUNT, LINK_COLUMNS };
 static const char *const link_columns[] = {"pid", "cudaId", "gpuId", "uuid", "numMultiprocessors"};
 
-static int more_links(struct occ_nsys_devices *all, struct occ_nsys_db *d)
-{
-    size_t more = all->links_allocated ? all->links_allocated * 2 : 64;
-    if (more > LINKS_MOST)
-        return occ_fail(d->err, OCC_E_INVALID, "table %s, row %lld: more than %u rows", d->table,
-                        (long long)d->row, LINKS_MOST);
-    struct link *moved = realloc(all->links, more * sizeof *moved);
-    if (!moved)
-        return occ_fail(d->err, OCC_E_NO_MEMORY, "out of memory");
-    all->links = moved;
-    all->links_allocated = more;
-    return 0;
-}
-
-/* The GPU of a link that names none: the one with its uuid. */
+/* The GPU of a link without a GPU: the one with its uuid. */
 static int64_t id_by_uuid(const struct occ_nsys_devices *all, const uint8_t uuid[16])
 {
     static const uint8_t unknown[16];
@@ -180,32 +159,33 @@ static int64_t id_by_uuid(const struct occ_nsys_devices *all, const uint8_t uuid
     return UNKNOWN;
 }
 
-static int add_link(struct occ_nsys_devices *all, struct occ_nsys_db *d, sqlite3_stmt *stmt)
+static int add_link(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
 {
     struct link link = {.pid = occ_nsys_integer(stmt, LINK_PID, ANY_PROCESS),
                         .ordinal = occ_nsys_integer(stmt, LINK_ORDINAL, UNKNOWN),
                         .gpu = occ_nsys_integer(stmt, LINK_GPU, UNKNOWN),
                         .sm_count = occ_nsys_u32(stmt, LINK_SM_COUNT)};
-    int status = all->n_links == all->links_allocated ? more_links(all, d) : 0;
     parse_uuid(occ_nsys_text(stmt, LINK_UUID), link.uuid);
     if (link.gpu == UNKNOWN)
         link.gpu = id_by_uuid(all, link.uuid);
-    if (status == 0 && link.ordinal != UNKNOWN && link.gpu != UNKNOWN)
+    if (all->n_links == LINKS_MAX)
+        return occ_fail(all->d->err, OCC_E_INVALID, "table %s, row %lld: more than %u rows", all->d->table,
+                        (long long)all->d->row, LINKS_MAX);
+    if (!occ_grow((void **)&all->links, &all->links_allocated, all->n_links, LINKS_MAX, sizeof link))
+        return occ_fail(all->d->err, OCC_E_NO_MEMORY, "out of memory");
+    if (link.ordinal != UNKNOWN && link.gpu != UNKNOWN)
         all->links[all->n_links++] = link;
-    return status;
+    return 0;
 }
 
-typedef int taker(struct occ_nsys_devices *all, struct occ_nsys_db *d, sqlite3_stmt *stmt);
-
-static int each_row(struct occ_nsys_devices *all, struct occ_nsys_db *d, const char *table,
-                    const char *const *columns, size_t n, taker *take)
+static int each_row(struct occ_nsys_devices *all, struct occ_nsys_rows rows,
+                    int (*take)(struct occ_nsys_devices *all, sqlite3_stmt *stmt))
 {
-    sqlite3_stmt *stmt = NULL;
-    int status = occ_nsys_db_select(d, table, columns, n, "", NULL, &stmt), step = 0;
-    while (status == 0 && stmt && (step = occ_nsys_db_step(d, stmt, n)) == 1)
-        status = take(all, d, stmt);
-    (void)sqlite3_finalize(stmt);
-    return status != 0 ? status : step;
+    int status = occ_nsys_open(all->d, &rows), more = 1;
+    while (status == 0 && (more = occ_nsys_next(all->d, &rows)) == 1)
+        status = take(all, rows.stmt);
+    occ_nsys_close(&rows);
+    return status != 0 || more > 0 ? status : more;
 }
 
 static int compare_links(const void *a, const void *b)
@@ -229,30 +209,29 @@ static void find_agreement(struct occ_nsys_devices *all)
     }
 }
 
-int occ_nsys_devices_read(struct occ_nsys_db *d, const struct occ_device *named, const char *named_gpu,
+int occ_nsys_devices_read(struct occ_nsys_db *d, struct occ_import_sink *sink,
                           struct occ_nsys_devices **ret_devices)
 {
+    const struct occ_nsys_rows gpus = {.table = "TARGET_INFO_GPU", .columns = gpu_columns, .n = GPU_COLUMNS};
+    const struct occ_nsys_rows links = {
+        .table = "TARGET_INFO_CUDA_DEVICE", .columns = link_columns, .n = LINK_COLUMNS};
     struct occ_nsys_devices *all = calloc(1, sizeof *all);
     if (!all)
         return occ_fail(d->err, OCC_E_NO_MEMORY, "out of memory");
-    all->named = named;
-    all->named_gpu = named_gpu;
-    int status = each_row(all, d, "TARGET_INFO_GPU", gpu_columns, GPU_COLUMNS, add_gpu);
+    all->d = d;
+    all->sink = sink;
+    *ret_devices = all;
+    int status = each_row(all, gpus, add_gpu);
     if (status == 0)
-        status = each_row(all, d, "TARGET_INFO_CUDA_DEVICE", link_columns, LINK_COLUMNS, add_link);
-    if (status == 0 && all->n_gpus == 0 && !named)
-        status = occ_fail(
-            d->err, OCC_E_INVALID,
-            "the file does not describe its GPUs (no TARGET_INFO_GPU); say which it was: --gpu NAME");
-    if (status != 0) {
-        occ_nsys_devices_free(all);
-        return status;
-    }
+        status = each_row(all, links, add_link);
+    if (status == 0 && all->n_gpus == 0 && !occ_import_sink_named_gpu(sink))
+        status =
+            occ_fail(d->err, OCC_E_INVALID,
+                     "the file does not describe its GPUs (no TARGET_INFO_GPU): name it with --gpu NAME");
     if (all->n_links > 1)
         qsort(all->links, all->n_links, sizeof *all->links, compare_links);
     find_agreement(all);
-    *ret_devices = all;
-    return 0;
+    return status;
 }
 
 void occ_nsys_devices_free(struct occ_nsys_devices *devices)
@@ -265,8 +244,8 @@ void occ_nsys_devices_free(struct occ_nsys_devices *devices)
 
 /* ---- finding ---- */
 
-/* Where (ordinal, pid) is or would be among the links. */
-static size_t lower_bound(const struct occ_nsys_devices *all, int64_t ordinal, int64_t pid)
+/* The first link of `ordinal` from process `pid` on; NULL: none. */
+static const struct link *link_from(const struct occ_nsys_devices *all, int64_t ordinal, int64_t pid)
 {
     const struct link key = {.ordinal = ordinal, .pid = pid};
     size_t low = 0, high = all->n_links;
@@ -277,24 +256,7 @@ static size_t lower_bound(const struct occ_nsys_devices *all, int64_t ordinal, i
         else
             high = middle;
     }
-    return low;
-}
-
-static const struct link *link_at(const struct occ_nsys_devices *all, int64_t ordinal, int64_t pid)
-{
-    size_t at = lower_bound(all, ordinal, pid);
-    return at < all->n_links && all->links[at].ordinal == ordinal ? &all->links[at] : NULL;
-}
-
-/* The link of a process's ordinal; of a process that the table does not know, what all others agree on. */
-static const struct link *find_link(const struct occ_nsys_devices *all, int64_t pid, int64_t ordinal,
-                                    bool *ret_mentioned)
-{
-    const struct link *own = link_at(all, ordinal, pid), *first = link_at(all, ordinal, INT64_MIN);
-    *ret_mentioned = first != NULL;
-    if (own && own->pid == pid)
-        return own;
-    return first && first->agreed ? first : NULL;
+    return low < all->n_links && all->links[low].ordinal == ordinal ? &all->links[low] : NULL;
 }
 
 static struct gpu *find_gpu(struct occ_nsys_devices *all, int64_t process, int64_t id, bool by_ordinal)
@@ -308,75 +270,68 @@ static struct gpu *find_gpu(struct occ_nsys_devices *all, int64_t process, int64
     return NULL;
 }
 
-static int tell(struct occ_import_sink *sink, uint64_t number, const struct occ_store_device *device,
-                struct occ_error *err)
+/* 1, or a negative code. */
+static int declare(struct occ_nsys_devices *all, uint64_t number, const struct occ_store_device *device)
 {
-    return occ_import_sink_has_device(sink, number) ? 0 : occ_import_sink_device(sink, number, device, err);
+    int status = occ_import_sink_has_device(all->sink, number)
+                     ? 0
+                     : occ_import_sink_device(all->sink, number, device, all->d->err);
+    return status == 0 ? 1 : status;
 }
 
-/* The limits of a GPU that the file only names are those of the one that the user names. */
-static int complete(const struct occ_nsys_devices *all, struct gpu *gpu, struct occ_error *err)
+/* A GPU without compute capability gets the limits of the one that the user named. */
+static int complete(const struct occ_nsys_devices *all, struct gpu *gpu)
 {
+    const struct occ_store_device *named = occ_import_sink_named_gpu(all->sink);
     if (gpu->device.limits.cc != 0)
         return 0;
-    if (!all->named)
-        return occ_fail(err, OCC_E_INVALID,
-                        "table TARGET_INFO_GPU does not give the compute capability of %s; say which GPU it "
-                        "was: --gpu NAME",
+    if (!named)
+        return occ_fail(all->d->err, OCC_E_INVALID,
+                        "table TARGET_INFO_GPU does not give the compute capability of %s: name the GPU with "
+                        "--gpu NAME",
                         gpu->name[0] ? gpu->name : "a GPU");
-    gpu->device.limits = *all->named;
+    gpu->device.limits = named->limits;
     return 0;
 }
 
-/* A process that sees fewer SMs than its GPU has got a slice of it, which is a device of its own. */
-static int tell_gpu(const struct occ_nsys_devices *all, struct gpu *gpu, const struct link *link,
-                    struct occ_import_sink *sink, uint64_t *ret_number, struct occ_error *err)
+/* A process that sees fewer SMs than its GPU has runs on a slice of it, which is a device of its own. */
+static int declare_gpu(struct occ_nsys_devices *all, struct gpu *gpu, const struct link *link,
+                       uint64_t *ret_number)
 {
-    int status = complete(all, gpu, err);
+    int status = complete(all, gpu);
     if (status != 0)
         return status;
     *ret_number = (uint64_t)(gpu - all->gpus);
     if (!link || link->sm_count == 0 || link->sm_count == gpu->device.limits.sm_count)
-        return tell(sink, *ret_number, &gpu->device, err);
+        return declare(all, *ret_number, &gpu->device);
     struct occ_store_device slice = gpu->device;
     memcpy(slice.uuid, link->uuid, sizeof slice.uuid);
     if (memcmp(slice.uuid, gpu->device.uuid, sizeof slice.uuid) == 0)
-        memset(slice.uuid, 0, sizeof slice.uuid); /* the whole GPU's; a slice's own was not said */
+        memset(slice.uuid, 0, sizeof slice.uuid); /* the whole GPU's; the slice's own is unknown */
     slice.limits.sm_count = link->sm_count;
     slice.memory_bytes = 0;
     *ret_number = NUMBER_OF_LINK(link - all->links);
-    return tell(sink, *ret_number, &slice, err);
+    return declare(all, *ret_number, &slice);
 }
 
-static int look_up(struct occ_nsys_devices *all, struct occ_import_sink *sink, int64_t process,
-                   int64_t ordinal, uint64_t *ret_number, bool *ret_found, struct occ_error *err)
+/* By the process's own link; of a process without one, by the link that all others agree on; of an ordinal
+ * without links, by the GPUs' own ordinals. */
+int occ_nsys_devices_find(struct occ_nsys_devices *all, int64_t process, int64_t ordinal,
+                          uint64_t *ret_number)
 {
-    bool mentioned = false;
-    const struct link *link = find_link(all, occ_nsys_pid_of(process), ordinal, &mentioned);
-    struct gpu *gpu = link         ? find_gpu(all, process, link->gpu, false)
-                      : !mentioned ? find_gpu(all, process, ordinal, all->ordinals_known)
-                                   : NULL;
-    *ret_found = gpu != NULL || all->n_gpus == 0;
+    int64_t pid = occ_nsys_pid_of(process);
+    const struct link *link = link_from(all, ordinal, pid), *first = link_from(all, ordinal, ANY_PROCESS);
+    if (!link || link->pid != pid)
+        link = first && first->agreed ? first : NULL;
+    struct gpu *gpu = NULL;
+    if (link)
+        gpu = find_gpu(all, process, link->gpu, false);
+    else if (!first)
+        gpu = find_gpu(all, process, ordinal, all->ordinals_known);
     if (gpu)
-        return tell_gpu(all, gpu, link, sink, ret_number, err);
+        return declare_gpu(all, gpu, link, ret_number);
     if (all->n_gpus > 0)
         return 0;
-    const struct occ_store_device named = {.name = all->named_gpu, .limits = *all->named};
     *ret_number = NUMBER_OF_NAMED;
-    return tell(sink, *ret_number, &named, err);
-}
-
-int occ_nsys_devices_find(struct occ_nsys_devices *devices, struct occ_import_sink *sink, int64_t process,
-                          int64_t ordinal, uint64_t *ret_number, bool *ret_found, struct occ_error *err)
-{
-    struct memo *memo = &devices->memos[((uint64_t)process >> 24 ^ (uint64_t)ordinal * 31) % MEMOS];
-    int status = 0;
-    if (!memo->used || memo->process != process || memo->ordinal != ordinal) {
-        *memo = (struct memo){.process = process, .ordinal = ordinal};
-        status = look_up(devices, sink, process, ordinal, &memo->number, &memo->found, err);
-        memo->used = status == 0;
-    }
-    *ret_number = memo->number;
-    *ret_found = memo->found;
-    return status;
+    return declare(all, NUMBER_OF_NAMED, occ_import_sink_named_gpu(all->sink));
 }

@@ -12,29 +12,29 @@
 struct occ_stage {
     FILE *file;
     char *buffer;
-    _Alignas(16) unsigned char record[OCC_STAGE_RECORD_MOST];
+    _Alignas(16) unsigned char record[OCC_STAGE_RECORD_MAX];
 };
 
-/* The names in parentheses below: not glibc's macros, which warn about conversions of their own. */
 struct head {
     uint32_t kind, size;
 };
 
 /* A file without a name in the temporary directory. */
-static int open_unnamed(void)
+static FILE *open_unnamed(void)
 {
     const char *given = secure_getenv("TMPDIR");
-    const char *directory = given && given[0] == '/' ? given : "/tmp";
-    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL))
-        return fd;
     char name[4096];
-    if (snprintf(name, sizeof name, "%s/occq-import-XXXXXX", directory) >= (int)sizeof name)
-        return -1;
-    fd = mkostemp(name, O_CLOEXEC);
-    if (fd >= 0)
-        (void)unlink(name);
-    return fd;
+    if (snprintf(name, sizeof name, "%s/occq-import-XXXXXX", given && given[0] == '/' ? given : "/tmp") >=
+        (int)sizeof name)
+        return NULL;
+    int fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return NULL;
+    (void)unlink(name);
+    FILE *file = fdopen(fd, "w+");
+    if (!file)
+        (void)close(fd);
+    return file;
 }
 
 int occ_stage_new(struct occ_stage **ret_stage, struct occ_error *err)
@@ -42,13 +42,10 @@ int occ_stage_new(struct occ_stage **ret_stage, struct occ_error *err)
     struct occ_stage *stage = malloc(sizeof *stage);
     if (!stage)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    int fd = open_unnamed();
-    stage->file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+    stage->file = open_unnamed();
     stage->buffer = malloc(BUFFER_BYTES);
     if (!stage->file || !stage->buffer) {
-        int status = occ_fail_errno(err, errno, "cannot make a temporary file (TMPDIR says where)");
-        if (!stage->file && fd >= 0)
-            (void)close(fd);
+        int status = occ_fail_errno(err, errno, "cannot create a temporary file in TMPDIR");
         occ_stage_free(stage);
         return status;
     }
@@ -70,6 +67,7 @@ void occ_stage_free(struct occ_stage *stage)
 int occ_stage_put(struct occ_stage *stage, enum occ_stage_kind kind, const void *data, size_t size,
                   struct occ_error *err)
 {
+    /* functions in parentheses: glibc's macros of that name warn */
     const struct head head = {.kind = kind, .size = (uint32_t)size};
     if ((fwrite_unlocked)(&head, sizeof head, 1, stage->file) != 1 ||
         (size > 0 && (fwrite_unlocked)(data, size, 1, stage->file) != 1))

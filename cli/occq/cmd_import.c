@@ -103,7 +103,7 @@ static void fill_row(struct import_row *row)
     const struct occ_import_result *result = &row->result;
     size_t used = 0;
     row->state = result->known ? "known" : "imported";
-    row->time_base = result->known ? NULL : result->timeless ? "unknown" : "epoch";
+    row->time_base = result->known ? NULL : result->time_base_unknown ? "unknown" : "epoch";
     for (int i = 0; i < OCC_IMPORT_SKIP_COUNT; i++) {
         row->skipped += result->skipped[i];
         if (result->skipped[i] && used < sizeof row->skipped_causes)
@@ -139,7 +139,7 @@ static void note_result(const struct cli_command *command, const struct import_r
     if (row->result.known)
         cli_note(command, "%s: is in the history already, as run %" PRId64 " (--again imports it once more)",
                  row->path, row->result.run);
-    else if (row->result.timeless)
+    else if (row->result.time_base_unknown)
         cli_note(command, "%s: it has no absolute times; --since and --until ignore run %" PRId64, row->path,
                  row->result.run);
 }

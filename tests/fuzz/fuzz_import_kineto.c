@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "import/kineto.h"
-#include "import/sink_store.h"
+#include "import/sink_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,19 +40,19 @@ static int rewind_memory(struct occ_kineto_input *input, struct occ_error *err)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const struct occ_import_options options = {0};
     struct occ_import_sink *sink = NULL;
-    struct occ_device gpu = {0};
     struct occ_error err = OCC_ERROR_INIT;
-    if (size < 1 || occ_device_from_name("a100", &gpu) != OCC_OK ||
-        occ_import_sink_new(&options, &sink, NULL) != 0)
+    if (size < 1)
         return 0;
     uint8_t control = data[size - 1];
+    const struct occ_import_options options = {.gpu = control & 1 ? "a100" : NULL};
+    if (occ_import_sink_new(&options, &sink, NULL) != 0)
+        return 0;
     struct memory m = {.input = {.read = read_memory, .rewind = rewind_memory},
                        .data = data,
                        .size = size - 1,
                        .step = 1u + (control >> 1)};
-    (void)occ_kineto_read(&m.input, control & 1 ? &gpu : NULL, "a100", sink, &err);
+    (void)occ_kineto_read(&m.input, sink, &err);
     occ_import_sink_free(sink);
     return 0;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "import/nsys.h"
-#include "import/sink_store.h"
+#include "import/sink_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     bool bytes = size > 16 && memcmp(data, "SQLite format 3", 16) == 0;
     int code = bytes ? open_bytes(db, data, size) : open_sql(db, data, size);
     if (code == SQLITE_OK && occ_import_sink_new(&options, &sink, NULL) == 0)
-        (void)occ_nsys_read(db, NULL, NULL, sink, &err);
+        (void)occ_nsys_read(db, sink, &err);
     occ_import_sink_free(sink);
     (void)sqlite3_close(db);
     return 0;

@@ -1,0 +1,118 @@
+/*
+ * State of the Kineto reader: kineto_json.c parses the document, kineto_event.c makes launches and devices of
+ * its events, kineto.c runs the passes over the file. Internal to import/.
+ */
+#ifndef OCC_IMPORT_KINETO_STATE_H
+#define OCC_IMPORT_KINETO_STATE_H
+
+#include <assert.h>
+
+#include "kineto.h"
+
+#define DEPTH_MAX 256
+
+/* Position in the document. */
+enum place { DOCUMENT, TOP, EVENTS, EVENT, ARGS, VECTOR, DEVICES, DEVICE, DISTRIBUTED, ELSEWHERE };
+
+/* Integers of the document, scaled by 10^scale. X(name, place, key, scale) */
+#define INTEGERS(X)                                                                                          \
+    X(TS, EVENT, "ts", 3)                                                                                    \
+    X(DUR, EVENT, "dur", 3)                                                                                  \
+    X(PID, EVENT, "pid", 0)                                                                                  \
+    X(ARG_DEVICE, ARGS, "device", 0)                                                                         \
+    X(ARG_CONTEXT, ARGS, "context", 0)                                                                       \
+    X(ARG_STREAM, ARGS, "stream", 0)                                                                         \
+    X(ARG_CORRELATION, ARGS, "correlation", 0)                                                               \
+    X(ARG_REGISTERS, ARGS, "registers per thread", 0)                                                        \
+    X(ARG_SMEM, ARGS, "shared memory", 0)                                                                    \
+    X(ARG_ACHIEVED, ARGS, "est. achieved occupancy %", 4)                                                    \
+    X(ARG_GRAPH_NODE, ARGS, "graph node id", 0)                                                              \
+    X(DEV_ID, DEVICE, "id", 0)                                                                               \
+    X(DEV_MEMORY, DEVICE, "totalGlobalMem", 0)                                                               \
+    X(DEV_MAJOR, DEVICE, "computeMajor", 0)                                                                  \
+    X(DEV_MINOR, DEVICE, "computeMinor", 0)                                                                  \
+    X(DEV_THREADS_PER_BLOCK, DEVICE, "maxThreadsPerBlock", 0)                                                \
+    X(DEV_THREADS_PER_SM, DEVICE, "maxThreadsPerMultiprocessor", 0)                                          \
+    X(DEV_REGISTERS_PER_BLOCK, DEVICE, "regsPerBlock", 0)                                                    \
+    X(DEV_REGISTERS_PER_SM, DEVICE, "regsPerMultiprocessor", 0)                                              \
+    X(DEV_WARP, DEVICE, "warpSize", 0)                                                                       \
+    X(DEV_SMEM_PER_BLOCK, DEVICE, "sharedMemPerBlock", 0)                                                    \
+    X(DEV_SMEM_OPTIN, DEVICE, "sharedMemPerBlockOptin", 0)                                                   \
+    X(DEV_SMEM_PER_SM, DEVICE, "sharedMemPerMultiprocessor", 0)                                              \
+    X(DEV_SMS, DEVICE, "numSms", 0)                                                                          \
+    X(RANK, DISTRIBUTED, "rank", 0)                                                                          \
+    X(BASE_TIME, TOP, "baseTimeNanoseconds", 0)                                                              \
+    X(SCHEMA, TOP, "schemaVersion", 0)
+
+enum integer {
+#define X(name, place, key, scale) name,
+    INTEGERS(X)
+#undef X
+        INTEGER_COUNT
+};
+static_assert(INTEGER_COUNT <= 64, "a bit each");
+#define BIT(integer) (UINT64_C(1) << (integer))
+
+enum size { GRID, BLOCK, CLUSTER, SIZE_COUNT };
+
+struct vector {
+    int64_t value[3];
+    unsigned n; /* elements, also those after the third */
+    bool bad;   /* an element that is no integer */
+};
+
+struct event {
+    bool kernel, complete, process; /* of category kernel; ph "X"; of the program itself */
+    bool has_args, bad_name;
+    size_t name_bytes;
+    struct vector size[SIZE_COUNT];
+};
+
+struct kineto_key;
+
+struct occ_kineto {
+    struct occ_import_sink *sink;
+    struct occ_error *err;
+    int status; /* not 0: stop */
+
+    enum place stack[DEPTH_MAX + 1];
+    int depth;
+    const struct kineto_key *key; /* of the next value; NULL: none of ours */
+    struct vector *vector;        /* of the array at hand */
+    uint64_t tokens;              /* so far: tells a token that takes too long */
+
+    int64_t values[INTEGER_COUNT];
+    uint64_t known, bad; /* a bit for each integer */
+    struct event event;
+    char *name; /* of the event */
+    size_t name_allocated;
+    char device_name[256];
+    int64_t next_device; /* for devices without an id */
+
+    bool described;     /* deviceProperties was there */
+    bool only_metadata; /* kernels came before the devices: this pass reads only the metadata */
+    bool second;        /* the pass after that */
+    bool several_pids;
+    int64_t pid, first_ns;
+    uint64_t kernels;
+};
+
+static inline bool occ_kineto_has(const struct occ_kineto *k, enum integer what)
+{
+    return (k->known & BIT(what)) != 0;
+}
+
+/* 0 where there is none. */
+static inline int64_t occ_kineto_get(const struct occ_kineto *k, enum integer what)
+{
+    return occ_kineto_has(k, what) ? k->values[what] : 0;
+}
+
+/* The event or device at hand is complete: launches and devices go to the sink. */
+int occ_kineto_end_event(struct occ_kineto *k);
+int occ_kineto_end_device(struct occ_kineto *k);
+
+/* One pass over the document. Errors say at which byte. */
+int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input);
+
+#endif

@@ -1,0 +1,237 @@
+/* From the stage into the history, in one transaction. One thread. */
+#include "sink_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define BATCH_LAUNCHES  4096u
+#define COMMIT_LAUNCHES 49152u /* the history holds 700 bytes of a launch that is alone in its minute */
+
+struct load {
+    struct occ_import_sink *sink;
+    struct occ_store *store;
+    struct occ_run row;
+    char rank[16];
+    int64_t run;
+    int64_t kernels[KERNELS_MAX]; /* ids by index, as the configurations' and devices' */
+    struct {
+        uint32_t id, device;
+    } configs[CONFIGS_MAX];
+    uint32_t n_kernels, n_configs;
+    int64_t devices[DEVICES_MAX];                  /* 0: without launches so far */
+    struct occ_store_launch batch[BATCH_LAUNCHES]; /* of one device */
+    uint32_t n_batch, batch_device;
+    uint64_t launches, since_commit;
+    int64_t first_ns, last_ns; /* start of the first launch, end of the last */
+};
+
+static int flush(struct load *l, struct occ_error *err)
+{
+    if (l->n_batch == 0)
+        return 0;
+    int status = occ_store_append(l->store, l->run, l->devices[l->batch_device], l->batch, l->n_batch, err);
+    l->since_commit += l->n_batch;
+    l->n_batch = 0;
+    if (status != 0 || l->since_commit < COMMIT_LAUNCHES)
+        return status;
+    l->since_commit = 0;
+    return occ_store_commit(l->store, err);
+}
+
+static int load_kernel(struct load *l, const void *data, size_t size, struct occ_error *err)
+{
+    char name[NAME_KEPT_BYTES + 1];
+    uint64_t hash;
+    memcpy(&hash, data, sizeof hash);
+    memcpy(name, (const char *)data + sizeof hash, size - sizeof hash);
+    name[size - sizeof hash] = '\0';
+    return occ_store_put_kernel(l->store, name, hash, &l->kernels[l->n_kernels++], err);
+}
+
+static int load_config(struct load *l, const void *data, struct occ_error *err)
+{
+    struct staged_config staged;
+    int64_t id = 0;
+    int status = 0;
+    memcpy(&staged, data, sizeof staged);
+    int64_t *device = &l->devices[staged.device];
+    if (*device == 0)
+        status = occ_store_put_device(l->store, &l->sink->devices[staged.device].device, device, err);
+    staged.config.kernel = l->kernels[staged.kernel];
+    staged.config.device = *device;
+    if (status == 0)
+        status = occ_store_put_shape(l->store, &staged.config, &id, err);
+    if (status != 0)
+        return status;
+    l->configs[l->n_configs].id = (uint32_t)id;
+    l->configs[l->n_configs++].device = staged.device;
+    return 0;
+}
+
+static int load_launch(struct load *l, const void *data, struct occ_error *err)
+{
+    struct staged_launch staged;
+    int64_t start_ns = 0;
+    int status = 0;
+    memcpy(&staged, data, sizeof staged);
+    if (__builtin_add_overflow(staged.start_ns, l->sink->recording.shift_ns, &start_ns) ||
+        !occ_store_times_are_valid(start_ns, staged.duration_ns)) {
+        l->sink->skipped[OCC_IMPORT_SKIP_BAD_TIMES]++;
+        return 0;
+    }
+    uint32_t device = l->configs[staged.config].device;
+    if (l->n_batch == BATCH_LAUNCHES || (l->n_batch > 0 && l->batch_device != device))
+        status = flush(l, err);
+    l->batch_device = device;
+    l->batch[l->n_batch++] = (struct occ_store_launch){.start_ns = start_ns,
+                                                       .duration_ns = staged.duration_ns,
+                                                       .graph_node = staged.graph_node,
+                                                       .shape = l->configs[staged.config].id,
+                                                       .stream = staged.stream,
+                                                       .correlation = staged.correlation,
+                                                       .context = staged.context};
+    l->launches++;
+    int64_t end_ns = start_ns + (int64_t)staged.duration_ns;
+    l->first_ns = start_ns < l->first_ns ? start_ns : l->first_ns;
+    l->last_ns = end_ns > l->last_ns ? end_ns : l->last_ns;
+    return status;
+}
+
+static int load_records(struct load *l, struct occ_error *err)
+{
+    enum occ_stage_kind kind;
+    const void *data;
+    size_t size;
+    int status = occ_stage_rewind(l->sink->stage, err);
+    while (status == 0 && (status = occ_stage_next(l->sink->stage, &kind, &data, &size, err)) == 0 &&
+           size != SIZE_MAX)
+        status = kind == OCC_STAGE_KERNEL   ? load_kernel(l, data, size, err)
+                 : kind == OCC_STAGE_CONFIG ? load_config(l, data, err)
+                                            : load_launch(l, data, err);
+    return status == 0 ? flush(l, err) : status;
+}
+
+static int load_reported(struct load *l, struct occ_error *err)
+{
+    int status = 0;
+    for (uint32_t i = 0; i < l->n_configs && status == 0; i++) {
+        struct occ_claim reported = l->sink->reported[i];
+        if (reported.launches == 0)
+            continue;
+        reported.mean /= (double)reported.launches;
+        status = occ_store_put_claim(l->store, l->run, l->configs[i].id, &reported, err);
+    }
+    return status;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static const char *known(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
+static int load_run(struct load *l, const struct occ_import_source *source, struct occ_error *err)
+{
+    const struct occ_import_recording *r = &l->sink->recording;
+    (void)snprintf(l->rank, sizeof l->rank, "%d", r->rank);
+    l->row = (struct occ_run){.pid = r->pid,
+                              .uid_unknown = true,
+                              .start_ns = 1, /* until finish_run() */
+                              .hostname = known(r->hostname),
+                              .exe = known(r->exe),
+                              .label = l->sink->options.label,
+                              .source = source->tool,
+                              .source_version = known(r->tool_version),
+                              .source_file = base_name(source->path),
+                              .source_hash = source->hash,
+                              .time_base = r->time_base_unknown ? "unknown" : "epoch",
+                              .rank = r->rank >= 0 ? l->rank : NULL,
+                              .lacks = known(r->missing_fields),
+                              .level = "trace"};
+    if (getrandom(l->row.uuid, sizeof l->row.uuid, 0) != (ssize_t)sizeof l->row.uuid)
+        return occ_fail(err, OCC_E_IO, "no random numbers");
+    return occ_store_put_run(l->store, &l->row, &l->run, err);
+}
+
+static int finish_run(struct load *l, struct occ_error *err)
+{
+    if (l->launches == 0)
+        return occ_fail(err, OCC_E_INVALID, "no kernel launch in it that could be imported");
+    l->row.start_ns = l->first_ns;
+    l->row.end_ns = l->last_ns;
+    int status = occ_store_put_run(l->store, &l->row, &l->run, err);
+    if (status == 0)
+        status = occ_store_end_run(l->store, l->run, err);
+    return status == 0 ? occ_store_commit(l->store, err) : status;
+}
+
+/* Whether another process imported the same file while this one read it. */
+static int is_known(struct load *l, const char *hash, bool *ret_known, struct occ_error *err)
+{
+    struct occ_error why = OCC_ERROR_INIT;
+    *ret_known = false;
+    if (l->sink->options.again)
+        return 0;
+    int status = occ_store_find_import(l->store, hash, &l->run, &why);
+    *ret_known = status == 0;
+    return status == 0 || status == OCC_E_NOT_FOUND ? 0 : occ_fail(err, status, "%s", why.message);
+}
+
+static int load_all(struct load *l, const struct occ_import_source *source, bool *ret_known,
+                    struct occ_error *err)
+{
+    int status = occ_store_begin_bulk(l->store, err);
+    if (status == 0)
+        status = is_known(l, source->hash, ret_known, err);
+    if (status == 0 && *ret_known)
+        return occ_store_end_bulk(l->store, err);
+    if (status == 0)
+        status = load_run(l, source, err);
+    if (status == 0)
+        status = load_records(l, err);
+    if (status == 0)
+        status = load_reported(l, err);
+    if (status == 0)
+        status = finish_run(l, err);
+    return status == 0 ? occ_store_end_bulk(l->store, err) : status;
+}
+
+static void fill_result(const struct load *l, struct occ_import_result *result)
+{
+    const struct occ_import_sink *sink = l->sink;
+    result->time_base_unknown = sink->recording.time_base_unknown;
+    result->launches = l->launches;
+    result->kernels = sink->kernels.n;
+    result->shapes = sink->configs.n;
+    for (uint32_t i = 0; i < sink->n_devices; i++)
+        result->devices += l->devices[i] != 0;
+    memcpy(result->skipped, sink->skipped, sizeof result->skipped);
+}
+
+int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
+                    const struct occ_import_source *source, struct occ_import_result *ret_result,
+                    struct occ_error *err)
+{
+    struct occ_import_result result = {.source = source->tool};
+    struct load *l = calloc(1, sizeof *l);
+    if (!l)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    l->sink = sink;
+    l->store = store;
+    l->first_ns = INT64_MAX;
+    int status = load_all(l, source, &result.known, err);
+    result.run = l->run;
+    if (status == 0 && !result.known)
+        fill_result(l, &result);
+    if (status == 0)
+        *ret_result = result;
+    free(l);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* Facts about a recording from the small tables of the export; each may be missing. One thread. */
+#include "nsys_parts.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nsys_devices.h"
+
+void occ_nsys_add_missing(struct occ_import_recording *recording, const char *text)
+{
+    size_t used = strlen(recording->missing_fields);
+    (void)snprintf(recording->missing_fields + used, sizeof recording->missing_fields - used, "%s%s",
+                   used ? ", " : "", text);
+}
+
+int occ_nsys_has_whole_graphs(struct occ_nsys_db *d)
+{
+    struct occ_nsys_rows rows = {.table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", .end = " LIMIT 1"};
+    int found = occ_nsys_first(d, &rows);
+    occ_nsys_close(&rows);
+    return found;
+}
+
+/* The first row of a small table whose column `key` has a value gives a text, truncated to `size`, or a
+ * number. */
+struct question {
+    const char *table, *key, *value;
+    const char *where; /* " WHERE name = 'Hostname'" */
+    int64_t parameter; /* of `where` */
+    char *text;
+    size_t size;
+    int32_t *number; /* 0 ... 2^31-1 */
+};
+
+static int ask(struct occ_nsys_db *d, const struct question *q)
+{
+    const char *const columns[] = {q->value, q->key};
+    struct occ_nsys_rows rows = {
+        .table = q->table, .columns = columns, .n = 2, .end = q->where, .required = 3};
+    int more = occ_nsys_open(d, &rows);
+    if (more == 0 && rows.stmt && sqlite3_bind_parameter_count(rows.stmt) > 0)
+        (void)sqlite3_bind_int64(rows.stmt, 1, q->parameter);
+    if (more == 0)
+        more = occ_nsys_next(d, &rows);
+    const char *text = more == 1 && q->text ? occ_nsys_text(rows.stmt, 0) : NULL;
+    int64_t number = more == 1 && q->number ? occ_nsys_integer(rows.stmt, 0, -1) : -1;
+    if (text)
+        (void)snprintf(q->text, q->size, "%s", text);
+    if (number >= 0 && number <= INT32_MAX)
+        *q->number = (int32_t)number;
+    occ_nsys_close(&rows);
+    return more < 0 ? more : 0;
+}
+
+/* Recordings that began at different times have no common epoch. */
+static int read_epoch(struct occ_nsys_db *d, struct occ_import_recording *r)
+{
+    static const char *const columns[] = {"utcEpochNs"};
+    struct occ_nsys_rows rows = {.table = "TARGET_INFO_SESSION_START_TIME", .columns = columns, .n = 1};
+    int more = occ_nsys_open(d, &rows);
+    bool differ = false;
+    while (more >= 0 && !differ && (more = occ_nsys_next(d, &rows)) == 1) {
+        int64_t epoch_ns = occ_nsys_integer(rows.stmt, 0, 0);
+        differ = r->shift_ns != 0 && epoch_ns != r->shift_ns;
+        r->shift_ns = epoch_ns;
+    }
+    if (differ || r->shift_ns < 0)
+        r->shift_ns = 0;
+    r->time_base_unknown = r->shift_ns == 0;
+    occ_nsys_close(&rows);
+    return more < 0 ? more : 0;
+}
+
+int occ_nsys_facts_read(struct occ_nsys_db *d, int64_t process, struct occ_import_recording *r)
+{
+    const int64_t pid = occ_nsys_pid_of(process);
+    const struct question questions[] = {
+        {"EXPORT_META_DATA", "name", "value", " WHERE name = 'EXPORT_PRODUCT_VERSION'", 0, r->tool_version,
+         sizeof r->tool_version, NULL},
+        {"META_DATA_EXPORT", "name", "value", " WHERE name = 'EXPORT_PRODUCT_VERSION'", 0, r->tool_version,
+         sizeof r->tool_version, NULL},
+        {"TARGET_INFO_SYSTEM_ENV", "name", "value", " WHERE name = 'Hostname'", 0, r->hostname,
+         sizeof r->hostname, NULL},
+        {"PROCESSES", "pid", "name", " WHERE pid = ?", pid, r->exe, sizeof r->exe, NULL},
+        {"MPI_RANKS", "globalTid", "rank", " WHERE globalTid >> 24 = ?", process >> 24, NULL, 0, &r->rank},
+    };
+    size_t of_any_process = 3, n = pid == 0 ? of_any_process : sizeof questions / sizeof *questions;
+    int status = read_epoch(d, r);
+    r->pid = (int32_t)pid;
+    for (size_t i = 0; i < n && status == 0; i++)
+        status = ask(d, &questions[i]);
+    int whole_graphs = status == 0 ? occ_nsys_has_whole_graphs(d) : status;
+    if (whole_graphs == 1)
+        occ_nsys_add_missing(r, "kernels of CUDA graphs that were recorded whole");
+    return whole_graphs < 0 ? whole_graphs : 0;
+}

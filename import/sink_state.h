@@ -1,0 +1,74 @@
+/* The sink's state, from its creation by import.c to load.c, which brings it into the history. Internal to
+ * import/. */
+#ifndef OCC_IMPORT_SINK_STATE_H
+#define OCC_IMPORT_SINK_STATE_H
+
+#include "import.h"
+#include "stage.h"
+#include "support/map.h"
+
+#define DEVICES_MAX     1024u
+#define KERNELS_MAX     (1u << 16)
+#define CONFIGS_MAX     (1u << 16) /* the history holds some 300 bytes of each until the end of the loading */
+#define NAME_KEPT_BYTES 16384u     /* as in the history; the whole name is hashed */
+
+/* Set of 128-bit hashes -> index. */
+struct hash_set {
+    struct occ_map index;                                                 /* by lower half */
+    uint64_t high[KERNELS_MAX > CONFIGS_MAX ? KERNELS_MAX : CONFIGS_MAX]; /* upper half by index */
+    uint32_t n;
+};
+
+struct device {
+    uint64_t number; /* the recording's */
+    struct occ_store_device device;
+    char name[256];
+};
+
+struct occ_import_sink {
+    struct occ_import_options options;
+    uint64_t seed; /* of the hashes: a file cannot choose names that collide */
+    struct occ_stage *stage;
+    struct occ_store_device named_gpu;
+    struct occ_import_recording recording;
+    struct device devices[DEVICES_MAX];
+    uint32_t n_devices;
+    struct hash_set kernels, configs;
+    struct occ_claim reported[CONFIGS_MAX]; /* `mean` is the sum */
+    uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
+};
+
+/* A record OCC_STAGE_KERNEL is the history's 64-bit hash of the whole name, and as much of the name as it
+ * keeps. */
+
+/* OCC_STAGE_CONFIG; `kernel` and `device` are indices. */
+struct staged_config {
+    uint32_t kernel, device;
+    struct occ_store_shape config;
+};
+
+/* OCC_STAGE_LAUNCH; times without the recording's shift. */
+struct staged_launch {
+    uint32_t config, stream, context, correlation;
+    int64_t start_ns;
+    uint64_t duration_ns, graph_node;
+};
+
+/* `options` are copied, their strings borrowed. OCC_E_INVALID: options->gpu is unknown. */
+int occ_import_sink_new(const struct occ_import_options *options, struct occ_import_sink **ret_sink,
+                        struct occ_error *err);
+/* NULL is fine. */
+void occ_import_sink_free(struct occ_import_sink *sink);
+
+struct occ_import_source {
+    const char *tool; /* "nsys", "kineto" */
+    const char *path;
+    const char *hash; /* of the file */
+};
+
+/* Everything into the store, in one transaction. */
+int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
+                    const struct occ_import_source *source, struct occ_import_result *ret_result,
+                    struct occ_error *err);
+
+#endif
