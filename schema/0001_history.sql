@@ -167,7 +167,7 @@ CREATE TABLE stored_run_config (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_run_config_config ON stored_run_config(config_id);
 
--- Packed launches of one run on one device, sorted by start (format: store/codec/chunk_codec.h). The metadata lie apart
+-- Packed launches of one run on one device, sorted by start (format: store/codec/columns.h). The metadata lie apart
 -- from the bytes, so that a query reads only the chunks it needs. is_full 0: the last seconds.
 CREATE TABLE stored_chunk (
     chunk_id           INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -187,7 +187,7 @@ CREATE TABLE stored_chunk_data (
     chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
     data     BLOB NOT NULL
 ) STRICT;
--- Of full chunks: launches, total, shortest and longest duration of each configuration in the chunk.
+-- Of full chunks: launches, total, shortest and longest duration of each configuration in the chunk (same format).
 CREATE TABLE stored_chunk_totals (
     chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
     data     BLOB NOT NULL
@@ -295,7 +295,7 @@ CREATE TABLE stored_measured_minute (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_measured_minute_time ON stored_measured_minute(minute);
 
--- Packed counters (format: store/codec/series_codec.h): occupancy of single launches of a run on a device, where it was
+-- Packed counters (format: store/codec/columns.h): occupancy of single launches of a run on a device, where it was
 -- measured directly, and samples of a device. merge_level: how often its rows were merged; NULL: full, or damaged, and
 -- never merged again.
 CREATE TABLE stored_series_chunk (

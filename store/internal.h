@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "store/codec/bytes.h"
-#include "store/codec/chunk_codec.h"
+#include "store/codec/columns.h"
 #include "support/map.h"
 #include "sql.h"
 #include "store.h"
@@ -94,8 +94,8 @@ struct occ_store {
     struct occ_store_options options;
     sqlite3_stmt *statements[OCC_SQL_COUNT];
     sqlite3_stmt *add_kernel, *put_config;
-    struct occ_chunk_encoder *encoder;
-    struct occ_chunk_decoder *decoder;
+    struct occ_columns_encoder *encoder;
+    struct occ_columns_decoder *decoder;
     struct occ_run_state *runs;
     uint32_t n_runs;
     struct occ_pending_total *totals;
@@ -162,6 +162,13 @@ void occ_lane_written(struct occ_lane *lane);
 void occ_lane_drop_rows(struct occ_lane *lane);
 int occ_sealed_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_sealed_free(struct occ_run_state *r, uint32_t from);
+/* write/chunk.c: `n` launches, sorted by start, as bytes, which belong to the encoder until its next call. `compress` as
+ * in occ_columns_encode(). Totals are those of each configuration. OCC_E_NO_MEMORY, OCC_E_INVALID. */
+int occ_chunk_encode(struct occ_columns_encoder *encoder, const struct occ_store_launch *rows, uint32_t n,
+                     bool compress, const uint8_t **ret_data, size_t *ret_bytes);
+int occ_chunk_encode_totals(struct occ_columns_encoder *encoder, const struct occ_store_launch *rows,
+                            uint32_t n, const uint8_t **ret_data, size_t *ret_bytes);
+
 int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err);
 
 /* write/bulk.c: fails once a write of the bulk transaction has failed */

@@ -180,8 +180,8 @@ static int open_for_writing(struct occ_store *s, struct occ_error *err)
 
 static int open_parts(struct occ_store *s, struct occ_error *err)
 {
-    s->encoder = occ_chunk_encoder_new();
-    s->decoder = occ_chunk_decoder_new();
+    s->encoder = occ_columns_encoder_new();
+    s->decoder = occ_columns_decoder_new();
     if (!s->path || !s->encoder || !s->decoder)
         return occ_store_no_memory(err);
     return s->options.mode == OCC_STORE_WRITE ? open_for_writing(s, err) : open_for_reading(s, err);
@@ -196,8 +196,8 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
     s->options = *options;
     if (s->options.chunk_rows == 0)
         s->options.chunk_rows = DEFAULT_CHUNK_ROWS;
-    if (s->options.chunk_rows > OCC_CHUNK_MAX_ROWS)
-        s->options.chunk_rows = OCC_CHUNK_MAX_ROWS;
+    if (s->options.chunk_rows > OCC_COLUMNS_MAX_ROWS)
+        s->options.chunk_rows = OCC_COLUMNS_MAX_ROWS;
     if (s->options.busy_timeout_ms == 0)
         s->options.busy_timeout_ms = DEFAULT_BUSY_TIMEOUT_MS;
     if (s->options.busy_timeout_ms > MOST_BUSY_TIMEOUT_MS)
@@ -226,8 +226,8 @@ void occ_store_close(struct occ_store *s)
     occ_series_free(s);
     free(s->scratch);
     free(s->bytes.data);
-    occ_chunk_encoder_free(s->encoder);
-    occ_chunk_decoder_free(s->decoder);
+    occ_columns_encoder_free(s->encoder);
+    occ_columns_decoder_free(s->decoder);
     free(s->path);
     free(s);
 }

@@ -79,6 +79,12 @@ static inline void occ_write_u8(struct occ_writer *w, uint8_t v)
     occ_write_bytes(w, &v, 1);
 }
 
+static inline void occ_write_little_endian(struct occ_writer *w, uint64_t v, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        occ_write_u8(w, (uint8_t)(v >> (8 * i)));
+}
+
 static inline uint64_t occ_read_varint_slow(struct occ_reader *r)
 {
     uint64_t v = 0;
@@ -110,6 +116,14 @@ static inline uint8_t occ_read_u8(struct occ_reader *r)
         return *r->at++;
     r->failed = true;
     return 0;
+}
+
+static inline uint64_t occ_little_endian(const uint8_t *at, unsigned bytes)
+{
+    uint64_t v = 0;
+    for (unsigned i = 0; i < bytes; i++)
+        v |= (uint64_t)at[i] << (8 * i);
+    return v;
 }
 
 /* The next `n` bytes, or NULL (and failed). */

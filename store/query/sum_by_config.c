@@ -165,15 +165,14 @@ static int add_minutes(struct gather *g)
 
 /* ---- chunks ---- */
 
-static int add_launches(struct gather *g, const struct occ_chunk_view *v, struct occ_span span,
-                        bool straddles)
+static int add_launches(struct gather *g, const struct occ_columns *v, struct occ_span span, bool straddles)
 {
     for (uint32_t i = 0; i < v->n; i++) {
         if (straddles && ((int64_t)v->start_ns[i] < span.low || (int64_t)v->start_ns[i] >= span.high))
             continue;
-        if (!occ_scope_has_shape(g->scope, v->shape[i]))
+        if (!occ_scope_has_shape(g->scope, v->config[i]))
             continue;
-        struct occ_totals *t = totals_of(g, v->shape[i]);
+        struct occ_totals *t = totals_of(g, v->config[i]);
         if (!t || (g->detailed && !occ_histogram_add(&t->histogram, v->duration_ns[i], 1)))
             return occ_store_no_memory(g->err);
         if (straddles || g->detailed) {
@@ -193,10 +192,10 @@ static int add_launches(struct gather *g, const struct occ_chunk_view *v, struct
 
 static int unpack_chunk(struct gather *g, int64_t id, struct occ_span span, bool straddles)
 {
-    struct occ_chunk_view view;
-    unsigned columns = OCC_CHUNK_SHAPE | OCC_CHUNK_DURATION;
+    struct occ_columns columns;
+    uint32_t wanted = OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns);
     if (straddles || g->detailed)
-        columns |= OCC_CHUNK_START;
+        wanted |= OCC_COLUMN_BIT(start_ns);
     if (!g->data) {
         int rc = occ_ask_prepare(g->store, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?", &g->data,
                                  g->err);
@@ -205,11 +204,11 @@ static int unpack_chunk(struct gather *g, int64_t id, struct occ_span span, bool
     }
     (void)sqlite3_bind_int64(g->data, 1, id);
     int rc = sqlite3_step(g->data) == SQLITE_ROW
-                 ? occ_chunk_decode(g->store->decoder, sqlite3_column_blob(g->data, 0),
-                                    (size_t)sqlite3_column_bytes(g->data, 0), columns, &view)
+                 ? occ_columns_decode(g->store->decoder, sqlite3_column_blob(g->data, 0),
+                                      (size_t)sqlite3_column_bytes(g->data, 0), wanted, &columns)
                  : OCC_E_CORRUPT;
     if (rc == 0)
-        rc = add_launches(g, &view, span, straddles);
+        rc = add_launches(g, &columns, span, straddles);
     else
         rc = rc == OCC_E_NO_MEMORY ? occ_store_no_memory(g->err) : corrupt(g, "a chunk");
     (void)sqlite3_reset(g->data);
@@ -218,26 +217,26 @@ static int unpack_chunk(struct gather *g, int64_t id, struct occ_span span, bool
 
 static int add_totals(struct gather *g, const void *data, size_t bytes)
 {
-    struct occ_reader r;
-    struct occ_chunk_total total = {0};
-    int64_t n = occ_chunk_totals_open(data, bytes, &r);
-    for (int64_t i = 0; i < n; i++) {
-        if (!occ_chunk_totals_next(&r, &total))
-            return corrupt(g, "a chunk's totals");
-        if (!occ_scope_has_shape(g->scope, total.shape))
+    struct occ_columns c;
+    int rc = occ_columns_decode(g->store->decoder, data, bytes,
+                                OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(launches, max_ns), &c);
+    if (rc != 0)
+        return rc == OCC_E_NO_MEMORY ? occ_store_no_memory(g->err) : corrupt(g, "a chunk's totals");
+    for (uint32_t i = 0; i < c.n; i++) {
+        if (!occ_scope_has_shape(g->scope, c.config[i]))
             continue;
-        struct occ_totals *t = totals_of(g, total.shape);
-        struct occ_totals row = {.launches = total.launches,
-                                 .total_ns = total.total_ns,
-                                 .min_ns = total.min_ns,
-                                 .max_ns = total.max_ns,
+        struct occ_totals *t = totals_of(g, c.config[i]);
+        struct occ_totals row = {.launches = c.launches[i],
+                                 .total_ns = c.total_ns[i],
+                                 .min_ns = c.min_ns[i],
+                                 .max_ns = c.max_ns[i],
                                  .first_ns = INT64_MAX,
                                  .last_ns = INT64_MIN};
         if (!t)
             return occ_store_no_memory(g->err);
         occ_totals_add_totals(t, &row);
     }
-    return n < 0 ? corrupt(g, "a chunk's totals") : 0;
+    return 0;
 }
 
 /* The chunks of a run that overlap the span. */

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/codec/bytes.h"
-#include "store/codec/chunk_codec.h"
+#include "store/codec/columns.h"
 #include "launch_values.h"
+#include "support/error.h"
 #include "support/map.h"
 #include "occupancy/waterfall.h"
 #include "store/sql_nouns.h"
@@ -26,25 +26,25 @@
 SQLITE_EXTENSION_INIT3
 #endif
 
-/* What a column needs of the chunk. X(NAME, enum occ_chunk_columns) */
+/* What a column needs of the chunk. X(NAME, set of columns) */
 #define COLUMN_NEEDS(X)                                                                                      \
     X(RUN, 0)                                                                                                \
-    X(CONFIG, OCC_CHUNK_SHAPE)                                                                               \
-    X(KERNEL, OCC_CHUNK_SHAPE)                                                                               \
+    X(CONFIG, OCC_COLUMN_BIT(config))                                                                        \
+    X(KERNEL, OCC_COLUMN_BIT(config))                                                                        \
     X(DEVICE, 0)                                                                                             \
-    X(START, OCC_CHUNK_START)                                                                                \
-    X(END, OCC_CHUNK_START)                                                                                  \
-    X(DURATION, OCC_CHUNK_DURATION)                                                                          \
-    X(CONTEXT, OCC_CHUNK_CONTEXT)                                                                            \
-    X(STREAM, OCC_CHUNK_STREAM)                                                                              \
-    X(CORRELATION, OCC_CHUNK_CORRELATION)                                                                    \
-    X(GRAPH_NODE, OCC_CHUNK_GRAPH_NODE)                                                                      \
+    X(START, OCC_COLUMN_BIT(start_ns))                                                                       \
+    X(END, OCC_COLUMN_BIT(start_ns))                                                                         \
+    X(DURATION, OCC_COLUMN_BIT(duration_ns))                                                                 \
+    X(CONTEXT, OCC_COLUMN_BIT(context))                                                                      \
+    X(STREAM, OCC_COLUMN_BIT(stream))                                                                        \
+    X(CORRELATION, OCC_COLUMN_BIT(correlation))                                                              \
+    X(GRAPH_NODE, OCC_COLUMN_BIT(graph_node))                                                                \
     X(ACHIEVED, OCC_LAUNCH_VALUES_NEED)                                                                      \
     X(ACHIEVED_CI95, OCC_LAUNCH_VALUES_NEED)                                                                 \
     X(ELAPSED, OCC_LAUNCH_VALUES_NEED)                                                                       \
     X(ELAPSED_CI95, OCC_LAUNCH_VALUES_NEED)                                                                  \
     X(MEASURED_SOURCE, OCC_LAUNCH_VALUES_NEED)                                                               \
-    X(WASTE, OCC_LAUNCH_VALUES_NEED | OCC_CHUNK_DURATION)
+    X(WASTE, OCC_LAUNCH_VALUES_NEED | OCC_COLUMN_BIT(duration_ns))
 
 enum column {
 #define X(NAME, column, type, unit, help) COLUMN_##NAME,
@@ -114,16 +114,16 @@ struct config_info {
 struct launch_cursor {
     sqlite3_vtab_cursor base;
     struct occ_range range[KEY_COUNT];
-    unsigned columns;  /* enum occ_chunk_columns to unpack: those that rows were asked for so far */
+    unsigned columns;  /* columns to unpack: those that rows were asked for so far */
     unsigned unpacked; /* those that `view` holds of the current chunk */
     bool wants_values; /* some column of OCC_SQL_CONFIG is used */
     bool narrowed[KEY_COUNT];
     sqlite3_stmt *chunks; /* on the current chunk's row */
     sqlite3_stmt *data;   /* on the current chunk's bytes, when they were needed */
     sqlite3_stmt *configs_stmt;
-    struct occ_chunk_decoder *decoder;
+    struct occ_columns_decoder *decoder;
     struct occ_launch_values *values; /* when they were asked for */
-    struct occ_chunk_view view;
+    struct occ_columns view;
     int64_t run, device, chunk_first, chunk_last;
     uint32_t chunk_n;
     uint32_t *selected; /* rows of the chunk that match; NULL: all of them */
@@ -187,7 +187,7 @@ static int launch_close(sqlite3_vtab_cursor *cursor)
     occ_map_free(&c->config_index);
     free(c->configs);
     free(c->selected);
-    occ_chunk_decoder_free(c->decoder);
+    occ_columns_decoder_free(c->decoder);
     occ_launch_values_free(c->values);
     free(c);
     return SQLITE_OK;
@@ -304,24 +304,18 @@ static int config_matches(struct launch_cursor *c, uint32_t config, bool *ret)
 /* Do the chunk's totals name a configuration that matches? Without totals, or with damaged ones: perhaps. */
 static int totals_match(struct launch_cursor *c, bool *ret)
 {
-    struct occ_reader r;
-    struct occ_chunk_total t = {0};
-    bool match = false;
-    int64_t n = occ_chunk_totals_open(sqlite3_column_blob(c->chunks, 6),
-                                      (size_t)sqlite3_column_bytes(c->chunks, 6), &r);
-    *ret = true;
-    for (int64_t i = 0; i < n; i++) {
-        if (!occ_chunk_totals_next(&r, &t) || t.shape > UINT32_MAX)
-            return SQLITE_OK;
-        int rc = config_matches(c, (uint32_t)t.shape, &match);
-        if (rc != SQLITE_OK || match)
-            return rc;
-    }
-    *ret = n <= 0;
-    return SQLITE_OK;
+    struct occ_columns totals;
+    int rc = occ_columns_decode(c->decoder, sqlite3_column_blob(c->chunks, 6),
+                                (size_t)sqlite3_column_bytes(c->chunks, 6), OCC_COLUMN_BIT(config), &totals);
+    *ret = rc != 0;
+    if (rc != 0)
+        return rc == OCC_E_NO_MEMORY ? SQLITE_NOMEM : SQLITE_OK;
+    for (uint32_t i = 0; i < totals.n && !*ret && rc == SQLITE_OK; i++)
+        rc = config_matches(c, (uint32_t)totals.config[i], ret);
+    return rc;
 }
 
-static uint32_t keep_u64(const uint64_t *values, const struct occ_range *r, uint32_t *rows, uint32_t n)
+static uint32_t keep(const uint64_t *values, const struct occ_range *r, uint32_t *rows, uint32_t n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -332,24 +326,13 @@ static uint32_t keep_u64(const uint64_t *values, const struct occ_range *r, uint
     return kept;
 }
 
-static uint32_t keep_u32(const uint32_t *values, const struct occ_range *r, uint32_t *rows, uint32_t n)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t row = rows[i];
-        rows[kept] = row;
-        kept += occ_in_range(r, values[row]);
-    }
-    return kept;
-}
-
 static int keep_kernels(struct launch_cursor *c, uint32_t *n)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < *n; i++) {
         uint32_t row = c->selected[i];
         bool match = false;
-        int rc = config_matches(c, c->view.shape[row], &match);
+        int rc = config_matches(c, (uint32_t)c->view.config[row], &match);
         if (rc != SQLITE_OK)
             return rc;
         c->selected[kept] = row;
@@ -383,11 +366,11 @@ static int select_rows(struct launch_cursor *c)
     for (uint32_t i = 0; i < n; i++)
         c->selected[i] = i;
     if (by_start)
-        n = keep_u64(c->view.start_ns, &c->range[KEY_START], c->selected, n);
+        n = keep(c->view.start_ns, &c->range[KEY_START], c->selected, n);
     if (c->narrowed[KEY_CONFIG])
-        n = keep_u32(c->view.shape, &c->range[KEY_CONFIG], c->selected, n);
+        n = keep(c->view.config, &c->range[KEY_CONFIG], c->selected, n);
     if (c->narrowed[KEY_CORRELATION])
-        n = keep_u32(c->view.correlation, &c->range[KEY_CORRELATION], c->selected, n);
+        n = keep(c->view.correlation, &c->range[KEY_CORRELATION], c->selected, n);
     int rc = c->narrowed[KEY_KERNEL] ? keep_kernels(c, &n) : SQLITE_OK;
     c->selection = c->selected;
     c->n = n;
@@ -409,8 +392,8 @@ static int unpack(struct launch_cursor *c, unsigned columns)
             return step == SQLITE_DONE ? fail(c, "launch: a chunk has no data") : step;
     }
     columns |= c->unpacked;
-    rc = occ_chunk_decode(c->decoder, sqlite3_column_blob(c->data, 0),
-                          (size_t)sqlite3_column_bytes(c->data, 0), columns, &c->view);
+    rc = occ_columns_decode(c->decoder, sqlite3_column_blob(c->data, 0),
+                            (size_t)sqlite3_column_bytes(c->data, 0), columns, &c->view);
     if (rc == OCC_E_NO_MEMORY)
         return SQLITE_NOMEM;
     if (rc != 0 || c->view.n != c->chunk_n)
@@ -425,8 +408,8 @@ static int unpack(struct launch_cursor *c, unsigned columns)
 static int enter_chunk(struct launch_cursor *c)
 {
     int64_t n = sqlite3_column_int64(c->chunks, 3);
-    unsigned columns = c->columns | (straddles(c) ? (unsigned)OCC_CHUNK_START : 0);
-    if (n < 1 || n > OCC_CHUNK_MAX_ROWS)
+    unsigned columns = c->columns | (straddles(c) ? (unsigned)OCC_COLUMN_BIT(start_ns) : 0);
+    if (n < 1 || n > OCC_COLUMNS_MAX_ROWS)
         return fail(c, "launch: a chunk is damaged");
     c->n = c->chunk_n = (uint32_t)n;
     c->unpacked = 0;
@@ -493,7 +476,7 @@ static int launch_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *i
     if (rc != SQLITE_OK || c->done)
         return rc;
     if (!c->decoder)
-        c->decoder = occ_chunk_decoder_new();
+        c->decoder = occ_columns_decoder_new();
     if (!c->decoder)
         return SQLITE_NOMEM;
     rc = list_chunks(c);
@@ -519,14 +502,14 @@ static int launch_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 {
     const struct launch_cursor *c = (const struct launch_cursor *)cursor;
     uint64_t chunk = (uint64_t)sqlite3_column_int64(c->chunks, 0);
-    *ret = (sqlite3_int64)(chunk * OCC_CHUNK_MAX_ROWS + c->row);
+    *ret = (sqlite3_int64)(chunk * OCC_COLUMNS_MAX_ROWS + c->row);
     return SQLITE_OK;
 }
 
 static int config_column(struct launch_cursor *c, sqlite3_context *context, int column)
 {
     const struct config_info *info = NULL;
-    int rc = find_config(c, c->view.shape[c->row], &info);
+    int rc = find_config(c, (uint32_t)c->view.config[c->row], &info);
     if (rc != SQLITE_OK)
         return rc;
     if (column == COLUMN_KERNEL) {
@@ -571,7 +554,7 @@ static int waste_column(struct launch_cursor *c, sqlite3_context *context)
 {
     struct occ_launch_measured m;
     const struct config_info *info = NULL;
-    int rc = find_config(c, c->view.shape[c->row], &info);
+    int rc = find_config(c, (uint32_t)c->view.config[c->row], &info);
     if (rc == SQLITE_OK && info->known)
         rc = read_measured(c, &m);
     if (rc != SQLITE_OK || !info->known)
@@ -585,9 +568,9 @@ static int waste_column(struct launch_cursor *c, sqlite3_context *context)
 static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    const struct occ_chunk_view *v = &c->view;
+    const struct occ_columns *v = &c->view;
     uint32_t row = c->row;
-    unsigned needed = column < LAUNCH_COLUMN_COUNT ? needs[column] : (unsigned)OCC_CHUNK_SHAPE;
+    unsigned needed = column < LAUNCH_COLUMN_COUNT ? needs[column] : (unsigned)OCC_COLUMN_BIT(config);
     if (needed & ~c->unpacked) {
         c->columns |= needed;
         int rc = unpack(c, needed);
@@ -611,20 +594,20 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
         sqlite3_result_int64(context, c->device);
         break;
     case COLUMN_CONTEXT:
-        sqlite3_result_int64(context, v->context[row]);
+        sqlite3_result_int64(context, (int64_t)v->context[row]);
         break;
     case COLUMN_STREAM:
-        sqlite3_result_int64(context, v->stream[row]);
+        sqlite3_result_int64(context, (int64_t)v->stream[row]);
         break;
     case COLUMN_CORRELATION:
-        sqlite3_result_int64(context, v->correlation[row]);
+        sqlite3_result_int64(context, (int64_t)v->correlation[row]);
         break;
     case COLUMN_GRAPH_NODE:
         if (v->graph_node[row] != 0)
             sqlite3_result_int64(context, (int64_t)v->graph_node[row]);
         break;
     case COLUMN_CONFIG:
-        sqlite3_result_int64(context, v->shape[row]);
+        sqlite3_result_int64(context, (int64_t)v->config[row]);
         break;
     case COLUMN_ACHIEVED:
     case COLUMN_ACHIEVED_CI95:

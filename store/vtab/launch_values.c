@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/error.h"
 #include "support/map.h"
 #include "store/measured.h"
-#include "store/codec/series_codec.h"
+#include "store/codec/codes.h"
 
 #ifdef OCC_SQLITE_EXTENSION
 SQLITE_EXTENSION_INIT3
@@ -28,7 +29,7 @@ struct own {
 struct occ_launch_values {
     sqlite3_vtab *vtab;
     sqlite3_stmt *series, *minute;
-    struct occ_series_decoder *decoder;
+    struct occ_columns_decoder *decoder;
     int64_t run, device;
     bool loaded; /* `own` is the current chunk's */
     struct own *own;
@@ -52,7 +53,7 @@ void occ_launch_values_free(struct occ_launch_values *v)
         return;
     (void)sqlite3_finalize(v->series);
     (void)sqlite3_finalize(v->minute);
-    occ_series_decoder_free(v->decoder);
+    occ_columns_decoder_free(v->decoder);
     occ_map_free(&v->minute_index);
     free(v->minutes);
     free(v->own);
@@ -70,8 +71,7 @@ void occ_launch_values_enter(struct occ_launch_values *v, int64_t run, int64_t d
 
 /* ---- a launch's own ---- */
 
-/* Rows are sorted by start; in a damaged file they may not be, then values find no row. */
-static uint32_t first_row(const struct occ_chunk_view *view, uint64_t start_ns)
+static uint32_t first_row(const struct occ_columns *view, uint64_t start_ns)
 {
     uint32_t low = 0, high = view->n;
     while (low < high) {
@@ -84,19 +84,21 @@ static uint32_t first_row(const struct occ_chunk_view *view, uint64_t start_ns)
     return low;
 }
 
-static void give(struct occ_launch_values *v, const struct occ_chunk_view *view,
-                 const struct occ_series_row *value)
+/* The i-th of `values` to its launch. */
+static void give(struct occ_launch_values *v, const struct occ_columns *view,
+                 const struct occ_columns *values, uint32_t i)
 {
-    uint64_t start = (uint64_t)value->start_ns;
+    uint64_t start = values->start_ns[i];
     uint32_t first = first_row(view, start);
     uint32_t end = view->n - first > OCC_LAUNCHES_AT_ONCE ? first + OCC_LAUNCHES_AT_ONCE : view->n;
-    for (uint32_t i = first; i < end && view->start_ns[i] == start; i++) {
-        struct own *own = &v->own[i];
-        if (own->known || view->correlation[i] != value->wide[OCC_VALUE_CORRELATION] ||
-            view->shape[i] != value->wide[OCC_VALUE_SHAPE])
+    for (uint32_t row = first; row < end && view->start_ns[row] == start; row++) {
+        struct own *own = &v->own[row];
+        if (own->known || view->correlation[row] != values->correlation[i] ||
+            view->config[row] != values->config[i])
             continue;
         own->known = true;
-        memcpy(own->code, value->narrow, sizeof own->code);
+        for (unsigned k = 0; k < VALUE_COUNT; k++)
+            own->code[k] = (uint16_t)values->column[OCC_COLUMN_achieved + k][i];
         return;
     }
 }
@@ -111,29 +113,27 @@ static bool make_room(struct occ_launch_values *v, uint32_t n)
     if (v->own)
         memset(v->own, 0, n * sizeof *v->own);
     if (!v->decoder)
-        v->decoder = occ_series_decoder_new();
+        v->decoder = occ_columns_decoder_new();
     return v->own && v->decoder;
 }
 
 /* A damaged chunk of values has none; the launches and their other values are whole. */
-static int add_chunk(struct occ_launch_values *v, const struct occ_chunk_view *view)
+static int add_chunk(struct occ_launch_values *v, const struct occ_columns *view)
 {
-    const struct occ_series_row *rows = NULL;
-    uint32_t n = 0;
-    int rc = occ_series_decode(v->decoder, OCC_SERIES_VALUES, sqlite3_column_blob(v->series, 0),
-                               (size_t)sqlite3_column_bytes(v->series, 0), &rows, &n);
+    struct occ_columns values;
+    int rc = occ_columns_decode(v->decoder, sqlite3_column_blob(v->series, 0),
+                                (size_t)sqlite3_column_bytes(v->series, 0), OCC_VALUE_COLUMNS, &values);
     if (rc == OCC_E_NO_MEMORY)
         return SQLITE_NOMEM;
     if (rc == OCC_E_VERSION)
         return occ_vtab_fail(v->vtab, SQLITE_CORRUPT, "launch: measured values are from a newer version");
-    for (uint32_t i = 0; rc == 0 && i < n; i++)
-        if ((uint64_t)rows[i].start_ns >= view->start_ns[0] &&
-            (uint64_t)rows[i].start_ns <= view->start_ns[view->n - 1])
-            give(v, view, &rows[i]);
+    for (uint32_t i = 0; rc == 0 && i < values.n; i++)
+        if (values.start_ns[i] >= view->start_ns[0] && values.start_ns[i] <= view->start_ns[view->n - 1])
+            give(v, view, &values, i);
     return SQLITE_ROW;
 }
 
-static int load(struct occ_launch_values *v, const struct occ_chunk_view *view)
+static int load(struct occ_launch_values *v, const struct occ_columns *view)
 {
     int rc =
         occ_vtab_prepare(v->vtab, &v->series,
@@ -248,7 +248,7 @@ static int of_minute(struct occ_launch_values *v, uint32_t config, int64_t minut
     return SQLITE_OK;
 }
 
-int occ_launch_values_get(struct occ_launch_values *v, const struct occ_chunk_view *view, uint32_t row,
+int occ_launch_values_get(struct occ_launch_values *v, const struct occ_columns *view, uint32_t row,
                           struct occ_launch_measured *ret)
 {
     *ret = nothing;
@@ -257,10 +257,11 @@ int occ_launch_values_get(struct occ_launch_values *v, const struct occ_chunk_vi
         return rc;
     const struct own *own = &v->own[row];
     if (!own->known)
-        return of_minute(v, view->shape[row], (int64_t)view->start_ns[row] / MINUTE_NS, ret);
-    *ret = (struct occ_launch_measured){occ_series_read_value(own->code[OCC_VALUE_ACHIEVED]),
-                                        occ_series_read_error(own->code[OCC_VALUE_ACHIEVED_ERROR]),
-                                        occ_series_read_value(own->code[OCC_VALUE_ELAPSED]),
-                                        occ_series_read_error(own->code[OCC_VALUE_ELAPSED_ERROR]), "direct"};
+        return of_minute(v, (uint32_t)view->config[row], (int64_t)view->start_ns[row] / MINUTE_NS, ret);
+    *ret = (struct occ_launch_measured){occ_code_read(OCC_UNIT_value, own->code[OCC_VALUE_ACHIEVED]),
+                                        occ_code_read(OCC_UNIT_error, own->code[OCC_VALUE_ACHIEVED_ERROR]),
+                                        occ_code_read(OCC_UNIT_value, own->code[OCC_VALUE_ELAPSED]),
+                                        occ_code_read(OCC_UNIT_error, own->code[OCC_VALUE_ELAPSED_ERROR]),
+                                        "direct"};
     return SQLITE_OK;
 }

@@ -6,11 +6,11 @@
 #ifndef OCC_STORE_LAUNCH_VALUES_H
 #define OCC_STORE_LAUNCH_VALUES_H
 
-#include "store/codec/chunk_codec.h"
+#include "store/codec/columns.h"
 
 #include "vtab.h"
 
-#define OCC_LAUNCH_VALUES_NEED (OCC_CHUNK_START | OCC_CHUNK_CORRELATION | OCC_CHUNK_SHAPE)
+#define OCC_LAUNCH_VALUES_NEED (OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(start_ns, correlation))
 
 /* At most this many launches share a start time (a GPU runs some hundred kernels at a time); bounds the search in a
  * damaged file. */
@@ -34,7 +34,7 @@ void occ_launch_values_enter(struct occ_launch_values *values, int64_t run, int6
 
 /* Of a row of that chunk; `view` has the columns OCC_LAUNCH_VALUES_NEED. SQLite code; an error's message is the
  * table's. */
-int occ_launch_values_get(struct occ_launch_values *values, const struct occ_chunk_view *view, uint32_t row,
+int occ_launch_values_get(struct occ_launch_values *values, const struct occ_columns *view, uint32_t row,
                           struct occ_launch_measured *ret_measured);
 
 #endif

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/codec/series_codec.h"
+#include "store/codec/codes.h"
+#include "store/codec/columns.h"
 #include "support/error.h"
 #include "store/sql_nouns.h"
 #include "vtab.h"
@@ -24,8 +25,8 @@ static const char declaration[] =
 #undef X
         ")";
 
-static double (*const read_number[])(uint16_t) = {
-#define X(name, sql, unit) occ_series_read_##unit,
+static const enum occ_unit units[] = {
+#define X(name, unit) OCC_UNIT_##unit,
     OCC_SAMPLE_NUMBERS(X)
 #undef X
 };
@@ -34,9 +35,9 @@ struct sample_cursor {
     sqlite3_vtab_cursor base;
     struct occ_range start, device;
     sqlite3_stmt *chunks;
-    struct occ_series_decoder *decoder;
-    const struct occ_series_row *rows; /* of the current chunk */
-    uint32_t n, at;
+    struct occ_columns_decoder *decoder;
+    struct occ_columns rows; /* of the current chunk */
+    uint32_t at;
     int64_t chunk, device_now;
     bool done;
 };
@@ -77,15 +78,15 @@ static int sample_close(sqlite3_vtab_cursor *cursor)
 {
     struct sample_cursor *c = (struct sample_cursor *)cursor;
     (void)sqlite3_finalize(c->chunks);
-    occ_series_decoder_free(c->decoder);
+    occ_columns_decoder_free(c->decoder);
     free(c);
     return SQLITE_OK;
 }
 
 static int unpack(struct sample_cursor *c)
 {
-    int rc = occ_series_decode(c->decoder, OCC_SERIES_SAMPLES, sqlite3_column_blob(c->chunks, 2),
-                               (size_t)sqlite3_column_bytes(c->chunks, 2), &c->rows, &c->n);
+    int rc = occ_columns_decode(c->decoder, sqlite3_column_blob(c->chunks, 2),
+                                (size_t)sqlite3_column_bytes(c->chunks, 2), OCC_SAMPLE_COLUMNS, &c->rows);
     if (rc == OCC_E_NO_MEMORY)
         return SQLITE_NOMEM;
     if (rc != 0)
@@ -101,12 +102,12 @@ static int unpack(struct sample_cursor *c)
 static int settle(struct sample_cursor *c)
 {
     for (;;) {
-        while (c->at < c->n && !occ_in_range(&c->start, c->rows[c->at].start_ns))
+        while (c->at < c->rows.n && !occ_in_range(&c->start, (int64_t)c->rows.start_ns[c->at]))
             c->at++;
-        if (c->at < c->n)
+        if (c->at < c->rows.n)
             return SQLITE_OK;
         int rc = occ_vtab_step(c->base.pVtab, c->chunks);
-        c->at = c->n = 0;
+        c->at = c->rows.n = 0;
         if (rc != SQLITE_ROW) {
             c->done = true;
             return rc == SQLITE_DONE ? SQLITE_OK : rc;
@@ -141,12 +142,12 @@ static int sample_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *p
     c->start = c->device = (struct occ_range){INT64_MIN, INT64_MAX};
     for (int i = 0; i < argc; i++)
         occ_range_narrow(plan[2 * i] == 't' ? &c->start : &c->device, plan[2 * i + 1], argv[i]);
-    c->at = c->n = 0;
+    c->at = c->rows.n = 0;
     c->done = c->start.low > c->start.high || c->device.low > c->device.high;
     if (rc != SQLITE_OK || c->done)
         return rc;
     if (!c->decoder)
-        c->decoder = occ_series_decoder_new();
+        c->decoder = occ_columns_decoder_new();
     if (!c->decoder)
         return SQLITE_NOMEM;
     rc = list_chunks(c);
@@ -168,23 +169,25 @@ static int sample_eof(sqlite3_vtab_cursor *cursor)
 static int sample_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 {
     const struct sample_cursor *c = (const struct sample_cursor *)cursor;
-    *ret = (sqlite3_int64)((uint64_t)c->chunk * OCC_SERIES_MAX_ROWS + c->at);
+    *ret = (sqlite3_int64)((uint64_t)c->chunk * OCC_COLUMNS_MAX_ROWS + c->at);
     return SQLITE_OK;
 }
 
 static int sample_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
 {
     const struct sample_cursor *c = (const struct sample_cursor *)cursor;
-    const struct occ_series_row *row = &c->rows[c->at];
+    const struct occ_columns *rows = &c->rows;
     if (column == COLUMN_START)
-        sqlite3_result_int64(context, row->start_ns);
+        sqlite3_result_int64(context, (int64_t)rows->start_ns[c->at]);
     else if (column == COLUMN_END)
-        sqlite3_result_int64(context, row->start_ns + (int64_t)row->wide[OCC_SAMPLE_DURATION]);
+        sqlite3_result_int64(context, (int64_t)(rows->start_ns[c->at] + rows->duration_ns[c->at]));
     else if (column < COLUMN_NUMBERS)
         sqlite3_result_int64(context, c->device_now);
     else /* SQLite makes NaN NULL */
-        sqlite3_result_double(context,
-                              read_number[column - COLUMN_NUMBERS](row->narrow[column - COLUMN_NUMBERS]));
+        sqlite3_result_double(
+            context,
+            occ_code_read(units[column - COLUMN_NUMBERS],
+                          (uint16_t)rows->column[OCC_COLUMN_number0 + column - COLUMN_NUMBERS][c->at]));
     return SQLITE_OK;
 }
 

@@ -104,7 +104,7 @@ static bool reserve_scratch(struct occ_store *s, uint32_t n)
     return true;
 }
 
-static int append_view(struct occ_store *s, const struct occ_chunk_view *v, uint32_t *n)
+static int append_view(struct occ_store *s, const struct occ_columns *v, uint32_t *n)
 {
     if (!reserve_scratch(s, *n + v->n))
         return OCC_E_NO_MEMORY;
@@ -112,10 +112,10 @@ static int append_view(struct occ_store *s, const struct occ_chunk_view *v, uint
         s->scratch[*n + i] = (struct occ_store_launch){.start_ns = (int64_t)v->start_ns[i],
                                                        .duration_ns = v->duration_ns[i],
                                                        .graph_node = v->graph_node[i],
-                                                       .shape = v->shape[i],
-                                                       .stream = v->stream[i],
-                                                       .correlation = v->correlation[i],
-                                                       .context = v->context[i]};
+                                                       .shape = (uint32_t)v->config[i],
+                                                       .stream = (uint32_t)v->stream[i],
+                                                       .correlation = (uint32_t)v->correlation[i],
+                                                       .context = (uint32_t)v->context[i]};
     *n += v->n;
     return 0;
 }
@@ -124,7 +124,7 @@ static int append_view(struct occ_store *s, const struct occ_chunk_view *v, uint
 static int read_small(struct occ_store *s, int64_t id, uint32_t *n, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    struct occ_chunk_view view;
+    struct occ_columns columns;
     int rc = occ_store_statement(s, OCC_SQL_CHUNK_DATA, &stmt, err);
     if (rc != 0)
         return rc;
@@ -132,10 +132,11 @@ static int read_small(struct occ_store *s, int64_t id, uint32_t *n, struct occ_e
     occ_bind_int(&b, id);
     int step = sqlite3_step(stmt);
     if (step == SQLITE_ROW) {
-        rc = occ_chunk_decode(s->decoder, sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0),
-                              OCC_CHUNK_ALL, &view);
+        rc = occ_columns_decode(s->decoder, sqlite3_column_blob(stmt, 0),
+                                (size_t)sqlite3_column_bytes(stmt, 0), OCC_COLUMN_BITS(config, graph_node),
+                                &columns);
         if (rc == 0)
-            rc = append_view(s, &view, n);
+            rc = append_view(s, &columns, n);
     } else {
         rc = step == SQLITE_DONE ? OCC_E_CORRUPT
                                  : occ_sql_fail(s->db, s->path, step, err, "cannot read a chunk");
@@ -211,7 +212,7 @@ static int seal_piece(struct occ_store *s, struct occ_run_state *r, int64_t devi
     if (rc != 0)
         return rc;
     c->data = copy_bytes(data, c->data_bytes);
-    rc = occ_chunk_encode_totals(s->encoder, &totals, &c->totals_bytes);
+    rc = occ_chunk_encode_totals(s->encoder, rows, n, &totals, &c->totals_bytes);
     if (rc == 0)
         c->totals = copy_bytes(totals, c->totals_bytes);
     describe(rows, n, c);
@@ -340,8 +341,8 @@ static int write_scratch(struct occ_store *s, struct occ_run_state *r, struct oc
 {
     int rc = 0;
     sort_rows(s->scratch, n);
-    for (uint32_t at = 0; at < n && rc == 0; at += OCC_CHUNK_MAX_ROWS) {
-        uint32_t piece = n - at < OCC_CHUNK_MAX_ROWS ? n - at : OCC_CHUNK_MAX_ROWS;
+    for (uint32_t at = 0; at < n && rc == 0; at += OCC_COLUMNS_MAX_ROWS) {
+        uint32_t piece = n - at < OCC_COLUMNS_MAX_ROWS ? n - at : OCC_COLUMNS_MAX_ROWS;
         struct occ_sealed c = {.device = lane->device};
         const uint8_t *data = NULL;
         describe(s->scratch + at, piece, &c);

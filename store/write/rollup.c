@@ -233,14 +233,14 @@ void occ_rollup_written(struct occ_run_state *r)
 /* Adds the launches that are not in the rollups. */
 static int load_chunk(struct occ_store *s, struct occ_run_state *r, const void *data, size_t bytes)
 {
-    struct occ_chunk_view v;
-    int rc =
-        occ_chunk_decode(s->decoder, data, bytes, OCC_CHUNK_SHAPE | OCC_CHUNK_DURATION | OCC_CHUNK_START, &v);
+    struct occ_columns v;
+    int rc = occ_columns_decode(s->decoder, data, bytes, OCC_COLUMN_BITS(config, start_ns), &v);
     if (rc != 0) /* damaged launches cannot be added up; the rest can */
         return rc == OCC_E_NO_MEMORY ? rc : 0;
     for (uint32_t i = 0; i < v.n && rc == 0; i++) {
-        struct occ_store_launch row = {
-            .start_ns = (int64_t)v.start_ns[i], .duration_ns = v.duration_ns[i], .shape = v.shape[i]};
+        struct occ_store_launch row = {.start_ns = (int64_t)v.start_ns[i],
+                                       .duration_ns = v.duration_ns[i],
+                                       .shape = (uint32_t)v.config[i]};
         if (row.start_ns >= r->rolled_minute_ns)
             rc = occ_rollup_add(r, &row, 1);
     }

@@ -80,7 +80,7 @@ static int load_lanes(struct occ_store *s, struct occ_run_state *r, struct occ_e
             break;
         }
         int64_t n = sqlite3_column_int64(stmt, 2);
-        lane->dropped += n > 0 && n <= OCC_CHUNK_MAX_ROWS ? (uint32_t)n : 0;
+        lane->dropped += n > 0 && n <= OCC_COLUMNS_MAX_ROWS ? (uint32_t)n : 0;
         lane->n_small_dropped = lane->n_small;
     }
     if (rc == 0 && step != SQLITE_DONE)

@@ -10,20 +10,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/codec/series_codec.h"
+#include "store/codec/codes.h"
 #include "store/internal.h"
 
 #define SECOND_NS        INT64_C(1000000000)
 #define PENDING_MOST     (1u << 18) /* of each kind: 15 MB */
 #define UNEXPLAINED_MOST 4096u
 #define MERGE_AT         16
-#define MERGE_LEVELS     9 /* more merges never happen: by then a chunk is full */
-#define FULL_ROWS        (OCC_SERIES_MAX_ROWS / 2)
+#define MERGE_LEVELS     9                   /* more merges never happen: by then a chunk is full */
+#define MAX_ROWS         (UINT32_C(1) << 16) /* of a chunk */
+#define FULL_ROWS        (MAX_ROWS / 2)
 #define WINDOW           64 /* seconds that are added up at a time */
+
+enum series_kind { SERIES_VALUES, SERIES_SAMPLES };
+
+/* A launch's measured values, or a sample of a device. */
+struct row {
+    int64_t start_ns;
+    union {
+        uint64_t duration_ns; /* of a sample */
+        struct {
+            uint32_t correlation, config; /* of a launch */
+        };
+    };
+    uint16_t code[OCC_SAMPLE_NUMBER_COUNT]; /* OCC_VALUE_... of a launch, OCC_SAMPLE_... of a sample */
+};
 
 struct pending {
     int64_t run, device; /* run 0: samples */
-    struct occ_series_row row;
+    struct row row;
 };
 
 struct queue {
@@ -40,13 +55,13 @@ struct occ_series {
     struct queue values, samples;
     struct unexplained *unexplained;
     uint32_t n_unexplained;
-    struct occ_series_encoder *encoder;
-    struct occ_series_decoder *decoder;
-    struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS */
+    struct occ_columns_encoder *encoder;
+    struct occ_columns_decoder *decoder;
+    struct row *scratch; /* MAX_ROWS */
 };
 
 struct lane {
-    enum occ_series_kind kind;
+    enum series_kind kind;
     int64_t run, device;
 };
 
@@ -61,8 +76,8 @@ void occ_series_free(struct occ_store *s)
     free(q->samples.rows);
     free(q->unexplained);
     free(q->scratch);
-    occ_series_encoder_free(q->encoder);
-    occ_series_decoder_free(q->decoder);
+    occ_columns_encoder_free(q->encoder);
+    occ_columns_decoder_free(q->decoder);
     free(q);
     s->series = NULL;
 }
@@ -76,9 +91,9 @@ static int open_series(struct occ_store *s, struct occ_error *err)
     s->series = calloc(1, sizeof *s->series);
     if (!s->series)
         return occ_store_no_memory(err);
-    s->series->encoder = occ_series_encoder_new();
-    s->series->decoder = occ_series_decoder_new();
-    s->series->scratch = malloc(OCC_SERIES_MAX_ROWS * sizeof *s->series->scratch);
+    s->series->encoder = occ_columns_encoder_new();
+    s->series->decoder = occ_columns_decoder_new();
+    s->series->scratch = malloc(MAX_ROWS * sizeof *s->series->scratch);
     s->series->unexplained = malloc(UNEXPLAINED_MOST * sizeof *s->series->unexplained);
     if (s->series->encoder && s->series->decoder && s->series->scratch && s->series->unexplained)
         return 0;
@@ -116,14 +131,13 @@ int occ_store_add_launch_values(struct occ_store *s, int64_t run, int64_t device
         s->series->values.rows[s->series->values.n++] = (struct pending){
             .run = run,
             .device = device,
-            .row = {
-                .start_ns = values[i].start_ns,
-                .wide =
-                    {[OCC_VALUE_CORRELATION] = values[i].correlation, [OCC_VALUE_SHAPE] = values[i].shape},
-                .narrow = {[OCC_VALUE_ACHIEVED] = occ_series_value(values[i].achieved),
-                           [OCC_VALUE_ACHIEVED_ERROR] = occ_series_error(values[i].achieved_error),
-                           [OCC_VALUE_ELAPSED] = occ_series_value(values[i].elapsed),
-                           [OCC_VALUE_ELAPSED_ERROR] = occ_series_error(values[i].elapsed_error)}}};
+            .row = {.start_ns = values[i].start_ns,
+                    .correlation = values[i].correlation,
+                    .config = values[i].shape,
+                    .code = {[OCC_VALUE_ACHIEVED] = occ_code(OCC_UNIT_value, values[i].achieved),
+                             [OCC_VALUE_ACHIEVED_ERROR] = occ_code(OCC_UNIT_error, values[i].achieved_error),
+                             [OCC_VALUE_ELAPSED] = occ_code(OCC_UNIT_value, values[i].elapsed),
+                             [OCC_VALUE_ELAPSED_ERROR] = occ_code(OCC_UNIT_error, values[i].elapsed_error)}}};
     return rc;
 }
 
@@ -137,15 +151,15 @@ int occ_store_add_samples(struct occ_store *s, int64_t device, const struct occ_
     if (rc == 0)
         rc = reserve(s, &s->series->samples, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        s->series->samples.rows[s->series->samples.n++] = (struct pending){
-            .device = device,
-            .row = {.start_ns = samples[i].start_ns,
-                    .wide = {[OCC_SAMPLE_DURATION] = (uint64_t)(samples[i].end_ns - samples[i].start_ns)},
-                    .narrow = {
-#define X(name, sql, unit) [OCC_SAMPLE_##name] = occ_series_##unit(samples[i].name),
-                        OCC_SAMPLE_NUMBERS(X)
+        s->series->samples.rows[s->series->samples.n++] =
+            (struct pending){.device = device,
+                             .row = {.start_ns = samples[i].start_ns,
+                                     .duration_ns = (uint64_t)(samples[i].end_ns - samples[i].start_ns),
+                                     .code = {
+#define X(name, unit) [OCC_SAMPLE_##name] = occ_code(OCC_UNIT_##unit, samples[i].name),
+                                         OCC_SAMPLE_NUMBERS(X)
 #undef X
-                    }}};
+                                     }}};
     return rc;
 }
 
@@ -176,7 +190,7 @@ void occ_series_written(struct occ_store *s)
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct occ_series_row *x = a, *y = b;
+    const struct row *x = a, *y = b;
     return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
@@ -196,10 +210,51 @@ static int bind_lane(struct occ_store *s, enum occ_sql which, const struct lane 
     int rc = occ_store_statement(s, which, &b->stmt, err);
     if (rc != 0)
         return rc;
-    occ_bind_text(b, lane->kind == OCC_SERIES_VALUES ? "launch_value" : "device_sample");
+    occ_bind_text(b, lane->kind == SERIES_VALUES ? "launch_value" : "device_sample");
     occ_bind_known(b, lane->run);
     occ_bind_int(b, lane->device);
     return 0;
+}
+
+/* The first `n` rows of the scratch as bytes, which belong to the encoder. */
+static int encode(struct occ_series *q, enum series_kind kind, uint32_t n, const uint8_t **ret_data,
+                  size_t *ret_bytes)
+{
+    const struct row *rows = q->scratch;
+    const struct occ_column_source values[OCC_COLUMN_none] = {
+        [OCC_COLUMN_config] = OCC_COLUMN_FROM(rows, config),
+        [OCC_COLUMN_start_ns] = OCC_COLUMN_FROM(rows, start_ns),
+        [OCC_COLUMN_correlation] = OCC_COLUMN_FROM(rows, correlation),
+        [OCC_COLUMN_achieved] = OCC_COLUMN_FROM(rows, code[OCC_VALUE_ACHIEVED]),
+        [OCC_COLUMN_achieved_error] = OCC_COLUMN_FROM(rows, code[OCC_VALUE_ACHIEVED_ERROR]),
+        [OCC_COLUMN_elapsed] = OCC_COLUMN_FROM(rows, code[OCC_VALUE_ELAPSED]),
+        [OCC_COLUMN_elapsed_error] = OCC_COLUMN_FROM(rows, code[OCC_VALUE_ELAPSED_ERROR]),
+    };
+    struct occ_column_source samples[OCC_COLUMN_none] = {
+        [OCC_COLUMN_duration_ns] = OCC_COLUMN_FROM(rows, duration_ns),
+        [OCC_COLUMN_start_ns] = OCC_COLUMN_FROM(rows, start_ns),
+    };
+    for (unsigned i = 0; i < OCC_SAMPLE_NUMBER_COUNT; i++)
+        samples[OCC_COLUMN_number0 + i] = (struct occ_column_source)OCC_COLUMN_FROM(rows, code[i]);
+    return occ_columns_encode(q->encoder, kind == SERIES_VALUES ? values : samples, n, true, ret_data,
+                              ret_bytes);
+}
+
+static void copy_rows(struct row *rows, enum series_kind kind, const struct occ_columns *c)
+{
+    const uint64_t *const *codes =
+        &c->column[kind == SERIES_VALUES ? OCC_COLUMN_achieved : OCC_COLUMN_number0];
+    for (uint32_t i = 0; i < c->n; i++) {
+        rows[i] = (struct row){.start_ns = (int64_t)c->start_ns[i]};
+        if (kind == SERIES_SAMPLES) {
+            rows[i].duration_ns = c->duration_ns[i];
+        } else {
+            rows[i].correlation = (uint32_t)c->correlation[i];
+            rows[i].config = (uint32_t)c->config[i];
+        }
+        for (unsigned k = 0; k < OCC_SAMPLE_NUMBER_COUNT && codes[k]; k++)
+            rows[i].code[k] = (uint16_t)codes[k][i];
+    }
 }
 
 /* The first `n` rows of the scratch, sorted, as a chunk. */
@@ -210,7 +265,7 @@ static int add_chunk(struct occ_store *s, const struct lane *lane, int level, ui
     const uint8_t *data = NULL;
     size_t bytes = 0;
     struct occ_binder b = {0};
-    if (occ_series_encode(q->encoder, lane->kind, q->scratch, n, &data, &bytes) != 0)
+    if (encode(q, lane->kind, n, &data, &bytes) != 0)
         return occ_store_no_memory(err);
     int rc = bind_lane(s, OCC_SQL_ADD_SERIES, lane, &b, err);
     if (rc != 0)
@@ -257,18 +312,20 @@ static int collect(struct occ_store *s, const struct lane *lane, int level, stru
     occ_bind_int(&b, level);
     occ_bind_int(&b, MERGE_AT);
     for (bool fits = true; fits && (step = sqlite3_step(b.stmt)) == SQLITE_ROW;) {
-        const struct occ_series_row *rows = NULL;
-        uint32_t n = 0;
-        rc = occ_series_decode(q->decoder, lane->kind, sqlite3_column_blob(b.stmt, 1),
-                               (size_t)sqlite3_column_bytes(b.stmt, 1), &rows, &n);
+        struct occ_columns rows;
+        rc = occ_columns_decode(q->decoder, sqlite3_column_blob(b.stmt, 1),
+                                (size_t)sqlite3_column_bytes(b.stmt, 1),
+                                lane->kind == SERIES_VALUES ? OCC_VALUE_COLUMNS : OCC_SAMPLE_COLUMNS, &rows);
         if (rc == OCC_E_NO_MEMORY)
             break;
-        fits = rc != 0 || n <= OCC_SERIES_MAX_ROWS - m->n;
+        if (rc == 0 && rows.n > MAX_ROWS) /* not ours */
+            rc = OCC_E_CORRUPT;
+        fits = rc != 0 || rows.n <= MAX_ROWS - m->n;
         if (rc != 0) {
             m->damaged[m->n_damaged++] = sqlite3_column_int64(b.stmt, 0);
         } else if (fits) {
-            memcpy(q->scratch + m->n, rows, n * sizeof *rows);
-            m->n += n;
+            copy_rows(q->scratch + m->n, lane->kind, &rows);
+            m->n += rows.n;
             m->ids[m->n_ids++] = sqlite3_column_int64(b.stmt, 0);
         }
         rc = 0;
@@ -336,18 +393,19 @@ struct number_sums {
 
 struct second_sums {
     uint64_t samples, covered_ns;
-    struct number_sums number[OCC_SERIES_NARROW];
+    struct number_sums number[OCC_SAMPLE_NUMBER_COUNT];
 };
 
-static void add_sample(struct second_sums *sums, const struct occ_series_row *row)
+static void add_sample(struct second_sums *sums, const struct occ_columns *rows, uint32_t row)
 {
-    double ns = (double)row->wide[OCC_SAMPLE_DURATION];
+    double ns = (double)rows->duration_ns[row];
     sums->samples++;
-    sums->covered_ns += row->wide[OCC_SAMPLE_DURATION];
-    for (int i = 0; i < OCC_SERIES_NARROW; i++) {
+    sums->covered_ns += rows->duration_ns[row];
+    for (int i = 0; i < OCC_SAMPLE_NUMBER_COUNT; i++) {
         struct number_sums *number = &sums->number[i];
-        double value = row->narrow[i];
-        if (row->narrow[i] == OCC_SERIES_UNKNOWN || ns <= 0)
+        uint64_t code = rows->column[OCC_COLUMN_number0 + i][row];
+        double value = (double)code;
+        if (code == OCC_CODE_UNKNOWN || ns <= 0)
             continue;
         number->least = number->ns > 0 ? fmin(number->least, value) : value;
         number->most = number->ns > 0 ? fmax(number->most, value) : value;
@@ -368,14 +426,13 @@ static int read_seconds(struct occ_store *s, int64_t device, int64_t first, stru
     occ_bind_int(&b, first * SECOND_NS);
     occ_bind_int(&b, first < INT64_MAX / SECOND_NS - WINDOW ? (first + WINDOW) * SECOND_NS : INT64_MAX);
     while ((step = sqlite3_step(b.stmt)) == SQLITE_ROW && rc != OCC_E_NO_MEMORY) {
-        const struct occ_series_row *rows = NULL;
-        uint32_t n = 0;
-        rc = occ_series_decode(s->series->decoder, OCC_SERIES_SAMPLES, sqlite3_column_blob(b.stmt, 0),
-                               (size_t)sqlite3_column_bytes(b.stmt, 0), &rows, &n);
-        for (uint32_t i = 0; rc == 0 && i < n; i++) { /* a damaged chunk has nothing to add */
-            int64_t at = rows[i].start_ns / SECOND_NS - first;
+        struct occ_columns rows;
+        rc = occ_columns_decode(s->series->decoder, sqlite3_column_blob(b.stmt, 0),
+                                (size_t)sqlite3_column_bytes(b.stmt, 0), OCC_SAMPLE_COLUMNS, &rows);
+        for (uint32_t i = 0; rc == 0 && i < rows.n; i++) { /* a damaged chunk has nothing to add */
+            int64_t at = (int64_t)rows.start_ns[i] / SECOND_NS - first;
             if (at >= 0 && at < WINDOW)
-                add_sample(&sums[at], &rows[i]);
+                add_sample(&sums[at], &rows, i);
         }
     }
     rc = rc == OCC_E_NO_MEMORY ? occ_store_no_memory(err)
@@ -396,7 +453,7 @@ static int put_second(struct occ_store *s, int64_t device, int64_t second, const
     occ_bind_int(&b, device);
     occ_bind_int(&b, (int64_t)sums->samples);
     occ_bind_int(&b, (int64_t)sums->covered_ns);
-    for (int i = 0; i < OCC_SERIES_NARROW; i++) {
+    for (int i = 0; i < OCC_SAMPLE_NUMBER_COUNT; i++) {
         const struct number_sums *number = &sums->number[i];
         if (number->ns > 0) {
             occ_bind_int(&b, (int64_t)number->least);
@@ -457,17 +514,17 @@ static int write_lane(struct occ_store *s, const struct lane *lane, const struct
 {
     int rc = 0;
     for (uint32_t at = 0, piece; at < n && rc == 0; at += piece) {
-        piece = n - at < OCC_SERIES_MAX_ROWS ? n - at : OCC_SERIES_MAX_ROWS;
+        piece = n - at < MAX_ROWS ? n - at : MAX_ROWS;
         for (uint32_t i = 0; i < piece; i++)
             s->series->scratch[i] = rows[at + i].row;
         rc = add_chunk(s, lane, 0, piece, err);
     }
-    if (rc == 0 && lane->kind == OCC_SERIES_SAMPLES)
+    if (rc == 0 && lane->kind == SERIES_SAMPLES)
         rc = write_seconds(s, rows, n, err);
     return rc != 0 ? rc : merge_lane(s, lane, err);
 }
 
-static int write_queue(struct occ_store *s, enum occ_series_kind kind, struct queue *q, struct occ_error *err)
+static int write_queue(struct occ_store *s, enum series_kind kind, struct queue *q, struct occ_error *err)
 {
     int rc = 0;
     if (q->n > 0)
@@ -485,8 +542,8 @@ int occ_series_write(struct occ_store *s, struct occ_error *err)
 {
     if (!s->series)
         return 0;
-    int rc = write_queue(s, OCC_SERIES_VALUES, &s->series->values, err);
+    int rc = write_queue(s, SERIES_VALUES, &s->series->values, err);
     if (rc == 0)
-        rc = write_queue(s, OCC_SERIES_SAMPLES, &s->series->samples, err);
+        rc = write_queue(s, SERIES_SAMPLES, &s->series->samples, err);
     return rc != 0 ? rc : write_unexplained(s, err);
 }

@@ -1,4 +1,4 @@
-/* The chunk codec, histograms and totals: what goes in comes out, and nonsense is refused. */
+/* Packed columns and histograms: what goes in comes out, and nonsense is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,13 +8,19 @@
 #include <string.h>
 
 #include "store/codec/bytes.h"
-#include "store/codec/chunk_codec.h"
+#include "store/codec/columns.h"
 #include "store/codec/histogram.h"
+#include "support/error.h"
+
+#define LAUNCH_COLUMNS OCC_COLUMN_BITS(config, graph_node)
+#define TOTAL_COLUMNS  (OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(launches, max_ns))
+
+static const uint32_t sets[] = {LAUNCH_COLUMNS, OCC_VALUE_COLUMNS, OCC_SAMPLE_COLUMNS, TOTAL_COLUMNS};
 
 struct codec {
-    struct occ_chunk_encoder *encoder;
-    struct occ_chunk_decoder *decoder;
-    struct occ_store_launch *rows;
+    struct occ_columns_encoder *encoder;
+    struct occ_columns_decoder *decoder;
+    uint64_t *column[OCC_COLUMN_none];
 };
 
 static uint64_t seed = 88172645463325252u;
@@ -31,10 +37,13 @@ static int set_up(void **state)
 {
     struct codec *c = calloc(1, sizeof *c);
     assert_non_null(c);
-    c->encoder = occ_chunk_encoder_new();
-    c->decoder = occ_chunk_decoder_new();
-    c->rows = calloc(OCC_CHUNK_MAX_ROWS, sizeof *c->rows);
-    assert_true(c->encoder && c->decoder && c->rows);
+    c->encoder = occ_columns_encoder_new();
+    c->decoder = occ_columns_decoder_new();
+    assert_true(c->encoder && c->decoder);
+    for (unsigned i = 0; i < OCC_COLUMN_none; i++) {
+        c->column[i] = calloc(OCC_COLUMNS_MAX_ROWS, sizeof *c->column[i]);
+        assert_non_null(c->column[i]);
+    }
     *state = c;
     return 0;
 }
@@ -42,55 +51,47 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct codec *c = *state;
-    occ_chunk_encoder_free(c->encoder);
-    occ_chunk_decoder_free(c->decoder);
-    free(c->rows);
+    occ_columns_encoder_free(c->encoder);
+    occ_columns_decoder_free(c->decoder);
+    for (unsigned i = 0; i < OCC_COLUMN_none; i++)
+        free(c->column[i]);
     free(c);
     return 0;
 }
 
-static int by_start(const void *a, const void *b)
+static int encode(struct codec *c, uint32_t set, uint32_t n, bool compress, const uint8_t **ret_data,
+                  size_t *ret_bytes)
 {
-    const struct occ_store_launch *x = a, *y = b;
-    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
+    struct occ_column_source sources[OCC_COLUMN_none] = {{0}};
+    for (unsigned i = 0; i < OCC_COLUMN_none; i++)
+        if (set >> i & 1)
+            sources[i] = (struct occ_column_source){c->column[i], 8, 8};
+    return occ_columns_encode(c->encoder, sources, n, compress, ret_data, ret_bytes);
 }
 
-static void check_view(const struct codec *c, const struct occ_chunk_view *v, uint32_t n, unsigned columns)
+static void check_columns(const struct codec *c, const struct occ_columns *back, uint32_t n, uint32_t wanted)
 {
-    assert_int_equal(v->n, n);
-    for (uint32_t i = 0; i < n; i++) {
-        const struct occ_store_launch *r = &c->rows[i];
-        if (columns & OCC_CHUNK_START)
-            assert_true(v->start_ns[i] == (uint64_t)r->start_ns);
-        if (columns & OCC_CHUNK_DURATION)
-            assert_true(v->duration_ns[i] == r->duration_ns);
-        if (columns & OCC_CHUNK_GRAPH_NODE)
-            assert_true(v->graph_node[i] == r->graph_node);
-        if (columns & OCC_CHUNK_SHAPE)
-            assert_true(v->shape[i] == r->shape);
-        if (columns & OCC_CHUNK_STREAM)
-            assert_true(v->stream[i] == r->stream);
-        if (columns & OCC_CHUNK_CORRELATION)
-            assert_true(v->correlation[i] == r->correlation);
-        if (columns & OCC_CHUNK_CONTEXT)
-            assert_true(v->context[i] == r->context);
-    }
+    assert_int_equal(back->n, n);
+    for (unsigned i = 0; i < OCC_COLUMN_none; i++)
+        if (wanted >> i & 1)
+            assert_memory_equal(back->column[i], c->column[i], n * sizeof *c->column[i]);
 }
 
-/* Packs the first `n` rows both ways and unpacks every column alone and all together. Returns the small size. */
-static size_t round_trip(struct codec *c, uint32_t n)
+/* Packs the first `n` rows both ways, unpacks each column alone and all together. Returns the compressed size. */
+static size_t round_trip(struct codec *c, uint32_t set, uint32_t n)
 {
     size_t bytes = 0;
-    qsort(c->rows, n, sizeof *c->rows, by_start);
-    for (int small = 0; small <= 1; small++) {
+    for (int compress = 0; compress <= 1; compress++) {
         const uint8_t *data = NULL;
-        struct occ_chunk_view view;
-        assert_int_equal(occ_chunk_encode(c->encoder, c->rows, n, small, &data, &bytes), 0);
-        for (unsigned columns = 1; columns <= OCC_CHUNK_ALL;
-             columns = columns == 64 ? OCC_CHUNK_ALL : columns * 2) {
-            assert_int_equal(occ_chunk_decode(c->decoder, data, bytes, columns, &view), 0);
-            check_view(c, &view, n, columns);
-        }
+        struct occ_columns back;
+        assert_int_equal(encode(c, set, n, compress, &data, &bytes), 0);
+        assert_int_equal(occ_columns_decode(c->decoder, data, bytes, set, &back), 0);
+        check_columns(c, &back, n, set);
+        for (unsigned i = 0; i < OCC_COLUMN_none; i++)
+            if (set >> i & 1) {
+                assert_int_equal(occ_columns_decode(c->decoder, data, bytes, UINT32_C(1) << i, &back), 0);
+                check_columns(c, &back, n, UINT32_C(1) << i);
+            }
     }
     return bytes;
 }
@@ -101,84 +102,133 @@ static uint64_t wild(unsigned bits)
     return keep == 0 ? 0 : next_random() >> (64 - keep);
 }
 
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Anything that the columns promise. */
+static void wild_rows(struct codec *c, uint32_t n)
+{
+    for (unsigned i = 0; i < OCC_COLUMN_none; i++)
+        for (uint32_t row = 0; row < n; row++)
+            c->column[i][row] = wild(occ_column_formats[i].bits);
+    qsort(c->column[OCC_COLUMN_start_ns], n, 8, by_value);
+    for (uint32_t row = 0; row < n; row++)
+        for (unsigned k = OCC_COLUMN_duration_ns; k <= OCC_COLUMN_start_ns; k += 2) /* the end is < 2^63 */
+            c->column[k][row] >>= 1;
+}
+
+/* kind 0: launches of 300 configurations on one stream; 1: a clock that ticks every 32 ns and a graph that is
+ * replayed; 2: more configurations and streams than last[] has places. */
 static void random_rows(struct codec *c, uint32_t n, int kind)
 {
-    uint64_t start = INT64_C(1700000000000000000);
+    uint64_t start = UINT64_C(1700000000000000000), mask = kind == 1 ? ~UINT64_C(31) : ~UINT64_C(0);
     for (uint32_t i = 0; i < n; i++) {
-        struct occ_store_launch *r = &c->rows[i];
+        for (unsigned k = OCC_COLUMN_launches; k < OCC_COLUMN_none; k++)
+            c->column[k][i] = i % 5 == 0 ? UINT16_MAX : 4000 + next_random() % 100;
         start += 1000 + next_random() % 5000;
-        *r = (struct occ_store_launch){.start_ns = (int64_t)start,
-                                       .duration_ns = 20000 + next_random() % 3000,
-                                       .shape = (uint32_t)(1 + next_random() % 300),
-                                       .stream = 7,
-                                       .correlation = i * 3,
-                                       .context = 1};
-        if (kind == 1) { /* anything at all */
-            r->start_ns = (int64_t)(wild(62) + 1);
-            r->duration_ns = wild(62);
-            r->graph_node = wild(64);
-            r->shape = (uint32_t)wild(32);
-            r->stream = (uint32_t)wild(32);
-            r->correlation = (uint32_t)wild(32);
-            r->context = (uint32_t)wild(32);
-        } else if (kind == 2) { /* a ticking clock, a graph replayed */
-            r->start_ns = r->start_ns / 32 * 32;
-            r->duration_ns = r->duration_ns / 32 * 32;
-            r->graph_node = (UINT64_C(7) << 32) + i % 40;
-            r->shape = 1 + i % 40;
-            r->stream = 7 + i % 5;
-        } else if (kind == 3) { /* more distinct symbols than bytes hold */
-            r->shape = 1 + i;
-            r->stream = (uint32_t)(next_random() % 20000);
-        }
+        c->column[OCC_COLUMN_start_ns][i] = start & mask;
+        c->column[OCC_COLUMN_duration_ns][i] = (20000 + next_random() % 3000) & mask;
+        c->column[OCC_COLUMN_config][i] = kind == 0   ? 1 + next_random() % 300
+                                          : kind == 1 ? 1 + i % 40
+                                                      : 1 + i;
+        c->column[OCC_COLUMN_stream][i] = kind == 0 ? 7 : kind == 1 ? 7 + i % 5 : next_random() % 20000;
+        c->column[OCC_COLUMN_correlation][i] = i * 3;
+        c->column[OCC_COLUMN_context][i] = 1;
+        c->column[OCC_COLUMN_graph_node][i] = kind == 1 ? (UINT64_C(7) << 32) + i % 40 : 0;
     }
 }
 
 static void what_goes_in_comes_out(void **state)
 {
     struct codec *c = *state;
-    static const uint32_t sizes[] = {1, 2, 3, 7, 63, 64, 65, 255, 1000, 4096, 20000};
-    for (int kind = 0; kind < 4; kind++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-            random_rows(c, sizes[i], kind);
-            (void)round_trip(c, sizes[i]);
+    static const uint32_t sizes[] = {1, 2, 3, 63, 255, 256, 257, 511, 512, 513, 1000, 20000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
+            wild_rows(c, sizes[i]);
+            (void)round_trip(c, sets[set], sizes[i]);
+            for (int kind = 0; kind < 3; kind++) {
+                random_rows(c, sizes[i], kind);
+                (void)round_trip(c, sets[set], sizes[i]);
+            }
         }
-    random_rows(c, OCC_CHUNK_MAX_ROWS, 3);
-    (void)round_trip(c, OCC_CHUNK_MAX_ROWS);
+    random_rows(c, OCC_COLUMNS_MAX_ROWS, 2);
+    (void)round_trip(c, LAUNCH_COLUMNS, OCC_COLUMNS_MAX_ROWS);
 }
 
 static void extremes_come_out(void **state)
 {
     struct codec *c = *state;
-    const struct occ_store_launch odd[] = {
-        {.start_ns = 0},
-        {.start_ns = 0, .duration_ns = INT64_MAX},
-        {.start_ns = INT64_MAX},
-        {.start_ns = INT64_MAX,
-         .graph_node = UINT64_MAX,
-         .shape = UINT32_MAX,
-         .stream = UINT32_MAX,
-         .correlation = UINT32_MAX,
-         .context = UINT32_MAX},
-        {.start_ns = 1, .duration_ns = INT64_MAX - 1, .graph_node = 1},
-    };
-    for (uint32_t n = 1; n <= 5; n++) {
-        memcpy(c->rows, odd, sizeof odd);
-        (void)round_trip(c, n);
+    for (uint32_t n = 1; n <= 4; n++) {
+        for (unsigned i = 0; i < OCC_COLUMN_none; i++)
+            for (uint32_t row = 0; row < n; row++)
+                c->column[i][row] = row % 2 ? UINT64_MAX >> (64 - occ_column_formats[i].bits) : 0;
+        for (uint32_t row = 0; row < n; row++) {
+            c->column[OCC_COLUMN_start_ns][row] = row < 2 ? 0 : INT64_MAX;
+            c->column[OCC_COLUMN_duration_ns][row] = row == 1 ? INT64_MAX : 0;
+        }
+        (void)round_trip(c, LAUNCH_COLUMNS, n);
+        (void)round_trip(c, OCC_COLUMN_BITS(config, number7), n);
     }
+}
+
+/* A plane that begins late is 0 before, whatever its memory held. */
+static void large_values_come_late(void **state)
+{
+    struct codec *c = *state;
+    wild_rows(c, 2000);
+    (void)round_trip(c, LAUNCH_COLUMNS, 2000);
+    for (uint32_t i = 0; i < 2000; i++)
+        for (unsigned k = 0; k <= OCC_COLUMN_graph_node; k++)
+            c->column[k][i] = i < 1999 ? i / 1000 : i % 4 + 0x12345678;
+    (void)round_trip(c, LAUNCH_COLUMNS, 2000);
+}
+
+static void members_of_any_size_go_in(void **state)
+{
+    struct codec *c = *state;
+    static struct {
+        uint16_t achieved;
+        uint32_t config;
+        int64_t start_ns;
+    } rows[300];
+    const struct occ_column_source sources[OCC_COLUMN_none] = {
+        [OCC_COLUMN_config] = OCC_COLUMN_FROM(rows, config),
+        [OCC_COLUMN_start_ns] = OCC_COLUMN_FROM(rows, start_ns),
+        [OCC_COLUMN_achieved] = OCC_COLUMN_FROM(rows, achieved),
+    };
+    const uint8_t *data = NULL;
+    size_t bytes = 0;
+    struct occ_columns back;
+    for (uint32_t i = 0; i < 300; i++) {
+        rows[i].achieved = (uint16_t)(i * 7919);
+        rows[i].config = (uint32_t)next_random();
+        rows[i].start_ns = INT64_C(1700000000000000000) + i;
+    }
+    assert_int_equal(occ_columns_encode(c->encoder, sources, 300, true, &data, &bytes), 0);
+    assert_int_equal(occ_columns_decode(
+                         c->decoder, data, bytes,
+                         OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(achieved), &back),
+                     0);
+    for (uint32_t i = 0; i < 300; i++)
+        assert_true(back.config[i] == rows[i].config && back.start_ns[i] == (uint64_t)rows[i].start_ns &&
+                    back.achieved[i] == rows[i].achieved);
+    assert_null(back.duration_ns);
 }
 
 static void what_repeats_is_small(void **state)
 {
     struct codec *c = *state;
     random_rows(c, 65536, 0);
-    size_t plain = round_trip(c, 65536);
+    size_t plain = round_trip(c, LAUNCH_COLUMNS, 65536);
     for (uint32_t i = 0; i < 65536; i++)
-        c->rows[i].graph_node = 5; /* one value costs nothing */
-    assert_in_range(round_trip(c, 65536), plain - 64, plain + 64);
+        c->column[OCC_COLUMN_graph_node][i] = 5; /* one value costs nothing */
+    assert_in_range(round_trip(c, LAUNCH_COLUMNS, 65536), plain - 64, plain + 64);
     assert_true(plain < 65536 * 5);
-    random_rows(c, 65536, 2);
-    assert_true(round_trip(c, 65536) < 65536 * 3);
+    random_rows(c, 65536, 1);
+    assert_true(round_trip(c, LAUNCH_COLUMNS, 65536) < 65536 * 3);
 }
 
 static void limits_are_kept(void **state)
@@ -186,9 +236,8 @@ static void limits_are_kept(void **state)
     struct codec *c = *state;
     const uint8_t *data = NULL;
     size_t bytes = 0;
-    assert_int_equal(occ_chunk_encode(c->encoder, c->rows, 0, true, &data, &bytes), OCC_E_INVALID);
-    assert_int_equal(occ_chunk_encode(c->encoder, c->rows, OCC_CHUNK_MAX_ROWS + 1, true, &data, &bytes),
-                     OCC_E_INVALID);
+    assert_int_equal(encode(c, LAUNCH_COLUMNS, 0, true, &data, &bytes), OCC_E_INVALID);
+    assert_int_equal(encode(c, LAUNCH_COLUMNS, OCC_COLUMNS_MAX_ROWS + 1, true, &data, &bytes), OCC_E_INVALID);
 }
 
 static void damage_is_noticed(void **state)
@@ -196,54 +245,215 @@ static void damage_is_noticed(void **state)
     struct codec *c = *state;
     const uint8_t *data = NULL;
     size_t bytes = 0;
-    struct occ_chunk_view view;
-    random_rows(c, 500, 0);
-    assert_int_equal(occ_chunk_encode(c->encoder, c->rows, 500, true, &data, &bytes), 0);
-    uint8_t *copy = malloc(bytes + 1);
-    assert_non_null(copy);
-    for (size_t at = 0; at < bytes; at++) { /* the checksum sees every byte */
+    struct occ_columns back;
+    for (size_t set = 0; set < sizeof sets / sizeof *sets; set++) {
+        random_rows(c, 500, 0);
+        assert_int_equal(encode(c, sets[set], 500, true, &data, &bytes), 0);
+        uint8_t *copy = malloc(bytes + 1);
+        assert_non_null(copy);
+        for (size_t at = 0; at < bytes; at++) { /* the checksum sees every byte */
+            memcpy(copy, data, bytes);
+            copy[at] ^= (uint8_t)(1u << at % 8);
+            assert_int_not_equal(occ_columns_decode(c->decoder, copy, bytes, sets[set], &back), 0);
+        }
         memcpy(copy, data, bytes);
-        copy[at] ^= (uint8_t)(1u << at % 8);
-        assert_int_not_equal(occ_chunk_decode(c->decoder, copy, bytes, OCC_CHUNK_ALL, &view), 0);
+        for (size_t n = 0; n < bytes; n++)
+            assert_int_not_equal(occ_columns_decode(c->decoder, copy, n, sets[set], &back), 0);
+        copy[bytes] = 0;
+        assert_int_not_equal(occ_columns_decode(c->decoder, copy, bytes + 1, sets[set], &back), 0);
+        free(copy);
     }
-    memcpy(copy, data, bytes);
-    for (size_t n = 0; n < bytes; n++)
-        assert_int_not_equal(occ_chunk_decode(c->decoder, copy, n, OCC_CHUNK_ALL, &view), 0);
-    copy[bytes] = 0;
-    assert_int_not_equal(occ_chunk_decode(c->decoder, copy, bytes + 1, OCC_CHUNK_ALL, &view), 0);
-    copy[0] = OCC_CHUNK_FORMAT + 1;
-    assert_int_equal(occ_chunk_decode(c->decoder, copy, bytes, OCC_CHUNK_ALL, &view), OCC_E_VERSION);
-    assert_int_equal(occ_chunk_decode(c->decoder, NULL, 0, OCC_CHUNK_ALL, &view), OCC_E_CORRUPT);
-    free(copy);
+    assert_int_equal(occ_columns_decode(c->decoder, NULL, 0, 0, &back), OCC_E_CORRUPT);
 }
 
-static void totals_add_up(void **state)
+/* ---- bounds of the decoder: bytes made by hand, with the right checksum, in an allocation of just their size ---- */
+
+static int decode_bytes(struct codec *c, uint32_t format, uint32_t n, uint32_t set, const void *rest,
+                        size_t rest_bytes, uint32_t wanted, struct occ_columns *back)
+{
+    struct occ_writer w = {0};
+    occ_write_little_endian(&w, format, 4);
+    occ_write_little_endian(&w, n, 4);
+    occ_write_little_endian(&w, 0, 8);
+    occ_write_little_endian(&w, set, 4);
+    occ_write_bytes(&w, rest, rest_bytes);
+    uint8_t *exact = malloc(w.size);
+    assert_true(!w.failed && exact);
+    memcpy(exact, w.data, w.size);
+    occ_columns_seal(exact, w.size);
+    int rc = occ_columns_decode(c->decoder, exact, w.size, wanted, back);
+    free(exact);
+    free(w.data);
+    return rc;
+}
+
+/* One column, wanted or passed over. */
+static int decode_one(struct codec *c, uint32_t n, enum occ_column column, const void *rest,
+                      size_t rest_bytes)
+{
+    struct occ_columns back;
+    uint32_t set = UINT32_C(1) << column;
+    int passed = decode_bytes(c, OCC_COLUMNS_FORMAT, n, set, rest, rest_bytes, 0, &back);
+    int rc = decode_bytes(c, OCC_COLUMNS_FORMAT, n, set, rest, rest_bytes, set, &back);
+    assert_int_equal(passed, rc);
+    return rc;
+}
+
+static void the_header_is_checked(void **state)
 {
     struct codec *c = *state;
+    struct occ_columns back;
+    const uint8_t zeros[2] = {0};
+    const uint32_t last = UINT32_C(1) << (OCC_COLUMN_none - 1), beyond = UINT32_C(1) << OCC_COLUMN_none;
+    assert_int_equal(decode_bytes(c, 1, 1, 0, NULL, 0, 0, &back), 0);
+    assert_int_equal(decode_bytes(c, 0, 1, 0, NULL, 0, 0, &back), OCC_E_CORRUPT);
+    assert_int_equal(decode_bytes(c, 2, 1, 0, NULL, 0, 0, &back), OCC_E_VERSION);
+    assert_int_equal(decode_bytes(c, 1 << 24, 1, 0, NULL, 0, 0, &back), OCC_E_VERSION);
+    assert_int_equal(decode_bytes(c, 1, 0, 0, NULL, 0, 0, &back), OCC_E_CORRUPT);
+    assert_int_equal(decode_bytes(c, 1, OCC_COLUMNS_MAX_ROWS, last, zeros, 2, last, &back), 0);
+    assert_int_equal(back.n, OCC_COLUMNS_MAX_ROWS);
+    assert_int_equal(decode_bytes(c, 1, OCC_COLUMNS_MAX_ROWS + 1, last, zeros, 2, last, &back),
+                     OCC_E_CORRUPT);
+    assert_int_equal(decode_bytes(c, 1, 1, beyond, zeros, 2, 0, &back), OCC_E_CORRUPT);
+    assert_int_equal(decode_bytes(c, 1, 1, beyond, NULL, 0, 0, &back), OCC_E_CORRUPT);
+    assert_int_equal(decode_bytes(c, 1, 1, last, zeros, 2, last | 1, &back), OCC_E_CORRUPT); /* not there */
+    uint8_t header[OCC_COLUMNS_HEADER_BYTES + 4] = {1, 0, 0, 0, 1};
+    for (size_t bytes = OCC_COLUMNS_HEADER_BYTES; bytes <= sizeof header; bytes++) {
+        uint8_t *exact = malloc(bytes);
+        assert_non_null(exact);
+        memcpy(exact, header, bytes);
+        occ_columns_seal(exact, bytes);
+        assert_int_equal(occ_columns_decode(c->decoder, exact, bytes, 0, &back),
+                         bytes == sizeof header ? 0 : OCC_E_CORRUPT);
+        free(exact);
+    }
+}
+
+static void planes_are_checked(void **state)
+{
+    struct codec *c = *state;
+    uint8_t bytes[64] = {0};
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_stream, bytes, 0), OCC_E_CORRUPT); /* no base */
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_stream, (uint8_t[]){0x80, 0}, 2),
+                     OCC_E_CORRUPT);                                                /* 0x80 goes on */
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_stream, bytes, 1), OCC_E_CORRUPT); /* no number of planes */
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_stream, bytes, 2), 0);
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_stream, bytes, 3), OCC_E_CORRUPT); /* one byte more */
+    bytes[1] = 1;
+    for (size_t n = 2; n < 8; n++) /* base, planes, kind, 3 rows */
+        assert_int_equal(decode_one(c, 3, OCC_COLUMN_stream, bytes, n), n == 6 ? 0 : OCC_E_CORRUPT);
+    bytes[2] = 2; /* neither as it is nor zstd */
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_stream, bytes, 6), OCC_E_CORRUPT);
+    bytes[2] = 0;
+    bytes[1] = 8;
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_graph_node, bytes, 2 + 8 * 4), 0);
+    bytes[1] = 9;
+    assert_int_equal(decode_one(c, 3, OCC_COLUMN_graph_node, bytes, 2 + 9 * 4), OCC_E_CORRUPT);
+}
+
+/* The column `stream` of 100 equal rows, compressed: base, 1 plane, kind, frame. */
+static size_t frame_of(struct codec *c, uint32_t n, uint8_t frame[64])
+{
     const uint8_t *data = NULL;
     size_t bytes = 0;
-    struct occ_reader reader;
-    struct occ_chunk_total total = {0};
-    random_rows(c, 5000, 0);
-    assert_int_equal(occ_chunk_encode(c->encoder, c->rows, 5000, true, &data, &bytes), 0);
-    assert_int_equal(occ_chunk_encode_totals(c->encoder, &data, &bytes), 0);
-    int64_t shapes = occ_chunk_totals_open(data, bytes, &reader);
-    assert_int_equal(shapes, 300);
-    for (int64_t i = 0; i < shapes; i++) {
-        uint64_t n = 0, sum = 0, least = UINT64_MAX, most = 0;
-        assert_true(occ_chunk_totals_next(&reader, &total));
-        for (uint32_t k = 0; k < 5000; k++)
-            if (c->rows[k].shape == total.shape) {
-                n++;
-                sum += c->rows[k].duration_ns;
-                least = c->rows[k].duration_ns < least ? c->rows[k].duration_ns : least;
-                most = c->rows[k].duration_ns > most ? c->rows[k].duration_ns : most;
-            }
-        assert_true(n == total.launches && sum == total.total_ns && least == total.min_ns &&
-                    most == total.max_ns);
-    }
-    assert_false(occ_chunk_totals_next(&reader, &total));
+    for (uint32_t i = 0; i < n; i++)
+        c->column[OCC_COLUMN_stream][i] = i > 0;
+    assert_int_equal(encode(c, OCC_COLUMN_BIT(stream), n, true, &data, &bytes), 0);
+    size_t rest = bytes - OCC_COLUMNS_HEADER_BYTES - 4;
+    assert_true(rest < 60 && data[OCC_COLUMNS_HEADER_BYTES + 6] == 1);
+    memcpy(frame, data + OCC_COLUMNS_HEADER_BYTES + 4, rest);
+    return rest;
 }
+
+static void frames_are_checked(void **state)
+{
+    struct codec *c = *state;
+    struct occ_columns back;
+    uint8_t bytes[64] = {0};
+    const uint32_t set = OCC_COLUMN_BIT(stream);
+    size_t rest = frame_of(c, 100, bytes);
+    for (size_t n = 3; n <= rest + 1; n++)
+        assert_int_equal(decode_one(c, 100, OCC_COLUMN_stream, bytes, n), n == rest ? 0 : OCC_E_CORRUPT);
+    assert_int_equal(decode_bytes(c, 1, 99, set, bytes, rest, set, &back), OCC_E_CORRUPT);
+    assert_int_equal(decode_bytes(c, 1, 101, set, bytes, rest, set, &back), OCC_E_CORRUPT);
+    bytes[3] ^= 1; /* not zstd's magic number */
+    assert_int_equal(decode_one(c, 100, OCC_COLUMN_stream, bytes, rest), OCC_E_CORRUPT);
+}
+
+static void values_keep_their_bits(void **state)
+{
+    struct codec *c = *state;
+    struct occ_columns back;
+    /* base 2^64 - 1, 8 planes of 2 rows: the codes are 0 and 2^64 - 1, as a difference -2^63 */
+    uint8_t bytes[11 + 8 * 3] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 8};
+    for (unsigned p = 0; p < 8; p++)
+        bytes[11 + 3 * p + 2] = 0xff;
+    for (unsigned i = 0; i < OCC_COLUMN_none; i++) {
+        uint64_t mask = UINT64_MAX >> (64 - occ_column_formats[i].bits);
+        if (i == OCC_COLUMN_start_ns) /* descends */
+            continue;
+        assert_int_equal(
+            decode_bytes(c, 1, 2, UINT32_C(1) << i, bytes, sizeof bytes, UINT32_C(1) << i, &back), 0);
+        assert_true(back.column[i][0] == mask);
+        assert_true(back.column[i][1] == (occ_column_formats[i].as_is ? 0 : (UINT64_MAX >> 1 & mask)));
+    }
+}
+
+/* Two rows of one stream: starts and durations, each as base and the second row's code. */
+static int decode_times(struct codec *c, uint64_t duration, uint8_t duration_code, uint64_t start,
+                        uint8_t start_code, struct occ_columns *back)
+{
+    struct occ_writer w = {0};
+    occ_write_varint(&w, duration);
+    occ_write_bytes(&w, (uint8_t[]){1, 0, 0, duration_code}, 4);
+    occ_write_varint(&w, start);
+    occ_write_bytes(&w, (uint8_t[]){1, 0, 0, start_code}, 4);
+    int rc = decode_bytes(c, 1, 2, OCC_COLUMN_BIT(duration_ns) | OCC_COLUMN_BIT(start_ns), w.data, w.size,
+                          OCC_COLUMN_BIT(start_ns), back);
+    free(w.data);
+    return rc;
+}
+
+static void times_are_checked(void **state)
+{
+    struct codec *c = *state;
+    struct occ_columns back;
+    /* starts 1000 and 1000 + 10 - 10: equal; then one less */
+    assert_int_equal(decode_times(c, 10, 0, 1000, 19, &back), 0);
+    assert_true(back.start_ns[1] == 1000 && back.duration_ns[1] == 10);
+    assert_int_equal(decode_times(c, 10, 0, 1000, 21, &back), OCC_E_CORRUPT);
+    /* the second ends at 2^63 - 1; at 2^63; starts at 2^63, which wraps */
+    assert_int_equal(decode_times(c, 10, 0, INT64_MAX - 20, 0, &back), 0);
+    assert_true(back.start_ns[1] == INT64_MAX - 10);
+    assert_int_equal(decode_times(c, 10, 0, INT64_MAX - 20, 2, &back), OCC_E_CORRUPT);
+    assert_int_equal(decode_times(c, 10, 0, INT64_MAX - 20, 22, &back), OCC_E_CORRUPT);
+    /* the first ends at 2^63 - 1, at 2^63 */
+    assert_int_equal(decode_times(c, 10, 19, INT64_MAX - 10, 19, &back), 0);
+    assert_int_equal(decode_times(c, 10, 19, INT64_MAX - 9, 19, &back), OCC_E_CORRUPT);
+}
+
+/* Keys 4096 apart share a place in last[], keys 4095 apart do not. */
+static void keys_share_places(void **state)
+{
+    struct codec *c = *state;
+    struct occ_columns back;
+    const uint32_t set = OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns);
+    for (unsigned apart = 4095; apart <= 4096; apart++) {
+        struct occ_writer w = {0};
+        occ_write_varint(&w, 1);
+        occ_write_bytes(&w, (uint8_t[]){2, 0, 0, (uint8_t)(apart + 1) ^ 1, 0, 0, (uint8_t)((apart + 1) >> 8)},
+                        7);
+        occ_write_varint(&w, 100);
+        occ_write_bytes(&w, (uint8_t[]){1, 0, 10, 2}, 4); /* + 5, + 1 */
+        assert_int_equal(decode_bytes(c, 1, 2, set, w.data, w.size, set, &back), 0);
+        assert_int_equal(back.config[1], apart + 1);
+        assert_int_equal(back.duration_ns[0], 105);
+        assert_int_equal(back.duration_ns[1], apart == 4096 ? 106 : 101);
+        free(w.data);
+    }
+}
+
+/* ---- histograms ---- */
 
 static void histograms_hold_every_value(void **state)
 {
@@ -306,10 +516,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_goes_in_comes_out),
         TEST(extremes_come_out),
+        TEST(large_values_come_late),
+        TEST(members_of_any_size_go_in),
         TEST(what_repeats_is_small),
         TEST(limits_are_kept),
         TEST(damage_is_noticed),
-        TEST(totals_add_up),
+        TEST(the_header_is_checked),
+        TEST(planes_are_checked),
+        TEST(frames_are_checked),
+        TEST(values_keep_their_bits),
+        TEST(times_are_checked),
+        TEST(keys_share_places),
         cmocka_unit_test(histograms_hold_every_value),
         cmocka_unit_test(histograms_merge_and_travel),
         cmocka_unit_test(quantiles_are_near),

@@ -1,4 +1,4 @@
-/* Series of counters: the codec, values of single launches, samples of devices. */
+/* Series of counters: codes, values of single launches, samples of devices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 
 #include "store/vtab/launch_values.h"
-#include "store/codec/series_codec.h"
+#include "store/codec/codes.h"
 #include "store/sql.h"
 #include "test_store_world.h"
 
@@ -64,7 +64,7 @@ static void execute(struct occ_store *store, const char *sql)
         fail_msg("%s: %s", sql, message);
 }
 
-/* ---- codec ---- */
+/* ---- codes ---- */
 
 static uint64_t random_number(uint64_t *seed)
 {
@@ -74,122 +74,43 @@ static uint64_t random_number(uint64_t *seed)
     return *seed;
 }
 
-/* Rows of all sorts: regular, wild, constant, at the limits. */
-static void make_rows(enum occ_series_kind kind, struct occ_series_row *rows, uint32_t n, uint64_t seed)
-{
-    int64_t at = seed % 3 == 0 ? 0 : BEGIN;
-    bool wild = seed % 2 == 0;
-    memset(rows, 0, n * sizeof *rows);
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t r = random_number(&seed);
-        rows[i].start_ns = at;
-        rows[i].wide[0] = kind == OCC_SERIES_SAMPLES ? (wild ? r >> 40 : 1000000)
-                          : wild                     ? (uint32_t)r
-                                                     : i * 3;
-        if (kind == OCC_SERIES_VALUES)
-            rows[i].wide[1] = wild ? (uint32_t)(r >> 32) : 1 + i % 7;
-        for (int k = 0; k < (kind == OCC_SERIES_VALUES ? 4 : 8); k++)
-            rows[i].narrow[k] = (uint16_t)(wild ? r >> (8 * k) : i % 5 == 0 ? OCC_SERIES_UNKNOWN : 4321u);
-        at += kind == OCC_SERIES_SAMPLES && !wild ? 1000000 : (int64_t)(random_number(&seed) >> 44);
-    }
-    if (n > 1 && wild)
-        rows[n - 1].start_ns = INT64_MAX - (int64_t)rows[n - 1].wide[0];
-}
-
-static void what_is_packed_comes_back(void **state)
-{
-    (void)state;
-    static struct occ_series_row rows[OCC_SERIES_MAX_ROWS];
-    static const uint32_t sizes[] = {1, 2, 3, 63, 64, 65, 1000, 40000, OCC_SERIES_MAX_ROWS};
-    struct occ_series_encoder *encoder = occ_series_encoder_new();
-    struct occ_series_decoder *decoder = occ_series_decoder_new();
-    for (int kind = OCC_SERIES_VALUES; kind <= OCC_SERIES_SAMPLES; kind++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-            for (uint64_t seed = 1; seed < 7; seed++) {
-                const struct occ_series_row *back = NULL;
-                const uint8_t *data = NULL;
-                size_t bytes = 0;
-                uint32_t n = 0;
-                make_rows((enum occ_series_kind)kind, rows, sizes[i], seed);
-                assert_int_equal(
-                    occ_series_encode(encoder, (enum occ_series_kind)kind, rows, sizes[i], &data, &bytes), 0);
-                assert_int_equal(
-                    occ_series_decode(decoder, (enum occ_series_kind)kind, data, bytes, &back, &n), 0);
-                assert_int_equal(n, sizes[i]);
-                assert_memory_equal(back, rows, n * sizeof *rows);
-            }
-    const uint8_t *data = NULL;
-    size_t bytes = 0;
-    assert_int_equal(occ_series_encode(encoder, OCC_SERIES_VALUES, rows, 0, &data, &bytes), OCC_E_INVALID);
-    assert_int_equal(
-        occ_series_encode(encoder, OCC_SERIES_VALUES, rows, OCC_SERIES_MAX_ROWS + 1, &data, &bytes),
-        OCC_E_INVALID);
-    occ_series_encoder_free(encoder);
-    occ_series_decoder_free(decoder);
-}
-
 static void numbers_keep_their_bounds(void **state)
 {
     (void)state;
     uint64_t seed = 99;
     for (int i = 0; i < 200000; i++) {
         double u = (double)(random_number(&seed) >> 11) / 9007199254740992.0, v = u * 1.5;
-        assert_true(fabs(occ_series_read_ratio(occ_series_ratio(v)) - v) <= 0.00005 * 1.0000001);
+        assert_true(fabs(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, v)) - v) <=
+                    0.00005 * 1.0000001);
         v = u * 1.3;
-        assert_true(fabs(occ_series_read_value(occ_series_value(v)) - v) <= 0.00001 * 1.0000001);
+        assert_true(fabs(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, v)) - v) <=
+                    0.00001 * 1.0000001);
         v = u * 40;
-        assert_true(fabs(occ_series_read_blocks(occ_series_blocks(v)) - v) <= 0.0005 * 1.0000001);
+        assert_true(fabs(occ_code_read(OCC_UNIT_blocks, occ_code(OCC_UNIT_blocks, v)) - v) <=
+                    0.0005 * 1.0000001);
         v = exp2(-20 + u * 22);
-        double error = occ_series_read_error(occ_series_error(v));
+        double error = occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v));
         assert_true(error >= v && error <= v * 1.0906);
         v = exp2(-20 - u * 30); /* too small to tell apart: never smaller than it was */
-        assert_true(occ_series_read_error(occ_series_error(v)) >= v);
+        assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v)) >= v);
     }
     for (int k = 1; k < 350; k++) { /* on a step exactly */
-        double v = occ_series_read_error((uint16_t)k);
-        assert_true(occ_series_read_error(occ_series_error(v)) >= v);
+        double v = occ_code_read(OCC_UNIT_error, (uint16_t)k);
+        assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, v)) >= v);
     }
-    assert_true(isnan(occ_series_read_ratio(occ_series_ratio(NAN))));
-    assert_true(isnan(occ_series_read_ratio(occ_series_ratio(INFINITY))));
-    assert_true(isnan(occ_series_read_blocks(occ_series_blocks(NAN))));
-    assert_true(isnan(occ_series_read_error(occ_series_error(NAN))));
-    assert_true(occ_series_read_error(occ_series_error(0)) == 0);
-    assert_true(isnan(occ_series_read_value(occ_series_value(NAN))));
-    assert_true(occ_series_read_value(occ_series_value(1)) == 1);
-    assert_true(occ_series_read_value(occ_series_value(2)) > 1.31); /* not "unknown" */
-    assert_true(occ_series_read_ratio(occ_series_ratio(0)) == 0);
-    assert_true(occ_series_read_ratio(occ_series_ratio(1)) == 1);
-    assert_true(occ_series_read_ratio(occ_series_ratio(-0.25)) == 0);
-    assert_true(fabs(occ_series_read_ratio(occ_series_ratio(1e9)) - 6.5534) < 1e-9); /* not "unknown" */
-}
-
-static void damage_is_noticed(void **state)
-{
-    (void)state;
-    static struct occ_series_row rows[500];
-    struct occ_series_encoder *encoder = occ_series_encoder_new();
-    struct occ_series_decoder *decoder = occ_series_decoder_new();
-    const struct occ_series_row *back = NULL;
-    const uint8_t *data = NULL;
-    size_t bytes = 0;
-    uint32_t n = 0;
-    make_rows(OCC_SERIES_SAMPLES, rows, 500, 4);
-    assert_int_equal(occ_series_encode(encoder, OCC_SERIES_SAMPLES, rows, 500, &data, &bytes), 0);
-    uint8_t *copy = malloc(bytes);
-    assert_non_null(copy);
-    for (size_t i = 0; i < bytes; i++) {
-        memcpy(copy, data, bytes);
-        copy[i] ^= 0x10;
-        int rc = occ_series_decode(decoder, OCC_SERIES_SAMPLES, copy, bytes, &back, &n);
-        assert_int_equal(rc, i == 0 ? OCC_E_VERSION : OCC_E_CORRUPT);
-    }
-    for (size_t i = 0; i < bytes; i++)
-        assert_int_equal(occ_series_decode(decoder, OCC_SERIES_SAMPLES, data, i, &back, &n), OCC_E_CORRUPT);
-    assert_int_equal(occ_series_decode(decoder, OCC_SERIES_VALUES, data, bytes, &back, &n), OCC_E_CORRUPT);
-    assert_int_equal(occ_series_decode(decoder, OCC_SERIES_SAMPLES, NULL, 0, &back, &n), OCC_E_CORRUPT);
-    free(copy);
-    occ_series_encoder_free(encoder);
-    occ_series_decoder_free(decoder);
+    assert_true(isnan(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, NAN))));
+    assert_true(isnan(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, INFINITY))));
+    assert_true(isnan(occ_code_read(OCC_UNIT_blocks, occ_code(OCC_UNIT_blocks, NAN))));
+    assert_true(isnan(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, NAN))));
+    assert_true(occ_code_read(OCC_UNIT_error, occ_code(OCC_UNIT_error, 0)) == 0);
+    assert_true(isnan(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, NAN))));
+    assert_true(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, 1)) == 1);
+    assert_true(occ_code_read(OCC_UNIT_value, occ_code(OCC_UNIT_value, 2)) > 1.31); /* not "unknown" */
+    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, 0)) == 0);
+    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, 1)) == 1);
+    assert_true(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, -0.25)) == 0);
+    assert_true(fabs(occ_code_read(OCC_UNIT_ratio, occ_code(OCC_UNIT_ratio, 1e9)) - 6.5534) <
+                1e-9); /* not "unknown" */
 }
 
 /* ---- values of launches ---- */
@@ -915,9 +836,7 @@ static void the_module_shows_them_too(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_packed_comes_back),
         cmocka_unit_test(numbers_keep_their_bounds),
-        cmocka_unit_test(damage_is_noticed),
         TEST(every_launch_has_its_own_value),
         TEST(what_waits_survives_a_failed_commit),
         TEST(equal_launches_get_one_value_each),

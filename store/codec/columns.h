@@ -1,0 +1,123 @@
+/*
+ * The one format of packed rows in a history: launches, their totals, measured values, samples of devices. Columns are
+ * packed one by one, so that a reader unpacks only those it needs.
+ *
+ *      0  u32  format, 1
+ *      4  u32  n, number of rows, at least 1
+ *      8  u64  XXH3 (64 bits) of everything from byte 16 on, seeded with bytes 0-7
+ *     16  u32  columns: bit c is the c-th of OCC_COLUMNS
+ *     20  each of them: varint base, which is the first value; u8 planes, 0-8; then each plane:
+ *         u8 0 and n bytes, or u8 1 and a zstd frame of n bytes
+ *
+ * Integers are little-endian, varints as in bytes.h. Byte i of plane p is byte p of row i's code; bytes without a plane
+ * are 0. A value that is stored as it is is base ^ code. All others are last[key % 4096] + unzigzag(code), where last[]
+ * is the base at first and then the value plus the row's value in the column `added`; key is the row's value in the
+ * column `key`; both are 0 where there is no such column. Values wrap at their number of bits, so no code makes one too
+ * large, and keys that share a place in last[] cost bytes, nothing else.
+ *
+ * Decoding is safe on any bytes: it gives columns that keep their promises, or an error. No object is for two threads.
+ */
+#ifndef OCC_STORE_COLUMNS_H
+#define OCC_STORE_COLUMNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* clang-format off
+ * X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63; achieved ... number7: codes.h */
+#define OCC_COLUMNS(X)                                                                                       \
+    X(config, 32, true, none, none)                                                                          \
+    X(duration_ns, 63, false, config, none)                                                                  \
+    X(stream, 32, true, none, none)                                                                          \
+    X(start_ns, 63, false, stream, duration_ns) X(correlation, 32, false, none, none)                        \
+        X(context, 32, false, none, none)                                                                    \
+            X(graph_node, 64, false, none, none) /* totals of a configuration */ X(                          \
+                launches, 63, true, none, none) X(total_ns, 63, true, none, none)                            \
+                X(min_ns, 63, true, none, none) X(max_ns, 63, true, none, none) /* measured of a launch */   \
+        X(achieved, 16, false, config, none) X(achieved_error, 16, true, none, none)                         \
+            X(elapsed, 16, false, config, none)                                                              \
+                X(elapsed_error, 16, true, none, none) /* sampled of a device */                             \
+        X(number0, 16, true, none, none) X(number1, 16, true, none, none) X(number2, 16, true, none, none)   \
+            X(number3, 16, true, none, none) X(number4, 16, true, none, none)                                \
+                X(number5, 16, true, none, none) X(number6, 16, true, none, none)                            \
+                    X(number7, 16, true, none, none)
+/* clang-format on */
+
+enum occ_column {
+#define X(name, bits, as_is, key, added) OCC_COLUMN_##name,
+    OCC_COLUMNS(X)
+#undef X
+        OCC_COLUMN_none /* also: how many there are */
+};
+
+#define OCC_COLUMN_BIT(name)         (UINT32_C(1) << OCC_COLUMN_##name)
+#define OCC_COLUMN_BITS(first, last) ((UINT32_C(2) << OCC_COLUMN_##last) - OCC_COLUMN_BIT(first))
+#define OCC_VALUE_COLUMNS                                                                                    \
+    (OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(start_ns, correlation) |                                       \
+     OCC_COLUMN_BITS(achieved, elapsed_error))
+#define OCC_SAMPLE_COLUMNS                                                                                   \
+    (OCC_COLUMN_BIT(duration_ns) | OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BITS(number0, number7))
+#define OCC_COLUMNS_FORMAT       1
+#define OCC_COLUMNS_HEADER_BYTES 16
+#define OCC_COLUMNS_MAX_ROWS     (UINT32_C(1) << 18)
+#define OCC_COLUMNS_SLOTS        4096u /* of last[] */
+
+extern const struct occ_column_format {
+    uint8_t bits;
+    bool as_is;
+    uint8_t key, added; /* enum occ_column */
+} occ_column_formats[OCC_COLUMN_none];
+
+/* ---- decoding: columns.c, all that the SQLite extension needs ---- */
+
+/* n values each; NULL: not decoded. */
+struct occ_columns {
+    uint32_t n;
+    union {
+        const uint64_t *column[OCC_COLUMN_none];
+        struct {
+#define X(name, bits, as_is, key, added) const uint64_t *name;
+            OCC_COLUMNS(X)
+#undef X
+        };
+    };
+};
+
+struct occ_columns_decoder;
+struct occ_columns_decoder *occ_columns_decoder_new(void); /* NULL: no memory */
+void occ_columns_decoder_free(struct occ_columns_decoder *decoder);
+
+/* Decodes the columns of the set `wanted`, and those that they are computed from. They belong to the decoder until the
+ * next call. OCC_E_CORRUPT (also: one is not there), OCC_E_VERSION (a newer format), OCC_E_NO_MEMORY. */
+int occ_columns_decode(struct occ_columns_decoder *decoder, const void *data, size_t bytes, uint32_t wanted,
+                       struct occ_columns *ret_columns);
+
+/* Of at least a header's bytes. */
+uint64_t occ_columns_checksum(const uint8_t *data, size_t bytes);
+
+/* ---- encoding: columns_write.c ---- */
+
+/* A member of consecutive structs, of 2, 4 or 8 bytes; NULL: no such column. */
+struct occ_column_source {
+    const void *first;
+    size_t stride, bytes;
+};
+#define OCC_COLUMN_FROM(rows, member)                                                                        \
+    {                                                                                                        \
+        &(rows)->member, sizeof *(rows), sizeof(rows)->member                                                \
+    }
+
+struct occ_columns_encoder;
+struct occ_columns_encoder *occ_columns_encoder_new(void); /* NULL: no memory */
+void occ_columns_encoder_free(struct occ_columns_encoder *encoder);
+
+/* Encodes `n` rows of OCC_COLUMN_none sources; compress: with zstd. *ret_data belongs to the encoder until the next call.
+ * OCC_E_INVALID: n is 0 or more than OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
+int occ_columns_encode(struct occ_columns_encoder *encoder, const struct occ_column_source *sources,
+                       uint32_t n, bool compress, const uint8_t **ret_data, size_t *ret_bytes);
+
+/* Puts the checksum into at least a header's bytes. */
+void occ_columns_seal(uint8_t *data, size_t bytes);
+
+#endif
