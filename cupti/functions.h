@@ -1,8 +1,8 @@
 /*
  * Every function of libcupti that we call, in groups that are bound together: X(slot, symbol, parameters);
- * all return a CUptiResult. A group is a struct of pointers in this order, which occ_cupti_bind() fills from
- * the names in the same order. A table of names is defined where it is bound, so that a library carries only
- * the names that it uses.
+ * all return a CUptiResult. A group is a struct of pointers in this order, which occ_library_bind() fills
+ * from the names in the same order. A table of names is defined where it is bound, so that a library carries
+ * only the names that it uses.
  */
 #ifndef OCC_CUPTI_FUNCTIONS_H
 #define OCC_CUPTI_FUNCTIONS_H
@@ -31,7 +31,7 @@
     X(begin, "cuptiProfilerHostInitialize", (struct occ_params_host *))                                      \
     X(end, "cuptiProfilerHostDeinitialize", (struct occ_params_object *))                                    \
     X(add_metrics, "cuptiProfilerHostConfigAddMetrics", (struct occ_params_metrics *))                       \
-    X(config_bytes, "cuptiProfilerHostGetConfigImageSize", (struct occ_params_config_bytes *))               \
+    X(config_size, "cuptiProfilerHostGetConfigImageSize", (struct occ_params_config *))                      \
     X(config, "cuptiProfilerHostGetConfigImage", (struct occ_params_config *))                               \
     X(passes, "cuptiProfilerHostGetNumOfPasses", (struct occ_params_passes *))                               \
     X(evaluate, "cuptiProfilerHostEvaluateToGpuValues", (struct occ_params_evaluate *))
@@ -47,8 +47,8 @@
     X(availability, "cuptiProfilerGetCounterAvailability", (struct occ_params_availability *))               \
     X(enable, "cuptiRangeProfilerEnable", (struct occ_params_enable *))                                      \
     X(disable, "cuptiRangeProfilerDisable", (struct occ_params_object *))                                    \
-    X(image_bytes, "cuptiRangeProfilerGetCounterDataSize", (struct occ_params_range_image_bytes *))          \
-    X(image, "cuptiRangeProfilerCounterDataImageInitialize", (struct occ_params_image *))                    \
+    X(data_size, "cuptiRangeProfilerGetCounterDataSize", (struct occ_params_range_data_size *))              \
+    X(data, "cuptiRangeProfilerCounterDataImageInitialize", (struct occ_params_data *))                      \
     X(set_config, "cuptiRangeProfilerSetConfig", (struct occ_params_range_config *))                         \
     X(start, "cuptiRangeProfilerStart", (struct occ_params_object *))                                        \
     X(stop, "cuptiRangeProfilerStop", (struct occ_params_range_stop *))                                      \
@@ -64,8 +64,8 @@
     X(start, "cuptiPmSamplingStart", (struct occ_params_object *))                                           \
     X(stop, "cuptiPmSamplingStop", (struct occ_params_object *))                                             \
     X(decode, "cuptiPmSamplingDecodeData", (struct occ_params_pm_decode *))                                  \
-    X(image_bytes, "cuptiPmSamplingGetCounterDataSize", (struct occ_params_pm_image_bytes *))                \
-    X(image, "cuptiPmSamplingCounterDataImageInitialize", (struct occ_params_image *))                       \
+    X(data_size, "cuptiPmSamplingGetCounterDataSize", (struct occ_params_pm_data_size *))                    \
+    X(data, "cuptiPmSamplingCounterDataImageInitialize", (struct occ_params_data *))                         \
     X(info, "cuptiPmSamplingGetCounterDataInfo", (struct occ_params_pm_info *))                              \
     X(sample, "cuptiPmSamplingCounterDataGetSampleInfo", (struct occ_params_pm_sample *))
 

@@ -11,21 +11,9 @@
 #include "functions.h"
 #include "library.h"
 
-/* Memory that CUPTI fills: a configuration, the availability of counters, or their data. All zero: none. */
-struct occ_cupti_image {
-    uint8_t *bytes;
-    size_t size;
-};
-
 /* False: no memory, or size 0; the image is then none. */
 bool occ_cupti_image_new(struct occ_cupti_image *image, size_t size);
 void occ_cupti_image_free(struct occ_cupti_image *image);
-
-/* Which metrics, by CUPTI's names. Borrowed: they live longer than what is made with them. */
-struct occ_cupti_metrics {
-    const char *const *names;
-    size_t count;
-};
 
 struct occ_cupti_host {
     const struct occ_cupti_host_calls *call;

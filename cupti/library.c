@@ -77,7 +77,7 @@ static bool is_accepted(struct occ_cupti *cupti, char reason[OCC_CUPTI_REASON_BY
         uint32_t (*get_version)(uint32_t *version);
         uint32_t (*result_string)(uint32_t result, const char **text);
     } calls;
-    (void)occ_cupti_bind(cupti, names, 2, &calls);
+    (void)occ_library_bind(cupti->handle, names, 2, &calls);
     if (!calls.get_version) {
         (void)snprintf(reason, OCC_CUPTI_REASON_BYTES, "libcupti lacks %s", names[0]);
         return false;
@@ -112,11 +112,11 @@ bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
 
 /* ---- functions ---- */
 
-size_t occ_cupti_bind(const struct occ_cupti *cupti, const char *const *names, size_t n, void *calls)
+size_t occ_library_bind(void *handle, const char *const *names, size_t n, void *calls)
 {
     size_t missing = n;
     for (size_t i = n; i-- > 0;) {
-        void *function = dlsym(cupti->handle, names[i]);
+        void *function = dlsym(handle, names[i]);
         memcpy((char *)calls + i * sizeof function, &function, sizeof function);
         if (!function) {
             (void)dlerror();

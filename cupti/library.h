@@ -45,9 +45,9 @@ bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
 /* The version gate alone: NULL or the reason for refusal. */
 const char *occ_cupti_version_problem(uint32_t version);
 
-/* Fills `calls`, an array of n pointers or a struct of functions.h, with the functions of these names; NULL
- * where the library lacks one. Returns the index of the first that is missing, or n. */
-size_t occ_cupti_bind(const struct occ_cupti *cupti, const char *const *names, size_t n, void *calls);
+/* Fills `calls`, a struct of n function pointers, with the functions of these names in an open library (any,
+ * not only libcupti); NULL where it lacks one. Returns the index of the first that is missing, or n. */
+size_t occ_library_bind(void *handle, const char *const *names, size_t n, void *calls);
 
 /* The library's text for a result code, never NULL. */
 const char *occ_cupti_result_text(const struct occ_cupti *cupti, uint32_t result);

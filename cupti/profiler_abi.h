@@ -4,8 +4,7 @@
  * them with NVIDIA's headers.
  *
  * Every parameter struct begins with its size up to the last field that its caller knows: the library reads
- * no further. That is sizeof but for structs whose last field leaves padding behind it; these have a constant
- * OCC_..._BYTES.
+ * no further. * That is sizeof but for those with a constant OCC_..._SIZE.
  */
 #ifndef OCC_CUPTI_PROFILER_ABI_H
 #define OCC_CUPTI_PROFILER_ABI_H
@@ -47,10 +46,23 @@ typedef void occ_callback(void *user_data, uint32_t domain, uint32_t id, const v
 #define OCC_PM_KEEP_LATEST            1u
 #define OCC_PM_STOP_IMAGE_FULL        1u /* why a decode stopped */
 
+/* Memory that CUPTI fills: a configuration, the availability of counters, or their data. All zero: none. */
+struct occ_cupti_image {
+    size_t size;
+    uint8_t *bytes;
+};
+
+/* Which metrics, by CUPTI's names. Borrowed: they live longer than what is made with them. */
+struct occ_cupti_metrics {
+    const char *const *names;
+    size_t count;
+};
+
+/* `size` is that of the parameter struct. */
 #define OCC_PARAMS                                                                                           \
-    size_t bytes;                                                                                            \
+    size_t size;                                                                                             \
     void *reserved
-#define OCC_PARAMS_BYTES(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
+#define OCC_PARAMS_SIZE(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
 
 struct occ_params_none {
     OCC_PARAMS;
@@ -63,8 +75,7 @@ struct occ_params_chip_name {
 struct occ_params_availability { /* of the range profiler and of PM sampling */
     OCC_PARAMS;
     uintptr_t subject; /* a CUcontext or a device's index */
-    size_t image_bytes;
-    uint8_t *image;
+    struct occ_cupti_image image;
 };
 struct occ_params_enable { /* the same two */
     OCC_PARAMS;
@@ -75,11 +86,10 @@ struct occ_params_object { /* their start and disable, PM sampling's stop, the h
     OCC_PARAMS;
     void *object;
 };
-struct occ_params_image { /* initialisation of the counter data of both */
+struct occ_params_data { /* initialisation of the counter data of both */
     OCC_PARAMS;
     void *object;
-    size_t image_bytes;
-    uint8_t *image;
+    struct occ_cupti_image data;
 };
 
 /* ---- profiler host: configuration and evaluation ---- */
@@ -94,72 +104,53 @@ struct occ_params_host {
 struct occ_params_metrics {
     OCC_PARAMS;
     void *object;
-    const char *const *names;
-    size_t count;
+    struct occ_cupti_metrics metrics;
 };
-struct occ_params_config_bytes {
+struct occ_params_config { /* up to config.size: the question for it */
     OCC_PARAMS;
     void *object;
-    size_t config_bytes;
-};
-struct occ_params_config {
-    OCC_PARAMS;
-    void *object;
-    size_t config_bytes;
-    uint8_t *config;
+    struct occ_cupti_image config;
 };
 struct occ_params_passes {
     OCC_PARAMS;
-    size_t config_bytes;
-    uint8_t *config;
+    struct occ_cupti_image config;
     size_t passes;
 };
 struct occ_params_evaluate {
     OCC_PARAMS;
     void *object;
-    const uint8_t *image;
-    size_t image_bytes;
-    size_t range;
-    const char *const *names;
-    size_t count;
+    const uint8_t *data;
+    size_t data_size, range;
+    struct occ_cupti_metrics metrics;
     double *values;
 };
 
 /* ---- range profiler ---- */
 
-struct occ_params_range_image_bytes {
+struct occ_params_range_data_size {
     OCC_PARAMS;
     void *object;
-    const char *const *names;
-    size_t count;
+    struct occ_cupti_metrics metrics;
     size_t max_ranges;
     uint32_t max_nodes;
-    size_t image_bytes;
+    size_t data_size;
 };
 struct occ_params_range_config {
     OCC_PARAMS;
     void *object;
-    size_t config_bytes;
-    const uint8_t *config;
-    size_t image_bytes;
-    uint8_t *image;
-    uint32_t range;
-    uint32_t replay;
+    struct occ_cupti_image config, data;
+    uint32_t range, replay;
     size_t max_ranges;
-    uint16_t nesting_levels;
-    uint16_t min_nesting_level;
+    uint16_t nesting_levels, min_nesting_level;
     size_t pass;
     uint16_t target_nesting_level;
 };
-#define OCC_RANGE_CONFIG_BYTES OCC_PARAMS_BYTES(occ_params_range_config, target_nesting_level)
 struct occ_params_range_stop {
     OCC_PARAMS;
     void *object;
-    size_t pass;
-    size_t target_nesting_level;
+    size_t pass, target_nesting_level;
     uint8_t is_complete;
 };
-#define OCC_RANGE_STOP_BYTES OCC_PARAMS_BYTES(occ_params_range_stop, is_complete)
 struct occ_params_range_decode {
     OCC_PARAMS;
     void *object;
@@ -167,9 +158,8 @@ struct occ_params_range_decode {
 };
 struct occ_params_range_info {
     OCC_PARAMS;
-    const uint8_t *image;
-    size_t image_bytes;
-    size_t ranges;
+    const uint8_t *data;
+    size_t data_size, ranges;
 };
 
 /* ---- PM sampling ---- */
@@ -177,43 +167,43 @@ struct occ_params_range_info {
 struct occ_params_pm_config {
     OCC_PARAMS;
     void *object;
-    size_t config_bytes;
-    const uint8_t *config;
+    struct occ_cupti_image config;
     size_t buffer_bytes;
     uint64_t interval; /* nanoseconds or system clocks, by trigger */
-    uint32_t trigger;
-    uint32_t append_mode;
+    uint32_t trigger, append_mode;
 };
-struct occ_params_pm_image_bytes {
+struct occ_params_pm_data_size {
     OCC_PARAMS;
     void *object;
-    const char *const *names;
-    size_t count;
+    struct occ_cupti_metrics metrics;
     uint32_t max_samples;
-    size_t image_bytes;
+    size_t data_size;
 };
 struct occ_params_pm_decode {
     OCC_PARAMS;
     void *object;
-    uint8_t *image;
-    size_t image_bytes;
+    uint8_t *data;
+    size_t data_size;
     uint32_t stop_reason;
     uint8_t overflow;
 };
-#define OCC_PM_DECODE_BYTES OCC_PARAMS_BYTES(occ_params_pm_decode, overflow)
 struct occ_params_pm_info {
     OCC_PARAMS;
-    const uint8_t *image;
-    size_t image_bytes;
-    size_t total, populated, completed;
+    const uint8_t *data;
+    size_t data_size, total, populated, completed;
 };
 struct occ_params_pm_sample {
     OCC_PARAMS;
     void *object;
-    const uint8_t *image;
-    size_t image_bytes;
-    size_t index;
+    const uint8_t *data;
+    size_t data_size, index;
     uint64_t start_ns, end_ns;
 };
+
+/* Sizes of those that are not sizeof: another field or padding follows the last one that counts. */
+#define OCC_CONFIG_SIZE_SIZE  OCC_PARAMS_SIZE(occ_params_config, config.size)
+#define OCC_RANGE_CONFIG_SIZE OCC_PARAMS_SIZE(occ_params_range_config, target_nesting_level)
+#define OCC_RANGE_STOP_SIZE   OCC_PARAMS_SIZE(occ_params_range_stop, is_complete)
+#define OCC_PM_DECODE_SIZE    OCC_PARAMS_SIZE(occ_params_pm_decode, overflow)
 
 #endif

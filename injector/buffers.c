@@ -38,13 +38,6 @@ int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes)
     return 0;
 }
 
-void occ_pool_destroy(struct occ_pool *pool)
-{
-    if (pool->base)
-        (void)munmap(pool->base, mapping_bytes(pool));
-    memset(pool, 0, sizeof *pool);
-}
-
 static uint8_t *buffer_at(const struct occ_pool *pool, uint32_t index)
 {
     return pool->base + (size_t)index * pool->bytes;

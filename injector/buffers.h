@@ -52,9 +52,6 @@ struct occ_pool {
 
 /* `bytes` of one buffer, a multiple of 4096. 0 or -errno; on failure nothing is mapped. */
 int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes);
-/* Unmaps: only when CUPTI has no buffer (tests; never in a program). */
-void occ_pool_destroy(struct occ_pool *pool);
-
 uint8_t *occ_pool_take(struct occ_pool *pool);
 /* False: this buffer is not of this pool. */
 bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes);

@@ -1,8 +1,10 @@
 /*
- * See devices.h. The driver's functions used are public and need no context. Numbers of attributes are those
- * of CUdevice_attribute in cuda.h, which never change.
+ * * See devices.h. The driver's functions used are public, need no context, and exist in every driver that a
+ * supported libcupti runs on. Numbers of attributes are those of CUdevice_attribute in cuda.h, which never
+ * change.
  */
 #include "devices.h"
+#include "cupti/library.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
@@ -18,17 +20,12 @@ struct driver {
     int (*get_version)(int *version);
 };
 
-static const struct {
-    size_t offset;
-    const char *names[2]; /* the second if the first is not there */
-} driver_symbols[] = {
-    {offsetof(struct driver, get), {"cuDeviceGet", NULL}},
-    {offsetof(struct driver, get_name), {"cuDeviceGetName", NULL}},
-    {offsetof(struct driver, get_uuid), {"cuDeviceGetUuid_v2", "cuDeviceGetUuid"}},
-    {offsetof(struct driver, get_attribute), {"cuDeviceGetAttribute", NULL}},
-    {offsetof(struct driver, get_memory), {"cuDeviceTotalMem_v2", NULL}},
-    {offsetof(struct driver, get_version), {"cuDriverGetVersion", NULL}},
-};
+/* In the order of struct driver. */
+static const char *const driver_names[] = {"cuDeviceGet",         "cuDeviceGetName",
+                                           "cuDeviceGetUuid_v2",  "cuDeviceGetAttribute",
+                                           "cuDeviceTotalMem_v2", "cuDriverGetVersion"};
+#define DRIVER_CALLS (sizeof driver_names / sizeof driver_names[0])
+static_assert(sizeof(struct driver) == DRIVER_CALLS * sizeof(void *), "a name for each call");
 
 static const struct {
     size_t offset;
@@ -50,36 +47,21 @@ static const struct {
     {offsetof(struct occ_record_device, clock_khz), 13},
 };
 
-static void *find_symbol(void *library, const char *const names[2])
-{
-    for (int i = 0; i < 2 && names[i]; i++) {
-        void *function = dlsym(library, names[i]);
-        if (function)
-            return function;
-        (void)dlerror();
-    }
-    return NULL;
-}
-
 static bool find_driver(struct driver *driver)
 {
-    memset(driver, 0, sizeof *driver);
     void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
     if (!library) {
         (void)dlerror();
         return false;
     }
-    for (size_t i = 0; i < sizeof driver_symbols / sizeof driver_symbols[0]; i++) {
-        void *function = find_symbol(library, driver_symbols[i].names);
-        memcpy((char *)driver + driver_symbols[i].offset, &function, sizeof function);
-    }
-    (void)dlclose(library); /* only our count of it; the program has its own */
-    return driver->get != NULL;
+    size_t bound = occ_library_bind(library, driver_names, DRIVER_CALLS, driver);
+    (void)dlclose(library); /* only our reference; the program has its own */
+    return bound == DRIVER_CALLS;
 }
 
 static void ask_attributes(const struct driver *driver, int device, struct occ_record_device *record)
 {
-    for (size_t i = 0; driver->get_attribute && i < sizeof attributes / sizeof attributes[0]; i++) {
+    for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
         int value = 0;
         if (driver->get_attribute(&value, attributes[i].attribute, device) != 0 || value < 0)
             value = 0;
@@ -94,14 +76,14 @@ static void ask_driver(struct occ_record_device *record)
     size_t memory = 0;
     if (!find_driver(&driver) || driver.get(&device, (int)record->ordinal) != 0)
         return;
-    if (driver.get_name && driver.get_name(record->name, (int)sizeof record->name, device) != 0)
+    if (driver.get_name(record->name, (int)sizeof record->name, device) != 0)
         record->name[0] = '\0';
     record->name[sizeof record->name - 1] = '\0';
-    if (driver.get_uuid && driver.get_uuid(record->uuid, device) != 0)
+    if (driver.get_uuid(record->uuid, device) != 0)
         memset(record->uuid, 0, sizeof record->uuid);
-    if (driver.get_memory && driver.get_memory(&memory, device) == 0)
+    if (driver.get_memory(&memory, device) == 0)
         record->memory_bytes = memory;
-    if (driver.get_version && driver.get_version(&version) == 0 && version > 0)
+    if (driver.get_version(&version) == 0 && version > 0)
         record->driver_version = (uint32_t)version;
     ask_attributes(&driver, device, record);
 }

@@ -16,12 +16,6 @@ int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, cons
     return occ_intern_init(&drain->intern, ring);
 }
 
-void occ_drain_destroy(struct occ_drain *drain)
-{
-    occ_intern_destroy(&drain->intern);
-    memset(drain, 0, sizeof *drain);
-}
-
 void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n)
 {
     occ_ring_count_loss(drain->ring, cause, n);

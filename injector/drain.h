@@ -27,7 +27,6 @@ struct occ_drain {
 /* 0 or -errno. */
 int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_tracing *tracing,
                    struct occ_pool *pool, const struct occ_exact_client *exact);
-void occ_drain_destroy(struct occ_drain *drain);
 
 /* One record of at least occ_cupti_kernel_bytes() bytes. */
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record);

@@ -16,8 +16,6 @@ static void in_child(void)
     int saved = errno;
     if (atomic_load(&g->state) == OCC_GUEST_IDLE)
         return;
-    if (g->exact.run)
-        g->exact.call->forget(g->exact.run);
     occ_link_close(&g->link);
     if (occ_fd_get(&g->memfd) < 0)
         g->ring.fd = -1;

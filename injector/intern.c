@@ -58,13 +58,6 @@ int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring)
     return 0;
 }
 
-void occ_intern_destroy(struct occ_intern *intern)
-{
-    if (intern->map)
-        (void)munmap(intern->map, MAP_BYTES);
-    memset(intern, 0, sizeof *intern);
-}
-
 void occ_intern_next_buffer(struct occ_intern *intern)
 {
     intern->epoch++;

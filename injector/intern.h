@@ -43,7 +43,6 @@ struct occ_intern {
 
 /* 0 or -errno. */
 int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring);
-void occ_intern_destroy(struct occ_intern *intern); /* a zeroed one is fine */
 
 /* A new buffer of records begins. */
 void occ_intern_next_buffer(struct occ_intern *intern);

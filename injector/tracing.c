@@ -13,7 +13,7 @@
 static bool bind_functions(struct occ_tracing *t, char reason[OCC_REASON_BYTES])
 {
     static const char *const names[] = {OCC_CUPTI_ACTIVITY(OCC_CUPTI_NAME)};
-    size_t missing = occ_cupti_bind(&t->cupti, names, sizeof names / sizeof names[0], &t->call);
+    size_t missing = occ_library_bind(t->cupti.handle, names, sizeof names / sizeof names[0], &t->call);
     if (missing < REQUIRED)
         (void)snprintf(reason, OCC_REASON_BYTES, "libcupti lacks %s", names[missing]);
     return missing >= REQUIRED;

@@ -1,28 +1,28 @@
 /*
- * NVML's GPM (Hopper and newer): occupancy and activity of a whole GPU between two looks, at least 100 ms
- * apart, without any privilege. It gives shares, not cycles: a sample is expressed as if every SM had run at
- * 1 GHz, so that the ratios of its counters are GPM's SM occupancy (elapsed) and SM activity.
+ * NVML's GPM (Hopper and newer): occupancy and activity of a whole GPU between two readings, at least 100 ms
+ * apart, without any privilege. It reports ratios, not cycles: a sample is expressed as if every SM ran at 1
+ * GHz, so that the ratios of its counters are GPM's SM occupancy (over elapsed cycles) and SM activity.
  *
- * The declarations are those of NVML's public API reference. One thread a source. Nothing here has run on a
- * GPU yet.
+ * Declarations: NVML's public API reference. Threads: one for each source. Not run on a GPU yet.
  */
-#include "gpus.h"
+#include "source.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "cupti/library.h"
 #include "support/clock.h"
 #include "support/text.h"
 
-#define SHORTEST_NS         INT64_C(100000000)
+#define MIN_INTERVAL_NS     INT64_C(100000000)
 #define NVML_SUCCESS        0
 #define NVML_NOT_SUPPORTED  3
 #define NVML_NO_RIGHT       4
-#define NVML_NOT_FOUND      6 /* a MIG slice is none of its GPUs */
+#define NVML_NOT_FOUND      6 /* also for a MIG slice */
 #define NVML_NO_DRIVER      9
 #define NVML_LOST           15
 #define NVML_RESET_REQUIRED 16
@@ -61,19 +61,12 @@ struct nvml {
     int (*metrics_get)(struct gpm_get *get);
 };
 
-static const struct {
-    const char *symbol;
-    size_t slot;
-} functions[] = {
-    {"nvmlInit_v2", offsetof(struct nvml, init)},
-    {"nvmlDeviceGetHandleByUUID", offsetof(struct nvml, handle)},
-    {"nvmlErrorString", offsetof(struct nvml, error)},
-    {"nvmlGpmQueryDeviceSupport", offsetof(struct nvml, support)},
-    {"nvmlGpmSampleAlloc", offsetof(struct nvml, sample_alloc)},
-    {"nvmlGpmSampleFree", offsetof(struct nvml, sample_free)},
-    {"nvmlGpmSampleGet", offsetof(struct nvml, sample_get)},
-    {"nvmlGpmMetricsGet", offsetof(struct nvml, metrics_get)},
-};
+/* In the order of struct nvml. */
+static const char *const names[] = {
+    "nvmlInit_v2",        "nvmlDeviceGetHandleByUUID", "nvmlErrorString",  "nvmlGpmQueryDeviceSupport",
+    "nvmlGpmSampleAlloc", "nvmlGpmSampleFree",         "nvmlGpmSampleGet", "nvmlGpmMetricsGet"};
+#define CALLS (sizeof names / sizeof names[0])
+static_assert(sizeof(struct nvml) == CALLS * sizeof(void *), "a name for each call");
 
 struct occ_source {
     struct nvml nvml;
@@ -111,13 +104,10 @@ static enum occ_source_state bind_library(struct occ_source *s, const char *path
         (void)occ_fail(err, OCC_E_NOT_FOUND, "no NVML: %s", dlerror());
         return OCC_SOURCE_NO_LIBRARY;
     }
-    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        void *address = dlsym(library, functions[i].symbol);
-        if (!address) {
-            (void)occ_fail(err, OCC_E_VERSION, "NVML lacks %s", functions[i].symbol);
-            return OCC_SOURCE_NOT_SUPPORTED;
-        }
-        memcpy((char *)&s->nvml + functions[i].slot, &address, sizeof address);
+    size_t missing = occ_library_bind(library, names, CALLS, &s->nvml);
+    if (missing < CALLS) {
+        (void)occ_fail(err, OCC_E_VERSION, "NVML lacks %s", names[missing]);
+        return OCC_SOURCE_NOT_SUPPORTED;
     }
     return OCC_SOURCE_OK;
 }
@@ -132,27 +122,13 @@ static void gpm_close(struct occ_source *s)
     free(s);
 }
 
-/* CUDA and NVML count GPUs differently: the uuid is the same. */
-static enum occ_source_state find_gpu(struct occ_source *s, uint32_t ordinal, char uuid[48],
-                                      struct occ_error *err)
+/* CUDA and NVML number GPUs differently, but know them by the same uuid. */
+static void uuid_text(const uint8_t uuid[16], char text[48])
 {
-    struct occ_gpu_found gpus[OCC_GPUS_MAX];
     char digits[33];
-    size_t n = 0, i = 0;
-    enum occ_source_state state = occ_gpus_find(gpus, OCC_GPUS_MAX, &n, err);
-    while (i < n && gpus[i].ordinal != ordinal)
-        i++;
-    if (state != OCC_SOURCE_OK)
-        return state;
-    if (i == n) {
-        (void)occ_fail(err, OCC_E_NOT_FOUND, "there is no GPU %u", ordinal);
-        return OCC_SOURCE_NO_DRIVER;
-    }
-    s->gpu = gpus[i];
-    occ_hex_encode(gpus[i].uuid, sizeof gpus[i].uuid, digits);
-    (void)snprintf(uuid, 48, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8, digits + 12, digits + 16,
+    occ_hex_encode(uuid, 16, digits);
+    (void)snprintf(text, 48, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8, digits + 12, digits + 16,
                    digits + 20);
-    return OCC_SOURCE_OK;
 }
 
 static enum occ_source_state begin(struct occ_source *s, const struct occ_source_options *options,
@@ -161,10 +137,10 @@ static enum occ_source_state begin(struct occ_source *s, const struct occ_source
     char uuid[48];
     struct gpm_support support = {.version = GPM_VERSION};
     enum occ_source_state state = bind_library(s, options->nvml_path, err);
-    if (state == OCC_SOURCE_OK)
-        state = find_gpu(s, options->device, uuid, err);
     if (state != OCC_SOURCE_OK)
         return state;
+    s->gpu = options->gpu;
+    uuid_text(s->gpu.uuid, uuid);
     int result = s->nvml.init();
     if (result == NVML_SUCCESS)
         result = s->nvml.handle(uuid, &s->device);
@@ -194,7 +170,7 @@ static enum occ_source_state gpm_open(const struct occ_source_options *options,
         (void)occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
         return OCC_SOURCE_FAILED;
     }
-    s->interval_ns = options->interval_ns > SHORTEST_NS ? options->interval_ns : SHORTEST_NS;
+    s->interval_ns = options->interval_ns > MIN_INTERVAL_NS ? options->interval_ns : MIN_INTERVAL_NS;
     enum occ_source_state state = begin(s, options, err);
     if (state == OCC_SOURCE_OK)
         *ret_source = s;
@@ -253,7 +229,7 @@ static enum occ_source_state gpm_set_interval(struct occ_source *s, int64_t inte
                                               struct occ_error *err)
 {
     (void)err;
-    s->interval_ns = interval_ns > SHORTEST_NS ? interval_ns : SHORTEST_NS;
+    s->interval_ns = interval_ns > MIN_INTERVAL_NS ? interval_ns : MIN_INTERVAL_NS;
     return OCC_SOURCE_OK;
 }
 

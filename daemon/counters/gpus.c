@@ -1,9 +1,10 @@
 /* See gpus.h. The driver API is bound at run time; the library stays open, since cuInit cannot be undone. */
 #include "gpus.h"
+#include "cupti/library.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdbool.h>
-#include <string.h>
 
 /* CUdevice_attribute and CUresult of the public cuda.h. */
 #define ATTRIBUTE_WARP_SIZE          10
@@ -20,16 +21,11 @@ struct driver {
     int (*get_attribute)(int *value, int attribute, int device);
 };
 
-static const struct {
-    const char *symbol;
-    size_t slot;
-} symbols[] = {
-    {"cuInit", offsetof(struct driver, init)},
-    {"cuDeviceGetCount", offsetof(struct driver, get_count)},
-    {"cuDeviceGet", offsetof(struct driver, get_device)},
-    {"cuDeviceGetUuid_v2", offsetof(struct driver, get_uuid)},
-    {"cuDeviceGetAttribute", offsetof(struct driver, get_attribute)},
-};
+/* In the order of struct driver. */
+static const char *const names[] = {"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2",
+                                    "cuDeviceGetAttribute"};
+#define CALLS (sizeof names / sizeof names[0])
+static_assert(sizeof(struct driver) == CALLS * sizeof(void *), "a name for each call");
 
 static enum occ_source_state start_driver(struct driver *driver, int *ret_count, struct occ_error *err)
 {
@@ -38,13 +34,10 @@ static enum occ_source_state start_driver(struct driver *driver, int *ret_count,
         (void)occ_fail(err, OCC_E_NOT_FOUND, "no CUDA driver: %s", dlerror());
         return OCC_SOURCE_NO_DRIVER;
     }
-    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
-        void *address = dlsym(library, symbols[i].symbol);
-        if (!address) {
-            (void)occ_fail(err, OCC_E_NOT_FOUND, "the CUDA driver has no %s", symbols[i].symbol);
-            return OCC_SOURCE_NO_DRIVER;
-        }
-        memcpy((char *)driver + symbols[i].slot, &address, sizeof address);
+    size_t missing = occ_library_bind(library, names, CALLS, driver);
+    if (missing < CALLS) {
+        (void)occ_fail(err, OCC_E_NOT_FOUND, "the CUDA driver has no %s", names[missing]);
+        return OCC_SOURCE_NO_DRIVER;
     }
     *ret_count = 0;
     int code = driver->init(0);
@@ -54,13 +47,6 @@ static enum occ_source_state start_driver(struct driver *driver, int *ret_count,
         return OCC_SOURCE_OK;
     (void)occ_fail(err, OCC_E_IO, "the CUDA driver fails to start (error %d)", code);
     return OCC_SOURCE_NO_DRIVER;
-}
-
-enum occ_source_state occ_gpus_start_driver(struct occ_error *err)
-{
-    struct driver driver;
-    int count;
-    return start_driver(&driver, &count, err);
 }
 
 static bool describe(const struct driver *driver, int ordinal, struct occ_gpu_found *gpu)

@@ -12,19 +12,9 @@
 
 #define OCC_GPUS_MAX 32
 
-struct occ_gpu_found {
-    uint32_t ordinal;
-    uint8_t uuid[16]; /* of a MIG slice, if that is what the driver shows */
-    uint32_t sm_count, max_warps_per_sm;
-    uint32_t cc_major; /* compute capability: 9 is Hopper */
-};
-
-/* At most `max` of them. A state other than OK: no driver, or one that does not start; `err` has the reason.
- */
+/* Starts the driver (cuInit) and describes at most `max` GPUs. A state other than OK: no driver, or one that
+ * does not start; `err` has the reason. */
 enum occ_source_state occ_gpus_find(struct occ_gpu_found *gpus, size_t max, size_t *ret_n,
                                     struct occ_error *err);
-
-/* Opens the driver and calls cuInit; again is fine. */
-enum occ_source_state occ_gpus_start_driver(struct occ_error *err);
 
 #endif

@@ -6,7 +6,6 @@
  *
  * Threads: one for each source.
  */
-#include "gpus.h"
 #include "pm_library.h"
 #include "support/clock.h"
 
@@ -28,7 +27,7 @@ struct occ_source {
     uint32_t at;                               /* index of the set in use */
     void *sampling;                            /* CUPTI's object; NULL: not enabled */
     bool started;
-    uint32_t device;
+    uint32_t ordinal;                  /* CUDA's, of the GPU */
     int64_t interval_ns, turn_ends_ns; /* turn_ends: CLOCK_MONOTONIC */
     uint64_t buffer_bytes;
     struct occ_cupti_image image;
@@ -42,7 +41,7 @@ struct occ_source {
 
 static void stop(struct occ_source *s)
 {
-    struct occ_params_object p = {.bytes = sizeof p, .object = s->sampling};
+    struct occ_params_object p = {.size = sizeof p, .object = s->sampling};
     if (s->started)
         (void)s->library.pm.stop(&p);
     s->started = false;
@@ -53,7 +52,7 @@ static void pm_close(struct occ_source *s)
     if (!s)
         return;
     stop(s);
-    struct occ_params_object p = {.bytes = sizeof p, .object = s->sampling};
+    struct occ_params_object p = {.size = sizeof p, .object = s->sampling};
     if (s->sampling)
         (void)s->library.pm.disable(&p);
     for (uint32_t i = 0; i < OCC_SETS_MAX; i++)
@@ -72,36 +71,31 @@ static uint32_t image_samples(int64_t interval_ns)
 
 static uint32_t make_image(struct occ_source *s)
 {
-    const struct occ_cupti_metrics *metrics = &s->hosts[s->at].metrics;
-    struct occ_params_pm_image_bytes p = {.bytes = sizeof p,
-                                          .object = s->sampling,
-                                          .names = metrics->names,
-                                          .count = metrics->count,
-                                          .max_samples = image_samples(s->interval_ns)};
-    uint32_t result = s->library.pm.image_bytes(&p);
+    struct occ_params_pm_data_size p = {.size = sizeof p,
+                                        .object = s->sampling,
+                                        .metrics = s->hosts[s->at].metrics,
+                                        .max_samples = image_samples(s->interval_ns)};
+    uint32_t result = s->library.pm.data_size(&p);
     if (result != OCC_CUPTI_SUCCESS)
         return result;
-    s->stats.bytes_per_sample = p.image_bytes / p.max_samples;
+    s->stats.bytes_per_sample = p.data_size / p.max_samples;
     occ_cupti_image_free(&s->image);
-    return occ_cupti_image_new(&s->image, p.image_bytes) ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY;
+    return occ_cupti_image_new(&s->image, p.data_size) ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY;
 }
 
 static uint32_t empty_image(struct occ_source *s)
 {
-    struct occ_params_image p = {
-        .bytes = sizeof p, .object = s->sampling, .image_bytes = s->image.size, .image = s->image.bytes};
+    struct occ_params_data p = {.size = sizeof p, .object = s->sampling, .data = s->image};
     s->next = s->completed = 0;
-    return s->library.pm.image(&p);
+    return s->library.pm.data(&p);
 }
 
 static uint32_t set_config(struct occ_source *s)
 {
-    const struct occ_cupti_image *config = &s->hosts[s->at].config;
     bool by_clock = s->chip->system_clock_only; /* of about 1 GHz: as many clocks as nanoseconds */
-    struct occ_params_pm_config p = {.bytes = sizeof p,
+    struct occ_params_pm_config p = {.size = sizeof p,
                                      .object = s->sampling,
-                                     .config_bytes = config->size,
-                                     .config = config->bytes,
+                                     .config = s->hosts[s->at].config,
                                      .buffer_bytes = s->buffer_bytes,
                                      .interval = (uint64_t)s->interval_ns,
                                      .trigger = by_clock ? OCC_PM_TRIGGER_SYSTEM_CLOCK : OCC_PM_TRIGGER_TIME,
@@ -116,7 +110,7 @@ static enum occ_source_state start(struct occ_source *s, struct occ_error *err)
     uint32_t result = set_config(s);
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "configuring PM sampling", err);
-    struct occ_params_object p = {.bytes = sizeof p, .object = s->sampling};
+    struct occ_params_object p = {.size = sizeof p, .object = s->sampling};
     result = make_image(s);
     if (result == OCC_CUPTI_SUCCESS)
         result = empty_image(s);
@@ -131,8 +125,8 @@ static enum occ_source_state start(struct occ_source *s, struct occ_error *err)
 
 static enum occ_source_state find_chip(struct occ_source *s, const char **ret_chip, struct occ_error *err)
 {
-    struct occ_params_none initialize = {.bytes = sizeof initialize};
-    struct occ_params_chip_name name = {.bytes = sizeof name, .device = s->device};
+    struct occ_params_none initialize = {.size = sizeof initialize};
+    struct occ_params_chip_name name = {.size = sizeof name, .device = s->ordinal};
     uint32_t result = s->library.host.initialize(&initialize);
     if (result == OCC_CUPTI_SUCCESS)
         result = s->library.host.chip_name(&name);
@@ -147,7 +141,7 @@ static enum occ_source_state configure(struct occ_source *s, const char *chip, s
 {
     struct occ_cupti_image availability;
     enum occ_source_state state = OCC_SOURCE_OK;
-    uint32_t result = occ_cupti_availability(s->library.pm.availability, s->device, &availability);
+    uint32_t result = occ_cupti_availability(s->library.pm.availability, s->ordinal, &availability);
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "asking for the chip's counters", err);
     for (uint32_t i = 0; i < s->chip->n && state == OCC_SOURCE_OK; i++)
@@ -158,7 +152,7 @@ static enum occ_source_state configure(struct occ_source *s, const char *chip, s
 
 static enum occ_source_state enable(struct occ_source *s, struct occ_error *err)
 {
-    struct occ_params_enable p = {.bytes = sizeof p, .subject = s->device};
+    struct occ_params_enable p = {.size = sizeof p, .subject = s->ordinal};
     uint32_t result = s->library.pm.enable(&p);
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "enabling PM sampling", err);
@@ -166,13 +160,10 @@ static enum occ_source_state enable(struct occ_source *s, struct occ_error *err)
     return OCC_SOURCE_OK;
 }
 
-/* The driver must be up before the profiler; a context is not needed. */
 static enum occ_source_state begin(struct occ_source *s, const char *cupti_path, struct occ_error *err)
 {
     const char *chip = NULL;
-    enum occ_source_state state = occ_gpus_start_driver(err);
-    if (state == OCC_SOURCE_OK)
-        state = occ_pm_bind(cupti_path, &s->library, err);
+    enum occ_source_state state = occ_pm_bind(cupti_path, &s->library, err);
     if (state == OCC_SOURCE_OK)
         state = find_chip(s, &chip, err);
     if (state == OCC_SOURCE_OK)
@@ -191,7 +182,7 @@ static enum occ_source_state pm_open(const struct occ_source_options *options, s
         (void)occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
         return OCC_SOURCE_FAILED;
     }
-    s->device = options->device;
+    s->ordinal = options->gpu.ordinal;
     s->interval_ns = options->interval_ns;
     s->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES;
     s->buffer_bytes = s->buffer_bytes < BUFFER_MAX_BYTES ? s->buffer_bytes : BUFFER_MAX_BYTES;
@@ -209,12 +200,12 @@ static enum occ_source_state pm_open(const struct occ_source_options *options, s
 static enum occ_source_state decode(struct occ_source *s, bool *ret_drained, struct occ_error *err)
 {
     uint32_t result = empty_image(s);
-    struct occ_params_pm_decode p = {.bytes = OCC_PM_DECODE_BYTES,
+    struct occ_params_pm_decode p = {.size = OCC_PM_DECODE_SIZE,
                                      .object = s->sampling,
-                                     .image = s->image.bytes,
-                                     .image_bytes = s->image.size};
+                                     .data = s->image.bytes,
+                                     .data_size = s->image.size};
     struct occ_params_pm_info info = {
-        .bytes = sizeof info, .image = s->image.bytes, .image_bytes = s->image.size};
+        .size = sizeof info, .data = s->image.bytes, .data_size = s->image.size};
     if (result == OCC_CUPTI_SUCCESS)
         result = s->library.pm.decode(&p);
     *ret_drained = p.stop_reason != OCC_PM_STOP_IMAGE_FULL;
@@ -249,10 +240,10 @@ static bool take_values(struct occ_source *s, size_t index, struct occ_sample *s
 /* False: the sample is not valid. */
 static bool take_sample(struct occ_source *s, size_t index, struct occ_sample *sample)
 {
-    struct occ_params_pm_sample p = {.bytes = sizeof p,
+    struct occ_params_pm_sample p = {.size = sizeof p,
                                      .object = s->sampling,
-                                     .image = s->image.bytes,
-                                     .image_bytes = s->image.size,
+                                     .data = s->image.bytes,
+                                     .data_size = s->image.size,
                                      .index = index};
     if (s->library.pm.sample(&p) != OCC_CUPTI_SUCCESS || p.start_ns >= p.end_ns || p.end_ns > INT64_MAX ||
         !take_values(s, index, sample))

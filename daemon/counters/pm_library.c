@@ -11,7 +11,7 @@ static const char *bind_functions(struct occ_pm_library *library)
     static const char *const names[] = {OCC_CUPTI_PM(OCC_CUPTI_NAME) NULL};
     size_t n = sizeof names / sizeof names[0] - 1;
     const char *missing = occ_cupti_host_bind(&library->cupti, &library->host);
-    return missing ? missing : names[occ_cupti_bind(&library->cupti, names, n, &library->pm)];
+    return missing ? missing : names[occ_library_bind(library->cupti.handle, names, n, &library->pm)];
 }
 
 enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *library, struct occ_error *err)

@@ -38,8 +38,16 @@ enum occ_source_state {
 const char *occ_source_state_word(enum occ_source_state state);
 const char *occ_source_state_text(enum occ_source_state state);
 
+/* A GPU as occ_gpus_find() finds it. */
+struct occ_gpu_found {
+    uint32_t ordinal; /* CUDA's */
+    uint8_t uuid[16]; /* of a MIG slice, if that is what the driver shows */
+    uint32_t sm_count, max_warps_per_sm;
+    uint32_t cc_major; /* compute capability: 9 is Hopper */
+};
+
 struct occ_source_options {
-    uint32_t device;        /* CUDA ordinal */
+    struct occ_gpu_found gpu;
     int64_t interval_ns;    /* requested; a source may take a longer one (GPM: at least 100 ms) */
     uint64_t buffer_bytes;  /* hardware buffer; 0: the default */
     const char *cupti_path; /* NULL: by the rules of cupti/library.h */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "driver_calls.h"
 
@@ -227,7 +228,7 @@ static void on_callback(void *user_data, uint32_t domain, uint32_t id, const voi
 {
     struct occ_exact *e = user_data;
     int saved = errno, cancel;
-    if (is_inside || !data || !atomic_load(&e->is_on))
+    if (is_inside || !data || !atomic_load(&e->is_on) || getpid() != e->pid)
         return;
     (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     is_inside = true;
@@ -258,7 +259,7 @@ static bool subscribe(struct occ_exact *e)
 
 static bool start_profiler(struct occ_exact *e)
 {
-    struct occ_params_none p = {.bytes = sizeof p};
+    struct occ_params_none p = {.size = sizeof p};
     uint32_t result = e->host.initialize(&p);
     if (result != OCC_CUPTI_SUCCESS)
         occ_exact_fail(e, "the profiler", result);

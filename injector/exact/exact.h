@@ -7,9 +7,9 @@
  * and makes them wait for each other, which the guest itself never does. Any failure leaves a context without
  * values, with a reason.
  *
- * Threads: start() and stop() by the thread that initialises CUDA; forget() in the child of a fork; the
- * others by the helper. poll() and finish() wait at most 50 ms for a thread of the program that is inside
- * CUPTI, and then do without.
+ * * Threads: start() and stop() by the thread that initialises CUDA, the others by the helper. The child of a
+ * fork does nothing. poll() and finish() wait at most 50 ms for a thread of the program that is inside CUPTI,
+ * and then do without.
  */
 #ifndef OCC_EXACT_H
 #define OCC_EXACT_H
@@ -61,9 +61,6 @@ struct occ_exact_library {
     void (*retire)(struct occ_exact *exact);
     /* Ends every session. No values after this. */
     void (*finish)(struct occ_exact *exact);
-    /* In the child of a fork, where the lock may be held for ever: callbacks return at once.
-     * Async-signal-safe. */
-    void (*forget)(struct occ_exact *exact);
 };
 
 /* The one symbol of libocctrace-exact.so. */

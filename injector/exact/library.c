@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "callbacks.h"
 
@@ -28,7 +29,7 @@ static const char *bind_functions(struct occ_exact *e)
     static const char *const names[] = {OCC_CUPTI_RANGE(OCC_CUPTI_NAME) NULL};
     size_t n = sizeof names / sizeof names[0] - 1;
     const char *missing = occ_cupti_host_bind(e->cupti, &e->host);
-    return missing ? missing : names[occ_cupti_bind(e->cupti, names, n, &e->call)];
+    return missing ? missing : names[occ_library_bind(e->cupti->handle, names, n, &e->call)];
 }
 
 static bool begin(struct occ_exact *e)
@@ -48,12 +49,6 @@ static bool begin(struct occ_exact *e)
     return false;
 }
 
-static void destroy(struct occ_exact *e)
-{
-    occ_matching_destroy(&e->matching);
-    (void)munmap(e, sizeof *e);
-}
-
 static struct occ_exact *start(const struct occ_cupti *cupti, char reason[OCC_REASON_BYTES])
 {
     struct occ_exact *e = mmap(NULL, sizeof *e, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -63,14 +58,14 @@ static struct occ_exact *start(const struct occ_cupti *cupti, char reason[OCC_RE
     }
     init_lock(e);
     e->cupti = cupti;
+    e->pid = getpid();
     e->last = &e->first;
     if (begin(e)) {
         (void)snprintf(reason, OCC_REASON_BYTES, "--exact: kernels run one after the other");
         return e;
     }
     memcpy(reason, e->problem, sizeof e->problem);
-    destroy(e);
-    return NULL;
+    return NULL; /* what is mapped stays: a process comes here once */
 }
 
 /* ---- the helper's side ---- */
@@ -107,11 +102,6 @@ static void stop(struct occ_exact *e)
 {
     finish(e);
     (void)e->call.unsubscribe(e->subscriber);
-}
-
-static void forget(struct occ_exact *e)
-{
-    atomic_store(&e->is_on, false);
 }
 
 static void add_launch(struct occ_exact *e, const struct occ_exact_launch *launch)
@@ -181,5 +171,4 @@ __attribute__((visibility("default"))) const struct occ_exact_library occ_exact_
     .poll = poll_round,
     .retire = retire,
     .finish = finish,
-    .forget = forget,
 };

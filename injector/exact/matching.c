@@ -22,23 +22,7 @@ bool occ_matching_init(struct occ_matching *m)
     m->pause = 1;
     m->recent = get_table(OCC_MATCHING_MAX_LAUNCHES * sizeof *m->recent);
     m->sums = get_table(OCC_MATCHING_MAX_SUMS * sizeof *m->sums);
-    if (m->recent && m->sums)
-        return true;
-    occ_matching_destroy(m);
-    return false;
-}
-
-static void free_table(void *table, size_t bytes)
-{
-    if (table)
-        (void)munmap(table, bytes);
-}
-
-void occ_matching_destroy(struct occ_matching *m)
-{
-    free_table(m->recent, OCC_MATCHING_MAX_LAUNCHES * sizeof *m->recent);
-    free_table(m->sums, OCC_MATCHING_MAX_SUMS * sizeof *m->sums);
-    memset(m, 0, sizeof *m);
+    return m->recent && m->sums;
 }
 
 struct occ_session *occ_session_new(void)
@@ -48,7 +32,7 @@ struct occ_session *occ_session_new(void)
 
 void occ_session_free(struct occ_session *session)
 {
-    free_table(session, sizeof *session);
+    (void)munmap(session, sizeof *session);
 }
 
 void occ_matching_add_session(struct occ_matching *m, struct occ_session *session)

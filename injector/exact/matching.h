@@ -61,7 +61,6 @@ void occ_session_free(struct occ_session *session);
 
 /* False: no memory. */
 bool occ_matching_init(struct occ_matching *matching);
-void occ_matching_destroy(struct occ_matching *matching);
 void occ_matching_add_launch(struct occ_matching *matching, const struct occ_exact_launch *launch);
 /* Takes the session. */
 void occ_matching_add_session(struct occ_matching *matching, struct occ_session *session);

@@ -35,7 +35,7 @@ static bool configure(struct occ_exact *e, struct occ_exact_context *c)
 {
     uint32_t device = 0;
     CALL(e, "the context's GPU", e->call.device_id(c->context, &device));
-    struct occ_params_chip_name chip = {.bytes = sizeof chip, .device = device};
+    struct occ_params_chip_name chip = {.size = sizeof chip, .device = device};
     CALL(e, "the GPU's chip", e->host.chip_name(&chip));
     /* A chip that the library does not know needs the availability image; for others its own table does. */
     struct occ_cupti_image availability;
@@ -56,18 +56,17 @@ static bool configure(struct occ_exact *e, struct occ_exact_context *c)
 
 static bool enable(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct occ_params_enable p = {.bytes = sizeof p, .subject = (uintptr_t)c->context};
+    struct occ_params_enable p = {.size = sizeof p, .subject = (uintptr_t)c->context};
     CALL(e, "the range profiler", e->call.enable(&p));
     c->profiler = p.object;
-    struct occ_params_range_image_bytes size = {.bytes = sizeof size,
-                                                .object = c->profiler,
-                                                .names = metric_names,
-                                                .count = METRICS,
-                                                .max_ranges = OCC_SESSION_MAX_RANGES,
-                                                .max_nodes = OCC_SESSION_MAX_RANGES};
-    CALL(e, "size of the counter data", e->call.image_bytes(&size));
+    struct occ_params_range_data_size size = {.size = sizeof size,
+                                              .object = c->profiler,
+                                              .metrics = occ_exact_metrics,
+                                              .max_ranges = OCC_SESSION_MAX_RANGES,
+                                              .max_nodes = OCC_SESSION_MAX_RANGES};
+    CALL(e, "size of the counter data", e->call.data_size(&size));
     CALL(e, "memory for counter data",
-         occ_cupti_image_new(&c->data, size.image_bytes) ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
+         occ_cupti_image_new(&c->data, size.data_size) ? OCC_CUPTI_SUCCESS : OCC_CUPTI_ERROR_OUT_OF_MEMORY);
     return true;
 }
 
@@ -79,7 +78,7 @@ void occ_exact_prepare(struct occ_exact *e, struct occ_exact_context *c)
 
 void occ_exact_release(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct occ_params_object p = {.bytes = sizeof p, .object = c->profiler};
+    struct occ_params_object p = {.size = sizeof p, .object = c->profiler};
     if (c->profiler)
         (void)e->call.disable(&p);
     c->profiler = NULL;
@@ -97,15 +96,12 @@ void occ_exact_give_up(struct occ_exact *e, struct occ_exact_context *c)
 
 static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
 {
-    struct occ_params_image data = {
-        .bytes = sizeof data, .object = c->profiler, .image_bytes = c->data.size, .image = c->data.bytes};
-    CALL(e, "initialisation of the counter data", e->call.image(&data));
-    struct occ_params_range_config config = {.bytes = OCC_RANGE_CONFIG_BYTES,
+    struct occ_params_data data = {.size = sizeof data, .object = c->profiler, .data = c->data};
+    CALL(e, "initialisation of the counter data", e->call.data(&data));
+    struct occ_params_range_config config = {.size = OCC_RANGE_CONFIG_SIZE,
                                              .object = c->profiler,
-                                             .config_bytes = c->host.config.size,
-                                             .config = c->host.config.bytes,
-                                             .image_bytes = c->data.size,
-                                             .image = c->data.bytes,
+                                             .config = c->host.config,
+                                             .data = c->data,
                                              .range = OCC_PROFILER_AUTO_RANGE,
                                              .replay = OCC_PROFILER_KERNEL_REPLAY,
                                              .max_ranges = OCC_SESSION_MAX_RANGES,
@@ -113,7 +109,7 @@ static bool start_session(struct occ_exact *e, struct occ_exact_context *c)
                                              .min_nesting_level = 1};
     CALL(e, "configuration of the range profiler", e->call.set_config(&config));
     CALL(e, "CUPTI's time", e->call.timestamp(&c->began_ns));
-    struct occ_params_object start = {.bytes = sizeof start, .object = c->profiler};
+    struct occ_params_object start = {.size = sizeof start, .object = c->profiler};
     CALL(e, "start of the range profiler", e->call.start(&start));
     c->lost = atomic_load(&e->lost);
     c->launches = 0;
@@ -135,10 +131,10 @@ static bool read_ranges(struct occ_exact *e, struct occ_exact_context *c, struct
 /* Dropped ranges leave the session without meaning: nothing is queued then. */
 static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint64_t ended_ns)
 {
-    struct occ_params_range_decode decode = {.bytes = sizeof decode, .object = c->profiler};
+    struct occ_params_range_decode decode = {.size = sizeof decode, .object = c->profiler};
     CALL(e, "decoding the counters", e->call.decode(&decode));
     struct occ_params_range_info info = {
-        .bytes = sizeof info, .image = c->data.bytes, .image_bytes = c->data.size};
+        .size = sizeof info, .data = c->data.bytes, .data_size = c->data.size};
     CALL(e, "number of ranges", e->call.info(&info));
     if (decode.dropped > 0 || info.ranges == 0 || info.ranges > OCC_SESSION_MAX_RANGES ||
         e->waiting >= MAX_WAITING)
@@ -163,7 +159,7 @@ static bool read_session(struct occ_exact *e, struct occ_exact_context *c, uint6
 static bool stop_session(struct occ_exact *e, struct occ_exact_context *c)
 {
     uint64_t ended_ns = 0;
-    struct occ_params_range_stop stop = {.bytes = OCC_RANGE_STOP_BYTES, .object = c->profiler};
+    struct occ_params_range_stop stop = {.size = OCC_RANGE_STOP_SIZE, .object = c->profiler};
     c->state = OCC_EXACT_READY;
     CALL(e, "end of the range profiler", e->call.stop(&stop));
     CALL(e, "CUPTI's time", e->call.timestamp(&ended_ns));

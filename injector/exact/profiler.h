@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/types.h>
 
 #include "cupti/host.h"
 #include "exact.h"
@@ -39,6 +40,7 @@ struct occ_exact_context {
 
 struct occ_exact {
     _Atomic bool is_on;      /* callbacks do anything */
+    pid_t pid;               /* the child of a fork does nothing: `lock` may be held there for ever */
     _Atomic bool is_retired; /* each context is given up when it launches next */
     pthread_mutex_t lock;    /* guards what follows but `lost` and `matching` */
     pthread_cond_t changed;  /* no launch is in flight, or a session has ended */

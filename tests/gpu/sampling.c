@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/counters/gpus.h"
 #include "stop.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
@@ -30,10 +31,13 @@ static int64_t reading_period(int64_t interval_ns)
 enum occ_source_state gpu_sampling_open(struct sampling *sampling, const struct occ_source_kind *kind,
                                         int64_t interval_ns, uint64_t buffer_bytes)
 {
-    const struct occ_source_options options = {.interval_ns = interval_ns, .buffer_bytes = buffer_bytes};
+    struct occ_source_options options = {.interval_ns = interval_ns, .buffer_bytes = buffer_bytes};
+    size_t gpus = 0;
     *sampling = (struct sampling){
         .kind = kind, .interval_ns = interval_ns, .read_every_ns = reading_period(interval_ns)};
-    sampling->state = kind->open(&options, &sampling->source, &sampling->error);
+    sampling->state = occ_gpus_find(&options.gpu, 1, &gpus, &sampling->error);
+    if (sampling->state == OCC_SOURCE_OK)
+        sampling->state = kind->open(&options, &sampling->source, &sampling->error);
     return sampling->state;
 }
 

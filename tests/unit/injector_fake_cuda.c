@@ -30,8 +30,8 @@ EXPORT int cuDeviceGetName(char *name, int bytes, int device)
     return 0;
 }
 
-EXPORT int cuDeviceGetUuid(uint8_t uuid[16], int device);
-EXPORT int cuDeviceGetUuid(uint8_t uuid[16], int device)
+EXPORT int cuDeviceGetUuid_v2(uint8_t uuid[16], int device);
+EXPORT int cuDeviceGetUuid_v2(uint8_t uuid[16], int device)
 {
     memset(uuid, device, 16);
     return 0;

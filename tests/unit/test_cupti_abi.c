@@ -135,14 +135,14 @@ AT(occ_params_chip_name, name, T, pChipName);
 #define T CUpti_Profiler_GetCounterAvailability_Params
 PARAMS(sizeof(struct occ_params_availability), CUpti_Profiler_GetCounterAvailability_Params);
 AT(occ_params_availability, subject, T, ctx);
-AT(occ_params_availability, image_bytes, T, counterAvailabilityImageSize);
-AT(occ_params_availability, image, T, pCounterAvailabilityImage);
+AT(occ_params_availability, image.size, T, counterAvailabilityImageSize);
+AT(occ_params_availability, image.bytes, T, pCounterAvailabilityImage);
 #undef T
 #define T CUpti_PmSampling_GetCounterAvailability_Params
 PARAMS(sizeof(struct occ_params_availability), CUpti_PmSampling_GetCounterAvailability_Params);
 AT(occ_params_availability, subject, T, deviceIndex);
-AT(occ_params_availability, image_bytes, T, counterAvailabilityImageSize);
-AT(occ_params_availability, image, T, pCounterAvailabilityImage);
+AT(occ_params_availability, image.size, T, counterAvailabilityImageSize);
+AT(occ_params_availability, image.bytes, T, pCounterAvailabilityImage);
 #undef T
 #define T CUpti_Profiler_Host_Initialize_Params
 PARAMS(sizeof(struct occ_params_host), CUpti_Profiler_Host_Initialize_Params);
@@ -156,34 +156,34 @@ AT(occ_params_object, object, CUpti_Profiler_Host_Deinitialize_Params, pHostObje
 #define T CUpti_Profiler_Host_ConfigAddMetrics_Params
 PARAMS(sizeof(struct occ_params_metrics), CUpti_Profiler_Host_ConfigAddMetrics_Params);
 AT(occ_params_metrics, object, T, pHostObject);
-AT(occ_params_metrics, names, T, ppMetricNames);
-AT(occ_params_metrics, count, T, numMetrics);
+AT(occ_params_metrics, metrics.names, T, ppMetricNames);
+AT(occ_params_metrics, metrics.count, T, numMetrics);
 #undef T
 #define T CUpti_Profiler_Host_GetConfigImageSize_Params
-PARAMS(sizeof(struct occ_params_config_bytes), CUpti_Profiler_Host_GetConfigImageSize_Params);
-AT(occ_params_config_bytes, object, T, pHostObject);
-AT(occ_params_config_bytes, config_bytes, T, configImageSize);
+PARAMS(OCC_CONFIG_SIZE_SIZE, CUpti_Profiler_Host_GetConfigImageSize_Params);
+AT(occ_params_config, object, T, pHostObject);
+AT(occ_params_config, config.size, T, configImageSize);
 #undef T
 #define T CUpti_Profiler_Host_GetConfigImage_Params
 PARAMS(sizeof(struct occ_params_config), CUpti_Profiler_Host_GetConfigImage_Params);
 AT(occ_params_config, object, T, pHostObject);
-AT(occ_params_config, config_bytes, T, configImageSize);
-AT(occ_params_config, config, T, pConfigImage);
+AT(occ_params_config, config.size, T, configImageSize);
+AT(occ_params_config, config.bytes, T, pConfigImage);
 #undef T
 #define T CUpti_Profiler_Host_GetNumOfPasses_Params
 PARAMS(sizeof(struct occ_params_passes), CUpti_Profiler_Host_GetNumOfPasses_Params);
-AT(occ_params_passes, config_bytes, T, configImageSize);
-AT(occ_params_passes, config, T, pConfigImage);
+AT(occ_params_passes, config.size, T, configImageSize);
+AT(occ_params_passes, config.bytes, T, pConfigImage);
 AT(occ_params_passes, passes, T, numOfPasses);
 #undef T
 #define T CUpti_Profiler_Host_EvaluateToGpuValues_Params
 PARAMS(sizeof(struct occ_params_evaluate), CUpti_Profiler_Host_EvaluateToGpuValues_Params);
 AT(occ_params_evaluate, object, T, pHostObject);
-AT(occ_params_evaluate, image, T, pCounterDataImage);
-AT(occ_params_evaluate, image_bytes, T, counterDataImageSize);
+AT(occ_params_evaluate, data, T, pCounterDataImage);
+AT(occ_params_evaluate, data_size, T, counterDataImageSize);
 AT(occ_params_evaluate, range, T, rangeIndex);
-AT(occ_params_evaluate, names, T, ppMetricNames);
-AT(occ_params_evaluate, count, T, numMetrics);
+AT(occ_params_evaluate, metrics.names, T, ppMetricNames);
+AT(occ_params_evaluate, metrics.count, T, numMetrics);
 AT(occ_params_evaluate, values, T, pMetricValues);
 #undef T
 
@@ -196,27 +196,27 @@ AT(occ_params_object, object, CUpti_RangeProfiler_Start_Params, pRangeProfilerOb
 PARAMS(sizeof(struct occ_params_object), CUpti_RangeProfiler_Disable_Params);
 AT(occ_params_object, object, CUpti_RangeProfiler_Disable_Params, pRangeProfilerObject);
 #define T CUpti_RangeProfiler_GetCounterDataSize_Params
-PARAMS(sizeof(struct occ_params_range_image_bytes), CUpti_RangeProfiler_GetCounterDataSize_Params);
-AT(occ_params_range_image_bytes, object, T, pRangeProfilerObject);
-AT(occ_params_range_image_bytes, names, T, pMetricNames);
-AT(occ_params_range_image_bytes, count, T, numMetrics);
-AT(occ_params_range_image_bytes, max_ranges, T, maxNumOfRanges);
-AT(occ_params_range_image_bytes, max_nodes, T, maxNumRangeTreeNodes);
-AT(occ_params_range_image_bytes, image_bytes, T, counterDataSize);
+PARAMS(sizeof(struct occ_params_range_data_size), CUpti_RangeProfiler_GetCounterDataSize_Params);
+AT(occ_params_range_data_size, object, T, pRangeProfilerObject);
+AT(occ_params_range_data_size, metrics.names, T, pMetricNames);
+AT(occ_params_range_data_size, metrics.count, T, numMetrics);
+AT(occ_params_range_data_size, max_ranges, T, maxNumOfRanges);
+AT(occ_params_range_data_size, max_nodes, T, maxNumRangeTreeNodes);
+AT(occ_params_range_data_size, data_size, T, counterDataSize);
 #undef T
 #define T CUpti_RangeProfiler_CounterDataImage_Initialize_Params
-PARAMS(sizeof(struct occ_params_image), CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
-AT(occ_params_image, object, T, pRangeProfilerObject);
-AT(occ_params_image, image_bytes, T, counterDataSize);
-AT(occ_params_image, image, T, pCounterData);
+PARAMS(sizeof(struct occ_params_data), CUpti_RangeProfiler_CounterDataImage_Initialize_Params);
+AT(occ_params_data, object, T, pRangeProfilerObject);
+AT(occ_params_data, data.size, T, counterDataSize);
+AT(occ_params_data, data.bytes, T, pCounterData);
 #undef T
 #define T CUpti_RangeProfiler_SetConfig_Params
-PARAMS(OCC_RANGE_CONFIG_BYTES, CUpti_RangeProfiler_SetConfig_Params);
+PARAMS(OCC_RANGE_CONFIG_SIZE, CUpti_RangeProfiler_SetConfig_Params);
 AT(occ_params_range_config, object, T, pRangeProfilerObject);
-AT(occ_params_range_config, config_bytes, T, configSize);
-AT(occ_params_range_config, config, T, pConfig);
-AT(occ_params_range_config, image_bytes, T, counterDataImageSize);
-AT(occ_params_range_config, image, T, pCounterDataImage);
+AT(occ_params_range_config, config.size, T, configSize);
+AT(occ_params_range_config, config.bytes, T, pConfig);
+AT(occ_params_range_config, data.size, T, counterDataImageSize);
+AT(occ_params_range_config, data.bytes, T, pCounterDataImage);
 AT(occ_params_range_config, range, T, range);
 AT(occ_params_range_config, replay, T, replayMode);
 AT(occ_params_range_config, max_ranges, T, maxRangesPerPass);
@@ -226,7 +226,7 @@ AT(occ_params_range_config, pass, T, passIndex);
 AT(occ_params_range_config, target_nesting_level, T, targetNestingLevel);
 #undef T
 #define T CUpti_RangeProfiler_Stop_Params
-PARAMS(OCC_RANGE_STOP_BYTES, CUpti_RangeProfiler_Stop_Params);
+PARAMS(OCC_RANGE_STOP_SIZE, CUpti_RangeProfiler_Stop_Params);
 AT(occ_params_range_stop, object, T, pRangeProfilerObject);
 AT(occ_params_range_stop, pass, T, passIndex);
 AT(occ_params_range_stop, is_complete, T, isAllPassSubmitted);
@@ -238,8 +238,8 @@ AT(occ_params_range_decode, dropped, T, numOfRangeDropped);
 #undef T
 #define T CUpti_RangeProfiler_GetCounterDataInfo_Params
 PARAMS(sizeof(struct occ_params_range_info), CUpti_RangeProfiler_GetCounterDataInfo_Params);
-AT(occ_params_range_info, image, T, pCounterDataImage);
-AT(occ_params_range_info, image_bytes, T, counterDataImageSize);
+AT(occ_params_range_info, data, T, pCounterDataImage);
+AT(occ_params_range_info, data_size, T, counterDataImageSize);
 AT(occ_params_range_info, ranges, T, numTotalRanges);
 #undef T
 
@@ -256,46 +256,46 @@ AT(occ_params_object, object, CUpti_PmSampling_Stop_Params, pPmSamplingObject);
 #define T CUpti_PmSampling_SetConfig_Params
 PARAMS(sizeof(struct occ_params_pm_config), CUpti_PmSampling_SetConfig_Params);
 AT(occ_params_pm_config, object, T, pPmSamplingObject);
-AT(occ_params_pm_config, config_bytes, T, configSize);
-AT(occ_params_pm_config, config, T, pConfig);
+AT(occ_params_pm_config, config.size, T, configSize);
+AT(occ_params_pm_config, config.bytes, T, pConfig);
 AT(occ_params_pm_config, buffer_bytes, T, hardwareBufferSize);
 AT(occ_params_pm_config, interval, T, samplingInterval);
 AT(occ_params_pm_config, trigger, T, triggerMode);
 AT(occ_params_pm_config, append_mode, T, hwBufferAppendMode);
 #undef T
 #define T CUpti_PmSampling_GetCounterDataSize_Params
-PARAMS(sizeof(struct occ_params_pm_image_bytes), CUpti_PmSampling_GetCounterDataSize_Params);
-AT(occ_params_pm_image_bytes, object, T, pPmSamplingObject);
-AT(occ_params_pm_image_bytes, names, T, pMetricNames);
-AT(occ_params_pm_image_bytes, count, T, numMetrics);
-AT(occ_params_pm_image_bytes, max_samples, T, maxSamples);
-AT(occ_params_pm_image_bytes, image_bytes, T, counterDataSize);
+PARAMS(sizeof(struct occ_params_pm_data_size), CUpti_PmSampling_GetCounterDataSize_Params);
+AT(occ_params_pm_data_size, object, T, pPmSamplingObject);
+AT(occ_params_pm_data_size, metrics.names, T, pMetricNames);
+AT(occ_params_pm_data_size, metrics.count, T, numMetrics);
+AT(occ_params_pm_data_size, max_samples, T, maxSamples);
+AT(occ_params_pm_data_size, data_size, T, counterDataSize);
 #undef T
 #define T CUpti_PmSampling_CounterDataImage_Initialize_Params
-PARAMS(sizeof(struct occ_params_image), CUpti_PmSampling_CounterDataImage_Initialize_Params);
-AT(occ_params_image, object, T, pPmSamplingObject);
-AT(occ_params_image, image_bytes, T, counterDataSize);
-AT(occ_params_image, image, T, pCounterData);
+PARAMS(sizeof(struct occ_params_data), CUpti_PmSampling_CounterDataImage_Initialize_Params);
+AT(occ_params_data, object, T, pPmSamplingObject);
+AT(occ_params_data, data.size, T, counterDataSize);
+AT(occ_params_data, data.bytes, T, pCounterData);
 #undef T
 #define T CUpti_PmSampling_DecodeData_Params
-PARAMS(OCC_PM_DECODE_BYTES, CUpti_PmSampling_DecodeData_Params);
+PARAMS(OCC_PM_DECODE_SIZE, CUpti_PmSampling_DecodeData_Params);
 AT(occ_params_pm_decode, object, T, pPmSamplingObject);
-AT(occ_params_pm_decode, image, T, pCounterDataImage);
-AT(occ_params_pm_decode, image_bytes, T, counterDataImageSize);
+AT(occ_params_pm_decode, data, T, pCounterDataImage);
+AT(occ_params_pm_decode, data_size, T, counterDataImageSize);
 AT(occ_params_pm_decode, stop_reason, T, decodeStopReason);
 AT(occ_params_pm_decode, overflow, T, overflow);
 #undef T
 #define T CUpti_PmSampling_GetCounterDataInfo_Params
 PARAMS(sizeof(struct occ_params_pm_info), CUpti_PmSampling_GetCounterDataInfo_Params);
-AT(occ_params_pm_info, image, T, pCounterDataImage);
-AT(occ_params_pm_info, image_bytes, T, counterDataImageSize);
+AT(occ_params_pm_info, data, T, pCounterDataImage);
+AT(occ_params_pm_info, data_size, T, counterDataImageSize);
 AT(occ_params_pm_info, completed, T, numCompletedSamples);
 #undef T
 #define T CUpti_PmSampling_CounterData_GetSampleInfo_Params
 PARAMS(sizeof(struct occ_params_pm_sample), CUpti_PmSampling_CounterData_GetSampleInfo_Params);
 AT(occ_params_pm_sample, object, T, pPmSamplingObject);
-AT(occ_params_pm_sample, image, T, pCounterDataImage);
-AT(occ_params_pm_sample, image_bytes, T, counterDataImageSize);
+AT(occ_params_pm_sample, data, T, pCounterDataImage);
+AT(occ_params_pm_sample, data_size, T, counterDataImageSize);
 AT(occ_params_pm_sample, index, T, sampleIndex);
 AT(occ_params_pm_sample, start_ns, T, startTimestamp);
 AT(occ_params_pm_sample, end_ns, T, endTimestamp);

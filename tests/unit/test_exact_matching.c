@@ -44,7 +44,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    occ_matching_destroy(&f->matching);
     free(f);
     return 0;
 }

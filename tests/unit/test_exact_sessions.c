@@ -70,9 +70,9 @@ FAKE(cuptiDeviceGetChipName, struct occ_params_chip_name *p)
     p->name = "a chip";
     return 0;
 }
-FAKE(cuptiProfilerHostGetConfigImageSize, struct occ_params_config_bytes *p)
+FAKE(cuptiProfilerHostGetConfigImageSize, struct occ_params_config *p)
 {
-    p->config_bytes = 64;
+    p->config.size = 64;
     return 0;
 }
 FAKE(cuptiProfilerHostGetNumOfPasses, struct occ_params_passes *p)
@@ -82,7 +82,7 @@ FAKE(cuptiProfilerHostGetNumOfPasses, struct occ_params_passes *p)
 }
 FAKE(cuptiProfilerHostEvaluateToGpuValues, struct occ_params_evaluate *p)
 {
-    for (size_t i = 0; i < p->count; i++)
+    for (size_t i = 0; i < p->metrics.count; i++)
         p->values[i] = 1;
     return 0;
 }
@@ -91,9 +91,9 @@ FAKE(cuptiRangeProfilerEnable, struct occ_params_enable *p)
     p->object = &fake;
     return 0;
 }
-FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_range_image_bytes *p)
+FAKE(cuptiRangeProfilerGetCounterDataSize, struct occ_params_range_data_size *p)
 {
-    p->image_bytes = 64;
+    p->data_size = 64;
     return 0;
 }
 FAKE(cuptiRangeProfilerStart, void *p)

@@ -39,7 +39,6 @@ static void test_take_gives_every_buffer_then_the_discard_one(void **state)
     assert_true(occ_pool_complete(&pool, taken[4], 600));
     assert_int_equal(occ_pool_next(&pool, &buffer, &valid), -1); /* never read */
     assert_int_equal(atomic_load(&pool.discarded_bytes), 1100);
-    occ_pool_destroy(&pool);
 }
 
 static void test_buffers_come_back_in_order_and_zeroed(void **state)
@@ -68,7 +67,6 @@ static void test_buffers_come_back_in_order_and_zeroed(void **state)
     }
     assert_int_equal(atomic_load(&pool.taken), 20);
     assert_int_equal(atomic_load(&pool.delivered), 20);
-    occ_pool_destroy(&pool);
 }
 
 static void test_what_is_not_ours_is_refused(void **state)
@@ -89,7 +87,6 @@ static void test_what_is_not_ours_is_refused(void **state)
     size_t valid;
     assert_int_equal(occ_pool_next(&pool, &buffer, &valid), 0);
     assert_int_equal(valid, BYTES);
-    occ_pool_destroy(&pool);
 }
 
 static void test_tend_gives_back_what_is_too_much(void **state)
@@ -119,7 +116,6 @@ static void test_tend_gives_back_what_is_too_much(void **state)
         assert_true(is_zero(taken[i], BYTES));
     }
     assert_int_equal(atomic_load(&pool.discarded_bytes), 0);
-    occ_pool_destroy(&pool);
 }
 
 static void test_sizes_are_checked(void **state)
@@ -130,7 +126,6 @@ static void test_sizes_are_checked(void **state)
     assert_true(occ_pool_init(&pool, OCC_POOL_MAX_BUFFERS + 1, BYTES) < 0);
     assert_true(occ_pool_init(&pool, 1, 100) < 0);
     assert_null(pool.base);
-    occ_pool_destroy(&pool);
 }
 
 /* ---- several threads take and complete while one drains ---- */
@@ -189,7 +184,6 @@ static void test_threads(void **state)
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
     assert_int_equal(atomic_load(&s.clashes), 0);
-    occ_pool_destroy(&s.pool);
 }
 
 int main(void)

@@ -36,8 +36,6 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    occ_drain_destroy(&f->drain);
-    occ_pool_destroy(&f->pool);
     occ_ring_detach(f->consumer);
     occ_ring_destroy(&f->ring);
     free(f);
