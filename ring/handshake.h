@@ -1,11 +1,12 @@
 /*
- * How a program hands its ring to a daemon: one packet over the daemon's Unix socket (SOCK_SEQPACKET), with
- * the ring's memfd as SCM_RIGHTS. The daemon answers nothing; it takes credentials from the socket. The
- * connection stays open: its end tells the daemon that the program ended, and the program that the daemon
- * did. The program then offers the same memfd to the next daemon.
+ * How a program passes its ring to a daemon: one packet over the daemon's Unix socket (SOCK_SEQPACKET), with
+ * the ring's memfd as SCM_RIGHTS. The daemon does not answer; it takes credentials from the socket. The
+ * connection stays open: its end tells each side that the other one ended. The program then offers the same
+ * memfd to the next daemon.
  *
- * A daemon refuses by closing: bad magic or version, no or several descriptors, a memfd without F_SEAL_SHRINK
- * and F_SEAL_GROW, geometry that does not fit its size, another user's process (unless the daemon is root's).
+ * A daemon refuses by closing: wrong magic or version, no or several descriptors, a memfd without
+ * F_SEAL_SHRINK and F_SEAL_GROW, geometry that does not match its size, another user's process (unless the
+ * daemon is root's).
  */
 #ifndef OCC_RING_HANDSHAKE_H
 #define OCC_RING_HANDSHAKE_H

@@ -1,9 +1,9 @@
 /*
  * The producer's end of the ring (format: ring_abi.h, contract: ring.h).
  *
- * Life in somebody else's process: create makes every system call and every allocation there will be; push
- * and log only write memory. Threads: one producer thread calls push, log, beat and close; any thread may
- * count losses and set costs.
+ * In somebody else's process: create makes every system call and every allocation; push and log only write
+ * memory. Threads: one producer thread calls push, log, heartbeat and close; any thread may count losses and
+ * set costs.
  */
 #include "ring.h"
 
@@ -21,8 +21,8 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* What kernels and shapes leave free in the log, so that the last word (STATE, CLOSED) always has room. Measured values leave the
- * half of it: they go on and on, and new kernels matter more. */
+/* Kernels and shapes leave this much of the log free, so that STATE and CLOSED always fit. Measured values
+ * leave half of it: they never end, and new kernels matter more. */
 #define LOG_RESERVE_BYTES 2048u
 
 static bool geometry_is_valid(uint32_t slots, uint64_t log_bytes)
@@ -39,7 +39,7 @@ static int make_memfd(void)
         fd = memfd_create("occtrace-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (fd < 0 || fd > STDERR_FILENO)
         return fd;
-    /* a program without stdin, stdout or stderr: what it opens next must not find us in their place */
+    /* a program without stdin, stdout or stderr must not find us in their place */
     int high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     (void)close(fd);
     return high;
@@ -79,8 +79,8 @@ static int fill_header(struct occ_ring_header *header, uint32_t slots, uint64_t 
     return fill_uuid(header->uuid);
 }
 
-/* The limit on the size of files holds for a memfd too, and going beyond it is answered with SIGXFSZ, which ends the
- * program: it must not come to that. */
+/* The limit on file sizes applies to a memfd too; exceeding it raises SIGXFSZ, which would end the program.
+ */
 static bool file_size_is_allowed(uint64_t bytes)
 {
     struct rlimit limit;
@@ -129,7 +129,7 @@ int occ_ring_create(struct occ_ring_producer *producer, uint32_t slots, uint64_t
 void occ_ring_destroy(struct occ_ring_producer *producer)
 {
     if (producer->header) {
-        /* by our own numbers: what lies in shared memory may have been changed by others */
+        /* by our own numbers: others may have changed those in shared memory */
         size_t total = (size_t)occ_ring_total_bytes(producer->mask + 1, producer->log_bytes);
         (void)munmap(producer->header, total);
         (void)close(producer->fd);
@@ -154,8 +154,7 @@ bool occ_ring_refresh_tail(struct occ_ring_producer *producer)
 {
     /* pairs with the release store of tail in occ_ring_release() */
     uint64_t tail = atomic_load_explicit(&producer->header->tail, memory_order_acquire);
-    if (tail > producer->tail_seen &&
-        tail <= producer->head) /* else a consumer that makes no sense: ignored */
+    if (tail > producer->tail_seen && tail <= producer->head) /* else the consumer is wrong: ignored */
         producer->tail_seen = tail;
     if (producer->head - producer->tail_seen <= producer->mask)
         return true;
@@ -198,6 +197,6 @@ void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns)
 
 void occ_ring_close(struct occ_ring_producer *producer)
 {
-    /* pairs with the acquire load in occ_ring_is_closed(): who sees it sees every record too */
+    /* pairs with the acquire load in occ_ring_is_closed(): whoever sees it sees every record */
     atomic_store_explicit(&producer->header->closed, 1, memory_order_release);
 }

@@ -1,12 +1,12 @@
 /*
- * Both ends of the shared-memory ring (format: ring_abi.h). Pure C and libc, no other part of the project,
- * since the injector lives with it inside other people's processes.
+ * Both ends of the shared-memory ring (format: ring_abi.h). Uses libc and no other part of the project, since
+ * it runs inside other people's processes with the injector.
  *
  * Producer: never blocks, never allocates after create, no system call in push or log. One thread.
  * Consumer: trusts nothing. Geometry is checked once and kept privately; head and log_head are clamped (a
- * head that moves back or runs ahead more than the ring is a broken producer); every launch and log record is
- * checked before it is handed out. A broken producer makes next/read return OCC_RING_BROKEN for ever
- * (quarantine); what was handed out before stays good. One thread.
+ * head that moves back or ahead by more than the ring is a broken producer); every launch and log record is
+ * checked before it is returned. A broken producer makes next and read return OCC_RING_BROKEN for ever
+ * (quarantine); what was returned before stays valid. One thread.
  *
  * Errors: functions that can fail for a cause return 0 or a negative errno value.
  */
@@ -27,13 +27,13 @@ struct occ_ring_producer {
     uint8_t *log;
     uint64_t head; /* private copies; published with release stores */
     uint64_t log_head;
-    uint64_t tail_seen; /* tail when last looked at: looked at again only when the ring seems full */
+    uint64_t tail_seen; /* tail when last loaded; loaded again only when the ring seems full */
     uint64_t log_bytes;
     uint32_t mask;
     int fd;
 };
 
-/* Makes, maps and seals a memfd. `slots` a power of two, `log_bytes` a multiple of 4096, both within the
+/* Creates, maps and seals a memfd. `slots` is a power of two, `log_bytes` a multiple of 4096, both within the
  * limits of ring_abi.h. The uuid comes from getrandom(2). On failure *producer has fd -1 and nothing is
  * mapped. */
 int occ_ring_create(struct occ_ring_producer *producer, uint32_t slots, uint64_t log_bytes);
@@ -41,65 +41,63 @@ int occ_ring_create(struct occ_ring_producer *producer, uint32_t slots, uint64_t
 /* Unmaps and closes; a zeroed or half-made producer is fine. Does not mark the ring closed. */
 void occ_ring_destroy(struct occ_ring_producer *producer);
 
-/* Counts a loss or adds to a cost; any thread. */
+/* Counts n losses; sets a cost's total. Any thread. */
 void occ_ring_count_loss(struct occ_ring_producer *producer, enum occ_loss_cause cause, uint64_t n);
 void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, uint64_t total);
 
 /* Appends a record: `record` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of
- * text. False: the log is full (nothing was written, LOG_FULL is NOT counted: the caller knows what it
- * means). Kernels and shapes leave the last 2 KiB to the other types, so that STATE and CLOSED can still be
- * said; measured values leave half of the log to all others. */
+ * text. False: the log is full; nothing was written, and LOG_FULL is NOT counted, since only the caller knows
+ * what is lost. Kernels and shapes leave the last 2 KiB to the other types, so that STATE and CLOSED always
+ * fit; measured values leave half of the log. */
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *record, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes);
 
-/* Publishes `heartbeat_ns`; marks the ring closed for good. */
+/* Publishes the heartbeat; marks the ring closed for good. */
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns);
 void occ_ring_close(struct occ_ring_producer *producer);
 
 /*
  * Pushes one launch (its `check` is filled here). False: the ring is full, the record is dropped and
- * RING_FULL counted. In this header so that it compiles into the caller's loop.
+ * RING_FULL counted. Inline, to compile into the caller's loop.
  */
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch);
 
 /* ---- consumer ---- */
 
 enum occ_ring_status {
-    OCC_RING_OK = 0,     /* one item was handed out */
+    OCC_RING_OK = 0,     /* returned at least one item */
     OCC_RING_EMPTY = 1,  /* nothing more for now */
-    OCC_RING_BROKEN = 2, /* the producer's data makes no sense: quarantine */
+    OCC_RING_BROKEN = 2, /* the producer's data is invalid: quarantine */
 };
 
 struct occ_ring_consumer;
 
-/* Checks seals and geometry of `fd`, maps it and takes up at launch `next` (0 for a new ring; what the
- * database says for a known one; a `next` below the ring's tail, which the producer may have overwritten,
- * continues at the tail). Records below `next` are given back to the producer at once. Takes ownership of fd
- * on success only. -EPROTO: not a ring, -EPERM: not sealed, -EINVAL: geometry or position, -EPROTONOSUPPORT:
- * other major version, else errno of the system. `why` (may be NULL) names the field. */
+/* Checks seals and geometry of `fd`, maps it and continues at launch `next` (0 for a new ring, the stored
+ * position for a known one; if `next` is below the ring's tail, where the producer may have overwritten, at
+ * the tail). Records below `next` are released at once. Takes ownership of fd on success only. -EPROTO: not a
+ * ring, -EPERM: not sealed, -EINVAL: geometry or position, -EPROTONOSUPPORT: other major version, else errno
+ * of the system. `why` (may be NULL) names the field. */
 int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consumer, const char **why);
 void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 
-/* The next log record, copied out and checked; valid until the next call. Records come in order, once. Checked
- * are: sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a shape known, values
- * within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are skipped,
- * never handed out. */
+/* The next log record, copied and checked; valid until the next call. Records come in order, once. Checks:
+ * sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a shape known, values
+ * within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are skipped. */
 enum occ_ring_status occ_ring_next_log_record(struct occ_ring_consumer *consumer,
                                               const struct occ_log_record **ret_record);
 
-/* Copies up to `max` launches and moves the private position. *ret_n 0 when empty. Each record's check, times
- * and shape are verified; a record that fails makes the ring BROKEN, after those before it were handed out.
- * Call occ_ring_next_log_record() until empty first: reading stops before a record whose shape is in a record that was not
- * handed out yet (EMPTY if it is the first). */
+/* Copies up to `max` launches and advances the private position; *ret_n is 0 when empty. Verifies each
+ * record's check word, times and shape; an invalid record makes the ring BROKEN, after those before it were
+ * returned. Call occ_ring_next_log_record() until empty first: reading stops before a launch whose shape was
+ * not returned yet (EMPTY if it is the first). */
 enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct occ_ring_launch *launches,
                                    size_t max, size_t *ret_n);
 
 /* The sequence number after the last launch read: what a transaction stores. */
 uint64_t occ_ring_position(const struct occ_ring_consumer *consumer);
-/* Gives slots below `next` back to the producer: call after the commit. */
+/* Lets the producer overwrite the slots below `next`: call after the commit. */
 void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next);
-/* Launches that wait to be read, clamped to the ring's size; share of the ring that is not released, 0...1.
- */
+/* Number of launches to read, clamped to the ring's size; part of the ring that is not released, 0...1. */
 uint64_t occ_ring_pending(const struct occ_ring_consumer *consumer);
 double occ_ring_fill(const struct occ_ring_consumer *consumer);
 
@@ -109,15 +107,14 @@ uint64_t occ_ring_heartbeat_ns(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_start_ns(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_lost(const struct occ_ring_consumer *consumer, enum occ_loss_cause cause);
 uint64_t occ_ring_cost(const struct occ_ring_consumer *consumer, enum occ_cost cost);
-/* What broke it, one line for people; NULL while it is sound. */
+/* Why it is broken, one line for people; NULL while it is not. */
 const char *occ_ring_broken_reason(const struct occ_ring_consumer *consumer);
 
 /* ---- inline part ---- */
 
 #include <stdatomic.h>
 
-/* Slow path of push: looks at the consumer's tail again. True if there is room now, else RING_FULL is
- * counted. */
+/* Slow path of push: loads the consumer's tail. True if there is room now, else RING_FULL is counted. */
 bool occ_ring_refresh_tail(struct occ_ring_producer *producer);
 
 static inline bool occ_ring_push(struct occ_ring_producer *producer, const struct occ_ring_launch *launch)
@@ -126,7 +123,7 @@ static inline bool occ_ring_push(struct occ_ring_producer *producer, const struc
         !occ_ring_refresh_tail(producer))
         return false;
     struct occ_ring_launch *slot = &producer->slots[producer->head & producer->mask];
-    /* field by field: a launch that was just made stays in registers (a block copy would wait for its stores) */
+    /* field by field: a launch just filled in stays in registers (a block copy would wait for its stores) */
     slot->start_ns = launch->start_ns;
     slot->duration_ns = launch->duration_ns;
     slot->graph_node = launch->graph_node;

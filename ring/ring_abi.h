@@ -1,25 +1,25 @@
 /* clang-format off */
 /*
- * The wire between a program under observation and a daemon: one sealed memfd a process, made by the injector
- * (producer), mapped by occtraced (consumer). Everything in it is little-endian, fixed width, naturally
- * aligned.
+ * The wire between a traced program and a daemon: one sealed memfd for each process, created by the injector
+ * (producer), mapped by occtraced (consumer). All is little-endian, fixed width, naturally aligned.
  *
  *   memfd:  [ header page | log | ring ]
  *
- *   header  4096 bytes, fields below. Geometry is written once before the memfd is sealed and handed over, and
+ *   header  4096 bytes, fields below. Geometry is written once, before the memfd is sealed and passed on, and
  *           never changes: the consumer checks it once and keeps its own copy.
- *   log     append-only records: what is said once (process, device, kernel, shape, state, closed), and sums of
- *           what was measured. A consumer that comes later reads it from the start, so a new daemon knows every
- *           id that the ring may hold.
+ *   log     append-only records: definitions, each written once (process, device, kernel, shape, state,
+ *           closed), and sums of measured values. A consumer that comes later reads it from the start, so a
+ *           new daemon knows every id that the ring may hold. A "shape" is a kernel with a device and a launch
+ *           configuration.
  *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
  *           n & (slots - 1). The sequence number is the position: a daemon that stored "next = n" in the same
- *           transaction as records < n takes up again at n, exactly once.
+ *           transaction as records < n continues at n, exactly once.
  *
  * Header, byte offsets (hex); who writes it, if it changes:
  *   000 u64      magic                    "OCCRING1"
  *   008 u16      version_major            a reader refuses another major
- *   00a u16      version_minor            may add log record types, loss causes, cost counters, and header fields in
- *                                         bytes that are zero today; never moves or re-defines what is there
+ *   00a u16      version_minor            may add log record types, loss causes, cost counters, and header
+ *                                         fields in bytes that are zero today; never redefines a field
  *   00c u32      byte_order               0x01020304 as the producer stores it
  *   010 u8[16]   uuid                     random, identifies the ring and so the run
  *   020 u64      total_bytes              size of the memfd
@@ -28,22 +28,22 @@
  *   038 u64      ring_offset
  *   040 u32      ring_slots
  *   044 u32      record_bytes             40
- *   048 i32      pid                      as the producer sees it (the handshake's credentials are the truth)
+ *   048 i32      pid                      as the producer sees it; the handshake has the true one
  *   04c u32      reserved
- *   050 u64      start_ns                 CLOCK_REALTIME when the ring was made
- *   080 u64      head           producer  launches published
- *   088 u64      log_head       producer  log bytes published
- *   090 u64      heartbeat_ns        producer  CLOCK_REALTIME of the helper thread's last round
- *   098 u32      closed         producer  1 after the last record of an orderly end
- *   0c0 u64      tail           consumer  launches that the producer may overwrite (committed by the daemon)
- *   100 u64[32]  lost           producer  totals by enum occ_loss_cause
- *   200 u64[32]  cost           producer  totals by enum occ_cost
+ *   050 u64      start_ns                 CLOCK_REALTIME at creation
+ *   080 u64      head            producer  launches published
+ *   088 u64      log_head        producer  log bytes published
+ *   090 u64      heartbeat_ns    producer  CLOCK_REALTIME of the helper thread's last round
+ *   098 u32      closed          producer  1 after the last record of an orderly end
+ *   0c0 u64      tail            consumer  launches that the producer may overwrite (committed by the daemon)
+ *   100 u64[32]  lost            producer  totals by enum occ_loss_cause
+ *   200 u64[32]  cost            producer  totals by enum occ_cost
  *   300 ... 1000 zero
  *
  * Publication: the producer fills a record, then stores head with release order; the consumer loads head with
  * acquire order (pairs). The consumer stores tail with release order after its commit; the producer loads it
  * with acquire order before it overwrites a slot (pairs). log_head likewise, with no counterpart: the log is
- * never overwritten. Full ring: the newest record is dropped and counted, nobody waits.
+ * never overwritten. If the ring is full the newest record is dropped and counted; nobody waits.
  *
  * Threads: one producer thread (the injector's helper), one consumer thread (the daemon's collector). The
  * lost and cost counters are written by any producer thread with relaxed atomics, read by the consumer any
@@ -74,15 +74,15 @@
 #define OCC_RING_DEFAULT_LOG_BYTES                                                                           \
     (UINT64_C(1) << 25) /* 32 MiB of address space, memory only for what is written */
 
-/* X(NAME, text): what can be lost, and what is said about it. Append only. */
+/* Causes of loss: X(NAME, text for people). Append only. */
 #define OCC_LOSS_CAUSES(X)                                                                                   \
     X(RING_FULL, "the daemon was slower than the program")                                                   \
     X(LOG_FULL, "too many different kernels or configurations")                                              \
-    X(BAD_TIMES, "CUPTI gave no valid times")                                                                \
+    X(BAD_TIMES, "CUPTI returned no valid times")                                                            \
     X(CUPTI_DROPPED, "CUPTI dropped records")                                                                \
     X(NO_BUFFER, "no buffer was free when CUPTI asked")                                                      \
-    X(BAD_RECORD, "a record that makes no sense")                                                            \
-    X(EXIT, "still in CUPTI's hands when the program ended")
+    X(BAD_RECORD, "invalid records")                                                                         \
+    X(EXIT, "not returned by CUPTI when the program ended")
 
 enum occ_loss_cause {
 #define X(name, text) OCC_LOSS_##name,
@@ -91,7 +91,7 @@ enum occ_loss_cause {
         OCC_LOSS_COUNT
 };
 
-/* X(NAME, text): what observing costs, as the injector measures it. Append only. Times in nanoseconds. */
+/* Overhead, as the injector measures it: X(NAME, text). Append only. Totals; times in nanoseconds. */
 #define OCC_COSTS(X)                                                                                         \
     X(RECORDS, "activity records parsed")                                                                    \
     X(HELPER_CPU_NS, "CPU time of our helper thread")                                                        \
@@ -176,14 +176,14 @@ static_assert(sizeof(struct occ_ring_launch) == OCC_RING_RECORD_BYTES, "wire");
 static_assert(offsetof(struct occ_ring_launch, shape) == 24, "wire");
 static_assert(offsetof(struct occ_ring_launch, check) == 36, "wire");
 
-/* Tells a record of this round of the ring from a stale or torn one. */
+/* Distinguishes a record of this round of the ring from a stale or torn one. */
 static inline uint32_t occ_ring_check(uint64_t sequence)
 {
     return (uint32_t)sequence ^ (uint32_t)(sequence >> 32) ^ UINT32_C(0x6f636321);
 }
 
-/* Times that a launch may have; both ends use it. The last day before 2^63 is nobody's: the history takes no start at
- * its very end, and could not add up its last hour. */
+/* Valid times of a launch; both ends use it. Starts within a day of INT64_MAX are rejected so that hourly
+ * sums cannot overflow. */
 #define OCC_RING_START_MAX_NS ((uint64_t)INT64_MAX - UINT64_C(86400000000000))
 static inline bool occ_ring_times_are_valid(uint64_t start_ns, uint64_t duration_ns)
 {
@@ -197,7 +197,7 @@ static inline uint64_t occ_ring_total_bytes(uint32_t slots, uint64_t log_bytes)
     return (bytes + 4095) & ~UINT64_C(4095);
 }
 
-/* Log records. Each starts with this; `bytes` counts header, body and padding, a multiple of 8. Unknown
+/* Every log record starts with this; `bytes` counts header, body and padding, a multiple of 8. Unknown
  * types are skipped (a newer minor version). Ids count from 0 in the order of their records. */
 enum occ_record_type {
     OCC_RECORD_PROCESS = 1,
@@ -227,7 +227,7 @@ struct occ_record_process {
     uint32_t text_bytes;
 };
 
-/* DEVICE: what the driver reports; 0 = unknown. Names in the field's words (CUdevice_attribute). */
+/* DEVICE: what the driver reports; 0 = unknown. Names follow CUdevice_attribute. */
 struct occ_record_device {
     struct occ_log_record record;
     uint32_t id;
@@ -293,16 +293,15 @@ struct occ_record_shape {
 };
 static_assert(sizeof(struct occ_record_shape) == 104, "wire");
 
-/* Limits of what a log may say: a reader takes no more, a writer counts LOG_FULL beyond. */
+/* Limits of a log: a reader accepts no more, a writer counts LOG_FULL beyond. */
 #define OCC_LOG_MAX_DEVICES      256u
 #define OCC_LOG_MAX_KERNELS      (1u << 20)
 #define OCC_LOG_MAX_SHAPES       (1u << 20)
 #define OCC_LOG_MAX_PROCESS_KEYS 64u
 
-/* A configuration that a launch can have had (ids apart): every extent at least 1 and no larger than any
- * GPU's limit, known enumerators. Both ends use it: what the writer lets through the reader never refuses.
- * Bounds: grid x <= 2^31 - 1, y and z <= 65535; block <= 1024 threads; cluster and register bounds are well
- * above any GPU's. */
+/* A possible launch configuration (ids apart): every extent at least 1 and no larger than any GPU's limit,
+ * known enumerators. Both ends use it: the reader never refuses what the writer accepted. Bounds: grid x <=
+ * 2^31 - 1, y and z <= 65535; block <= 1024 threads; cluster and register bounds are well above any GPU's. */
 static inline bool occ_record_shape_is_valid(const struct occ_record_shape *shape)
 {
     const uint32_t *g = shape->grid, *b = shape->block, *c = shape->cluster;
@@ -315,7 +314,7 @@ static inline bool occ_record_shape_is_valid(const struct occ_record_shape *shap
            shape->device_launched <= 1;
 }
 
-/* FNV-1a, 64 bits: what names are known by. */
+/* FNV-1a, 64 bits: identifies names. */
 #define OCC_FNV1A_SEED  UINT64_C(0xcbf29ce484222325)
 #define OCC_FNV1A_PRIME UINT64_C(0x100000001b3)
 static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
@@ -326,7 +325,7 @@ static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
     return hash;
 }
 
-/* STATE: the level that this process reached and why; the last one counts. */
+/* STATE: the level of this process and the reason; the last one counts. */
 #define OCC_LEVELS(X)                                                                                        \
     X(FULL, "full", "launches, times and hardware counters")                                                 \
     X(GPM, "gpm", "launches, times and device-level counters")                                               \
@@ -346,9 +345,9 @@ enum occ_level {
 struct occ_record_state {
     struct occ_log_record record;
     uint64_t time_ns;
-    uint32_t level;         /* enum occ_level */
-    uint32_t cupti_version; /* as cuptiGetVersion() says; 0: none loaded */
-    char reason[OCC_REASON_BYTES]; /* NUL-terminated, one line for people; "" when nothing is amiss */
+    uint32_t level;                /* enum occ_level */
+    uint32_t cupti_version;        /* as cuptiGetVersion() says; 0: none loaded */
+    char reason[OCC_REASON_BYTES]; /* NUL-terminated, one line for people; "" if all is well */
 };
 static_assert(sizeof(struct occ_record_state) == 264, "wire");
 
@@ -361,28 +360,28 @@ struct occ_record_closed {
 static_assert(sizeof(struct occ_record_closed) == 24, "wire");
 
 /*
- * MEASURED: what CUPTI's range profiler counted of launches of one shape that began in one minute, each of them alone on its GPU
- * (occtrace --exact). Sums over `launches` launches, weighted by their durations; in warps and SMs, since the reader knows
- * the GPU's limits. Each counts once: it is to be taken with a commit that makes launches up to `head` durable, and that commit
- * remembers how many of the log's MEASURED records were.
+ * MEASURED: counts of CUPTI's range profiler for launches of one shape that began in one minute, each alone
+ * on its GPU (occtrace --exact). Sums over `launches` launches, weighted by duration; in warps and SMs, since
+ * the reader knows the GPU's limits. Each record counts once: it belongs to the commit that makes launches up
+ * to `head` durable, which also stores the number of MEASURED records counted.
  */
 struct occ_record_measured {
     struct occ_log_record record;
     uint32_t shape;
     uint32_t reserved;
-    uint64_t minute;        /* since the epoch */
-    uint64_t head;          /* launches pushed when this was said; all that are counted here are among them */
-    uint64_t launches;      /* at least 1 */
-    double ns;              /* sum of their durations, above 0 */
-    double warps_active_ns; /* warps for each cycle of an SM with work, x duration */
-    double warps_ns;        /* warps on the whole GPU for each cycle, x duration */
-    double sms_active_ns;   /* SMs with work for each cycle, x duration */
-    double blocks_active_ns; /* blocks for each cycle of an SM with work, x duration */
+    uint64_t minute;         /* since the epoch */
+    uint64_t head;           /* launches pushed when this was written, including those counted here */
+    uint64_t launches;       /* at least 1 */
+    double ns;               /* sum of durations, above 0 */
+    double warps_active_ns;  /* warps per cycle of an active SM, x duration */
+    double warps_ns;         /* warps on the whole GPU per cycle, x duration */
+    double sms_active_ns;    /* active SMs per cycle, x duration */
+    double blocks_active_ns; /* blocks per cycle of an active SM, x duration */
 };
 static_assert(sizeof(struct occ_record_measured) == 80, "wire");
 
-/* No GPU has so many SMs or warps, and none begins so many launches in a minute; NaN fails every comparison. That `head` is
- * no more than the ring's the reader checks. */
+/* No GPU has so many SMs or warps, and none starts so many launches in a minute; NaN fails every comparison.
+ * The reader also checks that `head` is not beyond the ring's. */
 #define OCC_MEASURED_MAX_WARPS    1.0e6
 #define OCC_MEASURED_MAX_LAUNCHES (UINT64_C(1) << 32)
 static inline bool occ_record_measured_is_valid(const struct occ_record_measured *m)

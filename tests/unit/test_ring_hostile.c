@@ -189,7 +189,7 @@ static void write_raw(struct fixture *f, const void *bytes, uint32_t n)
 static void break_with_log_head(struct fixture *f, uint64_t log_head)
 {
     atomic_store(&f->producer.header->log_head, log_head);
-    assert_broken(f, "log head makes no sense");
+    assert_broken(f, "log head is impossible");
 }
 
 static void test_log_head_back(void **state)
@@ -313,24 +313,24 @@ static void test_measured_records(void **state)
         const char *reason;
     } lies[] = {
         {offsetof(struct occ_record_measured, shape), 1, "measured record: unknown shape"},
-        {offsetof(struct occ_record_measured, minute), UINT64_MAX, "measured record: values that cannot be"},
-        {offsetof(struct occ_record_measured, head), 4, "measured record: values that cannot be"},
-        {offsetof(struct occ_record_measured, head), UINT64_MAX, "measured record: values that cannot be"},
-        {offsetof(struct occ_record_measured, head), INT64_MAX, "measured record: of launches to come"},
-        {offsetof(struct occ_record_measured, head), 6, "measured record: of launches to come"},
-        {offsetof(struct occ_record_measured, launches), 0, "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, minute), UINT64_MAX, "measured record: impossible values"},
+        {offsetof(struct occ_record_measured, head), 4, "measured record: impossible values"},
+        {offsetof(struct occ_record_measured, head), UINT64_MAX, "measured record: impossible values"},
+        {offsetof(struct occ_record_measured, head), INT64_MAX, "measured record: counts future launches"},
+        {offsetof(struct occ_record_measured, head), 6, "measured record: counts future launches"},
+        {offsetof(struct occ_record_measured, launches), 0, "measured record: impossible values"},
         /* as doubles: 0, NaN, infinity, -1 */
-        {offsetof(struct occ_record_measured, ns), 0, "measured record: values that cannot be"},
+        {offsetof(struct occ_record_measured, ns), 0, "measured record: impossible values"},
         {offsetof(struct occ_record_measured, ns), UINT64_C(0x7ff8000000000000),
-         "measured record: values that cannot be"},
+         "measured record: impossible values"},
         {offsetof(struct occ_record_measured, ns), UINT64_C(0x7ff0000000000000),
-         "measured record: values that cannot be"},
+         "measured record: impossible values"},
         {offsetof(struct occ_record_measured, warps_active_ns), UINT64_C(0xbff0000000000000),
-         "measured record: values that cannot be"},
+         "measured record: impossible values"},
         {offsetof(struct occ_record_measured, warps_ns), UINT64_C(0x7ff8000000000000),
-         "measured record: values that cannot be"},
+         "measured record: impossible values"},
         {offsetof(struct occ_record_measured, sms_active_ns), UINT64_C(0x7ff0000000000000),
-         "measured record: values that cannot be"},
+         "measured record: impossible values"},
     };
     const struct occ_record_measured sound = sample_measured(5, 5);
     struct fixture *f = *state;
@@ -371,18 +371,16 @@ static void test_shape_fields(void **state)
         {offsetof(struct occ_record_shape, id), 3, "shape record: id out of order"},
         {offsetof(struct occ_record_shape, kernel), 1, "shape record: unknown kernel"},
         {offsetof(struct occ_record_shape, device), 1, "shape record: unknown device"},
-        {offsetof(struct occ_record_shape, grid[0]), 0, "shape record: a configuration that cannot be"},
-        {offsetof(struct occ_record_shape, grid[0]), 0x80000000u,
-         "shape record: a configuration that cannot be"},
-        {offsetof(struct occ_record_shape, grid[1]), 65536, "shape record: a configuration that cannot be"},
-        {offsetof(struct occ_record_shape, block[0]), 1025, "shape record: a configuration that cannot be"},
-        {offsetof(struct occ_record_shape, block[1]), 9, "shape record: a configuration that cannot be"},
-        {offsetof(struct occ_record_shape, cluster[2]), 0, "shape record: a configuration that cannot be"},
-        {offsetof(struct occ_record_shape, carveout_percent), 101,
-         "shape record: a configuration that cannot be"},
+        {offsetof(struct occ_record_shape, grid[0]), 0, "shape record: impossible configuration"},
+        {offsetof(struct occ_record_shape, grid[0]), 0x80000000u, "shape record: impossible configuration"},
+        {offsetof(struct occ_record_shape, grid[1]), 65536, "shape record: impossible configuration"},
+        {offsetof(struct occ_record_shape, block[0]), 1025, "shape record: impossible configuration"},
+        {offsetof(struct occ_record_shape, block[1]), 9, "shape record: impossible configuration"},
+        {offsetof(struct occ_record_shape, cluster[2]), 0, "shape record: impossible configuration"},
+        {offsetof(struct occ_record_shape, carveout_percent), 101, "shape record: impossible configuration"},
         {offsetof(struct occ_record_shape, dynamic_smem_bytes), 1u << 30,
-         "shape record: a configuration that cannot be"},
-        {offsetof(struct occ_record_shape, launch_type), 3, "shape record: a configuration that cannot be"},
+         "shape record: impossible configuration"},
+        {offsetof(struct occ_record_shape, launch_type), 3, "shape record: impossible configuration"},
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         struct occ_record_shape s = sample_shape(1);
@@ -468,7 +466,7 @@ static void test_head_far_ahead(void **state)
     assert_int_equal(occ_ring_pending(f->consumer), SLOTS);
     assert_true(occ_ring_fill(f->consumer) <= 1.0);
     assert_int_equal(occ_ring_read(f->consumer, &launch, 1, &n), OCC_RING_BROKEN);
-    assert_broken(f, "head ran over records that were not read");
+    assert_broken(f, "head overran records that were not read");
 }
 
 static void break_with_launch(struct fixture *f, struct occ_ring_launch bad, const char *reason)
@@ -495,14 +493,14 @@ static void test_launch_without_start(void **state)
 {
     struct occ_ring_launch bad = sample_launch(1);
     bad.start_ns = 0;
-    break_with_launch(*state, bad, "launch: times that cannot be");
+    break_with_launch(*state, bad, "launch: impossible times");
 }
 
 static void test_launch_times_that_overflow(void **state)
 {
     struct occ_ring_launch bad = sample_launch(1);
     bad.duration_ns = UINT64_MAX;
-    break_with_launch(*state, bad, "launch: times that cannot be");
+    break_with_launch(*state, bad, "launch: impossible times");
 }
 
 static void test_launch_of_another_round(void **state)

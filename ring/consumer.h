@@ -1,0 +1,56 @@
+/*
+ * Inside the consumer's end of the ring: attach.c maps it, log_reader.c reads the log, consumer.c reads
+ * launches.
+ *
+ * The other end is somebody else's process and may be broken or hostile, so:
+ *   - the memfd must be sealed against shrinking (reading it could raise SIGBUS) and growing;
+ *   - the header is copied once and checked; later only head, log_head, closed, the heartbeat and the
+ * counters are read, each loaded once per use and clamped;
+ *   - launches and log records are copied out first and checked in the copy, since the original may change
+ * meanwhile;
+ *   - only the header page is mapped for writing.
+ */
+#ifndef OCC_RING_CONSUMER_H
+#define OCC_RING_CONSUMER_H
+
+#include "ring.h"
+
+struct occ_ring_consumer {
+    struct occ_ring_header *header; /* one page, writable, for tail */
+    const uint8_t *map;             /* everything, read-only */
+    const uint8_t *log;
+    const struct occ_ring_launch *slots;
+    size_t total_bytes; /* geometry: our own copy */
+    uint64_t log_bytes;
+    uint32_t ring_slots;
+    int fd;
+
+    uint64_t position; /* launches returned */
+    uint64_t released; /* launches that the producer may overwrite */
+    uint64_t head;     /* as last seen */
+    uint64_t log_position;
+    uint64_t log_head;                 /* as last seen */
+    uint32_t devices, kernels, shapes; /* known from the log */
+
+    uint64_t start_ns;
+    uint8_t uuid[16];
+    const char *broken; /* the reason, or NULL */
+    _Alignas(8) uint8_t record[OCC_RECORD_MAX_BYTES];
+};
+
+/* Keeps the compiler from reading shared memory a second time after it was copied and checked. */
+static inline void occ_ring_copied(void)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+}
+
+static inline enum occ_ring_status occ_ring_quarantine(struct occ_ring_consumer *c, const char *why)
+{
+    c->broken = why;
+    return OCC_RING_BROKEN;
+}
+
+/* Loads log_head once and clamps it; NULL or what is wrong. */
+const char *occ_ring_load_log_head(struct occ_ring_consumer *c);
+
+#endif
