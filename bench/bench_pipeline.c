@@ -187,7 +187,7 @@ static struct occ_collector *open_collector(struct occ_store *store, const struc
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_collector *collector = NULL;
     struct occ_producer *producer = NULL;
-    const struct occ_peer peer = {.pid = getpid(), .uid = getuid()};
+    struct occ_offer offer = {.fd = dup(ring->fd), .peer = {.pid = getpid(), .uid = getuid()}};
     const struct occ_collector_options options = {.commit_interval_ns = SECOND_NS,
                                                   .reorder = {.window_ns = SECOND_NS / 4, .rows = 16384},
                                                   .memory_bytes = mode->memory_bytes,
@@ -195,8 +195,8 @@ static struct occ_collector *open_collector(struct occ_store *store, const struc
                                                   .max_ring_bytes = 512u << 20,
                                                   .orphan_grace_ns = 10 * SECOND_NS};
     check(occ_collector_new(store, &options, &collector, &err), &err, "collector");
-    check(occ_collector_offer(collector, dup(ring->fd), &peer, ring->header->uuid, NULL, 1, &producer, &err),
-          &err, "offer");
+    memcpy(offer.uuid, ring->header->uuid, sizeof offer.uuid);
+    check(occ_collector_offer(collector, &offer, 1, &producer, &err), &err, "offer");
     return collector;
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -18,8 +19,6 @@ struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const st
     client->pidfd = -1;
     client->peer = *peer;
     client->since_ns = now_ns;
-    client->socket_source = (struct occ_event_source){OCC_EVENT_CLIENT, client};
-    client->process_source = (struct occ_event_source){OCC_EVENT_PROCESS, client};
     client->next = clients->first;
     clients->first = client;
     clients->n++;
@@ -72,6 +71,12 @@ void occ_clients_clear(struct occ_clients *clients)
         occ_client_close(client);
     }
     occ_clients_sweep(clients);
+}
+
+int occ_event_watch(int epoll, int fd, struct occ_event_source *source)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
 int occ_peer_open_process(const struct occ_peer *peer)

@@ -15,20 +15,12 @@
 
 #include "producers.h"
 
-enum occ_event_kind {
-    OCC_EVENT_LISTENER,
-    OCC_EVENT_SIGNALS,
-    OCC_EVENT_TIMER,
-    OCC_EVENT_PRIVATE,
-    OCC_EVENT_CLIENT,
-    OCC_EVENT_PROCESS,
-};
-
 struct occ_client;
+struct occ_server;
 
-/* What an epoll event points at. */
+/* What an epoll event points at: its handler, and the client that it is about (NULL: none). */
 struct occ_event_source {
-    enum occ_event_kind kind;
+    void (*handle)(struct occ_server *server, struct occ_client *client);
     struct occ_client *client;
 };
 
@@ -67,6 +59,9 @@ void occ_clients_close_idle(struct occ_clients *clients, int64_t since_ns);
 
 /* Closes and frees everything. */
 void occ_clients_clear(struct occ_clients *clients);
+
+/* Reports to `source` when fd is readable. 0, or -1 with errno. */
+int occ_event_watch(int epoll, int fd, struct occ_event_source *source);
 
 /* A pidfd for the peer; -1 with errno if there is none (ESRCH: it is dead already). */
 int occ_peer_open_process(const struct occ_peer *peer);

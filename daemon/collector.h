@@ -72,12 +72,11 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
 void occ_collector_free(struct occ_collector *collector);
 
 /*
- * A program offers its ring. Takes `fd` in every case. The same ring from the same program again (its connection was
- * lost): goes on with the new owner. OCC_E_FULL: too many programs; OCC_E_DENIED: in quarantine, or another
- * program's or user's uuid; OCC_E_INVALID: not a sound ring; else the store's error.
+ * A program offers its ring. Takes the offer's descriptor in every case. The same ring from the same program again (its
+ * connection was lost): goes on with the new owner. OCC_E_FULL: too many programs; OCC_E_DENIED: in quarantine, or
+ * another program's or user's uuid; OCC_E_INVALID: not a sound ring; else the store's error.
  */
-int occ_collector_offer(struct occ_collector *collector, int fd, const struct occ_peer *peer,
-                        const uint8_t uuid[16], void *owner, int64_t now_ns,
+int occ_collector_offer(struct occ_collector *collector, const struct occ_offer *offer, int64_t now_ns,
                         struct occ_producer **ret_producer, struct occ_error *err);
 
 /* The program is dead: its ring is drained with the next poll, then its run ends. */

@@ -1,8 +1,7 @@
 /*
- * One program: attaching its ring, its run's row, its counters. The frames of its log are in frames.c.
+ * One program: attaching its ring, its run's row, its losses and costs.
  *
- * Numbers from the ring are hostile: moments are clamped to now, counters are only summed. No global state; one
- * thread.
+ * Numbers from the ring are hostile: times are clamped to now, counters are only summed. No global state; one thread.
  */
 #include "producers.h"
 
@@ -16,13 +15,12 @@
 #include <unistd.h>
 
 #include "container.h"
-#include "frames.h"
-#include "support/cleanup.h"
+#include "run_texts.h"
 #include "support/clock.h"
 #include "support/text.h"
 
-/* Costs are absolute and change with every beat; each put writes rows, so not with every commit. */
-#define TOTALS_PERIOD_NS INT64_C(10000000000)
+/* Costs change with every heartbeat and each put writes rows, so they are not put with every commit. */
+#define COSTS_PERIOD_NS INT64_C(10000000000)
 
 static const char *const loss_names[] = {
 #define X(name, text) #name,
@@ -45,11 +43,11 @@ static void lower_case(const char *name, char word[WORD_BYTES])
     word[i] = '\0';
 }
 
-/* A moment that a program said: never in the future, never beyond what int64_t holds. */
-static int64_t past_moment(uint64_t said_ns)
+/* A program's time, now at most, which also keeps it within int64_t. */
+static int64_t past_moment(uint64_t time_ns)
 {
     int64_t now = occ_now_ns();
-    return said_ns < (uint64_t)now ? (int64_t)said_ns : now;
+    return time_ns < (uint64_t)now ? (int64_t)time_ns : now;
 }
 
 /* NULL: unknown. */
@@ -71,6 +69,7 @@ static char *own_hostname(void)
     return strdup(name);
 }
 
+/* Takes fd. */
 static int attach(struct occ_producer *p, int fd, uint64_t next, struct occ_error *err)
 {
     const char *why = NULL;
@@ -83,41 +82,42 @@ static int attach(struct occ_producer *p, int fd, uint64_t next, struct occ_erro
                     why ? why : "?", strerror_r(-status, reason, sizeof reason));
 }
 
-static void fill_row(struct occ_producer *p, const uint8_t uuid[16])
+static void fill_row(struct occ_run *row, const struct occ_offer *offer, uint64_t start_ns)
 {
-    memcpy(p->row.uuid, uuid, sizeof p->row.uuid);
-    p->row.pid = p->peer.pid;
-    p->row.uid = p->peer.uid;
-    p->row.start_ns = past_moment(occ_ring_start_ns(p->consumer));
-    p->row.user = user_name(p->peer.uid);
-    p->row.hostname = own_hostname();
-    p->row.container = occ_container_of(p->peer.pid);
-    p->row.source = "trace";
-    p->row_changed = true;
+    memcpy(row->uuid, offer->uuid, sizeof row->uuid);
+    row->pid = offer->peer.pid;
+    row->uid = offer->peer.uid;
+    row->start_ns = past_moment(start_ns);
+    row->user = user_name(offer->peer.uid);
+    row->hostname = own_hostname();
+    row->container = occ_container_of(offer->peer.pid);
+    row->source = "trace";
 }
 
-int occ_producer_new(int fd, const struct occ_peer *peer, const uint8_t uuid[16], uint64_t next,
-                     uint64_t measured, struct occ_producer **ret_producer, struct occ_error *err)
+int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,
+                     struct occ_producer **ret_producer, struct occ_error *err)
 {
     struct stat status = {0};
     struct occ_producer *p = calloc(1, sizeof *p);
-    if (!p || fstat(fd, &status) != 0) {
-        (void)close(fd);
+    if (!p || fstat(offer->fd, &status) != 0) {
+        (void)close(offer->fd);
         free(p);
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
-    int code = attach(p, fd, next, err);
-    if (code == 0 && memcmp(occ_ring_uuid(p->consumer), uuid, 16) != 0)
-        code = occ_fail(err, OCC_E_INVALID, "the ring is another one than the handshake says");
+    int code = attach(p, offer->fd, next, err);
+    if (code == 0 && memcmp(occ_ring_uuid(p->consumer), offer->uuid, sizeof offer->uuid) != 0)
+        code = occ_fail(err, OCC_E_INVALID, "the ring's uuid is not the handshake's");
     if (code != 0) {
         occ_producer_free(p);
         return code;
     }
-    p->peer = *peer;
+    p->owner = offer->owner;
+    p->peer = offer->peer;
     p->ring_dev = status.st_dev;
     p->ring_ino = status.st_ino;
-    p->measured_done = p->measured_put = measured;
-    fill_row(p, uuid);
+    p->measured.done = p->measured.stored = measured;
+    p->run.row_changed = true;
+    fill_row(&p->run.row, offer, occ_ring_start_ns(p->consumer));
     *ret_producer = p;
     return 0;
 }
@@ -126,61 +126,74 @@ void occ_producer_free(struct occ_producer *producer)
 {
     if (!producer)
         return;
+    struct occ_producer_tables *t = &producer->tables;
     occ_ring_detach(producer->consumer);
-    for (size_t i = 0; i < producer->n_devices; i++)
-        occ_reorder_release(&producer->devices[i].window);
-    free(producer->devices);
-    free(producer->kernels);
-    free(producer->shapes);
-    free(producer->measured);
-    occ_frames_free_texts(&producer->row);
+    for (size_t i = 0; i < t->n_devices; i++)
+        occ_reorder_release(&t->devices[i].window);
+    free(t->devices);
+    free(t->kernels);
+    free(t->configs);
+    free(producer->measured.rows);
+    occ_run_texts_free(&producer->run.row);
     free(producer);
 }
 
 size_t occ_producer_table_bytes(const struct occ_producer *producer)
 {
-    return producer->devices_allocated * sizeof *producer->devices +
-           producer->kernels_allocated * sizeof *producer->kernels +
-           producer->shapes_allocated * sizeof *producer->shapes +
-           producer->measured_allocated * sizeof *producer->measured;
+    const struct occ_producer_tables *t = &producer->tables;
+    return t->devices_allocated * sizeof *t->devices + t->kernels_allocated * sizeof *t->kernels +
+           t->configs_allocated * sizeof *t->configs +
+           producer->measured.allocated * sizeof *producer->measured.rows;
 }
 
 int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)
 {
-    struct occ_producer *p = producer;
-    uint64_t position = occ_ring_position(p->consumer);
-    size_t done = 0;
+    struct occ_producer_measurements *m = &producer->measured;
+    uint64_t position = occ_ring_position(producer->consumer);
+    size_t n = 0;
     int status = 0;
-    while (done < p->n_measured && status == 0 && p->measured[done].head <= position) {
-        const struct occ_producer_measured *m = &p->measured[done];
-        status = occ_store_add_measured(store, m->minute, p->run, m->shape, &m->sums, err);
+    while (n < m->n && status == 0 && m->rows[n].head <= position) {
+        const struct occ_producer_measured *row = &m->rows[n];
+        status = occ_store_add_measured(store, row->minute, producer->run.id, row->config, &row->sums, err);
         if (status == 0)
-            p->measured_done = p->measured[done++].number + 1;
+            m->done = m->rows[n++].number + 1;
     }
     if (status == OCC_E_FULL) /* the next commit takes more */
         status = 0;
-    if (status == 0 && p->measured_done != p->measured_put)
-        status = occ_store_put_measured_position(store, p->row.uuid, p->measured_done, err);
+    if (status == 0 && m->done != m->stored)
+        status = occ_store_put_measured_position(store, producer->run.row.uuid, m->done, err);
     if (status == 0)
-        p->measured_put = p->measured_done;
-    p->n_measured -= done;
-    if (done > 0)
-        memmove(p->measured, p->measured + done, p->n_measured * sizeof *p->measured);
+        m->stored = m->done;
+    m->n -= n;
+    if (n > 0)
+        memmove(m->rows, m->rows + n, m->n * sizeof *m->rows);
     return status;
+}
+
+void occ_producer_set_counters(struct occ_producer *producer, const char *level, const char *reason)
+{
+    struct occ_producer_run *run = &producer->run;
+    if (level == run->counters_level && strcmp(reason, run->counters_reason) == 0)
+        return;
+    run->counters_level = level;
+    (void)snprintf(run->counters_reason, sizeof run->counters_reason, "%s", reason);
+    run->row_changed = true;
 }
 
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)
 {
-    struct occ_run row = producer->row;
+    struct occ_producer_run *run = &producer->run;
+    struct occ_run row = run->row;
+    if (!run->row_changed)
+        return 0;
     bool traced = row.level && strcmp(row.level, "trace") == 0;
-    row.level_reason = producer->reason[0] ? producer->reason : NULL;
-    if (traced && producer->counters)
-        row.level = producer->counters;
-    if (traced && !row.level_reason && producer->counters_reason[0])
-        row.level_reason = producer->counters_reason;
-    int status = occ_store_put_run(store, &row, &producer->run, err);
-    if (status == 0)
-        producer->row_changed = false;
+    row.level_reason = run->reason[0] ? run->reason : NULL;
+    if (traced && run->counters_level)
+        row.level = run->counters_level;
+    if (traced && !row.level_reason && run->counters_reason[0])
+        row.level_reason = run->counters_reason;
+    int status = occ_store_put_run(store, &row, &run->id, err);
+    run->row_changed = status != 0;
     return status;
 }
 
@@ -193,9 +206,9 @@ static uint64_t sum_of_losses(const struct occ_producer *p)
 }
 
 /* Of one cause: the history adds all of them up in 63 bits. */
-#define MOST_LOST ((uint64_t)INT64_MAX / OCC_LOSS_COUNT)
+#define LOST_MAX ((uint64_t)INT64_MAX / OCC_LOSS_COUNT)
 
-/* A counter of 0 is left out: for a cost that means not measured, for a loss that there is none. */
+/* A counter of 0 is left out: for a cost it means not measured, for a loss that there is none. */
 static int put_losses(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
 {
     char words[OCC_LOSS_COUNT][WORD_BYTES];
@@ -203,13 +216,11 @@ static int put_losses(struct occ_producer *p, struct occ_store *store, struct oc
     size_t n = 0;
     for (int i = 0; i < OCC_LOSS_COUNT; i++) {
         uint64_t count = occ_ring_lost(p->consumer, (enum occ_loss_cause)i);
-        if (count == 0)
-            continue;
         lower_case(loss_names[i], words[n]);
-        losses[n] = (struct occ_loss){.cause = words[n], .count = count < MOST_LOST ? count : MOST_LOST};
-        n++;
+        losses[n] = (struct occ_loss){.cause = words[n], .count = count < LOST_MAX ? count : LOST_MAX};
+        n += count != 0;
     }
-    return n ? occ_store_put_losses(store, p->run, losses, n, err) : 0;
+    return n ? occ_store_put_losses(store, p->run.id, losses, n, err) : 0;
 }
 
 static int put_costs(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
@@ -219,37 +230,38 @@ static int put_costs(struct occ_producer *p, struct occ_store *store, struct occ
     size_t n = 0;
     for (int i = 0; i < OCC_COST_COUNT; i++) {
         uint64_t total = occ_ring_cost(p->consumer, (enum occ_cost)i);
-        if (total == 0)
-            continue;
         lower_case(cost_names[i], words[n]);
         costs[n] = (struct occ_cost_total){.what = words[n], .total = total & INT64_MAX};
-        n++;
+        n += total != 0;
     }
-    return n ? occ_store_put_costs(store, p->run, costs, n, err) : 0;
+    return n ? occ_store_put_costs(store, p->run.id, costs, n, err) : 0;
 }
 
 int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *store, int64_t now_ns,
                             bool final, struct occ_error *err)
 {
+    struct occ_producer_run *run = &producer->run;
     uint64_t losses = sum_of_losses(producer);
-    bool costs_due = final || now_ns >= producer->totals_next_ns;
     int status = 0;
-    if (producer->run == 0)
+    if (run->id == 0)
         return 0;
-    if (final || losses != producer->totals_put)
+    if (final || losses != run->losses_put)
         status = put_losses(producer, store, err);
+    if (status != 0)
+        return status;
+    run->losses_put = losses;
+    if (!final && now_ns < run->costs_due_ns)
+        return 0;
+    status = put_costs(producer, store, err);
     if (status == 0)
-        producer->totals_put = losses;
-    if (status == 0 && costs_due)
-        status = put_costs(producer, store, err);
-    if (status == 0 && costs_due)
-        producer->totals_next_ns = now_ns + TOTALS_PERIOD_NS;
+        run->costs_due_ns = now_ns + COSTS_PERIOD_NS;
     return status;
 }
 
 int64_t occ_producer_end_ns(const struct occ_producer *producer)
 {
-    uint64_t said = producer->closed_ns ? producer->closed_ns : occ_ring_heartbeat_ns(producer->consumer);
-    int64_t end = said ? past_moment(said) : occ_now_ns();
-    return end > producer->row.start_ns ? end : producer->row.start_ns;
+    const struct occ_producer_run *run = &producer->run;
+    uint64_t last_ns = run->closed_ns ? run->closed_ns : occ_ring_heartbeat_ns(producer->consumer);
+    int64_t end = last_ns ? past_moment(last_ns) : occ_now_ns();
+    return end > run->row.start_ns ? end : run->row.start_ns;
 }

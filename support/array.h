@@ -11,7 +11,7 @@ static inline bool occ_grow(void **items, size_t *allocated, size_t n, size_t ma
 {
     if (n < *allocated)
         return true;
-    size_t more = *allocated ? *allocated * 2 : 256;
+    size_t more = *allocated ? *allocated * 2 : 16;
     more = more < max ? more : max;
     void *moved = more > n ? realloc(*items, more * size) : NULL;
     if (!moved)

@@ -88,12 +88,13 @@ static struct occ_collector *make_collector(void)
 
 static void let_in(struct occ_packet *packet, const uint8_t uuid[16], unsigned int looks)
 {
-    const struct occ_peer peer = {.pid = 1, .uid = 1};
+    struct occ_offer offer = {.fd = packet->fds[0], .peer = {.pid = 1, .uid = 1}};
     struct occ_collector *collector = make_collector();
     struct occ_producer *producer = NULL;
     struct occ_error err = OCC_ERROR_INIT;
     int64_t now_ns = SECOND_NS;
-    if (occ_collector_offer(collector, packet->fds[0], &peer, uuid, NULL, now_ns, &producer, &err) == 0) {
+    memcpy(offer.uuid, uuid, sizeof offer.uuid);
+    if (occ_collector_offer(collector, &offer, now_ns, &producer, &err) == 0) {
         for (; looks > 0; looks--)
             occ_collector_poll(collector, now_ns += SECOND_NS);
         if (occ_collector_stop(collector, now_ns, &err) != 0)

@@ -59,7 +59,7 @@ expect 3 "hardware counters are switched off" sampler status
 expect 3 '"sampler": []' sampler status --json
 expect 0 "paused for 10 min (\"occq sampler resume\" ends it)" sampler pause
 expect 3 "paused for another 10 min" sampler status
-grep -q "paused for 600 s: process [0-9]* of uid $(id -u)" "$work/log" || { echo "FAIL: the pause is not in the log"; failed=1; }
+grep -q "paused for 600 s by process [0-9]* of uid $(id -u)" "$work/log" || { echo "FAIL: the pause is not in the log"; failed=1; }
 expect 0 "paused for 2 s" sampler pause --for 1500ms # in whole seconds
 grep -q "paused for 2 s" "$work/log" || { echo "FAIL: not rounded up"; failed=1; }
 expect 0 "resumed" sampler resume

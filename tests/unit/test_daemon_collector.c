@@ -85,8 +85,9 @@ static int offer_as(struct bench *b, const struct occ_ring_producer *ring, const
                     void *owner, struct occ_producer **ret)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    return occ_collector_offer(b->collector, dup(ring->fd), peer, ring->header->uuid, owner, b->now_ns, ret,
-                               &err);
+    struct occ_offer offer = {.fd = dup(ring->fd), .peer = *peer, .owner = owner};
+    memcpy(offer.uuid, ring->header->uuid, sizeof offer.uuid);
+    return occ_collector_offer(b->collector, &offer, b->now_ns, ret, &err);
 }
 
 static struct occ_producer *offer(struct bench *b, const struct occ_ring_producer *ring)
@@ -355,7 +356,8 @@ static void tables_have_a_limit(void **state)
     poll_after(b, 2 * SECOND);
     occ_collector_get_stats(b->collector, &stats);
     assert_int_equal(stats.quarantined, 1);
-    assert_non_null(strstr(b->store->committed.runs[0].reason, "too many kernels, shapes and measured"));
+    assert_non_null(
+        strstr(b->store->committed.runs[0].reason, "too many kernels, launch configurations and measured"));
     assert_string_equal(b->store->committed.runs[1].reason, "");
     occ_ring_destroy(&ring);
     occ_ring_destroy(&other);
@@ -765,14 +767,15 @@ static void what_is_no_ring_is_refused(void **state)
     struct bench *b = *state;
     struct occ_ring_producer ring;
     struct occ_producer *p = NULL;
-    uint8_t uuid[16] = {1};
+    struct occ_offer offer = {.peer = self, .uuid = {1}};
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(occ_collector_offer(b->collector, ends[0], &self, uuid, NULL, 0, &p, NULL),
-                     OCC_E_INVALID);
+    offer.fd = ends[0];
+    assert_int_equal(occ_collector_offer(b->collector, &offer, 0, &p, NULL), OCC_E_INVALID);
     (void)close(ends[1]);
     make_ring(&ring, 256);
-    assert_int_equal(occ_collector_offer(b->collector, dup(ring.fd), &self, uuid, NULL, 0, &p, NULL),
+    offer.fd = dup(ring.fd);
+    assert_int_equal(occ_collector_offer(b->collector, &offer, 0, &p, NULL),
                      OCC_E_INVALID); /* another uuid than the ring's */
     occ_ring_destroy(&ring);
 }

@@ -1,0 +1,264 @@
+/*
+ * See log_records.h. The ring's consumer has checked each record's size and that ids count up; what else could be wrong is
+ * checked here or by the store. Texts are cut to a limit and control characters replaced before anything keeps them.
+ */
+#include "log_records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "run_texts.h"
+#include "support/array.h"
+#include "support/cleanup.h"
+#include "support/text.h"
+
+#define SIMULATED_SUFFIX "(simulated)"
+#define SHARE_MAX        1.05 /* counters may read a little more than there is; much more is no measurement */
+
+static const char *const level_words[] = {
+#define X(name, word, text) word,
+    OCC_LEVELS(X)
+#undef X
+};
+
+/* Room for item n. */
+static int grow(void *items, size_t *allocated, size_t n, size_t size, struct occ_error *err)
+{
+    return occ_grow(items, allocated, n, UINT32_MAX, size) ? 0
+                                                           : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
+static int take_process(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                        struct occ_error *err)
+{
+    (void)store;
+    const struct occ_record_process *process = (const void *)record;
+    const char *text = (const char *)(process + 1), *end = text + process->text_bytes;
+    int status = 0;
+    for (uint32_t i = 0; i < process->count && text < end && status == 0; i++) {
+        const char *value = text + strnlen(text, (size_t)(end - text)) + 1;
+        if (value >= end)
+            break;
+        p->run.is_exact |= strcmp(text, "exact") == 0 && strcmp(value, "1") == 0;
+        status = occ_run_texts_set(&p->run.row, text, value, err);
+        text = value + strnlen(value, (size_t)(end - value)) + 1;
+    }
+    p->run.row_changed = true;
+    return status;
+}
+
+static bool ends_with(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
+static int take_device(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                       struct occ_error *err)
+{
+    const struct occ_record_device *d = (const void *)record;
+    struct occ_producer_tables *t = &p->tables;
+    char name[sizeof d->name];
+    memcpy(name, d->name, sizeof name);
+    name[sizeof name - 1] = '\0';
+    occ_text_sanitise(name);
+    if (d->cc_major > 99 || d->cc_minor > 9)
+        return occ_fail(err, OCC_E_INVALID, "device record: compute capability");
+    struct occ_store_device device = {
+        .name = name,
+        .limits = {.cc = d->cc_major * 10 + d->cc_minor,
+                   .sm_count = d->sm_count,
+                   .warp_size = d->warp_size,
+                   .max_threads_per_block = d->max_threads_per_block,
+                   .max_threads_per_sm = d->max_threads_per_sm,
+                   .max_blocks_per_sm = d->max_blocks_per_sm,
+                   .registers_per_block = d->registers_per_block,
+                   .registers_per_sm = d->registers_per_sm,
+                   .smem_per_block_bytes = d->smem_per_block_bytes,
+                   .smem_per_block_optin_bytes = d->smem_per_block_optin_bytes,
+                   .smem_per_sm_bytes = d->smem_per_sm_bytes,
+                   .smem_reserved_per_block_bytes = d->smem_reserved_per_block_bytes},
+        .clock_khz = d->clock_khz,
+        .memory_bytes = d->memory_bytes & INT64_MAX,
+        .driver_version = d->driver_version,
+        .simulated = ends_with(name, SIMULATED_SUFFIX),
+    };
+    memcpy(device.uuid, d->uuid, sizeof device.uuid);
+    struct occ_producer_device entry = {
+        .sm_count = d->sm_count, .warps_per_sm = d->warp_size ? d->max_threads_per_sm / d->warp_size : 0};
+    memcpy(entry.uuid, d->uuid, sizeof entry.uuid);
+    int status = grow(&t->devices, &t->devices_allocated, t->n_devices, sizeof *t->devices, err);
+    if (status == 0)
+        status = occ_store_put_device(store, &device, &entry.id, err);
+    if (status != 0)
+        return status;
+    t->devices[t->n_devices++] = entry;
+    p->run.row_changed |= device.simulated && !p->run.row.simulated;
+    p->run.row.simulated |= device.simulated;
+    return 0;
+}
+
+static int take_kernel(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                       struct occ_error *err)
+{
+    const struct occ_record_kernel *k = (const void *)record;
+    struct occ_producer_tables *t = &p->tables;
+    int status = grow(&t->kernels, &t->kernels_allocated, t->n_kernels, sizeof *t->kernels, err);
+    if (status != 0)
+        return status;
+    _cleanup_(occ_freep) char *name = strndup((const char *)(k + 1), k->name_bytes);
+    if (!name)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    occ_text_sanitise(name);
+    int64_t id = 0;
+    status = occ_store_put_kernel(store, name, k->name_hash, &id, err);
+    if (status == 0)
+        t->kernels[t->n_kernels++] = id;
+    return status;
+}
+
+static int take_config(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                       struct occ_error *err)
+{
+    const struct occ_record_shape *s = (const void *)record;
+    struct occ_producer_tables *t = &p->tables;
+    if (s->kernel >= t->n_kernels || s->device >= t->n_devices)
+        return occ_fail(err, OCC_E_INVALID, "launch configuration record: unknown kernel or device");
+    struct occ_store_shape config = {
+        .kernel = t->kernels[s->kernel],
+        .device = t->devices[s->device].id,
+        .launch = {.registers_per_thread = s->registers_per_thread,
+                   .static_smem_bytes = s->static_smem_bytes,
+                   .dynamic_smem_bytes = s->dynamic_smem_bytes,
+                   .smem_config_bytes = s->smem_executed_bytes,
+                   .carveout_percent = s->carveout_percent,
+                   .max_active_clusters = s->max_active_clusters,
+                   /* that the limit was not raised is no reason to doubt a launch that ran */
+                   .smem_optin_known = s->smem_optin != 0,
+                   .smem_optin = s->smem_optin != 0},
+        .local_bytes_per_thread = s->local_bytes_per_thread,
+        .max_cluster_size = s->max_cluster_size,
+        .launch_type = s->launch_type,
+        .cache_config = s->cache_config,
+        .device_launched = s->device_launched,
+    };
+    memcpy(config.launch.grid, s->grid, sizeof config.launch.grid);
+    memcpy(config.launch.block, s->block, sizeof config.launch.block);
+    memcpy(config.launch.cluster, s->cluster, sizeof config.launch.cluster);
+    int64_t id = 0;
+    int status = grow(&t->configs, &t->configs_allocated, t->n_configs, sizeof *t->configs, err);
+    if (status == 0)
+        status = occ_store_put_shape(store, &config, &id, err);
+    if (status != 0)
+        return status;
+    if (id <= 0 || id > UINT32_MAX)
+        return occ_fail(err, OCC_E_FULL, "the history holds too many launch configurations");
+    t->configs[t->n_configs++] =
+        (struct occ_producer_config){.id = (uint32_t)id, .context = s->context, .device = s->device};
+    return 0;
+}
+
+static int take_state(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                      struct occ_error *err)
+{
+    (void)store;
+    const struct occ_record_state *s = (const void *)record;
+    if (s->level >= OCC_LEVEL_COUNT)
+        return occ_fail(err, OCC_E_INVALID, "state record: unknown level");
+    p->run.row.level = level_words[s->level];
+    p->run.row.cupti_version = s->cupti_version;
+    size_t n = strnlen(s->reason, sizeof s->reason);
+    memcpy(p->run.reason, s->reason, n);
+    p->run.reason[n] = '\0';
+    occ_text_sanitise(p->run.reason);
+    p->run.row_changed = true;
+    return 0;
+}
+
+static int take_closed(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                       struct occ_error *err)
+{
+    (void)store;
+    (void)err;
+    p->run.closed_ns = ((const struct occ_record_closed *)(const void *)record)->time_ns;
+    return 0;
+}
+
+static bool set_share(struct occ_measured_sums *sums, enum occ_measured_value which, double share_ns,
+                      double ns)
+{
+    if (!(share_ns <= SHARE_MAX * ns))
+        return false;
+    sums->sum[which] = share_ns < ns ? share_ns : ns;
+    sums->ns[which] = ns;
+    return true;
+}
+
+/* Kept until the launches have been read. Values that a GPU of these limits cannot reach are ignored. */
+static int take_measured(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                         struct occ_error *err)
+{
+    (void)store;
+    const struct occ_record_measured *m = (const void *)record;
+    struct occ_producer_measurements *to = &p->measured;
+    if (m->shape >= p->tables.n_configs)
+        return occ_fail(err, OCC_E_INVALID, "measured record: unknown launch configuration");
+    const struct occ_producer_config *config = &p->tables.configs[m->shape];
+    const struct occ_producer_device *device = &p->tables.devices[config->device];
+    double warps = device->warps_per_sm, sms = device->sm_count;
+    int status = grow(&to->rows, &to->allocated, to->n, sizeof *to->rows, err);
+    if (status != 0)
+        return status;
+    uint64_t number = to->read++;
+    if (number < to->done || warps == 0 || sms == 0)
+        return 0;
+    struct occ_producer_measured row = {
+        .head = m->head, .number = number, .minute = (int64_t)m->minute, .config = config->id};
+    row.sums.exact = m->launches;
+    row.sums.sum[OCC_MEASURED_resident_blocks] = m->blocks_active_ns;
+    row.sums.ns[OCC_MEASURED_resident_blocks] = m->ns;
+    if (set_share(&row.sums, OCC_MEASURED_achieved, m->warps_active_ns / warps, m->ns) &&
+        set_share(&row.sums, OCC_MEASURED_elapsed, m->warps_ns / (warps * sms), m->ns) &&
+        set_share(&row.sums, OCC_MEASURED_sm_active, m->sms_active_ns / sms, m->ns) &&
+        m->blocks_active_ns <= SHARE_MAX * warps * m->ns) /* a block has one warp at least */
+        to->rows[to->n++] = row;
+    return 0;
+}
+
+static int take(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                struct occ_error *err)
+{
+    static int (*const takers[])(struct occ_producer *, const struct occ_log_record *, struct occ_store *,
+                                 struct occ_error *) = {
+        [OCC_RECORD_PROCESS] = take_process,   [OCC_RECORD_DEVICE] = take_device,
+        [OCC_RECORD_KERNEL] = take_kernel,     [OCC_RECORD_SHAPE] = take_config,
+        [OCC_RECORD_STATE] = take_state,       [OCC_RECORD_CLOSED] = take_closed,
+        [OCC_RECORD_MEASURED] = take_measured,
+    };
+    if (record->type >= sizeof takers / sizeof *takers || !takers[record->type])
+        return 0; /* of a newer minor version */
+    int status = takers[record->type](p, record, store, err);
+    /* what the store finds invalid now will always be: the program's fault, not the store's */
+    return status == OCC_E_INVALID ? OCC_LOG_RECORDS_BROKEN : status;
+}
+
+int occ_log_records_take(struct occ_producer *p, struct occ_store *store, size_t *budget,
+                         struct occ_error *err)
+{
+    for (; *budget > 0; --*budget) {
+        enum occ_ring_status ring =
+            p->waiting_record ? OCC_RING_OK : occ_ring_next_log_record(p->consumer, &p->waiting_record);
+        if (ring == OCC_RING_EMPTY)
+            break;
+        if (ring == OCC_RING_BROKEN) {
+            const char *why = occ_ring_broken_reason(p->consumer);
+            (void)occ_fail(err, OCC_E_CORRUPT, "%s", why ? why : "the log makes no sense");
+            return OCC_LOG_RECORDS_BROKEN;
+        }
+        int status = take(p, p->waiting_record, store, err);
+        if (status != 0)
+            return status;
+        p->waiting_record = NULL;
+    }
+    return 0;
+}

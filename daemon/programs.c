@@ -1,0 +1,107 @@
+/* Programs at the daemon's socket: from the handshake to the end of the process. See server_state.h. One thread. Logs. */
+#include "server_state.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/clock.h"
+
+/* The client's producer is about to be freed, or is another's. */
+void occ_program_gone(void *owner, void *context)
+{
+    (void)context;
+    struct occ_client *client = owner;
+    client->producer = NULL;
+    occ_client_close(client);
+}
+
+/* The level of a run that is traced: by the counter source of the GPU that was used last. */
+void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,
+                          const struct occ_store_launch *rows, size_t n, void *context)
+{
+    struct occ_server *s = context;
+    struct occ_gpu_status status;
+    const char *level = producer->run.counters_level;
+    char reason[sizeof producer->run.counters_reason] = "";
+    if (producer->run.is_exact) /* exact values are a yardstick for samples: they are not mixed */
+        return;
+    occ_sampler_feed(s->sampler, device->uuid, device->id, producer->run.id, rows, n);
+    (void)occ_sampler_find_status(s->sampler, device->uuid, &status);
+    if (status.state != OCC_SOURCE_OK) {
+        (void)snprintf(reason, sizeof reason, "achieved occupancy is %s measured: %s",
+                       level ? "no longer" : "not", status.reason);
+    } else {
+        level = strcmp(status.source, "pm") == 0 ? "full" : "gpm";
+        if (status.reason[0])
+            (void)snprintf(reason, sizeof reason, "means of 100 ms, since there are no finer counters: %s",
+                           status.reason);
+    }
+    occ_producer_set_counters(producer, level, reason);
+}
+
+static void program_died(struct occ_server *s, struct occ_client *client)
+{
+    occ_client_forget_process(client);
+    if (client->producer)
+        occ_collector_died(s->collector, client->producer);
+    s->program_ended = true;
+}
+
+void occ_program_hang_up(struct occ_server *s, struct occ_client *client)
+{
+    occ_client_close(client);
+    if (!client->producer)
+        return;
+    if (client->pidfd < 0)
+        program_died(s, client);
+    else
+        occ_collector_orphaned(s->collector, client->producer, occ_monotonic_ns());
+}
+
+void occ_program_refuse(struct occ_server *s, struct occ_client *client, const char *why)
+{
+    s->refused++;
+    occ_ratelimit_log(&s->refusals, occ_monotonic_ns(), OCC_LOG_WARNING, "process %d is refused: %s",
+                      (int)client->peer.pid, why);
+    occ_program_hang_up(s, client);
+}
+
+static void on_process(struct occ_server *s, struct occ_client *client)
+{
+    if (client->pidfd >= 0)
+        program_died(s, client);
+}
+
+static void watch_process(struct occ_server *s, struct occ_client *client)
+{
+    client->process_source = (struct occ_event_source){on_process, client};
+    client->pidfd = occ_peer_open_process(&client->peer);
+    if (client->pidfd < 0 && errno == ESRCH)
+        program_died(s, client); /* after it sent the packet: its ring is drained all the same */
+    if (client->pidfd >= 0 && occ_event_watch(s->loop.epoll, client->pidfd, &client->process_source) != 0)
+        occ_client_forget_process(client); /* the connection's end counts as the program's */
+}
+
+void occ_program_offer(struct occ_server *s, struct occ_client *client)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_offer offer = {.peer = client->peer, .owner = client};
+    const char *wrong = client->was_producer ? "a second ring on one connection" : NULL;
+    wrong = wrong ? wrong : occ_packet_check_hello(&s->packet, offer.uuid);
+    occ_packet_close(&s->packet, wrong == NULL);
+    if (wrong) {
+        occ_program_refuse(s, client, wrong);
+        return;
+    }
+    offer.fd = s->packet.fds[0];
+    if (occ_collector_offer(s->collector, &offer, occ_monotonic_ns(), &client->producer, &err) != 0) {
+        client->producer = NULL;
+        occ_program_refuse(s, client, err.message);
+        return;
+    }
+    client->was_producer = true;
+    occ_sampler_wake(s->sampler);
+    watch_process(s, client);
+    occ_log(OCC_LOG_INFO, "process %d of uid %u reports", (int)client->peer.pid, client->peer.uid);
+}

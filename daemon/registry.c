@@ -1,0 +1,151 @@
+/* See registry.h. */
+#include "registry.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Tells the owner, once, that its producer is freed, or of no more use to it. */
+static void disown(struct occ_registry *r, struct occ_producer *p)
+{
+    void *owner = p->owner;
+    p->owner = NULL;
+    if (owner && r->options->gone)
+        r->options->gone(owner, r->options->context);
+}
+
+void occ_registry_reap(struct occ_registry *r, bool all)
+{
+    struct occ_producer **link = &r->producers;
+    while (*link) {
+        struct occ_producer *p = *link;
+        if (!all && p->state != OCC_PRODUCER_DONE) {
+            link = &p->next;
+            continue;
+        }
+        *link = p->next;
+        r->n_producers--;
+        disown(r, p);
+        occ_producer_free(p);
+    }
+}
+
+void occ_registry_quarantine(struct occ_registry *r, struct occ_producer *p, int64_t now_ns, const char *why)
+{
+    p->is_broken = p->is_drained = true;
+    (void)snprintf(p->run.reason, sizeof p->run.reason, "recording stopped, the program's ring is broken: %s",
+                   why);
+    p->run.row_changed = true;
+    memcpy(r->quarantine[r->n_quarantine++ % OCC_REGISTRY_QUARANTINE_MAX], p->run.row.uuid, 16);
+    occ_ratelimit_log(&r->ring_broken, now_ns, OCC_LOG_WARNING,
+                      "the ring of process %d is broken: %s; it is not read any more", (int)p->peer.pid, why);
+    disown(r, p);
+}
+
+/* ---- offers ---- */
+
+static bool in_quarantine(const struct occ_registry *r, const uint8_t uuid[16])
+{
+    for (size_t i = 0; i < r->n_quarantine && i < OCC_REGISTRY_QUARANTINE_MAX; i++)
+        if (memcmp(r->quarantine[i], uuid, 16) == 0)
+            return true;
+    return false;
+}
+
+static struct occ_producer *find_uuid(const struct occ_registry *r, const uint8_t uuid[16])
+{
+    struct occ_producer *p = r->producers;
+    while (p && memcmp(p->run.row.uuid, uuid, 16) != 0)
+        p = p->next;
+    return p;
+}
+
+/* The same memfd of the same program again. */
+static int offer_again(struct occ_registry *r, struct occ_producer *p, const struct occ_offer *offer,
+                       struct occ_error *err)
+{
+    struct stat status = {0};
+    bool same = fstat(offer->fd, &status) == 0 && status.st_dev == p->ring_dev &&
+                status.st_ino == p->ring_ino && offer->peer.pid == p->peer.pid &&
+                offer->peer.uid == p->peer.uid;
+    (void)close(offer->fd);
+    if (!same)
+        return occ_fail(err, OCC_E_DENIED, "another program's ring has the same uuid");
+    if (p->state != OCC_PRODUCER_LIVE || p->life.dead)
+        return occ_fail(err, OCC_E_BUSY, "the last run of this ring is still being committed");
+    disown(r, p);
+    p->owner = offer->owner;
+    p->life.orphan_since_ns = 0;
+    return 0;
+}
+
+/* A new ring of a process whose old ring has lost its connection: the process exec'ed. */
+static void supersede(struct occ_registry *r, const struct occ_producer *newer)
+{
+    for (struct occ_producer *p = r->producers; p; p = p->next)
+        if (p != newer && p->life.orphan_since_ns && newer->peer.pid != 0 && p->peer.pid == newer->peer.pid)
+            p->life.dead = true;
+}
+
+static int check_offer(const struct occ_registry *r, const struct occ_offer *offer, struct occ_error *err)
+{
+    struct stat status;
+    if (in_quarantine(r, offer->uuid))
+        return occ_fail(err, OCC_E_DENIED, "the ring is in quarantine");
+    if (r->n_producers >= r->options->max_producers)
+        return occ_fail(err, OCC_E_FULL, "%zu programs report already", r->n_producers);
+    if (fstat(offer->fd, &status) != 0 || !S_ISREG(status.st_mode))
+        return occ_fail(err, OCC_E_INVALID, "not a memfd");
+    if ((uint64_t)status.st_size > r->options->max_ring_bytes)
+        return occ_fail(err, OCC_E_INVALID, "the ring has %llu bytes, more than %llu",
+                        (unsigned long long)status.st_size, (unsigned long long)r->options->max_ring_bytes);
+    return 0;
+}
+
+/* A ring that an earlier daemon read goes on, but not as another user's. */
+static int check_user(const struct occ_registry *r, const struct occ_offer *offer, struct occ_error *err)
+{
+    struct occ_error why = OCC_ERROR_INIT;
+    uint32_t uid = 0;
+    int status = occ_store_run_user(r->store, offer->uuid, &uid, &why);
+    if (status == OCC_E_NOT_FOUND)
+        return 0;
+    if (status == 0 && uid != offer->peer.uid)
+        return occ_fail(err, OCC_E_DENIED, "another user's run has the same uuid");
+    return status == 0 ? 0 : occ_fail(err, status, "%s", why.message);
+}
+
+int occ_registry_offer(struct occ_registry *r, const struct occ_offer *offer, int64_t now_ns,
+                       struct occ_producer **ret_producer, struct occ_error *err)
+{
+    struct occ_producer *p = find_uuid(r, offer->uuid);
+    uint64_t next = 0, measured = 0;
+    if (p) {
+        int again = offer_again(r, p, offer, err);
+        if (again == 0)
+            *ret_producer = p;
+        return again;
+    }
+    int status = check_offer(r, offer, err);
+    if (status == 0)
+        status = check_user(r, offer, err);
+    if (status == 0)
+        status = occ_store_ring_position(r->store, offer->uuid, &next, err);
+    if (status == 0)
+        status = occ_store_measured_position(r->store, offer->uuid, &measured, err);
+    if (status != 0) {
+        (void)close(offer->fd);
+        return status;
+    }
+    status = occ_producer_new(offer, next, measured, &p, err);
+    if (status != 0)
+        return status;
+    p->life.heartbeat_seen_ns = now_ns;
+    p->next = r->producers;
+    r->producers = p;
+    r->n_producers++;
+    supersede(r, p);
+    *ret_producer = p;
+    return 0;
+}

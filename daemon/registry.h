@@ -1,0 +1,34 @@
+/*
+ * The programs under observation: takes offers of rings, quarantines broken rings, frees what is done. The options and
+ * the store are the collector's. One thread. Logs.
+ */
+#ifndef OCC_DAEMON_REGISTRY_H
+#define OCC_DAEMON_REGISTRY_H
+
+#include "collector.h"
+#include "ratelimit.h"
+
+#define OCC_REGISTRY_QUARANTINE_MAX 64
+
+struct occ_registry {
+    struct occ_store *store;
+    const struct occ_collector_options *options;
+    struct occ_producer *producers;
+    size_t n_producers;
+    uint8_t quarantine[OCC_REGISTRY_QUARANTINE_MAX][16]; /* uuids, the latest */
+    size_t n_quarantine;                                 /* ever */
+    struct occ_ratelimit ring_broken;
+};
+
+/* As occ_collector_offer(). */
+int occ_registry_offer(struct occ_registry *registry, const struct occ_offer *offer, int64_t now_ns,
+                       struct occ_producer **ret_producer, struct occ_error *err);
+
+/* The ring is broken: what was read is kept, the run's row says `why`, the owner is told, the ring is not taken again. */
+void occ_registry_quarantine(struct occ_registry *registry, struct occ_producer *producer, int64_t now_ns,
+                             const char *why);
+
+/* Frees the producers that are done, or `all`, after telling their owners. Not while the list is walked. */
+void occ_registry_reap(struct occ_registry *registry, bool all);
+
+#endif

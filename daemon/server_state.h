@@ -1,0 +1,64 @@
+/* The state of the daemon's loop, for server.c, programs.c and requests.c only. */
+#ifndef OCC_DAEMON_SERVER_STATE_H
+#define OCC_DAEMON_SERVER_STATE_H
+
+#include "clients.h"
+#include "listen.h"
+#include "packet.h"
+#include "ratelimit.h"
+#include "server.h"
+
+#define OCC_LOOP_SOURCES 4 /* listener, signals, timer, private */
+
+struct occ_loop {
+    int epoll, signals, timer;
+    struct occ_event_source sources[OCC_LOOP_SOURCES];
+};
+
+/* A daemon of one `occtrace`, which is at the other end of a socket. */
+struct occ_private {
+    bool on;
+    int fd;          /* -1: none (any more) */
+    int64_t left_ns; /* monotonic: when the other end was closed; 0: it has not been */
+};
+
+struct occ_server {
+    struct occ_store *store;
+    const struct occ_server_options *options;
+    struct occ_collector *collector;
+    struct occ_sampler *sampler;
+    struct occ_listener listener;
+    struct occ_clients clients;
+    struct occ_loop loop;
+    struct occ_private private;
+    bool stopping, program_ended;
+    int64_t started_ns, next_poll_ns; /* monotonic, as all times here */
+    int64_t next_results_ns;          /* not before this is a commit made for measured values alone */
+    uint64_t commits_seen;            /* the collector's, at the last look */
+    uint64_t refused;                 /* connections and handshakes */
+    struct occ_ratelimit refusals;
+    struct occ_packet packet; /* the one being handled */
+};
+
+/* ---- programs.c ---- */
+
+/* The packet is a handshake: the client's program offers its ring. */
+void occ_program_offer(struct occ_server *server, struct occ_client *client);
+/* The connection's end, whoever ends it: also the program's, if there is no pidfd to tell that. */
+void occ_program_hang_up(struct occ_server *server, struct occ_client *client);
+/* Hangs up because of `why`, which is counted and logged. */
+void occ_program_refuse(struct occ_server *server, struct occ_client *client, const char *why);
+/* The collector's functions; `context` is the server. */
+void occ_program_gone(void *owner, void *context);
+void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,
+                          const struct occ_store_launch *rows, size_t n, void *context);
+
+/* ---- requests.c ---- */
+
+/* The packet is a text request. */
+void occ_requests_take(struct occ_server *server, struct occ_client *client);
+bool occ_requests_await_flush(const struct occ_server *server);
+/* Commits; then answers the flushes whose session is settled. The others wait for the next round. */
+void occ_requests_serve_flushes(struct occ_server *server, int64_t now_ns);
+
+#endif
