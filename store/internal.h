@@ -16,6 +16,7 @@
 #include "store.h"
 #include "totals.h"
 
+#define SECOND_NS INT64_C(1000000000)
 #define MINUTE_NS INT64_C(60000000000)
 #define HOUR_NS   INT64_C(3600000000000)
 
@@ -194,9 +195,9 @@ void occ_series_free(struct occ_store *s);
 
 /* write/quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);
-/* Inside a transaction: gives back about `share` times the smallest part of the history, oldest first. *ret_some:
- * something went. */
-int occ_quota_retire(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err);
+/* Inside a transaction: evicts about `share` times the smallest part of the history, oldest first. *ret_some: there
+ * was something to evict. */
+int occ_quota_evict(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err);
 /* The same in a transaction of its own, for a statement that found the file full. */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);
 /* The file is full: empties the log and sets anew how far the file may grow. true: further than before. */

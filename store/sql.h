@@ -37,6 +37,11 @@
     "launches, total_duration_ns, min_duration_ns, max_duration_ns, first_start_offset_ns, "                 \
     "last_start_offset_ns, histogram"
 
+/* The units of time of a table's oldest row, of the row that is ?1 rows newer, and of the newest row. */
+#define OCC_SQL_ENDS(table, unit)                                                                            \
+    "SELECT min(" unit "), coalesce((SELECT " unit " FROM " table " ORDER BY " unit                          \
+    " LIMIT 1 OFFSET ?1), 9223372036854775807), (SELECT max(" unit ") FROM " table ") FROM " table
+
 /* Launches that a chunk of values can be about. */
 #define OCC_SQL_LAUNCHES_OF_SERIES                                                                           \
     "SELECT 1 FROM stored_chunk c WHERE c.run_id = stored_series_chunk.run_id "                              \
@@ -99,10 +104,10 @@
     X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_minute_ns FROM stored_chunk c " \
       "JOIN stored_run r USING(run_id) WHERE c.is_full ORDER BY c.last_start_ns LIMIT ?") \
     X(EVICT_RUN, "UPDATE stored_run SET evicted_ns = max(evicted_ns, ?) WHERE run_id = ?") \
-    X(MINUTE_ENDS, "SELECT min(minute), (SELECT max(minute) FROM stored_minute) FROM stored_minute") \
+    X(MINUTE_ENDS, OCC_SQL_ENDS("stored_minute", "minute")) \
     X(DROP_MINUTES, "DELETE FROM stored_minute WHERE minute < ?") \
     X(SET_MINUTES_FROM, "UPDATE stored_retention SET first_minute = max(first_minute, ?)") \
-    X(HOUR_ENDS, "SELECT min(hour), (SELECT max(hour) FROM stored_hour) FROM stored_hour") \
+    X(HOUR_ENDS, OCC_SQL_ENDS("stored_hour", "hour")) \
     X(DROP_HOURS, "DELETE FROM stored_hour WHERE hour < ?") \
     X(CONFIG_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM " \
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
@@ -119,14 +124,13 @@
       "AND device_id = ? AND last_start_ns >= ? AND first_start_ns < ?") \
     X(DROP_VALUES_WITHOUT_LAUNCHES, "DELETE FROM stored_series_chunk WHERE kind = 'launch_value' " \
       "AND first_start_ns < ?2 AND run_id = ?1 AND NOT EXISTS(" OCC_SQL_LAUNCHES_OF_SERIES ")") \
-    X(DROP_LOST_VALUES, "DELETE FROM stored_series_chunk WHERE kind = 'launch_value' AND last_start_ns < ? " \
-      "AND NOT EXISTS(" OCC_SQL_LAUNCHES_OF_SERIES ")") \
+    X(DROP_LOST_VALUES, "DELETE FROM stored_series_chunk WHERE kind = 'launch_value' " \
+      "AND last_start_ns < ? * 60000000000 AND NOT EXISTS(" OCC_SQL_LAUNCHES_OF_SERIES ")") \
     X(DROP_OLDEST_SAMPLES, "DELETE FROM stored_series_chunk WHERE chunk_id IN (SELECT chunk_id " \
       "FROM stored_series_chunk WHERE kind = 'device_sample' AND last_start_ns <= coalesce((SELECT last_start_ns " \
       "FROM stored_chunk WHERE is_full ORDER BY last_start_ns LIMIT 1), 9223372036854775807) " \
       "ORDER BY last_start_ns LIMIT ?)") \
-    X(SECOND_ENDS, "SELECT min(second), (SELECT max(second) FROM stored_device_second) " \
-      "FROM stored_device_second") \
+    X(SECOND_ENDS, OCC_SQL_ENDS("stored_device_second", "second")) \
     X(DROP_SECONDS, "DELETE FROM stored_device_second WHERE second < ?") \
     X(SET_UNEXPLAINED, "UPDATE stored_device_second SET unexplained_e4 = ?3 WHERE device_id = ?1 " \
       "AND second = ?2") \
@@ -152,6 +156,13 @@ int occ_sql_code(int sqlite_code);
 /* Fails with the connection's last message. `what` is what we were about to do: "cannot add a chunk". */
 int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct occ_error *err,
                  const char *what);
+
+/* A column of the statement's row, clamped: nothing in a file is to be trusted. */
+static inline int64_t occ_column_clamped(sqlite3_stmt *stmt, int column, int64_t low, int64_t high)
+{
+    int64_t value = sqlite3_column_int64(stmt, column);
+    return value < low ? low : value > high ? high : value;
+}
 
 /* Values for a statement, in order. */
 struct occ_binder {

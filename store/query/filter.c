@@ -153,7 +153,7 @@ static int find_retention(struct occ_store *s, struct occ_scope *scope, struct o
         return rc;
     int step = sqlite3_step(stmt);
     if (step == SQLITE_ROW) {
-        scope->minutes_from = sqlite3_column_int64(stmt, 0);
+        scope->minutes_from = occ_column_clamped(stmt, 0, 0, INT64_MAX / MINUTE_NS);
         step = SQLITE_DONE;
     }
     return occ_ask_end(s, stmt, step, err);

@@ -8,19 +8,19 @@
  * read them back from the file. */
 #define KEPT_MAX_BYTES (8u << 20)
 
-static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_retired, struct occ_error *err)
+static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++) {
         struct occ_run_state *r = &s->runs[i];
-        if (!r->dirty && retire == 0) /* making room may make any of them dirty */
+        if (!r->dirty && share == 0) /* making room may make any of them dirty */
             continue;
         rc = occ_run_follow_watermarks(s, r, err);
         if (rc == 0 && r->stale)
             rc = occ_rollup_load(s, r, err);
     }
-    if (rc == 0 && retire > 0)
-        rc = occ_quota_retire(s, retire, ret_retired, err);
+    if (rc == 0 && share > 0)
+        rc = occ_quota_evict(s, share, ret_evicted, err);
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
         if (s->runs[i].dirty)
             rc = occ_run_write(s, &s->runs[i], err);
@@ -32,12 +32,12 @@ static int write_everything(struct occ_store *s, uint32_t retire, bool *ret_reti
 }
 
 /* One transaction. */
-static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, struct occ_error *err)
+static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
 {
     int rc = s->bulk ? 0 : occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
     if (rc != 0)
         return rc;
-    rc = write_everything(s, retire, ret_retired, err);
+    rc = write_everything(s, share, ret_evicted, err);
     if (rc == 0 && !s->bulk)
         rc = occ_store_do(s, OCC_SQL_COMMIT, err);
     occ_runs_forget_foreign(s);
@@ -55,17 +55,17 @@ static int try_commit(struct occ_store *s, uint32_t retire, bool *ret_retired, s
     return 0;
 }
 
-/* Commits, giving back more and more of the oldest history while the file is full. */
+/* Commits, evicting more and more of the oldest history while the file is full. */
 static int commit_once(struct occ_store *s, struct occ_error *err)
 {
-    bool retired = true;
-    int rc = try_commit(s, 0, &retired, err);
+    bool evicted = true;
+    int rc = try_commit(s, 0, &evicted, err);
     if (rc != OCC_E_FULL || s->options.max_bytes == 0 || s->bulk)
         return rc;
     uint32_t share = occ_quota_relieve(s) ? 0 : 1;
-    while (rc == OCC_E_FULL && retired && share <= 1024) {
-        retired = share == 0;
-        rc = try_commit(s, share, &retired, err);
+    while (rc == OCC_E_FULL && evicted && share <= 1024) {
+        evicted = share == 0;
+        rc = try_commit(s, share, &evicted, err);
         share = share == 0 ? 1 : share * 2;
     }
     return rc;

@@ -1,9 +1,9 @@
 /*
- * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the history
- * goes: launches (with what was read of them) and samples of devices first, minutes next, then seconds of devices, hours
- * last; a deletion happens in the transaction that needs the room.
+ * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the history is
+ * evicted: launches (with their measured values) and samples of devices first, minutes next, then seconds of devices,
+ * hours last. Rows are deleted in the transaction that needs the room.
  *
- * On a full disk below the quota the file may only grow as far as the disk has room for it and for its log, so the
+ * On a full disk below the quota the file may grow only as far as the disk has room for it and for its log, so the
  * same eviction frees pages of the file. Where the log itself finds no room, commits fail until the disk has some; the
  * ring holds launches meanwhile, then drops and counts them. One thread.
  */
@@ -17,10 +17,11 @@
 #define QUOTA_MIN_BYTES (1u << 20)
 #define LOG_MAX_BYTES   (8u << 20) /* checkpoints keep it at 4 MiB and a transaction */
 #define CHUNKS_AT_ONCE  4u
-#define HOURS_AT_ONCE   24
-#define SECONDS_AT_ONCE 3600
-#define SHARE_FOR_MORE  4u
-#define SHARE_FOR_LAST  64u
+#define CHUNKS_MAX      4096u
+#define ROWS_AT_ONCE    1000 /* of a rollup */
+/* From these shares on also what is next in age, and what is so recent that hours and questions need it. */
+#define SHARE_FOR_NEXT   4u
+#define SHARE_FOR_RECENT 64u
 
 static int64_t pragma_number(struct occ_store *s, const char *pragma)
 {
@@ -74,17 +75,15 @@ int occ_quota_open(struct occ_store *s, struct occ_error *err)
     return 0;
 }
 
-static int run_with(struct occ_store *s, enum occ_sql which, int64_t first, int64_t second, int n,
-                    struct occ_error *err)
+static int run(struct occ_store *s, enum occ_sql which, const int64_t *values, int n, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = occ_store_statement(s, which, &stmt, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, first);
-    if (n > 1)
-        occ_bind_int(&b, second);
+    for (int i = 0; i < n; i++)
+        occ_bind_int(&b, values[i]);
     return occ_store_run(s, stmt, err, "cannot make room");
 }
 
@@ -94,7 +93,7 @@ struct oldest {
     int64_t id, run, last_ns, rolled_ns;
 };
 
-static int list_oldest(struct occ_store *s, uint32_t most, struct oldest *list, uint32_t *ret_n,
+static int list_oldest(struct occ_store *s, uint32_t max, struct oldest *list, uint32_t *ret_n,
                        struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
@@ -103,13 +102,13 @@ static int list_oldest(struct occ_store *s, uint32_t most, struct oldest *list, 
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, most);
-    while (n < most && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+    occ_bind_int(&b, max);
+    while (n < max && (step = sqlite3_step(stmt)) == SQLITE_ROW)
         list[n++] = (struct oldest){.id = sqlite3_column_int64(stmt, 0),
                                     .run = sqlite3_column_int64(stmt, 1),
-                                    .last_ns = sqlite3_column_int64(stmt, 2),
+                                    .last_ns = occ_column_clamped(stmt, 2, 0, INT64_MAX - 1),
                                     .rolled_ns = sqlite3_column_int64(stmt, 3)};
-    if (n < most && step != SQLITE_DONE)
+    if (n < max && step != SQLITE_DONE)
         rc = occ_sql_fail(s->db, s->path, step, err, "cannot read chunks");
     (void)sqlite3_reset(stmt);
     *ret_n = n;
@@ -124,9 +123,10 @@ static struct occ_run_state *find_run(struct occ_store *s, int64_t run)
     return NULL;
 }
 
-/* May this chunk go? Its launches must be in rollup_minute, or get there in this transaction. A run that another
- * writer has, or had when it was killed, is rolled up for it; if it lives, it notices (append.c). */
-static bool may_go(struct occ_store *s, const struct oldest *c, bool committing)
+/* Whether a chunk may be deleted: its launches must be in the minutes, or get there in this transaction. A run that
+ * another writer has, or had when it was killed, is rolled up here; a writer that lives sees the new watermarks with its
+ * next commit (runs.c). */
+static bool is_evictable(struct occ_store *s, const struct oldest *c, bool committing)
 {
     int64_t minute_end =
         c->last_ns / MINUTE_NS < INT64_MAX / MINUTE_NS ? (c->last_ns / MINUTE_NS + 1) * MINUTE_NS : INT64_MAX;
@@ -145,133 +145,150 @@ static bool may_go(struct occ_store *s, const struct oldest *c, bool committing)
     return true;
 }
 
-static int retire_chunks(struct occ_store *s, uint32_t most, bool committing, uint32_t *taken,
-                         struct occ_error *err)
+static int evict_chunk(struct occ_store *s, const struct oldest *c, struct occ_error *err)
 {
-    struct oldest *list = malloc(most * sizeof *list);
+    int rc = occ_chunk_drop(s, c->id, err);
+    if (rc == 0)
+        rc = run(s, OCC_SQL_EVICT_RUN, (const int64_t[]){c->last_ns + 1, c->run}, 2, err);
+    if (rc == 0)
+        rc = run(s, OCC_SQL_DROP_VALUES_WITHOUT_LAUNCHES, (const int64_t[]){c->run, c->last_ns + 1}, 2, err);
+    return rc;
+}
+
+static int evict_chunks(struct occ_store *s, uint32_t max, bool committing, uint32_t *evicted,
+                        struct occ_error *err)
+{
+    struct oldest *list = malloc(max * sizeof *list);
     uint32_t n = 0;
     if (!list)
         return occ_store_no_memory(err);
-    int rc = list_oldest(s, most, list, &n, err);
+    int rc = list_oldest(s, max, list, &n, err);
     for (uint32_t i = 0; i < n && rc == 0; i++) {
-        if (!may_go(s, &list[i], committing))
+        if (!is_evictable(s, &list[i], committing))
             continue;
-        rc = occ_chunk_drop(s, list[i].id, err);
-        if (rc == 0)
-            rc = run_with(s, OCC_SQL_EVICT_RUN, list[i].last_ns + 1, list[i].run, 2, err);
-        if (rc == 0)
-            rc = run_with(s, OCC_SQL_DROP_VALUES_WITHOUT_LAUNCHES, list[i].run, list[i].last_ns + 1, 2, err);
-        ++*taken;
+        rc = evict_chunk(s, &list[i], err);
+        ++*evicted;
     }
     free(list);
     return rc;
 }
 
-/* Samples of devices that are older than every full chunk of launches: time goes as a whole. */
-static int retire_samples(struct occ_store *s, uint32_t most, uint32_t *taken, struct occ_error *err)
+/* Samples of devices that are older than every full chunk of launches. */
+static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, struct occ_error *err)
 {
-    int rc = run_with(s, OCC_SQL_DROP_OLDEST_SAMPLES, most, 0, 1, err);
-    *taken += rc == 0 ? (uint32_t)sqlite3_changes(s->db) : 0;
+    int rc = run(s, OCC_SQL_DROP_OLDEST_SAMPLES, (const int64_t[]){max}, 1, err);
+    *evicted += rc == 0 ? (uint32_t)sqlite3_changes(s->db) : 0;
     return rc;
 }
 
 /* ---- rollups ---- */
 
-static int table_ends(struct occ_store *s, enum occ_sql which, int64_t *ret_oldest, int64_t *ret_newest,
-                      struct occ_error *err)
+/* A table by units of time, and everything that ends with its rows: statements that take the first unit to keep. */
+struct rollup {
+    int64_t unit_ns;
+    enum occ_sql ends;
+    enum occ_sql drop[4];
+    int n_drop;
+};
+
+/* Minutes hold values of launches too that came when the launches themselves were evicted. */
+static const struct rollup minutes = {
+    MINUTE_NS,
+    OCC_SQL_MINUTE_ENDS,
+    {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM, OCC_SQL_DROP_MEASURED, OCC_SQL_DROP_LOST_VALUES},
+    4};
+static const struct rollup hours = {HOUR_NS, OCC_SQL_HOUR_ENDS, {OCC_SQL_DROP_HOURS}, 1};
+static const struct rollup seconds = {SECOND_NS, OCC_SQL_SECOND_ENDS, {OCC_SQL_DROP_SECONDS}, 1};
+
+struct ends {
+    int64_t oldest, nth, newest;
+};
+
+static int read_ends(struct occ_store *s, const struct rollup *rollup, int64_t nth, struct ends *ret_ends,
+                     struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, which, &stmt, err);
+    int rc = occ_store_statement(s, rollup->ends, &stmt, err);
     if (rc != 0)
         return rc;
+    struct occ_binder b = {.stmt = stmt};
+    occ_bind_int(&b, nth);
     int step = sqlite3_step(stmt);
-    if (step == SQLITE_ROW) {
-        *ret_oldest = sqlite3_column_int64(stmt, 0);
-        *ret_newest = sqlite3_column_int64(stmt, 1);
-    } else {
+    int64_t max = INT64_MAX / rollup->unit_ns;
+    if (step == SQLITE_ROW)
+        *ret_ends = (struct ends){occ_column_clamped(stmt, 0, 0, max), occ_column_clamped(stmt, 1, 0, max),
+                                  occ_column_clamped(stmt, 2, 0, max)};
+    else
         rc = occ_sql_fail(s->db, s->path, step, err, "cannot read rollups");
-    }
     (void)sqlite3_reset(stmt);
     return rc;
 }
 
-/* Whole hours of minutes, or few minutes, that lie at least `keep` minutes back. */
-static int retire_minutes(struct occ_store *s, int64_t at_once, int64_t keep, bool *ret_some,
-                          struct occ_error *err)
+/* How much to evict of a rollup: what ends before a multiple of `multiple` units, at least `rows` rows more than its
+ * oldest unit, but nothing of the newest `keep` units. */
+struct amount {
+    int64_t multiple, keep, rows;
+};
+
+static int evict_units(struct occ_store *s, const struct rollup *rollup, struct amount amount, bool *ret_some,
+                       struct occ_error *err)
 {
-    int64_t oldest = 0, newest = 0;
-    int rc = table_ends(s, OCC_SQL_MINUTE_ENDS, &oldest, &newest, err);
-    int64_t until = (oldest / at_once + 1) * at_once;
-    if (rc != 0 || until + keep > newest)
+    struct ends ends = {0};
+    int rc = read_ends(s, rollup, amount.rows, &ends, err);
+    int64_t until = ends.nth / amount.multiple + 1, most = (ends.newest - amount.keep) / amount.multiple;
+    until = (until < most ? until : most) * amount.multiple;
+    if (rc != 0 || until <= ends.oldest)
         return rc;
-    rc = run_with(s, OCC_SQL_DROP_MINUTES, until, 0, 1, err);
-    if (rc == 0)
-        rc = run_with(s, OCC_SQL_SET_MINUTES_FROM, until, 0, 1, err);
-    if (rc == 0)
-        rc = run_with(s, OCC_SQL_DROP_MEASURED, until, 0, 1, err);
-    if (rc == 0) /* values that came when their launches were gone */
-        rc = run_with(s, OCC_SQL_DROP_LOST_VALUES, until * MINUTE_NS, 0, 1, err);
+    for (int i = 0; i < rollup->n_drop && rc == 0; i++)
+        rc = run(s, rollup->drop[i], &until, 1, err);
     *ret_some = true;
     return rc;
 }
 
-/* `at_once` seconds that lie at least `keep` seconds back. */
-static int retire_seconds(struct occ_store *s, int64_t at_once, int64_t keep, bool *ret_some,
-                          struct occ_error *err)
+static int evict_recent(struct occ_store *s, int64_t rows, bool *ret_some, struct occ_error *err)
 {
-    int64_t oldest = 0, newest = 0;
-    int rc = table_ends(s, OCC_SQL_SECOND_ENDS, &oldest, &newest, err);
-    if (rc != 0 || oldest + at_once + keep > newest)
-        return rc;
-    *ret_some = true;
-    return run_with(s, OCC_SQL_DROP_SECONDS, oldest + at_once, 0, 1, err);
+    int rc = evict_units(s, &minutes, (struct amount){5, 3, rows}, ret_some, err);
+    return rc != 0 ? rc : evict_units(s, &seconds, (struct amount){300, 60, rows}, ret_some, err);
 }
 
-static int retire_hours(struct occ_store *s, bool *ret_some, struct occ_error *err)
+static int evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some, struct occ_error *err)
 {
-    int64_t oldest = 0, newest = 0;
-    int rc = table_ends(s, OCC_SQL_HOUR_ENDS, &oldest, &newest, err);
-    if (rc != 0 || oldest + HOURS_AT_ONCE > newest)
-        return rc;
-    *ret_some = true;
-    return run_with(s, OCC_SQL_DROP_HOURS, oldest + HOURS_AT_ONCE, 0, 1, err);
-}
-
-static int retire_last_hours(struct occ_store *s, bool *ret_some, struct occ_error *err)
-{
-    int rc = retire_minutes(s, 5, 3, ret_some, err);
-    return rc != 0 ? rc : retire_seconds(s, 300, 60, ret_some, err);
-}
-
-static int retire(struct occ_store *s, uint32_t share, bool committing, bool *ret_some, struct occ_error *err)
-{
-    uint32_t most = share < 1024 ? share * CHUNKS_AT_ONCE : 4096, taken = 0;
-    /* smaller shares were not enough, and what is oldest is less than was wanted: what comes next goes too */
-    bool more = share >= SHARE_FOR_MORE;
-    int rc = retire_samples(s, most, &taken, err);
-    if (rc == 0 && (taken == 0 || (more && taken < most)))
-        rc = retire_chunks(s, most, committing, &taken, err);
-    *ret_some |= taken > 0;
-    more = more && taken < most;
-    /* hours are made of minutes, after a crash from the file: two hours of them stay if they can */
-    bool hours = false; /* of minutes or of seconds went */
+    uint32_t max = share < CHUNKS_MAX / CHUNKS_AT_ONCE ? share * CHUNKS_AT_ONCE : CHUNKS_MAX, evicted = 0;
+    int64_t rows = (int64_t)(share - 1) * ROWS_AT_ONCE;
+    /* smaller shares were not enough, and the oldest kind of rows has less than was wanted: the next kind goes too */
+    bool more = share >= SHARE_FOR_NEXT;
+    int rc = evict_samples(s, max, &evicted, err);
+    if (rc == 0 && (evicted == 0 || (more && evicted < max)))
+        rc = evict_chunks(s, max, committing, &evicted, err);
+    *ret_some |= evicted > 0;
+    more = more && evicted < max;
+    bool rollups = false;
+    /* two hours of minutes stay: hour rows are rebuilt from them after a crash */
     if (rc == 0 && (!*ret_some || more))
-        rc = retire_minutes(s, 60, 120, &hours, err);
-    if (rc == 0 && (!(*ret_some || hours) || more))
-        rc = retire_seconds(s, SECONDS_AT_ONCE, SECONDS_AT_ONCE, &hours, err);
-    *ret_some |= hours;
+        rc = evict_units(s, &minutes, (struct amount){60, 120, rows}, &rollups, err);
+    if (rc == 0 && (!(*ret_some || rollups) || more))
+        rc = evict_units(s, &seconds, (struct amount){3600, 3600, rows}, &rollups, err);
+    *ret_some |= rollups;
     if (rc == 0 && !*ret_some)
-        rc = retire_hours(s, ret_some, err);
-    /* a quota too small for the last hours of so many shapes or devices, or an old hour that gives nothing back: going on
-     * recording counts for more */
-    if (rc == 0 && (!*ret_some || (more && (!hours || share >= SHARE_FOR_LAST))))
-        rc = retire_last_hours(s, ret_some, err);
+        rc = evict_units(s, &hours, (struct amount){24, 0, rows}, ret_some, err);
+    /* last resort: the quota cannot hold even the recent rollups, and recording must go on */
+    if (rc == 0 && (!*ret_some || (more && (!rollups || share >= SHARE_FOR_RECENT))))
+        rc = evict_recent(s, rows, ret_some, err);
     return rc;
 }
 
-int occ_quota_retire(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err)
+int occ_quota_evict(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err)
 {
-    return retire(s, share, true, ret_some, err);
+    return evict(s, share, true, ret_some, err);
+}
+
+static int write_foreign_runs(struct occ_store *s, struct occ_error *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
+        if (s->runs[i].foreign)
+            rc = occ_run_write(s, &s->runs[i], err);
+    return rc;
 }
 
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err)
@@ -282,14 +299,13 @@ int occ_quota_make_room(struct occ_store *s, struct occ_error *err)
     int rc = occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
     if (rc != 0)
         return rc;
-    rc = retire(s, 2, false, &some, err);
-    for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
-        if (s->runs[i].foreign)
-            rc = occ_run_write(s, &s->runs[i], err);
+    rc = evict(s, 2, false, &some, err);
+    if (rc == 0)
+        rc = write_foreign_runs(s, err);
     occ_runs_forget_foreign(s);
     if (rc == 0 && !some)
-        rc =
-            occ_fail(err, OCC_E_FULL, "%s: disk or quota full, and nothing old enough to give back", s->path);
+        rc = occ_fail(err, OCC_E_FULL, "%s: disk or quota full, and nothing is old enough to be evicted",
+                      s->path);
     if (rc == 0)
         rc = occ_store_do(s, OCC_SQL_COMMIT, err);
     if (rc != 0)

@@ -13,7 +13,6 @@
 #include "store/codec/codes.h"
 #include "store/internal.h"
 
-#define SECOND_NS        INT64_C(1000000000)
 #define PENDING_MOST     (1u << 18) /* of each kind: 15 MB */
 #define UNEXPLAINED_MOST 4096u
 #define MERGE_AT         16

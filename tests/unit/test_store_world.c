@@ -105,19 +105,31 @@ static void remember(struct world *w, int64_t run, int64_t device, const struct 
     w->launches[w->n++] = (struct world_launch){.run = run, .device = device, .launch = *launch};
 }
 
+/* One launch in eight starts exactly on a minute, one in eight exactly on an hour, if the span has one. */
+static int64_t draw_start(struct world *w, int64_t from_ns, int64_t span_ns)
+{
+    int64_t start_ns = from_ns + (int64_t)(world_random(w) % (uint64_t)span_ns), edge_ns = start_ns;
+    uint64_t choice = world_random(w) % 8;
+    if (choice == 0)
+        edge_ns = start_ns / MINUTE * MINUTE;
+    if (choice == 1)
+        edge_ns = start_ns / HOUR * HOUR;
+    return edge_ns >= from_ns ? edge_ns : start_ns;
+}
+
 void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, size_t n)
 {
     struct occ_error err = OCC_ERROR_INIT;
     for (size_t i = 0; i < n; i++) {
         int shape = (int)(world_random(w) % WORLD_SHAPES);
-        struct occ_store_launch launch = {
-            .start_ns = from_ns + (int64_t)(world_random(w) % (uint64_t)span_ns),
-            .duration_ns = 1000 + world_random(w) % (UINT64_C(1) << (shape % 30)),
-            .graph_node = world_random(w) % 7 == 0 ? world_random(w) : 0,
-            .shape = (uint32_t)w->shape[shape],
-            .stream = (uint32_t)(7 + world_random(w) % 3),
-            .correlation = (uint32_t)(w->n + i),
-            .context = 1};
+        struct occ_store_launch launch = {.start_ns = draw_start(w, from_ns, span_ns),
+                                          .duration_ns =
+                                              1000 + world_random(w) % (UINT64_C(1) << (shape % 30)),
+                                          .graph_node = world_random(w) % 7 == 0 ? world_random(w) : 0,
+                                          .shape = (uint32_t)w->shape[shape],
+                                          .stream = (uint32_t)(7 + world_random(w) % 3),
+                                          .correlation = (uint32_t)(w->n + i),
+                                          .context = 1};
         if (occ_store_append(w->store, w->run[run], w->shape_device[shape], &launch, 1, &err) != 0)
             fail_msg("%s", err.message);
         remember(w, w->run[run], w->shape_device[shape], &launch);
@@ -329,6 +341,10 @@ void world_check_random(struct world *w, struct occ_store *store, int times)
             f.since_ns = f.since_ns / MINUTE * MINUTE;
         if ((choice & 12) == 8)
             f.since_ns = f.since_ns / HOUR * HOUR;
+        if ((choice & 12) == 12) { /* at a launch's own start */
+            f.since_ns = f.since_ns ? w->launches[world_random(w) % w->n].launch.start_ns : 0;
+            f.until_ns = f.until_ns ? w->launches[world_random(w) % w->n].launch.start_ns : 0;
+        }
         if ((choice & 48) == 16)
             f.run = w->run[choice >> 20 & 1];
         if ((choice & 48) == 32)

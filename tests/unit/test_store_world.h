@@ -34,7 +34,7 @@ void world_make_directory(struct world *w);
 void world_remove_directory(struct world *w);
 /* Opens (again) and puts runs, devices, kernels and shapes. */
 void world_open(struct world *w);
-/* Appends launches of random shapes, start times in [from, from + span). */
+/* Appends launches of random shapes, start times in [from, from + span), many exactly on minutes and hours. */
 void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, size_t n);
 
 /* Compares top, shapes and the table launch with a walk over all launches. */

@@ -1,0 +1,300 @@
+/* The history at exact times, after failed commits, and with numbers in its tables that nobody wrote. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "test_store_world.h"
+
+#define SECOND INT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+#define BEGIN  (INT64_C(1700000000) * SECOND / HOUR * HOUR) /* a whole hour */
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    world_make_directory(w);
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    occ_store_close(w->store);
+    world_remove_directory(w);
+    free(w);
+    return 0;
+}
+
+static void execute(struct world *w, const char *sql)
+{
+    char *message = NULL;
+    if (sqlite3_exec(occ_store_sqlite(w->store), sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", sql, message);
+}
+
+static void commit(struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_store_commit(w->store, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+/* The writer ends without a word, as if it were killed, and another one continues. */
+static void crash(struct world *w)
+{
+    occ_store_close(w->store);
+    w->store = NULL;
+    world_open(w);
+}
+
+/* `since` includes a launch that starts exactly then, `until` does not: at both ends of each run, and a nanosecond beside. */
+static void check_ends(struct world *w)
+{
+    for (int run = 0; run < WORLD_RUNS; run++) {
+        int64_t first = INT64_MAX, last = 0;
+        for (size_t i = 0; i < w->n; i++)
+            if (w->launches[i].run == w->run[run]) {
+                int64_t start_ns = w->launches[i].launch.start_ns;
+                first = start_ns < first ? start_ns : first;
+                last = start_ns > last ? start_ns : last;
+            }
+        for (int64_t offset = -1; offset <= 1; offset++) {
+            const struct occ_filter edges[] = {
+                {.run = w->run[run], .since_ns = first + offset},
+                {.run = w->run[run], .until_ns = first + offset},
+                {.run = w->run[run], .since_ns = last + offset},
+                {.run = w->run[run], .until_ns = last + offset},
+            };
+            for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+                world_check(w, w->store, &edges[i]);
+        }
+    }
+}
+
+static void a_run_is_found_by_its_first_and_last_start(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 200;
+    world_open(w);
+    for (int i = 0; i < 4; i++) {
+        world_append(w, 0, BEGIN + i * HOUR, HOUR, 300);
+        world_append(w, 1, BEGIN + i * 20 * MINUTE, 20 * MINUTE, 300);
+        commit(w);
+        check_ends(w);
+    }
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+    check_ends(w);
+}
+
+static void append_at(struct world *w, int64_t start_ns)
+{
+    world_append(w, 0, start_ns, 1, 1);
+}
+
+/* Launches that come together, on both sides of a minute's first nanosecond. */
+static void launches_around_a_minute_are_of_two(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store_launch launches[3];
+    world_open(w);
+    for (int i = 0; i < 3; i++)
+        launches[i] = (struct occ_store_launch){
+            .start_ns = BEGIN + 5 * MINUTE + i - 1, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->shape_device[0], launches, 3, &err), 0);
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+    char sql[96];
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(sql, sizeof sql, "SELECT launches FROM stored_minute WHERE minute = %lld",
+                       (long long)(BEGIN / MINUTE + 4 + i));
+        assert_int_equal(world_number(w->store, sql), 1 + i);
+    }
+}
+
+/* The launches at and around a watermark are in the rollups or added up again, never both, never neither. */
+static void a_launch_at_the_watermark_is_counted_once(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    for (int64_t edge = 0; edge < 2; edge++) {
+        int64_t at = BEGIN + (edge ? HOUR : 7 * MINUTE) + edge * 2 * HOUR;
+        for (int64_t offset = -1; offset <= 1; offset++)
+            append_at(w, at + offset);
+        append_at(w, at + 6 * SECOND); /* rolls up to `at` */
+        commit(w);
+        commit(w);
+        crash(w);
+        world_check_rollups(w, w->store);
+        append_at(w, at + 2 * MINUTE);
+        commit(w);
+        world_check(w, w->store, &(struct occ_filter){0});
+        world_check_rollups(w, w->store);
+        crash(w);
+        append_at(w, at + 3 * HOUR);
+        commit(w);
+        commit(w);
+        world_check(w, w->store, &(struct occ_filter){0});
+        world_check_rollups(w, w->store);
+    }
+}
+
+/* SQLite rolls back by itself only after some errors; after this one it does not. */
+static void a_failed_commit_is_tried_again(void **state)
+{
+    static const char *const tables[] = {"stored_chunk", "stored_minute", "stored_run_config"};
+    struct world *w = *state;
+    w->options.chunk_rows = 500;
+    world_open(w);
+    for (int i = 0; i < 3; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        char sql[160];
+        (void)snprintf(
+            sql, sizeof sql,
+            "CREATE TEMP TRIGGER refuse BEFORE INSERT ON %s BEGIN SELECT RAISE(FAIL, 'refused'); END",
+            tables[i]);
+        execute(w, sql);
+        if (i == 2) /* a shape that is new in the run */
+            execute(w, "DELETE FROM stored_run_config");
+        world_append(w, i == 2, BEGIN + i * HOUR, HOUR, 1200);
+        assert_int_not_equal(occ_store_commit(w->store, &err), 0);
+        assert_true(sqlite3_get_autocommit(occ_store_sqlite(w->store)));
+        assert_int_not_equal(occ_store_commit(w->store, &err), 0);
+        execute(w, "DROP TRIGGER refuse");
+        commit(w);
+        world_check_random(w, w->store, 5);
+        world_check_rollups(w, w->store);
+    }
+}
+
+/* ---- numbers that nobody wrote ---- */
+
+static void ask_everything(struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_filter filters[] = {
+        {0}, {.since_ns = BEGIN + 90 * MINUTE}, {.until_ns = BEGIN + 90 * MINUTE}, {.below_achieved = 0.9}};
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
+        struct occ_top top;
+        struct occ_shapes shapes;
+        assert_int_equal(occ_store_top(w->store, &filters[i], &top, &err), 0);
+        occ_top_free(&top);
+        assert_int_equal(occ_store_shapes(w->store, &filters[i], &shapes, &err), 0);
+        occ_shapes_free(&shapes);
+    }
+}
+
+static void a_retention_of_nonsense_changes_no_sum(void **state)
+{
+    static const char *const nonsense[] = {"-2147483648", "-9223372036854775808", "-1", "'soon'"};
+    struct world *w = *state;
+    w->options.chunk_rows = 400;
+    world_open(w);
+    world_append(w, 0, BEGIN, 3 * HOUR, 2000);
+    commit(w);
+    for (size_t i = 0; i < sizeof nonsense / sizeof *nonsense; i++) {
+        char sql[96];
+        (void)snprintf(sql, sizeof sql, "UPDATE stored_retention SET first_minute = %s", nonsense[i]);
+        execute(w, sql);
+        world_check_random(w, w->store, 5);
+    }
+    execute(w, "UPDATE stored_retention SET first_minute = 9223372036854775807"); /* no minute is left */
+    ask_everything(w);
+}
+
+/* Numbers of the file that questions and the quota calculate with. */
+static const struct {
+    const char *table, *column;
+} numbers[] = {{"stored_minute", "minute"},        {"stored_hour", "hour"},
+               {"stored_chunk", "first_start_ns"}, {"stored_chunk", "last_start_ns"},
+               {"stored_run", "rolled_minute_ns"}, {"stored_run", "rolled_hour_ns"},
+               {"stored_run", "evicted_ns"},       {"stored_run", "first_start_ns"},
+               {"stored_run", "last_start_ns"}};
+
+static const int64_t nonsense[] = {INT64_MIN, INT64_MAX, -1, INT64_C(153722867280)};
+
+static void replace_number(struct world *w, size_t i, int64_t from, int64_t to)
+{
+    char sql[320];
+    (void)snprintf(sql, sizeof sql, "UPDATE OR REPLACE %s SET %s = %lld WHERE %s = %lld", numbers[i].table,
+                   numbers[i].column, (long long)to, numbers[i].column, (long long)from);
+    execute(w, sql);
+}
+
+static int64_t end_of_numbers(struct world *w, size_t i, const char *which)
+{
+    char sql[160];
+    (void)snprintf(sql, sizeof sql, "SELECT %s(%s) FROM %s", which, numbers[i].column, numbers[i].table);
+    return world_number(w->store, sql);
+}
+
+static void numbers_of_nonsense_are_read(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 400;
+    world_open(w);
+    world_append(w, 0, BEGIN, 3 * HOUR, 2000);
+    world_append(w, 1, BEGIN, 3 * HOUR, 2000);
+    commit(w);
+    commit(w);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        for (size_t k = 0; k < sizeof nonsense / sizeof *nonsense; k++) {
+            int64_t old = end_of_numbers(w, i, nonsense[k] < 0 ? "max" : "min");
+            replace_number(w, i, old, nonsense[k]);
+            ask_everything(w);
+            replace_number(w, i, nonsense[k], old);
+        }
+    world_check_random(w, w->store, 3); /* all is as it was */
+}
+
+/* A history under a quota whose oldest and newest rows lie: making room evicts them, or what is around them, and
+ * recording goes on. */
+static void a_quota_copes_with_nonsense(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 1000;
+    w->options.max_bytes = 1u << 20;
+    world_open(w);
+    for (int i = 0; i < 140; i++) {
+        size_t k = (size_t)i / 4 % 4; /* rollups and chunks */
+        int64_t lie = i % 2 ? INT64_MAX : INT64_MIN;
+        if (i >= 70 && i < 120)
+            replace_number(w, k, end_of_numbers(w, k, i % 2 ? "max" : "min"), lie);
+        if (i == 90 || i == 91) {
+            char sql[160];
+            (void)snprintf(sql, sizeof sql,
+                           "INSERT INTO stored_device_second(second, device_id, samples, covered_ns) "
+                           "SELECT %lld, device_id, 1, 1 FROM stored_device",
+                           (long long)lie);
+            execute(w, sql);
+        }
+        world_append(w, 0, BEGIN + i * 12 * MINUTE, 12 * MINUTE, 600);
+        commit(w);
+    }
+    assert_int_equal(world_number(w->store, "SELECT max(launches) FROM stored_run"), w->n);
+    ask_everything(w);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_run_is_found_by_its_first_and_last_start),
+        TEST(launches_around_a_minute_are_of_two),
+        TEST(a_launch_at_the_watermark_is_counted_once),
+        TEST(a_failed_commit_is_tried_again),
+        TEST(a_retention_of_nonsense_changes_no_sum),
+        TEST(numbers_of_nonsense_are_read),
+        TEST(a_quota_copes_with_nonsense),
+    };
+    return cmocka_run_group_tests_name("store edges", tests, NULL, NULL);
+}
