@@ -194,7 +194,7 @@ static void ask_everything(struct world *w)
 
 static void a_retention_of_nonsense_changes_no_sum(void **state)
 {
-    static const char *const nonsense[] = {"-2147483648", "-9223372036854775808", "-1", "'soon'"};
+    static const char *const nonsense[] = {"-2147483648", "-9223372036854775808", "-1"};
     struct world *w = *state;
     w->options.chunk_rows = 400;
     world_open(w);
@@ -268,7 +268,7 @@ static void a_quota_copes_with_nonsense(void **state)
         int64_t lie = i % 2 ? INT64_MAX : INT64_MIN;
         if (i >= 70 && i < 120)
             replace_number(w, k, end_of_numbers(w, k, i % 2 ? "max" : "min"), lie);
-        if (i == 90 || i == 91) {
+        if (i == 10 || i == 91) {
             char sql[160];
             (void)snprintf(sql, sizeof sql,
                            "INSERT INTO stored_device_second(second, device_id, samples, covered_ns) "
@@ -276,10 +276,16 @@ static void a_quota_copes_with_nonsense(void **state)
                            (long long)lie);
             execute(w, sql);
         }
+        if (i == 80) { /* chunks of the end of time that seem to be rolled up */
+            world_append(w, 1, BEGIN, MINUTE, 3000);
+            commit(w);
+            execute(w, "UPDATE stored_chunk SET last_start_ns = 9223372036854775807 WHERE run_id = 2; "
+                       "UPDATE stored_run SET rolled_minute_ns = 9223372036854775807 WHERE run_id = 2");
+        }
         world_append(w, 0, BEGIN + i * 12 * MINUTE, 12 * MINUTE, 600);
         commit(w);
     }
-    assert_int_equal(world_number(w->store, "SELECT max(launches) FROM stored_run"), w->n);
+    assert_int_equal(world_number(w->store, "SELECT sum(launches) FROM stored_run"), w->n);
     ask_everything(w);
 }
 
