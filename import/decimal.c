@@ -5,28 +5,32 @@
 
 #define EXPONENT_MAX 400
 
+__extension__ typedef unsigned __int128 wide;
+#define DIGITS_MAX ((wide)UINT64_MAX * UINT64_MAX / 100) /* one more digit fits */
+
 struct decimal {
-    uint64_t digits;
+    wide digits;
     int exponent;
     bool cut; /* digits below the unit were dropped */
 };
 
-/* Digits of the integer or of the fraction. false: none, or an integer of more than 64 bits. */
-static bool take_digits(const char *text, size_t n, size_t *at, bool fraction, struct decimal *d)
+/* "12.5": digits on both sides of a point. */
+static bool take_digits(const char *text, size_t n, size_t *at, struct decimal *d)
 {
+    bool point = false;
     size_t from = *at;
-    for (; *at < n && isdigit((unsigned char)text[*at]); ++*at) {
-        unsigned digit = (unsigned)(text[*at] - '0');
-        if (d->digits > (UINT64_MAX - digit) / 10) {
-            if (!fraction)
+    for (; *at < n && (isdigit((unsigned char)text[*at]) || text[*at] == '.'); ++*at) {
+        if (text[*at] == '.') {
+            if (point || *at == from || *at + 1 == n || !isdigit((unsigned char)text[*at + 1]))
                 return false;
-            d->cut |= digit != 0;
-            continue;
+            point = true;
+        } else if (d->digits <= DIGITS_MAX) {
+            d->digits = d->digits * 10 + (unsigned)(text[*at] - '0');
+            d->exponent -= point;
+        } else {
+            d->cut |= text[*at] != '0';
+            d->exponent += !point;
         }
-        if (fraction && d->cut)
-            continue;
-        d->digits = d->digits * 10 + digit;
-        d->exponent -= fraction;
     }
     return *at > from;
 }
@@ -45,36 +49,20 @@ static bool take_exponent(const char *text, size_t n, size_t *at, struct decimal
     return *at > from;
 }
 
-static bool apply_exponent(struct decimal *d)
-{
-    for (; d->exponent > 0 && d->digits != 0; d->exponent--) {
-        if (d->digits > UINT64_MAX / 10)
-            return false;
-        d->digits *= 10;
-    }
-    for (; d->exponent < 0 && d->digits != 0; d->exponent++) {
-        d->cut |= d->digits % 10 != 0;
-        d->digits /= 10;
-    }
-    return true;
-}
-
 bool occ_decimal_parse(const char *text, size_t n, int scale, int64_t *ret_value)
 {
-    struct decimal d = {0};
+    struct decimal d = {.exponent = scale};
     bool negative = n > 0 && text[0] == '-';
     size_t at = negative;
-    if (!take_digits(text, n, &at, false, &d))
+    if (!take_digits(text, n, &at, &d) || !take_exponent(text, n, &at, &d) || at != n)
         return false;
-    if (at < n && text[at] == '.') {
-        at++;
-        if (!take_digits(text, n, &at, true, &d))
-            return false;
+    for (; d.exponent > 0 && d.digits > 0 && d.digits <= INT64_MAX; d.exponent--)
+        d.digits *= 10;
+    for (; d.exponent < 0 && d.digits > 0; d.exponent++) {
+        d.cut |= d.digits % 10 != 0;
+        d.digits /= 10;
     }
-    if (!take_exponent(text, n, &at, &d) || at != n)
-        return false;
-    d.exponent += scale;
-    if (!apply_exponent(&d) || d.digits > INT64_MAX || (scale == 0 && d.cut))
+    if (d.digits > INT64_MAX || (scale == 0 && d.cut))
         return false;
     *ret_value = negative ? -(int64_t)d.digits : (int64_t)d.digits;
     return true;

@@ -3,8 +3,8 @@
  * (Kineto's) Chrome-trace JSON, plain or gzip, told apart by their first bytes.
  *
  * One recording becomes one run with the source's times. All or nothing: the history changes only after the
- * whole file was read without an error, in one transaction. Other writers wait for that transaction: about a
- * second per million launches. Memory is bounded whatever the file's size. One thread.
+ * whole file was read without an error, in one transaction. Other writers wait for it: about a second for
+ * three million launches. Memory is bounded whatever the file's size. One thread.
  */
 #ifndef OCC_IMPORT_IMPORT_H
 #define OCC_IMPORT_IMPORT_H

@@ -1,8 +1,8 @@
 /*
- * Readable kernel names. The demangler is the C++ runtime's, through its callback form: a name of 300 bytes can stand
- * for gigabytes of text, and only the callback lets us stop. It keeps its state on the stack, so leaving it with
- * longjmp loses nothing. Names it does not know (longer than 1 KiB, not mangled at all) stay as they are; the short
- * name is then read from the mangled one. Names are other people's: control characters are replaced. Any thread.
+ * Demangled and short names of kernels. The demangler is the C++ runtime's, in its callback form: a name of
+ * 300 bytes can expand to gigabytes, and only the callback can stop it. It keeps its state on the stack, so
+ * that longjmp out of it leaks nothing. Names that it does not know (longer than 1 KiB, not mangled) stay as
+ * they are; then the short name is taken from the mangled one. Any thread.
  */
 #include "demangle.h"
 
@@ -43,7 +43,7 @@ static bool demangle_into(struct output *out, const char *mangled)
     return setjmp(out->too_long) == 0 && __gcclibcxx_demangle_callback(mangled, collect, out) == 0;
 }
 
-/* The readable name, or NULL. */
+/* NULL: not a mangled name, too long, or no memory. */
 static char *demangle(const char *mangled)
 {
     struct output *out = malloc(sizeof *out);
@@ -66,8 +66,8 @@ static char *demangle(const char *mangled)
 }
 #endif
 
-/* Past the bracket that closes the one at `s`; the end of the text when none does. "->" and "operator<" do not
- * occur inside template arguments of kernel names often enough to matter: the short name is for reading. */
+/* Behind the bracket that closes the one at `s`, or the end of the text. "->" and "operator<" inside template
+ * arguments are so rare in names of kernels that they are not told apart. */
 static const char *skip_brackets(const char *s)
 {
     static const char open[] = "<([{", close[] = ">)]}";
@@ -81,49 +81,52 @@ static const char *skip_brackets(const char *s)
     return s;
 }
 
-/* Where the function's own name begins and ends in a demangled name: after the last blank or "::" at the outermost
- * level, before the template arguments and arguments. */
-static void find_short(const char *name, const char **ret_begin, const char **ret_end)
+#define ANONYMOUS       "(anonymous namespace)"
+#define STARTS(s, text) (strncmp(s, text, sizeof text - 1) == 0)
+
+/* Behind "operator()", "operator+" and so on at `s`; NULL: none. */
+static const char *skip_operator(const char *s)
 {
-    const char *begin = name, *end = NULL, *s = name;
-    while (*s) {
-        if (strncmp(s, "operator", 8) == 0 && !isalnum((unsigned char)s[8]) && s[8] != '_') {
-            begin = s;
-            s += 8;
-            s += strncmp(s, "()", 2) == 0 ? 2 : strspn(s, "+-*/%^&|~!=<>,[]");
-            end = s;
-            break;
-        }
-        if (strncmp(s, "(anonymous namespace)", 21) == 0) {
-            s += 21;
-        } else if (*s == '(') {
-            end = s;
-            break;
-        } else if (*s == '<') {
-            const char *after = skip_brackets(s);
-            if (*after != ':') {
-                end = s;
-                if (*after == ' ' && after[1] != '\0' && strchr(after, '(')) {
-                    end = NULL; /* "std::vector<int> f(...)": that was the return type */
-                    begin = after + 1;
-                }
-            }
-            s = after;
-            if (end)
-                break;
-        } else if (*s == '{') {
-            s = skip_brackets(s);
-        } else {
-            if (*s == ' ' || (s[0] == ':' && s[1] == ':'))
-                begin = *s == ' ' ? s + 1 : s + 2;
-            s += s[0] == ':' && s[1] == ':' ? 2 : 1;
-        }
-    }
-    *ret_begin = begin;
-    *ret_end = end ? end : s;
+    if (!STARTS(s, "operator") || isalnum((unsigned char)s[8]) || s[8] == '_')
+        return NULL;
+    s += 8;
+    return s + (STARTS(s, "()") ? 2 : strspn(s, "+-*/%^&|~!=<>,[]"));
 }
 
-/* The last plain word of "_Z6kernelIiEvT_" or "_ZN2ns6kernelE...": names are a length and that many letters. */
+/* The function's own name in a demangled one: after the last blank or "::" outside of brackets, before its
+ * template arguments and arguments. */
+static void find_short(const char *name, const char **ret_begin, const char **ret_end)
+{
+    const char *s = name, *after;
+    *ret_begin = name;
+    while (*s) {
+        if ((after = skip_operator(s))) {
+            *ret_begin = s;
+            s = after;
+            break;
+        }
+        size_t step = STARTS(s, ANONYMOUS) ? sizeof ANONYMOUS - 1 : STARTS(s, "::") ? 2 : 1;
+        if (*s == '<' || *s == '{') {
+            after = skip_brackets(s);
+            bool return_type =
+                *after == ' ' && after[1] != '\0' && strchr(after, '('); /* "vector<int> f(...)" */
+            if (*s == '<' && *after != ':' && !return_type)
+                break;
+            if (*s == '<' && return_type)
+                *ret_begin = after + 1;
+            s = after;
+        } else if (*s == '(' && step == 1) {
+            break;
+        } else {
+            if (*s == ' ' || STARTS(s, "::"))
+                *ret_begin = s + step;
+            s += step;
+        }
+    }
+    *ret_end = s;
+}
+
+/* The last identifier of "_Z6kernelIiEvT_" or "_ZN2ns6kernelE...": a length and that many characters. */
 static char *short_from_mangled(const char *mangled)
 {
     const char *s = mangled + 2, *word = NULL;
