@@ -285,6 +285,39 @@ static void kineto_skips(void **state)
     }
 }
 
+/* One nanosecond before, at and after the edges of a minute and of an hour, and durations over them. */
+static void kineto_edges_of_minutes(void **state)
+{
+    struct world *w = *state;
+    struct occ_import_result r = import_text(
+        w,
+        TRACE(KERNEL("\"ts\": 1661201999999999.999, \"dur\": 0.001, " ARGS) ","      /* ends at the hour */
+              KERNEL("\"ts\": 1661202000000000, \"dur\": 60000000, " ARGS) ","       /* a whole minute */
+              KERNEL("\"ts\": 1661202000000000.001, \"dur\": 3600000000, " ARGS) "," /* over the next hour */
+              KERNEL("\"ts\": 1661202059999999.999, \"dur\": 0.002, " ARGS) "," KERNEL(
+                  "\"ts\": 1661202060000000, \"dur\": 0, " ARGS)));
+    assert_int_equal(r.launches, 5);
+    static const struct {
+        const char *sql;
+        int64_t launches;
+    } cases[] = {
+        {"SELECT launches FROM minute WHERE start_ns = 1661201940000000000", 1},
+        {"SELECT launches FROM minute WHERE start_ns = 1661202000000000000", 3},
+        {"SELECT launches FROM minute WHERE start_ns = 1661202060000000000", 1},
+        {"SELECT count(*) FROM minute", 3},
+        {"SELECT launches FROM hour WHERE start_ns = 1661198400000000000", 1},
+        {"SELECT launches FROM hour WHERE start_ns = 1661202000000000000", 4},
+        {"SELECT last_start_ns FROM hour WHERE start_ns = 1661198400000000000", INT64_C(1661201999999999999)},
+        {"SELECT first_start_ns FROM hour WHERE start_ns = 1661202000000000000",
+         INT64_C(1661202000000000000)},
+        {"SELECT count(*) FROM launch WHERE start_ns >= 1661202000000000000", 4},
+        {"SELECT count(*) FROM launch WHERE end_ns = 1661202060000000000", 2},
+    };
+    for (size_t i = 0; i < N_OF(cases); i++)
+        if (number(w, cases[i].sql) != cases[i].launches)
+            fail_msg("%s: %lld", cases[i].sql, (long long)number(w, cases[i].sql));
+}
+
 /* Times near 2^63, which minutes and hours of the history cannot have. */
 static void kineto_ends_of_time(void **state)
 {
@@ -744,6 +777,7 @@ int main(void)
         TEST(kineto_launch),
         TEST(kineto_forms),
         TEST(kineto_skips),
+        TEST(kineto_edges_of_minutes),
         TEST(kineto_ends_of_time),
         TEST(kineto_other_maker),
         TEST(kineto_long_names),
