@@ -26,7 +26,7 @@ struct occ_import_result {
     const char *source;     /* "nsys", "kineto" */
     bool known;             /* the file was imported before, as `run`: nothing was done */
     bool time_base_unknown; /* its times do not count from 1970 */
-    uint64_t launches, kernels, shapes, devices;
+    uint64_t launches, kernels, configs, devices;
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 

@@ -209,7 +209,7 @@ static void fill_result(const struct load *l, struct occ_import_result *result)
     result->time_base_unknown = sink->recording.time_base_unknown;
     result->launches = l->launches;
     result->kernels = sink->kernels.n;
-    result->shapes = sink->configs.n;
+    result->configs = sink->configs.n;
     for (uint32_t i = 0; i < sink->n_devices; i++)
         result->devices += l->devices[i] != 0;
     memcpy(result->skipped, sink->skipped, sizeof result->skipped);

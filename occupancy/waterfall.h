@@ -62,9 +62,9 @@ enum occ_part {
 #define OCC_VALUE_SOURCES(X)                                                                                 \
     X(MODEL, "model", "the model")                                                                           \
     X(DIRECT, "direct", "samples inside the launches")                                                       \
-    X(REGRESSED, "regressed", "least squares over many launches")                                            \
-    X(GROUPED, "group", "mean of kernels that cannot be told apart")                                         \
-    X(EXACT, "exact", "each launch by itself, one after the other")
+    X(REGRESSED, "regression", "least squares over many launches")                                 \
+    X(GROUPED, "group", "mean of kernels that cannot be separated")                                          \
+    X(EXACT, "exact", "launches run one at a time (--exact)")
 
 enum occ_value_source {
 #define X(name, word, text) OCC_FROM_##name,

@@ -47,7 +47,7 @@ static const struct cli_column columns[] = {
     FIELD("run", "run_id", CLI_DEFAULT, result.run, "the run's number, for --run"),
     FIELD("launches", "launches", CLI_DEFAULT, result.launches, "number of launches imported now"),
     FIELD("kernels", "kernels", CLI_DEFAULT, result.kernels, "number of kernels"),
-    FIELD("configs", "configs", CLI_DEFAULT, result.shapes, "number of launch configurations"),
+    FIELD("configs", "configs", CLI_DEFAULT, result.configs, "number of launch configurations"),
     FIELD("devices", "devices", CLI_DEFAULT, result.devices, "number of devices with launches"),
     FIELD("skipped", "skipped", CLI_DEFAULT, skipped, "number of launches that could not be imported"),
     FIELD("why", "skipped_causes", CLI_DEFAULT | CLI_LEFT | CLI_CUTS, skipped_causes, "the same by cause"),

@@ -193,7 +193,7 @@ static void kineto_launch(void **state)
     assert_string_equal(r.source, "kineto");
     assert_int_equal(r.launches, 2);
     assert_int_equal(r.kernels, 1);
-    assert_int_equal(r.shapes, 1);
+    assert_int_equal(r.configs, 1);
     assert_int_equal(r.devices, 1);
     assert_false(r.time_base_unknown);
     assert_int_equal(number(w, "SELECT min(start_ns) FROM launch"), INT64_C(1661203463029566125));
