@@ -17,7 +17,7 @@
 #include "support/log.h"
 #include "support/paths.h"
 
-/* A program without a connection whose helper thread has not said anything for this long is gone. */
+/* Silence of the helper thread after which a program without a connection counts as dead. */
 #define ORPHAN_GRACE_NS INT64_C(10000000000)
 /* The loop stands still while another process holds the history's lock; after this it tries again later. */
 #define BUSY_TIMEOUT_MS 2000
@@ -32,14 +32,13 @@ static int load_config(const struct occ_options *options, struct occ_config *con
     return occ_config_load(OCC_CONFIG_FILE, config, err);
 }
 
-/* The command line, then the environment, then the file. */
-static int set_log_level(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
+/* A setting of the command line (NULL: none given) over the file's. */
+static int override(struct occ_config *config, const char *setting, const char *option, const char *value,
+                    struct occ_error *err)
 {
-    if (options->log_level && occ_config_set(config, "log.level", options->log_level, err) != 0)
-        return occ_error_prefix(err, "option '--log-level'");
-    if (options->log_level || !getenv("OCCTRACE_LOG"))
-        occ_log_set_level((enum occ_log_level)config->log_level);
-    return 0;
+    if (!value || occ_config_set(config, setting, value, err) == 0)
+        return 0;
+    return occ_error_prefix(err, "option '%s'", option);
 }
 
 /* The command line's path, else the configuration's, else the default. malloc'ed. */
@@ -47,21 +46,10 @@ static int choose_path(const char *given, const char *configured,
                        int (*default_path)(char **, struct occ_error *), char **ret_path,
                        struct occ_error *err)
 {
-    const char *chosen = given ? given : configured;
     if (!given && configured[0] == '\0')
         return default_path(ret_path, err);
-    char *copy = strdup(chosen);
-    if (!copy)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    *ret_path = copy;
-    return 0;
-}
-
-static int set_counters(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
-{
-    if (!options->counters || occ_config_set(config, "counters.mode", options->counters, err) == 0)
-        return 0;
-    return occ_error_prefix(err, "option '--counters'");
+    *ret_path = strdup(given ? given : configured);
+    return *ret_path ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
 }
 
 static int check_private(int fd, struct occ_error *err)
@@ -84,7 +72,7 @@ static void raise_descriptor_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* The service is for everybody on the machine; who connects is told by the socket's credentials. */
+/* The service is for all users of the machine; the socket's credentials tell who connects. */
 static uint32_t socket_mode(const struct occ_config *config, const char *path)
 {
     if (config->socket_mode)
@@ -153,10 +141,12 @@ int main(int argc, char **argv)
         return fflush(stdout) == 0 ? 0 : 1;
     }
     int status = load_config(&options, &config, &err);
-    if (status == 0 &&
-        (set_log_level(&options, &config, &err) != 0 || set_counters(&options, &config, &err) != 0 ||
-         check_private(options.private_fd, &err) != 0))
+    if (status == 0 && (override(&config, "log.level", "--log-level", options.log_level, &err) != 0 ||
+                        override(&config, "counters.mode", "--counters", options.counters, &err) != 0 ||
+                        check_private(options.private_fd, &err) != 0))
         return usage_error(&err);
+    if (options.log_level || !getenv("OCCTRACE_LOG")) /* which wins over the file */
+        occ_log_set_level((enum occ_log_level)config.log_level);
     raise_descriptor_limit();
     if (status == 0)
         status = run(&config, &options, &err);

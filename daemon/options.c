@@ -8,37 +8,32 @@
 
 #include "support/text.h"
 
-enum option_id {
-    ID_CONFIG = 256,
-    ID_DB,
-    ID_SOCKET,
-    ID_PRIVATE,
-    ID_FOREGROUND,
-    ID_LOG_LEVEL,
-    ID_COUNTERS,
-    ID_VERSION,
-    ID_HELP
-};
+#define FIRST_ID    256 /* getopt's value of the first row; letters are below */
+#define HELP_INDENT "\n                          "
 
 static const struct row {
-    enum option_id id;
     char letter; /* 0: none */
     const char *name;
     const char *argument; /* NULL: takes none */
+    size_t offset;        /* in struct occ_options: of a text, or a bool where there is no argument */
     const char *help;
 } rows[] = {
-    {ID_CONFIG, 'c', "config", "FILE", "settings (default for root: " OCC_CONFIG_FILE ", if it is there)"},
-    {ID_DB, 'd', "db", "FILE", "the history"},
-    {ID_SOCKET, 0, "socket", "PATH", "where programs report"},
-    {ID_PRIVATE, 0, "private", "FD",
-     "serve one starter at the other end of the socket FD: write a byte to it when listening, "
-     "end after it and the last program are gone"},
-    {ID_FOREGROUND, 'f', "foreground", NULL, "stay in the foreground (always so; accepted for habit)"},
-    {ID_LOG_LEVEL, 0, "log-level", "LEVEL", "error, warning, info or debug"},
-    {ID_COUNTERS, 0, "counters", "MODE",
-     "which hardware counters may be used: auto, pm, gpm or none (default: the configuration's)"},
-    {ID_HELP, 'h', "help", NULL, "this text"},
-    {ID_VERSION, 'V', "version", NULL, "the version"},
+#define AT(member) offsetof(struct occ_options, member)
+    {'c', "config", "FILE", AT(config),
+     "settings (default for root: " OCC_CONFIG_FILE "," HELP_INDENT "if it exists)"},
+    {'d', "db", "FILE", AT(database), "the history"},
+    {0, "socket", "PATH", AT(socket), "where programs report"},
+    {0, "private", "FD", AT(private),
+     "serve one starter at the other end of the socket FD:" HELP_INDENT
+     "write a byte to it when listening, end after it and" HELP_INDENT "the last program have ended"},
+    {'f', "foreground", NULL, AT(foreground), "stay in the foreground (always so)"},
+    {0, "log-level", "LEVEL", AT(log_level), "error, warning, info or debug"},
+    {0, "counters", "MODE", AT(counters),
+     "which hardware counters may be used: auto, pm, gpm" HELP_INDENT
+     "or none (default: the configuration's)"},
+    {'h', "help", NULL, AT(help), "this text"},
+    {'V', "version", NULL, AT(version), "the version"},
+#undef AT
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 
@@ -46,11 +41,11 @@ static const struct row {
 static void build_tables(struct option options[N_ROWS + 1], char letters[2 * N_ROWS + 2])
 {
     char *letter = letters;
-    *letter++ = ':'; /* tell a missing argument from an unknown option */
-    for (size_t i = 0; i < N_ROWS; i++) {
+    *letter++ = ':'; /* tells a missing argument from an unknown option */
+    for (int i = 0; i < (int)N_ROWS; i++) {
         options[i] = (struct option){.name = rows[i].name,
                                      .has_arg = rows[i].argument ? required_argument : no_argument,
-                                     .val = (int)rows[i].id};
+                                     .val = FIRST_ID + i};
         if (rows[i].letter)
             *letter++ = rows[i].letter;
         if (rows[i].letter && rows[i].argument)
@@ -60,12 +55,12 @@ static void build_tables(struct option options[N_ROWS + 1], char letters[2 * N_R
     options[N_ROWS] = (struct option){0};
 }
 
-static int id_of(int value)
+static const struct row *row_of(int value)
 {
-    for (size_t i = 0; i < N_ROWS; i++)
-        if (rows[i].letter == value)
-            return (int)rows[i].id;
-    return value;
+    size_t i = 0;
+    while (value < FIRST_ID && rows[i].letter != value)
+        i++;
+    return &rows[value < FIRST_ID ? i : (size_t)(value - FIRST_ID)];
 }
 
 static int fail_option(int value, const char *word, struct occ_error *err)
@@ -80,87 +75,34 @@ static int fail_option(int value, const char *word, struct occ_error *err)
                     nearest ? "; did you mean '--" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
-static int take_private(const char *text, int *ret_fd, struct occ_error *err)
-{
-    uint64_t fd = 0;
-    int status = occ_parse_u64(text, 0, INT_MAX, &fd, err);
-    if (status != 0)
-        return occ_error_prefix(err, "option '--private'");
-    *ret_fd = (int)fd;
-    return 0;
-}
-
-static int take_option(int id, const char *argument, struct occ_options *options, struct occ_error *err)
-{
-    switch (id) {
-    case ID_CONFIG:
-        options->config = argument;
-        return 0;
-    case ID_DB:
-        options->database = argument;
-        return 0;
-    case ID_SOCKET:
-        options->socket = argument;
-        return 0;
-    case ID_LOG_LEVEL:
-        options->log_level = argument;
-        return 0;
-    case ID_COUNTERS:
-        options->counters = argument;
-        return 0;
-    case ID_PRIVATE:
-        return take_private(argument, &options->private_fd, err);
-    case ID_HELP:
-        options->help = 1;
-        return 0;
-    case ID_VERSION:
-        options->version = 1;
-        return 0;
-    default: /* --foreground */
-        return 0;
-    }
-}
-
 int occ_options_parse(int argc, char **argv, struct occ_options *ret_options, struct occ_error *err)
 {
     struct option table[N_ROWS + 1];
     char letters[2 * N_ROWS + 2];
     struct occ_options options = {.private_fd = -1};
+    uint64_t fd = 0;
     build_tables(table, letters);
     opterr = 0;
     optind = 1;
-    for (;;) {
-        int at = optind;
-        int value = getopt_long(argc, argv, letters, table, NULL);
-        if (value == -1)
-            break;
+    for (int at = 1, value; (value = getopt_long(argc, argv, letters, table, NULL)) != -1; at = optind) {
         if (value == '?' || value == ':')
             return fail_option(value, argv[optind > at ? optind - 1 : at], err);
-        int status = take_option(id_of(value), optarg, &options, err);
-        if (status != 0)
-            return status;
+        const struct row *row = row_of(value);
+        void *member = (char *)&options + row->offset;
+        if (row->argument)
+            *(const char **)member = optarg;
+        else
+            *(bool *)member = true;
     }
     if (optind < argc)
         return occ_fail(err, OCC_E_INVALID, "unexpected argument '%.64s'", argv[optind]);
+    if (options.private) {
+        if (occ_parse_u64(options.private, 0, INT_MAX, &fd, err) != 0)
+            return occ_error_prefix(err, "option '--private'");
+        options.private_fd = (int)fd;
+    }
     *ret_options = options;
     return 0;
-}
-
-/* One help text, broken between words at the right margin. */
-static void print_help(FILE *out, const char *text)
-{
-    const size_t indent = 26, width = 80;
-    size_t column = indent;
-    while (*text) {
-        size_t n = strcspn(text, " ");
-        if (column > indent && column + 1 + n > width) {
-            (void)fprintf(out, "\n%*s", (int)indent, "");
-            column = indent;
-        }
-        column += (size_t)fprintf(out, "%s%.*s", column > indent ? " " : "", (int)n, text);
-        text += n + (text[n] == ' ');
-    }
-    (void)fputc('\n', out);
 }
 
 void occ_options_help(FILE *out)
@@ -175,8 +117,7 @@ void occ_options_help(FILE *out)
             (void)snprintf(letter, sizeof letter, "-%c, ", rows[i].letter);
         (void)snprintf(left, sizeof left, "  %s--%s%s%s", letter, rows[i].name, rows[i].argument ? " " : "",
                        rows[i].argument ? rows[i].argument : "");
-        (void)fprintf(out, "%-25s ", left);
-        print_help(out, rows[i].help);
+        (void)fprintf(out, "%-25s %s\n", left, rows[i].help);
     }
     (void)fputs("\nEnds with SIGTERM: every ring is drained and committed first.\n", out);
 }

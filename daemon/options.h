@@ -4,21 +4,20 @@
 #ifndef OCC_DAEMON_OPTIONS_H
 #define OCC_DAEMON_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "support/error.h"
 
+/* Texts are argv's; NULL: not given. */
 struct occ_options {
-    const char *config;   /* NULL: the default file, if it is there and we are root */
-    const char *database; /* NULL: the configuration's */
-    const char *socket;
-    const char *log_level;
-    const char *counters;
-    int private_fd;    /* -1: none */
-    int help, version; /* asked for */
+    const char *config, *database, *socket, *log_level, *counters;
+    const char *private; /* a number */
+    int private_fd;      /* the same; -1: not given */
+    bool foreground, help, version;
 };
 
-/* Strings stay argv's. OCC_E_INVALID: the message names the option. */
+/* OCC_E_INVALID: the message names the option. */
 int occ_options_parse(int argc, char **argv, struct occ_options *ret_options, struct occ_error *err);
 void occ_options_help(FILE *out);
 
