@@ -100,7 +100,7 @@ static const struct {
     const char *label, *text;
 } designs[] = {
     {OCC_BY_DESIGN_PERSISTENT, "persistent", "persistent grid"},
-    {OCC_BY_DESIGN_ONE_BLOCK_SMEM, "one_block_smem", "one block per SM"},
+    {OCC_BY_DESIGN_ONE_BLOCK_SMEM, "one_block_shared_memory", "one block per SM"},
     {OCC_BY_DESIGN_CLUSTER, "cluster", "clusters"},
 };
 
@@ -124,6 +124,6 @@ const char *cli_by_design_text(uint32_t by_design, char buffer[CLI_NOTES_BYTES])
     buffer[0] = '\0';
     for (size_t i = 0; i < sizeof designs / sizeof *designs; i++)
         if (by_design & designs[i].bit)
-            append(buffer, "+", designs[i].label);
+            append(buffer, " ", designs[i].label);
     return buffer;
 }

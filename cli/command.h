@@ -46,7 +46,7 @@ int cli_close_stdout(const char *program, int status);
 #define CLI_NOTES_BYTES 96
 /* "simulated, persistent grid": marks of a row for people; "" none. `by_design`: enum occ_by_design bits. */
 const char *cli_notes_text(bool simulated, uint32_t by_design, char buffer[CLI_NOTES_BYTES]);
-/* "persistent+cluster": the marks for programs; "" none. */
+/* "persistent cluster": the marks for programs; "" none. */
 const char *cli_by_design_text(uint32_t by_design, char buffer[CLI_NOTES_BYTES]);
 
 #endif

@@ -63,13 +63,14 @@ struct cli_column {
     unsigned int flags;
     const char *help;
     cli_getter *get;
-    size_t index; /* for `get` functions that serve several columns; of CLI_FIELD the member's offset */
+    size_t index;    /* for `get` functions that serve several columns; of CLI_FIELD the member's offset */
+    const char *sql; /* expression of columns that come from a statement; NULL: the key */
 };
 
 /* A column that is `member` of the rows' type. Texts are `const char *` or arrays; NULL, "" and NaN are CLI_NONE. */
 #define CLI_FIELD(name, key, unit, flags, type, member, help)                                                \
     {                                                                                                        \
-        name, key, unit, flags, help, CLI_GETTER(((type *)NULL)->member), offsetof(type, member)             \
+        name, key, unit, flags, help, CLI_GETTER(((type *)NULL)->member), offsetof(type, member), NULL       \
     }
 #define CLI_GETTER(member)                                                                                   \
     _Generic((member), uint32_t                                                                              \

@@ -162,19 +162,3 @@ void occ_control_status(const struct occ_collector *collector, const struct occ_
         (unsigned long long)stats.quarantined, (unsigned long long)facts->refused,
         (unsigned long long)stats.held_bytes, stats.stalled ? "yes" : "no");
 }
-
-int occ_control_count(struct occ_store *store, const char *session, uint64_t *ret_launches,
-                      struct occ_error *err)
-{
-    const struct occ_filter filter = {.session = session};
-    struct occ_runs runs = {0};
-    int status = occ_store_runs(store, &filter, &runs, err);
-    if (status != 0)
-        return status;
-    uint64_t launches = 0;
-    for (size_t i = 0; i < runs.n; i++)
-        launches += runs.rows[i].launches;
-    occ_runs_free(&runs);
-    *ret_launches = launches;
-    return 0;
-}

@@ -49,8 +49,4 @@ struct occ_control_facts {
 void occ_control_status(const struct occ_collector *collector, const struct occ_control_facts *facts,
                         char *answer, size_t size);
 
-/* Launches that the history holds of a session. */
-int occ_control_count(struct occ_store *store, const char *session, uint64_t *ret_launches,
-                      struct occ_error *err);
-
 #endif

@@ -122,7 +122,7 @@ void occ_requests_serve_flushes(struct occ_server *s, int64_t now_ns)
         client->flush_wanted = false;
         int status = committed;
         if (status == 0)
-            status = occ_control_count(s->store, client->session, &launches, &answer.err);
+            status = occ_store_session_launches(s->store, client->session, &launches, &answer.err);
         (void)snprintf(answer.text, sizeof answer.text, "ok %llu", (unsigned long long)launches);
         send_answer(s, client, status, &answer);
     }

@@ -76,6 +76,7 @@
     X(ADD_REPORTED, "INSERT OR REPLACE INTO stored_reported_occupancy VALUES(?, ?, ?, ?, ?, ?)") \
     X(FIND_IMPORT, "SELECT run_id FROM stored_run WHERE source_hash = ? ORDER BY run_id DESC LIMIT 1") \
     X(COUNT_TIMELESS, "SELECT count(*) FROM stored_run WHERE time_base = 'unknown'") \
+    X(SESSION_LAUNCHES, "SELECT coalesce(sum(launches), 0) FROM stored_run WHERE session_id = ?") \
     X(SET_POSITION, "INSERT INTO stored_ring(uuid, launches_read) VALUES(?, ?) " \
       "ON CONFLICT DO UPDATE SET launches_read = excluded.launches_read") \
     X(POSITION, "SELECT launches_read FROM stored_ring WHERE uuid = ?") \

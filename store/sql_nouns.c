@@ -135,6 +135,7 @@ static const struct occ_sql_column run[] = {
     {"end_ns", "INTEGER", "r.end_ns", OCC_SQL_EPOCH, "when it ended; NULL while it goes on"},
     {"duration_ns", "INTEGER", "iif(r.end_ns >= r.start_ns, r.end_ns - r.start_ns, NULL)", "ns",
      "from start to end"},
+    {"last_start_ns", "INTEGER", "r.last_start_ns", OCC_SQL_EPOCH, "start of its last launch"},
     {"launches", "INTEGER", "r.launches", "", "launches recorded"},
     {"kernels", "INTEGER",
      "(SELECT count(DISTINCT c.kernel_id) FROM stored_run_config AS x JOIN stored_launch_config AS c "

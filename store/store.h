@@ -283,33 +283,9 @@ void occ_shapes_free(struct occ_shapes *shapes);
 /* Runs whose times do not count from 1970: a filter with since or until leaves them out. */
 int occ_store_count_timeless(struct occ_store *store, uint64_t *ret_runs, struct occ_error *err);
 
-/* One run for `runs` and the summary. */
-struct occ_run_row {
-    int64_t id;
-    char uuid[33];
-    int32_t pid;
-    uint32_t uid;
-    int64_t start_ns, end_ns;
-    const char *hostname, *exe, *cmdline, *user, *label, *session, *source, *level, *level_reason;
-    const char *source_version, *source_file, *time_base, *lacks, *rank;
-    const char *slurm_job, *k8s_pod;
-    uint64_t launches, kernels, shapes;
-    uint64_t gpu_ns;                        /* sum of durations */
-    uint64_t lost;                          /* all causes */
-    const char *lost_text;                  /* "ring_full 12, bad_times 3"; "" */
-    uint64_t helper_cpu_ns, process_cpu_ns; /* own cost; 0 unknown */
-    uint32_t cupti_version;
-    const char *devices; /* names joined by ", " */
-    bool simulated;
-};
-struct occ_runs {
-    struct occ_run_row *rows; /* newest first */
-    size_t n;
-    void *memory;
-};
-int occ_store_runs(struct occ_store *store, const struct occ_filter *filter, struct occ_runs *ret_runs,
-                   struct occ_error *err);
-void occ_runs_free(struct occ_runs *runs);
+/* Launches recorded of all runs of a session. */
+int occ_store_session_launches(struct occ_store *store, const char *session, uint64_t *ret_launches,
+                               struct occ_error *err);
 
 /* The connection with the virtual tables `launch` and `device_sample` registered, for `sql` and `launches`. */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);

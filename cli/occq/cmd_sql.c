@@ -1,25 +1,27 @@
 /*
- * occq sql: one read-only statement. Three guards: the store is open for reading only, the statement must be
- * read-only in SQLite's own view, and an authorizer refuses what could reach other files (ATTACH, extensions) or
- * change settings (PRAGMA with effects). One thread.
+ * occq sql: statements that read. Three guards: the store is open for reading only, each statement must be read-only in
+ * SQLite's own view, and an authorizer refuses what could reach other files (ATTACH, extensions) or change settings
+ * (PRAGMA with effects). One thread.
  */
-#include "commands.h"
-#include "history.h"
-#include "cli/usage.h"
-
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/usage.h"
+#include "commands.h"
+#include "history.h"
+#include "sql_table.h"
 #include "support/cleanup.h"
-#include "support/text.h"
 
 struct sql_args {
     struct cli_args common;
     struct cli_output output;
+    bool schema;
 };
 
-/* PRAGMAs that only tell; those with `argument` take the name of a table or index. */
+/* PRAGMAs that only report; those with `argument` take the name of a table or index. */
 static const struct {
     const char *name;
     bool argument;
@@ -59,138 +61,145 @@ static int authorize(void *unused, int action, const char *first, const char *se
     }
 }
 
-/* ---- columns of a result ---- */
+/* ---- one statement ---- */
 
-struct result {
-    sqlite3_stmt *statement;
-    struct cli_column *columns; /* one a result column */
-    struct cli_selection selection;
-    char *blob; /* the last blob shown, as hexadecimal digits */
+/* Where the rows go, and how many there were. */
+struct output {
+    sqlite3 *db;
+    enum cli_format format;
+    size_t statements, rows;
 };
 
-static void result_release(struct result *result)
+static int describe_columns(sqlite3_stmt *statement, struct cli_column *columns,
+                            struct cli_selection *selection, struct occ_error *err)
 {
-    (void)sqlite3_finalize(result->statement);
-    free(result->columns);
-    free(result->blob);
-}
-
-static const char *blob_text(struct result *result, int index)
-{
-    const uint8_t *bytes = sqlite3_column_blob(result->statement, index);
-    size_t n = (size_t)sqlite3_column_bytes(result->statement, index);
-    free(result->blob);
-    result->blob = malloc(2 * n + 1);
-    if (result->blob)
-        occ_hex_encode(bytes, n, result->blob);
-    return result->blob;
-}
-
-static void get_cell(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    struct result *result = *(struct result *const *)row;
-    switch (sqlite3_column_type(result->statement, (int)column->index)) {
-    case SQLITE_INTEGER:
-        cli_set_integer(value, sqlite3_column_int64(result->statement, (int)column->index));
-        break;
-    case SQLITE_FLOAT:
-        cli_set_real(value, sqlite3_column_double(result->statement, (int)column->index));
-        break;
-    case SQLITE_TEXT:
-        cli_set_string(value, (const char *)sqlite3_column_text(result->statement, (int)column->index));
-        break;
-    case SQLITE_BLOB:
-        cli_set_string(value, blob_text(result, (int)column->index));
-        break;
-    default:
-        break;
-    }
-}
-
-static int describe_columns(struct result *result, struct occ_error *err)
-{
-    int n = sqlite3_column_count(result->statement);
+    int n = sqlite3_column_count(statement);
     if (n > CLI_MAX_COLUMNS)
         return occ_fail(err, OCC_E_INVALID, "more than %d columns", CLI_MAX_COLUMNS);
-    result->columns = calloc((size_t)n + 1, sizeof *result->columns);
-    if (!result->columns)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     for (int i = 0; i < n; i++) {
-        const char *name = sqlite3_column_name(result->statement, i);
-        result->columns[i] = (struct cli_column){.name = name ? name : "",
-                                                 .key = name ? name : "",
-                                                 .unit = CLI_PLAIN,
-                                                 .flags = CLI_LEFT | CLI_VERBATIM,
-                                                 .get = get_cell,
-                                                 .index = (size_t)i};
-        result->selection.columns[i] = &result->columns[i];
+        const char *name = sqlite3_column_name(statement, i);
+        columns[i] = (struct cli_column)SQL_COLUMN(name ? name : "", name ? name : "", CLI_PLAIN,
+                                                   CLI_LEFT | CLI_VERBATIM, NULL, "");
+        selection->columns[i] = &columns[i];
     }
-    result->selection.n = (size_t)n;
+    columns[n] = (struct cli_column)CLI_COLUMN_END;
+    selection->n = (size_t)n;
     return 0;
+}
+
+static int print(struct output *output, sqlite3_stmt *statement, struct occ_error *err)
+{
+    struct cli_column columns[CLI_MAX_COLUMNS + 1];
+    struct cli_selection selection = {.format = output->format};
+    const struct sql_list list = {.name = "rows", .table = columns, .selection = &selection};
+    struct sql_answer answer = {0};
+    int status = describe_columns(statement, columns, &selection, err);
+    if (status == 0 && output->statements++ > 0 && output->format != CLI_FORMAT_JSON)
+        (void)putchar('\n');
+    if (status == 0)
+        status = sql_print(statement, &list, &answer, err);
+    output->rows += answer.rows;
+    return status;
+}
+
+/* Runs the first statement of `*text`, which moves past it. `argument`: of its parameter; NULL: it has none. */
+static int run_statement(struct output *output, const char **text, const char *argument,
+                         struct occ_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    int status = 0, code = sqlite3_prepare_v2(output->db, *text, -1, &statement, text);
+    if (code == SQLITE_AUTH || (statement && !sqlite3_stmt_readonly(statement)))
+        status = occ_fail(err, OCC_E_READ_ONLY, "read-only: only statements that read are allowed");
+    else if (code != SQLITE_OK)
+        status = occ_fail(err, OCC_E_INVALID, "%s", sqlite3_errmsg(output->db));
+    if (statement && argument)
+        (void)sqlite3_bind_text(statement, 1, argument, -1, SQLITE_STATIC);
+    if (status == 0 && statement)
+        status = print(output, statement, err);
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
+/* ---- what the history contains ---- */
+
+static int show_tables(struct output *output, struct occ_error *err)
+{
+    const char *sql = "SELECT table_name AS \"table\", count(*) AS columns FROM column_help "
+                      "GROUP BY table_name ORDER BY min(rowid)";
+    return run_statement(output, &sql, NULL, err);
+}
+
+/* `table` NULL: all. */
+static int show_schema(struct output *output, const char *table, struct occ_error *err)
+{
+    const char *sql = "SELECT table_name AS \"table\", column_name AS \"column\", type, unit, help "
+                      "FROM column_help WHERE ?1 IS NULL OR table_name = ?1 ORDER BY rowid";
+    size_t before = output->rows;
+    int status = run_statement(output, &sql, table, err);
+    if (status == 0 && table && output->rows == before)
+        return occ_fail(err, OCC_E_NOT_FOUND, "no table '%.64s' (.tables lists them)", table);
+    return status;
+}
+
+/* ".tables", ".schema [TABLE]": a line of its own. */
+static int run_dot_command(struct output *output, const char **text, struct occ_error *err)
+{
+    char line[128], name[64] = "", table[64] = "";
+    size_t length = strcspn(*text, "\n;");
+    (void)snprintf(line, sizeof line, "%.*s", length < sizeof line ? (int)length : (int)sizeof line - 1,
+                   *text);
+    *text += length;
+    int words = sscanf(line, ".%63s %63s %*s", name, table);
+    if (strcmp(name, "tables") == 0 && words == 1)
+        return show_tables(output, err);
+    if (strcmp(name, "schema") == 0)
+        return show_schema(output, words == 2 ? table : NULL, err);
+    return occ_fail(err, OCC_E_INVALID, "'%.64s' is neither .tables nor .schema [TABLE]", line);
+}
+
+static int run_all(struct output *output, const char *text, struct occ_error *err)
+{
+    int status = 0;
+    while (status == 0 && *(text += strspn(text, " \t\r\n;")))
+        status = *text == '.' ? run_dot_command(output, &text, err) : run_statement(output, &text, NULL, err);
+    return status;
 }
 
 /* ---- the command ---- */
 
-static int prepare(sqlite3 *db, const char *text, sqlite3_stmt **ret_statement, struct occ_error *err)
-{
-    const char *rest = NULL;
-    int code = sqlite3_prepare_v2(db, text, -1, ret_statement, &rest);
-    if (code == SQLITE_AUTH)
-        return occ_fail(err, OCC_E_READ_ONLY, "not allowed: only statements that read this history are");
-    if (code != SQLITE_OK)
-        return occ_fail(err, OCC_E_INVALID, "%s", sqlite3_errmsg(db));
-    if (!*ret_statement)
-        return occ_fail(err, OCC_E_INVALID, "the statement is empty");
-    if (rest[strspn(rest, " \t\r\n;")] != '\0')
-        return occ_fail(err, OCC_E_INVALID, "one statement at a time: '%.40s' follows the first", rest);
-    if (!sqlite3_stmt_readonly(*ret_statement))
-        return occ_fail(err, OCC_E_READ_ONLY, "only statements that read are allowed");
-    return 0;
-}
-
 /* SQLite makes a virtual table on its first use, by a CREATE TABLE of its own: before the authorizer refuses it. */
 static void declare_tables(sqlite3 *db)
 {
-    sqlite3_stmt *statement = NULL;
-    (void)sqlite3_prepare_v2(db, "SELECT 1 FROM launch, device_sample", -1, &statement, NULL);
-    (void)sqlite3_finalize(statement);
+    (void)sql_number(db, "SELECT 1 FROM launch, device_sample LIMIT 0");
 }
 
-static int print_rows(sqlite3 *db, struct result *result, enum cli_format format, size_t *ret_rows,
-                      struct occ_error *err)
-{
-    _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    int status = describe_columns(result, err);
-    result->selection.format = format;
-    if (status == 0)
-        status = cli_table_new(stdout, "rows", &result->selection, &table, err);
-    int step = SQLITE_DONE;
-    while (status == 0 && (step = sqlite3_step(result->statement)) == SQLITE_ROW && !ferror(stdout)) {
-        status = cli_table_add(table, &result, err);
-        ++*ret_rows;
-    }
-    if (status == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
-        return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
-    return status == 0 ? cli_table_finish(table, err) : status;
-}
-
-static int ask(const struct cli_command *command, const struct sql_args *args, enum cli_format format)
+static int ask(const struct cli_command *command, const struct sql_args *args, const char *text,
+               enum cli_format format)
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
-    _cleanup_(result_release) struct result result = {0};
-    size_t rows = 0;
     if (cli_open_history(&args->common, &store, &err) != 0)
         return cli_failure(command, &err);
-    sqlite3 *db = occ_store_sqlite(store);
-    declare_tables(db);
-    (void)sqlite3_set_authorizer(db, authorize, NULL);
-    int status = prepare(db, args->common.operands[0], &result.statement, &err);
+    struct output output = {.db = occ_store_sqlite(store), .format = format};
+    int status = sql_add_regexp(output.db, &err);
+    declare_tables(output.db);
+    (void)sqlite3_set_authorizer(output.db, authorize, NULL);
     if (status == 0)
-        status = print_rows(db, &result, format, &rows, &err);
+        status = args->schema ? show_schema(&output, text, &err) : run_all(&output, text, &err);
     if (status != 0)
         return cli_failure(command, &err);
-    return rows ? CLI_EXIT_OK : CLI_EXIT_NOTHING;
+    return output.rows ? CLI_EXIT_OK : CLI_EXIT_NOTHING;
+}
+
+/* Standard input as text; NULL: a terminal, empty or unreadable. The caller frees it. */
+static char *read_stdin(void)
+{
+    char *text = NULL;
+    size_t room = 0;
+    if (!isatty(STDIN_FILENO) && getdelim(&text, &room, '\0', stdin) > 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 static int run(const struct cli_command *command, char **argv)
@@ -198,23 +207,39 @@ static int run(const struct cli_command *command, char **argv)
     struct sql_args args = {0};
     enum cli_format format;
     struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_freep) char *input = NULL;
     int status = 0;
     if (!cli_start(command, argv, &args.common, &status))
         return status;
+    const char *text = args.common.operands[0];
+    bool is_stdin = !args.schema && (!text || strcmp(text, "-") == 0);
+    if (is_stdin)
+        text = input = read_stdin();
     if (cli_output_format(&args.output, &format, &err) != 0)
         return cli_usage_error(command, &err);
-    return ask(command, &args, format);
+    if (!args.schema && (!text || !text[strspn(text, " \t\r\n;")])) {
+        (void)occ_fail(&err, OCC_E_INVALID, is_stdin ? "STATEMENT is missing" : "the statement is empty");
+        return cli_usage_error(command, &err);
+    }
+    return ask(command, &args, text, format);
 }
 
 static const struct cli_option options[] = {
-    CLI_OPTION_DB,  CLI_OPTION_JSON(struct sql_args), CLI_OPTION_CSV(struct sql_args), CLI_OPTION_HELP,
+    CLI_OPTION_DB,
+    CLI_OPTION(0, "schema", CLI_FLAG, struct sql_args, schema, NULL,
+               "print the columns of all tables, or of the TABLE given instead of a statement"),
+    CLI_OPTION_JSON(struct sql_args),
+    CLI_OPTION_CSV(struct sql_args),
+    CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
 
 static const struct cli_example examples[] = {
-    {"occq sql 'SELECT count(*) FROM launch'", "how many launches the history holds"},
-    {"occq sql 'SELECT start_ns, elapsed_mean FROM device_second'",
-     "what a GPU's occupancy was, second by second"},
+    {"occq sql 'SELECT count(*) FROM launch'", "the number of launches in the history"},
+    {"occq sql --schema launch", "its columns, with units"},
+    {"occq sql \"SELECT sum(launches) FROM hour WHERE kernel REGEXP 'gemm'\"",
+     "launches of some kernels, without reading single launches"},
+    {"occq sql 'SELECT start_ns, elapsed_mean FROM device_second'", "a GPU's occupancy, second by second"},
     {"occq sql --csv 'SELECT * FROM run'", "the runs as CSV"},
     {NULL, NULL},
 };
@@ -222,17 +247,23 @@ static const struct cli_example examples[] = {
 const struct cli_command cli_sql = {
     .program = "occq",
     .name = "sql",
-    .operands = "STATEMENT",
-    .min_operands = 1,
+    .operands = "[STATEMENT]",
     .max_operands = 1,
-    .summary = "ask in SQL (read-only)",
-    .description =
-        "Runs one SQL statement that reads. Launches are stored packed; the table \"launch\" shows them as "
-        "rows, with what counters measured of them. launch_config, kernel, run, device, minute, hour, "
-        "measured_minute, measured_config, device_sample, device_second, loss and overhead are views and "
-        "tables for everything else; the table column_help describes their columns. "
-        "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in the table).\n\n"
-        "Exits with 3 if the statement gives no row.",
+    .summary = "query in SQL (read-only)",
+    .description = "Runs SQL statements that read, separated by semicolons; without STATEMENT, or with -, "
+                   "they come from standard "
+                   "input. Tables: launch, launch_config, kernel, run, device, minute, hour, "
+                   "measured_minute, measured_config, "
+                   "device_sample, device_second, loss and overhead. --schema (or .schema [TABLE] as a "
+                   "statement) describes their "
+                   "columns, .tables lists them; the history itself holds the descriptions in column_help. "
+                   "minute and hour answer "
+                   "most questions without reading single launches.\n\n"
+                   "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in the "
+                   "table). TEXT REGEXP "
+                   "PATTERN matches POSIX extended regular expressions. With --json, each statement prints a "
+                   "document.\n\n"
+                   "Exit status 3 if there are no rows.",
     .options = options,
     .examples = examples,
     .run = run,

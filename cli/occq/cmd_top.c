@@ -99,7 +99,8 @@ static const struct cli_column columns[] = {
     FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE, row.device_name,
           "name of the GPU"),
     FIELD("by_design", "by_design", CLI_PLAIN, CLI_LEFT, by_design,
-          "marks of kernels whose occupancy may be low by design: persistent, one_block_smem, cluster"),
+          "marks of kernels whose occupancy may be low by design: persistent, one_block_shared_memory, "
+          "cluster"),
     FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, row.simulated,
           "whether the device is a simulated one"),
     OCC_CAUSES(CAUSE_COLUMN) OCC_MEASURED_CAUSES(MEASURED_COLUMN) /* */

@@ -43,8 +43,8 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
     for (size_t i = 0; i < SOURCES; i++) {
         if (counts[i].launches == 0)
             continue;
-        (void)printf("%s%" PRIu64 " %s (%s)", separator, counts[i].launches,
-                     occ_value_source_word(counts[i].source), occ_value_source_text(counts[i].source));
+        (void)printf("%s%s %" PRIu64 " (%s)", separator, occ_value_source_word(counts[i].source),
+                     counts[i].launches, occ_value_source_text(counts[i].source));
         separator = ", ";
     }
     if (!isnan(measured->variance_inflation))

@@ -119,37 +119,29 @@ static const char *hinted_db(const struct trace *trace)
     return occ_path_default_history(&own, NULL) == 0 && strcmp(own, trace->db) == 0 ? "" : trace->db;
 }
 
-static int read_runs(const struct trace *trace, struct occ_runs *runs, struct occ_error *err)
+/* `is_complete`: the history has all of this session; else a missing run proves nothing. */
+static int summarise(const struct trace *trace, char *const *argv, bool is_complete, bool was_killed,
+                     struct occ_error *err)
 {
     _cleanup_(store_closep) struct occ_store *store = NULL;
     const struct occ_store_options options = {.mode = OCC_STORE_READ};
-    const struct occ_filter filter = {.session = trace->session};
-    int status = occ_store_open(trace->db, &options, &store, err);
-    return status == 0 ? occ_store_runs(store, &filter, runs, err) : status;
-}
-
-/* `is_complete`: the history has all of this session; else a missing run proves nothing. */
-static void summarise(const struct trace *trace, char *const *argv, bool is_complete, bool was_killed)
-{
-    struct occ_runs runs = {0};
-    struct occ_error err = OCC_ERROR_INIT;
     bool is_quiet = trace->options->quiet;
-    if (!trace->db || read_runs(trace, &runs, &err) != 0) {
-        if (!is_quiet)
-            trace_note("no summary: %s",
-                       trace->db ? err.message : "the daemon did not report where the history is");
-        return;
-    }
-    if (runs.n == 0 && is_complete) {
+    uint64_t runs = 0;
+    if (!trace->db)
+        return occ_fail(err, OCC_E_NOT_FOUND, "the daemon did not report where the history is");
+    int status = occ_store_open(trace->db, &options, &store, err);
+    if (status == 0)
+        status = summary_count(store, trace->session, &runs, err);
+    if (status == 0 && runs == 0 && is_complete) {
         const char *reason = no_launches_reason(trace->program_path);
         if (!is_quiet)
             trace_note("nothing was recorded: %s", reason);
         if (trace->is_private)
             record_no_launches(trace, argv, reason);
-    } else if (!is_quiet) {
-        summary_print(&runs, hinted_db(trace), was_killed);
+    } else if (status == 0 && !is_quiet) {
+        status = summary_print(store, trace->session, hinted_db(trace), was_killed, err);
     }
-    occ_runs_free(&runs);
+    return status;
 }
 
 void trace_conclude(struct trace *trace, char *const *argv, int wait_status)
@@ -161,6 +153,8 @@ void trace_conclude(struct trace *trace, char *const *argv, int wait_status)
         if (!is_complete || trace->daemon.restarts > 0)
             private_daemon_show_log(&trace->daemon);
     }
-    if (!child_interrupted())
-        summarise(trace, argv, is_complete, WIFSIGNALED(wait_status));
+    struct occ_error err = OCC_ERROR_INIT;
+    if (!child_interrupted() && summarise(trace, argv, is_complete, WIFSIGNALED(wait_status), &err) != 0 &&
+        !trace->options->quiet)
+        trace_note("no summary: %s", err.message);
 }

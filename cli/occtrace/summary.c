@@ -2,6 +2,7 @@
 #include "summary.h"
 
 #include <inttypes.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,46 +11,70 @@
 
 enum { SHOWN_RUNS = 8 };
 
-static const char *plural(uint64_t n)
+/* The newest runs, in the order in which they started. */
+static const char runs_sql[] = "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, "
+                               "kernels, gpu_time_ns, coalesce(devices, ''), "
+                               "simulated, lost, coalesce(lost_causes, ''), overhead_ratio, coalesce(level, "
+                               "'unknown'), coalesce(level_reason, ''), "
+                               "start_ns FROM run WHERE session_id = ? ORDER BY start_ns DESC, run_id DESC "
+                               "LIMIT ?) ORDER BY start_ns, run_id";
+
+enum column {
+    RUN_ID,
+    PROGRAM,
+    PID,
+    LAUNCHES,
+    KERNELS,
+    GPU_TIME,
+    DEVICES,
+    SIMULATED,
+    LOST,
+    LOST_CAUSES,
+    OVERHEAD,
+    LEVEL,
+    LEVEL_REASON
+};
+
+static const char *text(sqlite3_stmt *row, enum column column)
 {
-    return n == 1 ? "" : "s";
+    return (const char *)sqlite3_column_text(row, (int)column);
 }
 
-static const char *file_name(const char *path)
+static int64_t number(sqlite3_stmt *row, enum column column)
 {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    return slash ? slash + 1 : path ? path : "?";
+    return sqlite3_column_int64(row, (int)column);
 }
 
-static void print_recorded(const struct occ_run_row *row)
+static void print_recorded(sqlite3_stmt *row)
 {
     char duration[32];
-    const char *devices = row->devices && row->devices[0] ? row->devices : NULL;
-    trace_note("%.60s (pid %d): %" PRIu64 " launch%s of %" PRIu64 " kernel%s, %s on %.100s%s",
-               file_name(row->exe), row->pid, row->launches, row->launches == 1 ? "" : "es", row->kernels,
-               plural(row->kernels), occ_format_duration((int64_t)row->gpu_ns, duration, sizeof duration),
-               devices ? devices : "no device",
-               row->simulated && !(devices && strstr(devices, "simulated")) ? " - simulated" : "");
+    const char *devices = text(row, DEVICES);
+    int64_t launches = number(row, LAUNCHES), kernels = number(row, KERNELS);
+    bool needs_mark = number(row, SIMULATED) && !strstr(devices, "simulated");
+    trace_note("%.60s (pid %" PRId64 "): %" PRId64 " launch%s of %" PRId64 " kernel%s, %s on %.100s%s",
+               text(row, PROGRAM), number(row, PID), launches, launches == 1 ? "" : "es", kernels,
+               kernels == 1 ? "" : "s", occ_format_duration(number(row, GPU_TIME), duration, sizeof duration),
+               devices[0] ? devices : "no device", needs_mark ? " - simulated" : "");
 }
 
-/* What CUPTI held when a signal ended the program (at most a flush interval) is not counted anywhere. */
-static void print_losses(const struct occ_run_row *row, bool was_killed)
+/* Records that CUPTI held when a signal ended the program (at most a flush interval) are counted nowhere. */
+static void print_losses(sqlite3_stmt *row, bool was_killed)
 {
-    char cost[64] = "not measured";
-    if (row->process_cpu_ns)
-        (void)snprintf(cost, sizeof cost, "%.2f%% of the program's CPU time",
-                       100.0 * (double)row->helper_cpu_ns / (double)row->process_cpu_ns);
-    bool causes = row->lost && row->lost_text && row->lost_text[0];
-    trace_note("  lost: %s%" PRIu64 "%s%.150s%s%s; overhead: %s", was_killed ? "at least " : "", row->lost,
-               causes ? " (" : "", causes ? row->lost_text : "", causes ? ")" : "",
-               was_killed ? " (killed: up to 1 s of launches)" : "", cost);
+    char overhead[64] = "not measured";
+    const char *causes = text(row, LOST_CAUSES);
+    if (sqlite3_column_type(row, OVERHEAD) != SQLITE_NULL)
+        (void)snprintf(overhead, sizeof overhead, "%.2f%% of the program's CPU time",
+                       100 * sqlite3_column_double(row, OVERHEAD));
+    trace_note("  lost: %s%" PRId64 "%s%.150s%s%s; overhead: %s", was_killed ? "at least " : "",
+               number(row, LOST), causes[0] ? " (" : "", causes, causes[0] ? ")" : "",
+               was_killed ? " (killed: up to 1 s of launches)" : "", overhead);
 }
 
 /* What a level means, where the run has no reason. The words are the history's. */
 static const char *level_text(const char *level)
 {
     static const struct {
-        const char *word, *text;
+        const char *level, *text;
     } levels[] = {
         {"full", "launches, times and hardware counters"},
         {"gpm", "launches, times and device-level counters"},
@@ -57,56 +82,79 @@ static const char *level_text(const char *level)
         {"shapes", "launch configurations only"},
     };
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (strcmp(levels[i].word, level) == 0)
+        if (strcmp(levels[i].level, level) == 0)
             return levels[i].text;
     return "";
 }
 
-static void print_level(const struct occ_run_row *row)
+static void print_run(sqlite3_stmt *row, bool was_killed)
 {
-    const char *level = row->level && row->level[0] ? row->level : "unknown";
-    const char *why = row->level_reason && row->level_reason[0] ? row->level_reason : level_text(level);
-    trace_note("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
-}
-
-/* A process without records: one line with the reason is enough. */
-static bool is_blank(const struct occ_run_row *row)
-{
-    return row->launches == 0 && row->lost == 0 && row->level && strcmp(row->level, "nothing") == 0 &&
-           row->level_reason && row->level_reason[0];
-}
-
-static void print_run(const struct occ_run_row *row, bool was_killed)
-{
-    if (is_blank(row)) {
-        trace_note("%.60s (pid %d): nothing was recorded: %.300s", file_name(row->exe), row->pid,
-                   row->level_reason);
+    const char *level = text(row, LEVEL), *reason = text(row, LEVEL_REASON);
+    if (number(row, LAUNCHES) == 0 && number(row, LOST) == 0 && strcmp(level, "nothing") == 0 && reason[0]) {
+        trace_note("%.60s (pid %" PRId64 "): nothing was recorded: %.300s", text(row, PROGRAM),
+                   number(row, PID), reason);
         return;
     }
     print_recorded(row);
     print_losses(row, was_killed);
-    print_level(row);
+    const char *why = reason[0] ? reason : level_text(level);
+    trace_note("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
 }
 
-static bool any_launches(const struct occ_runs *runs)
+/* What to do next. A single run is named, so that earlier ones do not mix into the answer. */
+static void print_hints(uint64_t runs, int64_t run_id, bool has_launches, const char *db)
 {
-    for (size_t i = 0; i < runs->n; i++)
-        if (runs->rows[i].launches)
-            return true;
-    return false;
-}
-
-void summary_print(const struct occ_runs *runs, const char *db, bool was_killed)
-{
-    size_t shown = runs->n < SHOWN_RUNS ? runs->n : SHOWN_RUNS;
     char run[32] = "";
-    if (runs->n == 1)
-        (void)snprintf(run, sizeof run, " --run %" PRId64, runs->rows[0].id);
-    /* newest first in the history; here in the order in which they started */
-    for (size_t i = shown; i-- > 0;)
-        print_run(&runs->rows[i], was_killed);
-    if (runs->n > shown)
-        trace_note("and %zu more processes: occq runs%s%s", runs->n - shown, db[0] ? " -d " : "", db);
-    if (any_launches(runs))
-        trace_note("next: occq top --low-occupancy%s%s%s", run, db[0] ? " -d " : "", db);
+    const char *option = db[0] ? " -d " : "";
+    if (runs > SHOWN_RUNS)
+        trace_note("and %" PRIu64 " more processes: occq runs%s%s", runs - SHOWN_RUNS, option, db);
+    if (runs == 1)
+        (void)snprintf(run, sizeof run, " --run %" PRId64, run_id);
+    if (has_launches)
+        trace_note("next: occq top --low-occupancy%s%s%s", run, option, db);
+}
+
+static int prepare(sqlite3 *db, const char *sql, const char *session, sqlite3_stmt **ret_statement,
+                   struct occ_error *err)
+{
+    if (sqlite3_prepare_v2(db, sql, -1, ret_statement, NULL) != SQLITE_OK ||
+        sqlite3_bind_text(*ret_statement, 1, session, -1, SQLITE_STATIC) != SQLITE_OK)
+        return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    return 0;
+}
+
+int summary_count(struct occ_store *store, const char *session, uint64_t *ret_runs, struct occ_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    sqlite3 *db = occ_store_sqlite(store);
+    int status = prepare(db, "SELECT count(*) FROM run WHERE session_id = ?", session, &statement, err);
+    if (status == 0 && sqlite3_step(statement) != SQLITE_ROW)
+        status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    if (status == 0)
+        *ret_runs = (uint64_t)sqlite3_column_int64(statement, 0);
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
+int summary_print(struct occ_store *store, const char *session, const char *db, bool was_killed,
+                  struct occ_error *err)
+{
+    sqlite3_stmt *row = NULL;
+    uint64_t runs = 0;
+    int64_t run_id = 0;
+    bool has_launches = false;
+    int status = summary_count(store, session, &runs, err);
+    if (status == 0)
+        status = prepare(occ_store_sqlite(store), runs_sql, session, &row, err);
+    if (status == 0)
+        (void)sqlite3_bind_int(row, 2, SHOWN_RUNS);
+    while (status == 0 && sqlite3_step(row) == SQLITE_ROW) {
+        print_run(row, was_killed);
+        run_id = number(row, RUN_ID);
+        has_launches = has_launches || number(row, LAUNCHES) > 0;
+    }
+    (void)sqlite3_finalize(row);
+    if (status == 0)
+        print_hints(runs, run_id, has_launches, db);
+    return status;
 }

@@ -75,6 +75,16 @@ int occ_store_find_import(struct occ_store *s, const char *source_hash, int64_t 
     return ask_number(s, OCC_SQL_FIND_IMPORT, source_hash, ret_run, err);
 }
 
+int occ_store_session_launches(struct occ_store *s, const char *session, uint64_t *ret_launches,
+                               struct occ_error *err)
+{
+    int64_t n = 0;
+    int rc = ask_number(s, OCC_SQL_SESSION_LAUNCHES, session, &n, err);
+    if (rc == 0)
+        *ret_launches = (uint64_t)n;
+    return rc;
+}
+
 int occ_store_count_timeless(struct occ_store *s, uint64_t *ret_runs, struct occ_error *err)
 {
     int64_t n = 0;

@@ -239,21 +239,6 @@ uint64_t occ_store_memory_bytes(const struct occ_store *store)
     return store->memory_bytes;
 }
 
-int occ_store_runs(struct occ_store *store, const struct occ_filter *filter, struct occ_runs *ret_runs,
-                   struct occ_error *err)
-{
-    (void)store;
-    (void)filter;
-    (void)err;
-    *ret_runs = (struct occ_runs){0};
-    return 0;
-}
-
-void occ_runs_free(struct occ_runs *runs)
-{
-    *runs = (struct occ_runs){0};
-}
-
 /* Only the sampler calls this, and no test starts it on this store. Without this definition the linker takes the store's
  * measured.o, whose other functions collide with the ones above. */
 int occ_store_shape_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,

@@ -537,7 +537,6 @@ static void timeless_runs(void **state)
     static const struct occ_filter all = {0}, since = {.since_ns = 1};
     struct occ_store *store = NULL;
     struct occ_top top;
-    struct occ_runs runs;
     uint64_t timeless = 0;
     (void)import_text(w, TRACE(KERNEL("\"ts\": 99.5, \"dur\": 1, " ARGS)));
     assert_int_equal(occ_store_open(w->db, &reading, &store, NULL), 0);
@@ -549,9 +548,6 @@ static void timeless_runs(void **state)
     assert_int_equal(occ_store_top(store, &since, &top, NULL), 0);
     assert_int_equal(top.n, 0);
     occ_top_free(&top);
-    assert_int_equal(occ_store_runs(store, &since, &runs, NULL), 0);
-    assert_int_equal(runs.n, 0);
-    occ_runs_free(&runs);
     occ_store_close(store);
 }
 

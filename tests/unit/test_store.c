@@ -197,44 +197,30 @@ static void facts_are_kept_with_the_launches(void **state)
     assert_int_equal(next, 7);
     assert_int_equal(occ_store_ring_position(w->store, other, &next, &err), 0);
     assert_int_equal(next, 0);
-    struct occ_runs runs;
-    assert_int_equal(occ_store_runs(w->store, &(struct occ_filter){.run = w->run[0]}, &runs, &err), 0);
-    assert_int_equal(runs.n, 1);
-    assert_int_equal(runs.rows[0].lost, 16);
-    assert_string_equal(runs.rows[0].lost_text, "log_full 3, ring_full 13");
-    assert_int_equal(runs.rows[0].helper_cpu_ns, 1000);
-    assert_int_equal(runs.rows[0].process_cpu_ns, 5000);
-    assert_int_equal(runs.rows[0].launches, 10);
-    assert_string_equal(runs.rows[0].session, "a");
-    occ_runs_free(&runs);
+    assert_int_equal(world_number(w->store,
+                                  "SELECT count(*) FROM run WHERE lost = 16 AND lost_causes = "
+                                  "'log_full 3, ring_full 13' AND helper_cpu_ns = 1000 AND "
+                                  "process_cpu_ns = 5000 AND overhead_ratio = 0.2 AND launches = 10 AND "
+                                  "session_id = 'a'"),
+                     1);
+    assert_int_equal(occ_store_session_launches(w->store, "a", &next, &err), 0);
+    assert_int_equal(next, 10);
+    assert_int_equal(occ_store_session_launches(w->store, "none", &next, &err), 0);
+    assert_int_equal(next, 0);
 }
 
-static void runs_are_filtered(void **state)
+static void a_run_lists_its_launches(void **state)
 {
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
-    struct occ_runs runs;
     world_open(w);
     struct occ_store_launch launch = {.start_ns = BEGIN, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
     assert_int_equal(occ_store_append(w->store, w->run[0], w->shape_device[0], &launch, 1, &err), 0);
     commit(w);
-    struct occ_filter by_device = {.device = w->shape_device[0]}, other = {.device = w->shape_device[1]};
-    struct occ_filter by_name = {.kernel_regex = "vecAdd"}, everything = {0};
-    const struct {
-        struct occ_filter *filter;
-        size_t n;
-    } cases[] = {{&by_device, 1}, {&other, 0}, {&by_name, 1}, {&everything, 2}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        assert_int_equal(occ_store_runs(w->store, cases[i].filter, &runs, &err), 0);
-        assert_int_equal(runs.n, cases[i].n);
-        occ_runs_free(&runs);
-    }
-    assert_int_equal(occ_store_runs(w->store, &by_name, &runs, &err), 0);
-    assert_int_equal(runs.rows[0].kernels, 1);
-    assert_int_equal(runs.rows[0].shapes, 1);
-    assert_string_equal(runs.rows[0].devices, "Device A");
-    assert_int_equal(runs.rows[0].gpu_ns, 10);
-    occ_runs_free(&runs);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM run"), 2);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE kernels = 1 AND configs = 1 AND "
+                                            "devices = 'Device A' AND gpu_time_ns = 10"),
+                     1);
 }
 
 static void putting_again_updates_a_run(void **state)
@@ -251,25 +237,19 @@ static void putting_again_updates_a_run(void **state)
                           .level_reason = "no\x1b[31mcounters"};
     assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
     assert_int_equal(id, w->run[0]);
-    struct occ_runs runs;
-    assert_int_equal(occ_store_runs(w->store, &(struct occ_filter){.run = id}, &runs, &err), 0);
-    assert_int_equal(runs.rows[0].end_ns, 2000);
-    assert_string_equal(runs.rows[0].exe, "/bin/app"); /* was known, is not forgotten */
-    assert_string_equal(runs.rows[0].level_reason, "no?[31mcounters");
-    occ_runs_free(&runs);
+#define RUN(condition) "SELECT count(*) FROM run WHERE run_id = 1 AND " condition
+#define REASON         "level_reason = 'no?[31mcounters'"
+    assert_int_equal(id, 1);
+    /* the executable was known and is kept */
+    assert_int_equal(world_number(w->store, RUN("end_ns = 2000 AND exe = '/bin/app' AND " REASON)), 1);
     run.level = run.level_reason = NULL; /* not known now */
     assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    assert_int_equal(world_number(w->store, RUN("level = 'trace' AND " REASON)), 1);
     run.level = "full"; /* a better one, without a reason */
-    for (int known = 0; known < 2; known++) {
-        assert_int_equal(occ_store_runs(w->store, &(struct occ_filter){.run = id}, &runs, &err), 0);
-        assert_string_equal(runs.rows[0].level, known ? "full" : "trace");
-        if (known)
-            assert_null(runs.rows[0].level_reason);
-        else
-            assert_string_equal(runs.rows[0].level_reason, "no?[31mcounters");
-        occ_runs_free(&runs);
-        assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
-    }
+    assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+    assert_int_equal(world_number(w->store, RUN("level = 'full' AND level_reason IS NULL")), 1);
+#undef RUN
+#undef REASON
 }
 
 static void shapes_carry_the_models_answer(void **state)
@@ -1173,7 +1153,7 @@ int main(void)
         TEST(slow_lanes_do_not_fill_the_file_with_chunks),
         TEST(memory_stays_bounded),
         TEST(facts_are_kept_with_the_launches),
-        TEST(runs_are_filtered),
+        TEST(a_run_lists_its_launches),
         TEST(putting_again_updates_a_run),
         TEST(shapes_carry_the_models_answer),
         TEST(means_are_said_where_launches_stand_for_all),

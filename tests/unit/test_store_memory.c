@@ -96,17 +96,14 @@ static void ask(struct occ_store *store, int *rc)
     struct occ_filter filter = {.kernel_regex = "k", .since_ns = BEGIN + 7 * MINUTE};
     struct occ_top top;
     struct occ_shapes shapes;
-    struct occ_runs runs;
     if (*rc == 0 && (*rc = occ_store_top(store, &filter, &top, NULL)) == 0)
         occ_top_free(&top);
     if (*rc == 0 && (*rc = occ_store_shapes(store, &filter, &shapes, NULL)) == 0)
         occ_shapes_free(&shapes);
-    if (*rc == 0 && (*rc = occ_store_runs(store, &filter, &runs, NULL)) == 0)
-        occ_runs_free(&runs);
     if (*rc == 0 &&
         sqlite3_exec(occ_store_sqlite(store),
                      "SELECT max(theoretical), max(kernel_id), max(achieved) FROM launch WHERE start_ns "
-                     "> 5; SELECT max(elapsed) FROM device_sample",
+                     "> 5; SELECT max(elapsed) FROM device_sample; SELECT * FROM run",
                      NULL, NULL, NULL) != SQLITE_OK)
         *rc = OCC_E_NO_MEMORY;
 }

@@ -1,1 +1,1 @@
-cp "$data"/../import/*.json . && occq import -d k.db without_date.json --gpu a100 -o state,run,launches,times; occq top -d k.db --since 1d; occq launches -d k.db -o run,launches 2>/dev/null; occq launches -d k.db --since 1d
+cp "$data"/../import/*.json . && occq import -d k.db without_date.json --gpu a100 -o state,run,launches,times; occq top -d k.db --since 1d; occq launches -d k.db -o run,launches 2>/dev/null; occq launches -d k.db --since 1d; occq runs -d k.db --since 1d; occq runs -d k.db -o run,program,time_base

@@ -1,1 +1,1 @@
-occq launches -d m.db --csv -n 1200 -o kernel,achieved,error,elapsed,elapsed_error,source | sort | uniq -c
+occq launches -d m.db --csv -n 2000 -o kernel,achieved,achieved_ci95,elapsed,elapsed_ci95,source | sort | uniq -c

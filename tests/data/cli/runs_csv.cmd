@@ -1,1 +1,1 @@
-occq runs -d h.db --csv -o +lost_causes,cmdline
+occq runs -d h.db --csv -o +lost_causes,command_line

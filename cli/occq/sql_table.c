@@ -1,0 +1,243 @@
+/* Tables over SQL; see sql_table.h. One thread. */
+#include "sql_table.h"
+
+#include <regex.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/cleanup.h"
+#include "support/text.h"
+
+/* A row, as the getters get it. */
+struct row {
+    sqlite3_stmt *statement;
+    const struct cli_column *table;
+    char *hex; /* the last blob, in hexadecimal digits */
+};
+
+static void row_release(struct row *row)
+{
+    free(row->hex);
+}
+
+static const char *blob_text(struct row *row, int index)
+{
+    const uint8_t *bytes = sqlite3_column_blob(row->statement, index);
+    size_t n = (size_t)sqlite3_column_bytes(row->statement, index);
+    free(row->hex);
+    row->hex = malloc(2 * n + 1);
+    if (row->hex)
+        occ_hex_encode(bytes, n, row->hex);
+    return row->hex;
+}
+
+void sql_get_value(const struct cli_column *column, const void *row_pointer, struct cli_value *value)
+{
+    struct row *row = *(struct row *const *)row_pointer;
+    int index = (int)(column - row->table);
+    switch (sqlite3_column_type(row->statement, index)) {
+    case SQLITE_INTEGER:
+        cli_set_integer(value, sqlite3_column_int64(row->statement, index));
+        break;
+    case SQLITE_FLOAT:
+        cli_set_real(value, sqlite3_column_double(row->statement, index));
+        break;
+    case SQLITE_TEXT:
+        cli_set_string(value, (const char *)sqlite3_column_text(row->statement, index));
+        break;
+    case SQLITE_BLOB:
+        cli_set_string(value, blob_text(row, index));
+        break;
+    default:
+        break;
+    }
+}
+
+void sql_get_flag(const struct cli_column *column, const void *row, struct cli_value *value)
+{
+    sql_get_value(column, row, value);
+    if (value->type == CLI_INTEGER)
+        cli_set_bool(value, value->integer != 0);
+}
+
+static bool is_simulated(const struct row *row)
+{
+    for (const struct cli_column *c = row->table; c->name; c++)
+        if (strcmp(c->key, "simulated") == 0)
+            return sqlite3_column_int(row->statement, (int)(c - row->table)) != 0;
+    return false;
+}
+
+static int print(struct row *row, const struct sql_list *list, struct sql_answer *answer,
+                 struct occ_error *err)
+{
+    _cleanup_(cli_table_freep) struct cli_table *output = NULL;
+    int step = SQLITE_DONE, status = cli_table_new(stdout, list->name, list->selection, &output, err);
+    while (status == 0 && (step = sqlite3_step(row->statement)) == SQLITE_ROW && !ferror(stdout)) {
+        answer->has_more = list->number > 0 && answer->rows == (size_t)list->number;
+        if (answer->has_more)
+            break;
+        status = cli_table_add(output, &row, err);
+        answer->simulated = answer->simulated || is_simulated(row);
+        answer->rows++;
+    }
+    if (status == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
+        return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(sqlite3_db_handle(row->statement)));
+    return status == 0 ? cli_table_finish(output, err) : status;
+}
+
+int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_answer *ret_answer,
+              struct occ_error *err)
+{
+    _cleanup_(row_release) struct row row = {.statement = statement, .table = list->table};
+    *ret_answer = (struct sql_answer){0};
+    return print(&row, list, ret_answer, err);
+}
+
+/* ---- lists ---- */
+
+/* A value of the filter; at most one member is set, none: not given. */
+struct parameter {
+    const char *name;
+    int64_t number;
+    const char *text;
+    double real;
+};
+
+enum { PARAMETERS = 7 };
+
+static void list_parameters(const struct sql_list *list, struct parameter parameters[PARAMETERS])
+{
+    const struct cli_filter *f = list->filter;
+    const struct parameter all[PARAMETERS] = {
+        {":since", .number = f->since_ns},   {":until", .number = f->until_ns},
+        {":run", .number = f->run},          {":device", .number = f->device},
+        {":kernel", .text = f->kernel},      {":below", .real = f->below_ratio},
+        {":session", .text = list->session},
+    };
+    memcpy(parameters, all, sizeof all);
+}
+
+static bool is_given(const struct parameter *p)
+{
+    return p->number != 0 || p->text || p->real > 0;
+}
+
+static bool is_selected(const struct cli_selection *selection, const struct cli_column *column)
+{
+    for (size_t i = 0; i < selection->n; i++)
+        if (selection->columns[i] == column)
+            return true;
+    return strcmp(column->key, "simulated") == 0;
+}
+
+/* The caller frees it with sqlite3_free(); NULL: out of memory. */
+static char *statement_text(const struct sql_list *list, const struct parameter *parameters)
+{
+    sqlite3_str *sql = sqlite3_str_new(NULL);
+    for (const struct cli_column *c = list->table; c->name; c++)
+        sqlite3_str_appendf(sql, "%s%s", c == list->table ? "SELECT " : ", ",
+                            !is_selected(list->selection, c) ? "NULL"
+                            : c->sql                         ? c->sql
+                                                             : c->key);
+    sqlite3_str_appendf(sql, " FROM %s WHERE 1", list->from);
+    for (const struct sql_condition *c = list->conditions; c->parameter; c++)
+        for (size_t i = 0; i < PARAMETERS; i++)
+            if (strcmp(parameters[i].name, c->parameter) == 0 && is_given(&parameters[i]))
+                sqlite3_str_appendf(sql, " AND %s", c->sql);
+    sqlite3_str_appendf(sql, " ORDER BY %s LIMIT %lld", list->order, (long long)list->number + 1);
+    return sqlite3_str_finish(sql);
+}
+
+static void bind(sqlite3_stmt *statement, const struct parameter *p)
+{
+    int index = sqlite3_bind_parameter_index(statement, p->name);
+    if (index == 0)
+        return;
+    if (p->text)
+        (void)sqlite3_bind_text(statement, index, p->text, -1, SQLITE_STATIC);
+    else if (p->real > 0)
+        (void)sqlite3_bind_double(statement, index, p->real);
+    else
+        (void)sqlite3_bind_int64(statement, index, p->number);
+}
+
+int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
+             struct occ_error *err)
+{
+    struct parameter parameters[PARAMETERS];
+    sqlite3_stmt *statement = NULL;
+    sqlite3 *db = occ_store_sqlite(store);
+    list_parameters(list, parameters);
+    char *text = statement_text(list, parameters);
+    int status = text ? sql_add_regexp(db, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    if (status == 0 && sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
+        status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    sqlite3_free(text);
+    for (size_t i = 0; i < PARAMETERS && status == 0; i++)
+        bind(statement, &parameters[i]);
+    if (status == 0)
+        status = sql_print(statement, list, ret_answer, err);
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
+int64_t sql_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t number = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_finalize(statement);
+    return number;
+}
+
+/* ---- REGEXP ---- */
+
+static void regex_free(void *regex)
+{
+    regfree(regex);
+    free(regex);
+}
+
+/* The compiled pattern, kept by SQLite while it is the same; NULL: an error is set. */
+static regex_t *compile(sqlite3_context *context, sqlite3_value *pattern)
+{
+    char reason[128];
+    regex_t *regex = sqlite3_get_auxdata(context, 0);
+    if (regex)
+        return regex;
+    regex = malloc(sizeof *regex);
+    int failed =
+        regex ? regcomp(regex, (const char *)sqlite3_value_text(pattern), REG_EXTENDED | REG_NOSUB) : 0;
+    if (regex && failed == 0) {
+        sqlite3_set_auxdata(context, 0, regex, regex_free);
+        return sqlite3_get_auxdata(context, 0);
+    }
+    if (regex)
+        (void)regerror(failed, regex, reason, sizeof reason);
+    sqlite3_result_error(context, regex ? reason : "out of memory", -1);
+    free(regex);
+    return NULL;
+}
+
+/* regexp(pattern, text), which SQLite calls for "text REGEXP pattern". */
+static void match(sqlite3_context *context, int argc, sqlite3_value **argv)
+{
+    (void)argc;
+    const char *text = (const char *)sqlite3_value_text(argv[1]);
+    if (!text || !sqlite3_value_text(argv[0]))
+        return;
+    const regex_t *regex = compile(context, argv[0]);
+    if (regex)
+        sqlite3_result_int(context, regexec(regex, text, 0, NULL, 0) == 0);
+}
+
+int sql_add_regexp(sqlite3 *db, struct occ_error *err)
+{
+    int code =
+        sqlite3_create_function(db, "regexp", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, match, NULL, NULL);
+    return code == SQLITE_OK ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "%s", sqlite3_errmsg(db));
+}

@@ -1,0 +1,64 @@
+/*
+ * Tables of columns over SQL: a statement is built from a column table, its rows are printed by the same table. One
+ * thread.
+ */
+#ifndef OCC_OCCQ_SQL_TABLE_H
+#define OCC_OCCQ_SQL_TABLE_H
+
+#include "cli/table.h"
+#include "history.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+/* A column that is a result column of the statement. `sql`: its expression; NULL: `key`. */
+#define SQL_COLUMN(name, key, unit, flags, sql, help)                                                        \
+    {                                                                                                        \
+        name, key, unit, flags, help, sql_get_value, 0, sql                                                  \
+    }
+/* The same for 0 and 1: no and yes. */
+#define SQL_FLAG(name, key, flags, help)                                                                     \
+    {                                                                                                        \
+        name, key, CLI_PLAIN, flags, help, sql_get_flag, 0, NULL                                             \
+    }
+cli_getter sql_get_value, sql_get_flag;
+
+struct sql_answer {
+    size_t rows;
+    bool has_more;  /* than were asked for */
+    bool simulated; /* column `simulated` of some row is 1 */
+};
+
+/* A condition that counts if its parameter is given: ":since", ":until", ":run", ":device", ":kernel", ":below",
+ * ":session". A NULL parameter ends a list. */
+struct sql_condition {
+    const char *parameter, *sql;
+};
+
+/* What a listing command asks. */
+struct sql_list {
+    const char *name;               /* of the JSON array */
+    const struct cli_column *table; /* columns that are not selected are not computed */
+    const struct cli_selection *selection;
+    const char *from; /* "launch AS l" */
+    const struct sql_condition *conditions;
+    const char *order;
+    const struct cli_filter *filter;
+    const char *session;
+    int64_t number; /* of rows at most */
+};
+int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
+             struct occ_error *err);
+
+/* Prints the rows of a statement that is ready: name, table, selection and number (0: all) of `list`; result column i
+ * is table[i]. */
+int sql_print(struct sqlite3_stmt *statement, const struct sql_list *list, struct sql_answer *ret_answer,
+              struct occ_error *err);
+
+/* The first integer that `sql` returns; 0: none. */
+int64_t sql_number(struct sqlite3 *db, const char *sql);
+
+/* "x REGEXP pattern": POSIX extended regular expressions. */
+int sql_add_regexp(struct sqlite3 *db, struct occ_error *err);
+
+#endif
