@@ -1,5 +1,5 @@
 /*
- * One kernel record of CUPTI taken apart. Pure: reads the record, follows no pointer in it. Any thread.
+ * A kernel record of CUPTI, parsed. Pure: reads the record, follows no pointer in it. Any thread.
  */
 #ifndef OCC_INJECTOR_ACTIVITY_H
 #define OCC_INJECTOR_ACTIVITY_H
@@ -10,12 +10,12 @@
 #include "ring/ring_abi.h"
 
 struct occ_activity {
-    const char *name;              /* as CUPTI gave it; look before reading (readable.h) */
+    const char *name;              /* as CUPTI returned it; check before reading (readable.h) */
     uint32_t ordinal;              /* CUDA's device number */
     bool times_are_valid;          /* else launch.start_ns and duration_ns are 0 */
-    bool has_no_end;               /* still running, if it was taken by force */
-    struct occ_record_shape shape; /* all but record, id, kernel and device; not checked yet */
-    struct occ_ring_launch launch; /* all but shape and check */
+    bool has_no_end;               /* still running, if the flush was forced */
+    struct occ_record_shape shape; /* without record, id, kernel and device; not checked yet */
+    struct occ_ring_launch launch; /* without shape and check */
 };
 
 /* `version` is cuptiGetVersion()'s; `record` has occ_cupti_kernel_bytes(version) bytes. */

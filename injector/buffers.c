@@ -7,7 +7,7 @@
 
 enum state { COLD, READY, TAKEN, DONE };
 
-/* Ready ahead of need: enough for a handful of threads that launch at once; more are made every second. */
+/* Buffers kept ready: enough for a handful of threads that launch at once; more follow every second. */
 #define MIN_READY 2u
 #define MAX_READY 8u
 
@@ -43,8 +43,8 @@ static uint8_t *buffer_at(const struct occ_pool *pool, uint32_t index)
     return pool->base + (size_t)index * pool->bytes;
 }
 
-/* Moves a buffer from one state to another if it is in it. Acquire pairs with the release of whoever put it
- * there, so that its zeroes (READY) are seen. */
+/* Moves a buffer from one state to another; false: it is in a third. Acquire pairs with the release that set
+ * the state, so that its zeroes (READY) are visible. */
 static bool move(struct occ_pool *pool, uint32_t index, uint8_t from, uint8_t to)
 {
     return atomic_compare_exchange_strong_explicit(&pool->state[index], &from, to, memory_order_acq_rel,
@@ -70,8 +70,7 @@ uint8_t *occ_pool_take(struct occ_pool *pool)
 
 bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes)
 {
-    uintptr_t offset =
-        (uintptr_t)buffer - (uintptr_t)pool->base; /* wraps for a lower address: then too large */
+    uintptr_t offset = (uintptr_t)buffer - (uintptr_t)pool->base; /* a lower address wraps: too large */
     if (offset >= mapping_bytes(pool) || offset % pool->bytes != 0)
         return false;
     uint32_t index = (uint32_t)(offset / pool->bytes);
@@ -107,9 +106,9 @@ int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid
     return (int)(entry - 1);
 }
 
-/* All of it, since CUPTI may have written behind what it called valid. A buffer that came back nearly empty
- * (a thread that launches rarely has one a second) gives its untouched pages to the system instead: that
- * costs next to nothing. */
+/* All of it, since CUPTI may have written beyond the valid bytes. Untouched pages of a nearly empty buffer
+ * (threads that launch rarely return one a second) go back to the system instead, which costs next to
+ * nothing. */
 static void zero(const struct occ_pool *pool, uint8_t *buffer, size_t valid_bytes)
 {
     size_t written = (valid_bytes + 4095) & ~(size_t)4095;
@@ -135,14 +134,14 @@ static uint32_t count_ready(struct occ_pool *pool)
     return ready;
 }
 
-/* The buffer is TAKEN, hence ours, while its pages come or go. */
+/* The buffer is TAKEN, hence ours, while its pages change. */
 static void change(struct occ_pool *pool, uint8_t from, int advice, uint8_t to)
 {
     int index = take_any(pool, from);
     if (index < 0)
         return;
     int rc = madvise(buffer_at(pool, (uint32_t)index), pool->bytes, advice);
-    if (rc != 0 && to == READY) /* an old kernel: touch each page */
+    if (rc != 0 && to == READY) /* an old kernel: touch the pages */
         memset(buffer_at(pool, (uint32_t)index), 0, pool->bytes);
     if (rc != 0 && to == COLD)
         to = READY;

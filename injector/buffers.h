@@ -3,18 +3,17 @@
  *
  * One mapping holds `count` buffers of equal size and, behind them, the discard buffer. A buffer is
  *
- *   COLD   never touched, or given back to the system: the kernel's zero pages
+ *   COLD   never touched, or returned to the system: the kernel's zero pages
  *   READY  zeroed and in memory
  *   TAKEN  CUPTI's
  *   DONE   delivered, waits for the helper
  *
  *   COLD -> READY (maintain)   READY or COLD -> TAKEN (take)   TAKEN -> DONE (complete)   DONE -> READY
  * (recycle)
- *
- * take() never fails and never blocks: READY first, then COLD (pages are then touched by whoever writes),
- * then the discard buffer, which may be out several times at once and whose contents are never read. A buffer
- * that CUPTI has is never freed. Memory grows to count buffers at most; maintain() returns to the system what
- * a quiet program does not need.
+ * take() never fails and never blocks: READY first, then COLD (its pages come with the first writes), then
+ * the discard buffer, which may be out several times at once and is never read. A buffer that CUPTI has is
+ * never freed. Memory grows to `count` buffers at most; maintain() returns what a quiet program does not
+ * need.
  *
  * Threads: take() and complete() any, wait-free but for a scan over `count` states; the others the helper
  * only.
@@ -29,7 +28,7 @@
 
 #define OCC_POOL_MAX_BUFFERS     256u
 #define OCC_POOL_DEFAULT_BUFFERS 64u
-/* 1 MiB = 4854 records of 216 bytes. CUPTI 13 keeps one for every thread that launches, so not the larger
+/* 1 MiB = 4854 records of 216 bytes. CUPTI 13 keeps one for each thread that launches, hence not the larger
  * sizes that its guide suggests. */
 #define OCC_POOL_DEFAULT_BYTES (1u << 20)
 
@@ -44,7 +43,7 @@ struct occ_pool {
     _Atomic uint32_t done[OCC_POOL_MAX_BUFFERS];
     _Atomic uint64_t done_tail;
     uint64_t done_head;
-    _Atomic uint64_t taken;           /* ever; taken - delivered are in CUPTI's hands */
+    _Atomic uint64_t taken;           /* ever; CUPTI has taken - delivered */
     _Atomic uint64_t delivered;       /* ever */
     _Atomic uint64_t discarded_bytes; /* delivered in the discard buffer */
     _Atomic uint64_t callback_ns;     /* spent by callers in take and complete */
@@ -53,13 +52,13 @@ struct occ_pool {
 /* `bytes` of one buffer, a multiple of 4096. 0 or -errno; on failure nothing is mapped. */
 int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes);
 uint8_t *occ_pool_take(struct occ_pool *pool);
-/* False: this buffer is not of this pool. */
+/* False: the buffer is not from this pool. */
 bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes);
 
 /* The next delivered buffer, oldest first; its index or -1. */
 int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid_bytes);
 void occ_pool_recycle(struct occ_pool *pool, int index);
-/* Keeps some buffers READY ahead of need, gives back what has long been too many. Once a second. */
+/* Keeps some buffers READY, returns surplus ones to the system one by one. Once a second. */
 void occ_pool_maintain(struct occ_pool *pool);
 
 #endif

@@ -1,7 +1,5 @@
-/*
- * See coexist.h. A row of `signs` is the start of the names of variables that a profiler sets for the
- * programs it runs. Variables that only say where a tool is installed (NSYS_ROOT of a module system) are no
- * sign.
+/* See coexist.h. A row of `signs` is the prefix of variables that a profiler sets for the programs it runs.
+ * Variables that only name where a tool is installed (NSYS_ROOT of a module system) are no sign.
  */
 #include "coexist.h"
 

@@ -1,10 +1,8 @@
-/*
- * What LD_PRELOAD costs a program that never uses CUDA: one setenv. The driver does the rest, if ever it
- * comes.
+/* What LD_PRELOAD costs a program that never uses CUDA: one setenv. The driver does the rest in cuInit.
  *
- * If CUDA_INJECTION64_PATH already names another tool, it stays: that tool is loaded, we are not. Then there
- * is one more thing to do: a program that did use CUDA leaves the reason with the daemon as it ends, so that
- * the history can say why it knows nothing.
+ * If CUDA_INJECTION64_PATH already names another tool, it stays: that tool is loaded, we are not. A program
+ * that did use CUDA then reports the reason to the daemon as it ends, so that the history can explain why it
+ * has no launches.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,7 +17,7 @@
 
 static const char *const injection = "CUDA_INJECTION64_PATH";
 
-/* CUDA's driver is in this process. */
+/* The process has loaded CUDA's driver. */
 static bool has_driver(void)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
@@ -29,12 +27,11 @@ static bool has_driver(void)
     return true;
 }
 
-static void leave_the_reason(void)
+static void report_the_reason(void)
 {
-    /* the program may have changed its environment: then there is no reason to leave, and none to begin now
-     */
+    /* if the program changed its environment since, there is nothing to report and no reason to start now */
     if (occ_coexist_is_displaced(getenv(injection), occ_guest_path()) && has_driver())
-        occ_guest_start(); /* finds the other tool in the environment and stays quiet */
+        occ_guest_start(); /* finds the other tool in the environment and becomes QUIET */
     occ_guest_finish();
 }
 
@@ -47,7 +44,7 @@ __attribute__((constructor)) static void on_load(void)
     if (wanted && !getauxval(AT_SECURE) && self[0] == '/') {
         (void)setenv(injection, self, 0);
         if (occ_coexist_is_displaced(getenv(injection), self))
-            (void)atexit(leave_the_reason);
+            (void)atexit(report_the_reason);
     }
     errno = saved;
 }

@@ -59,7 +59,7 @@ static bool find_driver(struct driver *driver)
     return bound == DRIVER_CALLS;
 }
 
-static void ask_attributes(const struct driver *driver, int device, struct occ_record_device *record)
+static void read_attributes(const struct driver *driver, int device, struct occ_record_device *record)
 {
     for (size_t i = 0; i < sizeof attributes / sizeof attributes[0]; i++) {
         int value = 0;
@@ -69,7 +69,7 @@ static void ask_attributes(const struct driver *driver, int device, struct occ_r
     }
 }
 
-static void ask_driver(struct occ_record_device *record)
+static void read_driver(struct occ_record_device *record)
 {
     struct driver driver;
     int device = 0, version = 0;
@@ -85,7 +85,7 @@ static void ask_driver(struct occ_record_device *record)
         record->memory_bytes = memory;
     if (driver.get_version(&version) == 0 && version > 0)
         record->driver_version = (uint32_t)version;
-    ask_attributes(&driver, device, record);
+    read_attributes(&driver, device, record);
 }
 
 uint32_t occ_devices_id(struct occ_devices *devices, struct occ_ring_producer *ring, uint32_t ordinal)
@@ -96,7 +96,7 @@ uint32_t occ_devices_id(struct occ_devices *devices, struct occ_ring_producer *r
         return devices->id_plus_1[ordinal] - 1;
     struct occ_record_device record = {
         .record.type = OCC_RECORD_DEVICE, .id = devices->count, .ordinal = ordinal};
-    ask_driver(&record);
+    read_driver(&record);
     if (!occ_ring_log(ring, &record.record, sizeof record, NULL, 0))
         return OCC_DEVICES_FULL;
     devices->id_plus_1[ordinal] = ++devices->count;

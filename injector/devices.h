@@ -1,7 +1,6 @@
-/*
- * Devices of this process: CUDA's number -> id in the ring's log. The first record of a device makes its
- * DEVICE record, from what the driver says (the libcuda that the program loaded; we load none). What cannot
- * be had is 0.
+/* Devices of this process: CUDA's ordinal -> id in the ring's log. The first activity record of a device
+ * writes its DEVICE record, as the driver reports it (the libcuda that the program loaded; we load none).
+ * Unknown values are 0.
  *
  * Threads: the helper only.
  */
@@ -19,7 +18,7 @@ struct occ_devices {
     uint32_t id_plus_1[OCC_LOG_MAX_DEVICES]; /* by ordinal */
 };
 
-/* The id, or OCC_DEVICES_FULL if the ordinal is beyond reason or the log is full. */
+/* The id, or OCC_DEVICES_FULL if the ordinal is too large or the log is full. */
 uint32_t occ_devices_id(struct occ_devices *devices, struct occ_ring_producer *ring, uint32_t ordinal);
 
 #endif

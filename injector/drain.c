@@ -53,7 +53,7 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
     struct occ_activity r;
     occ_activity_parse(record, drain->tracing->cupti.version, &r);
     drain->records++;
-    uint32_t shape = shape_of(drain, &r); /* also without times: the configuration was launched */
+    uint32_t shape = shape_of(drain, &r); /* also without valid times: the configuration was launched */
     bool is_known = shape != OCC_INTERN_FULL && shape != OCC_INTERN_UNREADABLE;
     enum occ_loss_cause unknown = shape == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;
     if (!is_known && !r.times_are_valid) {
@@ -66,18 +66,18 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
         occ_drain_lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES, 1);
     } else {
         r.launch.shape = shape;
-        add_exact(drain, &r, occ_ring_push(drain->ring, &r.launch)); /* which counts its own loss */
+        add_exact(drain, &r, occ_ring_push(drain->ring, &r.launch)); /* counts its own loss */
     }
 }
 
-/* The record lies within the bytes that CUPTI called valid, whole and aligned. */
+/* The record lies within the valid bytes, whole and aligned. */
 static bool is_within(const uint8_t *buffer, size_t valid_bytes, const void *record, size_t record_bytes)
 {
     uintptr_t offset = (uintptr_t)record - (uintptr_t)buffer;
     return offset % 8 == 0 && offset <= valid_bytes && valid_bytes - offset >= record_bytes;
 }
 
-/* CUPTI stopped in the middle of a buffer: what could have been behind `done_bytes`, at least one record. */
+/* CUPTI stopped in the middle of a buffer: counts the records that fit behind `done_bytes`, at least one. */
 static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_bytes)
 {
     size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
@@ -89,20 +89,20 @@ static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_b
 static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
 {
     size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
-    size_t most = valid_bytes / sizeof(uint64_t); /* a library that never ends must not keep us */
+    size_t max = valid_bytes / sizeof(uint64_t); /* bounds a library that never ends */
     size_t done_bytes = 0;
     uint32_t result = OCC_CUPTI_ERROR_MAX_LIMIT_REACHED; /* the end */
     void *record = NULL;
     occ_intern_next_buffer(&drain->intern);
-    while (most-- > 0 && (result = drain->tracing->call.get_next_record(buffer, valid_bytes, &record)) ==
-                             OCC_CUPTI_SUCCESS) {
+    while (max-- > 0 && (result = drain->tracing->call.get_next_record(buffer, valid_bytes, &record)) ==
+                            OCC_CUPTI_SUCCESS) {
         if (!is_within(buffer, valid_bytes, record, sizeof(uint64_t)))
             break;
         done_bytes = (size_t)((uint8_t *)record - buffer) + record_bytes;
         uint32_t kind;
         memcpy(&kind, record, sizeof kind);
         if (kind != OCC_CUPTI_KIND_CONCURRENT_KERNEL)
-            continue; /* nobody asked for it */
+            continue; /* of a kind that was not enabled by us */
         if (is_within(buffer, valid_bytes, record, record_bytes))
             occ_drain_record(drain, record);
         else
@@ -126,9 +126,9 @@ void occ_drain_all(struct occ_drain *drain)
     uint8_t *buffer;
     size_t valid_bytes;
     int index;
-    /* A program that fills buffers as fast as this empties them must not keep the helper from all else. */
-    uint32_t most = drain->pool->count;
-    while (most-- > 0 && (index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
+    /* Bounded: a program may fill buffers as fast as they are drained here, and the helper has other work. */
+    uint32_t max = drain->pool->count;
+    while (max-- > 0 && (index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
         drain_buffer(drain, buffer, valid_bytes);
         occ_pool_recycle(drain->pool, index);
         drain->buffers++;

@@ -1,5 +1,4 @@
-/*
- * Reads the variables of env.def through one table. Threads: the one that initialises CUDA, before ours
+/* Reads the variables of env.def through one table. Thread: the one that initialises CUDA, before the helper
  * exists.
  */
 #include "env.h"
@@ -14,7 +13,7 @@ struct row {
     const char *name;
     size_t offset;
     parser *parse;
-    uint64_t least, most;
+    uint64_t min, max;
 };
 
 static bool parse_FLAG(const struct row *row, const char *text, void *field)
@@ -27,7 +26,7 @@ static bool parse_FLAG(const struct row *row, const char *text, void *field)
 static bool parse_TEXT(const struct row *row, const char *text, void *field)
 {
     size_t n = strlen(text);
-    if (n < row->least || n > row->most)
+    if (n < row->min || n > row->max)
         return false;
     memcpy(field, text, n + 1);
     return true;
@@ -59,7 +58,7 @@ static bool parse_NUMBER(const struct row *row, const char *text, void *field)
             return false;
         value = value * 10 + (uint64_t)(text[i] - '0');
     }
-    if (value < row->least || value > row->most)
+    if (value < row->min || value > row->max)
         return false;
     *(uint64_t *)field = value;
     return true;
@@ -75,8 +74,7 @@ static bool parse_POWER(const struct row *row, const char *text, void *field)
 }
 
 static const struct row rows[] = {
-#define X(field, name, kind, least, most, text)                                                              \
-    {name, offsetof(struct occ_env, field), parse_##kind, least, most},
+#define X(field, name, kind, min, max, text) {name, offsetof(struct occ_env, field), parse_##kind, min, max},
 #include "env.def"
 #undef X
 };

@@ -1,6 +1,5 @@
-/*
- * The guest's environment variables (env.def), read once when CUDA is initialised, checked, and kept in our
- * own memory: the program may change its environment at any time. A value that is not valid is ignored.
+/* The guest's environment variables (env.def), read once when CUDA is initialised, checked, and copied: the
+ * program may change its environment at any time. An invalid value is ignored.
  */
 #ifndef OCC_INJECTOR_ENV_H
 #define OCC_INJECTOR_ENV_H
@@ -13,7 +12,7 @@
 
 struct occ_env {
     bool disabled;
-    char socket[108]; /* sun_path; "" = not given, as for the others */
+    char socket[108]; /* sun_path; "" = not set, as for the others */
     char cupti[4096];
     char label[256];
     char session[33];
@@ -25,7 +24,7 @@ struct occ_env {
     uint32_t rejected; /* bit n: row n of env.def was set but not valid */
 };
 
-/* `get` is secure_getenv but in tests. */
+/* `get` is secure_getenv outside tests. */
 void occ_env_read(struct occ_env *env, char *(*get)(const char *name));
 
 /* Name of row n, NULL beyond the last. */

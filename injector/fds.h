@@ -1,7 +1,7 @@
 /*
  * Descriptors that we keep inside somebody else's process. The program may close every descriptor it does not
- * know and open its own under the same number: so ours lie high, close on exec, and are never used or closed
- * before it is certain that they are still ours (device and inode). Any thread that owns the struct.
+ * know and open its own under the same number. So ours have high numbers, close on exec, and are used or
+ * closed only after their device and inode proved them ours. Any thread that owns the struct.
  */
 #ifndef OCC_INJECTOR_FDS_H
 #define OCC_INJECTOR_FDS_H
@@ -20,10 +20,10 @@ struct occ_fd {
         -1, 0, 0                                                                                             \
     }
 
-/* Takes over `fd` (moved to a high number if there is one). */
+/* Takes ownership of `fd` and moves it to a high number if one is free. */
 struct occ_fd occ_fd_adopt(int fd);
 
-/* The number, or -1 if it is none or no longer ours. */
+/* The number, or -1 if there is none or it is no longer ours. */
 int occ_fd_get(const struct occ_fd *fd);
 
 /* Closes it if it is still ours. */

@@ -1,8 +1,7 @@
-/*
- * Lines are made in a buffer on the stack and written with one write(2). A file is opened for each line:
- * these lines are few, and a descriptor that we kept could have been closed and given to somebody else by the
- * program. A line that nobody takes (a pipe without a reader, a file that may not grow) must not end the
- * program: the signal that comes with that is taken back.
+/* A line is formatted on the stack and written with one write(2). A file is opened for each line: lines are
+ * few, and the program could have closed a descriptor that we kept and reused its number. A write that fails
+ * (a pipe without a reader, a file at its size limit) must not end the program: the signal it raises is
+ * consumed.
  */
 #include "guest_log.h"
 
@@ -28,7 +27,7 @@ void occ_guest_log_open(const char *where)
     target[n] = '\0';
 }
 
-/* write(2), but without SIGPIPE and SIGXFSZ. One that was pending before stays so: it is the program's. */
+/* write(2) without SIGPIPE and SIGXFSZ. One that was pending before stays pending: it is the program's. */
 static void write_quietly(int fd, const char *line, size_t n)
 {
     sigset_t ours, before, pending;

@@ -1,6 +1,6 @@
 /*
- * What the guest says: nothing, unless OCCTRACE_LOG asks; then one line at a time to stderr or appended to a
- * file. No allocation, no descriptor kept open, errno kept. Any thread.
+ * The guest's log: silent unless OCCTRACE_LOG is set; then one line at a time to stderr or appended to a
+ * file. Allocates nothing, keeps no descriptor open, preserves errno. Any thread.
  */
 #ifndef OCC_INJECTOR_GUEST_LOG_H
 #define OCC_INJECTOR_GUEST_LOG_H

@@ -76,7 +76,8 @@ static void count_dropped(struct helper *h)
         occ_drain_lose(&g->drain, OCC_LOSS_CUPTI_DROPPED, dropped);
 }
 
-/* libcupti before 13.3 runs out of device buffers with CUDA graphs, and then gives records without times. */
+/* libcupti before 13.3 runs out of device buffers with CUDA graphs, and then returns records without times.
+ */
 static void watch_times(struct helper *h)
 {
     const struct occ_drain *d = &h->guest->drain;
@@ -85,7 +86,7 @@ static void watch_times(struct helper *h)
     if (h->watch.is_without_times)
         occ_guest_report(
             h->guest, OCC_LEVEL_SHAPES,
-            "CUPTI gives no times any more (before 13.3 it does so after many launches of CUDA graphs)");
+            "CUPTI returns no times any more (before 13.3 it does so after many launches of CUDA graphs)");
     else
         occ_guest_report(h->guest, OCC_LEVEL_TRACE, "");
 }
@@ -144,7 +145,7 @@ static void do_round(struct helper *h, uint64_t now_ns)
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, now_ns);
 }
 
-/* A record that is still incomplete now is lost by the end of the program, not by CUPTI. */
+/* A record that is still incomplete now is lost by the program's end, not by CUPTI. */
 static void do_last_round(struct helper *h)
 {
     struct occ_guest *g = h->guest;

@@ -7,7 +7,7 @@
 
 struct occ_intern_pointer {
     const char *name; /* NULL: free */
-    uint32_t epoch;   /* in which its contents were last looked at */
+    uint32_t epoch;   /* in which its contents were last read */
     uint32_t kernel;
 };
 
@@ -22,7 +22,7 @@ struct occ_intern_slot {
     uint32_t id_plus_1; /* 0: free */
 };
 
-/* Tables have twice the entries they may hold, so that probing stays short. */
+/* Twice the entries that a table may hold, so that probing stays short. */
 #define POINTER_SLOTS (2u * OCC_INTERN_POINTERS)
 #define KERNEL_SLOTS  (2u * OCC_INTERN_KERNELS)
 #define SHAPE_SLOTS   (2u * OCC_INTERN_SHAPES)
@@ -88,16 +88,16 @@ static bool log_kernel(struct occ_intern *intern, uint32_t id, const char *name,
     memcpy(text, name, kept);
     text[kept] = '\0';
     if (strlen(text) != kept || (kept == length && occ_fnv1a(text, kept) != hash))
-        return false; /* it changed while we read: a stale pointer */
+        return false; /* changed while being read: a stale pointer */
     return occ_ring_log(intern->ring, &record.record, sizeof record, text, kept + 1);
 }
 
-/* A name may be longer than what is kept of it: this much is hashed. */
-#define NAME_MOST_BYTES (1u << 20)
+/* Of a name: a longer one is hashed up to here. */
+#define NAME_MAX_BYTES (1u << 20)
 
 static uint32_t kernel_by_content(struct occ_intern *intern, const char *name)
 {
-    ptrdiff_t found = occ_readable_length(&intern->readable, name, NAME_MOST_BYTES);
+    ptrdiff_t found = occ_readable_length(&intern->readable, name, NAME_MAX_BYTES);
     if (found < 0)
         return OCC_INTERN_UNREADABLE;
     uint32_t length = (uint32_t)found;
@@ -117,8 +117,8 @@ static uint32_t kernel_by_content(struct occ_intern *intern, const char *name)
     }
 }
 
-/* The entry of a pointer, or the free one where it belongs. Forgets all when half of the table is used: names
- * that come and go. */
+/* The entry of a pointer, or the free one where it belongs. Clears the table when half of it is used: names
+ * come and go. */
 static struct occ_intern_pointer *find_pointer(struct occ_intern *intern, const char *name)
 {
     if (intern->pointer_count >= OCC_INTERN_POINTERS) {
@@ -150,7 +150,7 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
 
 /* ---- shapes ---- */
 
-/* Four independent lanes, since one multiplication waits for the one before it. Constants: odd, of mixed
+/* Four independent lanes, since each multiplication waits for the one before it. Constants: odd, with mixed
  * bits. */
 static uint32_t hash_shape(const struct occ_record_shape *shape)
 {
@@ -164,7 +164,7 @@ static uint32_t hash_shape(const struct occ_record_shape *shape)
         b = (b ^ words[i + 1]) * factor;
         c = (c ^ words[i + 2]) * factor;
         d = (d ^ words[i + 3]) * factor;
-        a ^= a >> 32; /* the high bits hold the mixing, the next factor lifts the low ones */
+        a ^= a >> 32; /* the high bits are mixed best; the next factor spreads the low ones */
         b ^= b >> 32;
         c ^= c >> 32;
         d ^= d >> 32;

@@ -1,11 +1,10 @@
-/*
- * What is said once: kernels (by the contents of their names) and shapes (kernel x device x configuration)
- * get the ids under which the ring's log knows them. First sight of one writes its record.
+/* Ids of kernels (by the contents of their names) and shapes (kernel x device x launch configuration) in the
+ * ring's log. The first use of one writes its record.
  *
- * - Names are known by content. A pointer's name is looked at again in every new buffer of records, since
- * CUPTI may have given the address to another name; within one buffer the pointer is enough.
- * - Bounded: OCC_INTERN_* below, in address space that costs memory only where it is used. No malloc. A thing
- * that does not fit, here or in the log, is counted by the caller as LOG_FULL.
+ * - A pointer's name is read again for every new buffer of records, since CUPTI may have reused the address
+ * for another name; within one buffer the pointer identifies it.
+ * - Bounded by OCC_INTERN_* below, in address space that costs memory only where it is used. No malloc. The
+ * caller counts what does not fit, here or in the log, as LOG_FULL.
  *
  * Threads: the helper only.
  */
@@ -22,8 +21,9 @@
 #define OCC_INTERN_SHAPES   (1u << 18) /* 26 MiB of keys and 4 MiB of table, if all are used */
 
 /* Instead of an id. */
-#define OCC_INTERN_FULL       UINT32_MAX       /* no room here or in the log */
-#define OCC_INTERN_UNREADABLE (UINT32_MAX - 1) /* the name is not there, or the configuration cannot be */
+#define OCC_INTERN_FULL UINT32_MAX /* no room here or in the log */
+#define OCC_INTERN_UNREADABLE                                                                                \
+    (UINT32_MAX - 1) /* the name cannot be read, or the configuration is impossible */
 
 struct occ_intern_pointer;
 struct occ_intern_kernel;
@@ -37,7 +37,7 @@ struct occ_intern {
     struct occ_intern_slot *slots;
     struct occ_record_shape *shapes; /* by id */
     uint32_t pointer_count, kernel_count, shape_count;
-    uint32_t epoch; /* of the buffer that is being read */
+    uint32_t epoch; /* number of the buffer being read */
     struct occ_readable readable;
 };
 

@@ -14,9 +14,9 @@
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define QUICK_TRIES 60u
-#define QUICK_NS    (SECOND_NS * 9 / 10) /* the helper comes once a second */
+#define QUICK_NS    (SECOND_NS * 9 / 10) /* the helper polls once a second */
 #define SLOW_NS     (SECOND_NS * 10)
-#define STAYED_NS   (SECOND_NS * 10) /* a daemon that goes sooner may be refusing us */
+#define STAYED_NS   (SECOND_NS * 10) /* one that goes sooner may be refusing us */
 
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name))
 {
@@ -39,8 +39,9 @@ void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(c
         link->path[0] = '\0';
 }
 
-/* A socket in /tmp could be anybody's: only our own user's daemon and root's learn what we run. (Not asked of
- * a path that was given: in a container, the host's daemon has a user that does not exist here.) */
+/* Anybody can create a socket in /tmp, so only daemons of our own user and of root are trusted with what we
+ * run. A configured path is not checked: in a container, the host's daemon has a user that does not exist
+ * here. */
 static bool peer_is_trusted(int fd)
 {
     struct ucred peer;
@@ -49,9 +50,9 @@ static bool peer_is_trusted(int fd)
            (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* A socket that did not connect is kept for the next try: a new one takes the lowest free number, if only for
- * a moment, and a thread of the program may count on that number (close(0), then open). -1 or the spare,
- * connected. */
+/* A socket that did not connect is kept for the next try: a new one takes the lowest free number for a
+ * moment, on which a thread of the program may rely (close(0), then open). Returns the spare, connected, or
+ * -1. */
 static int connect_spare(struct occ_link *link)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -95,7 +96,7 @@ static bool send_hello(int fd, const struct occ_ring_producer *ring, int memfd)
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
 }
 
-/* The daemon answers nothing: what arrives is its end. */
+/* The daemon never answers: only its end arrives. */
 static bool has_gone(int fd)
 {
     char byte;
@@ -119,7 +120,7 @@ static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, c
     return true;
 }
 
-static void notice_its_end(struct occ_link *link, uint64_t now_ns)
+static void check_for_its_end(struct occ_link *link, uint64_t now_ns)
 {
     int fd = occ_fd_get(&link->socket);
     if (fd >= 0 && !has_gone(fd))
@@ -136,7 +137,7 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
                    uint64_t now_ns)
 {
     if (link->socket.fd >= 0)
-        notice_its_end(link, now_ns);
+        check_for_its_end(link, now_ns);
     if (link->socket.fd >= 0)
         return true;
     if (now_ns < link->retry_ns)

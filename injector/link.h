@@ -1,7 +1,6 @@
-/*
- * The connection to a daemon (ring/handshake.h). Never waits: a connect that does not succeed at once is
- * tried again later: every second for a minute, then every ten. When the daemon goes, the same memfd is
- * offered to the next one.
+/* The connection to a daemon (ring/handshake.h). Never waits: a connect that does not succeed at once is
+ * retried every second for a minute, then every ten. When the daemon ends, the same memfd is offered to the
+ * next one.
  *
  * Threads: one at a time.
  */
@@ -15,10 +14,10 @@
 #include "ring/ring.h"
 
 struct occ_link {
-    char path[108]; /* sun_path; "" = there is no place to look */
-    bool is_given;  /* the path was given: whoever listens there is meant */
+    char path[108]; /* sun_path; "" = none */
+    bool is_given;  /* the path was configured: whoever listens there is trusted */
     struct occ_fd socket;
-    struct occ_fd spare; /* a socket that is not connected: for the next try */
+    struct occ_fd spare; /* not connected yet, for the next try */
     uint64_t since_ns;   /* CLOCK_MONOTONIC: connected since */
     uint64_t retry_ns;   /* CLOCK_MONOTONIC: not before */
     uint32_t tries;      /* since a daemon last stayed */
@@ -28,8 +27,8 @@ struct occ_link {
  * occtraced.sock, else /run/occtrace/occtraced.sock (root) or /tmp/occtrace-UID/occtraced.sock. */
 void occ_link_init(struct occ_link *link, const char *configured, char *(*get)(const char *name));
 
-/* Notices a daemon that went; connects and offers the ring if there is none and it is time. True: connected.
- */
+/* Once a second: detects a daemon's end; connects and offers the ring if there is none and it is time. True:
+ * connected. */
 bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,
                    uint64_t now_ns);
 

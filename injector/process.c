@@ -1,6 +1,5 @@
-/*
- * See process.h. Every value has a limit and is cut there; a key without a value is left out. The text is
- * made in static memory: it is too large for a stack that we do not know, and there is one thread.
+/* See process.h. Every value is cut at its limit; a key without a value is left out. The text is built in
+ * static memory: it is too large for a stack of unknown size, and there is one thread.
  */
 #include "process.h"
 
@@ -74,7 +73,7 @@ static void add_kubernetes(char *(*get)(const char *name))
         return;
     char name[VALUE_BYTES];
     const char *pod = get("POD_NAME"), *namespace = get("POD_NAMESPACE");
-    add("k8s_pod", pod ? pod : get("HOSTNAME")); /* a pod's host name is its name unless told otherwise */
+    add("k8s_pod", pod ? pod : get("HOSTNAME")); /* a pod's host name is its name by default */
     if (namespace)
         add("k8s_namespace", namespace);
     else

@@ -15,7 +15,7 @@ void occ_readable_forget(struct occ_readable *readable)
 
 /* rt_sigprocmask copies the new mask (8 bytes) before it looks at `how`, which is none: EFAULT means it could
  * not be read, EINVAL that it could; nothing is changed either way. */
-static bool ask(uintptr_t address)
+static bool probe(uintptr_t address)
 {
     const int no_such_how = -1;
     long rc = syscall(SYS_rt_sigprocmask, no_such_how, address & ~(PAGE - 1), NULL, (size_t)8);
@@ -28,24 +28,24 @@ static bool page_is_readable(struct occ_readable *readable, uintptr_t address)
     uintptr_t *known = &readable->pages[page % OCC_READABLE_PAGES];
     if (*known == page && page != 0)
         return true;
-    if (page == 0 || !ask(address)) /* to the kernel, an address of 0 is no mask at all */
+    if (page == 0 || !probe(address)) /* the kernel takes address 0 for no mask at all */
         return false;
     *known = page;
     return true;
 }
 
-ptrdiff_t occ_readable_length(struct occ_readable *readable, const char *text, size_t most)
+ptrdiff_t occ_readable_length(struct occ_readable *readable, const char *text, size_t max)
 {
     size_t length = 0;
     if (!text)
         return -1;
-    while (length < most) {
+    while (length < max) {
         uintptr_t at = (uintptr_t)text + length;
         if (!page_is_readable(readable, at))
             return -1;
         size_t left = (size_t)(PAGE - at % PAGE);
-        if (left > most - length)
-            left = most - length;
+        if (left > max - length)
+            left = max - length;
         size_t n = strnlen(text + length, left);
         length += n;
         if (n < left)

@@ -1,10 +1,10 @@
-/*
- * Reading a string at an address that somebody else gave us and may have taken back: CUPTI's kernel names.
- * Older versions are known to leave stale pointers; reading one must not end the program.
+/* Reading a string at an address that may be stale: CUPTI's kernel names. Older versions are known to leave
+ * stale pointers; reading one must not end the program.
  *
- * Before a page is read the kernel is asked whether it can be (one system call that reads 8 bytes there and
- * then fails for another reason; always allowed). Answers are remembered until occ_readable_forget(). What
- * remains is a page that vanishes between question and reading, within microseconds.
+ * A system call probes each page before it is read: it reads 8 bytes there and then fails for another reason.
+ * (copying with process_vm_readv(2) costs ten times as much for each name, and seccomp filters refuse it.)
+ * Results are kept until occ_readable_forget(). The remaining risk is a page that is unmapped between probe
+ * and read, within microseconds.
  *
  * Threads: one for each struct.
  */
@@ -23,7 +23,7 @@ struct occ_readable {
 
 void occ_readable_forget(struct occ_readable *readable);
 
-/* Length of the string at `text` (without its NUL), at most `most`; -1 if it cannot be read. */
-ptrdiff_t occ_readable_length(struct occ_readable *readable, const char *text, size_t most);
+/* Length of the string at `text` (without its NUL), at most `max`; -1 if it cannot be read. */
+ptrdiff_t occ_readable_length(struct occ_readable *readable, const char *text, size_t max);
 
 #endif

@@ -1,6 +1,4 @@
-/*
- * Waking the helper: a counter that it sleeps on (futex(2)). No descriptor, so nothing of the program's can
- * be hit when it closes what it does not know.
+/* Waking the helper: a counter that it sleeps on (futex(2)). No descriptor, which the program could close.
  */
 #ifndef OCC_INJECTOR_WAKE_H
 #define OCC_INJECTOR_WAKE_H
@@ -11,7 +9,7 @@
 /* Adds one and wakes all sleepers. Any thread; async-signal-safe; errno may change. */
 void occ_wake(_Atomic uint32_t *counter);
 
-/* Sleeps until the counter is not `seen`, or `timeout_ns` passed, or earlier for no reason. */
+/* Sleeps until the counter differs from `seen` or `timeout_ns` have passed; may return earlier. */
 void occ_wake_wait(_Atomic uint32_t *counter, uint32_t seen, uint64_t timeout_ns);
 
 #endif

@@ -1,6 +1,5 @@
-/*
- * Judges whether CUPTI still gives times: over windows of several seconds, so that a few bad records do not
- * make the level flicker. Pure; threads: the helper only.
+/* Detects that CUPTI no longer returns times, over windows of several seconds, so that a few bad records do
+ * not make the level flicker. Pure; threads: the helper only.
  */
 #ifndef OCC_INJECTOR_WATCH_H
 #define OCC_INJECTOR_WATCH_H
@@ -9,7 +8,7 @@
 #include <stdint.h>
 
 #define OCC_WATCH_ROUNDS  10u   /* seconds of a window */
-#define OCC_WATCH_RECORDS 1000u /* fewer in a window say nothing */
+#define OCC_WATCH_RECORDS 1000u /* fewer in a window are no evidence */
 
 struct occ_watch {
     bool is_without_times; /* more than half of a window's records had none */
@@ -17,7 +16,7 @@ struct occ_watch {
     uint64_t records, bad; /* totals when the window began */
 };
 
-/* Once a second, with totals since the beginning. True: is_without_times has changed. */
+/* Once a second, with totals since the start. True: is_without_times changed. */
 static inline bool occ_watch_round(struct occ_watch *watch, uint64_t records, uint64_t bad)
 {
     uint64_t in_window = records - watch->records, bad_in_window = bad - watch->bad;

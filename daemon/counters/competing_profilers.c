@@ -1,4 +1,4 @@
-/* Looks through /proc for profilers by the name of their process. Any thread. */
+/* See competing_profilers.h: by the names of processes in /proc. */
 #include "competing_profilers.h"
 
 #include <ctype.h>
@@ -13,17 +13,17 @@
 
 #include "support/cleanup.h"
 
-#define DCGM_MODULE "/libdcgmmoduleprofiling.so"
-#define DCGM        "DCGM watches profiling fields (dcgmi profile --pause)"
-#define HOPPER      9u
-#define MAPS_MOST   (8u << 20) /* bytes of a process's map that are looked through */
+#define DCGM_MODULE    "/libdcgmmoduleprofiling.so"
+#define DCGM           "DCGM watches profiling fields (dcgmi profile --pause)"
+#define HOPPER         9u
+#define MAPS_MAX_BYTES (8u << 20) /* of a process's maps that are searched */
 
 static const struct {
     const char *comm;   /* as /proc/PID/comm has it: at most 15 characters */
-    const char *module; /* that the process must have loaded; NULL: any */
+    const char *module; /* that the process must have loaded; NULL: none */
     const char *text;
-    uint32_t before_cc; /* GPUs that it wants the counters of */
-} rivals[] = {
+    uint32_t before_cc; /* uses the counters of GPUs before this compute capability */
+} competitors[] = {
     {"ncu", NULL, "Nsight Compute runs", UINT32_MAX},
     {"ncu-ui", NULL, "Nsight Compute runs", UINT32_MAX},
     {"nv-nsight-cu-cl", NULL, "Nsight Compute runs", UINT32_MAX},
@@ -47,7 +47,7 @@ static bool has_loaded(int proc, const char *pid, const char *module)
             (void)close(fd);
         return false;
     }
-    for (ssize_t n; !found && seen < MAPS_MOST && (n = getline(&line, &allocated, maps)) > 0;) {
+    for (ssize_t n; !found && seen < MAPS_MAX_BYTES && (n = getline(&line, &allocated, maps)) > 0;) {
         found = strstr(line, module) != NULL;
         seen += (size_t)n;
     }
@@ -56,7 +56,7 @@ static bool has_loaded(int proc, const char *pid, const char *module)
     return found;
 }
 
-/* A process that has ended but that nobody has waited for has a name yet, but no program. */
+/* A zombie still has a name, but no executable. */
 static bool is_zombie(int proc, const char *pid)
 {
     char path[32], exe[8];
@@ -64,7 +64,7 @@ static bool is_zombie(int proc, const char *pid)
     return readlinkat(proc, path, exe, sizeof exe) < 0 && errno == ENOENT;
 }
 
-static const char *rival_of(int proc, const char *pid, uint32_t cc_major)
+static const char *competitor_of(int proc, const char *pid, uint32_t cc_major)
 {
     char path[32], comm[32];
     (void)snprintf(path, sizeof path, "%.16s/comm", pid);
@@ -74,14 +74,14 @@ static const char *rival_of(int proc, const char *pid, uint32_t cc_major)
         return NULL;
     comm[n] = '\0';
     comm[strcspn(comm, "\n")] = '\0';
-    for (size_t i = 0; i < sizeof rivals / sizeof *rivals; i++)
-        if (cc_major < rivals[i].before_cc && strcmp(comm, rivals[i].comm) == 0 && !is_zombie(proc, pid) &&
-            (!rivals[i].module || has_loaded(proc, pid, rivals[i].module)))
-            return rivals[i].text;
+    for (size_t i = 0; i < sizeof competitors / sizeof *competitors; i++)
+        if (cc_major < competitors[i].before_cc && strcmp(comm, competitors[i].comm) == 0 &&
+            !is_zombie(proc, pid) && (!competitors[i].module || has_loaded(proc, pid, competitors[i].module)))
+            return competitors[i].text;
     return NULL;
 }
 
-const char *occ_rival(const char *proc, uint32_t cc_major)
+const char *occ_competing_profiler(const char *proc, uint32_t cc_major)
 {
     DIR *processes = opendir(proc);
     const char *found = NULL;
@@ -89,7 +89,7 @@ const char *occ_rival(const char *proc, uint32_t cc_major)
         return NULL;
     for (struct dirent *entry; !found && (entry = readdir(processes));)
         if (isdigit((unsigned char)entry->d_name[0]))
-            found = rival_of(dirfd(processes), entry->d_name, cc_major);
+            found = competitor_of(dirfd(processes), entry->d_name, cc_major);
     (void)closedir(processes);
     return found;
 }

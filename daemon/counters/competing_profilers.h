@@ -1,18 +1,18 @@
-/* Other tools that want a GPU's PM counters for themselves: only one client can have them. Any thread. */
-#ifndef OCC_SAMPLER_RIVALS_H
-#define OCC_SAMPLER_RIVALS_H
+/* Other tools that use a GPU's PM counters, which only one client can have. Any thread. */
+#ifndef OCC_COUNTERS_COMPETING_PROFILERS_H
+#define OCC_COUNTERS_COMPETING_PROFILERS_H
 
 #include <stdint.h>
 
 /*
- * Who wants them on this machine just now, for people; NULL: nobody, as far as `proc` ("/proc") shows it.
+ * Which tool on this machine uses them now, as text for people; NULL: none, as far as `proc` ("/proc") shows.
  *
- * Nsight Compute and Nsight Systems do while they run. DCGM's host engine runs all the time: it does once it
- * has loaded its profiling module, which it does when somebody first asks for a profiling field (DCGM's
- * documentation, "Modularity"), and only before Hopper (compute capability 9), where it reads NVML's GPM
- * instead. Whether another user's host engine has the module only root can see; without that, and where it
- * already holds the counters, a source is simply busy.
+ * Nsight Compute and Nsight Systems do while they run. DCGM's host engine runs all the time; it uses them
+ * once it has loaded its profiling module, which happens when somebody first asks for a profiling field
+ * (DCGM's documentation, "Modularity"), and only before Hopper (compute capability 9), where it reads NVML's
+ * GPM instead. Only root can see whether another user's host engine has the module; otherwise, and where it
+ * holds the counters already, a source is simply busy.
  */
-const char *occ_rival(const char *proc, uint32_t cc_major);
+const char *occ_competing_profiler(const char *proc, uint32_t cc_major);
 
 #endif

@@ -43,7 +43,7 @@ struct gpm_metric {
 struct gpm_get {
     unsigned int version, n;
     void *sample1, *sample2;
-    struct gpm_metric metrics[512]; /* room for any version's */
+    struct gpm_metric metrics[512]; /* enough for any version */
 };
 
 struct gpm_support {

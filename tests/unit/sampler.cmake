@@ -3,4 +3,4 @@ if(NOT OCC_SANITIZE) # NVIDIA's library opens another in a way that sanitizers r
 endif()
 occ_add_test(test_attribution SOURCES test_attribution.c USES occ_attribution m)
 occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution m)
-occ_add_test(test_sampler_rivals SOURCES test_sampler_rivals.c USES occ_counters)
+occ_add_test(test_sampler_competing SOURCES test_sampler_competing.c USES occ_counters)

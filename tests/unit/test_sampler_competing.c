@@ -19,7 +19,7 @@
     "7f0000000000-7f0000001000 r--p 00000000 fe:00 17     /usr/lib/libc.so.6\n"                              \
     "7f0000002000-7f0000003000 r-xp 00000000 fe:00 18     "
 
-static char proc[] = "/tmp/test_sampler_rivals_XXXXXX";
+static char proc[] = "/tmp/test_sampler_competing_XXXXXX";
 
 static void path_of(char path[128], const char *name)
 {
@@ -48,14 +48,14 @@ static void expect(const char *comm, const char *maps, uint32_t cc_major, const 
         path_of(path, "42/maps");
         (void)unlink(path);
     }
-    const char *rival = occ_rival(proc, cc_major);
-    if (said && (!rival || !strstr(rival, said)))
-        fail_msg("%s is said to be '%s'", comm, rival ? rival : "nobody");
-    if (!said && rival)
-        fail_msg("%s is taken for '%s'", comm, rival);
+    const char *found = occ_competing_profiler(proc, cc_major);
+    if (said && (!found || !strstr(found, said)))
+        fail_msg("%s is said to be '%s'", comm, found ? found : "nobody");
+    if (!said && found)
+        fail_msg("%s is taken for '%s'", comm, found);
 }
 
-static void nsight_is_a_rival_while_it_runs(void **state)
+static void nsight_competes_while_it_runs(void **state)
 {
     char exe[128], aside[128];
     (void)state;
@@ -63,7 +63,7 @@ static void nsight_is_a_rival_while_it_runs(void **state)
     expect("nsys", NULL, AMPERE, "Nsight Systems");
     expect("ncurses", NULL, HOPPER, NULL);
     expect("", NULL, HOPPER, NULL);
-    assert_null(occ_rival("/nowhere", AMPERE));
+    assert_null(occ_competing_profiler("/nowhere", AMPERE));
     path_of(exe, "42/exe");
     path_of(aside, "42/none");
     assert_int_equal(rename(exe, aside), 0);
@@ -118,7 +118,7 @@ static int remove_proc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nsight_is_a_rival_while_it_runs),
+        cmocka_unit_test(nsight_competes_while_it_runs),
         cmocka_unit_test(dcgm_is_one_with_its_profiling_module_before_hopper),
     };
     return cmocka_run_group_tests(tests, make_proc, remove_proc);
