@@ -1,6 +1,4 @@
-/* See callbacks.h. */
-#include "callbacks.h"
-
+/* What CUPTI calls; see guest.h. */
 #include <errno.h>
 
 #include "clock.h"

@@ -4,6 +4,7 @@
 #include "env.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct row;
@@ -49,15 +50,10 @@ static bool parse_SESSION(const struct row *row, const char *text, void *field)
 
 static bool parse_NUMBER(const struct row *row, const char *text, void *field)
 {
-    uint64_t value = 0;
     size_t n = strlen(text);
-    if (n < 1 || n > 18) /* 18 digits do not overflow */
+    if (n < 1 || n > 18 || strspn(text, "0123456789") != n) /* 18 digits do not overflow */
         return false;
-    for (size_t i = 0; i < n; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        value = value * 10 + (uint64_t)(text[i] - '0');
-    }
+    uint64_t value = strtoull(text, NULL, 10);
     if (value < row->min || value > row->max)
         return false;
     *(uint64_t *)field = value;

@@ -65,6 +65,11 @@ void occ_guest_report(struct occ_guest *guest, enum occ_level level, const char 
 /* Writes CLOSED and closes the ring; by the helper, or by the exiting thread if QUIET. */
 void occ_guest_close_ring(struct occ_guest *guest);
 
+/* callbacks.c: what CUPTI calls, for a buffer inside a launch, with a completed one in its worker or inside
+ * our own flush. Neither allocates, logs, waits or changes errno. */
+occ_cupti_buffer_requested occ_callback_requested;
+occ_cupti_buffer_completed occ_callback_completed;
+
 /* init.c: what InitializeInjection does, once a process. */
 void occ_guest_start(void);
 

@@ -1,10 +1,8 @@
 /* See tracing.h. */
-#include "tracing.h"
-
 #include <stdio.h>
 #include <string.h>
 
-#include "callbacks.h"
+#include "guest.h"
 #include "guest_log.h"
 
 /* A library may lack the functions from this one on. */

@@ -138,20 +138,10 @@ struct occ_ring_header {
 };
 
 static_assert(sizeof(_Atomic uint64_t) == 8 && sizeof(_Atomic uint32_t) == 4, "atomics have no hidden lock");
-static_assert(offsetof(struct occ_ring_header, version_major) == 0x08, "wire");
-static_assert(offsetof(struct occ_ring_header, byte_order) == 0x0c, "wire");
 static_assert(offsetof(struct occ_ring_header, uuid) == 0x10, "wire");
-static_assert(offsetof(struct occ_ring_header, total_bytes) == 0x20, "wire");
-static_assert(offsetof(struct occ_ring_header, log_offset) == 0x28, "wire");
-static_assert(offsetof(struct occ_ring_header, log_bytes) == 0x30, "wire");
 static_assert(offsetof(struct occ_ring_header, ring_offset) == 0x38, "wire");
-static_assert(offsetof(struct occ_ring_header, ring_slots) == 0x40, "wire");
-static_assert(offsetof(struct occ_ring_header, record_bytes) == 0x44, "wire");
-static_assert(offsetof(struct occ_ring_header, pid) == 0x48, "wire");
 static_assert(offsetof(struct occ_ring_header, start_ns) == 0x50, "wire");
 static_assert(offsetof(struct occ_ring_header, head) == 0x80, "wire");
-static_assert(offsetof(struct occ_ring_header, log_head) == 0x88, "wire");
-static_assert(offsetof(struct occ_ring_header, heartbeat_ns) == 0x90, "wire");
 static_assert(offsetof(struct occ_ring_header, closed) == 0x98, "wire");
 static_assert(offsetof(struct occ_ring_header, tail) == 0xc0, "wire");
 static_assert(offsetof(struct occ_ring_header, lost) == 0x100, "wire");
