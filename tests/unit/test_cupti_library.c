@@ -1,0 +1,161 @@
+/*
+ * cupti/library: which libcupti is found, in what order, and which is refused. The candidates are copies of
+ * the injector tests' double in a directory of the test's own; what the machine has besides is passed over.
+ */
+#include "cupti/functions.h"
+#include "cupti/library.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char root[sizeof "/tmp/test_cupti_library_XXXXXX"];
+
+static void put(const char *path)
+{
+    char command[1024];
+    (void)snprintf(command, sizeof command, "mkdir -p $(dirname %s/%s) && cp %s %s/%s", root, path,
+                   OCC_FAKE_CUPTI, root, path);
+    assert_int_equal(system(command), 0);
+}
+
+static int set_up(void **state)
+{
+    char path[64];
+    *state = NULL;
+    strcpy(root, "/tmp/test_cupti_library_XXXXXX");
+    if (!mkdtemp(root))
+        return -1;
+    (void)snprintf(path, sizeof path, "%s/home", root);
+    (void)setenv("CUDA_HOME", path, 1);
+    (void)snprintf(path, sizeof path, "%s/path", root);
+    (void)setenv("CUDA_PATH", path, 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char command[64];
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf %s", root);
+    return system(command);
+}
+
+/* The next one found below the test's directory, without that; "" if there is none. */
+static const char *next(struct occ_cupti_search *search, struct occ_cupti *cupti, char *reason)
+{
+    while (occ_cupti_find(search, cupti, reason))
+        if (strncmp(search->name, root, strlen(root)) == 0)
+            return search->name + strlen(root) + 1;
+    return "";
+}
+
+static void each_layout_of_a_toolkit_is_found_in_order(void **state)
+{
+    (void)state;
+    static const char *const files[] = {"home/extras/CUPTI/lib64/libcupti.so.12", "home/lib64/libcupti.so.13",
+                                        "home/lib64/libcupti.so.12", "home/lib/libcupti.so.13", /* pip's */
+                                        "path/lib/libcupti.so.12"};
+    size_t n = sizeof files / sizeof files[0];
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    for (size_t i = n; i-- > 0;)
+        put(files[i]);
+    for (size_t i = 0; i < n; i++) {
+        assert_string_equal(next(&search, &cupti, reason), files[i]);
+        assert_int_equal(cupti.version, 130001);
+        assert_string_equal(occ_cupti_result_text(&cupti, 7), "A_FAKE_ERROR");
+    }
+    assert_string_equal(next(&search, &cupti, reason), "");
+}
+
+static void a_relative_variable_is_no_place(void **state)
+{
+    (void)state;
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    put("home/lib/libcupti.so.12");
+    assert_int_equal(chdir(root), 0);
+    (void)setenv("CUDA_HOME", "home", 1);
+    while (occ_cupti_find(&search, &cupti, reason))
+        assert_null(strstr(search.name, "home/"));
+    assert_int_equal(chdir("/"), 0);
+}
+
+static void a_configured_one_is_the_only_one(void **state)
+{
+    (void)state;
+    char reason[OCC_CUPTI_REASON_BYTES] = "", path[128];
+    struct occ_cupti cupti;
+    put("home/lib64/libcupti.so.13");
+    put("mine.so");
+    (void)snprintf(path, sizeof path, "%s/mine.so", root);
+    struct occ_cupti_search search = {.configured = path};
+    assert_string_equal(next(&search, &cupti, reason), "mine.so");
+    assert_string_equal(next(&search, &cupti, reason), "");
+    search = (struct occ_cupti_search){.configured = "/nowhere/libcupti.so"};
+    assert_string_equal(next(&search, &cupti, reason), "");
+    assert_non_null(strstr(reason, "cannot be opened: /nowhere/libcupti.so"));
+}
+
+/* Refused by version, and the next one is tried: here the same double, which then has another. */
+static void versions_are_refused_with_a_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *version, *text;
+    } bad[] = {{"19", "(version 19) is older than CUDA 12.2"}, {"130000", "13.0 without its update 1"}};
+    struct occ_cupti cupti;
+    char path[128];
+    put("mine.so");
+    (void)snprintf(path, sizeof path, "%s/mine.so", root);
+    for (size_t i = 0; i < 2; i++) {
+        char reason[OCC_CUPTI_REASON_BYTES] = "";
+        struct occ_cupti_search search = {.configured = path};
+        (void)setenv("FAKE_CUPTI_VERSION", bad[i].version, 1);
+        assert_string_equal(next(&search, &cupti, reason), "");
+        assert_non_null(strstr(reason, bad[i].text));
+        assert_null(cupti.handle);
+    }
+    (void)setenv("FAKE_CUPTI_VERSION", "140000", 1);
+    struct occ_cupti_search search = {.configured = path};
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    assert_string_equal(next(&search, &cupti, reason), "mine.so");
+    (void)unsetenv("FAKE_CUPTI_VERSION");
+}
+
+static void the_first_missing_function_is_named(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"cuptiGetVersion", "cuptiNoSuchThing", "cuptiActivityEnable",
+                                        "cuptiNorThis"};
+    char reason[OCC_CUPTI_REASON_BYTES] = "", path[128];
+    void *calls[4];
+    struct occ_cupti cupti;
+    put("mine.so");
+    (void)snprintf(path, sizeof path, "%s/mine.so", root);
+    struct occ_cupti_search search = {.configured = path};
+    assert_string_equal(next(&search, &cupti, reason), "mine.so");
+    assert_int_equal(occ_library_bind(cupti.handle, names, 4, calls), 1);
+    assert_true(calls[0] && !calls[1] && calls[2] && !calls[3]);
+    assert_int_equal(occ_library_bind(cupti.handle, names, 1, calls), 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(each_layout_of_a_toolkit_is_found_in_order), T(a_relative_variable_is_no_place),
+        T(a_configured_one_is_the_only_one),           T(versions_are_refused_with_a_reason),
+        T(the_first_missing_function_is_named),
+    };
+#undef T
+    return cmocka_run_group_tests_name("cupti_library", tests, NULL, NULL);
+}
