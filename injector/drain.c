@@ -94,8 +94,9 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
     uint32_t result = OCC_CUPTI_ERROR_MAX_LIMIT_REACHED; /* the end */
     void *record = NULL;
     occ_intern_next_buffer(&drain->intern);
-    while (max-- > 0 && (result = drain->tracing->call.get_next_record(buffer, valid_bytes, &record)) ==
-                            OCC_CUPTI_SUCCESS) {
+    while (max-- > 0 && !occ_drain_is_stopped(drain) &&
+           (result = drain->tracing->call.get_next_record(buffer, valid_bytes, &record)) ==
+               OCC_CUPTI_SUCCESS) {
         if (!is_within(buffer, valid_bytes, record, sizeof(uint64_t)))
             break;
         done_bytes = (size_t)((uint8_t *)record - buffer) + record_bytes;
@@ -108,7 +109,7 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         else
             occ_drain_lose(drain, OCC_LOSS_BAD_RECORD, 1);
     }
-    if (result != OCC_CUPTI_ERROR_MAX_LIMIT_REACHED)
+    if (result != OCC_CUPTI_ERROR_MAX_LIMIT_REACHED && !occ_drain_is_stopped(drain))
         lose_rest(drain, valid_bytes, done_bytes);
 }
 
@@ -130,6 +131,7 @@ void occ_drain_all(struct occ_drain *drain)
     uint32_t max = drain->pool->count;
     while (max-- > 0 && (index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
         drain_buffer(drain, buffer, valid_bytes);
+        occ_drain_step(drain);
         occ_pool_recycle(drain->pool, index);
         drain->buffers++;
     }

@@ -1,5 +1,6 @@
 /*
- * From activity records to the ring: parse, check, intern, push. Threads: the helper only.
+ * From activity records to the ring: parse, check, intern, push. Threads: the helper only; the exiting thread
+ * reads `steps` and sets `is_stopped`.
  */
 #ifndef OCC_INJECTOR_DRAIN_H
 #define OCC_INJECTOR_DRAIN_H
@@ -22,7 +23,19 @@ struct occ_drain {
     uint64_t bad_times; /* of those, ever */
     uint64_t buffers;   /* drained, ever */
     uint64_t no_buffer; /* records in the discard buffer that are counted as lost */
+    _Atomic uint64_t steps;  /* grows with each call of CUPTI and each buffer */
+    _Atomic bool is_stopped; /* by the exiting thread: CUPTI is not called any more */
 };
+
+static inline bool occ_drain_is_stopped(const struct occ_drain *drain)
+{
+    return atomic_load_explicit(&drain->is_stopped, memory_order_acquire);
+}
+
+static inline void occ_drain_step(struct occ_drain *drain)
+{
+    (void)atomic_fetch_add_explicit(&drain->steps, 1, memory_order_relaxed);
+}
 
 /* 0 or -errno. */
 int occ_drain_init(struct occ_drain *drain, struct occ_ring_producer *ring, const struct occ_tracing *tracing,

@@ -1,7 +1,10 @@
 /*
  * The program's end. Our handler of atexit(3), and the library's destructor should that be lost, ask the
- * helper for its last round and wait a bounded time: CUPTI may hang or be torn down already. No
- * cuptiFinalize, no unloading, no join.
+ * helper for its last round and wait a bounded time: CUPTI may hang. No cuptiFinalize, no unloading, no join.
+ *
+ * Handlers run in the reverse order of their registration, and libcupti registers its own when it is loaded and
+ * when it first sees a context. Ours is registered after each of these: the last round must not meet a libcupti
+ * that is torn down.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,17 +14,38 @@
 #include "guest_log.h"
 #include "wake.h"
 
-#define DEADLINE_NS UINT64_C(200000000)
+/* While the helper moves, also on a machine that is full; and without a sign of it, which is a CUPTI that
+ * hangs. */
+#define LIMIT_NS    UINT64_C(2000000000)
+#define PATIENCE_NS UINT64_C(500000000)
+#define LOOK_NS     UINT64_C(20000000)
+
+/* Grows while the helper does something: its steps, and its CPU time within one. */
+static uint64_t progress_of(struct occ_guest *g)
+{
+    int clock = atomic_load_explicit(&g->helper_clock, memory_order_relaxed);
+    return atomic_load_explicit(&g->drain.steps, memory_order_relaxed) + (clock ? occ_clock_ns(clock) : 0);
+}
 
 static void wait_for_helper(struct occ_guest *g)
 {
-    uint64_t deadline_ns = occ_clock_ns(CLOCK_MONOTONIC) + DEADLINE_NS;
-    uint64_t now_ns;
-    while (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 &&
-           (now_ns = occ_clock_ns(CLOCK_MONOTONIC)) < deadline_ns)
-        occ_wake_wait(&g->finished, 0, deadline_ns - now_ns);
-    if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0)
+    uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC), limit_ns = now_ns + LIMIT_NS, moved_ns = now_ns;
+    uint64_t progress = progress_of(g);
+    while (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && now_ns < limit_ns &&
+           now_ns - moved_ns < PATIENCE_NS) {
+        occ_wake_wait(&g->finished, 0, LOOK_NS);
+        now_ns = occ_clock_ns(CLOCK_MONOTONIC);
+        uint64_t seen = progress;
+        progress = progress_of(g);
+        if (progress != seen)
+            moved_ns = now_ns;
+    }
+    if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0) {
+        /* From now on CUPTI may be torn down. The ring stays open, which tells the daemon that records are
+         * missing, not how many. */
+        atomic_store_explicit(&g->drain.is_stopped, true, memory_order_release);
         occ_guest_log("CUPTI did not return its records in time");
+    }
 }
 
 void occ_guest_finish(void)
@@ -46,7 +70,5 @@ __attribute__((destructor)) static void on_unload(void)
 
 void occ_exit_prepare(void)
 {
-    static bool prepared;
-    if (!prepared)
-        prepared = atexit(occ_guest_finish) == 0;
+    (void)atexit(occ_guest_finish);
 }

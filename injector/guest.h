@@ -50,6 +50,7 @@ struct occ_guest {
     _Atomic uint32_t wake;       /* the helper sleeps on it */
     _Atomic uint32_t closing;    /* 1: the process exits */
     _Atomic uint32_t finished;   /* the exiting thread sleeps on it; not 0 when the helper is done */
+    _Atomic int helper_clock;    /* the clockid_t of the helper's CPU time; 0: it has not begun */
     _Atomic bool foreign_buffer; /* CUPTI completed a buffer that is not ours */
 };
 
@@ -73,8 +74,9 @@ occ_cupti_buffer_completed occ_callback_completed;
 /* init.c: what InitializeInjection does, once a process. */
 void occ_guest_start(void);
 
-/* fork.c, exit.c: set up once. */
+/* fork.c: once. */
 void occ_fork_prepare(void);
+/* exit.c: each time that libcupti may have registered an exit handler of its own. Any thread. */
 void occ_exit_prepare(void);
 /* The program ends: waits for the helper's last round, a bounded time. Later calls do nothing. */
 void occ_guest_finish(void);

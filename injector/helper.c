@@ -6,13 +6,17 @@
  *   each second  asks CUPTI for complete records, watches for trouble, measures the cost, keeps the
  * connection at the end   takes what CUPTI still has, writes CLOSED
  *
- * All signals are blocked in it, and its nice value is higher than the program's. Nothing joins it: the
- * program's end must not wait for a CUPTI that hangs.
+ * All signals are blocked in it. Its nice value is the program's: a nicer helper of a nice program does not run
+ * in time on a full machine, and its work is less than 1 % of a core. Nothing joins it: the program's end must
+ * not wait for a CUPTI that hangs.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/resource.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "clock.h"
@@ -22,7 +26,6 @@
 #include "watch.h"
 
 #define SECOND_NS     UINT64_C(1000000000)
-#define NICER         10
 #define FLUSH_RETRIES 3u
 
 struct helper {
@@ -30,6 +33,7 @@ struct helper {
     uint64_t next_round_ns;
     uint32_t flush_failures;  /* in a row */
     bool cupti_is_off_limits; /* not called any more */
+    bool has_seen_context;    /* libcupti has registered what it registers with the first context */
     struct occ_watch watch;
 };
 
@@ -58,9 +62,10 @@ static bool has_had_buffers(const struct occ_pool *pool)
 static void flush(struct helper *h, uint32_t flags)
 {
     struct occ_guest *g = h->guest;
-    if (h->cupti_is_off_limits || !has_buffers_out(&g->pool))
+    if (h->cupti_is_off_limits || !has_buffers_out(&g->pool) || occ_drain_is_stopped(&g->drain))
         return;
     uint32_t result = g->tracing.call.flush_all(flags);
+    occ_drain_step(&g->drain);
     h->flush_failures = result == OCC_CUPTI_SUCCESS ? 0 : h->flush_failures + 1;
     if (h->flush_failures >= FLUSH_RETRIES)
         step_aside(h, "stopped early: CUPTI answers no more (shut down by another profiler of the program?)");
@@ -70,7 +75,8 @@ static void count_dropped(struct helper *h)
 {
     struct occ_guest *g = h->guest;
     size_t dropped = 0;
-    if (h->cupti_is_off_limits || !g->tracing.call.get_dropped || !has_had_buffers(&g->pool))
+    if (h->cupti_is_off_limits || !g->tracing.call.get_dropped || !has_had_buffers(&g->pool) ||
+        occ_drain_is_stopped(&g->drain))
         return;
     if (g->tracing.call.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
         occ_drain_lose(&g->drain, OCC_LOSS_CUPTI_DROPPED, dropped);
@@ -130,9 +136,32 @@ static void measure_cost(struct occ_guest *g)
     occ_ring_set_cost(&g->ring, OCC_COST_PROCESS_CPU_NS, occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
+/* libcupti registers exit handlers with a context too: ours must come after them. */
+static void follow_exit_handlers(struct helper *h)
+{
+    if (h->has_seen_context || !has_had_buffers(&h->guest->pool))
+        return;
+    h->has_seen_context = true;
+    occ_exit_prepare();
+}
+
+/* The main thread has ended by pthread_exit(3) and no other thread of the program is left: without us the process
+ * would have ended with status 0. An ended thread has no memory and so no executable. No descriptor is opened: its
+ * number could be one that the program has just closed and counts on. */
+static bool is_left_alone(void)
+{
+    struct stat tasks;
+    char path;
+    return stat("/proc/self/task", &tasks) == 0 &&
+           tasks.st_nlink == 2 + 2 /* ., .., the main thread, this one */
+           && readlink("/proc/self/exe", &path, 1) < 0 && errno == ENOENT &&
+           readlink("/proc/thread-self/exe", &path, 1) == 1;
+}
+
 static void do_round(struct helper *h, uint64_t now_ns)
 {
     struct occ_guest *g = h->guest;
+    follow_exit_handlers(h);
     flush(h, 0);
     occ_drain_all(&g->drain);
     count_dropped(h);
@@ -159,22 +188,30 @@ static void do_last_round(struct helper *h)
     count_dropped(h);
     poll_exact(h, true);
     measure_cost(g);
-    occ_guest_close_ring(g);
+    if (!occ_drain_is_stopped(&g->drain)) /* else the ring stays open: what is missing is unknown */
+        occ_guest_close_ring(g);
     g->link.retry_ns = 0; /* the last chance to reach a daemon */
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
     occ_wake(&g->finished);
 }
 
-/* A thread inherits the scheduling of the one that created it; nice values mean nothing to real-time
- * scheduling. */
-static void yield_to_the_program(void)
+/* A thread inherits the scheduling of the one that created it. */
+static void leave_real_time_scheduling(void)
 {
     const struct sched_param none = {0};
     int policy = sched_getscheduler(0);
     if (policy == SCHED_FIFO || policy == SCHED_RR)
         (void)sched_setscheduler(0, SCHED_OTHER, &none);
-    int nice = getpriority(PRIO_PROCESS, 0); /* of this thread, on Linux */
-    (void)setpriority(PRIO_PROCESS, 0, nice + NICER < 19 ? nice + NICER : 19);
+}
+
+/* As glibc ends a process whose last thread ends: with the handlers of exit(3), among them ours. */
+static void end_the_process(struct helper *h)
+{
+    int running = OCC_GUEST_RUNNING;
+    if (atomic_compare_exchange_strong(&h->guest->state, &running, OCC_GUEST_CLOSED)) {
+        do_last_round(h);
+        exit(EXIT_SUCCESS);
+    }
 }
 
 /* Ending the thread would run CUPTI's thread-exit handlers while the program's exit tears CUPTI down. The
@@ -190,7 +227,10 @@ static void *run(void *arg)
     struct helper h = {.guest = arg};
     struct occ_guest *g = h.guest;
     (void)pthread_setname_np(pthread_self(), "occtrace");
-    yield_to_the_program();
+    leave_real_time_scheduling();
+    clockid_t cpu_clock = 0;
+    if (pthread_getcpuclockid(pthread_self(), &cpu_clock) == 0)
+        atomic_store_explicit(&g->helper_clock, (int)cpu_clock, memory_order_relaxed);
     h.next_round_ns = occ_clock_ns(CLOCK_MONOTONIC) + SECOND_NS;
     while (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
         uint32_t seen = atomic_load_explicit(&g->wake, memory_order_acquire);
@@ -198,6 +238,8 @@ static void *run(void *arg)
         uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC);
         if (now_ns >= h.next_round_ns) {
             do_round(&h, now_ns);
+            if (is_left_alone())
+                end_the_process(&h);
             h.next_round_ns = now_ns + SECOND_NS;
         } else if (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
             occ_wake_wait(&g->wake, seen, h.next_round_ns - now_ns);

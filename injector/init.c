@@ -96,6 +96,7 @@ static void reset(struct occ_guest *g)
     atomic_store(&g->wake, 0);
     atomic_store(&g->closing, 0);
     atomic_store(&g->finished, 0);
+    atomic_store(&g->helper_clock, 0);
     atomic_store(&g->foreign_buffer, false);
     g->pid = getpid();
 }
@@ -121,8 +122,8 @@ static void start(struct occ_guest *g)
     log_rejected(&g->env);
     occ_link_init(&g->link, g->env.socket, get);
     occ_fork_prepare();
-    occ_exit_prepare();
     run_or_stay_quiet(g, began_ns);
+    occ_exit_prepare();
 }
 
 void occ_guest_start(void)

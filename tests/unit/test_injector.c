@@ -568,6 +568,22 @@ static void test_the_helper_does_not_end_before_the_program(void **state)
     assert_int_equal(s.launches, 100);
 }
 
+/* ---- a main thread that ends first ---- */
+
+static int program_whose_main_thread_ends(void)
+{
+    initialise_and_wait_for_helper();
+    launch(100);
+    pthread_exit(NULL);
+}
+
+static void test_a_process_ends_with_its_last_thread(void **state)
+{
+    struct story s = story_of(*state, program_whose_main_thread_ends, NULL, 0);
+    assert_int_equal(s.launches, 100);
+    assert_int_equal(s.closed, 1);
+}
+
 /* ---- limits and signals of the program ---- */
 
 static int program_with_small_files(void)
@@ -802,6 +818,7 @@ int main(void)
         TEST(test_what_cupti_does_not_give_is_counted),
         TEST(test_cupti_is_not_asked_before_it_begins),
         TEST(test_the_helper_does_not_end_before_the_program),
+        TEST(test_a_process_ends_with_its_last_thread),
         TEST(test_a_limit_of_file_size_does_not_end_the_program),
         TEST(test_a_log_that_nobody_reads_does_not_end_the_program),
         TEST(test_numbers_of_descriptors_are_the_programs),
