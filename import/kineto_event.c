@@ -2,6 +2,7 @@
 #include "kineto_state.h"
 
 #include <math.h>
+#include <string.h>
 
 static bool fits_u32(int64_t value)
 {
@@ -48,6 +49,8 @@ static enum occ_import_skip make_launch(const struct occ_kineto *k, struct occ_i
     if (!take_size(&size[GRID], l->grid) || !take_size(&size[BLOCK], l->block) ||
         (size[CLUSTER].n > 0 && !take_size(&size[CLUSTER], l->cluster)))
         return OCC_IMPORT_SKIP_BAD_VALUE;
+    launch->name = k->name;
+    launch->name_bytes = k->event.name_bytes;
     launch->start_ns = k->values[TS];
     launch->device = (uint64_t)occ_kineto_get(k, ARG_DEVICE);
     launch->context = (uint32_t)occ_kineto_get(k, ARG_CONTEXT);
@@ -57,8 +60,8 @@ static enum occ_import_skip make_launch(const struct occ_kineto *k, struct occ_i
     l->registers_per_thread = (uint32_t)k->values[ARG_REGISTERS];
     l->dynamic_smem_bytes = (uint32_t)occ_kineto_get(k, ARG_SMEM);
     l->carveout_percent = -1;
-    if (occ_kineto_has(k, ARG_ACHIEVED))
-        launch->reported_achieved = (double)k->values[ARG_ACHIEVED] / 1e6;
+    launch->reported_achieved =
+        occ_kineto_has(k, ARG_ACHIEVED) ? (double)k->values[ARG_ACHIEVED] / 1e6 : (double)NAN;
     return OCC_IMPORT_SKIP_COUNT;
 }
 
@@ -72,13 +75,13 @@ static int use_named_gpu(struct occ_kineto *k, uint64_t number)
 
 static int end_kernel(struct occ_kineto *k)
 {
-    struct occ_import_launch launch = {
-        .name = k->name, .name_bytes = k->event.name_bytes, .reported_achieved = NAN};
+    struct occ_import_launch launch;
     k->kernels++;
     if (!k->described && !k->second)
         k->only_metadata = true;
     if (k->only_metadata)
         return 0;
+    memset(&launch, 0, sizeof launch);
     enum occ_import_skip why = make_launch(k, &launch);
     if (why != OCC_IMPORT_SKIP_COUNT) {
         occ_import_sink_skip(k->sink, why);

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "kineto.h"
+#include "readers.h"
 
 #define DEPTH_MAX 256
 

@@ -7,7 +7,6 @@
  * The file is untrusted: it is opened read-only and immutable (no journal is read, no file appears beside
  * it), and read through nsys_db.c. One thread.
  */
-#include "nsys.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -18,8 +17,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "nsys_devices.h"
 #include "nsys_parts.h"
+#include "readers.h"
 #include "support/cleanup.h"
 
 #define PROGRESS_ROWS 8192u
@@ -143,9 +142,17 @@ static int32_t carveout(int64_t percent)
     return percent > 0 && percent <= 100 ? (int32_t)percent : -1;
 }
 
-static void fill_shape(const struct row *row, struct occ_store_shape *shape)
+static void fill_launch(const struct row *row, struct occ_import_launch *launch)
 {
+    struct occ_store_shape *shape = &launch->shape;
     struct occ_launch *l = &shape->launch;
+    launch->reported_achieved = (double)NAN;
+    launch->start_ns = row->value[START];
+    launch->end_ns = row->value[END];
+    launch->graph_node = (uint64_t)row->value[GRAPH_NODE];
+    launch->stream = (uint32_t)row->value[STREAM_ID];
+    launch->context = (uint32_t)row->value[CONTEXT_ID];
+    launch->correlation = (uint32_t)row->value[CORRELATION_ID];
     for (int i = 0; i < 3; i++) {
         l->grid[i] = (uint32_t)row->value[GRID_X + i];
         l->block[i] = (uint32_t)row->value[BLOCK_X + i];
@@ -191,14 +198,9 @@ static enum occ_import_skip objection(const struct row *row, size_t name_bytes, 
 
 static int take_launch(struct nsys *n, const struct row *row)
 {
-    struct occ_import_launch launch = {.reported_achieved = NAN,
-                                       .start_ns = row->value[START],
-                                       .end_ns = row->value[END],
-                                       .graph_node = (uint64_t)row->value[GRAPH_NODE],
-                                       .stream = (uint32_t)row->value[STREAM_ID],
-                                       .context = (uint32_t)row->value[CONTEXT_ID],
-                                       .correlation = (uint32_t)row->value[CORRELATION_ID]};
+    struct occ_import_launch launch;
     int64_t process = row->value[GLOBAL_PID];
+    memset(&launch, 0, sizeof launch);
     int status = take_name(n, row, &launch), found = 0;
     if (status == 0 && has(row, DEVICE_ID) && row->value[DEVICE_ID] >= 0)
         found = occ_nsys_devices_find(n->devices, process, row->value[DEVICE_ID], &launch.device);
@@ -212,7 +214,7 @@ static int take_launch(struct nsys *n, const struct row *row)
     n->several |= n->any && process != n->process;
     n->any = true;
     n->process = process;
-    fill_shape(row, &launch.shape);
+    fill_launch(row, &launch);
     return occ_import_sink_launch(n->sink, &launch, n->err);
 }
 

@@ -1,5 +1,5 @@
-/* See nsys_devices.h. One thread. */
-#include "nsys_devices.h"
+/* GPUs and their ordinals in processes. One thread. */
+#include "nsys_parts.h"
 
 #include <ctype.h>
 #include <sqlite3.h>

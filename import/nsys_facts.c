@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nsys_devices.h"
-
 void occ_nsys_add_missing(struct occ_import_recording *recording, const char *text)
 {
     size_t used = strlen(recording->missing_fields);

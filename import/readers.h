@@ -1,14 +1,30 @@
-/* The readers: each reads the recording at `path` into the sink. Messages have the file and the position
- * (byte of the uncompressed JSON, row of the table). */
+/*
+ * The readers of recordings, from a file or from memory (tests and fuzzers), into the sink. Messages have the
+ * position (byte of the uncompressed JSON, row of the table), those of files the path too.
+ */
 #ifndef OCC_IMPORT_READERS_H
 #define OCC_IMPORT_READERS_H
 
 #include "sink.h"
 
+struct sqlite3;
+
 /* Chrome-trace JSON of the PyTorch profiler (Kineto), plain or gzip. */
 int occ_import_read_kineto(const char *path, struct occ_import_sink *sink, struct occ_error *err);
 
+struct occ_kineto_input {
+    /* At most `size` bytes; *ret_n 0: the end. */
+    int (*read)(struct occ_kineto_input *input, unsigned char *data, size_t size, size_t *ret_n,
+                struct occ_error *err);
+    int (*rewind)(struct occ_kineto_input *input, struct occ_error *err);
+    uint64_t done, total; /* for the progress bar */
+};
+int occ_kineto_read(struct occ_kineto_input *input, struct occ_import_sink *sink, struct occ_error *err);
+
 /* SQLite export of Nsight Systems. */
 int occ_import_read_nsys(const char *path, struct occ_import_sink *sink, struct occ_error *err);
+
+/* `db` stays the caller's and is restricted to reading: nothing of its schema runs. */
+int occ_nsys_read(struct sqlite3 *db, struct occ_import_sink *sink, struct occ_error *err);
 
 #endif

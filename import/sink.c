@@ -150,38 +150,14 @@ static int kernel_index(struct occ_import_sink *sink, const struct occ_import_la
     return is_new ? stage_kernel(sink, launch->name, launch->name_bytes, err) : 0;
 }
 
-/* Field by field into zeroed memory: the bytes are hashed, and padding must not tell configurations apart. */
-static void copy_config(struct occ_store_shape *to, const struct occ_store_shape *from)
-{
-    const struct occ_launch *l = &from->launch;
-    struct occ_launch *t = &to->launch;
-    memcpy(t->grid, l->grid, sizeof t->grid);
-    memcpy(t->block, l->block, sizeof t->block);
-    memcpy(t->cluster, l->cluster, sizeof t->cluster);
-    t->registers_per_thread = l->registers_per_thread;
-    t->static_smem_bytes = l->static_smem_bytes;
-    t->dynamic_smem_bytes = l->dynamic_smem_bytes;
-    t->smem_config_bytes = l->smem_config_bytes;
-    t->carveout_percent = l->carveout_percent;
-    t->barriers = l->barriers;
-    t->max_active_clusters = l->max_active_clusters;
-    t->smem_optin_known = l->smem_optin_known;
-    t->smem_optin = l->smem_optin;
-    to->local_bytes_per_thread = from->local_bytes_per_thread;
-    to->max_cluster_size = from->max_cluster_size;
-    to->launch_type = from->launch_type;
-    to->cache_config = from->cache_config;
-    to->device_launched = from->device_launched;
-}
-
 static int config_index(struct occ_import_sink *sink, const struct occ_import_launch *launch, uint32_t device,
                         uint32_t *ret_index, struct occ_error *err)
 {
     struct staged_config staged;
     bool is_new = false;
-    memset(&staged, 0, sizeof staged);
+    memset(&staged, 0, sizeof staged); /* its bytes are hashed */
     staged.device = device;
-    copy_config(&staged.config, &launch->shape);
+    memcpy(&staged.config, &launch->shape, sizeof staged.config);
     int status = kernel_index(sink, launch, &staged.kernel, err);
     if (status != 0)
         return status;

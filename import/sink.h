@@ -68,7 +68,8 @@ struct occ_import_launch {
     uint32_t correlation;
     double reported_achieved; /* the source's own "achieved occupancy" 0...1; NaN: none */
 };
-/* Launches with impossible times, device or values are counted as skipped; they are no error. */
+/* `launch` is zeroed with memset() before its members are set: padding must not tell configurations apart.
+ * Launches with impossible times, device or values are counted as skipped; they are no error. */
 int occ_import_sink_launch(struct occ_import_sink *sink, const struct occ_import_launch *launch,
                            struct occ_error *err);
 

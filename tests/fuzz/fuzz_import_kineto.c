@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "import/kineto.h"
+#include "import/readers.h"
 #include "import/sink_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

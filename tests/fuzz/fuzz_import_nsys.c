@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "import/nsys.h"
+#include "import/readers.h"
 #include "import/sink_state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
