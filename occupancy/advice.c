@@ -1,31 +1,161 @@
-/*
- * occ_advise(): the list of changes, and what the model says about each. Threads: any.
- */
+/* occ_advise(), and its advice about the launch itself: cluster, block size, grid. Threads: any. */
 #include "adviser.h"
 
-bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change)
+/* ---- clusters ---- */
+
+/* Halves the cluster along its first even axis; false: there is none. */
+static bool halve_cluster(struct occ_launch *launch)
 {
-    struct occ_result then;
-    const struct occ_result *now = a->result;
-    if (occ_analyse(a->device, &change->launch, &then) != OCC_OK)
-        return false;
-    if (then.theoretical - now->theoretical < OCC_ADVICE_MIN_GAIN &&
-        then.expected_elapsed - now->expected_elapsed < OCC_ADVICE_MIN_GAIN)
-        return false;
-    if (a->count < a->max) {
-        struct occ_advice *advice = &a->list[a->count];
-        *advice = *change;
-        advice->blocks_now = now->blocks_per_sm;
-        advice->blocks_then = then.blocks_per_sm;
-        advice->theoretical_now = now->theoretical;
-        advice->theoretical_then = then.theoretical;
-        advice->elapsed_now = now->expected_elapsed;
-        advice->elapsed_then = then.expected_elapsed;
-        advice->achieved_now = now->expected_achieved;
-        advice->achieved_then = then.expected_achieved;
+    for (int axis = 0; axis < 3; axis++) {
+        if (launch->cluster[axis] > 1 && launch->cluster[axis] % 2 == 0) {
+            launch->cluster[axis] /= 2;
+            return true;
+        }
     }
-    a->count++;
+    return false;
+}
+
+/* Only where the number of active clusters is computed: the driver's holds for the present size alone. */
+static void advise_cluster(struct adviser *a)
+{
+    struct occ_launch launch = *a->launch;
+    uint32_t size = occ_cluster_size(&launch);
+    if (size == 1 || launch.max_active_clusters > 0)
+        return;
+    while (halve_cluster(&launch)) {
+        struct occ_result then;
+        if (occ_analyse(a->device, &launch, &then) != OCC_OK || then.wave_blocks <= a->result->wave_blocks)
+            continue;
+        uint32_t smaller = occ_cluster_size(&launch);
+        if (occ_adviser_offer(a, &(struct occ_advice){.kind = OCC_ADVICE_CLUSTER,
+                                                      .now = size,
+                                                      .needed = smaller,
+                                                      .cost_amount = size - smaller,
+                                                      .launch = launch}))
+            return;
+    }
+}
+
+/* ---- block sizes ---- */
+
+static bool good_block(const struct occ_device *device, uint32_t threads)
+{
+    return device->max_threads_per_sm % threads == 0 &&
+           (uint64_t)threads * device->max_blocks_per_sm >= device->max_threads_per_sm;
+}
+
+static double theoretical_with_block(const struct occ_device *device, const struct occ_launch *launch,
+                                     uint32_t threads)
+{
+    struct occ_launch changed = *launch;
+    struct occ_result then;
+    if (!occ_model_set(&changed, OCC_AXIS_BLOCK_SIZE, threads) ||
+        occ_analyse(device, &changed, &then) != OCC_OK)
+        return 0;
+    return then.theoretical;
+}
+
+static void offer_block(struct adviser *a, uint32_t threads)
+{
+    struct occ_launch launch = *a->launch;
+    if (!occ_model_set(&launch, OCC_AXIS_BLOCK_SIZE, threads))
+        return;
+    uint64_t idle = occ_model_threads_along_x(&launch) - occ_model_threads_along_x(a->launch);
+    occ_adviser_offer(a, &(struct occ_advice){
+                             .kind = OCC_ADVICE_BLOCK_SIZE,
+                             .now = occ_model_threads(a->launch),
+                             .needed = threads,
+                             .cost_amount = idle * a->launch->grid[1] * a->launch->grid[2],
+                             .launch = launch,
+                         });
+}
+
+static void advise_block_size(struct adviser *a)
+{
+    const struct occ_device *device = a->device;
+    double best = a->result->theoretical;
+    for (uint32_t t = device->warp_size; t <= device->max_threads_per_block; t += device->warp_size) {
+        double then = good_block(device, t) ? theoretical_with_block(device, a->launch, t) : 0;
+        best = then > best ? then : best;
+    }
+    if (best - a->result->theoretical < OCC_ADVICE_MIN_GAIN)
+        return;
+    for (uint32_t t = device->warp_size; t <= device->max_threads_per_block; t += device->warp_size)
+        if (good_block(device, t) && theoretical_with_block(device, a->launch, t) >= best)
+            offer_block(a, t);
+}
+
+/* ---- grids ---- */
+
+/* Gives the launch `blocks` blocks: by changing x if y and z divide them, else along x alone. */
+static bool set_grid(struct occ_launch *launch, uint64_t blocks)
+{
+    uint64_t plane = (uint64_t)launch->grid[1] * launch->grid[2];
+    uint64_t cluster = launch->cluster[0] ? launch->cluster[0] : 1;
+    if (blocks % (plane * cluster) == 0 && blocks / plane <= OCC_MAX_GRID_X) {
+        launch->grid[0] = (uint32_t)(blocks / plane);
+        return true;
+    }
+    uint32_t size = occ_cluster_size(launch);
+    if (blocks > OCC_MAX_GRID_X || blocks % size != 0)
+        return false;
+    launch->grid[0] = (uint32_t)blocks;
+    launch->grid[1] = launch->grid[2] = 1;
+    launch->cluster[0] = size;
+    launch->cluster[1] = launch->cluster[2] = 1;
     return true;
+}
+
+static void offer_grid(struct adviser *a, enum occ_advice_kind kind, uint64_t blocks)
+{
+    struct occ_launch launch = *a->launch;
+    uint64_t now = a->result->grid_blocks;
+    if (!set_grid(&launch, blocks))
+        return;
+    occ_adviser_offer(a, &(struct occ_advice){
+                             .kind = kind,
+                             .now = now,
+                             .needed = blocks,
+                             .cost_amount = blocks > now ? blocks - now : now - blocks,
+                             .launch = launch,
+                         });
+}
+
+static void advise_grid(struct adviser *a)
+{
+    const struct occ_result *result = a->result;
+    if (result->partial_blocks == 0)
+        return;
+    uint64_t down = result->full_waves * result->wave_blocks;
+    if (result->full_waves == 0) {
+        offer_grid(a, OCC_ADVICE_FILL_WAVE, result->wave_blocks);
+        return;
+    }
+    offer_grid(a, OCC_ADVICE_GRID_DOWN, down);
+    offer_grid(a, OCC_ADVICE_GRID_UP, down + result->wave_blocks);
+}
+
+uint64_t occ_grid_stride_blocks(uint64_t n, uint32_t block, uint32_t sms, uint32_t max_threads_per_sm,
+                                uint32_t waves)
+{
+    if (n == 0 || block == 0)
+        return 1;
+    uint64_t needed = (n - 1) / block + 1;
+    uint64_t resident = (uint64_t)sms * max_threads_per_sm / block;
+    uint64_t max = waves > 0 && resident > UINT64_MAX / waves ? UINT64_MAX : resident * waves;
+    uint64_t blocks = needed < max ? needed : max;
+    return blocks > 0 ? blocks : 1;
+}
+
+static void advise_grid_stride(struct adviser *a)
+{
+    uint32_t block = occ_model_threads(a->launch);
+    uint64_t grid = a->result->grid_blocks;
+    uint64_t n = grid > UINT64_MAX / block ? UINT64_MAX : grid * block;
+    uint64_t blocks = occ_grid_stride_blocks(n, block, a->device->sm_count, a->device->max_threads_per_sm,
+                                             OCC_GRID_STRIDE_WAVES);
+    if (blocks < grid)
+        offer_grid(a, OCC_ADVICE_GRID_STRIDE, blocks);
 }
 
 size_t occ_advise(const struct occ_device *device, const struct occ_launch *launch,
@@ -33,6 +163,9 @@ size_t occ_advise(const struct occ_device *device, const struct occ_launch *laun
 {
     struct adviser a = {device, launch, result, advice, max, 0};
     occ_advise_resources(&a);
-    occ_advise_launch(&a);
+    advise_cluster(&a);
+    advise_block_size(&a);
+    advise_grid(&a);
+    advise_grid_stride(&a);
     return a.count;
 }

@@ -21,10 +21,7 @@ struct adviser {
  * results before and after are filled in. */
 bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change);
 
-/* advice_resources.c: registers, shared memory, carve-out, barriers */
+/* Registers, shared memory, carve-out, barriers: advice_resources.c. */
 void occ_advise_resources(struct adviser *a);
-
-/* advice_launch.c: cluster, block size, grid */
-void occ_advise_launch(struct adviser *a);
 
 #endif

@@ -1,0 +1,27 @@
+/* What the model says about a change; see adviser.h. Threads: any. */
+#include "adviser.h"
+
+bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change)
+{
+    struct occ_result then;
+    const struct occ_result *now = a->result;
+    if (occ_analyse(a->device, &change->launch, &then) != OCC_OK)
+        return false;
+    if (then.theoretical - now->theoretical < OCC_ADVICE_MIN_GAIN &&
+        then.expected_elapsed - now->expected_elapsed < OCC_ADVICE_MIN_GAIN)
+        return false;
+    if (a->count < a->max) {
+        struct occ_advice *advice = &a->list[a->count];
+        *advice = *change;
+        advice->blocks_now = now->blocks_per_sm;
+        advice->blocks_then = then.blocks_per_sm;
+        advice->theoretical_now = now->theoretical;
+        advice->theoretical_then = then.theoretical;
+        advice->elapsed_now = now->expected_elapsed;
+        advice->elapsed_then = then.expected_elapsed;
+        advice->achieved_now = now->expected_achieved;
+        advice->achieved_then = then.expected_achieved;
+    }
+    a->count++;
+    return true;
+}
