@@ -2,7 +2,7 @@
 #
 # occ_compile_options  INTERFACE target: C11, strict warnings, sanitizers, coverage.
 # occ_add_library(NAME SOURCES... [PUBLIC_HEADERS dir] [USES targets...] [PRIVATE targets...])
-#     a static library occ_NAME. Headers are named from the root ("store/store.h"), those beside a file by name alone.
+#     a static library occ_NAME, listed in the global property OCC_LIBRARIES. Headers are named from the root ("store/store.h"), those beside a file by name alone.
 # occ_add_program(NAME SOURCES... USES targets...)
 
 add_library(occ_compile_options INTERFACE)
@@ -36,6 +36,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 function(occ_add_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES;PRIVATE" ${ARGN})
   add_library(occ_${name} STATIC ${ARG_SOURCES})
+  set_property(GLOBAL APPEND PROPERTY OCC_LIBRARIES occ_${name})
   target_include_directories(occ_${name} INTERFACE "${PROJECT_SOURCE_DIR}")
   target_include_directories(occ_${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(occ_${name} PUBLIC ${ARG_USES} PRIVATE occ_compile_options ${ARG_PRIVATE})

@@ -1,5 +1,12 @@
 set(_here "${CMAKE_CURRENT_SOURCE_DIR}")
 occ_add_script_test(check_dependencies COMMAND sh "${_here}/check_dependencies.sh" "${PROJECT_SOURCE_DIR}")
+
+get_property(libraries GLOBAL PROPERTY OCC_LIBRARIES)
+list(TRANSFORM libraries REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
+file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/objects" CONTENT "$<JOIN:${objects},\n>\n")
+occ_add_script_test(check_circles
+  COMMAND sh "${_here}/check_circles.sh" "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/objects" "${PROJECT_BINARY_DIR}")
+
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
                       $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact>)
