@@ -95,11 +95,11 @@ fi
 
 cp h.db locked.db
 mkfifo hold
-sqlite3 locked.db >/dev/null <hold &
+sqlite3 locked.db <hold &
 holder=$!
 exec 9>hold
-echo 'BEGIN EXCLUSIVE; SELECT 1;' >&9
-sleep 0.3
+printf 'BEGIN EXCLUSIVE;\n.system touch held\n' >&9
+until [ -e held ]; do sleep 0.05; done
 expect "locked" 0 "locked" simulated "$build/bin/occtrace" -d locked.db "$hello" --launches 3
 said_it_all 3
 exec 9>&-

@@ -47,7 +47,7 @@ check "exec" --launches 10 --exec
 for signal in TERM INT HUP USR1; do
   "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" -q -d "$work/h.db" "$hello" --spin >spin.out 2>spin.err &
   top=$!
-  for _ in $(seq 200); do program=$(pgrep -P $top -x hello) && break; sleep 0.05; done
+  until program=$(pgrep -P $top -x hello) || ! kill -0 $top; do sleep 0.05; done
   kill -$signal "$program"
   wait $top 2>/dev/null
   code=$?

@@ -96,7 +96,7 @@ await_state() {
     local tries=0
     until [ "$(state_of "$1")" = "$2" ]; do
         tries=$((tries + 1))
-        [ $tries -lt 3000 ] || { fail "process is '$(state_of "$1")', not '$2'"; return 1; }
+        [ $tries -lt 60000 ] || { fail "process is '$(state_of "$1")', not '$2'"; return 1; }
         read -r -t 0.01 _ <>go
     done
     return 0 # not the last read's status, which is that of a time out
@@ -128,7 +128,7 @@ if [ -e /proc/$$/task/$$/children ]; then
         tries=0
         until second=$(daemon_of $pid); [ -n "$second" ] && [ "$second" != "$first" ]; do
             tries=$((tries + 1))
-            [ $tries -lt 3000 ] || { fail "the daemon is not started again"; break; }
+            [ $tries -lt 60000 ] || { fail "the daemon is not started again"; break; }
             read -r -t 0.01 _ <>ready
         done
     else

@@ -20,7 +20,7 @@ serve() {
     rm -f "$work/socket"
     "$@" 2>"$work/log" &
     daemon=$!
-    for _ in $(seq 2000); do
+    while kill -0 "$daemon" 2>/dev/null; do
         [ -S "$work/socket" ] && return
         sleep 0.01
     done

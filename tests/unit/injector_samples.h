@@ -52,6 +52,8 @@ static inline int listen_at(const char *path)
     return fd;
 }
 
+#define DEADLINE_MS 600000 /* that only a fault reaches */
+
 /* Waits for a connection; -1 after `timeout_ms`. */
 static inline int accept_within(int listener, int timeout_ms)
 {

@@ -32,7 +32,7 @@
 #include "support/control.h"
 #include "support/text.h"
 
-#define DEADLINE_MS 60000
+#define DEADLINE_MS 600000
 #define SESSION     "0123456789abcdef0123456789abcdef"
 
 struct place {

@@ -113,7 +113,7 @@ static struct occ_ring_consumer *accept_program(struct fixture *f, int *ret_conn
 {
     struct occ_hello hello;
     int memfd = -1;
-    *ret_connection = accept_within(f->listener, 20000);
+    *ret_connection = accept_within(f->listener, DEADLINE_MS);
     assert_true(*ret_connection >= 0);
     assert_true(receive_hello(*ret_connection, &hello, &memfd));
     struct occ_ring_consumer *consumer = NULL;

@@ -65,7 +65,7 @@ static bool tend(struct fixture *f, uint64_t second)
 static int accept_ring(struct fixture *f)
 {
     struct occ_hello hello;
-    int memfd = -1, fd = accept_within(f->listener, 5000);
+    int memfd = -1, fd = accept_within(f->listener, DEADLINE_MS);
     assert_true(fd >= 0);
     assert_true(receive_hello(fd, &hello, &memfd));
     assert_int_equal(hello.magic, OCC_HELLO_MAGIC);
