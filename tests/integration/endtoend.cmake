@@ -10,6 +10,10 @@ occ_add_script_test(check_circles
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
                       $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact>)
+  add_executable(exit_order exit_order.c)
+  target_link_libraries(exit_order PRIVATE occ_compile_options ${CMAKE_DL_LIBS})
+  set_target_properties(exit_order PROPERTIES ENABLE_EXPORTS ON)
+  occ_add_script_test(exit_order COMMAND exit_order $<TARGET_FILE:occtrace_injector>)
   occ_add_script_test(guest COMMAND bash "${_here}/guest.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(exact COMMAND bash "${_here}/exact.sh" "${PROJECT_BINARY_DIR}")
