@@ -12,7 +12,8 @@ typedef int registration(void (*handler)(void *), void *argument, void *library)
 
 static int guest_after, cupti_handlers;
 
-int __cxa_atexit(void (*handler)(void *), void *argument, void *library);
+__attribute__((visibility("default"))) int __cxa_atexit(void (*handler)(void *), void *argument,
+                                                        void *library);
 
 /* Interposes glibc's: an executable's symbols come first. `library` is an address in the one that registers. */
 int __cxa_atexit(void (*handler)(void *), void *argument, void *library)
