@@ -133,11 +133,11 @@ static void open_history(struct history *h, const char *path)
     check(occ_store_put_kernel(h->store, "_Z6kernelPf", 1, &h->kernel, &err), &err);
     for (uint32_t i = 0; i < SHAPES; i++) {
         int64_t shape = 0;
-        struct occ_store_shape description = {
+        struct occ_launch_config description = {
             .kernel = h->kernel,
             .device = h->device,
             .launch = {.grid = {64 + i, 1, 1}, .block = {256, 1, 1}, .carveout_percent = -1}};
-        check(occ_store_put_shape(h->store, &description, &shape, &err), &err);
+        check(occ_store_put_config(h->store, &description, &shape, &err), &err);
         h->shape[i] = (uint32_t)shape;
     }
 }
@@ -238,13 +238,13 @@ static struct cost pack_values(const char *path, bool measured)
             launches[k] = (struct occ_store_launch){.start_ns = BEGIN + (int64_t)i * 3333333 +
                                                                 (int64_t)(next_random(&h.seed) * 20000) * 32,
                                                     .duration_ns = (uint64_t)(3100000 * near(&h.seed, 0.9)),
-                                                    .shape = h.shape[shape],
+                                                    .config = h.shape[shape],
                                                     .stream = 7,
                                                     .correlation = i * 3 + 100,
                                                     .context = 1};
             values[k] = (struct occ_launch_value){.start_ns = launches[k].start_ns,
                                                   .correlation = launches[k].correlation,
-                                                  .shape = launches[k].shape,
+                                                  .config = launches[k].config,
                                                   .achieved = near(&h.seed, level),
                                                   .achieved_error = 0.004 * near(&h.seed, 0.9),
                                                   .elapsed = near(&h.seed, level * 0.9),

@@ -74,13 +74,13 @@ static void put_shapes(struct history *h, uint32_t gpu)
         int64_t kernel = 0, shape = 0;
         (void)snprintf(name, sizeof name, "_Z9kernel%03uPfPKfi", i / 4);
         check(occ_store_put_kernel(h->store, name, i / 4 + 1, &kernel, &err), &err);
-        struct occ_store_shape description = {.kernel = kernel,
-                                              .device = h->device[gpu],
-                                              .launch = {.grid = {64 + 32 * i, 1, 1},
-                                                         .block = {32 * (1 + i % 16), 1, 1},
-                                                         .registers_per_thread = 24 + i % 100,
-                                                         .carveout_percent = -1}};
-        check(occ_store_put_shape(h->store, &description, &shape, &err), &err);
+        struct occ_launch_config description = {.kernel = kernel,
+                                                .device = h->device[gpu],
+                                                .launch = {.grid = {64 + 32 * i, 1, 1},
+                                                           .block = {32 * (1 + i % 16), 1, 1},
+                                                           .registers_per_thread = 24 + i % 100,
+                                                           .carveout_percent = -1}};
+        check(occ_store_put_config(h->store, &description, &shape, &err), &err);
         h->shape[gpu][i] = (uint32_t)shape;
     }
 }
@@ -142,7 +142,7 @@ static void fill(struct history *h, uint64_t n, enum pace pace)
                 if (used[gpu] == GENERATE_BLOCK) {
                     generate_block(h->generator, gpu, launches[gpu]);
                     for (uint32_t i = 0; i < GENERATE_BLOCK; i++)
-                        launches[gpu][i].shape = h->shape[gpu][launches[gpu][i].shape];
+                        launches[gpu][i].config = h->shape[gpu][launches[gpu][i].config];
                     used[gpu] = 0;
                 }
                 uint32_t piece = GENERATE_BLOCK - used[gpu] < left ? GENERATE_BLOCK - used[gpu] : left;
@@ -217,7 +217,7 @@ static double plain_rows(const char *path, uint64_t n, double *ret_bytes)
             const int64_t values[] = {l->start_ns,
                                       (int64_t)l->duration_ns,
                                       (int64_t)l->graph_node,
-                                      l->shape,
+                                      l->config,
                                       l->stream,
                                       l->correlation,
                                       l->context,
@@ -356,7 +356,7 @@ static void add_minute(struct history *h, int64_t minute)
             sums.sum[k] = sums.ns[k] * (double)(minute % 60 + 1) / 64;
         }
         launches[i] = (struct occ_store_launch){
-            .start_ns = minute * MINUTE_NS + i * 50000, .duration_ns = 40000, .shape = h->shape[0][i]};
+            .start_ns = minute * MINUTE_NS + i * 50000, .duration_ns = 40000, .config = h->shape[0][i]};
         check(occ_store_add_measured(h->store, minute, h->run[0], h->shape[0][i], &sums, &err), &err);
     }
     check(occ_store_append(h->store, h->run[0], h->device[0], launches, SHAPES, &err), &err);

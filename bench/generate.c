@@ -122,7 +122,7 @@ void generate_block(struct generator *g, uint32_t gpu_index, struct occ_store_la
         gpu->correlation += 1 + (uint32_t)(next_random(g) & 3);
         launches[i] = (struct occ_store_launch){.start_ns = gpu->next_ns,
                                                 .duration_ns = (uint64_t)duration_ns,
-                                                .shape = shape,
+                                                .config = shape,
                                                 .stream = next_random(g) % 10 == 0 ? 14 : 7,
                                                 .correlation = gpu->correlation,
                                                 .context = 1};

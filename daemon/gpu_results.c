@@ -84,7 +84,7 @@ void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attri
         r->values[r->n_values++] = (struct occ_gpu_value){.run = run,
                                                           .value = {.start_ns = v->start_ns,
                                                                     .correlation = (uint32_t)v->tag,
-                                                                    .shape = (uint32_t)v->shape,
+                                                                    .config = (uint32_t)v->shape,
                                                                     .achieved = v->measured.achieved,
                                                                     .achieved_error = v->measured.achieved_se,
                                                                     .elapsed = v->measured.elapsed,

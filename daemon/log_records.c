@@ -124,7 +124,7 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
     struct occ_producer_tables *t = &p->tables;
     if (s->kernel >= t->n_kernels || s->device >= t->n_devices)
         return occ_fail(err, OCC_E_INVALID, "launch configuration record: unknown kernel or device");
-    struct occ_store_shape config = {
+    struct occ_launch_config config = {
         .kernel = t->kernels[s->kernel],
         .device = t->devices[s->device].id,
         .launch = {.registers_per_thread = s->registers_per_thread,
@@ -148,7 +148,7 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
     int64_t id = 0;
     int status = grow(&t->configs, &t->configs_allocated, t->n_configs, sizeof *t->configs, err);
     if (status == 0)
-        status = occ_store_put_shape(store, &config, &id, err);
+        status = occ_store_put_config(store, &config, &id, err);
     if (status != 0)
         return status;
     if (id <= 0 || id > UINT32_MAX)

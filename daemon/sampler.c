@@ -225,7 +225,7 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t confi
 {
     struct occ_result model = {0};
     struct occ_attribution_key key = {.shape = config, .theoretical = NAN};
-    if (occ_store_shape_model(store, config, &model, NULL) != 0)
+    if (occ_store_config_model(store, config, &model, NULL) != 0)
         return key;
     key.theoretical = model.theoretical;
     key.grid_blocks = model.grid_blocks;
@@ -264,7 +264,7 @@ void occ_sampler_feed(struct occ_sampler *s, const uint8_t uuid[16], int64_t dev
         batch = n - done < FEED_BATCH ? n - done : FEED_BATCH;
         size_t fed = 0;
         for (size_t i = done; i < done + batch; i++) {
-            const struct occ_attribution_key *key = find_key(s, rows[i].shape);
+            const struct occ_attribution_key *key = find_key(s, rows[i].config);
             if (!key || run > UINT32_MAX) /* a tag has 32 bits for it */
                 continue;
             launches[fed] =

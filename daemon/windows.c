@@ -53,7 +53,7 @@ static bool place_on_device(struct occ_windows *w, struct occ_producer *p, uint3
         rows[i] = (struct occ_store_launch){.start_ns = (int64_t)l->start_ns,
                                             .duration_ns = l->duration_ns,
                                             .graph_node = l->graph_node,
-                                            .shape = config->id,
+                                            .config = config->id,
                                             .stream = l->stream,
                                             .correlation = l->correlation,
                                             .context = config->context};

@@ -62,7 +62,7 @@ static int load_config(struct load *l, const void *data, struct occ_error *err)
     staged.config.kernel = l->kernels[staged.kernel];
     staged.config.device = *device;
     if (status == 0)
-        status = occ_store_put_shape(l->store, &staged.config, &id, err);
+        status = occ_store_put_config(l->store, &staged.config, &id, err);
     if (status != 0)
         return status;
     l->configs[l->n_configs].id = (uint32_t)id;
@@ -88,7 +88,7 @@ static int load_launch(struct load *l, const void *data, struct occ_error *err)
     l->batch[l->n_batch++] = (struct occ_store_launch){.start_ns = start_ns,
                                                        .duration_ns = staged.duration_ns,
                                                        .graph_node = staged.graph_node,
-                                                       .shape = l->configs[staged.config].id,
+                                                       .config = l->configs[staged.config].id,
                                                        .stream = staged.stream,
                                                        .correlation = staged.correlation,
                                                        .context = staged.context};
@@ -117,11 +117,11 @@ static int load_reported(struct load *l, struct occ_error *err)
 {
     int status = 0;
     for (uint32_t i = 0; i < l->n_configs && status == 0; i++) {
-        struct occ_claim reported = l->sink->reported[i];
+        struct occ_reported_occupancy reported = l->sink->reported[i];
         if (reported.launches == 0)
             continue;
         reported.mean /= (double)reported.launches;
-        status = occ_store_put_claim(l->store, l->run, l->configs[i].id, &reported, err);
+        status = occ_store_put_reported(l->store, l->run, l->configs[i].id, &reported, err);
     }
     return status;
 }
@@ -153,7 +153,7 @@ static int load_run(struct load *l, const struct occ_import_source *source, stru
                               .source_hash = source->hash,
                               .time_base = r->time_base_unknown ? "unknown" : "epoch",
                               .rank = r->rank >= 0 ? l->rank : NULL,
-                              .lacks = known(r->missing_fields),
+                              .missing_fields = known(r->missing_fields),
                               .level = "trace"};
     if (getrandom(l->row.uuid, sizeof l->row.uuid, 0) != (ssize_t)sizeof l->row.uuid)
         return occ_fail(err, OCC_E_IO, "no random numbers");

@@ -144,7 +144,7 @@ static int32_t carveout(int64_t percent)
 
 static void fill_launch(const struct row *row, struct occ_import_launch *launch)
 {
-    struct occ_store_shape *shape = &launch->shape;
+    struct occ_launch_config *shape = &launch->shape;
     struct occ_launch *l = &shape->launch;
     launch->reported_achieved = (double)NAN;
     launch->start_ns = row->value[START];

@@ -207,7 +207,7 @@ static enum occ_import_skip objection(const struct occ_import_sink *sink, const 
     return device == sink->n_devices ? OCC_IMPORT_SKIP_NO_DEVICE : OCC_IMPORT_SKIP_COUNT;
 }
 
-static void add_reported(struct occ_claim *reported, double achieved)
+static void add_reported(struct occ_reported_occupancy *reported, double achieved)
 {
     if (!(achieved >= 0 && achieved <= 1)) /* NaN: none */
         return;

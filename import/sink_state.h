@@ -34,7 +34,7 @@ struct occ_import_sink {
     struct device devices[DEVICES_MAX];
     uint32_t n_devices;
     struct hash_set kernels, configs;
-    struct occ_claim reported[CONFIGS_MAX]; /* `mean` is the sum */
+    struct occ_reported_occupancy reported[CONFIGS_MAX]; /* `mean` is the sum */
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 
@@ -44,7 +44,7 @@ struct occ_import_sink {
 /* OCC_STAGE_CONFIG; `kernel` and `device` are indices. */
 struct staged_config {
     uint32_t kernel, device;
-    struct occ_store_shape config;
+    struct occ_launch_config config;
 };
 
 /* OCC_STAGE_LAUNCH; times without the recording's shift. */

@@ -64,11 +64,11 @@ struct occ_run_state {
     struct occ_lane *lanes;
     uint32_t n_lanes;
     struct occ_totals_table
-        minutes;                   /* bucket << 32 | shape: launches not in rollup_minute, pending ones too */
+        minutes; /* bucket << 32 | configuration: launches not in rollup_minute, pending ones too */
     struct occ_totals_table hours; /* launches in rollup_minute, not in rollup_hour */
-    struct occ_map shapes;         /* seen: shape -> 0 */
-    uint32_t *new_shapes;          /* of those, not in run_shape yet */
-    uint32_t n_new_shapes, new_shapes_capacity;
+    struct occ_map configs;        /* seen: configuration -> 0 */
+    uint32_t *new_configs;         /* of those, not in run_config yet */
+    uint32_t n_new_configs, new_configs_capacity;
     struct occ_sealed *sealed;
     uint32_t n_sealed;
 };

@@ -9,7 +9,7 @@
 
 struct occ_measured_pending {
     int64_t minute, run;
-    uint32_t shape;
+    uint32_t config;
     struct occ_measured_sums sums;
 };
 
@@ -40,13 +40,13 @@ static int make_room(struct occ_store *s, struct occ_error *err)
     return 0;
 }
 
-int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uint32_t shape,
+int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uint32_t config,
                            const struct occ_measured_sums *sums, struct occ_error *err)
 {
     int rc = make_room(s, err);
     if (rc == 0)
         s->measured[s->n_measured++] =
-            (struct occ_measured_pending){.minute = minute, .run = run, .shape = shape, .sums = *sums};
+            (struct occ_measured_pending){.minute = minute, .run = run, .config = config, .sums = *sums};
     return rc;
 }
 
@@ -60,7 +60,7 @@ int occ_measured_write(struct occ_store *s, struct occ_error *err)
         if (rc != 0)
             break;
         struct occ_binder b = {.stmt = stmt};
-        occ_bind_int(&b, row->shape);
+        occ_bind_int(&b, row->config);
         occ_bind_int(&b, row->run);
         occ_bind_int(&b, row->minute);
 #define X(name, text) occ_bind_int(&b, (int64_t)row->sums.name);
@@ -112,13 +112,13 @@ int occ_measured_prepare(struct occ_store *s, sqlite3_stmt **ret_stmt, struct oc
     return occ_ask_prepare(s, read_sql, ret_stmt, err);
 }
 
-int occ_measured_read(struct occ_store *s, const struct occ_scope *scope, int64_t shape, sqlite3_stmt *stmt,
+int occ_measured_read(struct occ_store *s, const struct occ_scope *scope, int64_t config, sqlite3_stmt *stmt,
                       struct occ_measured_sums *ret_sums, struct occ_error *err)
 {
     struct occ_binder b = {.stmt = stmt};
     int step;
     *ret_sums = (struct occ_measured_sums){0};
-    occ_bind_int(&b, shape);
+    occ_bind_int(&b, config);
     occ_bind_int(&b, scope->since_ns / MINUTE_NS);
     occ_bind_int(&b, scope->until_ns / MINUTE_NS + (scope->until_ns % MINUTE_NS != 0));
     while ((step = sqlite3_step(stmt)) == SQLITE_ROW)
@@ -128,14 +128,14 @@ int occ_measured_read(struct occ_store *s, const struct occ_scope *scope, int64_
     return step == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, step, err, "cannot read measured values");
 }
 
-int occ_store_shape_model(struct occ_store *s, int64_t shape, struct occ_result *ret_result,
-                          struct occ_error *err)
+int occ_store_config_model(struct occ_store *s, int64_t config, struct occ_result *ret_result,
+                           struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = occ_store_statement(s, OCC_SQL_CONFIG_MODEL, &stmt, err);
     if (rc != 0)
         return rc;
-    (void)sqlite3_bind_int64(stmt, 1, shape);
+    (void)sqlite3_bind_int64(stmt, 1, config);
     int step = sqlite3_step(stmt);
     if (step == SQLITE_ROW)
         *ret_result = (struct occ_result){.theoretical = sqlite3_column_double(stmt, 0),
@@ -144,7 +144,7 @@ int occ_store_shape_model(struct occ_store *s, int64_t shape, struct occ_result 
                                           .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, 3),
                                           .blocks_per_sm = (uint32_t)sqlite3_column_int64(stmt, 4)};
     else if (step == SQLITE_DONE)
-        rc = occ_fail(err, OCC_E_NOT_FOUND, "no model of launch configuration %lld", (long long)shape);
+        rc = occ_fail(err, OCC_E_NOT_FOUND, "no model of launch configuration %lld", (long long)config);
     else
         rc = occ_sql_fail(s->db, s->path, step, err, "cannot read a launch configuration");
     (void)sqlite3_reset(stmt);

@@ -1,5 +1,5 @@
 /*
- * What hardware counters said of launches, added up by minute, run and shape. The daemon adds to it as values are
+ * What hardware counters said of launches, added up by minute, run and configuration. The daemon adds to it as values are
  * settled; `show` and `top` read means. A sum without time says nothing: not measured is NULL, never 0.
  *
  * Every value is kept as (sum of value x duration, sum of the durations for which it was defined), so that sums of
@@ -92,7 +92,7 @@ static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sum
 struct occ_launch_value {
     int64_t start_ns; /* as it was appended */
     uint32_t correlation;
-    uint32_t shape;
+    uint32_t config;
     double achieved, achieved_error; /* to 0.00001; errors are rounded up, by at most 9.1 % */
     double elapsed, elapsed_error;
 };
@@ -122,7 +122,7 @@ int occ_store_add_unexplained(struct occ_store *store, int64_t device, int64_t s
                               struct occ_error *err);
 
 /* Adds to what the history has; waits in memory for the next commit. OCC_E_FULL: too much waits, commit first. */
-int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run, uint32_t shape,
+int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run, uint32_t config,
                            const struct occ_measured_sums *sums, struct occ_error *err);
 
 #endif

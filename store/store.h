@@ -1,7 +1,7 @@
 /*
- * The history: one SQLite file a node. Opens and migrates it, takes runs, devices, kernels, shapes and
- * launches, analyses each new shape once (through occupancy/), packs launches into chunks, keeps minute and
- * hour rollups, and answers questions. This is the only place where a shape is analysed, so what was traced
+ * The history: one SQLite file a node. Opens and migrates it, takes runs, devices, kernels, configurations and
+ * launches, analyses each new configuration once (through occupancy/), packs launches into chunks, keeps minute and
+ * hour rollups, and answers questions. This is the only place where a configuration is analysed, so what was traced
  * and what was imported cannot differ.
  *
  * Writing: occ_store_open(OCC_STORE_WRITE) ... any number of { put_*, append, ring_position } ... commit.
@@ -59,12 +59,12 @@ struct occ_run {
     const char *source;                                     /* "trace", "nsys", "kineto"; NULL: trace */
     const char *source_version, *source_file, *source_hash; /* of an imported recording; else NULL */
     const char
-        *time_base;    /* "unknown": times do not count from 1970, and no --since finds them; NULL: epoch */
-    const char *rank;  /* of a distributed job; NULL: none, or unknown */
-    const char *lacks; /* what the source never says, for people; NULL: nothing */
-    const char *level; /* word of enum occ_level (ring_abi.h), "trace" ... */
-    const char *level_reason; /* of this level: putting a level without one erases the old one's */
-    uint32_t cupti_version;   /* 0: unknown */
+        *time_base;   /* "unknown": times do not count from 1970, and no --since finds them; NULL: epoch */
+    const char *rank; /* of a distributed job; NULL: none, or unknown */
+    const char *missing_fields; /* what the source never contains; NULL: nothing */
+    const char *level;          /* word of enum occ_level (ring_abi.h), "trace" ... */
+    const char *level_reason;   /* of this level: putting a level without one erases the old one's */
+    uint32_t cupti_version;     /* 0: unknown */
     bool simulated;
     bool uid_unknown;
 };
@@ -106,9 +106,9 @@ int occ_store_put_device(struct occ_store *store, const struct occ_store_device 
 int occ_store_put_kernel(struct occ_store *store, const char *mangled, uint64_t name_hash, int64_t *ret_id,
                          struct occ_error *err);
 
-/* Identity: all fields. `launch.grid` and so on as in occupancy.h. A shape that the model refuses is stored
+/* Identity: all fields. `launch.grid` and so on as in occupancy.h. A configuration that the model refuses is stored
  * with its reason and NULL results. */
-struct occ_store_shape {
+struct occ_launch_config {
     int64_t kernel;
     int64_t device;
     struct occ_launch launch;
@@ -118,13 +118,13 @@ struct occ_store_shape {
     uint8_t cache_config;
     uint8_t device_launched;
 };
-int occ_store_put_shape(struct occ_store *store, const struct occ_store_shape *shape, int64_t *ret_id,
-                        struct occ_error *err);
+int occ_store_put_config(struct occ_store *store, const struct occ_launch_config *config, int64_t *ret_id,
+                         struct occ_error *err);
 
-/* What the model says of a stored shape: theoretical, grid_blocks, wave_blocks, warps_per_block and blocks_per_sm of
- * *ret_result. OCC_E_NOT_FOUND: no such shape, or the model refuses it. */
-int occ_store_shape_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,
-                          struct occ_error *err);
+/* What the model says of a stored configuration: theoretical, grid_blocks, wave_blocks, warps_per_block and blocks_per_sm of
+ * *ret_result. OCC_E_NOT_FOUND: no such configuration, or the model refuses it. */
+int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
+                           struct occ_error *err);
 
 /* Times of a launch: the last day before 2^63 is refused, because ends of minutes and hours are computed from starts. */
 #define OCC_STORE_START_MAX_NS (INT64_MAX - INT64_C(86400000000000))
@@ -139,7 +139,7 @@ struct occ_store_launch {
     int64_t start_ns;
     uint64_t duration_ns;
     uint64_t graph_node;
-    uint32_t shape; /* id from occ_store_put_shape */
+    uint32_t config; /* id from occ_store_put_config */
     uint32_t stream;
     uint32_t correlation;
     uint32_t context;
@@ -177,13 +177,13 @@ int occ_store_end_bulk(struct occ_store *store, struct occ_error *err);
 int occ_store_find_import(struct occ_store *store, const char *source_hash, int64_t *ret_run,
                           struct occ_error *err);
 
-/* What a recording itself says of a shape's achieved occupancy: a claim of its own making, kept beside what we find. */
-struct occ_claim {
-    uint64_t launches;     /* that it says something of; 0: it says nothing */
+/* The achieved occupancy that a recording itself reports for a configuration, kept beside what we find. */
+struct occ_reported_occupancy {
+    uint64_t launches;     /* with a reported value; 0: none */
     double mean, min, max; /* 0...1 */
 };
-int occ_store_put_claim(struct occ_store *store, int64_t run, int64_t shape, const struct occ_claim *claim,
-                        struct occ_error *err);
+int occ_store_put_reported(struct occ_store *store, int64_t run, int64_t config,
+                           const struct occ_reported_occupancy *reported, struct occ_error *err);
 
 /* The run gets no more launches: merges its small chunks, writes its open rollup buckets. Durable with the
  * next commit. */
@@ -204,40 +204,40 @@ struct occ_filter {
     const char *session;        /* NULL: any */
     int64_t device;             /* 0: any */
     const char *kernel_regex;   /* POSIX extended, on the demangled name; NULL: any */
-    /* Only shapes whose achieved occupancy is below this ratio: the measured mean of what else fits where there is one,
+    /* Only configurations whose achieved occupancy is below this ratio: the measured mean of what else fits where there is one,
      * else the expected one; 0: any. */
     double below_achieved;
 };
 
-/* One line of `top`: a kernel (all its shapes, on one device model) that fits the filter. */
+/* One line of `top`: a kernel (all its configurations, on one device model) that fits the filter. */
 struct occ_top_row {
     int64_t kernel;
     int64_t device;
     const char *short_name, *demangled, *mangled, *device_name;
-    uint32_t shapes;
+    uint32_t configs;
     uint64_t launches;
     uint64_t total_ns, min_ns, max_ns;
-    /* time-weighted means over its launches; NaN when no shape could be analysed */
+    /* time-weighted means over its launches; NaN when no configuration could be analysed */
     double theoretical, expected_achieved, expected_elapsed;
-    double waves; /* of the shape with most time */
+    double waves; /* of the configuration with most time */
     uint64_t full_waves, partial_blocks;
-    char limiters[64];   /* of the shape with most time */
+    char limiters[64];   /* of the configuration with most time */
     char main_cause[32]; /* word of the largest part, see `part`; "" none */
     double main_cause_ratio;
-    /* sum of duration * SMs * max_warps * (1 - elapsed), seconds; elapsed: the measured mean of the shape, else the
+    /* sum of duration * SMs * max_warps * (1 - elapsed), seconds; elapsed: the measured mean of the configuration, else the
      * expected one */
     double waste_warp_seconds;
-    /* Means over its shapes that have measured values, weighted with their time; NaN: none has, not measured. Errors
+    /* Means over its configurations that have measured values, weighted with their time; NaN: none has, not measured. Errors
      * are standard errors, upper bounds. */
     double achieved, achieved_error, elapsed, elapsed_error;
-    double measured_share; /* part of its time that is of such shapes */
-    /* Of the waterfall (occupancy/waterfall.h), over the shapes that could be analysed: with `used` (measured elapsed
-     * occupancy where counters saw the shape, else expected) the parts are 1. NaN: not known of any shape. PARTIAL_WARP is no
+    double measured_share; /* part of its time that is of such configurations */
+    /* Of the waterfall (occupancy/waterfall.h), over the configurations that could be analysed: with `used` (measured elapsed
+     * occupancy where counters saw the configuration, else expected) the parts are 1. NaN: not known of any configuration. PARTIAL_WARP is no
      * part of it, but the share of resident threads that do not exist. */
     double used;
     double part[OCC_PART_COUNT];
-    uint32_t registers, block_threads; /* of the shape with most time */
-    uint32_t design;                   /* enum occ_by_design bits of the shape with most time */
+    uint32_t registers, block_threads; /* of the configuration with most time */
+    uint32_t design;                   /* enum occ_by_design bits of the configuration with most time */
     bool simulated;
 };
 
@@ -250,8 +250,8 @@ int occ_store_top(struct occ_store *store, const struct occ_filter *filter, stru
                   struct occ_error *err);
 void occ_top_free(struct occ_top *top);
 
-/* Everything about shapes that fit, for `show`: identity, static results, totals and a duration histogram. */
-struct occ_shape_row {
+/* Everything about configurations that fit, for `show`: identity, static results, totals and a duration histogram. */
+struct occ_config_row {
     int64_t id, kernel, device;
     const char *short_name, *demangled, *mangled, *device_name;
     struct occ_launch launch;
@@ -261,27 +261,27 @@ struct occ_shape_row {
     const char *refused;
     struct occ_result result;
     uint64_t launches, total_ns, min_ns, max_ns, p50_ns, p95_ns,
-        p99_ns;                        /* percentiles from the histogram, <= 12.5 % off */
-    int64_t first_ns, last_ns;         /* first and last start */
-    double waste_warp_seconds;         /* as occ_top_row's */
-    struct occ_measured_sums measured; /* by whole minutes; no launches in it: none was measured */
-    struct occ_claim claim;            /* of the recordings among the filter's runs */
-    const char
-        *lacks; /* what an imported run of it never says, for people; NULL: nothing, or none is imported */
-    const char *claim_source; /* their tool; NULL: none of the runs is imported */
+        p99_ns;                             /* percentiles from the histogram, <= 12.5 % off */
+    int64_t first_ns, last_ns;              /* first and last start */
+    double waste_warp_seconds;              /* as occ_top_row's */
+    struct occ_measured_sums measured;      /* by whole minutes; no launches in it: none was measured */
+    struct occ_reported_occupancy reported; /* by the recordings among the filter's runs */
+    const char *
+        missing_fields; /* what the recordings of its runs never contain; NULL: nothing, or none is imported */
+    const char *source; /* the recordings' tool; NULL: none of the runs is imported */
     bool simulated;
 };
-struct occ_shapes {
-    struct occ_shape_row *rows; /* most time first */
+struct occ_config_rows {
+    struct occ_config_row *rows; /* most time first */
     size_t n;
     void *memory;
 };
-int occ_store_shapes(struct occ_store *store, const struct occ_filter *filter, struct occ_shapes *ret_shapes,
-                     struct occ_error *err);
-void occ_shapes_free(struct occ_shapes *shapes);
+int occ_store_configs(struct occ_store *store, const struct occ_filter *filter,
+                      struct occ_config_rows *ret_configs, struct occ_error *err);
+void occ_config_rows_free(struct occ_config_rows *configs);
 
 /* Runs whose times do not count from 1970: a filter with since or until leaves them out. */
-int occ_store_count_timeless(struct occ_store *store, uint64_t *ret_runs, struct occ_error *err);
+int occ_store_count_unknown_time_base(struct occ_store *store, uint64_t *ret_runs, struct occ_error *err);
 
 /* Launches recorded of all runs of a session. */
 int occ_store_session_launches(struct occ_store *store, const char *session, uint64_t *ret_launches,

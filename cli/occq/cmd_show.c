@@ -22,32 +22,32 @@ struct show_args {
 
 /* The chosen launch configurations, by kernel and device. */
 struct selection {
-    struct occ_shapes shapes;
-    const struct occ_shape_row **rows; /* into shapes */
+    struct occ_config_rows shapes;
+    const struct occ_config_row **rows; /* into shapes */
     size_t n;
 };
 
 static void selection_release(struct selection *selection)
 {
     free(selection->rows);
-    occ_shapes_free(&selection->shapes);
+    occ_config_rows_free(&selection->shapes);
 }
 
 /* ---- which kernels ---- */
 
-typedef bool matcher(const struct occ_shape_row *row, const void *wanted);
+typedef bool matcher(const struct occ_config_row *row, const void *wanted);
 
-static bool has_id(const struct occ_shape_row *row, const void *wanted)
+static bool has_id(const struct occ_config_row *row, const void *wanted)
 {
     return row->kernel == *(const int64_t *)wanted;
 }
 
-static bool has_short_name(const struct occ_shape_row *row, const void *wanted)
+static bool has_short_name(const struct occ_config_row *row, const void *wanted)
 {
     return row->short_name && strcmp(row->short_name, wanted) == 0;
 }
 
-static bool any(const struct occ_shape_row *row, const void *wanted)
+static bool any(const struct occ_config_row *row, const void *wanted)
 {
     (void)row;
     (void)wanted;
@@ -59,7 +59,7 @@ static int load(struct occ_store *store, const struct occ_filter *filter, matche
 {
     selection_release(selection);
     *selection = (struct selection){0};
-    int status = occ_store_shapes(store, filter, &selection->shapes, err);
+    int status = occ_store_configs(store, filter, &selection->shapes, err);
     if (status != 0)
         return status;
     selection->rows = calloc(selection->shapes.n + 1, sizeof *selection->rows);
@@ -116,7 +116,7 @@ static int find(struct occ_store *store, const struct occ_filter *filter, const 
 
 /* ---- groups ---- */
 
-static bool same_group(const struct occ_shape_row *a, const struct occ_shape_row *b)
+static bool same_group(const struct occ_config_row *a, const struct occ_config_row *b)
 {
     return a->kernel == b->kernel && a->device == b->device;
 }
@@ -126,13 +126,13 @@ static bool same_group(const struct occ_shape_row *a, const struct occ_shape_row
 static size_t group(struct selection *selection, struct show_group *groups)
 {
     size_t n_groups = 0, sorted = 0;
-    const struct occ_shape_row **rows = selection->rows;
+    const struct occ_config_row **rows = selection->rows;
     while (sorted < selection->n) {
         size_t start = sorted++;
         for (size_t i = sorted; i < selection->n; i++) {
             if (!same_group(rows[start], rows[i]))
                 continue;
-            const struct occ_shape_row *moved = rows[i];
+            const struct occ_config_row *moved = rows[i];
             memmove(&rows[sorted + 1], &rows[sorted], (i - sorted) * sizeof *rows);
             rows[sorted++] = moved;
         }

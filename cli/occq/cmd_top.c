@@ -89,7 +89,7 @@ static const struct cli_column columns[] = {
           "registers per thread " DOMINANT),
     FIELD("block", "block_threads", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, row.block_threads,
           "threads per block " DOMINANT),
-    FIELD("configs", "configs", CLI_PLAIN, 0, row.shapes, "number of launch configurations"),
+    FIELD("configs", "configs", CLI_PLAIN, 0, row.configs, "number of launch configurations"),
     FIELD("mean", "mean_duration_ns", CLI_DURATION, 0, mean_duration_ns, "mean duration"),
     FIELD("min", "min_duration_ns", CLI_DURATION, 0, row.min_ns, "shortest duration"),
     FIELD("max", "max_duration_ns", CLI_DURATION, 0, row.max_ns, "longest duration"),

@@ -53,7 +53,7 @@ struct whatif_rows {
 
 /* ---- adding up ---- */
 
-static void add(struct side *side, const struct occ_shape_row *row, const struct occ_device *device,
+static void add(struct side *side, const struct occ_config_row *row, const struct occ_device *device,
                 const struct occ_result *r)
 {
     double ns = (double)row->total_ns;
@@ -81,7 +81,7 @@ static void finish(const struct side *side, struct figures *figures)
 }
 
 /* As the other device's driver would get it; one with the same SMs would choose the same carve-out. */
-static struct occ_launch launch_elsewhere(const struct occ_shape_row *row, const struct occ_device *device)
+static struct occ_launch launch_elsewhere(const struct occ_config_row *row, const struct occ_device *device)
 {
     struct occ_launch launch = row->launch;
     if (device->cc != row->limits.cc)
@@ -98,7 +98,7 @@ struct sides {
     struct side here, there, alone;
 };
 
-static void add_config(struct whatif_row *out, struct sides *sides, const struct occ_shape_row *row,
+static void add_config(struct whatif_row *out, struct sides *sides, const struct occ_config_row *row,
                        const struct occ_device *device)
 {
     struct occ_launch launch = launch_elsewhere(row, device);
@@ -118,8 +118,8 @@ static void add_config(struct whatif_row *out, struct sides *sides, const struct
 
 static int by_kernel(const void *left, const void *right)
 {
-    const struct occ_shape_row *a = *(const struct occ_shape_row *const *)left;
-    const struct occ_shape_row *b = *(const struct occ_shape_row *const *)right;
+    const struct occ_config_row *a = *(const struct occ_config_row *const *)left;
+    const struct occ_config_row *b = *(const struct occ_config_row *const *)right;
     if (a->kernel != b->kernel)
         return (a->kernel > b->kernel) - (a->kernel < b->kernel);
     if (a->device != b->device)
@@ -138,10 +138,10 @@ static int by_time(const void *left, const void *right)
 }
 
 /* One row of `sorted[0...n)`, which are one kernel's on one device. */
-static struct whatif_row evaluate(const struct occ_shape_row *const *sorted, size_t n,
+static struct whatif_row evaluate(const struct occ_config_row *const *sorted, size_t n,
                                   const struct occ_device *device)
 {
-    const struct occ_shape_row *first = sorted[0];
+    const struct occ_config_row *first = sorted[0];
     struct whatif_row row = {.kernel_id = first->kernel,
                              .device_id = first->device,
                              .kernel = first->short_name,
@@ -156,11 +156,11 @@ static struct whatif_row evaluate(const struct occ_shape_row *const *sorted, siz
     return row;
 }
 
-static int evaluate_all(const struct occ_shapes *shapes, const struct occ_device *device,
+static int evaluate_all(const struct occ_config_rows *shapes, const struct occ_device *device,
                         struct whatif_rows *rows, struct occ_error *err)
 {
-    _cleanup_(occ_freep) const struct occ_shape_row **sorted =
-        calloc(shapes->n + 1, sizeof(struct occ_shape_row *));
+    _cleanup_(occ_freep) const struct occ_config_row **sorted =
+        calloc(shapes->n + 1, sizeof(struct occ_config_row *));
     rows->list = calloc(shapes->n + 1, sizeof *rows->list);
     if (!sorted || !rows->list)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
@@ -259,11 +259,11 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
-    _cleanup_(occ_shapes_free) struct occ_shapes shapes = {0};
+    _cleanup_(occ_config_rows_free) struct occ_config_rows shapes = {0};
     _cleanup_(rows_release) struct whatif_rows rows = {0};
     struct occ_filter filter = cli_filter_store(&args->filter);
     if (cli_open_history(&args->common, &store, &err) != 0 ||
-        occ_store_shapes(store, &filter, &shapes, &err) != 0 ||
+        occ_store_configs(store, &filter, &shapes, &err) != 0 ||
         evaluate_all(&shapes, &target->device, &rows, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);

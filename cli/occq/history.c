@@ -48,8 +48,8 @@ void cli_note_unknown_times(const struct cli_command *command, struct occ_store 
                             const struct cli_filter *filter)
 {
     uint64_t n = 0;
-    if ((filter->since_ns <= 0 && filter->until_ns <= 0) || occ_store_count_timeless(store, &n, NULL) != 0 ||
-        n == 0)
+    if ((filter->since_ns <= 0 && filter->until_ns <= 0) ||
+        occ_store_count_unknown_time_base(store, &n, NULL) != 0 || n == 0)
         return;
     cli_note(command,
              "--since and --until ignore %" PRIu64 " imported run%s: the recordings have no absolute times",

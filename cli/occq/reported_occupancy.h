@@ -11,10 +11,10 @@
  * (Source: the values in public recordings, which this reproduces.) Returns the reason for a difference; "" if the
  * reported value is the expected one within its rounding.
  */
-const char *reported_difference(const struct occ_shape_row *row);
+const char *reported_difference(const struct occ_config_row *row);
 
 /* Our value nearest to it in meaning: theoretical occupancy, or for less than a wave expected_elapsed. NaN: not
  * analysed. */
-double reported_expected(const struct occ_shape_row *row);
+double reported_expected(const struct occ_config_row *row);
 
 #endif

@@ -10,7 +10,7 @@
 
 /* Launch configurations of one kernel on one device. */
 struct show_group {
-    const struct occ_shape_row *const *shapes; /* most time first; at least one */
+    const struct occ_config_row *const *shapes; /* most time first; at least one */
     size_t n;
     size_t shown; /* the first of them */
 };
@@ -21,12 +21,12 @@ int show_text(const struct show_group *group, struct occ_error *err);
 void show_json(const struct show_group *groups, size_t n);
 
 /* The analysis of a row; *ret_means holds its measured means. Both refer to the row. */
-struct analysis show_analysis(const struct occ_shape_row *row, struct occ_measurement *ret_means);
+struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means);
 
 /* What counters measured: launches by source, the group's means, the SMs. Prints nothing if nothing was measured. */
-void show_measured(const struct occ_shape_row *row, const struct occ_measurement *measured);
+void show_measured(const struct occ_config_row *row, const struct occ_measurement *measured);
 /* The member "measured" of the open object. */
-void show_json_measured(struct cli_json *json, const struct occ_shape_row *row,
+void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
                         const struct occ_measurement *measured);
 
 #endif

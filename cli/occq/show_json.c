@@ -5,7 +5,7 @@
 #include "reported_occupancy.h"
 #include "show.h"
 
-static void put_configuration(struct cli_json *json, const struct occ_shape_row *row)
+static void put_configuration(struct cli_json *json, const struct occ_config_row *row)
 {
     const struct occ_launch *l = &row->launch;
     cli_json_object(json, "configuration", false);
@@ -20,7 +20,7 @@ static void put_configuration(struct cli_json *json, const struct occ_shape_row 
     cli_json_close(json);
 }
 
-static void put_times(struct cli_json *json, const struct occ_shape_row *row)
+static void put_times(struct cli_json *json, const struct occ_config_row *row)
 {
     cli_json_unsigned(json, "launches", row->launches);
     cli_json_unsigned(json, "total_duration_ns", row->total_ns);
@@ -35,24 +35,24 @@ static void put_times(struct cli_json *json, const struct occ_shape_row *row)
 }
 
 /* null: no recording reports an occupancy of its own. */
-static void put_reported(struct cli_json *json, const struct occ_shape_row *row)
+static void put_reported(struct cli_json *json, const struct occ_config_row *row)
 {
-    if (row->claim.launches == 0) {
+    if (row->reported.launches == 0) {
         cli_json_null(json, "reported");
         return;
     }
     cli_json_object(json, "reported", false);
-    cli_json_string(json, "source", row->claim_source);
-    cli_json_unsigned(json, "launches", row->claim.launches);
-    cli_json_real(json, "achieved_mean", row->claim.mean);
-    cli_json_real(json, "achieved_min", row->claim.min);
-    cli_json_real(json, "achieved_max", row->claim.max);
+    cli_json_string(json, "source", row->source);
+    cli_json_unsigned(json, "launches", row->reported.launches);
+    cli_json_real(json, "achieved_mean", row->reported.mean);
+    cli_json_real(json, "achieved_min", row->reported.min);
+    cli_json_real(json, "achieved_max", row->reported.max);
     cli_json_real(json, "expected", reported_expected(row));
     cli_json_string(json, "difference", reported_difference(row));
     cli_json_close(json);
 }
 
-static void put_config(struct cli_json *json, const struct occ_shape_row *row)
+static void put_config(struct cli_json *json, const struct occ_config_row *row)
 {
     struct occ_measurement measured;
     const struct analysis a = show_analysis(row, &measured);
@@ -65,13 +65,13 @@ static void put_config(struct cli_json *json, const struct occ_shape_row *row)
         analysis_json(json, &a);
     show_json_measured(json, row, &measured);
     put_reported(json, row);
-    cli_json_string(json, "missing_fields", row->lacks);
+    cli_json_string(json, "missing_fields", row->missing_fields);
     cli_json_close(json);
 }
 
 static void put_group(struct cli_json *json, const struct show_group *group)
 {
-    const struct occ_shape_row *first = group->shapes[0];
+    const struct occ_config_row *first = group->shapes[0];
     cli_json_object(json, NULL, false);
     cli_json_integer(json, "kernel_id", first->kernel);
     cli_json_string(json, "kernel", first->short_name);

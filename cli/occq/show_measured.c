@@ -9,7 +9,7 @@
 
 enum { SOURCES = 4 };
 
-struct analysis show_analysis(const struct occ_shape_row *row, struct occ_measurement *ret_means)
+struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means)
 {
     occ_measured_means(&row->measured, ret_means);
     return (struct analysis){.device = &row->limits,
@@ -82,7 +82,7 @@ static double expected_blocks(const struct occ_result *r)
     return r->warps_per_block ? r->expected_achieved * r->max_warps_per_sm / r->warps_per_block : NAN;
 }
 
-static void print_sms(const struct occ_shape_row *row, const struct occ_measurement *m)
+static void print_sms(const struct occ_config_row *row, const struct occ_measurement *m)
 {
     const char *separator = "    SMs: ";
     if (!isnan(m->sm_active)) {
@@ -104,7 +104,7 @@ static void print_sms(const struct occ_shape_row *row, const struct occ_measurem
         (void)putchar('\n');
 }
 
-void show_measured(const struct occ_shape_row *row, const struct occ_measurement *measured)
+void show_measured(const struct occ_config_row *row, const struct occ_measurement *measured)
 {
     if (measured->source == OCC_FROM_MODEL)
         return;
@@ -130,7 +130,7 @@ static void put_sources(struct cli_json *json, const struct occ_measured_sums *s
     cli_json_close(json);
 }
 
-static void put_waterfall(struct cli_json *json, const struct occ_shape_row *row,
+static void put_waterfall(struct cli_json *json, const struct occ_config_row *row,
                           const struct occ_measurement *measured)
 {
     const struct analysis a = {&row->limits, &row->launch, &row->result, measured, true};
@@ -144,7 +144,7 @@ static void put_waterfall(struct cli_json *json, const struct occ_shape_row *row
         cli_json_null(json, "waterfall");
 }
 
-void show_json_measured(struct cli_json *json, const struct occ_shape_row *row,
+void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
                         const struct occ_measurement *measured)
 {
     const struct occ_measured_sums *sums = &row->measured;

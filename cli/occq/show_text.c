@@ -28,7 +28,7 @@ static void print_name(const char *indent, const char *name)
 }
 
 /* The names of simulated devices end in "(simulated)"; one that does not is marked. */
-static bool needs_mark(const struct occ_shape_row *row)
+static bool needs_mark(const struct occ_config_row *row)
 {
     return row->simulated && !(row->device_name && strstr(row->device_name, "simulated"));
 }
@@ -46,7 +46,7 @@ static const char *waste_source(const struct show_group *group)
 
 static void print_head(const struct show_group *group)
 {
-    const struct occ_shape_row *first = group->shapes[0];
+    const struct occ_config_row *first = group->shapes[0];
     uint64_t launches = 0, total_ns = 0;
     double waste = 0;
     char duration[32], amount[32];
@@ -76,7 +76,7 @@ static bool has_cluster(const struct occ_launch *launch)
     return (uint64_t)launch->cluster[0] * launch->cluster[1] * launch->cluster[2] > 1;
 }
 
-static void print_configuration(const struct occ_shape_row *row)
+static void print_configuration(const struct occ_config_row *row)
 {
     const struct occ_launch *l = &row->launch;
     char grid[48], block[48], cluster[48], fixed[32], dynamic[32];
@@ -91,7 +91,7 @@ static void print_configuration(const struct occ_shape_row *row)
         occ_format_bytes(l->dynamic_smem_bytes, dynamic, sizeof dynamic), row->local_bytes_per_thread);
 }
 
-static void print_times(const struct occ_shape_row *row)
+static void print_times(const struct occ_config_row *row)
 {
     char text[6][32], since[32], until[32];
     const uint64_t times[6] = {row->total_ns, row->min_ns, row->p50_ns,
@@ -106,31 +106,31 @@ static void print_times(const struct occ_shape_row *row)
 }
 
 /* The recording's own number beside ours. */
-static void print_reported(const struct occ_shape_row *row)
+static void print_reported(const struct occ_config_row *row)
 {
     const char *difference = reported_difference(row);
     char reported[16], expected[16];
-    const char *source = row->claim_source ? row->claim_source : "the recording";
-    if (row->claim.launches == 0)
+    const char *source = row->source ? row->source : "the recording";
+    if (row->reported.launches == 0)
         return;
     (void)printf(
         "\n    %s reports an achieved occupancy of %s (its own estimate, not measured); expected here: %s\n",
-        source, cli_percent_text(row->claim.mean, reported, sizeof reported),
+        source, cli_percent_text(row->reported.mean, reported, sizeof reported),
         cli_percent_text(reported_expected(row), expected, sizeof expected));
     if (difference[0])
         (void)printf("    why they differ: %s\n", difference);
 }
 
-static void print_missing(const struct occ_shape_row *row)
+static void print_missing(const struct occ_config_row *row)
 {
-    if (!row->lacks)
+    if (!row->missing_fields)
         return;
-    (void)printf("\n    not in %s recordings", row->claim_source ? row->claim_source : "such");
-    print_name(": ", row->lacks);
+    (void)printf("\n    not in %s recordings", row->source ? row->source : "such");
+    print_name(": ", row->missing_fields);
 }
 
 /* Counters need no model. */
-static void print_refused(const struct occ_shape_row *row)
+static void print_refused(const struct occ_config_row *row)
 {
     struct occ_measurement measured;
     char achieved[16], elapsed[16];
@@ -144,7 +144,7 @@ static void print_refused(const struct occ_shape_row *row)
     show_measured(row, &measured);
 }
 
-static int print_analysis(const struct occ_shape_row *row, struct occ_error *err)
+static int print_analysis(const struct occ_config_row *row, struct occ_error *err)
 {
     struct occ_measurement measured;
     const struct analysis a = show_analysis(row, &measured);
@@ -155,7 +155,7 @@ static int print_analysis(const struct occ_shape_row *row, struct occ_error *err
     return analysis_print_waterfall(&a, err);
 }
 
-static int print_config(const struct occ_shape_row *row, struct occ_error *err)
+static int print_config(const struct occ_config_row *row, struct occ_error *err)
 {
     int status = 0;
     print_configuration(row);

@@ -1,20 +1,20 @@
-/* `show`: everything about the shapes that fit a filter. One thread. */
+/* `show`: everything about the configurations that fit a filter. One thread. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "arena.h"
 #include "sum_by_config.h"
-#include "store/shape_columns.h"
+#include "store/config_columns.h"
 
-#define SHAPE_COLUMN_2(a, b)    ", s." #a
-#define SHAPE_COLUMN_3(a, b, c) ", s." #a
-#define DEVICE_COLUMN_2(a, b)   ", d." #a
+#define CONFIG_COLUMN_2(a, b)    ", s." #a
+#define CONFIG_COLUMN_3(a, b, c) ", s." #a
+#define DEVICE_COLUMN_2(a, b)    ", d." #a
 
-static const char shape_sql[] =
+static const char config_sql[] =
     "SELECT s.kernel_id, s.device_id, k.short, k.demangled, k.mangled, d.name, d.simulated, s.shared_optin, "
-    "s.local_bytes_per_thread, s.refused, s.theoretical IS NOT NULL" OCC_LAUNCH_COLUMNS(SHAPE_COLUMN_2)
-        OCC_DEVICE_COLUMNS(DEVICE_COLUMN_2) OCC_RESULT_REALS(SHAPE_COLUMN_2)
-            OCC_RESULT_INTEGERS(SHAPE_COLUMN_3) OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(
+    "s.local_bytes_per_thread, s.refused, s.theoretical IS NOT NULL" OCC_LAUNCH_COLUMNS(CONFIG_COLUMN_2)
+        OCC_DEVICE_COLUMNS(DEVICE_COLUMN_2) OCC_RESULT_REALS(CONFIG_COLUMN_2)
+            OCC_RESULT_INTEGERS(CONFIG_COLUMN_3) OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(
                 OCC_COLUMN_CAUSE) " FROM stored_launch_config s JOIN stored_kernel k USING(kernel_id) "
                                   "JOIN stored_device d USING(device_id) WHERE s.config_id = ?";
 
@@ -55,7 +55,7 @@ static void read_result(sqlite3_stmt *stmt, int *at, struct occ_result *result)
         result->cause[i] = sqlite3_column_double(stmt, (*at)++);
 }
 
-static void read_shape(struct ask *a, sqlite3_stmt *stmt, struct occ_shape_row *row)
+static void read_config(struct ask *a, sqlite3_stmt *stmt, struct occ_config_row *row)
 {
     int at = 0;
     row->kernel = sqlite3_column_int64(stmt, at++);
@@ -77,7 +77,7 @@ static void read_shape(struct ask *a, sqlite3_stmt *stmt, struct occ_shape_row *
         read_result(stmt, &at, &row->result);
 }
 
-static void fill_totals(const struct occ_totals *t, struct occ_shape_row *row)
+static void fill_totals(const struct occ_totals *t, struct occ_config_row *row)
 {
     row->launches = t->launches;
     row->total_ns = t->total_ns;
@@ -93,7 +93,7 @@ static void fill_totals(const struct occ_totals *t, struct occ_shape_row *row)
     }
 }
 
-static void fill_waste(struct occ_shape_row *row)
+static void fill_waste(struct occ_config_row *row)
 {
     struct occ_measurement means;
     struct occ_waterfall waterfall;
@@ -106,59 +106,59 @@ static void fill_waste(struct occ_shape_row *row)
                               row->result.max_warps_per_sm * (1 - waterfall.used);
 }
 
-/* What recordings among the scope's runs claim of a shape, and what they never say. */
-static const char claim_sql[] =
+/* The occupancy that recordings among the filter's runs report for a configuration, and the fields they lack. */
+static const char reported_sql[] =
     "SELECT r.run_id, r.source, r.missing_fields, coalesce(c.launches, 0), c.mean, c.min, c.max "
     "FROM stored_run r JOIN stored_run_config x ON x.run_id = r.run_id AND x.config_id = ?1 "
     "LEFT JOIN stored_reported_occupancy c ON c.run_id = r.run_id AND c.config_id = x.config_id "
     "WHERE r.source_hash IS NOT NULL";
 
-static void add_claim(struct occ_claim *claim, sqlite3_stmt *stmt)
+static void add_reported(struct occ_reported_occupancy *reported, sqlite3_stmt *stmt)
 {
-    uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 3), sum = claim->launches + n;
+    uint64_t n = (uint64_t)sqlite3_column_int64(stmt, 3), sum = reported->launches + n;
     double low = sqlite3_column_double(stmt, 5), high = sqlite3_column_double(stmt, 6);
     if (n == 0)
         return;
-    claim->mean += (sqlite3_column_double(stmt, 4) - claim->mean) * (double)n / (double)sum;
-    claim->min = claim->launches == 0 || low < claim->min ? low : claim->min;
-    claim->max = claim->launches == 0 || high > claim->max ? high : claim->max;
-    claim->launches = sum;
+    reported->mean += (sqlite3_column_double(stmt, 4) - reported->mean) * (double)n / (double)sum;
+    reported->min = reported->launches == 0 || low < reported->min ? low : reported->min;
+    reported->max = reported->launches == 0 || high > reported->max ? high : reported->max;
+    reported->launches = sum;
 }
 
-static int read_claim(struct ask *a, const struct occ_scope *scope, sqlite3_stmt *stmt,
-                      struct occ_shape_row *row)
+static int read_reported(struct ask *a, const struct occ_scope *scope, sqlite3_stmt *stmt,
+                         struct occ_config_row *row)
 {
     int step;
     (void)sqlite3_bind_int64(stmt, 1, row->id);
     while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
         if (occ_map_get(&scope->run_index, (uint64_t)sqlite3_column_int64(stmt, 0)) == OCC_MAP_NONE)
             continue;
-        add_claim(&row->claim, stmt);
-        row->claim_source = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 1));
-        row->lacks = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 2));
+        add_reported(&row->reported, stmt);
+        row->source = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 1));
+        row->missing_fields = occ_arena_copy(&a->arena, (const char *)sqlite3_column_text(stmt, 2));
     }
     (void)sqlite3_reset(stmt);
     return step == SQLITE_DONE
                ? 0
-               : occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read a claim");
+               : occ_sql_fail(a->store->db, a->store->path, step, a->err, "cannot read reported occupancy");
 }
 
 static int most_time_first(const void *a, const void *b)
 {
-    const struct occ_shape_row *x = a, *y = b;
+    const struct occ_config_row *x = a, *y = b;
     if (x->total_ns != y->total_ns)
         return x->total_ns > y->total_ns ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_shapes *ret_shapes)
+static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_config_rows *ret_configs)
 {
-    struct occ_shape_row *rows = calloc(a->totals.n + 1, sizeof *rows);
-    sqlite3_stmt *stmt = NULL, *claim = NULL, *measured = NULL;
+    struct occ_config_row *rows = calloc(a->totals.n + 1, sizeof *rows);
+    sqlite3_stmt *stmt = NULL, *reported = NULL, *measured = NULL;
     size_t n = 0;
-    int rc = rows ? occ_ask_prepare(a->store, shape_sql, &stmt, a->err) : occ_store_no_memory(a->err);
+    int rc = rows ? occ_ask_prepare(a->store, config_sql, &stmt, a->err) : occ_store_no_memory(a->err);
     if (rc == 0)
-        rc = occ_ask_prepare(a->store, claim_sql, &claim, a->err);
+        rc = occ_ask_prepare(a->store, reported_sql, &reported, a->err);
     if (rc == 0)
         rc = occ_measured_prepare(a->store, &measured, a->err);
     for (uint32_t i = 0; i < a->totals.n && rc == 0; i++) {
@@ -166,11 +166,11 @@ static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_sh
         (void)sqlite3_bind_int64(stmt, 1, (int64_t)t->key);
         int step = sqlite3_step(stmt);
         if (step == SQLITE_ROW) {
-            struct occ_shape_row *row = &rows[n++];
+            struct occ_config_row *row = &rows[n++];
             row->id = (int64_t)t->key;
-            read_shape(a, stmt, row);
+            read_config(a, stmt, row);
             fill_totals(t, row);
-            rc = read_claim(a, scope, claim, row);
+            rc = read_reported(a, scope, reported, row);
             if (rc == 0)
                 rc = occ_measured_read(a->store, scope, row->id, measured, &row->measured, a->err);
             fill_waste(row);
@@ -182,7 +182,7 @@ static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_sh
     }
     (void)sqlite3_finalize(stmt);
     (void)sqlite3_finalize(measured);
-    (void)sqlite3_finalize(claim);
+    (void)sqlite3_finalize(reported);
     if (rc == 0 && a->arena.failed)
         rc = occ_store_no_memory(a->err);
     if (rc != 0) {
@@ -190,12 +190,12 @@ static int make_rows(struct ask *a, const struct occ_scope *scope, struct occ_sh
         return rc;
     }
     qsort(rows, n, sizeof *rows, most_time_first);
-    *ret_shapes = (struct occ_shapes){.rows = rows, .n = n, .memory = occ_arena_take(&a->arena)};
+    *ret_configs = (struct occ_config_rows){.rows = rows, .n = n, .memory = occ_arena_take(&a->arena)};
     return 0;
 }
 
-int occ_store_shapes(struct occ_store *s, const struct occ_filter *filter, struct occ_shapes *ret_shapes,
-                     struct occ_error *err)
+int occ_store_configs(struct occ_store *s, const struct occ_filter *filter,
+                      struct occ_config_rows *ret_configs, struct occ_error *err)
 {
     struct ask a = {.store = s, .err = err};
     struct occ_scope scope = {0};
@@ -206,7 +206,7 @@ int occ_store_shapes(struct occ_store *s, const struct occ_filter *filter, struc
     if (rc == 0)
         rc = occ_gather(s, &scope, true, &a.totals, err);
     if (rc == 0)
-        rc = make_rows(&a, &scope, ret_shapes);
+        rc = make_rows(&a, &scope, ret_configs);
     occ_store_rollback(s);
     occ_scope_close(&scope);
     occ_totals_table_free(&a.totals);
@@ -214,9 +214,9 @@ int occ_store_shapes(struct occ_store *s, const struct occ_filter *filter, struc
     return rc;
 }
 
-void occ_shapes_free(struct occ_shapes *shapes)
+void occ_config_rows_free(struct occ_config_rows *configs)
 {
-    free(shapes->rows);
-    occ_arena_free_blocks(shapes->memory);
-    *shapes = (struct occ_shapes){0};
+    free(configs->rows);
+    occ_arena_free_blocks(configs->memory);
+    *configs = (struct occ_config_rows){0};
 }

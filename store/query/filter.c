@@ -1,4 +1,4 @@
-/* What a filter means in ids: runs by run, session and time; shapes by device, kernel name and occupancy. The regular
+/* What a filter means in ids: runs by run, session and time; configurations by device, kernel name and occupancy. The regular
  * expression is tried once per kernel. One thread. */
 #include <regex.h>
 #include <stdio.h>
@@ -32,24 +32,24 @@ static int match_kernels(struct occ_store *s, const char *pattern, struct occ_ma
     return rc;
 }
 
-/* A shape's achieved occupancy: measured where it was, else expected; NaN: neither is known. */
-static int achieved_of(struct occ_store *s, const struct occ_scope *scope, sqlite3_stmt *shape,
+/* A configuration's achieved occupancy: measured where it was, else expected; NaN: neither is known. */
+static int achieved_of(struct occ_store *s, const struct occ_scope *scope, sqlite3_stmt *config,
                        sqlite3_stmt *measured, double *ret_achieved, struct occ_error *err)
 {
     struct occ_measured_sums sums;
     struct occ_measurement means;
-    int rc = occ_measured_read(s, scope, sqlite3_column_int64(shape, 0), measured, &sums, err);
+    int rc = occ_measured_read(s, scope, sqlite3_column_int64(config, 0), measured, &sums, err);
     if (rc != 0)
         return rc;
     occ_measured_means(&sums, &means);
-    *ret_achieved = !isnan(means.achieved)                         ? means.achieved
-                    : sqlite3_column_type(shape, 2) != SQLITE_NULL ? sqlite3_column_double(shape, 2)
-                                                                   : NAN;
+    *ret_achieved = !isnan(means.achieved)                          ? means.achieved
+                    : sqlite3_column_type(config, 2) != SQLITE_NULL ? sqlite3_column_double(config, 2)
+                                                                    : NAN;
     return 0;
 }
 
-static int allow_shapes(struct occ_store *s, const struct occ_filter *filter, const struct occ_map *kernels,
-                        struct occ_scope *scope, struct occ_error *err)
+static int allow_configs(struct occ_store *s, const struct occ_filter *filter, const struct occ_map *kernels,
+                         struct occ_scope *scope, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL, *measured = NULL;
     int step = SQLITE_DONE;
@@ -71,7 +71,7 @@ static int allow_shapes(struct occ_store *s, const struct occ_filter *filter, co
             if (rc != 0 || !(achieved < filter->below_achieved))
                 continue;
         }
-        if (occ_map_put(&scope->shapes, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
+        if (occ_map_put(&scope->configs, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
             rc = occ_store_no_memory(err);
     }
     (void)sqlite3_finalize(measured);
@@ -81,16 +81,16 @@ static int allow_shapes(struct occ_store *s, const struct occ_filter *filter, co
     return rc;
 }
 
-static int find_shapes(struct occ_store *s, const struct occ_filter *filter, struct occ_scope *scope,
-                       struct occ_error *err)
+static int find_configs(struct occ_store *s, const struct occ_filter *filter, struct occ_scope *scope,
+                        struct occ_error *err)
 {
     struct occ_map kernels = {0};
-    scope->any_shape = !filter->kernel_regex && filter->device == 0 && !(filter->below_achieved > 0);
-    if (scope->any_shape)
+    scope->any_config = !filter->kernel_regex && filter->device == 0 && !(filter->below_achieved > 0);
+    if (scope->any_config)
         return 0;
     int rc = filter->kernel_regex ? match_kernels(s, filter->kernel_regex, &kernels, err) : 0;
     if (rc == 0)
-        rc = allow_shapes(s, filter, &kernels, scope, err);
+        rc = allow_configs(s, filter, &kernels, scope, err);
     occ_map_free(&kernels);
     return rc;
 }
@@ -168,7 +168,8 @@ int occ_scope_open(struct occ_store *s, const struct occ_filter *filter, struct 
     if (rc == 0)
         rc = find_runs(s, filter, scope, err);
     if (rc == 0)
-        rc = find_shapes(s, filter, scope, err); /* what was measured of a shape depends on the runs */
+        rc = find_configs(s, filter, scope,
+                          err); /* what was measured of a configuration depends on the runs */
     if (rc != 0)
         occ_scope_close(scope);
     return rc;
@@ -176,7 +177,7 @@ int occ_scope_open(struct occ_store *s, const struct occ_filter *filter, struct 
 
 void occ_scope_close(struct occ_scope *scope)
 {
-    occ_map_free(&scope->shapes);
+    occ_map_free(&scope->configs);
     occ_map_free(&scope->run_index);
     free(scope->runs);
     *scope = (struct occ_scope){0};

@@ -1,5 +1,5 @@
 /*
- * Totals per shape of the launches that fit a filter. For each run the time range is cut into
+ * Totals per configuration of the launches that fit a filter. For each run the time range is cut into
  *
  *     whole hours that are rolled up      rollup_hour
  *     what a quota took the chunks of     rollup_minute (to the minute)
@@ -50,20 +50,20 @@ static int corrupt(struct gather *g, const char *what)
     return occ_fail(g->err, OCC_E_CORRUPT, "%s: %s is damaged", g->store->path, what);
 }
 
-static struct occ_totals *totals_of(struct gather *g, uint64_t shape)
+static struct occ_totals *totals_of(struct gather *g, uint64_t config)
 {
-    return occ_totals_at(g->table, shape);
+    return occ_totals_at(g->table, config);
 }
 
 /* ---- rollups ---- */
 
-/* A row: bucket, run, shape, launches, total, min, max [, first, last, histogram]. */
+/* A row: bucket, run, configuration, launches, total, min, max [, first, last, histogram]. */
 static int add_rollup(struct gather *g, sqlite3_stmt *stmt, int64_t bucket_ns)
 {
-    uint64_t shape = (uint64_t)sqlite3_column_int64(stmt, 2);
-    if (!occ_scope_has_shape(g->scope, shape))
+    uint64_t config = (uint64_t)sqlite3_column_int64(stmt, 2);
+    if (!occ_scope_has_config(g->scope, config))
         return 0;
-    struct occ_totals *t = totals_of(g, shape);
+    struct occ_totals *t = totals_of(g, config);
     struct occ_totals row = {.launches = (uint64_t)sqlite3_column_int64(stmt, 3),
                              .total_ns = (uint64_t)sqlite3_column_int64(stmt, 4),
                              .min_ns = (uint64_t)sqlite3_column_int64(stmt, 5),
@@ -170,7 +170,7 @@ static int add_launches(struct gather *g, const struct occ_columns *v, struct oc
     for (uint32_t i = 0; i < v->n; i++) {
         if (straddles && ((int64_t)v->start_ns[i] < span.low || (int64_t)v->start_ns[i] >= span.high))
             continue;
-        if (!occ_scope_has_shape(g->scope, v->config[i]))
+        if (!occ_scope_has_config(g->scope, v->config[i]))
             continue;
         struct occ_totals *t = totals_of(g, v->config[i]);
         if (!t || (g->detailed && !occ_histogram_add(&t->histogram, v->duration_ns[i], 1)))
@@ -223,7 +223,7 @@ static int add_totals(struct gather *g, const void *data, size_t bytes)
     if (rc != 0)
         return rc == OCC_E_NO_MEMORY ? occ_store_no_memory(g->err) : corrupt(g, "a chunk's totals");
     for (uint32_t i = 0; i < c.n; i++) {
-        if (!occ_scope_has_shape(g->scope, c.config[i]))
+        if (!occ_scope_has_config(g->scope, c.config[i]))
             continue;
         struct occ_totals *t = totals_of(g, c.config[i]);
         struct occ_totals row = {.launches = c.launches[i],

@@ -1,16 +1,16 @@
 /*
- * Adds up the launches that fit a filter, per shape, exactly, reading as little as possible.
+ * Adds up the launches that fit a filter, per configuration, exactly, reading as little as possible.
  */
 #ifndef OCC_STORE_GATHER_H
 #define OCC_STORE_GATHER_H
 
 #include "store/internal.h"
 
-/* Which runs and shapes a filter lets through. */
+/* Which runs and configurations a filter lets through. */
 struct occ_scope {
     int64_t since_ns, until_ns; /* since <= start < until */
-    bool any_shape;
-    struct occ_map shapes; /* allowed, unless any_shape */
+    bool any_config;
+    struct occ_map configs; /* allowed, unless any_config */
     struct occ_scope_run *runs;
     uint32_t n_runs;
     struct occ_map run_index; /* id -> index in runs */
@@ -34,18 +34,18 @@ int occ_scope_open(struct occ_store *s, const struct occ_filter *filter, struct 
                    struct occ_error *err);
 void occ_scope_close(struct occ_scope *scope);
 
-static inline bool occ_scope_has_shape(const struct occ_scope *scope, uint64_t shape)
+static inline bool occ_scope_has_config(const struct occ_scope *scope, uint64_t config)
 {
-    return scope->any_shape || occ_map_get(&scope->shapes, shape) != OCC_MAP_NONE;
+    return scope->any_config || occ_map_get(&scope->configs, config) != OCC_MAP_NONE;
 }
 
-/* Totals by shape. `detailed`: with histograms and first and last start; else without (quicker). */
+/* Totals by configuration. `detailed`: with histograms and first and last start; else without (quicker). */
 int occ_gather(struct occ_store *s, struct occ_scope *scope, bool detailed, struct occ_totals_table *table,
                struct occ_error *err);
 
-/* measured.c: a shape's sums in the runs of a scope, by whole minutes. */
+/* measured.c: a configuration's sums in the runs of a scope, by whole minutes. */
 int occ_measured_prepare(struct occ_store *s, sqlite3_stmt **ret_stmt, struct occ_error *err);
-int occ_measured_read(struct occ_store *s, const struct occ_scope *scope, int64_t shape, sqlite3_stmt *stmt,
+int occ_measured_read(struct occ_store *s, const struct occ_scope *scope, int64_t config, sqlite3_stmt *stmt,
                       struct occ_measured_sums *ret_sums, struct occ_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* `top`: totals per shape become lines per kernel and device model. One thread. */
+/* `top`: totals per configuration become lines per kernel and device model. One thread. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 #include "arena.h"
 #include "sum_by_config.h"
-#include "store/shape_columns.h"
+#include "store/config_columns.h"
 
 /* A mean at work: weights are nanoseconds. */
 struct mean {
@@ -19,8 +19,8 @@ struct line {
     struct mean theoretical, expected_achieved, expected_elapsed;
     struct mean achieved, achieved_error, elapsed, elapsed_error; /* measured */
     struct mean used, part[OCC_PART_COUNT];
-    double weight;    /* of all its shapes */
-    uint64_t main_ns; /* time of the shape that speaks for the line */
+    double weight;    /* of all its configurations */
+    uint64_t main_ns; /* time of the configuration that speaks for the line */
     bool has_main;
 };
 
@@ -95,7 +95,7 @@ static struct line *line_of(struct top *t, int64_t kernel, int64_t device)
     return &t->lines[at];
 }
 
-/* Columns of the statement in load_shapes(). */
+/* Columns of the statement in load_configs(). */
 enum {
     C_ID,
     C_KERNEL,
@@ -118,7 +118,7 @@ enum {
     C_CAUSES
 };
 
-static const char shapes_sql[] =
+static const char configs_sql[] =
     "SELECT s.config_id, s.kernel_id, s.device_id, s.registers_per_thread, s.block_x, s.block_y, s.block_z, "
     "s.theoretical, "
     "s.expected_achieved, s.expected_elapsed, s.waves, s.full_waves, s.partial_blocks, s.limiter_bits, "
@@ -126,7 +126,7 @@ static const char shapes_sql[] =
         OCC_COLUMN_CAUSE) " FROM stored_launch_config s JOIN stored_device d USING(device_id) WHERE "
                           "s.config_id BETWEEN ? AND ?";
 
-/* The configuration columns come from the shape with most time. */
+/* The configuration columns come from the configuration with most time. */
 static void speak_for(struct line *line, sqlite3_stmt *stmt, uint64_t total_ns)
 {
     struct occ_top_row *row = &line->row;
@@ -181,12 +181,12 @@ static void add_result(struct line *line, const struct occ_result *result,
     line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall.used, 0);
 }
 
-static int add_shape(struct top *t, struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals)
+static int add_config(struct top *t, struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals)
 {
     struct occ_top_row *row = &line->row;
     struct occ_measured_sums sums;
     struct occ_measurement measured;
-    row->shapes++;
+    row->configs++;
     row->launches += totals->launches;
     row->total_ns = occ_add_saturated(row->total_ns, totals->total_ns);
     row->min_ns = totals->min_ns < row->min_ns ? totals->min_ns : row->min_ns;
@@ -212,7 +212,7 @@ static int add_shape(struct top *t, struct line *line, sqlite3_stmt *stmt, const
     return 0;
 }
 
-static int load_shapes(struct top *t)
+static int load_configs(struct top *t)
 {
     sqlite3_stmt *stmt = NULL;
     int64_t low = INT64_MAX, high = 0;
@@ -221,7 +221,7 @@ static int load_shapes(struct top *t)
         low = id < low ? id : low;
         high = id > high ? id : high;
     }
-    int step = SQLITE_DONE, rc = occ_ask_prepare(t->store, shapes_sql, &stmt, t->err);
+    int step = SQLITE_DONE, rc = occ_ask_prepare(t->store, configs_sql, &stmt, t->err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
@@ -234,7 +234,7 @@ static int load_shapes(struct top *t)
             continue;
         struct line *line =
             line_of(t, sqlite3_column_int64(stmt, C_KERNEL), sqlite3_column_int64(stmt, C_DEVICE));
-        rc = line ? add_shape(t, line, stmt, totals) : occ_store_no_memory(t->err);
+        rc = line ? add_config(t, line, stmt, totals) : occ_store_no_memory(t->err);
     }
     if (rc == 0)
         return occ_ask_end(t->store, stmt, step, t->err);
@@ -277,7 +277,7 @@ static int name_lines(struct top *t)
     return rc == 0 && t->arena.failed ? occ_store_no_memory(t->err) : rc;
 }
 
-/* Of all its shapes that could be analysed, so that all parts and what is used are 1: a part that is not known of a shape is
+/* Of all its configurations that could be analysed, so that all parts and what is used are 1: a part that is not known of a configuration is
  * in its others. */
 static double part_of(const struct line *line, unsigned part)
 {
@@ -340,7 +340,7 @@ static int answer(struct top *t, const struct occ_filter *filter, struct occ_top
     if (rc == 0)
         rc = occ_measured_prepare(t->store, &t->measured, t->err);
     if (rc == 0 && t->totals->n > 0)
-        rc = load_shapes(t);
+        rc = load_configs(t);
     (void)sqlite3_finalize(t->measured);
     occ_scope_close(&scope);
     if (rc == 0)

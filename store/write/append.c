@@ -40,35 +40,36 @@ static int check(const struct occ_store *s, const struct occ_store_launch *launc
     if (s->options.mode != OCC_STORE_WRITE)
         return occ_fail(err, OCC_E_READ_ONLY, "%s: opened for reading", s->path);
     for (size_t i = 0; i < n; i++)
-        if (!occ_store_times_are_valid(launches[i].start_ns, launches[i].duration_ns) || launches[i].shape == 0)
-            return occ_fail(err, OCC_E_INVALID, "a launch has impossible times or no shape");
+        if (!occ_store_times_are_valid(launches[i].start_ns, launches[i].duration_ns) ||
+            launches[i].config == 0)
+            return occ_fail(err, OCC_E_INVALID, "a launch has impossible times or no configuration");
     if (pending_bytes(s) > PENDING_MAX_BYTES)
         return occ_fail(err, OCC_E_FULL, "%s: too much is waiting for a commit", s->path);
     return 0;
 }
 
-static bool note_shape(struct occ_run_state *r, uint32_t shape)
+static bool note_config(struct occ_run_state *r, uint32_t config)
 {
-    if (occ_map_get(&r->shapes, shape) != OCC_MAP_NONE)
+    if (occ_map_get(&r->configs, config) != OCC_MAP_NONE)
         return true;
-    if (r->n_new_shapes == r->new_shapes_capacity) {
-        uint32_t capacity = r->new_shapes_capacity * 2 + 64;
-        uint32_t *shapes = realloc(r->new_shapes, capacity * sizeof *shapes);
-        if (!shapes)
+    if (r->n_new_configs == r->new_configs_capacity) {
+        uint32_t capacity = r->new_configs_capacity * 2 + 64;
+        uint32_t *configs = realloc(r->new_configs, capacity * sizeof *configs);
+        if (!configs)
             return false;
-        r->new_shapes = shapes;
-        r->new_shapes_capacity = capacity;
+        r->new_configs = configs;
+        r->new_configs_capacity = capacity;
     }
-    if (occ_map_put(&r->shapes, shape, 0) == OCC_MAP_NONE)
+    if (occ_map_put(&r->configs, config, 0) == OCC_MAP_NONE)
         return false;
-    r->new_shapes[r->n_new_shapes++] = shape;
+    r->new_configs[r->n_new_configs++] = config;
     return true;
 }
 
-static bool note_shapes(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n)
+static bool note_configs(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!note_shape(r, rows[i].shape))
+        if (!note_config(r, rows[i].config))
             return false;
     return true;
 }
@@ -107,7 +108,7 @@ int occ_store_append(struct occ_store *s, int64_t run, int64_t device,
     if (rc != 0 || n == 0)
         return rc;
     struct occ_lane *lane = occ_run_lane(r, device);
-    if (!lane || n > UINT32_MAX / 4 || !note_shapes(r, launches, n))
+    if (!lane || n > UINT32_MAX / 4 || !note_configs(r, launches, n))
         return occ_store_no_memory(err);
     if (!reserve_all(lane, n, s->options.chunk_rows))
         return occ_store_no_memory(err);

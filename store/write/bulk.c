@@ -1,4 +1,5 @@
-/* What importing needs beside appending: one transaction around everything, claims, and finding an earlier import. */
+/* What importing needs beside appending: one transaction around everything, reported occupancy, and finding an earlier
+ * import. One thread. */
 #include "store/internal.h"
 
 int occ_store_begin_bulk(struct occ_store *s, struct occ_error *err)
@@ -30,8 +31,8 @@ int occ_store_end_bulk(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-int occ_store_put_claim(struct occ_store *s, int64_t run, int64_t shape, const struct occ_claim *claim,
-                        struct occ_error *err)
+int occ_store_put_reported(struct occ_store *s, int64_t run, int64_t config,
+                           const struct occ_reported_occupancy *reported, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = occ_store_statement(s, OCC_SQL_ADD_REPORTED, &stmt, err);
@@ -39,12 +40,12 @@ int occ_store_put_claim(struct occ_store *s, int64_t run, int64_t shape, const s
         return rc;
     struct occ_binder b = {.stmt = stmt};
     occ_bind_int(&b, run);
-    occ_bind_int(&b, shape);
-    occ_bind_int(&b, (int64_t)claim->launches);
-    occ_bind_real(&b, claim->mean);
-    occ_bind_real(&b, claim->min);
-    occ_bind_real(&b, claim->max);
-    return occ_store_run(s, stmt, err, "cannot add a claim");
+    occ_bind_int(&b, config);
+    occ_bind_int(&b, (int64_t)reported->launches);
+    occ_bind_real(&b, reported->mean);
+    occ_bind_real(&b, reported->min);
+    occ_bind_real(&b, reported->max);
+    return occ_store_run(s, stmt, err, "cannot add reported occupancy");
 }
 
 /* The first number of a statement's only row; OCC_E_NOT_FOUND: it has none. */
@@ -85,7 +86,7 @@ int occ_store_session_launches(struct occ_store *s, const char *session, uint64_
     return rc;
 }
 
-int occ_store_count_timeless(struct occ_store *s, uint64_t *ret_runs, struct occ_error *err)
+int occ_store_count_unknown_time_base(struct occ_store *s, uint64_t *ret_runs, struct occ_error *err)
 {
     int64_t n = 0;
     int rc = ask_number(s, OCC_SQL_COUNT_TIMELESS, NULL, &n, err);

@@ -11,7 +11,7 @@ int occ_chunk_encode(struct occ_columns_encoder *encoder, const struct occ_store
                      bool compress, const uint8_t **ret_data, size_t *ret_bytes)
 {
     const struct occ_column_source sources[OCC_COLUMN_none] = {
-        [OCC_COLUMN_config] = OCC_COLUMN_FROM(rows, shape),
+        [OCC_COLUMN_config] = OCC_COLUMN_FROM(rows, config),
         [OCC_COLUMN_duration_ns] = OCC_COLUMN_FROM(rows, duration_ns),
         [OCC_COLUMN_stream] = OCC_COLUMN_FROM(rows, stream),
         [OCC_COLUMN_start_ns] = OCC_COLUMN_FROM(rows, start_ns),
@@ -37,11 +37,11 @@ static bool add_up(const struct occ_store_launch *rows, uint32_t n, struct occ_m
                    struct total *totals)
 {
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t used = index->used, at = occ_map_put(index, rows[i].shape, used);
+        uint32_t used = index->used, at = occ_map_put(index, rows[i].config, used);
         if (at == OCC_MAP_NONE)
             return false;
         if (at == used)
-            totals[at] = (struct total){.config = rows[i].shape, .min_ns = UINT64_MAX};
+            totals[at] = (struct total){.config = rows[i].config, .min_ns = UINT64_MAX};
         add(&totals[at], rows[i].duration_ns);
     }
     return true;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "store/internal.h"
-#include "store/shape_columns.h"
+#include "store/config_columns.h"
 #include "support/cleanup.h"
 #include "support/demangle.h"
 #include "support/text.h"
@@ -55,7 +55,7 @@ static const char put_config_sql[] =
     X(exe, exe) X(command_line, cmdline) X(cwd, cwd) X(user, user) X(label, label) X(session_id, session)    \
     X(slurm_job, slurm_job) X(slurm_step, slurm_step) X(k8s_pod, k8s_pod) X(k8s_namespace, k8s_namespace)    \
     X(container, container) X(source, source) X(level, level) X(source_version, source_version)              \
-    X(source_file, source_file) X(source_hash, source_hash) X(missing_fields, lacks) X(rank, rank)    \
+    X(source_file, source_file) X(source_hash, source_hash) X(missing_fields, missing_fields) X(rank, rank) \
     X(time_base, time_base)
 #define RUN_TEXTS(X) KEPT_TEXTS(X) X(level_reason, level_reason)
 
@@ -401,16 +401,16 @@ int occ_store_put_kernel(struct occ_store *s, const char *mangled, uint64_t name
 
 /* ---- launch configurations ---- */
 
-static void write_config_key(struct occ_writer *w, const struct occ_store_shape *shape)
+static void write_config_key(struct occ_writer *w, const struct occ_launch_config *config)
 {
-    const struct occ_launch *launch = &shape->launch;
-    occ_write_varint(w, (uint64_t)shape->kernel);
-    occ_write_varint(w, (uint64_t)shape->device);
+    const struct occ_launch *launch = &config->launch;
+    occ_write_varint(w, (uint64_t)config->kernel);
+    occ_write_varint(w, (uint64_t)config->device);
 #define X(column, field) occ_write_varint(w, (uint32_t)launch->field);
     OCC_LAUNCH_COLUMNS(X)
 #undef X
     occ_write_u8(w, (uint8_t)(launch->smem_optin_known ? 1 + launch->smem_optin : 0));
-#define X(column, field) occ_write_varint(w, shape->field);
+#define X(column, field) occ_write_varint(w, config->field);
     OCC_CONFIG_COLUMNS(X)
 #undef X
 }
@@ -444,29 +444,29 @@ static void bind_result(struct occ_binder *b, const struct occ_result *result)
 }
 
 /* Asks the model and stores the configuration. */
-static int write_config(struct occ_store *s, const struct occ_store_shape *shape,
+static int write_config(struct occ_store *s, const struct occ_launch_config *config,
                         const struct occ_writer *key, int64_t *ret_id, struct occ_error *err)
 {
     struct occ_device limits;
     struct occ_result result;
-    int rc = occ_store_device_limits(s, shape->device, &limits, err);
+    int rc = occ_store_device_limits(s, config->device, &limits, err);
     if (rc == 0)
         rc = prepare_kept(s, &s->put_config, put_config_sql, err);
     if (rc != 0)
         return rc;
-    enum occ_status status = occ_analyse(&limits, &shape->launch, &result);
+    enum occ_status status = occ_analyse(&limits, &config->launch, &result);
     struct occ_binder b = {.stmt = s->put_config};
     occ_bind_blob(&b, key->data, key->size);
-    occ_bind_int(&b, shape->kernel);
-    occ_bind_int(&b, shape->device);
-#define X(column, field) occ_bind_int(&b, shape->launch.field);
+    occ_bind_int(&b, config->kernel);
+    occ_bind_int(&b, config->device);
+#define X(column, field) occ_bind_int(&b, config->launch.field);
     OCC_LAUNCH_COLUMNS(X)
 #undef X
-    if (shape->launch.smem_optin_known)
-        occ_bind_int(&b, shape->launch.smem_optin);
+    if (config->launch.smem_optin_known)
+        occ_bind_int(&b, config->launch.smem_optin);
     else
         bind_nulls(&b, 1);
-#define X(column, field) occ_bind_int(&b, shape->field);
+#define X(column, field) occ_bind_int(&b, config->field);
     OCC_CONFIG_COLUMNS(X)
 #undef X
     occ_bind_int(&b, OCC_MODEL_VERSION);
@@ -497,20 +497,20 @@ static int find_config(struct occ_store *s, const struct occ_writer *key, int64_
     return rc;
 }
 
-int occ_store_put_shape(struct occ_store *s, const struct occ_store_shape *shape, int64_t *ret_id,
-                        struct occ_error *err)
+int occ_store_put_config(struct occ_store *s, const struct occ_launch_config *config, int64_t *ret_id,
+                         struct occ_error *err)
 {
     int64_t id = 0, version = 0;
     int rc = must_write(s, err);
     if (rc != 0)
         return rc;
     s->bytes.size = 0;
-    write_config_key(&s->bytes, shape);
+    write_config_key(&s->bytes, config);
     if (s->bytes.failed)
         return occ_store_no_memory(err);
     rc = find_config(s, &s->bytes, &id, &version, err);
     if (rc == 0 && (id == 0 || version != OCC_MODEL_VERSION))
-        rc = write_config(s, shape, &s->bytes, &id, err);
+        rc = write_config(s, config, &s->bytes, &id, err);
     if (rc == 0 && (id <= 0 || id > UINT32_MAX))
         rc = occ_fail(err, OCC_E_FULL, "%s: too many launch configurations", s->path);
     if (rc == 0)

@@ -112,7 +112,7 @@ static int append_view(struct occ_store *s, const struct occ_columns *v, uint32_
         s->scratch[*n + i] = (struct occ_store_launch){.start_ns = (int64_t)v->start_ns[i],
                                                        .duration_ns = v->duration_ns[i],
                                                        .graph_node = v->graph_node[i],
-                                                       .shape = (uint32_t)v->config[i],
+                                                       .config = (uint32_t)v->config[i],
                                                        .stream = (uint32_t)v->stream[i],
                                                        .correlation = (uint32_t)v->correlation[i],
                                                        .context = (uint32_t)v->context[i]};

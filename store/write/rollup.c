@@ -11,9 +11,9 @@
 /* Launches of several devices arrive this far apart without being late; late is right, only dearer. */
 #define GRACE_NS (5 * INT64_C(1000000000))
 
-static inline uint64_t make_key(int64_t start_ns, int64_t bucket_ns, uint32_t shape)
+static inline uint64_t make_key(int64_t start_ns, int64_t bucket_ns, uint32_t config)
 {
-    return (uint64_t)(start_ns / bucket_ns) << 32 | shape;
+    return (uint64_t)(start_ns / bucket_ns) << 32 | config;
 }
 
 static inline int64_t key_start(uint64_t key, int64_t bucket_ns)
@@ -30,7 +30,7 @@ int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows,
             minute = make_key(rows[i].start_ns, MINUTE_NS, 0);
             minute_ns = key_start(minute, MINUTE_NS);
         }
-        struct occ_totals *t = occ_totals_at(&r->minutes, minute | rows[i].shape);
+        struct occ_totals *t = occ_totals_at(&r->minutes, minute | rows[i].config);
         if (!t || !occ_histogram_add(&t->histogram, rows[i].duration_ns, 1))
             return OCC_E_NO_MEMORY;
         occ_totals_add(t, rows[i].start_ns, rows[i].duration_ns);
@@ -240,7 +240,7 @@ static int load_chunk(struct occ_store *s, struct occ_run_state *r, const void *
     for (uint32_t i = 0; i < v.n && rc == 0; i++) {
         struct occ_store_launch row = {.start_ns = (int64_t)v.start_ns[i],
                                        .duration_ns = v.duration_ns[i],
-                                       .shape = (uint32_t)v.config[i]};
+                                       .config = (uint32_t)v.config[i]};
         if (row.start_ns >= r->rolled_minute_ns)
             rc = occ_rollup_add(r, &row, 1);
     }

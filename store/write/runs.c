@@ -15,10 +15,10 @@ void occ_run_state_free(struct occ_run_state *r)
     free(r->lanes);
     occ_sealed_free(r, 0);
     free(r->sealed);
-    free(r->new_shapes);
+    free(r->new_configs);
     occ_totals_table_free(&r->minutes);
     occ_totals_table_free(&r->hours);
-    occ_map_free(&r->shapes);
+    occ_map_free(&r->configs);
 }
 
 static int load_row(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
@@ -47,7 +47,7 @@ static int load_row(struct occ_store *s, struct occ_run_state *r, struct occ_err
     return rc;
 }
 
-static int load_shapes(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = occ_store_statement(s, OCC_SQL_RUN_CONFIGS, &stmt, err), step = SQLITE_DONE;
@@ -56,7 +56,7 @@ static int load_shapes(struct occ_store *s, struct occ_run_state *r, struct occ_
     struct occ_binder b = {.stmt = stmt};
     occ_bind_int(&b, r->id);
     while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
-        if (occ_map_put(&r->shapes, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
+        if (occ_map_put(&r->configs, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
             rc = occ_store_no_memory(err);
     if (rc == 0 && step != SQLITE_DONE)
         rc = occ_sql_fail(s->db, s->path, step, err, "cannot read a run");
@@ -94,7 +94,7 @@ static int load_run(struct occ_store *s, struct occ_run_state *r, struct occ_err
     int rc = load_row(s, r, err);
     if (rc != 0 || r->launches == 0)
         return rc;
-    rc = load_shapes(s, r, err);
+    rc = load_configs(s, r, err);
     if (rc == 0)
         rc = load_lanes(s, r, err);
     if (rc == 0)
@@ -149,15 +149,15 @@ void occ_runs_forget_foreign(struct occ_store *s)
 
 /* ---- writing ---- */
 
-static int write_new_shapes(struct occ_store *s, const struct occ_run_state *r, struct occ_error *err)
+static int write_new_configs(struct occ_store *s, const struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = occ_store_statement(s, OCC_SQL_ADD_RUN_CONFIG, &stmt, err);
-    for (uint32_t i = 0; i < r->n_new_shapes && rc == 0; i++) {
+    for (uint32_t i = 0; i < r->n_new_configs && rc == 0; i++) {
         struct occ_binder b = {.stmt = stmt};
         occ_bind_int(&b, r->id);
-        occ_bind_int(&b, r->new_shapes[i]);
-        rc = occ_store_run(s, stmt, err, "cannot add a shape to a run");
+        occ_bind_int(&b, r->new_configs[i]);
+        rc = occ_store_run(s, stmt, err, "cannot add a configuration to a run");
     }
     return rc;
 }
@@ -193,7 +193,7 @@ int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error
     if (rc == 0)
         rc = occ_rollup_write(s, r, err);
     if (rc == 0)
-        rc = write_new_shapes(s, r, err);
+        rc = write_new_configs(s, r, err);
     return rc != 0 ? rc : write_state(s, r, err);
 }
 
@@ -203,7 +203,7 @@ void occ_run_written(struct occ_run_state *r)
     for (uint32_t i = 0; i < r->n_lanes; i++)
         occ_lane_written(&r->lanes[i]);
     occ_rollup_written(r);
-    r->n_new_shapes = 0;
+    r->n_new_configs = 0;
     r->force_minute_ns = 0;
     r->dirty = r->ending && r->hours.n > 0; /* the hours of a run that ends follow in a second transaction */
 }

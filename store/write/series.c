@@ -132,7 +132,7 @@ int occ_store_add_launch_values(struct occ_store *s, int64_t run, int64_t device
             .device = device,
             .row = {.start_ns = values[i].start_ns,
                     .correlation = values[i].correlation,
-                    .config = values[i].shape,
+                    .config = values[i].config,
                     .code = {[OCC_VALUE_ACHIEVED] = occ_code(OCC_UNIT_value, values[i].achieved),
                              [OCC_VALUE_ACHIEVED_ERROR] = occ_code(OCC_UNIT_error, values[i].achieved_error),
                              [OCC_VALUE_ELAPSED] = occ_code(OCC_UNIT_value, values[i].elapsed),

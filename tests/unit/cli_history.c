@@ -135,10 +135,10 @@ static int put_shapes(struct history *h)
     };
     int status = 0;
     for (size_t i = 0; i < 6 && status == 0; i++) {
-        struct occ_store_shape shape = {.kernel = h->kernels[shapes[i].kernel],
-                                        .device = h->devices[shapes[i].device],
-                                        .launch = shapes[i].launch};
-        status = occ_store_put_shape(h->store, &shape, &h->shapes[i], &h->err);
+        struct occ_launch_config shape = {.kernel = h->kernels[shapes[i].kernel],
+                                          .device = h->devices[shapes[i].device],
+                                          .launch = shapes[i].launch};
+        status = occ_store_put_config(h->store, &shape, &h->shapes[i], &h->err);
     }
     return status;
 }
@@ -151,7 +151,7 @@ static int put_launches(struct history *h, int run, int device, int shape, int64
     for (uint32_t i = 0; i < n && status == 0; i++) {
         const struct occ_store_launch one = {.start_ns = first_ns + i * 10 * MS,
                                              .duration_ns = duration_ns + i * duration_ns / 100,
-                                             .shape = (uint32_t)h->shapes[shape],
+                                             .config = (uint32_t)h->shapes[shape],
                                              .stream = 7,
                                              .correlation = (uint32_t)shape * 1000 + i,
                                              .context = 1};

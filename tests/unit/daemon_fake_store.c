@@ -141,8 +141,8 @@ int occ_store_put_kernel(struct occ_store *store, const char *mangled, uint64_t 
     return 0;
 }
 
-int occ_store_put_shape(struct occ_store *store, const struct occ_store_shape *shape, int64_t *ret_id,
-                        struct occ_error *err)
+int occ_store_put_config(struct occ_store *store, const struct occ_launch_config *shape, int64_t *ret_id,
+                         struct occ_error *err)
 {
     (void)shape;
     if (store->fail_put)
@@ -241,8 +241,8 @@ uint64_t occ_store_memory_bytes(const struct occ_store *store)
 
 /* Only the sampler calls this, and no test starts it on this store. Without this definition the linker takes the store's
  * measured.o, whose other functions collide with the ones above. */
-int occ_store_shape_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,
-                          struct occ_error *err)
+int occ_store_config_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,
+                           struct occ_error *err)
 {
     (void)store;
     (void)shape;

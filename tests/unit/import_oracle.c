@@ -20,7 +20,7 @@ static int percent_of(const struct nvidia_device *device, struct nvidia_launch l
     return 100;
 }
 
-static bool same(const struct occ_shape_row *row)
+static bool same(const struct occ_config_row *row)
 {
     const struct occ_device *d = &row->limits;
     const struct occ_launch *l = &row->launch;
@@ -56,12 +56,12 @@ int main(int argc, char **argv)
     static const struct occ_store_options reading = {.mode = OCC_STORE_READ};
     static const struct occ_filter all = {0};
     struct occ_store *store = NULL;
-    struct occ_shapes shapes;
+    struct occ_config_rows shapes;
     struct occ_error err = OCC_ERROR_INIT;
     uint64_t launches = 0;
     int different = 0;
     if (argc != 2 || occ_store_open(argv[1], &reading, &store, &err) != 0 ||
-        occ_store_shapes(store, &all, &shapes, &err) != 0) {
+        occ_store_configs(store, &all, &shapes, &err) != 0) {
         (void)fprintf(stderr, "import_oracle: %s\n", err.message);
         return 2;
     }
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     }
     (void)printf("%zu shapes, %llu launches, %d different\n", shapes.n, (unsigned long long)launches,
                  different);
-    occ_shapes_free(&shapes);
+    occ_config_rows_free(&shapes);
     occ_store_close(store);
     return different ? 1 : 0;
 }

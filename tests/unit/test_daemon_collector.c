@@ -138,7 +138,7 @@ static void launches_reach_the_store_in_order(void **state)
     assert_exactly(b->store, 512);
     for (size_t i = 1; i < 512; i++)
         assert_true(b->store->rows[i - 1].launch.start_ns <= b->store->rows[i].launch.start_ns);
-    assert_int_equal(b->store->rows[0].launch.shape, 1);
+    assert_int_equal(b->store->rows[0].launch.config, 1);
     occ_ring_destroy(&ring);
 }
 
@@ -842,7 +842,7 @@ static void each_device_has_its_launches(void **state)
         const struct fake_row *row = &b->store->rows[i];
         uint32_t device = (row->launch.correlation / 3) % 2;
         assert_int_equal(row->device, device + 1);
-        assert_int_equal(row->launch.shape, device + 1);
+        assert_int_equal(row->launch.config, device + 1);
         assert_int_equal(row->launch.context, device ? 77 : 0);
     }
     occ_ring_destroy(&ring);

@@ -147,7 +147,7 @@ static void only_direct_values_are_a_launch_s_own(void **state)
     assert_true(sums->ns[OCC_MEASURED_elapsed] == 200 && sums->ns[OCC_MEASURED_group_elapsed] == 100);
     assert_int_equal(results.n_values, 1);
     assert_int_equal(results.values[0].run, 3);
-    assert_int_equal(results.values[0].value.shape, 11);
+    assert_int_equal(results.values[0].value.config, 11);
     assert_int_equal(results.values[0].value.correlation, 77);
     assert_int_equal(results.values[0].value.start_ns, 7 * MINUTE_NS + 5);
     occ_gpu_results_free(&results);

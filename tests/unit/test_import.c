@@ -540,7 +540,7 @@ static void timeless_runs(void **state)
     uint64_t timeless = 0;
     (void)import_text(w, TRACE(KERNEL("\"ts\": 99.5, \"dur\": 1, " ARGS)));
     assert_int_equal(occ_store_open(w->db, &reading, &store, NULL), 0);
-    assert_int_equal(occ_store_count_timeless(store, &timeless, NULL), 0);
+    assert_int_equal(occ_store_count_unknown_time_base(store, &timeless, NULL), 0);
     assert_int_equal(timeless, 1);
     assert_int_equal(occ_store_top(store, &all, &top, NULL), 0);
     assert_int_equal(top.n, 1);

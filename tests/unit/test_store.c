@@ -214,8 +214,8 @@ static void a_run_lists_its_launches(void **state)
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
     world_open(w);
-    struct occ_store_launch launch = {.start_ns = BEGIN, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
-    assert_int_equal(occ_store_append(w->store, w->run[0], w->shape_device[0], &launch, 1, &err), 0);
+    struct occ_store_launch launch = {.start_ns = BEGIN, .duration_ns = 10, .config = (uint32_t)w->config[0]};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[0], &launch, 1, &err), 0);
     commit(w);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM run"), 2);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM run WHERE kernels = 1 AND configs = 1 AND "
@@ -252,22 +252,22 @@ static void putting_again_updates_a_run(void **state)
 #undef REASON
 }
 
-static void shapes_carry_the_models_answer(void **state)
+static void configs_carry_the_models_answer(void **state)
 {
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
-    struct occ_shapes shapes;
+    struct occ_config_rows configs;
     world_open(w);
-    for (int i = 0; i < WORLD_SHAPES; i++) {
+    for (int i = 0; i < WORLD_CONFIGS; i++) {
         struct occ_store_launch launch = {
-            .start_ns = BEGIN, .duration_ns = 1000, .shape = (uint32_t)w->shape[i]};
-        assert_int_equal(occ_store_append(w->store, w->run[0], w->shape_device[i], &launch, 1, &err), 0);
+            .start_ns = BEGIN, .duration_ns = 1000, .config = (uint32_t)w->config[i]};
+        assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[i], &launch, 1, &err), 0);
     }
     commit(w);
-    assert_int_equal(occ_store_shapes(w->store, &(struct occ_filter){0}, &shapes, &err), 0);
-    assert_int_equal(shapes.n, WORLD_SHAPES);
-    for (size_t i = 0; i < shapes.n; i++) {
-        const struct occ_shape_row *row = &shapes.rows[i];
+    assert_int_equal(occ_store_configs(w->store, &(struct occ_filter){0}, &configs, &err), 0);
+    assert_int_equal(configs.n, WORLD_CONFIGS);
+    for (size_t i = 0; i < configs.n; i++) {
+        const struct occ_config_row *row = &configs.rows[i];
         struct occ_result result;
         memset(&result, 0, sizeof result);
         enum occ_status status = occ_analyse(&row->limits, &row->launch, &result);
@@ -287,17 +287,17 @@ static void shapes_carry_the_models_answer(void **state)
         assert_int_equal(result.partial_blocks, row->result.partial_blocks);
         assert_int_equal(result.by_design, row->result.by_design);
     }
-    occ_shapes_free(&shapes);
-    assert_int_equal(occ_store_shapes(w->store, &(struct occ_filter){.below_achieved = 0.3}, &shapes, &err),
+    occ_config_rows_free(&configs);
+    assert_int_equal(occ_store_configs(w->store, &(struct occ_filter){.below_achieved = 0.3}, &configs, &err),
                      0);
-    assert_true(shapes.n > 0 && shapes.n < WORLD_SHAPES);
-    for (size_t i = 0; i < shapes.n; i++)
-        assert_true(shapes.rows[i].result.expected_achieved < 0.3);
-    occ_shapes_free(&shapes);
+    assert_true(configs.n > 0 && configs.n < WORLD_CONFIGS);
+    for (size_t i = 0; i < configs.n; i++)
+        assert_true(configs.rows[i].result.expected_achieved < 0.3);
+    occ_config_rows_free(&configs);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM launch WHERE theoretical IS NULL"), 1);
 }
 
-static void add_seen(struct world *w, int shape, double achieved, double elapsed, double blocks)
+static void add_seen(struct world *w, int config, double achieved, double elapsed, double blocks)
 {
     struct occ_error err = OCC_ERROR_INIT;
     const double ns = 1e6;
@@ -315,20 +315,20 @@ static void add_seen(struct world *w, int shape, double achieved, double elapsed
         sums.ns[values[i].which] = ns;
     }
     assert_int_equal(
-        occ_store_add_measured(w->store, BEGIN / MINUTE, w->run[0], (uint32_t)w->shape[shape], &sums, &err),
+        occ_store_add_measured(w->store, BEGIN / MINUTE, w->run[0], (uint32_t)w->config[config], &sums, &err),
         0);
 }
 
-static size_t count_shapes_below(struct world *w, struct occ_filter filter, int64_t wanted, bool *ret_found)
+static size_t count_configs_below(struct world *w, struct occ_filter filter, int64_t wanted, bool *ret_found)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct occ_shapes shapes;
-    assert_int_equal(occ_store_shapes(w->store, &filter, &shapes, &err), 0);
+    struct occ_config_rows configs;
+    assert_int_equal(occ_store_configs(w->store, &filter, &configs, &err), 0);
     *ret_found = false;
-    for (size_t i = 0; i < shapes.n; i++)
-        *ret_found |= shapes.rows[i].id == wanted;
-    size_t n = shapes.n;
-    occ_shapes_free(&shapes);
+    for (size_t i = 0; i < configs.n; i++)
+        *ret_found |= configs.rows[i].id == wanted;
+    size_t n = configs.n;
+    occ_config_rows_free(&configs);
     return n;
 }
 
@@ -357,39 +357,39 @@ static void means_are_said_where_launches_stand_for_all(void **state)
     assert_true(m.source == OCC_FROM_REGRESSED && fabs(m.elapsed - 0.9) < 1e-12);
 }
 
-/* Where counters saw a shape, that counts and not what was expected; of the runs and minutes that were asked for. */
+/* Where counters saw a configuration, that counts and not what was expected; of the runs and minutes that were asked for. */
 static void low_occupancy_is_the_measured_one(void **state)
 {
     struct world *w = *state;
-    struct occ_shapes shapes;
+    struct occ_config_rows configs;
     struct occ_error err = OCC_ERROR_INIT;
     bool found;
     world_open(w);
     world_append(w, 0, BEGIN, 5 * MINUTE, 4000);
     commit(w);
-    assert_int_equal(occ_store_shapes(w->store, &(struct occ_filter){0}, &shapes, &err), 0);
+    assert_int_equal(occ_store_configs(w->store, &(struct occ_filter){0}, &configs, &err), 0);
     int best = 0;
     double most = 0;
-    for (size_t i = 0; i < shapes.n; i++)
-        for (int k = 0; k < WORLD_SHAPES; k++)
-            if (w->shape[k] == shapes.rows[i].id && shapes.rows[i].result.expected_achieved > most) {
-                most = shapes.rows[i].result.expected_achieved;
+    for (size_t i = 0; i < configs.n; i++)
+        for (int k = 0; k < WORLD_CONFIGS; k++)
+            if (w->config[k] == configs.rows[i].id && configs.rows[i].result.expected_achieved > most) {
+                most = configs.rows[i].result.expected_achieved;
                 best = k;
             }
-    occ_shapes_free(&shapes);
+    occ_config_rows_free(&configs);
     const struct occ_filter low = {.below_achieved = 0.01};
-    (void)count_shapes_below(w, low, w->shape[best], &found);
+    (void)count_configs_below(w, low, w->config[best], &found);
     assert_true(most > 0.5 && !found);
     add_seen(w, best, 0.005, 0.004, NAN);
     commit(w);
-    (void)count_shapes_below(w, low, w->shape[best], &found);
+    (void)count_configs_below(w, low, w->config[best], &found);
     assert_true(found);
     struct occ_filter later = {.below_achieved = 0.01, .since_ns = BEGIN + 2 * MINUTE};
-    (void)count_shapes_below(w, later, w->shape[best], &found);
+    (void)count_configs_below(w, later, w->config[best], &found);
     assert_false(found);
 }
 
-/* All parts of a kernel and what is used are 1; `seen`: all its shapes were, each as well as it could be. */
+/* All parts of a kernel and what is used are 1; `seen`: all its configurations were, each as well as it could be. */
 static void assert_parts_add_up(struct world *w, bool seen)
 {
     struct occ_top top;
@@ -401,9 +401,9 @@ static void assert_parts_add_up(struct world *w, bool seen)
         double sum = 0;
         for (int part = 0; part < OCC_PART_COUNT; part++)
             sum += part == OCC_CAUSE_PARTIAL_WARP || isnan(row->part[part]) ? 0 : row->part[part];
-        bool refused = false; /* a shape that the model refuses has no parts */
-        for (int k = 0; k < WORLD_SHAPES; k++)
-            refused |= k == WORLD_SHAPES - 1 && w->shape_kernel[k] == row->kernel;
+        bool refused = false; /* a configuration that the model refuses has no parts */
+        for (int k = 0; k < WORLD_CONFIGS; k++)
+            refused |= k == WORLD_CONFIGS - 1 && w->config_kernel[k] == row->kernel;
         if (refused)
             continue;
         checked++;
@@ -424,7 +424,7 @@ static void what_counters_saw_adds_up_by_kernel(void **state)
     world_open(w);
     world_append(w, 0, BEGIN, 5 * MINUTE, 4000);
     for (int half = 0; half < 2; half++) {
-        for (int i = half; i < WORLD_SHAPES; i += 2)
+        for (int i = half; i < WORLD_CONFIGS; i += 2)
             add_seen(w, i, i % 3 == 0 ? NAN : 0.3, 0.2 + i * 0.01, i % 3 == 1 ? 1.5 : NAN);
         commit(w);
         assert_parts_add_up(w, half == 1);
@@ -443,11 +443,11 @@ static void sums_that_overflow_are_read(void **state)
     for (int i = 0; i < 3; i++) {
         const struct occ_measured_sums sums = {.exact = UINT64_C(1) << 62};
         assert_int_equal(occ_store_add_measured(w->store, BEGIN / MINUTE + i, w->run[0],
-                                                (uint32_t)w->shape[0], &sums, &err),
+                                                (uint32_t)w->config[0], &sums, &err),
                          0);
     }
     commit(w);
-    assert_true(count_shapes_below(w, (struct occ_filter){0}, w->shape[0], &found) > 0 && found);
+    assert_true(count_configs_below(w, (struct occ_filter){0}, w->config[0], &found) > 0 && found);
     assert_int_equal(occ_store_top(w->store, &(struct occ_filter){0}, &top, &err), 0);
     assert_true(top.n > 0);
     occ_top_free(&top);
@@ -457,17 +457,17 @@ static void an_older_models_answer_is_renewed(void **state)
 {
     struct world *w = *state;
     world_open(w);
-    int64_t first = w->shape[3];
+    int64_t first = w->config[3];
     assert_int_equal(sqlite3_exec(occ_store_sqlite(w->store),
                                   "UPDATE stored_launch_config SET model_version = 0, theoretical = 7", NULL,
                                   NULL, NULL),
                      SQLITE_OK);
     occ_store_close(w->store);
     world_open(w);
-    assert_int_equal(w->shape[3], first);
+    assert_int_equal(w->config[3], first);
     assert_int_equal(
         world_number(w->store, "SELECT count(*) FROM stored_launch_config WHERE theoretical > 1"), 0);
-    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_launch_config"), WORLD_SHAPES);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_launch_config"), WORLD_CONFIGS);
 }
 
 static void names_are_made_readable(void **state)
@@ -620,7 +620,7 @@ static void launch_gives_back_every_column(void **state)
                                     l->launch.stream,
                                     l->launch.correlation,
                                     (int64_t)l->launch.graph_node,
-                                    l->launch.shape};
+                                    l->launch.config};
         for (int k = 0; k < 10; k++)
             assert_int_equal(sqlite3_column_int64(stmt, k), expected[k]);
     }
@@ -861,7 +861,7 @@ static void reading_writes_nothing(void **state)
     w->store = NULL;
     struct occ_store *reader = open_reader(w);
     struct occ_run run = {.uuid = {77}};
-    struct occ_store_launch launch = {.start_ns = BEGIN, .shape = 1};
+    struct occ_store_launch launch = {.start_ns = BEGIN, .config = 1};
     assert_int_equal(occ_store_put_run(reader, &run, &id, &err), OCC_E_READ_ONLY);
     assert_int_equal(occ_store_append(reader, 1, 1, &launch, 1, &err), OCC_E_READ_ONLY);
     assert_int_equal(occ_store_commit(reader, &err), OCC_E_READ_ONLY);
@@ -899,32 +899,32 @@ static void impossible_launches_are_refused(void **state)
     struct occ_error err = OCC_ERROR_INIT;
     world_open(w);
     const struct occ_store_launch bad[] = {
-        {.start_ns = 0, .shape = 1},
-        {.start_ns = -5, .shape = 1},
-        {.start_ns = 5, .duration_ns = INT64_MAX, .shape = 1},
-        {.start_ns = 5, .duration_ns = UINT64_MAX, .shape = 1},
-        {.start_ns = INT64_MAX, .shape = 1},
-        {.start_ns = OCC_STORE_START_MAX_NS + 1, .shape = 1},
-        {.start_ns = OCC_STORE_START_MAX_NS, .duration_ns = 86400000000001, .shape = 1},
-        {.start_ns = 5, .shape = 0},
+        {.start_ns = 0, .config = 1},
+        {.start_ns = -5, .config = 1},
+        {.start_ns = 5, .duration_ns = INT64_MAX, .config = 1},
+        {.start_ns = 5, .duration_ns = UINT64_MAX, .config = 1},
+        {.start_ns = INT64_MAX, .config = 1},
+        {.start_ns = OCC_STORE_START_MAX_NS + 1, .config = 1},
+        {.start_ns = OCC_STORE_START_MAX_NS, .duration_ns = 86400000000001, .config = 1},
+        {.start_ns = 5, .config = 0},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &bad[i], 1, &err),
                          OCC_E_INVALID);
     assert_int_equal(occ_store_append(w->store, 999, w->device[0],
-                                      &(struct occ_store_launch){.start_ns = 5, .shape = 1}, 1, &err),
+                                      &(struct occ_store_launch){.start_ns = 5, .config = 1}, 1, &err),
                      OCC_E_NOT_FOUND);
     /* the extremes that are possible */
     const struct occ_store_launch odd[] = {
         {.start_ns = 1,
          .duration_ns = INT64_MAX - 1,
-         .shape = (uint32_t)w->shape[0],
+         .config = (uint32_t)w->config[0],
          .graph_node = UINT64_MAX,
          .stream = UINT32_MAX,
          .context = UINT32_MAX,
          .correlation = UINT32_MAX},
-        {.start_ns = OCC_STORE_START_MAX_NS, .duration_ns = 86400000000000, .shape = (uint32_t)w->shape[0]},
-        {.start_ns = 1, .shape = (uint32_t)w->shape[0]},
+        {.start_ns = OCC_STORE_START_MAX_NS, .duration_ns = 86400000000000, .config = (uint32_t)w->config[0]},
+        {.start_ns = 1, .config = (uint32_t)w->config[0]},
     };
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], odd, 3, &err), 0);
     commit(w);
@@ -1027,9 +1027,9 @@ static void two_writers_share_a_file(void **state)
     assert_int_equal(occ_store_put_run(other, &description, &run, &err), 0);
     for (int i = 0; i < 30; i++) {
         struct occ_store_launch launch = {
-            .start_ns = BEGIN + i * MINUTE, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
+            .start_ns = BEGIN + i * MINUTE, .duration_ns = 10, .config = (uint32_t)w->config[0]};
         world_append(w, 0, BEGIN + i * 10 * MINUTE, MINUTE, 60);
-        assert_int_equal(occ_store_append(other, run, w->shape_device[0], &launch, 1, &err), 0);
+        assert_int_equal(occ_store_append(other, run, w->config_device[0], &launch, 1, &err), 0);
         commit(w);
         assert_int_equal(occ_store_commit(other, &err), 0);
     }
@@ -1091,9 +1091,9 @@ static void a_quota_takes_from_other_writers(void **state)
         struct occ_store_launch launch = {.start_ns =
                                               minute + HOUR + i * 1000 + (int64_t)(world_random(w) % 1000),
                                           .duration_ns = world_random(w) % 100000,
-                                          .shape = (uint32_t)w->shape[0],
+                                          .config = (uint32_t)w->config[0],
                                           .correlation = (uint32_t)world_random(w)};
-        assert_int_equal(occ_store_append(other, run, w->shape_device[0], &launch, 1, &err), 0);
+        assert_int_equal(occ_store_append(other, run, w->config_device[0], &launch, 1, &err), 0);
         if (i % 2000 == 0 && occ_store_commit(other, &err) != 0)
             fail_msg("%s", err.message);
     }
@@ -1155,7 +1155,7 @@ int main(void)
         TEST(facts_are_kept_with_the_launches),
         TEST(a_run_lists_its_launches),
         TEST(putting_again_updates_a_run),
-        TEST(shapes_carry_the_models_answer),
+        TEST(configs_carry_the_models_answer),
         TEST(means_are_said_where_launches_stand_for_all),
         TEST(low_occupancy_is_the_measured_one),
         TEST(what_counters_saw_adds_up_by_kernel),

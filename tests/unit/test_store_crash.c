@@ -33,7 +33,7 @@ static void add_counters(struct world *w, uint64_t number)
         const struct world_launch *l = &w->launches[w->n - 1 - i];
         struct occ_launch_value value = {.start_ns = l->launch.start_ns,
                                          .correlation = l->launch.correlation,
-                                         .shape = l->launch.shape,
+                                         .config = l->launch.config,
                                          .achieved = 0.5};
         struct occ_device_sample sample = {.start_ns = BEGIN + (int64_t)(number * VALUES + i) * SECOND / 10,
                                            .end_ns = BEGIN + (int64_t)(number * VALUES + i + 1) * SECOND / 10,

@@ -109,8 +109,8 @@ static void launches_around_a_minute_are_of_two(void **state)
     world_open(w);
     for (int i = 0; i < 3; i++)
         launches[i] = (struct occ_store_launch){
-            .start_ns = BEGIN + 5 * MINUTE + i - 1, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
-    assert_int_equal(occ_store_append(w->store, w->run[0], w->shape_device[0], launches, 3, &err), 0);
+            .start_ns = BEGIN + 5 * MINUTE + i - 1, .duration_ns = 10, .config = (uint32_t)w->config[0]};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[0], launches, 3, &err), 0);
     assert_int_equal(occ_store_finish(w->store, &err), 0);
     char sql[96];
     for (int i = 0; i < 2; i++) {
@@ -162,7 +162,7 @@ static void a_failed_commit_is_tried_again(void **state)
             "CREATE TEMP TRIGGER refuse BEFORE INSERT ON %s BEGIN SELECT RAISE(FAIL, 'refused'); END",
             tables[i]);
         execute(w, sql);
-        if (i == 2) /* a shape that is new in the run */
+        if (i == 2) /* a configuration that is new in the run */
             execute(w, "DELETE FROM stored_run_config");
         world_append(w, i == 2, BEGIN + i * HOUR, HOUR, 1200);
         assert_int_not_equal(occ_store_commit(w->store, &err), 0);
@@ -184,11 +184,11 @@ static void ask_everything(struct world *w)
         {0}, {.since_ns = BEGIN + 90 * MINUTE}, {.until_ns = BEGIN + 90 * MINUTE}, {.below_achieved = 0.9}};
     for (size_t i = 0; i < sizeof filters / sizeof *filters; i++) {
         struct occ_top top;
-        struct occ_shapes shapes;
+        struct occ_config_rows configs;
         assert_int_equal(occ_store_top(w->store, &filters[i], &top, &err), 0);
         occ_top_free(&top);
-        assert_int_equal(occ_store_shapes(w->store, &filters[i], &shapes, &err), 0);
-        occ_shapes_free(&shapes);
+        assert_int_equal(occ_store_configs(w->store, &filters[i], &configs, &err), 0);
+        occ_config_rows_free(&configs);
     }
 }
 

@@ -240,11 +240,11 @@ static int live(struct world *w)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_store *store = NULL;
-    struct occ_store_launch launch = {.start_ns = BEGIN, .duration_ns = 10, .shape = (uint32_t)w->shape[0]};
+    struct occ_store_launch launch = {.start_ns = BEGIN, .duration_ns = 10, .config = (uint32_t)w->config[0]};
     int rc = occ_store_open(w->path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, &err);
     for (int i = 0; i < 3 && rc == 0; i++) {
         launch.start_ns += MINUTE;
-        rc = occ_store_append(store, w->run[0], w->shape_device[0], &launch, 1, &err);
+        rc = occ_store_append(store, w->run[0], w->config_device[0], &launch, 1, &err);
         if (rc == 0)
             rc = occ_store_commit(store, &err);
     }

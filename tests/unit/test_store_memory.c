@@ -61,21 +61,21 @@ char *__wrap_strndup(const char *text, size_t n)
     return must_fail() ? NULL : __real_strndup(text, n);
 }
 
-static void append_some(struct occ_store *store, int64_t run, int64_t device, int64_t shape, int round,
+static void append_some(struct occ_store *store, int64_t run, int64_t device, int64_t config, int round,
                         int *rc)
 {
     struct occ_store_launch launches[60];
     for (int i = 0; i < 60; i++)
         launches[i] = (struct occ_store_launch){.start_ns = BEGIN + (round * 60 + i) * MINUTE / 2,
                                                 .duration_ns = 1000,
-                                                .shape = (uint32_t)shape,
+                                                .config = (uint32_t)config,
                                                 .stream = 7,
                                                 .correlation = (uint32_t)i};
     if (*rc == 0)
         *rc = occ_store_append(store, run, device, launches, 60, NULL);
     for (int i = 0; i < 60 && *rc == 0; i++) {
         struct occ_launch_value value = {
-            .start_ns = launches[i].start_ns, .correlation = (uint32_t)i, .shape = (uint32_t)shape};
+            .start_ns = launches[i].start_ns, .correlation = (uint32_t)i, .config = (uint32_t)config};
         *rc = occ_store_add_launch_values(store, run, device, &value, 1, NULL);
     }
 }
@@ -95,11 +95,11 @@ static void ask(struct occ_store *store, int *rc)
 {
     struct occ_filter filter = {.kernel_regex = "k", .since_ns = BEGIN + 7 * MINUTE};
     struct occ_top top;
-    struct occ_shapes shapes;
+    struct occ_config_rows configs;
     if (*rc == 0 && (*rc = occ_store_top(store, &filter, &top, NULL)) == 0)
         occ_top_free(&top);
-    if (*rc == 0 && (*rc = occ_store_shapes(store, &filter, &shapes, NULL)) == 0)
-        occ_shapes_free(&shapes);
+    if (*rc == 0 && (*rc = occ_store_configs(store, &filter, &configs, NULL)) == 0)
+        occ_config_rows_free(&configs);
     if (*rc == 0 &&
         sqlite3_exec(occ_store_sqlite(store),
                      "SELECT max(theoretical), max(kernel_id), max(achieved) FROM launch WHERE start_ns "
@@ -112,7 +112,7 @@ static void ask(struct occ_store *store, int *rc)
 static int live(const char *path)
 {
     struct occ_store *store = NULL;
-    int64_t run = 0, device = 0, kernel = 0, shape = 0;
+    int64_t run = 0, device = 0, kernel = 0, config = 0;
     struct occ_store_options options = {.mode = OCC_STORE_WRITE, .chunk_rows = 100};
     struct occ_run description = {.uuid = {1}, .start_ns = BEGIN, .exe = "/bin/app", .hostname = "here"};
     struct occ_store_device gpu = {.uuid = {1}, .name = "Device", .limits = {.cc = 80, .sm_count = 108}};
@@ -123,15 +123,15 @@ static int live(const char *path)
         rc = occ_store_put_device(store, &gpu, &device, NULL);
     if (rc == 0)
         rc = occ_store_put_kernel(store, "_Z1kv", 1, &kernel, NULL);
-    struct occ_store_shape launch = {
+    struct occ_launch_config launch = {
         .kernel = kernel,
         .device = device,
         .launch = {
             .grid = {9, 1, 1}, .block = {64, 1, 1}, .registers_per_thread = 20, .carveout_percent = -1}};
     if (rc == 0)
-        rc = occ_store_put_shape(store, &launch, &shape, NULL);
+        rc = occ_store_put_config(store, &launch, &config, NULL);
     for (int round = 0; round < 4; round++) {
-        append_some(store, run, device, shape, round, &rc);
+        append_some(store, run, device, config, round, &rc);
         if (rc == 0)
             rc = occ_store_put_ring_position(store, (const uint8_t[16]){1}, 5, NULL);
         if (rc == 0)

@@ -121,7 +121,7 @@ static struct occ_launch_value value_of(const struct world_launch *l)
     uint32_t c = l->launch.correlation;
     return (struct occ_launch_value){.start_ns = l->launch.start_ns,
                                      .correlation = c,
-                                     .shape = l->launch.shape,
+                                     .config = l->launch.config,
                                      .achieved = c % 7 == 0 ? NAN : (c % 1000) / 1000.0,
                                      .achieved_error = c % 7 == 0 ? NAN : 0.001 * (1 + c % 9),
                                      .elapsed = (c % 500) / 1000.0,
@@ -240,7 +240,7 @@ static void what_waits_survives_a_failed_commit(void **state)
     assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM stored_device_second"), 5000);
 }
 
-/* One graph's nodes begin at once: told apart by shape, and where not even that, each gets one. */
+/* One graph's nodes begin at once: told apart by configuration, and where not even that, each gets one. */
 static void equal_launches_get_one_value_each(void **state)
 {
     struct world *w = *state;
@@ -251,12 +251,12 @@ static void equal_launches_get_one_value_each(void **state)
     for (int i = 0; i < 4; i++) {
         launches[i] = (struct occ_store_launch){.start_ns = BEGIN,
                                                 .duration_ns = 1000,
-                                                .shape = (uint32_t)w->shape[i < 3 ? 0 : 2],
+                                                .config = (uint32_t)w->config[i < 3 ? 0 : 2],
                                                 .correlation = 5,
                                                 .stream = (uint32_t)i};
         values[i] = (struct occ_launch_value){.start_ns = BEGIN,
                                               .correlation = 5,
-                                              .shape = launches[i].shape,
+                                              .config = launches[i].config,
                                               .achieved = (i + 1) / 10.0,
                                               .elapsed = (i + 1) / 20.0};
     }
@@ -285,9 +285,9 @@ static void so_many_equal_launches_are_told_apart(void **state)
     world_open(w);
     for (uint32_t i = 0; i < EQUAL; i++) {
         launches[i] = (struct occ_store_launch){
-            .start_ns = BEGIN, .duration_ns = 1000, .shape = (uint32_t)w->shape[0], .correlation = i};
+            .start_ns = BEGIN, .duration_ns = 1000, .config = (uint32_t)w->config[0], .correlation = i};
         values[i] = (struct occ_launch_value){
-            .start_ns = BEGIN, .shape = launches[i].shape, .correlation = i, .achieved = 0.5};
+            .start_ns = BEGIN, .config = launches[i].config, .correlation = i, .achieved = 0.5};
     }
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], launches, EQUAL, &err), 0);
     assert_int_equal(occ_store_add_launch_values(w->store, w->run[0], w->device[0], values, EQUAL, &err), 0);
@@ -297,7 +297,7 @@ static void so_many_equal_launches_are_told_apart(void **state)
                      OCC_LAUNCHES_AT_ONCE);
 }
 
-static void a_launch_without_one_has_its_shapes(void **state)
+static void a_launch_without_one_has_its_configs(void **state)
 {
     struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
@@ -307,7 +307,7 @@ static void a_launch_without_one_has_its_shapes(void **state)
     for (int i = 0; i < 5; i++)
         launches[i] = (struct occ_store_launch){.start_ns = (minute + i / 2) * MINUTE + i,
                                                 .duration_ns = 1000,
-                                                .shape = (uint32_t)w->shape[0],
+                                                .config = (uint32_t)w->config[0],
                                                 .correlation = (uint32_t)i};
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], launches, 5, &err), 0);
     struct occ_measured_sums sums = {.direct = 1, .regression = 1};
@@ -315,7 +315,7 @@ static void a_launch_without_one_has_its_shapes(void **state)
     sums.ns[OCC_MEASURED_achieved] = 2000;
     sums.sum[OCC_MEASURED_achieved_error] = 0.125 * 2000;
     sums.ns[OCC_MEASURED_achieved_error] = 2000;
-    assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], (uint32_t)w->shape[0], &sums, &err),
+    assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], (uint32_t)w->config[0], &sums, &err),
                      0);
     sums.regression = 0;
     sums.grouped = 3; /* longer ones */
@@ -323,12 +323,12 @@ static void a_launch_without_one_has_its_shapes(void **state)
     sums.sum[OCC_MEASURED_group_achieved] = 0.25 * 30000;
     sums.ns[OCC_MEASURED_group_achieved] = sums.ns[OCC_MEASURED_group_elapsed] = 30000;
     assert_int_equal(
-        occ_store_add_measured(w->store, minute + 1, w->run[0], (uint32_t)w->shape[0], &sums, &err), 0);
+        occ_store_add_measured(w->store, minute + 1, w->run[0], (uint32_t)w->config[0], &sums, &err), 0);
     sums.grouped = 0; /* only others were read */
     assert_int_equal(
-        occ_store_add_measured(w->store, minute + 2, w->run[0], (uint32_t)w->shape[0], &sums, &err), 0);
+        occ_store_add_measured(w->store, minute + 2, w->run[0], (uint32_t)w->config[0], &sums, &err), 0);
     struct occ_launch_value value = {.start_ns = launches[0].start_ns,
-                                     .shape = launches[0].shape,
+                                     .config = launches[0].config,
                                      .achieved = 0.75,
                                      .achieved_error = NAN,
                                      .elapsed = NAN,
@@ -349,7 +349,7 @@ static void a_launch_without_one_has_its_shapes(void **state)
     assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 4")));
 }
 
-/* One minute's launches of a shape by where their values come from, and what a launch without its own says. */
+/* One minute's launches of a configuration by where their values come from, and what a launch without its own says. */
 struct minute_case {
     uint64_t direct, regression, grouped, exact;
     double ns, group_ns; /* how long launches with and without values of their own took together */
@@ -363,9 +363,9 @@ static void add_minute(struct world *w, int64_t minute, const struct minute_case
                                                           [OCC_MEASURED_elapsed] = 0.25,
                                                           [OCC_MEASURED_elapsed_error] = 0.0625};
     struct occ_error err = OCC_ERROR_INIT;
-    uint32_t shape = (uint32_t)w->shape[0];
+    uint32_t config = (uint32_t)w->config[0];
     struct occ_store_launch launch = {
-        .start_ns = minute * MINUTE + 1, .duration_ns = 1000, .shape = shape, .correlation = 1};
+        .start_ns = minute * MINUTE + 1, .duration_ns = 1000, .config = config, .correlation = 1};
     struct occ_measured_sums sums = {
         .direct = c->direct, .regression = c->regression, .grouped = c->grouped, .exact = c->exact};
     for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
@@ -374,7 +374,7 @@ static void add_minute(struct world *w, int64_t minute, const struct minute_case
     }
     sums.ns[OCC_MEASURED_group_elapsed] = c->group_ns;
     assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &launch, 1, &err), 0);
-    assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], shape, &sums, &err), 0);
+    assert_int_equal(occ_store_add_measured(w->store, minute, w->run[0], config, &sums, &err), 0);
 }
 
 static double of_launch(struct world *w, const char *column, int64_t minute)
@@ -390,7 +390,7 @@ static bool same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-static void a_launch_and_its_shape_agree(void **state)
+static void a_launch_and_its_config_agree(void **state)
 {
     static const struct minute_case cases[] = {
         {.regression = 4, .ns = 4000, .source = "regression"},
@@ -417,12 +417,12 @@ static void a_launch_and_its_shape_agree(void **state)
         const struct occ_filter filter = {.since_ns = (first + i) * MINUTE,
                                           .until_ns = (first + i + 1) * MINUTE};
         char source[64];
-        struct occ_shapes shapes;
+        struct occ_config_rows configs;
         struct occ_measurement means;
-        assert_int_equal(occ_store_shapes(w->store, &filter, &shapes, &err), 0);
-        assert_int_equal(shapes.n, 1);
-        occ_measured_means(&shapes.rows[0].measured, &means);
-        occ_shapes_free(&shapes);
+        assert_int_equal(occ_store_configs(w->store, &filter, &configs, &err), 0);
+        assert_int_equal(configs.n, 1);
+        occ_measured_means(&configs.rows[0].measured, &means);
+        occ_config_rows_free(&configs);
         assert_true(same(of_launch(w, "achieved", first + i), means.achieved));
         assert_true(same(of_launch(w, "achieved_ci95", first + i), 1.96 * means.achieved_error));
         assert_true(same(of_launch(w, "elapsed", first + i), means.elapsed));
@@ -841,8 +841,8 @@ int main(void)
         TEST(what_waits_survives_a_failed_commit),
         TEST(equal_launches_get_one_value_each),
         TEST(so_many_equal_launches_are_told_apart),
-        TEST(a_launch_without_one_has_its_shapes),
-        TEST(a_launch_and_its_shape_agree),
+        TEST(a_launch_without_one_has_its_configs),
+        TEST(a_launch_and_its_config_agree),
         TEST(damage_is_of_values_alone),
         TEST(samples_come_back),
         TEST(means_are_weighed_by_time),

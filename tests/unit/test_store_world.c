@@ -50,21 +50,21 @@ void world_remove_directory(struct world *w)
     w->launches = NULL;
 }
 
-static void put_shapes(struct world *w)
+static void put_configs(struct world *w)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    for (int i = 0; i < WORLD_SHAPES; i++) {
-        w->shape_kernel[i] = w->kernel[i % WORLD_KERNELS];
-        w->shape_device[i] = w->device[i % WORLD_DEVICES];
-        struct occ_store_shape shape = {.kernel = w->shape_kernel[i],
-                                        .device = w->shape_device[i],
-                                        .launch = {.grid = {(uint32_t)(17 + 31 * i), 1, 1},
-                                                   .block = {(uint32_t)(32 * (1 + i % 8)), 1, 1},
-                                                   .registers_per_thread = (uint32_t)(16 + 8 * (i % 20)),
-                                                   .carveout_percent = -1}};
-        if (i == WORLD_SHAPES - 1)
-            shape.launch.block[0] = 5000; /* the model refuses it */
-        assert_int_equal(occ_store_put_shape(w->store, &shape, &w->shape[i], &err), 0);
+    for (int i = 0; i < WORLD_CONFIGS; i++) {
+        w->config_kernel[i] = w->kernel[i % WORLD_KERNELS];
+        w->config_device[i] = w->device[i % WORLD_DEVICES];
+        struct occ_launch_config config = {.kernel = w->config_kernel[i],
+                                           .device = w->config_device[i],
+                                           .launch = {.grid = {(uint32_t)(17 + 31 * i), 1, 1},
+                                                      .block = {(uint32_t)(32 * (1 + i % 8)), 1, 1},
+                                                      .registers_per_thread = (uint32_t)(16 + 8 * (i % 20)),
+                                                      .carveout_percent = -1}};
+        if (i == WORLD_CONFIGS - 1)
+            config.launch.block[0] = 5000; /* the model refuses it */
+        assert_int_equal(occ_store_put_config(w->store, &config, &w->config[i], &err), 0);
     }
 }
 
@@ -92,7 +92,7 @@ void world_open(struct world *w)
     for (int i = 0; i < WORLD_KERNELS; i++)
         assert_int_equal(occ_store_put_kernel(w->store, names[i], (uint64_t)i * 77 + 1, &w->kernel[i], &err),
                          0);
-    put_shapes(w);
+    put_configs(w);
 }
 
 static void remember(struct world *w, int64_t run, int64_t device, const struct occ_store_launch *launch)
@@ -121,18 +121,18 @@ void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, si
 {
     struct occ_error err = OCC_ERROR_INIT;
     for (size_t i = 0; i < n; i++) {
-        int shape = (int)(world_random(w) % WORLD_SHAPES);
+        int config = (int)(world_random(w) % WORLD_CONFIGS);
         struct occ_store_launch launch = {.start_ns = draw_start(w, from_ns, span_ns),
                                           .duration_ns =
-                                              1000 + world_random(w) % (UINT64_C(1) << (shape % 30)),
+                                              1000 + world_random(w) % (UINT64_C(1) << (config % 30)),
                                           .graph_node = world_random(w) % 7 == 0 ? world_random(w) : 0,
-                                          .shape = (uint32_t)w->shape[shape],
+                                          .config = (uint32_t)w->config[config],
                                           .stream = (uint32_t)(7 + world_random(w) % 3),
                                           .correlation = (uint32_t)(w->n + i),
                                           .context = 1};
-        if (occ_store_append(w->store, w->run[run], w->shape_device[shape], &launch, 1, &err) != 0)
+        if (occ_store_append(w->store, w->run[run], w->config_device[config], &launch, 1, &err) != 0)
             fail_msg("%s", err.message);
-        remember(w, w->run[run], w->shape_device[shape], &launch);
+        remember(w, w->run[run], w->config_device[config], &launch);
     }
 }
 
@@ -154,7 +154,7 @@ static void add_launch(struct sums *t, const struct occ_store_launch *launch)
     t->last_ns = launch->start_ns > t->last_ns ? launch->start_ns : t->last_ns;
 }
 
-static bool fits(const struct world *w, const struct occ_filter *f, const struct world_launch *l, int shape)
+static bool fits(const struct world *w, const struct occ_filter *f, const struct world_launch *l, int config)
 {
     if (f->since_ns && l->launch.start_ns < f->since_ns)
         return false;
@@ -166,53 +166,53 @@ static bool fits(const struct world *w, const struct occ_filter *f, const struct
         return false;
     if (f->device && l->device != f->device)
         return false;
-    return !f->kernel_regex || w->shape_kernel[shape] == w->kernel[0]; /* the tests' pattern is "vecAdd" */
+    return !f->kernel_regex || w->config_kernel[config] == w->kernel[0]; /* the tests' pattern is "vecAdd" */
 }
 
-static int shape_index(const struct world *w, uint32_t id)
+static int config_index(const struct world *w, uint32_t id)
 {
-    for (int i = 0; i < WORLD_SHAPES; i++)
-        if (w->shape[i] == id)
+    for (int i = 0; i < WORLD_CONFIGS; i++)
+        if (w->config[i] == id)
             return i;
-    fail_msg("unknown shape %u", id);
+    fail_msg("unknown configuration %u", id);
     return 0;
 }
 
-static void add_all(const struct world *w, const struct occ_filter *f, struct sums sums[WORLD_SHAPES])
+static void add_all(const struct world *w, const struct occ_filter *f, struct sums sums[WORLD_CONFIGS])
 {
-    memset(sums, 0, WORLD_SHAPES * sizeof *sums);
+    memset(sums, 0, WORLD_CONFIGS * sizeof *sums);
     for (size_t i = 0; i < w->n; i++) {
-        int shape = shape_index(w, w->launches[i].launch.shape);
-        if (fits(w, f, &w->launches[i], shape))
-            add_launch(&sums[shape], &w->launches[i].launch);
+        int config = config_index(w, w->launches[i].launch.config);
+        if (fits(w, f, &w->launches[i], config))
+            add_launch(&sums[config], &w->launches[i].launch);
     }
 }
 
-static void check_shapes(struct world *w, struct occ_store *store, const struct occ_filter *f,
-                         const struct sums *sums)
+static void check_configs(struct world *w, struct occ_store *store, const struct occ_filter *f,
+                          const struct sums *sums)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct occ_shapes shapes;
+    struct occ_config_rows configs;
     size_t expected = 0;
-    if (occ_store_shapes(store, f, &shapes, &err) != 0)
+    if (occ_store_configs(store, f, &configs, &err) != 0)
         fail_msg("%s", err.message);
-    for (int i = 0; i < WORLD_SHAPES; i++)
+    for (int i = 0; i < WORLD_CONFIGS; i++)
         expected += sums[i].launches > 0;
-    assert_int_equal(shapes.n, expected);
-    for (size_t i = 0; i < shapes.n; i++) {
-        const struct occ_shape_row *row = &shapes.rows[i];
-        int shape = shape_index(w, (uint32_t)row->id);
-        assert_int_equal(row->launches, sums[shape].launches);
-        assert_int_equal(row->total_ns, sums[shape].total_ns);
-        assert_int_equal(row->min_ns, sums[shape].min_ns);
-        assert_int_equal(row->max_ns, sums[shape].max_ns);
-        assert_int_equal(row->first_ns, sums[shape].first_ns);
-        assert_int_equal(row->last_ns, sums[shape].last_ns);
-        assert_int_equal(row->kernel, w->shape_kernel[shape]);
+    assert_int_equal(configs.n, expected);
+    for (size_t i = 0; i < configs.n; i++) {
+        const struct occ_config_row *row = &configs.rows[i];
+        int config = config_index(w, (uint32_t)row->id);
+        assert_int_equal(row->launches, sums[config].launches);
+        assert_int_equal(row->total_ns, sums[config].total_ns);
+        assert_int_equal(row->min_ns, sums[config].min_ns);
+        assert_int_equal(row->max_ns, sums[config].max_ns);
+        assert_int_equal(row->first_ns, sums[config].first_ns);
+        assert_int_equal(row->last_ns, sums[config].last_ns);
+        assert_int_equal(row->kernel, w->config_kernel[config]);
         assert_true(row->p50_ns >= row->min_ns && row->p50_ns <= row->p99_ns && row->p99_ns <= row->max_ns);
-        assert_int_equal(row->analysed, shape != WORLD_SHAPES - 1);
+        assert_int_equal(row->analysed, config != WORLD_CONFIGS - 1);
     }
-    occ_shapes_free(&shapes);
+    occ_config_rows_free(&configs);
 }
 
 static void check_top(struct world *w, struct occ_store *store, const struct occ_filter *f,
@@ -225,11 +225,11 @@ static void check_top(struct world *w, struct occ_store *store, const struct occ
     for (int k = 0; k < WORLD_KERNELS; k++)
         for (int d = 0; d < WORLD_DEVICES; d++) {
             struct sums all = {.min_ns = UINT64_MAX};
-            uint32_t shapes = 0;
-            for (int i = 0; i < WORLD_SHAPES; i++)
-                if (sums[i].launches && w->shape_kernel[i] == w->kernel[k] &&
-                    w->shape_device[i] == w->device[d]) {
-                    shapes++;
+            uint32_t configs = 0;
+            for (int i = 0; i < WORLD_CONFIGS; i++)
+                if (sums[i].launches && w->config_kernel[i] == w->kernel[k] &&
+                    w->config_device[i] == w->device[d]) {
+                    configs++;
                     all.launches += sums[i].launches;
                     all.total_ns += sums[i].total_ns;
                     all.min_ns = sums[i].min_ns < all.min_ns ? sums[i].min_ns : all.min_ns;
@@ -242,7 +242,7 @@ static void check_top(struct world *w, struct occ_store *store, const struct occ
             assert_int_equal(row != NULL, all.launches > 0);
             if (!row)
                 continue;
-            assert_int_equal(row->shapes, shapes);
+            assert_int_equal(row->configs, configs);
             assert_int_equal(row->launches, all.launches);
             assert_int_equal(row->total_ns, all.total_ns);
             assert_int_equal(row->min_ns, all.min_ns);
@@ -282,7 +282,7 @@ static void check_launches(struct world *w, struct occ_store *store, const struc
 {
     char where[512];
     uint64_t launches = 0, total = 0;
-    for (int i = 0; i < WORLD_SHAPES; i++) {
+    for (int i = 0; i < WORLD_CONFIGS; i++) {
         launches += sums[i].launches;
         total += sums[i].total_ns;
     }
@@ -307,17 +307,17 @@ static void check_launches(struct world *w, struct occ_store *store, const struc
 
 void world_check_questions(struct world *w, struct occ_store *store, const struct occ_filter *filter)
 {
-    struct sums sums[WORLD_SHAPES];
+    struct sums sums[WORLD_CONFIGS];
     add_all(w, filter, sums);
-    check_shapes(w, store, filter, sums);
+    check_configs(w, store, filter, sums);
     check_top(w, store, filter, sums);
 }
 
 void world_check(struct world *w, struct occ_store *store, const struct occ_filter *filter)
 {
-    struct sums sums[WORLD_SHAPES];
+    struct sums sums[WORLD_CONFIGS];
     add_all(w, filter, sums);
-    check_shapes(w, store, filter, sums);
+    check_configs(w, store, filter, sums);
     check_top(w, store, filter, sums);
     check_launches(w, store, filter, sums);
 }

@@ -1,5 +1,5 @@
 /*
- * A small made-up world for the store's tests: runs, devices, kernels, shapes, and launches that are kept in memory
+ * A small made-up world for the store's tests: runs, devices, kernels, configurations, and launches that are kept in memory
  * too, so that every answer can be worked out the slow way.
  */
 #ifndef OCC_TEST_STORE_WORLD_H
@@ -10,7 +10,7 @@
 #define WORLD_RUNS    2
 #define WORLD_DEVICES 2
 #define WORLD_KERNELS 5
-#define WORLD_SHAPES  24 /* over all devices */
+#define WORLD_CONFIGS 24 /* over all devices */
 
 struct world_launch {
     int64_t run, device;
@@ -22,7 +22,7 @@ struct world {
     struct occ_store *store;
     struct occ_store_options options;
     int64_t run[WORLD_RUNS], device[WORLD_DEVICES], kernel[WORLD_KERNELS];
-    int64_t shape[WORLD_SHAPES], shape_kernel[WORLD_SHAPES], shape_device[WORLD_SHAPES];
+    int64_t config[WORLD_CONFIGS], config_kernel[WORLD_CONFIGS], config_device[WORLD_CONFIGS];
     struct world_launch *launches; /* all that were appended */
     size_t n, capacity;
     uint64_t seed;
@@ -32,12 +32,12 @@ uint64_t world_random(struct world *w);
 /* A fresh directory below $TMPDIR. */
 void world_make_directory(struct world *w);
 void world_remove_directory(struct world *w);
-/* Opens (again) and puts runs, devices, kernels and shapes. */
+/* Opens (again) and puts runs, devices, kernels and configurations. */
 void world_open(struct world *w);
-/* Appends launches of random shapes, start times in [from, from + span), many exactly on minutes and hours. */
+/* Appends launches of random configurations, start times in [from, from + span), many exactly on minutes and hours. */
 void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, size_t n);
 
-/* Compares top, shapes and the table launch with a walk over all launches. */
+/* Compares top, configurations and the table launch with a walk over all launches. */
 void world_check(struct world *w, struct occ_store *store, const struct occ_filter *filter);
 /* The questions alone, where launches were given back to a quota. */
 void world_check_questions(struct world *w, struct occ_store *store, const struct occ_filter *filter);

@@ -2,8 +2,8 @@
  * Which field of a struct is which column of stored_device and stored_launch_config: one list drives inserting and
  * reading back.
  */
-#ifndef OCC_STORE_SHAPE_COLUMNS_H
-#define OCC_STORE_SHAPE_COLUMNS_H
+#ifndef OCC_STORE_CONFIG_COLUMNS_H
+#define OCC_STORE_CONFIG_COLUMNS_H
 
 /* X(column of stored_device, field of struct occ_device) */
 #define OCC_DEVICE_COLUMNS(X)                                                                                \
@@ -46,7 +46,7 @@
     X(barriers, barriers)                                                                                    \
     X(max_active_clusters, max_active_clusters)
 
-/* X(column of stored_launch_config, field of struct occ_store_shape): what else identifies it */
+/* X(column of stored_launch_config, field of struct occ_launch_config): what else identifies it */
 #define OCC_CONFIG_COLUMNS(X)                                                                                \
     X(local_bytes_per_thread, local_bytes_per_thread)                                                        \
     X(max_cluster_size, max_cluster_size)                                                                    \
