@@ -45,8 +45,7 @@ enum occ_cupti_attribute {
     OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE = 6,
 };
 
-/* CUpti_ActivityKernel10, the record of CUDA 13.0; `unused` parts are NVIDIA's fields that nobody reads here.
- */
+/* CUpti_ActivityKernel10, the record of CUDA 13.0; nobody reads the fields that are `unused` here. */
 struct occ_cupti_kernel {
     struct { /* since CUDA 9.0 */
         uint32_t kind;

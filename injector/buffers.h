@@ -8,8 +8,8 @@
  *   TAKEN  CUPTI's
  *   DONE   delivered, waits for the helper
  *
- *   COLD -> READY (maintain)   READY or COLD -> TAKEN (take)   TAKEN -> DONE (complete)   DONE -> READY
- * (recycle)
+ *   maintain: COLD -> READY   take: READY or COLD -> TAKEN   complete: TAKEN -> DONE   recycle: DONE -> READY
+ *
  * take() never fails and never blocks: READY first, then COLD (its pages come with the first writes), then
  * the discard buffer, which may be out several times at once and is never read. A buffer that CUPTI has is
  * never freed. Memory grows to `count` buffers at most; maintain() returns what a quiet program does not

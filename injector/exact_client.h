@@ -12,7 +12,7 @@ struct occ_exact_client {
     struct occ_exact *run;                /* NULL: nothing is measured */
 };
 
-/* Starts measuring; `self` is the path of our own library. The reason says what happens, or why `run` stays
+/* Starts measuring; `self` is the path of our own library. The reason: what happens, or why `run` stays
  * NULL. */
 void occ_exact_client_start(struct occ_exact_client *client, const char *self, const struct occ_cupti *cupti,
                             char reason[OCC_REASON_BYTES]);

@@ -1,10 +1,9 @@
 /*
- * The one thread of the guest. Sleeps until a buffer is delivered, the program ends, or a second has passed;
- * then
+ * The one thread of the guest. Sleeps until a buffer is delivered, the program ends, or a second has passed:
  *
  *   always       drains the delivered buffers
- *   each second  asks CUPTI for complete records, watches for trouble, measures the cost, keeps the
- * connection at the end   takes what CUPTI still has, writes CLOSED
+ *   each second  asks CUPTI for complete records, watches for trouble, measures the cost, connects
+ *   at the end   takes what CUPTI still has, writes CLOSED
  *
  * All signals are blocked in it. Its nice value is the program's: a nicer helper of a nice program does not run
  * in time on a full machine, and its work is less than 1 % of a core. Nothing joins it: the program's end must
@@ -82,8 +81,7 @@ static void count_dropped(struct helper *h)
         occ_drain_lose(&g->drain, OCC_LOSS_CUPTI_DROPPED, dropped);
 }
 
-/* libcupti before 13.3 runs out of device buffers with CUDA graphs, and then returns records without times.
- */
+/* libcupti before 13.3 runs out of device buffers with CUDA graphs; its records then have no times. */
 static void watch_times(struct helper *h)
 {
     const struct occ_drain *d = &h->guest->drain;

@@ -83,21 +83,13 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     stay_quiet(g, "the system allowed no further thread");
 }
 
-/* A child of fork inherits what its parent left in these. */
+/* All but `state`: a child of fork inherits what its parent left. */
 static void reset(struct occ_guest *g)
 {
-    memset(&g->ring, 0, sizeof g->ring);
+    size_t kept = offsetof(struct occ_guest, pid);
+    memset((char *)g + kept, 0, sizeof *g - kept);
     g->ring.fd = -1;
     g->memfd = OCC_FD_NONE;
-    memset(&g->tracing, 0, sizeof g->tracing);
-    memset(&g->pool, 0, sizeof g->pool);
-    memset(&g->drain, 0, sizeof g->drain);
-    memset(&g->exact, 0, sizeof g->exact);
-    atomic_store(&g->wake, 0);
-    atomic_store(&g->closing, 0);
-    atomic_store(&g->finished, 0);
-    atomic_store(&g->helper_clock, 0);
-    atomic_store(&g->foreign_buffer, false);
     g->pid = getpid();
 }
 

@@ -130,7 +130,7 @@ static void check_for_its_end(struct occ_link *link, uint64_t now_ns)
         link->tries = 0;
         link->retry_ns = now_ns; /* its successor may be there already */
     }
-    occ_guest_log("daemon: gone");
+    occ_guest_log("daemon: disconnected");
 }
 
 bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, const struct occ_fd *memfd,

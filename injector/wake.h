@@ -1,5 +1,4 @@
-/* Waking the helper: a counter that it sleeps on (futex(2)). No descriptor, which the program could close.
- */
+/* Waking the helper: a counter that it sleeps on (futex(2)); no descriptor that the program could close. */
 #ifndef OCC_INJECTOR_WAKE_H
 #define OCC_INJECTOR_WAKE_H
 

@@ -1,13 +1,10 @@
 /*
- * Inside the consumer's end of the ring: attach.c maps it, log_reader.c reads the log, consumer.c reads
- * launches.
+ * Inside the consumer's end of the ring: attach.c maps it, log_reader.c reads the log, consumer.c launches.
  *
  * The other end is somebody else's process and may be broken or hostile, so:
  *   - the memfd must be sealed against shrinking (reading it could raise SIGBUS) and growing;
- *   - the header is copied once and checked; later only head, log_head, closed, the heartbeat and the
- * counters are read, each loaded once per use and clamped;
- *   - launches and log records are copied out first and checked in the copy, since the original may change
- * meanwhile;
+ *   - the header is copied and checked once; later only what changes is read, once per use, and clamped;
+ *   - launches and log records are copied first and checked in the copy: the original may change meanwhile;
  *   - only the header page is mapped for writing.
  */
 #ifndef OCC_RING_CONSUMER_H

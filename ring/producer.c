@@ -79,8 +79,7 @@ static int fill_header(struct occ_ring_header *header, uint32_t slots, uint64_t 
     return fill_uuid(header->uuid);
 }
 
-/* The limit on file sizes applies to a memfd too; exceeding it raises SIGXFSZ, which would end the program.
- */
+/* The limit on file sizes applies to a memfd too; exceeding it raises SIGXFSZ, which ends the program. */
 static bool file_size_is_allowed(uint64_t bytes)
 {
     struct rlimit limit;

@@ -336,7 +336,7 @@ struct occ_record_state {
     struct occ_log_record record;
     uint64_t time_ns;
     uint32_t level;                /* enum occ_level */
-    uint32_t cupti_version;        /* as cuptiGetVersion() says; 0: none loaded */
+    uint32_t cupti_version;        /* cuptiGetVersion(); 0: none loaded */
     char reason[OCC_REASON_BYTES]; /* NUL-terminated, one line for people; "" if all is well */
 };
 static_assert(sizeof(struct occ_record_state) == 264, "wire");

@@ -7,7 +7,7 @@
  * and makes them wait for each other, which the guest itself never does. Any failure leaves a context without
  * values, with a reason.
  *
- * * Threads: start() and stop() by the thread that initialises CUDA, the others by the helper. The child of a
+ * Threads: start() and stop() by the thread that initialises CUDA, the others by the helper. The child of a
  * fork does nothing. poll() and finish() wait at most 50 ms for a thread of the program that is inside CUPTI,
  * and then do without.
  */
@@ -38,8 +38,7 @@ struct occ_exact_report {
     char reason[OCC_REASON_BYTES];
 };
 
-/* Writes one record into the ring's log and sets its `head`. 1: written; 0: not valid, dropped; -1: no room.
- */
+/* Writes one record into the ring's log and sets its `head`. 1: written; 0: invalid, dropped; -1: no room. */
 typedef int occ_exact_sink(void *context, struct occ_record_measured *record);
 
 struct occ_exact_library {

@@ -59,8 +59,7 @@ struct occ_exact {
     struct occ_matching matching;   /* the helper's alone */
 };
 
-/* Counters of a range, in the order of struct occ_range_counts; one pass on every chip (a test asks CUPTI).
- */
+/* In the order of struct occ_range_counts; one pass on every chip (a test asks CUPTI). */
 extern const struct occ_cupti_metrics occ_exact_metrics;
 
 /* Records "no exact values: <what>: <CUPTI's text>" as the problem. */
