@@ -189,7 +189,6 @@ static struct occ_collector *open_collector(struct occ_store *store, const struc
     struct occ_producer *producer = NULL;
     struct occ_offer offer = {.fd = dup(ring->fd), .peer = {.pid = getpid(), .uid = getuid()}};
     const struct occ_collector_options options = {.commit_interval_ns = SECOND_NS,
-                                                  .reorder = {.window_ns = SECOND_NS / 4, .rows = 16384},
                                                   .memory_bytes = mode->memory_bytes,
                                                   .max_producers = 8,
                                                   .max_ring_bytes = 512u << 20,

@@ -37,8 +37,6 @@
     X(socket, path, PATH, socket_path, "", 0, 0)                                                             \
     X(socket, mode, MODE, socket_mode, "auto", 0, 0)                                                         \
     X(collector, commit_interval, DURATION, commit_interval_ns, "1s", 100000000, UINT64_C(60000000000))      \
-    X(collector, reorder_window, DURATION, reorder_window_ns, "250ms", 1000000, UINT64_C(10000000000))       \
-    X(collector, reorder_rows, COUNT, reorder_rows, "16384", 256, 1u << 20)                                  \
     X(collector, memory, BYTES, memory_bytes, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)                  \
     X(rings, max_producers, COUNT, max_producers, "1024", 1, 16384)                                          \
     X(rings, max_size, BYTES, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)               \

@@ -13,34 +13,38 @@
 #include "ratelimit.h"
 #include "registry.h"
 #include "support/log.h"
-#include "windows.h"
 
-#define BATCH_LAUNCHES 1024 /* 40 KiB: stays in the cache between ring and window */
+#define BATCH_LAUNCHES 1024 /* 40 KiB: stays in the cache between ring and store */
 #define RECORDS_PER_POLL                                                                                     \
     4096 /* a new configuration takes some 10 us in the store: bounds a round to tens of ms */
 #define EARLY_COMMIT_ROWS 65536 /* commits for lack of memory are never closer than this */
 #define RING_HALF_FULL    0.5
 #define TABLE_BYTES_MAX   (UINT64_C(64) << 20) /* id tables of all programs: for 5 million configurations */
-#define WINDOWS_MAX       8                    /* all windows together hold at most this many full ones */
 #define POLL_MIN_NS       INT64_C(10000000)
 #define POLL_MAX_NS       INT64_C(100000000)
 #define POLL_LAUNCHES     8192 /* intended number per ring and poll */
+
+/* Launches of one producer that were read from its ring and are not in the store yet. */
+struct batch {
+    struct occ_producer *producer;
+    size_t n;
+    struct occ_ring_launch launches[BATCH_LAUNCHES];
+    struct occ_store_launch rows[BATCH_LAUNCHES]; /* those of one device */
+};
 
 struct occ_collector {
     struct occ_store *store;
     struct occ_collector_options options;
     struct occ_registry registry;
-    struct occ_windows windows;
 
-    uint64_t rows_since_commit;
+    uint64_t launches, rows_since_commit;
     bool dirty;   /* something waits for a commit */
     bool stalled; /* the store failed: nothing is read before a commit succeeds */
-    int fatal;
     int64_t next_commit_ns;
     int64_t poll_ns;
     uint64_t commits, failures;
     struct occ_ratelimit store_failed;
-    struct occ_ring_launch batch[BATCH_LAUNCHES];
+    struct batch batch;
 };
 
 int occ_collector_new(struct occ_store *store, const struct occ_collector_options *options,
@@ -52,7 +56,6 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
     c->store = store;
     c->options = *options;
     c->registry = (struct occ_registry){.store = store, .options = &c->options};
-    c->windows = (struct occ_windows){.store = store, .options = &c->options};
     c->poll_ns = POLL_MAX_NS;
     *ret_collector = c;
     return 0;
@@ -100,14 +103,41 @@ static void stall(struct occ_collector *c, int64_t now_ns, const struct occ_erro
 
 /* ---- committing ---- */
 
-/* Empties all windows; `release`: their memory is freed too, for many programs each with a little. */
-static int flush_windows(struct occ_collector *c, bool release, struct occ_error *err)
+static struct occ_store_launch row_of(const struct occ_ring_launch *l,
+                                      const struct occ_producer_config *config)
 {
+    return (struct occ_store_launch){.start_ns = (int64_t)l->start_ns,
+                                     .duration_ns = l->duration_ns,
+                                     .graph_node = l->graph_node,
+                                     .config = config->id,
+                                     .stream = l->stream,
+                                     .correlation = l->correlation,
+                                     .context = config->context};
+}
+
+/* Appends the batch to the store, one device after the other. On an error the rest of it waits for the next attempt. */
+static int append_batch(struct occ_collector *c, struct occ_error *err)
+{
+    struct batch *b = &c->batch;
     int status = 0;
-    for (struct occ_producer *p = c->registry.producers; p && status == 0; p = p->next) {
-        status = occ_windows_emit(&c->windows, p, NULL, err);
-        if (status == 0 && release)
-            occ_windows_release(p);
+    while (b->n > 0 && status == 0) {
+        const struct occ_producer_config *configs = b->producer->tables.configs;
+        uint32_t device = configs[b->launches[0].shape].device;
+        const struct occ_producer_device *d = &b->producer->tables.devices[device];
+        size_t n = 0, left = 0;
+        for (size_t i = 0; i < b->n; i++)
+            if (configs[b->launches[i].shape].device == device)
+                b->rows[n++] = row_of(&b->launches[i], &configs[b->launches[i].shape]);
+        status = occ_store_append(c->store, b->producer->run.id, d->id, b->rows, n, err);
+        if (status != 0)
+            continue;
+        c->launches += n;
+        if (c->options.appended)
+            c->options.appended(b->producer, d, b->rows, n, c->options.context);
+        for (size_t i = 0; i < b->n; i++)
+            if (configs[b->launches[i].shape].device != device)
+                b->launches[left++] = b->launches[i];
+        b->n = left;
     }
     return status;
 }
@@ -153,7 +183,7 @@ static void after_commit(struct occ_collector *c, int64_t now_ns)
 static int commit(struct occ_collector *c, int64_t now_ns, struct occ_error *err)
 {
     struct occ_error own = OCC_ERROR_INIT;
-    int status = c->fatal ? occ_fail(&own, c->fatal, "out of memory") : flush_windows(c, false, &own);
+    int status = append_batch(c, &own);
     if (status == 0)
         status = put_positions(c, now_ns, &own);
     if (status == 0 && c->options.committing)
@@ -179,23 +209,6 @@ int occ_collector_commit(struct occ_collector *collector, int64_t now_ns, struct
 
 /* ---- reading one ring ---- */
 
-static uint64_t held_bytes(const struct occ_collector *c)
-{
-    return c->windows.held_rows * sizeof(struct occ_store_launch) + occ_store_memory_bytes(c->store);
-}
-
-/* After a batch: empties windows that are full, and commits if ring or memory demand it. */
-static int make_room(struct occ_collector *c, struct occ_producer *p, int64_t now_ns, struct occ_error *err)
-{
-    int status = occ_windows_emit(&c->windows, p, &c->options.reorder, err);
-    if (status == 0 && c->windows.held_rows > WINDOWS_MAX * c->options.reorder.rows)
-        status = flush_windows(c, true, err);
-    bool memory_short = c->rows_since_commit >= EARLY_COMMIT_ROWS && held_bytes(c) > c->options.memory_bytes;
-    if (status == 0 && (memory_short || occ_ring_fill(p->consumer) > RING_HALF_FULL))
-        status = commit(c, now_ns, err);
-    return status;
-}
-
 /* The tables are too large and this program has more than its share: a small one does not pay for a large one. */
 static bool has_too_much(const struct occ_collector *c, const struct occ_producer *producer)
 {
@@ -204,6 +217,14 @@ static bool has_too_much(const struct occ_collector *c, const struct occ_produce
         bytes += occ_producer_table_bytes(p);
     return bytes > TABLE_BYTES_MAX &&
            occ_producer_table_bytes(producer) > TABLE_BYTES_MAX / c->registry.n_producers;
+}
+
+/* Ring or memory fill up faster than commits are due. */
+static bool needs_commit(const struct occ_collector *c, const struct occ_producer *p)
+{
+    bool memory_short = c->rows_since_commit >= EARLY_COMMIT_ROWS &&
+                        occ_store_memory_bytes(c->store) > c->options.memory_bytes;
+    return memory_short || occ_ring_fill(p->consumer) > RING_HALF_FULL;
 }
 
 /* The log. True: it is read to its end, launches may be read. */
@@ -237,23 +258,22 @@ static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t n
     if (!read_log(c, p, now_ns))
         return;
     while (waiting > 0 && status == 0) {
-        size_t n = 0;
-        enum occ_ring_status ring =
-            occ_ring_read(p->consumer, c->batch, waiting < BATCH_LAUNCHES ? waiting : BATCH_LAUNCHES, &n);
+        size_t n = 0, max = waiting < BATCH_LAUNCHES ? waiting : BATCH_LAUNCHES;
+        enum occ_ring_status ring = occ_ring_read(p->consumer, c->batch.launches, max, &n);
         if (ring == OCC_RING_BROKEN) {
             occ_registry_quarantine(&c->registry, p, now_ns, occ_ring_broken_reason(p->consumer));
             return;
         }
         if (ring == OCC_RING_EMPTY)
             break;
-        if (!occ_windows_place(&c->windows, p, c->batch, n)) {
-            c->fatal = OCC_E_NO_MEMORY;
-            return;
-        }
+        c->batch.producer = p;
+        c->batch.n = n;
         c->rows_since_commit += n;
         c->dirty = true;
         waiting -= n;
-        status = make_room(c, p, now_ns, &err);
+        status = append_batch(c, &err);
+        if (status == 0 && needs_commit(c, p))
+            status = commit(c, now_ns, &err);
     }
     p->is_drained = waiting == 0;
     if (status != 0 && !c->stalled)
@@ -269,8 +289,6 @@ static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_
     p->run.row_changed = true;
     int status = occ_producer_put_row(p, c->store, err);
     if (status == 0)
-        status = occ_windows_emit(&c->windows, p, NULL, err);
-    if (status == 0)
         status = occ_producer_put_totals(p, c->store, now_ns, true, err);
     if (status == 0)
         status = occ_store_end_run(c->store, p->run.id, err);
@@ -278,20 +296,7 @@ static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_
         return status;
     p->state = OCC_PRODUCER_ENDED;
     c->dirty = true;
-    occ_windows_release(p);
     return 0;
-}
-
-/* A program without a connection that has been silent for long enough. */
-static bool is_silent_orphan(const struct occ_collector *c, struct occ_producer *p, int64_t now_ns)
-{
-    struct occ_producer_life *life = &p->life;
-    uint64_t heartbeat_ns = occ_ring_heartbeat_ns(p->consumer);
-    if (heartbeat_ns != life->last_heartbeat_ns || p->waiting_launches > 0) {
-        life->last_heartbeat_ns = heartbeat_ns;
-        life->heartbeat_seen_ns = now_ns;
-    }
-    return life->orphan_since_ns && now_ns - life->heartbeat_seen_ns > c->options.orphan_grace_ns;
 }
 
 /* ---- one round ---- */
@@ -304,8 +309,9 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
     bool closed = occ_ring_is_closed(p->consumer);
     if (!p->is_broken)
         read_ring(c, p, now_ns);
-    bool over = p->is_broken || p->life.dead || closed || is_silent_orphan(c, p, now_ns);
-    if (!over || !p->is_drained || c->stalled || c->fatal)
+    bool over =
+        p->is_broken || p->life.dead || closed || occ_producer_is_lost(p, now_ns, c->options.orphan_grace_ns);
+    if (!over || !p->is_drained || c->stalled)
         return;
     struct occ_error err = OCC_ERROR_INIT;
     if (end_run(c, p, now_ns, &err) != 0)
@@ -333,10 +339,10 @@ static void adapt_interval(struct occ_collector *c)
 void occ_collector_poll(struct occ_collector *collector, int64_t now_ns)
 {
     struct occ_collector *c = collector;
-    for (struct occ_producer *p = c->registry.producers; p && !c->stalled && !c->fatal; p = p->next)
+    for (struct occ_producer *p = c->registry.producers; p && !c->stalled; p = p->next)
         attend(c, p, now_ns);
     adapt_interval(c);
-    if ((c->dirty || c->stalled) && now_ns >= c->next_commit_ns && !c->fatal)
+    if ((c->dirty || c->stalled) && now_ns >= c->next_commit_ns)
         (void)commit(c, now_ns, NULL);
     occ_registry_reap(&c->registry, false);
 }
@@ -349,9 +355,9 @@ int occ_collector_stop(struct occ_collector *collector, int64_t now_ns, struct o
         if (p->state != OCC_PRODUCER_LIVE)
             continue;
         p->is_drained = p->is_broken;
-        for (uint64_t rounds = 0; !p->is_drained && !c->stalled && !c->fatal && rounds < UINT16_MAX; rounds++)
+        for (uint64_t rounds = 0; !p->is_drained && !c->stalled && rounds < UINT16_MAX; rounds++)
             read_ring(c, p, now_ns);
-        if (!c->stalled && !c->fatal)
+        if (!c->stalled)
             status = end_run(c, p, now_ns, err);
     }
     if (status == 0)
@@ -383,16 +389,11 @@ void occ_collector_get_stats(const struct occ_collector *collector, struct occ_c
 {
     *ret_stats = (struct occ_collector_stats){
         .producers = collector->registry.n_producers,
-        .launches = collector->windows.launches,
+        .launches = collector->launches,
         .commits = collector->commits,
         .failures = collector->failures,
         .quarantined = collector->registry.n_quarantine,
-        .held_bytes = held_bytes(collector),
+        .held_bytes = occ_store_memory_bytes(collector->store),
         .stalled = collector->stalled,
     };
-}
-
-int occ_collector_fatal(const struct occ_collector *collector)
-{
-    return collector->fatal;
 }

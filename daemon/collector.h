@@ -1,28 +1,24 @@
 /*
- * Rings -> launches -> store: the registry of programs under observation, and the cycle that reads them.
+ * The cycle that takes launches from rings into the store.
  *
- * Each poll takes, per program, first what its log says (devices, kernels, shapes), then the launches that were there
- * when the poll began, through a reorder window per device (reorder.h) into the store. Once per commit interval,
- * and earlier when a ring is half full or memory runs short, everything becomes durable in one transaction: rows,
- * losses, costs, and for each ring the position up to which it was read. Only then the slots go back to the program.
+ * A poll reads, per program, first the log (devices, kernels, launch configurations), then the launches that were in
+ * the ring when the poll began, and appends them to the store. Once per commit interval, and earlier when a ring is
+ * half full or memory runs short, everything becomes durable in one transaction: rows, losses, costs, and the position
+ * of each ring. Only then are the slots released to the program.
  *
- * Exactly once: a position is a prefix of the ring, rows leave the window by time. So a commit first empties every
- * window: then what was read from a ring and what was appended are the same prefix. A daemon that dies at any
- * moment leaves (rows, position) of its last commit; the next one goes on from there. The price is that order is
- * exact within a commit only; the store does not ask for more.
+ * Exactly once: a ring's position is the number of launches read from it, and a commit starts by appending all of
+ * these. A daemon that dies leaves the rows and positions of its last commit; the next one continues from there.
  *
- * When the store fails (disk full, locked), nothing more is read until a commit has succeeded: so what waits to
- * be committed stays consistent with the positions, memory stays bounded, rings buffer, and their producers count
- * what does not fit.
+ * When the store fails (disk full, locked), nothing more is read until a commit has succeeded: memory stays bounded,
+ * rings buffer, and their producers count what does not fit.
  *
- * A broken ring goes into quarantine: what was handed out before is kept, the run's row says why, the program's
+ * A broken ring goes into quarantine: what was read before is kept, the run's row has the reason, the program's
  * connection is closed and its ring is not taken again.
  *
- * A run ends (and its memory is given back, after the commit) when its program is dead or closed its ring, and
- * the ring is drained. A program whose connection is lost but which lives (it closed all descriptors, it
- * exec'ed) goes on being read while its beat goes on.
+ * A run ends when its program is dead or closed its ring, and the ring is drained; its memory is freed after the commit.
+ * A program that lives without a connection (it closed all descriptors, it exec'ed) is read while its heartbeat goes on.
  *
- * Times called now_ns are CLOCK_MONOTONIC, so that tests can make them up. One thread. Logs.
+ * Times called now_ns are CLOCK_MONOTONIC, given by the caller for the sake of tests. One thread. Logs.
  */
 #ifndef OCC_DAEMON_COLLECTOR_H
 #define OCC_DAEMON_COLLECTOR_H
@@ -39,7 +35,6 @@ struct occ_collector;
 
 struct occ_collector_options {
     int64_t commit_interval_ns;
-    struct occ_reorder_limits reorder;
     uint64_t memory_bytes; /* commit early above this */
     size_t max_producers;
     uint64_t max_ring_bytes; /* of one ring */
@@ -61,7 +56,7 @@ struct occ_collector_stats {
     uint64_t commits;
     uint64_t failures; /* of the store */
     uint64_t quarantined;
-    uint64_t held_bytes; /* launches on their way: windows and store */
+    uint64_t held_bytes; /* launches in the store's memory */
     bool stalled;        /* the store takes nothing at the moment */
 };
 
@@ -101,9 +96,5 @@ int64_t occ_collector_wait_ns(const struct occ_collector *collector);
 bool occ_collector_is_settled(const struct occ_collector *collector, const char *session);
 
 void occ_collector_get_stats(const struct occ_collector *collector, struct occ_collector_stats *ret_stats);
-
-/* Not 0: memory ran out between ring and store, or similar: exit without a commit (nothing is lost: what was not
- * committed is still in the rings). */
-int occ_collector_fatal(const struct occ_collector *collector);
 
 #endif

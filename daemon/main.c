@@ -106,7 +106,6 @@ static int run(const struct occ_config *config, const struct occ_options *option
         .socket_mode = socket_mode(config, socket_path),
         .private_fd = options->private_fd,
         .collector = {.commit_interval_ns = config->commit_interval_ns,
-                      .reorder = {.window_ns = config->reorder_window_ns, .rows = config->reorder_rows},
                       .memory_bytes = config->memory_bytes,
                       .max_producers = config->max_producers,
                       .max_ring_bytes = config->max_ring_bytes,

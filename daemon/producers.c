@@ -128,8 +128,6 @@ void occ_producer_free(struct occ_producer *producer)
         return;
     struct occ_producer_tables *t = &producer->tables;
     occ_ring_detach(producer->consumer);
-    for (size_t i = 0; i < t->n_devices; i++)
-        occ_reorder_release(&t->devices[i].window);
     free(t->devices);
     free(t->kernels);
     free(t->configs);
@@ -264,4 +262,15 @@ int64_t occ_producer_end_ns(const struct occ_producer *producer)
     uint64_t last_ns = run->closed_ns ? run->closed_ns : occ_ring_heartbeat_ns(producer->consumer);
     int64_t end = last_ns ? past_moment(last_ns) : occ_now_ns();
     return end > run->row.start_ns ? end : run->row.start_ns;
+}
+
+bool occ_producer_is_lost(struct occ_producer *producer, int64_t now_ns, int64_t grace_ns)
+{
+    struct occ_producer_life *life = &producer->life;
+    uint64_t heartbeat_ns = occ_ring_heartbeat_ns(producer->consumer);
+    if (heartbeat_ns != life->last_heartbeat_ns || producer->waiting_launches > 0) {
+        life->last_heartbeat_ns = heartbeat_ns;
+        life->heartbeat_seen_ns = now_ns;
+    }
+    return life->orphan_since_ns && now_ns - life->heartbeat_seen_ns > grace_ns;
 }

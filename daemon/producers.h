@@ -11,7 +11,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "reorder.h"
 #include "ring/ring.h"
 #include "store/measured.h"
 #include "store/store.h"
@@ -41,7 +40,6 @@ struct occ_producer_device {
     int64_t id; /* in the store */
     uint8_t uuid[16];
     uint32_t sm_count, warps_per_sm; /* 0: unknown */
-    struct occ_reorder window;
 };
 
 struct occ_producer_config {
@@ -122,7 +120,7 @@ struct occ_producer {
  * `measured` are not counted again. */
 int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,
                      struct occ_producer **ret_producer, struct occ_error *err);
-/* NULL is fine. Rows that wait in windows are lost. */
+/* NULL is fine. */
 void occ_producer_free(struct occ_producer *producer);
 
 /* Memory of the id tables, in bytes. */
@@ -143,5 +141,8 @@ int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *sto
 
 /* When the program ended, as well as is known: by its CLOSED record, its last heartbeat, or now (ns since the epoch). */
 int64_t occ_producer_end_ns(const struct occ_producer *producer);
+
+/* Whether a program without a connection has been silent for longer than `grace_ns`. Call it in each round. */
+bool occ_producer_is_lost(struct occ_producer *producer, int64_t now_ns, int64_t grace_ns);
 
 #endif

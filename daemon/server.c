@@ -188,7 +188,6 @@ static void round_of_work(struct occ_server *s)
         set_timer(s, occ_requests_await_flush(s));
     }
     occ_clients_sweep(&s->clients);
-    s->stopping |= occ_collector_fatal(s->collector) != 0;
 }
 
 static void serve(struct occ_server *s)
@@ -268,10 +267,7 @@ static int finish(struct occ_server *s, struct occ_error *err)
     occ_notify("STOPPING=1");
     handle_backlog(s);
     occ_listen_close(&s->listener);
-    int status = occ_collector_fatal(s->collector);
-    if (status != 0)
-        return occ_fail(err, status, "out of memory; what is not committed stays in the programs' rings");
-    status = occ_collector_stop(s->collector, occ_monotonic_ns(), err);
+    int status = occ_collector_stop(s->collector, occ_monotonic_ns(), err);
     if (status == 0) {
         occ_sampler_settle(s->sampler, SETTLE_NS);
         status = occ_sampler_store(s->sampler, err);

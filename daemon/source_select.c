@@ -101,8 +101,7 @@ static int64_t retry_at(enum occ_source_state state, int64_t now_ns)
 
 static bool try_slot(struct occ_source_select *s, size_t slot, int64_t now_ns)
 {
-    const struct occ_source_options options = {.gpu = s->gpu,
-                                               .interval_ns = s->options.interval_ns};
+    const struct occ_source_options options = {.gpu = s->gpu, .interval_ns = s->options.interval_ns};
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_source *source = NULL;
     enum occ_source_state state = occ_source_open(kinds[slot].kind, &options, &source, &err);

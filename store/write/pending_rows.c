@@ -62,34 +62,6 @@ bool occ_lane_reserve(struct occ_lane *lane, uint32_t n, uint32_t most)
     return true;
 }
 
-/* ---- sorting ---- */
-
-static int compare_starts(const void *a, const void *b)
-{
-    const struct occ_store_launch *x = a, *y = b;
-    return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
-}
-
-/* Rows come nearly sorted: those in place stay, a few strays are inserted, and only a real mess is sorted. */
-static void sort_rows(struct occ_store_launch *rows, uint32_t n)
-{
-    uint64_t budget = (uint64_t)n * 8;
-    for (uint32_t i = 1; i < n; i++) {
-        struct occ_store_launch row = rows[i];
-        uint32_t at = i;
-        while (at > 0 && rows[at - 1].start_ns > row.start_ns && budget > 0) {
-            rows[at] = rows[at - 1];
-            at--;
-            budget--;
-        }
-        rows[at] = row;
-        if (budget == 0) {
-            qsort(rows, n, sizeof *rows, compare_starts);
-            return;
-        }
-    }
-}
-
 /* ---- the rows of a lane, from the file and from memory ---- */
 
 static bool reserve_scratch(struct occ_store *s, uint32_t n)
@@ -103,6 +75,50 @@ static bool reserve_scratch(struct occ_store *s, uint32_t n)
     s->scratch_capacity = n;
     return true;
 }
+
+/* ---- sorting ---- */
+
+#define SORT_BLOCK 16u
+
+static void insertion_sort(struct occ_store_launch *rows, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        const struct occ_store_launch row = rows[i];
+        uint32_t at = i;
+        for (; at > 0 && rows[at - 1].start_ns > row.start_ns; at--)
+            rows[at] = rows[at - 1];
+        rows[at] = row;
+    }
+}
+
+/* Merges rows[0, middle) and rows[middle, n), both in order. */
+static void merge(struct occ_store_launch *rows, struct occ_store_launch *scratch, uint32_t middle,
+                  uint32_t n)
+{
+    uint32_t left = 0, right = middle, out = 0;
+    if (rows[middle - 1].start_ns <= rows[middle].start_ns)
+        return;
+    memcpy(scratch, rows, middle * sizeof *rows);
+    while (left < middle && right < n)
+        rows[out++] = rows[right].start_ns < scratch[left].start_ns ? rows[right++] : scratch[left++];
+    memcpy(rows + out, scratch + left, (middle - left) * sizeof *rows);
+}
+
+/* Orders the first n rows of the scratch by start, stable. Rows come as a few ordered sequences (CUPTI's buffers), and
+ * nearly ordered within each: merges of halves that are in order already are skipped. */
+static int sort_scratch(struct occ_store *s, uint32_t n, struct occ_error *err)
+{
+    if (!reserve_scratch(s, 2 * n))
+        return occ_store_no_memory(err);
+    for (uint32_t at = 0; at < n; at += SORT_BLOCK)
+        insertion_sort(s->scratch + at, n - at < SORT_BLOCK ? n - at : SORT_BLOCK);
+    for (uint32_t width = SORT_BLOCK; width < n; width *= 2)
+        for (uint32_t at = 0; at < n && n - at > width; at += 2 * width)
+            merge(s->scratch + at, s->scratch + n, width, n - at < 2 * width ? n - at : 2 * width);
+    return 0;
+}
+
+/* ---- reading level-0 chunks ---- */
 
 static int append_view(struct occ_store *s, const struct occ_columns *v, uint32_t *n)
 {
@@ -241,9 +257,8 @@ int occ_lane_seal(struct occ_store *s, struct occ_run_state *r, struct occ_lane 
 {
     uint32_t n = 0, sealed_before = r->n_sealed;
     int rc = collect(s, lane, &n, err);
-    if (rc != 0 || n == 0)
-        return rc;
-    sort_rows(s->scratch, n);
+    if (rc == 0 && n > 0)
+        rc = sort_scratch(s, n, err);
     for (uint32_t at = 0; rc == 0 && at < n;) {
         uint32_t piece = next_piece(s->scratch + at, n - at, s->options.chunk_rows);
         rc = seal_piece(s, r, lane->device, s->scratch + at, piece);
@@ -339,8 +354,7 @@ static int drop_small(struct occ_store *s, struct occ_lane *lane, uint32_t n, st
 static int write_scratch(struct occ_store *s, struct occ_run_state *r, struct occ_lane *lane, uint32_t n,
                          struct occ_error *err)
 {
-    int rc = 0;
-    sort_rows(s->scratch, n);
+    int rc = sort_scratch(s, n, err);
     for (uint32_t at = 0; at < n && rc == 0; at += OCC_COLUMNS_MAX_ROWS) {
         uint32_t piece = n - at < OCC_COLUMNS_MAX_ROWS ? n - at : OCC_COLUMNS_MAX_ROWS;
         struct occ_sealed c = {.device = lane->device};

@@ -76,7 +76,6 @@ static struct occ_collector *make_collector(void)
 {
     struct occ_collector *collector = NULL;
     const struct occ_collector_options options = {.commit_interval_ns = SECOND_NS,
-                                                  .reorder = {.window_ns = 100, .rows = 16},
                                                   .memory_bytes = 1u << 20,
                                                   .max_producers = 2,
                                                   .max_ring_bytes = 1u << 20,

@@ -154,7 +154,7 @@ int occ_store_put_config(struct occ_store *store, const struct occ_launch_config
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err)
 {
-    if (store->fail_append)
+    if (store->fail_append && (store->fail_device == 0 || store->fail_device == device))
         return fault(store->fail_append, err);
     if (run < 1 || (size_t)run > store->now.n_runs || device < 1 || store->now.n_rows + n > FAKE_ROWS)
         abort();

@@ -48,6 +48,7 @@ struct occ_store {
     uint64_t memory_bytes;
     /* an OCC_E_* until it is set to 0 again */
     int fail_append, fail_commit, fail_put, fail_end;
+    int64_t fail_device; /* only its appends fail; 0: all */
 };
 
 struct occ_store *fake_store_new(void);

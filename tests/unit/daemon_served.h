@@ -77,7 +77,6 @@ static inline int serve(const struct place *p, int64_t grace_ns)
         .socket_mode = 0600,
         .private_fd = -1,
         .collector = {.commit_interval_ns = 100000000,
-                      .reorder = {.window_ns = 250000000, .rows = 4096},
                       .memory_bytes = 32u << 20,
                       .max_producers = MAX_PRODUCERS,
                       .max_ring_bytes = 41u << 20,

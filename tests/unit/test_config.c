@@ -20,8 +20,6 @@ static const char all_different[] = "database: {path: /a/b.db, max_size: 1G, syn
                                     "  mode: 0666\n"
                                     "collector:\n"
                                     "  commit_interval: 500ms\n"
-                                    "  reorder_window: 2s\n"
-                                    "  reorder_rows: 512\n"
                                     "  memory: 8M\n"
                                     "rings: {max_producers: 3, max_size: 1M}\n"
                                     "counters: {mode: gpm, interval: 5ms}\n"
@@ -90,7 +88,7 @@ static void values_arrive_in_their_units(void **state)
     assert_true(config.chunk_rows == 2048);
     assert_true(config.socket_mode == 0666);
     assert_true(config.commit_interval_ns == 500000000);
-    assert_true(config.reorder_window_ns == 2000000000);
+    assert_true(config.counters_interval_ns == 5000000);
     assert_true(config.memory_bytes == 8u << 20);
     assert_true(config.log_level == 3);
 }

@@ -628,6 +628,51 @@ static void launch_gives_back_every_column(void **state)
     (void)sqlite3_finalize(stmt);
 }
 
+/* The launches as the file holds them: all `n`, by start, and those that start at once as they were appended. */
+static void assert_ordered(struct world *w, int64_t n)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t last_ns = 0, last_id = 0, rows = 0;
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store),
+                                        "SELECT start_ns, correlation_id FROM launch", -1, &stmt, NULL),
+                     SQLITE_OK);
+    for (; sqlite3_step(stmt) == SQLITE_ROW; rows++) {
+        int64_t start_ns = sqlite3_column_int64(stmt, 0), id = sqlite3_column_int64(stmt, 1);
+        assert_true(start_ns > last_ns || (start_ns == last_ns && id > last_id));
+        last_ns = start_ns;
+        last_id = id;
+    }
+    (void)sqlite3_finalize(stmt);
+    assert_int_equal(rows, n);
+}
+
+/* Buffers of several threads come one after the other, each nearly in order. */
+static void chunks_are_ordered_by_start(void **state)
+{
+    struct world *w = *state;
+    enum { STREAMS = 5, BUFFER = 70, ROUNDS = 9 };
+    struct occ_error err = OCC_ERROR_INIT;
+    uint32_t id = 0;
+    world_open(w);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int stream = 0; stream < STREAMS; stream++) {
+            struct occ_store_launch rows[BUFFER];
+            for (int i = 0; i < BUFFER; i++)
+                rows[i] = (struct occ_store_launch){.start_ns = BEGIN + (round * BUFFER + (i ^ 3)) / 2 * 1000,
+                                                    .duration_ns = 500,
+                                                    .config = (uint32_t)w->config[0],
+                                                    .correlation = ++id};
+            assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[0], rows, BUFFER, &err),
+                             0);
+        }
+    commit(w);
+    assert_ordered(w, id); /* a level-0 chunk */
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_chunk WHERE NOT is_full"), 1);
+    finish(w);
+    assert_ordered(w, id); /* packed */
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_chunk WHERE NOT is_full"), 0);
+}
+
 static void launch_survives_hostile_files(void **state)
 {
     struct world *w = *state;
@@ -1166,6 +1211,7 @@ int main(void)
         TEST(launch_compares_as_sql_does),
         TEST(either_of_two_conditions),
         TEST(launch_gives_back_every_column),
+        TEST(chunks_are_ordered_by_start),
         TEST(launch_survives_hostile_files),
         TEST(a_view_cannot_trap_the_table),
         TEST(without_the_module_the_file_says_what_to_load),
