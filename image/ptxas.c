@@ -8,10 +8,11 @@
  */
 #include "ptxas.h"
 
-#include "bytes.h"
-#include "fail.h"
-
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "fail.h"
 
 #define MAX_SPILL_BYTES (16u << 20) /* above a stack's size: repeated spills of a register all count */
 
@@ -21,6 +22,7 @@ struct reader {
     struct occ_ptxas_kernel *open; /* before its "Used" line; NULL: none */
     bool properties_of_open;       /* the next "bytes stack frame" line belongs to it */
     uint32_t line;
+    char text[OCC_PTXAS_MAX_LINE + 1]; /* of the line; ends at its first NUL */
     struct occ_image_error *err;
 };
 
@@ -28,40 +30,24 @@ struct reader {
 
 /* ---- text ---- */
 
-/* The text after the first `word`; at NULL: none. */
-static struct span behind(struct span text, const char *word)
+/* Without blanks at both ends, in place. */
+static char *trim(char *text)
 {
-    size_t length = strlen(word);
-    const uint8_t *at = memmem(text.at, text.size, word, length);
-    if (!at)
-        return (struct span){NULL, 0};
-    return span_from(text, (size_t)(at - text.at) + length);
+    text += strspn(text, " \t");
+    size_t n = strlen(text);
+    while (n > 0 && strchr(" \t\r", text[n - 1]))
+        text[--n] = '\0';
+    return text;
 }
 
-static bool starts_with(struct span text, const char *word)
+/* Takes the digits at the start of *text. false: none, or a number above `max`. */
+static bool take_number(const char **text, uint64_t max, uint32_t *ret)
 {
-    size_t length = strlen(word);
-    return text.size >= length && memcmp(text.at, word, length) == 0;
-}
-
-static bool is_digit(uint8_t c)
-{
-    return c >= '0' && c <= '9';
-}
-
-/* Takes the digits at the start of `text`. false: none, or a number above `max`. */
-static bool take_number(struct span *text, uint64_t max, uint32_t *ret)
-{
-    uint64_t value = 0;
-    size_t at = 0;
-    for (; at < text->size && is_digit(text->at[at]); at++) {
-        value = value * 10 + (uint64_t)(text->at[at] - '0');
-        if (value > max)
-            return false;
-    }
-    if (at == 0)
+    size_t n = strspn(*text, "0123456789");
+    uint64_t value = strtoull(*text, NULL, 10); /* too large: ULLONG_MAX */
+    if (n == 0 || value > max)
         return false;
-    *text = span_from(*text, at);
+    *text += n;
     *ret = (uint32_t)value;
     return true;
 }
@@ -81,70 +67,46 @@ static const struct figure used_figures[] = {
     {"registers", OCC_IMAGE_MAX_REGISTERS, FIELD(registers), true},
     {"barriers", OCC_IMAGE_MAX_BARRIERS, FIELD(barriers), true},
     {"bytes smem", OCC_IMAGE_MAX_SMEM_BYTES, FIELD(static_smem_bytes), false},
+    {NULL, 0, 0, false},
 };
 
 static const struct figure property_figures[] = {
     {"bytes stack frame", OCC_IMAGE_MAX_STACK_BYTES, FIELD(stack_bytes), false},
     {"bytes spill stores", MAX_SPILL_BYTES, FIELD(spill_store_bytes), false},
     {"bytes spill loads", MAX_SPILL_BYTES, FIELD(spill_load_bytes), false},
+    {NULL, 0, 0, false},
 };
 
-static struct span trimmed(struct span text)
-{
-    while (text.size && (text.at[0] == ' ' || text.at[0] == '\t'))
-        text = span_from(text, 1);
-    while (text.size && strchr(" \t\r", text.at[text.size - 1]) && text.at[text.size - 1])
-        text.size--;
-    return text;
-}
-
-/* The part up to the next comma, and advances *rest behind it. */
-static struct span next_part(struct span *rest)
-{
-    const uint8_t *comma = memchr(rest->at, ',', rest->size);
-    size_t length = comma ? (size_t)(comma - rest->at) : rest->size;
-    struct span part = {rest->at, length};
-    *rest = span_from(*rest, length + (comma != NULL));
-    return trimmed(part);
-}
-
-static bool ends_with(struct span text, const char *word)
-{
-    size_t length = strlen(word);
-    return text.size > length && memcmp(text.at + text.size - length, word, length) == 0;
-}
-
 /* "48+16 bytes smem": the hardware allocates the sum. */
-static bool take_sum(struct span *text, uint32_t max, uint32_t *ret)
+static bool take_sum(const char **text, uint32_t max, uint32_t *ret)
 {
     uint32_t sum, more;
     if (!take_number(text, max, &sum))
         return false;
-    while (text->size && text->at[0] == '+') {
-        *text = span_from(*text, 1);
+    for (; **text == '+'; sum += more) {
+        ++*text;
         if (!take_number(text, max - sum, &more))
             return false;
-        sum += more;
     }
     *ret = sum;
     return true;
 }
 
 /* Stores the part's number in its field. Parts without a field, such as "364 bytes cmem[0]", are skipped. */
-static int use_part(struct reader *reader, const struct figure *figures, size_t count, struct span part)
+static int use_part(struct reader *reader, const struct figure *figure, const char *part)
 {
-    for (size_t i = 0; i < count; i++) {
-        const struct figure *figure = &figures[i];
-        struct span number = part;
+    size_t length = strlen(part);
+    for (; figure->unit; figure++) {
+        size_t unit = strlen(figure->unit);
+        const char *number = part;
         uint32_t value;
-        if (!ends_with(part, figure->unit))
+        if (length <= unit || strcmp(part + length - unit, figure->unit) != 0)
             continue;
-        if (figure->used_before && (starts_with(number, "used ") || starts_with(number, "Used ")))
-            number = span_from(number, 5);
-        if (!take_sum(&number, figure->max, &value) || number.size != strlen(figure->unit) + 1)
-            return broken(reader, "line %u: \"%.*s\" is not a number of %s up to %u", reader->line,
-                          (int)(part.size < 60 ? part.size : 60), (const char *)part.at, figure->unit,
-                          figure->max);
+        if (figure->used_before && strncasecmp(number, "used ", 5) == 0)
+            number += 5;
+        if (!take_sum(&number, figure->max, &value) || strlen(number) != unit + 1)
+            return broken(reader, "line %u: \"%.60s\" is not a number of %s up to %u", reader->line, part,
+                          figure->unit, figure->max);
         memcpy((char *)reader->open + figure->offset, &value, sizeof value);
         reader->open->has_barriers |= figure->offset == FIELD(barriers);
         reader->open->has_stack |= figure->offset == FIELD(stack_bytes);
@@ -152,11 +114,11 @@ static int use_part(struct reader *reader, const struct figure *figures, size_t 
     return 0;
 }
 
-static int use_parts(struct reader *reader, const struct figure *figures, size_t count, struct span text)
+static int use_parts(struct reader *reader, const struct figure *figures, char *text)
 {
     int code = 0;
-    while (!code && text.size)
-        code = use_part(reader, figures, count, next_part(&text));
+    while (!code && text)
+        code = use_part(reader, figures, trim(strsep(&text, ",")));
     return code;
 }
 
@@ -179,25 +141,20 @@ static int make_room(struct reader *reader)
     return 0;
 }
 
-/* "name' for 'sm_90a'" */
-static bool take_names(struct span text, struct span *ret_name, uint32_t *ret_sm, char *ret_suffix)
+/* "name' for 'sm_90a'"; ends `text` after the name. */
+static bool take_names(char *text, struct occ_ptxas_kernel *kernel)
 {
-    const uint8_t *quote = memchr(text.at, '\'', text.size);
-    if (!quote || quote == text.at || memchr(text.at, 0, (size_t)(quote - text.at)))
+    static const char between[] = "' for 'sm_";
+    char *quote = strchr(text, '\'');
+    if (!quote || quote == text || strncmp(quote, between, sizeof between - 1) != 0)
         return false;
-    *ret_name = (struct span){text.at, (size_t)(quote - text.at)};
-    struct span sm = span_from(text, ret_name->size);
-    if (!starts_with(sm, "' for 'sm_"))
+    const char *sm = quote + sizeof between - 1;
+    if (!take_number(&sm, 999, &kernel->sm))
         return false;
-    sm = span_from(sm, 10);
-    *ret_suffix = 0;
-    if (!take_number(&sm, 999, ret_sm))
-        return false;
-    if (sm.size && (sm.at[0] == 'a' || sm.at[0] == 'f')) {
-        *ret_suffix = (char)sm.at[0];
-        sm = span_from(sm, 1);
-    }
-    return sm.size && sm.at[0] == '\'';
+    if (*sm == 'a' || *sm == 'f')
+        kernel->suffix = *sm++;
+    *quote = '\0';
+    return *sm == '\'';
 }
 
 static int missing_figures(struct reader *reader)
@@ -206,19 +163,18 @@ static int missing_figures(struct reader *reader)
                   reader->open->name);
 }
 
-static int open_kernel(struct reader *reader, struct span text)
+static int open_kernel(struct reader *reader, char *text)
 {
-    struct span name;
     struct occ_ptxas_kernel kernel = {.line = reader->line};
     if (reader->open)
         return missing_figures(reader);
-    if (!take_names(text, &name, &kernel.sm, &kernel.suffix))
+    if (!take_names(text, &kernel))
         return broken(reader, "line %u: no \"'kernel' for 'sm_NN'\" after \"Compiling entry function\"",
                       reader->line);
     int code = make_room(reader);
     if (code)
         return code;
-    kernel.name = strndup((const char *)name.at, name.size);
+    kernel.name = strdup(text);
     if (!kernel.name)
         return occ_image_fail(reader->err, OCC_IMAGE_E_NO_MEMORY, "no memory for a name");
     reader->open = &reader->report->kernels[reader->report->count++];
@@ -227,28 +183,26 @@ static int open_kernel(struct reader *reader, struct span text)
     return 0;
 }
 
-static int use_properties_of(struct reader *reader, struct span text)
+static int use_properties_of(struct reader *reader, char *text)
 {
-    text = trimmed(text);
-    reader->properties_of_open = reader->open && text.size == strlen(reader->open->name) &&
-                                 memcmp(text.at, reader->open->name, text.size) == 0;
+    reader->properties_of_open = reader->open && strcmp(trim(text), reader->open->name) == 0;
     return 0;
 }
 
-static int use_properties(struct reader *reader, struct span line)
+static int use_properties(struct reader *reader)
 {
     if (!reader->properties_of_open)
         return 0;
     reader->properties_of_open = false;
-    return use_parts(reader, property_figures, sizeof property_figures / sizeof *property_figures, line);
+    return use_parts(reader, property_figures, reader->text);
 }
 
-static int close_kernel(struct reader *reader, struct span text)
+static int close_kernel(struct reader *reader, char *text)
 {
     if (!reader->open)
         return broken(reader, "line %u: registers without a kernel: \"Compiling entry function\" is missing",
                       reader->line);
-    int code = use_parts(reader, used_figures, sizeof used_figures / sizeof *used_figures, text);
+    int code = use_parts(reader, used_figures, text);
     if (!code && !reader->open->registers)
         code = broken(reader, "line %u: kernel %.100s has no registers", reader->line, reader->open->name);
     reader->open = NULL;
@@ -256,38 +210,40 @@ static int close_kernel(struct reader *reader, struct span text)
     return code;
 }
 
-static int use_line(struct reader *reader, struct span line)
+static int use_line(struct reader *reader, const char *line, size_t size)
 {
     static const struct {
         const char *start;
-        int (*use)(struct reader *, struct span);
+        int (*use)(struct reader *, char *);
     } kinds[] = {
         {"Compiling entry function '", open_kernel},
         {"Function properties for ", use_properties_of},
         {": Used ", close_kernel},
     };
-    bool info = starts_with(line, "ptxas info");
-    if (line.size > OCC_PTXAS_MAX_LINE)
-        return info ? broken(reader, "line %u: %zu bytes, lines of ptxas have at most %d", reader->line,
-                             line.size, OCC_PTXAS_MAX_LINE)
+    bool info = size >= 10 && memcmp(line, "ptxas info", 10) == 0;
+    if (size > OCC_PTXAS_MAX_LINE)
+        return info ? broken(reader, "line %u: %zu bytes, lines of ptxas have at most %d", reader->line, size,
+                             OCC_PTXAS_MAX_LINE)
                     : 0;
+    memcpy(reader->text, line, size);
+    reader->text[size] = '\0';
     for (size_t i = 0; info && i < sizeof kinds / sizeof *kinds; i++) {
-        struct span rest = behind(line, kinds[i].start);
-        if (rest.at)
-            return kinds[i].use(reader, rest);
+        char *start = strstr(reader->text, kinds[i].start);
+        if (start)
+            return kinds[i].use(reader, start + strlen(kinds[i].start));
     }
-    return !info && behind(line, "bytes stack frame").at ? use_properties(reader, line) : 0;
+    return !info && strstr(reader->text, "bytes stack frame") ? use_properties(reader) : 0;
 }
 
-static int use_text(struct reader *reader, struct span text)
+static int use_text(struct reader *reader, const char *text, size_t size)
 {
     int code = 0;
-    while (!code && text.size) {
-        const uint8_t *newline = memchr(text.at, '\n', text.size);
-        size_t length = newline ? (size_t)(newline - text.at) : text.size;
+    for (const char *end = text + size; !code && text < end;) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        size_t length = (size_t)((newline ? newline : end) - text);
         reader->line++;
-        code = use_line(reader, (struct span){text.at, length});
-        text = span_from(text, length + (newline != NULL));
+        code = use_line(reader, text, length);
+        text += length + (newline != NULL);
     }
     return !code && reader->open ? missing_figures(reader) : code;
 }
@@ -298,14 +254,19 @@ int occ_ptxas_read(const char *text, size_t size, struct occ_ptxas **ret_report,
         return occ_image_fail(err, text ? OCC_IMAGE_E_FULL : OCC_IMAGE_E_INVALID,
                               "a text of %zu bytes, the maximum is %llu", size,
                               (unsigned long long)OCC_PTXAS_MAX_BYTES);
-    struct reader reader = {.report = calloc(1, sizeof *reader.report), .err = err};
-    if (!reader.report)
-        return occ_image_fail(err, OCC_IMAGE_E_NO_MEMORY, "no memory");
-    int code = use_text(&reader, (struct span){(const uint8_t *)text, size});
+    struct occ_ptxas *report = calloc(1, sizeof *report);
+    struct reader *reader = calloc(1, sizeof *reader);
+    int code = report && reader ? 0 : occ_image_fail(err, OCC_IMAGE_E_NO_MEMORY, "no memory");
+    if (!code) {
+        reader->report = report;
+        reader->err = err;
+        code = use_text(reader, text, size);
+    }
+    free(reader);
     if (code)
-        occ_ptxas_free(reader.report);
+        occ_ptxas_free(report);
     else
-        *ret_report = reader.report;
+        *ret_report = report;
     return code;
 }
 
@@ -314,7 +275,7 @@ void occ_ptxas_free(struct occ_ptxas *report)
     if (!report)
         return;
     for (size_t i = 0; i < report->count; i++)
-        free((void *)(uintptr_t)report->kernels[i].name);
+        free(report->kernels[i].name);
     free(report->kernels);
     free(report);
 }

@@ -23,9 +23,9 @@
 #define OCC_PTXAS_MAX_KERNELS 65536
 
 struct occ_ptxas_kernel {
-    const char *name; /* mangled; lives as long as the report */
-    uint32_t sm;      /* 90, also for sm_90a and sm_90f */
-    char suffix;      /* 'a' or 'f' of sm_90a; 0: none */
+    char *name;  /* mangled; lives as long as the report */
+    uint32_t sm; /* 90, also for sm_90a and sm_90f */
+    char suffix; /* 'a' or 'f' of sm_90a; 0: none */
     uint32_t registers;
     uint32_t barriers;
     bool has_barriers; /* false: not in the text, and `barriers` is 0 */
