@@ -12,7 +12,7 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-enum { MAX_OPTIONS = 64, LISTED_MAX_BYTES = 80 /* of words in a message */ };
+enum { MAX_OPTIONS = 64 /* bits of given */, LISTED_MAX_BYTES = 80 /* of words in a message */ };
 
 /* A walk through argv: `next` is read, operands are gathered at the front. */
 struct walk {
@@ -190,12 +190,28 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
     return occ_fail(err, OCC_E_INVALID, "an option of no kind");
 }
 
-/* `value` NULL: none came with the option. Takes the next argument where the row needs a value. */
-static int take(struct walk *walk, const struct cli_option *row, const char *typed, const char *value,
-                struct occ_error *err)
+/* The option as it was typed: "-n" or "--number". */
+struct typed {
+    const struct cli_option *row;
+    bool is_letter;
+};
+
+static const char *typed_text(const struct typed *typed, char *buffer, size_t size)
 {
+    if (typed->is_letter)
+        (void)snprintf(buffer, size, "-%c", typed->row->letter);
+    else
+        (void)snprintf(buffer, size, "--%s", typed->row->name);
+    return buffer;
+}
+
+/* `value` NULL: none came with the option. Takes the next argument where the row needs a value. */
+static int take(struct walk *walk, const struct typed *typed, const char *value, struct occ_error *err)
+{
+    const struct cli_option *row = typed->row;
+    char name[64];
     if (row->kind == CLI_FLAG && value)
-        return occ_fail(err, OCC_E_INVALID, "%s takes no value", typed);
+        return occ_fail(err, OCC_E_INVALID, "%s takes no value", typed_text(typed, name, sizeof name));
     if (row->kind == CLI_FLAG)
         value = "";
     else if (!value && row->without)
@@ -203,39 +219,36 @@ static int take(struct walk *walk, const struct cli_option *row, const char *typ
     else if (!value && *walk->next)
         value = *walk->next++;
     else if (!value)
-        return occ_fail(err, OCC_E_INVALID, "%s needs a value (%s)", typed, row->value);
-    int status = convert(row, value, walk->args, err);
-    if (status != 0) {
-        (void)occ_error_prefix(err, "%s", typed);
-        if (err)
-            occ_text_sanitise(err->message);
-        return OCC_E_INVALID;
-    }
-    return 0;
+        return occ_fail(err, OCC_E_INVALID, "%s needs a value (%s)", typed_text(typed, name, sizeof name),
+                        row->value);
+    walk->args->given |= UINT64_C(1) << (row - walk->command->options);
+    if (convert(row, value, walk->args, err) == 0)
+        return 0;
+    (void)occ_error_prefix(err, "%s", typed_text(typed, name, sizeof name));
+    if (err)
+        occ_text_sanitise(err->message);
+    return OCC_E_INVALID;
 }
 
 static int parse_name(struct walk *walk, const char *name, struct occ_error *err)
 {
     size_t length = strcspn(name, "=");
-    const struct cli_option *row = find_name(walk->command->options, name, length);
-    if (!row)
+    const struct typed typed = {find_name(walk->command->options, name, length), false};
+    if (!typed.row)
         return fail_unknown_name(walk->command->options, name, length, err);
-    char typed[64];
-    (void)snprintf(typed, sizeof typed, "--%s", row->name);
-    return take(walk, row, typed, name[length] == '=' ? name + length + 1 : NULL, err);
+    return take(walk, &typed, name[length] == '=' ? name + length + 1 : NULL, err);
 }
 
 static int parse_letters(struct walk *walk, const char *letters, struct occ_error *err)
 {
     for (const char *at = letters; *at; at++) {
-        const struct cli_option *row = find_letter(walk->command->options, *at);
-        char typed[8], shown[64];
-        if (!row)
+        const struct typed typed = {find_letter(walk->command->options, *at), true};
+        char shown[64];
+        if (!typed.row)
             return occ_fail(err, OCC_E_INVALID, "unknown option '-%s'", printable(at, shown, sizeof shown));
-        (void)snprintf(typed, sizeof typed, "-%c", *at);
-        bool takes_rest = row->kind != CLI_FLAG && at[1] != '\0';
-        int status = take(walk, row, typed, takes_rest ? at + 1 : NULL, err);
-        if (status != 0 || row->kind != CLI_FLAG)
+        bool takes_rest = typed.row->kind != CLI_FLAG && at[1] != '\0';
+        int status = take(walk, &typed, takes_rest ? at + 1 : NULL, err);
+        if (status != 0 || typed.row->kind != CLI_FLAG)
             return status;
     }
     return 0;
@@ -262,12 +275,19 @@ static void add_operand(struct cli_args *args, char *text)
     args->operands[args->operand_count++] = text;
 }
 
+bool cli_is_given(const struct cli_option *options, const struct cli_args *args, const char *name)
+{
+    const struct cli_option *row = find_name(options, name, strlen(name));
+    return row && args->given >> (row - options) & 1;
+}
+
 int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err)
 {
     struct walk walk = {command, args, argv};
     bool options_end = false;
     args->operands = argv;
     args->operand_count = 0;
+    args->given = 0;
     while (*walk.next) {
         char *text = *walk.next++;
         int status = 0;

@@ -50,6 +50,7 @@ struct cli_args {
     const char *db;
     char **operands; /* in argv */
     int operand_count;
+    uint64_t given; /* bit i: row i of the options */
 };
 
 struct cli_example {
@@ -100,6 +101,9 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
  * exists. When help or version is asked for, the number of operands is not checked.
  */
 int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err);
+
+/* Whether an option was given; `options` is the table that was parsed with. */
+bool cli_is_given(const struct cli_option *options, const struct cli_args *args, const char *name);
 
 /* "128", "16x16", "8x8x4": a CLI_SIZE. */
 int cli_parse_size(const char *text, uint32_t size[3], struct occ_error *err);

@@ -1,56 +1,53 @@
-/* The calculator's batch; see calc_batch.h. One thread. */
+/*
+ * The calculator's batch; see calc_batch.h. A row's fields become the options of one call: "--regs=71". One thread.
+ */
 #include "calc_batch.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "calc_target.h"
-#include "cli/options.h"
+#include "calc_args.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
-/* Columns that are read. X(NAME, column, required) */
-#define INPUTS(X)                                                                                            \
-    X(GPU, "gpu", false)                                                                                     \
-    X(CC, "cc", false)                                                                                       \
-    X(SMS, "sms", false)                                                                                     \
-    X(THREADS, "threads", true)                                                                              \
-    X(REGS, "regs", true)                                                                                    \
-    X(STATIC_SMEM, "static_smem", true)                                                                      \
-    X(DYNAMIC_SMEM, "dynamic_smem", true)                                                                    \
-    X(GRID, "grid", false)                                                                                   \
-    X(CARVEOUT, "carveout", false)                                                                           \
-    X(SMEM_CONFIG, "smem_config", false)                                                                     \
-    X(MAX_DYNAMIC_SMEM, "max_dynamic_smem", false)                                                           \
-    X(BARRIERS, "barriers", false)                                                                           \
-    X(CLUSTER, "cluster", false)
+/* Columns that are read, the option that takes each, and the unit that it needs. */
+static const struct input {
+    const char *column, *option, *unit;
+    bool required;
+} inputs[] = {
+    {"gpu", "gpu", "", false},
+    {"cc", "cc", "", false},
+    {"sms", "sms", "", false},
+    {"threads", "threads", "", true},
+    {"regs", "regs", "", true},
+    {"static_smem", "smem", "", true},
+    {"dynamic_smem", "dynamic-smem", "", true},
+    {"grid", "grid", "", false},
+    {"carveout", "carveout", "", false},
+    {"smem_config", "carveout", "B", false},
+    {"max_dynamic_smem", "max-dynamic-smem", "", false},
+    {"barriers", "barriers", "", false},
+    {"cluster", "cluster", "", false},
+};
 
-#define INPUT_INDEX(name, column, required) IN_##name,
-enum input { INPUTS(INPUT_INDEX) INPUT_COUNT };
+enum {
+    INPUTS = sizeof inputs / sizeof *inputs,
+    GPU = 0,
+    CC,
+    SMS,
+    CARVEOUT = 8,
+    OPTION_BYTES = 96,
+    VALUE_MAX_BYTES = 64
+};
 
-#define INPUT_NAME(name, column, required)     column,
-#define INPUT_REQUIRED(name, column, required) required,
-static const char *const input_names[] = {INPUTS(INPUT_NAME) NULL};
-static const bool input_required[] = {INPUTS(INPUT_REQUIRED)};
-
-static const char *const result_names[] = {
+static const char *const results[] = {
     "blocks_per_sm",   "warps_per_sm",        "theoretical",      "limit_warps",       "limit_blocks",
     "limit_registers", "limit_shared_memory", "limit_barriers",   "limiters",          "waves",
     "full_waves",      "partial_blocks",      "expected_elapsed", "expected_achieved", "error"};
 
-enum { RESULT_COUNT = sizeof result_names / sizeof *result_names };
-
-static const struct calc_labels labels = {.threads = "threads",
-                                          .registers = "regs",
-                                          .static_smem = "static_smem",
-                                          .dynamic_smem = "dynamic_smem",
-                                          .max_dynamic_smem = "max_dynamic_smem",
-                                          .smem_config = "smem_config",
-                                          .grid = "grid",
-                                          .cluster = "cluster",
-                                          .barriers = "barriers",
-                                          .carveout = "carveout"};
+enum { RESULTS = sizeof results / sizeof *results };
 
 /* A field as it stands in the line, and without quotes and the blanks around it. */
 struct field {
@@ -61,8 +58,8 @@ struct field {
 struct batch {
     FILE *out, *talk;
     uint64_t line;
-    size_t columns;            /* of the heading; 0: not read yet */
-    size_t place[INPUT_COUNT]; /* field of an input; SIZE_MAX: there is none */
+    size_t columns;       /* of the heading; 0: not read yet */
+    size_t place[INPUTS]; /* field of an input; SIZE_MAX: there is none */
     struct field fields[CALC_BATCH_COLUMNS];
     size_t n_fields;
     struct calc_batch_totals totals;
@@ -114,51 +111,6 @@ static int split(struct batch *b, const char *at, struct occ_error *err)
     }
 }
 
-/* ---- heading ---- */
-
-static size_t find_name(const char *const *list, size_t n, const char *name)
-{
-    size_t i = 0;
-    while (i < n && strcmp(list[i], name) != 0)
-        i++;
-    return i;
-}
-
-static int read_column(struct batch *b, size_t index, struct occ_error *err)
-{
-    char name[64];
-    (void)snprintf(name, sizeof name, "%.*s", b->fields[index].bytes, b->fields[index].text);
-    occ_text_sanitise(name);
-    size_t input = find_name(input_names, INPUT_COUNT, name);
-    if (input < INPUT_COUNT) {
-        if (b->place[input] != SIZE_MAX)
-            return occ_fail(err, OCC_E_INVALID, "column '%s' is there twice", name);
-        b->place[input] = index;
-        return 0;
-    }
-    if (find_name(result_names, RESULT_COUNT, name) < RESULT_COUNT)
-        return occ_fail(err, OCC_E_INVALID, "column '%s' is the name of a result", name);
-    const char *nearest = strlen(name) > 2 ? occ_text_nearest(name, input_names) : NULL;
-    if (nearest)
-        return occ_fail(err, OCC_E_INVALID, "unknown column '%s'; did you mean '%s'?", name, nearest);
-    (void)fprintf(b->talk, "occq calc: unknown column '%s' is only copied\n", name);
-    return 0;
-}
-
-static int check_columns(const struct batch *b, struct occ_error *err)
-{
-    bool has_gpu = b->place[IN_GPU] != SIZE_MAX, has_cc = b->place[IN_CC] != SIZE_MAX;
-    if (!has_gpu && !has_cc)
-        return occ_fail(err, OCC_E_INVALID, "column 'gpu' (or 'cc' with 'sms') is missing");
-    if (has_cc && b->place[IN_SMS] == SIZE_MAX)
-        return occ_fail(err, OCC_E_INVALID,
-                        "column 'sms' is missing: 'cc' alone does not determine the number of SMs");
-    for (size_t i = 0; i < INPUT_COUNT; i++)
-        if (input_required[i] && b->place[i] == SIZE_MAX)
-            return occ_fail(err, OCC_E_INVALID, "column '%s' is missing", input_names[i]);
-    return 0;
-}
-
 /* The row's fields as they came; always as many as the heading has. */
 static void put_fields(const struct batch *b)
 {
@@ -170,11 +122,51 @@ static void put_fields(const struct batch *b)
         (void)fputc(',', b->out);
 }
 
+/* ---- heading ---- */
+
+static int read_column(struct batch *b, size_t index, struct occ_error *err)
+{
+    char name[64];
+    const char *known[INPUTS + 1] = {NULL};
+    (void)snprintf(name, sizeof name, "%.*s", b->fields[index].bytes, b->fields[index].text);
+    occ_text_sanitise(name);
+    for (size_t i = 0; i < INPUTS; i++) {
+        known[i] = inputs[i].column;
+        if (strcmp(known[i], name) != 0)
+            continue;
+        if (b->place[i] != SIZE_MAX)
+            return occ_fail(err, OCC_E_INVALID, "column '%s' is there twice", name);
+        b->place[i] = index;
+        return 0;
+    }
+    for (size_t i = 0; i < RESULTS; i++)
+        if (strcmp(results[i], name) == 0)
+            return occ_fail(err, OCC_E_INVALID, "column '%s' is the name of a result", name);
+    const char *nearest = strlen(name) > 2 ? occ_text_nearest(name, known) : NULL;
+    if (nearest)
+        return occ_fail(err, OCC_E_INVALID, "unknown column '%s'; did you mean '%s'?", name, nearest);
+    (void)fprintf(b->talk, "occq calc: unknown column '%s' is only copied\n", name);
+    return 0;
+}
+
+static int check_columns(const struct batch *b, struct occ_error *err)
+{
+    if (b->place[GPU] == SIZE_MAX && b->place[CC] == SIZE_MAX)
+        return occ_fail(err, OCC_E_INVALID, "column 'gpu' (or 'cc' with 'sms') is missing");
+    if (b->place[CC] != SIZE_MAX && b->place[SMS] == SIZE_MAX)
+        return occ_fail(err, OCC_E_INVALID,
+                        "column 'sms' is missing: 'cc' alone does not determine the number of SMs");
+    for (size_t i = 0; i < INPUTS; i++)
+        if (inputs[i].required && b->place[i] == SIZE_MAX)
+            return occ_fail(err, OCC_E_INVALID, "column '%s' is missing", inputs[i].column);
+    return 0;
+}
+
 static int read_heading(struct batch *b, const char *line, struct occ_error *err)
 {
     if (strncmp(line, "\xef\xbb\xbf", 3) == 0) /* UTF-8's byte order mark, as spreadsheets write it */
         line += 3;
-    for (size_t i = 0; i < INPUT_COUNT; i++)
+    for (size_t i = 0; i < INPUTS; i++)
         b->place[i] = SIZE_MAX;
     int status = split(b, line, err);
     for (size_t i = 0; i < b->n_fields && status == 0; i++)
@@ -185,121 +177,55 @@ static int read_heading(struct batch *b, const char *line, struct occ_error *err
         return occ_error_prefix(err, "line %" PRIu64, b->line);
     b->columns = b->n_fields;
     put_fields(b);
-    for (size_t i = 0; i < RESULT_COUNT; i++)
-        (void)fprintf(b->out, ",%s", result_names[i]);
+    for (size_t i = 0; i < RESULTS; i++)
+        (void)fprintf(b->out, ",%s", results[i]);
     (void)fputc('\n', b->out);
     return 0;
 }
 
-/* ---- values of a row ---- */
-
-enum { VALUE_BYTES = 64 };
-
-static bool is_empty(const struct batch *b, enum input input)
-{
-    return b->place[input] == SIZE_MAX || b->fields[b->place[input]].bytes == 0;
-}
-
-/* The field's text, cut; "": it is empty or there is no such column. */
-static const char *text_of(const struct batch *b, enum input input, char buffer[VALUE_BYTES])
-{
-    const struct field *field = is_empty(b, input) ? NULL : &b->fields[b->place[input]];
-    size_t bytes = field ? (size_t)field->bytes : 0;
-    bytes = bytes < VALUE_BYTES ? bytes : VALUE_BYTES - 1;
-    if (field)
-        memcpy(buffer, field->text, bytes);
-    buffer[bytes] = '\0';
-    return buffer;
-}
-
-/* An empty field leaves *ret_value alone, where it may be empty. */
-static int read_number(const struct batch *b, enum input input, uint32_t max, uint32_t *ret_value,
-                       struct occ_error *err)
-{
-    char text[VALUE_BYTES];
-    uint64_t value = 0;
-    if (is_empty(b, input))
-        return input_required[input] ? occ_fail(err, OCC_E_INVALID, "%s: is missing", input_names[input]) : 0;
-    if (occ_parse_u64(text_of(b, input, text), 0, max, &value, err) != 0)
-        return occ_error_prefix(err, "%s", input_names[input]);
-    *ret_value = (uint32_t)value;
-    return 0;
-}
-
-/* "250" or "10x5x5". */
-static int read_dimensions(const struct batch *b, enum input input, uint32_t dimensions[3],
-                           struct occ_error *err)
-{
-    char text[VALUE_BYTES];
-    if (is_empty(b, input) || cli_parse_size(text_of(b, input, text), dimensions, err) == 0)
-        return 0;
-    return occ_error_prefix(err, "%s", input_names[input]);
-}
-
-/* Percent; -1 is the driver's default, as CUDA has it. */
-static int read_carveout(const struct batch *b, int32_t *ret_percent, struct occ_error *err)
-{
-    char text[VALUE_BYTES];
-    uint32_t percent = 0;
-    if (is_empty(b, IN_CARVEOUT) || strcmp(text_of(b, IN_CARVEOUT, text), "-1") == 0)
-        return 0;
-    if (read_number(b, IN_CARVEOUT, 100, &percent, err) != 0)
-        return OCC_E_INVALID;
-    *ret_percent = (int32_t)percent;
-    return 0;
-}
-
-static int read_device(const struct batch *b, struct occ_device *ret_device, struct occ_error *err)
-{
-    enum input input = is_empty(b, IN_GPU) ? IN_CC : IN_GPU;
-    char name[VALUE_BYTES];
-    struct calc_target target;
-    uint32_t sms = 0;
-    if (is_empty(b, input))
-        return occ_fail(err, OCC_E_INVALID, "%s: is missing", b->place[IN_GPU] == SIZE_MAX ? "cc" : "gpu");
-    if (input == IN_CC && is_empty(b, IN_SMS))
-        return occ_fail(err, OCC_E_INVALID, "sms: is missing");
-    if (input == IN_CC && read_number(b, IN_SMS, UINT32_MAX, &sms, err) != 0)
-        return OCC_E_INVALID;
-    (void)text_of(b, input, name);
-    if ((input == IN_GPU ? calc_target_named(name, &target, err)
-                         : calc_target_capability(name, sms, &target, err)) != 0)
-        return occ_error_prefix(err, "%s", input_names[input]);
-    *ret_device = target.device;
-    return 0;
-}
-
-static int read_launch(const struct batch *b, struct occ_launch *launch, struct occ_error *err)
-{
-    const struct {
-        enum input input;
-        uint32_t *value;
-    } numbers[] = {{IN_THREADS, &launch->block[0]},
-                   {IN_REGS, &launch->registers_per_thread},
-                   {IN_STATIC_SMEM, &launch->static_smem_bytes},
-                   {IN_DYNAMIC_SMEM, &launch->dynamic_smem_bytes},
-                   {IN_SMEM_CONFIG, &launch->smem_config_bytes},
-                   {IN_MAX_DYNAMIC_SMEM, &launch->max_dynamic_smem_bytes},
-                   {IN_BARRIERS, &launch->barriers}};
-    int status = 0;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && status == 0; i++)
-        status = read_number(b, numbers[i].input, UINT32_MAX, numbers[i].value, err);
-    launch->max_dynamic_smem_known = !is_empty(b, IN_MAX_DYNAMIC_SMEM);
-    status = status ? status : read_dimensions(b, IN_CLUSTER, launch->cluster, err);
-    for (int axis = 0; axis < 3 && status == 0; axis++)
-        launch->grid[axis] = launch->cluster[axis] ? launch->cluster[axis] : 1;
-    status = status ? status : read_dimensions(b, IN_GRID, launch->grid, err);
-    return status ? status : read_carveout(b, &launch->carveout_percent, err);
-}
-
 /* ---- rows ---- */
 
-/* Without a grid waves are not known. */
+/* False: the field is empty, or another one decides. */
+static bool is_used(const struct batch *b, size_t input)
+{
+    const struct field *field = b->place[input] == SIZE_MAX ? NULL : &b->fields[b->place[input]];
+    if (!field || field->bytes == 0)
+        return false;
+    if (input == CARVEOUT) /* -1: the driver's default, as CUDA has it */
+        return field->bytes != 2 || memcmp(field->text, "-1", 2) != 0;
+    return (input != CC && input != SMS) || !is_used(b, GPU);
+}
+
+/* The row as options, which point into `texts`. */
+static int read_args(const struct batch *b, char texts[INPUTS][OPTION_BYTES], struct calc_args *args,
+                     struct occ_error *err)
+{
+    static const struct cli_command command = {.options = calc_options, .operands = ""};
+    char *argv[INPUTS + 1];
+    size_t n = 0;
+    if (b->n_fields != b->columns)
+        return occ_fail(err, OCC_E_INVALID, "%zu fields, the heading has %zu", b->n_fields, b->columns);
+    for (size_t i = 0; i < INPUTS; i++) {
+        if (inputs[i].required && !is_used(b, i))
+            return occ_fail(err, OCC_E_INVALID, "%s: is missing", inputs[i].column);
+        if (!is_used(b, i))
+            continue;
+        const struct field *field = &b->fields[b->place[i]];
+        size_t bytes = field->bytes < VALUE_MAX_BYTES ? (size_t)field->bytes : VALUE_MAX_BYTES;
+        char *end = stpcpy(stpcpy(stpcpy(texts[n], "--"), inputs[i].option), "=");
+        (void)strcpy(mempcpy(end, field->text, bytes), inputs[i].unit);
+        argv[n] = texts[n];
+        n++;
+    }
+    argv[n] = NULL;
+    return cli_parse(&command, argv, &args->common, err);
+}
+
 static void put_results(FILE *out, const struct occ_result *r, bool has_grid)
 {
     static const enum occ_limit limits[] = {OCC_LIMIT_WARPS, OCC_LIMIT_BLOCKS, OCC_LIMIT_REGISTERS,
                                             OCC_LIMIT_SMEM,
-                                            OCC_LIMIT_BARRIERS}; /* in the order of result_names */
+                                            OCC_LIMIT_BARRIERS}; /* in the order of `results` */
     char limiters[64];
     (void)fprintf(out, ",%u,%u,%.6f", r->blocks_per_sm, r->warps_per_sm, r->theoretical);
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
@@ -315,10 +241,27 @@ static void put_results(FILE *out, const struct occ_result *r, bool has_grid)
         (void)fputs(",,,,,\n", out);
 }
 
+/* Options in a message become columns. */
+static void name_columns(char message[OCC_ERROR_MESSAGE_BYTES])
+{
+    char from[32], rest[OCC_ERROR_MESSAGE_BYTES];
+    for (size_t i = 0; i < INPUTS; i++) {
+        size_t length = (size_t)snprintf(from, sizeof from, "--%s", inputs[i].option);
+        for (char *at = message; (at = strstr(at, from)); at++) {
+            if (isalpha((unsigned char)at[length]) || at[length] == '-')
+                continue;
+            (void)snprintf(rest, sizeof rest, "%s", at + length);
+            (void)snprintf(at, (size_t)(message + OCC_ERROR_MESSAGE_BYTES - at), "%s%s", inputs[i].column,
+                           rest);
+        }
+    }
+}
+
 static void put_refusal(struct batch *b, struct occ_error *why)
 {
     occ_text_sanitise(why->message);
-    for (size_t i = 0; i < RESULT_COUNT; i++)
+    name_columns(why->message);
+    for (size_t i = 0; i < RESULTS; i++)
         (void)fputc(',', b->out);
     (void)fputc('"', b->out);
     for (const char *at = why->message; *at; at++)
@@ -328,32 +271,24 @@ static void put_refusal(struct batch *b, struct occ_error *why)
     b->totals.bad_rows++;
 }
 
-static int compute(const struct batch *b, struct occ_result *result, struct occ_error *err)
-{
-    struct occ_device device;
-    struct occ_launch launch = {.block = {0, 1, 1}, .cluster = {1, 1, 1}, .carveout_percent = -1};
-    if (b->n_fields != b->columns)
-        return occ_fail(err, OCC_E_INVALID, "%zu fields, the heading has %zu", b->n_fields, b->columns);
-    if (read_device(b, &device, err) != 0 || read_launch(b, &launch, err) != 0 ||
-        calc_check(&device, &launch, &labels, err) != 0)
-        return OCC_E_INVALID;
-    enum occ_status status = occ_analyse(&device, &launch, result);
-    return status == OCC_OK ? 0 : calc_refuse(status, &device, &launch, &labels, err);
-}
-
 static void do_row(struct batch *b, const char *line, bool has_nul)
 {
+    char texts[INPUTS][OPTION_BYTES];
     struct occ_error why = OCC_ERROR_INIT;
-    struct occ_result result;
+    struct calc_args args = {.sms = 0};
+    struct calc_target target;
+    struct calc_kernel kernel;
+    struct calc_case c;
     b->totals.rows++;
     int status = split(b, line, &why);
     if (status == 0 && has_nul)
         status = occ_fail(&why, OCC_E_INVALID, "a NUL byte in the line");
     if (status == 0)
-        status = compute(b, &result, &why);
+        status = read_args(b, texts, &args, &why);
     put_fields(b);
-    if (status == 0)
-        put_results(b->out, &result, !is_empty(b, IN_GRID));
+    if (status == 0 && calc_args_target(&args, &target, &why) == 0 &&
+        calc_args_kernel(&args, &kernel, &why) == 0 && calc_args_case(&args, &target, &kernel, &c, &why) == 0)
+        put_results(b->out, &c.result, c.has_grid);
     else
         put_refusal(b, &why);
 }

@@ -39,8 +39,9 @@ int calc_target_named(const char *name, struct calc_target *ret_target, struct o
     struct occ_device device;
     normalise(name, word, sizeof word);
     const struct occ_gpu *gpu = strlen(name) < sizeof word ? occ_gpu_find(word) : NULL;
-    if (!gpu || occ_device_from_name(word, &device) != OCC_OK)
+    if (!gpu || occ_device_from_cc(gpu->cc, &device) != OCC_OK)
         return fail_unknown(name, err);
+    device.sm_count = gpu->sm_count;
     ret_target->device = device;
     (void)snprintf(ret_target->name, sizeof ret_target->name, "%s", gpu->name);
     (void)snprintf(ret_target->title, sizeof ret_target->title, "%s", gpu->title);
@@ -96,104 +97,90 @@ static uint64_t threads_of(const struct occ_launch *launch)
     return (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
 }
 
-static int refuse_block(const struct occ_device *device, const struct occ_launch *launch, const char *label,
+static int refuse_block(const struct occ_device *device, const struct occ_launch *launch,
                         struct occ_error *err)
 {
     uint64_t threads = threads_of(launch);
     if (launch->block[1] == 1 && launch->block[2] == 1)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", label, launch->block[0],
+        return occ_fail(err, OCC_E_INVALID, "--threads: %u is out of range (1 to %u)", launch->block[0],
                         device->max_threads_per_block);
-    return occ_fail(
-        err, OCC_E_INVALID,
-        "%s: %ux%ux%u (%" PRIu64 " threads) is out of range (x and y 1 to 1024, z 1 to 64, together %u)",
-        label, launch->block[0], launch->block[1], launch->block[2], threads, device->max_threads_per_block);
+    return occ_fail(err, OCC_E_INVALID,
+                    "--threads: %ux%ux%u (%" PRIu64
+                    " threads) is out of range (x and y 1 to 1024, z 1 to 64, together %u)",
+                    launch->block[0], launch->block[1], launch->block[2], threads,
+                    device->max_threads_per_block);
 }
 
 static int refuse_registers(const struct occ_device *device, const struct occ_launch *launch,
-                            const char *label, struct occ_error *err)
+                            struct occ_error *err)
 {
     if (launch->registers_per_thread < 1 || launch->registers_per_thread > device->max_registers_per_thread)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %u)", label,
+        return occ_fail(err, OCC_E_INVALID, "--regs: %u is out of range (1 to %u)",
                         launch->registers_per_thread, device->max_registers_per_thread);
     return occ_fail(err, OCC_E_INVALID,
-                    "%s: %u for each of %" PRIu64 " threads are more than the %u registers of a block", label,
+                    "--regs: %u for each of %" PRIu64 " threads are more than the %u registers of a block",
                     launch->registers_per_thread, threads_of(launch), device->registers_per_block);
 }
 
 static int refuse_smem(const struct occ_device *device, const struct occ_launch *launch,
-                       const struct calc_labels *labels, struct occ_error *err)
+                       struct occ_error *err)
 {
     uint64_t bytes = (uint64_t)launch->static_smem_bytes + launch->dynamic_smem_bytes;
     if (launch->max_dynamic_smem_known && launch->dynamic_smem_bytes > launch->max_dynamic_smem_bytes)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u bytes are more than the %u of %s", labels->dynamic_smem,
-                        launch->dynamic_smem_bytes, launch->max_dynamic_smem_bytes, labels->max_dynamic_smem);
+        return occ_fail(err, OCC_E_INVALID,
+                        "--dynamic-smem: %u bytes are more than the %u of --max-dynamic-smem",
+                        launch->dynamic_smem_bytes, launch->max_dynamic_smem_bytes);
     bool optin = bytes > device->smem_per_block_optin_bytes;
     return occ_fail(err, OCC_E_INVALID,
-                    "%s + %s: %" PRIu64 " bytes are more than the %u that a block may have%s",
-                    labels->static_smem, labels->dynamic_smem, bytes,
-                    optin ? device->smem_per_block_optin_bytes : device->smem_per_block_bytes,
+                    "--smem + --dynamic-smem: %" PRIu64 " bytes are more than the %u that a block may have%s",
+                    bytes, optin ? device->smem_per_block_optin_bytes : device->smem_per_block_bytes,
                     optin ? "" : " without opting in");
 }
 
 static int refuse_cluster(const struct occ_device *device, const struct occ_launch *launch,
-                          const struct calc_labels *labels, struct occ_error *err)
+                          struct occ_error *err)
 {
     uint64_t blocks = calc_cluster_blocks(launch);
     if (device->max_cluster_size == 1)
-        return occ_fail(err, OCC_E_INVALID, "%s: compute capability %u.%u has no clusters", labels->cluster,
+        return occ_fail(err, OCC_E_INVALID, "--cluster: compute capability %u.%u has no clusters",
                         device->cc / 10, device->cc % 10);
     if (blocks > device->max_cluster_size)
-        return occ_fail(err, OCC_E_INVALID, "%s: %" PRIu64 " blocks are out of range (1 to %u)",
-                        labels->cluster, blocks, device->max_cluster_size);
+        return occ_fail(err, OCC_E_INVALID, "--cluster: %" PRIu64 " blocks are out of range (1 to %u)",
+                        blocks, device->max_cluster_size);
     for (int axis = 0; axis < 3; axis++)
         if (launch->cluster[axis] > 1 && launch->grid[axis] % launch->cluster[axis] != 0)
-            return occ_fail(err, OCC_E_INVALID, "%s: %u does not divide the %u blocks of %s (%c)",
-                            labels->cluster, launch->cluster[axis], launch->grid[axis], labels->grid,
-                            "xyz"[axis]);
-    return occ_fail(err, OCC_E_INVALID, "%s: not one cluster of %" PRIu64 " blocks fits", labels->cluster,
-                    blocks);
+            return occ_fail(err, OCC_E_INVALID, "--cluster: %u does not divide the %u blocks of --grid (%c)",
+                            launch->cluster[axis], launch->grid[axis], "xyz"[axis]);
+    return occ_fail(err, OCC_E_INVALID, "--cluster: not one cluster of %" PRIu64 " blocks fits", blocks);
 }
 
-static int refuse_grid(const struct occ_device *device, const struct occ_launch *launch, const char *label,
+static int refuse_grid(const struct occ_device *device, const struct occ_launch *launch,
                        struct occ_error *err)
 {
     const char *max = device->cc < 30 ? "65535" : "2147483647";
     if (launch->grid[1] == 1 && launch->grid[2] == 1)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (1 to %s)", label, launch->grid[0], max);
-    return occ_fail(err, OCC_E_INVALID, "%s: %ux%ux%u is out of range (x 1 to %s, y and z 1 to 65535)", label,
+        return occ_fail(err, OCC_E_INVALID, "--grid: %u is out of range (1 to %s)", launch->grid[0], max);
+    return occ_fail(err, OCC_E_INVALID, "--grid: %ux%ux%u is out of range (x 1 to %s, y and z 1 to 65535)",
                     launch->grid[0], launch->grid[1], launch->grid[2], max);
 }
 
 int calc_refuse(enum occ_status status, const struct occ_device *device, const struct occ_launch *launch,
-                const struct calc_labels *labels, struct occ_error *err)
+                struct occ_error *err)
 {
     switch (status) {
     case OCC_BAD_BLOCK:
-        return refuse_block(device, launch, labels->threads, err);
+        return refuse_block(device, launch, err);
     case OCC_BAD_REGISTERS:
-        return refuse_registers(device, launch, labels->registers, err);
+        return refuse_registers(device, launch, err);
     case OCC_BAD_SMEM:
-        return refuse_smem(device, launch, labels, err);
+        return refuse_smem(device, launch, err);
     case OCC_BAD_CLUSTER:
-        return refuse_cluster(device, launch, labels, err);
+        return refuse_cluster(device, launch, err);
     case OCC_BAD_GRID:
-        return refuse_grid(device, launch, labels->grid, err);
+        return refuse_grid(device, launch, err);
     case OCC_BAD_BARRIERS:
-        return occ_fail(err, OCC_E_INVALID, "%s: %u is out of range (0 to 16)", labels->barriers,
-                        launch->barriers);
-    case OCC_BAD_CARVEOUT:
-        return occ_fail(err, OCC_E_INVALID, "%s: %d is out of range (0 to 100 percent)", labels->carveout,
-                        launch->carveout_percent);
+        return occ_fail(err, OCC_E_INVALID, "--barriers: %u is out of range (0 to 16)", launch->barriers);
     default:
         return occ_fail(err, OCC_E_INVALID, "%s", occ_status_text(status));
     }
-}
-
-int calc_check(const struct occ_device *device, const struct occ_launch *launch,
-               const struct calc_labels *labels, struct occ_error *err)
-{
-    if (launch->smem_config_bytes > device->smem_per_sm_bytes)
-        return occ_fail(err, OCC_E_INVALID, "%s: %u bytes are more than the %u that an SM has",
-                        labels->smem_config, launch->smem_config_bytes, device->smem_per_sm_bytes);
-    return 0;
 }

@@ -23,19 +23,9 @@ int calc_target_named(const char *name, struct calc_target *ret_target, struct o
 int calc_target_capability(const char *capability, uint64_t sm_count, struct calc_target *ret_target,
                            struct occ_error *err);
 
-/* How the fields of a launch are called where the user gave them. */
-struct calc_labels {
-    const char *threads, *registers, *static_smem, *dynamic_smem, *max_dynamic_smem, *smem_config, *grid,
-        *cluster, *barriers, *carveout;
-};
-
-/* Sets an OCC_E_INVALID that names the field and what is wrong with it; `status` is what occ_analyse() gave. */
+/* Sets an OCC_E_INVALID that names the option and what is wrong with it; `status` is occ_analyse()'s. */
 int calc_refuse(enum occ_status status, const struct occ_device *device, const struct occ_launch *launch,
-                const struct calc_labels *labels, struct occ_error *err);
-
-/* What the model takes as it comes but no device can have: a carve-out larger than the device's largest. */
-int calc_check(const struct occ_device *device, const struct occ_launch *launch,
-               const struct calc_labels *labels, struct occ_error *err);
+                struct occ_error *err);
 
 /* Blocks of a cluster; 1: none. */
 uint64_t calc_cluster_blocks(const struct occ_launch *launch);

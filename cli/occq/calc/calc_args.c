@@ -1,0 +1,172 @@
+/* The calculator's arguments; see calc_args.h. No state. */
+#include "calc_args.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "support/text.h"
+
+#define NUMBER(name, field, help)                                                                            \
+    CLI_OPTION(0, name, CLI_NUMBER, struct calc_args, field, "N", help, .max = UINT32_MAX)
+#define BYTES(name, field, help)                                                                             \
+    CLI_OPTION(0, name, CLI_BYTES, struct calc_args, field, "BYTES", help, .max = UINT32_MAX)
+#define ANY(name, kind, field, value, help) CLI_OPTION(0, name, kind, struct calc_args, field, value, help)
+
+const struct cli_option calc_options[] = {
+    ANY("gpu", CLI_TEXT, gpu, "NAME", "the GPU or MIG slice ('occq gpus' lists them): t4, h200, a100-1g.5gb"),
+    ANY("cc", CLI_TEXT, cc, "X.Y", "instead of --gpu: a compute capability, with --sms"),
+    CLI_OPTION(0, "sms", CLI_NUMBER, struct calc_args, sms, "N",
+               "number of SMs (default: all of the GPU's; a green context or a MIG slice has fewer)",
+               .min = 1, .max = 65536),
+    ANY("threads", CLI_SIZE, threads, "N", "threads per block: 256, 16x16, 8x8x4"),
+    NUMBER("regs", registers, "registers per thread"),
+    BYTES("smem", static_smem, "static shared memory per block (default 0); 48k is 48 KiB"),
+    BYTES("dynamic-smem", dynamic_smem, "dynamic shared memory per block (default 0)"),
+    BYTES("max-dynamic-smem", max_dynamic_smem,
+          "the kernel's maximum dynamic shared memory, as opted in to (default: whatever the launch needs)"),
+    ANY("grid", CLI_SIZE, grid, "N", "blocks in the grid: 250, 10x5x5 (default: waves are not computed)"),
+    ANY("cluster", CLI_SIZE, cluster, "N", "blocks in a cluster: 2, 2x2"),
+    NUMBER("active-clusters", active_clusters,
+           "maximum active clusters on the GPU, as the driver reports them"),
+    ANY("carveout", CLI_TEXT, carveout, "PCT|BYTES",
+        "shared memory per SM: the preference in percent (50, 50%), or the driver's choice with a unit "
+        "(64k)"),
+    NUMBER("barriers", barriers, "barriers per block (default: not considered)"),
+    ANY("cubin", CLI_TEXT, cubin, "FILE",
+        "registers, shared memory and barriers of the kernels in a cubin, fat binary, program or library"),
+    ANY("ptxas", CLI_TEXT, ptxas, "FILE",
+        "the same from the output of 'nvcc -Xptxas -v'; - is standard input"),
+    ANY("kernel", CLI_REGEX, kernel, "REGEX",
+        "only kernels of the file whose name, mangled or not, matches this POSIX extended regular "
+        "expression"),
+    ANY("svg", CLI_TEXT, svg, "FILE", "also write the curves to an SVG file"),
+    ANY("json", CLI_FLAG, json, NULL, "print JSON, raw values"),
+    ANY("batch", CLI_FLAG, batch, NULL,
+        "read launches as CSV from standard input, write CSV with the results"),
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+bool calc_args_given(const struct calc_args *args, const char *option)
+{
+    return cli_is_given(calc_options, &args->common, option);
+}
+
+int calc_args_target(const struct calc_args *args, struct calc_target *ret_target, struct occ_error *err)
+{
+    if (!args->gpu && !args->cc)
+        return occ_fail(err, OCC_E_INVALID, "--gpu is missing ('occq gpus' lists them; or --cc and --sms)");
+    if (args->gpu && args->cc)
+        return occ_fail(err, OCC_E_INVALID, "--gpu and --cc exclude each other");
+    if (args->cc && args->sms == 0)
+        return occ_fail(err, OCC_E_INVALID,
+                        "--sms is missing: --cc alone does not determine the number of SMs");
+    int status = args->gpu ? calc_target_named(args->gpu, ret_target, err)
+                           : calc_target_capability(args->cc, (uint64_t)args->sms, ret_target, err);
+    if (status != 0)
+        return occ_error_prefix(err, args->gpu ? "--gpu" : "--cc");
+    if (args->sms > 0)
+        ret_target->device.sm_count = (uint32_t)args->sms;
+    return 0;
+}
+
+int calc_args_kernel(const struct calc_args *args, struct calc_kernel *ret_kernel, struct occ_error *err)
+{
+    if (!calc_args_given(args, "regs"))
+        return occ_fail(err, OCC_E_INVALID, "--regs is missing (or --cubin, --ptxas)");
+    *ret_kernel = (struct calc_kernel){.registers = (uint32_t)args->registers,
+                                       .static_smem_bytes = (uint32_t)args->static_smem,
+                                       .barriers = (uint32_t)args->barriers};
+    return 0;
+}
+
+/* "50", "50%": percent. "64k", "65536B": bytes; a size needs a unit, so that 150 is not taken for 150 bytes. */
+static int read_carveout(const char *text, struct occ_launch *launch, struct occ_error *err)
+{
+    char number[32];
+    uint64_t value = 0;
+    size_t digits = strspn(text, "0123456789");
+    bool is_percent = text[digits] == '\0' || strcmp(text + digits, "%") == 0;
+    bool is_number = is_percent || strcmp(text + digits, "B") == 0;
+    (void)snprintf(number, sizeof number, "%.*s", is_number ? (int)digits : (int)sizeof number - 1, text);
+    int status = is_percent ? occ_parse_u64(number, 0, 100, &value, err)
+                            : occ_parse_bytes(number, UINT32_MAX, &value, err);
+    if (status != 0)
+        return occ_error_prefix(err,
+                                is_percent ? "--carveout: percent (sizes have a unit: 64k)" : "--carveout");
+    if (is_percent)
+        launch->carveout_percent = (int32_t)value;
+    else
+        launch->smem_config_bytes = (uint32_t)value;
+    return 0;
+}
+
+static void copy_size(uint32_t to[3], const uint32_t from[3])
+{
+    for (int axis = 0; axis < 3; axis++)
+        to[axis] = from[axis];
+}
+
+static int fill_launch(const struct calc_args *args, const struct calc_kernel *kernel,
+                       struct occ_launch *launch, struct occ_error *err)
+{
+    *launch = (struct occ_launch){.block = {kernel->max_threads, 1, 1},
+                                  .cluster = {1, 1, 1},
+                                  .registers_per_thread = kernel->registers,
+                                  .static_smem_bytes = kernel->static_smem_bytes,
+                                  .dynamic_smem_bytes = (uint32_t)args->dynamic_smem,
+                                  .carveout_percent = -1,
+                                  .barriers = kernel->barriers,
+                                  .max_active_clusters = (uint32_t)args->active_clusters,
+                                  .max_dynamic_smem_known = calc_args_given(args, "max-dynamic-smem"),
+                                  .max_dynamic_smem_bytes = (uint32_t)args->max_dynamic_smem};
+    if (args->threads[0] > 0)
+        copy_size(launch->block, args->threads);
+    else if (kernel->max_threads == 0)
+        return occ_fail(err, OCC_E_INVALID, "--threads is missing");
+    uint64_t threads = (uint64_t)launch->block[0] * launch->block[1] * launch->block[2];
+    if (kernel->max_threads > 0 && threads > kernel->max_threads)
+        return occ_fail(err, OCC_E_INVALID,
+                        "--threads: %" PRIu64 " are more than the %u that the kernel was compiled for",
+                        threads, kernel->max_threads);
+    if (kernel->name && kernel->registers == 0)
+        return occ_fail(err, OCC_E_INVALID, "the file does not contain its number of registers");
+    if (args->cluster[0] > 0)
+        copy_size(launch->cluster, args->cluster);
+    else if (kernel->cluster[0] > 0)
+        copy_size(launch->cluster, kernel->cluster);
+    copy_size(launch->grid, args->grid[0] > 0 ? args->grid : launch->cluster);
+    return args->carveout ? read_carveout(args->carveout, launch, err) : 0;
+}
+
+/* Without a grid: one full wave of whole clusters. */
+static enum occ_status analyse(struct calc_case *c)
+{
+    const struct occ_device *device = &c->target->device;
+    enum occ_status status = occ_analyse(device, &c->launch, &c->result);
+    if (status != OCC_OK || c->has_grid)
+        return status;
+    struct occ_launch wave = c->launch;
+    wave.grid[0] = (uint32_t)(c->result.wave_blocks / calc_cluster_blocks(&c->launch) * wave.grid[0]);
+    if (occ_analyse(device, &wave, &c->result) == OCC_OK)
+        c->launch = wave;
+    return OCC_OK;
+}
+
+int calc_args_case(const struct calc_args *args, const struct calc_target *target,
+                   const struct calc_kernel *kernel, struct calc_case *ret_case, struct occ_error *err)
+{
+    struct calc_case c = {.target = target, .kernel = kernel, .has_grid = args->grid[0] > 0};
+    enum occ_status model = OCC_OK;
+    int status = fill_launch(args, kernel, &c.launch, err);
+    if (status == 0 && c.launch.smem_config_bytes > target->device.smem_per_sm_bytes)
+        status = occ_fail(err, OCC_E_INVALID, "--carveout: %u bytes are more than the %u that an SM has",
+                          c.launch.smem_config_bytes, target->device.smem_per_sm_bytes);
+    else if (status == 0 && (model = analyse(&c)) != OCC_OK)
+        status = calc_refuse(model, &target->device, &c.launch, err);
+    if (status != 0)
+        return kernel->name ? occ_error_prefix(err, "%.200s", kernel->name) : status;
+    *ret_case = c;
+    return 0;
+}
