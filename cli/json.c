@@ -155,3 +155,12 @@ void cli_json_null(struct cli_json *json, const char *key)
 {
     cli_json_string(json, key, NULL);
 }
+
+void cli_json_row(struct cli_json *json, const struct cli_column *table, const void *row)
+{
+    for (; table->name; table++) {
+        struct cli_value value = {.type = CLI_NONE};
+        table->get(table, row, &value);
+        cli_json_value(json, table->key, &value);
+    }
+}

@@ -45,4 +45,7 @@ void cli_json_real(struct cli_json *json, const char *key, double real);
 void cli_json_bool(struct cli_json *json, const char *key, bool boolean);
 void cli_json_null(struct cli_json *json, const char *key);
 
+/* A member for each column of `table`. */
+void cli_json_row(struct cli_json *json, const struct cli_column *table, const void *row);
+
 #endif

@@ -170,6 +170,8 @@ static const char *number_text(const struct cli_value *value, enum cli_unit unit
         return buffer;
     case CLI_AMOUNT:
         return cli_amount_text(as_double(value), buffer, size);
+    case CLI_MEMORY:
+        return occ_format_bytes((uint64_t)as_integer(value), buffer, size);
     case CLI_PLAIN:
         break;
     }

@@ -26,6 +26,7 @@ enum cli_unit {
     CLI_TIME,     /* nanoseconds since the epoch -> local time */
     CLI_FACTOR,   /* two digits after the point */
     CLI_AMOUNT,   /* 12345.6 -> 12.35k */
+    CLI_MEMORY,   /* bytes: 65536 -> 64.0 KiB */
 };
 
 #define CLI_SCRATCH_BYTES 128

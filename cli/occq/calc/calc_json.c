@@ -3,36 +3,18 @@
 #include <stdio.h>
 
 #include "calc.h"
+#include "calc_device.h"
 #include "occupancy/advice.h"
 #include "support/cleanup.h"
 
 static void put_device(struct cli_json *json, const struct calc_target *target)
 {
-    const struct occ_device *d = &target->device;
+    struct calc_device_row row = {.gpu = target->name, .name = target->title};
     uint32_t steps[OCC_MAX_CARVEOUTS];
-    size_t n = occ_carveout_steps(d, steps, OCC_MAX_CARVEOUTS);
+    size_t n = occ_carveout_steps(&target->device, steps, OCC_MAX_CARVEOUTS);
+    calc_device_fill(&row, &target->device);
     cli_json_object(json, "device", false);
-    cli_json_string(json, "gpu", target->name);
-    cli_json_string(json, "name", target->title);
-    cli_json_unsigned(json, "cc", d->cc);
-    cli_json_unsigned(json, "sm_count", d->sm_count);
-    cli_json_unsigned(json, "warp_size", d->warp_size);
-    cli_json_unsigned(json, "max_threads_per_block", d->max_threads_per_block);
-    cli_json_unsigned(json, "max_threads_per_sm", d->max_threads_per_sm);
-    cli_json_unsigned(json, "max_blocks_per_sm", d->max_blocks_per_sm);
-    cli_json_unsigned(json, "registers_per_block", d->registers_per_block);
-    cli_json_unsigned(json, "registers_per_sm", d->registers_per_sm);
-    cli_json_unsigned(json, "max_registers_per_thread", d->max_registers_per_thread);
-    cli_json_unsigned(json, "register_unit", d->register_unit);
-    cli_json_unsigned(json, "warp_unit", d->warp_unit);
-    cli_json_unsigned(json, "sub_partitions", d->sub_partitions);
-    cli_json_unsigned(json, "shared_per_block_bytes", d->smem_per_block_bytes);
-    cli_json_unsigned(json, "shared_per_block_optin_bytes", d->smem_per_block_optin_bytes);
-    cli_json_unsigned(json, "shared_per_sm_bytes", d->smem_per_sm_bytes);
-    cli_json_unsigned(json, "shared_reserved_per_block_bytes", d->smem_reserved_per_block_bytes);
-    cli_json_unsigned(json, "shared_unit_bytes", d->smem_unit_bytes);
-    cli_json_unsigned(json, "max_cluster_size", d->max_cluster_size);
-    analysis_json_known(json, "max_barriers_per_sm", d->max_barriers_per_sm, OCC_NO_LIMIT);
+    cli_json_row(json, calc_device_columns, &row);
     cli_json_array(json, "carveout_bytes", true);
     for (size_t i = 0; i < n && i < OCC_MAX_CARVEOUTS; i++)
         cli_json_unsigned(json, NULL, steps[i]);

@@ -10,26 +10,13 @@
 #include <string.h>
 
 #include "calc.h"
+#include "calc_device.h"
 #include "cli/table.h"
 #include "occupancy/advice.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
 /* ---- head ---- */
-
-static void print_bytes(const char *name, uint32_t bytes)
-{
-    char text[32];
-    (void)printf("    %-42s %s\n", name, occ_format_bytes(bytes, text, sizeof text));
-}
-
-static void print_count(const char *name, uint32_t count)
-{
-    if (count == OCC_NO_LIMIT)
-        (void)printf("    %-42s -\n", name);
-    else
-        (void)printf("    %-42s %u\n", name, count);
-}
 
 static void print_carveouts(const struct occ_device *device)
 {
@@ -43,28 +30,17 @@ static void print_carveouts(const struct occ_device *device)
 
 static void print_device(const struct calc_target *target)
 {
-    const struct occ_device *d = &target->device;
-    (void)printf("  PHYSICAL LIMITS of %s (compute capability %u.%u)\n", target->title, d->cc / 10,
-                 d->cc % 10);
-    print_count("SMs", d->sm_count);
-    print_count("threads per warp", d->warp_size);
-    print_count("maximum warps per SM", d->max_threads_per_sm / d->warp_size);
-    print_count("maximum threads per SM", d->max_threads_per_sm);
-    print_count("maximum threads per block", d->max_threads_per_block);
-    print_count("maximum blocks per SM", d->max_blocks_per_sm);
-    print_count("registers per SM", d->registers_per_sm);
-    print_count("maximum registers per block", d->registers_per_block);
-    print_count("maximum registers per thread", d->max_registers_per_thread);
-    print_count("register allocation unit size (per warp)", d->register_unit);
-    print_count("register files per SM", d->sub_partitions);
-    print_bytes("shared memory per SM", d->smem_per_sm_bytes);
-    print_bytes("shared memory per block", d->smem_per_block_bytes);
-    print_bytes("maximum shared memory per block (opt-in)", d->smem_per_block_optin_bytes);
-    print_bytes("reserved shared memory per block", d->smem_reserved_per_block_bytes);
-    print_bytes("shared memory allocation unit size", d->smem_unit_bytes);
-    print_carveouts(d);
-    print_count("barriers per SM", d->max_barriers_per_sm);
-    print_count("maximum cluster size", d->max_cluster_size);
+    struct calc_device_row row = {.gpu = target->name};
+    calc_device_fill(&row, &target->device);
+    (void)printf("  PHYSICAL LIMITS of %s (compute capability %s)\n", target->title, row.compute_capability);
+    for (const struct cli_column *c = calc_device_columns; c->name; c++) {
+        char text[32];
+        struct cli_value value = {.type = CLI_NONE};
+        c->get(c, &row, &value);
+        if (!(c->flags & CLI_LEFT))
+            (void)printf("    %-42s %s\n", c->help, cli_value_text(&value, c->unit, text, sizeof text));
+    }
+    print_carveouts(&target->device);
 }
 
 static void print_kernel(const struct calc_kernel *kernel)
