@@ -1,4 +1,4 @@
-/* --help and usage errors. The only state is what went wrong with stdout. */
+/* Texts from tables, and usage errors; see usage.h. The only state is the first error of stdout. */
 #include "usage.h"
 
 #include <errno.h>
@@ -50,6 +50,19 @@ static const char *print_wrapped(FILE *out, const char *text, int at, int indent
     return text + strspn(text, "\n");
 }
 
+static void print_paragraphs(FILE *out, const char *text)
+{
+    while (*text) {
+        text = print_wrapped(out, text, 0, 0);
+        (void)fputs(*text ? "\n" : "", out);
+    }
+}
+
+static void print_section(FILE *out, const char *title)
+{
+    (void)fprintf(out, "\n%s:\n", title);
+}
+
 static void print_entry(FILE *out, const char *left, const char *help)
 {
     int at = fprintf(out, "  %s", left);
@@ -61,67 +74,70 @@ static void print_entry(FILE *out, const char *left, const char *help)
     (void)print_wrapped(out, help, HELP_INDENT, HELP_INDENT);
 }
 
-const char *cli_option_synopsis(const struct cli_option *option, char *buffer, size_t size)
+static const struct cli_writer help_writer = {print_section, print_paragraphs, print_entry};
+
+/* "-d, --db FILE" */
+static const char *option_synopsis(const struct cli_option *option, char *buffer, size_t size)
 {
     char letter[8] = "    ";
     if (option->letter)
         (void)snprintf(letter, sizeof letter, "-%c, ", option->letter);
-    const char *value = option->value ? option->value : "";
-    if (!option->value)
-        (void)snprintf(buffer, size, "%s--%s", letter, option->name);
-    else if (option->without)
-        (void)snprintf(buffer, size, "%s--%s[=%s]", letter, option->name, value);
-    else
-        (void)snprintf(buffer, size, "%s--%s %s", letter, option->name, value);
+    (void)snprintf(buffer, size, "%s--%s%s%s%s", letter, option->name,
+                   !option->value    ? ""
+                   : option->without ? "[="
+                                     : " ",
+                   option->value ? option->value : "", option->without ? "]" : "");
     return buffer;
 }
 
-static void print_usage_line(FILE *out, const struct cli_command *command, bool has_commands)
+static void describe_columns(FILE *out, const struct cli_writer *writer, const struct cli_column *columns)
 {
-    (void)fputs("Usage: ", out);
-    print_name(out, command);
-    if (has_commands)
-        (void)fputs(" COMMAND", out);
-    (void)fprintf(out, " [OPTION...]%s%s%s\n",
-                  command->stops_at_operand && command->operands[0] ? " [--]" : "",
-                  command->operands[0] ? " " : "", command->operands);
-}
-
-static void print_columns(FILE *out, const struct cli_column *columns)
-{
-    (void)fputs("\nColumns for -o (* is shown by default, as far as the terminal is wide enough;\n"
-                "in brackets: the name in JSON and CSV):\n",
-                out);
+    writer->section(out, "Columns");
+    writer->paragraphs(
+        out, "For -o; * is shown by default, as far as the terminal is wide enough. In brackets: the "
+             "name in JSON and CSV, where it differs.");
     for (const struct cli_column *c = columns; c->name; c++) {
         char left[80];
         bool same = strcmp(c->name, c->key) == 0;
         (void)snprintf(left, sizeof left, "%s%s%s%s%s", c->name, c->flags & CLI_DEFAULT ? "*" : "",
                        same ? "" : " (", same ? "" : c->key, same ? "" : ")");
-        print_entry(out, left, c->help);
+        writer->entry(out, left, c->help);
     }
+}
+
+void cli_describe(FILE *out, const struct cli_writer *writer, const struct cli_command *command,
+                  const struct cli_command *const *commands)
+{
+    char left[80];
+    writer->paragraphs(out, command->description);
+    if (commands)
+        writer->section(out, "Commands");
+    for (; commands && *commands; commands++)
+        writer->entry(out, (*commands)->name, (*commands)->summary);
+    writer->section(out, "Options");
+    for (const struct cli_option *o = command->options; o->name; o++)
+        writer->entry(out, option_synopsis(o, left, sizeof left), o->help);
+    if (command->columns)
+        describe_columns(out, writer, command->columns);
+}
+
+void cli_describe_examples(FILE *out, const struct cli_writer *writer, const struct cli_command *command)
+{
+    if (command->examples)
+        writer->section(out, "Examples");
+    for (const struct cli_example *e = command->examples; e && e->command; e++)
+        writer->entry(out, e->command, e->text);
 }
 
 void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands)
 {
-    char left[80];
-    print_usage_line(out, command, commands != NULL);
-    for (const char *text = command->description; *text;) {
-        (void)fputc('\n', out);
-        text = print_wrapped(out, text, 0, 0);
-    }
-    if (commands)
-        (void)fputs("\nCommands:\n", out);
-    for (; commands && *commands; commands++)
-        print_entry(out, (*commands)->name, (*commands)->summary);
-    (void)fputs("\nOptions:\n", out);
-    for (const struct cli_option *o = command->options; o->name; o++)
-        print_entry(out, cli_option_synopsis(o, left, sizeof left), o->help);
-    if (command->columns)
-        print_columns(out, command->columns);
-    if (command->examples)
-        (void)fputs("\nExamples:\n", out);
-    for (const struct cli_example *e = command->examples; e && e->command; e++)
-        (void)fprintf(out, "  %s\n      %s\n", e->command, e->text);
+    (void)fputs("Usage: ", out);
+    print_name(out, command);
+    (void)fprintf(out, "%s [OPTION...]%s%s%s\n\n", commands ? " COMMAND" : "",
+                  command->stops_at_operand && command->operands[0] ? " [--]" : "",
+                  command->operands[0] ? " " : "", command->operands);
+    cli_describe(out, &help_writer, command, commands);
+    cli_describe_examples(out, &help_writer, command);
 }
 
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err)

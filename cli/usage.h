@@ -1,4 +1,4 @@
-/* Help for people, and what is said about wrong usage, from the tables of options.h. One thread (stdio). */
+/* The tables of options.h as text: --help, and what docs.c writes from them; usage errors. One thread (stdio). */
 #ifndef OCC_CLI_USAGE_H
 #define OCC_CLI_USAGE_H
 
@@ -6,16 +6,25 @@
 
 #include "options.h"
 
-/* Flushes stdout before something is said on stderr, so that their order holds. The first error is kept. */
+/* Flushes stdout before a line on stderr, so that their order holds. The first error is kept. */
 void cli_flush_stdout(void);
 /* errno of the first failed flush; 0: none failed. */
 int cli_stdout_errno(void);
 
-/* The whole --help text, at most 80 columns wide. `commands`: those of a program (NULL-terminated), or NULL. */
-void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands);
+/* A form of text. An empty line in a paragraph's text starts a new one. */
+struct cli_writer {
+    void (*section)(FILE *out, const char *title);
+    void (*paragraphs)(FILE *out, const char *text);
+    void (*entry)(FILE *out, const char *left, const char *text);
+};
 
-/* "-d, --db FILE" as the help shows it; returns buffer. */
-const char *cli_option_synopsis(const struct cli_option *option, char *buffer, size_t size);
+/* Description, commands (of a program, NULL-terminated, or NULL), options, columns. */
+void cli_describe(FILE *out, const struct cli_writer *writer, const struct cli_command *command,
+                  const struct cli_command *const *commands);
+void cli_describe_examples(FILE *out, const struct cli_writer *writer, const struct cli_command *command);
+
+/* The whole --help text, at most 80 columns wide. */
+void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands);
 
 /* "occq top: MESSAGE" and "Try 'occq top --help'." on stderr; returns CLI_EXIT_USAGE. */
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err);

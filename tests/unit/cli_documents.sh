@@ -20,10 +20,10 @@ done
 
 # Long options of a help text, and of a page.
 help_options() { grep -oE -- '^ {2,6}(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort; }
-page_options() { sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$1" | grep -oE '\\fB\\-\\-([a-z]|\\-)+\\fR' |
-    sed 's/\\fB//; s/\\fR//; s/\\-/-/g' | sort; }
+page_options() { sed -n '/^\.SH OPTIONS/,/^\.SH [^O]/p' "$1" | grep -oE '^\.B .*\\-\\-([a-z]|\\-)+' |
+    sed -E 's/.* //; s/\\-/-/g' | sort; }
 help_columns() { sed -n '/^Columns/,/^$/p' | grep -oE '^  [a-z_0-9]+' | tr -d ' ' | sort; }
-page_columns() { sed -n '/^\.SH COLUMNS/,/^\.SH [^C]/p' "$1" | grep -oE '^\\fB[a-z_0-9]+' | sed 's/\\fB//' | sort; }
+page_columns() { sed -n '/^\.SH COLUMNS/,/^\.SH [^C]/p' "$1" | grep -oE '^\.B [a-z_0-9]+' | sed 's/^.B //' | sort; }
 
 compare() {
     local page=$source/docs/man/$1 text
@@ -40,7 +40,7 @@ commands=$("$occq" --help | sed -n '/^Commands:/,/^$/p' | grep -oE '^  [a-z-]+' 
 [ -n "$commands" ] || fail "occq --help lists no commands"
 for command in $commands; do
     compare "occq-$command.1" "$occq" "$command"
-    grep -q "occq\\\\-${command//-/\\\\-} (1)" "$source/docs/man/occq.1" || fail "occq.1 does not name $command"
+    grep -q "^\.B ${command//-/\\\\-}\$" "$source/docs/man/occq.1" || fail "occq.1 does not name $command"
 done
 
 # The completion offers every command and option.
