@@ -24,14 +24,12 @@
 #define BLOCK_NS          INT64_C(1000000000)
 #define LONGEST_NS        INT64_C(60000000000) /* of a sample, and of a launch that is reported in time */
 #define LATE_MOST         4096u
-#define UNUSUAL           1.4                /* times the usual duration, or a part of it, ... */
-#define UNUSUAL_NS        4000.0             /* ... by so much: less is jitter */
 #define WRONG_SUM         0.05               /* of what was counted of late: more than noise */
 #define SETTLE_NS         INT64_C(250000000) /* without samples: how often to look for launches to give up */
 #define FIRST_VARIANCE    (0.02 * 0.02)
 #define SOLVE_NS          2.0 /* cost of one multiplication of solving, and ... */
 #define SOLVE_SHARE_EARLY 0.05
-#define SOLVE_SHARE       0.004 /* ... how much of the time it may take */
+#define SOLVE_SHARE       0.048 /* ... how much of the time it may take */
 
 /* ---- begin and end ---- */
 
@@ -113,17 +111,13 @@ static void use_key(struct occ_attribution *a, const struct occ_overlap_launch *
 }
 
 /* The launch's company, see keys.h; its key is the one for those alone. */
-static uint32_t company_of(const struct occ_key *key, const struct occ_overlap_launch *l)
+static uint32_t company_of(const struct occ_overlap_launch *l)
 {
     int64_t duration = l->end_ns - l->start_ns;
-    if ((double)l->beside_ns > OCC_OVERLAPPED * (double)duration)
-        return occ_keys_company(duration, true);
-    double usual = key->launches > 0 ? key->launch_ns / key->launches : (double)duration;
-    bool unusual = (double)duration > UNUSUAL * usual || (double)duration < usual / UNUSUAL;
-    return unusual && fabs((double)duration - usual) > UNUSUAL_NS ? occ_keys_company(duration, false) : 0;
+    return (double)l->beside_ns > OCC_OVERLAPPED * (double)duration ? occ_keys_company(duration) : 0;
 }
 
-/* Launches that start before `until_ns` are about to be joined: those in another company than usual get its key. Where
+/* Launches that start before `until_ns` are about to be joined: those that overlap others get the key of their company. Where
  * there is no room for that key, they keep the other. */
 static void find_sides(struct occ_attribution *a, int64_t until_ns)
 {
@@ -132,7 +126,7 @@ static void find_sides(struct occ_attribution *a, int64_t until_ns)
         if (l->in_use)
             continue;
         l->in_use = true;
-        uint32_t company = company_of(&a->keys.keys[l->key], l);
+        uint32_t company = company_of(l);
         if (company != 0) {
             const struct occ_attribution_key model = a->keys.keys[l->key].model;
             uint32_t other = occ_keys_put(&a->keys, &model, company);

@@ -161,9 +161,9 @@ static uint32_t freed_place(const struct occ_keys *keys)
     return OCC_MAP_NONE;
 }
 
-uint32_t occ_keys_company(int64_t duration_ns, bool beside)
+uint32_t occ_keys_company(int64_t duration_ns)
 {
-    return 1 + (uint32_t)(2 * log2((double)duration_ns)) + (beside ? 0 : OCC_COMPANY_ALONE);
+    return 1 + (uint32_t)(2 * log2((double)duration_ns));
 }
 
 uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, uint32_t company)
@@ -182,7 +182,7 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
     }
     struct occ_key *key = &keys->keys[at];
     *key = (struct occ_key){.model = *model,
-                            .course = occ_overlap_course_of(model->grid_blocks, model->wave_blocks),
+                            .course = {.n = 1},
                             .column = {column},
                             .company = company,
                             .used = keys->rows,

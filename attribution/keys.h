@@ -1,11 +1,10 @@
 /*
  * The keys of one GPU's attribution (kernel shape x graph node x company), their columns in the normal equations, and what
  * is estimated of them. Company: 0 for launches that run alone; those that run beside others have some share of the GPU,
- * which shows in how long they take, and so are told apart by their duration's half octave; and so are those that run alone,
- * but last otherwise than is usual. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
+ * which shows in how long they take, and so are told apart by their duration's half octave. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
  *
  * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for a course over
- * the launch's time that differs from the wave model's (overlap.h), with a prior of mean 0: so that what the course
+ * the launch's time that is not flat (overlap.h), with a prior of mean 0: so that what the course
  * leaves open widens the mean's standard error.
  *
  * Pure; one thread.
@@ -74,13 +73,12 @@ void occ_keys_close(struct occ_keys *keys);
 
 /* The key's index, new or old; OCC_MAP_NONE: there is no room. */
 uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *model, uint32_t company);
-/* Of launches that last so long beside others, or alone. */
-uint32_t occ_keys_company(int64_t duration_ns, bool beside);
+/* Of launches that last so long beside others. */
+uint32_t occ_keys_company(int64_t duration_ns);
 
-#define OCC_COMPANY_ALONE 256u
 static inline bool occ_keys_is_beside(const struct occ_key *key)
 {
-    return key->company != 0 && key->company < OCC_COMPANY_ALONE;
+    return key->company != 0;
 }
 
 /* Gives a key's course the columns that launches of so many samples' length need. Without room it has the mean's only. */

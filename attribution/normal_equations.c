@@ -336,32 +336,6 @@ static void cut_off(const struct occ_normal_block *block, double *x)
         x[i] = fmin(fmax(x[i], block->low[i]), block->high[i]);
 }
 
-/* Takes the solution to its bounds: a column beyond one is held there, the others move by what the covariance says. */
-static void bound(const struct occ_normal_block *block, double *x)
-{
-    bool held[OCC_NORMAL_BLOCK] = {false};
-    for (uint32_t round = 0; round < block->n; round++) {
-        uint32_t worst = block->n;
-        double most = 1e-9;
-        for (uint32_t i = 0; i < block->n; i++) {
-            double beyond = fmax(block->low[i] - x[i], x[i] - block->high[i]);
-            if (!held[i] && beyond > most) {
-                most = beyond;
-                worst = i;
-            }
-        }
-        if (worst == block->n)
-            break;
-        const double *row = block->covariance + (size_t)worst * block->n;
-        double move = (x[worst] < block->low[worst] ? block->low[worst] : block->high[worst]) - x[worst];
-        for (uint32_t i = 0; i < block->n; i++)
-            if (!held[i])
-                x[i] += move * row[i] / row[worst];
-        held[worst] = true;
-    }
-    cut_off(block, x);
-}
-
 /* What taking doubt off the diagonal did to the solution; `corrected` holds what was taken. */
 static void tell_correction(struct occ_normal_block *block, const double *x)
 {
@@ -418,12 +392,10 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
     for (uint32_t r = 0; r < (block->quick ? 1 : normal->options.n_rhs); r++) {
         double *x = rhs + (size_t)r * n;
         substitute(block->scratch, n, x);
-        if (block->quick) {
+        if (r == 0)
             cut_off(block, x);
-        } else if (r == 0) {
-            bound(block, x);
+        if (r == 0 && !block->quick)
             tell_correction(block, x);
-        }
         for (uint32_t i = 0; i < n; i++) { /* what overflowed must not be in the next solution */
             size_t at = (size_t)r * stride + block->column[i];
             solution[at] = isfinite(x[i]) ? x[i] : prior_mean[at];

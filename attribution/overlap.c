@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define WIDE_SAMPLES 0.05 /* launches longer than this have segments ... */
-#define LONG_SAMPLES 2.0  /* ... and these more of them */
+#define WIDE_SAMPLES 0.5 /* launches longer than this have segments ... */
+#define LONG_SAMPLES 2.0 /* ... and these more of them */
 
 /* Where a course may bend; the knot in the middle has no function of its own. */
 struct knots {
@@ -62,29 +62,10 @@ void occ_overlap_course_widen(struct occ_overlap_course *course, double samples)
     course->n = n;
 }
 
-struct occ_overlap_course occ_overlap_course_of(uint64_t grid_blocks, uint64_t wave_blocks)
-{
-    struct occ_overlap_course course = {1, 1, 1, 1};
-    if (grid_blocks == 0 || wave_blocks == 0 || grid_blocks % wave_blocks == 0 || grid_blocks < wave_blocks)
-        return course;
-    double waves = (double)grid_blocks / (double)wave_blocks, steps = ceil(waves);
-    course.body_end = floor(waves) / steps;
-    course.body = steps / waves;
-    course.last = course.body * (waves - floor(waves));
-    return course;
-}
-
-/* Integral of the first function from 0 to u. */
-static double integral(const struct occ_overlap_course *course, double u)
-{
-    return u <= course->body_end ? u * course->body
-                                 : course->body_end * course->body + (u - course->body_end) * course->last;
-}
-
 double occ_overlap_course_at(const struct occ_overlap_course *course, uint32_t function, double u)
 {
     if (function == 0)
-        return u <= course->body_end ? course->body : course->last;
+        return 1;
     const struct hat hat = hat_of(course->n, function);
     return hat_at(&hat, u) - hat_mean(&hat);
 }
@@ -98,7 +79,7 @@ static void fill(struct occ_overlap_part *part, const struct occ_overlap_course 
     part->time_share = (high - low) * scale;
     part->at_start = at_start ? low : -1;
     part->at_end = at_end ? high : -1;
-    part->share[0] = whole ? scale : (integral(course, high) - integral(course, low)) * scale;
+    part->share[0] = part->time_share;
     for (uint32_t i = 1; i < course->n; i++) {
         const struct hat hat = hat_of(course->n, i);
         part->share[i] =

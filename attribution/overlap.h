@@ -3,9 +3,9 @@
  * samples, both in order of their start.
  *
  * Within a launch occupancy is not flat. Its course over u = (t - start) / duration is a sum of functions:
- *   [0]       of mean 1: the wave model's, full waves and then the partial last one (flat where the grid is not known),
- *   [1 ...]   hats over some knots but the middle one, each less its mean: more (or less) there than the model has. Launches
- *             that are short beside a sample have none.
+ *   [0]       1,
+ *   [1 ...]   hats over some knots but the middle one, each less its mean: more (or less) there. Launches that are short
+ *             beside a sample have none.
  * A sample that holds a launch whole gets 1, 0, 0 ... times the launch's share of it, whatever the course is.
  *
  * Pure; one thread.
@@ -22,11 +22,8 @@
 #define OCC_COURSES 10 /* functions of one course, at most */
 
 struct occ_overlap_course {
-    double body_end, body, last; /* [0]: `body` until `body_end`, then `last` */
-    uint32_t n;                  /* functions */
+    uint32_t n; /* functions */
 };
-/* Of `grid_blocks` equal blocks, `wave_blocks` at a time; 0: not known. One function. */
-struct occ_overlap_course occ_overlap_course_of(uint64_t grid_blocks, uint64_t wave_blocks);
 /* Gives a course the knots that suit launches of so many samples' length. */
 void occ_overlap_course_widen(struct occ_overlap_course *course, double samples);
 

@@ -302,26 +302,6 @@ static void a_training_step_is_honest(void **state)
     free(values);
 }
 
-/* A kernel whose launches are of two kinds, which shows in how long they take. */
-static void launches_of_unusual_length_are_told_apart(void **state)
-{
-    struct fixture *f = *state;
-    enum { LAUNCHES = 9000 };
-    struct occ_measured *values = calloc(LAUNCHES, sizeof *values);
-    assert_non_null(values);
-    for (int i = 0; i < LAUNCHES; i++) {
-        bool twice = draw(f, 10) < 3;
-        if (draw(f, 2))
-            then(f, twice ? 60000 : 30000, 1, twice ? 0.3 : 0.6);
-        else
-            then(f, 45000, 2, 0.8);
-    }
-    play(f, MS, values);
-    for (size_t i = f->n_runs / 2; i < f->n_runs; i++)
-        assert_near(values[i].elapsed, f->runs[i].level, 0.02);
-    free(values);
-}
-
 static void impossible_counters_are_left_out(void **state)
 {
     struct fixture *f = *state;
