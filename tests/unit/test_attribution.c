@@ -461,7 +461,6 @@ int main(void)
         WITH(what_always_runs_together_is_a_group),
         WITH(beside_others_achieved_is_withheld),
         WITH(a_training_step_is_honest),
-        WITH(launches_of_unusual_length_are_told_apart),
         WITH(impossible_counters_are_left_out),
         WITH(repeated_steps_do_not_lead_the_clock_astray),
         WITH(a_late_long_launch_is_read_from_the_past),
