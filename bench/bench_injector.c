@@ -3,7 +3,7 @@
  * the helper's own code (occ_drain_all): step, parse, validate, intern, push; with and without the zeroing of
  * the buffer.
  *
- * Records are of CUPTI 13.0 (216 bytes), 1000 shapes over 125 kernels whose names are 24 to 280 bytes long,
+ * Records are of CUPTI 13.0 (216 bytes), 1000 launch configurations over 125 kernels whose names are 24 to 280 bytes long,
  * drawn by Zipf's law (exponent 1). Buffers are of the pool's size, and more of them than the processor's
  * caches hold, as when CUPTI's thread has written them. The ring is drained between rounds, untimed. Prints
  * one JSON object.
@@ -14,14 +14,14 @@
 #include <math.h>
 
 #define KERNELS   125u
-#define SHAPES    1000u
+#define CONFIGS    1000u
 #define BUFFERS   24u
 #define ROUNDS    21
 #define TARGET_NS 60.0
 #define RECORD    OCC_CUPTI_KERNEL_BYTES_13
 
 static char names[KERNELS][300];
-static double cumulative[SHAPES];
+static double cumulative[CONFIGS];
 
 /* xorshift64: the same records in every run */
 static uint64_t random_bits(void)
@@ -42,14 +42,14 @@ static void make_names_and_law(void)
         names[k][(size_t)n + more] = '\0';
     }
     double sum = 0;
-    for (uint32_t s = 0; s < SHAPES; s++)
+    for (uint32_t s = 0; s < CONFIGS; s++)
         cumulative[s] = sum += 1.0 / (s + 1);
 }
 
-static uint32_t draw_shape(void)
+static uint32_t draw_config(void)
 {
-    double at = (double)(random_bits() >> 11) / 9007199254740992.0 * cumulative[SHAPES - 1];
-    uint32_t low = 0, high = SHAPES - 1;
+    double at = (double)(random_bits() >> 11) / 9007199254740992.0 * cumulative[CONFIGS - 1];
+    uint32_t low = 0, high = CONFIGS - 1;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
         if (cumulative[middle] < at)
@@ -62,19 +62,19 @@ static uint32_t draw_shape(void)
 
 static struct occ_cupti_kernel make_record(uint64_t n)
 {
-    uint32_t shape = draw_shape();
+    uint32_t config = draw_config();
     return (struct occ_cupti_kernel){
         .kind = OCC_CUPTI_KIND_CONCURRENT_KERNEL,
-        .registers_per_thread = (uint16_t)(32 + shape % 100),
+        .registers_per_thread = (uint16_t)(32 + config % 100),
         .start_ns = UINT64_C(1700000000000000000) + n * 5000,
-        .end_ns = UINT64_C(1700000000000000000) + n * 5000 + shape,
+        .end_ns = UINT64_C(1700000000000000000) + n * 5000 + config,
         .context = 1,
         .stream = 7,
-        .grid = {1 + shape / KERNELS * 16, 1, 1},
+        .grid = {1 + config / KERNELS * 16, 1, 1},
         .block = {128, 1, 1},
-        .dynamic_smem_bytes = shape % 7 * 1024,
+        .dynamic_smem_bytes = config % 7 * 1024,
         .correlation = (uint32_t)n,
-        .name = names[shape % KERNELS],
+        .name = names[config % KERNELS],
         .smem_executed_bytes = 65536,
         .max_active_clusters = 1,
     };
@@ -156,8 +156,8 @@ int main(void)
                  bare_ns, TARGET_NS);
     (void)printf("  \"record_and_zeroing_ns\": %.1f,\n", whole_ns);
     (void)printf(
-        "  \"record_bytes\": %zu, \"shapes\": %u, \"kernels\": %u, \"records\": %llu, \"lost\": %llu,\n",
-        RECORD, drain.intern.shape_count, drain.intern.kernel_count, (unsigned long long)drain.records,
+        "  \"record_bytes\": %zu, \"configs\": %u, \"kernels\": %u, \"records\": %llu, \"lost\": %llu,\n",
+        RECORD, drain.intern.config_count, drain.intern.kernel_count, (unsigned long long)drain.records,
         (unsigned long long)occ_ring_lost(consumer, OCC_LOSS_RING_FULL));
     bench_print_machine();
     (void)printf("\n}\n");

@@ -110,7 +110,7 @@ static struct occ_ring_launch make_launch(struct generator *g)
     int64_t late = (r >> 40) % 16 == 0 ? (int64_t)((r >> 44) % 16) * g->step_ns : 0;
     return (struct occ_ring_launch){.start_ns = (uint64_t)(g->time_ns - late),
                                     .duration_ns = mean - mean / 16 + (r >> 48) % (mean / 8),
-                                    .shape = shape,
+                                    .config = shape,
                                     .stream = shape % 4 + 7,
                                     .correlation = (uint32_t)++g->n};
 }
@@ -126,7 +126,7 @@ static bool log_kernel(struct occ_ring_producer *ring, uint32_t id)
 
 static bool log_shape(struct occ_ring_producer *ring, uint32_t id)
 {
-    struct occ_record_shape f = {.record.type = OCC_RECORD_SHAPE,
+    struct occ_record_config f = {.record.type = OCC_RECORD_CONFIG,
                                  .id = id,
                                  .kernel = id / 4,
                                  .grid = {100 + id, 1, 1},
@@ -282,7 +282,7 @@ static void insert_row(sqlite3_stmt *statement, const struct occ_ring_launch *l)
 {
     (void)sqlite3_bind_int64(statement, 1, (sqlite3_int64)l->start_ns);
     (void)sqlite3_bind_int64(statement, 2, (sqlite3_int64)l->duration_ns);
-    (void)sqlite3_bind_int64(statement, 3, l->shape);
+    (void)sqlite3_bind_int64(statement, 3, l->config);
     (void)sqlite3_bind_int64(statement, 4, l->stream);
     (void)sqlite3_bind_int64(statement, 5, l->correlation);
     (void)sqlite3_bind_int64(statement, 6, 1); /* run */

@@ -36,11 +36,11 @@ static void make_ring(struct occ_ring_producer *p)
     struct occ_record_device device = {.record.type = OCC_RECORD_DEVICE};
     struct occ_record_kernel kernel = {
         .record.type = OCC_RECORD_KERNEL, .name_bytes = 2, .name_hash = occ_fnv1a("k", 1)};
-    struct occ_record_shape shape = {
-        .record.type = OCC_RECORD_SHAPE, .grid = {1, 1, 1}, .block = {32, 1, 1}, .cluster = {1, 1, 1}};
+    struct occ_record_config config = {
+        .record.type = OCC_RECORD_CONFIG, .grid = {1, 1, 1}, .block = {32, 1, 1}, .cluster = {1, 1, 1}};
     if (occ_ring_create(p, SLOTS, 65536) != 0 || !occ_ring_log(p, &device.record, sizeof device, NULL, 0) ||
         !occ_ring_log(p, &kernel.record, sizeof kernel, "k", 2) ||
-        !occ_ring_log(p, &shape.record, sizeof shape, NULL, 0))
+        !occ_ring_log(p, &config.record, sizeof config, NULL, 0))
         die("making a ring");
 }
 
@@ -129,18 +129,18 @@ static double measure_concurrent(uint64_t *ret_dropped)
     return spent / CONCURRENT;
 }
 
-/* A million pushes and a shape's record where every system call but exit kills. */
+/* A million pushes and a CONFIG record where every system call but exit kills. */
 static bool makes_no_system_call(void)
 {
     struct occ_ring_producer p;
     make_ring(&p);
     pid_t child = fork();
     if (child == 0) {
-        struct occ_record_shape shape = {.record.type = OCC_RECORD_SHAPE, .id = 1};
+        struct occ_record_config config = {.record.type = OCC_RECORD_CONFIG, .id = 1};
         if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0)
             _exit(2);
         push_batch(&p, 1000000);
-        long code = occ_ring_log(&p, &shape.record, sizeof shape, NULL, 0) ? 0 : 1;
+        long code = occ_ring_log(&p, &config.record, sizeof config, NULL, 0) ? 0 : 1;
         (void)syscall(SYS_exit, code);
     }
     int status = -1;

@@ -122,12 +122,12 @@ static int append_batch(struct occ_collector *c, struct occ_error *err)
     int status = 0;
     while (b->n > 0 && status == 0) {
         const struct occ_producer_config *configs = b->producer->tables.configs;
-        uint32_t device = configs[b->launches[0].shape].device;
+        uint32_t device = configs[b->launches[0].config].device;
         const struct occ_producer_device *d = &b->producer->tables.devices[device];
         size_t n = 0, left = 0;
         for (size_t i = 0; i < b->n; i++)
-            if (configs[b->launches[i].shape].device == device)
-                b->rows[n++] = row_of(&b->launches[i], &configs[b->launches[i].shape]);
+            if (configs[b->launches[i].config].device == device)
+                b->rows[n++] = row_of(&b->launches[i], &configs[b->launches[i].config]);
         status = occ_store_append(c->store, b->producer->run.id, d->id, b->rows, n, err);
         if (status != 0)
             continue;
@@ -135,7 +135,7 @@ static int append_batch(struct occ_collector *c, struct occ_error *err)
         if (c->options.appended)
             c->options.appended(b->producer, d, b->rows, n, c->options.context);
         for (size_t i = 0; i < b->n; i++)
-            if (configs[b->launches[i].shape].device != device)
+            if (configs[b->launches[i].config].device != device)
                 b->launches[left++] = b->launches[i];
         b->n = left;
     }

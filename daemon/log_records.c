@@ -120,7 +120,7 @@ static int take_kernel(struct occ_producer *p, const struct occ_log_record *reco
 static int take_config(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
                        struct occ_error *err)
 {
-    const struct occ_record_shape *s = (const void *)record;
+    const struct occ_record_config *s = (const void *)record;
     struct occ_producer_tables *t = &p->tables;
     if (s->kernel >= t->n_kernels || s->device >= t->n_devices)
         return occ_fail(err, OCC_E_INVALID, "launch configuration record: unknown kernel or device");
@@ -201,9 +201,9 @@ static int take_measured(struct occ_producer *p, const struct occ_log_record *re
     (void)store;
     const struct occ_record_measured *m = (const void *)record;
     struct occ_producer_measurements *to = &p->measured;
-    if (m->shape >= p->tables.n_configs)
+    if (m->config >= p->tables.n_configs)
         return occ_fail(err, OCC_E_INVALID, "measured record: unknown launch configuration");
-    const struct occ_producer_config *config = &p->tables.configs[m->shape];
+    const struct occ_producer_config *config = &p->tables.configs[m->config];
     const struct occ_producer_device *device = &p->tables.devices[config->device];
     double warps = device->warps_per_sm, sms = device->sm_count;
     int status = grow(&to->rows, &to->allocated, to->n, sizeof *to->rows, err);
@@ -231,7 +231,7 @@ static int take(struct occ_producer *p, const struct occ_log_record *record, str
     static int (*const takers[])(struct occ_producer *, const struct occ_log_record *, struct occ_store *,
                                  struct occ_error *) = {
         [OCC_RECORD_PROCESS] = take_process,   [OCC_RECORD_DEVICE] = take_device,
-        [OCC_RECORD_KERNEL] = take_kernel,     [OCC_RECORD_SHAPE] = take_config,
+        [OCC_RECORD_KERNEL] = take_kernel,     [OCC_RECORD_CONFIG] = take_config,
         [OCC_RECORD_STATE] = take_state,       [OCC_RECORD_CLOSED] = take_closed,
         [OCC_RECORD_MEASURED] = take_measured,
     };

@@ -12,9 +12,9 @@ static int32_t carveout(const struct occ_cupti_kernel *k)
     return k->carveout_is_requested && k->carveout_percent <= 100 ? k->carveout_percent : -1;
 }
 
-static void parse_shape(const struct occ_cupti_kernel *k, uint32_t version, struct occ_record_shape *shape)
+static void parse_config(const struct occ_cupti_kernel *k, uint32_t version, struct occ_record_config *config)
 {
-    *shape = (struct occ_record_shape){
+    *config = (struct occ_record_config){
         .grid = {k->grid[0], k->grid[1], k->grid[2]},
         .block = {k->block[0], k->block[1], k->block[2]},
         .cluster = {at_least_one(k->cluster[0]), at_least_one(k->cluster[1]), at_least_one(k->cluster[2])},
@@ -51,5 +51,5 @@ void occ_activity_parse(const struct occ_cupti_kernel *record, uint32_t version,
         .stream = k->stream,
         .correlation = k->correlation,
     };
-    parse_shape(k, version, &r->shape);
+    parse_config(k, version, &r->config);
 }

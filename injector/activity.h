@@ -10,12 +10,12 @@
 #include "ring/ring_abi.h"
 
 struct occ_activity {
-    const char *name;              /* as CUPTI returned it; check before reading (readable.h) */
-    uint32_t ordinal;              /* CUDA's device number */
-    bool times_are_valid;          /* else launch.start_ns and duration_ns are 0 */
-    bool has_no_end;               /* still running, if the flush was forced */
-    struct occ_record_shape shape; /* without record, id, kernel and device; not checked yet */
-    struct occ_ring_launch launch; /* without shape and check */
+    const char *name;                /* as CUPTI returned it; check before reading (readable.h) */
+    uint32_t ordinal;                /* CUDA's device number */
+    bool times_are_valid;            /* else launch.start_ns and duration_ns are 0 */
+    bool has_no_end;                 /* still running, if the flush was forced */
+    struct occ_record_config config; /* without record, id, kernel and device; not checked yet */
+    struct occ_ring_launch launch;   /* without config and check */
 };
 
 /* `version` is cuptiGetVersion()'s; `record` has occ_cupti_kernel_bytes(version) bytes. */

@@ -24,16 +24,16 @@ void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t
 }
 
 /* The id of the launch configuration, or OCC_INTERN_FULL or _UNREADABLE. */
-static uint32_t shape_of(struct occ_drain *drain, struct occ_activity *r)
+static uint32_t config_of(struct occ_drain *drain, struct occ_activity *r)
 {
-    struct occ_record_shape *shape = &r->shape;
-    shape->device = occ_devices_id(&drain->devices, drain->ring, r->ordinal);
-    if (shape->device == OCC_DEVICES_FULL)
+    struct occ_record_config *config = &r->config;
+    config->device = occ_devices_id(&drain->devices, drain->ring, r->ordinal);
+    if (config->device == OCC_DEVICES_FULL)
         return OCC_INTERN_FULL;
-    shape->kernel = occ_intern_kernel(&drain->intern, r->name);
-    if (shape->kernel == OCC_INTERN_FULL || shape->kernel == OCC_INTERN_UNREADABLE)
-        return shape->kernel;
-    return occ_intern_shape(&drain->intern, shape);
+    config->kernel = occ_intern_kernel(&drain->intern, r->name);
+    if (config->kernel == OCC_INTERN_FULL || config->kernel == OCC_INTERN_UNREADABLE)
+        return config->kernel;
+    return occ_intern_config(&drain->intern, config);
 }
 
 /* For --exact: also launches that the ring does not take, since their ranges were measured. */
@@ -43,8 +43,8 @@ static void add_exact(struct occ_drain *drain, const struct occ_activity *r, boo
         return;
     const struct occ_exact_launch launch = {.start_ns = r->launch.start_ns,
                                             .duration_ns = r->launch.duration_ns,
-                                            .context = r->shape.context,
-                                            .shape = pushed ? r->launch.shape : OCC_EXACT_NO_SHAPE};
+                                            .context = r->config.context,
+                                            .config = pushed ? r->launch.config : OCC_EXACT_NO_CONFIG};
     drain->exact->call->add_launch(drain->exact->run, &launch);
 }
 
@@ -53,9 +53,9 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
     struct occ_activity r;
     occ_activity_parse(record, drain->tracing->cupti.version, &r);
     drain->records++;
-    uint32_t shape = shape_of(drain, &r); /* also without valid times: the configuration was launched */
-    bool is_known = shape != OCC_INTERN_FULL && shape != OCC_INTERN_UNREADABLE;
-    enum occ_loss_cause unknown = shape == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;
+    uint32_t config = config_of(drain, &r); /* also without valid times: the configuration was launched */
+    bool is_known = config != OCC_INTERN_FULL && config != OCC_INTERN_UNREADABLE;
+    enum occ_loss_cause unknown = config == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;
     if (!is_known && !r.times_are_valid) {
         occ_drain_lose(drain, unknown, 1);
     } else if (!is_known) {
@@ -65,7 +65,7 @@ void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *re
         drain->bad_times++;
         occ_drain_lose(drain, drain->by_force && r.has_no_end ? OCC_LOSS_EXIT : OCC_LOSS_BAD_TIMES, 1);
     } else {
-        r.launch.shape = shape;
+        r.launch.config = config;
         add_exact(drain, &r, occ_ring_push(drain->ring, &r.launch)); /* counts its own loss */
     }
 }

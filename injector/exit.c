@@ -2,9 +2,9 @@
  * The program's end. Our handler of atexit(3), and the library's destructor should that be lost, ask the
  * helper for its last round and wait a bounded time: CUPTI may hang. No cuptiFinalize, no unloading, no join.
  *
- * Handlers run in the reverse order of their registration, and libcupti registers its own when it is loaded and
- * when it first sees a context. Ours is registered after each of these: the last round must not meet a libcupti
- * that is torn down.
+ * Handlers run in the reverse order of their registration, and libcupti registers its own when it is loaded
+ * and when it first sees a context. Ours is registered after each of these: the last round must not meet a
+ * libcupti that is torn down.
  */
 #include <stdlib.h>
 #include <unistd.h>

@@ -5,9 +5,9 @@
  *   each second  asks CUPTI for complete records, watches for trouble, measures the cost, connects
  *   at the end   takes what CUPTI still has, writes CLOSED
  *
- * All signals are blocked in it. Its nice value is the program's: a nicer helper of a nice program does not run
- * in time on a full machine, and its work is less than 1 % of a core. Nothing joins it: the program's end must
- * not wait for a CUPTI that hangs.
+ * All signals are blocked in it. Its nice value is the program's: a nicer helper of a nice program does not
+ * run in time on a full machine, and its work is less than 1 % of a core. Nothing joins it: the program's end
+ * must not wait for a CUPTI that hangs.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -89,7 +89,7 @@ static void watch_times(struct helper *h)
         return;
     if (h->watch.is_without_times)
         occ_guest_report(
-            h->guest, OCC_LEVEL_SHAPES,
+            h->guest, OCC_LEVEL_CONFIGS,
             "CUPTI returns no times any more (before 13.3 it does so after many launches of CUDA graphs)");
     else
         occ_guest_report(h->guest, OCC_LEVEL_TRACE, "");
@@ -143,9 +143,9 @@ static void follow_exit_handlers(struct helper *h)
     occ_exit_prepare();
 }
 
-/* The main thread has ended by pthread_exit(3) and no other thread of the program is left: without us the process
- * would have ended with status 0. An ended thread has no memory and so no executable. No descriptor is opened: its
- * number could be one that the program has just closed and counts on. */
+/* The main thread has ended by pthread_exit(3) and no other thread of the program is left: without us the
+ * process would have ended with status 0. An ended thread has no memory and so no executable. No descriptor
+ * is opened: its number could be one that the program has just closed and counts on. */
 static bool is_left_alone(void)
 {
     struct stat tasks;

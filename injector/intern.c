@@ -25,20 +25,20 @@ struct occ_intern_slot {
 /* Twice the entries that a table may hold, so that probing stays short. */
 #define POINTER_SLOTS (2u * OCC_INTERN_POINTERS)
 #define KERNEL_SLOTS  (2u * OCC_INTERN_KERNELS)
-#define SHAPE_SLOTS   (2u * OCC_INTERN_SHAPES)
+#define CONFIG_SLOTS  (2u * OCC_INTERN_CONFIGS)
 
 #define POINTER_BYTES (POINTER_SLOTS * sizeof(struct occ_intern_pointer))
 #define KERNEL_BYTES  (KERNEL_SLOTS * sizeof(struct occ_intern_kernel))
-#define SLOT_BYTES    (SHAPE_SLOTS * sizeof(struct occ_intern_slot))
-#define SHAPE_BYTES   (OCC_INTERN_SHAPES * sizeof(struct occ_record_shape))
-#define MAP_BYTES     (POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES + SHAPE_BYTES)
+#define SLOT_BYTES    (CONFIG_SLOTS * sizeof(struct occ_intern_slot))
+#define CONFIG_BYTES  (OCC_INTERN_CONFIGS * sizeof(struct occ_record_config))
+#define MAP_BYTES     (POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES + CONFIG_BYTES)
 
-/* A shape's identity: all of it behind the id. */
-#define KEY_OFFSET offsetof(struct occ_record_shape, kernel)
-#define KEY_BYTES  (sizeof(struct occ_record_shape) - KEY_OFFSET)
-static_assert(KEY_BYTES == 92, "hash_shape reads 11 words of 8 bytes and one of 4");
+/* A launch configuration's identity: all of it behind the id. */
+#define KEY_OFFSET offsetof(struct occ_record_config, kernel)
+#define KEY_BYTES  (sizeof(struct occ_record_config) - KEY_OFFSET)
+static_assert(KEY_BYTES == 92, "hash_config reads 11 words of 8 bytes and one of 4");
 
-static_assert(OCC_INTERN_KERNELS <= OCC_LOG_MAX_KERNELS && OCC_INTERN_SHAPES <= OCC_LOG_MAX_SHAPES,
+static_assert(OCC_INTERN_KERNELS <= OCC_LOG_MAX_KERNELS && OCC_INTERN_CONFIGS <= OCC_LOG_MAX_CONFIGS,
               "no more than a reader takes");
 
 int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring)
@@ -53,7 +53,7 @@ int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring)
     intern->pointers = (void *)intern->map;
     intern->kernels = (void *)(intern->map + POINTER_BYTES);
     intern->slots = (void *)(intern->map + POINTER_BYTES + KERNEL_BYTES);
-    intern->shapes = (void *)(intern->map + POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES);
+    intern->configs = (void *)(intern->map + POINTER_BYTES + KERNEL_BYTES + SLOT_BYTES);
     intern->epoch = 1;
     return 0;
 }
@@ -148,17 +148,17 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name)
     return kernel;
 }
 
-/* ---- shapes ---- */
+/* ---- launch configurations ---- */
 
 /* Four independent lanes, since each multiplication waits for the one before it. Constants: odd, with mixed
  * bits. */
-static uint32_t hash_shape(const struct occ_record_shape *shape)
+static uint32_t hash_config(const struct occ_record_config *config)
 {
     const uint64_t factor = UINT64_C(0xff51afd7ed558ccd);
     uint64_t a = UINT64_C(0x9e3779b97f4a7c15), b = UINT64_C(0xc2b2ae3d27d4eb4f);
     uint64_t c = UINT64_C(0x165667b19e3779f9), d = UINT64_C(0xd6e8feb86659fd93);
     uint64_t words[12] = {0};
-    memcpy(words, (const char *)shape + KEY_OFFSET, KEY_BYTES);
+    memcpy(words, (const char *)config + KEY_OFFSET, KEY_BYTES);
     for (int i = 0; i < 12; i += 4) {
         a = (a ^ words[i]) * factor;
         b = (b ^ words[i + 1]) * factor;
@@ -172,35 +172,35 @@ static uint32_t hash_shape(const struct occ_record_shape *shape)
     return (uint32_t)(mix(a + (b << 1) + (c << 2) + (d << 3)) >> 16);
 }
 
-static uint32_t add_shape(struct occ_intern *intern, struct occ_intern_slot *slot, uint32_t hash,
-                          struct occ_record_shape *shape)
+static uint32_t add_config(struct occ_intern *intern, struct occ_intern_slot *slot, uint32_t hash,
+                           struct occ_record_config *config)
 {
-    uint32_t id = intern->shape_count;
-    if (!occ_record_shape_is_valid(shape))
+    uint32_t id = intern->config_count;
+    if (!occ_record_config_is_valid(config))
         return OCC_INTERN_UNREADABLE;
-    shape->record.type = OCC_RECORD_SHAPE;
-    shape->id = id;
-    if (id >= OCC_INTERN_SHAPES || !occ_ring_log(intern->ring, &shape->record, sizeof *shape, NULL, 0))
+    config->record.type = OCC_RECORD_CONFIG;
+    config->id = id;
+    if (id >= OCC_INTERN_CONFIGS || !occ_ring_log(intern->ring, &config->record, sizeof *config, NULL, 0))
         return OCC_INTERN_FULL;
-    intern->shapes[id] = *shape;
+    intern->configs[id] = *config;
     *slot = (struct occ_intern_slot){hash, id + 1};
-    intern->shape_count++;
+    intern->config_count++;
     return id;
 }
 
-static bool is_same_shape(const struct occ_record_shape *a, const struct occ_record_shape *b)
+static bool is_same_config(const struct occ_record_config *a, const struct occ_record_config *b)
 {
     return memcmp((const char *)a + KEY_OFFSET, (const char *)b + KEY_OFFSET, KEY_BYTES) == 0;
 }
 
-uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_record_shape *shape)
+uint32_t occ_intern_config(struct occ_intern *intern, struct occ_record_config *config)
 {
-    uint32_t hash = hash_shape(shape);
+    uint32_t hash = hash_config(config);
     for (uint32_t at = hash;; at++) {
-        struct occ_intern_slot *slot = &intern->slots[at % SHAPE_SLOTS];
+        struct occ_intern_slot *slot = &intern->slots[at % CONFIG_SLOTS];
         if (slot->id_plus_1 == 0)
-            return add_shape(intern, slot, hash, shape);
-        if (slot->hash == hash && is_same_shape(&intern->shapes[slot->id_plus_1 - 1], shape))
+            return add_config(intern, slot, hash, config);
+        if (slot->hash == hash && is_same_config(&intern->configs[slot->id_plus_1 - 1], config))
             return slot->id_plus_1 - 1;
     }
 }

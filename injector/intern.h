@@ -1,10 +1,11 @@
-/* Ids of kernels (by the contents of their names) and shapes (kernel x device x launch configuration) in the
+/*
+ * Ids of kernels (by the contents of their names) and of launch configurations (with their kernel and device) in the
  * ring's log. The first use of one writes its record.
  *
- * - A pointer's name is read again for every new buffer of records, since CUPTI may have reused the address
- * for another name; within one buffer the pointer identifies it.
+ * - A pointer's name is read again for every new buffer of records, since CUPTI may have reused the address;
+ *   within one buffer the pointer identifies it.
  * - Bounded by OCC_INTERN_* below, in address space that costs memory only where it is used. No malloc. The
- * caller counts what does not fit, here or in the log, as LOG_FULL.
+ *   caller counts what does not fit, here or in the log, as LOG_FULL.
  *
  * Threads: the helper only.
  */
@@ -18,7 +19,7 @@
 
 #define OCC_INTERN_POINTERS (1u << 16) /* 1 MiB */
 #define OCC_INTERN_KERNELS  (1u << 16) /* 2 MiB of table */
-#define OCC_INTERN_SHAPES   (1u << 18) /* 26 MiB of keys and 4 MiB of table, if all are used */
+#define OCC_INTERN_CONFIGS  (1u << 18) /* 26 MiB of keys and 4 MiB of table, if all are used */
 
 /* Instead of an id. */
 #define OCC_INTERN_FULL UINT32_MAX /* no room here or in the log */
@@ -35,8 +36,8 @@ struct occ_intern {
     struct occ_intern_pointer *pointers; /* open addressing, as the two below */
     struct occ_intern_kernel *kernels;
     struct occ_intern_slot *slots;
-    struct occ_record_shape *shapes; /* by id */
-    uint32_t pointer_count, kernel_count, shape_count;
+    struct occ_record_config *configs; /* by id */
+    uint32_t pointer_count, kernel_count, config_count;
     uint32_t epoch; /* number of the buffer being read */
     struct occ_readable readable;
 };
@@ -49,7 +50,7 @@ void occ_intern_next_buffer(struct occ_intern *intern);
 
 uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name);
 
-/* `shape` with kernel and device filled in; id and record are set here. */
-uint32_t occ_intern_shape(struct occ_intern *intern, struct occ_record_shape *shape);
+/* `config` with kernel and device filled in; id and record are set here. */
+uint32_t occ_intern_config(struct occ_intern *intern, struct occ_record_config *config);
 
 #endif

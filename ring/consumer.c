@@ -36,10 +36,10 @@ static size_t check_launches(struct occ_ring_consumer *c, const struct occ_ring_
             *wrong = "launch: stale or torn record";
         else if (!occ_ring_times_are_valid(l->start_ns, l->duration_ns))
             *wrong = "launch: impossible times";
-        else if (l->shape < c->shapes)
+        else if (l->config < c->configs)
             continue;
         else if (!(*wrong = occ_ring_load_log_head(c)) && c->log_position == c->log_head)
-            *wrong = "launch: unknown shape";
+            *wrong = "launch: unknown config";
         return i;
     }
     return n;

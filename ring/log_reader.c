@@ -62,20 +62,20 @@ static const char *check_kernel(struct occ_ring_consumer *c)
     return NULL;
 }
 
-static const char *check_shape(struct occ_ring_consumer *c)
+static const char *check_config(struct occ_ring_consumer *c)
 {
-    const struct occ_record_shape *r = (const void *)c->record;
-    if (c->shapes >= OCC_LOG_MAX_SHAPES)
-        return "shape record: too many shapes";
-    if (r->id != c->shapes)
-        return "shape record: id out of order";
+    const struct occ_record_config *r = (const void *)c->record;
+    if (c->configs >= OCC_LOG_MAX_CONFIGS)
+        return "configuration record: too many configs";
+    if (r->id != c->configs)
+        return "configuration record: id out of order";
     if (r->kernel >= c->kernels)
-        return "shape record: unknown kernel";
+        return "configuration record: unknown kernel";
     if (r->device >= c->devices)
-        return "shape record: unknown device";
-    if (!occ_record_shape_is_valid(r))
-        return "shape record: impossible configuration";
-    c->shapes++;
+        return "configuration record: unknown device";
+    if (!occ_record_config_is_valid(r))
+        return "configuration record: impossible configuration";
+    c->configs++;
     return NULL;
 }
 
@@ -90,8 +90,8 @@ static const char *check_state(struct occ_ring_consumer *c)
 static const char *check_measured(struct occ_ring_consumer *c)
 {
     const struct occ_record_measured *r = (const void *)c->record;
-    if (r->shape >= c->shapes)
-        return "measured record: unknown shape";
+    if (r->config >= c->configs)
+        return "measured record: unknown config";
     if (!occ_record_measured_is_valid(r))
         return "measured record: impossible values";
     /* Pairs with the release store of head in occ_ring_push(), which precedes the record's. A record that
@@ -109,7 +109,7 @@ static const struct kind {
     [OCC_RECORD_PROCESS] = {check_process, 0, "process record: size"},
     [OCC_RECORD_DEVICE] = {check_device, sizeof(struct occ_record_device), "device record: size"},
     [OCC_RECORD_KERNEL] = {check_kernel, 0, "kernel record: size"},
-    [OCC_RECORD_SHAPE] = {check_shape, sizeof(struct occ_record_shape), "shape record: size"},
+    [OCC_RECORD_CONFIG] = {check_config, sizeof(struct occ_record_config), "configuration record: size"},
     [OCC_RECORD_STATE] = {check_state, sizeof(struct occ_record_state), "state record: size"},
     [OCC_RECORD_CLOSED] = {NULL, sizeof(struct occ_record_closed), "closed record: size"},
     [OCC_RECORD_MEASURED] = {check_measured, sizeof(struct occ_record_measured), "measured record: size"},

@@ -21,8 +21,8 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* Kernels and shapes leave this much of the log free, so that STATE and CLOSED always fit. Measured values
- * leave half of it: they never end, and new kernels matter more. */
+/* Kernels and launch configurations leave this much of the log free, so that STATE and CLOSED always fit.
+ * Measured values leave half of it: they never end, and new kernels matter more. */
 #define LOG_RESERVE_BYTES 2048u
 
 static bool geometry_is_valid(uint32_t slots, uint64_t log_bytes)
@@ -165,7 +165,7 @@ static uint64_t reserve_before(uint16_t type, uint64_t log_bytes)
 {
     if (type == OCC_RECORD_MEASURED)
         return log_bytes / 2;
-    return type == OCC_RECORD_KERNEL || type == OCC_RECORD_SHAPE ? LOG_RESERVE_BYTES : 0;
+    return type == OCC_RECORD_KERNEL || type == OCC_RECORD_CONFIG ? LOG_RESERVE_BYTES : 0;
 }
 
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *record, uint32_t fixed_bytes,

@@ -47,8 +47,8 @@ void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, u
 
 /* Appends a record: `record` (its header filled but for `bytes`), `fixed_bytes` long, then `tail_bytes` of
  * text. False: the log is full; nothing was written, and LOG_FULL is NOT counted, since only the caller knows
- * what is lost. Kernels and shapes leave the last 2 KiB to the other types, so that STATE and CLOSED always
- * fit; measured values leave half of the log. */
+ * what is lost. Kernels and launch configurations leave the last 2 KiB to the other types, so that STATE and
+ * CLOSED always fit; measured values leave half of the log. */
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *record, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes);
 
@@ -81,15 +81,16 @@ int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consum
 void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 
 /* The next log record, copied and checked; valid until the next call. Records come in order, once. Checks:
- * sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a shape known, values
- * within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are skipped. */
+ * sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a launch configuration
+ * known, values within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are
+ * skipped. */
 enum occ_ring_status occ_ring_next_log_record(struct occ_ring_consumer *consumer,
                                               const struct occ_log_record **ret_record);
 
 /* Copies up to `max` launches and advances the private position; *ret_n is 0 when empty. Verifies each
- * record's check word, times and shape; an invalid record makes the ring BROKEN, after those before it were
- * returned. Call occ_ring_next_log_record() until empty first: reading stops before a launch whose shape was
- * not returned yet (EMPTY if it is the first). */
+ * record's check word, times and launch configuration; an invalid record makes the ring BROKEN, after those
+ * before it were returned. Call occ_ring_next_log_record() until empty first: reading stops before a launch
+ * whose launch configuration was not returned yet (EMPTY if it is the first). */
 enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct occ_ring_launch *launches,
                                    size_t max, size_t *ret_n);
 
@@ -127,7 +128,7 @@ static inline bool occ_ring_push(struct occ_ring_producer *producer, const struc
     slot->start_ns = launch->start_ns;
     slot->duration_ns = launch->duration_ns;
     slot->graph_node = launch->graph_node;
-    slot->shape = launch->shape;
+    slot->config = launch->config;
     slot->stream = launch->stream;
     slot->correlation = launch->correlation;
     slot->check = occ_ring_check(producer->head);

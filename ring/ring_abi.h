@@ -7,10 +7,9 @@
  *
  *   header  4096 bytes, fields below. Geometry is written once, before the memfd is sealed and passed on, and
  *           never changes: the consumer checks it once and keeps its own copy.
- *   log     append-only records: definitions, each written once (process, device, kernel, shape, state,
- *           closed), and sums of measured values. A consumer that comes later reads it from the start, so a
- *           new daemon knows every id that the ring may hold. A "shape" is a kernel with a device and a launch
- *           configuration.
+ *   log     append-only records: definitions, each written once (process, device, kernel, launch
+ *           configuration, state, closed), and sums of measured values. A consumer that comes later reads it
+ *           from the start, so a new daemon knows every id that the ring may hold.
  *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
  *           n & (slots - 1). The sequence number is the position: a daemon that stored "next = n" in the same
  *           transaction as records < n continues at n, exactly once.
@@ -149,21 +148,21 @@ static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
 static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");
 
 /*
- * One launch. Valid if: check == occ_ring_check(sequence), shape names a SHAPE record of the log, start_ns >
- * 0, start_ns + duration_ns < 2^63.
+ * One launch. Valid if: check == occ_ring_check(sequence), config is the id of a CONFIG record of the log,
+ * start_ns > 0, start_ns + duration_ns < 2^63.
  */
 struct occ_ring_launch {
     uint64_t start_ns;    /* CLOCK_REALTIME domain of CUPTI, nanoseconds since the epoch */
     uint64_t duration_ns; /* end - start */
     uint64_t graph_node;  /* 0: not from a graph */
-    uint32_t shape;       /* id of a SHAPE record */
+    uint32_t config;      /* id of a CONFIG record */
     uint32_t stream;
     uint32_t correlation;
     uint32_t check;
 };
 
 static_assert(sizeof(struct occ_ring_launch) == OCC_RING_RECORD_BYTES, "wire");
-static_assert(offsetof(struct occ_ring_launch, shape) == 24, "wire");
+static_assert(offsetof(struct occ_ring_launch, config) == 24, "wire");
 static_assert(offsetof(struct occ_ring_launch, check) == 36, "wire");
 
 /* Distinguishes a record of this round of the ring from a stale or torn one. */
@@ -193,7 +192,7 @@ enum occ_record_type {
     OCC_RECORD_PROCESS = 1,
     OCC_RECORD_DEVICE = 2,
     OCC_RECORD_KERNEL = 3,
-    OCC_RECORD_SHAPE = 4,
+    OCC_RECORD_CONFIG = 4,
     OCC_RECORD_STATE = 5,
     OCC_RECORD_CLOSED = 6,
     OCC_RECORD_MEASURED = 7, /* since 1.1 */
@@ -257,8 +256,8 @@ struct occ_record_kernel {
 #define OCC_KERNEL_NAME_MAX_BYTES (16u * 1024u)
 static_assert(sizeof(struct occ_record_kernel) == 32, "wire");
 
-/* SHAPE: kernel x device x launch configuration, everything that occupancy depends on. */
-struct occ_record_shape {
+/* CONFIG: a launch configuration with its kernel and device, all that occupancy depends on. */
+struct occ_record_config {
     struct occ_log_record record;
     uint32_t id;
     uint32_t kernel;
@@ -281,27 +280,27 @@ struct occ_record_shape {
     uint32_t context;
     uint32_t reserved[2];
 };
-static_assert(sizeof(struct occ_record_shape) == 104, "wire");
+static_assert(sizeof(struct occ_record_config) == 104, "wire");
 
 /* Limits of a log: a reader accepts no more, a writer counts LOG_FULL beyond. */
 #define OCC_LOG_MAX_DEVICES      256u
 #define OCC_LOG_MAX_KERNELS      (1u << 20)
-#define OCC_LOG_MAX_SHAPES       (1u << 20)
+#define OCC_LOG_MAX_CONFIGS      (1u << 20)
 #define OCC_LOG_MAX_PROCESS_KEYS 64u
 
 /* A possible launch configuration (ids apart): every extent at least 1 and no larger than any GPU's limit,
  * known enumerators. Both ends use it: the reader never refuses what the writer accepted. Bounds: grid x <=
  * 2^31 - 1, y and z <= 65535; block <= 1024 threads; cluster and register bounds are well above any GPU's. */
-static inline bool occ_record_shape_is_valid(const struct occ_record_shape *shape)
+static inline bool occ_record_config_is_valid(const struct occ_record_config *config)
 {
-    const uint32_t *g = shape->grid, *b = shape->block, *c = shape->cluster;
+    const uint32_t *g = config->grid, *b = config->block, *c = config->cluster;
     return g[0] - 1u < INT32_MAX && g[1] - 1u < 65535u && g[2] - 1u < 65535u && b[0] - 1u < 1024u &&
            b[1] - 1u < 1024u && b[2] - 1u < 1024u && b[0] * b[1] * b[2] <= 1024u && c[0] - 1u < 1024u &&
-           c[1] - 1u < 1024u && c[2] - 1u < 1024u && shape->registers_per_thread <= 1024u &&
-           shape->static_smem_bytes <= (1u << 24) && shape->dynamic_smem_bytes <= (1u << 24) &&
-           shape->smem_executed_bytes <= (1u << 24) && shape->carveout_percent >= -1 &&
-           shape->carveout_percent <= 100 && shape->launch_type <= 2 && shape->smem_optin <= 1 &&
-           shape->device_launched <= 1;
+           c[1] - 1u < 1024u && c[2] - 1u < 1024u && config->registers_per_thread <= 1024u &&
+           config->static_smem_bytes <= (1u << 24) && config->dynamic_smem_bytes <= (1u << 24) &&
+           config->smem_executed_bytes <= (1u << 24) && config->carveout_percent >= -1 &&
+           config->carveout_percent <= 100 && config->launch_type <= 2 && config->smem_optin <= 1 &&
+           config->device_launched <= 1;
 }
 
 /* FNV-1a, 64 bits: identifies names. */
@@ -320,7 +319,7 @@ static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
     X(FULL, "full", "launches, times and hardware counters")                                                 \
     X(GPM, "gpm", "launches, times and device-level counters")                                               \
     X(TRACE, "trace", "launches and times; theoretical occupancy")                                           \
-    X(SHAPES, "shapes", "launch configurations only")                                                        \
+    X(CONFIGS, "configs", "launch configurations only")                                                      \
     X(NOTHING, "nothing", "nothing was recorded")
 
 enum occ_level {
@@ -350,14 +349,14 @@ struct occ_record_closed {
 static_assert(sizeof(struct occ_record_closed) == 24, "wire");
 
 /*
- * MEASURED: counts of CUPTI's range profiler for launches of one shape that began in one minute, each alone
- * on its GPU (occtrace --exact). Sums over `launches` launches, weighted by duration; in warps and SMs, since
- * the reader knows the GPU's limits. Each record counts once: it belongs to the commit that makes launches up
- * to `head` durable, which also stores the number of MEASURED records counted.
+ * MEASURED: counts of CUPTI's range profiler for launches of one configuration that began in one minute, each
+ * alone on its GPU (occtrace --exact). Sums over `launches` launches, weighted by duration; in warps and SMs,
+ * since the reader knows the GPU's limits. Each record counts once: it belongs to the commit that makes
+ * launches up to `head` durable, which also stores the number of MEASURED records counted.
  */
 struct occ_record_measured {
     struct occ_log_record record;
-    uint32_t shape;
+    uint32_t config;
     uint32_t reserved;
     uint64_t minute;         /* since the epoch */
     uint64_t head;           /* launches pushed when this was written, including those counted here */

@@ -37,7 +37,7 @@ static const struct cli_column columns[] = {
          "CPU time of our thread / CPU time of the process"),
     UNIT("helper_cpu", "helper_cpu_ns", CLI_DURATION, 0, "CPU time of our thread"),
     UNIT("process_cpu", "process_cpu_ns", CLI_DURATION, 0, "CPU time of the process"),
-    COLUMN("level", "level", CLI_DEFAULT | CLI_LEFT, "full, gpm, trace, shapes or nothing"),
+    COLUMN("level", "level", CLI_DEFAULT | CLI_LEFT, "full, gpm, trace, configs or nothing"),
     COLUMN("reason", "level_reason", CLI_DEFAULT | TEXT, "why not more"),
     COLUMN("label", "label", CLI_DEFAULT | CLI_SPARE | TEXT, "the text of occtrace --label"),
     COLUMN("devices", "devices", TEXT, "names of the GPUs it used"),

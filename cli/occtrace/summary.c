@@ -79,7 +79,7 @@ static const char *level_text(const char *level)
         {"full", "launches, times and hardware counters"},
         {"gpm", "launches, times and device-level counters"},
         {"trace", "launches and times; occupancy is the model's"},
-        {"shapes", "launch configurations only"},
+        {"configs", "launch configurations only"},
     };
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (strcmp(levels[i].level, level) == 0)

@@ -28,9 +28,9 @@ struct occ_exact; /* one run of the profiler in this process */
 struct occ_exact_launch {
     uint64_t start_ns, duration_ns; /* as CUPTI's activity record has them */
     uint32_t context;
-    uint32_t shape; /* id of a SHAPE record, or OCC_EXACT_NO_SHAPE: the ring did not take the launch */
+    uint32_t config; /* id of a CONFIG record, or OCC_EXACT_NO_CONFIG: the ring did not take the launch */
 };
-#define OCC_EXACT_NO_SHAPE UINT32_MAX
+#define OCC_EXACT_NO_CONFIG UINT32_MAX
 
 struct occ_exact_report {
     uint64_t measured, launches; /* launches with a value, and launches seen; ever */

@@ -87,11 +87,11 @@ static bool measure(const struct occ_exact_launch *l, const struct occ_range_cou
 {
     double ns = (double)l->duration_ns;
     /* a launch has warps and blocks: counters of 0 did not count */
-    if (l->shape == OCC_EXACT_NO_SHAPE ||
+    if (l->config == OCC_EXACT_NO_CONFIG ||
         !(c->cycles > 0 && c->sms_active > 0 && c->warps_active > 0 && c->blocks > 0))
         return false;
     *ret = (struct occ_record_measured){.record.type = OCC_RECORD_MEASURED,
-                                        .shape = l->shape,
+                                        .config = l->config,
                                         .minute = l->start_ns / MINUTE_NS,
                                         .head = 1,
                                         .launches = 1,
@@ -103,13 +103,13 @@ static bool measure(const struct occ_exact_launch *l, const struct occ_range_cou
     return occ_record_measured_is_valid(ret);
 }
 
-/* The sum of a launch's shape and minute; NULL: there are too many. */
+/* The sum of a launch's configuration and minute; NULL: there are too many. */
 static struct occ_record_measured *find_sum(struct occ_matching *m, const struct occ_record_measured *launch)
 {
-    uint64_t key = launch->minute << 32 ^ launch->shape;
+    uint64_t key = launch->minute << 32 ^ launch->config;
     uint32_t at = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % OCC_MATCHING_MAX_SUMS;
     struct occ_record_measured *sum = &m->sums[at];
-    while (sum->launches > 0 && (sum->shape != launch->shape || sum->minute != launch->minute))
+    while (sum->launches > 0 && (sum->config != launch->config || sum->minute != launch->minute))
         sum = &m->sums[at = (at + 1) % OCC_MATCHING_MAX_SUMS];
     if (sum->launches > 0)
         return sum;
@@ -117,7 +117,7 @@ static struct occ_record_measured *find_sum(struct occ_matching *m, const struct
         return NULL;
     m->n_sums++;
     *sum = (struct occ_record_measured){
-        .record.type = OCC_RECORD_MEASURED, .shape = launch->shape, .minute = launch->minute};
+        .record.type = OCC_RECORD_MEASURED, .config = launch->config, .minute = launch->minute};
     return sum;
 }
 

@@ -7,9 +7,9 @@
  *
  * A session waits OCC_MATCHING_ROUNDS rounds for late records. If records of unknown time were lost meanwhile
  * it has no values: what is left of a graph's kernels could be as many as its one range. Values are summed by
- * shape and minute and written as MEASURED records: after one round at first, then after ever more, up to
- * OCC_MATCHING_MAX_PAUSE, since the ring's log is never freed. Memory is bounded: what does not fit has no
- * value.
+ * launch configuration and minute and written as MEASURED records: after one round at first, then after ever
+ * more, up to OCC_MATCHING_MAX_PAUSE, since the ring's log is never freed. Memory is bounded: what does not
+ * fit has no value.
  *
  * Threads: the helper only, but occ_session_new() and _free().
  */
@@ -46,7 +46,7 @@ struct occ_matching {
     struct occ_exact_launch *recent; /* not matched yet */
     uint32_t n;
     struct occ_session *first, **last; /* sessions that wait, oldest first */
-    struct occ_record_measured *sums;  /* hashed by shape and minute; without launches: free */
+    struct occ_record_measured *sums;  /* hashed by configuration and minute; without launches: free */
     uint32_t n_sums;
     uint32_t pause, paused; /* rounds between two times that sums are written, and since the last */
     bool is_full;           /* the log has no room for sums */

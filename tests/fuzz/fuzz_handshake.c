@@ -49,7 +49,7 @@ static void fill_ring(struct occ_ring_producer *ring, const uint8_t *log, size_t
     memcpy(ring->log, log, n);
     ring->header->log_head = n;
     for (uint32_t i = 0; launches && i < 20; i++) {
-        struct occ_ring_launch l = {.start_ns = 1000 - i, .duration_ns = 5, .shape = i % 3};
+        struct occ_ring_launch l = {.start_ns = 1000 - i, .duration_ns = 5, .config = i % 3};
         (void)occ_ring_push(ring, &l);
     }
 }

@@ -1,7 +1,7 @@
 /*
  * Fuzzes the consumer: the input lies over a ring that would otherwise be sound (a ring from noise alone
  * would be refused at the first field). Layout of the input, little-endian:
- *   u8 position to take up at, with 128 if a sound process, device, kernel and shape lie first in the log; u16 slot_bytes, then that many bytes from the start of the ring;
+ *   u8 position to take up at, with 128 if a sound process, device, kernel and launch configuration lie first in the log; u16 slot_bytes, then that many bytes from the start of the ring;
  *   u16 count, then that many patches {u16 offset, u8 value} of the header; the rest: bytes of the log.
  */
 #include "ring_samples.h"
@@ -49,7 +49,7 @@ static void read_everything(struct occ_ring_consumer *c)
     struct occ_ring_launch launches[32];
     size_t n;
     while (occ_ring_read(c, launches, 32, &n) == OCC_RING_OK) {
-        sink = (uint8_t)launches[n - 1].shape;
+        sink = (uint8_t)launches[n - 1].config;
         occ_ring_release(c, occ_ring_position(c));
     }
     (void)occ_ring_pending(c);

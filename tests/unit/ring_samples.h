@@ -1,5 +1,5 @@
 /*
- * What the tests of ring/ share: a ring with one process, device, kernel and shape, and launches whose fields
+ * What the tests of ring/ share: a ring with one process, device, kernel and launch configuration, and launches whose fields
  * follow from their number, so that a reader can tell each from any other.
  */
 #ifndef OCC_TEST_RING_SAMPLES_H
@@ -18,7 +18,7 @@ static inline struct occ_ring_launch sample_launch(uint64_t n)
     return (struct occ_ring_launch){.start_ns = SAMPLE_EPOCH_NS + n * 1000,
                                     .duration_ns = n % 977,
                                     .graph_node = n * 3,
-                                    .shape = 0,
+                                    .config = 0,
                                     .stream = (uint32_t)(n % 7),
                                     .correlation = (uint32_t)n};
 }
@@ -53,24 +53,24 @@ static inline bool log_kernel(struct occ_ring_producer *p, uint32_t id, const ch
     return occ_ring_log(p, &f.record, sizeof f, name, bytes);
 }
 
-static inline struct occ_record_shape sample_shape(uint32_t id)
+static inline struct occ_record_config sample_config(uint32_t id)
 {
-    return (struct occ_record_shape){.record.type = OCC_RECORD_SHAPE,
-                                     .id = id,
-                                     .grid = {100, 1, 1},
-                                     .block = {128, 1, 1},
-                                     .cluster = {1, 1, 1},
-                                     .registers_per_thread = 32,
-                                     .carveout_percent = -1};
+    return (struct occ_record_config){.record.type = OCC_RECORD_CONFIG,
+                                      .id = id,
+                                      .grid = {100, 1, 1},
+                                      .block = {128, 1, 1},
+                                      .cluster = {1, 1, 1},
+                                      .registers_per_thread = 32,
+                                      .carveout_percent = -1};
 }
 
-static inline bool log_shape(struct occ_ring_producer *p, uint32_t id)
+static inline bool log_config(struct occ_ring_producer *p, uint32_t id)
 {
-    struct occ_record_shape f = sample_shape(id);
+    struct occ_record_config f = sample_config(id);
     return occ_ring_log(p, &f.record, sizeof f, NULL, 0);
 }
 
-/* Of the one shape; every launch lasted 1000 ns. */
+/* Of the one launch configuration; every launch lasted 1000 ns. */
 static inline struct occ_record_measured sample_measured(uint64_t head, uint64_t launches)
 {
     double ns = 1000.0 * (double)launches;
@@ -90,7 +90,7 @@ static inline bool log_samples(struct occ_ring_producer *p)
 {
     static const char text[] = "exe\0/bin/app\0label\0night run"; /* the literal's NUL ends the last value */
     return log_process(p, 2, text, sizeof text) && log_device(p, 0) && log_kernel(p, 0, "_Z4axpyPf") &&
-           log_shape(p, 0);
+           log_config(p, 0);
 }
 
 /* Attaches to a second descriptor of the producer's memfd, as a daemon would hold one. */

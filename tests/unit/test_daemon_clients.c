@@ -44,7 +44,7 @@ static void make_ring(struct occ_ring_producer *ring, uint64_t n)
     static const char text[] = "session\0" SESSION;
     check(occ_ring_create(ring, 256, 64u << 10) == 0);
     check(log_process(ring, 1, text, sizeof text) && log_device(ring, 0) &&
-          log_kernel(ring, 0, "_Z4axpyPf") && log_shape(ring, 0));
+          log_kernel(ring, 0, "_Z4axpyPf") && log_config(ring, 0));
     for (uint64_t i = 0; i < n; i++) {
         struct occ_ring_launch launch = sample_launch(i);
         check(occ_ring_push(ring, &launch));

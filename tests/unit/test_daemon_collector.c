@@ -230,7 +230,7 @@ static void log_measurable(struct occ_ring_producer *ring)
                                   .max_threads_per_sm = 2048};
     memcpy(d.name, "a device", 9);
     assert_true(occ_ring_log(ring, &d.record, sizeof d, NULL, 0));
-    assert_true(log_kernel(ring, 0, "_Z4axpyPf") && log_shape(ring, 0));
+    assert_true(log_kernel(ring, 0, "_Z4axpyPf") && log_config(ring, 0));
 }
 
 static double mean_of(const struct occ_measured_sums *sums, enum occ_measured_value value)
@@ -822,13 +822,13 @@ static void make_two_devices(struct occ_ring_producer *ring, uint64_t n)
 {
     make_ring(ring, 1024);
     assert_true(log_samples(ring) && log_device(ring, 1));
-    struct occ_record_shape shape = sample_shape(1);
-    shape.device = 1;
-    shape.context = 77;
-    assert_true(occ_ring_log(ring, &shape.record, sizeof shape, NULL, 0));
+    struct occ_record_config config = sample_config(1);
+    config.device = 1;
+    config.context = 77;
+    assert_true(occ_ring_log(ring, &config.record, sizeof config, NULL, 0));
     for (uint64_t i = 0; i < n; i++) {
         struct occ_ring_launch l = sample_launch(i);
-        l.shape = (i / 3) % 2;
+        l.config = (i / 3) % 2;
         assert_true(occ_ring_push(ring, &l));
     }
 }
@@ -901,10 +901,10 @@ static void more_records_than_one_poll_takes(void **state)
     assert_int_equal(occ_ring_create(&ring, 256, 800u << 10), 0);
     assert_true(log_samples(&ring));
     for (uint32_t i = 1; i < 6000; i++)
-        assert_true(log_shape(&ring, i));
+        assert_true(log_config(&ring, i));
     struct occ_producer *p = offer(b, &ring);
     struct occ_ring_launch l = sample_launch(0);
-    l.shape = 5999;
+    l.config = 5999;
     assert_true(occ_ring_push(&ring, &l));
     occ_collector_died(b->collector, p);
     poll_after(b, SECOND);

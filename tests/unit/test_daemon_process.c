@@ -237,7 +237,7 @@ static void make_ring(struct occ_ring_producer *ring, uint32_t slots, const char
     int n = snprintf(text, sizeof text, "exe%c/bin/app%csession%c%s", 0, 0, 0, session);
     assert_int_equal(occ_ring_create(ring, slots, 64u << 10), 0);
     assert_true(log_process(ring, 2, text, (uint32_t)n + 1) && log_device(ring, 0) &&
-                log_kernel(ring, 0, "_Z4axpyPf") && log_shape(ring, 0));
+                log_kernel(ring, 0, "_Z4axpyPf") && log_config(ring, 0));
 }
 
 static void push_range(struct occ_ring_producer *ring, uint64_t from, uint64_t to)

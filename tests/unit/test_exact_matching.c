@@ -48,9 +48,9 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void record(struct fixture *f, uint32_t context, uint64_t at_ns, uint64_t ns, uint32_t shape)
+static void record(struct fixture *f, uint32_t context, uint64_t at_ns, uint64_t ns, uint32_t config)
 {
-    const struct occ_exact_launch l = {EPOCH_NS + at_ns, ns, context, shape};
+    const struct occ_exact_launch l = {EPOCH_NS + at_ns, ns, context, config};
     occ_matching_add_launch(&f->matching, &l);
 }
 
@@ -73,13 +73,13 @@ static void settle(struct fixture *f)
     assert_null(f->matching.first);
 }
 
-/* The one record of a shape and minute; without launches if there is none. */
-static struct occ_record_measured said(const struct fixture *f, uint32_t shape, uint64_t minute)
+/* The one record of a launch configuration and minute; without launches if there is none. */
+static struct occ_record_measured said(const struct fixture *f, uint32_t config, uint64_t minute)
 {
     struct occ_record_measured found = {0};
     for (unsigned int i = 0; i < f->n; i++) {
         const struct occ_record_measured *m = &f->records[i];
-        if (m->shape != shape || m->minute != EPOCH_NS / MINUTE_NS + minute)
+        if (m->config != config || m->minute != EPOCH_NS / MINUTE_NS + minute)
             continue;
         assert_int_equal(found.launches, 0);
         found = *m;
@@ -96,7 +96,7 @@ static void ranges_are_launches_in_the_order_of_their_starts(void **state)
     session(f, 1, 500, 4000, 3, 1);
     settle(f);
     assert_int_equal(f->n, 3);
-    for (unsigned int i = 0; i < 3; i++) { /* 1 warp in shape 5, 2 in 6, 3 in 7 */
+    for (unsigned int i = 0; i < 3; i++) { /* 1 warp in launch configuration 5, 2 in 6, 3 in 7 */
         const struct occ_record_measured m = said(f, 5 + i, 0);
         assert_int_equal(m.launches, 1);
         assert_true(m.warps_active_ns == (i + 1) * m.ns && m.warps_ns == 5 * (i + 1) * m.ns);
@@ -107,7 +107,7 @@ static void ranges_are_launches_in_the_order_of_their_starts(void **state)
     assert_int_equal(f->matching.launches, 3);
 }
 
-static void one_record_a_shape_and_minute(void **state)
+static void one_record_a_config_and_minute(void **state)
 {
     struct fixture *f = *state;
     record(f, 1, 1000, 100, 5);
@@ -146,8 +146,8 @@ static void the_log_fills_slowly(void **state)
     assert_int_equal(f->matching.measured, 3600);
 }
 
-/* More shapes than the table holds: it is emptied before its time. */
-static void many_shapes_are_said_earlier(void **state)
+/* More launch configurations than the table holds: it is emptied before its time. */
+static void many_configs_are_said_earlier(void **state)
 {
     struct fixture *f = *state;
     f->is_counting = true;
@@ -188,11 +188,11 @@ static void launches_outside_sessions_and_of_other_contexts_do_not_count(void **
     session(f, 1, 500, 2000, 1, 1);
     settle(f);
     assert_int_equal(f->n, 1);
-    assert_int_equal(f->records[0].shape, 6);
+    assert_int_equal(f->records[0].config, 6);
     session(f, 2, 1400, 3000, 1, 9);
     settle(f);
     assert_int_equal(f->n, 2);
-    assert_int_equal(f->records[1].shape, 7);
+    assert_int_equal(f->records[1].config, 7);
 }
 
 static void kernels_at_the_same_time_have_no_values(void **state)
@@ -223,7 +223,7 @@ static void what_has_no_value_is_not_counted(void **state)
 {
     struct fixture *f = *state;
     record(f, 1, 1000, 0, 5);
-    record(f, 1, 2000, 100, OCC_EXACT_NO_SHAPE);
+    record(f, 1, 2000, 100, OCC_EXACT_NO_CONFIG);
     for (uint64_t i = 3; i < 8; i++)
         record(f, 1, i * 1000, 100, 6);
     session(f, 1, 0, 9000, 7, 1);
@@ -252,7 +252,7 @@ static void a_full_table_forgets_the_oldest(void **state)
     session(f, 1, last - 1, last + 1, 1, 1);
     settle(f);
     assert_int_equal(f->n, 1);
-    assert_int_equal(f->records[0].shape, 6);
+    assert_int_equal(f->records[0].config, 6);
 }
 
 /* Sessions that wait are settled before any record of theirs is forgotten. */
@@ -292,9 +292,9 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(ranges_are_launches_in_the_order_of_their_starts),
-        T(one_record_a_shape_and_minute),
+        T(one_record_a_config_and_minute),
         T(the_log_fills_slowly),
-        T(many_shapes_are_said_earlier),
+        T(many_configs_are_said_earlier),
         T(another_number_of_launches_has_no_values),
         T(launches_outside_sessions_and_of_other_contexts_do_not_count),
         T(kernels_at_the_same_time_have_no_values),

@@ -123,7 +123,7 @@ static struct occ_ring_consumer *accept_program(struct fixture *f, int *ret_conn
 
 /* What a ring said, once read to its end. */
 struct story {
-    int processes, devices, kernels, shapes, states, closed;
+    int processes, devices, kernels, configs, states, closed;
     uint32_t level;
     char reason[240];
     uint64_t launches, launches_as_closed;
@@ -132,7 +132,7 @@ struct story {
 static void hear_record(struct story *s, const struct occ_log_record *record)
 {
     int *const counts[] = {[OCC_RECORD_PROCESS] = &s->processes, [OCC_RECORD_DEVICE] = &s->devices,
-                           [OCC_RECORD_KERNEL] = &s->kernels,    [OCC_RECORD_SHAPE] = &s->shapes,
+                           [OCC_RECORD_KERNEL] = &s->kernels,    [OCC_RECORD_CONFIG] = &s->configs,
                            [OCC_RECORD_STATE] = &s->states,      [OCC_RECORD_CLOSED] = &s->closed};
     ++*counts[record->type];
     if (record->type == OCC_RECORD_STATE) {
@@ -215,7 +215,7 @@ static void test_every_launch_arrives(void **state)
     assert_int_equal(s.processes, 1);
     assert_int_equal(s.devices, 1);
     assert_int_equal(s.kernels, 3);
-    assert_int_equal(s.shapes, 12);
+    assert_int_equal(s.configs, 12);
     assert_int_equal(s.states, 1);
     assert_int_equal(s.level, OCC_LEVEL_TRACE);
     assert_string_equal(s.reason, "");
@@ -230,7 +230,7 @@ static void test_records_of_every_version(void **state)
         const char *const variables[] = {versions[i], NULL};
         struct story s = story_of(*state, program_that_launches, variables, 7);
         assert_int_equal(s.launches, 20000);
-        assert_int_equal(s.shapes, 12);
+        assert_int_equal(s.configs, 12);
     }
 }
 

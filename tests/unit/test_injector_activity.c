@@ -27,24 +27,24 @@ static void test_fields_arrive_where_they_belong(void **state)
     assert_int_equal(r.launch.graph_node, 5);
     assert_int_equal(r.launch.stream, 7);
     assert_int_equal(r.launch.correlation, 3);
-    assert_int_equal(r.shape.grid[0], 100);
-    assert_int_equal(r.shape.grid[1], 2);
-    assert_int_equal(r.shape.block[0], 128);
-    assert_int_equal(r.shape.registers_per_thread, 40);
-    assert_int_equal(r.shape.static_smem_bytes, 1024);
-    assert_int_equal(r.shape.dynamic_smem_bytes, 2048);
-    assert_int_equal(r.shape.local_bytes_per_thread, 16);
-    assert_int_equal(r.shape.smem_executed_bytes, 65536);
-    assert_int_equal(r.shape.carveout_percent, 50);
-    assert_int_equal(r.shape.max_active_clusters, 3);
-    assert_int_equal(r.shape.max_cluster_size, 8);
-    assert_int_equal(r.shape.launch_type, 1);
-    assert_int_equal(r.shape.cache_config, 2); /* the executed half */
-    assert_int_equal(r.shape.smem_optin, 1);
-    assert_int_equal(r.shape.context, 1);
-    assert_int_equal(r.shape.cluster[0], 2);
-    assert_int_equal(r.shape.cluster[1], 1); /* 0 is no cluster */
-    assert_true(occ_record_shape_is_valid(&r.shape));
+    assert_int_equal(r.config.grid[0], 100);
+    assert_int_equal(r.config.grid[1], 2);
+    assert_int_equal(r.config.block[0], 128);
+    assert_int_equal(r.config.registers_per_thread, 40);
+    assert_int_equal(r.config.static_smem_bytes, 1024);
+    assert_int_equal(r.config.dynamic_smem_bytes, 2048);
+    assert_int_equal(r.config.local_bytes_per_thread, 16);
+    assert_int_equal(r.config.smem_executed_bytes, 65536);
+    assert_int_equal(r.config.carveout_percent, 50);
+    assert_int_equal(r.config.max_active_clusters, 3);
+    assert_int_equal(r.config.max_cluster_size, 8);
+    assert_int_equal(r.config.launch_type, 1);
+    assert_int_equal(r.config.cache_config, 2); /* the executed half */
+    assert_int_equal(r.config.smem_optin, 1);
+    assert_int_equal(r.config.context, 1);
+    assert_int_equal(r.config.cluster[0], 2);
+    assert_int_equal(r.config.cluster[1], 1); /* 0 is no cluster */
+    assert_true(occ_record_config_is_valid(&r.config));
 }
 
 static void test_tail_is_read_only_where_the_version_has_it(void **state)
@@ -54,11 +54,11 @@ static void test_tail_is_read_only_where_the_version_has_it(void **state)
     k.device_launched = 1; /* in 12.x: the next record's first byte */
     struct occ_activity r;
     occ_activity_parse(&k, 28, &r);
-    assert_int_equal(r.shape.device_launched, 0);
+    assert_int_equal(r.config.device_launched, 0);
     occ_activity_parse(&k, 130001, &r);
-    assert_int_equal(r.shape.device_launched, 1);
+    assert_int_equal(r.config.device_launched, 1);
     occ_activity_parse(&k, 140000, &r);
-    assert_int_equal(r.shape.device_launched, 1);
+    assert_int_equal(r.config.device_launched, 1);
     assert_int_equal(occ_cupti_kernel_bytes(28), 208);
     assert_int_equal(occ_cupti_kernel_bytes(130001), 216);
 }
@@ -91,14 +91,14 @@ static void test_values_of_versions_to_come(void **state)
     k.carveout_percent = 255;
     k.smem_limit_config = 7;
     occ_activity_parse(&k, 130500, &r);
-    assert_int_equal(r.shape.launch_type, 0);
-    assert_int_equal(r.shape.carveout_percent, -1);
-    assert_int_equal(r.shape.smem_optin, 0);
-    assert_true(occ_record_shape_is_valid(&r.shape));
+    assert_int_equal(r.config.launch_type, 0);
+    assert_int_equal(r.config.carveout_percent, -1);
+    assert_int_equal(r.config.smem_optin, 0);
+    assert_true(occ_record_config_is_valid(&r.config));
     k.carveout_is_requested = 0;
     k.carveout_percent = 50;
     occ_activity_parse(&k, 130500, &r);
-    assert_int_equal(r.shape.carveout_percent, -1);
+    assert_int_equal(r.config.carveout_percent, -1);
 }
 
 static void test_configurations_that_cannot_be(void **state)
@@ -108,7 +108,7 @@ static void test_configurations_that_cannot_be(void **state)
     struct occ_activity r;
     k.grid[0] = (uint32_t)-1;
     occ_activity_parse(&k, 20, &r);
-    assert_false(occ_record_shape_is_valid(&r.shape));
+    assert_false(occ_record_config_is_valid(&r.config));
 }
 
 static void test_version_gate(void **state)

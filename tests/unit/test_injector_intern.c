@@ -1,4 +1,4 @@
-/* injector/intern, readable, devices, drain: names by content, shapes by key, bounds; names that are not
+/* injector/intern, readable, devices, drain: names by content, launch configurations by key, bounds; names that are not
  * there. */
 #include "ring_samples.h"
 #include "injector_samples.h"
@@ -132,15 +132,15 @@ static void test_more_pointers_than_are_remembered(void **state)
     assert_int_equal(f->drain.intern.kernel_count, 26);
 }
 
-static struct occ_record_shape shape_of_kernel(uint32_t kernel, uint32_t grid_x)
+static struct occ_record_config config_of_kernel(uint32_t kernel, uint32_t grid_x)
 {
-    struct occ_record_shape shape = sample_shape(0);
-    shape.kernel = kernel;
-    shape.grid[0] = grid_x;
-    return shape;
+    struct occ_record_config config = sample_config(0);
+    config.kernel = kernel;
+    config.grid[0] = grid_x;
+    return config;
 }
 
-static void test_shapes_by_key(void **state)
+static void test_configs_by_key(void **state)
 {
     struct fixture *f = *state;
     struct occ_intern *in = &f->drain.intern;
@@ -148,12 +148,12 @@ static void test_shapes_by_key(void **state)
     assert_int_equal(occ_intern_kernel(in, "k"), 0);
     for (uint32_t round = 0; round < 2; round++)
         for (uint32_t i = 0; i < 5000; i++) {
-            struct occ_record_shape shape = shape_of_kernel(0, i + 1);
-            assert_int_equal(occ_intern_shape(in, &shape), i);
+            struct occ_record_config config = config_of_kernel(0, i + 1);
+            assert_int_equal(occ_intern_config(in, &config), i);
         }
-    struct occ_record_shape other = shape_of_kernel(0, 1);
+    struct occ_record_config other = config_of_kernel(0, 1);
     other.context = 9; /* the last field of the key */
-    assert_int_equal(occ_intern_shape(in, &other), 5000);
+    assert_int_equal(occ_intern_config(in, &other), 5000);
     assert_int_equal(drain_log(f->consumer), 5003);
 }
 
@@ -165,15 +165,15 @@ static void test_a_full_log_is_said(void **state)
     assert_int_equal(occ_intern_kernel(in, "k"), 0);
     uint32_t id, i = 0;
     do {
-        struct occ_record_shape shape = shape_of_kernel(0, ++i);
-        id = occ_intern_shape(in, &shape);
+        struct occ_record_config config = config_of_kernel(0, ++i);
+        id = occ_intern_config(in, &config);
     } while (id != OCC_INTERN_FULL);
     assert_true(i > 9000 && i < 11000); /* 1 MiB of 104 bytes each */
-    struct occ_record_shape known = shape_of_kernel(0, 1);
-    assert_int_equal(occ_intern_shape(in, &known), 0); /* what is known stays known */
+    struct occ_record_config known = config_of_kernel(0, 1);
+    assert_int_equal(occ_intern_config(in, &known), 0); /* what is known stays known */
     assert_int_equal(
         occ_intern_kernel(in, "another, whose name does not fit any more, since it is longer than "
-                              "what the last shape left, which was less than one hundred and four bytes"),
+                              "what the last config left, which was less than one hundred and four bytes"),
         OCC_INTERN_FULL);
 }
 
@@ -264,7 +264,7 @@ static void test_records_become_launches(void **state)
     assert_int_equal(occ_ring_read(f->consumer, launches, 200, &n), OCC_RING_OK);
     assert_int_equal(n, 100);
     for (size_t i = 0; i < n; i++) {
-        assert_int_equal(launches[i].shape, i % 10);
+        assert_int_equal(launches[i].config, i % 10);
         assert_int_equal(launches[i].start_ns, SAMPLE_START_NS + i * 1000);
     }
 }
@@ -357,7 +357,7 @@ static void test_losses_by_cause(void **state)
     occ_drain_record(&f->drain, &k);
     assert_int_equal(lost(f, OCC_LOSS_EXIT), 1);
     assert_int_equal(lost(f, OCC_LOSS_BAD_TIMES), 2);
-    assert_int_equal(drain_log(f->consumer), 3); /* device, kernel, shape all the same */
+    assert_int_equal(drain_log(f->consumer), 3); /* device, kernel, launch configuration all the same */
     k.name = NULL;
     occ_drain_record(&f->drain, &k);
     k = sample_kernel("k", 0, 1);
@@ -404,8 +404,8 @@ static void test_exact_gets_every_record(void **state)
     occ_drain_record(&f->drain, &good);
     occ_drain_record(&f->drain, &nameless);
     assert_int_equal(got.n, 2);
-    assert_int_equal(got.launches[0].shape, 0);
-    assert_int_equal(got.launches[1].shape, OCC_EXACT_NO_SHAPE);
+    assert_int_equal(got.launches[0].config, 0);
+    assert_int_equal(got.launches[1].config, OCC_EXACT_NO_CONFIG);
     assert_int_equal(got.launches[1].context, 1);
     assert_int_equal(got.launches[1].start_ns, SAMPLE_START_NS + 1000);
     assert_int_equal(got.lost, 0);
@@ -432,7 +432,7 @@ int main(void)
         TEST(test_names_that_are_not_there),
         TEST(test_a_very_long_name_is_cut_but_told_apart),
         TEST(test_more_pointers_than_are_remembered),
-        TEST(test_shapes_by_key),
+        TEST(test_configs_by_key),
         TEST(test_a_full_log_is_said),
         TEST(test_devices_have_ids_in_order_of_sight),
         cmocka_unit_test(test_times_that_stop_and_come_back),

@@ -118,7 +118,7 @@ static void test_records_come_in_order_and_once(void **state)
     assert_int_equal(record->type, OCC_RECORD_KERNEL);
     assert_string_equal((const char *)record + sizeof(struct occ_record_kernel), "_Z4axpyPf");
     assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
-    assert_int_equal(record->type, OCC_RECORD_SHAPE);
+    assert_int_equal(record->type, OCC_RECORD_CONFIG);
     assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_EMPTY);
     assert_true(log_kernel(&f->producer, 1, "late"));
     assert_int_equal(occ_ring_next_log_record(f->consumer, &record), OCC_RING_OK);
@@ -152,8 +152,8 @@ static void test_log_keeps_room_for_the_last_word(void **state)
     struct occ_record_state last = {.record.type = OCC_RECORD_STATE, .level = OCC_LEVEL_TRACE};
     struct occ_record_closed closed = {.record.type = OCC_RECORD_CLOSED};
     uint64_t before = f->producer.log_head;
-    assert_false(log_shape(&f->producer, 1) && log_kernel(&f->producer, kernels, "x"));
-    assert_true(f->producer.log_head - before <= sizeof(struct occ_record_shape));
+    assert_false(log_config(&f->producer, 1) && log_kernel(&f->producer, kernels, "x"));
+    assert_true(f->producer.log_head - before <= sizeof(struct occ_record_config));
     assert_true(occ_ring_log(&f->producer, &last.record, sizeof last, NULL, 0));
     assert_true(occ_ring_log(&f->producer, &closed.record, sizeof closed, NULL, 0));
     assert_true(drain_log(f->consumer) >= (int)kernels + 5);
@@ -167,7 +167,7 @@ static void test_measured_values_leave_half_of_the_log(void **state)
     while (occ_ring_log(&f->producer, &m.record, sizeof m, NULL, 0))
         ;
     assert_true(f->producer.log_head <= half && f->producer.log_head > half - sizeof m);
-    assert_true(log_kernel(&f->producer, 1, "another") && log_shape(&f->producer, 1));
+    assert_true(log_kernel(&f->producer, 1, "another") && log_config(&f->producer, 1));
 }
 
 static void test_record_larger_than_the_limit_is_refused(void **state)
@@ -271,14 +271,14 @@ static void test_taking_up_beyond_the_head_is_refused(void **state)
     assert_null(none);
 }
 
-static void test_reading_stops_before_a_shape_that_was_not_handed_out(void **state)
+static void test_reading_stops_before_a_config_that_was_not_handed_out(void **state)
 {
     struct fixture *f = *state;
     drain_log(f->consumer);
     push_samples(f, 0, 3);
-    assert_true(log_shape(&f->producer, 1)); /* after the consumer's look at the log */
+    assert_true(log_config(&f->producer, 1)); /* after the consumer's look at the log */
     struct occ_ring_launch launch = sample_launch(3), launches[8];
-    launch.shape = 1;
+    launch.config = 1;
     assert_true(occ_ring_push(&f->producer, &launch));
     read_samples(f, 0, 3);
     size_t n;
@@ -286,7 +286,7 @@ static void test_reading_stops_before_a_shape_that_was_not_handed_out(void **sta
     assert_int_equal(drain_log(f->consumer), 1);
     assert_int_equal(occ_ring_read(f->consumer, launches, 8, &n), OCC_RING_OK);
     assert_int_equal(n, 1);
-    assert_int_equal(launches[0].shape, 1);
+    assert_int_equal(launches[0].config, 1);
 }
 
 static void test_header_counters_and_closing(void **state)
@@ -337,7 +337,7 @@ int main(void)
         TEST(test_taking_up_at_a_position),
         TEST(test_taking_up_below_the_tail_continues_at_the_tail),
         TEST(test_taking_up_beyond_the_head_is_refused),
-        TEST(test_reading_stops_before_a_shape_that_was_not_handed_out),
+        TEST(test_reading_stops_before_a_config_that_was_not_handed_out),
         TEST(test_header_counters_and_closing),
         cmocka_unit_test(test_detach_and_destroy_accept_nothing),
     };

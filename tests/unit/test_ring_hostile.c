@@ -312,7 +312,7 @@ static void test_measured_records(void **state)
         uint64_t value;
         const char *reason;
     } lies[] = {
-        {offsetof(struct occ_record_measured, shape), 1, "measured record: unknown shape"},
+        {offsetof(struct occ_record_measured, config), 1, "measured record: unknown config"},
         {offsetof(struct occ_record_measured, minute), UINT64_MAX, "measured record: impossible values"},
         {offsetof(struct occ_record_measured, head), 4, "measured record: impossible values"},
         {offsetof(struct occ_record_measured, head), UINT64_MAX, "measured record: impossible values"},
@@ -341,7 +341,7 @@ static void test_measured_records(void **state)
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         f = *state;
         struct occ_record_measured m = sound;
-        size_t bytes = lies[i].offset == offsetof(struct occ_record_measured, shape) ? 4 : 8;
+        size_t bytes = lies[i].offset == offsetof(struct occ_record_measured, config) ? 4 : 8;
         f->producer.header->head = 5;
         memcpy((char *)&m + lies[i].offset, &lies[i].value, bytes);
         assert_true(occ_ring_log(&f->producer, &m.record, sizeof m, NULL, 0));
@@ -355,37 +355,42 @@ static void test_measured_records(void **state)
     assert_broken(f, "measured record: size");
 }
 
-static void break_with_shape(struct fixture *f, struct occ_record_shape s, const char *reason)
+static void break_with_config(struct fixture *f, struct occ_record_config s, const char *reason)
 {
     assert_true(occ_ring_log(&f->producer, &s.record, sizeof s, NULL, 0));
     assert_broken(f, reason);
 }
 
-static void test_shape_fields(void **state)
+static void test_config_fields(void **state)
 {
     static const struct {
         size_t offset;
         uint32_t value;
         const char *reason;
     } lies[] = {
-        {offsetof(struct occ_record_shape, id), 3, "shape record: id out of order"},
-        {offsetof(struct occ_record_shape, kernel), 1, "shape record: unknown kernel"},
-        {offsetof(struct occ_record_shape, device), 1, "shape record: unknown device"},
-        {offsetof(struct occ_record_shape, grid[0]), 0, "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, grid[0]), 0x80000000u, "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, grid[1]), 65536, "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, block[0]), 1025, "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, block[1]), 9, "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, cluster[2]), 0, "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, carveout_percent), 101, "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, dynamic_smem_bytes), 1u << 30,
-         "shape record: impossible configuration"},
-        {offsetof(struct occ_record_shape, launch_type), 3, "shape record: impossible configuration"},
+        {offsetof(struct occ_record_config, id), 3, "configuration record: id out of order"},
+        {offsetof(struct occ_record_config, kernel), 1, "configuration record: unknown kernel"},
+        {offsetof(struct occ_record_config, device), 1, "configuration record: unknown device"},
+        {offsetof(struct occ_record_config, grid[0]), 0, "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, grid[0]), 0x80000000u,
+         "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, grid[1]), 65536,
+         "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, block[0]), 1025,
+         "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, block[1]), 9, "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, cluster[2]), 0, "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, carveout_percent), 101,
+         "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, dynamic_smem_bytes), 1u << 30,
+         "configuration record: impossible configuration"},
+        {offsetof(struct occ_record_config, launch_type), 3,
+         "configuration record: impossible configuration"},
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
-        struct occ_record_shape s = sample_shape(1);
+        struct occ_record_config s = sample_config(1);
         memcpy((char *)&s + lies[i].offset, &lies[i].value, sizeof lies[i].value);
-        break_with_shape(*state, s, lies[i].reason);
+        break_with_config(*state, s, lies[i].reason);
         tear_down(state);
         assert_int_equal(set_up(state), 0);
     }
@@ -482,11 +487,11 @@ static void break_with_launch(struct fixture *f, struct occ_ring_launch bad, con
     assert_broken(f, reason);
 }
 
-static void test_launch_of_unknown_shape(void **state)
+static void test_launch_of_unknown_config(void **state)
 {
     struct occ_ring_launch bad = sample_launch(1);
-    bad.shape = 1;
-    break_with_launch(*state, bad, "launch: unknown shape");
+    bad.config = 1;
+    break_with_launch(*state, bad, "launch: unknown config");
 }
 
 static void test_launch_without_start(void **state)
@@ -553,13 +558,13 @@ int main(void)
         TEST(test_kernel_hash),
         TEST(test_kernel_ids),
         TEST(test_measured_records),
-        TEST(test_shape_fields),
+        TEST(test_config_fields),
         TEST(test_process_records),
         TEST(test_state_records),
         TEST(test_state_reason),
         TEST(test_head_back),
         TEST(test_head_far_ahead),
-        TEST(test_launch_of_unknown_shape),
+        TEST(test_launch_of_unknown_config),
         TEST(test_launch_without_start),
         TEST(test_launch_times_that_overflow),
         TEST(test_launch_of_another_round),
