@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define WAVES_SHOWN 16 /* of a stretch: more are shown as their mean */
@@ -47,6 +48,21 @@ static int counters_fd(struct sim_device *device)
     if (device->counters_fd < 0)
         sim_complain("OCCSIM_COUNTERS: %s: %s", directory, strerror(errno));
     return device->counters_fd;
+}
+
+bool sim_counters_begin_locked(struct sim_device *device)
+{
+    if (counters_fd(device) < 0)
+        return false;
+    while (flock(device->counters_fd, LOCK_EX) != 0 && errno == EINTR)
+        ;
+    return true;
+}
+
+void sim_counters_end_locked(struct sim_device *device)
+{
+    if (device->counters_fd >= 0)
+        (void)flock(device->counters_fd, LOCK_UN);
 }
 
 static bool add(struct segments *segments, const struct sim_segment *segment)
@@ -145,6 +161,7 @@ static void publish(struct sim_device *device, const struct segments *segments)
     if (write(counters_fd(device), segments->items, bytes) == (ssize_t)bytes)
         return;
     sim_complain("OCCSIM_COUNTERS: a launch could not be written, no more are");
+    (void)close(device->counters_fd);
     device->counters_fd = -1;
 }
 

@@ -94,7 +94,7 @@ struct sim_tail;
 /* Follows what a device is said to execute. OCCSIM_COUNTERS is set. NULL: no memory. */
 struct sim_tail *sim_tail_open(const struct sim_gpu *gpu, const uint8_t *uuid);
 void sim_tail_close(struct sim_tail *tail);
-/* Reads what came since. */
+/* Reads what came since. What starts before this call has been told when it returns (segments.h). */
 void sim_tail_read(struct sim_tail *tail);
 /* All metrics of [from_ns, to_ns), by enum sim_metric. Times never go back: what ended before is forgotten. */
 void sim_tail_sum(struct sim_tail *tail, uint64_t from_ns, uint64_t to_ns, double ret[SIM_METRICS]);

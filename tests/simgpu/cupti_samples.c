@@ -11,8 +11,10 @@
 #include "env.h"
 #include "segments.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #define READ_SEGMENTS 1024
@@ -27,8 +29,7 @@ struct sim_tail {
     int fd; /* -1: nothing is told */
     off_t offset;
     double sms, ghz;
-    uint64_t done_ns; /* summed up until then */
-    bool late_told;
+    uint64_t done_ns;             /* summed up until then */
     struct sim_segment *segments; /* [first, count) by start_ns: what has not ended at done_ns */
     size_t first, count, room;
     struct change *changes;
@@ -101,15 +102,6 @@ static void keep(struct sim_tail *tail, const struct sim_segment *segment)
     tail->segments[at] = *segment;
 }
 
-static void take(struct sim_tail *tail, const struct sim_segment *segment)
-{
-    if (tail->done_ns && segment->start_ns < tail->done_ns && !tail->late_told) {
-        tail->late_told = true;
-        sim_log("counters: a launch was told of after its samples: they lack a part of it");
-    }
-    keep(tail, segment);
-}
-
 static void stop_following(struct sim_tail *tail)
 {
     sim_complain("OCCSIM_COUNTERS: what is told of the device makes no sense; it is not followed any more");
@@ -117,10 +109,11 @@ static void stop_following(struct sim_tail *tail)
     tail->fd = -1;
 }
 
-/* A write that is under way may show a part of a record: it is read the next time. */
 void sim_tail_read(struct sim_tail *tail)
 {
     struct sim_segment segments[READ_SEGMENTS];
+    while (tail->fd >= 0 && flock(tail->fd, LOCK_EX) != 0 && errno == EINTR)
+        ;
     for (size_t n = READ_SEGMENTS; tail->fd >= 0 && n == READ_SEGMENTS;) {
         ssize_t bytes = pread(tail->fd, segments, sizeof segments, tail->offset);
         bool good = bytes >= 0;
@@ -129,11 +122,13 @@ void sim_tail_read(struct sim_tail *tail)
         for (size_t i = 0; i < n && good; i++) {
             good = sound(&segments[i]);
             if (good)
-                take(tail, &segments[i]);
+                keep(tail, &segments[i]);
         }
         if (!good)
             stop_following(tail);
     }
+    if (tail->fd >= 0)
+        (void)flock(tail->fd, LOCK_UN);
 }
 
 /* ---- summing up ---- */

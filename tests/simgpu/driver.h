@@ -300,7 +300,11 @@ struct sim_occupation {
     const struct sim_residency *residency;
     double achieved, elapsed; /* of the most warps: while its SMs are active, and of all SMs all the time */
 };
-/* Fills achieved and elapsed, and tells samplers (OCCSIM_COUNTERS). */
+/* Keeps samplers (OCCSIM_COUNTERS) from reading until end, so that what starts in between is told before a sample of its time is
+ * made. false: there are none. */
+bool sim_counters_begin_locked(struct sim_device *device);
+void sim_counters_end_locked(struct sim_device *device);
+/* Fills achieved and elapsed, and tells samplers; between begin and end. */
 void sim_counters_publish_locked(struct sim_device *device, struct sim_occupation *occupation);
 
 /* ---- truth.c ---- */

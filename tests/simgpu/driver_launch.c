@@ -310,8 +310,14 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     if (launch.cooperative && work.blocks > work.wave_blocks)
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
     struct sim_placement placed;
-    if (!sim_timeline_place(device->timeline, later(sim_clock_now(), device->horizon_ns), &work, &placed))
+    bool is_told = sim_counters_begin_locked(device);
+    uint64_t now_ns = sim_clock_now();
+    if (is_told)
+        work.ready_ns = later(work.ready_ns, now_ns);
+    if (!sim_timeline_place(device->timeline, later(now_ns, device->horizon_ns), &work, &placed)) {
+        sim_counters_end_locked(device);
         return CUDA_ERROR_OUT_OF_MEMORY;
+    }
     struct sim_activity activity = activity_of(origin, SIM_ACTIVITY_KERNEL);
     activity.start_ns = placed.start_ns;
     activity.end_ns = *ret_end_ns = placed.end_ns;
@@ -321,6 +327,7 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     sim_report_locked(origin->batch, &activity);
     struct sim_occupation occupation = {.launch = &launch, .residency = &residency};
     sim_counters_publish_locked(device, &occupation);
+    sim_counters_end_locked(device);
     sim_truth_write(&(struct sim_truth){&activity, work.blocks, work.wave_blocks, residency.blocks_per_sm,
                                         work.block_ns, placed.block_ns_total, occupation.achieved,
                                         occupation.elapsed});

@@ -5,6 +5,9 @@
  * A record says what one launch holds while nothing of it changes. All of a launch's records are one write() with
  * O_APPEND, made when the launch is placed: its times lie in the future then. Times are CLOCK_REALTIME, in ns.
  *
+ * A program locks the file (flock) from the moment it reads the clock for a launch until the launch is told, and samplers read under
+ * the same lock: what they have not read starts later, however long a program waits for a processor.
+ *
  * No state and no locks; any thread.
  */
 #ifndef SIM_SEGMENTS_H
