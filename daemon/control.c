@@ -1,11 +1,10 @@
-/* Requests and answers of the daemon's socket. No global state; one thread. */
+/* See control.h. */
 #include "control.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "support/control.h"
 #include "support/text.h"
@@ -91,7 +90,7 @@ static void say(struct answer *answer, const char *format, ...)
         answer->used += (size_t)n < answer->size - answer->used ? (size_t)n : answer->size - answer->used - 1;
 }
 
-/* Libraries' words: one line, fit for a terminal. */
+/* A library's text becomes one line, fit for a terminal. */
 static void say_reason(struct answer *answer, char *reason)
 {
     occ_text_sanitise(reason);
@@ -142,23 +141,4 @@ void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer
     } else if (gpu < n) {
         say_gpu(&a, &status[gpu]);
     }
-}
-
-/* ---- the daemon ---- */
-
-void occ_control_status(const struct occ_collector *collector, const struct occ_control_facts *facts,
-                        char *answer, size_t size)
-{
-    struct occ_collector_stats stats;
-    occ_collector_get_stats(collector, &stats);
-    (void)snprintf(
-        answer, size,
-        "ok\nversion %s\npid %ld\nuptime_s %lld\ndatabase %s\nsocket %s\nclients %zu\nprograms %zu\n"
-        "launches %llu\ncommits %llu\nstore_failures %llu\nquarantined %llu\nrefused %llu\n"
-        "held_bytes %llu\nstalled %s\n",
-        OCC_VERSION, (long)getpid(), (long long)(facts->uptime_ns / 1000000000), facts->database,
-        facts->socket, facts->clients, stats.producers, (unsigned long long)stats.launches,
-        (unsigned long long)stats.commits, (unsigned long long)stats.failures,
-        (unsigned long long)stats.quarantined, (unsigned long long)facts->refused,
-        (unsigned long long)stats.held_bytes, stats.stalled ? "yes" : "no");
 }

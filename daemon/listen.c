@@ -22,15 +22,11 @@
 #define LOCK_PAUSE_NS  20000000
 #define ACCEPT_RETRIES 64 /* refused connections passed over in one call */
 
-static int directory_of(const char *path, char **ret_directory, struct occ_error *err)
+void occ_listen_directory(const char *path, char directory[OCC_LISTEN_PATH_BYTES])
 {
     const char *slash = strrchr(path, '/');
-    size_t n = slash ? (size_t)(slash - path) : 1;
-    char *directory = slash ? strndup(path, n ? n : 1) : strdup(".");
-    if (!directory)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    *ret_directory = directory;
-    return 0;
+    int n = slash == path ? 1 : slash ? (int)(slash - path) : 0;
+    (void)snprintf(directory, OCC_LISTEN_PATH_BYTES, "%.*s", n ? n : 1, n ? path : ".");
 }
 
 /* Made with the access that clients need to reach the socket. One that exists stays as it is. */
@@ -124,10 +120,9 @@ int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_li
         return occ_fail(err, OCC_E_INVALID, "the socket's path is longer than %zu bytes: %s",
                         sizeof listener.path - 1, path);
     (void)snprintf(listener.path, sizeof listener.path, "%s", path);
-    _cleanup_(occ_freep) char *directory = NULL;
-    int code = directory_of(path, &directory, err);
-    if (code == 0)
-        code = make_directory(path, directory, mode, err);
+    char directory[OCC_LISTEN_PATH_BYTES];
+    occ_listen_directory(path, directory);
+    int code = make_directory(path, directory, mode, err);
     if (code != 0)
         return code;
     _cleanup_(occ_closep) int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

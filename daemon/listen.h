@@ -21,13 +21,18 @@
 #include "producers.h"
 #include "support/error.h"
 
+#define OCC_LISTEN_PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
+
 struct occ_listener {
     int fd; /* non-blocking, close-on-exec; -1: closed */
     int spare; /* a descriptor in reserve, so that a connection can be taken and refused when there is none left */
     dev_t dev; /* of the path */
     ino_t ino;
-    char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    char path[OCC_LISTEN_PATH_BYTES];
 };
+
+/* The directory of a socket's path. */
+void occ_listen_directory(const char *path, char directory[OCC_LISTEN_PATH_BYTES]);
 
 /* OCC_E_BUSY: a daemon listens there. `mode` of the socket, 0600 ... 0666. */
 int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_listener,

@@ -29,12 +29,18 @@ static void send_answer(struct occ_server *s, struct occ_client *client, int sta
 
 static void answer_status(struct occ_server *s, struct answer *answer)
 {
-    const struct occ_control_facts facts = {.database = s->options->database,
-                                            .socket = s->options->socket_path,
-                                            .uptime_ns = occ_monotonic_ns() - s->started_ns,
-                                            .refused = s->refused,
-                                            .clients = s->clients.n};
-    occ_control_status(s->collector, &facts, answer->text, sizeof answer->text);
+    struct occ_collector_stats stats;
+    occ_collector_get_stats(s->collector, &stats);
+    (void)snprintf(
+        answer->text, sizeof answer->text,
+        "ok\nversion %s\npid %ld\nuptime_s %lld\ndatabase %s\nsocket %s\nclients %zu\nprograms %zu\n"
+        "launches %llu\ncommits %llu\nstore_failures %llu\nquarantined %llu\nrefused %llu\n"
+        "held_bytes %llu\nstalled %s\n",
+        OCC_VERSION, (long)getpid(), (long long)((occ_monotonic_ns() - s->started_ns) / 1000000000),
+        s->options->database, s->options->socket_path, s->clients.n, stats.producers,
+        (unsigned long long)stats.launches, (unsigned long long)stats.commits,
+        (unsigned long long)stats.failures, (unsigned long long)stats.quarantined,
+        (unsigned long long)s->refused, (unsigned long long)stats.held_bytes, stats.stalled ? "yes" : "no");
 }
 
 /* 0 seconds: resumes. */
@@ -65,7 +71,7 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
     occ_packet_close(&s->packet, false);
     int status = wrong ? occ_fail(&answer.err, OCC_E_INVALID, "%s", wrong)
                        : occ_request_parse(s->packet.bytes, &request, &answer.err);
-    switch (status == 0 ? request.kind : OCC_REQUEST_PING) {
+    switch (request.kind) { /* of an error: OCC_REQUEST_PING, whose answer is not sent */
     case OCC_REQUEST_PING:
         (void)snprintf(answer.text, sizeof answer.text, "ok " OCC_VERSION);
         break;

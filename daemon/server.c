@@ -275,23 +275,15 @@ static int finish(struct occ_server *s, struct occ_error *err)
     return status == 0 ? occ_store_finish(s->store, err) : status;
 }
 
-/* A private daemon's socket lies alone in a directory that its starter made: who of the two ends last removes it. */
-static void remove_private_directory(const char *socket_path)
-{
-    char directory[sizeof(((struct sockaddr_un *)0)->sun_path)];
-    (void)snprintf(directory, sizeof directory, "%s", socket_path);
-    char *slash = strrchr(directory, '/');
-    if (!slash || slash == directory)
-        return;
-    *slash = '\0';
-    (void)rmdir(directory); /* not if anything else is in it */
-}
-
 static void close_all(struct occ_server *s)
 {
     occ_listen_close(&s->listener);
-    if (s->private.on)
-        remove_private_directory(s->options->socket_path);
+    if (s->private
+            .on) { /* its starter made a directory for the socket alone: the last of the two removes it */
+        char directory[OCC_LISTEN_PATH_BYTES];
+        occ_listen_directory(s->options->socket_path, directory);
+        (void)rmdir(directory);
+    }
     occ_collector_free(s->collector);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
