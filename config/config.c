@@ -48,7 +48,7 @@ static const struct setting {
     size_t offset; /* in struct occ_config */
     uint64_t min, max;
 } settings[] = {
-#define X(section, key, kind, member, default_text, min, max)                                                \
+#define X(section, key, kind, type, member, default_text, min, max)                                          \
     {#section "." #key, default_text, KIND_##kind, offsetof(struct occ_config, member), min, max},
     OCC_CONFIG_SETTINGS(X)
 #undef X
@@ -57,7 +57,7 @@ static const struct setting {
 
 /* Every word that may be a key, for "did you mean". */
 static const char *const key_words[] = {
-#define X(section, key, kind, member, default_text, min, max) #section, #key,
+#define X(section, key, kind, type, member, default_text, min, max) #section, #key,
     OCC_CONFIG_SETTINGS(X)
 #undef X
         NULL};
@@ -75,35 +75,28 @@ static int set_path(const char *text, char *value, struct occ_error *err)
     return 0;
 }
 
-static int set_bytes(const struct setting *setting, const char *text, uint64_t *value, struct occ_error *err)
-{
-    uint64_t bytes = 0;
-    char low[32], high[32];
-    int status = occ_parse_bytes(text, UINT64_MAX / 2, &bytes, err);
-    if (status != 0)
-        return status;
-    bool unlimited = bytes == 0 && setting->kind == KIND_QUOTA;
-    if (!unlimited && (bytes < setting->min || bytes > setting->max))
-        return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (%s to %s)", text,
-                        occ_format_bytes(setting->min, low, sizeof low),
-                        occ_format_bytes(setting->max, high, sizeof high));
-    *value = bytes;
-    return 0;
-}
-
-static int set_duration(const struct setting *setting, const char *text, int64_t *value,
+/* Bytes, or nanoseconds of a duration. */
+static int set_quantity(const struct setting *setting, const char *text, uint64_t *value,
                         struct occ_error *err)
 {
-    int64_t ns = 0, min = (int64_t)setting->min, max = (int64_t)setting->max;
+    bool is_time = setting->kind == KIND_DURATION;
+    int64_t ns = 0;
+    uint64_t bytes = 0;
     char low[32], high[32];
-    int status = occ_parse_duration_ns(text, &ns, err);
+    int status =
+        is_time ? occ_parse_duration_ns(text, &ns, err) : occ_parse_bytes(text, INT64_MAX, &bytes, err);
     if (status != 0)
         return status;
-    if (ns < min || ns > max)
-        return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (%s to %s)", text,
-                        occ_format_duration(min, low, sizeof low),
-                        occ_format_duration(max, high, sizeof high));
-    *value = ns;
+    uint64_t number = is_time ? (uint64_t)ns : bytes;
+    bool in_range = number >= setting->min && number <= setting->max;
+    if (!in_range && !(number == 0 && setting->kind == KIND_QUOTA)) {
+        (void)(is_time ? occ_format_duration((int64_t)setting->min, low, sizeof low)
+                       : occ_format_bytes(setting->min, low, sizeof low));
+        (void)(is_time ? occ_format_duration((int64_t)setting->max, high, sizeof high)
+                       : occ_format_bytes(setting->max, high, sizeof high));
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (%s to %s)", text, low, high);
+    }
+    *value = number;
     return 0;
 }
 
@@ -131,9 +124,8 @@ static int set_value(const struct setting *setting, const char *text, struct occ
         return set_path(text, value, err);
     case KIND_BYTES:
     case KIND_QUOTA:
-        return set_bytes(setting, text, value, err);
     case KIND_DURATION:
-        return set_duration(setting, text, value, err);
+        return set_quantity(setting, text, value, err);
     case KIND_COUNT:
         return occ_parse_u64(text, setting->min, setting->max, value, err);
     default:

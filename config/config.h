@@ -17,45 +17,38 @@
 #define OCC_CONFIG_TEXT_BYTES 1024 /* longest scalar, with its NUL */
 
 /*
- * X(section, key, kind, member, default, min, max). Kinds and the type of their member:
+ * X(section, key, kind, type, member, default, min, max). Kinds:
  *
- *   PATH      char[OCC_CONFIG_TEXT_BYTES]  absolute path; "" = the place that support/paths.h names
- *   BYTES     uint64_t, bytes              min...max
- *   QUOTA     uint64_t, bytes              min...max, or 0 for no limit
- *   DURATION  int64_t, nanoseconds         min...max
- *   COUNT     uint64_t                     min...max
- *   MODE      uint64_t                     0600, 0660 or 0666; 0: auto
- *   SYNC      uint64_t                     0 normal, 1 full
- *   LEVEL     uint64_t                     enum occ_log_level
- *   COUNTERS  uint64_t                     0 auto, 1 pm, 2 gpm, 3 none
+ *   PATH      absolute path; "" = the place that support/paths.h names
+ *   BYTES     bytes, min...max
+ *   QUOTA     bytes, min...max, or 0 for no limit
+ *   DURATION  nanoseconds, min...max
+ *   COUNT     min...max
+ *   MODE      0600, 0660 or 0666; 0: auto
+ *   SYNC      0 normal, 1 full
+ *   LEVEL     enum occ_log_level
+ *   COUNTERS  0 auto, 1 pm, 2 gpm, 3 none
  */
 #define OCC_CONFIG_SETTINGS(X)                                                                               \
-    X(database, path, PATH, database_path, "", 0, 0)                                                         \
-    X(database, max_size, QUOTA, database_max_bytes, "20G", UINT64_C(16) << 20, UINT64_C(1) << 46)           \
-    X(database, sync, SYNC, database_sync, "normal", 0, 0)                                                   \
-    X(database, chunk_rows, COUNT, chunk_rows, "65536", 1024, 1u << 18)                                      \
-    X(socket, path, PATH, socket_path, "", 0, 0)                                                             \
-    X(socket, mode, MODE, socket_mode, "auto", 0, 0)                                                         \
-    X(collector, commit_interval, DURATION, commit_interval_ns, "1s", 100000000, UINT64_C(60000000000))      \
-    X(collector, memory, BYTES, memory_bytes, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)                  \
-    X(rings, max_producers, COUNT, max_producers, "1024", 1, 16384)                                          \
-    X(rings, max_size, BYTES, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)               \
-    X(counters, mode, COUNTERS, counters_mode, "none", 0, 0)                                                 \
-    X(counters, interval, DURATION, counters_interval_ns, "1ms", 1000000, 1000000000)                        \
-    X(log, level, LEVEL, log_level, "warning", 0, 0)
+    X(database, path, PATH, occ_config_text, database_path, "", 0, 0)                                        \
+    X(database, max_size, QUOTA, uint64_t, database_max_bytes, "20G", UINT64_C(16) << 20, UINT64_C(1) << 46) \
+    X(database, sync, SYNC, uint64_t, database_sync, "normal", 0, 0)                                         \
+    X(database, chunk_rows, COUNT, uint64_t, chunk_rows, "65536", 1024, 1u << 18)                            \
+    X(socket, path, PATH, occ_config_text, socket_path, "", 0, 0)                                            \
+    X(socket, mode, MODE, uint64_t, socket_mode, "auto", 0, 0)                                               \
+    X(collector, commit_interval, DURATION, int64_t, commit_interval_ns, "1s", 100000000,                    \
+      UINT64_C(60000000000))                                                                                 \
+    X(collector, memory, BYTES, uint64_t, memory_bytes, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)        \
+    X(rings, max_producers, COUNT, uint64_t, max_producers, "1024", 1, 16384)                                \
+    X(rings, max_size, BYTES, uint64_t, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)     \
+    X(counters, mode, COUNTERS, uint64_t, counters_mode, "none", 0, 0)                                       \
+    X(counters, interval, DURATION, int64_t, counters_interval_ns, "1ms", 1000000, 1000000000)               \
+    X(log, level, LEVEL, uint64_t, log_level, "warning", 0, 0)
 
-#define OCC_CONFIG_TYPE_PATH(member)     char member[OCC_CONFIG_TEXT_BYTES];
-#define OCC_CONFIG_TYPE_BYTES(member)    uint64_t member;
-#define OCC_CONFIG_TYPE_QUOTA(member)    uint64_t member;
-#define OCC_CONFIG_TYPE_DURATION(member) int64_t member;
-#define OCC_CONFIG_TYPE_COUNT(member)    uint64_t member;
-#define OCC_CONFIG_TYPE_MODE(member)     uint64_t member;
-#define OCC_CONFIG_TYPE_SYNC(member)     uint64_t member;
-#define OCC_CONFIG_TYPE_LEVEL(member)    uint64_t member;
-#define OCC_CONFIG_TYPE_COUNTERS(member) uint64_t member;
+typedef char occ_config_text[OCC_CONFIG_TEXT_BYTES];
 
 struct occ_config {
-#define X(section, key, kind, member, default_text, min, max) OCC_CONFIG_TYPE_##kind(member)
+#define X(section, key, kind, type, member, default_text, min, max) type member;
     OCC_CONFIG_SETTINGS(X)
 #undef X
 };

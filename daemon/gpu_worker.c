@@ -14,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "launch_queue.h"
 #include "support/clock.h"
 
 #define ROUND_NS     INT64_C(50000000)

@@ -11,7 +11,7 @@
 #define OCC_DAEMON_GPU_WORKER_H
 
 #include "attribution/attribution.h"
-#include "gpu_results.h"
+#include "gpu_queues.h"
 #include "source_select.h"
 
 struct occ_gpu_worker;
@@ -40,7 +40,7 @@ void occ_gpu_worker_free(struct occ_gpu_worker *worker);
 /* Samples until `wanted_until_ns` at least, but not before `paused_until_ns` (both monotonic). */
 void occ_gpu_worker_want(struct occ_gpu_worker *worker, int64_t wanted_until_ns, int64_t paused_until_ns);
 
-/* Launches in any order, tagged for gpu_results.h; those of the future and those without room are counted as dropped. */
+/* Launches in any order, tagged for gpu_queues.h; those of the future and those without room are counted as dropped. */
 void occ_gpu_worker_feed(struct occ_gpu_worker *worker, const struct occ_attribution_launch *launches,
                          size_t n);
 

@@ -32,7 +32,7 @@ static int parse(const char *text, struct occ_config *config, struct occ_error *
 
 static void assert_same(const struct occ_config *a, const struct occ_config *b)
 {
-#define X(section, key, kind, member, default_text, min, max)                                                \
+#define X(section, key, kind, type, member, default_text, min, max)                                          \
     if (memcmp(&a->member, &b->member, sizeof a->member) != 0)                                               \
         fail_msg("%s.%s differs", #section, #key);
     OCC_CONFIG_SETTINGS(X)
@@ -41,7 +41,7 @@ static void assert_same(const struct occ_config *a, const struct occ_config *b)
 
 static void assert_all_differ(const struct occ_config *a, const struct occ_config *b)
 {
-#define X(section, key, kind, member, default_text, min, max)                                                \
+#define X(section, key, kind, type, member, default_text, min, max)                                          \
     if (memcmp(&a->member, &b->member, sizeof a->member) == 0)                                               \
         fail_msg("%s.%s is the same", #section, #key);
     OCC_CONFIG_SETTINGS(X)
@@ -51,7 +51,7 @@ static void assert_all_differ(const struct occ_config *a, const struct occ_confi
 static void every_default_is_valid(void **state)
 {
     (void)state;
-#define X(section, key, kind, member, default_text, min, max)                                                \
+#define X(section, key, kind, type, member, default_text, min, max)                                          \
     {                                                                                                        \
         struct occ_config config = {0};                                                                      \
         struct occ_error err = OCC_ERROR_INIT;                                                               \

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "daemon/gpu_results.h"
-#include "daemon/launch_queue.h"
+#include "daemon/gpu_queues.h"
 
 #define MINUTE_NS INT64_C(60000000000)
 

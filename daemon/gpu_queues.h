@@ -1,14 +1,29 @@
 /*
- * What was measured on one GPU since it was stored last: sums by minute, run and launch configuration; values of
- * launches that were read directly; the GPU's samples; its seconds. Bounded: what does not fit is counted in `dropped`.
- * A zeroed struct is empty. No global state; one thread at a time.
+ * What goes into a GPU's thread and what comes out: the queue of launches, and the results since they were stored last.
+ * Both are bounded; a zeroed struct is empty. No global state; one thread at a time.
  */
-#ifndef OCC_DAEMON_GPU_RESULTS_H
-#define OCC_DAEMON_GPU_RESULTS_H
+#ifndef OCC_DAEMON_GPU_QUEUES_H
+#define OCC_DAEMON_GPU_QUEUES_H
 
 #include "attribution/attribution.h"
 #include "store/measured.h"
 #include "support/map.h"
+
+struct occ_launch_queue {
+    struct occ_attribution_launch *items;
+    size_t n, allocated;
+};
+
+/* Appends one. False: no memory, or `max` are there. */
+bool occ_launch_queue_add(struct occ_launch_queue *queue, const struct occ_attribution_launch *launch,
+                          size_t max);
+
+/* Sorts `more` by start and merges it into `queue`, which is in that order; empties `more`. Returns how many, the latest
+ * ones, were dropped for lack of memory or because `max` are there. */
+size_t occ_launch_queue_merge(struct occ_launch_queue *queue, struct occ_launch_queue *more, size_t max);
+
+/* Removes the first n. */
+void occ_launch_queue_remove(struct occ_launch_queue *queue, size_t n);
 
 struct occ_gpu_sums {
     int64_t minute, run;
@@ -21,6 +36,7 @@ struct occ_gpu_value {
     struct occ_launch_value value;
 };
 
+/* Sums by minute, run and launch configuration; values of launches that were read directly; the GPU's samples and seconds. */
 struct occ_gpu_results {
     struct occ_gpu_sums *sums;
     struct occ_gpu_value *values;
