@@ -1,7 +1,7 @@
 /*
- * The loader of occtrace.yaml: libyaml's events, two levels deep, straight into struct occ_config. Scalars are taken as
- * text whatever their YAML type, so that sizes ("20G"), durations ("1s") and numbers have one syntax with the command
- * line.
+ * The loader of occtrace.yaml: libyaml's events, two levels deep, straight into struct occ_config. Scalars
+ * are taken as text whatever their YAML type, so that sizes ("20G"), durations ("1s") and numbers have one
+ * syntax with the command line.
  *
  * No global state; any thread.
  */

@@ -1,9 +1,10 @@
 /*
- * occtrace.yaml: the daemon's settings, each with its kind, range and default in one table. The file of the same name
- * in this directory documents them and states exactly the defaults (a test compares the two).
+ * occtrace.yaml: the daemon's settings, each with its kind, range and default in one table. The file of the
+ * same name in this directory documents them and states exactly the defaults (a test compares the two).
  *
- * The file holds sections of scalars. Unknown sections and keys, keys given twice, aliases, a second document, and a
- * file over OCC_CONFIG_MAX_BYTES are errors; a setting that the file omits keeps its value. No global state; any thread.
+ * The file holds sections of scalars. Unknown sections and keys, keys given twice, aliases, a second
+ * document, and a file over OCC_CONFIG_MAX_BYTES are errors; a setting that the file omits keeps its value.
+ * No global state; any thread.
  */
 #ifndef OCC_CONFIG_CONFIG_H
 #define OCC_CONFIG_CONFIG_H

@@ -1,4 +1,4 @@
-/* Records of connections. No global state; one thread. */
+/* See clients.h. No global state. */
 #include "clients.h"
 
 #include <errno.h>

@@ -1,10 +1,10 @@
 /*
- * The connections of the daemon's socket: each is a program's (after its handshake), or somebody's with text
- * requests. Holds what epoll needs to find its way back. One thread.
+ * The connections of the daemon's socket: a program's (after its handshake), or a client's with text
+ * requests. One thread.
  *
- * Life: made when a connection is taken; `fd` is closed when the peer hangs up or is refused. A program's record
- * stays until its producer is gone, since `pidfd` still tells when the process ends. Records are freed by
- * occ_clients_sweep() only, never while events that could name them are being handled.
+ * Life: made when a connection is accepted; `fd` is closed when the peer hangs up or is refused. A program's
+ * record stays until its producer is freed, since `pidfd` still tells when the process ends. Only
+ * occ_clients_sweep() frees records, never while events that refer to them are being handled.
  */
 #ifndef OCC_DAEMON_CLIENTS_H
 #define OCC_DAEMON_CLIENTS_H
@@ -30,7 +30,7 @@ struct occ_client {
     int pidfd; /* -1: none */
     struct occ_peer peer;
     struct occ_producer *producer; /* NULL: none (any more) */
-    bool was_producer;             /* the connection is spent when its producer is gone */
+    bool was_producer;             /* the connection has no more use without its producer */
     bool flush_wanted;
     char session[33]; /* of the flush */
     int64_t since_ns; /* monotonic, of the connection */
@@ -51,10 +51,10 @@ void occ_client_close(struct occ_client *client);
 /* Stops watching the process. */
 void occ_client_forget_process(struct occ_client *client);
 
-/* Frees what has neither connection nor producer. */
+/* Frees records that have neither connection nor producer. */
 void occ_clients_sweep(struct occ_clients *clients);
 
-/* Closes connections that have neither offered a ring nor wait for an answer since before `since_ns`. */
+/* Closes connections from before `since_ns` that have neither offered a ring nor wait for an answer. */
 void occ_clients_close_idle(struct occ_clients *clients, int64_t since_ns);
 
 /* Closes and frees everything. */

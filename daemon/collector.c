@@ -1,6 +1,6 @@
 /*
- * The collector's cycle: see collector.h for what it promises. In order of this file: committing, reading one ring, ending a
- * run, one round.
+ * The collector's cycle: see collector.h for what it promises. In order of this file: committing, reading one
+ * ring, ending a run, one round.
  *
  * One thread.
  */
@@ -14,9 +14,8 @@
 #include "registry.h"
 #include "support/log.h"
 
-#define BATCH_LAUNCHES 1024 /* 40 KiB: stays in the cache between ring and store */
-#define RECORDS_PER_POLL                                                                                     \
-    4096 /* a new configuration takes some 10 us in the store: bounds a round to tens of ms */
+#define BATCH_LAUNCHES    1024  /* 40 KiB: stays in the cache between ring and store */
+#define RECORDS_PER_POLL  4096  /* at some 10 us for a new configuration: tens of ms a round */
 #define EARLY_COMMIT_ROWS 65536 /* commits for lack of memory are never closer than this */
 #define RING_HALF_FULL    0.5
 #define TABLE_BYTES_MAX   (UINT64_C(64) << 20) /* id tables of all programs: for 5 million configurations */
@@ -115,7 +114,7 @@ static struct occ_store_launch row_of(const struct occ_ring_launch *l,
                                      .context = config->context};
 }
 
-/* Appends the batch to the store, one device after the other. On an error the rest of it waits for the next attempt. */
+/* Appends the batch to the store, one device after the other. On an error the rest waits in the batch. */
 static int append_batch(struct occ_collector *c, struct occ_error *err)
 {
     struct batch *b = &c->batch;
@@ -209,7 +208,7 @@ int occ_collector_commit(struct occ_collector *collector, int64_t now_ns, struct
 
 /* ---- reading one ring ---- */
 
-/* The tables are too large and this program has more than its share: a small one does not pay for a large one. */
+/* The tables are too large, and this program has more than its share of them. */
 static bool has_too_much(const struct occ_collector *c, const struct occ_producer *producer)
 {
     uint64_t bytes = 0;

@@ -1,22 +1,24 @@
 /*
  * The cycle that takes launches from rings into the store.
  *
- * A poll reads, per program, first the log (devices, kernels, launch configurations), then the launches that were in
- * the ring when the poll began, and appends them to the store. Once per commit interval, and earlier when a ring is
- * half full or memory runs short, everything becomes durable in one transaction: rows, losses, costs, and the position
- * of each ring. Only then are the slots released to the program.
+ * A poll reads, per program, first the log (devices, kernels, launch configurations), then the launches that
+ * were in the ring when the poll began, and appends them to the store. Once per commit interval, and earlier
+ * when a ring is half full or memory runs short, everything becomes durable in one transaction: rows, losses,
+ * costs, and the position of each ring. Only then are the slots released to the program.
  *
- * Exactly once: a ring's position is the number of launches read from it, and a commit starts by appending all of
- * these. A daemon that dies leaves the rows and positions of its last commit; the next one continues from there.
+ * Exactly once: a ring's position is the number of launches read from it, and a commit starts by appending
+ * all of these. A daemon that dies leaves the rows and positions of its last commit; the next one continues
+ * from there.
  *
- * When the store fails (disk full, locked), nothing more is read until a commit has succeeded: memory stays bounded,
- * rings buffer, and their producers count what does not fit.
+ * When the store fails (disk full, locked), nothing more is read until a commit has succeeded: memory stays
+ * bounded, rings buffer, and their producers count what does not fit.
  *
- * A broken ring goes into quarantine: what was read before is kept, the run's row has the reason, the program's
- * connection is closed and its ring is not taken again.
+ * A broken ring goes into quarantine: what was read before is kept, the run's row has the reason, the
+ * program's connection is closed and its ring is not taken again.
  *
- * A run ends when its program is dead or closed its ring, and the ring is drained; its memory is freed after the commit.
- * A program that lives without a connection (it closed all descriptors, it exec'ed) is read while its heartbeat goes on.
+ * A run ends when its program is dead or closed its ring, and the ring is drained; its memory is freed after
+ * the commit. A program that lives without a connection (it closed all descriptors, it exec'ed) is read while
+ * its heartbeat goes on.
  *
  * Times called now_ns are CLOCK_MONOTONIC, given by the caller for the sake of tests. One thread. Logs.
  */
@@ -39,8 +41,8 @@ struct occ_collector_options {
     size_t max_producers;
     uint64_t max_ring_bytes; /* of one ring */
     int64_t orphan_grace_ns; /* silence after which a program without a connection counts as dead */
-    /* `owner`, as given to offer, must forget its producer: the run is over, in quarantine, or another owner's.
-     * Called once for each offer that was taken, before the producer is freed. May be NULL. */
+    /* `owner`, as given to offer, must forget its producer: the run is over, in quarantine, or another
+     * owner's. Called once for each offer that was taken, before the producer is freed. May be NULL. */
     void (*gone)(void *owner, void *context);
     /* Launches of a program on one of its devices were appended. May be NULL. */
     void (*appended)(struct occ_producer *producer, const struct occ_producer_device *device,
@@ -67,9 +69,10 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
 void occ_collector_free(struct occ_collector *collector);
 
 /*
- * A program offers its ring. Takes the offer's descriptor in every case. The same ring from the same program again (its
- * connection was lost): goes on with the new owner. OCC_E_FULL: too many programs; OCC_E_DENIED: in quarantine, or
- * another program's or user's uuid; OCC_E_INVALID: not a sound ring; else the store's error.
+ * A program offers its ring. Takes the offer's descriptor in every case. The same ring from the same program
+ * again (its connection was lost): goes on with the new owner. OCC_E_FULL: too many programs; OCC_E_DENIED:
+ * in quarantine, or another program's or user's uuid; OCC_E_INVALID: not a sound ring; else the store's
+ * error.
  */
 int occ_collector_offer(struct occ_collector *collector, const struct occ_offer *offer, int64_t now_ns,
                         struct occ_producer **ret_producer, struct occ_error *err);
@@ -85,8 +88,8 @@ void occ_collector_poll(struct occ_collector *collector, int64_t now_ns);
 /* Makes everything that was read durable now. */
 int occ_collector_commit(struct occ_collector *collector, int64_t now_ns, struct occ_error *err);
 
-/* The end: reads every ring until nothing more was there, ends all runs, commits. Programs that live keep what they
- * write afterwards for the next daemon. */
+/* The end: reads every ring until nothing more was there, ends all runs, commits. Programs that live keep
+ * what they write afterwards for the next daemon. */
 int occ_collector_stop(struct occ_collector *collector, int64_t now_ns, struct occ_error *err);
 
 /* How long until the next poll makes sense; -1: nothing to do before an offer. */

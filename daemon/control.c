@@ -21,7 +21,7 @@ static const struct row {
     {"flush", OCC_REQUEST_FLUSH, SESSION, 0, 0},
     {"status", OCC_REQUEST_STATUS, NOTHING, 0, 0},
     {"sampler", OCC_REQUEST_SAMPLER, NUMBER, 0, OCC_GPUS_MAX - 1},
-    {"pause", OCC_REQUEST_PAUSE, NUMBER, 1, OCC_CONTROL_PAUSE_MOST_S},
+    {"pause", OCC_REQUEST_PAUSE, NUMBER, 1, OCC_CONTROL_PAUSE_MAX_S},
     {"resume", OCC_REQUEST_RESUME, NOTHING, 0, 0},
 };
 

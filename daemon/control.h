@@ -1,4 +1,4 @@
-/* The text requests of support/control.h: parsing, and the answer about the sampler. No sockets. One thread. */
+/* Text requests (support/control.h): parsing, and the answer about the sampler. No sockets. One thread. */
 #ifndef OCC_DAEMON_CONTROL_H
 #define OCC_DAEMON_CONTROL_H
 

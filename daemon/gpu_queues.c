@@ -95,8 +95,8 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
     sums->overlapped += m->overlapped;
 }
 
-/* The sums of a minute, run and configuration; NULL: no room. Two that share a hash get entries for each value: the
- * store adds them up. */
+/* The sums of a minute, run and configuration; NULL: no room. Two that share a hash get entries for each
+ * value: the store adds them up. */
 static struct occ_measured_sums *sums_of(struct occ_gpu_results *r, int64_t minute, int64_t run,
                                          uint32_t config)
 {

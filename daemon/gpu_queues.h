@@ -1,6 +1,6 @@
 /*
- * What goes into a GPU's thread and what comes out: the queue of launches, and the results since they were stored last.
- * Both are bounded; a zeroed struct is empty. No global state; one thread at a time.
+ * What goes into a GPU's thread and what comes out: the queue of launches, and the results since they were
+ * stored last. Both are bounded; a zeroed struct is empty. No global state; one thread at a time.
  */
 #ifndef OCC_DAEMON_GPU_QUEUES_H
 #define OCC_DAEMON_GPU_QUEUES_H
@@ -18,8 +18,8 @@ struct occ_launch_queue {
 bool occ_launch_queue_add(struct occ_launch_queue *queue, const struct occ_attribution_launch *launch,
                           size_t max);
 
-/* Sorts `more` by start and merges it into `queue`, which is in that order; empties `more`. Returns how many, the latest
- * ones, were dropped for lack of memory or because `max` are there. */
+/* Sorts `more` by start and merges it into `queue`, which is in that order; empties `more`. Returns how many,
+ * the latest ones, were dropped for lack of memory or because `max` are there. */
 size_t occ_launch_queue_merge(struct occ_launch_queue *queue, struct occ_launch_queue *more, size_t max);
 
 /* Removes the first n. */
@@ -36,7 +36,7 @@ struct occ_gpu_value {
     struct occ_launch_value value;
 };
 
-/* Sums by minute, run and launch configuration; values of launches that were read directly; the GPU's samples and seconds. */
+/* Sums by minute, run and configuration; values of single launches; the GPU's samples and seconds. */
 struct occ_gpu_results {
     struct occ_gpu_sums *sums;
     struct occ_gpu_value *values;
@@ -63,8 +63,8 @@ void occ_gpu_results_add_second(struct occ_gpu_results *results, const struct oc
 
 bool occ_gpu_results_is_empty(const struct occ_gpu_results *results);
 
-/* Puts everything into the store, of whose devices the GPU is `device`; values that the store has no room for are
- * dropped, since the commit that makes room comes afterwards. */
+/* Puts everything into the store, of whose devices the GPU is `device`; values that the store has no room for
+ * are dropped, since the commit that makes room comes afterwards. */
 int occ_gpu_results_store(struct occ_gpu_results *results, struct occ_store *store, int64_t device,
                           struct occ_error *err);
 

@@ -1,9 +1,10 @@
 /*
- * A round of the thread is every ROUND_NS: take the inbox, read the source, hand the launches that are old enough to the
- * attribution, collect what is settled.
+ * A round of the thread is every ROUND_NS: take the inbox, read the source, hand the launches that are old
+ * enough to the attribution, collect what is settled.
  *
- * Launches come late (CUPTI's buffers are flushed every second, the daemon commits every second), so they wait here in
- * order of their start until WATERMARK_NS behind the clock; samples wait in the attribution for them.
+ * Launches come late (CUPTI's buffers are flushed every second, the daemon commits every second), so they
+ * wait here in order of their start until WATERMARK_NS behind the clock; samples wait in the attribution for
+ * them.
  */
 #include "gpu_worker.h"
 
@@ -246,7 +247,7 @@ static bool is_idle(const struct occ_gpu_worker *w)
            occ_monotonic_ns() >= w->orders.wanted_until_ns;
 }
 
-/* Until the next round is due or the loop wants something; while there is nothing to do, as long as it takes. */
+/* Until the next round is due or the loop wants something; without anything to do, for any time. */
 static void sleep_a_round(struct occ_gpu_worker *w)
 {
     int64_t at_ns = occ_monotonic_ns() + ROUND_NS;

@@ -1,11 +1,11 @@
 /*
- * One GPU's thread: reads counters, attributes them to the launches that the daemon's loop feeds, and collects what was
- * measured for the loop to store.
+ * One GPU's thread: reads counters, attributes them to the launches that the daemon's loop feeds, and
+ * collects what was measured for the loop to store.
  *
  *   occ_gpu_worker_feed() -> inbox -> (source + attribution) -> results -> occ_gpu_worker_take()
  *
- * Threads: the functions here are the loop's. They share with the worker's thread what its mutex guards, which is held
- * for copying a batch. The thread inherits the caller's signal mask.
+ * Threads: the functions here are the loop's. They share with the worker's thread what its mutex guards,
+ * which is held for copying a batch. The thread inherits the caller's signal mask.
  */
 #ifndef OCC_DAEMON_GPU_WORKER_H
 #define OCC_DAEMON_GPU_WORKER_H
@@ -40,15 +40,15 @@ void occ_gpu_worker_free(struct occ_gpu_worker *worker);
 /* Samples until `wanted_until_ns` at least, but not before `paused_until_ns` (both monotonic). */
 void occ_gpu_worker_want(struct occ_gpu_worker *worker, int64_t wanted_until_ns, int64_t paused_until_ns);
 
-/* Launches in any order, tagged for gpu_queues.h; those of the future and those without room are counted as dropped. */
+/* Launches in any order, tagged for gpu_queues.h; those of the future or without room count as dropped. */
 void occ_gpu_worker_feed(struct occ_gpu_worker *worker, const struct occ_attribution_launch *launches,
                          size_t n);
 
 /* Moves the results since the last call to the caller, who frees them. */
 void occ_gpu_worker_take(struct occ_gpu_worker *worker, struct occ_gpu_results *ret_results);
 
-/* No more launches come: attributes all that wait to the samples that are there, and waits for it until `until_ns`
- * (monotonic). */
+/* No more launches come: attributes all that wait to the samples that are there, and waits for it until
+ * `until_ns` (monotonic). */
 void occ_gpu_worker_settle(struct occ_gpu_worker *worker, int64_t until_ns);
 
 void occ_gpu_worker_get_status(struct occ_gpu_worker *worker, struct occ_gpu_status *ret_status);

@@ -1,4 +1,4 @@
-/* The listening socket: see listen.h for what it promises. One thread. */
+/* See listen.h. */
 #include "listen.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define BACKLOG        128
 #define LOCK_TRIES     100
 #define LOCK_PAUSE_NS  20000000
-#define ACCEPT_RETRIES 64 /* refused connections passed over in one call */
+#define ACCEPT_RETRIES 64 /* refused connections in one call */
 
 void occ_listen_directory(const char *path, char directory[OCC_LISTEN_PATH_BYTES])
 {
@@ -29,7 +29,7 @@ void occ_listen_directory(const char *path, char directory[OCC_LISTEN_PATH_BYTES
     (void)snprintf(directory, OCC_LISTEN_PATH_BYTES, "%.*s", n ? n : 1, n ? path : ".");
 }
 
-/* Made with the access that clients need to reach the socket. One that exists stays as it is. */
+/* Creates a missing directory with the access that clients need to reach the socket. */
 static int make_directory(const char *path, const char *directory, uint32_t mode, struct occ_error *err)
 {
     struct stat status;
@@ -58,7 +58,7 @@ static int check_directory(int fd, const char *directory, struct occ_error *err)
     return 0;
 }
 
-/* Whoever holds the lock for long is no daemon that starts. */
+/* A daemon that starts holds the lock for a moment only. */
 static int lock_directory(int fd, const char *directory, struct occ_error *err)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {
@@ -131,7 +131,7 @@ int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_li
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     listener.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (listener.fd < 0)
-        code = occ_fail_errno(err, errno, "cannot make a socket");
+        code = occ_fail_errno(err, errno, "cannot create a socket");
     if (code == 0)
         code = check_directory(lock, directory, err);
     if (code == 0)
@@ -161,8 +161,7 @@ void occ_listen_close(struct occ_listener *listener)
     *listener = (struct occ_listener){.fd = -1, .spare = -1};
 }
 
-/* No descriptor is left: takes the connection with the one in reserve and closes it, else it would wake us for
- * ever. */
+/* No descriptor is left: closes a connection by means of the spare, else epoll would report it for ever. */
 static void refuse_with_spare(struct occ_listener *listener)
 {
     (void)close(listener->spare);

@@ -1,15 +1,16 @@
 /*
- * The daemon's door: a Unix SOCK_SEQPACKET socket at a path.
+ * The daemon's listening socket: a Unix SOCK_SEQPACKET socket at a path.
  *
- * - The directory is made if missing (0700, or with the access that the socket's mode needs). One that belongs to
- *   somebody else than us or root, or that others may write to (but for sticky ones), is refused: whoever owns it
- *   could put another socket in our place.
- * - A socket that is there already is replaced only if nobody answers behind it. Two daemons that start at once are
- *   kept apart by a lock (flock) on the directory.
+ * - A missing directory is created (0700, or with the access that the socket's mode needs). One that another
+ * user than root owns, or that others may write to (but for sticky ones), is refused: they could replace the
+ * socket.
+ * - An existing socket is replaced only if nobody answers at it. A lock (flock) on the directory keeps apart
+ * two daemons that start at once.
  * - Closing removes the path only if it is still our socket.
- * - The peer of a connection is who the kernel says (SO_PEERCRED). Only our own uid is let in, unless we are root.
+ * - The peer of a connection is known from SO_PEERCRED. Other users' connections are accepted by root's
+ * daemon only.
  *
- * One thread: the umask is changed while the socket is made.
+ * One thread: the umask is changed while the socket is created.
  */
 #ifndef OCC_DAEMON_LISTEN_H
 #define OCC_DAEMON_LISTEN_H
@@ -24,8 +25,8 @@
 #define OCC_LISTEN_PATH_BYTES sizeof(((struct sockaddr_un *)0)->sun_path)
 
 struct occ_listener {
-    int fd; /* non-blocking, close-on-exec; -1: closed */
-    int spare; /* a descriptor in reserve, so that a connection can be taken and refused when there is none left */
+    int fd;    /* non-blocking, close-on-exec; -1: closed */
+    int spare; /* a reserved descriptor, to accept and refuse a connection when no other is left */
     dev_t dev; /* of the path */
     ino_t ino;
     char path[OCC_LISTEN_PATH_BYTES];
@@ -34,12 +35,12 @@ struct occ_listener {
 /* The directory of a socket's path. */
 void occ_listen_directory(const char *path, char directory[OCC_LISTEN_PATH_BYTES]);
 
-/* OCC_E_BUSY: a daemon listens there. `mode` of the socket, 0600 ... 0666. */
+/* `mode` of the socket: 0600 ... 0666. OCC_E_BUSY: a daemon listens there. */
 int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_listener,
                     struct occ_error *err);
 void occ_listen_close(struct occ_listener *listener);
 
-/* The next connection (non-blocking, close-on-exec) and its peer; -1: none waits now. Connections of other users are
+/* The next connection (non-blocking, close-on-exec) and its peer; -1: none waits. Those of other users are
  * closed and counted in *refused. */
 int occ_listen_accept(struct occ_listener *listener, struct occ_peer *ret_peer, uint64_t *refused);
 

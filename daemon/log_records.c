@@ -1,6 +1,7 @@
 /*
- * See log_records.h. The ring's consumer has checked each record's size and that ids count up; what else could be wrong is
- * checked here or by the store. Texts are cut to a limit and control characters replaced before anything keeps them.
+ * See log_records.h. The ring's consumer has checked each record's size and that ids count up; what else
+ * could be wrong is checked here or by the store. Texts are cut to a limit and control characters replaced
+ * before anything keeps them.
  */
 #include "log_records.h"
 

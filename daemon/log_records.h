@@ -1,4 +1,4 @@
-/* The log of a ring (ring/ring_abi.h), record by record, into the history and the producer's tables. One thread. */
+/* From a ring's log (ring/ring_abi.h) into the history and the producer's tables. One thread. */
 #ifndef OCC_DAEMON_LOG_RECORDS_H
 #define OCC_DAEMON_LOG_RECORDS_H
 
@@ -8,8 +8,8 @@
 
 /*
  * Takes at most `budget` records (it counts down). 0: the log is empty for now or the budget is used up;
- * OCC_LOG_RECORDS_BROKEN: the ring is broken or a record is impossible (`err` has the reason); else the store's error, and
- * the record is taken again by the next call.
+ * OCC_LOG_RECORDS_BROKEN: the ring is broken or a record is impossible (`err` has the reason); else the
+ * store's error, and the record is taken again by the next call.
  */
 int occ_log_records_take(struct occ_producer *producer, struct occ_store *store, size_t *budget,
                          struct occ_error *err);

@@ -1,6 +1,6 @@
 /*
- * occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end, 1
- * failure, 2 usage.
+ * occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end,
+ * 1 failure, 2 usage.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Readiness for service managers: see notify.h. No state. */
+/* See notify.h. */
 #include "notify.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * Tells a service manager how it goes: one datagram to the Unix socket that NOTIFY_SOCKET names (a path, or '@' and an
- * abstract name), lines of KEY=VALUE. The protocol is documented in sd_notify(3) and free to implement. Nothing
- * happens where the variable is not set; errors are nobody's business but the manager's. Any thread.
+ * Reports to a service manager: one datagram of KEY=VALUE lines to the Unix socket named by NOTIFY_SOCKET (a
+ * path, or '@' and an abstract name), as documented in sd_notify(3). Without the variable nothing happens;
+ * errors are ignored. Any thread.
  */
 #ifndef OCC_DAEMON_NOTIFY_H
 #define OCC_DAEMON_NOTIFY_H

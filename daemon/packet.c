@@ -1,4 +1,4 @@
-/* Receiving and checking packets. Every descriptor that arrives is counted and closed by us. One thread. */
+/* See packet.h. */
 #include "packet.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ enum occ_packet_status occ_packet_receive(int socket, struct occ_packet *packet)
         return errno == EAGAIN || errno == EWOULDBLOCK ? OCC_PACKET_NONE : OCC_PACKET_END;
     packet->n_fds = 0;
     take_descriptors(&message, packet);
-    if (n == 0) { /* the end; an empty packet is none of ours and means the same */
+    if (n == 0) { /* the end, or an empty packet, which counts as one */
         occ_packet_close(packet, false);
         return OCC_PACKET_END;
     }

@@ -1,7 +1,7 @@
 /*
- * One packet from a client of the daemon's socket, with whatever descriptors came along. Everything in it is the
- * client's word: hostile until checked. Format of the two kinds of packets: ring/handshake.h (a program offers
- * its ring) and support/control.h (text requests). One thread.
+ * One packet from a client of the daemon's socket, with its descriptors: a program's handshake
+ * (ring/handshake.h) or a text request (support/control.h). Everything in it is hostile until checked. One
+ * thread.
  */
 #ifndef OCC_DAEMON_PACKET_H
 #define OCC_DAEMON_PACKET_H
@@ -12,7 +12,7 @@
 
 #include "support/control.h"
 
-/* As many as one message could carry (SCM_MAX_FD), so that none can slip through uncounted. */
+/* The most that one message carries (SCM_MAX_FD): every descriptor that arrives is known and closed. */
 #define OCC_PACKET_MAX_FDS 253
 
 struct occ_packet {
@@ -25,7 +25,7 @@ struct occ_packet {
 
 enum occ_packet_status {
     OCC_PACKET_ONE,  /* *packet is filled; its descriptors (close-on-exec) are the caller's */
-    OCC_PACKET_NONE, /* nothing is there now */
+    OCC_PACKET_NONE, /* none waits */
     OCC_PACKET_END,  /* the peer has hung up, or the socket is broken */
 };
 
@@ -34,13 +34,13 @@ enum occ_packet_status occ_packet_receive(int socket, struct occ_packet *packet)
 /* Closes the descriptors but for fds[0] if `keep_first`. */
 void occ_packet_close(struct occ_packet *packet, bool keep_first);
 
-/* True if it is meant to be a program's handshake (first byte of its magic), false: a text request. */
+/* Whether it is a program's handshake (by the first byte of its magic) rather than a text request. */
 bool occ_packet_is_hello(const struct occ_packet *packet);
 
-/* NULL if the packet is a sound handshake with one descriptor, and the uuid is copied out; else what is wrong. */
+/* NULL: a valid handshake with one descriptor; *ret_uuid is set. Else what is wrong. */
 const char *occ_packet_check_hello(const struct occ_packet *packet, uint8_t ret_uuid[16]);
 
-/* NULL if the packet is a text request without descriptors; else what is wrong. A trailing newline is cut. */
+/* NULL: a text request without descriptors; a trailing newline is removed. Else what is wrong. */
 const char *occ_packet_check_text(struct occ_packet *packet);
 
 #endif

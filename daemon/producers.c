@@ -1,7 +1,8 @@
 /*
  * One program: attaching its ring, its run's row, its losses and costs.
  *
- * Numbers from the ring are hostile: times are clamped to now, counters are only summed. No global state; one thread.
+ * Numbers from the ring are hostile: times are clamped to now, counters are only summed. No global state; one
+ * thread.
  */
 #include "producers.h"
 

@@ -1,7 +1,7 @@
 /*
- * What the daemon knows of one program: its ring, who it is, and which of the ring's ids are which rows of the
- * history. Made when a program offers its ring, freed when its run has ended and everything of it is committed.
- * The registry (the list, the cycle) is collector.h's. One thread.
+ * One program: its ring, its identity, its run, and the tables from the ring's ids to the history's. Made
+ * when the program offers its ring, freed when its run has ended and everything of it is committed
+ * (collector.h). One thread.
  */
 #ifndef OCC_DAEMON_PRODUCERS_H
 #define OCC_DAEMON_PRODUCERS_H
@@ -16,24 +16,24 @@
 #include "store/store.h"
 #include "support/error.h"
 
-/* Who is at the other end of a connection, by the kernel's word. pid 0: in a pid namespace that we do not see. */
+/* The other end of a connection (SO_PEERCRED). pid 0: in a pid namespace that we do not see. */
 struct occ_peer {
     int32_t pid;
     uint32_t uid;
 };
 
-/* A program's handshake: its ring. */
+/* A program's handshake. */
 struct occ_offer {
-    int fd; /* of the ring's memfd; who takes the offer takes it in every case */
+    int fd; /* of the ring's memfd; belongs to the function that takes the offer */
     struct occ_peer peer;
-    uint8_t uuid[16]; /* of the ring, by the program's word */
+    uint8_t uuid[16]; /* of the ring, as the program states it */
     void *owner;      /* for the collector's gone() */
 };
 
 enum occ_producer_state {
     OCC_PRODUCER_LIVE,  /* is read */
-    OCC_PRODUCER_ENDED, /* nothing more is read, its run has ended, and all this waits for a commit */
-    OCC_PRODUCER_DONE,  /* committed: can be freed */
+    OCC_PRODUCER_ENDED, /* its run has ended and waits for a commit */
+    OCC_PRODUCER_DONE,  /* committed */
 };
 
 struct occ_producer_device {
@@ -85,7 +85,7 @@ struct occ_producer_run {
     char counters_reason[320];  /* why they give no better one; "" */
     uint64_t closed_ns;         /* by the CLOSED record; 0: none */
     uint64_t losses_put;        /* sum of the losses that the store has */
-    int64_t costs_due_ns;       /* monotonic: costs change all the time, and are put no sooner than this */
+    int64_t costs_due_ns;       /* monotonic; they change all the time */
 };
 
 /* Whether the program lives. Times are monotonic but for last_heartbeat_ns. */
@@ -116,8 +116,8 @@ struct occ_producer {
     struct occ_producer_measurements measured;
 };
 
-/* Checks and maps the ring of the offer, to be read from launch `next` on; of the MEASURED records in its log the first
- * `measured` are not counted again. */
+/* Checks and maps the ring of the offer, to be read from launch `next` on; of the MEASURED records in its log
+ * the first `measured` are not counted again. */
 int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,
                      struct occ_producer **ret_producer, struct occ_error *err);
 /* NULL is fine. */
@@ -126,7 +126,7 @@ void occ_producer_free(struct occ_producer *producer);
 /* Memory of the id tables, in bytes. */
 size_t occ_producer_table_bytes(const struct occ_producer *producer);
 
-/* Puts the exact values that are due, all up to the ring's position, and how many were. The run's row is there. */
+/* Puts the exact values whose launches have been read, and their number. The run's row is in the store. */
 int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *store, struct occ_error *err);
 
 /* The level that hardware counters give a traced run (NULL: none), and why it is no better one (""). */
@@ -139,10 +139,10 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
 int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *store, int64_t now_ns,
                             bool final, struct occ_error *err);
 
-/* When the program ended, as well as is known: by its CLOSED record, its last heartbeat, or now (ns since the epoch). */
+/* The program's end (ns since the epoch): by its CLOSED record, else its last heartbeat, else now. */
 int64_t occ_producer_end_ns(const struct occ_producer *producer);
 
-/* Whether a program without a connection has been silent for longer than `grace_ns`. Call it in each round. */
+/* Whether a program without a connection was silent for longer than `grace_ns`. Call it in each round. */
 bool occ_producer_is_lost(struct occ_producer *producer, int64_t now_ns, int64_t grace_ns);
 
 #endif

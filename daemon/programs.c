@@ -1,4 +1,4 @@
-/* Programs at the daemon's socket: from the handshake to the end of the process. See server_state.h. One thread. Logs. */
+/* Programs, from the handshake to the end of the process: see server_state.h. One thread. Logs. */
 #include "server_state.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /*
- * The programs under observation: takes offers of rings, quarantines broken rings, frees what is done. The options and
- * the store are the collector's. One thread. Logs.
+ * The programs under observation: takes offers of rings, quarantines broken rings, frees what is done. The
+ * options and the store are the collector's. One thread. Logs.
  */
 #ifndef OCC_DAEMON_REGISTRY_H
 #define OCC_DAEMON_REGISTRY_H
@@ -24,7 +24,7 @@ struct occ_registry {
 int occ_registry_offer(struct occ_registry *registry, const struct occ_offer *offer, int64_t now_ns,
                        struct occ_producer **ret_producer, struct occ_error *err);
 
-/* The ring is broken: what was read is kept, the run's row says `why`, the owner is told, the ring is not taken again. */
+/* The ring is broken (`why` goes into the run's row): tells the owner; the ring is not taken again. */
 void occ_registry_quarantine(struct occ_registry *registry, struct occ_producer *producer, int64_t now_ns,
                              const char *why);
 

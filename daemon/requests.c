@@ -1,4 +1,4 @@
-/* Text requests at the daemon's socket (support/control.h) and their answers. See server_state.h. One thread. Logs. */
+/* Text requests (support/control.h) and their answers: see server_state.h. One thread. Logs. */
 #include "server_state.h"
 
 #include <stdio.h>

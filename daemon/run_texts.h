@@ -4,8 +4,8 @@
 
 #include "store/store.h"
 
-/* Sets the text that a PROCESS record calls `key` to a copy of `value`, cut to its limit and fit for a terminal. Unknown
- * keys (of a newer minor version) are ignored, and so is a session that is not 32 hexadecimal digits. */
+/* Sets the text of a PROCESS record's key to a copy of `value`, cut to its limit and fit for a terminal.
+ * Ignores unknown keys (of a newer minor version) and a session that is not 32 hexadecimal digits. */
 int occ_run_texts_set(struct occ_run *row, const char *key, const char *value, struct occ_error *err);
 
 void occ_run_texts_free(struct occ_run *row);

@@ -1,13 +1,14 @@
 /*
- * Hardware counters for the daemon: finds the GPUs, has one worker for each (gpu_worker.h), feeds them the launches that
- * the collector appends to the store, and puts what was measured into the store.
+ * Hardware counters for the daemon: finds the GPUs, has one worker for each (gpu_worker.h), feeds them the
+ * launches that the collector appends to the store, and puts what was measured into the store.
  *
- * GPUs are sampled while programs report and have launched something in the last 10 s, or have just come; else the
- * counters are given back, as they are during a pause and while another tool wants them (source_select.h). Launches
- * never wait for any of this: queues are bounded, what does not fit is counted and has no measured value.
+ * GPUs are sampled while programs report and have launched something in the last 10 s, or have just come;
+ * else the counters are given back, as they are during a pause and while another tool wants them
+ * (source_select.h). Launches never wait for any of this: queues are bounded, what does not fit is counted
+ * and has no measured value.
  *
- * Threads: every function here belongs to the daemon's loop. The threads that it starts (one a GPU, and one that finds
- * the GPUs, since starting the driver can take a second) inherit its signal mask.
+ * Threads: every function here belongs to the daemon's loop. The threads that it starts (one a GPU, and one
+ * that finds the GPUs, since starting the driver can take a second) inherit its signal mask.
  */
 #ifndef OCC_DAEMON_SAMPLER_H
 #define OCC_DAEMON_SAMPLER_H
@@ -28,32 +29,32 @@ int occ_sampler_new(const struct occ_sampler_options *options, struct occ_store 
 /* Ends the threads and gives the counters back. NULL is fine. */
 void occ_sampler_free(struct occ_sampler *sampler);
 
-/* Starts to look for GPUs unless counters are switched off: before the first program comes, since it takes a while. */
+/* Starts to look for GPUs, unless counters are switched off; call it before programs come. */
 void occ_sampler_discover(struct occ_sampler *sampler);
 
 /* A program has come: all GPUs are sampled for the next 10 s, since its own is not known yet. */
 void occ_sampler_wake(struct occ_sampler *sampler);
 
-/* Waits, for `patience_ns` at most, until it is known of every GPU whether its counters can be read: the first launches
- * of a program that starts afterwards are measured too. */
+/* Waits, for `patience_ns` at most, until it is known of every GPU whether its counters can be read: the
+ * first launches of a program that starts afterwards are measured too. */
 void occ_sampler_await(struct occ_sampler *sampler, int64_t patience_ns);
 
 /* Launches of one run on the GPU with this uuid, which the store calls `device`, as they were appended. */
 void occ_sampler_feed(struct occ_sampler *sampler, const uint8_t uuid[16], int64_t device, int64_t run,
                       const struct occ_store_launch *rows, size_t n);
 
-/* Whether anything is under way though no launches come; if so, call occ_sampler_poll() every OCC_SAMPLER_POLL_NS. */
+/* Whether occ_sampler_poll() is to be called every OCC_SAMPLER_POLL_NS, also without launches. */
 #define OCC_SAMPLER_POLL_NS INT64_C(100000000)
 bool occ_sampler_is_busy(struct occ_sampler *sampler);
-/* While programs report (`programs`), active GPUs that they have used stay wanted: a long kernel's launch is reported
- * when it ends. True: there is something for occ_sampler_store(). */
+/* While programs report (`programs`), active GPUs that they have used stay wanted: a long kernel's launch is
+ * reported when it ends. True: there is something for occ_sampler_store(). */
 bool occ_sampler_poll(struct occ_sampler *sampler, bool programs);
 
-/* Puts what was measured since the last call into the store, of GPUs that launches have named; durable with its next
- * commit. What the store has no room for is dropped and counted: a commit must not wait for it. */
+/* Puts what was measured since the last call into the store, of GPUs that launches have named; durable with
+ * its next commit. What the store has no room for is dropped and counted: a commit must not wait for it. */
 int occ_sampler_store(struct occ_sampler *sampler, struct occ_error *err);
 
-/* No more launches come: measures all that wait with the samples that are there; waits for it, `patience_ns` at most. */
+/* No more launches come: measures those that wait with the samples so far, within `patience_ns`. */
 void occ_sampler_settle(struct occ_sampler *sampler, int64_t patience_ns);
 
 /* Gives the counters back for `duration_ns`, or takes them again (0). */

@@ -6,12 +6,13 @@
  *
  * With no program under observation there is no timer: an idle daemon sleeps.
  *
- * Flush: events that wait are handled first (a short program may have connected, offered its ring and died since the last
- * round), then a poll and a commit, until no dead program of the session is left; only then the answer.
+ * Flush: events that wait are handled first (a short program may have connected, offered its ring and died
+ * since the last round), then a poll and a commit, until no dead program of the session is left; only then
+ * the answer.
  *
- * Private mode (the descriptor is one end of a socketpair of `occtrace`): a byte tells that we listen; when the other end
- * is closed, we end as soon as no program reports any more. SIGINT is ignored there: Ctrl-C is meant for the program, and
- * the daemon ends after it.
+ * Private mode (the descriptor is one end of a socketpair of `occtrace`): a byte tells that we listen; when
+ * the other end is closed, we end as soon as no program reports any more. SIGINT is ignored there: Ctrl-C is
+ * meant for the program, and the daemon ends after it.
  *
  * One thread; the sampler has threads of its own (sampler.h). Logs.
  */
@@ -279,7 +280,7 @@ static void close_all(struct occ_server *s)
 {
     occ_listen_close(&s->listener);
     if (s->private
-            .on) { /* its starter made a directory for the socket alone: the last of the two removes it */
+            .on) { /* the directory was made for this socket; the last of starter and daemon removes it */
         char directory[OCC_LISTEN_PATH_BYTES];
         occ_listen_directory(s->options->socket_path, directory);
         (void)rmdir(directory);

@@ -1,6 +1,6 @@
 /*
- * The daemon's life: one epoll loop over the door, the connections, the processes behind them, signals, and the
- * timer of the collector's polls. See server.c for how the parts meet.
+ * The daemon's life: one epoll loop over the listening socket, the connections, the processes behind them,
+ * signals, and the timer of the collector's polls.
  */
 #ifndef OCC_DAEMON_SERVER_H
 #define OCC_DAEMON_SERVER_H
@@ -11,16 +11,16 @@
 #include "support/error.h"
 
 struct occ_server_options {
-    const char *database, *socket_path; /* paths; the caller's, for the server's life */
+    const char *database, *socket_path; /* paths */
     uint32_t socket_mode;
     int private_fd;                         /* of --private; -1: none */
-    struct occ_collector_options collector; /* its functions are the server's */
+    struct occ_collector_options collector; /* without its functions */
     struct occ_sampler_options sampler;
 };
 
 /*
- * Listens, serves until a signal or the private peer ends it, drains, commits and finishes the store. Returns 0
- * after an orderly end with everything committed. Blocks SIGTERM and SIGINT, ignores SIGHUP and SIGPIPE.
+ * Listens, serves until a signal or the private peer ends it, drains, commits and finishes the store. Returns
+ * 0 after an orderly end with everything committed. Blocks SIGTERM and SIGINT, ignores SIGHUP and SIGPIPE.
  */
 int occ_server_run(struct occ_store *store, const struct occ_server_options *options, struct occ_error *err);
 

@@ -1,7 +1,8 @@
 /*
- * The counter source of one GPU: opens the best kind that works (PM sampling, then GPM), gives it back while it is not
- * wanted, paused, or wanted by another tool (counters/competing_profilers.h), and replaces one that fails. A kind that
- * is busy, lost or failed is tried again after a while; one that cannot work here is not. One thread.
+ * The counter source of one GPU: opens the best kind that works (PM sampling, then GPM), gives it back while
+ * it is not wanted, paused, or wanted by another tool (counters/competing_profilers.h), and replaces one that
+ * fails. A kind that is busy, lost or failed is tried again after a while; one that cannot work here is not.
+ * One thread.
  */
 #ifndef OCC_DAEMON_SOURCE_SELECT_H
 #define OCC_DAEMON_SOURCE_SELECT_H
@@ -57,15 +58,15 @@ struct occ_source_select {
     struct occ_source_stats closed;       /* of sources that were closed */
 };
 
-/* Opens, closes or changes the source. True: it is of another kind than the last one. All times are monotonic. */
+/* Opens, closes or changes the source. True: it is of another kind than the last one. Times are monotonic. */
 bool occ_source_select_poll(struct occ_source_select *select, int64_t now_ns, int64_t wanted_until_ns,
                             int64_t paused_until_ns);
 
 /* Samples of the open source, oldest first, at most `max`; a source that fails is closed. */
 size_t occ_source_select_read(struct occ_source_select *select, struct occ_sample *samples, size_t max);
 
-/* Starts a burst of short PM intervals if one is `useful` and the last one is long enough ago, and ends it. True: a
- * burst has ended. */
+/* Starts a burst of short PM intervals if one is `useful` and the last one is long enough ago, and ends it.
+ * True: a burst has ended. */
 bool occ_source_select_burst(struct occ_source_select *select, bool useful);
 
 void occ_source_select_close(struct occ_source_select *select);

@@ -4,17 +4,15 @@
  * ring/handshake.h; the first byte tells them apart (text requests start with a lower-case letter).
  *
  *   ping                    -> ok VERSION
- *   flush SESSION           -> ok LAUNCHES      after everything that programs of this session (32 hex digits) had
- *                                               recorded when they ended is committed
- *   status                  -> ok, then "key value" lines
- *   sampler INDEX           -> ok, then "key value" lines: mode, paused_s, gpus; with no GPUs the reason; of the
- *                              INDEXth GPU (from 0), if there are so many, gpu, uuid, source, state, reason, samples, ...
- *   pause SECONDS           -> ok SECONDS       gives hardware counters back for so long, OCC_CONTROL_PAUSE_MOST_S at most
- *   resume                  -> ok               takes them again
- *   anything else           -> error TEXT
+ *   flush SESSION           -> ok LAUNCHES      after everything that programs of this session (32 hex
+ * digits) had recorded when they ended is committed status                  -> ok, then "key value" lines
+ *   sampler INDEX           -> ok, then "key value" lines: mode, paused_s, gpus, and without GPUs the reason;
+ * of GPU INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ... pause SECONDS -> ok
+ * SECONDS       releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most resume -> ok ends the
+ * pause anything else           -> error TEXT
  *
- * pause and resume are for root and the daemon's own user, by the credentials of the socket's peer; everything else
- * is for everybody who may connect.
+ * pause and resume are for root and the daemon's own user (SO_PEERCRED), everything else for all who may
+ * connect.
  *
  * Packets hold at most OCC_CONTROL_BYTES. Any thread; no state.
  */
@@ -27,10 +25,9 @@
 
 #define OCC_CONTROL_BYTES 4096
 
-#define OCC_CONTROL_PAUSE_MOST_S 86400 /* a day: a pause that is forgotten ends */
+#define OCC_CONTROL_PAUSE_MAX_S 86400 /* a day, so that a forgotten pause ends */
 
-/* Connects (never blocks: a listening daemon accepts at once or not at all). OCC_E_NOT_FOUND: nobody listens.
- */
+/* Connects without blocking: a daemon accepts at once or not at all. OCC_E_NOT_FOUND: nobody listens. */
 int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *err);
 
 /* Sends `request` and waits at most `timeout_ms` for the answer. `answer` gets the text after "ok ", always

@@ -216,7 +216,7 @@ static int show_status(const struct cli_command *command, int fd, const struct s
     char why[VALUE_BYTES];
     if (print_gpus(fd, args, &reply, &gpus, &err) != 0)
         return cli_failure(command, &err);
-    if (occ_parse_u64(reply.value[FIELD_paused_s], 1, OCC_CONTROL_PAUSE_MOST_S, &paused_s, NULL) == 0)
+    if (occ_parse_u64(reply.value[FIELD_paused_s], 1, OCC_CONTROL_PAUSE_MAX_S, &paused_s, NULL) == 0)
         note_pause(command, "another ", paused_s);
     if (gpus > 0)
         return CLI_EXIT_OK;
@@ -240,7 +240,7 @@ static int parse_pause(const struct sampler_args *args, int64_t *ret_seconds, st
     int64_t ns = PAUSE_DEFAULT_S * SECOND_NS;
     if (args->duration && occ_parse_duration_ns(args->duration, &ns, err) != 0)
         return occ_error_prefix(err, "--for");
-    if (ns > OCC_CONTROL_PAUSE_MOST_S * SECOND_NS)
+    if (ns > OCC_CONTROL_PAUSE_MAX_S * SECOND_NS)
         return occ_fail(err, OCC_E_INVALID, "--for: '%.64s' is out of range (at most 24h)", args->duration);
     *ret_seconds = (ns + SECOND_NS - 1) / SECOND_NS;
     return 0;

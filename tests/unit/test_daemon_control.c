@@ -20,7 +20,7 @@ static void requests_are_read(void **state)
     assert_int_equal(request.number, 31);
     assert_int_equal(occ_request_parse("pause 86400", &request, NULL), 0);
     assert_int_equal(request.kind, OCC_REQUEST_PAUSE);
-    assert_int_equal(request.number, OCC_CONTROL_PAUSE_MOST_S);
+    assert_int_equal(request.number, OCC_CONTROL_PAUSE_MAX_S);
     assert_int_equal(occ_request_parse("resume", &request, NULL), 0);
     assert_int_equal(request.kind, OCC_REQUEST_RESUME);
     assert_int_equal(occ_request_parse("flush 000102030405060708090A0B0C0D0E0F", &request, NULL), 0);
