@@ -1,6 +1,6 @@
 /*
- * Ids of kernels (by the contents of their names) and of launch configurations (with their kernel and device) in
- * the ring's log. The first use of one writes its record.
+ * Ids of kernels (by the contents of their names) and of launch configurations (with their kernel and device)
+ * in the ring's log. The first use of one writes its record.
  *
  * - A pointer's name is read again for every new buffer of records, since CUPTI may have reused the address;
  *   within one buffer the pointer identifies it.
