@@ -96,7 +96,7 @@ static void stall(struct occ_collector *c, int64_t now_ns, const struct occ_erro
     c->next_commit_ns = now_ns + c->options.commit_interval_ns;
     occ_ratelimit_log(
         &c->store_failed, now_ns, OCC_LOG_ERROR,
-        "the history takes nothing: %s; programs keep their launches as far as their rings reach",
+        "the history cannot be written: %s; launches stay in the programs' rings as far as they fit",
         err->message);
 }
 
@@ -169,7 +169,7 @@ static void after_commit(struct occ_collector *c, int64_t now_ns)
             p->state = OCC_PRODUCER_DONE;
     }
     if (c->stalled)
-        occ_log(OCC_LOG_WARNING, "the history takes launches again");
+        occ_log(OCC_LOG_WARNING, "the history can be written again");
     c->stalled = false;
     c->store_failed = (struct occ_ratelimit){0};
     c->dirty = false;

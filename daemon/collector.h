@@ -71,7 +71,7 @@ void occ_collector_free(struct occ_collector *collector);
 /*
  * A program offers its ring. Takes the offer's descriptor in every case. The same ring from the same program
  * again (its connection was lost): goes on with the new owner. OCC_E_FULL: too many programs; OCC_E_DENIED:
- * in quarantine, or another program's or user's uuid; OCC_E_INVALID: not a sound ring; else the store's
+ * in quarantine, or another program's or user's uuid; OCC_E_INVALID: not a valid ring; else the store's
  * error.
  */
 int occ_collector_offer(struct occ_collector *collector, const struct occ_offer *offer, int64_t now_ns,

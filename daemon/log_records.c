@@ -253,7 +253,7 @@ int occ_log_records_take(struct occ_producer *p, struct occ_store *store, size_t
             break;
         if (ring == OCC_RING_BROKEN) {
             const char *why = occ_ring_broken_reason(p->consumer);
-            (void)occ_fail(err, OCC_E_CORRUPT, "%s", why ? why : "the log makes no sense");
+            (void)occ_fail(err, OCC_E_CORRUPT, "%s", why ? why : "the log is not valid");
             return OCC_LOG_RECORDS_BROKEN;
         }
         int status = take(p, p->waiting_record, store, err);

@@ -79,7 +79,7 @@ static int attach(struct occ_producer *p, int fd, uint64_t next, struct occ_erro
         return 0;
     (void)close(fd);
     char reason[96];
-    return occ_fail(err, status == -ENOMEM ? OCC_E_NO_MEMORY : OCC_E_INVALID, "not a sound ring (%s: %s)",
+    return occ_fail(err, status == -ENOMEM ? OCC_E_NO_MEMORY : OCC_E_INVALID, "not a valid ring (%s: %s)",
                     why ? why : "?", strerror_r(-status, reason, sizeof reason));
 }
 

@@ -17,7 +17,7 @@ void occ_ratelimit_log(struct occ_ratelimit *limit, int64_t now_ns, enum occ_log
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     if (limit->left_out)
-        occ_log(level, "%s (%llu more like this before)", text, (unsigned long long)limit->left_out);
+        occ_log(level, "%s (%llu similar messages left out)", text, (unsigned long long)limit->left_out);
     else
         occ_log(level, "%s", text);
     limit->left_out = 0;

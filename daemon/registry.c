@@ -39,7 +39,7 @@ void occ_registry_quarantine(struct occ_registry *r, struct occ_producer *p, int
     p->run.row_changed = true;
     memcpy(r->quarantine[r->n_quarantine++ % OCC_REGISTRY_QUARANTINE_MAX], p->run.row.uuid, 16);
     occ_ratelimit_log(&r->ring_broken, now_ns, OCC_LOG_WARNING,
-                      "the ring of process %d is broken: %s; it is not read any more", (int)p->peer.pid, why);
+                      "the ring of process %d is broken: %s; it is in quarantine", (int)p->peer.pid, why);
     disown(r, p);
 }
 

@@ -100,7 +100,7 @@ static void on_signal(struct occ_server *s, struct occ_client *none)
     if (read(s->loop.signals, &info, sizeof info) != sizeof info ||
         (s->private.on && info.ssi_signo == SIGINT))
         return;
-    occ_log(OCC_LOG_INFO, "%s: draining and leaving", strsignal((int)info.ssi_signo));
+    occ_log(OCC_LOG_INFO, "%s: draining all rings, then ending", strsignal((int)info.ssi_signo));
     s->stopping = true;
 }
 
@@ -256,7 +256,7 @@ static int start(struct occ_server *s, struct occ_error *err)
         occ_sampler_await(s->sampler, AWAIT_NS);
     }
     if (s->private.on && send(s->private.fd, "l", 1, MSG_NOSIGNAL) != 1)
-        return occ_fail_errno(err, errno, "cannot tell the starter that we listen");
+        return occ_fail_errno(err, errno, "cannot write to the starter");
     occ_notify("READY=1");
     occ_log(OCC_LOG_INFO, "listens at %s, writes %s", s->options->socket_path, s->options->database);
     return 0;
