@@ -80,7 +80,7 @@ static const struct occ_sql_column device[] = {
     {"uuid", "TEXT", "lower(hex(uuid))", "", "its UUID, hexadecimal"},
     {"simulated", "INTEGER", "simulated", "", "1: a simulated device"},
     {"compute_capability", "TEXT", "cc / 10 || '.' || cc % 10", "", "compute capability"},
-    {"sm_count", "INTEGER", "sm_count", "", "SMs"},
+    {"sm_count", "INTEGER", "sm_count", "", "number of SMs"},
     {"max_warps_per_sm", "INTEGER", "max_threads_per_sm / warp_size", "warps", "maximum warps per SM"},
     {"max_blocks_per_sm", "INTEGER", "max_blocks_per_sm", "blocks", "maximum blocks per SM"},
     {"registers_per_sm", "INTEGER", "registers_per_sm", "", "registers per SM"},

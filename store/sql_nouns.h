@@ -11,16 +11,16 @@
 
 /* launch: what belongs to the single one. X(NAME, column, type, unit, help) */
 #define OCC_SQL_LAUNCH(X)                                                                                    \
-    X(RUN, "run_id", "INTEGER", "", "the run it belongs to")                                                 \
-    X(CONFIG, "config_id", "INTEGER", "", "its launch configuration, see launch_config")                     \
+    X(RUN, "run_id", "INTEGER NOT NULL", "", "the run it belongs to")                                        \
+    X(CONFIG, "config_id", "INTEGER NOT NULL", "", "its launch configuration, see launch_config")            \
     X(KERNEL, "kernel_id", "INTEGER", "", "its kernel, see kernel")                                          \
-    X(DEVICE, "device_id", "INTEGER", "", "its device, see device")                                          \
-    X(START, "start_ns", "INTEGER", OCC_SQL_EPOCH, "when it began on the device")                            \
-    X(END, "end_ns", "INTEGER", OCC_SQL_EPOCH, "when it ended")                                              \
-    X(DURATION, "duration_ns", "INTEGER", "ns", "how long it ran")                                           \
-    X(CONTEXT, "context_id", "INTEGER", "", "CUDA context")                                                  \
-    X(STREAM, "stream_id", "INTEGER", "", "CUDA stream")                                                     \
-    X(CORRELATION, "correlation_id", "INTEGER", "", "CUPTI's correlation id")                                \
+    X(DEVICE, "device_id", "INTEGER NOT NULL", "", "its device, see device")                                 \
+    X(START, "start_ns", "INTEGER NOT NULL", OCC_SQL_EPOCH, "when it began on the device")                   \
+    X(END, "end_ns", "INTEGER NOT NULL", OCC_SQL_EPOCH, "when it ended")                                     \
+    X(DURATION, "duration_ns", "INTEGER NOT NULL", "ns", "how long it ran")                                  \
+    X(CONTEXT, "context_id", "INTEGER NOT NULL", "", "CUDA context")                                         \
+    X(STREAM, "stream_id", "INTEGER NOT NULL", "", "CUDA stream")                                            \
+    X(CORRELATION, "correlation_id", "INTEGER NOT NULL", "", "CUPTI's correlation id")                       \
     X(GRAPH_NODE, "graph_node_id", "INTEGER", "", "node of a CUDA graph; NULL: launched without one")        \
     X(ACHIEVED, "achieved", "REAL", "ratio",                                                                 \
       "measured: warp-cycles / (SM-active cycles x maximum warps per SM); its own where it was measured "    \

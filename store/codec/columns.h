@@ -88,8 +88,8 @@ struct occ_columns_decoder;
 struct occ_columns_decoder *occ_columns_decoder_new(void); /* NULL: no memory */
 void occ_columns_decoder_free(struct occ_columns_decoder *decoder);
 
-/* Decodes the columns of the set `wanted`, and those that they are computed from. They belong to the decoder until the
- * next call. OCC_E_CORRUPT (also: one is not there), OCC_E_VERSION (a newer format), OCC_E_NO_MEMORY. */
+/* Decodes the columns of the set `wanted`, and those that they are computed from. They belong to the decoder until it
+ * decodes other bytes; calls for the same ones add up. OCC_E_CORRUPT (also: one is not there), OCC_E_VERSION (a newer format), OCC_E_NO_MEMORY. */
 int occ_columns_decode(struct occ_columns_decoder *decoder, const void *data, size_t bytes, uint32_t wanted,
                        struct occ_columns *ret_columns);
 

@@ -1,26 +1,16 @@
 /*
  * The virtual table `launch`. A scan lists the chunks that can match (their metadata decide, for configurations also their
- * totals), unpacks of each only the columns that the statement uses, selects rows with plain loops over the columns,
- * and hands them out one by one. What does not depend on the single launch (names, configuration, occupancy) is read
- * once per configuration and scan; what was measured, once per chunk (launch_values.h).
- *
- * Nothing in the file is trusted: the codec checks its bytes, everything else is only compared and copied. Threads:
- * those of the connection.
+ * totals), decodes of each only the columns that the statement reads, selects rows with plain loops over the columns, and
+ * hands them out one by one, in the order of their starts if that is asked for. What does not depend on the single launch
+ * (names, configuration, occupancy) is read once per configuration and scan; what was measured, once per chunk. Threads:
+ * the connection's.
  */
-
 #include <math.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "store/codec/columns.h"
+#include "launch_merge.h"
 #include "launch_values.h"
-#include "support/error.h"
-#include "support/map.h"
 #include "occupancy/waterfall.h"
-#include "store/sql_nouns.h"
-#include "vtab.h"
 
 #ifdef OCC_SQLITE_EXTENSION
 SQLITE_EXTENSION_INIT3
@@ -33,7 +23,7 @@ SQLITE_EXTENSION_INIT3
     X(KERNEL, OCC_COLUMN_BIT(config))                                                                        \
     X(DEVICE, 0)                                                                                             \
     X(START, OCC_COLUMN_BIT(start_ns))                                                                       \
-    X(END, OCC_COLUMN_BIT(start_ns))                                                                         \
+    X(END, OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns))                                           \
     X(DURATION, OCC_COLUMN_BIT(duration_ns))                                                                 \
     X(CONTEXT, OCC_COLUMN_BIT(context))                                                                      \
     X(STREAM, OCC_COLUMN_BIT(stream))                                                                        \
@@ -53,10 +43,6 @@ enum column {
         LAUNCH_COLUMN_COUNT
 };
 
-#define X(column, type, expression, unit, help) +1
-enum { CONFIG_COLUMN_COUNT = 0 OCC_SQL_CONFIG(X) };
-#undef X
-
 static const char declaration[] = "CREATE TABLE launch("
 #define X(NAME, column, type, unit, help) column " " type ", "
     OCC_SQL_LAUNCH(X)
@@ -66,77 +52,35 @@ static const char declaration[] = "CREATE TABLE launch("
 #undef X
             "CHECK (1))";
 
-/* Kernel, warps that the device holds, expected_elapsed, and the columns of all launches of a configuration. */
-static const char config_sql[] = "SELECT c.kernel_id, d.sm_count * c.max_warps_per_sm, c.expected_elapsed"
-#define X(column, type, expression, unit, help) ", " expression
-    OCC_SQL_CONFIG(X)
-#undef X
-        " FROM \"%w\".stored_launch_config c JOIN \"%w\".stored_kernel k USING(kernel_id) "
-        "JOIN \"%w\".stored_device d USING(device_id) WHERE c.config_id = ?";
-
-static const unsigned needs[LAUNCH_COLUMN_COUNT] = {
-#define X(NAME, what) [COLUMN_##NAME] = (unsigned)(what),
+static const uint32_t needs[LAUNCH_COLUMN_COUNT] = {
+#define X(NAME, what) [COLUMN_##NAME] = (what),
     COLUMN_NEEDS(X)
 #undef X
 };
 
-/* ---- conditions ---- */
+/* ---- plan ---- */
 
-/* Columns that a scan can be narrowed by, all of them integers. */
-enum key { KEY_START, KEY_RUN, KEY_DEVICE, KEY_CONFIG, KEY_KERNEL, KEY_CORRELATION, KEY_COUNT };
-
-static const enum column key_column[KEY_COUNT] = {
-    [KEY_START] = COLUMN_START,   [KEY_RUN] = COLUMN_RUN,       [KEY_DEVICE] = COLUMN_DEVICE,
-    [KEY_CONFIG] = COLUMN_CONFIG, [KEY_KERNEL] = COLUMN_KERNEL, [KEY_CORRELATION] = COLUMN_CORRELATION,
+/* idxNum: bits. */
+enum {
+    PLAN_CONFIGS = 1, /* some column of OCC_SQL_CONFIG is used */
+    PLAN_DESCENDING = 2,
+    PLAN_BY_START = 4,
+    PLAN_BY_RUN = 8,
+    PLAN_BY_DEVICE = 16,
 };
 
-/* How a condition travels from the planner to the scan: one letter a key, one an operator. */
-static const char key_letters[KEY_COUNT + 1] = "trdskc";
-
-static char key_letter(int column)
-{
-    for (int key = 0; key < KEY_COUNT; key++)
-        if ((int)key_column[key] == column)
-            return key_letters[key];
-    return 0;
-}
-
-/* ---- table ---- */
-
-/* What the launches of a configuration have in common. */
-struct config_info {
-    int64_t kernel;
-    double device_warps, expected_elapsed; /* NaN: not known */
-    bool known;
-    sqlite3_value *values[CONFIG_COLUMN_COUNT]; /* NULL until needed */
+static const struct occ_vtab_key keys[] = {
+#define X(NAME, letter, of_rows) {COLUMN_##NAME, letter, of_rows},
+    OCC_LAUNCH_KEYS(X)
+#undef X
 };
 
-struct launch_cursor {
-    sqlite3_vtab_cursor base;
-    struct occ_range range[KEY_COUNT];
-    unsigned columns;  /* columns to unpack: those that rows were asked for so far */
-    unsigned unpacked; /* those that `view` holds of the current chunk */
-    bool wants_values; /* some column of OCC_SQL_CONFIG is used */
-    bool narrowed[KEY_COUNT];
-    sqlite3_stmt *chunks; /* on the current chunk's row */
-    sqlite3_stmt *data;   /* on the current chunk's bytes, when they were needed */
-    sqlite3_stmt *configs_stmt;
-    struct occ_columns_decoder *decoder;
-    struct occ_launch_values *values; /* when they were asked for */
-    struct occ_columns view;
-    int64_t run, device, chunk_first, chunk_last;
-    uint32_t chunk_n;
-    uint32_t *selected; /* rows of the chunk that match; NULL: all of them */
-    uint32_t selected_capacity;
-    const uint32_t *selection; /* `selected`, or NULL when all rows match */
-    uint32_t n, at;            /* rows to hand out, the next one */
-    uint32_t row;              /* the current one's number in the chunk */
-    bool done;
-    struct occ_map config_index; /* config -> index in configs */
-    struct config_info *configs;
-    uint32_t n_configs, configs_capacity;
-    uint32_t last_config, last_index;
-};
+/* Launches, and how many values each key has. */
+static const char statistics[] = "SELECT n, n, runs, (SELECT max(device_id) FROM \"%w\".stored_device), "
+                                 "(SELECT max(config_id) FROM \"%w\".stored_launch_config), "
+                                 "(SELECT max(kernel_id) FROM \"%w\".stored_kernel), n / runs FROM "
+                                 "(SELECT total(launches) AS n FROM \"%w\".stored_chunk), "
+                                 "(SELECT max(1, max(run_id)) AS runs FROM \"%w\".stored_run)";
 
 static int launch_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
                           char **message)
@@ -147,15 +91,37 @@ static int launch_connect(sqlite3 *db, void *aux, int argc, const char *const *a
     return occ_vtab_connect(db, declaration, argv[1], ret);
 }
 
-/* The estimate only has to order plans. Columns are unpacked when they are read (one that only stands in a condition is
- * not); idxNum only says whether any column of the configurations is used. */
+/* Starts are merged from the chunks; the order of runs or devices is that of the list of chunks. */
+static void plan_order(sqlite3_index_info *info)
+{
+    static const int orders[LAUNCH_COLUMN_COUNT] = {
+        [COLUMN_START] = PLAN_BY_START, [COLUMN_RUN] = PLAN_BY_RUN, [COLUMN_DEVICE] = PLAN_BY_DEVICE};
+    int column = info->nOrderBy == 1 ? info->aOrderBy[0].iColumn : -1;
+    if (column < 0 || column >= LAUNCH_COLUMN_COUNT || orders[column] == 0)
+        return;
+    info->idxNum |= orders[column] | (info->aOrderBy[0].desc ? PLAN_DESCENDING : 0);
+    info->orderByConsumed = 1;
+}
+
 static int launch_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
-    (void)vtab;
-    double rows = 1e7;
-    info->idxNum = (info->colUsed & ~((UINT64_C(1) << LAUNCH_COLUMN_COUNT) - 1)) != 0;
-    return occ_vtab_plan(info, key_letter, &rows);
+    info->idxNum = info->colUsed >> LAUNCH_COLUMN_COUNT != 0 ? PLAN_CONFIGS : 0;
+    plan_order(info);
+    return occ_vtab_plan(vtab, info, keys, OCC_LAUNCH_KEY_COUNT, statistics);
 }
+
+/* ---- scan ---- */
+
+struct launch_cursor {
+    sqlite3_vtab_cursor base;
+    struct occ_launch_scan scan;
+    sqlite3_stmt *list; /* of chunks */
+    struct occ_launch_merge merge;
+    bool merges;
+    struct occ_launch_chunk single;   /* where nothing is merged */
+    struct occ_launch_chunk *current; /* NULL: at the end */
+    uint32_t row;                     /* in the current chunk */
+};
 
 static int launch_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
 {
@@ -167,376 +133,134 @@ static int launch_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
     return SQLITE_OK;
 }
 
-static void forget_configs(struct launch_cursor *c)
-{
-    for (uint32_t i = 0; i < c->n_configs; i++)
-        for (uint32_t k = 0; k < CONFIG_COLUMN_COUNT; k++)
-            sqlite3_value_free(c->configs[i].values[k]);
-    c->n_configs = 0;
-    c->last_config = 0;
-    occ_map_clear(&c->config_index);
-}
-
 static int launch_close(sqlite3_vtab_cursor *cursor)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    (void)sqlite3_finalize(c->chunks);
-    (void)sqlite3_finalize(c->data);
-    (void)sqlite3_finalize(c->configs_stmt);
-    forget_configs(c);
-    occ_map_free(&c->config_index);
-    free(c->configs);
-    free(c->selected);
-    occ_columns_decoder_free(c->decoder);
-    occ_launch_values_free(c->values);
+    (void)sqlite3_finalize(c->list);
+    occ_launch_merge_close(&c->merge);
+    occ_launch_chunk_close(&c->single);
+    occ_launch_scan_close(&c->scan);
     free(c);
     return SQLITE_OK;
 }
 
-static int fail(struct launch_cursor *c, const char *text)
+/* Lists the chunks whose metadata allow a match. */
+static int list_chunks(struct launch_cursor *c, int plan)
 {
-    return occ_vtab_fail(c->base.pVtab, SQLITE_CORRUPT, text);
-}
-
-/* ---- launch configurations ---- */
-
-static double known_double(sqlite3_stmt *stmt, int column)
-{
-    return sqlite3_column_type(stmt, column) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, column);
-}
-
-static int read_config(struct launch_cursor *c, uint32_t config, struct config_info *info)
-{
-    int rc = occ_vtab_prepare(c->base.pVtab, &c->configs_stmt, config_sql);
-    if (rc != SQLITE_OK)
-        return rc;
-    (void)sqlite3_bind_int64(c->configs_stmt, 1, config);
-    int step = occ_vtab_step(c->base.pVtab, c->configs_stmt);
-    if (step == SQLITE_ROW) {
-        info->known = true;
-        info->kernel = sqlite3_column_int64(c->configs_stmt, 0);
-        info->device_warps = known_double(c->configs_stmt, 1);
-        info->expected_elapsed = known_double(c->configs_stmt, 2);
-        for (int k = 0; c->wants_values && k < CONFIG_COLUMN_COUNT; k++)
-            info->values[k] = sqlite3_value_dup(sqlite3_column_value(c->configs_stmt, 3 + k));
+    static const enum occ_launch_key order[] = {OCC_LAUNCH_KEY_START, OCC_LAUNCH_KEY_RUN,
+                                                OCC_LAUNCH_KEY_DEVICE, OCC_LAUNCH_KEY_CORRELATION};
+    const struct occ_launch_scan *s = &c->scan;
+    bool descending = plan & PLAN_DESCENDING;
+    (void)sqlite3_finalize(c->list);
+    c->list = NULL;
+    char *sql = sqlite3_mprintf(
+        OCC_LAUNCH_LIST_SQL "WHERE 1%s%s%s%s%s%s", "%w", "%w",
+        s->narrowed[OCC_LAUNCH_KEY_START] ? " AND c.last_start_ns >= ?1 AND c.first_start_ns <= ?2" : "",
+        s->narrowed[OCC_LAUNCH_KEY_RUN] ? " AND c.run_id BETWEEN ?3 AND ?4" : "",
+        s->narrowed[OCC_LAUNCH_KEY_DEVICE] ? " AND c.device_id BETWEEN ?5 AND ?6" : "",
+        s->narrowed[OCC_LAUNCH_KEY_CORRELATION]
+            ? " AND c.max_correlation_id >= ?7 AND c.min_correlation_id <= ?8"
+            : "",
+        plan & PLAN_BY_START    ? (descending ? " ORDER BY c.last_start_ns" : " ORDER BY c.first_start_ns")
+        : plan & PLAN_BY_RUN    ? " ORDER BY c.run_id"
+        : plan & PLAN_BY_DEVICE ? " ORDER BY c.device_id"
+                                : "",
+        descending ? " DESC" : "");
+    int rc = sql ? occ_vtab_prepare(c->base.pVtab, &c->list, sql) : SQLITE_NOMEM;
+    sqlite3_free(sql);
+    for (int i = 0; i < 4 && rc == SQLITE_OK;
+         i++) { /* numbers that the statement lacks are refused, which is fine */
+        (void)sqlite3_bind_int64(c->list, 2 * i + 1, s->range[order[i]].low);
+        (void)sqlite3_bind_int64(c->list, 2 * i + 2, s->range[order[i]].high);
     }
-    (void)sqlite3_reset(c->configs_stmt);
-    return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
-}
-
-static int find_config(struct launch_cursor *c, uint32_t config, const struct config_info **ret)
-{
-    if (config == c->last_config && c->n_configs > 0) {
-        *ret = &c->configs[c->last_index];
-        return SQLITE_OK;
-    }
-    uint32_t index = occ_map_get(&c->config_index, config);
-    if (index == OCC_MAP_NONE) {
-        if (c->n_configs == c->configs_capacity) {
-            uint32_t capacity = c->configs_capacity * 2 + 64;
-            struct config_info *configs = realloc(c->configs, capacity * sizeof *configs);
-            if (!configs)
-                return SQLITE_NOMEM;
-            c->configs = configs;
-            c->configs_capacity = capacity;
-        }
-        struct config_info info = {0};
-        int rc = read_config(c, config, &info);
-        index = c->n_configs;
-        c->configs[c->n_configs++] = info;
-        if (rc != SQLITE_OK)
-            return rc;
-        if (occ_map_put(&c->config_index, config, index) == OCC_MAP_NONE)
-            return SQLITE_NOMEM;
-    }
-    c->last_config = config;
-    c->last_index = index;
-    *ret = &c->configs[index];
-    return SQLITE_OK;
-}
-
-/* ---- chunks ---- */
-
-static bool is_empty(const struct launch_cursor *c)
-{
-    for (int key = 0; key < KEY_COUNT; key++)
-        if (c->range[key].low > c->range[key].high)
-            return true;
-    return false;
-}
-
-/* The chunks whose metadata allow a match. */
-static int list_chunks(struct launch_cursor *c)
-{
-    static const char by_time[] = " AND c.last_start_ns >= ?1 AND c.first_start_ns <= ?2";
-    char sql[768];
-    bool totals = c->narrowed[KEY_CONFIG] || c->narrowed[KEY_KERNEL];
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT c.chunk_id, c.run_id, c.device_id, c.launches, c.first_start_ns, c.last_start_ns, %s "
-        "FROM \"%%w\".stored_chunk c%s WHERE 1%s%s%s%s",
-        totals ? "t.data" : "NULL", totals ? " LEFT JOIN \"%w\".stored_chunk_totals t USING(chunk_id)" : "",
-        c->narrowed[KEY_START] ? by_time : "", c->narrowed[KEY_RUN] ? " AND c.run_id BETWEEN ?3 AND ?4" : "",
-        c->narrowed[KEY_DEVICE] ? " AND c.device_id BETWEEN ?5 AND ?6" : "",
-        c->narrowed[KEY_CORRELATION] ? " AND c.max_correlation_id >= ?7 AND c.min_correlation_id <= ?8" : "");
-    int rc = occ_vtab_prepare(c->base.pVtab, &c->chunks, sql);
-    if (rc != SQLITE_OK)
-        return rc;
-    static const enum key order[] = {KEY_START, KEY_RUN, KEY_DEVICE, KEY_CORRELATION};
-    for (int i = 0; i < 4; i++) { /* a number that the statement does not use is refused, and that is fine */
-        (void)sqlite3_bind_int64(c->chunks, 2 * i + 1, c->range[order[i]].low);
-        (void)sqlite3_bind_int64(c->chunks, 2 * i + 2, c->range[order[i]].high);
-    }
-    return SQLITE_OK;
-}
-
-static int config_matches(struct launch_cursor *c, uint32_t config, bool *ret)
-{
-    const struct config_info *info = NULL;
-    *ret = occ_in_range(&c->range[KEY_CONFIG], config);
-    if (!*ret || !c->narrowed[KEY_KERNEL])
-        return SQLITE_OK;
-    int rc = find_config(c, config, &info);
-    *ret = rc == SQLITE_OK && info->known && occ_in_range(&c->range[KEY_KERNEL], info->kernel);
     return rc;
 }
 
-/* Do the chunk's totals name a configuration that matches? Without totals, or with damaged ones: perhaps. */
-static int totals_match(struct launch_cursor *c, bool *ret)
-{
-    struct occ_columns totals;
-    int rc = occ_columns_decode(c->decoder, sqlite3_column_blob(c->chunks, 6),
-                                (size_t)sqlite3_column_bytes(c->chunks, 6), OCC_COLUMN_BIT(config), &totals);
-    *ret = rc != 0;
-    if (rc != 0)
-        return rc == OCC_E_NO_MEMORY ? SQLITE_NOMEM : SQLITE_OK;
-    for (uint32_t i = 0; i < totals.n && !*ret && rc == SQLITE_OK; i++)
-        rc = config_matches(c, (uint32_t)totals.config[i], ret);
-    return rc;
-}
-
-static uint32_t keep(const uint64_t *values, const struct occ_range *r, uint32_t *rows, uint32_t n)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t row = rows[i];
-        rows[kept] = row;
-        kept += occ_in_range(r, (int64_t)values[row]);
-    }
-    return kept;
-}
-
-static int keep_kernels(struct launch_cursor *c, uint32_t *n)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < *n; i++) {
-        uint32_t row = c->selected[i];
-        bool match = false;
-        int rc = config_matches(c, (uint32_t)c->view.config[row], &match);
-        if (rc != SQLITE_OK)
-            return rc;
-        c->selected[kept] = row;
-        kept += match;
-    }
-    *n = kept;
-    return SQLITE_OK;
-}
-
-static bool straddles(const struct launch_cursor *c)
-{
-    const struct occ_range *r = &c->range[KEY_START];
-    return c->narrowed[KEY_START] && !(occ_in_range(r, c->chunk_first) && occ_in_range(r, c->chunk_last));
-}
-
-/* Which rows of the unpacked chunk match. */
-static int select_rows(struct launch_cursor *c)
-{
-    bool by_start = straddles(c);
-    uint32_t n = c->n;
-    c->selection = NULL;
-    if (!by_start && !c->narrowed[KEY_CONFIG] && !c->narrowed[KEY_KERNEL] && !c->narrowed[KEY_CORRELATION])
-        return SQLITE_OK;
-    if (c->selected_capacity < n) {
-        free(c->selected);
-        c->selected = malloc(n * sizeof *c->selected);
-        c->selected_capacity = c->selected ? n : 0;
-        if (!c->selected)
-            return SQLITE_NOMEM;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        c->selected[i] = i;
-    if (by_start)
-        n = keep(c->view.start_ns, &c->range[KEY_START], c->selected, n);
-    if (c->narrowed[KEY_CONFIG])
-        n = keep(c->view.config, &c->range[KEY_CONFIG], c->selected, n);
-    if (c->narrowed[KEY_CORRELATION])
-        n = keep(c->view.correlation, &c->range[KEY_CORRELATION], c->selected, n);
-    int rc = c->narrowed[KEY_KERNEL] ? keep_kernels(c, &n) : SQLITE_OK;
-    c->selection = c->selected;
-    c->n = n;
-    return rc;
-}
-
-/* Makes `columns` of the current chunk readable. */
-static int unpack(struct launch_cursor *c, unsigned columns)
-{
-    int rc = occ_vtab_prepare(c->base.pVtab, &c->data,
-                              "SELECT data FROM \"%w\".stored_chunk_data WHERE chunk_id = ?");
-    if (rc != SQLITE_OK)
-        return rc;
-    if (!c->unpacked) {
-        (void)sqlite3_reset(c->data);
-        (void)sqlite3_bind_int64(c->data, 1, sqlite3_column_int64(c->chunks, 0));
-        int step = occ_vtab_step(c->base.pVtab, c->data);
-        if (step != SQLITE_ROW)
-            return step == SQLITE_DONE ? fail(c, "launch: a chunk has no data") : step;
-    }
-    columns |= c->unpacked;
-    rc = occ_columns_decode(c->decoder, sqlite3_column_blob(c->data, 0),
-                            (size_t)sqlite3_column_bytes(c->data, 0), columns, &c->view);
-    if (rc == OCC_E_NO_MEMORY)
-        return SQLITE_NOMEM;
-    if (rc != 0 || c->view.n != c->chunk_n)
-        return fail(c, rc == OCC_E_VERSION ? "launch: a chunk is from a newer version"
-                                           : "launch: a chunk is damaged");
-    c->unpacked = columns;
-    return SQLITE_OK;
-}
-
-/* The rows of the current chunk that match, into c->n. Start is the dearest column: a condition needs it only where
- * the chunk straddles its edge. */
-static int enter_chunk(struct launch_cursor *c)
-{
-    int64_t n = sqlite3_column_int64(c->chunks, 3);
-    unsigned columns = c->columns | (straddles(c) ? (unsigned)OCC_COLUMN_BIT(start_ns) : 0);
-    if (n < 1 || n > OCC_COLUMNS_MAX_ROWS)
-        return fail(c, "launch: a chunk is damaged");
-    c->n = c->chunk_n = (uint32_t)n;
-    c->unpacked = 0;
-    if (c->values)
-        occ_launch_values_enter(c->values, c->run, c->device);
-    int rc = columns ? unpack(c, columns) : SQLITE_OK;
-    return rc != SQLITE_OK ? rc : select_rows(c);
-}
-
-/* The next chunk with rows to hand out, or the end. */
+/* The next chunk of the list with rows that match. */
 static int next_chunk(struct launch_cursor *c)
 {
-    bool match = true;
-    c->at = c->n = 0;
-    while (c->n == 0) {
-        int rc = occ_vtab_step(c->base.pVtab, c->chunks);
-        if (rc != SQLITE_ROW) {
-            c->done = true;
-            return rc == SQLITE_DONE ? SQLITE_OK : rc;
-        }
-        c->run = sqlite3_column_int64(c->chunks, 1);
-        c->device = sqlite3_column_int64(c->chunks, 2);
-        c->chunk_first = sqlite3_column_int64(c->chunks, 4);
-        c->chunk_last = sqlite3_column_int64(c->chunks, 5);
-        rc = c->narrowed[KEY_CONFIG] || c->narrowed[KEY_KERNEL] ? totals_match(c, &match) : SQLITE_OK;
-        if (rc == SQLITE_OK && match)
-            rc = enter_chunk(c);
-        if (rc != SQLITE_OK)
-            return rc;
-    }
-    c->row = c->selection ? c->selection[0] : 0;
-    return SQLITE_OK;
-}
-
-static void read_plan(struct launch_cursor *c, bool wants_values, const char *plan, int argc,
-                      sqlite3_value **argv)
-{
-    for (int key = 0; key < KEY_COUNT; key++) {
-        c->range[key] = (struct occ_range){INT64_MIN, INT64_MAX};
-        c->narrowed[key] = false;
-    }
-    c->columns = 0;
-    c->wants_values = wants_values;
-    for (int i = 0; i < argc; i++) {
-        const char *letter = strchr(key_letters, plan[2 * i]);
-        int key = letter ? (int)(letter - key_letters) : KEY_START;
-        occ_range_narrow(&c->range[key], plan[2 * i + 1], argv[i]);
-        c->narrowed[key] = true;
-        if (key != KEY_START)
-            c->columns |= needs[key_column[key]];
-    }
-}
-
-static int launch_filter(sqlite3_vtab_cursor *cursor, int idx_num, const char *idx_str, int argc,
-                         sqlite3_value **argv)
-{
-    struct launch_cursor *c = (struct launch_cursor *)cursor;
-    int rc = occ_vtab_enter(cursor->pVtab);
-    (void)sqlite3_finalize(c->chunks);
-    c->chunks = NULL;
-    forget_configs(c);
-    read_plan(c, idx_num != 0, idx_str, argc, argv);
-    c->done = is_empty(c);
-    if (rc != SQLITE_OK || c->done)
-        return rc;
-    if (!c->decoder)
-        c->decoder = occ_columns_decoder_new();
-    if (!c->decoder)
-        return SQLITE_NOMEM;
-    rc = list_chunks(c);
-    return rc != SQLITE_OK ? rc : next_chunk(c);
+    int rc;
+    do {
+        rc = occ_vtab_step(c->base.pVtab, c->list);
+        if (rc == SQLITE_ROW)
+            rc = occ_launch_chunk_open(&c->scan, &c->single, c->list);
+        else
+            c->current = NULL;
+    } while (rc == SQLITE_OK && c->single.n == 0);
+    if (rc == SQLITE_OK)
+        c->row = occ_launch_chunk_row(&c->single, 0);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 static int launch_next(sqlite3_vtab_cursor *cursor)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    if (++c->at >= c->n)
+    if (c->merges)
+        return occ_launch_merge_next(&c->merge, &c->scan, &c->current, &c->row);
+    if (++c->single.at >= c->single.n)
         return next_chunk(c);
-    c->row = c->selection ? c->selection[c->at] : c->at;
+    c->row = occ_launch_chunk_row(&c->single, c->single.at);
     return SQLITE_OK;
+}
+
+static int launch_filter(sqlite3_vtab_cursor *cursor, int plan, const char *conditions, int argc,
+                         sqlite3_value **argv)
+{
+    struct launch_cursor *c = (struct launch_cursor *)cursor;
+    c->current = NULL;
+    c->scan.wants_configs = plan & PLAN_CONFIGS;
+    int rc = occ_vtab_enter(cursor->pVtab);
+    if (rc == SQLITE_OK)
+        rc = occ_launch_scan_open(&c->scan, cursor->pVtab, conditions, argc, argv);
+    if (rc != SQLITE_OK || occ_launch_scan_is_empty(&c->scan))
+        return rc;
+    rc = list_chunks(c, plan);
+    c->merges = plan & PLAN_BY_START;
+    if (rc == SQLITE_OK && c->merges)
+        rc = occ_launch_merge_start(&c->merge, &c->scan, c->list, plan & PLAN_DESCENDING);
+    if (rc != SQLITE_OK)
+        return rc;
+    c->current = &c->single;
+    c->single.n = c->single.at = 0;
+    return launch_next(cursor);
 }
 
 static int launch_eof(sqlite3_vtab_cursor *cursor)
 {
-    return ((struct launch_cursor *)cursor)->done;
+    return ((struct launch_cursor *)cursor)->current == NULL;
 }
 
-/* The same in every scan: "a OR b" is two scans, and what both find SQLite knows by its rowid. Ids of a hostile file wrap. */
+/* The same in every scan: "a OR b" is two scans, and what both find SQLite knows by its rowid. Ids of a hostile file
+ * wrap. */
 static int launch_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 {
     const struct launch_cursor *c = (const struct launch_cursor *)cursor;
-    uint64_t chunk = (uint64_t)sqlite3_column_int64(c->chunks, 0);
-    *ret = (sqlite3_int64)(chunk * OCC_COLUMNS_MAX_ROWS + c->row);
+    *ret = (sqlite3_int64)((uint64_t)c->current->id * OCC_COLUMNS_MAX_ROWS + c->row);
     return SQLITE_OK;
 }
+
+/* ---- columns ---- */
 
 static int config_column(struct launch_cursor *c, sqlite3_context *context, int column)
 {
-    const struct config_info *info = NULL;
-    int rc = find_config(c, (uint32_t)c->view.config[c->row], &info);
+    const struct occ_launch_config *config = NULL;
+    int rc = occ_launch_scan_config(&c->scan, (uint32_t)c->current->columns.config[c->row], &config);
     if (rc != SQLITE_OK)
         return rc;
     if (column == COLUMN_KERNEL) {
-        if (info->known)
-            sqlite3_result_int64(context, info->kernel);
-    } else if (info->values[column - LAUNCH_COLUMN_COUNT]) {
-        sqlite3_result_value(context, info->values[column - LAUNCH_COLUMN_COUNT]);
+        if (config->known)
+            sqlite3_result_int64(context, config->kernel);
+    } else if (config->values[column - LAUNCH_COLUMN_COUNT]) {
+        sqlite3_result_value(context, config->values[column - LAUNCH_COLUMN_COUNT]);
     }
     return SQLITE_OK;
-}
-
-static int read_measured(struct launch_cursor *c, struct occ_launch_measured *ret)
-{
-    if (!c->values) {
-        c->values = occ_launch_values_new(c->base.pVtab);
-        if (!c->values)
-            return SQLITE_NOMEM;
-        occ_launch_values_enter(c->values, c->run, c->device);
-    }
-    return occ_launch_values_get(c->values, &c->view, c->row, ret);
 }
 
 /* In SQL a NULL text is NULL, and so is NaN. */
 static int measured_column(struct launch_cursor *c, sqlite3_context *context, int column)
 {
     struct occ_launch_measured m;
-    int rc = read_measured(c, &m);
+    int rc = occ_launch_values_get(&c->scan, c->current, c->row, &m);
     if (rc != SQLITE_OK)
         return rc;
     if (column == COLUMN_MEASURED_SOURCE)
@@ -553,27 +277,26 @@ static int measured_column(struct launch_cursor *c, sqlite3_context *context, in
 static int waste_column(struct launch_cursor *c, sqlite3_context *context)
 {
     struct occ_launch_measured m;
-    const struct config_info *info = NULL;
-    int rc = find_config(c, (uint32_t)c->view.config[c->row], &info);
-    if (rc == SQLITE_OK && info->known)
-        rc = read_measured(c, &m);
-    if (rc != SQLITE_OK || !info->known)
+    const struct occ_launch_config *config = NULL;
+    int rc = occ_launch_scan_config(&c->scan, (uint32_t)c->current->columns.config[c->row], &config);
+    if (rc == SQLITE_OK && config->known)
+        rc = occ_launch_values_get(&c->scan, c->current, c->row, &m);
+    if (rc != SQLITE_OK || !config->known)
         return rc;
-    double unused = 1 - (isnan(m.elapsed) ? info->expected_elapsed : m.elapsed);
-    sqlite3_result_double(context, (double)c->view.duration_ns[c->row] * 1e-9 * info->device_warps *
-                                       (unused < 0 ? 0 : unused));
+    double unused = 1 - (isnan(m.elapsed) ? config->expected_elapsed : m.elapsed);
+    sqlite3_result_double(context, (double)c->current->columns.duration_ns[c->row] * 1e-9 *
+                                       config->device_warps * (unused < 0 ? 0 : unused));
     return SQLITE_OK;
 }
 
 static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    const struct occ_columns *v = &c->view;
-    uint32_t row = c->row;
-    unsigned needed = column < LAUNCH_COLUMN_COUNT ? needs[column] : (unsigned)OCC_COLUMN_BIT(config);
-    if (needed & ~c->unpacked) {
-        c->columns |= needed;
-        int rc = unpack(c, needed);
+    const struct occ_columns *v = &c->current->columns;
+    uint32_t row = c->row, needed = column < LAUNCH_COLUMN_COUNT ? needs[column] : OCC_COLUMN_BIT(config);
+    if (needed & ~c->current->decoded) {
+        c->scan.columns |= needed;
+        int rc = occ_launch_chunk_decode(&c->scan, c->current, needed);
         if (rc != SQLITE_OK)
             return rc;
     }
@@ -588,10 +311,10 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
         sqlite3_result_int64(context, (int64_t)v->duration_ns[row]);
         break;
     case COLUMN_RUN:
-        sqlite3_result_int64(context, c->run);
+        sqlite3_result_int64(context, c->current->run);
         break;
     case COLUMN_DEVICE:
-        sqlite3_result_int64(context, c->device);
+        sqlite3_result_int64(context, c->current->device);
         break;
     case COLUMN_CONTEXT:
         sqlite3_result_int64(context, (int64_t)v->context[row]);

@@ -27,10 +27,6 @@ struct own {
 };
 
 struct occ_launch_values {
-    sqlite3_vtab *vtab;
-    sqlite3_stmt *series, *minute;
-    struct occ_columns_decoder *decoder;
-    int64_t run, device;
     bool loaded; /* `own` is the current chunk's */
     struct own *own;
     uint32_t own_capacity;
@@ -39,31 +35,18 @@ struct occ_launch_values {
     uint32_t n_minutes, minutes_capacity;
 };
 
-struct occ_launch_values *occ_launch_values_new(sqlite3_vtab *vtab)
-{
-    struct occ_launch_values *v = calloc(1, sizeof *v);
-    if (v)
-        v->vtab = vtab;
-    return v;
-}
-
 void occ_launch_values_free(struct occ_launch_values *v)
 {
     if (!v)
         return;
-    (void)sqlite3_finalize(v->series);
-    (void)sqlite3_finalize(v->minute);
-    occ_columns_decoder_free(v->decoder);
     occ_map_free(&v->minute_index);
     free(v->minutes);
     free(v->own);
     free(v);
 }
 
-void occ_launch_values_enter(struct occ_launch_values *v, int64_t run, int64_t device)
+void occ_launch_values_reset(struct occ_launch_values *v)
 {
-    v->run = run;
-    v->device = device;
     v->loaded = false;
     v->n_minutes = 0;
     occ_map_clear(&v->minute_index);
@@ -71,12 +54,12 @@ void occ_launch_values_enter(struct occ_launch_values *v, int64_t run, int64_t d
 
 /* ---- a launch's own ---- */
 
-static uint32_t first_row(const struct occ_columns *view, uint64_t start_ns)
+static uint32_t first_row(const struct occ_columns *launches, uint64_t start_ns)
 {
-    uint32_t low = 0, high = view->n;
+    uint32_t low = 0, high = launches->n;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
-        if (view->start_ns[middle] < start_ns)
+        if (launches->start_ns[middle] < start_ns)
             low = middle + 1;
         else
             high = middle;
@@ -85,16 +68,16 @@ static uint32_t first_row(const struct occ_columns *view, uint64_t start_ns)
 }
 
 /* The i-th of `values` to its launch. */
-static void give(struct occ_launch_values *v, const struct occ_columns *view,
+static void give(struct occ_launch_values *v, const struct occ_columns *launches,
                  const struct occ_columns *values, uint32_t i)
 {
     uint64_t start = values->start_ns[i];
-    uint32_t first = first_row(view, start);
-    uint32_t end = view->n - first > OCC_LAUNCHES_AT_ONCE ? first + OCC_LAUNCHES_AT_ONCE : view->n;
-    for (uint32_t row = first; row < end && view->start_ns[row] == start; row++) {
+    uint32_t first = first_row(launches, start);
+    uint32_t end = launches->n - first > OCC_LAUNCHES_AT_ONCE ? first + OCC_LAUNCHES_AT_ONCE : launches->n;
+    for (uint32_t row = first; row < end && launches->start_ns[row] == start; row++) {
         struct own *own = &v->own[row];
-        if (own->known || view->correlation[row] != values->correlation[i] ||
-            view->config[row] != values->config[i])
+        if (own->known || launches->correlation[row] != values->correlation[i] ||
+            launches->config[row] != values->config[i])
             continue;
         own->known = true;
         for (unsigned k = 0; k < VALUE_COUNT; k++)
@@ -112,49 +95,49 @@ static bool make_room(struct occ_launch_values *v, uint32_t n)
     }
     if (v->own)
         memset(v->own, 0, n * sizeof *v->own);
-    if (!v->decoder)
-        v->decoder = occ_columns_decoder_new();
-    return v->own && v->decoder;
+    return v->own != NULL;
 }
 
 /* A damaged chunk of values has none; the launches and their other values are whole. */
-static int add_chunk(struct occ_launch_values *v, const struct occ_columns *view)
+static int add_series(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
 {
+    const struct occ_columns *launches = &c->columns;
     struct occ_columns values;
-    int rc = occ_columns_decode(v->decoder, sqlite3_column_blob(v->series, 0),
-                                (size_t)sqlite3_column_bytes(v->series, 0), OCC_VALUE_COLUMNS, &values);
+    int rc = occ_columns_decode(scan->decoder, sqlite3_column_blob(scan->series, 0),
+                                (size_t)sqlite3_column_bytes(scan->series, 0), OCC_VALUE_COLUMNS, &values);
     if (rc == OCC_E_NO_MEMORY)
         return SQLITE_NOMEM;
     if (rc == OCC_E_VERSION)
-        return occ_vtab_fail(v->vtab, SQLITE_CORRUPT, "launch: measured values are from a newer version");
+        return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, "launch: measured values are from a newer version");
     for (uint32_t i = 0; rc == 0 && i < values.n; i++)
-        if (values.start_ns[i] >= view->start_ns[0] && values.start_ns[i] <= view->start_ns[view->n - 1])
-            give(v, view, &values, i);
+        if (values.start_ns[i] >= launches->start_ns[0] &&
+            values.start_ns[i] <= launches->start_ns[launches->n - 1])
+            give(c->values, launches, &values, i);
     return SQLITE_ROW;
 }
 
-static int load(struct occ_launch_values *v, const struct occ_columns *view)
+static int load(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
 {
     int rc =
-        occ_vtab_prepare(v->vtab, &v->series,
+        occ_vtab_prepare(scan->vtab, &scan->series,
                          "SELECT data FROM \"%w\".stored_series_chunk WHERE kind = 'launch_value' AND "
                          "run_id = ?1 AND device_id = ?2 AND last_start_ns >= ?3 AND first_start_ns <= ?4");
     if (rc != SQLITE_OK)
         return rc;
-    if (!make_room(v, view->n))
+    if (!make_room(c->values, c->rows))
         return SQLITE_NOMEM;
-    (void)sqlite3_bind_int64(v->series, 1, v->run);
-    (void)sqlite3_bind_int64(v->series, 2, v->device);
-    (void)sqlite3_bind_int64(v->series, 3, (sqlite3_int64)view->start_ns[0]);
-    (void)sqlite3_bind_int64(v->series, 4, (sqlite3_int64)view->start_ns[view->n - 1]);
+    (void)sqlite3_bind_int64(scan->series, 1, c->run);
+    (void)sqlite3_bind_int64(scan->series, 2, c->device);
+    (void)sqlite3_bind_int64(scan->series, 3, (sqlite3_int64)c->columns.start_ns[0]);
+    (void)sqlite3_bind_int64(scan->series, 4, (sqlite3_int64)c->columns.start_ns[c->rows - 1]);
     do {
-        rc = occ_vtab_step(v->vtab, v->series);
+        rc = occ_vtab_step(scan->vtab, scan->series);
         if (rc == SQLITE_ROW)
-            rc = add_chunk(v, view);
+            rc = add_series(scan, c);
     } while (rc == SQLITE_ROW);
-    (void)sqlite3_reset(v->series);
-    v->loaded = rc == SQLITE_DONE;
-    return v->loaded ? SQLITE_OK : rc;
+    (void)sqlite3_reset(scan->series);
+    c->values->loaded = rc == SQLITE_DONE;
+    return c->values->loaded ? SQLITE_OK : rc;
 }
 
 /* ---- its configuration's ---- */
@@ -195,20 +178,20 @@ static struct occ_launch_measured of_config(const struct occ_measured_sums *sums
                                                                      : "regression"};
 }
 
-static int read_minute(struct occ_launch_values *v, uint32_t config, int64_t minute,
+static int read_minute(struct occ_launch_scan *scan, int64_t run, uint32_t config, int64_t minute,
                        struct occ_launch_measured *ret)
 {
     struct occ_measured_sums sums = {0};
-    int rc = occ_vtab_prepare(v->vtab, &v->minute, minute_sql);
+    int rc = occ_vtab_prepare(scan->vtab, &scan->minute, minute_sql);
     if (rc != SQLITE_OK)
         return rc;
-    (void)sqlite3_bind_int64(v->minute, 1, config);
-    (void)sqlite3_bind_int64(v->minute, 2, v->run);
-    (void)sqlite3_bind_int64(v->minute, 3, minute);
-    int step = occ_vtab_step(v->vtab, v->minute);
+    (void)sqlite3_bind_int64(scan->minute, 1, config);
+    (void)sqlite3_bind_int64(scan->minute, 2, run);
+    (void)sqlite3_bind_int64(scan->minute, 3, minute);
+    int step = occ_vtab_step(scan->vtab, scan->minute);
     if (step == SQLITE_ROW)
-        read_sums(v->minute, &sums);
-    (void)sqlite3_reset(v->minute);
+        read_sums(scan->minute, &sums);
+    (void)sqlite3_reset(scan->minute);
     *ret = of_config(&sums);
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
 }
@@ -230,16 +213,19 @@ static bool reserve_minute(struct occ_launch_values *v)
     return true;
 }
 
-static int of_minute(struct occ_launch_values *v, uint32_t config, int64_t minute,
+static int of_minute(struct occ_launch_scan *scan, struct occ_launch_chunk *c, uint32_t row,
                      struct occ_launch_measured *ret)
 {
+    struct occ_launch_values *v = c->values;
+    uint32_t config = (uint32_t)c->columns.config[row];
+    int64_t minute = (int64_t)c->columns.start_ns[row] / MINUTE_NS;
     uint64_t key = (uint64_t)minute << 32 | config;
     uint32_t index = occ_map_get(&v->minute_index, key);
     if (index != OCC_MAP_NONE) {
         *ret = v->minutes[index];
         return SQLITE_OK;
     }
-    int rc = read_minute(v, config, minute, ret);
+    int rc = read_minute(scan, c->run, config, minute, ret);
     if (rc != SQLITE_OK)
         return rc;
     if (!reserve_minute(v) || occ_map_put(&v->minute_index, key, v->n_minutes) == OCC_MAP_NONE)
@@ -248,16 +234,20 @@ static int of_minute(struct occ_launch_values *v, uint32_t config, int64_t minut
     return SQLITE_OK;
 }
 
-int occ_launch_values_get(struct occ_launch_values *v, const struct occ_columns *view, uint32_t row,
+int occ_launch_values_get(struct occ_launch_scan *scan, struct occ_launch_chunk *c, uint32_t row,
                           struct occ_launch_measured *ret)
 {
     *ret = nothing;
-    int rc = v->loaded ? SQLITE_OK : load(v, view);
+    if (!c->values)
+        c->values = calloc(1, sizeof *c->values);
+    if (!c->values)
+        return SQLITE_NOMEM;
+    int rc = c->values->loaded ? SQLITE_OK : load(scan, c);
     if (rc != SQLITE_OK)
         return rc;
-    const struct own *own = &v->own[row];
+    const struct own *own = &c->values->own[row];
     if (!own->known)
-        return of_minute(v, (uint32_t)view->config[row], (int64_t)view->start_ns[row] / MINUTE_NS, ret);
+        return of_minute(scan, c, row, ret);
     *ret = (struct occ_launch_measured){occ_code_read(OCC_UNIT_value, own->code[OCC_VALUE_ACHIEVED]),
                                         occ_code_read(OCC_UNIT_error, own->code[OCC_VALUE_ACHIEVED_ERROR]),
                                         occ_code_read(OCC_UNIT_value, own->code[OCC_VALUE_ELAPSED]),

@@ -6,9 +6,7 @@
 #ifndef OCC_STORE_LAUNCH_VALUES_H
 #define OCC_STORE_LAUNCH_VALUES_H
 
-#include "store/codec/columns.h"
-
-#include "vtab.h"
+#include "launch_scan.h"
 
 #define OCC_LAUNCH_VALUES_NEED (OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(start_ns, correlation))
 
@@ -23,18 +21,13 @@ struct occ_launch_measured {
     const char *source;
 };
 
-struct occ_launch_values;
-
-/* NULL: no memory. */
-struct occ_launch_values *occ_launch_values_new(sqlite3_vtab *vtab);
 void occ_launch_values_free(struct occ_launch_values *values);
+/* The values are of another chunk from now on. */
+void occ_launch_values_reset(struct occ_launch_values *values);
 
-/* Another chunk. */
-void occ_launch_values_enter(struct occ_launch_values *values, int64_t run, int64_t device);
-
-/* Of a row of that chunk; `view` has the columns OCC_LAUNCH_VALUES_NEED. SQLite code; an error's message is the
+/* Of a row of a chunk, which has the columns OCC_LAUNCH_VALUES_NEED decoded. SQLite code; an error's message is the
  * table's. */
-int occ_launch_values_get(struct occ_launch_values *values, const struct occ_columns *view, uint32_t row,
+int occ_launch_values_get(struct occ_launch_scan *scan, struct occ_launch_chunk *chunk, uint32_t row,
                           struct occ_launch_measured *ret_measured);
 
 #endif

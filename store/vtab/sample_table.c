@@ -51,17 +51,14 @@ static int sample_connect(sqlite3 *db, void *aux, int argc, const char *const *a
     return occ_vtab_connect(db, declaration, argv[1], ret);
 }
 
-/* Which range a column's conditions narrow. */
-static char key_letter(int column)
-{
-    return column == COLUMN_START ? 't' : column == COLUMN_DEVICE ? 'd' : 0;
-}
+static const struct occ_vtab_key keys[] = {{COLUMN_START, 't', false}, {COLUMN_DEVICE, 'd', false}};
+static const char statistics[] =
+    "SELECT n, n, (SELECT max(device_id) FROM \"%w\".stored_device) FROM "
+    "(SELECT total(rows) AS n FROM \"%w\".stored_series_chunk WHERE kind = 'device_sample')";
 
 static int sample_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
-    (void)vtab;
-    double rows = 1e7;
-    return occ_vtab_plan(info, key_letter, &rows);
+    return occ_vtab_plan(vtab, info, keys, sizeof keys / sizeof *keys, statistics);
 }
 
 static int sample_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)

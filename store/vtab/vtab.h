@@ -31,7 +31,8 @@ struct occ_vtab {
     sqlite3_vtab base;
     sqlite3 *db;
     char *schema; /* name of the database that the table is in: main, or as attached */
-    bool reading; /* occ_vtab_step() is under way */
+    sqlite3_stmt *statistics;
+    bool reading; /* a statement of ours is being prepared or stepped */
 };
 
 /* All return SQLite codes; after an error the table has a message. */
@@ -40,7 +41,7 @@ int occ_vtab_disconnect(sqlite3_vtab *vtab);
 int occ_vtab_fail(sqlite3_vtab *vtab, int rc, const char *text);
 /* SQLITE_OK, or the error of a scan that is entered by its own reading. */
 int occ_vtab_enter(sqlite3_vtab *vtab);
-/* Prepares a statement if *stmt is NULL. `format`: every %w is the database's name, at most 3 of them. */
+/* Prepares a statement if *stmt is NULL. `format`: every %w is the database's name, at most 5 of them. */
 int occ_vtab_prepare(sqlite3_vtab *vtab, sqlite3_stmt **stmt, const char *format);
 /* sqlite3_step(). */
 int occ_vtab_step(sqlite3_vtab *vtab, sqlite3_stmt *stmt);
@@ -59,8 +60,16 @@ static inline bool occ_in_range(const struct occ_range *r, int64_t v)
 /* Narrows the range by a comparison of an integer column with any value, as SQL defines it. */
 void occ_range_narrow(struct occ_range *range, char letter, sqlite3_value *value);
 
-/* Takes comparisons of key columns with = > >= < <= into idxStr: two letters each, the key's (`key_letter(column)`, 0: not
- * a key) and the operator's. *rows: of the table; what is estimated to remain. */
-int occ_vtab_plan(sqlite3_index_info *info, char (*key_letter)(int column), double *rows);
+struct occ_vtab_key {
+    int column;
+    char letter;
+    bool of_rows; /* the scan tests rows; else whole chunks are left out */
+};
+
+/* Plans a scan: comparisons of key columns with = > >= < <= go into idxStr, two letters each, the key's and the
+ * operator's. `statistics`: a statement like occ_vtab_prepare()'s that gives the number of rows, then of each key how many
+ * values it has. */
+int occ_vtab_plan(sqlite3_vtab *vtab, sqlite3_index_info *info, const struct occ_vtab_key *keys, int n_keys,
+                  const char *statistics);
 
 #endif

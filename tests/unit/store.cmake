@@ -1,5 +1,6 @@
 set(world test_store_world.c)
 occ_add_test(test_store SOURCES test_store.c ${world} USES occ_store PkgConfig::SQLITE)
+occ_add_test(test_store_sql SOURCES test_store_sql.c ${world} USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_edges SOURCES test_store_edges.c ${world} USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_codec SOURCES test_store_codec.c USES occ_store)
 occ_add_test(test_store_series SOURCES test_store_series.c ${world} USES occ_store occ_schema PkgConfig::SQLITE)

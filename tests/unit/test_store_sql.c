@@ -1,0 +1,349 @@
+/*
+ * SQL as an interface: order, edges, plans and rowids of the table launch, TEMP views, attached histories, hostile files,
+ * column_help. Answers are compared with the same question in a form that SQLite works out itself ("+start_ns").
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/sql_nouns.h"
+#include "test_store_world.h"
+
+#define BEGIN  INT64_C(1700000000000000000)
+#define SECOND INT64_C(1000000000)
+#define MINUTE (60 * SECOND)
+#define HOUR   (60 * MINUTE)
+
+static int set_up(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    world_make_directory(w);
+    w->options.chunk_rows = 50;
+    *state = w;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct world *w = *state;
+    occ_store_close(w->store);
+    world_remove_directory(w);
+    free(w);
+    return 0;
+}
+
+static void commit(struct world *w)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (occ_store_commit(w->store, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
+/* Two runs on two devices, whose chunks overlap; some are full, some are not. */
+static void fill(struct world *w)
+{
+    world_open(w);
+    for (int i = 0; i < 8; i++) {
+        world_append(w, i % 2, BEGIN + i * MINUTE, 3 * MINUTE, 120);
+        commit(w);
+    }
+}
+
+/* All rows of a statement as text. free() it. */
+static char *answer(sqlite3 *db, const char *sql)
+{
+    sqlite3_str *text = sqlite3_str_new(NULL);
+    sqlite3_stmt *stmt = NULL;
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    int step;
+    while ((step = sqlite3_step(stmt)) == SQLITE_ROW) {
+        for (int i = 0; i < sqlite3_column_count(stmt); i++)
+            sqlite3_str_appendf(text, "%s%s", i ? " " : "",
+                                sqlite3_column_type(stmt, i) == SQLITE_NULL
+                                    ? "NULL"
+                                    : (const char *)sqlite3_column_text(stmt, i));
+        sqlite3_str_appendall(text, "\n");
+    }
+    if (step != SQLITE_DONE)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    (void)sqlite3_finalize(stmt);
+    sqlite3_str_appendall(text, ";");
+    return sqlite3_str_finish(text);
+}
+
+static void assert_same(sqlite3 *db, const char *sql, const char *expected_sql)
+{
+    char *got = answer(db, sql), *expected = answer(db, expected_sql);
+    if (!expected || !got || strcmp(got, expected) != 0)
+        fail_msg("%s\n%s\nbut %s\n%s", sql, got, expected_sql, expected);
+    sqlite3_free(got);
+    sqlite3_free(expected);
+}
+
+static bool plan_has(sqlite3 *db, const char *sql, const char *words)
+{
+    char *explain = sqlite3_mprintf("EXPLAIN QUERY PLAN %s", sql), *plan = answer(db, explain);
+    bool has = plan && strstr(plan, words);
+    sqlite3_free(explain);
+    sqlite3_free(plan);
+    return has;
+}
+
+static void execute(sqlite3 *db, const char *sql)
+{
+    char *message = NULL;
+    if (sqlite3_exec(db, sql, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", sql, message);
+}
+
+/* ---- order ---- */
+
+#define COLUMNS                                                                                              \
+    "start_ns, end_ns, run_id, device_id, config_id, kernel, stream_id, correlation_id, graph_node_id, "     \
+    "measured_source, rowid"
+
+#define ORDERED "SELECT start_ns FROM launch WHERE %s ORDER BY %sstart_ns%s%s"
+
+/* Launches that start together come in any order: they are compared by what they have in common. */
+static void starts_come_in_order(void **state)
+{
+    static const char *const conditions[] = {
+        "1",
+        "run_id = 1",
+        "device_id = 2 AND run_id = 2",
+        "config_id BETWEEN 3 AND 9",
+        "kernel_id = 2",
+        "correlation_id > 700",
+        "start_ns >= 1700000100000000000 AND start_ns < 1700000300000000000",
+        "kernel = 'gemm_tn' AND duration_ns > 5000",
+        "run_id = 3",
+    };
+    static const char *const limits[] = {"", " LIMIT 10", " LIMIT 7 OFFSET 123", " LIMIT 1", " LIMIT 0"};
+    struct world *w = *state;
+    fill(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
+        for (size_t k = 0; k < 2 * sizeof limits / sizeof *limits; k++) {
+            char got[400], expected[400];
+            const char *down = k % 2 ? " DESC" : "", *limit = limits[k / 2];
+            (void)snprintf(got, sizeof got, ORDERED, conditions[i], "", down, limit);
+            (void)snprintf(expected, sizeof expected, ORDERED, conditions[i], "+", down, limit);
+            assert_false(plan_has(db, got, "TEMP B-TREE"));
+            assert_true(plan_has(db, expected, "TEMP B-TREE"));
+            assert_same(db, got, expected);
+        }
+    /* whatever the order of those that start together, all of the row belongs together */
+    assert_same(db, "SELECT " COLUMNS " FROM (SELECT rowid, * FROM launch ORDER BY start_ns) ORDER BY rowid",
+                "SELECT " COLUMNS " FROM launch ORDER BY rowid");
+    assert_same(db,
+                "SELECT " COLUMNS " FROM (SELECT rowid, * FROM launch ORDER BY start_ns DESC) ORDER BY rowid",
+                "SELECT " COLUMNS " FROM launch ORDER BY rowid");
+}
+
+/* More runs at a time than chunks stay decoded. */
+static void many_runs_are_merged(void **state)
+{
+    enum { RUNS = 150, EACH = 20 };
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    for (int r = 0; r < RUNS; r++) {
+        const struct occ_run run = {.uuid = {9, (uint8_t)r}, .start_ns = BEGIN};
+        struct occ_store_launch launches[EACH];
+        int64_t id = 0;
+        assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
+        for (int i = 0; i < EACH; i++)
+            launches[i] = (struct occ_store_launch){.start_ns = BEGIN + i * SECOND + (r * 7919 % RUNS) * 1000,
+                                                    .duration_ns = (uint64_t)(1 + r),
+                                                    .shape = (uint32_t)w->shape[r % WORLD_SHAPES],
+                                                    .correlation = (uint32_t)(r * EACH + i)};
+        assert_int_equal(occ_store_append(w->store, id, w->device[0], launches, EACH, &err), 0);
+    }
+    commit(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    assert_same(db, "SELECT " COLUMNS ", achieved FROM launch ORDER BY start_ns",
+                "SELECT " COLUMNS ", achieved FROM launch ORDER BY +start_ns");
+    assert_same(
+        db, "SELECT " COLUMNS " FROM launch WHERE kernel_id <> 3 AND config_id > 4 ORDER BY start_ns DESC",
+        "SELECT " COLUMNS " FROM launch WHERE kernel_id <> 3 AND config_id > 4 ORDER BY +start_ns DESC");
+}
+
+static void ends_and_groups_need_no_sorting(void **state)
+{
+    struct world *w = *state;
+    fill(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    assert_same(db, "SELECT max(start_ns) FROM launch", "SELECT max(+start_ns) FROM launch");
+    assert_same(db, "SELECT min(start_ns) FROM launch", "SELECT min(+start_ns) FROM launch");
+    assert_same(db, "SELECT max(start_ns) FROM launch WHERE run_id = 1 AND config_id = 3",
+                "SELECT max(+start_ns) FROM launch WHERE run_id = 1 AND config_id = 3");
+    assert_same(db, "SELECT run_id, count(*), sum(duration_ns) FROM launch GROUP BY run_id",
+                "SELECT +run_id, count(*), sum(duration_ns) FROM launch GROUP BY 1");
+    assert_same(db, "SELECT device_id, count(*) FROM launch GROUP BY device_id ORDER BY device_id DESC",
+                "SELECT +device_id, count(*) FROM launch GROUP BY 1 ORDER BY 1 DESC");
+    assert_false(plan_has(db, "SELECT run_id, count(*) FROM launch GROUP BY run_id", "TEMP B-TREE"));
+    assert_true(plan_has(db, "SELECT config_id, count(*) FROM launch GROUP BY config_id", "TEMP B-TREE"));
+    assert_true(plan_has(db, "SELECT start_ns FROM launch ORDER BY start_ns, run_id", "TEMP B-TREE"));
+}
+
+/* ---- edges ---- */
+
+/* Starts exactly on bounds, at first and last launches of chunks, on minutes and hours. */
+static void edges_of_starts_are_exact(void **state)
+{
+    static const char *const operators[] = {"=", ">", ">=", "<", "<="};
+    struct world *w = *state;
+    fill(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    for (size_t i = 0; i < w->n; i += 37) {
+        const int64_t start = w->launches[i].launch.start_ns;
+        const int64_t moments[] = {start, start - 1, start + 1, start / MINUTE * MINUTE, start / HOUR * HOUR};
+        for (size_t k = 0; k < sizeof moments / sizeof *moments; k++)
+            for (size_t o = 0; o < sizeof operators / sizeof *operators; o++) {
+                char got[128], expected[128];
+                (void)snprintf(got, sizeof got, "SELECT count(*) FROM launch WHERE start_ns %s %lld",
+                               operators[o], (long long)moments[k]);
+                (void)snprintf(expected, sizeof expected,
+                               "SELECT count(*) FROM launch WHERE +start_ns %s %lld", operators[o],
+                               (long long)moments[k]);
+                assert_same(db, got, expected);
+            }
+    }
+    assert_same(
+        db,
+        "SELECT count(*) FROM stored_chunk c WHERE 1 <> (SELECT min(1, count(*)) FROM launch l WHERE "
+        "l.run_id = c.run_id AND l.start_ns = c.first_start_ns) OR 1 <> (SELECT min(1, count(*)) FROM "
+        "launch l WHERE l.run_id = c.run_id AND l.start_ns = c.last_start_ns)",
+        "SELECT 0");
+}
+
+/* SQLite makes "a OR b" two scans, and counts what both find once, by rowid. */
+static void rows_of_two_scans_are_the_same(void **state)
+{
+    static const char sql[] = "SELECT count(*), count(DISTINCT rowid), sum(duration_ns) FROM launch WHERE "
+                              "(run_id = 2 AND correlation_id < 300) OR (config_id = 5 AND start_ns > 0)";
+    struct world *w = *state;
+    fill(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    assert_true(plan_has(db, sql, "MULTI-INDEX OR"));
+    assert_same(db, sql,
+                "SELECT count(*), count(DISTINCT rowid), sum(duration_ns) FROM launch WHERE "
+                "(+run_id = 2 AND +correlation_id < 300) OR (+config_id = 5 AND +start_ns > 0)");
+    assert_same(db, "SELECT count(DISTINCT rowid) FROM launch", "SELECT count(*) FROM launch");
+}
+
+/* ---- plans ---- */
+
+/* A table of launches is scanned once, configurations are looked up; not the other way round. */
+static void joins_scan_launches_once(void **state)
+{
+    struct world *w = *state;
+    fill(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    static const char join[] = "SELECT c.kernel, count(*) FROM launch l JOIN stored_launch_config c0 "
+                               "USING(config_id) JOIN launch_config c USING(config_id) GROUP BY 1";
+    assert_true(plan_has(db, join, "SCAN l VIRTUAL TABLE"));
+    assert_true(plan_has(db, join, "SEARCH c0 USING INTEGER PRIMARY KEY"));
+    /* one run of few: found by its key first */
+    assert_true(plan_has(db, "SELECT 1 FROM stored_run r JOIN launch l USING(run_id) WHERE r.uuid = x'01'",
+                         "SEARCH r USING"));
+}
+
+/* ---- where it can be used ---- */
+
+static void launch_works_in_temp_views(void **state)
+{
+    struct world *w = *state;
+    fill(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    execute(db, "CREATE TEMP VIEW slow AS SELECT * FROM launch WHERE duration_ns > 10000");
+    assert_same(db, "SELECT count(*) FROM slow WHERE run_id = 1",
+                "SELECT count(*) FROM launch WHERE +duration_ns > 10000 AND +run_id = 1");
+    /* a view in the file may be anybody's: our connections do not trust it with virtual tables */
+    execute(db, "CREATE VIEW theirs AS SELECT * FROM launch");
+    assert_int_not_equal(sqlite3_exec(db, "SELECT * FROM theirs", NULL, NULL, NULL), SQLITE_OK);
+}
+
+static void histories_can_be_attached(void **state)
+{
+    struct world *w = *state;
+    struct world other = {.options = {.chunk_rows = 50}};
+    char sql[256];
+    fill(w);
+    world_make_directory(&other);
+    world_open(&other);
+    world_append(&other, 0, BEGIN, MINUTE, 33);
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_device_sample sample = {.start_ns = BEGIN, .end_ns = BEGIN + SECOND, .elapsed = 0.5};
+    assert_int_equal(occ_store_add_samples(other.store, other.device[1], &sample, 1, &err), 0);
+    commit(&other);
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(occ_store_register(db), SQLITE_OK);
+    (void)snprintf(sql, sizeof sql, "ATTACH '%s' AS here; ATTACH '%s' AS \"the \"\"other\"\"\"", w->path,
+                   other.path);
+    execute(db, sql);
+    assert_same(
+        db,
+        "SELECT (SELECT count(*) FROM here.launch), (SELECT count(*) FROM \"the \"\"other\"\"\".launch), "
+        "(SELECT elapsed FROM \"the \"\"other\"\"\".device_sample)",
+        "SELECT 960, 33, 0.5");
+    assert_same(db,
+                "SELECT a.kernel, count(*) FROM here.launch a JOIN \"the \"\"other\"\"\".launch b "
+                "ON a.kernel = b.kernel AND b.correlation_id < 3 GROUP BY 1 ORDER BY 1",
+                "SELECT k, sum(n) FROM (SELECT kernel AS k, (SELECT count(*) FROM \"the "
+                "\"\"other\"\"\".launch b WHERE "
+                "b.kernel = a.kernel AND +b.correlation_id < 3) AS n FROM here.launch a) WHERE n > 0 GROUP "
+                "BY 1 ORDER "
+                "BY 1");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    occ_store_close(other.store);
+    world_remove_directory(&other);
+}
+
+/* ---- what the file says of itself ---- */
+
+static void column_help_is_complete(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    for (const struct occ_sql_noun *noun = occ_sql_nouns; noun->name; noun++) {
+        char *got = sqlite3_mprintf("SELECT name FROM pragma_table_info(%Q)", noun->name);
+        char *expected = sqlite3_mprintf(
+            "SELECT column_name FROM column_help WHERE table_name = %Q ORDER BY rowid", noun->name);
+        assert_same(db, got, expected);
+        sqlite3_free(got);
+        sqlite3_free(expected);
+    }
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM column_help WHERE length(help) < 4"), 0);
+    /* units are part of names */
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM column_help WHERE (unit LIKE 'ns%') <> "
+                                            "(column_name LIKE '%\\_ns' ESCAPE '\\')"),
+                     0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(starts_come_in_order),
+        TEST(many_runs_are_merged),
+        TEST(ends_and_groups_need_no_sorting),
+        TEST(edges_of_starts_are_exact),
+        TEST(rows_of_two_scans_are_the_same),
+        TEST(joins_scan_launches_once),
+        TEST(launch_works_in_temp_views),
+        TEST(histories_can_be_attached),
+        TEST(column_help_is_complete),
+    };
+    return cmocka_run_group_tests_name("store sql", tests, NULL, NULL);
+}
