@@ -17,7 +17,7 @@ static int fail(struct occ_launch_scan *scan, const char *text)
 
 static int config_matches(struct occ_launch_scan *scan, uint32_t id, bool *ret)
 {
-    const struct occ_launch_config *config = NULL;
+    const struct occ_launch_config_info *config = NULL;
     *ret = occ_in_range(&scan->range[OCC_LAUNCH_KEY_CONFIG], id);
     if (!*ret || !scan->narrowed[OCC_LAUNCH_KEY_KERNEL])
         return SQLITE_OK;

@@ -88,7 +88,7 @@ static double known_double(sqlite3_stmt *stmt, int column)
     return sqlite3_column_type(stmt, column) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, column);
 }
 
-static int read_config(struct occ_launch_scan *s, uint32_t id, struct occ_launch_config *config)
+static int read_config(struct occ_launch_scan *s, uint32_t id, struct occ_launch_config_info *config)
 {
     int rc = occ_vtab_prepare(s->vtab, &s->configs_stmt, config_sql);
     if (rc != SQLITE_OK)
@@ -111,20 +111,20 @@ static int add_config(struct occ_launch_scan *s, uint32_t id)
 {
     if (s->n_configs == s->configs_capacity) {
         uint32_t capacity = s->configs_capacity * 2 + 64;
-        struct occ_launch_config *configs = realloc(s->configs, capacity * sizeof *configs);
+        struct occ_launch_config_info *configs = realloc(s->configs, capacity * sizeof *configs);
         if (!configs)
             return SQLITE_NOMEM;
         s->configs = configs;
         s->configs_capacity = capacity;
     }
-    s->configs[s->n_configs] = (struct occ_launch_config){0};
+    s->configs[s->n_configs] = (struct occ_launch_config_info){0};
     int rc = read_config(s, id, &s->configs[s->n_configs++]);
     if (rc == SQLITE_OK && occ_map_put(&s->config_index, id, s->n_configs - 1) == OCC_MAP_NONE)
         rc = SQLITE_NOMEM;
     return rc;
 }
 
-int occ_launch_scan_config(struct occ_launch_scan *s, uint32_t id, const struct occ_launch_config **ret)
+int occ_launch_scan_config(struct occ_launch_scan *s, uint32_t id, const struct occ_launch_config_info **ret)
 {
     if (id != s->last_config || s->n_configs == 0) {
         uint32_t index = occ_map_get(&s->config_index, id);

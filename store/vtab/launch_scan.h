@@ -33,7 +33,7 @@ enum { OCC_LAUNCH_CONFIG_COLUMNS = 0 OCC_SQL_CONFIG(X) };
 #undef X
 
 /* What the launches of a configuration have in common. */
-struct occ_launch_config {
+struct occ_launch_config_info {
     int64_t kernel;
     double device_warps, expected_elapsed; /* NaN: not known */
     bool known;
@@ -49,7 +49,7 @@ struct occ_launch_scan {
     sqlite3_stmt *data, *configs_stmt, *series, *minute;
     struct occ_columns_decoder *decoder; /* of totals and measured values */
     struct occ_map config_index;         /* config -> index in configs */
-    struct occ_launch_config *configs;
+    struct occ_launch_config_info *configs;
     uint32_t n_configs, configs_capacity;
     uint32_t last_config, last_index;
 };
@@ -62,7 +62,7 @@ void occ_launch_scan_close(struct occ_launch_scan *scan);
 bool occ_launch_scan_is_empty(const struct occ_launch_scan *scan);
 /* The configuration's entry, which lives until the next call. */
 int occ_launch_scan_config(struct occ_launch_scan *scan, uint32_t config,
-                           const struct occ_launch_config **ret);
+                           const struct occ_launch_config_info **ret);
 
 /* ---- an open chunk ---- */
 

@@ -243,7 +243,7 @@ static int launch_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 
 static int config_column(struct launch_cursor *c, sqlite3_context *context, int column)
 {
-    const struct occ_launch_config *config = NULL;
+    const struct occ_launch_config_info *config = NULL;
     int rc = occ_launch_scan_config(&c->scan, (uint32_t)c->current->columns.config[c->row], &config);
     if (rc != SQLITE_OK)
         return rc;
@@ -277,7 +277,7 @@ static int measured_column(struct launch_cursor *c, sqlite3_context *context, in
 static int waste_column(struct launch_cursor *c, sqlite3_context *context)
 {
     struct occ_launch_measured m;
-    const struct occ_launch_config *config = NULL;
+    const struct occ_launch_config_info *config = NULL;
     int rc = occ_launch_scan_config(&c->scan, (uint32_t)c->current->columns.config[c->row], &config);
     if (rc == SQLITE_OK && config->known)
         rc = occ_launch_values_get(&c->scan, c->current, c->row, &m);

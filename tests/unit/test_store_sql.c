@@ -162,7 +162,7 @@ static void many_runs_are_merged(void **state)
         for (int i = 0; i < EACH; i++)
             launches[i] = (struct occ_store_launch){.start_ns = BEGIN + i * SECOND + (r * 7919 % RUNS) * 1000,
                                                     .duration_ns = (uint64_t)(1 + r),
-                                                    .shape = (uint32_t)w->shape[r % WORLD_SHAPES],
+                                                    .config = (uint32_t)w->config[r % WORLD_CONFIGS],
                                                     .correlation = (uint32_t)(r * EACH + i)};
         assert_int_equal(occ_store_append(w->store, id, w->device[0], launches, EACH, &err), 0);
     }
