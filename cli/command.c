@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "occupancy/occupancy.h"
+#include "support/text.h"
 #include "usage.h"
 
 bool cli_start(const struct cli_command *command, char **argv, struct cli_args *args, int *ret_status)
@@ -23,6 +24,18 @@ bool cli_start(const struct cli_command *command, char **argv, struct cli_args *
         return false;
     }
     return true;
+}
+
+bool cli_start_list(const struct cli_command *command, char **argv, struct cli_list_args *args,
+                    struct cli_selection *ret_selection, int *ret_status)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (!cli_start(command, argv, &args->common, ret_status))
+        return false;
+    if (!command->columns || cli_output_choose(&args->output, command->columns, ret_selection, &err) == 0)
+        return true;
+    *ret_status = cli_usage_error(command, &err);
+    return false;
 }
 
 int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err)
@@ -53,6 +66,7 @@ void cli_note(const struct cli_command *command, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
+    occ_text_sanitise(line);
     cli_flush_stdout();
     (void)fprintf(stderr, "%s %s: %s\n", command->program, command->name, line);
 }

@@ -11,19 +11,29 @@ struct cli_output {
     const char *columns;
 };
 
-/* Rows for a member `struct cli_output output` of the command's argument type. */
-#define CLI_OPTION_COLUMNS(type)                                                                             \
-    CLI_OPTION('o', "columns", CLI_TEXT, type, output.columns, "LIST",                                       \
-               "columns to show, separated by commas; +LIST adds to the default ones")
-#define CLI_OPTION_JSON(type)                                                                                \
-    CLI_OPTION(0, "json", CLI_FLAG, type, output.json, NULL,                                                 \
+/* Of commands that print a table; the first member of their arguments. */
+struct cli_list_args {
+    struct cli_args common;
+    struct cli_output output;
+};
+
+#define CLI_OPTION_JSON                                                                                      \
+    CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL,                                 \
                "print JSON: all columns, raw values, null for what is not known")
-#define CLI_OPTION_CSV(type)                                                                                 \
-    CLI_OPTION(0, "csv", CLI_FLAG, type, output.csv, NULL,                                                   \
+#define CLI_OPTION_CSV                                                                                       \
+    CLI_OPTION(0, "csv", CLI_FLAG, struct cli_list_args, output.csv, NULL,                                   \
                "print CSV: all columns, raw values, empty for what is not known")
+/* The last rows of such a command. */
+#define CLI_OPTIONS_LIST                                                                                     \
+    CLI_OPTION('o', "columns", CLI_TEXT, struct cli_list_args, output.columns, "LIST",                       \
+               "columns to show, separated by commas; +LIST adds to the default ones"),                      \
+        CLI_OPTION_JSON, CLI_OPTION_CSV, CLI_OPTION_HELP, CLI_OPTION_END
 
 /* Parses, answers --help. True: go on; false: *ret_status is the exit status. */
 bool cli_start(const struct cli_command *command, char **argv, struct cli_args *args, int *ret_status);
+/* The same, and chooses columns of the command's table, if it has one. */
+bool cli_start_list(const struct cli_command *command, char **argv, struct cli_list_args *args,
+                    struct cli_selection *ret_selection, int *ret_status);
 
 /* OCC_E_INVALID: --json and --csv at once. */
 int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err);
@@ -32,7 +42,7 @@ int cli_output_format(const struct cli_output *output, enum cli_format *ret_form
 int cli_output_choose(const struct cli_output *output, const struct cli_column *table,
                       struct cli_selection *ret_selection, struct occ_error *err);
 
-/* "occq top: TEXT" on stderr, after what stdout holds. */
+/* "occq top: TEXT" on stderr, made safe to print, after what stdout holds. */
 void cli_note(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The same, for an empty answer; returns CLI_EXIT_NOTHING. */

@@ -123,33 +123,17 @@ void cli_json_string(struct cli_json *json, const char *key, const char *string)
         (void)fputs("null", json->out);
 }
 
-void cli_json_unsigned(struct cli_json *json, const char *key, uint64_t number)
-{
-    struct cli_value value;
-    cli_set_unsigned(&value, number);
-    cli_json_value(json, key, &value);
-}
-
-void cli_json_integer(struct cli_json *json, const char *key, int64_t number)
-{
-    struct cli_value value;
-    cli_set_integer(&value, number);
-    cli_json_value(json, key, &value);
-}
-
-void cli_json_real(struct cli_json *json, const char *key, double real)
-{
-    struct cli_value value;
-    cli_set_real(&value, real);
-    cli_json_value(json, key, &value);
-}
-
-void cli_json_bool(struct cli_json *json, const char *key, bool boolean)
-{
-    struct cli_value value;
-    cli_set_bool(&value, boolean);
-    cli_json_value(json, key, &value);
-}
+#define PUT(name, type, set)                                                                                 \
+    void cli_json_##name(struct cli_json *json, const char *key, type content)                               \
+    {                                                                                                        \
+        struct cli_value value;                                                                              \
+        set(&value, content);                                                                                \
+        cli_json_value(json, key, &value);                                                                   \
+    }
+PUT(unsigned, uint64_t, cli_set_unsigned)
+PUT(integer, int64_t, cli_set_integer)
+PUT(real, double, cli_set_real)
+PUT(bool, bool, cli_set_bool)
 
 void cli_json_null(struct cli_json *json, const char *key)
 {

@@ -8,11 +8,6 @@
 #include "occupancy/occupancy.h"
 #include "support/cleanup.h"
 
-struct gpus_args {
-    struct cli_args common;
-    struct cli_output output;
-};
-
 static int print(const struct cli_selection *selection, struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
@@ -31,24 +26,16 @@ static int print(const struct cli_selection *selection, struct occ_error *err)
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct gpus_args args = {0};
+    struct cli_list_args args = {.output = {.json = false}};
     struct cli_selection selection;
     struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
+    if (!cli_start_list(command, argv, &args, &selection, &status))
         return status;
-    if (cli_output_choose(&args.output, calc_device_columns, &selection, &err) != 0)
-        return cli_usage_error(command, &err);
     return print(&selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
-static const struct cli_option options[] = {
-    CLI_OPTION_COLUMNS(struct gpus_args),
-    CLI_OPTION_JSON(struct gpus_args),
-    CLI_OPTION_CSV(struct gpus_args),
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
-};
+static const struct cli_option options[] = {CLI_OPTIONS_LIST};
 
 static const struct cli_example examples[] = {
     {"occq gpus", "all of them"},

@@ -21,8 +21,7 @@
 #define BAR_WIDTH   30
 
 struct import_args {
-    struct cli_args common;
-    struct cli_output output;
+    struct cli_list_args list;
     const char *label, *gpu;
     bool again, progress;
 };
@@ -125,7 +124,7 @@ static int import_one(const struct import_args *args, const char *path, struct i
                                                .progress = show ? show_progress : NULL,
                                                .context = &progress};
     *row = (struct import_row){.path = path};
-    int status = open_for_writing(&args->common, &store, err);
+    int status = open_for_writing(&args->list.common, &store, err);
     if (status == 0)
         status = occ_import_file(store, path, &options, &row->result, err);
     clear_progress(&progress);
@@ -148,10 +147,10 @@ static int import_all(const struct cli_command *command, const struct import_arg
                       struct cli_table *table)
 {
     int exit_status = CLI_EXIT_OK;
-    for (int i = 0; i < args->common.operand_count; i++) {
+    for (int i = 0; i < args->list.common.operand_count; i++) {
         struct occ_error err = OCC_ERROR_INIT;
         struct import_row row;
-        int status = import_one(args, args->common.operands[i], &row, &err);
+        int status = import_one(args, args->list.common.operands[i], &row, &err);
         if (status == 0) {
             note_result(command, &row);
             status = cli_table_add(table, &row, &err);
@@ -164,15 +163,13 @@ static int import_all(const struct cli_command *command, const struct import_arg
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct import_args args = {0};
+    struct import_args args = {.label = NULL};
     struct cli_selection selection;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
+    if (!cli_start_list(command, argv, &args.list, &selection, &status))
         return status;
-    if (cli_output_choose(&args.output, columns, &selection, &err) != 0)
-        return cli_usage_error(command, &err);
     if (cli_table_new(stdout, "imports", &selection, &table, &err) != 0)
         return cli_failure(command, &err);
     status = import_all(command, &args, table);
@@ -190,11 +187,7 @@ static const struct cli_option options[] = {
                "import files that are in the history already"),
     CLI_OPTION(0, "progress", CLI_FLAG, struct import_args, progress, NULL,
                "show progress also when stderr is no terminal"),
-    CLI_OPTION_COLUMNS(struct import_args),
-    CLI_OPTION_JSON(struct import_args),
-    CLI_OPTION_CSV(struct import_args),
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
+    CLI_OPTIONS_LIST,
 };
 
 static const struct cli_example examples[] = {

@@ -9,13 +9,6 @@
 #include "sql_table.h"
 #include "support/cleanup.h"
 
-struct launches_args {
-    struct cli_args common;
-    struct cli_filter filter;
-    struct cli_output output;
-    int64_t number;
-};
-
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)
 #define UNIT(name, key, unit, flags, help) SQL_COLUMN(name, key, unit, flags, NULL, help)
 /* "432x1x1"; an unknown size is 0 */
@@ -113,7 +106,7 @@ static const char *grouped(uint64_t number, char buffer[32])
 
 /* How many launches there are is known from the rollups, but not how many are below an occupancy of their own. */
 static void note_more(const struct cli_command *command, struct occ_store *store,
-                      const struct launches_args *args)
+                      const struct history_args *args)
 {
     char shown[32], all[32];
     struct occ_filter filter = cli_filter_store(&args->filter);
@@ -139,7 +132,7 @@ static void mark_measured(struct occ_store *store, struct cli_column *table)
             table->flags |= CLI_DEFAULT;
 }
 
-static int ask(const struct cli_command *command, const struct launches_args *args)
+static int ask(const struct cli_command *command, const struct history_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
@@ -155,10 +148,10 @@ static int ask(const struct cli_command *command, const struct launches_args *ar
                             .number = args->number};
     struct sql_answer answer;
     memcpy(table, columns, sizeof table);
-    if (cli_open_history(&args->common, &store, &err) != 0)
+    if (cli_open_history(&args->list.common, &store, &err) != 0)
         return cli_failure(command, &err);
     mark_measured(store, table);
-    if (cli_output_choose(&args->output, table, &selection, &err) != 0 ||
+    if (cli_output_choose(&args->list.output, table, &selection, &err) != 0 ||
         sql_list(store, &list, &answer, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);
@@ -171,34 +164,16 @@ static int ask(const struct cli_command *command, const struct launches_args *ar
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct launches_args args = {.number = 50};
+    struct history_args args = {.number = 50};
     struct cli_selection selection;
-    struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
-        return status;
-    if (cli_filter_check(&args.filter, &err) != 0 ||
-        cli_output_choose(&args.output, columns, &selection, &err) != 0)
-        return cli_usage_error(command, &err);
-    return ask(command, &args);
+    return cli_start_history(command, argv, &args, &selection, &status) ? ask(command, &args) : status;
 }
 
 static const struct cli_option options[] = {
-    CLI_OPTION_DB,
-    CLI_OPTION(
-        0, "low-occupancy", CLI_PERCENT, struct launches_args, filter.below_ratio, "PCT",
-        "only launches whose achieved occupancy (measured, else expected) is below PCT percent (default 50)",
-        .without = "50"),
-    CLI_OPTIONS_PERIOD(struct launches_args),
-    CLI_OPTION_RUN(struct launches_args),
-    CLI_OPTION_KERNEL(struct launches_args),
-    CLI_OPTION_DEVICE(struct launches_args),
-    CLI_OPTION_NUMBER(struct launches_args, "at most N launches (default 50)"),
-    CLI_OPTION_COLUMNS(struct launches_args),
-    CLI_OPTION_JSON(struct launches_args),
-    CLI_OPTION_CSV(struct launches_args),
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
+    CLI_OPTION_DB,      CLI_OPTION_LOW_OCCUPANCY("launches"),
+    CLI_OPTIONS_FILTER, CLI_OPTION_NUMBER("at most N launches (default 50)"),
+    CLI_OPTIONS_LIST,
 };
 
 static const struct cli_example examples[] = {

@@ -8,11 +8,8 @@
 #include "support/cleanup.h"
 
 struct runs_args {
-    struct cli_args common;
-    struct cli_filter filter;
-    struct cli_output output;
+    struct history_args history;
     const char *session;
-    int64_t number;
 };
 
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)
@@ -89,15 +86,16 @@ static int ask(const struct cli_command *command, const struct runs_args *args,
                                   .from = "run",
                                   .conditions = conditions,
                                   .order = "start_ns DESC, run_id DESC",
-                                  .filter = &args->filter,
+                                  .filter = &args->history.filter,
                                   .session = args->session,
-                                  .number = args->number};
+                                  .number = args->history.number};
     struct sql_answer answer;
-    if (cli_open_history(&args->common, &store, &err) != 0 || sql_list(store, &list, &answer, &err) != 0)
+    if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||
+        sql_list(store, &list, &answer, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->filter);
+    cli_note_unknown_times(command, store, &args->history.filter);
     if (answer.has_more)
-        cli_note(command, "only the newest %" PRId64 " runs (-n shows more)", args->number);
+        cli_note(command, "only the newest %" PRId64 " runs (-n shows more)", args->history.number);
     if (answer.simulated)
         cli_note_simulated(command);
     return answer.rows ? CLI_EXIT_OK : cli_nothing(command, "no runs match these filters");
@@ -105,29 +103,21 @@ static int ask(const struct cli_command *command, const struct runs_args *args,
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct runs_args args = {.number = 50};
+    struct runs_args args = {.history = {.number = 50}};
     struct cli_selection selection;
-    struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
-        return status;
-    if (cli_filter_check(&args.filter, &err) != 0 ||
-        cli_output_choose(&args.output, columns, &selection, &err) != 0)
-        return cli_usage_error(command, &err);
-    return ask(command, &args, &selection);
+    return cli_start_history(command, argv, &args.history, &selection, &status)
+               ? ask(command, &args, &selection)
+               : status;
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTIONS_PERIOD(struct runs_args),
-    CLI_OPTION_RUN(struct runs_args),
+    CLI_OPTIONS_PERIOD,
+    CLI_OPTION_RUN,
     CLI_OPTION(0, "session", CLI_TEXT, struct runs_args, session, "ID", "only runs of this occtrace call"),
-    CLI_OPTION_NUMBER(struct runs_args, "at most N rows (default 50)"),
-    CLI_OPTION_COLUMNS(struct runs_args),
-    CLI_OPTION_JSON(struct runs_args),
-    CLI_OPTION_CSV(struct runs_args),
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
+    CLI_OPTION_NUMBER("at most N rows (default 50)"),
+    CLI_OPTIONS_LIST,
 };
 
 static const struct cli_example examples[] = {

@@ -14,113 +14,84 @@
 #include "support/paths.h"
 #include "support/text.h"
 
-enum { PATIENCE_MS = 5000, MAX_GPUS = 64, VALUE_BYTES = 256 };
+enum { PATIENCE_MS = 5000, MAX_GPUS = 64 };
 
 #define PAUSE_DEFAULT_S INT64_C(600)
 #define SECOND_NS       INT64_C(1000000000)
 
 struct sampler_args {
-    struct cli_args common;
-    struct cli_output output;
+    struct cli_list_args list;
     const char *duration, *socket;
 };
 
-/* Keys of the daemon's answer. */
-#define FIELDS(X)                                                                                            \
-    X(mode)                                                                                                  \
-    X(paused_s)                                                                                              \
-    X(gpus)                                                                                                  \
-    X(gpu)                                                                                                   \
-    X(uuid)                                                                                                  \
-    X(source)                                                                                                \
-    X(state)                                                                                                 \
-    X(reason)                                                                                                \
-    X(samples)                                                                                               \
-    X(bad_samples)                                                                                           \
-    X(overflows)                                                                                             \
-    X(gaps)                                                                                                  \
-    X(offset_ns)                                                                                             \
-    X(drift_ppm)                                                                                             \
-    X(residual_ratio)                                                                                        \
-    X(launches)                                                                                              \
-    X(dropped)
-
-enum field {
-#define X(name) FIELD_##name,
-    FIELDS(X)
-#undef X
-        FIELD_COUNT
-};
-
-static const char *const keys[] = {
-#define X(name) #name,
-    FIELDS(X)
-#undef X
-};
-
-/* An answer's values, "" where it has none. */
+/* A daemon's answer: lines "key value", each ended by a NUL. */
 struct reply {
-    char value[FIELD_COUNT][VALUE_BYTES];
+    char text[OCC_CONTROL_BYTES + 1];
+    size_t bytes;
 };
+
+/* "": the answer has no such key. */
+static const char *value_of(const struct reply *reply, const char *key)
+{
+    size_t length = strlen(key);
+    for (size_t at = 0; at < reply->bytes; at += strlen(reply->text + at) + 1)
+        if (strncmp(reply->text + at, key, length) == 0 && reply->text[at + length] == ' ')
+            return reply->text + at + length + 1;
+    return "";
+}
 
 /* ---- columns ---- */
 
 static void get_text(const struct cli_column *column, const void *row, struct cli_value *value)
 {
-    const char *text = ((const struct reply *)row)->value[column->index];
+    const char *text = value_of(row, column->key);
     cli_set_string(value, text[0] ? text : NULL);
 }
 
 static void get_unsigned(const struct cli_column *column, const void *row, struct cli_value *value)
 {
     uint64_t number = 0;
-    if (occ_parse_u64(((const struct reply *)row)->value[column->index], 0, UINT64_MAX, &number, NULL) == 0)
+    if (occ_parse_u64(value_of(row, column->key), 0, UINT64_MAX, &number, NULL) == 0)
         cli_set_unsigned(value, number);
 }
 
 static void get_real(const struct cli_column *column, const void *row, struct cli_value *value)
 {
     double number = 0;
-    if (occ_parse_double(((const struct reply *)row)->value[column->index], -1e18, 1e18, &number, NULL) == 0)
+    if (occ_parse_double(value_of(row, column->key), -1e18, 1e18, &number, NULL) == 0)
         cli_set_real(value, number);
 }
 
-#define COLUMN(name, key, unit, flags, help, get, field)                                                     \
+#define COLUMN(name, key, unit, flags, help, get)                                                            \
     {                                                                                                        \
-        name, key, unit, flags, help, get, field, NULL                                                       \
+        name, key, unit, flags, help, get, 0, NULL                                                           \
     }
 
 static const struct cli_column columns[] = {
-    COLUMN("gpu", "gpu", CLI_PLAIN, CLI_DEFAULT, "the GPU's number in the daemon's driver", get_unsigned,
-           FIELD_gpu),
+    COLUMN("gpu", "gpu", CLI_PLAIN, CLI_DEFAULT, "the GPU's number in the daemon's driver", get_unsigned),
     COLUMN("source", "source", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "source of the counters: pm, gpm or none",
-           get_text, FIELD_source),
-    COLUMN("state", "state", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "ok: it samples", get_text, FIELD_state),
-    COLUMN("samples", "samples", CLI_PLAIN, CLI_DEFAULT, "number of samples read", get_unsigned,
-           FIELD_samples),
+           get_text),
+    COLUMN("state", "state", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, "ok: it samples", get_text),
+    COLUMN("samples", "samples", CLI_PLAIN, CLI_DEFAULT, "number of samples read", get_unsigned),
     COLUMN("bad", "bad_samples", CLI_PLAIN, 0, "number of samples with impossible values, left out",
-           get_unsigned, FIELD_bad_samples),
+           get_unsigned),
     COLUMN("overflows", "overflows", CLI_PLAIN, CLI_DEFAULT, "how often the hardware's buffer was full",
-           get_unsigned, FIELD_overflows),
-    COLUMN("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT, "number of gaps between samples", get_unsigned,
-           FIELD_gaps),
+           get_unsigned),
+    COLUMN("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT, "number of gaps between samples", get_unsigned),
     COLUMN("offset", "offset_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE,
-           "fitted offset of the launches' clock from the samples'", get_real, FIELD_offset_ns),
+           "fitted offset of the launches' clock from the samples'", get_real),
     COLUMN("drift", "drift_ppm", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE,
-           "drift of that offset, parts per million", get_real, FIELD_drift_ppm),
+           "drift of that offset, parts per million", get_real),
     COLUMN("residual", "residual_ratio", CLI_RATIO, CLI_DEFAULT,
-           "residual: part of the counted warp time that no traced launch explains", get_real,
-           FIELD_residual_ratio),
-    COLUMN("launches", "launches", CLI_PLAIN, CLI_DEFAULT, "number of launches to measure", get_unsigned,
-           FIELD_launches),
+           "residual: part of the counted warp time that no traced launch explains", get_real),
+    COLUMN("launches", "launches", CLI_PLAIN, CLI_DEFAULT, "number of launches to measure", get_unsigned),
     COLUMN("dropped", "dropped", CLI_PLAIN, CLI_DEFAULT, "launches without a value because a queue was full",
-           get_unsigned, FIELD_dropped),
-    COLUMN("mode", "mode", CLI_PLAIN, CLI_LEFT, "sources that the daemon may use", get_text, FIELD_mode),
-    COLUMN("paused", "paused_s", CLI_PLAIN, 0, "seconds until a requested pause ends", get_unsigned,
-           FIELD_paused_s),
-    COLUMN("uuid", "uuid", CLI_PLAIN, CLI_LEFT, "the GPU's UUID", get_text, FIELD_uuid),
+           get_unsigned),
+    COLUMN("mode", "mode", CLI_PLAIN, CLI_LEFT, "sources that the daemon may use", get_text),
+    COLUMN("paused", "paused_s", CLI_PLAIN, 0, "seconds until a requested pause ends", get_unsigned),
+    COLUMN("uuid", "uuid", CLI_PLAIN, CLI_LEFT, "the GPU's UUID", get_text),
     COLUMN("reason", "reason", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS,
-           "why it does not sample, or not from a better source", get_text, FIELD_reason),
+           "why it does not sample, or not from a better source", get_text),
     CLI_COLUMN_END,
 };
 
@@ -140,30 +111,18 @@ static int connect_daemon(const struct sampler_args *args, int *ret_fd, struct o
     return status;
 }
 
-/* "key value" lines; unknown keys (of a newer daemon) are ignored. */
-static void read_reply(const char *answer, struct reply *reply)
-{
-    *reply = (struct reply){0};
-    for (const char *line = answer; *line;) {
-        size_t end = strcspn(line, "\n"), key = strcspn(line, " \n");
-        for (int i = 0; i < FIELD_COUNT; i++)
-            if (key < end && strlen(keys[i]) == key && strncmp(line, keys[i], key) == 0)
-                (void)snprintf(reply->value[i], VALUE_BYTES, "%.*s", (int)(end - key - 1), line + key + 1);
-        line += end + (line[end] == '\n');
-    }
-}
-
 static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, struct occ_error *err)
 {
-    char request[32], answer[OCC_CONTROL_BYTES + 1];
+    char request[32];
     uint64_t gpus = 0;
     (void)snprintf(request, sizeof request, "sampler %zu", gpu);
-    int status = occ_control_request(fd, request, PATIENCE_MS, answer, sizeof answer, err);
+    int status = occ_control_request(fd, request, PATIENCE_MS, reply->text, sizeof reply->text, err);
     if (status != 0)
         return status;
-    read_reply(answer, reply);
-    status = occ_parse_u64(reply->value[FIELD_gpus], 0, MAX_GPUS, &gpus, err);
-    if (status != 0)
+    reply->bytes = strlen(reply->text);
+    for (char *at = reply->text; (at = strchr(at, '\n')); at++)
+        *at = '\0';
+    if (occ_parse_u64(value_of(reply, "gpus"), 0, MAX_GPUS, &gpus, err) != 0)
         return occ_error_prefix(err, "the daemon's number of GPUs");
     *ret_gpus = (size_t)gpus;
     return 0;
@@ -188,16 +147,14 @@ static void note_pause(const struct cli_command *command, const char *how, uint6
              occ_format_duration((int64_t)seconds * SECOND_NS, text, sizeof text));
 }
 
-static int print_gpus(int fd, const struct sampler_args *args, struct reply *reply, size_t *ret_gpus,
+/* *reply is the last GPU's, without GPUs the daemon's. */
+static int print_gpus(int fd, const struct cli_selection *selection, struct reply *reply, size_t *ret_gpus,
                       struct occ_error *err)
 {
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    struct cli_selection selection;
-    int status = cli_output_choose(&args->output, columns, &selection, err);
+    int status = ask_gpu(fd, 0, reply, ret_gpus, err);
     if (status == 0)
-        status = ask_gpu(fd, 0, reply, ret_gpus, err);
-    if (status == 0)
-        status = cli_table_new(stdout, "sampler", &selection, &table, err);
+        status = cli_table_new(stdout, "sampler", selection, &table, err);
     for (size_t i = 0; i < *ret_gpus && status == 0; i++) {
         if (i > 0)
             status = ask_gpu(fd, i, reply, ret_gpus, err);
@@ -210,19 +167,19 @@ static int print_gpus(int fd, const struct sampler_args *args, struct reply *rep
 static int show_status(const struct cli_command *command, int fd, const struct sampler_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
+    struct cli_selection selection;
     struct reply reply;
     size_t gpus = 0;
     uint64_t paused_s = 0;
-    char why[VALUE_BYTES];
-    if (print_gpus(fd, args, &reply, &gpus, &err) != 0)
+    if (cli_output_choose(&args->list.output, command->columns, &selection, &err) != 0 ||
+        print_gpus(fd, &selection, &reply, &gpus, &err) != 0)
         return cli_failure(command, &err);
-    if (occ_parse_u64(reply.value[FIELD_paused_s], 1, OCC_CONTROL_PAUSE_MAX_S, &paused_s, NULL) == 0)
+    if (occ_parse_u64(value_of(&reply, "paused_s"), 1, OCC_CONTROL_PAUSE_MAX_S, &paused_s, NULL) == 0)
         note_pause(command, "another ", paused_s);
     if (gpus > 0)
         return CLI_EXIT_OK;
-    (void)snprintf(why, sizeof why, "%s", reply.value[FIELD_reason]);
-    occ_text_sanitise(why);
-    return cli_nothing(command, why[0] ? why : "the daemon sees no GPU");
+    const char *reason = value_of(&reply, "reason");
+    return cli_nothing(command, reason[0] ? reason : "the daemon sees no GPU");
 }
 
 static int request(const struct cli_command *command, int fd, const char *text)
@@ -250,9 +207,7 @@ static int pause_for(const struct cli_command *command, int fd, const struct sam
 {
     char text[32];
     int64_t seconds = PAUSE_DEFAULT_S;
-    struct occ_error err = OCC_ERROR_INIT;
-    if (parse_pause(args, &seconds, &err) != 0) /* which check_args() has checked */
-        return cli_failure(command, &err);
+    (void)parse_pause(args, &seconds, NULL); /* which check_args() has checked */
     (void)snprintf(text, sizeof text, "pause %lld", (long long)seconds);
     int status = request(command, fd, text);
     if (status == CLI_EXIT_OK)
@@ -299,16 +254,13 @@ static int find_action(const char *word, const struct action **ret_action, struc
 
 static int check_args(const struct sampler_args *args, const struct action *action, struct occ_error *err)
 {
-    struct cli_selection selection;
+    const struct cli_output *output = &args->list.output;
     int64_t seconds;
-    bool has_output = args->output.json || args->output.csv || args->output.columns;
     if (args->duration && !action->has_duration)
         return occ_fail(err, OCC_E_INVALID, "--for is for pause");
-    if (has_output && !action->has_output)
+    if ((output->json || output->csv || output->columns) && !action->has_output)
         return occ_fail(err, OCC_E_INVALID, "--json, --csv and -o are for status");
-    int status = cli_output_choose(&args->output, columns, &selection, err);
-    if (status == 0)
-        status = parse_pause(args, &seconds, err);
+    int status = parse_pause(args, &seconds, err);
     if (status != 0)
         occ_text_sanitise(err->message);
     return status;
@@ -316,14 +268,15 @@ static int check_args(const struct sampler_args *args, const struct action *acti
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct sampler_args args = {0};
+    struct sampler_args args = {.socket = NULL};
+    struct cli_selection selection;
     struct occ_error err = OCC_ERROR_INIT;
     const struct action *action = NULL;
     _cleanup_(occ_closep) int fd = -1;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
+    if (!cli_start_list(command, argv, &args.list, &selection, &status))
         return status;
-    if (find_action(args.common.operands[0], &action, &err) != 0 || check_args(&args, action, &err) != 0)
+    if (find_action(args.list.common.operands[0], &action, &err) != 0 || check_args(&args, action, &err) != 0)
         return cli_usage_error(command, &err);
     if (connect_daemon(&args, &fd, &err) != 0)
         return fail_unconnected(command, &args, &err);
@@ -335,11 +288,7 @@ static const struct cli_option options[] = {
                "how long to pause: 90s, 15m, 2h, at most 24h (default 10m)"),
     CLI_OPTION(0, "socket", CLI_TEXT, struct sampler_args, socket, "PATH",
                "the daemon that listens there (default: the user's own, else the system's service)"),
-    CLI_OPTION_COLUMNS(struct sampler_args),
-    CLI_OPTION_JSON(struct sampler_args),
-    CLI_OPTION_CSV(struct sampler_args),
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
+    CLI_OPTIONS_LIST,
 };
 
 static const struct cli_example examples[] = {

@@ -13,13 +13,6 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-struct show_args {
-    struct cli_args common;
-    struct cli_filter filter;
-    bool json;
-    int64_t number;
-};
-
 /* The chosen launch configurations, by kernel and device. */
 struct selection {
     struct occ_config_rows shapes;
@@ -154,7 +147,7 @@ static int print_pages(const struct show_group *groups, size_t n, struct occ_err
     return status;
 }
 
-static int print(struct selection *selection, const struct show_args *args, struct occ_error *err)
+static int print(struct selection *selection, const struct history_args *args, struct occ_error *err)
 {
     _cleanup_(occ_freep) struct show_group *groups = calloc(selection->n + 1, sizeof *groups);
     if (!groups)
@@ -163,7 +156,7 @@ static int print(struct selection *selection, const struct show_args *args, stru
     for (size_t i = 0; i < n; i++)
         groups[i].shown =
             args->number && groups[i].n > (size_t)args->number ? (size_t)args->number : groups[i].n;
-    if (!args->json)
+    if (!args->list.output.json)
         return print_pages(groups, n, err);
     show_json(groups, n);
     return 0;
@@ -171,15 +164,15 @@ static int print(struct selection *selection, const struct show_args *args, stru
 
 /* ---- the command ---- */
 
-static int ask(const struct cli_command *command, const struct show_args *args)
+static int ask(const struct cli_command *command, const struct history_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(selection_release) struct selection selection = {0};
     struct occ_filter filter = cli_filter_store(&args->filter);
-    int status = cli_open_history(&args->common, &store, &err);
+    int status = cli_open_history(&args->list.common, &store, &err);
     if (status == 0)
-        status = find(store, &filter, args->common.operands[0], &selection, &err);
+        status = find(store, &filter, args->list.common.operands[0], &selection, &err);
     if (status == 0)
         status = print(&selection, args, &err);
     if (status != 0)
@@ -208,24 +201,23 @@ static int check_kernel(const char *text, struct occ_error *err)
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct show_args args = {0};
+    struct history_args args = {.number = 0};
+    struct cli_selection none;
     struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
+    if (!cli_start_history(command, argv, &args, &none, &status))
         return status;
-    if (cli_filter_check(&args.filter, &err) != 0 || check_kernel(args.common.operands[0], &err) != 0)
-        return cli_usage_error(command, &err);
-    return ask(command, &args);
+    return check_kernel(args.list.common.operands[0], &err) == 0 ? ask(command, &args)
+                                                                 : cli_usage_error(command, &err);
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTIONS_PERIOD(struct show_args),
-    CLI_OPTION_RUN(struct show_args),
-    CLI_OPTION_DEVICE(struct show_args),
-    CLI_OPTION_NUMBER(struct show_args,
-                      "at most N launch configurations of each kernel, those with most time (default: all)"),
-    CLI_OPTION(0, "json", CLI_FLAG, struct show_args, json, NULL, "print JSON, raw values"),
+    CLI_OPTIONS_PERIOD,
+    CLI_OPTION_RUN,
+    CLI_OPTION_DEVICE,
+    CLI_OPTION_NUMBER("at most N launch configurations of each kernel, those with most time (default: all)"),
+    CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL, "print JSON, raw values"),
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };

@@ -16,8 +16,7 @@
 #include "support/cleanup.h"
 
 struct sql_args {
-    struct cli_args common;
-    struct cli_output output;
+    struct cli_list_args list;
     bool schema;
 };
 
@@ -178,7 +177,7 @@ static int ask(const struct cli_command *command, const struct sql_args *args, c
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
-    if (cli_open_history(&args->common, &store, &err) != 0)
+    if (cli_open_history(&args->list.common, &store, &err) != 0)
         return cli_failure(command, &err);
     struct output output = {.db = occ_store_sqlite(store), .format = format};
     int status = sql_add_regexp(output.db, &err);
@@ -209,13 +208,13 @@ static int run(const struct cli_command *command, char **argv)
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_freep) char *input = NULL;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
+    if (!cli_start(command, argv, &args.list.common, &status))
         return status;
-    const char *text = args.common.operands[0];
+    const char *text = args.list.common.operands[0];
     bool is_stdin = !args.schema && (!text || strcmp(text, "-") == 0);
     if (is_stdin)
         text = input = read_stdin();
-    if (cli_output_format(&args.output, &format, &err) != 0)
+    if (cli_output_format(&args.list.output, &format, &err) != 0)
         return cli_usage_error(command, &err);
     if (!args.schema && (!text || !text[strspn(text, " \t\r\n;")])) {
         (void)occ_fail(&err, OCC_E_INVALID, is_stdin ? "STATEMENT is missing" : "the statement is empty");
@@ -228,8 +227,8 @@ static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION(0, "schema", CLI_FLAG, struct sql_args, schema, NULL,
                "print the columns of all tables, or of the TABLE given instead of a statement"),
-    CLI_OPTION_JSON(struct sql_args),
-    CLI_OPTION_CSV(struct sql_args),
+    CLI_OPTION_JSON,
+    CLI_OPTION_CSV,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };

@@ -12,12 +12,9 @@
 #include "support/cleanup.h"
 
 struct top_args {
-    struct cli_args common;
-    struct cli_filter filter;
-    struct cli_output output;
+    struct history_args history;
     const char *by, *cause; /* a cause: its label */
     double min_loss;
-    int64_t number;
 };
 
 /* A row and what follows from it; NaN and "": not known. */
@@ -111,46 +108,11 @@ static const struct cli_column columns[] = {
 
 /* ---- order ---- */
 
-static int descending(double a, double b)
-{
-    if (isnan(a) || isnan(b))
-        return isnan(a) - isnan(b);
-    return (a < b) - (a > b);
-}
-
-/* Measured where it was, else expected. */
-static double best_achieved(const struct occ_top_row *row)
-{
-    return isnan(row->achieved) ? row->expected_achieved : row->achieved;
-}
-
-/* Ties are broken, so that two calls print the same. */
-static int by_identity(const struct occ_top_row *a, const struct occ_top_row *b)
-{
-    return a->kernel != b->kernel ? (a->kernel > b->kernel) - (a->kernel < b->kernel)
-                                  : (a->device > b->device) - (a->device < b->device);
-}
-
-#define ORDER(name, comparison)                                                                              \
-    static int order_##name(const void *left, const void *right)                                             \
-    {                                                                                                        \
-        const struct occ_top_row *a = left, *b = right;                                                      \
-        int order = comparison;                                                                              \
-        return order ? order : by_identity(a, b);                                                            \
-    }
-
-ORDER(waste, descending(a->waste_warp_seconds, b->waste_warp_seconds))
-ORDER(time, (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns))
-ORDER(launches, (a->launches < b->launches) - (a->launches > b->launches))
-ORDER(occupancy, descending(-best_achieved(a), -best_achieved(b)))
-
 #define CAUSE_LABEL(name, label, text)          label,
 #define MEASURED_LABEL(name, label, text, gain) label,
 #define CAUSE_LABELS                            OCC_CAUSES(CAUSE_LABEL) OCC_MEASURED_CAUSES(MEASURED_LABEL)
 static const char *const cause_labels[] = {CAUSE_LABELS NULL};
 static const char *const order_labels[] = {"waste", "time", "launches", "occupancy", CAUSE_LABELS NULL};
-static int (*const orders[])(const void *, const void *) = {order_waste, order_time, order_launches,
-                                                            order_occupancy};
 
 /* The cause of that label; OCC_PART_COUNT: none. */
 static unsigned part_of(const char *label)
@@ -161,24 +123,29 @@ static unsigned part_of(const char *label)
     return part;
 }
 
-static int order_part(const void *left, const void *right, void *part)
-{
-    const struct occ_top_row *a = left, *b = right;
-    unsigned i = *(const unsigned *)part;
-    int order = descending(a->part[i], b->part[i]);
-    return order ? order : by_identity(a, b);
-}
-
-static void sort(struct occ_top *top, const char *by)
+/* What rows are ordered by, the largest first. */
+static double key_of(const struct occ_top_row *row, const char *by)
 {
     unsigned part = part_of(by);
-    if (top->n < 2)
-        return;
-    if (part < OCC_PART_COUNT)
-        qsort_r(top->rows, top->n, sizeof *top->rows, order_part, &part);
-    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
-        if (strcmp(order_labels[i], by) == 0)
-            qsort(top->rows, top->n, sizeof *top->rows, orders[i]);
+    return part < OCC_PART_COUNT         ? row->part[part]
+           : strcmp(by, "waste") == 0    ? row->waste_warp_seconds
+           : strcmp(by, "time") == 0     ? (double)row->total_ns
+           : strcmp(by, "launches") == 0 ? (double)row->launches
+           : isnan(row->achieved)        ? -row->expected_achieved
+                                         : -row->achieved;
+}
+
+/* NaN is last; ties are broken, so that two calls print the same. */
+static int compare(const void *left, const void *right, void *by)
+{
+    const struct occ_top_row *a = left, *b = right;
+    double key_a = key_of(a, by), key_b = key_of(b, by);
+    if (isnan(key_a) != isnan(key_b))
+        return isnan(key_a) - isnan(key_b);
+    if (key_a < key_b || key_a > key_b)
+        return key_a < key_b ? 1 : -1;
+    return a->kernel != b->kernel ? (a->kernel > b->kernel) - (a->kernel < b->kernel)
+                                  : (a->device > b->device) - (a->device < b->device);
 }
 
 /* ---- filter ---- */
@@ -276,8 +243,9 @@ static int print_top(struct occ_top *top, size_t shown, const struct top_args *a
     struct cli_selection selection;
     memcpy(table, columns, sizeof table);
     mark_defaults(table, args, any_achieved(top));
-    sort(top, args->by);
-    int status = cli_output_choose(&args->output, table, &selection, err);
+    if (top->n > 1)
+        qsort_r(top->rows, top->n, sizeof *top->rows, compare, (char *)(uintptr_t)args->by);
+    int status = cli_output_choose(&args->history.list.output, table, &selection, err);
     return status == 0 ? print(top, shown, &selection, err) : status;
 }
 
@@ -288,12 +256,13 @@ static int ask(const struct cli_command *command, const struct top_args *args)
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
-    struct occ_filter filter = cli_filter_store(&args->filter);
-    if (cli_open_history(&args->common, &store, &err) != 0 || occ_store_top(store, &filter, &top, &err) != 0)
+    struct occ_filter filter = cli_filter_store(&args->history.filter);
+    if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||
+        occ_store_top(store, &filter, &top, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->filter);
+    cli_note_unknown_times(command, store, &args->history.filter);
     filter_losses(&top, args);
-    size_t shown = top.n < (size_t)args->number ? top.n : (size_t)args->number;
+    size_t number = (size_t)args->history.number, shown = top.n < number ? top.n : number;
     if (print_top(&top, shown, args, &err) != 0)
         return cli_failure(command, &err);
     if (shown < top.n)
@@ -305,45 +274,29 @@ static int ask(const struct cli_command *command, const struct top_args *args)
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct top_args args = {.by = "waste", .number = 20};
+    struct top_args args = {.history = {.number = 20}, .by = "waste"};
     struct cli_selection selection;
-    struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
-        return status;
-    if (cli_filter_check(&args.filter, &err) != 0 ||
-        cli_output_choose(&args.output, columns, &selection, &err) != 0)
-        return cli_usage_error(command, &err);
-    return ask(command, &args);
+    return cli_start_history(command, argv, &args.history, &selection, &status) ? ask(command, &args)
+                                                                                : status;
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
-    CLI_OPTION(
-        0, "low-occupancy", CLI_PERCENT, struct top_args, filter.below_ratio, "PCT",
-        "only launch configurations whose achieved occupancy (measured, else expected) is below PCT percent "
-        "(default 50)",
-        .without = "50"),
+    CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
     CLI_OPTION(0, "cause", CLI_WORD, struct top_args, cause, "CAUSE",
                "only kernels that lose something to this cause; causes are named like their columns",
                .words = cause_labels),
     CLI_OPTION(0, "min-loss", CLI_PERCENT, struct top_args, min_loss, "PCT",
                "only kernels that lose PCT percent or more to that cause, without --cause to their largest"),
-    CLI_OPTIONS_PERIOD(struct top_args),
-    CLI_OPTION_RUN(struct top_args),
-    CLI_OPTION_KERNEL(struct top_args),
-    CLI_OPTION_DEVICE(struct top_args),
+    CLI_OPTIONS_FILTER,
     CLI_OPTION(
         0, "by", CLI_WORD, struct top_args, by, "ORDER",
         "waste (default), time, launches, occupancy (lowest first; measured, else expected), or a cause "
         "(largest loss first)",
         .words = order_labels),
-    CLI_OPTION_NUMBER(struct top_args, "at most N rows (default 20)"),
-    CLI_OPTION_COLUMNS(struct top_args),
-    CLI_OPTION_JSON(struct top_args),
-    CLI_OPTION_CSV(struct top_args),
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
+    CLI_OPTION_NUMBER("at most N rows (default 20)"),
+    CLI_OPTIONS_LIST,
 };
 
 static const struct cli_example examples[] = {

@@ -15,11 +15,8 @@
 #include "support/cleanup.h"
 
 struct whatif_args {
-    struct cli_args common;
-    struct cli_filter filter;
-    struct cli_output output;
+    struct history_args history;
     const char *gpu;
-    int64_t number;
 };
 
 /* Sums over configurations on one device, weighted with their time, and the configuration with most time. */
@@ -261,13 +258,14 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows shapes = {0};
     _cleanup_(rows_release) struct whatif_rows rows = {0};
-    struct occ_filter filter = cli_filter_store(&args->filter);
-    if (cli_open_history(&args->common, &store, &err) != 0 ||
+    struct occ_filter filter = cli_filter_store(&args->history.filter);
+    if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||
         occ_store_configs(store, &filter, &shapes, &err) != 0 ||
         evaluate_all(&shapes, &target->device, &rows, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->filter);
-    size_t shown = args->number && rows.n > (size_t)args->number ? (size_t)args->number : rows.n;
+    cli_note_unknown_times(command, store, &args->history.filter);
+    size_t shown =
+        args->history.number && rows.n > (size_t)args->history.number ? (size_t)args->history.number : rows.n;
     bool simulated = false;
     if (cli_table_print("kernels", selection, rows.list, shown, sizeof *rows.list, &err) != 0)
         return cli_failure(command, &err);
@@ -281,37 +279,27 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct whatif_args args = {0};
+    struct whatif_args args = {.gpu = NULL};
     struct cli_selection selection;
     struct calc_target target;
     struct occ_error err = OCC_ERROR_INIT;
     int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
+    if (!cli_start_history(command, argv, &args.history, &selection, &status))
         return status;
     if (!args.gpu)
         (void)occ_fail(&err, OCC_E_INVALID, "--gpu is missing ('occq gpus' lists them)");
     else if (calc_target_named(args.gpu, &target, &err) != 0)
         (void)occ_error_prefix(&err, "--gpu");
-    if (err.code != 0 || cli_filter_check(&args.filter, &err) != 0 ||
-        cli_output_choose(&args.output, columns, &selection, &err) != 0)
-        return cli_usage_error(command, &err);
-    return ask(command, &args, &target, &selection);
+    return err.code == 0 ? ask(command, &args, &target, &selection) : cli_usage_error(command, &err);
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION(0, "gpu", CLI_TEXT, struct whatif_args, gpu, "NAME",
                "the other GPU or MIG slice ('occq gpus' lists them)"),
-    CLI_OPTIONS_PERIOD(struct whatif_args),
-    CLI_OPTION_RUN(struct whatif_args),
-    CLI_OPTION_KERNEL(struct whatif_args),
-    CLI_OPTION_DEVICE(struct whatif_args),
-    CLI_OPTION_NUMBER(struct whatif_args, "at most N rows, those with most time (default: all)"),
-    CLI_OPTION_COLUMNS(struct whatif_args),
-    CLI_OPTION_JSON(struct whatif_args),
-    CLI_OPTION_CSV(struct whatif_args),
-    CLI_OPTION_HELP,
-    CLI_OPTION_END,
+    CLI_OPTIONS_FILTER,
+    CLI_OPTION_NUMBER("at most N rows, those with most time (default: all)"),
+    CLI_OPTIONS_LIST,
 };
 
 static const struct cli_example examples[] = {

@@ -5,14 +5,22 @@
 #include <inttypes.h>
 #include <unistd.h>
 
+#include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
 
-int cli_filter_check(const struct cli_filter *filter, struct occ_error *err)
+bool cli_start_history(const struct cli_command *command, char **argv, struct history_args *args,
+                       struct cli_selection *ret_selection, int *ret_status)
 {
-    if (filter->since_ns && filter->until_ns && filter->until_ns <= filter->since_ns)
-        return occ_fail(err, OCC_E_INVALID, "--until is not after --since");
-    return 0;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct cli_filter *filter = &args->filter;
+    if (!cli_start_list(command, argv, &args->list, ret_selection, ret_status))
+        return false;
+    if (filter->since_ns == 0 || filter->until_ns == 0 || filter->until_ns > filter->since_ns)
+        return true;
+    (void)occ_fail(&err, OCC_E_INVALID, "--until is not after --since");
+    *ret_status = cli_usage_error(command, &err);
+    return false;
 }
 
 struct occ_filter cli_filter_store(const struct cli_filter *filter)

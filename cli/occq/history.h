@@ -12,26 +12,41 @@ struct cli_filter {
     double below_ratio;
 };
 
-/* Rows for a member `struct cli_filter filter` of the command's argument type. */
-#define CLI_OPTIONS_PERIOD(type)                                                                             \
-    CLI_OPTION(0, "since", CLI_MOMENT, type, filter.since_ns, "WHEN",                                        \
+/* The first member of the arguments of commands that read a history. */
+struct history_args {
+    struct cli_list_args list;
+    struct cli_filter filter;
+    int64_t number; /* of rows at most */
+};
+
+#define CLI_OPTIONS_PERIOD                                                                                   \
+    CLI_OPTION(0, "since", CLI_MOMENT, struct history_args, filter.since_ns, "WHEN",                         \
                "only from then on: a duration ago (90s, 15m, 2h, 3d), 'YYYY-MM-DD HH:MM' or @SECONDS"),      \
-        CLI_OPTION(0, "until", CLI_MOMENT, type, filter.until_ns, "WHEN", "only before then")
-#define CLI_OPTION_RUN(type)                                                                                 \
-    CLI_OPTION(0, "run", CLI_NUMBER, type, filter.run, "ID", "only this run ('occq runs' lists them)",       \
-               .min = 1, .max = INT64_MAX)
-#define CLI_OPTION_DEVICE(type)                                                                              \
-    CLI_OPTION(0, "device", CLI_NUMBER, type, filter.device, "ID",                                           \
+        CLI_OPTION(0, "until", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN", "only before then")
+#define CLI_OPTION_RUN                                                                                       \
+    CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",                                  \
+               "only this run ('occq runs' lists them)", .min = 1, .max = INT64_MAX)
+#define CLI_OPTION_DEVICE                                                                                    \
+    CLI_OPTION(0, "device", CLI_NUMBER, struct history_args, filter.device, "ID",                            \
                "only this device, by its number in the history (column device_id)", .min = 1,                \
                .max = INT64_MAX)
-#define CLI_OPTION_KERNEL(type)                                                                              \
-    CLI_OPTION(0, "kernel", CLI_REGEX, type, filter.kernel, "REGEX",                                         \
+#define CLI_OPTION_KERNEL                                                                                    \
+    CLI_OPTION(0, "kernel", CLI_REGEX, struct history_args, filter.kernel, "REGEX",                          \
                "only kernels whose demangled name matches this POSIX extended regular expression")
-#define CLI_OPTION_NUMBER(type, help)                                                                        \
-    CLI_OPTION('n', "number", CLI_NUMBER, type, number, "N", help, .min = 1, .max = 1000000000)
+#define CLI_OPTION_NUMBER(help)                                                                              \
+    CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N", help, .min = 1, .max = 1000000000)
+/* All of the filter. */
+#define CLI_OPTIONS_FILTER CLI_OPTIONS_PERIOD, CLI_OPTION_RUN, CLI_OPTION_KERNEL, CLI_OPTION_DEVICE
+#define CLI_OPTION_LOW_OCCUPANCY(what)                                                                       \
+    CLI_OPTION(0, "low-occupancy", CLI_PERCENT, struct history_args, filter.below_ratio, "PCT",              \
+               "only " what " whose achieved occupancy (measured, else expected) is below PCT percent "      \
+               "(default 50)",                                                                               \
+               .without = "50")
 
-/* OCC_E_INVALID: the period is empty. */
-int cli_filter_check(const struct cli_filter *filter, struct occ_error *err);
+/* Parses and checks. True: go on; false: *ret_status is the exit status. */
+bool cli_start_history(const struct cli_command *command, char **argv, struct history_args *args,
+                       struct cli_selection *ret_selection, int *ret_status);
+
 /* The store's form; texts are the filter's. */
 struct occ_filter cli_filter_store(const struct cli_filter *filter);
 
