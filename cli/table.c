@@ -74,7 +74,6 @@ static int text_begin(struct cli_table *table, struct occ_error *err)
     table->block = scols_new_table();
     if (!table->block)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    (void)scols_table_set_stream(table->block, table->out);
     (void)scols_table_enable_colors(table->block, colour);
     for (size_t i = 0; i < table->selection->n; i++)
         if (add_heading(table->block, table->selection->columns[i], colour) != 0)
@@ -121,16 +120,32 @@ static void narrow(struct cli_table *table)
     }
 }
 
+/* Lines without the blanks that pad their last column. */
+static void put_trimmed(FILE *out, const char *text)
+{
+    while (*text) {
+        size_t length = strcspn(text, "\n"), n = length;
+        while (n > 0 && text[n - 1] == ' ')
+            n--;
+        (void)fprintf(out, "%.*s\n", (int)n, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
 static int text_flush(struct cli_table *table, struct occ_error *err)
 {
+    _cleanup_(occ_freep) char *text = NULL;
     if (table->block_rows == 0)
         return 0;
     table->block_rows = 0;
     narrow(table);
     memset(table->widths, 0, sizeof table->widths);
-    int status = scols_print_table(table->block);
+    int status = scols_print_table_to_string(table->block, &text);
     scols_table_remove_lines(table->block);
-    return status == 0 ? 0 : occ_fail(err, OCC_E_IO, "cannot write the table");
+    if (status != 0 || !text)
+        return occ_fail(err, OCC_E_NO_MEMORY, "cannot lay out a table");
+    put_trimmed(table->out, text);
+    return 0;
 }
 
 /* Strings may be longer than any buffer of ours (kernel names): they are copied whole. */

@@ -250,7 +250,7 @@ const struct cli_command cli_show = {
         "the share of "
         "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
         "minutes.\n\n"
-        "What was not measured is \"-\" or \"unknown\". +- gives 95 % confidence intervals. Percentiles come "
+        "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
         "from a "
         "histogram and are at most 12.5 % off.",
     .options = options,

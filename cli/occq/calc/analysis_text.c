@@ -1,11 +1,12 @@
-/* An analysis for people; see analysis.h. Tables through libsmartcols, the rest is lines. One thread. */
+/* An analysis for people: tables, and lines between them; see analysis.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "analysis.h"
 #include "cli/command.h"
-#include "cli/page.h"
+#include "cli/table.h"
 
 const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size_t size)
 {
@@ -13,14 +14,44 @@ const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size
     return buffer;
 }
 
+#define EMPTY " " /* of a cell that has nothing to show; "" would be "-", not known */
+
+/* Columns with CLI_SPARE are left out without `more`. */
+#define FIELD(name, unit, flags, type, member)                                                               \
+    CLI_FIELD(name, name, unit, CLI_VERBATIM | (flags), struct type, member, "")
+
+static int print_table(const struct cli_column *columns, bool more, const void *rows, size_t n,
+                       size_t row_bytes, struct occ_error *err)
+{
+    struct cli_selection selection = {.format = CLI_FORMAT_TEXT};
+    cli_select(columns, 0, more ? 0 : CLI_SPARE, &selection);
+    selection.is_default = false;
+    (void)putchar('\n');
+    return cli_table_print("", &selection, rows, n, row_bytes, err);
+}
+
 /* ---- limits ---- */
 
+struct limit_row {
+    char name[48], needs[48], has[48];
+    double blocks, stalled; /* NaN: no limit; not measured */
+};
+
+static const struct cli_column limit_columns[] = {
+    FIELD("    LIMIT", CLI_PLAIN, CLI_LEFT, limit_row, name),
+    FIELD("BLOCKS/SM", CLI_PLAIN, 0, limit_row, blocks),
+    FIELD("A BLOCK TAKES", CLI_PLAIN, 0, limit_row, needs),
+    FIELD("AN SM HAS", CLI_PLAIN, CLI_LEFT, limit_row, has),
+    FIELD("LAUNCH STALLED", CLI_RATIO, CLI_SPARE, limit_row, stalled),
+    CLI_COLUMN_END,
+};
+
 /* What a block takes of a resource and what the SM has; "" where there is nothing to report. */
-static void describe_limit(const struct analysis *a, enum occ_limit limit, char *needs, char *has,
-                           size_t size)
+static void describe_limit(const struct analysis *a, enum occ_limit limit, struct limit_row *row)
 {
     const struct occ_result *r = a->result;
-    needs[0] = has[0] = '\0';
+    char *needs = row->needs, *has = row->has;
+    const size_t size = sizeof row->needs;
     switch (limit) {
     case OCC_LIMIT_WARPS:
         (void)snprintf(needs, size, "%u warps", r->warps_per_block);
@@ -58,24 +89,6 @@ static bool has_stalls(const struct occ_measurement *measured)
     return false;
 }
 
-static void add_limit(struct cli_page *page, const struct analysis *a, enum occ_limit limit)
-{
-    const struct occ_result *r = a->result;
-    char needs[48], has[48], stalled[16];
-    struct libscols_line *line = cli_page_line(page);
-    describe_limit(a, limit, needs, has, sizeof needs);
-    cli_page_cell(page, line, 0, "%s %s", r->limiters & (1U << limit) ? "  *" : "   ", occ_limit_text(limit));
-    if (r->limit[limit] == OCC_NO_LIMIT)
-        cli_page_cell(page, line, 1, "-");
-    else
-        cli_page_cell(page, line, 1, "%u", r->limit[limit]);
-    cli_page_cell(page, line, 2, "%s", needs);
-    cli_page_cell(page, line, 3, "%s", has);
-    cli_page_cell(
-        page, line, 4, "%s",
-        cli_percent_text(a->measured ? a->measured->stall[limit] : (double)NAN, stalled, sizeof stalled));
-}
-
 static void print_stall_reason(const struct analysis *a)
 {
     char limiters[64];
@@ -90,18 +103,19 @@ static void print_stall_reason(const struct analysis *a)
 
 static int print_limits(const struct analysis *a, struct occ_error *err)
 {
-    static const char *const headings[] = {"    LIMIT", "BLOCKS/SM", "A BLOCK TAKES", "AN SM HAS",
-                                           "LAUNCH STALLED"};
-    const int flags[] = {0, CLI_PAGE_RIGHT, CLI_PAGE_RIGHT, 0,
-                         has_stalls(a->measured) ? CLI_PAGE_RIGHT : CLI_PAGE_HIDDEN};
     const struct occ_result *r = a->result;
+    struct limit_row rows[OCC_LIMIT_COUNT];
     char limiters[64];
-    struct cli_page page;
-    (void)putchar('\n');
-    cli_page_begin(&page, headings, flags, 5);
-    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++)
-        add_limit(&page, a, (enum occ_limit)limit);
-    if (cli_page_end(&page, err) != 0)
+    for (unsigned limit = 0; limit < OCC_LIMIT_COUNT; limit++) {
+        struct limit_row *row = &rows[limit];
+        *row = (struct limit_row){.needs = EMPTY, .has = EMPTY};
+        describe_limit(a, (enum occ_limit)limit, row);
+        (void)snprintf(row->name, sizeof row->name, "%s %s", r->limiters & (1U << limit) ? "  *" : "   ",
+                       occ_limit_text((enum occ_limit)limit));
+        row->blocks = r->limit[limit] == OCC_NO_LIMIT ? (double)NAN : r->limit[limit];
+        row->stalled = a->measured ? a->measured->stall[limit] : (double)NAN;
+    }
+    if (print_table(limit_columns, has_stalls(a->measured), rows, OCC_LIMIT_COUNT, sizeof *rows, err) != 0)
         return OCC_E_NO_MEMORY;
     (void)printf("    * limits: %s -> %u block%s, %u of %u warps per SM\n",
                  occ_limiters_text(r->limiters, limiters, sizeof limiters), r->blocks_per_sm,
@@ -131,50 +145,43 @@ static void print_waves(const struct occ_result *r)
         (void)printf("%" PRIu64 " full wave%s\n", r->full_waves, waves);
 }
 
-struct occupancy {
+struct occupancy_row {
     const char *name;
-    double ratio, error; /* standard error */
+    double ratio, ci95; /* NaN: not measured, or none */
     const char *definition;
 };
 
-static void add_occupancy(struct cli_page *page, const struct occupancy *o, bool is_measured)
-{
-    char ratio[16], error[16];
-    struct libscols_line *line = cli_page_line(page);
-    cli_page_cell(page, line, 0, "    %s", o->name);
-    cli_page_cell(page, line, 1, "%s", cli_percent_text(o->ratio, ratio, sizeof ratio));
-    cli_page_cell(page, line, 2, "%s",
-                  is_measured ? cli_percent_text(o->error * OCC_ERRORS_OF_95_PERCENT, error, sizeof error)
-                              : "");
-    cli_page_cell(page, line, 3, "%s%s", o->definition,
-                  is_measured && isnan(o->ratio) ? "; not measured" : "");
-}
+static const struct cli_column occupancy_columns[] = {
+    FIELD("    OCCUPANCY", CLI_PLAIN, CLI_LEFT, occupancy_row, name),
+    FIELD("", CLI_RATIO, 0, occupancy_row, ratio),
+    FIELD("+-", CLI_RATIO, CLI_SPARE, occupancy_row, ci95),
+    FIELD("DEFINITION", CLI_PLAIN, CLI_LEFT, occupancy_row, definition),
+    CLI_COLUMN_END,
+};
+
+#define CYCLES " cycles x maximum warps per SM)"
 
 static int print_occupancies(const struct analysis *a, struct occ_error *err)
 {
-    static const char *const headings[] = {"    OCCUPANCY", "", "+-", "DEFINITION"};
     static const struct occ_measurement none = {.achieved = NAN, .elapsed = NAN};
     const struct occ_measurement *m = a->measured ? a->measured : &none;
     const struct occ_result *r = a->result;
-    const struct occupancy rows[] = {
-        {"theoretical", r->theoretical, NAN,
+    const struct occupancy_row rows[] = {
+        {"    theoretical", r->theoretical, NAN,
          "active warps per SM that the launch's resources allow / maximum warps per SM"},
-        {"expected achieved", r->expected_achieved, NAN,
+        {"    expected achieved", r->expected_achieved, NAN,
          "as achieved, for a perfectly balanced grid (model)"},
-        {"expected elapsed", r->expected_elapsed, NAN, "as elapsed, for a perfectly balanced grid (model)"},
-        {"achieved", m->achieved, m->achieved_error,
-         "warp-cycles / (SM-active cycles x maximum warps per SM)"},
-        {"elapsed", m->elapsed, m->elapsed_error, "warp-cycles / (SM-elapsed cycles x maximum warps per SM)"},
+        {"    expected elapsed", r->expected_elapsed, NAN,
+         "as elapsed, for a perfectly balanced grid (model)"},
+        {"    achieved", m->achieved, m->achieved_error * OCC_ERRORS_OF_95_PERCENT,
+         isnan(m->achieved) ? "warp-cycles / (SM-active" CYCLES "; not measured"
+                            : "warp-cycles / (SM-active" CYCLES},
+        {"    elapsed", m->elapsed, m->elapsed_error * OCC_ERRORS_OF_95_PERCENT,
+         isnan(m->elapsed) ? "warp-cycles / (SM-elapsed" CYCLES "; not measured"
+                           : "warp-cycles / (SM-elapsed" CYCLES},
     };
-    const int flags[] = {0, CLI_PAGE_RIGHT, m->source == OCC_FROM_MODEL ? CLI_PAGE_HIDDEN : CLI_PAGE_RIGHT,
-                         0};
-    struct cli_page page;
     size_t n = !a->has_grid ? 1 : a->measured ? 5 : 3;
-    (void)putchar('\n');
-    cli_page_begin(&page, headings, flags, 4);
-    for (size_t i = 0; i < n; i++)
-        add_occupancy(&page, &rows[i], i >= 3);
-    return cli_page_end(&page, err);
+    return print_table(occupancy_columns, m->source != OCC_FROM_MODEL, rows, n, sizeof *rows, err);
 }
 
 int analysis_print(const struct analysis *a, struct occ_error *err)
@@ -191,58 +198,58 @@ int analysis_print(const struct analysis *a, struct occ_error *err)
 
 /* ---- the waterfall ---- */
 
-struct waterfall_line {
-    const char *text, *source, *note, *help;
-    double ratio;
+#define BAR_WIDTH 40 /* for 100 % */
+
+struct waterfall_row {
+    char text[96], bar[BAR_WIDTH + 1], source[40];
+    double ratio; /* NaN: unknown */
+    const char *help;
 };
 
-static void add_line(struct cli_page *page, const struct waterfall_line *l)
-{
-    char percent[16], bar[CLI_BAR_BYTES];
-    struct libscols_line *line = cli_page_line(page);
-    cli_page_cell(page, line, 0, "    %s", l->text);
-    cli_page_cell(page, line, 1, "%s",
-                  isnan(l->ratio) ? "unknown" : cli_percent_text(l->ratio, percent, sizeof percent));
-    cli_page_cell(page, line, 2, "%s", cli_bar(l->ratio, bar));
-    cli_page_cell(page, line, 3, "%s%s", l->source, l->note);
-    cli_page_cell(page, line, 4, "%s", l->help);
-}
+static const struct cli_column waterfall_columns[] = {
+    FIELD("    WHERE OCCUPANCY GOES", CLI_PLAIN, CLI_LEFT, waterfall_row, text),
+    FIELD("", CLI_RATIO, 0, waterfall_row, ratio),
+    FIELD("", CLI_PLAIN, CLI_LEFT, waterfall_row, bar),
+    FIELD("SOURCE", CLI_PLAIN, CLI_LEFT | CLI_SPARE, waterfall_row, source),
+    FIELD("WHAT MAY HELP", CLI_PLAIN, CLI_LEFT | CLI_SPARE, waterfall_row, help),
+    CLI_COLUMN_END,
+};
 
-static double add_parts(struct cli_page *page, const struct analysis_waterfall *w)
+static void fill_row(struct waterfall_row *row, const char *text, double ratio, const char *source)
 {
-    double sum = 0;
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
-        const struct analysis_part *p = &w->parts[i];
-        if (!p->is_shown)
-            continue;
-        sum += isnan(p->ratio) ? 0 : p->ratio;
-        add_line(page,
-                 &(struct waterfall_line){.text = occ_part_text(i, p->ratio),
-                                          .ratio = p->ratio,
-                                          .source = isnan(p->ratio) ? "" : occ_value_source_word(p->source),
-                                          .note = p->is_within_error ? ", within the error" : "",
-                                          .help = p->help});
-    }
-    return sum;
+    double part = !(ratio > 0) ? 0 : ratio > 1 ? 1 : ratio;
+    *row = (struct waterfall_row){.ratio = ratio, .bar = EMPTY, .help = EMPTY};
+    (void)snprintf(row->text, sizeof row->text, "    %s", text);
+    (void)snprintf(row->source, sizeof row->source, "%s", isnan(ratio) ? EMPTY : source);
+    memset(row->bar, '#', (size_t)lround(part * BAR_WIDTH));
 }
 
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
 {
-    static const char *const headings[] = {"    WHERE OCCUPANCY GOES", "", "", "SOURCE", "WHAT MAY HELP"};
-    const int more = a->measured ? 0 : CLI_PAGE_HIDDEN, flags[] = {0, CLI_PAGE_RIGHT, 0, more, more};
     const struct occ_result *r = a->result;
+    struct waterfall_row rows[OCC_PART_COUNT + 2];
     struct analysis_waterfall w;
-    struct cli_page page;
+    size_t n = 0;
     analysis_explain(a, &w);
-    (void)putchar('\n');
-    cli_page_begin(&page, headings, flags, 5);
-    add_line(&page, &(struct waterfall_line){w.source != OCC_FROM_MODEL ? "achieved over elapsed cycles"
-                                             : a->has_grid              ? "expected over elapsed cycles"
-                                                                        : "active in a full wave",
-                                             occ_value_source_word(w.source), "", "", w.used});
-    double sum = w.used + add_parts(&page, &w);
-    add_line(&page, &(struct waterfall_line){"all", "", "", "", sum});
-    if (cli_page_end(&page, err) != 0)
+    double sum = w.used;
+    fill_row(&rows[n++],
+             w.source != OCC_FROM_MODEL ? "achieved over elapsed cycles"
+             : a->has_grid              ? "expected over elapsed cycles"
+                                        : "active in a full wave",
+             w.used, occ_value_source_word(w.source));
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
+        const struct analysis_part *p = &w.parts[i];
+        char source[40];
+        if (!p->is_shown)
+            continue;
+        (void)snprintf(source, sizeof source, "%s%s", occ_value_source_word(p->source),
+                       p->is_within_error ? ", within the error" : "");
+        fill_row(&rows[n], occ_part_text(i, p->ratio), p->ratio, source);
+        rows[n++].help = p->help[0] ? p->help : EMPTY;
+        sum += isnan(p->ratio) ? 0 : p->ratio;
+    }
+    fill_row(&rows[n++], "all", sum, EMPTY);
+    if (print_table(waterfall_columns, a->measured != NULL, rows, n, sizeof *rows, err) != 0)
         return OCC_E_NO_MEMORY;
     if (r->cause[OCC_CAUSE_PARTIAL_WARP] > 0)
         (void)printf("    also: %s, %.1f%% of all threads\n", occ_cause_text(OCC_CAUSE_PARTIAL_WARP),
