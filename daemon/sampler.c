@@ -150,9 +150,9 @@ static void get_status(const struct gpu *gpu, struct occ_gpu_status *ret_status)
 
 bool occ_sampler_is_busy(struct occ_sampler *s)
 {
+    struct occ_gpu_status status;
     bool busy = s->discovery == DISCOVERY_RUNNING;
     for (size_t i = 0; i < s->n_gpus && !busy; i++) {
-        struct occ_gpu_status status;
         get_status(&s->gpus[i], &status);
         busy = status.is_busy || status.has_results;
     }

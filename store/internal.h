@@ -163,6 +163,8 @@ void occ_lane_written(struct occ_lane *lane);
 void occ_lane_drop_rows(struct occ_lane *lane);
 int occ_sealed_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_sealed_free(struct occ_run_state *r, uint32_t from);
+/* write/sort.c: orders launches by start, stable; `scratch` holds as many */
+void occ_launches_sort(struct occ_store_launch *rows, struct occ_store_launch *scratch, uint32_t n);
 /* write/chunk.c: `n` launches, sorted by start, as bytes, which belong to the encoder until its next call. `compress` as
  * in occ_columns_encode(). Totals are those of each configuration. OCC_E_NO_MEMORY, OCC_E_INVALID. */
 int occ_chunk_encode(struct occ_columns_encoder *encoder, const struct occ_store_launch *rows, uint32_t n,

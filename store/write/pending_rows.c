@@ -76,45 +76,11 @@ static bool reserve_scratch(struct occ_store *s, uint32_t n)
     return true;
 }
 
-/* ---- sorting ---- */
-
-#define SORT_BLOCK 16u
-
-static void insertion_sort(struct occ_store_launch *rows, uint32_t n)
-{
-    for (uint32_t i = 1; i < n; i++) {
-        const struct occ_store_launch row = rows[i];
-        uint32_t at = i;
-        for (; at > 0 && rows[at - 1].start_ns > row.start_ns; at--)
-            rows[at] = rows[at - 1];
-        rows[at] = row;
-    }
-}
-
-/* Merges rows[0, middle) and rows[middle, n), both in order. */
-static void merge(struct occ_store_launch *rows, struct occ_store_launch *scratch, uint32_t middle,
-                  uint32_t n)
-{
-    uint32_t left = 0, right = middle, out = 0;
-    if (rows[middle - 1].start_ns <= rows[middle].start_ns)
-        return;
-    memcpy(scratch, rows, middle * sizeof *rows);
-    while (left < middle && right < n)
-        rows[out++] = rows[right].start_ns < scratch[left].start_ns ? rows[right++] : scratch[left++];
-    memcpy(rows + out, scratch + left, (middle - left) * sizeof *rows);
-}
-
-/* Orders the first n rows of the scratch by start, stable. Rows come as a few ordered sequences (CUPTI's buffers), and
- * nearly ordered within each: merges of halves that are in order already are skipped. */
 static int sort_scratch(struct occ_store *s, uint32_t n, struct occ_error *err)
 {
     if (!reserve_scratch(s, 2 * n))
         return occ_store_no_memory(err);
-    for (uint32_t at = 0; at < n; at += SORT_BLOCK)
-        insertion_sort(s->scratch + at, n - at < SORT_BLOCK ? n - at : SORT_BLOCK);
-    for (uint32_t width = SORT_BLOCK; width < n; width *= 2)
-        for (uint32_t at = 0; at < n && n - at > width; at += 2 * width)
-            merge(s->scratch + at, s->scratch + n, width, n - at < 2 * width ? n - at : 2 * width);
+    occ_launches_sort(s->scratch, s->scratch + n, n);
     return 0;
 }
 
