@@ -6,7 +6,6 @@
  */
 #include "producers.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -23,26 +22,16 @@
 /* Costs change with every heartbeat and each put writes rows, so they are not put with every commit. */
 #define COSTS_PERIOD_NS INT64_C(10000000000)
 
-static const char *const loss_names[] = {
-#define X(name, text) #name,
+static const char *const loss_words[] = {
+#define X(name, word, text) word,
     OCC_LOSS_CAUSES(X)
 #undef X
 };
-static const char *const cost_names[] = {
-#define X(name, text) #name,
+static const char *const cost_words[] = {
+#define X(name, word, text) word,
     OCC_COSTS(X)
 #undef X
 };
-
-#define WORD_BYTES 32
-
-static void lower_case(const char *name, char word[WORD_BYTES])
-{
-    size_t i = 0;
-    for (; name[i] && i < WORD_BYTES - 1; i++)
-        word[i] = (char)tolower((unsigned char)name[i]);
-    word[i] = '\0';
-}
 
 /* A program's time, now at most, which also keeps it within int64_t. */
 static int64_t past_moment(uint64_t time_ns)
@@ -210,13 +199,11 @@ static uint64_t sum_of_losses(const struct occ_producer *p)
 /* A counter of 0 is left out: for a cost it means not measured, for a loss that there is none. */
 static int put_losses(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
 {
-    char words[OCC_LOSS_COUNT][WORD_BYTES];
     struct occ_loss losses[OCC_LOSS_COUNT];
     size_t n = 0;
     for (int i = 0; i < OCC_LOSS_COUNT; i++) {
         uint64_t count = occ_ring_lost(p->consumer, (enum occ_loss_cause)i);
-        lower_case(loss_names[i], words[n]);
-        losses[n] = (struct occ_loss){.cause = words[n], .count = count < LOST_MAX ? count : LOST_MAX};
+        losses[n] = (struct occ_loss){.cause = loss_words[i], .count = count < LOST_MAX ? count : LOST_MAX};
         n += count != 0;
     }
     return n ? occ_store_put_losses(store, p->run.id, losses, n, err) : 0;
@@ -224,13 +211,11 @@ static int put_losses(struct occ_producer *p, struct occ_store *store, struct oc
 
 static int put_costs(struct occ_producer *p, struct occ_store *store, struct occ_error *err)
 {
-    char words[OCC_COST_COUNT][WORD_BYTES];
     struct occ_cost_total costs[OCC_COST_COUNT];
     size_t n = 0;
     for (int i = 0; i < OCC_COST_COUNT; i++) {
         uint64_t total = occ_ring_cost(p->consumer, (enum occ_cost)i);
-        lower_case(cost_names[i], words[n]);
-        costs[n] = (struct occ_cost_total){.what = words[n], .total = total & INT64_MAX};
+        costs[n] = (struct occ_cost_total){.what = cost_words[i], .total = total & INT64_MAX};
         n += total != 0;
     }
     return n ? occ_store_put_costs(store, p->run.id, costs, n, err) : 0;

@@ -73,34 +73,34 @@
 #define OCC_RING_DEFAULT_LOG_BYTES                                                                           \
     (UINT64_C(1) << 25) /* 32 MiB of address space, memory only for what is written */
 
-/* Causes of loss: X(NAME, text for people). Append only. */
+/* Causes of loss: X(NAME, word, text for people). Append only. */
 #define OCC_LOSS_CAUSES(X)                                                                                   \
-    X(RING_FULL, "the daemon was slower than the program")                                                   \
-    X(LOG_FULL, "too many different kernels or configurations")                                              \
-    X(BAD_TIMES, "CUPTI returned no valid times")                                                            \
-    X(CUPTI_DROPPED, "CUPTI dropped records")                                                                \
-    X(NO_BUFFER, "no buffer was free when CUPTI asked")                                                      \
-    X(BAD_RECORD, "invalid records")                                                                         \
-    X(EXIT, "not returned by CUPTI when the program ended")
+    X(RING_FULL, "ring_full", "the daemon was slower than the program")                                      \
+    X(LOG_FULL, "log_full", "too many different kernels or configurations")                                  \
+    X(BAD_TIMES, "bad_times", "CUPTI returned no valid times")                                               \
+    X(CUPTI_DROPPED, "cupti_dropped", "CUPTI dropped records")                                               \
+    X(NO_BUFFER, "no_buffer", "no buffer was free when CUPTI asked")                                         \
+    X(BAD_RECORD, "bad_record", "invalid records")                                                           \
+    X(EXIT, "exit", "not returned by CUPTI when the program ended")
 
 enum occ_loss_cause {
-#define X(name, text) OCC_LOSS_##name,
+#define X(name, word, text) OCC_LOSS_##name,
     OCC_LOSS_CAUSES(X)
 #undef X
         OCC_LOSS_COUNT
 };
 
-/* Overhead, as the injector measures it: X(NAME, text). Append only. Totals; times in nanoseconds. */
+/* Overhead, as the injector measures it: X(NAME, word, text). Append only. Totals; times in nanoseconds. */
 #define OCC_COSTS(X)                                                                                         \
-    X(RECORDS, "activity records parsed")                                                                    \
-    X(HELPER_CPU_NS, "CPU time of our helper thread")                                                        \
-    X(INIT_NS, "time spent inside cuInit on our behalf")                                                     \
-    X(CALLBACK_NS, "time spent in CUPTI's buffer callbacks")                                                 \
-    X(PROCESS_CPU_NS, "CPU time of the whole process, to compare with")                                      \
-    X(BUFFERS, "activity buffers delivered")
+    X(RECORDS, "records", "activity records parsed")                                                         \
+    X(HELPER_CPU_NS, "helper_cpu_ns", "CPU time of our helper thread")                                       \
+    X(INIT_NS, "init_ns", "time spent inside cuInit on our behalf")                                          \
+    X(CALLBACK_NS, "callback_ns", "time spent in CUPTI's buffer callbacks")                                  \
+    X(PROCESS_CPU_NS, "process_cpu_ns", "CPU time of the whole process, to compare with")                    \
+    X(BUFFERS, "buffers", "activity buffers delivered")
 
 enum occ_cost {
-#define X(name, text) OCC_COST_##name,
+#define X(name, word, text) OCC_COST_##name,
     OCC_COSTS(X)
 #undef X
         OCC_COST_COUNT
