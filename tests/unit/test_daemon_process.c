@@ -470,7 +470,7 @@ static void a_broken_ring_is_put_away_and_others_go_on(void **state)
     memset(bad.log + bad.log_head, 0xff, 64);
     bad.header->log_head = bad.log_head + 64;
     push_range(&good, 0, 200);
-    assert_refused(bad_fd, "garbage frames");
+    assert_refused(bad_fd, "garbage in the log");
     assert_int_equal(flush(p), 200);
     assert_refused(offer(p, &bad), "a ring in quarantine");
     assert_int_equal(stop(p), 0);
