@@ -49,8 +49,7 @@ static int regress_at(struct occ_attribution *a, size_t n, double shift_ns, stru
         occ_join_ratios(a, &a->samples[i], ratio);
         if (n_parts == 0 || !isfinite(ratio[OCC_RHS_WARPS]))
             continue;
-        size_t n_entries =
-            occ_join_entries(a, entries, (double)(a->samples[i].end_ns - a->samples[i].start_ns));
+        size_t n_entries = occ_join_entries(a, entries);
         int status = n_entries ? occ_normal_add(a->keys.normal[OCC_SYSTEM_WARPS], entries, n_entries,
                                                 1 / occ_noise_variance(a, &a->samples[i]), ratio, err)
                                : 0;

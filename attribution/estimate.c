@@ -14,7 +14,6 @@
 #define PRIOR_SHARE   0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
 #define OVERLAPPED    0.1 /* of a group's time beside others: active cycles are not its own then */
 #define DIRECT_ENOUGH 0.5 /* of a key's time read directly: then that is its value */
-#define DOUBT         0.5 /* of a correction for jitter that may be wrong */
 #define PHASE_ROWS    8   /* that say something of a phase */
 #define ABSORBED                                                                                             \
     3.0 /* of a wrong course's variance, for each part that is seen in residuals: columns take up the rest */
@@ -122,7 +121,7 @@ static double clamp(double value, double low, double high)
 
 /* Values of a sum of keys, each weighted by its launches' time. */
 struct mixture {
-    double rhs[OCC_RHS_COUNT], variance, prior_variance, corrected, inflation, ns, beside_ns, launches;
+    double rhs[OCC_RHS_COUNT], variance, prior_variance, inflation, ns, beside_ns, launches;
 };
 
 static void add_key(struct mixture *m, const struct occ_keys *keys, const struct occ_key *key)
@@ -145,15 +144,13 @@ static void say(struct occ_key *key, const struct mixture *m, const struct occ_n
     *out = (struct occ_measured){.source = source, .group = group, .variance_inflation = vif};
     out->overlapped = overlapped;
     out->elapsed = x;
-    double doubt = DOUBT * m->corrected * margin;
-    out->elapsed_se = sqrt(scale * noise->warps + doubt * doubt);
+    out->elapsed_se = sqrt(scale * noise->warps);
     out->sm_active = out->overlapped ? NAN : y;
     bool defined = !out->overlapped && y > 0 && x <= y;
     out->achieved = defined ? ratio : NAN;
     out->achieved_se =
         defined
-            ? sqrt(scale * fmax(noise->warps - 2 * ratio * noise->both + ratio * ratio * noise->active, 0) +
-                   doubt * doubt) /
+            ? sqrt(scale * fmax(noise->warps - 2 * ratio * noise->both + ratio * ratio * noise->active, 0)) /
                   y
             : NAN;
     out->blocks = defined ? m->rhs[OCC_RHS_BLOCKS] / m->ns / y : NAN;
@@ -189,9 +186,7 @@ static bool is_uncertain(const struct occ_keys *keys, const struct members *memb
     double variance = covariance(keys->block, members->place[i], members->place[i]);
     double vif = variance * (occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]) +
                              occ_keys_prior_precision(key));
-    double doubt = DOUBT * keys->block->corrected[members->place[i]];
-    return vif > VIF_MOST &&
-           sqrt(variance * noise->warps * members->inflation[i] + doubt * doubt) > ERROR_MOST;
+    return vif > VIF_MOST && sqrt(variance * noise->warps * members->inflation[i]) > ERROR_MOST;
 }
 
 /* Read directly for the most part: its group does not speak for it, nor it for the group. */
@@ -248,7 +243,6 @@ static void mix_group(const struct occ_keys *keys, const struct members *members
         if (!is_of_group(keys, members, i, group))
             continue;
         ret->prior_variance += share * share / occ_keys_prior_precision(key);
-        ret->corrected += share * keys->block->corrected[members->place[i]];
         for (uint32_t k = 0; k < members->n; k++)
             if (is_of_group(keys, members, k, group))
                 ret->variance += share * keys->keys[members->key[k]].launch_ns / ret->ns *
@@ -309,7 +303,6 @@ static int solve_system(struct occ_keys *keys, enum occ_system system, const str
         make_block(keys, system, &next, &members);
         if (members.n == 0)
             break;
-        keys->block->doubt = noise->jitter;
         status =
             occ_normal_solve(keys->normal[system], keys->block, keys->prior, keys->solution[system], err);
         *ret_columns += keys->block->n;

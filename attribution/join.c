@@ -75,10 +75,8 @@ static void make_row(struct occ_attribution *a, size_t n_parts)
             key->stamp = a->stamp;
             key->row = row->n;
             row->key[row->n] = at;
-            row->edges[row->n] = 0;
             memset(row->share[row->n++], 0, sizeof row->share[0]);
         }
-        row->edges[key->row] += (part->at_start < 0) + (part->at_end < 0);
         double *share = row->share[key->row];
         for (uint32_t f = 0; f < key->course.n; f++)
             share[f] += part->share[f];
@@ -122,7 +120,7 @@ bool occ_join_residual(struct occ_attribution *a, struct occ_overlap *walk, cons
 }
 
 /* The row as entries of the equations; more than fit: 0. */
-size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, double length)
+size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < a->row.n; i++) {
@@ -132,8 +130,7 @@ size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry
                 continue;
             if (n == OCC_NORMAL_ROW)
                 return 0;
-            entries[n++] = (struct occ_normal_entry){key->column[f], a->row.share[i][f],
-                                                     f == 0 ? a->row.edges[i] / (length * length) : 0};
+            entries[n++] = (struct occ_normal_entry){key->column[f], a->row.share[i][f]};
         }
     }
     return n;
@@ -206,7 +203,7 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
         lacks |= a->keys.knows[system][r] && !isfinite(ratio[r]);
         a->keys.knows[system][r] |= isfinite(ratio[r]);
     }
-    size_t n = lacks ? 0 : occ_join_entries(a, entries, length);
+    size_t n = lacks ? 0 : occ_join_entries(a, entries);
     int status = n ? occ_normal_add(a->keys.normal[system], entries, n, robust / variance, ratio, err) : 0;
     a->keys.rows++;
     a->rows_since++;

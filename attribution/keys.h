@@ -87,10 +87,9 @@ void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples);
 /* Forgets all rows; keys and their last values stay. */
 void occ_keys_forget(struct occ_keys *keys);
 
-/* What is known of errors: residual (co)variances in units of the rows' weights, and the variance of launches' edges. */
+/* Residual (co)variances in units of the rows' weights. */
 struct occ_noise {
     double warps, both, active;
-    double jitter; /* ns^2 */
 };
 
 /* Solves and sets every key's `measured`. Returns the number of columns solved for through ret_columns. */

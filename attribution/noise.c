@@ -5,10 +5,9 @@
 
 #include "state.h"
 
-#define FIRST_ROWS    64     /* of a class; their residuals are not limited */
-#define VARIANCE_MIN  1e-8   /* no counter is more precise */
-#define NOISE_MEMORY  2000.0 /* rows over which residuals are averaged */
-#define JITTER_MAX_NS 700.0
+#define FIRST_ROWS   64     /* of a class; their residuals are not limited */
+#define VARIANCE_MIN 1e-8   /* no counter is more precise */
+#define NOISE_MEMORY 2000.0 /* rows over which residuals are averaged */
 
 static struct noise_class *class_of(struct occ_attribution *a, const struct occ_sample *sample)
 {
@@ -32,25 +31,6 @@ static void note_noise(struct occ_attribution *a, struct noise_class *class, dou
     const double now[] = {warps * warps / variance, warps * active / variance, active * active / variance};
     for (int i = 0; i < 3 && isfinite(active); i++)
         *what[i] = keep * *what[i] + (1 - keep) * fmin(now[i], OCC_HUBER * OCC_HUBER);
-}
-
-/* How much the reported starts and ends of launches jitter, from how residuals grow with their number in a sample:
- * r^2 = noise of the counters x n^2 + jitter x q, where q sums (occupancy / length)^2 over the starts and ends. */
-static void note_jitter(struct occ_attribution *a, double counted, double residual, double length)
-{
-    double q = 0, keep = 1 - 1 / fmin(a->noise_rows, NOISE_MEMORY * 8);
-    for (uint32_t i = 0; i < a->row.n; i++) {
-        double level = occ_keys_value(&a->keys, &a->keys.keys[a->row.key[i]], OCC_RHS_WARPS, 0) / length;
-        q += a->row.edges[i] * level * level;
-    }
-    double n = counted * counted, r = residual * residual;
-    const double now[5] = {q * q, q * n, n * n, q * r, n * r};
-    for (int i = 0; i < 5; i++)
-        a->squares[i] = keep * a->squares[i] + (1 - keep) * now[i];
-    const double *s = a->squares;
-    double determinant = s[0] * s[2] - s[1] * s[1];
-    double jitter = determinant > 0 ? (s[3] * s[2] - s[4] * s[1]) / determinant : 0;
-    a->noise.jitter = fmin(fmax(jitter, 0), JITTER_MAX_NS * JITTER_MAX_NS);
 }
 
 static void note_misfit(struct occ_attribution *a, double residual, double variance)
@@ -90,5 +70,4 @@ void occ_noise_note(struct occ_attribution *a, const struct occ_sample *sample, 
     note_noise(a, class, residual, ratio[OCC_RHS_ACTIVE] - predicted[OCC_RHS_ACTIVE]);
     note_misfit(a, residual, variance);
     note_phases(a, n_parts, residual, variance);
-    note_jitter(a, ratio[OCC_RHS_WARPS], residual, (double)(sample->end_ns - sample->start_ns));
 }

@@ -8,10 +8,8 @@
 #include "support/array.h"
 #include "support/map.h"
 
-#define SIDE       16u
-#define GAIN_MOST  1e9  /* then everything is scaled back */
-#define DOUBT_MOST 0.5  /* of a diagonal element that doubt may take away */
-#define PART_MIN   0.05 /* of the doubt; where taking away twice as much fails, none is taken away */
+#define SIDE      16u
+#define GAIN_MOST 1e9 /* then everything is scaled back */
 
 struct tile {
     uint32_t row, column; /* in tiles; row >= column */
@@ -24,8 +22,7 @@ struct occ_normal {
     struct tile *tiles;
     uint32_t n_tiles;
     size_t tiles_allocated;
-    double *h;     /* n_rhs x max_columns */
-    double *doubt; /* max_columns: sum weight x doubt */
+    double *h; /* n_rhs x max_columns */
     double gain, growth;
     uint32_t *place; /* max_columns and a tile more: in the block that is solved; OCC_MAP_NONE */
 };
@@ -40,9 +37,8 @@ int occ_normal_new(const struct occ_normal_options *options, struct occ_normal *
     normal->gain = 1;
     normal->growth = exp2(1 / options->half_life);
     normal->h = calloc((size_t)options->n_rhs * options->max_columns, sizeof *normal->h);
-    normal->doubt = calloc(options->max_columns, sizeof *normal->doubt);
     normal->place = calloc((size_t)options->max_columns + SIDE, sizeof *normal->place);
-    if (!normal->h || !normal->doubt || !normal->place) {
+    if (!normal->h || !normal->place) {
         occ_normal_free(normal);
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
@@ -59,7 +55,6 @@ void occ_normal_free(struct occ_normal *normal)
     occ_map_free(&normal->index);
     free(normal->tiles);
     free(normal->h);
-    free(normal->doubt);
     free(normal->place);
     free(normal);
 }
@@ -103,8 +98,6 @@ static void rescale(struct occ_normal *normal)
     size_t n = (size_t)normal->options.n_rhs * normal->options.max_columns;
     for (size_t i = 0; i < n; i++)
         normal->h[i] /= normal->gain;
-    for (uint32_t i = 0; i < normal->options.max_columns; i++)
-        normal->doubt[i] /= normal->gain;
     normal->gain = 1;
 }
 
@@ -165,8 +158,6 @@ int occ_normal_add(struct occ_normal *normal, struct occ_normal_entry *entries, 
             add_strip(&normal->tiles[at], entries + i, i_end - i, columns, weight);
         }
     }
-    for (size_t i = 0; i < n; i++)
-        normal->doubt[entries[i].column] += weight * entries[i].doubt;
     for (uint32_t r = 0; r < normal->options.n_rhs; r++) {
         double *h = normal->h + (size_t)r * normal->options.max_columns;
         for (size_t i = 0; i < n && isfinite(rhs[r]); i++)
@@ -180,7 +171,6 @@ void occ_normal_reset(struct occ_normal *normal)
     normal->n_tiles = 0;
     occ_map_clear(&normal->index);
     memset(normal->h, 0, (size_t)normal->options.n_rhs * normal->options.max_columns * sizeof *normal->h);
-    memset(normal->doubt, 0, normal->options.max_columns * sizeof *normal->doubt);
     normal->gain = 1;
 }
 
@@ -195,7 +185,6 @@ void occ_normal_clear(struct occ_normal *normal, uint32_t column)
     }
     for (uint32_t r = 0; r < normal->options.n_rhs; r++)
         normal->h[(size_t)r * normal->options.max_columns + column] = 0;
-    normal->doubt[column] = 0;
 }
 
 double occ_normal_diagonal(const struct occ_normal *normal, uint32_t column)
@@ -261,11 +250,9 @@ static void put_tile(const struct occ_normal *normal, const struct occ_normal_bl
         }
 }
 
-/* Cholesky in place, lower triangle. A pivot that rounding took away counts as a column of which nothing is known. False:
- * there were such. */
-static bool factor(double *a, uint32_t n)
+/* Cholesky in place, lower triangle. A pivot lost to rounding counts as a column of which nothing is known. */
+static void factor(double *a, uint32_t n)
 {
-    bool good = true;
     for (uint32_t i = 0; i < n; i++) {
         double *row = a + (size_t)i * n;
         for (uint32_t k = 0; k <= i; k++) {
@@ -277,11 +264,9 @@ static bool factor(double *a, uint32_t n)
                 row[k] = sum / other[k];
                 continue;
             }
-            good &= sum > row[i] * 1e-9;
             row[i] = sqrt(sum > row[i] * 1e-9 ? sum : row[i] * 1e-9 + 1e-300);
         }
     }
-    return good;
 }
 
 static void substitute(const double *l, uint32_t n, double *b)
@@ -336,38 +321,6 @@ static void cut_off(const struct occ_normal_block *block, double *x)
         x[i] = fmin(fmax(x[i], block->low[i]), block->high[i]);
 }
 
-/* What taking doubt off the diagonal did to the solution; `corrected` holds what was taken. */
-static void tell_correction(struct occ_normal_block *block, const double *x)
-{
-    double taken[OCC_NORMAL_BLOCK];
-    for (uint32_t i = 0; i < block->n; i++)
-        taken[i] = block->corrected[i] * x[i];
-    for (uint32_t i = 0; i < block->n; i++) {
-        block->corrected[i] = 0;
-        for (uint32_t k = 0; k < block->n; k++)
-            block->corrected[i] += block->covariance[(size_t)i * block->n + k] * taken[k];
-    }
-}
-
-/* Factors the equations in `covariance` into `scratch`, with as much of the doubt taken off their diagonal as leaves them
- * positive definite: columns that are nearly alike bear little. `corrected` keeps all that was to be taken. */
-static void factor_less_doubt(struct occ_normal *normal, struct occ_normal_block *block)
-{
-    uint32_t n = block->n;
-    for (uint32_t i = 0; i < n; i++) {
-        double doubt = block->doubt * normal->doubt[block->column[i]] / normal->gain;
-        block->corrected[i] = fmin(doubt, DOUBT_MOST * block->covariance[(size_t)i * n + i]);
-        block->covariance[(size_t)i * n + i] += block->prior_precision[i];
-    }
-    for (double part = 1;; part = part > PART_MIN ? part / 2 : 0) {
-        memcpy(block->scratch, block->covariance, (size_t)n * n * sizeof *block->scratch);
-        for (uint32_t i = 0; i < n; i++)
-            block->scratch[(size_t)i * n + i] -= part * block->corrected[i];
-        if (factor(block->scratch, n) || part == 0)
-            break;
-    }
-}
-
 int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, const double *prior_mean,
                      double *solution, struct occ_error *err)
 {
@@ -386,7 +339,10 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
     for (uint32_t t = 0; t < normal->n_tiles; t++)
         put_tile(normal, block, &normal->tiles[t], solution, matrix, rhs);
     set_places(normal, block, false);
-    factor_less_doubt(normal, block);
+    for (uint32_t i = 0; i < n; i++)
+        matrix[(size_t)i * n + i] += block->prior_precision[i];
+    memcpy(block->scratch, matrix, (size_t)n * n * sizeof *matrix);
+    factor(block->scratch, n);
     if (!block->quick)
         invert(block->scratch, n, block->covariance);
     for (uint32_t r = 0; r < (block->quick ? 1 : normal->options.n_rhs); r++) {
@@ -394,8 +350,6 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
         substitute(block->scratch, n, x);
         if (r == 0)
             cut_off(block, x);
-        if (r == 0 && !block->quick)
-            tell_correction(block, x);
         for (uint32_t i = 0; i < n; i++) { /* what overflowed must not be in the next solution */
             size_t at = (size_t)r * stride + block->column[i];
             solution[at] = isfinite(x[i]) ? x[i] : prior_mean[at];

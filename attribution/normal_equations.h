@@ -8,9 +8,6 @@
  * solve() takes columns in blocks of at most OCC_NORMAL_BLOCK: within a block exactly (Cholesky), between blocks by turns
  * (Gauss-Seidel), each with the others' last values. A Gaussian prior (mean, precision) keeps every block regular.
  *
- * Shares are not known exactly either, since launches' times jitter; columns that are alike pass such errors on, enlarged.
- * The expected value of that is taken off G's diagonal (errors in variables), and what it changed is told.
- *
  * Memory: tiles (2 KiB each) are bounded by `max_tiles`. Pure; one thread.
  */
 #ifndef OCC_SAMPLER_NORMAL_H
@@ -22,9 +19,8 @@
 
 #include "support/error.h"
 
-#define OCC_NORMAL_BLOCK    256 /* columns that are solved together */
-#define OCC_NORMAL_ROW      512 /* columns in one row, at most */
-#define OCC_NORMAL_RHS_MOST 12
+#define OCC_NORMAL_BLOCK 256 /* columns that are solved together */
+#define OCC_NORMAL_ROW   512 /* columns in one row, at most */
 
 struct occ_normal;
 
@@ -37,7 +33,6 @@ struct occ_normal_options {
 struct occ_normal_entry {
     uint32_t column;
     double share;
-    double doubt; /* the share's own variance, in units that solve() is told */
 };
 
 int occ_normal_new(const struct occ_normal_options *options, struct occ_normal **ret_normal,
@@ -65,11 +60,8 @@ struct occ_normal_block {
     uint32_t column[OCC_NORMAL_BLOCK];
     double prior_precision[OCC_NORMAL_BLOCK];
     double low[OCC_NORMAL_BLOCK], high[OCC_NORMAL_BLOCK]; /* bounds of the first right-hand side's solution */
-    double doubt;                                         /* variance of the shares, in the entries' unit */
-    bool
-        quick; /* the first right-hand side only, cut off at its bounds, and no covariance: a fifth of the work */
+    bool quick; /* the first right-hand side only, and no covariance: a fifth of the work */
     double covariance[OCC_NORMAL_BLOCK * OCC_NORMAL_BLOCK]; /* out, n x n: of (G + prior) within the block */
-    double corrected[OCC_NORMAL_BLOCK]; /* out: how far the first solution was moved because of doubt */
     double scratch[OCC_NORMAL_BLOCK * OCC_NORMAL_BLOCK];
 };
 

@@ -37,7 +37,6 @@ struct row {
     uint32_t n;
     uint32_t key[OCC_OVERLAP_PARTS];
     double share[OCC_OVERLAP_PARTS][OCC_COURSES];
-    double edges[OCC_OVERLAP_PARTS]; /* starts and ends of its launches in the sample */
 };
 
 /* What a joined sample counted that no launch explains. */
@@ -72,8 +71,6 @@ struct occ_attribution {
     struct noise_class classes[OCC_CLASSES];
     struct occ_noise noise;
     double noise_rows;
-    double squares
-        [5]; /* of late, of q q, q n, n n, q r, n r: n what was counted, squared; q, r: see note_jitter() */
     double unexplained, counted;                             /* of late; warp-time */
     struct occ_attribution_second seconds[OCC_SECONDS_MOST]; /* whole ones, not taken */
     uint32_t n_seconds;
@@ -113,7 +110,7 @@ struct occ_offset_row {
 bool occ_join_residual(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
                        double offset_ns, struct occ_offset_row *ret_row);
 /* The row as entries of the equations; more than fit: 0. */
-size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries, double length_ns);
+size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry *entries);
 /* Joins the first n samples with their launches. */
 int occ_join_block(struct occ_attribution *a, size_t n, struct occ_error *err);
 
