@@ -235,16 +235,10 @@ static void forget(struct occ_attribution *a)
     double keep = exp2(-(double)a->rows_since / a->options.half_life_samples);
     for (uint32_t i = 0; i < a->keys.n; i++) {
         struct occ_key *key = &a->keys.keys[i];
-        double *const sums[] = {&key->launches,         &key->launch_ns,          &key->misfit,
-                                &key->evidence,         &key->direct_ns,          &key->direct_square_ns,
-                                &key->direct_imbalance, &key->direct_imbalance_ns};
+        double *const sums[] = {&key->launches, &key->launch_ns, &key->misfit,
+                                &key->evidence, &key->imbalance, &key->imbalance_ns};
         for (size_t k = 0; k < sizeof sums / sizeof *sums; k++)
             *sums[k] *= keep;
-        for (int r = 0; r < OCC_RHS_COUNT; r++) {
-            key->direct[r] *= keep;
-            key->direct_weight[r] *= keep;
-        }
-        key->direct_error *= keep;
         for (int k = 0; k < 2 * OCC_PHASES; k++) {
             key->phase[k] *= keep;
             key->phase_rows[k] *= keep;

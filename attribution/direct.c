@@ -92,19 +92,6 @@ static void say_direct(const double *sum, const double *ns, struct occ_measured 
                             : NAN;
 }
 
-static void credit_key(struct occ_key *key, const struct direct *d, double duration)
-{
-    for (int r = 0; r < OCC_RHS_COUNT; r++) {
-        key->direct[r] += d->sum[r];
-        key->direct_weight[r] += d->ns[r];
-    }
-    key->direct_ns += duration;
-    key->direct_square_ns += duration * duration;
-    key->direct_error += d->error;
-    key->direct_imbalance += d->imbalance;
-    key->direct_imbalance_ns += d->imbalance_ns;
-}
-
 bool occ_direct_say(struct occ_attribution *a, const struct occ_overlap_launch *l,
                     struct occ_measured *ret_measured)
 {
@@ -122,7 +109,9 @@ bool occ_direct_say(struct occ_attribution *a, const struct occ_overlap_launch *
     *ret_measured = (struct occ_measured){.samples = d->samples, .elapsed_se = error, .overlapped = beside};
     ret_measured->imbalance = d->imbalance_ns > 0 ? d->imbalance / d->imbalance_ns : NAN;
     say_direct(d->sum, d->ns, ret_measured);
-    credit_key(&a->keys.keys[l->key], d, duration);
+    struct occ_key *key = &a->keys.keys[l->key];
+    key->imbalance += d->imbalance;
+    key->imbalance_ns += d->imbalance_ns;
     return true;
 }
 

@@ -7,22 +7,20 @@
 
 #include "keys.h"
 
-#define VIF_MOST      10.0  /* above, neighbours move together ... */
-#define ERROR_MOST    0.015 /* ... and a mean that is this uncertain is not said of one key alone */
-#define ERROR_SAID    0.06  /* a mean that is even less certain is not said at all */
-#define CORRELATED    0.3
-#define PRIOR_SHARE   0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
-#define OVERLAPPED    0.1 /* of a group's time beside others: active cycles are not its own then */
-#define DIRECT_ENOUGH 0.5 /* of a key's time read directly: then that is its value */
-#define PHASE_ROWS    8   /* that say something of a phase */
+#define VIF_MOST    10.0  /* above, neighbours move together ... */
+#define ERROR_MOST  0.015 /* ... and a mean that is this uncertain is not said of one key alone */
+#define ERROR_SAID  0.06  /* a mean that is even less certain is not said at all */
+#define CORRELATED  0.3
+#define PRIOR_SHARE 0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
+#define OVERLAPPED  0.1 /* of a group's time beside others: active cycles are not its own then */
+#define PHASE_ROWS  8   /* that say something of a phase */
 #define ABSORBED                                                                                             \
     3.0 /* of a wrong course's variance, for each part that is seen in residuals: columns take up the rest */
 #define SHORT_NS     8000.0 /* below, edges' jitter is more than a twentieth of a launch ... */
 #define SHORT_MARGIN 1.6    /* ... and what is wrong with its correction is too little to show in residuals */
 #define BESIDE_MARGIN                                                                                        \
-    2.0             /* what kernels that run at the same time take from each other changes while they run */
-#define COMMON 0.06 /* of a direct reading's variance that its key's other readings share */
-#define SWEEPS 2    /* where there are several blocks */
+    2.0          /* what kernels that run at the same time take from each other changes while they run */
+#define SWEEPS 2 /* where there are several blocks */
 
 /* One block's keys. */
 struct members {
@@ -154,7 +152,7 @@ static void say(struct occ_key *key, const struct mixture *m, const struct occ_n
                   y
             : NAN;
     out->blocks = defined ? m->rhs[OCC_RHS_BLOCKS] / m->ns / y : NAN;
-    out->imbalance = key->direct_imbalance_ns > 0 ? key->direct_imbalance / key->direct_imbalance_ns : NAN;
+    out->imbalance = key->imbalance_ns > 0 ? key->imbalance / key->imbalance_ns : NAN;
     for (int i = 0; i < 5; i++)
         out->stall[i] = clamp(m->rhs[OCC_RHS_STALLS + i] / m->ns, 0, 1);
     out->launches = (uint64_t)m->launches;
@@ -189,12 +187,6 @@ static bool is_uncertain(const struct occ_keys *keys, const struct members *memb
     return vif > VIF_MOST && sqrt(variance * noise->warps * members->inflation[i]) > ERROR_MOST;
 }
 
-/* Read directly for the most part: its group does not speak for it, nor it for the group. */
-static bool is_direct(const struct occ_key *key)
-{
-    return key->direct_ns > DIRECT_ENOUGH * key->launch_ns;
-}
-
 static void unite(struct members *members, uint32_t a, uint32_t b)
 {
     uint32_t from = members->group[a] > members->group[b] ? members->group[a] : members->group[b];
@@ -221,30 +213,24 @@ static void make_groups(const struct occ_keys *keys, struct members *members, co
     }
 }
 
-static bool is_of_group(const struct occ_keys *keys, const struct members *members, uint32_t i,
-                        uint32_t group)
-{
-    return members->group[i] == group && !is_direct(&keys->keys[members->key[i]]);
-}
-
 /* The variance of a group's mean, each member weighted by its time. */
 static void mix_group(const struct occ_keys *keys, const struct members *members, uint32_t group,
                       struct mixture *ret)
 {
     *ret = (struct mixture){.inflation = 1};
     for (uint32_t i = 0; i < members->n; i++)
-        if (is_of_group(keys, members, i, group)) {
+        if (members->group[i] == group) {
             add_key(ret, keys, &keys->keys[members->key[i]]);
             ret->inflation = fmax(ret->inflation, members->inflation[i]);
         }
     for (uint32_t i = 0; i < members->n; i++) {
         const struct occ_key *key = &keys->keys[members->key[i]];
         double share = key->launch_ns / ret->ns;
-        if (!is_of_group(keys, members, i, group))
+        if (members->group[i] != group)
             continue;
         ret->prior_variance += share * share / occ_keys_prior_precision(key);
         for (uint32_t k = 0; k < members->n; k++)
-            if (is_of_group(keys, members, k, group))
+            if (members->group[k] == group)
                 ret->variance += share * keys->keys[members->key[k]].launch_ns / ret->ns *
                                  covariance(keys->block, members->place[i], members->place[k]);
     }
@@ -257,7 +243,7 @@ static void say_block(struct occ_keys *keys, const struct members *members, cons
         uint32_t group = members->group[i], size = 0;
         struct mixture mixture;
         for (uint32_t k = 0; k < members->n; k++)
-            size += is_of_group(keys, members, k, group);
+            size += members->group[k] == group;
         mix_group(keys, members, group, &mixture);
         double own = covariance(keys->block, members->place[i], members->place[i]);
         double evidence = occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]);
@@ -269,25 +255,6 @@ static void say_block(struct occ_keys *keys, const struct members *members, cons
         if (!(key->measured.elapsed_se <= ERROR_SAID))
             key->measured = OCC_NOT_MEASURED;
     }
-}
-
-/* ---- directly read keys ---- */
-
-static void say_direct(struct occ_key *key)
-{
-    struct mixture mixture = {.inflation = 1, .ns = key->direct_ns, .launches = key->launches};
-    if (!is_direct(key))
-        return;
-    double both = key->measured.variance_inflation;
-    for (int r = 0; r < OCC_RHS_COUNT; r++)
-        mixture.rhs[r] =
-            key->direct_weight[r] > 0 ? key->direct[r] / key->direct_weight[r] * key->direct_ns : NAN;
-    /* what neighbours have of the first and last sample errs alike for all of a key's launches */
-    mixture.variance = key->direct_error / (key->direct_ns * key->direct_ns) +
-                       COMMON * key->direct_error / (key->direct_square_ns);
-    const struct occ_noise noise = {.warps = 1};
-    say(key, &mixture, &noise, fmin(both, 1), OCC_ATTRIBUTION_DIRECT, 0);
-    key->measured.variance_inflation = 1;
 }
 
 /* ---- all ---- */
@@ -335,9 +302,6 @@ int occ_keys_estimate(struct occ_keys *keys, const struct occ_noise *noise, uint
         if (*ret_columns <= OCC_NORMAL_BLOCK - OCC_COURSES)
             break;
     }
-    for (uint32_t i = 0; i < keys->n && status == 0; i++)
-        if (keys->keys[i].taken)
-            say_direct(&keys->keys[i]);
     *ret_columns += columns;
     return status;
 }

@@ -183,7 +183,6 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
     int system = has_warps ? OCC_SYSTEM_WARPS : OCC_SYSTEM_ROTATED;
     double residual = ratio[OCC_RHS_WARPS] - predicted[OCC_RHS_WARPS],
            variance = occ_noise_variance(a, sample);
-    double robust = 1;
     if (has_warps) {
         note_unexplained(a, ratio[OCC_RHS_WARPS], residual, length);
         note_second(a, sample->start_ns, n_parts == 0 || a->estimated ? residual : NAN, length);
@@ -194,17 +193,15 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
     mark_covered(a, n_parts);
     for (size_t i = 0; i < n_parts; i++)
         occ_direct_read(a, sample, ratio, predicted, &a->parts[i]);
-    if (has_warps && a->estimated) {
-        robust = fmin(1, OCC_HUBER * sqrt(variance * a->noise.warps) / (fabs(residual) + 1e-12));
+    if (has_warps && a->estimated)
         occ_noise_note(a, sample, n_parts, ratio, predicted);
-    }
     bool lacks = false; /* what other rows of the system know: they must all know the same */
     for (int r = 0; r < OCC_RHS_COUNT; r++) {
         lacks |= a->keys.knows[system][r] && !isfinite(ratio[r]);
         a->keys.knows[system][r] |= isfinite(ratio[r]);
     }
     size_t n = lacks ? 0 : occ_join_entries(a, entries);
-    int status = n ? occ_normal_add(a->keys.normal[system], entries, n, robust / variance, ratio, err) : 0;
+    int status = n ? occ_normal_add(a->keys.normal[system], entries, n, 1 / variance, ratio, err) : 0;
     a->keys.rows++;
     a->rows_since++;
     return status == OCC_E_FULL ? 0 : status; /* what does not fit is not regressed */

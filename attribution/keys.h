@@ -39,11 +39,9 @@ struct occ_key {
     double bound;                 /* of elapsed occupancy */
     double prior[OCC_RHS_COUNT];
     uint32_t company;
-    double launches, launch_ns; /* forgotten by halves */
-    double misfit, evidence;    /* sums of w^2 r^2 / sigma^4 and w^2 / sigma^2 */
-    double direct[OCC_RHS_COUNT], direct_weight[OCC_RHS_COUNT], direct_ns, direct_square_ns,
-        direct_error; /* sums of value x ns; of ns, of their squares; of (error x ns)^2 */
-    double direct_imbalance, direct_imbalance_ns;
+    double launches, launch_ns;     /* forgotten by halves */
+    double misfit, evidence;        /* sums of w^2 r^2 / sigma^4 and w^2 / sigma^2 */
+    double imbalance, imbalance_ns; /* sums over launches that are read directly: value x ns; ns */
     double phase[2 * OCC_PHASES],
         phase_rows[2 * OCC_PHASES]; /* residuals by where in a launch a sample starts; ends */
     uint64_t used;                  /* row count when last used */

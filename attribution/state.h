@@ -147,7 +147,7 @@ void occ_shift_work_free(struct occ_shift_work *work);
 /* Adds the row's sample to one of its launches: what was counted, less what the others had of it. */
 void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
                      const double *predicted, const struct occ_overlap_part *part);
-/* The launch's own value, credited to its key; false: it has none. */
+/* The launch's own value; its imbalance counts for its key too. False: it has none. */
 bool occ_direct_say(struct occ_attribution *a, const struct occ_overlap_launch *launch,
                     struct occ_measured *ret_measured);
 void occ_direct_release(struct occ_attribution *a, uint32_t direct);
