@@ -52,6 +52,8 @@ int occ_chunk_encode_totals(struct occ_columns_encoder *encoder, const struct oc
 {
     struct occ_map index = {0};
     struct total *totals = malloc(n * sizeof *totals); /* few are touched */
+    if (!totals)
+        return OCC_E_NO_MEMORY;
     const struct occ_column_source sources[OCC_COLUMN_none] = {
         [OCC_COLUMN_config] = OCC_COLUMN_FROM(totals, config),
         [OCC_COLUMN_launches] = OCC_COLUMN_FROM(totals, launches),
@@ -59,7 +61,7 @@ int occ_chunk_encode_totals(struct occ_columns_encoder *encoder, const struct oc
         [OCC_COLUMN_min_ns] = OCC_COLUMN_FROM(totals, min_ns),
         [OCC_COLUMN_max_ns] = OCC_COLUMN_FROM(totals, max_ns),
     };
-    int rc = totals && occ_map_reset(&index, 128) && add_up(rows, n, &index, totals)
+    int rc = occ_map_reset(&index, 128) && add_up(rows, n, &index, totals)
                  ? occ_columns_encode(encoder, sources, index.used, true, ret_data, ret_bytes)
                  : OCC_E_NO_MEMORY;
     occ_map_free(&index);

@@ -458,8 +458,8 @@ static void damage_is_of_values_alone(void **state)
         "UPDATE stored_series_chunk SET data = 7",
         "UPDATE stored_series_chunk SET data = NULL || data",
         "UPDATE stored_series_chunk SET data = substr(data, 1, length(data) - 1)",
-        "UPDATE stored_series_chunk SET kind = iif(kind = 'launch_value', 'device_sample', 'launch_value'), "
-        "run_id = iif(run_id IS NULL, 1, NULL)",
+        ("UPDATE stored_series_chunk SET kind = iif(kind = 'launch_value', 'device_sample', 'launch_value'), "
+         "run_id = iif(run_id IS NULL, 1, NULL)"),
     };
     int64_t measured = world_number(w->store, "SELECT count(measured_source) FROM launch");
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
