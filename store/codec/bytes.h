@@ -139,4 +139,10 @@ static inline const uint8_t *occ_read_bytes(struct occ_reader *r, size_t n)
     return bytes;
 }
 
+static inline uint64_t occ_read_little_endian(struct occ_reader *r, unsigned bytes)
+{
+    const uint8_t *at = occ_read_bytes(r, bytes);
+    return at ? occ_little_endian(at, bytes) : 0;
+}
+
 #endif

@@ -13,6 +13,13 @@
 
 #include <stdint.h>
 
+/* Columns (columns.h) of the measured values of launches, and of samples. */
+#define OCC_VALUE_COLUMNS                                                                                    \
+    (OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(start_ns, correlation) |                                       \
+     OCC_COLUMN_BITS(achieved, elapsed_error))
+#define OCC_SAMPLE_COLUMNS                                                                                   \
+    (OCC_COLUMN_BIT(duration_ns) | OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BITS(number0, number7))
+
 #define OCC_CODE_UNKNOWN UINT16_MAX
 
 enum occ_unit { OCC_UNIT_value, OCC_UNIT_ratio, OCC_UNIT_blocks, OCC_UNIT_error };

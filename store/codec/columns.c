@@ -8,15 +8,12 @@
 #include "bytes.h"
 #include "support/error.h"
 
-const struct occ_column_format occ_column_formats[OCC_COLUMN_none] = {
-#define X(name, bits, as_is, key, added) {bits, as_is, OCC_COLUMN_##key, OCC_COLUMN_##added},
-    OCC_COLUMNS(X)
-#undef X
-};
+#define FORMAT(name, bits, as_is, key, added) {bits, OCC_COLUMN_##key, OCC_COLUMN_##added, as_is},
+const struct occ_column_format occ_column_formats[OCC_COLUMN_none] = {OCC_COLUMNS(FORMAT)};
 
 struct occ_columns_decoder {
-    uint64_t *values[OCC_COLUMN_none];
-    uint32_t capacity[OCC_COLUMN_none];
+    uint64_t *values; /* `capacity` of each column; those that nobody wants are not touched */
+    uint32_t capacity;
     uint8_t plane[OCC_COLUMNS_MAX_ROWS];
     uint64_t last[OCC_COLUMNS_SLOTS];
     ZSTD_DCtx *zstd;
@@ -33,32 +30,38 @@ struct occ_columns_decoder *occ_columns_decoder_new(void)
 
 void occ_columns_decoder_free(struct occ_columns_decoder *d)
 {
-    for (unsigned c = 0; d && c < OCC_COLUMN_none; c++)
-        free(d->values[c]);
-    if (d)
-        ZSTD_freeDCtx(d->zstd);
+    if (!d)
+        return;
+    ZSTD_freeDCtx(d->zstd);
+    free(d->values);
     free(d);
 }
 
-uint64_t occ_columns_checksum(const uint8_t *data, size_t bytes)
+static uint64_t checksum(const uint8_t *data, size_t bytes)
 {
     return XXH3_64bits_withSeed(data + OCC_COLUMNS_HEADER_BYTES, bytes - OCC_COLUMNS_HEADER_BYTES,
                                 occ_little_endian(data, 8));
 }
 
-static int read_header(struct occ_reader *r, uint32_t *ret_n, uint32_t *ret_columns)
+void occ_columns_seal(uint8_t *data, size_t bytes)
+{
+    uint64_t sum = checksum(data, bytes);
+    for (unsigned i = 0; i < 8; i++)
+        data[8 + i] = (uint8_t)(sum >> (8 * i));
+}
+
+static int read_header(struct occ_reader *r, uint32_t wanted, uint32_t *ret_n, uint32_t *ret_columns)
 {
     const uint8_t *data = r->at;
-    if (r->end - r->at < OCC_COLUMNS_HEADER_BYTES + 4)
-        return OCC_E_CORRUPT;
-    if (occ_little_endian(data, 4) > OCC_COLUMNS_FORMAT)
+    uint64_t format = occ_read_little_endian(r, 4), n = occ_read_little_endian(r, 4);
+    uint64_t sum = occ_read_little_endian(r, 8), columns = occ_read_little_endian(r, 4);
+    *ret_n = (uint32_t)n;
+    *ret_columns = (uint32_t)columns;
+    if (format > OCC_COLUMNS_FORMAT)
         return OCC_E_VERSION;
-    *ret_n = (uint32_t)occ_little_endian(data + 4, 4);
-    *ret_columns = (uint32_t)occ_little_endian(data + OCC_COLUMNS_HEADER_BYTES, 4);
-    r->at += OCC_COLUMNS_HEADER_BYTES + 4;
-    bool right = occ_little_endian(data, 4) == OCC_COLUMNS_FORMAT && *ret_n > 0 &&
-                 *ret_n <= OCC_COLUMNS_MAX_ROWS && *ret_columns >> OCC_COLUMN_none == 0 &&
-                 occ_columns_checksum(data, (size_t)(r->end - data)) == occ_little_endian(data + 8, 8);
+    bool right = !r->failed && format == OCC_COLUMNS_FORMAT && n > 0 && n <= OCC_COLUMNS_MAX_ROWS &&
+                 columns >> OCC_COLUMN_none == 0 && (wanted & ~columns) == 0 &&
+                 sum == checksum(data, (size_t)(r->end - data));
     return right ? 0 : OCC_E_CORRUPT;
 }
 
@@ -73,8 +76,8 @@ static int read_codes(struct occ_columns_decoder *d, struct occ_reader *r, uint3
     for (unsigned p = 0; p < planes; p++) {
         uint8_t compressed = occ_read_u8(r);
         size_t size = compressed ? ZSTD_findFrameCompressedSize(r->at, (size_t)(r->end - r->at)) : n;
-        const uint8_t *restrict plane = compressed > 1 || ZSTD_isError(size) ? NULL : occ_read_bytes(r, size);
-        if (!plane || r->failed)
+        const uint8_t *restrict plane = occ_read_bytes(r, size); /* an error is a size larger than any */
+        if (!plane || compressed > 1)
             return OCC_E_CORRUPT;
         if (codes && compressed) {
             if (ZSTD_decompressDCtx(d->zstd, d->plane, n, plane, size) != n)
@@ -87,15 +90,12 @@ static int read_codes(struct occ_columns_decoder *d, struct occ_reader *r, uint3
     return 0;
 }
 
-/* Makes values of codes. */
-static void add_up(struct occ_columns_decoder *d, const struct occ_columns *columns, unsigned c,
-                   uint64_t base)
+static void make_values(struct occ_columns_decoder *d, const struct occ_column_format *f,
+                        const struct occ_columns *columns, uint64_t base, uint64_t *values)
 {
-    const struct occ_column_format *f = &occ_column_formats[c];
     const uint64_t mask = UINT64_MAX >> (64 - f->bits);
     const uint64_t *key = f->key == OCC_COLUMN_none ? NULL : columns->column[f->key];
     const uint64_t *added = f->added == OCC_COLUMN_none ? NULL : columns->column[f->added];
-    uint64_t *values = d->values[c];
     for (uint32_t i = 0; i < (key ? OCC_COLUMNS_SLOTS : 1); i++)
         d->last[i] = base;
     for (uint32_t i = 0; i < columns->n; i++)
@@ -106,24 +106,6 @@ static void add_up(struct occ_columns_decoder *d, const struct occ_columns *colu
             values[i] = (*last + (uint64_t)occ_unzigzag(values[i])) & mask;
             *last = values[i] + (added ? added[i] : 0);
         }
-}
-
-static int decode_column(struct occ_columns_decoder *d, struct occ_reader *r, unsigned c, bool wanted,
-                         struct occ_columns *columns)
-{
-    uint64_t base = occ_read_varint(r);
-    if (!wanted)
-        return read_codes(d, r, columns->n, NULL);
-    if (d->capacity[c] < columns->n) {
-        free(d->values[c]);
-        d->values[c] = malloc(columns->n * sizeof *d->values[c]);
-        d->capacity[c] = d->values[c] ? columns->n : 0;
-    }
-    int rc = d->values[c] ? read_codes(d, r, columns->n, d->values[c]) : OCC_E_NO_MEMORY;
-    if (rc == 0)
-        add_up(d, columns, c, base);
-    columns->column[c] = d->values[c];
-    return rc;
 }
 
 static bool times_are_right(const struct occ_columns *c)
@@ -141,14 +123,24 @@ int occ_columns_decode(struct occ_columns_decoder *d, const void *data, size_t b
     struct occ_reader r = {.at = data, .end = data ? (const uint8_t *)data + bytes : NULL};
     uint32_t there = 0;
     *ret = (struct occ_columns){0};
-    int rc = read_header(&r, &ret->n, &there);
-    if (rc == 0 && wanted & ~there)
-        rc = OCC_E_CORRUPT;
+    int rc = read_header(&r, wanted, &ret->n, &there);
+    if (rc == 0 && d->capacity < ret->n) {
+        free(d->values);
+        d->values = malloc((size_t)ret->n * OCC_COLUMN_none * sizeof *d->values);
+        d->capacity = d->values ? ret->n : 0;
+        rc = d->values ? 0 : OCC_E_NO_MEMORY;
+    }
     for (unsigned c = OCC_COLUMN_none; c-- > 0;)
         if (wanted >> c & 1)
             wanted |= UINT32_C(1) << occ_column_formats[c].key | UINT32_C(1) << occ_column_formats[c].added;
     for (unsigned c = 0; c < OCC_COLUMN_none && rc == 0; c++)
-        if (there >> c & 1)
-            rc = decode_column(d, &r, c, wanted >> c & 1, ret);
+        if (there >> c & 1) {
+            uint64_t *values = wanted >> c & 1 ? d->values + (size_t)c * d->capacity : NULL;
+            uint64_t base = occ_read_varint(&r);
+            rc = read_codes(d, &r, ret->n, values);
+            if (rc == 0 && values)
+                make_values(d, &occ_column_formats[c], ret, base, values);
+            ret->column[c] = values;
+        }
     return rc != 0 ? rc : r.at == r.end && times_are_right(ret) ? 0 : OCC_E_CORRUPT;
 }

@@ -13,9 +13,8 @@
  * are 0. A value that is stored as it is is base ^ code. All others are last[key % 4096] + unzigzag(code), where last[]
  * is the base at first and then the value plus the row's value in the column `added`; key is the row's value in the
  * column `key`; both are 0 where there is no such column. Values wrap at their number of bits, so no code makes one too
- * large, and keys that share a place in last[] cost bytes, nothing else.
- *
- * Decoding is safe on any bytes: it gives columns that keep their promises, or an error. No object is for two threads.
+ * large, and keys that share a place in last[] cost bytes, nothing else. Decoding is safe on any bytes: it gives columns
+ * that keep their promises, or an error. One thread at a time for an encoder or a decoder.
  */
 #ifndef OCC_STORE_COLUMNS_H
 #define OCC_STORE_COLUMNS_H
@@ -24,52 +23,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* clang-format off
- * X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63; achieved ... number7: codes.h */
-#define OCC_COLUMNS(X)                                                                                       \
-    X(config, 32, true, none, none)                                                                          \
-    X(duration_ns, 63, false, config, none)                                                                  \
-    X(stream, 32, true, none, none)                                                                          \
-    X(start_ns, 63, false, stream, duration_ns) X(correlation, 32, false, none, none)                        \
-        X(context, 32, false, none, none)                                                                    \
-            X(graph_node, 64, false, none, none) /* totals of a configuration */ X(                          \
-                launches, 63, true, none, none) X(total_ns, 63, true, none, none)                            \
-                X(min_ns, 63, true, none, none) X(max_ns, 63, true, none, none) /* measured of a launch */   \
-        X(achieved, 16, false, config, none) X(achieved_error, 16, true, none, none)                         \
-            X(elapsed, 16, false, config, none)                                                              \
-                X(elapsed_error, 16, true, none, none) /* sampled of a device */                             \
-        X(number0, 16, true, none, none) X(number1, 16, true, none, none) X(number2, 16, true, none, none)   \
-            X(number3, 16, true, none, none) X(number4, 16, true, none, none)                                \
-                X(number5, 16, true, none, none) X(number6, 16, true, none, none)                            \
-                    X(number7, 16, true, none, none)
+/* X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63. launches ... max_ns are a configuration's
+ * totals, achieved ... elapsed_error a launch's measured values, number0 ... number7 a device's samples (codes.h). */
+/* clang-format off */
+#define OCC_COLUMNS(X) \
+    X(config, 32, true, none, none) X(duration_ns, 63, false, config, none) \
+    X(stream, 32, true, none, none) X(start_ns, 63, false, stream, duration_ns) \
+    X(correlation, 32, false, none, none) X(context, 32, false, none, none) X(graph_node, 64, false, none, none) \
+    X(launches, 63, true, none, none) X(total_ns, 63, true, none, none) \
+    X(min_ns, 63, true, none, none) X(max_ns, 63, true, none, none) \
+    X(achieved, 16, false, config, none) X(achieved_error, 16, true, none, none) \
+    X(elapsed, 16, false, config, none) X(elapsed_error, 16, true, none, none) \
+    X(number0, 16, true, none, none) X(number1, 16, true, none, none) X(number2, 16, true, none, none) \
+    X(number3, 16, true, none, none) X(number4, 16, true, none, none) X(number5, 16, true, none, none) \
+    X(number6, 16, true, none, none) X(number7, 16, true, none, none)
+#define OCC_COLUMN_ID(name, bits, as_is, key, added)     OCC_COLUMN_##name,
+#define OCC_COLUMN_VALUES(name, bits, as_is, key, added) const uint64_t *name;
+#define OCC_COLUMN_FROM(rows, member)                    {&(rows)->member, sizeof *(rows), sizeof (rows)->member}
 /* clang-format on */
 
-enum occ_column {
-#define X(name, bits, as_is, key, added) OCC_COLUMN_##name,
-    OCC_COLUMNS(X)
-#undef X
-        OCC_COLUMN_none /* also: how many there are */
-};
+enum occ_column { OCC_COLUMNS(OCC_COLUMN_ID) OCC_COLUMN_none /* also: how many there are */ };
 
 #define OCC_COLUMN_BIT(name)         (UINT32_C(1) << OCC_COLUMN_##name)
 #define OCC_COLUMN_BITS(first, last) ((UINT32_C(2) << OCC_COLUMN_##last) - OCC_COLUMN_BIT(first))
-#define OCC_VALUE_COLUMNS                                                                                    \
-    (OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(start_ns, correlation) |                                       \
-     OCC_COLUMN_BITS(achieved, elapsed_error))
-#define OCC_SAMPLE_COLUMNS                                                                                   \
-    (OCC_COLUMN_BIT(duration_ns) | OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BITS(number0, number7))
-#define OCC_COLUMNS_FORMAT       1
-#define OCC_COLUMNS_HEADER_BYTES 16
-#define OCC_COLUMNS_MAX_ROWS     (UINT32_C(1) << 18)
-#define OCC_COLUMNS_SLOTS        4096u /* of last[] */
+#define OCC_COLUMNS_FORMAT           1
+#define OCC_COLUMNS_HEADER_BYTES     16
+#define OCC_COLUMNS_MAX_ROWS         (UINT32_C(1) << 18)
+#define OCC_COLUMNS_SLOTS            4096u /* of last[] */
 
 extern const struct occ_column_format {
-    uint8_t bits;
+    uint8_t bits, key, added; /* enum occ_column */
     bool as_is;
-    uint8_t key, added; /* enum occ_column */
 } occ_column_formats[OCC_COLUMN_none];
-
-/* ---- decoding: columns.c, all that the SQLite extension needs ---- */
 
 /* n values each; NULL: not decoded. */
 struct occ_columns {
@@ -77,14 +62,11 @@ struct occ_columns {
     union {
         const uint64_t *column[OCC_COLUMN_none];
         struct {
-#define X(name, bits, as_is, key, added) const uint64_t *name;
-            OCC_COLUMNS(X)
-#undef X
+            OCC_COLUMNS(OCC_COLUMN_VALUES)
         };
     };
 };
 
-struct occ_columns_decoder;
 struct occ_columns_decoder *occ_columns_decoder_new(void); /* NULL: no memory */
 void occ_columns_decoder_free(struct occ_columns_decoder *decoder);
 
@@ -93,22 +75,16 @@ void occ_columns_decoder_free(struct occ_columns_decoder *decoder);
 int occ_columns_decode(struct occ_columns_decoder *decoder, const void *data, size_t bytes, uint32_t wanted,
                        struct occ_columns *ret_columns);
 
-/* Of at least a header's bytes. */
-uint64_t occ_columns_checksum(const uint8_t *data, size_t bytes);
+/* Puts the checksum into at least a header's bytes. */
+void occ_columns_seal(uint8_t *data, size_t bytes);
 
-/* ---- encoding: columns_write.c ---- */
-
-/* A member of consecutive structs, of 2, 4 or 8 bytes; NULL: no such column. */
+/* A member of consecutive structs, of 2, 4 or 8 bytes: OCC_COLUMN_FROM(). NULL: no such column. */
 struct occ_column_source {
     const void *first;
     size_t stride, bytes;
 };
-#define OCC_COLUMN_FROM(rows, member)                                                                        \
-    {                                                                                                        \
-        &(rows)->member, sizeof *(rows), sizeof(rows)->member                                                \
-    }
 
-struct occ_columns_encoder;
+/* In columns_write.c, without which the SQLite extension does. */
 struct occ_columns_encoder *occ_columns_encoder_new(void); /* NULL: no memory */
 void occ_columns_encoder_free(struct occ_columns_encoder *encoder);
 
@@ -116,8 +92,5 @@ void occ_columns_encoder_free(struct occ_columns_encoder *encoder);
  * OCC_E_INVALID: n is 0 or more than OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
 int occ_columns_encode(struct occ_columns_encoder *encoder, const struct occ_column_source *sources,
                        uint32_t n, bool compress, const uint8_t **ret_data, size_t *ret_bytes);
-
-/* Puts the checksum into at least a header's bytes. */
-void occ_columns_seal(uint8_t *data, size_t bytes);
 
 #endif

@@ -6,21 +6,17 @@
 #include "columns.h"
 #include "support/error.h"
 
-#define BLOCK_ROWS     256u /* what so many need stays in the first-level cache */
-#define ZSTD_LEVEL     1    /* level 3 saves nothing */
-#define ZSTD_MIN_MATCH 7    /* shorter matches in noise are chance: slower, and 0.3 % larger */
-
-struct column {
-    uint64_t base;
-    uint8_t *planes; /* 8 of `capacity` bytes */
-    uint32_t capacity;
-    unsigned n_planes;          /* in use */
-    uint64_t block[BLOCK_ROWS]; /* values of the rows at work */
-    uint64_t last[OCC_COLUMNS_SLOTS];
-};
+#define BLOCK_ROWS 256u /* what so many need stays in the first-level cache */
 
 struct occ_columns_encoder {
-    struct column column[OCC_COLUMN_none];
+    struct column {
+        uint64_t base;
+        unsigned n_planes;
+        uint64_t block[BLOCK_ROWS]; /* values of the rows at work */
+        uint64_t last[OCC_COLUMNS_SLOTS];
+    } column[OCC_COLUMN_none];
+    uint8_t *planes; /* `capacity` bytes for 8 planes of each column; few are touched */
+    uint32_t capacity;
     struct occ_writer out;
     ZSTD_CCtx *zstd;
 };
@@ -32,8 +28,8 @@ struct occ_columns_encoder *occ_columns_encoder_new(void)
         free(e);
         return NULL;
     }
-    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_minMatch, ZSTD_MIN_MATCH);
+    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_compressionLevel, 1); /* 3 saves nothing */
+    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_minMatch, 7); /* shorter ones in noise cost time and 0.3 % */
     return e;
 }
 
@@ -41,10 +37,9 @@ void occ_columns_encoder_free(struct occ_columns_encoder *e)
 {
     if (!e)
         return;
-    for (unsigned c = 0; c < OCC_COLUMN_none; c++)
-        free(e->column[c].planes);
-    free(e->out.data);
     ZSTD_freeCCtx(e->zstd);
+    free(e->planes);
+    free(e->out.data);
     free(e);
 }
 
@@ -55,20 +50,6 @@ static void load(struct occ_column_source source, uint32_t first, uint32_t n, ui
         values[i] = source.bytes == 8   ? *(const uint64_t *)at
                     : source.bytes == 4 ? *(const uint32_t *)at
                                         : *(const uint16_t *)at;
-}
-
-static int begin_column(struct column *column, bool keyed, const struct occ_column_source *source, uint32_t n)
-{
-    if (column->capacity < n) {
-        free(column->planes);
-        column->planes = malloc((size_t)n * 8); /* few are touched */
-        column->capacity = column->planes ? n : 0;
-    }
-    load(*source, 0, 1, &column->base);
-    column->n_planes = 0;
-    for (uint32_t i = 0; i < (keyed ? OCC_COLUMNS_SLOTS : 1); i++)
-        column->last[i] = column->base;
-    return column->planes ? 0 : OCC_E_NO_MEMORY;
 }
 
 /* The codes of a block; returns all bits that occur in them. */
@@ -95,18 +76,6 @@ static uint64_t make_codes(struct column *column, bool as_is, const uint64_t *ke
     return all;
 }
 
-/* Splits the codes of rows `at` ... at + n - 1, whose bits are `all`, into planes. */
-static void split_codes(struct column *column, const uint64_t *codes, uint64_t all, uint32_t at, uint32_t n)
-{
-    for (; column->n_planes < 8 && all >> (8 * column->n_planes); column->n_planes++)
-        memset(column->planes + (size_t)column->n_planes * column->capacity, 0, at); /* none so far */
-    for (unsigned p = 0; p < column->n_planes; p++) {
-        uint8_t *restrict plane = column->planes + (size_t)p * column->capacity + at;
-        for (uint32_t i = 0; i < n; i++)
-            plane[i] = (uint8_t)(codes[i] >> (8 * p));
-    }
-}
-
 static void encode_block(struct occ_columns_encoder *e, const struct occ_column_source *sources, uint32_t at,
                          uint32_t n)
 {
@@ -114,12 +83,20 @@ static void encode_block(struct occ_columns_encoder *e, const struct occ_column_
     const uint64_t *values[OCC_COLUMN_none + 1] = {0};
     for (unsigned c = 0; c < OCC_COLUMN_none; c++) {
         const struct occ_column_format *f = &occ_column_formats[c];
+        struct column *column = &e->column[c];
+        uint8_t *planes = e->planes + (size_t)c * 8 * e->capacity;
         if (!sources[c].first)
             continue;
-        load(sources[c], at, n, e->column[c].block);
-        values[c] = e->column[c].block;
-        uint64_t all = make_codes(&e->column[c], f->as_is, values[f->key], values[f->added], n, codes);
-        split_codes(&e->column[c], codes, all, at, n);
+        load(sources[c], at, n, column->block);
+        values[c] = column->block;
+        uint64_t all = make_codes(column, f->as_is, values[f->key], values[f->added], n, codes);
+        for (; column->n_planes < 8 && all >> (8 * column->n_planes); column->n_planes++)
+            memset(planes + (size_t)column->n_planes * e->capacity, 0, at); /* none before */
+        for (unsigned p = 0; p < column->n_planes; p++) {
+            uint8_t *restrict plane = planes + (size_t)p * e->capacity + at;
+            for (uint32_t i = 0; i < n; i++)
+                plane[i] = (uint8_t)(codes[i] >> (8 * p));
+        }
     }
 }
 
@@ -136,46 +113,42 @@ static void write_plane(struct occ_columns_encoder *e, const uint8_t *plane, uin
     e->out.size += 1 + size;
 }
 
-static void write_column(struct occ_columns_encoder *e, const struct column *column, uint32_t n,
-                         bool compress)
-{
-    occ_write_varint(&e->out, column->base);
-    occ_write_u8(&e->out, (uint8_t)column->n_planes);
-    for (unsigned p = 0; p < column->n_planes; p++)
-        write_plane(e, column->planes + (size_t)p * column->capacity, n, compress);
-}
-
-void occ_columns_seal(uint8_t *data, size_t bytes)
-{
-    uint64_t sum = occ_columns_checksum(data, bytes);
-    for (unsigned i = 0; i < 8; i++)
-        data[8 + i] = (uint8_t)(sum >> (8 * i));
-}
-
 int occ_columns_encode(struct occ_columns_encoder *e, const struct occ_column_source *sources, uint32_t n,
                        bool compress, const uint8_t **ret_data, size_t *ret_bytes)
 {
     uint32_t columns = 0;
     if (n == 0 || n > OCC_COLUMNS_MAX_ROWS)
         return OCC_E_INVALID;
+    if (e->capacity < n) {
+        free(e->planes);
+        e->planes = malloc((size_t)n * 8 * OCC_COLUMN_none);
+        e->capacity = e->planes ? n : 0;
+    }
+    if (!e->planes)
+        return OCC_E_NO_MEMORY;
     for (unsigned c = 0; c < OCC_COLUMN_none; c++)
         if (sources[c].first) {
+            uint32_t slots = occ_column_formats[c].key == OCC_COLUMN_none ? 1 : OCC_COLUMNS_SLOTS;
             columns |= UINT32_C(1) << c;
-            if (begin_column(&e->column[c], occ_column_formats[c].key != OCC_COLUMN_none, &sources[c], n) !=
-                0)
-                return OCC_E_NO_MEMORY;
+            load(sources[c], 0, 1, &e->column[c].base);
+            e->column[c].n_planes = 0;
+            for (uint32_t i = 0; i < slots; i++)
+                e->column[c].last[i] = e->column[c].base;
         }
     for (uint32_t at = 0; at < n; at += BLOCK_ROWS)
         encode_block(e, sources, at, n - at < BLOCK_ROWS ? n - at : BLOCK_ROWS);
-    e->out.size = 0;
-    e->out.failed = false;
+    e->out = (struct occ_writer){.data = e->out.data, .capacity = e->out.capacity};
     occ_write_little_endian(&e->out, OCC_COLUMNS_FORMAT, 4);
     occ_write_little_endian(&e->out, n, 4);
     occ_write_little_endian(&e->out, 0, 8); /* the checksum's place */
     occ_write_little_endian(&e->out, columns, 4);
     for (unsigned c = 0; c < OCC_COLUMN_none; c++)
-        if (columns >> c & 1)
-            write_column(e, &e->column[c], n, compress);
+        if (sources[c].first) {
+            occ_write_varint(&e->out, e->column[c].base);
+            occ_write_u8(&e->out, (uint8_t)e->column[c].n_planes);
+            for (unsigned p = 0; p < e->column[c].n_planes; p++)
+                write_plane(e, e->planes + ((size_t)c * 8 + p) * e->capacity, n, compress);
+        }
     if (e->out.failed)
         return OCC_E_NO_MEMORY;
     occ_columns_seal(e->out.data, e->out.size);

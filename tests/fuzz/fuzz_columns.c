@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "store/codec/bytes.h"
+#include "store/codec/codes.h"
 #include "store/codec/columns.h"
 #include "store/codec/histogram.h"
 
