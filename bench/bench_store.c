@@ -1,6 +1,7 @@
 /*
  * What the history costs: bench_store [--large] [--keep] [DIRECTORY]
  *
+ *   codec         bytes and nanoseconds per launch of the codec alone (bench_codec.c)
  *   packed        launches/s into 64 k-row chunks, a commit every million; every wall-clock second; and every second
  *                 of the launches' own time (level-0 chunks of 1250 rows, the dearest case)
  *   plain         the same launches as plain SQLite rows (prepared INSERT, transactions of 10 k)
@@ -17,6 +18,7 @@
 #include <sqlite3.h>
 #include <stdbool.h>
 
+#include "bench_codec.h"
 #include "bench_report.h"
 #include "generate.h"
 #include "store/measured.h"
@@ -434,6 +436,7 @@ int main(int argc, char **argv)
     (void)printf("{\n  \"benchmark\": \"store\",\n");
     bench_print_machine();
     (void)printf(",\n");
+    bench_codec_print();
     measure(path, large ? 100000000 : 10000000, keep);
     (void)snprintf(path + strlen(path), sizeof path - strlen(path), "-measured");
     print_top_measured(path);

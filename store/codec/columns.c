@@ -57,12 +57,10 @@ static int read_header(struct occ_reader *r, uint32_t wanted, uint32_t *ret_n, u
     uint64_t sum = occ_read_little_endian(r, 8), columns = occ_read_little_endian(r, 4);
     *ret_n = (uint32_t)n;
     *ret_columns = (uint32_t)columns;
-    if (format > OCC_COLUMNS_FORMAT)
-        return OCC_E_VERSION;
     bool right = !r->failed && format == OCC_COLUMNS_FORMAT && n > 0 && n <= OCC_COLUMNS_MAX_ROWS &&
                  columns >> OCC_COLUMN_none == 0 && (wanted & ~columns) == 0 &&
                  sum == checksum(data, (size_t)(r->end - data));
-    return right ? 0 : OCC_E_CORRUPT;
+    return right ? 0 : format > OCC_COLUMNS_FORMAT ? OCC_E_VERSION : OCC_E_CORRUPT;
 }
 
 /* The codes of a column; NULL: passes over them. */

@@ -138,16 +138,17 @@ int occ_columns_encode(struct occ_columns_encoder *e, const struct occ_column_so
     for (uint32_t at = 0; at < n; at += BLOCK_ROWS)
         encode_block(e, sources, at, n - at < BLOCK_ROWS ? n - at : BLOCK_ROWS);
     e->out = (struct occ_writer){.data = e->out.data, .capacity = e->out.capacity};
-    occ_write_little_endian(&e->out, OCC_COLUMNS_FORMAT, 4);
-    occ_write_little_endian(&e->out, n, 4);
+    occ_write_little_endian(&e->out, OCC_COLUMNS_FORMAT | (uint64_t)n << 32, 8);
     occ_write_little_endian(&e->out, 0, 8); /* the checksum's place */
     occ_write_little_endian(&e->out, columns, 4);
     for (unsigned c = 0; c < OCC_COLUMN_none; c++)
         if (sources[c].first) {
             occ_write_varint(&e->out, e->column[c].base);
-            occ_write_u8(&e->out, (uint8_t)e->column[c].n_planes);
-            for (unsigned p = 0; p < e->column[c].n_planes; p++)
-                write_plane(e, e->planes + ((size_t)c * 8 + p) * e->capacity, n, compress);
+            const unsigned planes = e->column[c].n_planes;
+            occ_write_u8(&e->out, (uint8_t)planes);
+            for (unsigned p = 0; p < planes; p++) /* a highest one is 0 in most rows */
+                write_plane(e, e->planes + ((size_t)c * 8 + p) * e->capacity, n,
+                            compress || (p > 0 && p == planes - 1));
         }
     if (e->out.failed)
         return OCC_E_NO_MEMORY;
