@@ -13,6 +13,7 @@
 
 #include "store/vtab/launch_values.h"
 #include "store/codec/codes.h"
+#include "store/codec/columns.h"
 #include "store/sql.h"
 #include "test_store_world.h"
 
@@ -677,6 +678,47 @@ static void add_seconds(struct world *w, int64_t from_ns, int seconds)
     }
 }
 
+/* A chunk with more rows than a merge holds is not ours: it stays as it is, and merging goes on. */
+static void a_chunk_that_is_too_large_is_not_merged(void **state)
+{
+    static uint64_t zeros[65537];
+    struct world *w = *state;
+    const uint8_t *data = NULL;
+    size_t bytes = 0;
+    sqlite3_stmt *stmt = NULL;
+    struct occ_columns_encoder *encoder = occ_columns_encoder_new();
+    struct occ_column_source sources[OCC_COLUMN_none] = {{0}};
+    for (unsigned c = 0; c < OCC_COLUMN_none; c++)
+        if (OCC_SAMPLE_COLUMNS >> c & 1)
+            sources[c] = (struct occ_column_source){zeros, 8, 8};
+    world_open(w);
+    for (uint32_t n = 65536; n <= 65537; n++) {
+        assert_int_equal(occ_columns_encode(encoder, sources, n, true, &data, &bytes), 0);
+        assert_int_equal(
+            sqlite3_prepare_v2(occ_store_sqlite(w->store),
+                               "INSERT INTO stored_series_chunk(kind, device_id, merge_level, rows, "
+                               "first_start_ns, last_start_ns, data) VALUES('device_sample', ?, 0, ?, 0, "
+                               "0, ?)",
+                               -1, &stmt, NULL),
+            SQLITE_OK);
+        (void)sqlite3_bind_int64(stmt, 1, w->device[0]);
+        (void)sqlite3_bind_int64(stmt, 2, n);
+        (void)sqlite3_bind_blob(stmt, 3, data, (int)bytes, SQLITE_TRANSIENT);
+        assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
+        (void)sqlite3_finalize(stmt);
+    }
+    for (int i = 0; i < 20; i++) {
+        add_seconds(w, BEGIN + i * SECOND, 1);
+        commit(w);
+    }
+    assert_int_equal(world_number(w->store,
+                                  "SELECT count(*) FROM stored_series_chunk WHERE merge_level IS NULL "
+                                  "AND rows >= 65536"),
+                     2);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), 65536 + 65537 + 200);
+    occ_columns_encoder_free(encoder);
+}
+
 static void a_quota_takes_values_with_their_launches(void **state)
 {
     struct world *w = *state;
@@ -844,6 +886,7 @@ int main(void)
         TEST(a_launch_without_one_has_its_configs),
         TEST(a_launch_and_its_config_agree),
         TEST(damage_is_of_values_alone),
+        TEST(a_chunk_that_is_too_large_is_not_merged),
         TEST(samples_come_back),
         TEST(means_are_weighed_by_time),
         TEST(a_late_sample_does_not_belittle_its_second),
