@@ -75,7 +75,7 @@ static void run_chunk(const struct codec *c, const struct occ_store_launch *rows
                       struct costs *sum)
 {
     const struct occ_column_source sources[OCC_COLUMN_none] = {
-        [OCC_COLUMN_config] = OCC_COLUMN_FROM(rows, shape),
+        [OCC_COLUMN_config] = OCC_COLUMN_FROM(rows, config),
         [OCC_COLUMN_duration_ns] = OCC_COLUMN_FROM(rows, duration_ns),
         [OCC_COLUMN_stream] = OCC_COLUMN_FROM(rows, stream),
         [OCC_COLUMN_start_ns] = OCC_COLUMN_FROM(rows, start_ns),

@@ -28,7 +28,7 @@ struct occ_columns_encoder *occ_columns_encoder_new(void)
         free(e);
         return NULL;
     }
-    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_compressionLevel, 1); /* 3 saves nothing */
+    (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_compressionLevel, 1); /* 3 saves 0.1 % */
     (void)ZSTD_CCtx_setParameter(e->zstd, ZSTD_c_minMatch, 7); /* shorter ones in noise cost time and 0.3 % */
     return e;
 }
