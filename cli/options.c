@@ -63,15 +63,15 @@ static int fail_unknown_name(const struct cli_option *row, const char *name, siz
     return occ_fail(err, OCC_E_INVALID, "unknown option '--%s'; did you mean '--%s'?", word, nearest);
 }
 
-static int check_regex(const char *text, struct occ_error *err)
+int cli_check_regex(const char *text, struct occ_error *err)
 {
     regex_t regex;
     int why = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
+    char reason[128];
     if (why == 0) {
         regfree(&regex);
         return 0;
     }
-    char reason[128];
     (void)regerror(why, &regex, reason, sizeof reason);
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression: %s", text, reason);
 }
@@ -167,7 +167,7 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
         *(bool *)field = true;
         return 0;
     case CLI_REGEX:
-        if (check_regex(text, err) != 0)
+        if (cli_check_regex(text, err) != 0)
             return OCC_E_INVALID;
         *(const char **)field = text;
         return 0;

@@ -105,6 +105,9 @@ int cli_parse(const struct cli_command *command, char **argv, struct cli_args *a
 /* Whether an option was given; `options` is the table that was parsed with. */
 bool cli_is_given(const struct cli_option *options, const struct cli_args *args, const char *name);
 
+/* POSIX extended. */
+int cli_check_regex(const char *text, struct occ_error *err);
+
 /* "128", "16x16", "8x8x4": a CLI_SIZE. */
 int cli_parse_size(const char *text, uint32_t size[3], struct occ_error *err);
 

@@ -79,17 +79,6 @@ static const struct cli_column columns[] = {
 
 #define KNOWN_TIME "run_id NOT IN (SELECT run_id FROM run WHERE time_base = 'unknown')"
 
-/* "+": tested row by row, else the table would be scanned once per kernel. */
-static const struct sql_condition conditions[] = {
-    {":since", "start_ns >= :since AND " KNOWN_TIME},
-    {":until", "start_ns < :until AND " KNOWN_TIME},
-    {":run", "run_id = :run"},
-    {":device", "device_id = :device"},
-    {":below", "coalesce(achieved, expected_achieved) < :below"},
-    {":kernel", "+kernel_id IN (SELECT kernel_id FROM kernel WHERE kernel_demangled REGEXP :kernel)"},
-    {NULL, NULL},
-};
-
 /* "5 000 000" */
 static const char *grouped(uint64_t number, char buffer[32])
 {
@@ -138,14 +127,21 @@ static int ask(const struct cli_command *command, const struct history_args *arg
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     struct cli_column table[sizeof columns / sizeof *columns];
     struct cli_selection selection;
-    struct sql_list list = {.name = "launches",
-                            .table = table,
-                            .selection = &selection,
-                            .from = "launch",
-                            .conditions = conditions,
-                            .order = "start_ns DESC",
-                            .filter = &args->filter,
-                            .number = args->number};
+    struct sql_list list = {
+        .name = "launches",
+        .table = table,
+        .selection = &selection,
+        .from = "launch",
+        .order = "start_ns DESC",
+        .since = "start_ns >= %lld AND " KNOWN_TIME,
+        .until = "start_ns < %lld AND " KNOWN_TIME,
+        .run = "run_id = %lld",
+        .device = "device_id = %lld",
+        .below = "coalesce(achieved, expected_achieved) < %!.15g",
+        /* "+": tested row by row, else the table would be scanned once per kernel */
+        .kernel = "+kernel_id IN (SELECT kernel_id FROM kernel WHERE kernel_demangled REGEXP %Q)",
+        .filter = &args->filter,
+        .number = args->number};
     struct sql_answer answer;
     memcpy(table, columns, sizeof table);
     if (cli_open_history(&args->list.common, &store, &err) != 0)

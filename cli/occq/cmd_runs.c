@@ -66,14 +66,7 @@ static const struct cli_column columns[] = {
 };
 
 /* A run lasts until its end or its last launch, whichever is later. */
-static const struct sql_condition conditions[] = {
-    {":run", "run_id = :run"},
-    {":session", "session_id = :session"},
-    {":since",
-     "max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns) >= :since AND time_base = 'epoch'"},
-    {":until", "start_ns < :until AND time_base = 'epoch'"},
-    {NULL, NULL},
-};
+#define LASTS "max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns)"
 
 static int ask(const struct cli_command *command, const struct runs_args *args,
                const struct cli_selection *selection)
@@ -84,10 +77,13 @@ static int ask(const struct cli_command *command, const struct runs_args *args,
                                   .table = columns,
                                   .selection = selection,
                                   .from = "run",
-                                  .conditions = conditions,
                                   .order = "start_ns DESC, run_id DESC",
+                                  .since = LASTS " >= %lld AND time_base = 'epoch'",
+                                  .until = "start_ns < %lld AND time_base = 'epoch'",
+                                  .run = "run_id = %lld",
+                                  .session = "session_id = %Q",
                                   .filter = &args->history.filter,
-                                  .session = args->session,
+                                  .session_id = args->session,
                                   .number = args->history.number};
     struct sql_answer answer;
     if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||

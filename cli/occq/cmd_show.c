@@ -2,7 +2,6 @@
  * occq show: everything about a kernel. KERNEL is, in this order, a number (the kernel's id), a short name, or a
  * regular expression on the demangled name. One thread.
  */
-#include <regex.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,15 +14,15 @@
 
 /* The chosen launch configurations, by kernel and device. */
 struct selection {
-    struct occ_config_rows shapes;
-    const struct occ_config_row **rows; /* into shapes */
+    struct occ_config_rows configs;
+    const struct occ_config_row **rows; /* into configs */
     size_t n;
 };
 
 static void selection_release(struct selection *selection)
 {
     free(selection->rows);
-    occ_config_rows_free(&selection->shapes);
+    occ_config_rows_free(&selection->configs);
 }
 
 /* ---- which kernels ---- */
@@ -52,15 +51,15 @@ static int load(struct occ_store *store, const struct occ_filter *filter, matche
 {
     selection_release(selection);
     *selection = (struct selection){0};
-    int status = occ_store_configs(store, filter, &selection->shapes, err);
+    int status = occ_store_configs(store, filter, &selection->configs, err);
     if (status != 0)
         return status;
-    selection->rows = calloc(selection->shapes.n + 1, sizeof *selection->rows);
+    selection->rows = calloc(selection->configs.n + 1, sizeof *selection->rows);
     if (!selection->rows)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < selection->shapes.n; i++)
-        if (fits(&selection->shapes.rows[i], wanted))
-            selection->rows[selection->n++] = &selection->shapes.rows[i];
+    for (size_t i = 0; i < selection->configs.n; i++)
+        if (fits(&selection->configs.rows[i], wanted))
+            selection->rows[selection->n++] = &selection->configs.rows[i];
     return 0;
 }
 
@@ -129,7 +128,7 @@ static size_t group(struct selection *selection, struct show_group *groups)
             memmove(&rows[sorted + 1], &rows[sorted], (i - sorted) * sizeof *rows);
             rows[sorted++] = moved;
         }
-        groups[n_groups].shapes = &rows[start];
+        groups[n_groups].configs = &rows[start];
         groups[n_groups].n = sorted - start;
         n_groups++;
     }
@@ -184,19 +183,12 @@ static int ask(const struct cli_command *command, const struct history_args *arg
 
 static int check_kernel(const char *text, struct occ_error *err)
 {
-    regex_t regex;
-    char reason[128];
-    if (text[0] == '\0')
-        return occ_fail(err, OCC_E_INVALID, "KERNEL: the value is empty");
-    int why = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
-    if (why == 0) {
-        regfree(&regex);
+    int status = text[0] ? cli_check_regex(text, err) : occ_fail(err, OCC_E_INVALID, "the value is empty");
+    if (status == 0)
         return 0;
-    }
-    (void)regerror(why, &regex, reason, sizeof reason);
-    (void)occ_fail(err, OCC_E_INVALID, "KERNEL: '%.64s' is not a regular expression: %s", text, reason);
+    (void)occ_error_prefix(err, "KERNEL");
     occ_text_sanitise(err->message);
-    return OCC_E_INVALID;
+    return status;
 }
 
 static int run(const struct cli_command *command, char **argv)

@@ -153,20 +153,20 @@ static struct whatif_row evaluate(const struct occ_config_row *const *sorted, si
     return row;
 }
 
-static int evaluate_all(const struct occ_config_rows *shapes, const struct occ_device *device,
+static int evaluate_all(const struct occ_config_rows *configs, const struct occ_device *device,
                         struct whatif_rows *rows, struct occ_error *err)
 {
     _cleanup_(occ_freep) const struct occ_config_row **sorted =
-        calloc(shapes->n + 1, sizeof(struct occ_config_row *));
-    rows->list = calloc(shapes->n + 1, sizeof *rows->list);
+        calloc(configs->n + 1, sizeof(struct occ_config_row *));
+    rows->list = calloc(configs->n + 1, sizeof *rows->list);
     if (!sorted || !rows->list)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < shapes->n; i++)
-        sorted[i] = &shapes->rows[i];
-    if (shapes->n > 1)
-        qsort(sorted, shapes->n, sizeof *sorted, by_kernel);
-    for (size_t i = 0, end; i < shapes->n; i = end) {
-        for (end = i + 1; end < shapes->n && sorted[end]->kernel == sorted[i]->kernel &&
+    for (size_t i = 0; i < configs->n; i++)
+        sorted[i] = &configs->rows[i];
+    if (configs->n > 1)
+        qsort(sorted, configs->n, sizeof *sorted, by_kernel);
+    for (size_t i = 0, end; i < configs->n; i = end) {
+        for (end = i + 1; end < configs->n && sorted[end]->kernel == sorted[i]->kernel &&
                           sorted[end]->device == sorted[i]->device;)
             end++;
         rows->list[rows->n++] = evaluate(sorted + i, end - i, device);
@@ -256,12 +256,12 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
-    _cleanup_(occ_config_rows_free) struct occ_config_rows shapes = {0};
+    _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
     _cleanup_(rows_release) struct whatif_rows rows = {0};
     struct occ_filter filter = cli_filter_store(&args->history.filter);
     if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||
-        occ_store_configs(store, &filter, &shapes, &err) != 0 ||
-        evaluate_all(&shapes, &target->device, &rows, &err) != 0)
+        occ_store_configs(store, &filter, &configs, &err) != 0 ||
+        evaluate_all(&configs, &target->device, &rows, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->history.filter);
     size_t shown =

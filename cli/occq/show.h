@@ -10,7 +10,7 @@
 
 /* Launch configurations of one kernel on one device. */
 struct show_group {
-    const struct occ_config_row *const *shapes; /* most time first; at least one */
+    const struct occ_config_row *const *configs; /* most time first; at least one */
     size_t n;
     size_t shown; /* the first of them */
 };

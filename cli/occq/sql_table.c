@@ -69,60 +69,29 @@ static bool is_simulated(const struct row *row)
     return false;
 }
 
-static int print(struct row *row, const struct sql_list *list, struct sql_answer *answer,
-                 struct occ_error *err)
-{
-    _cleanup_(cli_table_freep) struct cli_table *output = NULL;
-    int step = SQLITE_DONE, status = cli_table_new(stdout, list->name, list->selection, &output, err);
-    while (status == 0 && (step = sqlite3_step(row->statement)) == SQLITE_ROW && !ferror(stdout)) {
-        answer->has_more = list->number > 0 && answer->rows == (size_t)list->number;
-        if (answer->has_more)
-            break;
-        status = cli_table_add(output, &row, err);
-        answer->simulated = answer->simulated || is_simulated(row);
-        answer->rows++;
-    }
-    if (status == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
-        return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(sqlite3_db_handle(row->statement)));
-    return status == 0 ? cli_table_finish(output, err) : status;
-}
-
 int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_answer *ret_answer,
               struct occ_error *err)
 {
+    _cleanup_(cli_table_freep) struct cli_table *output = NULL;
     _cleanup_(row_release) struct row row = {.statement = statement, .table = list->table};
-    *ret_answer = (struct sql_answer){0};
-    return print(&row, list, ret_answer, err);
+    const struct row *row_pointer = &row;
+    struct sql_answer answer = {0};
+    int step = SQLITE_DONE, status = cli_table_new(stdout, list->name, list->selection, &output, err);
+    while (status == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW && !ferror(stdout)) {
+        answer.has_more = list->number > 0 && answer.rows == (size_t)list->number;
+        if (answer.has_more)
+            break;
+        status = cli_table_add(output, &row_pointer, err);
+        answer.simulated = answer.simulated || is_simulated(&row);
+        answer.rows++;
+    }
+    *ret_answer = answer;
+    if (status == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
+        return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(sqlite3_db_handle(statement)));
+    return status == 0 ? cli_table_finish(output, err) : status;
 }
 
 /* ---- lists ---- */
-
-/* A value of the filter; at most one member is set, none: not given. */
-struct parameter {
-    const char *name;
-    int64_t number;
-    const char *text;
-    double real;
-};
-
-enum { PARAMETERS = 7 };
-
-static void list_parameters(const struct sql_list *list, struct parameter parameters[PARAMETERS])
-{
-    const struct cli_filter *f = list->filter;
-    const struct parameter all[PARAMETERS] = {
-        {":since", .number = f->since_ns},   {":until", .number = f->until_ns},
-        {":run", .number = f->run},          {":device", .number = f->device},
-        {":kernel", .text = f->kernel},      {":below", .real = f->below_ratio},
-        {":session", .text = list->session},
-    };
-    memcpy(parameters, all, sizeof all);
-}
-
-static bool is_given(const struct parameter *p)
-{
-    return p->number != 0 || p->text || p->real > 0;
-}
 
 static bool is_selected(const struct cli_selection *selection, const struct cli_column *column)
 {
@@ -132,9 +101,26 @@ static bool is_selected(const struct cli_selection *selection, const struct cli_
     return strcmp(column->key, "simulated") == 0;
 }
 
-/* The caller frees it with sqlite3_free(); NULL: out of memory. */
-static char *statement_text(const struct sql_list *list, const struct parameter *parameters)
+static void add_number(sqlite3_str *sql, const char *condition, int64_t number)
 {
+    if (number != 0) {
+        sqlite3_str_appendall(sql, " AND ");
+        sqlite3_str_appendf(sql, condition, (long long)number);
+    }
+}
+
+static void add_text(sqlite3_str *sql, const char *condition, const char *text)
+{
+    if (text) {
+        sqlite3_str_appendall(sql, " AND ");
+        sqlite3_str_appendf(sql, condition, text);
+    }
+}
+
+/* The caller frees it with sqlite3_free(); NULL: out of memory. */
+static char *statement_text(const struct sql_list *list)
+{
+    const struct cli_filter *filter = list->filter;
     sqlite3_str *sql = sqlite3_str_new(NULL);
     for (const struct cli_column *c = list->table; c->name; c++)
         sqlite3_str_appendf(sql, "%s%s", c == list->table ? "SELECT " : ", ",
@@ -142,41 +128,30 @@ static char *statement_text(const struct sql_list *list, const struct parameter 
                             : c->sql                         ? c->sql
                                                              : c->key);
     sqlite3_str_appendf(sql, " FROM %s WHERE 1", list->from);
-    for (const struct sql_condition *c = list->conditions; c->parameter; c++)
-        for (size_t i = 0; i < PARAMETERS; i++)
-            if (strcmp(parameters[i].name, c->parameter) == 0 && is_given(&parameters[i]))
-                sqlite3_str_appendf(sql, " AND %s", c->sql);
+    add_number(sql, list->since, filter->since_ns);
+    add_number(sql, list->until, filter->until_ns);
+    add_number(sql, list->run, filter->run);
+    add_number(sql, list->device, filter->device);
+    add_text(sql, list->kernel, filter->kernel);
+    add_text(sql, list->session, list->session_id);
+    if (filter->below_ratio > 0) {
+        sqlite3_str_appendall(sql, " AND ");
+        sqlite3_str_appendf(sql, list->below, filter->below_ratio);
+    }
     sqlite3_str_appendf(sql, " ORDER BY %s LIMIT %lld", list->order, (long long)list->number + 1);
     return sqlite3_str_finish(sql);
-}
-
-static void bind(sqlite3_stmt *statement, const struct parameter *p)
-{
-    int index = sqlite3_bind_parameter_index(statement, p->name);
-    if (index == 0)
-        return;
-    if (p->text)
-        (void)sqlite3_bind_text(statement, index, p->text, -1, SQLITE_STATIC);
-    else if (p->real > 0)
-        (void)sqlite3_bind_double(statement, index, p->real);
-    else
-        (void)sqlite3_bind_int64(statement, index, p->number);
 }
 
 int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
              struct occ_error *err)
 {
-    struct parameter parameters[PARAMETERS];
     sqlite3_stmt *statement = NULL;
     sqlite3 *db = occ_store_sqlite(store);
-    list_parameters(list, parameters);
-    char *text = statement_text(list, parameters);
+    char *text = statement_text(list);
     int status = text ? sql_add_regexp(db, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     if (status == 0 && sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
         status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
     sqlite3_free(text);
-    for (size_t i = 0; i < PARAMETERS && status == 0; i++)
-        bind(statement, &parameters[i]);
     if (status == 0)
         status = sql_print(statement, list, ret_answer, err);
     (void)sqlite3_finalize(statement);

@@ -29,23 +29,17 @@ struct sql_answer {
     bool simulated; /* column `simulated` of some row is 1 */
 };
 
-/* A condition that counts if its parameter is given: ":since", ":until", ":run", ":device", ":kernel", ":below",
- * ":session". A NULL parameter ends a list. */
-struct sql_condition {
-    const char *parameter, *sql;
-};
-
 /* What a listing command asks. */
 struct sql_list {
     const char *name;               /* of the JSON array */
     const struct cli_column *table; /* columns that are not selected are not computed */
     const struct cli_selection *selection;
-    const char *from; /* "launch AS l" */
-    const struct sql_condition *conditions;
-    const char *order;
+    const char *from, *order;
+    /* Conditions that count if the filter has the value: sqlite3_mprintf() formats, %lld, %Q for texts, %!.15g */
+    const char *since, *until, *run, *device, *kernel, *below, *session;
     const struct cli_filter *filter;
-    const char *session;
-    int64_t number; /* of rows at most */
+    const char *session_id;
+    int64_t number; /* of rows at most; 0: all */
 };
 int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
              struct occ_error *err);
