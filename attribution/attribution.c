@@ -53,7 +53,7 @@ int occ_attribution_new(const struct occ_attribution_options *options,
     a->noise.warps = a->noise.active = 1;
     for (int i = 0; i < OCC_CLASSES; i++)
         a->classes[i].variance = FIRST_VARIANCE;
-    a->past = calloc(OCC_PAST_MOST, sizeof *a->past);
+    a->past = calloc(OCC_HISTORY_MAX, sizeof *a->past);
     int status =
         a->past ? occ_keys_open(&a->keys, &a->options, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     if (status == 0 && !(a->shift_work = occ_shift_work_new(a->keys.max_columns)))
@@ -158,11 +158,11 @@ static void take_late(struct occ_attribution *a, bool final)
                                               .shape = launch.key.shape,
                                               .start_ns = launch.start_ns,
                                               .end_ns = launch.end_ns};
-        bool joined = a->joined_ns != INT64_MIN && launch.end_ns <= a->joined_ns - OCC_OFFSET_MOST_NS;
+        bool joined = a->joined_ns != INT64_MIN && launch.end_ns <= a->joined_ns - OCC_OFFSET_MAX_NS;
         bool given_up = launch.end_ns <= a->advanced_ns - a->options.watermark_ns && a->n_samples == 0;
         if (!joined && !given_up && !final)
             a->late[kept++] = launch;
-        else if (!occ_direct_recall(a, &launch, &value.measured) || !occ_attribution_put(a, &value))
+        else if (!occ_direct_lookup(a, &launch, &value.measured) || !occ_attribution_put(a, &value))
             a->stats.late_launches++;
     }
     a->n_late = kept;
@@ -282,7 +282,7 @@ static struct occ_measured value_of(struct occ_attribution *a, const struct occ_
 {
     const struct occ_key *key = &a->keys.keys[l->key];
     struct occ_measured value = OCC_NOT_MEASURED;
-    if (occ_direct_say(a, l, &value) || !l->covered || key->measured.source == OCC_ATTRIBUTION_NONE)
+    if (occ_direct_report(a, l, &value) || !l->covered || key->measured.source == OCC_ATTRIBUTION_NONE)
         return value;
     value = key->measured;
     /* kernels do not do any more what they did: until that is learned, values are as wrong as their sum */
@@ -304,7 +304,7 @@ static void let_go(struct occ_attribution *a, const struct occ_overlap_launch *l
 static int settle(struct occ_attribution *a, bool final, struct occ_error *err)
 {
     size_t kept = 0, busy = SIZE_MAX;
-    int64_t joined = a->joined_ns == INT64_MIN ? INT64_MIN : a->joined_ns - OCC_OFFSET_MOST_NS;
+    int64_t joined = a->joined_ns == INT64_MIN ? INT64_MIN : a->joined_ns - OCC_OFFSET_MAX_NS;
     int64_t given_up = a->n_samples > 0 ? INT64_MIN : a->advanced_ns - a->options.watermark_ns;
     int status = 0;
     for (size_t i = 0; i < a->n_launches; i++) {
@@ -335,7 +335,7 @@ static int settle(struct occ_attribution *a, bool final, struct occ_error *err)
 static int process_block(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
     int status = 0;
-    find_sides(a, a->samples[n - 1].end_ns + OCC_OFFSET_MOST_NS);
+    find_sides(a, a->samples[n - 1].end_ns + OCC_OFFSET_MAX_NS);
     if (a->begun) {
         occ_offset_follow(a, n);
     } else if (occ_offset_rows(a, n) >= OCC_BEGIN_ROWS) {
@@ -356,7 +356,7 @@ static size_t next_block(const struct occ_attribution *a, bool final)
 {
     size_t n = 0;
     while (n < a->n_samples && n < OCC_BLOCK_SAMPLES &&
-           a->samples[n].end_ns <= a->advanced_ns - OCC_OFFSET_MOST_NS)
+           a->samples[n].end_ns <= a->advanced_ns - OCC_OFFSET_MAX_NS)
         n++;
     bool enough = (n > 0 && a->samples[n - 1].end_ns <= a->advanced_ns - a->options.watermark_ns) ||
                   n == OCC_BLOCK_SAMPLES ||

@@ -7,13 +7,12 @@
 
 #define FIRST_STEP_NS 8000.0 /* of the first search */
 #define SEARCHED_KEYS 200
-#define ALIKE         16.0 /* rows that say as much as one: what is wrong with courses comes again and again */
+#define ALIKE         16.0 /* rows that say as much as one: errors of profiles repeat */
 #define LEAST_SQUARE  1e-3
 #define FIRST_SD_NS   30000.0 /* what two processes' clocks differ by, before anything is measured */
-#define FAULT                                                                                                \
-    0.01 /* of a sample's length: what a measurement errs by because courses are not what they seem */
-#define MOSTLY 0.3 /* of what was counted of late */
-#define JUMPED 3.0 /* times the usual residuals: look for another offset */
+#define FAULT         0.01 /* of a sample's length: error of a measurement because profiles are approximations */
+#define MOSTLY        0.3 /* of what was counted of late */
+#define JUMPED        3.0 /* times the usual residuals: look for another offset */
 
 struct fit {
     double squares, rows; /* of residuals in units of their class; rows that have launches */
@@ -86,7 +85,7 @@ size_t occ_offset_rows(struct occ_attribution *a, size_t n)
 int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
     double best = 0, least = INFINITY, variance = FIRST_SD_NS * FIRST_SD_NS;
-    int steps = (int)((double)OCC_OFFSET_MOST_NS / FIRST_STEP_NS), status = 0;
+    int steps = (int)((double)OCC_OFFSET_MAX_NS / FIRST_STEP_NS), status = 0;
     uint32_t columns = 0;
     occ_clock_fit_begin(&a->clock);
     for (int i = -steps; i <= steps && status == 0; i++) {
@@ -112,15 +111,15 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
         occ_clock_fit_update(&a->clock, a->samples[n / 2].start_ns, best, variance);
     }
     occ_keys_forget(&a->keys); /* the solution stays, to begin with */
-    occ_keys_unsay(&a->keys);
+    occ_keys_invalidate(&a->keys);
     return status;
 }
 
 /* Another offset at which the keys' present values explain these samples as well as they use to; 0: there is none. */
-static double find_jump(struct occ_attribution *a, size_t n)
+static double find_discontinuity(struct occ_attribution *a, size_t n)
 {
     double shift = 0, least = JUMPED * a->noise.warps;
-    for (double at = -(double)OCC_OFFSET_MOST_NS; at <= (double)OCC_OFFSET_MOST_NS; at += FIRST_STEP_NS) {
+    for (double at = -(double)OCC_OFFSET_MAX_NS; at <= (double)OCC_OFFSET_MAX_NS; at += FIRST_STEP_NS) {
         struct fit fit = fit_at(a, n, at);
         if (fit.squares < least * fit.rows) {
             least = fit.squares / fit.rows;
@@ -139,7 +138,7 @@ void occ_offset_follow(struct occ_attribution *a, size_t n)
     int64_t at_ns = a->samples[n / 2].start_ns;
     struct occ_shift step = occ_shift_measure(a, n, 0);
     if (step.rows >= OCC_BEGIN_ROWS && step.squares > JUMPED * a->noise.warps * step.rows)
-        jump = find_jump(a, n);
+        jump = find_discontinuity(a, n);
     if (jump != 0)
         step = occ_shift_measure(a, n, jump);
     if (isinf(step.variance))

@@ -1,7 +1,7 @@
 /*
  * One block's own measurement of the clocks' offset: a Gauss-Newton step in which the offset is one unknown among the keys'
- * values and courses. What those could explain as well is taken out of the offset's gradient (least squares by conjugate
- * gradients), so that the offset and the courses cannot drift away together. See state.h. One thread.
+ * values and profiles. What those could explain as well is taken out of the offset's gradient (least squares by conjugate
+ * gradients), so that the offset and the profiles cannot drift away together. See state.h. One thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -69,8 +69,9 @@ static double level_at(const struct occ_attribution *a, uint32_t launch, double 
 {
     const struct occ_key *key = &a->keys.keys[a->launches[launch].key];
     double sum = 0;
-    for (uint32_t f = 0; f < key->course.n && u >= 0; f++)
-        sum += occ_keys_value(&a->keys, key, OCC_RHS_WARPS, f) * occ_overlap_course_at(&key->course, f, u);
+    for (uint32_t f = 0; f < key->functions && u >= 0; f++)
+        sum +=
+            occ_keys_value(&a->keys, key, OCC_RHS_WARPS, f) * occ_overlap_function_at(key->functions, f, u);
     return sum;
 }
 
@@ -100,7 +101,7 @@ static bool add_row(struct occ_attribution *a, struct occ_shift_work *work, cons
     uint32_t n = work->begin[work->n_rows];
     for (uint32_t i = 0; i < a->row.n; i++) {
         const struct occ_key *key = &a->keys.keys[a->row.key[i]];
-        for (uint32_t f = 0; f < key->course.n; f++) {
+        for (uint32_t f = 0; f < key->functions; f++) {
             double share = a->row.share[i][f];
             if (share == 0)
                 continue;

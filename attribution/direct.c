@@ -11,8 +11,8 @@
 #define DIRECT_COVERED   0.9
 #define RECALL_COVERED   0.75 /* of a long launch: the other counter sets have had their turns meanwhile */
 #define OTHERS_SD        0.3  /* of what others have, from launch to launch */
-#define ERROR_MOST       0.03 /* of a launch beside others that is still said to be its own */
-#define PAST_NS          1e6  /* of what is remembered in one piece */
+#define ERROR_MOST       0.03 /* maximum for a value of a launch's own beside others */
+#define PAST_NS          1e6  /* maximum length of a merged entry of the history */
 #define PRIOR_SD         0.35 /* of what others are thought to have before anything is estimated */
 
 static uint32_t take_direct(struct occ_attribution *a)
@@ -49,7 +49,7 @@ void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample,
     double own_warps = 0;
     for (int r = 0; r < OCC_RHS_COUNT; r++) {
         double own = 0;
-        for (uint32_t f = 0; f < key->course.n; f++)
+        for (uint32_t f = 0; f < key->functions; f++)
             own += part->share[f] * occ_keys_value(&a->keys, key, (enum occ_rhs)r, f);
         if (r == OCC_RHS_WARPS)
             own_warps = own;
@@ -73,7 +73,7 @@ void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample,
 }
 
 /* Values of `sum` over the `ns` for which each was read. */
-static void say_direct(const double *sum, const double *ns, struct occ_measured *out)
+static void fill_direct(const double *sum, const double *ns, struct occ_measured *out)
 {
     double x = sum[OCC_RHS_WARPS] / ns[OCC_RHS_WARPS];
     double y = ns[OCC_RHS_ACTIVE] > 0 ? sum[OCC_RHS_ACTIVE] / ns[OCC_RHS_ACTIVE] : NAN;
@@ -92,8 +92,8 @@ static void say_direct(const double *sum, const double *ns, struct occ_measured 
                             : NAN;
 }
 
-bool occ_direct_say(struct occ_attribution *a, const struct occ_overlap_launch *l,
-                    struct occ_measured *ret_measured)
+bool occ_direct_report(struct occ_attribution *a, const struct occ_overlap_launch *l,
+                       struct occ_measured *ret_measured)
 {
     double duration = (double)(l->end_ns - l->start_ns);
     bool beside = (double)l->beside_ns > OCC_OVERLAPPED * duration;
@@ -108,7 +108,7 @@ bool occ_direct_say(struct occ_attribution *a, const struct occ_overlap_launch *
         return false;
     *ret_measured = (struct occ_measured){.samples = d->samples, .elapsed_se = error, .overlapped = beside};
     ret_measured->imbalance = d->imbalance_ns > 0 ? d->imbalance / d->imbalance_ns : NAN;
-    say_direct(d->sum, d->ns, ret_measured);
+    fill_direct(d->sum, d->ns, ret_measured);
     struct occ_key *key = &a->keys.keys[l->key];
     key->imbalance += d->imbalance;
     key->imbalance_ns += d->imbalance_ns;
@@ -142,25 +142,25 @@ static bool joins(struct past *last, const struct past *now)
     return true;
 }
 
-void occ_direct_remember(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
-                         const double *predicted, size_t n_parts)
+void occ_direct_push(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
+                     const double *predicted, size_t n_parts)
 {
     struct past now = {.start_ns = sample->start_ns, .end_ns = sample->end_ns};
     for (size_t i = 0; i < n_parts; i++)
         now.busy += (float)a->parts[i].time_share;
     for (int r = 0; r < OCC_RHS_COUNT; r++)
         now.unexplained[r] = (float)(ratio[r] - (n_parts ? predicted[r] : 0));
-    if (a->n_past == 0 || !joins(&a->past[(a->n_past - 1) % OCC_PAST_MOST], &now))
-        a->past[a->n_past++ % OCC_PAST_MOST] = now;
+    if (a->n_past == 0 || !joins(&a->past[(a->n_past - 1) % OCC_HISTORY_MAX], &now))
+        a->past[a->n_past++ % OCC_HISTORY_MAX] = now;
 }
 
 /* The first remembered sample that ends after `at_ns`. */
 static uint64_t first_past(const struct occ_attribution *a, double at_ns)
 {
-    uint64_t low = a->n_past > OCC_PAST_MOST ? a->n_past - OCC_PAST_MOST : 0, high = a->n_past;
+    uint64_t low = a->n_past > OCC_HISTORY_MAX ? a->n_past - OCC_HISTORY_MAX : 0, high = a->n_past;
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;
-        if ((double)a->past[middle % OCC_PAST_MOST].end_ns <= at_ns)
+        if ((double)a->past[middle % OCC_HISTORY_MAX].end_ns <= at_ns)
             low = middle + 1;
         else
             high = middle;
@@ -168,7 +168,7 @@ static uint64_t first_past(const struct occ_attribution *a, double at_ns)
     return low;
 }
 
-bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_launch *launch,
+bool occ_direct_lookup(struct occ_attribution *a, const struct occ_attribution_launch *launch,
                        struct occ_measured *ret_measured)
 {
     double offset = occ_clock_fit_offset(&a->clock, launch->end_ns),
@@ -176,7 +176,7 @@ bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_l
     double start = (double)launch->start_ns + offset, end = (double)launch->end_ns + offset, busy = 0;
     struct direct d = {0};
     for (uint64_t i = first_past(a, start); i < a->n_past; i++) {
-        struct past *past = &a->past[i % OCC_PAST_MOST];
+        struct past *past = &a->past[i % OCC_HISTORY_MAX];
         double length = (double)(past->end_ns - past->start_ns);
         double inside = fmin((double)past->end_ns, end) - fmax((double)past->start_ns, start);
         if (inside <= 0)
@@ -199,6 +199,6 @@ bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_l
                                           .elapsed_se = sqrt(d.error) / d.ns[OCC_RHS_WARPS],
                                           .imbalance = NAN,
                                           .overlapped = busy > OCC_OVERLAPPED * duration};
-    say_direct(d.sum, d.ns, ret_measured);
+    fill_direct(d.sum, d.ns, ret_measured);
     return true;
 }

@@ -1,5 +1,5 @@
 /*
- * From the normal equations to what is said of each key: mean, standard error, variance inflation, and groups of keys
+ * From the normal equations to each key's values: mean, standard error, variance inflation, and groups of keys
  * that cannot be told apart. See keys.h; docs/decisions has the reasons of the constants.
  */
 #include <math.h>
@@ -7,15 +7,15 @@
 
 #include "keys.h"
 
-#define VIF_MOST    10.0  /* above, neighbours move together ... */
-#define ERROR_MOST  0.015 /* ... and a mean that is this uncertain is not said of one key alone */
-#define ERROR_SAID  0.06  /* a mean that is even less certain is not said at all */
-#define CORRELATED  0.3
-#define PRIOR_SHARE 0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
-#define OVERLAPPED  0.1 /* of a group's time beside others: active cycles are not its own then */
-#define PHASE_ROWS  8   /* that say something of a phase */
+#define VIF_MOST       10.0  /* above, neighbours move together ... */
+#define ERROR_MOST     0.015 /* ... and a mean that is this uncertain is reported for a group only */
+#define ERROR_REPORTED 0.06  /* a mean that is even less certain is withheld */
+#define CORRELATED     0.3
+#define PRIOR_SHARE    0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
+#define OVERLAPPED     0.1 /* of a group's time beside others: active cycles are not its own then */
+#define PHASE_ROWS     8   /* that a phase needs to count */
 #define ABSORBED                                                                                             \
-    3.0 /* of a wrong course's variance, for each part that is seen in residuals: columns take up the rest */
+    3.0 /* of a wrong profile's variance, for each part that shows in residuals: columns take up the rest */
 #define SHORT_NS     8000.0 /* below, edges' jitter is more than a twentieth of a launch ... */
 #define SHORT_MARGIN 1.6    /* ... and what is wrong with its correction is too little to show in residuals */
 #define BESIDE_MARGIN                                                                                        \
@@ -58,12 +58,12 @@ static void make_block(struct occ_keys *keys, enum occ_system system, uint32_t *
 {
     keys->block->n = 0;
     members->n = 0;
-    for (; *next < keys->n && keys->block->n + OCC_COURSES <= OCC_NORMAL_BLOCK; ++*next) {
+    for (; *next < keys->n && keys->block->n + OCC_PROFILE_FUNCTIONS <= OCC_NORMAL_BLOCK; ++*next) {
         const struct occ_key *key = &keys->keys[*next];
         if (!is_in_use(keys, system, key))
             continue;
         members->key[members->n++] = *next;
-        for (uint32_t i = 0; i < key->course.n; i++)
+        for (uint32_t i = 0; i < key->functions; i++)
             add_column(keys->block, key, i);
     }
     for (uint32_t i = 0; i < members->n; i++) {
@@ -75,7 +75,7 @@ static void make_block(struct occ_keys *keys, enum occ_system system, uint32_t *
     }
 }
 
-/* ---- what is said of a key ---- */
+/* ---- a key's values ---- */
 
 static double covariance(const struct occ_normal_block *block, uint32_t a, uint32_t b)
 {
@@ -131,8 +131,8 @@ static void add_key(struct mixture *m, const struct occ_keys *keys, const struct
     m->launches += key->launches;
 }
 
-static void say(struct occ_key *key, const struct mixture *m, const struct occ_noise *noise, double vif,
-                enum occ_attribution_source source, uint32_t group)
+static void report(struct occ_key *key, const struct mixture *m, const struct occ_noise *noise, double vif,
+                   enum occ_attribution_source source, uint32_t group)
 {
     struct occ_measured *out = &key->measured;
     double x = clamp(m->rhs[OCC_RHS_WARPS] / m->ns, 0, 1), y = clamp(m->rhs[OCC_RHS_ACTIVE] / m->ns, 0, 1);
@@ -236,7 +236,7 @@ static void mix_group(const struct occ_keys *keys, const struct members *members
     }
 }
 
-static void say_block(struct occ_keys *keys, const struct members *members, const struct occ_noise *noise)
+static void report_block(struct occ_keys *keys, const struct members *members, const struct occ_noise *noise)
 {
     for (uint32_t i = 0; i < members->n; i++) {
         struct occ_key *key = &keys->keys[members->key[i]];
@@ -249,10 +249,10 @@ static void say_block(struct occ_keys *keys, const struct members *members, cons
         double evidence = occ_normal_diagonal(keys->normal[OCC_SYSTEM_WARPS], key->column[0]);
         key->measured = OCC_NOT_MEASURED;
         if (mixture.ns > 0 && mixture.variance <= PRIOR_SHARE * mixture.prior_variance)
-            say(key, &mixture, noise, own * (evidence + occ_keys_prior_precision(key)),
-                size > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED,
-                size > 1 ? members->key[group] + 1 : 0);
-        if (!(key->measured.elapsed_se <= ERROR_SAID))
+            report(key, &mixture, noise, own * (evidence + occ_keys_prior_precision(key)),
+                   size > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED,
+                   size > 1 ? members->key[group] + 1 : 0);
+        if (!(key->measured.elapsed_se <= ERROR_REPORTED))
             key->measured = OCC_NOT_MEASURED;
     }
 }
@@ -277,7 +277,7 @@ static int solve_system(struct occ_keys *keys, enum occ_system system, const str
         if (status == 0 && !keys->block->quick && system == OCC_SYSTEM_WARPS && (last || next >= keys->n)) {
             find_inflations(keys, &members);
             make_groups(keys, &members, noise);
-            say_block(keys, &members, noise);
+            report_block(keys, &members, noise);
         }
     }
     return status;
@@ -299,7 +299,7 @@ int occ_keys_estimate(struct occ_keys *keys, const struct occ_noise *noise, uint
     int status = solve_system(keys, OCC_SYSTEM_ROTATED, noise, true, &columns, err);
     for (int sweep = 0; sweep < SWEEPS && status == 0; sweep++) {
         status = solve_system(keys, OCC_SYSTEM_WARPS, noise, sweep == SWEEPS - 1, ret_columns, err);
-        if (*ret_columns <= OCC_NORMAL_BLOCK - OCC_COURSES)
+        if (*ret_columns <= OCC_NORMAL_BLOCK - OCC_PROFILE_FUNCTIONS)
             break;
     }
     *ret_columns += columns;

@@ -46,17 +46,17 @@ void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *s
         ret[r] = is_possible(r, ret[r]) ? ret[r] : NAN;
 }
 
-static const struct occ_overlap_course *course_of(const void *context, uint32_t key)
+static uint32_t functions_of(const void *context, uint32_t key)
 {
     const struct occ_keys *keys = context;
-    return &keys->keys[key].course;
+    return keys->keys[key].functions;
 }
 
 void occ_join_begin(struct occ_attribution *a, struct occ_overlap *walk)
 {
     *walk = (struct occ_overlap){.launches = a->launches,
                                  .n = a->n_launches,
-                                 .course = course_of,
+                                 .functions = functions_of,
                                  .context = &a->keys,
                                  .active = a->active};
 }
@@ -78,7 +78,7 @@ static void make_row(struct occ_attribution *a, size_t n_parts)
             memset(row->share[row->n++], 0, sizeof row->share[0]);
         }
         double *share = row->share[key->row];
-        for (uint32_t f = 0; f < key->course.n; f++)
+        for (uint32_t f = 0; f < key->functions; f++)
             share[f] += part->share[f];
     }
 }
@@ -98,7 +98,7 @@ double occ_join_predict(const struct occ_attribution *a, enum occ_rhs rhs)
     double sum = 0;
     for (uint32_t i = 0; i < a->row.n; i++) {
         const struct occ_key *key = &a->keys.keys[a->row.key[i]];
-        for (uint32_t f = 0; f < key->course.n; f++)
+        for (uint32_t f = 0; f < key->functions; f++)
             sum += a->row.share[i][f] * occ_keys_value(&a->keys, key, rhs, f);
     }
     return sum;
@@ -125,7 +125,7 @@ size_t occ_join_entries(const struct occ_attribution *a, struct occ_normal_entry
     size_t n = 0;
     for (uint32_t i = 0; i < a->row.n; i++) {
         const struct occ_key *key = &a->keys.keys[a->row.key[i]];
-        for (uint32_t f = 0; f < key->course.n; f++) {
+        for (uint32_t f = 0; f < key->functions; f++) {
             if (a->row.share[i][f] == 0)
                 continue;
             if (n == OCC_NORMAL_ROW)
@@ -148,7 +148,7 @@ static void note_unexplained(struct occ_attribution *a, double counted, double r
 /* The second that ends; one that nobody takes for minutes is forgotten. */
 static void end_second(struct occ_attribution *a)
 {
-    if (a->second_ns > 0 && a->n_seconds < OCC_SECONDS_MOST)
+    if (a->second_ns > 0 && a->n_seconds < OCC_SECONDS_MAX)
         a->seconds[a->n_seconds++] = (struct occ_attribution_second){
             .second = a->second, .unexplained = a->second_unexplained / a->second_ns};
     a->second_unexplained = a->second_ns = 0;
@@ -187,7 +187,7 @@ static int join_sample(struct occ_attribution *a, const struct occ_sample *sampl
         note_unexplained(a, ratio[OCC_RHS_WARPS], residual, length);
         note_second(a, sample->start_ns, n_parts == 0 || a->estimated ? residual : NAN, length);
     }
-    occ_direct_remember(a, sample, ratio, predicted, n_parts);
+    occ_direct_push(a, sample, ratio, predicted, n_parts);
     if (n_parts == 0)
         return 0;
     mark_covered(a, n_parts);

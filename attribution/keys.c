@@ -83,27 +83,26 @@ static void put_prior(struct occ_keys *keys, const struct occ_key *key, uint32_t
 
 static void give_columns_back(struct occ_keys *keys, struct occ_key *key, uint32_t from)
 {
-    for (uint32_t i = from; i < key->course.n; i++) {
+    for (uint32_t i = from; i < key->functions; i++) {
         for (int s = 0; s < OCC_SYSTEM_COUNT; s++)
             occ_normal_clear(keys->normal[s], key->column[i]);
         keys->free_columns[keys->n_free_columns++] = key->column[i];
     }
-    key->course.n = from;
+    key->functions = from;
 }
 
 void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples)
 {
-    struct occ_overlap_course course = key->course;
-    occ_overlap_course_widen(&course, samples);
+    uint32_t functions = occ_overlap_functions(samples);
     uint32_t left = keys->max_columns - keys->n_columns + keys->n_free_columns;
-    if (course.n <= key->course.n || left < keys->max_columns / 2 + OCC_COURSES)
+    if (functions <= key->functions || left < keys->max_columns / 2 + OCC_PROFILE_FUNCTIONS)
         return;                      /* half of the columns are for means */
     give_columns_back(keys, key, 1); /* other segments */
-    for (uint32_t i = 1; i < course.n; i++) {
+    for (uint32_t i = 1; i < functions; i++) {
         key->column[i] = take_column(keys);
         put_prior(keys, key, key->column[i], false);
     }
-    key->course = course;
+    key->functions = functions;
 }
 
 /* ---- keys ---- */
@@ -182,7 +181,7 @@ uint32_t occ_keys_put(struct occ_keys *keys, const struct occ_attribution_key *m
     }
     struct occ_key *key = &keys->keys[at];
     *key = (struct occ_key){.model = *model,
-                            .course = {.n = 1},
+                            .functions = 1,
                             .column = {column},
                             .company = company,
                             .used = keys->rows,
@@ -201,7 +200,7 @@ void occ_keys_forget(struct occ_keys *keys)
         keys->keys[i].misfit = keys->keys[i].evidence = 0;
 }
 
-void occ_keys_unsay(struct occ_keys *keys)
+void occ_keys_invalidate(struct occ_keys *keys)
 {
     for (uint32_t i = 0; i < keys->n; i++)
         keys->keys[i].measured = OCC_NOT_MEASURED;

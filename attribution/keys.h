@@ -3,9 +3,9 @@
  * is estimated of them. Company: 0 for launches that run alone; those that run beside others have some share of the GPU,
  * which shows in how long they take, and so are told apart by their duration's half octave. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
  *
- * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for a course over
- * the launch's time that is not flat (overlap.h), with a prior of mean 0: so that what the course
- * leaves open widens the mean's standard error.
+ * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for an
+ * occupancy profile over the launch's time (overlap.h), with a prior of mean 0: what the samples leave undetermined widens
+ * the mean's standard error.
  *
  * Pure; one thread.
  */
@@ -34,9 +34,9 @@ enum occ_system { OCC_SYSTEM_WARPS, OCC_SYSTEM_ROTATED, OCC_SYSTEM_COUNT };
 
 struct occ_key {
     struct occ_attribution_key model;
-    struct occ_overlap_course course;
-    uint32_t column[OCC_COURSES]; /* as many as the course has functions */
-    double bound;                 /* of elapsed occupancy */
+    uint32_t functions;                     /* of its profile over a launch's time (overlap.h) */
+    uint32_t column[OCC_PROFILE_FUNCTIONS]; /* one for each function */
+    double bound;                           /* of elapsed occupancy */
     double prior[OCC_RHS_COUNT];
     uint32_t company;
     double launches, launch_ns;     /* forgotten by halves */
@@ -79,7 +79,7 @@ static inline bool occ_keys_is_beside(const struct occ_key *key)
     return key->company != 0;
 }
 
-/* Gives a key's course the columns that launches of so many samples' length need. Without room it has the mean's only. */
+/* Gives a key's profile the columns that launches of so many samples' length need. Without room it has the mean's only. */
 void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples);
 
 /* Forgets all rows; keys and their last values stay. */
@@ -101,13 +101,13 @@ static inline double occ_keys_prior_precision(const struct occ_key *key)
     return 1 / (sd * sd);
 }
 
-/* Nothing is said of any key until the next estimate. */
-void occ_keys_unsay(struct occ_keys *keys);
+/* No key has a value until the next estimate. */
+void occ_keys_invalidate(struct occ_keys *keys);
 
-/* Solves for elapsed occupancy only, and says nothing: for trying offsets. */
+/* Solves for elapsed occupancy only and sets no values: for trying offsets. */
 int occ_keys_solve(struct occ_keys *keys, const struct occ_noise *noise, struct occ_error *err);
 
-/* What the equations say of a key's function at the moment, without errors. */
+/* The present solution for a function of a key's profile, without errors. */
 static inline double occ_keys_value(const struct occ_keys *keys, const struct occ_key *key, enum occ_rhs rhs,
                                     uint32_t function)
 {

@@ -40,7 +40,7 @@ int occ_normal_new(const struct occ_normal_options *options, struct occ_normal *
 void occ_normal_free(struct occ_normal *normal);
 
 /* Adds a row; the entries are put in order of their columns, each of which stands there once. A right-hand side that is
- * NaN is not known in this row, which then says nothing of it; all rows that are added must know the same ones.
+ * NaN is not known in this row, which then does not count for it; all rows that are added must know the same ones.
  * OCC_E_FULL: no more tiles; nothing is added. */
 int occ_normal_add(struct occ_normal *normal, struct occ_normal_entry *entries, size_t n, double weight,
                    const double *rhs, struct occ_error *err);
@@ -51,7 +51,7 @@ void occ_normal_reset(struct occ_normal *normal);
 /* Forgets all that is known of a column. */
 void occ_normal_clear(struct occ_normal *normal, uint32_t column);
 
-/* What rows say of a column alone: G's diagonal. */
+/* The weight of a column's own rows: G's diagonal. */
 double occ_normal_diagonal(const struct occ_normal *normal, uint32_t column);
 
 /* Columns to be solved together, and what comes of it; the caller's arrays. */

@@ -6,10 +6,10 @@
 #define WIDE_SAMPLES 0.25/* launches longer than this have segments ... */
 #define LONG_SAMPLES 2.0 /* ... and these more of them */
 
-/* Where a course may bend; the knot in the middle has no function of its own. */
+/* Where a profile may bend; the knot in the middle has no function of its own. */
 struct knots {
     uint32_t n, middle;
-    double at[OCC_COURSES];
+    double at[OCC_PROFILE_FUNCTIONS];
 };
 static const struct knots few = {7, 3, {0, 0.08, 0.25, 0.5, 0.75, 0.92, 1}},
                           many = {10, 4, {0, 0.05, 0.12, 0.25, 0.42, 0.6, 0.75, 0.87, 0.95, 1}};
@@ -56,22 +56,21 @@ static double hat_until(const struct hat *hat, double u)
     return (up + down) / 2 - (hat->right - u) * (hat->right - u) / (2 * down);
 }
 
-void occ_overlap_course_widen(struct occ_overlap_course *course, double samples)
+uint32_t occ_overlap_functions(double samples)
 {
-    uint32_t n = samples < WIDE_SAMPLES ? 1 : samples < LONG_SAMPLES ? few.n : many.n;
-    course->n = n;
+    return samples < WIDE_SAMPLES ? 1 : samples < LONG_SAMPLES ? few.n : many.n;
 }
 
-double occ_overlap_course_at(const struct occ_overlap_course *course, uint32_t function, double u)
+double occ_overlap_function_at(uint32_t functions, uint32_t function, double u)
 {
     if (function == 0)
         return 1;
-    const struct hat hat = hat_of(course->n, function);
+    const struct hat hat = hat_of(functions, function);
     return hat_at(&hat, u) - hat_mean(&hat);
 }
 
-static void fill(struct occ_overlap_part *part, const struct occ_overlap_course *course, double start,
-                 double duration, double a, double b, double per_sample)
+static void fill(struct occ_overlap_part *part, uint32_t functions, double start, double duration, double a,
+                 double b, double per_sample)
 {
     bool at_start = a >= start, at_end = b <= start + duration, whole = !at_start && !at_end;
     double low = at_start ? (a - start) / duration : 0, high = at_end ? (b - start) / duration : 1;
@@ -80,8 +79,8 @@ static void fill(struct occ_overlap_part *part, const struct occ_overlap_course 
     part->at_start = at_start ? low : -1;
     part->at_end = at_end ? high : -1;
     part->share[0] = part->time_share;
-    for (uint32_t i = 1; i < course->n; i++) {
-        const struct hat hat = hat_of(course->n, i);
+    for (uint32_t i = 1; i < functions; i++) {
+        const struct hat hat = hat_of(functions, i);
         part->share[i] =
             whole ? 0
                   : (hat_until(&hat, high) - hat_until(&hat, low) - (high - low) * hat_mean(&hat)) * scale;
@@ -94,10 +93,8 @@ static void admit(struct occ_overlap *o, double a, double b, int64_t origin_ns)
     for (; o->next < o->n && (double)(o->launches[o->next].start_ns - origin_ns) < b; o->next++) {
         if ((double)(o->launches[o->next].end_ns - origin_ns) <= a)
             continue;
-        if (o->n_active < OCC_OVERLAP_PARTS)
+        if (o->n_active < OCC_OVERLAP_PARTS) /* else it is left out */
             o->active[o->n_active++] = (uint32_t)o->next;
-        else
-            o->crowded++;
     }
 }
 
@@ -117,7 +114,7 @@ size_t occ_overlap_next(struct occ_overlap *o, double a, double b, int64_t origi
         if (start >= b)
             continue; /* samples overlap: it was admitted for an earlier one */
         parts[n].launch = at;
-        fill(&parts[n++], o->course(o->context, l->key), start, end - start, a, b, per_sample);
+        fill(&parts[n++], o->functions(o->context, l->key), start, end - start, a, b, per_sample);
     }
     o->n_active = kept;
     return n;

@@ -2,11 +2,11 @@
  * Which launches ran during a sample, and how much of their warp-time the model expects in it: one walk over launches and
  * samples, both in order of their start.
  *
- * Within a launch occupancy is not flat. Its course over u = (t - start) / duration is a sum of functions:
+ * Within a launch occupancy is not flat. Its profile over u = (t - start) / duration is a sum of functions:
  *   [0]       1,
  *   [1 ...]   hats over some knots but the middle one, each less its mean: more (or less) there. Launches that are short
  *             beside a sample have none.
- * A sample that holds a launch whole gets 1, 0, 0 ... times the launch's share of it, whatever the course is.
+ * A sample that holds a launch whole gets 1, 0, 0 ... times the launch's share of it, whatever the profile is.
  *
  * Pure; one thread.
  */
@@ -19,13 +19,10 @@
 
 #define OCC_OVERLAP_PARTS 2048 /* launches in one sample, at most */
 
-#define OCC_COURSES 10 /* functions of one course, at most */
+#define OCC_PROFILE_FUNCTIONS 10 /* maximum functions of one profile */
 
-struct occ_overlap_course {
-    uint32_t n; /* functions */
-};
-/* Gives a course the knots that suit launches of so many samples' length. */
-void occ_overlap_course_widen(struct occ_overlap_course *course, double samples);
+/* The number of functions that suit launches of so many samples' length. */
+uint32_t occ_overlap_functions(double samples);
 
 struct occ_overlap_launch {
     int64_t start_ns, end_ns; /* start < end */
@@ -40,23 +37,22 @@ struct occ_overlap_launch {
 /* One launch in one sample. Times are launch times as doubles relative to the sample's start, in ns. */
 struct occ_overlap_part {
     uint32_t launch;
-    double share[OCC_COURSES]; /* of the sample's length; as many as the course has */
-    double time_share;         /* how much of the sample it ran, 0...1 */
-    double at_start, at_end;   /* u at the sample's edges; negative: did not run there */
+    double share[OCC_PROFILE_FUNCTIONS]; /* of the sample's length; as many as the key has functions */
+    double time_share;                   /* how much of the sample it ran, 0...1 */
+    double at_start, at_end;             /* u at the sample's edges; negative: did not run there */
 };
 
 struct occ_overlap {
     const struct occ_overlap_launch *launches;
     size_t n, next;
-    const struct occ_overlap_course *(*course)(const void *context, uint32_t key);
+    uint32_t (*functions)(const void *context, uint32_t key); /* of a key's profile */
     const void *context;
     uint32_t *active; /* OCC_OVERLAP_PARTS of the caller's */
     size_t n_active;
-    uint64_t crowded; /* launches that found no place in `active` */
 };
 
-/* The function's value at u. */
-double occ_overlap_course_at(const struct occ_overlap_course *course, uint32_t function, double u);
+/* The value at u of one of so many functions. */
+double occ_overlap_function_at(uint32_t functions, uint32_t function, double u);
 
 /* Launches that overlap [a_ns, b_ns) in launch time, at most OCC_OVERLAP_PARTS; a_ns must not go back. */
 size_t occ_overlap_next(struct occ_overlap *overlap, double a_ns, double b_ns, int64_t origin_ns,

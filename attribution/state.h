@@ -13,11 +13,11 @@
 #define OCC_NO_DIRECT     UINT32_MAX
 #define OCC_HUBER         4.0 /* standard deviations, beyond which a row counts less */
 #define OCC_CLASSES       40  /* of samples: powers of 2 of their length in ns */
-#define OCC_PAST_MOST     32768
-#define OCC_SECONDS_MOST  256
+#define OCC_HISTORY_MAX   32768
+#define OCC_SECONDS_MAX   256
 #define OCC_BEGIN_ROWS    64 /* that it takes to know the offset */
 #define OCC_BLOCK_SAMPLES 2048
-#define OCC_OFFSET_MOST_NS                                                                                   \
+#define OCC_OFFSET_MAX_NS                                                                                    \
     INT64_C(64000)         /* two processes, each some 16 us beside the GPU's clock, and as much again */
 #define OCC_OVERLAPPED 0.1 /* of a launch's time beside others: then its active cycles are not its own */
 
@@ -36,7 +36,7 @@ struct noise_class {
 struct row {
     uint32_t n;
     uint32_t key[OCC_OVERLAP_PARTS];
-    double share[OCC_OVERLAP_PARTS][OCC_COURSES];
+    double share[OCC_OVERLAP_PARTS][OCC_PROFILE_FUNCTIONS];
 };
 
 /* What a joined sample counted that no launch explains. */
@@ -59,7 +59,7 @@ struct occ_attribution {
     uint32_t n_direct, direct_allocated, free_direct;
     struct occ_attribution_value *values; /* settled, not taken */
     size_t n_values, values_allocated, values_taken;
-    struct past *past; /* OCC_PAST_MOST, the last ones */
+    struct past *past; /* OCC_HISTORY_MAX, the last ones */
     uint64_t n_past;
     int64_t advanced_ns;   /* launches before this are all here */
     int64_t busy_until_ns; /* latest end of the launches so far ... */
@@ -71,8 +71,8 @@ struct occ_attribution {
     struct noise_class classes[OCC_CLASSES];
     struct occ_noise noise;
     double noise_rows;
-    double unexplained, counted;                             /* of late; warp-time */
-    struct occ_attribution_second seconds[OCC_SECONDS_MOST]; /* whole ones, not taken */
+    double unexplained, counted;                            /* of late; warp-time */
+    struct occ_attribution_second seconds[OCC_SECONDS_MAX]; /* whole ones, not taken */
     uint32_t n_seconds;
     int64_t second; /* at work */
     double second_unexplained, second_ns;
@@ -93,7 +93,7 @@ bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution
 
 /* What a sample counted, as the ratios that are regressed; NaN where it did not, or what cannot be. */
 void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret_ratios);
-/* False: some counter says what cannot be. */
+/* False: some counter has an impossible value. */
 bool occ_join_is_possible(const struct occ_attribution *a, const struct occ_sample *sample);
 void occ_join_begin(struct occ_attribution *a, struct occ_overlap *walk);
 /* Puts the launches of a sample, if the clocks were `offset_ns` apart, into a->parts and a->row; how many parts. */
@@ -137,7 +137,7 @@ struct occ_shift {
     double squares, rows; /* of the residuals there, each in units of its weight */
 };
 /* How far the clocks are beside the filter's offset and `beside_ns` more, as the first n samples say. Keys' values and
- * courses are free to differ from the present ones: where they could explain as much, the variance is large. */
+ * profiles are free to differ from the present ones: where they could explain as much, the variance is large. */
 struct occ_shift occ_shift_measure(struct occ_attribution *a, size_t n, double beside_ns);
 struct occ_shift_work *occ_shift_work_new(uint32_t max_columns);
 void occ_shift_work_free(struct occ_shift_work *work);
@@ -148,14 +148,14 @@ void occ_shift_work_free(struct occ_shift_work *work);
 void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
                      const double *predicted, const struct occ_overlap_part *part);
 /* The launch's own value; its imbalance counts for its key too. False: it has none. */
-bool occ_direct_say(struct occ_attribution *a, const struct occ_overlap_launch *launch,
-                    struct occ_measured *ret_measured);
+bool occ_direct_report(struct occ_attribution *a, const struct occ_overlap_launch *launch,
+                       struct occ_measured *ret_measured);
 void occ_direct_release(struct occ_attribution *a, uint32_t direct);
 /* Remembers what a sample counted that no launch explains, and the part of it in which launches ran. */
-void occ_direct_remember(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
-                         const double *predicted, size_t n_parts);
+void occ_direct_push(struct occ_attribution *a, const struct occ_sample *sample, const double *ratio,
+                     const double *predicted, size_t n_parts);
 /* A launch that was reported after its samples were joined: read from what they left unexplained. */
-bool occ_direct_recall(struct occ_attribution *a, const struct occ_attribution_launch *launch,
+bool occ_direct_lookup(struct occ_attribution *a, const struct occ_attribution_launch *launch,
                        struct occ_measured *ret_measured);
 
 #endif
