@@ -206,21 +206,16 @@ const struct cli_command cli_import = {
     .summary = "take recordings of Nsight Systems and PyTorch into the history",
     .description =
         "Each FILE becomes a run: an Nsight Systems report exported with 'nsys export --type sqlite', or a "
-        "trace of "
-        "the PyTorch profiler (Kineto, Chrome-trace JSON), plain or gzip. The format is detected from the "
-        "content. "
-        "Launches are analysed like any others.\n\n"
+        "trace of the PyTorch profiler (Kineto, Chrome-trace JSON), plain or gzip. The format is detected "
+        "from the content. Launches are analysed like any others.\n\n"
         "A damaged file leaves the history as it was: the whole file is read first and then written in one "
         "transaction, for which other writers of the history wait (about a second for three million "
-        "launches). A file that was imported before is recognised. "
-        "Launches that "
-        "cannot be imported are counted by cause: no_configuration (no grid, block or registers), bad_times, "
-        "bad_value, no_device, no_name.\n\n"
+        "launches). A file that was imported before is recognised. Launches that cannot be imported are "
+        "counted by cause: no_configuration (no grid, block or registers), bad_times, bad_value, no_device, "
+        "no_name.\n\n"
         "What a recording does not contain stays unknown. Kineto has one sum for shared memory, which is "
-        "enough for "
-        "theoretical occupancy. Its own \"est. achieved occupancy %\" is kept; 'occq show' prints it beside "
-        "ours, "
-        "with the reason where they differ.",
+        "enough for theoretical occupancy. Its own \"est. achieved occupancy %\" is kept; 'occq show' "
+        "prints it beside ours, with the reason where they differ.",
     .options = options,
     .columns = columns,
     .examples = examples,

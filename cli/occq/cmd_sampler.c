@@ -306,10 +306,9 @@ const struct cli_command cli_sampler = {
     .max_operands = 1,
     .summary = "a daemon's hardware counters: status, pause, resume",
     .description = "Hardware counters can be used by one tool at a time. status prints the source and state "
-                   "of each GPU's "
-                   "counters; pause makes the daemon release them for a while, after which it takes them "
-                   "again by itself; resume "
-                   "ends a pause. During a pause launches are recorded, but not measured.\n\n"
+                   "of each GPU's counters; pause makes the daemon release them for a while, after which it "
+                   "takes them again by itself; resume ends a pause. During a pause launches are recorded, "
+                   "but not measured.\n\n"
                    "Only root and the user whom the daemon runs as may pause and resume.",
     .options = options,
     .columns = columns,

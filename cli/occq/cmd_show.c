@@ -229,21 +229,16 @@ const struct cli_command cli_show = {
     .max_operands = 1,
     .summary = "everything about one kernel",
     .description =
-        "Shows every launch configuration of a kernel: its resources and the blocks per SM that each of them "
-        "allows, "
-        "waves, the known occupancies, and where the missing part goes, as parts that add up to 100 %. "
-        "KERNEL is a "
-        "number, a short name, or else a POSIX extended regular expression on the demangled name.\n\n"
+        "Shows every launch configuration of a kernel: its resources and the blocks per SM that each of "
+        "them allows, waves, the known occupancies, and where the missing part goes, as parts that add up "
+        "to 100 %. KERNEL is a number, a short name, or else a POSIX extended regular expression on the "
+        "demangled name.\n\n"
         "Where hardware counters measured a configuration, the parts lead down to the measured elapsed "
-        "occupancy. "
-        "SOURCE says where each comes from: the model, samples inside the launches (direct), least squares "
-        "over many "
-        "launches (regression), or the mean of kernels that cannot be told apart (group). LAUNCH STALLED is "
-        "the share of "
-        "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
-        "minutes.\n\n"
-        "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
-        "from a "
+        "occupancy. SOURCE says where each comes from: the model, samples inside the launches (direct), "
+        "least squares over many launches (regression), or the mean of kernels that cannot be told apart "
+        "(group). LAUNCH STALLED is the share of cycles in which the launch of warps stalled for a "
+        "resource. Measured values are of whole minutes.\n\n"
+        "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come from a "
         "histogram and are at most 12.5 % off.",
     .options = options,
     .examples = examples,

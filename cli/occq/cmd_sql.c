@@ -250,18 +250,14 @@ const struct cli_command cli_sql = {
     .max_operands = 1,
     .summary = "query in SQL (read-only)",
     .description = "Runs SQL statements that read, separated by semicolons; without STATEMENT, or with -, "
-                   "they come from standard "
-                   "input. Tables: launch, launch_config, kernel, run, device, minute, hour, "
-                   "measured_minute, measured_config, "
-                   "device_sample, device_second, loss and overhead. --schema (or .schema [TABLE] as a "
-                   "statement) describes their "
-                   "columns, .tables lists them; the history itself holds the descriptions in column_help. "
-                   "minute and hour answer "
-                   "most questions without reading single launches.\n\n"
-                   "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in the "
-                   "table). TEXT REGEXP "
-                   "PATTERN matches POSIX extended regular expressions. With --json, each statement prints a "
-                   "document.\n\n"
+                   "they come from standard input. Tables: launch, launch_config, kernel, run, device, "
+                   "minute, hour, measured_minute, measured_config, device_sample, device_second, loss and "
+                   "overhead. --schema (or .schema [TABLE] as a statement) describes their columns, .tables "
+                   "lists them; the history itself holds the descriptions in column_help. minute and hour "
+                   "answer most questions without reading single launches.\n\n"
+                   "Values are raw: ratios from 0 to 1, nanoseconds. What is not known is NULL (\"-\" in "
+                   "the table). TEXT REGEXP PATTERN matches POSIX extended regular expressions. With "
+                   "--json, each statement prints a document.\n\n"
                    "Exit status 3 if there are no rows.",
     .options = options,
     .examples = examples,

@@ -54,8 +54,7 @@ static const struct cli_column columns[] = {
           EXPECTED "SM-active cycles"),
     FIELD("achieved", "achieved", CLI_RATIO, 0, row.achieved,
           "measured: warp-cycles / (SM-active cycles x maximum warps per SM), over the measured "
-          "configurations; shown "
-          "by default where there are any"),
+          "configurations; shown by default where there are any"),
     FIELD("achieved_ci95", "achieved_ci95", CLI_RATIO, 0, achieved_ci95,
           "half-width of the 95 % confidence interval of achieved"),
     FIELD("expect_elapsed", "expected_elapsed", CLI_RATIO, 0, row.expected_elapsed,
@@ -314,13 +313,11 @@ const struct cli_command cli_top = {
     .operands = "",
     .summary = "kernels by wasted warp-seconds",
     .description = "Lists kernels with their occupancy, what limits it, and the cost of what is missing. The "
-                   "default order is by "
-                   "wasted warp-seconds (duration x SMs x warps that were not active), not by percent: a "
-                   "kernel at 12 % that runs "
-                   "for 3 microseconds hardly matters.\n\n"
+                   "default order is by wasted warp-seconds (duration x SMs x warps that were not active), "
+                   "not by percent: a kernel at 12 % that runs for 3 microseconds hardly matters.\n\n"
                    "A kernel that ran on several devices has a row for each. Means are weighted with time. "
-                   "Measured values are "
-                   "means over the measured configurations; column measured is their part of the time.",
+                   "Measured values are means over the measured configurations; column measured is their "
+                   "part of the time.",
     .options = options,
     .columns = columns,
     .examples = examples,

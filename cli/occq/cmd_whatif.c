@@ -314,13 +314,12 @@ const struct cli_command cli_whatif = {
     .operands = "",
     .summary = "the recorded launches on another GPU",
     .description = "Analyses every recorded launch configuration again for another GPU or MIG slice and "
-                   "prints occupancies, waves, "
-                   "limiters and wasted warp-seconds on both. Means are weighted with time and are over the "
-                   "configurations that "
-                   "can run on the other GPU; columns of their own count those that cannot, and say why.\n\n"
-                   "These are results of the model. It takes registers per thread and durations as they were "
-                   "recorded; a compiler "
-                   "may use other registers for another architecture, and durations will differ there.",
+                   "prints occupancies, waves, limiters and wasted warp-seconds on both. Means are weighted "
+                   "with time and are over the configurations that can run on the other GPU; columns of "
+                   "their own count those that cannot, and say why.\n\n"
+                   "These are results of the model. It takes registers per thread and durations as they "
+                   "were recorded; a compiler may use other registers for another architecture, and "
+                   "durations will differ there.",
     .options = options,
     .columns = columns,
     .examples = examples,

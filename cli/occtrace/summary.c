@@ -13,11 +13,10 @@ enum { SHOWN_RUNS = 8 };
 
 /* The newest runs, in the order in which they started. */
 static const char runs_sql[] = "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, "
-                               "kernels, gpu_time_ns, coalesce(devices, ''), "
-                               "simulated, lost, coalesce(lost_causes, ''), overhead_ratio, coalesce(level, "
-                               "'unknown'), coalesce(level_reason, ''), "
-                               "start_ns FROM run WHERE session_id = ? ORDER BY start_ns DESC, run_id DESC "
-                               "LIMIT ?) ORDER BY start_ns, run_id";
+                               "kernels, gpu_time_ns, coalesce(devices, ''), simulated, lost, "
+                               "coalesce(lost_causes, ''), overhead_ratio, coalesce(level, 'unknown'), "
+                               "coalesce(level_reason, ''), start_ns FROM run WHERE session_id = ? ORDER BY "
+                               "start_ns DESC, run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
 
 enum column {
     RUN_ID,

@@ -169,21 +169,16 @@ const struct cli_command cli_calc = {
     .summary = "the occupancy calculator",
     .description =
         "Computes what a launch configuration allows on a GPU: active blocks and warps per SM, occupancy "
-        "limiters, waves, "
-        "where the missing occupancy goes, which single changes gain occupancy, and curves over block size, "
-        "registers, "
-        "shared memory, barriers and cluster size. Nothing is measured and no history is needed.\n\n"
+        "limiters, waves, where the missing occupancy goes, which single changes gain occupancy, and curves "
+        "over block size, registers, shared memory, barriers and cluster size. Nothing is measured and no "
+        "history is needed.\n\n"
         "With --batch, standard input is CSV with a heading. Columns, in any order: gpu (or cc and sms), "
-        "threads, regs, "
-        "static_smem, dynamic_smem; optional: grid, carveout (percent), smem_config (bytes), "
-        "max_dynamic_smem, barriers, "
-        "cluster. A row is a line. The output has the same columns and then blocks_per_sm, warps_per_sm, "
-        "theoretical, "
-        "limit_warps, limit_blocks, limit_registers, limit_shared_memory, limit_barriers, limiters, waves, "
-        "full_waves, "
-        "partial_blocks, expected_elapsed, expected_achieved, error. A row that cannot be computed has the "
-        "reason in "
-        "error, standard error names its line, and the exit status is 1; the other rows are computed.",
+        "threads, regs, static_smem, dynamic_smem; optional: grid, carveout (percent), smem_config (bytes), "
+        "max_dynamic_smem, barriers, cluster. A row is a line. The output has the same columns and then "
+        "blocks_per_sm, warps_per_sm, theoretical, limit_warps, limit_blocks, limit_registers, "
+        "limit_shared_memory, limit_barriers, limiters, waves, full_waves, partial_blocks, "
+        "expected_elapsed, expected_achieved, error. A row that cannot be computed has the reason in error, "
+        "standard error names its line, and the exit status is 1; the other rows are computed.",
     .options = calc_options,
     .examples = examples,
     .run = run,
