@@ -52,11 +52,9 @@ struct occ_attribution_launch {
     X(REGRESSED, "regressed", "least squares over many launches of the shape")                               \
     X(GROUP, "group", "mean of kernels that always run in the same order and cannot be told apart")
 
+#define OCC_ATTRIBUTION_ENUMERATOR(name, word, text) OCC_ATTRIBUTION_##name,
 enum occ_attribution_source {
-#define X(name, word, text) OCC_ATTRIBUTION_##name,
-    OCC_ATTRIBUTION_SOURCES(X)
-#undef X
-        OCC_ATTRIBUTION_SOURCE_COUNT
+    OCC_ATTRIBUTION_SOURCES(OCC_ATTRIBUTION_ENUMERATOR) OCC_ATTRIBUTION_SOURCE_COUNT
 };
 
 /* A measured occupancy. NaN where it is not defined (achieved beside overlapping kernels). */

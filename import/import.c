@@ -35,11 +35,8 @@ static const struct format {
 
 const char *occ_import_skip_word(enum occ_import_skip why)
 {
-    static const char *const words[] = {
-#define X(name, id) id,
-        OCC_IMPORT_SKIPS(X)
-#undef X
-    };
+#define ID(name, id) id,
+    static const char *const words[] = {OCC_IMPORT_SKIPS(ID)};
     return words[why];
 }
 

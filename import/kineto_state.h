@@ -44,12 +44,8 @@ enum place { DOCUMENT, TOP, EVENTS, EVENT, ARGS, VECTOR, DEVICES, DEVICE, DISTRI
     X(BASE_TIME, TOP, "baseTimeNanoseconds", 0)                                                              \
     X(SCHEMA, TOP, "schemaVersion", 0)
 
-enum integer {
-#define X(name, place, key, scale) name,
-    INTEGERS(X)
-#undef X
-        INTEGER_COUNT
-};
+#define ENUMERATOR(name, place, key, scale) name,
+enum integer { INTEGERS(ENUMERATOR) INTEGER_COUNT };
 static_assert(INTEGER_COUNT <= 64, "a bit each");
 #define BIT(integer) (UINT64_C(1) << (integer))
 

@@ -57,24 +57,12 @@
     X(LOCAL, "localMemoryPerThread", "local memory")                                                         \
     X(GRAPH_NODE, "graphNodeId", "graph node")
 
-enum column {
-#define X(name, column, text) name,
-    COLUMNS(X)
-#undef X
-        COLUMN_COUNT
-};
-
-static const char *const columns[COLUMN_COUNT] = {
-#define X(name, column, text) column,
-    COLUMNS(X)
-#undef X
-};
-
-static const char *const missing_texts[COLUMN_COUNT] = {
-#define X(name, column, text) text,
-    COLUMNS(X)
-#undef X
-};
+#define ENUMERATOR(name, column, text) name,
+#define COLUMN(name, column, text)     column,
+#define TEXT(name, column, text)       text,
+enum column { COLUMNS(ENUMERATOR) COLUMN_COUNT };
+static const char *const columns[COLUMN_COUNT] = {COLUMNS(COLUMN)};
+static const char *const missing_texts[COLUMN_COUNT] = {COLUMNS(TEXT)};
 
 #define LAUNCHES_TABLE "CUPTI_ACTIVITY_KIND_KERNEL"
 

@@ -32,40 +32,24 @@
     X(SMEM_OPTIN, "maxShmemPerBlockOptin", smem_per_block_optin_bytes)                                       \
     X(SMEM_PER_SM, "maxShmemPerSm", smem_per_sm_bytes)
 
-enum gpu_column {
-#define X(name, column, field) name,
-    LIMITS(X)
-#undef X
-        VM_ID,
-    ID,
-    NAME,
-    CHIP,
-    UUID,
-    CU_DEVICE,
-    MEMORY,
-    CLOCK,
-    MAJOR,
-    MINOR,
-    WARPS_PER_SM,
-    GPU_COLUMNS
-};
+/* The other columns that are read. X(NAME, column, unused) */
+#define FACTS(X)                                                                                             \
+    X(VM_ID, "vmId", )                                                                                       \
+    X(ID, "id", )                                                                                            \
+    X(NAME, "name", )                                                                                        \
+    X(CHIP, "chipName", )                                                                                    \
+    X(UUID, "uuid", )                                                                                        \
+    X(CU_DEVICE, "cuDevice", )                                                                               \
+    X(MEMORY, "totalMemory", )                                                                               \
+    X(CLOCK, "clockRate", )                                                                                  \
+    X(MAJOR, "computeMajor", )                                                                               \
+    X(MINOR, "computeMinor", )                                                                               \
+    X(WARPS_PER_SM, "maxWarpsPerSm", )
 
-static const char *const gpu_columns[GPU_COLUMNS] = {
-#define X(name, column, field) [name] = column,
-    LIMITS(X)
-#undef X
-        [VM_ID] = "vmId",
-    [ID] = "id",
-    [NAME] = "name",
-    [CHIP] = "chipName",
-    [UUID] = "uuid",
-    [CU_DEVICE] = "cuDevice",
-    [MEMORY] = "totalMemory",
-    [CLOCK] = "clockRate",
-    [MAJOR] = "computeMajor",
-    [MINOR] = "computeMinor",
-    [WARPS_PER_SM] = "maxWarpsPerSm",
-};
+#define ENUMERATOR(name, column, field) name,
+#define COLUMN(name, column, field)     column,
+enum gpu_column { LIMITS(ENUMERATOR) FACTS(ENUMERATOR) GPU_COLUMNS };
+static const char *const gpu_columns[GPU_COLUMNS] = {LIMITS(COLUMN) FACTS(COLUMN)};
 
 struct gpu {
     int64_t machine, id, ordinal; /* UNKNOWN */

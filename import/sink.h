@@ -27,12 +27,8 @@ struct occ_import_sink;
     X(NO_DEVICE, "no_device")               /* a device that the file does not describe */                   \
     X(NO_NAME, "no_name")                   /* no kernel name */
 
-enum occ_import_skip {
-#define X(name, id) OCC_IMPORT_SKIP_##name,
-    OCC_IMPORT_SKIPS(X)
-#undef X
-        OCC_IMPORT_SKIP_COUNT
-};
+#define OCC_IMPORT_SKIP_ENUMERATOR(name, id) OCC_IMPORT_SKIP_##name,
+enum occ_import_skip { OCC_IMPORT_SKIPS(OCC_IMPORT_SKIP_ENUMERATOR) OCC_IMPORT_SKIP_COUNT };
 
 /* The recording as a whole. Strings: "" is unknown. */
 struct occ_import_recording {

@@ -53,12 +53,8 @@ extern "C" {
     X(GRID_STRIDE, "grid_stride", "a grid-stride loop", "fewer blocks for the same work")
 /* clang-format on */
 
-enum occ_advice_kind {
-#define X(name, id, text, cost) OCC_ADVICE_##name,
-    OCC_ADVICES(X)
-#undef X
-        OCC_ADVICE_COUNT
-};
+#define OCC_ADVICE_ENUMERATOR(name, id, text, cost) OCC_ADVICE_##name,
+enum occ_advice_kind { OCC_ADVICES(OCC_ADVICE_ENUMERATOR) OCC_ADVICE_COUNT };
 
 /* Minimum gain of theoretical or elapsed occupancy (ratio) of an item. */
 #define OCC_ADVICE_MIN_GAIN 0.0005

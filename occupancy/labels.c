@@ -26,11 +26,12 @@ LABEL(occ_value_source_word, enum occ_value_source, OCC_VALUE_SOURCES, 0)
 LABEL(occ_value_source_text, enum occ_value_source, OCC_VALUE_SOURCES, 1)
 
 /* Parts of the waterfall: static causes first, then the measured ones. */
-static LABEL(measured_word, unsigned, OCC_MEASURED_CAUSES,
-             0) static LABEL(measured_text, unsigned, OCC_MEASURED_CAUSES,
-                             1) static LABEL(measured_gain, unsigned, OCC_MEASURED_CAUSES, 2)
+#define LOCAL_LABEL(function, LIST, column) static LABEL(function, unsigned, LIST, column)
+LOCAL_LABEL(measured_word, OCC_MEASURED_CAUSES, 0)
+LOCAL_LABEL(measured_text, OCC_MEASURED_CAUSES, 1)
+LOCAL_LABEL(measured_gain, OCC_MEASURED_CAUSES, 2)
 
-    const char *occ_part_word(unsigned part)
+const char *occ_part_word(unsigned part)
 {
     return part < OCC_CAUSE_COUNT ? occ_cause_word((enum occ_cause)part)
                                   : measured_word(part - OCC_CAUSE_COUNT);

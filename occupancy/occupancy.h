@@ -58,12 +58,8 @@ extern "C" {
     X(BARRIERS, "barriers", "barriers")                                                                      \
     X(CLUSTER, "cluster", "cluster size")
 
-enum occ_limit {
-#define X(name, id, text) OCC_LIMIT_##name,
-    OCC_LIMITS(X)
-#undef X
-        OCC_LIMIT_COUNT
-};
+#define OCC_LIMIT_ENUMERATOR(name, id, text) OCC_LIMIT_##name,
+enum occ_limit { OCC_LIMITS(OCC_LIMIT_ENUMERATOR) OCC_LIMIT_COUNT };
 
 /* Static causes of lost occupancy, in the order of the waterfall. X(NAME, id, text) */
 #define OCC_CAUSES(X)                                                                                        \
@@ -78,12 +74,8 @@ enum occ_limit {
     X(SMALL_GRID, "small_grid", "too few blocks for one full wave")                                          \
     X(TAIL, "tail", "partial last wave")
 
-enum occ_cause {
-#define X(name, id, text) OCC_CAUSE_##name,
-    OCC_CAUSES(X)
-#undef X
-        OCC_CAUSE_COUNT
-};
+#define OCC_CAUSE_ENUMERATOR(name, id, text) OCC_CAUSE_##name,
+enum occ_cause { OCC_CAUSES(OCC_CAUSE_ENUMERATOR) OCC_CAUSE_COUNT };
 
 /* Limits of a device, named after CUdevice_attribute. 0: unknown, until occ_device_complete() fills it. */
 struct occ_device {
@@ -157,11 +149,8 @@ struct occ_launch {
     /* preferred carve-out not -1...100 while the driver's choice is unknown */                              \
     X(BAD_CARVEOUT, "carve-out not a percentage")
 
-enum occ_status {
-#define X(name, text) OCC_##name,
-    OCC_STATUSES(X)
-#undef X
-};
+#define OCC_ENUMERATOR(name, text) OCC_##name,
+enum occ_status { OCC_STATUSES(OCC_ENUMERATOR) };
 
 /* Reasons for which a low occupancy is intended. Bits. */
 enum occ_by_design {

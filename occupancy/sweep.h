@@ -21,12 +21,8 @@ extern "C" {
     X(BARRIERS, "barriers", "barriers per block")                                                            \
     X(CLUSTER, "cluster", "blocks per cluster")
 
-enum occ_axis {
-#define X(name, id, text) OCC_AXIS_##name,
-    OCC_AXES(X)
-#undef X
-        OCC_AXIS_COUNT
-};
+#define OCC_AXIS_ENUMERATOR(name, id, text) OCC_AXIS_##name,
+enum occ_axis { OCC_AXES(OCC_AXIS_ENUMERATOR) OCC_AXIS_COUNT };
 
 struct occ_range {
     uint32_t first, last, step;

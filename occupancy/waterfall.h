@@ -62,16 +62,12 @@ enum occ_part {
 #define OCC_VALUE_SOURCES(X)                                                                                 \
     X(MODEL, "model", "the model")                                                                           \
     X(DIRECT, "direct", "samples inside the launches")                                                       \
-    X(REGRESSED, "regression", "least squares over many launches")                                 \
+    X(REGRESSED, "regression", "least squares over many launches")                                           \
     X(GROUPED, "group", "mean of kernels that cannot be separated")                                          \
     X(EXACT, "exact", "launches run one at a time (--exact)")
 
-enum occ_value_source {
-#define X(name, word, text) OCC_FROM_##name,
-    OCC_VALUE_SOURCES(X)
-#undef X
-        OCC_FROM_COUNT
-};
+#define OCC_FROM_ENUMERATOR(name, word, text) OCC_FROM_##name,
+enum occ_value_source { OCC_VALUE_SOURCES(OCC_FROM_ENUMERATOR) OCC_FROM_COUNT };
 
 /* Means over launches; NaN (or an impossible value: negative, a ratio above 2): not measured. */
 struct occ_measurement {

@@ -49,6 +49,14 @@ static int name_parts(struct private_daemon *daemon, const char *program, const 
     return status == 0 ? trace_format(&daemon->socket, err, "%s/socket", daemon->directory) : status;
 }
 
+static void remove_directory(const struct private_daemon *daemon)
+{
+    if (daemon->socket)
+        (void)unlink(daemon->socket);
+    if (daemon->directory)
+        (void)rmdir(daemon->directory);
+}
+
 /* ---- starting ---- */
 
 /* Descriptors that occtrace inherited are the program's: the daemon must not keep a pipe open whose reader waits for its
@@ -126,10 +134,7 @@ static void abandon(struct private_daemon *daemon)
         (void)waitpid(daemon->pid, NULL, 0);
         daemon->pid = 0;
     }
-    if (daemon->socket)
-        (void)unlink(daemon->socket);
-    if (daemon->directory)
-        (void)rmdir(daemon->directory);
+    remove_directory(daemon);
     private_daemon_destroy(daemon);
 }
 
@@ -181,10 +186,7 @@ bool private_daemon_release(struct private_daemon *daemon, int patience_ms)
     if (daemon->pid > 0 && !wait_end(daemon->pid, patience_ms))
         return false;
     daemon->pid = 0;
-    if (daemon->socket)
-        (void)unlink(daemon->socket);
-    if (daemon->directory)
-        (void)rmdir(daemon->directory);
+    remove_directory(daemon);
     return true;
 }
 

@@ -3,23 +3,18 @@
 
 #include <pthread.h>
 
+#define WORD(name, word, text) word,
+#define TEXT(name, word, text) text,
+
 const char *occ_source_state_word(enum occ_source_state state)
 {
-    static const char *const words[] = {
-#define X(name, word, text) word,
-        OCC_SOURCE_STATES(X)
-#undef X
-    };
+    static const char *const words[] = {OCC_SOURCE_STATES(WORD)};
     return words[state];
 }
 
 const char *occ_source_state_text(enum occ_source_state state)
 {
-    static const char *const texts[] = {
-#define X(name, word, text) text,
-        OCC_SOURCE_STATES(X)
-#undef X
-    };
+    static const char *const texts[] = {OCC_SOURCE_STATES(TEXT)};
     return texts[state];
 }
 

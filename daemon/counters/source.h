@@ -29,12 +29,8 @@
     X(PAUSED, "paused", "paused by request")                                                                 \
     X(FAILED, "failed", "an unexpected error")
 
-enum occ_source_state {
-#define X(name, word, text) OCC_SOURCE_##name,
-    OCC_SOURCE_STATES(X)
-#undef X
-        OCC_SOURCE_STATE_COUNT
-};
+#define OCC_SOURCE_ENUMERATOR(name, word, text) OCC_SOURCE_##name,
+enum occ_source_state { OCC_SOURCE_STATES(OCC_SOURCE_ENUMERATOR) OCC_SOURCE_STATE_COUNT };
 const char *occ_source_state_word(enum occ_source_state state);
 const char *occ_source_state_text(enum occ_source_state state);
 
