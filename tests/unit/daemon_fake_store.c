@@ -239,13 +239,23 @@ uint64_t occ_store_memory_bytes(const struct occ_store *store)
     return store->memory_bytes;
 }
 
+int occ_store_session_launches(struct occ_store *store, const char *session, uint64_t *ret_launches,
+                               struct occ_error *err)
+{
+    (void)err;
+    *ret_launches = 0;
+    for (size_t i = 0; i < store->now.n_rows; i++)
+        *ret_launches += strcmp(store->now.runs[store->rows[i].run - 1].session, session) == 0;
+    return 0;
+}
+
 /* Only the sampler calls this, and no test starts it on this store. Without this definition the linker takes the store's
  * measured.o, whose other functions collide with the ones above. */
-int occ_store_config_model(struct occ_store *store, int64_t shape, struct occ_result *ret_result,
+int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err)
 {
     (void)store;
-    (void)shape;
+    (void)config;
     (void)ret_result;
     (void)err;
     abort();
