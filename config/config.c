@@ -48,19 +48,14 @@ static const struct setting {
     size_t offset; /* in struct occ_config */
     uint64_t min, max;
 } settings[] = {
-#define X(section, key, kind, type, member, default_text, min, max)                                          \
+#define SETTING(section, key, kind, type, member, default_text, min, max)                                    \
     {#section "." #key, default_text, KIND_##kind, offsetof(struct occ_config, member), min, max},
-    OCC_CONFIG_SETTINGS(X)
-#undef X
-};
+    OCC_CONFIG_SETTINGS(SETTING)};
 #define N_SETTINGS (sizeof settings / sizeof *settings)
 
 /* Every word that may be a key, for "did you mean". */
-static const char *const key_words[] = {
-#define X(section, key, kind, type, member, default_text, min, max) #section, #key,
-    OCC_CONFIG_SETTINGS(X)
-#undef X
-        NULL};
+#define KEY_WORDS(section, key, kind, type, member, default_text, min, max) #section, #key,
+static const char *const key_words[] = {OCC_CONFIG_SETTINGS(KEY_WORDS) NULL};
 
 /* ---- one value ---- */
 

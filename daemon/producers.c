@@ -22,16 +22,9 @@
 /* Costs change with every heartbeat and each put writes rows, so they are not put with every commit. */
 #define COSTS_PERIOD_NS INT64_C(10000000000)
 
-static const char *const loss_words[] = {
-#define X(name, word, text) word,
-    OCC_LOSS_CAUSES(X)
-#undef X
-};
-static const char *const cost_words[] = {
-#define X(name, word, text) word,
-    OCC_COSTS(X)
-#undef X
-};
+#define WORD(name, word, text) word,
+static const char *const loss_words[] = {OCC_LOSS_CAUSES(WORD)};
+static const char *const cost_words[] = {OCC_COSTS(WORD)};
 
 /* A program's time, now at most, which also keeps it within int64_t. */
 static int64_t past_moment(uint64_t time_ns)

@@ -57,11 +57,8 @@ struct occ_sampler {
 
 const char *occ_sampler_mode_word(enum occ_sampler_mode mode)
 {
-    static const char *const words[] = {
-#define X(name, word, text) [OCC_SAMPLER_##name] = word,
-        OCC_SAMPLER_MODES(X)
-#undef X
-    };
+#define WORD(name, word, text) word,
+    static const char *const words[] = {OCC_SAMPLER_MODES(WORD)};
     return words[mode];
 }
 

@@ -22,11 +22,8 @@
     X(GPM, "gpm", "NVML GPM: a GPU's mean every 100 ms, no privilege")                                       \
     X(NONE, "none", "no hardware counters")
 
-enum occ_sampler_mode {
-#define X(name, word, text) OCC_SAMPLER_##name,
-    OCC_SAMPLER_MODES(X)
-#undef X
-};
+#define OCC_SAMPLER_ENUMERATOR(name, word, text) OCC_SAMPLER_##name,
+enum occ_sampler_mode { OCC_SAMPLER_MODES(OCC_SAMPLER_ENUMERATOR) };
 
 struct occ_sampler_options {
     enum occ_sampler_mode mode;

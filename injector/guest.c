@@ -27,11 +27,8 @@ const char *occ_guest_path(void)
 
 void occ_guest_report(struct occ_guest *guest, enum occ_level level, const char *reason)
 {
-    static const char *const words[] = {
-#define X(name, word, text) word,
-        OCC_LEVELS(X)
-#undef X
-    };
+#define WORD(name, word, text) word,
+    static const char *const words[] = {OCC_LEVELS(WORD)};
     struct occ_record_state record = {
         .record.type = OCC_RECORD_STATE,
         .time_ns = occ_clock_ns(CLOCK_REALTIME),

@@ -83,12 +83,8 @@
     X(BAD_RECORD, "bad_record", "invalid records")                                                           \
     X(EXIT, "exit", "not returned by CUPTI when the program ended")
 
-enum occ_loss_cause {
-#define X(name, word, text) OCC_LOSS_##name,
-    OCC_LOSS_CAUSES(X)
-#undef X
-        OCC_LOSS_COUNT
-};
+#define OCC_LOSS_ENUMERATOR(name, word, text) OCC_LOSS_##name,
+enum occ_loss_cause { OCC_LOSS_CAUSES(OCC_LOSS_ENUMERATOR) OCC_LOSS_COUNT };
 
 /* Overhead, as the injector measures it: X(NAME, word, text). Append only. Totals; times in nanoseconds. */
 #define OCC_COSTS(X)                                                                                         \
@@ -99,12 +95,8 @@ enum occ_loss_cause {
     X(PROCESS_CPU_NS, "process_cpu_ns", "CPU time of the whole process, to compare with")                    \
     X(BUFFERS, "buffers", "activity buffers delivered")
 
-enum occ_cost {
-#define X(name, word, text) OCC_COST_##name,
-    OCC_COSTS(X)
-#undef X
-        OCC_COST_COUNT
-};
+#define OCC_COST_ENUMERATOR(name, word, text) OCC_COST_##name,
+enum occ_cost { OCC_COSTS(OCC_COST_ENUMERATOR) OCC_COST_COUNT };
 
 #define OCC_RING_COUNTERS 32
 
@@ -322,12 +314,8 @@ static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
     X(CONFIGS, "configs", "launch configurations only")                                                      \
     X(NOTHING, "nothing", "nothing was recorded")
 
-enum occ_level {
-#define X(name, word, text) OCC_LEVEL_##name,
-    OCC_LEVELS(X)
-#undef X
-        OCC_LEVEL_COUNT
-};
+#define OCC_LEVEL_ENUMERATOR(name, word, text) OCC_LEVEL_##name,
+enum occ_level { OCC_LEVELS(OCC_LEVEL_ENUMERATOR) OCC_LEVEL_COUNT };
 
 #define OCC_REASON_BYTES 240
 

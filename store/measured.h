@@ -46,12 +46,8 @@ struct occ_store;
     X(grouped, "mean of kernels that cannot be told apart")                                                  \
     X(exact, "the launch by itself, while kernels ran one after the other (--exact)")
 
-enum occ_measured_value {
-#define X(name) OCC_MEASURED_##name,
-    OCC_MEASURED_VALUES(X)
-#undef X
-        OCC_MEASURED_VALUE_COUNT
-};
+#define OCC_MEASURED_ENUMERATOR(name) OCC_MEASURED_##name,
+enum occ_measured_value { OCC_MEASURED_VALUES(OCC_MEASURED_ENUMERATOR) OCC_MEASURED_VALUE_COUNT };
 
 struct occ_measured_sums {
     double sum[OCC_MEASURED_VALUE_COUNT]; /* value x nanoseconds */

@@ -38,12 +38,8 @@ double occ_code_read(enum occ_unit unit, uint16_t code);
     X(stall_warps, ratio)                                                                                    \
     X(stall_barriers, ratio)
 
-enum occ_sample_number {
-#define X(name, unit) OCC_SAMPLE_##name,
-    OCC_SAMPLE_NUMBERS(X)
-#undef X
-        OCC_SAMPLE_NUMBER_COUNT
-};
+#define OCC_SAMPLE_ENUMERATOR(name, unit) OCC_SAMPLE_##name,
+enum occ_sample_number { OCC_SAMPLE_NUMBERS(OCC_SAMPLE_ENUMERATOR) OCC_SAMPLE_NUMBER_COUNT };
 
 /* Codes of a launch, in the order of their columns. */
 enum { OCC_VALUE_ACHIEVED, OCC_VALUE_ACHIEVED_ERROR, OCC_VALUE_ELAPSED, OCC_VALUE_ELAPSED_ERROR };
