@@ -1,4 +1,5 @@
-/* Steps that commands have in common: arguments, the form of the output, closing lines. One thread (stdio). */
+/* Steps that commands have in common: arguments, the form of the output, closing lines. One thread (stdio).
+ */
 #ifndef OCC_CLI_COMMAND_H
 #define OCC_CLI_COMMAND_H
 

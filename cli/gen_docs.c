@@ -1,6 +1,6 @@
 /*
- * occ_gen_docs: writes the man pages (man(7) macros) or the bash completion into a directory, from the tables of
- * options.h. A tool of the build: what it writes is committed, a test compares. One thread.
+ * occ_gen_docs: writes the man pages (man(7) macros) or the bash completion into a directory, from the tables
+ * of options.h. A tool of the build: what it writes is committed, a test compares. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -64,10 +64,9 @@ static const struct entry environment_occtrace[] = {
     {"OCCTRACE_SOCKET", SOCKET_TEXT},
     {"OCCTRACE_CUPTI", "the libcupti to use, an absolute path"},
     {"OCCTRACE_DISABLE", "if set, neither empty nor 0: programs run as without occtrace"},
-    {"OCCTRACE_LOG",
-     "where the library inside the program says what happens: stderr, or the absolute path of a file"},
-    {"OCCTRACE_RING_SLOTS", "launches that the ring between program and daemon holds: a power of two, 256 to "
-                            "4194304 (default 262144)"},
+    {"OCCTRACE_LOG", "where the library inside the program logs: stderr, or the absolute path of a file"},
+    {"OCCTRACE_RING_SLOTS", "launches that the ring between program and daemon holds: a power of two, 256 "
+                            "to 4194304 (default 262144)"},
     {"OCCTRACE_BUFFERS, OCCTRACE_BUFFER_BYTES",
      "activity buffers that CUPTI gets at most (default 64), and the size of one: a power of two, 16384 to "
      "16777216 (default 1048576)"},
@@ -216,10 +215,10 @@ static void put_choices(FILE *out, const struct cli_option *options)
 static void put_bash_occq(FILE *out, const struct cli_command *program,
                           const struct cli_command *const *commands)
 {
-    (void)fputs("# bash completion for occq. Written by occ_gen_docs from the option tables; do not edit.\n"
-                "_occq()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]}\n"
-                "    local options='' columns=''\n    case $((COMP_CWORD > 1)),${COMP_WORDS[1]} in\n    0,*) "
-                "options='",
+    (void)fputs("# bash completion for occq. Written by occ_gen_docs from the option tables; do not "
+                "edit.\n_occq()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - "
+                "1]}\n    local options='' columns=''\n    case $((COMP_CWORD > 1)),${COMP_WORDS[1]} "
+                "in\n    0,*) options='",
                 out);
     for (const struct cli_command *const *c = commands; *c; c++)
         (void)fprintf(out, "%s ", (*c)->name);
@@ -233,14 +232,14 @@ static void put_bash_occq(FILE *out, const struct cli_command *program,
             (void)fprintf(out, "%s%s", column == (*c)->columns ? "" : " ", column->name);
         (void)fputs("'\n        ;;\n", out);
     }
-    (void)fputs("    esac\n    case $last in\n"
-                "        -o | --columns) COMPREPLY=($(compgen -W \"$columns\" -- \"$word\")); return ;;\n"
-                "        -d | --db) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n",
+    (void)fputs("    esac\n    case $last in\n        -o | --columns) COMPREPLY=($(compgen -W \"$columns\" "
+                "-- \"$word\")); return ;;\n        -d | --db) COMPREPLY=($(compgen -f -- \"$word\")); "
+                "return ;;\n",
                 out);
     for (const struct cli_command *const *c = commands; *c; c++)
         put_choices(out, (*c)->options);
-    (void)fputs("    esac\n    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n}\n"
-                "complete -o default -F _occq occq\n",
+    (void)fputs("    esac\n    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n}\ncomplete -o default "
+                "-F _occq occq\n",
                 out);
 }
 
@@ -250,9 +249,9 @@ static void put_bash_occtrace(FILE *out, const struct cli_command *program,
     const char *bar = "";
     (void)none;
     (void)fputs(
-        "# bash completion for occtrace. Written by occ_gen_docs from the option tables; do not edit.\n"
-        "_occtrace()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} i\n"
-        "    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n            ",
+        "# bash completion for occtrace. Written by occ_gen_docs from the option tables; do not "
+        "edit.\n_occtrace()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} "
+        "i\n    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n            ",
         out);
     for (const struct cli_option *o = program->options; o->name; o++) { /* the value is not the program */
         if (!o->value || o->without)
@@ -264,15 +263,15 @@ static void put_bash_occtrace(FILE *out, const struct cli_command *program,
         bar = "|";
     }
     (void)fputs(
-        ") i=$((i + 1)) ;;\n            --) _command_offset $((i + 1)); return ;;\n            -*) ;;\n"
-        "            *) _command_offset \"$i\"; return ;;\n        esac\n    done\n    case $last in\n"
-        "        -d | --db | --socket) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n",
+        ") i=$((i + 1)) ;;\n            --) _command_offset $((i + 1)); return ;;\n            -*) "
+        ";;\n            *) _command_offset \"$i\"; return ;;\n        esac\n    done\n    case $last "
+        "in\n        -d | --db | --socket) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n",
         out);
     put_choices(out, program->options);
     (void)fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W '", out);
     put_option_words(out, program->options);
-    (void)fputs("' -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -c -- \"$word\"))\n    fi\n}\n"
-                "complete -F _occtrace occtrace\n",
+    (void)fputs("' -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -c -- \"$word\"))\n    "
+                "fi\n}\ncomplete -F _occtrace occtrace\n",
                 out);
 }
 

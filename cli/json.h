@@ -1,7 +1,7 @@
 /*
- * A streaming JSON writer: two blanks of indentation, one line for objects opened as compact. Texts may hold any
- * bytes: control characters are escaped, bytes that are not UTF-8 become U+FFFD. NaN and infinities become null.
- * Write errors stay in the stream (ferror).
+ * A streaming JSON writer: two blanks of indentation, one line for objects opened as compact. Texts may hold
+ * any bytes: control characters are escaped, bytes that are not UTF-8 become U+FFFD. NaN and infinities
+ * become null. Write errors stay in the stream (ferror).
  *
  * One writer belongs to one thread.
  */

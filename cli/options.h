@@ -1,10 +1,11 @@
 /*
- * Commands and their options as tables. One row of `struct cli_option` drives parsing (here), --help (usage.h), the
- * man pages and the shell completion (docs.h), so that they cannot differ.
+ * Commands and their options as tables. One row of `struct cli_option` drives parsing (here), --help
+ * (usage.h), the man pages and the shell completion (docs.h), so that they cannot differ.
  *
- * Rules of the command line, as GNU getopt_long's without abbreviations: -n5, -n 5, --number=5, --number 5; letters
- * of flags may be joined; an option whose value may be left out takes it only after "="; "--" ends the options;
- * operands may stand between options, unless the command stops at the first (occtrace: the rest is the program's).
+ * Rules of the command line, as GNU getopt_long's without abbreviations: -n5, -n 5, --number=5, --number 5;
+ * letters of flags may be joined; an option whose value may be left out takes it only after "="; "--" ends
+ * the options; operands may stand between options, unless the command stops at the first (occtrace: the rest
+ * is the program's).
  *
  * Pure: no output, no exit, no globals. argv is reordered, nothing in it is copied: texts point into it.
  */
@@ -96,9 +97,9 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
     }
 
 /*
- * Reads `argv` (NULL-terminated, without the program's name) into `args`, the command's own arguments, which the
- * caller filled with defaults. OCC_E_INVALID: the message names the option or operand, and the nearest one that
- * exists. When help or version is asked for, the number of operands is not checked.
+ * Reads `argv` (NULL-terminated, without the program's name) into `args`, the command's own arguments, which
+ * the caller filled with defaults. OCC_E_INVALID: the message names the option or operand, and the nearest
+ * one that exists. When help or version is asked for, the number of operands is not checked.
  */
 int cli_parse(const struct cli_command *command, char **argv, struct cli_args *args, struct occ_error *err);
 

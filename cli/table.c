@@ -90,7 +90,7 @@ static size_t width_of(const char *text)
     return n;
 }
 
-/* 0: not a terminal, or it does not say. */
+/* 0: not a terminal, or an unknown width. */
 static size_t terminal_width(FILE *out)
 {
     struct winsize size;
@@ -206,7 +206,8 @@ static void csv_begin(struct cli_table *table)
     (void)fputc('\n', table->out);
 }
 
-/* Line ends may stand in a field; other control characters would reach the terminal of who looks at the file. */
+/* Line ends may stand in a field; other control characters would reach the terminal of who looks at the file.
+ */
 static int csv_string(FILE *out, const char *string, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *clean = strdup(string);

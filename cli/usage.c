@@ -28,8 +28,8 @@ static void print_name(FILE *out, const struct cli_command *command)
                   command->name ? command->name : "");
 }
 
-/* Words of `text` up to the end or an empty line, wrapped, each line but the first with `indent` blanks before it;
- * `at` is the column where the first line starts. Returns what follows the paragraph. */
+/* Words of `text` up to the end or an empty line, wrapped, each line but the first with `indent` blanks
+ * before it; `at` is the column where the first line starts. Returns what follows the paragraph. */
 static const char *print_wrapped(FILE *out, const char *text, int at, int indent)
 {
     bool first = true;
@@ -94,8 +94,8 @@ static void describe_columns(FILE *out, const struct cli_writer *writer, const s
 {
     writer->section(out, "Columns");
     writer->paragraphs(
-        out, "For -o; * is shown by default, as far as the terminal is wide enough. In brackets: the "
-             "name in JSON and CSV, where it differs.");
+        out, "For -o; * is shown by default, as far as the terminal is wide enough. In brackets: the name "
+             "in JSON and CSV, where it differs.");
     for (const struct cli_column *c = columns; c->name; c++) {
         char left[80];
         bool same = strcmp(c->name, c->key) == 0;

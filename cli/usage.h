@@ -1,4 +1,5 @@
-/* The tables of options.h as text: --help, and what docs.c writes from them; usage errors. One thread (stdio). */
+/* The tables of options.h as text: --help, and what docs.c writes from them; usage errors. One thread
+ * (stdio). */
 #ifndef OCC_CLI_USAGE_H
 #define OCC_CLI_USAGE_H
 

@@ -1,9 +1,9 @@
 /*
- * Values and columns: what a command shows, apart from how. One table of columns drives -o, the text table, JSON,
- * CSV, the help and the man page.
+ * Values and columns: what a command shows, apart from how. One table of columns drives -o, the text table,
+ * JSON, CSV, the help and the man page.
  *
- * Raw values (JSON, CSV): ratios 0...1, nanoseconds, counts. On a terminal: percent and human units. A value that
- * was not measured is CLI_NONE (or a NaN): null in JSON, empty in CSV, "-" on a terminal.
+ * Raw values (JSON, CSV): ratios 0...1, nanoseconds, counts. On a terminal: percent and human units. A value
+ * that was not measured is CLI_NONE (or a NaN): null in JSON, empty in CSV, "-" on a terminal.
  *
  * Pure; any thread.
  */
@@ -45,7 +45,7 @@ struct cli_value {
 
 enum {
     CLI_DEFAULT = 1,   /* shown in text when -o is not given */
-    CLI_TEXT_ONLY = 2, /* says what other columns say, for people: not in JSON and CSV unless asked for */
+    CLI_TEXT_ONLY = 2, /* repeats other columns for people: in JSON and CSV only on request */
     CLI_LEFT = 4,      /* not a number: left-aligned */
     CLI_CUTS = 8,      /* may be cut when the terminal is narrow */
     CLI_SPARE =
@@ -68,7 +68,8 @@ struct cli_column {
     const char *sql; /* expression of columns that come from a statement; NULL: the key */
 };
 
-/* A column that is `member` of the rows' type. Texts are `const char *` or arrays; NULL, "" and NaN are CLI_NONE. */
+/* A column that is `member` of the rows' type. Texts are `const char *` or arrays; NULL, "" and NaN are
+ * CLI_NONE. */
 #define CLI_FIELD(name, key, unit, flags, type, member, help)                                                \
     {                                                                                                        \
         name, key, unit, flags, help, CLI_GETTER(((type *)NULL)->member), offsetof(type, member), NULL       \

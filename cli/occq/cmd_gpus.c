@@ -49,8 +49,8 @@ const struct cli_command cli_gpus = {
     .operands = "",
     .summary = "the GPUs that calc and what-if know by name",
     .description =
-        "Lists the GPUs and MIG slices that --gpu takes, with their SMs and limits. For other GPUs, "
-        "'occq calc' takes --cc and --sms.",
+        "Lists the GPUs and MIG slices that --gpu takes, with their SMs and limits. For other GPUs, 'occq "
+        "calc' takes --cc and --sms.",
     .options = options,
     .columns = calc_device_columns,
     .examples = examples,

@@ -34,11 +34,10 @@ static const struct cli_column columns[] = {
     UNIT("theor", "theoretical", CLI_RATIO, CLI_DEFAULT, "theoretical occupancy"),
     UNIT("expect", "expected_achieved", CLI_RATIO, CLI_DEFAULT, EXPECTED "SM-active cycles"),
     UNIT("expect_elapsed", "expected_elapsed", CLI_RATIO, 0, EXPECTED "the elapsed cycles of all SMs"),
-    UNIT(
-        "achieved", "achieved", CLI_RATIO, 0,
-        "measured: warp-cycles / (SM-active cycles x maximum warps per SM), the launch's own where it was "
-        "measured "
-        "directly, else the mean of its configuration, run and minute; shown by default where there are any"),
+    UNIT("achieved", "achieved", CLI_RATIO, 0,
+         "measured: warp-cycles / (SM-active cycles x maximum warps per SM), the launch's own where it was "
+         "measured directly, else the mean of its configuration, run and minute; shown by default where "
+         "there are any"),
     UNIT("achieved_ci95", "achieved_ci95", CLI_RATIO, 0, CI95 "achieved"),
     UNIT("elapsed", "elapsed", CLI_RATIO, 0,
          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)"),
@@ -91,7 +90,8 @@ static const char *grouped(uint64_t number, char buffer[32])
     return buffer;
 }
 
-/* How many launches there are is known from the rollups, but not how many are below an occupancy of their own. */
+/* How many launches there are is known from the rollups, but not how many are below an occupancy of their
+ * own. */
 static void note_more(const struct cli_command *command, struct occ_store *store,
                       const struct history_args *args)
 {

@@ -128,10 +128,9 @@ const struct cli_command cli_runs = {
     .operands = "",
     .summary = "observed programs, newest first",
     .description = "Lists the observed processes: what was recorded and at which level, what was lost, and "
-                   "the overhead. A program "
-                   "of which nothing could be recorded has a row too, with the reason.\n\n"
-                   "--since and --until choose runs that were going on in that period; their numbers are "
-                   "those of the whole run.",
+                   "the overhead. A program of which nothing could be recorded has a row too, with the "
+                   "reason.\n\n--since and --until choose runs that were going on in that period; their "
+                   "numbers are those of the whole run.",
     .options = options,
     .columns = columns,
     .examples = examples,

@@ -1,7 +1,7 @@
 /*
- * occq sampler: asks a daemon about its hardware counters, and makes it give them back for a while (ncu, nsys and, before
- * Hopper, DCGM need them for themselves). The daemon answers over its socket (support/control.h); answers are checked
- * like any other input. One thread.
+ * occq sampler: asks a daemon about its hardware counters, and makes it give them back for a while (ncu, nsys
+ * and, before Hopper, DCGM need them for themselves). The daemon answers over its socket (support/control.h);
+ * answers are checked like any other input. One thread.
  */
 #include <stdio.h>
 #include <string.h>
@@ -225,7 +225,7 @@ static int resume(const struct cli_command *command, int fd, const struct sample
 }
 
 static const struct action {
-    const char *word;
+    const char *name;
     bool has_output, has_duration; /* takes options for output; --for */
     int (*act)(const struct cli_command *command, int fd, const struct sampler_args *args);
 } actions[] = {
@@ -235,18 +235,18 @@ static const struct action {
 };
 #define ACTIONS (sizeof actions / sizeof *actions)
 
-static int find_action(const char *word, const struct action **ret_action, struct occ_error *err)
+static int find_action(const char *name, const struct action **ret_action, struct occ_error *err)
 {
-    const char *words[ACTIONS + 1] = {0};
+    const char *names[ACTIONS + 1] = {0};
     for (size_t i = 0; i < ACTIONS; i++) {
-        words[i] = actions[i].word;
-        if (strcmp(actions[i].word, word) == 0) {
+        names[i] = actions[i].name;
+        if (strcmp(actions[i].name, name) == 0) {
             *ret_action = &actions[i];
             return 0;
         }
     }
-    const char *nearest = occ_text_nearest(word, words);
-    (void)occ_fail(err, OCC_E_INVALID, "'%.64s' is none of status, pause, resume%s%s%s", word,
+    const char *nearest = occ_text_nearest(name, names);
+    (void)occ_fail(err, OCC_E_INVALID, "'%.64s' is none of status, pause, resume%s%s%s", name,
                    nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     occ_text_sanitise(err->message);
     return OCC_E_INVALID;

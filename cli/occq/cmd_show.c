@@ -1,6 +1,6 @@
 /*
- * occq show: everything about a kernel. KERNEL is, in this order, a number (the kernel's id), a short name, or a
- * regular expression on the demangled name. One thread.
+ * occq show: everything about a kernel. KERNEL is, in this order, a number (the kernel's id), a short name,
+ * or a regular expression on the demangled name. One thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -113,8 +113,8 @@ static bool same_group(const struct occ_config_row *a, const struct occ_config_r
     return a->kernel == b->kernel && a->device == b->device;
 }
 
-/* Brings the configurations of one kernel and device together, in the order of their first; keeps the order within. Returns
- * the number of groups written to `groups` (room for selection->n). */
+/* Brings the configurations of one kernel and device together, in the order of their first; keeps the order
+ * within. Returns the number of groups written to `groups` (room for selection->n). */
 static size_t group(struct selection *selection, struct show_group *groups)
 {
     size_t n_groups = 0, sorted = 0;

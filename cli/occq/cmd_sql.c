@@ -1,7 +1,7 @@
 /*
- * occq sql: statements that read. Three guards: the store is open for reading only, each statement must be read-only in
- * SQLite's own view, and an authorizer refuses what could reach other files (ATTACH, extensions) or change settings
- * (PRAGMA with effects). One thread.
+ * occq sql: statements that read. Three guards: the store is open for reading only, each statement must be
+ * read-only in SQLite's own view, and an authorizer refuses what could reach other files (ATTACH, extensions)
+ * or change settings (PRAGMA with effects). One thread.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -101,7 +101,8 @@ static int print(struct output *output, sqlite3_stmt *statement, struct occ_erro
     return status;
 }
 
-/* Runs the first statement of `*text`, which moves past it. `argument`: of its parameter; NULL: it has none. */
+/* Runs the first statement of `*text`, which moves past it. `argument`: of its parameter; NULL: it has none.
+ */
 static int run_statement(struct output *output, const char **text, const char *argument,
                          struct occ_error *err)
 {
@@ -166,7 +167,8 @@ static int run_all(struct output *output, const char *text, struct occ_error *er
 
 /* ---- the command ---- */
 
-/* SQLite makes a virtual table on its first use, by a CREATE TABLE of its own: before the authorizer refuses it. */
+/* SQLite makes a virtual table on its first use, by a CREATE TABLE of its own: before the authorizer refuses
+ * it. */
 static void declare_tables(sqlite3 *db)
 {
     (void)sql_number(db, "SELECT 1 FROM launch, device_sample LIMIT 0");

@@ -1,6 +1,6 @@
 /*
- * occq top: kernels by waste. One row per kernel and device, from the rollups; ordering, shares and the filter by cause
- * are done here. One thread.
+ * occq top: kernels by waste. One row per kernel and device, from the rollups; ordering, shares and the
+ * filter by cause are done here. One thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -48,8 +48,8 @@ static const struct cli_column columns[] = {
     FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE, share,
           "part of the time of all kernels that match the filters"),
     FIELD("theor", "theoretical", CLI_RATIO, CLI_DEFAULT, row.theoretical,
-          "theoretical occupancy: active warps per SM that the launch's resources allow / maximum warps per "
-          "SM"),
+          "theoretical occupancy: active warps per SM that the launch's resources allow / maximum warps "
+          "per SM"),
     FIELD("expect", "expected_achieved", CLI_RATIO, CLI_DEFAULT, row.expected_achieved,
           EXPECTED "SM-active cycles"),
     FIELD("achieved", "achieved", CLI_RATIO, 0, row.achieved,
@@ -155,7 +155,7 @@ static int compare(const void *left, const void *right, void *by)
 static void filter_losses(struct occ_top *top, const struct top_args *args)
 {
     unsigned part = part_of(args->cause);
-    double least = args->min_loss > 0 ? args->min_loss : SHOWN_LOSS_MIN;
+    double min_loss = args->min_loss > 0 ? args->min_loss : SHOWN_LOSS_MIN;
     size_t kept = 0;
     if (!args->cause && !(args->min_loss > 0))
         return;
@@ -164,7 +164,7 @@ static void filter_losses(struct occ_top *top, const struct top_args *args)
         double loss = part < OCC_PART_COUNT ? row->part[part]
                       : row->main_cause[0]  ? row->main_cause_ratio
                                             : NAN;
-        if (loss >= least)
+        if (loss >= min_loss)
             top->rows[kept++] = *row;
     }
     top->n = kept;

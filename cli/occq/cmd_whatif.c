@@ -1,7 +1,7 @@
 /*
- * occq what-if: the recorded launches, analysed again for another GPU or MIG slice. One row a kernel and device that it
- * ran on. What the driver chose on that device (carve-out, active clusters) does not count on the other one; registers
- * and durations are taken as they were. One thread.
+ * occq what-if: the recorded launches, analysed again for another GPU or MIG slice. One row a kernel and
+ * device that it ran on. What the driver chose on that device (carve-out, active clusters) does not count on
+ * the other one; registers and durations are taken as they were. One thread.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,7 +32,8 @@ struct figures {
     char limiters[64];
 };
 
-/* A kernel on the device that it ran on. `here` is over the configurations that `there` is over, if there are any. */
+/* A kernel on the device that it ran on. `here` is over the configurations that `there` is over, if there are
+ * any. */
 struct whatif_row {
     int64_t kernel_id, device_id;
     const char *kernel, *demangled, *device;

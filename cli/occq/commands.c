@@ -8,8 +8,8 @@ const struct cli_command *const cli_commands[] = {&cli_top,    &cli_show,    &cl
 static const struct cli_option options[] = {CLI_OPTION_HELP, CLI_OPTION_VERSION, CLI_OPTION_END};
 
 static const struct cli_example examples[] = {
-    {"occq top --low-occupancy", "what wastes most"},
-    {"occq show KERNEL", "why"},
+    {"occq top --low-occupancy", "the most wasteful kernels"},
+    {"occq show KERNEL", "why, and what to do"},
     {NULL, NULL},
 };
 
@@ -19,9 +19,9 @@ const struct cli_command cli_occq = {
     .operands = "",
     .max_operands = 0,
     .stops_at_operand = true,
-    .summary = "ask the history of CUDA launches about occupancy",
-    .description = "Asks the history that occtrace and occtraced keep, any time, also while it grows. "
-                   "\"occq COMMAND --help\", or \"occq help COMMAND\", says more about a command.",
+    .summary = "query the history of CUDA launches and their occupancy",
+    .description = "Queries the history that occtrace and occtraced keep, any time, also while it grows. "
+                   "\"occq COMMAND --help\", or \"occq help COMMAND\", describes a command.",
     .options = options,
     .examples = examples,
 };

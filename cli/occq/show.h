@@ -23,7 +23,8 @@ void show_json(const struct show_group *groups, size_t n);
 /* The analysis of a row; *ret_means holds its measured means. Both refer to the row. */
 struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means);
 
-/* What counters measured: launches by source, the group's means, the SMs. Prints nothing if nothing was measured. */
+/* What counters measured: launches by source, the group's means, the SMs. Prints nothing if nothing was
+ * measured. */
 void show_measured(const struct occ_config_row *row, const struct occ_measurement *measured);
 /* The member "measured" of the open object. */
 void show_json_measured(struct cli_json *json, const struct occ_config_row *row,

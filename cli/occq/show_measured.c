@@ -96,8 +96,7 @@ static void print_sms(const struct occ_config_row *row, const struct occ_measure
         separator = "; ";
     }
     if (!isnan(m->imbalance)) {
-        (void)printf("%sthe least active SM is %.1f%% below the most active one", separator,
-                     m->imbalance * 100);
+        (void)printf("%sthe minimum SM activity is %.1f%% below the maximum", separator, m->imbalance * 100);
         separator = "; ";
     }
     if (separator[0] == ';')

@@ -1,6 +1,6 @@
 /*
- * Tables of columns over SQL: a statement is built from a column table, its rows are printed by the same table. One
- * thread.
+ * Tables of columns over SQL: a statement is built from a column table, its rows are printed by the same
+ * table. One thread.
  */
 #ifndef OCC_OCCQ_SQL_TABLE_H
 #define OCC_OCCQ_SQL_TABLE_H
@@ -35,7 +35,8 @@ struct sql_list {
     const struct cli_column *table; /* columns that are not selected are not computed */
     const struct cli_selection *selection;
     const char *from, *order;
-    /* Conditions that count if the filter has the value: sqlite3_mprintf() formats, %lld, %Q for texts, %!.15g */
+    /* Conditions that count if the filter has the value: sqlite3_mprintf() formats, %lld, %Q for texts,
+     * %!.15g */
     const char *since, *until, *run, *device, *kernel, *below, *session;
     const struct cli_filter *filter;
     const char *session_id;
@@ -44,8 +45,8 @@ struct sql_list {
 int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
              struct occ_error *err);
 
-/* Prints the rows of a statement that is ready: name, table, selection and number (0: all) of `list`; result column i
- * is table[i]. */
+/* Prints the rows of a statement that is ready: name, table, selection and number (0: all) of `list`; result
+ * column i is table[i]. */
 int sql_print(struct sqlite3_stmt *statement, const struct sql_list *list, struct sql_answer *ret_answer,
               struct occ_error *err);
 

@@ -146,8 +146,8 @@ static void forward(pid_t program, const siginfo_t *info)
         (void)kill(program, info->si_signo);
 }
 
-/* The signals of terminal job control stop us as they stopped the program. In a group without a shell above it the
- * kernel ignores them, as it should be. A program in another process group is woken by us. */
+/* The signals of terminal job control stop us as they stopped the program. In a group without a shell above
+ * it the kernel ignores them, as it should be. A program in another process group is woken by us. */
 static void stop_like(pid_t program, int number)
 {
     if (number != SIGTSTP && number != SIGTTIN && number != SIGTTOU)

@@ -1,11 +1,11 @@
 /*
  * The program under observation as occtrace's child: its signals, its end. One thread.
  *
- * Signals. Those of `struct child_signals` are blocked in occtrace and taken one at a time while the program runs:
- * SIGINT and SIGQUIT are dropped (the terminal sends them to the program too), others are forwarded unless the kernel
- * sent them (then the program got them too). The program and every other child start with the mask and the handling
- * that occtrace was started with. When a terminal stops the program (SIGTSTP, SIGTTIN, SIGTTOU), occtrace stops too, so
- * that the shell's job control sees it.
+ * Signals. Those of `struct child_signals` are blocked in occtrace and taken one at a time while the program
+ * runs: SIGINT and SIGQUIT are dropped (the terminal sends them to the program too), others are forwarded
+ * unless the kernel sent them (then the program got them too). The program and every other child start with
+ * the mask and the handling that occtrace was started with. When a terminal stops the program (SIGTSTP,
+ * SIGTTIN, SIGTTOU), occtrace stops too, so that the shell's job control sees it.
  */
 #ifndef OCC_OCCTRACE_CHILD_H
 #define OCC_OCCTRACE_CHILD_H
@@ -35,16 +35,18 @@ struct child_variable {
     const char *name, *value;
 };
 
-/* Forks and executes `argv` (PATH is searched) with `variables` (name NULL ends them) added to the environment.
- * 0: runs. Positive: the errno value of exec. Negative OCC_E_*: could not fork. */
+/* Forks and executes `argv` (PATH is searched) with `variables` (name NULL ends them) added to the
+ * environment. 0: runs. Positive: the errno value of exec. Negative OCC_E_*: could not fork. */
 int child_start(const struct child_signals *signals, char *const *argv,
                 const struct child_variable *variables, pid_t *ret_pid, struct occ_error *err);
 
-/* Waits for `program`'s end; returns its wait status. `other_ended` is called for every other child that ends. */
+/* Waits for `program`'s end; returns its wait status. `other_ended` is called for every other child that
+ * ends. */
 int child_wait(const struct child_signals *signals, pid_t program,
                void (*other_ended)(pid_t pid, void *context), void *context);
 
-/* Ends this process as `wait_status` says: the same exit status, or by the same signal (without a core file). */
+/* Ends this process like `wait_status`: with the same exit status, or by the same signal (without a core
+ * file). */
 void child_end_like(int wait_status) __attribute__((noreturn));
 
 #endif

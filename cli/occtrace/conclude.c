@@ -1,4 +1,5 @@
-/* After the program's end: waits until the history is complete, prints the summary; see trace.h. One thread. */
+/* After the program's end: waits until the history is complete, prints the summary; see trace.h. One thread.
+ */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Why no launches were recorded. The driver is tried in a child process: loading it has effects (threads, memory, device
- * files) that occtrace must not have. One thread.
+ * Why no launches were recorded. The driver is tried in a child process: loading it has effects (threads,
+ * memory, device files) that occtrace must not have. One thread.
  */
 #include "no_launches.h"
 

@@ -1,7 +1,7 @@
 /*
- * occtrace: runs a program under observation. It collects nothing itself: it finds or starts a daemon, starts the
- * program with the library preloaded, waits, and prints what the history got. Whatever fails on our side, the program
- * runs, and its exit status or signal becomes ours.
+ * occtrace: runs a program under observation. It collects nothing itself: it finds or starts a daemon, starts
+ * the program with the library preloaded, waits, and prints what the history got. Whatever fails on our side,
+ * the program runs, and its exit status or signal becomes ours.
  *
  * One thread.
  */
@@ -39,8 +39,8 @@ static void occupy_standard_descriptors(void)
 
 /* ---- the program ---- */
 
-/* LD_PRELOAD is split at blanks and colons: a library below such a directory cannot be preloaded. The driver's own
- * variable takes it; children that clean their environment are then not recorded. */
+/* LD_PRELOAD is split at blanks and colons: a library below such a directory cannot be preloaded. The
+ * driver's own variable takes it; children that clean their environment are then not recorded. */
 static bool can_be_preloaded(const char *library)
 {
     return !strpbrk(library, " :\t\n");

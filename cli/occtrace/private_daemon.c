@@ -59,8 +59,8 @@ static void remove_directory(const struct private_daemon *daemon)
 
 /* ---- starting ---- */
 
-/* Descriptors that occtrace inherited are the program's: the daemon must not keep a pipe open whose reader waits for its
- * end. */
+/* Descriptors that occtrace inherited are the program's: the daemon must not keep a pipe open whose reader
+ * waits for its end. */
 static void become_daemon(const struct private_daemon *daemon, const struct child_signals *signals,
                           int pair_end)
 {

@@ -1,7 +1,8 @@
 /*
- * A daemon for one run: started by occtrace, in a session of its own (the terminal's signals do not reach it), ends by
- * itself when occtrace has closed its end of a socket pair and the last program has ended. Its socket lies in a fresh
- * directory that only the user may enter. Its stderr is kept in memory and shown when it matters.
+ * A daemon for one run: started by occtrace, in a session of its own (the terminal's signals do not reach
+ * it), ends by itself when occtrace has closed its end of a socket pair and the last program has ended. Its
+ * socket lies in a fresh directory that only the user may enter. Its stderr is kept in memory and shown when
+ * it matters.
  *
  * One thread.
  */
@@ -31,15 +32,15 @@ struct private_daemon {
         .alive_fd = -1, .log_fd = -1                                                                         \
     }
 
-/* Starts it and waits (5 s at most) until it listens. On failure everything is undone; the message ends with its
- * last line on stderr. `db` is an absolute path. */
+/* Starts it and waits (5 s at most) until it listens. On failure everything is undone; the message ends with
+ * its last line on stderr. `db` is an absolute path. */
 int private_daemon_start(struct private_daemon *daemon, const struct child_signals *signals,
                          const char *program, const char *db, struct occ_error *err);
 
 /* It died: starts it again at the same socket, without waiting. Gives up after PRIVATE_DAEMON_RESTARTS. */
 void private_daemon_restart(struct private_daemon *daemon, const struct child_signals *signals);
 
-/* Lets go: closes the pair and waits at most `patience_ms` for its end, then removes the directory. False: it still
+/* Closes the pair and waits at most `patience_ms` for its end, then removes the directory. False: it still
  * runs (programs of the run do); the directory is then left to it. */
 bool private_daemon_release(struct private_daemon *daemon, int patience_ms);
 

@@ -69,7 +69,7 @@ static void print_losses(sqlite3_stmt *row, bool was_killed)
                was_killed ? " (killed: up to 1 s of launches)" : "", overhead);
 }
 
-/* What a level means, where the run has no reason. The words are the history's. */
+/* What a level means, where the run has no reason. The keys are the values of run.level. */
 static const char *level_text(const char *level)
 {
     static const struct {

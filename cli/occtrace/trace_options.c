@@ -15,13 +15,13 @@ static const struct cli_option options[] = {
                "a text kept with the run, to find it again ('occq runs')"),
     CLI_OPTION(0, "counters", CLI_WORD, struct trace_options, counters, "MODE",
                "which hardware counters a private daemon may use for achieved occupancy: auto (default: pm, "
-               "else gpm), "
-               "pm, gpm, none, or exact (as --exact); a daemon that runs already has its own setting",
+               "else gpm), pm, gpm, none, or exact (as --exact); a daemon that runs already has its own "
+               "setting",
                .words = counters_modes),
     CLI_OPTION(0, "exact", CLI_FLAG, struct trace_options, exact, NULL,
-               "measure the achieved occupancy of each launch by itself (the same as --counters=exact), kept "
-               "as the mean "
-               "of each launch configuration and minute; kernels then run one after the other"),
+               "measure the achieved occupancy of each launch by itself (the same as --counters=exact), "
+               "kept as the mean of each launch configuration and minute; kernels then run one after the "
+               "other"),
     CLI_OPTION('q', "quiet", CLI_FLAG, struct trace_options, quiet, NULL, "no summary at the end"),
     CLI_OPTION_HELP,
     CLI_OPTION_VERSION,

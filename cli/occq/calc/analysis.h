@@ -1,6 +1,7 @@
 /*
- * The model's answer for one launch configuration, in text and JSON: limits, waves, occupancies, and the parts of lost
- * occupancy; with what hardware counters measured of it, if anything. Needs no history. One thread (stdio).
+ * The model's answer for one launch configuration, in text and JSON: limits, waves, occupancies, and the
+ * parts of lost occupancy; with what hardware counters measured of it, if anything. Needs no history. One
+ * thread (stdio).
  */
 #ifndef OCC_CALC_ANALYSIS_H
 #define OCC_CALC_ANALYSIS_H
@@ -23,8 +24,8 @@ struct analysis {
 
 /* Marks, limits, waves, occupancies. */
 int analysis_print(const struct analysis *a, struct occ_error *err);
-/* From 100 % down to the measured, else the expected elapsed occupancy; with sources and what may help, unless
- * nothing could have been measured. */
+/* From 100 % down to the measured, else the expected elapsed occupancy; with sources and what may help,
+ * unless nothing could have been measured. */
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
 /* True if the waterfall leads down to a measured value. */
 bool analysis_is_measured(const struct analysis *a);

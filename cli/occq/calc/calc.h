@@ -1,6 +1,6 @@
 /*
- * `occq calc`: one kernel's launch on one device, from the command line or from compiled code, and its forms: text,
- * JSON, SVG. One thread (stdio).
+ * `occq calc`: one kernel's launch on one device, from the command line or from compiled code, and its forms:
+ * text, JSON, SVG. One thread (stdio).
  */
 #ifndef OCC_CLI_CALC_H
 #define OCC_CLI_CALC_H
@@ -31,9 +31,10 @@ struct calc_kernels {
 };
 void calc_kernels_release(struct calc_kernels *kernels);
 
-/* Reads what cubins, fat binaries and host programs hold for a device of capability `cc`, in the file's order; of
- * several with a name the one that was compiled for the nearest capability. `regex` (demangled or mangled name) may
- * be NULL. OCC_E_INVALID: not such a file, or a damaged one; OCC_E_NOT_FOUND: no kernel fits. */
+/* Reads what cubins, fat binaries and host programs hold for a device of capability `cc`, in the file's
+ * order; of several with a name the one that was compiled for the nearest capability. `regex` (demangled or
+ * mangled name) may be NULL. OCC_E_INVALID: not such a file, or a damaged one; OCC_E_NOT_FOUND: no kernel
+ * fits. */
 int calc_read_image(const char *path, uint32_t cc, const char *regex, struct calc_kernels *ret_kernels,
                     struct occ_error *err);
 /* The same from the text of "ptxas -v"; path "-": standard input. */

@@ -1,5 +1,6 @@
 /*
- * The calculator's arguments: options, or a row of a batch, and what they say of one launch. Pure; any thread.
+ * The calculator's arguments: options, or a row of a batch, and the launch that they describe. Pure; any
+ * thread.
  */
 #ifndef OCC_CALC_CALC_ARGS_H
 #define OCC_CALC_CALC_ARGS_H

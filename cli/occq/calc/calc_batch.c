@@ -1,5 +1,6 @@
 /*
- * The calculator's batch; see calc_batch.h. A row's fields become the options of one call: "--regs=71". One thread.
+ * The calculator's batch; see calc_batch.h. A row's fields become the options of one call: "--regs=71". One
+ * thread.
  */
 #include "calc_batch.h"
 

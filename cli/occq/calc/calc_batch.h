@@ -1,13 +1,14 @@
 /*
  * `occq calc --batch`: CSV in, CSV out, row by row, in bounded memory.
  *
- * In: a heading line, then a row per line. Fields are separated by commas; one that begins with a quote ends with the
- * next quote that is not doubled. A line ends at a line feed (a carriage return before it is ignored), also inside
- * quotes: no field that is read holds one, and so a quote that is never closed spoils its own row only. Empty lines
- * are ignored. Unknown columns are copied; a name near a known one is refused.
+ * In: a heading line, then a row per line. Fields are separated by commas; one that begins with a quote ends
+ * with the next quote that is not doubled. A line ends at a line feed (a carriage return before it is
+ * ignored), also inside quotes: no field that is read holds one, and so a quote that is never closed spoils
+ * its own row only. Empty lines are ignored. Unknown columns are copied; a name near a known one is refused.
  *
- * Out: the fields as they came, then the columns of RESULTS in calc_batch.c. A row that cannot be computed has the
- * reason in the last column, nothing in the other results, and a line in `talk` that names its number.
+ * Out: the fields as they came, then the columns of RESULTS in calc_batch.c. A row that cannot be computed
+ * has the reason in the last column, nothing in the other results, and a line in `talk` that names its
+ * number.
  *
  * One thread.
  */
@@ -26,8 +27,8 @@ struct calc_batch_totals {
     uint64_t rows, bad_rows;
 };
 
-/* Write errors stay in `out`. OCC_E_INVALID: the heading, or a line over the limit; OCC_E_IO: cannot read. Rows before
- * the error are written. */
+/* Write errors stay in `out`. OCC_E_INVALID: the heading, or a line over the limit; OCC_E_IO: cannot read.
+ * Rows before the error are written. */
 int calc_batch(FILE *in, FILE *out, FILE *talk, struct calc_batch_totals *ret_totals, struct occ_error *err);
 
 #endif

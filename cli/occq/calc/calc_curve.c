@@ -1,7 +1,7 @@
 /*
- * The curves: the model over a range of one parameter, and how they look on a terminal. A plot has two by four dots a
- * character (U+2800 and up), or one mark a character in ASCII; the heights of neighbouring columns are joined by a
- * vertical line, so that steps read as steps.
+ * The curves: the model over a range of one parameter, and how they look on a terminal. A plot has two by
+ * four dots a character (U+2800 and up), or one mark a character in ASCII; the heights of neighbouring
+ * columns are joined by a vertical line, so that steps read as steps.
  *
  * One thread.
  */

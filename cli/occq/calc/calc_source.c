@@ -1,8 +1,8 @@
 /*
  * Kernels from compiled code: cubins, fat binaries, host programs, and the output of "ptxas -v".
  *
- * A file may hold a kernel several times, compiled for several capabilities. What counts is the one that the driver would
- * take; where none runs on the device, the nearest one is shown with a warning.
+ * A file may hold a kernel several times, compiled for several capabilities. What counts is the one that the
+ * driver would take; where none runs on the device, the nearest one is shown with a warning.
  *
  * One thread.
  */

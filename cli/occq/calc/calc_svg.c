@@ -1,6 +1,6 @@
 /*
- * `occq calc --svg`: the curves, one panel each, in a file that needs nothing else (SVG 1.1; colours that are told
- * apart on light and dark ground). One thread (stdio).
+ * `occq calc --svg`: the curves, one panel each, in a file that needs nothing else (SVG 1.1; colours that are
+ * told apart on light and dark ground). One thread (stdio).
  */
 #include "calc.h"
 
@@ -52,8 +52,8 @@ static void put_axes(FILE *out, const struct calc_curve *curve)
     for (int percent = 0; percent <= 100; percent += 25) {
         double y = PLOT_Y * (100 - percent) / 100.0;
         (void)fprintf(out,
-                      "<line x1=\"0\" y1=\"%g\" x2=\"%d\" y2=\"%g\" class=\"grid\"/>"
-                      "<text x=\"-6\" y=\"%g\" text-anchor=\"end\">%d%%</text>\n",
+                      "<line x1=\"0\" y1=\"%g\" x2=\"%d\" y2=\"%g\" class=\"grid\"/><text x=\"-6\" y=\"%g\" "
+                      "text-anchor=\"end\">%d%%</text>\n",
                       y, PLOT_X, y, y + 4, percent);
     }
     for (size_t i = 0; i <= 4; i++) {
@@ -101,9 +101,9 @@ static void put_document(FILE *out, const struct calc_case *c, const struct calc
     (void)fprintf(
         out,
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%zu\" font-family=\"sans-serif\" "
-        "font-size=\"11\">\n<style>text{fill:#555}.grid{stroke:#8884}.curve{fill:none;stroke:#2a78c8;"
-        "stroke-width:2}circle{fill:#d6402b}.value{fill:#d6402b}</style>\n"
-        "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"16\" y=\"24\" font-size=\"14\">",
+        "font-size=\"11\">\n<style>text{fill:#555}.grid{stroke:#8884}.curve{fill:none;stroke:#2a78c8;stroke-"
+        "width:2}circle{fill:#d6402b}.value{fill:#d6402b}</style>\n<rect "
+        "width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n<text x=\"16\" y=\"24\" font-size=\"14\">",
         PANEL_X * IN_A_ROW, HEAD + rows * PANEL_Y);
     if (c->kernel->name) {
         put_escaped(out, c->kernel->name);

@@ -23,22 +23,22 @@ static void normalise(const char *name, char *buffer, size_t size)
 static int fail_unknown(const char *typed, struct occ_error *err)
 {
     const char *names[MAX_GPUS + 1] = {NULL};
-    char word[CALC_NAME_BYTES];
-    normalise(typed, word, sizeof word);
+    char key[CALC_NAME_BYTES];
+    normalise(typed, key, sizeof key);
     for (size_t i = 0; i < MAX_GPUS && occ_gpu_at(i); i++)
         names[i] = occ_gpu_at(i)->name;
-    const char *nearest = occ_text_nearest(word, names);
-    occ_text_sanitise(word);
-    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%s'%s%s%s ('occq gpus' lists all)", word,
+    const char *nearest = occ_text_nearest(key, names);
+    occ_text_sanitise(key);
+    return occ_fail(err, OCC_E_INVALID, "unknown GPU '%s'%s%s%s ('occq gpus' lists all)", key,
                     nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
 }
 
 int calc_target_named(const char *name, struct calc_target *ret_target, struct occ_error *err)
 {
-    char word[CALC_NAME_BYTES];
+    char key[CALC_NAME_BYTES];
     struct occ_device device;
-    normalise(name, word, sizeof word);
-    const struct occ_gpu *gpu = strlen(name) < sizeof word ? occ_gpu_find(word) : NULL;
+    normalise(name, key, sizeof key);
+    const struct occ_gpu *gpu = strlen(name) < sizeof key ? occ_gpu_find(key) : NULL;
     if (!gpu || occ_device_from_cc(gpu->cc, &device) != OCC_OK)
         return fail_unknown(name, err);
     device.sm_count = gpu->sm_count;
@@ -67,11 +67,11 @@ int calc_target_capability(const char *capability, uint64_t sm_count, struct cal
                            struct occ_error *err)
 {
     struct occ_device device;
-    char word[32];
-    (void)snprintf(word, sizeof word, "%.31s", capability);
-    occ_text_sanitise(word);
+    char key[32];
+    (void)snprintf(key, sizeof key, "%.31s", capability);
+    occ_text_sanitise(key);
     if (occ_device_from_cc(capability_number(capability), &device) != OCC_OK)
-        return occ_fail(err, OCC_E_INVALID, "there is no compute capability '%s'", word);
+        return occ_fail(err, OCC_E_INVALID, "there is no compute capability '%s'", key);
     if (sm_count < 1 || sm_count > MAX_SMS)
         return occ_fail(err, OCC_E_INVALID, "%" PRIu64 " SMs are out of range (1 to %d)", sm_count, MAX_SMS);
     device.sm_count = (uint32_t)sm_count;

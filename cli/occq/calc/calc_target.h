@@ -1,6 +1,6 @@
 /*
- * What the calculator computes for: a device by name or by compute capability, and words for what is wrong with a
- * launch on it. Pure; any thread.
+ * The calculator's device, by name or by compute capability, and messages for launches that it refuses. Pure;
+ * any thread.
  */
 #ifndef OCC_CLI_CALC_TARGET_H
 #define OCC_CLI_CALC_TARGET_H

@@ -1,6 +1,6 @@
 /*
- * occq calc: the occupancy calculator. Its input is options, compiled code, the output of ptxas, or (--batch) rows on
- * standard input; no history is needed. One thread.
+ * occq calc: the occupancy calculator. Its input is options, compiled code, the output of ptxas, or (--batch)
+ * rows on standard input; no history is needed. One thread.
  */
 #include "cmd_calc.h"
 
