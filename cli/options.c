@@ -45,22 +45,27 @@ static const struct cli_option *find_letter(const struct cli_option *row, char l
     return NULL;
 }
 
+int cli_fail_unknown(const char *what, const char *before, const char *word, size_t length,
+                     const char *const *names, struct occ_error *err)
+{
+    char clean[64];
+    (void)snprintf(clean, sizeof clean, "%.*s", length < sizeof clean ? (int)length : (int)sizeof clean - 1,
+                   word);
+    occ_text_sanitise(clean);
+    const char *nearest = occ_text_nearest(clean, names);
+    if (!nearest)
+        return occ_fail(err, OCC_E_INVALID, "unknown %s '%s%s'", what, before, clean);
+    return occ_fail(err, OCC_E_INVALID, "unknown %s '%s%s'; did you mean '%s%s'?", what, before, clean,
+                    before, nearest);
+}
+
 static int fail_unknown_name(const struct cli_option *row, const char *name, size_t length,
                              struct occ_error *err)
 {
-    const char *names[MAX_OPTIONS + 1];
-    size_t n = 0;
-    for (; row->name && n < MAX_OPTIONS; row++)
-        names[n++] = row->name;
-    names[n] = NULL;
-    char word[64];
-    (void)snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1,
-                   name);
-    occ_text_sanitise(word);
-    const char *nearest = occ_text_nearest(word, names);
-    if (!nearest)
-        return occ_fail(err, OCC_E_INVALID, "unknown option '--%s'", word);
-    return occ_fail(err, OCC_E_INVALID, "unknown option '--%s'; did you mean '--%s'?", word, nearest);
+    const char *names[MAX_OPTIONS + 1] = {NULL};
+    for (size_t n = 0; row[n].name && n < MAX_OPTIONS; n++)
+        names[n] = row[n].name;
+    return cli_fail_unknown("option", "--", name, length, names, err);
 }
 
 int cli_check_regex(const char *text, struct occ_error *err)

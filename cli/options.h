@@ -106,6 +106,11 @@ int cli_parse(const struct cli_command *command, char **argv, struct cli_args *a
 /* Whether an option was given; `options` is the table that was parsed with. */
 bool cli_is_given(const struct cli_option *options, const struct cli_args *args, const char *name);
 
+/* "unknown option '--flog'; did you mean '--flag'?": `what`, `before` and the first `length` bytes of `word`;
+ * the nearest of `names` (NULL-terminated), if one is near. Returns OCC_E_INVALID. */
+int cli_fail_unknown(const char *what, const char *before, const char *word, size_t length,
+                     const char *const *names, struct occ_error *err);
+
 /* POSIX extended. */
 int cli_check_regex(const char *text, struct occ_error *err);
 

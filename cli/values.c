@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "options.h"
 #include "support/text.h"
 
 void cli_set_integer(struct cli_value *value, int64_t integer)
@@ -251,19 +252,11 @@ static bool is_called(const struct cli_column *column, const char *name, size_t 
 static int fail_unknown_column(const struct cli_column *table, const char *name, size_t length,
                                struct occ_error *err)
 {
-    const char *names[CLI_MAX_COLUMNS + 1];
-    size_t n = 0;
-    for (const struct cli_column *c = table; c->name && n < CLI_MAX_COLUMNS; c++)
-        names[n++] = c->name;
-    names[n] = NULL;
-    char word[64];
-    (void)snprintf(word, sizeof word, "%.*s", length < sizeof word ? (int)length : (int)sizeof word - 1,
-                   name);
-    occ_text_sanitise(word);
-    const char *nearest = occ_text_nearest(word, names);
-    if (!nearest)
-        return occ_fail(err, OCC_E_INVALID, "-o: unknown column '%s'", word);
-    return occ_fail(err, OCC_E_INVALID, "-o: unknown column '%s'; did you mean '%s'?", word, nearest);
+    const char *names[CLI_MAX_COLUMNS + 1] = {NULL};
+    for (size_t n = 0; table[n].name && n < CLI_MAX_COLUMNS; n++)
+        names[n] = table[n].name;
+    (void)cli_fail_unknown("column", "", name, length, names, err);
+    return occ_error_prefix(err, "-o");
 }
 
 static bool is_in(const struct cli_selection *selection, const struct cli_column *column)

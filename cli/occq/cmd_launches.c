@@ -96,11 +96,10 @@ static void note_more(const struct cli_command *command, struct occ_store *store
                       const struct history_args *args)
 {
     char shown[32], all[32];
-    struct occ_filter filter = cli_filter_store(&args->filter);
     _cleanup_(occ_top_free) struct occ_top top = {0};
     uint64_t launches = 0;
     (void)grouped((uint64_t)args->number, shown);
-    if (args->filter.below_ratio > 0 || occ_store_top(store, &filter, &top, NULL) != 0) {
+    if (args->filter.below_achieved > 0 || occ_store_top(store, &args->filter, &top, NULL) != 0) {
         cli_note(command, "only the newest %s launches (-n shows more)", shown);
         return;
     }

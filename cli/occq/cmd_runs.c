@@ -7,11 +7,6 @@
 #include "sql_table.h"
 #include "support/cleanup.h"
 
-struct runs_args {
-    struct history_args history;
-    const char *session;
-};
-
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)
 #define UNIT(name, key, unit, flags, help) SQL_COLUMN(name, key, unit, flags, NULL, help)
 #define TEXT                               (CLI_LEFT | CLI_CUTS)
@@ -68,7 +63,7 @@ static const struct cli_column columns[] = {
 /* A run lasts until its end or its last launch, whichever is later. */
 #define LASTS "max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns)"
 
-static int ask(const struct cli_command *command, const struct runs_args *args,
+static int ask(const struct cli_command *command, const struct history_args *args,
                const struct cli_selection *selection)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -82,16 +77,14 @@ static int ask(const struct cli_command *command, const struct runs_args *args,
                                   .until = "start_ns < %lld AND time_base = 'epoch'",
                                   .run = "run_id = %lld",
                                   .session = "session_id = %Q",
-                                  .filter = &args->history.filter,
-                                  .session_id = args->session,
-                                  .number = args->history.number};
+                                  .filter = &args->filter,
+                                  .number = args->number};
     struct sql_answer answer;
-    if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||
-        sql_list(store, &list, &answer, &err) != 0)
+    if (cli_open_history(&args->list.common, &store, &err) != 0 || sql_list(store, &list, &answer, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->history.filter);
+    cli_note_unknown_times(command, store, &args->filter);
     if (answer.has_more)
-        cli_note(command, "only the newest %" PRId64 " runs (-n shows more)", args->history.number);
+        cli_note(command, "only the newest %" PRId64 " runs (-n shows more)", args->number);
     if (answer.simulated)
         cli_note_simulated(command);
     return answer.rows ? CLI_EXIT_OK : cli_nothing(command, "no runs match these filters");
@@ -99,19 +92,19 @@ static int ask(const struct cli_command *command, const struct runs_args *args,
 
 static int run(const struct cli_command *command, char **argv)
 {
-    struct runs_args args = {.history = {.number = 50}};
+    struct history_args args = {.number = 50};
     struct cli_selection selection;
     int status = 0;
-    return cli_start_history(command, argv, &args.history, &selection, &status)
-               ? ask(command, &args, &selection)
-               : status;
+    return cli_start_history(command, argv, &args, &selection, &status) ? ask(command, &args, &selection)
+                                                                        : status;
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTIONS_PERIOD,
     CLI_OPTION_RUN,
-    CLI_OPTION(0, "session", CLI_TEXT, struct runs_args, session, "ID", "only runs of this occtrace call"),
+    CLI_OPTION(0, "session", CLI_TEXT, struct history_args, filter.session, "ID",
+               "only runs of this occtrace call"),
     CLI_OPTION_NUMBER("at most N rows (default 50)"),
     CLI_OPTIONS_LIST,
 };

@@ -245,11 +245,7 @@ static int find_action(const char *name, const struct action **ret_action, struc
             return 0;
         }
     }
-    const char *nearest = occ_text_nearest(name, names);
-    (void)occ_fail(err, OCC_E_INVALID, "'%.64s' is none of status, pause, resume%s%s%s", name,
-                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-    occ_text_sanitise(err->message);
-    return OCC_E_INVALID;
+    return cli_fail_unknown("action", "", name, strlen(name), names, err);
 }
 
 static int check_args(const struct sampler_args *args, const struct action *action, struct occ_error *err)

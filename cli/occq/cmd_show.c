@@ -168,10 +168,9 @@ static int ask(const struct cli_command *command, const struct history_args *arg
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(selection_release) struct selection selection = {0};
-    struct occ_filter filter = cli_filter_store(&args->filter);
     int status = cli_open_history(&args->list.common, &store, &err);
     if (status == 0)
-        status = find(store, &filter, args->list.common.operands[0], &selection, &err);
+        status = find(store, &args->filter, args->list.common.operands[0], &selection, &err);
     if (status == 0)
         status = print(&selection, args, &err);
     if (status != 0)

@@ -259,9 +259,8 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
     _cleanup_(rows_release) struct whatif_rows rows = {0};
-    struct occ_filter filter = cli_filter_store(&args->history.filter);
     if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||
-        occ_store_configs(store, &filter, &configs, &err) != 0 ||
+        occ_store_configs(store, &args->history.filter, &configs, &err) != 0 ||
         evaluate_all(&configs, &target->device, &rows, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->history.filter);

@@ -13,7 +13,7 @@ bool cli_start_history(const struct cli_command *command, char **argv, struct hi
                        struct cli_selection *ret_selection, int *ret_status)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    const struct cli_filter *filter = &args->filter;
+    const struct occ_filter *filter = &args->filter;
     if (!cli_start_list(command, argv, &args->list, ret_selection, ret_status))
         return false;
     if (filter->since_ns == 0 || filter->until_ns == 0 || filter->until_ns > filter->since_ns)
@@ -21,18 +21,6 @@ bool cli_start_history(const struct cli_command *command, char **argv, struct hi
     (void)occ_fail(&err, OCC_E_INVALID, "--until is not after --since");
     *ret_status = cli_usage_error(command, &err);
     return false;
-}
-
-struct occ_filter cli_filter_store(const struct cli_filter *filter)
-{
-    return (struct occ_filter){
-        .since_ns = filter->since_ns,
-        .until_ns = filter->until_ns,
-        .run = filter->run,
-        .device = filter->device,
-        .kernel_regex = filter->kernel,
-        .below_achieved = filter->below_ratio,
-    };
 }
 
 int cli_open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err)
@@ -53,7 +41,7 @@ void cli_store_closep(struct occ_store **store)
 }
 
 void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
-                            const struct cli_filter *filter)
+                            const struct occ_filter *filter)
 {
     uint64_t n = 0;
     if ((filter->since_ns <= 0 && filter->until_ns <= 0) ||

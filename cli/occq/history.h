@@ -5,17 +5,10 @@
 #include "cli/command.h"
 #include "store/store.h"
 
-/* Which launches. All zero: all. */
-struct cli_filter {
-    int64_t since_ns, until_ns, run, device;
-    const char *kernel;
-    double below_ratio;
-};
-
 /* The first member of the arguments of commands that read a history. */
 struct history_args {
     struct cli_list_args list;
-    struct cli_filter filter;
+    struct occ_filter filter;
     int64_t number; /* of rows at most */
 };
 
@@ -31,14 +24,14 @@ struct history_args {
                "only this device, by its number in the history (column device_id)", .min = 1,                \
                .max = INT64_MAX)
 #define CLI_OPTION_KERNEL                                                                                    \
-    CLI_OPTION(0, "kernel", CLI_REGEX, struct history_args, filter.kernel, "REGEX",                          \
+    CLI_OPTION(0, "kernel", CLI_REGEX, struct history_args, filter.kernel_regex, "REGEX",                    \
                "only kernels whose demangled name matches this POSIX extended regular expression")
 #define CLI_OPTION_NUMBER(help)                                                                              \
     CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N", help, .min = 1, .max = 1000000000)
 /* All of the filter. */
 #define CLI_OPTIONS_FILTER CLI_OPTIONS_PERIOD, CLI_OPTION_RUN, CLI_OPTION_KERNEL, CLI_OPTION_DEVICE
 #define CLI_OPTION_LOW_OCCUPANCY(what)                                                                       \
-    CLI_OPTION(0, "low-occupancy", CLI_PERCENT, struct history_args, filter.below_ratio, "PCT",              \
+    CLI_OPTION(0, "low-occupancy", CLI_PERCENT, struct history_args, filter.below_achieved, "PCT",           \
                "only " what " whose achieved occupancy (measured, else expected) is below PCT percent "      \
                "(default 50)",                                                                               \
                .without = "50")
@@ -47,15 +40,12 @@ struct history_args {
 bool cli_start_history(const struct cli_command *command, char **argv, struct history_args *args,
                        struct cli_selection *ret_selection, int *ret_status);
 
-/* The store's form; texts are the filter's. */
-struct occ_filter cli_filter_store(const struct cli_filter *filter);
-
 /* Opens the history for reading: --db, else the user's. */
 int cli_open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err);
 void cli_store_closep(struct occ_store **store);
 
 /* One line on stderr when a period leaves out runs only because their times do not count from 1970. */
 void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
-                            const struct cli_filter *filter);
+                            const struct occ_filter *filter);
 
 #endif

@@ -8,7 +8,6 @@
 #include "cli/usage.h"
 #include "commands.h"
 #include "support/log.h"
-#include "support/text.h"
 
 enum { MAX_COMMANDS = 32 };
 
@@ -22,18 +21,11 @@ static const struct cli_command *find_command(const char *name)
 
 static int fail_unknown(const char *name)
 {
-    const char *names[MAX_COMMANDS + 1];
-    size_t n = 0;
+    const char *names[MAX_COMMANDS + 1] = {NULL};
     struct occ_error err = OCC_ERROR_INIT;
-    for (const struct cli_command *const *c = cli_commands; *c && n < MAX_COMMANDS; c++)
-        names[n++] = (*c)->name;
-    names[n] = NULL;
-    const char *nearest = occ_text_nearest(name, names);
-    if (nearest)
-        (void)occ_fail(&err, OCC_E_INVALID, "unknown command '%.64s'; did you mean '%s'?", name, nearest);
-    else
-        (void)occ_fail(&err, OCC_E_INVALID, "unknown command '%.64s'", name);
-    occ_text_sanitise(err.message);
+    for (size_t n = 0; cli_commands[n] && n < MAX_COMMANDS; n++)
+        names[n] = cli_commands[n]->name;
+    (void)cli_fail_unknown("command", "", name, strlen(name), names, &err);
     return cli_usage_error(&cli_occq, &err);
 }
 

@@ -120,7 +120,7 @@ static void add_text(sqlite3_str *sql, const char *condition, const char *text)
 /* The caller frees it with sqlite3_free(); NULL: out of memory. */
 static char *statement_text(const struct sql_list *list)
 {
-    const struct cli_filter *filter = list->filter;
+    const struct occ_filter *filter = list->filter;
     sqlite3_str *sql = sqlite3_str_new(NULL);
     for (const struct cli_column *c = list->table; c->name; c++)
         sqlite3_str_appendf(sql, "%s%s", c == list->table ? "SELECT " : ", ",
@@ -132,11 +132,11 @@ static char *statement_text(const struct sql_list *list)
     add_number(sql, list->until, filter->until_ns);
     add_number(sql, list->run, filter->run);
     add_number(sql, list->device, filter->device);
-    add_text(sql, list->kernel, filter->kernel);
-    add_text(sql, list->session, list->session_id);
-    if (filter->below_ratio > 0) {
+    add_text(sql, list->kernel, filter->kernel_regex);
+    add_text(sql, list->session, filter->session);
+    if (filter->below_achieved > 0) {
         sqlite3_str_appendall(sql, " AND ");
-        sqlite3_str_appendf(sql, list->below, filter->below_ratio);
+        sqlite3_str_appendf(sql, list->below, filter->below_achieved);
     }
     sqlite3_str_appendf(sql, " ORDER BY %s LIMIT %lld", list->order, (long long)list->number + 1);
     return sqlite3_str_finish(sql);

@@ -38,8 +38,7 @@ struct sql_list {
     /* Conditions that count if the filter has the value: sqlite3_mprintf() formats, %lld, %Q for texts,
      * %!.15g */
     const char *since, *until, *run, *device, *kernel, *below, *session;
-    const struct cli_filter *filter;
-    const char *session_id;
+    const struct occ_filter *filter;
     int64_t number; /* of rows at most; 0: all */
 };
 int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
