@@ -1,10 +1,11 @@
 /*
- * GPUs by name, with their enabled SMs (NVIDIA's data sheets and architecture white papers). Only products
- * with a certain SM count; a device of a run reports its own. Boards with two GPUs count one of them.
+ * GPUs by name, with their enabled SMs as published; tests/data/occupancy/gpus.txt names a source for each and
+ * whether it was checked. Only products with a certain SM count; a device of a run reports its own. Boards with
+ * two GPUs count one of them.
  *
  * MIG slices have the SMs of `nvidia-smi mig -lgip` in public outputs: NVIDIA's MIG user guide (A30, A100),
  * jbarrow.ai/field_notes/nvidia-mig (H100), and reports about NVIDIA/mig-parted: its thread 120 (H200), pull
- * requests 139 (GH200) and 187 (B200). Profiles that are not in these are left out. Slices of a product with
+ * requests 139 (GH200) and 166 (B200). Profiles that are not in these are left out. Slices of a product with
  * another memory size have other names and the same SMs.
  *
  * Threads: any.

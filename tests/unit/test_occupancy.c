@@ -798,7 +798,7 @@ static uint32_t cores_per_sm(uint32_t cc)
     return rows[i].cores;
 }
 
-/* A second list, from other sources, knows the same GPUs. */
+/* A second list, transcribed separately, knows the same GPUs. */
 static void gpus_are_those_of_the_second_list(void **state)
 {
     (void)state;
