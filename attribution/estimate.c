@@ -44,13 +44,9 @@ static void add_column(struct occ_normal_block *block, const struct occ_key *key
     for (; at > 0 && block->column[at - 1] > key->column[function]; at--) {
         block->column[at] = block->column[at - 1];
         block->prior_precision[at] = block->prior_precision[at - 1];
-        block->low[at] = block->low[at - 1];
-        block->high[at] = block->high[at - 1];
     }
     block->column[at] = key->column[function];
     block->prior_precision[at] = occ_keys_prior_precision(key);
-    block->low[at] = function == 0 ? 0 : -key->bound;
-    block->high[at] = key->bound;
 }
 
 /* Fills a block with the keys from *next on. */
@@ -124,8 +120,10 @@ struct mixture {
 
 static void add_key(struct mixture *m, const struct occ_keys *keys, const struct occ_key *key)
 {
-    for (int r = 0; r < OCC_RHS_COUNT; r++)
-        m->rhs[r] += value_of(keys, key, (enum occ_rhs)r) * key->launch_ns;
+    for (int r = 0; r < OCC_RHS_COUNT; r++) {
+        double value = value_of(keys, key, (enum occ_rhs)r);
+        m->rhs[r] += (r == OCC_RHS_WARPS ? fmin(value, key->bound) : value) * key->launch_ns;
+    }
     m->ns += key->launch_ns;
     m->beside_ns += occ_keys_is_beside(key) ? key->launch_ns : 0;
     m->launches += key->launches;

@@ -315,12 +315,6 @@ static void invert(const double *l, uint32_t n, double *ret_inverse)
             ret_inverse[(size_t)i * n + k] = ret_inverse[(size_t)k * n + i];
 }
 
-static void cut_off(const struct occ_normal_block *block, double *x)
-{
-    for (uint32_t i = 0; i < block->n; i++)
-        x[i] = fmin(fmax(x[i], block->low[i]), block->high[i]);
-}
-
 int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, const double *prior_mean,
                      double *solution, struct occ_error *err)
 {
@@ -348,8 +342,6 @@ int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, 
     for (uint32_t r = 0; r < (block->quick ? 1 : normal->options.n_rhs); r++) {
         double *x = rhs + (size_t)r * n;
         substitute(block->scratch, n, x);
-        if (r == 0)
-            cut_off(block, x);
         for (uint32_t i = 0; i < n; i++) { /* what overflowed must not be in the next solution */
             size_t at = (size_t)r * stride + block->column[i];
             solution[at] = isfinite(x[i]) ? x[i] : prior_mean[at];

@@ -59,14 +59,13 @@ struct occ_normal_block {
     uint32_t n;
     uint32_t column[OCC_NORMAL_BLOCK];
     double prior_precision[OCC_NORMAL_BLOCK];
-    double low[OCC_NORMAL_BLOCK], high[OCC_NORMAL_BLOCK]; /* bounds of the first right-hand side's solution */
     bool quick; /* the first right-hand side only, and no covariance: a fifth of the work */
     double covariance[OCC_NORMAL_BLOCK * OCC_NORMAL_BLOCK]; /* out, n x n: of (G + prior) within the block */
     double scratch[OCC_NORMAL_BLOCK * OCC_NORMAL_BLOCK];
 };
 
 /* Solves for a block's columns. solution[r][column] holds the last values of all columns (n_rhs x max_columns) and gets
- * the new ones; prior_mean likewise. The first right-hand side obeys the bounds; the others none. */
+ * the new ones; prior_mean likewise. */
 int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, const double *prior_mean,
                      double *solution, struct occ_error *err);
 
