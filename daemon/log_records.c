@@ -16,11 +16,8 @@
 #define SIMULATED_SUFFIX "(simulated)"
 #define SHARE_MAX        1.05 /* counters may read a little more than there is; much more is no measurement */
 
-static const char *const level_words[] = {
-#define X(name, word, text) word,
-    OCC_LEVELS(X)
-#undef X
-};
+#define WORD(name, word, text) word,
+static const char *const level_words[] = {OCC_LEVELS(WORD)};
 
 /* Room for item n. */
 static int grow(void *items, size_t *allocated, size_t n, size_t size, struct occ_error *err)

@@ -50,12 +50,10 @@ extern "C" {
     X(UNEXPLAINED, "unexplained", "not explained", "gain over the model, not explained")
 
 /* A part of the waterfall: below OCC_CAUSE_COUNT it is an enum occ_cause. */
+#define OCC_PART_ENUMERATOR(name, id, text, gain) OCC_PART_##name,
 enum occ_part {
     OCC_PART_BEFORE = OCC_CAUSE_COUNT - 1,
-#define X(name, id, text, gain) OCC_PART_##name,
-    OCC_MEASURED_CAUSES(X)
-#undef X
-        OCC_PART_COUNT
+    OCC_MEASURED_CAUSES(OCC_PART_ENUMERATOR) OCC_PART_COUNT
 };
 
 /* Where a value comes from. X(NAME, id, text) */

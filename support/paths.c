@@ -1,31 +1,15 @@
 /* Paths by the XDG base directory rules. No state; any thread. */
 #include "paths.h"
 #include "cleanup.h"
+#include "text.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int format_path(char **ret_path, struct occ_error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int format_path(char **ret_path, struct occ_error *err, const char *format, ...)
-{
-    char *path = NULL;
-    va_list args;
-    va_start(args, format);
-    int n = vasprintf(&path, format, args);
-    va_end(args);
-    if (n < 0)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    *ret_path = path;
-    return 0;
-}
 
 /* An environment variable with an absolute path, else NULL: by the XDG rules relative ones are ignored. */
 static const char *absolute_env(const char *name)
@@ -39,11 +23,11 @@ int occ_path_default_history(char **ret_path, struct occ_error *err)
     const char *state = absolute_env("XDG_STATE_HOME");
     const char *home = absolute_env("HOME");
     if (state)
-        return format_path(ret_path, err, "%s/occtrace/history.db", state);
+        return occ_format_text(ret_path, err, "%s/occtrace/history.db", state);
     if (home)
-        return format_path(ret_path, err, "%s/.local/state/occtrace/history.db", home);
+        return occ_format_text(ret_path, err, "%s/.local/state/occtrace/history.db", home);
     if (geteuid() == 0)
-        return format_path(ret_path, err, "/var/lib/occtrace/history.db");
+        return occ_format_text(ret_path, err, "/var/lib/occtrace/history.db");
     return occ_fail(err, OCC_E_NOT_FOUND,
                     "neither XDG_STATE_HOME nor HOME is set: name the history with --db FILE");
 }
@@ -53,12 +37,12 @@ int occ_path_default_socket(char **ret_path, struct occ_error *err)
     const char *given = absolute_env("OCCTRACE_SOCKET");
     const char *runtime = absolute_env("XDG_RUNTIME_DIR");
     if (given)
-        return format_path(ret_path, err, "%s", given);
+        return occ_format_text(ret_path, err, "%s", given);
     if (runtime)
-        return format_path(ret_path, err, "%s/occtrace/occtraced.sock", runtime);
+        return occ_format_text(ret_path, err, "%s/occtrace/occtraced.sock", runtime);
     if (geteuid() == 0)
-        return format_path(ret_path, err, OCC_PATH_SYSTEM_SOCKET);
-    return format_path(ret_path, err, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
+        return occ_format_text(ret_path, err, OCC_PATH_SYSTEM_SOCKET);
+    return occ_format_text(ret_path, err, "/tmp/occtrace-%u/occtraced.sock", (unsigned int)geteuid());
 }
 
 int occ_path_make_parents(const char *file, struct occ_error *err)
@@ -86,5 +70,5 @@ int occ_path_of_self(char **ret_directory, struct occ_error *err)
     if (!slash)
         return occ_fail(err, OCC_E_NOT_FOUND, "the path of this program is unknown");
     *slash = '\0';
-    return format_path(ret_directory, err, "%s", path);
+    return occ_format_text(ret_directory, err, "%s", path);
 }

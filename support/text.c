@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,18 @@ const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size)
     }
     (void)snprintf(buffer, size, i == 0 ? "%.0f %s" : "%.1f %s", value, names[i]);
     return buffer;
+}
+
+int occ_format_text(char **ret_text, struct occ_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int n = vasprintf(ret_text, format, args);
+    va_end(args);
+    if (n >= 0)
+        return 0;
+    *ret_text = NULL;
+    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
 }
 
 /* Length of the valid, printable UTF-8 sequence at `s` (1 to 4), or 0. */

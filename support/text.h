@@ -32,6 +32,10 @@ const char *occ_format_duration(int64_t ns, char *buffer, size_t size);
 /* "12.3 MiB". */
 const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size);
 
+/* printf() into a malloc'ed text, which the caller frees; NULL after a failure (OCC_E_NO_MEMORY). */
+int occ_format_text(char **ret_text, struct occ_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Replaces control characters and invalid UTF-8 by '?', in place: names from traced programs reach terminals.
  */
 void occ_text_sanitise(char *text);

@@ -16,6 +16,7 @@
 #include "cli/usage.h"
 #include "no_launches.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 #include "support/clock.h"
 #include "support/log.h"
 #include "trace.h"
@@ -63,7 +64,7 @@ static char *preload_list(const char *library)
     char *list = NULL;
     if (is_preloaded(old, library))
         return strdup(old);
-    (void)trace_format(&list, NULL, "%s%s%s", library, old && old[0] ? ":" : "", old ? old : "");
+    (void)occ_format_text(&list, NULL, "%s%s%s", library, old && old[0] ? ":" : "", old ? old : "");
     return list;
 }
 

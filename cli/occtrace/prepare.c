@@ -28,8 +28,8 @@ static int find_library(struct trace *trace, const char *self, struct occ_error 
     _cleanup_(occ_freep) char *path = NULL;
     const char *given = secure_getenv("OCCTRACE_LIBRARY");
     bool is_given = given && given[0];
-    if (trace_format(&path, err, "%s%s", is_given ? given : self,
-                     is_given ? "" : "/../lib/occtrace/libocctrace.so") != 0)
+    if (occ_format_text(&path, err, "%s%s", is_given ? given : self,
+                        is_given ? "" : "/../lib/occtrace/libocctrace.so") != 0)
         return OCC_E_NO_MEMORY;
     trace->library = realpath(path, NULL);
     if (!trace->library || access(trace->library, R_OK) != 0)
@@ -42,7 +42,7 @@ static int absolute_path(const char *path, char **ret_path, struct occ_error *er
     _cleanup_(occ_freep) char *directory = path[0] == '/' ? NULL : getcwd(NULL, 0);
     if (path[0] != '/' && !directory)
         return occ_fail_errno(err, errno, "the current directory is not known");
-    return trace_format(ret_path, err, "%s%s%s", directory ? directory : "", directory ? "/" : "", path);
+    return occ_format_text(ret_path, err, "%s%s%s", directory ? directory : "", directory ? "/" : "", path);
 }
 
 static bool try_daemon(struct trace *trace, const char *socket)
@@ -72,7 +72,7 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
     if (status == 0)
         status = occ_path_make_parents(trace->db, err);
     if (status == 0)
-        status = trace_format(&program, err, "%s/occtraced", self);
+        status = occ_format_text(&program, err, "%s/occtraced", self);
     /* with --exact the program itself uses the counters */
     trace->daemon.counters = trace->options->exact ? "none" : trace->options->counters;
     if (status == 0)
@@ -80,7 +80,7 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
     if (status != 0)
         return status;
     trace->is_private = true;
-    return trace_format(&trace->socket, err, "%s", trace->daemon.socket);
+    return occ_format_text(&trace->socket, err, "%s", trace->daemon.socket);
 }
 
 /* The daemon of --socket may also start later: the program keeps trying. */
@@ -89,7 +89,7 @@ static int use_given_daemon(struct trace *trace, const char *socket, struct occ_
     if (try_daemon(trace, socket))
         return 0;
     trace_note("no daemon answers at %s yet: the program reports as soon as one does", socket);
-    return trace_format(&trace->socket, err, "%s", socket);
+    return occ_format_text(&trace->socket, err, "%s", socket);
 }
 
 int trace_prepare(struct trace *trace, struct occ_error *err)

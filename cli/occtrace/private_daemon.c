@@ -30,7 +30,7 @@ static int make_directory(struct private_daemon *daemon, struct occ_error *err)
     const char *bases[] = {runtime && runtime[0] == '/' && strlen(runtime) < 60 ? runtime : "/tmp", "/tmp"};
     for (size_t i = 0; i < 2; i++) {
         _cleanup_(occ_freep) char *name = NULL;
-        if (trace_format(&name, err, "%s/occtrace-XXXXXX", bases[i]) != 0)
+        if (occ_format_text(&name, err, "%s/occtrace-XXXXXX", bases[i]) != 0)
             return OCC_E_NO_MEMORY;
         if (mkdtemp(name)) {
             daemon->directory = occ_take(name);
@@ -43,10 +43,10 @@ static int make_directory(struct private_daemon *daemon, struct occ_error *err)
 static int name_parts(struct private_daemon *daemon, const char *program, const char *db,
                       struct occ_error *err)
 {
-    int status = trace_format(&daemon->program, err, "%s", program);
+    int status = occ_format_text(&daemon->program, err, "%s", program);
     if (status == 0)
-        status = trace_format(&daemon->db, err, "%s", db);
-    return status == 0 ? trace_format(&daemon->socket, err, "%s/socket", daemon->directory) : status;
+        status = occ_format_text(&daemon->db, err, "%s", db);
+    return status == 0 ? occ_format_text(&daemon->socket, err, "%s/socket", daemon->directory) : status;
 }
 
 static void remove_directory(const struct private_daemon *daemon)

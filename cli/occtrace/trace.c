@@ -22,18 +22,6 @@ void trace_note(const char *format, ...)
     (void)fprintf(stderr, "occtrace: %s\n", line);
 }
 
-int trace_format(char **ret_text, struct occ_error *err, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vasprintf(ret_text, format, args);
-    va_end(args);
-    if (n >= 0)
-        return 0;
-    *ret_text = NULL;
-    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-}
-
 int trace_ask_daemon(const char *socket, const char *request, int patience_ms, char *answer, size_t size,
                      struct occ_error *err)
 {

@@ -42,8 +42,4 @@ char *trace_daemon_value(const char *socket, const char *key);
 /* "occtrace: TEXT" on stderr, made safe to print: names in it come from the program. */
 void trace_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* asprintf() with our errors; on failure *ret_text is NULL. */
-int trace_format(char **ret_text, struct occ_error *err, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
 #endif
