@@ -262,10 +262,10 @@ CREATE TABLE stored_ring (
     measured_read  INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- What hardware counters measured: sums by launch configuration, run and minute. A value is the sum of value x duration
--- (_sum) and the sum of the durations for which it was defined (_ns); the time-weighted mean is their quotient. direct,
--- regression, grouped, exact: launches by where their value comes from; overlapped: of them, those that ran beside
--- other kernels.
+-- What hardware counters measured: sums by launch configuration, run and minute, and the same by hour. A value is the
+-- sum of value x duration (_sum) and the sum of the durations for which it was defined (_ns); the time-weighted mean is
+-- their quotient. direct, regression, grouped, exact: launches by where their value comes from; overlapped: of them,
+-- those that ran beside other kernels.
 CREATE TABLE stored_measured_minute (
     config_id                INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
     run_id                   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
@@ -294,6 +294,34 @@ CREATE TABLE stored_measured_minute (
     PRIMARY KEY (config_id, minute, run_id) -- a query reads some minutes of a configuration
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_measured_minute_time ON stored_measured_minute(minute);
+CREATE TABLE stored_measured_hour (
+    config_id                INTEGER NOT NULL REFERENCES stored_launch_config ON DELETE CASCADE,
+    run_id                   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    hour                     INTEGER NOT NULL,
+    direct                   INTEGER NOT NULL,
+    regression               INTEGER NOT NULL,
+    grouped                  INTEGER NOT NULL,
+    exact                    INTEGER NOT NULL,
+    overlapped               INTEGER NOT NULL,
+    achieved_sum             REAL NOT NULL, achieved_ns            REAL NOT NULL,
+    achieved_error_sum       REAL NOT NULL, achieved_error_ns      REAL NOT NULL,
+    elapsed_sum              REAL NOT NULL, elapsed_ns             REAL NOT NULL,
+    elapsed_error_sum        REAL NOT NULL, elapsed_error_ns       REAL NOT NULL,
+    variance_inflation_sum   REAL NOT NULL, variance_inflation_ns  REAL NOT NULL,
+    sm_active_sum            REAL NOT NULL, sm_active_ns           REAL NOT NULL,
+    resident_blocks_sum      REAL NOT NULL, resident_blocks_ns     REAL NOT NULL,
+    imbalance_sum            REAL NOT NULL, imbalance_ns           REAL NOT NULL,
+    stall_registers_sum      REAL NOT NULL, stall_registers_ns     REAL NOT NULL,
+    stall_shared_memory_sum  REAL NOT NULL, stall_shared_memory_ns REAL NOT NULL,
+    stall_blocks_sum         REAL NOT NULL, stall_blocks_ns        REAL NOT NULL,
+    stall_warps_sum          REAL NOT NULL, stall_warps_ns         REAL NOT NULL,
+    stall_barriers_sum       REAL NOT NULL, stall_barriers_ns      REAL NOT NULL,
+    group_achieved_sum       REAL NOT NULL, group_achieved_ns      REAL NOT NULL,
+    group_elapsed_sum        REAL NOT NULL, group_elapsed_ns       REAL NOT NULL,
+    group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
+    PRIMARY KEY (config_id, hour, run_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX stored_measured_hour_time ON stored_measured_hour(hour);
 
 -- Packed counters (format: store/codec/columns.h): occupancy of single launches of a run on a device, where it was
 -- measured directly, and samples of a device. merge_level: how often its rows were merged; NULL: full, or damaged, and

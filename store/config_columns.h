@@ -85,17 +85,4 @@
 #define OCC_COLUMN_LIMIT(name, word, text) ", limit_" word
 #define OCC_COLUMN_CAUSE(name, word, text) ", cause_" word
 
-/* The largest of the static causes, or OCC_CAUSE_COUNT. */
-static inline unsigned occ_largest_cause(const double cause[])
-{
-    unsigned best = OCC_CAUSE_COUNT;
-    double most = 1e-9; /* the model's own accuracy */
-    for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
-        if (i != OCC_CAUSE_PARTIAL_WARP && cause[i] > most) {
-            most = cause[i];
-            best = i;
-        }
-    return best;
-}
-
 #endif

@@ -23,54 +23,51 @@
 /* Text from other programs: what we keep of it. */
 #define OCC_STORE_TEXT_BYTES 4096
 
-/* A packed chunk that waits for the next commit. */
-struct occ_sealed {
-    int64_t device;
-    uint32_t n;
-    int64_t first_ns, last_ns, end_ns;
-    uint32_t min_correlation, max_correlation;
-    uint8_t *data, *totals;
-    size_t data_bytes, totals_bytes;
+/* What the transaction under way does with a run's level-0 chunks on a device. */
+struct occ_rows_written {
+    bool merged;       /* it replaces all of them */
+    int64_t level0_id; /* and adds this one; 0: none */
+    uint64_t level0_rows;
 };
 
-/* The launches of one run on one device that are in no full chunk, in this order: `dropped` launches in the file's level-0
- * chunks small_ids[0 .. n_small_dropped), rows[0 .. committed) in the level-0 chunks after those, and
- * rows[committed .. n), which are only here. Rows that are in the file are kept for merging while memory allows. */
-struct occ_lane {
+/* The launches of one run on one device that are in no full chunk: those of the file's level-0 chunks (stored_chunk, not
+ * is_full), and those that are only here. */
+struct occ_pending_rows {
     int64_t device;
-    struct occ_store_launch *rows;
-    uint32_t n, capacity, committed, dropped;
-    int64_t *small_ids;
-    uint32_t n_small, small_capacity, n_small_dropped;
-    uint32_t
-        obsolete;    /* small_ids[0 .. obsolete) are covered by sealed chunks: deleted with the next commit */
-    int64_t written; /* the last of n_written level-0 chunks of the transaction under way */
-    uint32_t n_written;
-    bool merged; /* and they replace all of small_ids */
+    int64_t *level0_ids;
+    size_t n_level0, level0_allocated;
+    uint64_t level0_rows;
+    struct occ_store_launch *rows; /* only here */
+    size_t n, allocated;
+    struct occ_rows_written written;
 };
 
-/* A run that this handle writes. Totals and watermarks are those of the file plus what is pending. */
+/* The rollups hold exactly the launches that start before these times. */
+struct occ_watermarks {
+    int64_t minute_ns, hour_ns;
+};
+
+/* Values of occ_run_state.configs. */
+enum { OCC_CONFIG_STORED, OCC_CONFIG_NEW };
+
+/* A run that this handle writes. Totals are those of the file plus what is pending. */
 struct occ_run_state {
     int64_t id;
     uint64_t launches, gpu_ns;
     int64_t first_ns, last_ns;
-    int64_t rolled_minute_ns, rolled_hour_ns; /* as committed */
-    int64_t retired_ns;
-    int64_t want_minute_ns, want_hour_ns; /* in the transaction under way */
-    int64_t force_minute_ns;              /* chunks up to here go to make room: rolled up first */
-    bool dirty, ending, stale;            /* stale: minutes and hours must be loaded again */
-    bool
-        foreign; /* not written by this handle: only rolled up to make room, forgotten with the transaction */
-    struct occ_lane *lanes;
-    uint32_t n_lanes;
+    struct occ_watermarks rolled;  /* as committed */
+    struct occ_watermarks planned; /* in the transaction under way */
+    int64_t force_minute_ns;       /* chunks up to here are evicted: rolled up first */
+    bool dirty, ending;
+    bool stale;   /* minutes and hours must be loaded again */
+    bool foreign; /* written by another handle: only rolled up to make room, forgotten with the transaction */
+    struct occ_pending_rows *pending;
+    uint32_t n_pending;
     struct occ_totals_table
-        minutes; /* bucket << 32 | configuration: launches not in rollup_minute, pending ones too */
-    struct occ_totals_table hours; /* launches in rollup_minute, not in rollup_hour */
-    struct occ_map configs;        /* seen: configuration -> 0 */
-    uint32_t *new_configs;         /* of those, not in run_config yet */
-    uint32_t n_new_configs, new_configs_capacity;
-    struct occ_sealed *sealed;
-    uint32_t n_sealed;
+        minutes; /* minute << 32 | config: launches not in stored_minute, pending ones too */
+    struct occ_totals_table hours; /* hour << 32 | config: launches in stored_minute, not in stored_hour */
+    struct occ_map configs;        /* launched: config -> whether stored_run_config has it */
+    bool has_new_configs;
 };
 
 /* A total or a ring's position that waits for the next commit: the last value of a key counts. */
@@ -82,7 +79,7 @@ struct occ_pending_total {
     int64_t value;
 };
 
-#define OCC_DEVICES_KEPT 64u
+#define OCC_DEVICES_MAX 64u
 
 struct occ_device_entry {
     int64_t id;
@@ -94,44 +91,53 @@ struct occ_store {
     char *path;
     struct occ_store_options options;
     sqlite3_stmt *statements[OCC_SQL_COUNT];
-    sqlite3_stmt *add_kernel, *put_config;
     struct occ_columns_encoder *encoder;
     struct occ_columns_decoder *decoder;
     struct occ_run_state *runs;
     uint32_t n_runs;
     struct occ_pending_total *totals;
-    uint32_t n_totals;
-    struct occ_measured_pending *measured;
-    uint32_t n_measured, measured_allocated;
-    struct occ_series *series; /* made when first needed */
-    struct occ_device_entry
-        devices[OCC_DEVICES_KEPT];    /* those asked for last: programs may make up any number */
-    uint32_t n_devices;               /* ever */
-    struct occ_store_launch *scratch; /* for merging */
-    uint32_t scratch_capacity;
+    size_t n_totals, totals_allocated;
+    struct occ_pending_measured *measured;
+    size_t n_measured, measured_allocated;
+    struct occ_series *series;                        /* made when first needed */
+    struct occ_device_entry devices[OCC_DEVICES_MAX]; /* used last: programs may make up any number */
+    uint32_t n_devices;                               /* ever */
+    struct occ_store_launch *scratch;                 /* for merging */
+    size_t scratch_allocated;
     struct occ_writer bytes;
     bool bulk;        /* between occ_store_begin_bulk() and occ_store_end_bulk(): one transaction */
     bool bulk_failed; /* that transaction was rolled back: nothing more is written */
     int64_t page_limit;
 };
 
-/* sql.c */
-int occ_store_statement(struct occ_store *s, enum occ_sql which, sqlite3_stmt **ret, struct occ_error *err);
-/* Runs a bound statement that gives no rows, and resets it. */
-int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err, const char *what);
-/* Runs a statement without parameters. */
-int occ_store_do(struct occ_store *s, enum occ_sql which, struct occ_error *err);
+/* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. They are reset after their last row, which whoever steps
+ * them must reach. */
+/* Ready to be bound. */
+int occ_store_statement(struct occ_store *s, enum occ_sql which, struct occ_binder *ret,
+                        struct occ_error *err);
+/* With its `n` parameters, which are integers (OCC_INTS). */
+int occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n, sqlite3_stmt **ret,
+                    struct occ_error *err);
+/* Steps to the next row. false: *rc was not 0, or there is none (the statement is reset), or it failed (*rc is set). */
+bool occ_store_next(struct occ_store *s, sqlite3_stmt *stmt, int *rc, struct occ_error *err);
+/* The first number of the only row; OCC_E_NOT_FOUND, without a message: there is none. */
+int occ_store_number(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_number, struct occ_error *err);
+/* Steps a statement that writes to its end. */
+int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err);
+int occ_store_execute(struct occ_store *s, enum occ_sql which, const int64_t *values, int n,
+                      struct occ_error *err);
 void occ_store_rollback(struct occ_store *s);
+/* A statement of the caller's own, who finalises it (occ_statement_finalizep). */
+int occ_store_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err);
 int occ_store_no_memory(struct occ_error *err);
-/* Prepares a statement for one question; the caller finalises it. */
-int occ_ask_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err);
-/* After the last sqlite3_step(): finalises; 0 if that was SQLITE_DONE. */
-int occ_ask_end(struct occ_store *s, sqlite3_stmt *stmt, int step, struct occ_error *err);
+int occ_store_check_writable(const struct occ_store *s, struct occ_error *err);
 
 /* migrate.c */
 int occ_store_migrate(struct occ_store *s, struct occ_error *err);
 
 /* write/identity.c */
+/* Steps a bound statement that adds a row and returns its id; where the file is full, once more after making room. */
+int occ_store_insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err);
 int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
                             struct occ_error *err);
 
@@ -149,29 +155,29 @@ void occ_runs_forget_foreign(struct occ_store *s);
 /* write/pending_totals.c: inside a transaction; what waits is dropped when it is committed */
 int occ_pending_totals_write(struct occ_store *s, struct occ_error *err);
 
-/* write/pending_rows.c: rows -> chunks */
-struct occ_lane *occ_run_lane(struct occ_run_state *r,
-                              int64_t device); /* made when missing; NULL: no memory */
-bool occ_lane_add_small(struct occ_lane *lane, int64_t id);
-/* Room for n more rows, and for as many as `most` in all to come. */
-bool occ_lane_reserve(struct occ_lane *lane, uint32_t n, uint32_t most);
-int occ_lane_seal(struct occ_store *s, struct occ_run_state *r, struct occ_lane *lane, struct occ_error *err);
-/* Inside a transaction; occ_lane_written() when it is committed. */
-int occ_lane_write(struct occ_store *s, struct occ_run_state *r, struct occ_lane *lane,
-                   struct occ_error *err);
-void occ_lane_written(struct occ_lane *lane);
-void occ_lane_drop_rows(struct occ_lane *lane);
-int occ_sealed_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
-void occ_sealed_free(struct occ_run_state *r, uint32_t from);
+/* write/pending_rows.c */
+struct occ_pending_rows *occ_run_pending_rows(struct occ_run_state *r, int64_t device); /* NULL: no memory */
+void occ_pending_rows_free(struct occ_pending_rows *p);
+bool occ_pending_rows_add_level0(struct occ_pending_rows *p, int64_t id, uint64_t rows);
+/* All of them or, without memory, none. */
+bool occ_pending_rows_add(struct occ_pending_rows *p, const struct occ_store_launch *rows, size_t n);
+/* Inside a transaction; occ_pending_rows_written() when it is committed. */
+int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, struct occ_pending_rows *p,
+                           struct occ_error *err);
+void occ_pending_rows_written(struct occ_pending_rows *p);
+void occ_scratch_trim(struct occ_store *s);
+
 /* write/sort.c: orders launches by start, stable; `scratch` holds as many */
 void occ_launches_sort(struct occ_store_launch *rows, struct occ_store_launch *scratch, uint32_t n);
-/* write/chunk.c: `n` launches, sorted by start, as bytes, which belong to the encoder until its next call. `compress` as
- * in occ_columns_encode(). Totals are those of each configuration. OCC_E_NO_MEMORY, OCC_E_INVALID. */
-int occ_chunk_encode(struct occ_columns_encoder *encoder, const struct occ_store_launch *rows, uint32_t n,
-                     bool compress, const uint8_t **ret_data, size_t *ret_bytes);
-int occ_chunk_encode_totals(struct occ_columns_encoder *encoder, const struct occ_store_launch *rows,
-                            uint32_t n, const uint8_t **ret_data, size_t *ret_bytes);
 
+/* write/chunk.c, inside a transaction */
+struct occ_chunk {
+    int64_t run, device;
+    const struct occ_store_launch *rows; /* sorted */
+    uint32_t n;
+    bool full, compress; /* level-0 chunks are compressed only where they stay small */
+};
+int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, int64_t *ret_id, struct occ_error *err);
 int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err);
 
 /* write/bulk.c: fails once a write of the bulk transaction has failed */
@@ -185,14 +191,13 @@ int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_err
 int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_rollup_written(struct occ_run_state *r);
 
-/* measured.c: inside a transaction; occ_measured_written() when it is committed */
+/* write/pending_measured.c: inside a transaction; what waits is dropped when it is committed */
 int occ_measured_write(struct occ_store *s, struct occ_error *err);
-void occ_measured_written(struct occ_store *s);
 
-/* write/series.c: values of launches and samples of devices. Inside a transaction; occ_series_written() when it is committed. */
+/* write/series.c: inside a transaction; occ_series_written() when it is committed */
 int occ_series_write(struct occ_store *s, struct occ_error *err);
 void occ_series_written(struct occ_store *s);
-bool occ_series_waits(const struct occ_store *s);
+bool occ_series_is_pending(const struct occ_store *s);
 void occ_series_free(struct occ_store *s);
 
 /* write/quota.c */

@@ -81,7 +81,7 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
     int64_t version = 0;
     (void)snprintf(mark, sizeof mark, "PRAGMA user_version=%d; PRAGMA application_id=%d", m->version,
                    OCC_SCHEMA_APPLICATION_ID);
-    int rc = occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
     if (rc != 0)
         return rc;
     rc = pragma_value(s, "PRAGMA user_version", &version, err);
@@ -93,7 +93,7 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
             rc = execute(s, mark, err, "cannot upgrade");
     }
     if (rc == 0)
-        rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
     if (rc != 0)
         occ_store_rollback(s);
     return rc;

@@ -48,52 +48,86 @@ int occ_store_no_memory(struct occ_error *err)
     return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
 }
 
-int occ_store_statement(struct occ_store *s, enum occ_sql which, sqlite3_stmt **ret, struct occ_error *err)
+int occ_store_statement(struct occ_store *s, enum occ_sql which, struct occ_binder *ret,
+                        struct occ_error *err)
 {
-    if (!s->statements[which]) {
-        int rc = sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, &s->statements[which],
-                                    NULL);
-        if (rc != SQLITE_OK)
-            return occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
-    }
-    *ret = s->statements[which];
-    return 0;
+    sqlite3_stmt **kept = &s->statements[which];
+    int rc = *kept ? SQLITE_OK
+                   : sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+    *ret = (struct occ_binder){.stmt = *kept};
+    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
 }
 
-int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err, const char *what)
+int occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n, sqlite3_stmt **ret,
+                    struct occ_error *err)
+{
+    struct occ_binder b;
+    int rc = occ_store_statement(s, which, &b, err);
+    for (int i = 0; i < n && rc == 0; i++)
+        occ_bind_int(&b, values[i]);
+    *ret = b.stmt;
+    return rc;
+}
+
+bool occ_store_next(struct occ_store *s, sqlite3_stmt *stmt, int *rc, struct occ_error *err)
+{
+    int step = *rc == 0 ? sqlite3_step(stmt) : SQLITE_DONE;
+    if (step == SQLITE_ROW)
+        return true;
+    if (step != SQLITE_DONE)
+        *rc = occ_sql_fail(s->db, s->path, step, err, "cannot read");
+    if (stmt) { /* NULL: it could not be prepared */
+        (void)sqlite3_reset(stmt);
+        (void)sqlite3_clear_bindings(stmt);
+    }
+    return false;
+}
+
+int occ_store_number(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_number, struct occ_error *err)
+{
+    int rc = 0, found = OCC_E_NOT_FOUND;
+    while (occ_store_next(s, stmt, &rc, err)) {
+        *ret_number = sqlite3_column_int64(stmt, 0);
+        found = 0;
+    }
+    return rc != 0 ? rc : found;
+}
+
+int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err)
 {
     int rc = sqlite3_step(stmt);
     while (rc == SQLITE_ROW)
         rc = sqlite3_step(stmt);
-    int failed = rc == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, rc, err, what);
+    int failed = rc == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot write");
     (void)sqlite3_reset(stmt);
     (void)sqlite3_clear_bindings(stmt);
     return failed;
 }
 
-int occ_store_do(struct occ_store *s, enum occ_sql which, struct occ_error *err)
+int occ_store_execute(struct occ_store *s, enum occ_sql which, const int64_t *values, int n,
+                      struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, which, &stmt, err);
-    return rc != 0 ? rc : occ_store_run(s, stmt, err, texts[which]);
+    int rc = occ_store_query(s, which, values, n, &stmt, err);
+    return rc != 0 ? rc : occ_store_run(s, stmt, err);
 }
 
 void occ_store_rollback(struct occ_store *s)
 {
     /* a full disk has rolled back by itself */
     if (!sqlite3_get_autocommit(s->db))
-        (void)occ_store_do(s, OCC_SQL_ROLLBACK, NULL);
+        (void)occ_store_execute(s, OCC_SQL_ROLLBACK, NULL, 0, NULL);
 }
 
-int occ_ask_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err)
+int occ_store_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err)
 {
     int rc = sqlite3_prepare_v2(s->db, sql, -1, ret, NULL);
-    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot ask");
+    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
 }
 
-int occ_ask_end(struct occ_store *s, sqlite3_stmt *stmt, int step, struct occ_error *err)
+int occ_store_check_writable(const struct occ_store *s, struct occ_error *err)
 {
-    int rc = step == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, step, err, "cannot read");
-    (void)sqlite3_finalize(stmt);
-    return rc;
+    return s->options.mode == OCC_STORE_WRITE
+               ? 0
+               : occ_fail(err, OCC_E_READ_ONLY, "%s: opened for reading", s->path);
 }

@@ -9,16 +9,29 @@
 #include <sqlite3.h>
 #include <stdint.h>
 
+#include "config_columns.h"
 #include "measured.h"
 #include "sql_nouns.h"
 #include "store.h"
 
+/* Launches are counted up to 2^62, so that no program's numbers overflow a sum. */
 #define OCC_SQL_PARAMETER_2(name, text) ", ?"
 #define OCC_SQL_PARAMETERS(name)        ", ?, ?"
-#define OCC_SQL_ADD_2(name, text)       ", " #name " = " #name " + excluded." #name
+#define OCC_SQL_ADD_COUNT(name, text)                                                                        \
+    ", " #name " = min(" #name " + excluded." #name ", 4611686018427387904)"
 #define OCC_SQL_ADD_SUMS(name)                                                                               \
     ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
     "_ns + excluded." #name "_ns"
+#define OCC_SQL_ADD_MEASURED(table)                                                                          \
+    "INSERT INTO " table " VALUES(?, ?, ?, ?" OCC_MEASURED_SOURCES(OCC_SQL_PARAMETER_2)                      \
+        OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) ") ON CONFLICT DO UPDATE SET run_id = run_id"                \
+            OCC_MEASURED_SOURCES(OCC_SQL_ADD_COUNT) OCC_SQL_ADD_COUNT(overlapped, "")                        \
+                OCC_MEASURED_VALUES(OCC_SQL_ADD_SUMS)
+#define OCC_SQL_COLUMN_COUNT(name, text) ", " #name
+#define OCC_SQL_COLUMN_SUMS(name)        ", " #name "_sum, " #name "_ns"
+#define OCC_SQL_MEASURED(table, unit)                                                                        \
+    "SELECT run_id" OCC_MEASURED_SOURCES(OCC_SQL_COLUMN_COUNT) ", overlapped" OCC_MEASURED_VALUES(           \
+        OCC_SQL_COLUMN_SUMS) " FROM " table " WHERE config_id = ?1 AND " unit " >= ?2 AND " unit " < ?3"
 
 #define OCC_SQL_SECOND_NAMES(name, scale, unit, help)                                                        \
     ", " #name "_min_e" #scale ", " #name "_mean_e" #scale ", " #name "_max_e" #scale
@@ -33,6 +46,7 @@
 #define OCC_SQL_SECOND_ALL_PARAMETERS OCC_SQL_COUNTERS(OCC_SQL_SECOND_PARAMETERS)
 #define OCC_SQL_SECOND_ALL_SET        OCC_SQL_COUNTERS(OCC_SQL_SECOND_SET)
 
+#define OCC_SQL_SHORT_TOTALS "launches, total_duration_ns, min_duration_ns, max_duration_ns"
 #define OCC_SQL_TOTALS                                                                                       \
     "launches, total_duration_ns, min_duration_ns, max_duration_ns, first_start_offset_ns, "                 \
     "last_start_offset_ns, histogram"
@@ -42,6 +56,13 @@
     "SELECT min(" unit "), coalesce((SELECT " unit " FROM " table " ORDER BY " unit                          \
     " LIMIT 1 OFFSET ?1), 9223372036854775807), (SELECT max(" unit ") FROM " table ") FROM " table
 
+#define OCC_SQL_ROLLUP(table, unit, totals)                                                                  \
+    "SELECT " unit ", run_id, config_id, " totals " FROM " table " WHERE " unit " >= ? AND " unit " < ?"
+
+#define OCC_SQL_OF_CONFIG_2(column, field)       ", c." #column
+#define OCC_SQL_OF_CONFIG_3(column, field, type) ", c." #column
+#define OCC_SQL_OF_DEVICE(column, field)         ", d." #column
+
 /* Launches that a chunk of values can be about. */
 #define OCC_SQL_LAUNCHES_OF_SERIES                                                                           \
     "SELECT 1 FROM stored_chunk c WHERE c.run_id = stored_series_chunk.run_id "                              \
@@ -50,14 +71,59 @@
     "AND c.first_start_ns <= stored_series_chunk.last_start_ns"
 
 /* clang-format off */
+/* Texts of a run: what is unknown now does not erase what was known, but a level comes with its own reason, or none.
+ * X(column of stored_run, member of struct occ_run) */
+#define OCC_SQL_KEPT_TEXTS(X) \
+    X(exe, exe) X(command_line, cmdline) X(cwd, cwd) X(user, user) X(label, label) X(session_id, session) \
+    X(slurm_job, slurm_job) X(slurm_step, slurm_step) X(k8s_pod, k8s_pod) X(k8s_namespace, k8s_namespace) \
+    X(container, container) X(source, source) X(level, level) X(source_version, source_version) \
+    X(source_file, source_file) X(source_hash, source_hash) X(missing_fields, missing_fields) X(rank, rank) \
+    X(time_base, time_base)
+#define OCC_SQL_RUN_TEXTS(X) OCC_SQL_KEPT_TEXTS(X) X(level_reason, level_reason)
+
+#define OCC_SQL_KEEP(column, member) ", " #column " = coalesce(excluded." #column ", " #column ")"
+#define OCC_SQL_MARK_2(a, b)         ", ?"
+#define OCC_SQL_MARK_3(a, b, c)      ", ?"
+#define OCC_SQL_SET_2(column, field)        OCC_SQL_SET(#column)
+#define OCC_SQL_SET_3(column, field, type)  OCC_SQL_SET(#column)
+#define OCC_SQL_SET_LIMIT(name, word, text) OCC_SQL_SET("limit_" word)
+#define OCC_SQL_SET_CAUSE(name, word, text) OCC_SQL_SET("cause_" word)
+
 /* X(NAME, "statement") */
 #define OCC_SQL_STATEMENTS(X) \
     X(BEGIN, "BEGIN") \
     X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE") \
     X(COMMIT, "COMMIT") \
     X(ROLLBACK, "ROLLBACK") \
+    X(PUT_RUN, "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, end_ns, cupti_version, simulated" \
+      OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(?, ?, ?, ?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \
+      ") ON CONFLICT(uuid) DO UPDATE SET node_id = coalesce(excluded.node_id, node_id), pid = excluded.pid, " \
+      "uid = excluded.uid, start_ns = excluded.start_ns, end_ns = coalesce(excluded.end_ns, end_ns), " \
+      "cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated" \
+      OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) ", level_reason = CASE WHEN excluded.level IS NULL THEN level_reason " \
+      "ELSE excluded.level_reason END RETURNING run_id") \
+    X(ADD_DEVICE, "INSERT INTO stored_device(key, uuid, name, simulated, clock_khz, memory_bytes, driver_version" \
+      OCC_DEVICE_COLUMNS(OCC_COLUMN_2) ") VALUES(?, ?, ?, ?, ?, ?, ?" OCC_DEVICE_COLUMNS(OCC_SQL_MARK_2) \
+      ") ON CONFLICT(key) DO UPDATE SET key = excluded.key RETURNING device_id") \
+    X(DEVICE_LIMITS, "SELECT 1" OCC_DEVICE_COLUMNS(OCC_COLUMN_2) " FROM stored_device WHERE device_id = ?") \
+    X(ADD_KERNEL, "INSERT INTO stored_kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) " \
+      "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING kernel_id") \
+    /* a new configuration, or one that an older model analysed (or another process added a moment ago): keeps its id */ \
+    X(PUT_CONFIG, "INSERT INTO stored_launch_config(key, kernel_id, device_id" \
+      OCC_LAUNCH_COLUMNS(OCC_COLUMN_2) ", shared_optin" OCC_CONFIG_COLUMNS(OCC_COLUMN_2) \
+      ", model_version, refused, limiters, main_cause" \
+      OCC_RESULT_REALS(OCC_COLUMN_2) OCC_RESULT_INTEGERS(OCC_COLUMN_3) \
+      OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE) \
+      ") VALUES(?, ?, ?" OCC_LAUNCH_COLUMNS(OCC_SQL_MARK_2) ", ?" OCC_CONFIG_COLUMNS(OCC_SQL_MARK_2) ", ?, ?, ?, ?" \
+      OCC_RESULT_REALS(OCC_SQL_MARK_2) OCC_RESULT_INTEGERS(OCC_SQL_MARK_3) \
+      OCC_LIMITS(OCC_SQL_MARK_3) OCC_CAUSES(OCC_SQL_MARK_3) \
+      ") ON CONFLICT(key) DO UPDATE SET model_version = excluded.model_version" \
+      OCC_SQL_SET("refused") OCC_SQL_SET("limiters") OCC_SQL_SET("main_cause") \
+      OCC_RESULT_REALS(OCC_SQL_SET_2) OCC_RESULT_INTEGERS(OCC_SQL_SET_3) \
+      OCC_LIMITS(OCC_SQL_SET_LIMIT) OCC_CAUSES(OCC_SQL_SET_CAUSE) " RETURNING config_id") \
     X(FIND_NODE, "SELECT node_id FROM stored_node WHERE hostname = ?") \
-    X(ADD_NODE, "INSERT OR IGNORE INTO stored_node(hostname) VALUES(?)") \
+    X(ADD_NODE, "INSERT INTO stored_node(hostname) VALUES(?) ON CONFLICT DO UPDATE SET hostname = excluded.hostname " \
+      "RETURNING node_id") \
     X(FIND_KERNEL, "SELECT kernel_id FROM stored_kernel WHERE hash = ? AND mangled = ?") \
     X(FIND_DEVICE, "SELECT device_id FROM stored_device WHERE key = ?") \
     X(TOUCH_DEVICE, "UPDATE stored_device SET driver_version = ?2 WHERE device_id = ?1 " \
@@ -65,8 +131,7 @@
     X(FIND_CONFIG, "SELECT config_id, model_version FROM stored_launch_config WHERE key = ?") \
     X(RUN_USER, "SELECT uid FROM stored_run WHERE uuid = ?") \
     X(RUN_STATE, "SELECT launches, gpu_time_ns, coalesce(first_start_ns, 9223372036854775807), " \
-      "coalesce(last_start_ns, -1), rolled_minute_ns, rolled_hour_ns, evicted_ns FROM stored_run " \
-      "WHERE run_id = ?") \
+      "coalesce(last_start_ns, -1), rolled_minute_ns, rolled_hour_ns FROM stored_run WHERE run_id = ?") \
     X(SET_RUN_STATE, "UPDATE stored_run SET launches = ?, gpu_time_ns = ?, first_start_ns = ?, " \
       "last_start_ns = ?, rolled_minute_ns = ?, rolled_hour_ns = ? WHERE run_id = ?") \
     X(RUN_CONFIGS, "SELECT config_id FROM stored_run_config WHERE run_id = ?") \
@@ -75,7 +140,7 @@
     X(SET_OVERHEAD, "INSERT OR REPLACE INTO stored_overhead VALUES(?, ?, ?)") \
     X(ADD_REPORTED, "INSERT OR REPLACE INTO stored_reported_occupancy VALUES(?, ?, ?, ?, ?, ?)") \
     X(FIND_IMPORT, "SELECT run_id FROM stored_run WHERE source_hash = ? ORDER BY run_id DESC LIMIT 1") \
-    X(COUNT_TIMELESS, "SELECT count(*) FROM stored_run WHERE time_base = 'unknown'") \
+    X(COUNT_UNKNOWN_TIME_BASE, "SELECT count(*) FROM stored_run WHERE time_base = 'unknown'") \
     X(SESSION_LAUNCHES, "SELECT coalesce(sum(launches), 0) FROM stored_run WHERE session_id = ?") \
     X(SET_POSITION, "INSERT INTO stored_ring(uuid, launches_read) VALUES(?, ?) " \
       "ON CONFLICT DO UPDATE SET launches_read = excluded.launches_read") \
@@ -88,16 +153,14 @@
     X(ADD_CHUNK_DATA, "INSERT INTO stored_chunk_data VALUES(?, ?)") \
     X(ADD_CHUNK_TOTALS, "INSERT INTO stored_chunk_totals VALUES(?, ?)") \
     X(DROP_CHUNK, "DELETE FROM stored_chunk WHERE chunk_id = ?") \
-    X(SMALL_CHUNKS, "SELECT chunk_id, device_id, launches FROM stored_chunk WHERE run_id = ? AND NOT is_full " \
+    X(LEVEL0_CHUNKS, "SELECT chunk_id, device_id, launches FROM stored_chunk WHERE run_id = ? AND NOT is_full " \
       "ORDER BY chunk_id") \
     X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
-    X(CHUNKS_FROM, "SELECT c.chunk_id, d.data FROM stored_chunk c JOIN stored_chunk_data d USING(chunk_id) " \
+    X(CHUNKS_FROM, "SELECT d.data FROM stored_chunk c JOIN stored_chunk_data d USING(chunk_id) " \
       "WHERE c.run_id = ? AND c.last_start_ns >= ?") \
-    X(ADD_MINUTE, "INSERT INTO stored_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
     X(PUT_MINUTE, "INSERT OR REPLACE INTO stored_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
     X(GET_MINUTE, "SELECT " OCC_SQL_TOTALS " FROM stored_minute WHERE minute = ? AND run_id = ? " \
       "AND config_id = ?") \
-    X(ADD_HOUR, "INSERT INTO stored_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
     X(PUT_HOUR, "INSERT OR REPLACE INTO stored_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
     X(GET_HOUR, "SELECT " OCC_SQL_TOTALS " FROM stored_hour WHERE hour = ? AND run_id = ? AND config_id = ?") \
     X(RUN_MINUTES, "SELECT minute, config_id, " OCC_SQL_TOTALS " FROM stored_minute " \
@@ -112,7 +175,8 @@
     X(DROP_HOURS, "DELETE FROM stored_hour WHERE hour < ?") \
     X(CONFIG_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM " \
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
-    X(DROP_MEASURED, "DELETE FROM stored_measured_minute WHERE minute < ?") \
+    X(DROP_MEASURED_MINUTES, "DELETE FROM stored_measured_minute WHERE minute < ?") \
+    X(DROP_MEASURED_HOURS, "DELETE FROM stored_measured_hour WHERE hour < ?") \
     X(ADD_SERIES, "INSERT INTO stored_series_chunk(kind, run_id, device_id, merge_level, rows, first_start_ns, " \
       "last_start_ns, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
     X(DROP_SERIES, "DELETE FROM stored_series_chunk WHERE chunk_id = ?") \
@@ -139,10 +203,38 @@
       OCC_SQL_SECOND_ALL_NAMES ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS ") ON CONFLICT DO UPDATE " \
       "SET samples = excluded.samples, covered_ns = excluded.covered_ns" OCC_SQL_SECOND_ALL_SET \
       " WHERE excluded.samples >= samples") \
-    X(ADD_MEASURED, "INSERT INTO stored_measured_minute VALUES(?, ?, ?" \
-      OCC_MEASURED_SOURCES(OCC_SQL_PARAMETER_2) ", ?" OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) \
-      ") ON CONFLICT DO UPDATE SET overlapped = overlapped + excluded.overlapped" \
-      OCC_MEASURED_SOURCES(OCC_SQL_ADD_2) OCC_MEASURED_VALUES(OCC_SQL_ADD_SUMS))
+    X(ADD_MEASURED_MINUTE, OCC_SQL_ADD_MEASURED("stored_measured_minute")) \
+    X(ADD_MEASURED_HOUR, OCC_SQL_ADD_MEASURED("stored_measured_hour")) \
+    X(MEASURED_MINUTES, OCC_SQL_MEASURED("stored_measured_minute", "minute")) \
+    X(MEASURED_HOURS, OCC_SQL_MEASURED("stored_measured_hour", "hour")) \
+    X(FIRST_MINUTE, "SELECT max(first_minute) FROM stored_retention") \
+    X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_minute_ns, rolled_hour_ns, evicted_ns " \
+      "FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND " \
+      "(?3 = 0 OR run_id = ?3) AND (?4 IS NULL OR session_id = ?4) AND (?5 OR time_base IS NOT 'unknown')") \
+    X(KERNELS, "SELECT kernel_id, demangled FROM stored_kernel") \
+    X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved FROM stored_launch_config " \
+      "WHERE ?1 = 0 OR device_id = ?1") \
+    X(MINUTES, OCC_SQL_ROLLUP("stored_minute", "minute", OCC_SQL_SHORT_TOTALS)) \
+    X(MINUTES_DETAILED, OCC_SQL_ROLLUP("stored_minute", "minute", OCC_SQL_TOTALS)) \
+    X(HOURS, OCC_SQL_ROLLUP("stored_hour", "hour", OCC_SQL_SHORT_TOTALS)) \
+    X(HOURS_DETAILED, OCC_SQL_ROLLUP("stored_hour", "hour", OCC_SQL_TOTALS)) \
+    X(CHUNKS_OF_TIME, "SELECT c.chunk_id, c.first_start_ns, c.last_start_ns, t.data FROM stored_chunk c " \
+      "LEFT JOIN stored_chunk_totals t USING(chunk_id) " \
+      "WHERE c.run_id = ? AND c.last_start_ns >= ? AND c.first_start_ns < ?") \
+    X(CONFIG_DETAILS, "SELECT c.kernel_id, c.device_id, k.short, k.demangled, k.mangled, d.name, d.simulated, " \
+      "c.shared_optin, c.local_bytes_per_thread, c.refused, c.theoretical IS NOT NULL" \
+      OCC_LAUNCH_COLUMNS(OCC_SQL_OF_CONFIG_2) OCC_DEVICE_COLUMNS(OCC_SQL_OF_DEVICE) \
+      OCC_RESULT_REALS(OCC_SQL_OF_CONFIG_2) OCC_RESULT_INTEGERS(OCC_SQL_OF_CONFIG_3) \
+      OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE) " FROM stored_launch_config c " \
+      "JOIN stored_kernel k USING(kernel_id) JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
+    X(REPORTED, "SELECT r.run_id, r.source, r.missing_fields, coalesce(o.launches, 0), o.mean, o.min, o.max " \
+      "FROM stored_run_config x CROSS JOIN stored_run r ON r.run_id = x.run_id AND r.source_hash IS NOT NULL " \
+      "LEFT JOIN stored_reported_occupancy o ON o.run_id = r.run_id AND o.config_id = x.config_id " \
+      "WHERE x.config_id = ?") \
+    X(DEVICE_MODELS, "SELECT device_id, min(device_id) OVER (PARTITION BY name, cc, sm_count, " \
+      "max_threads_per_sm, registers_per_sm, shared_per_sm_bytes, simulated) FROM stored_device") \
+    X(KERNEL_NAMES, "SELECT short, demangled, mangled FROM stored_kernel WHERE kernel_id = ?") \
+    X(DEVICE_NAME, "SELECT name, simulated FROM stored_device WHERE device_id = ?")
 /* clang-format on */
 
 enum occ_sql {
@@ -164,6 +256,15 @@ static inline int64_t occ_column_clamped(sqlite3_stmt *stmt, int column, int64_t
     int64_t value = sqlite3_column_int64(stmt, column);
     return value < low ? low : value > high ? high : value;
 }
+
+static inline void occ_statement_finalizep(sqlite3_stmt **stmt)
+{
+    (void)sqlite3_finalize(*stmt);
+}
+
+/* Integers and their number, two arguments. */
+#define OCC_INTS(...)                                                                                        \
+    (const int64_t[]){__VA_ARGS__}, (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
 
 /* Values for a statement, in order. */
 struct occ_binder {
@@ -196,9 +297,15 @@ static inline void occ_bind_text(struct occ_binder *b, const char *v)
     (void)sqlite3_bind_text(b->stmt, ++b->at, v, -1, SQLITE_STATIC);
 }
 
+/* Until the statement is reset, as text. */
 static inline void occ_bind_blob(struct occ_binder *b, const void *v, size_t n)
 {
     (void)sqlite3_bind_blob64(b->stmt, ++b->at, v, n, SQLITE_STATIC);
+}
+
+static inline void occ_bind_copy(struct occ_binder *b, const void *v, size_t n)
+{
+    (void)sqlite3_bind_blob64(b->stmt, ++b->at, v, n, SQLITE_TRANSIENT);
 }
 
 #endif

@@ -177,7 +177,7 @@ static const struct occ_sql_column overhead[] = {
     END,
 };
 
-/* ---- minute, hour, measured_minute, measured_config ---- */
+/* ---- minute, hour, measured_minute, measured_hour, measured_config ---- */
 
 #define ROLLUP_COLUMNS(start, bucket)                                                                        \
     {"start_ns", "INTEGER", start, OCC_SQL_EPOCH, "start of the " bucket},                                   \
@@ -206,8 +206,12 @@ static const struct occ_sql_column overhead[] = {
 static const struct occ_sql_column minute[] = {ROLLUP_COLUMNS(MINUTE_START, "minute")};
 static const struct occ_sql_column hour[] = {ROLLUP_COLUMNS(HOUR_START, "hour")};
 
-static const struct occ_sql_column measured_start[] = {
+static const struct occ_sql_column measured_minute[] = {
     {"start_ns", "INTEGER", MINUTE_START, OCC_SQL_EPOCH, "start of the minute"},
+    END,
+};
+static const struct occ_sql_column measured_hour[] = {
+    {"start_ns", "INTEGER", HOUR_START, OCC_SQL_EPOCH, "start of the hour"},
     END,
 };
 
@@ -308,9 +312,13 @@ const struct occ_sql_noun occ_sql_nouns[] = {
     {"measured_minute",
      ROLLUP("stored_measured_minute") " GROUP BY m.config_id, m.minute, m.run_id",
      "what counters measured of launches, by configuration, run and minute",
-     {measured_start, measured}},
+     {measured_minute, measured}},
+    {"measured_hour",
+     ROLLUP("stored_measured_hour") " GROUP BY m.config_id, m.hour, m.run_id",
+     "the same by hour, also where minutes were evicted",
+     {measured_hour, measured}},
     {"measured_config",
-     ROLLUP("stored_measured_minute") " GROUP BY m.config_id, m.run_id",
+     ROLLUP("stored_measured_hour") " GROUP BY m.config_id, m.run_id",
      "the same by configuration and run",
      {measured}},
     {"device_sample", NULL, "counters of a GPU at full rate; read through the extension", {device_sample}},

@@ -75,11 +75,6 @@ static void disconnect(struct occ_store *s)
         (void)sqlite3_finalize(s->statements[i]);
         s->statements[i] = NULL;
     }
-    sqlite3_stmt **const kept[] = {&s->add_kernel, &s->put_config};
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        (void)sqlite3_finalize(*kept[i]);
-        *kept[i] = NULL;
-    }
     (void)sqlite3_close_v2(s->db);
     s->db = NULL;
 }

@@ -1,10 +1,13 @@
-/* What a filter means in ids: runs by run, session and time; configurations by device, kernel name and occupancy. The regular
- * expression is tried once per kernel. One thread. */
+/*
+ * A filter in ids and times: runs by run, session and time; configurations by device, kernel name and occupancy. The
+ * regular expression is matched once per kernel. One thread.
+ */
 #include <regex.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "sum_by_config.h"
+#include "query.h"
+#include "support/array.h"
+#include "support/cleanup.h"
 
 /* The kernels whose demangled name matches. */
 static int match_kernels(struct occ_store *s, const char *pattern, struct occ_map *kernels,
@@ -13,32 +16,29 @@ static int match_kernels(struct occ_store *s, const char *pattern, struct occ_ma
     regex_t regex;
     char reason[128];
     sqlite3_stmt *stmt = NULL;
-    int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB), step = SQLITE_DONE;
+    int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
     if (failed != 0) {
         (void)regerror(failed, &regex, reason, sizeof reason);
         return occ_fail(err, OCC_E_INVALID, "'%.128s' is not a regular expression: %s", pattern, reason);
     }
-    int rc = occ_ask_prepare(s, "SELECT kernel_id, demangled FROM stored_kernel", &stmt, err);
-    while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    int rc = occ_store_query(s, OCC_SQL_KERNELS, NULL, 0, &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err)) {
         const char *name = (const char *)sqlite3_column_text(stmt, 1);
         if (name && regexec(&regex, name, 0, NULL, 0) == 0 &&
             occ_map_put(kernels, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
             rc = occ_store_no_memory(err);
     }
     regfree(&regex);
-    if (rc == 0)
-        return occ_ask_end(s, stmt, step, err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
-/* A configuration's achieved occupancy: measured where it was, else expected; NaN: neither is known. */
-static int achieved_of(struct occ_store *s, const struct occ_scope *scope, sqlite3_stmt *config,
-                       sqlite3_stmt *measured, double *ret_achieved, struct occ_error *err)
+/* A configuration's achieved occupancy: measured, else expected; NaN: neither is known. */
+static int read_achieved(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *config,
+                         double *ret_achieved, struct occ_error *err)
 {
     struct occ_measured_sums sums;
     struct occ_measurement means;
-    int rc = occ_measured_read(s, scope, sqlite3_column_int64(config, 0), measured, &sums, err);
+    int rc = occ_measured_read(s, f, sqlite3_column_int64(config, 0), &sums, err);
     if (rc != 0)
         return rc;
     occ_measured_means(&sums, &means);
@@ -49,136 +49,108 @@ static int achieved_of(struct occ_store *s, const struct occ_scope *scope, sqlit
 }
 
 static int allow_configs(struct occ_store *s, const struct occ_filter *filter, const struct occ_map *kernels,
-                         struct occ_scope *scope, struct occ_error *err)
+                         struct occ_resolved_filter *f, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL, *measured = NULL;
-    int step = SQLITE_DONE;
-    int rc = occ_ask_prepare(s,
-                             "SELECT config_id, kernel_id, expected_achieved FROM stored_launch_config WHERE "
-                             "?1 = 0 OR device_id = ?1",
-                             &stmt, err);
-    if (rc == 0)
-        rc = occ_measured_prepare(s, &measured, err);
-    if (rc == 0)
-        (void)sqlite3_bind_int64(stmt, 1, filter->device);
-    while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_query(s, OCC_SQL_CONFIGS_OF_DEVICE, OCC_INTS(filter->device), &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err)) {
         double achieved = 0;
         if (filter->kernel_regex &&
             occ_map_get(kernels, (uint64_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
             continue;
-        if (filter->below_achieved > 0) {
-            rc = achieved_of(s, scope, stmt, measured, &achieved, err);
-            if (rc != 0 || !(achieved < filter->below_achieved))
-                continue;
-        }
-        if (occ_map_put(&scope->configs, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
+        if (filter->below_achieved > 0)
+            rc = read_achieved(s, f, stmt, &achieved, err);
+        if (rc != 0 || (filter->below_achieved > 0 && !(achieved < filter->below_achieved)))
+            continue;
+        if (occ_map_put(&f->configs, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
             rc = occ_store_no_memory(err);
     }
-    (void)sqlite3_finalize(measured);
-    if (rc == 0)
-        return occ_ask_end(s, stmt, step, err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
-static int find_configs(struct occ_store *s, const struct occ_filter *filter, struct occ_scope *scope,
+static int find_configs(struct occ_store *s, const struct occ_filter *filter, struct occ_resolved_filter *f,
                         struct occ_error *err)
 {
     struct occ_map kernels = {0};
-    scope->any_config = !filter->kernel_regex && filter->device == 0 && !(filter->below_achieved > 0);
-    if (scope->any_config)
+    f->any_config = !filter->kernel_regex && filter->device == 0 && !(filter->below_achieved > 0);
+    if (f->any_config)
         return 0;
     int rc = filter->kernel_regex ? match_kernels(s, filter->kernel_regex, &kernels, err) : 0;
     if (rc == 0)
-        rc = allow_configs(s, filter, &kernels, scope, err);
+        rc = allow_configs(s, filter, &kernels, f, err);
     occ_map_free(&kernels);
     return rc;
 }
 
-static int add_run(struct occ_scope *scope, sqlite3_stmt *stmt)
+static bool add_run(struct occ_resolved_filter *f, sqlite3_stmt *stmt)
 {
-    if ((scope->n_runs & (scope->n_runs + 1)) == 0) { /* 0, 1, 3, 7 ...: full */
-        struct occ_scope_run *runs = realloc(scope->runs, (scope->n_runs * 2 + 2) * sizeof *runs);
-        if (!runs)
-            return OCC_E_NO_MEMORY;
-        scope->runs = runs;
-    }
-    scope->runs[scope->n_runs] = (struct occ_scope_run){.id = sqlite3_column_int64(stmt, 0),
-                                                        .first_ns = sqlite3_column_int64(stmt, 1),
-                                                        .last_ns = sqlite3_column_int64(stmt, 2),
-                                                        .rolled_minute_ns = sqlite3_column_int64(stmt, 3),
-                                                        .rolled_hour_ns = sqlite3_column_int64(stmt, 4),
-                                                        .retired_ns = sqlite3_column_int64(stmt, 5)};
-    if (occ_map_put(&scope->run_index, (uint64_t)scope->runs[scope->n_runs].id, scope->n_runs) ==
-        OCC_MAP_NONE)
-        return OCC_E_NO_MEMORY;
-    scope->n_runs++;
-    return 0;
+    if (!occ_grow((void **)&f->runs, &f->runs_allocated, f->n_runs, UINT32_MAX, sizeof *f->runs))
+        return false;
+    struct occ_filtered_run *run = &f->runs[f->n_runs];
+    *run = (struct occ_filtered_run){.id = sqlite3_column_int64(stmt, 0),
+                                     .first_ns = sqlite3_column_int64(stmt, 1),
+                                     .last_ns = sqlite3_column_int64(stmt, 2),
+                                     .rolled = {sqlite3_column_int64(stmt, 3), sqlite3_column_int64(stmt, 4)},
+                                     .evicted_ns = sqlite3_column_int64(stmt, 5)};
+    return occ_map_put(&f->run_index, (uint64_t)run->id, (uint32_t)f->n_runs++) != OCC_MAP_NONE;
 }
 
-static int find_runs(struct occ_store *s, const struct occ_filter *filter, struct occ_scope *scope,
+static int find_runs(struct occ_store *s, const struct occ_filter *filter, struct occ_resolved_filter *f,
                      struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int step = SQLITE_DONE;
-    int rc = occ_ask_prepare(s,
-                             "SELECT run_id, first_start_ns, last_start_ns, rolled_minute_ns, "
-                             "rolled_hour_ns, evicted_ns FROM stored_run WHERE "
-                             "first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND "
-                             "(?3 = 0 OR run_id = ?3) AND "
-                             "(?4 IS NULL OR session_id = ?4) AND (?5 OR time_base IS NOT 'unknown')",
-                             &stmt, err);
+    struct occ_binder b;
+    int rc = occ_store_statement(s, OCC_SQL_RUNS_OF_FILTER, &b, err);
     if (rc != 0)
         return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, scope->since_ns);
-    occ_bind_int(&b, scope->until_ns);
+    occ_bind_int(&b, f->time.low);
+    occ_bind_int(&b, f->time.high);
     occ_bind_int(&b, filter->run);
     occ_bind_text(&b, filter->session);
     occ_bind_int(&b, filter->since_ns <= 0 && filter->until_ns <= 0);
-    while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
-        if (add_run(scope, stmt) != 0)
+    while (occ_store_next(s, b.stmt, &rc, err))
+        if (!add_run(f, b.stmt))
             rc = occ_store_no_memory(err);
-    if (rc == 0)
-        return occ_ask_end(s, stmt, step, err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
-static int find_retention(struct occ_store *s, struct occ_scope *scope, struct occ_error *err)
+static int find_retention(struct occ_store *s, struct occ_resolved_filter *f, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_ask_prepare(s, "SELECT max(first_minute) FROM stored_retention", &stmt, err);
-    if (rc != 0)
-        return rc;
-    int step = sqlite3_step(stmt);
-    if (step == SQLITE_ROW) {
-        scope->minutes_from = occ_column_clamped(stmt, 0, 0, INT64_MAX / MINUTE_NS);
-        step = SQLITE_DONE;
-    }
-    return occ_ask_end(s, stmt, step, err);
-}
-
-int occ_scope_open(struct occ_store *s, const struct occ_filter *filter, struct occ_scope *scope,
-                   struct occ_error *err)
-{
-    *scope = (struct occ_scope){.since_ns = filter->since_ns > 0 ? filter->since_ns : 0,
-                                .until_ns = filter->until_ns > 0 ? filter->until_ns : INT64_MAX};
-    int rc = find_retention(s, scope, err);
-    if (rc == 0)
-        rc = find_runs(s, filter, scope, err);
-    if (rc == 0)
-        rc = find_configs(s, filter, scope,
-                          err); /* what was measured of a configuration depends on the runs */
-    if (rc != 0)
-        occ_scope_close(scope);
+    int rc = occ_store_query(s, OCC_SQL_FIRST_MINUTE, NULL, 0, &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err))
+        f->first_minute_ns = occ_column_clamped(stmt, 0, 0, INT64_MAX / MINUTE_NS) * MINUTE_NS;
     return rc;
 }
 
-void occ_scope_close(struct occ_scope *scope)
+/* The whole hours of the time. If the minutes of its last, partial hour were evicted, the whole hour is counted. */
+static struct occ_span whole_hours(const struct occ_resolved_filter *f)
 {
-    occ_map_free(&scope->configs);
-    occ_map_free(&scope->run_index);
-    free(scope->runs);
-    *scope = (struct occ_scope){0};
+    struct occ_span hours = {occ_round_up(f->time.low, HOUR_NS), occ_round_down(f->time.high, HOUR_NS)};
+    if (hours.high < f->time.high && hours.high <= f->first_minute_ns - HOUR_NS)
+        hours.high += HOUR_NS;
+    return hours;
+}
+
+int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, struct occ_resolved_filter *f,
+                       struct occ_error *err)
+{
+    *f = (struct occ_resolved_filter){.time = {filter->since_ns > 0 ? filter->since_ns : 0,
+                                               filter->until_ns > 0 ? filter->until_ns : INT64_MAX}};
+    int rc = find_retention(s, f, err);
+    f->hours = whole_hours(f);
+    if (rc == 0)
+        rc = find_runs(s, filter, f, err);
+    if (rc == 0) /* measured values depend on the runs */
+        rc = find_configs(s, filter, f, err);
+    if (rc != 0)
+        occ_resolved_filter_free(f);
+    return rc;
+}
+
+void occ_resolved_filter_free(struct occ_resolved_filter *f)
+{
+    occ_map_free(&f->configs);
+    occ_map_free(&f->run_index);
+    free(f->runs);
+    *f = (struct occ_resolved_filter){0};
 }

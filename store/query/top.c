@@ -1,40 +1,45 @@
-/* `top`: totals per configuration become lines per kernel and device model. One thread. */
-#include <math.h>
+/* `top`: totals by launch configuration become lines by kernel and device model. One thread. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "arena.h"
-#include "sum_by_config.h"
-#include "store/config_columns.h"
+#include "query.h"
+#include "support/array.h"
+#include "support/cleanup.h"
 
-/* A mean at work: weights are nanoseconds. */
+/* A mean in the making; weights are nanoseconds. */
 struct mean {
     double sum, weight;
 };
 
-/* A line at work, with the sums that its means come from. */
+/* X(field of struct occ_top_row that is a mean) */
+#define MEANS(X)                                                                                             \
+    X(theoretical)                                                                                           \
+    X(expected_achieved)                                                                                     \
+    X(expected_elapsed) X(achieved) X(achieved_error) X(elapsed) X(elapsed_error) X(used)
+
+/* A row in the making, with the sums that its means come from. */
 struct line {
     struct occ_top_row row;
-    struct mean theoretical, expected_achieved, expected_elapsed;
-    struct mean achieved, achieved_error, elapsed, elapsed_error; /* measured */
-    struct mean used, part[OCC_PART_COUNT];
-    double weight;    /* of all its configurations */
-    uint64_t main_ns; /* time of the configuration that speaks for the line */
-    bool has_main;
+#define X(name) struct mean name;
+    MEANS(X)
+#undef X
+    struct mean part[OCC_PART_COUNT];
+    double weight;        /* of all its configurations */
+    uint64_t dominant_ns; /* time of the dominant configuration: the one with most time */
+    bool has_dominant;
 };
 
 struct top {
     struct occ_store *store;
     struct occ_error *err;
-    struct occ_totals_table *totals;
+    struct occ_resolved_filter filter;
+    struct occ_totals_table totals;
     struct line *lines;
-    uint32_t n, capacity;
+    size_t n, allocated;
     struct occ_map index;  /* kernel << 32 | model -> line */
     struct occ_map models; /* device -> its model's first device */
     struct occ_arena arena;
-    const struct occ_scope *scope;
-    sqlite3_stmt *measured;
 };
 
 static void add_mean(struct mean *mean, double value, double weight)
@@ -50,38 +55,25 @@ static double mean_of(const struct mean *mean)
     return mean->weight > 0 ? mean->sum / mean->weight : NAN;
 }
 
-/* Devices of one model, from the same name and limits, share a line. */
+/* Devices of one model, which have the same name and limits, share a line. */
 static int load_models(struct top *t)
 {
     sqlite3_stmt *stmt = NULL;
-    int step = SQLITE_DONE;
-    int rc = occ_ask_prepare(
-        t->store,
-        "SELECT device_id, min(device_id) OVER (PARTITION BY name, cc, sm_count, max_threads_per_sm, "
-        "registers_per_sm, shared_per_sm_bytes, simulated) FROM stored_device",
-        &stmt, t->err);
-    while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+    int rc = occ_store_query(t->store, OCC_SQL_DEVICE_MODELS, NULL, 0, &stmt, t->err);
+    while (occ_store_next(t->store, stmt, &rc, t->err))
         if (occ_map_put(&t->models, (uint64_t)sqlite3_column_int64(stmt, 0),
                         (uint32_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
             rc = occ_store_no_memory(t->err);
-    if (rc == 0)
-        return occ_ask_end(t->store, stmt, step, t->err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
-static struct line *line_of(struct top *t, int64_t kernel, int64_t device)
+/* NULL: no memory. */
+static struct line *find_line(struct top *t, int64_t kernel, int64_t device)
 {
     uint32_t model = occ_map_get(&t->models, (uint64_t)device);
-    if (t->n == t->capacity) {
-        uint32_t capacity = t->capacity * 2 + 64;
-        struct line *lines = realloc(t->lines, capacity * sizeof *lines);
-        if (!lines)
-            return NULL;
-        t->lines = lines;
-        t->capacity = capacity;
-    }
-    uint32_t at = occ_map_put(&t->index, (uint64_t)kernel << 32 | model, t->n);
+    if (!occ_grow((void **)&t->lines, &t->allocated, t->n, UINT32_MAX, sizeof *t->lines))
+        return NULL;
+    uint32_t at = occ_map_put(&t->index, (uint64_t)kernel << 32 | model, (uint32_t)t->n);
     if (at == OCC_MAP_NONE)
         return NULL;
     if (at == t->n)
@@ -95,68 +87,68 @@ static struct line *line_of(struct top *t, int64_t kernel, int64_t device)
     return &t->lines[at];
 }
 
-/* Columns of the statement in load_configs(). */
+#define COLUMNS(X)                                                                                           \
+    X(CONFIG, "c.config_id")                                                                                 \
+    X(KERNEL, "c.kernel_id")                                                                                 \
+    X(DEVICE, "c.device_id")                                                                                 \
+    X(REGISTERS, "c.registers_per_thread")                                                                   \
+    X(BLOCK_THREADS, "c.block_x * c.block_y * c.block_z")                                                    \
+    X(THEORETICAL, "c.theoretical")                                                                          \
+    X(ACHIEVED, "c.expected_achieved")                                                                       \
+    X(ELAPSED, "c.expected_elapsed")                                                                         \
+    X(WAVES, "c.waves")                                                                                      \
+    X(FULL_WAVES, "c.full_waves")                                                                            \
+    X(PARTIAL_BLOCKS, "c.partial_blocks")                                                                    \
+    X(LIMITERS, "c.limiter_bits")                                                                            \
+    X(BY_DESIGN, "c.by_design_bits")                                                                         \
+    X(WARPS_PER_BLOCK, "c.warps_per_block")                                                                  \
+    X(MAX_WARPS, "c.max_warps_per_sm")                                                                       \
+    X(SMS, "d.sm_count")
+
 enum {
-    C_ID,
-    C_KERNEL,
-    C_DEVICE,
-    C_REGISTERS,
-    C_BLOCK_X,
-    C_BLOCK_Y,
-    C_BLOCK_Z,
-    C_THEORETICAL,
-    C_ACHIEVED,
-    C_ELAPSED,
-    C_WAVES,
-    C_FULL_WAVES,
-    C_PARTIAL,
-    C_MASK,
-    C_DESIGN,
-    C_WARPS_PER_BLOCK,
-    C_MOST_WARPS,
-    C_SMS,
-    C_CAUSES
+#define X(name, sql) C_##name,
+    COLUMNS(X)
+#undef X
+        C_CAUSES
 };
 
+#define OF_CAUSE(name, word, text) ", c.cause_" word
 static const char configs_sql[] =
-    "SELECT s.config_id, s.kernel_id, s.device_id, s.registers_per_thread, s.block_x, s.block_y, s.block_z, "
-    "s.theoretical, "
-    "s.expected_achieved, s.expected_elapsed, s.waves, s.full_waves, s.partial_blocks, s.limiter_bits, "
-    "s.by_design_bits, s.warps_per_block, s.max_warps_per_sm, d.sm_count" OCC_CAUSES(
-        OCC_COLUMN_CAUSE) " FROM stored_launch_config s JOIN stored_device d USING(device_id) WHERE "
-                          "s.config_id BETWEEN ? AND ?";
+#define X(name, sql) sql ", "
+    "SELECT " COLUMNS(X)
+#undef X
+        "0" OCC_CAUSES(OF_CAUSE) " FROM stored_launch_config c JOIN stored_device d USING(device_id) "
+                                 "WHERE c.config_id BETWEEN ? AND ?";
 
-/* The configuration columns come from the configuration with most time. */
-static void speak_for(struct line *line, sqlite3_stmt *stmt, uint64_t total_ns)
+/* The columns of the dominant configuration. */
+static void fill_dominant(struct line *line, sqlite3_stmt *stmt, uint64_t total_ns)
 {
     struct occ_top_row *row = &line->row;
-    line->has_main = true;
-    line->main_ns = total_ns;
+    line->has_dominant = true;
+    line->dominant_ns = total_ns;
     row->registers = (uint32_t)sqlite3_column_int64(stmt, C_REGISTERS);
-    row->block_threads =
-        (uint32_t)(sqlite3_column_int64(stmt, C_BLOCK_X) * sqlite3_column_int64(stmt, C_BLOCK_Y) *
-                   sqlite3_column_int64(stmt, C_BLOCK_Z));
+    row->block_threads = (uint32_t)sqlite3_column_int64(stmt, C_BLOCK_THREADS);
     row->waves =
         sqlite3_column_type(stmt, C_WAVES) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, C_WAVES);
     row->full_waves = (uint64_t)sqlite3_column_int64(stmt, C_FULL_WAVES);
-    row->partial_blocks = (uint64_t)sqlite3_column_int64(stmt, C_PARTIAL);
-    row->design = (uint32_t)sqlite3_column_int64(stmt, C_DESIGN);
-    (void)occ_limiters_text((uint32_t)sqlite3_column_int64(stmt, C_MASK), row->limiters,
+    row->partial_blocks = (uint64_t)sqlite3_column_int64(stmt, C_PARTIAL_BLOCKS);
+    row->design = (uint32_t)sqlite3_column_int64(stmt, C_BY_DESIGN);
+    (void)occ_limiters_text((uint32_t)sqlite3_column_int64(stmt, C_LIMITERS), row->limiters,
                             sizeof row->limiters);
 }
 
-/* As much of the model's answer as the waterfall takes. */
+/* As much of the model's result as the waterfall takes. */
 static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
 {
     *result = (struct occ_result){
         .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, C_WARPS_PER_BLOCK),
-        .max_warps_per_sm = (uint32_t)sqlite3_column_int64(stmt, C_MOST_WARPS),
+        .max_warps_per_sm = (uint32_t)sqlite3_column_int64(stmt, C_MAX_WARPS),
         .theoretical = sqlite3_column_double(stmt, C_THEORETICAL),
         .expected_achieved = sqlite3_column_double(stmt, C_ACHIEVED),
         .expected_elapsed = sqlite3_column_double(stmt, C_ELAPSED),
     };
     for (int i = 0; i < OCC_CAUSE_COUNT; i++)
-        result->cause[i] = sqlite3_column_double(stmt, C_CAUSES + i);
+        result->cause[i] = sqlite3_column_double(stmt, C_CAUSES + 1 + i);
 }
 
 static void add_measured(struct line *line, const struct occ_measurement *measured, double weight)
@@ -191,14 +183,13 @@ static int add_config(struct top *t, struct line *line, sqlite3_stmt *stmt, cons
     row->total_ns = occ_add_saturated(row->total_ns, totals->total_ns);
     row->min_ns = totals->min_ns < row->min_ns ? totals->min_ns : row->min_ns;
     row->max_ns = totals->max_ns > row->max_ns ? totals->max_ns : row->max_ns;
-    if (!line->has_main || totals->total_ns > line->main_ns)
-        speak_for(line, stmt, totals->total_ns);
-    int rc =
-        occ_measured_read(t->store, t->scope, sqlite3_column_int64(stmt, C_ID), t->measured, &sums, t->err);
+    if (!line->has_dominant || totals->total_ns > line->dominant_ns)
+        fill_dominant(line, stmt, totals->total_ns);
+    int rc = occ_measured_read(t->store, &t->filter, sqlite3_column_int64(stmt, C_CONFIG), &sums, t->err);
     if (rc != 0)
         return rc;
     occ_measured_means(&sums, &measured);
-    /* launches of no measurable time still have a mean */
+    /* launches of no measurable time have a mean too */
     double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
     line->weight += weight;
     add_measured(line, &measured, weight);
@@ -214,31 +205,28 @@ static int add_config(struct top *t, struct line *line, sqlite3_stmt *stmt, cons
 
 static int load_configs(struct top *t)
 {
-    sqlite3_stmt *stmt = NULL;
+    _cleanup_(occ_statement_finalizep) sqlite3_stmt *stmt = NULL;
     int64_t low = INT64_MAX, high = 0;
-    for (uint32_t i = 0; i < t->totals->n; i++) {
-        int64_t id = (int64_t)t->totals->entries[i].key;
+    for (uint32_t i = 0; i < t->totals.n; i++) {
+        int64_t id = (int64_t)t->totals.entries[i].key;
         low = id < low ? id : low;
         high = id > high ? id : high;
     }
-    int step = SQLITE_DONE, rc = occ_ask_prepare(t->store, configs_sql, &stmt, t->err);
+    int rc = occ_store_prepare(t->store, configs_sql, &stmt, t->err);
     if (rc != 0)
         return rc;
     struct occ_binder b = {.stmt = stmt};
     occ_bind_int(&b, low);
     occ_bind_int(&b, high);
-    while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
+    while (occ_store_next(t->store, stmt, &rc, t->err)) {
         const struct occ_totals *totals =
-            occ_totals_find(t->totals, (uint64_t)sqlite3_column_int64(stmt, C_ID));
+            occ_totals_find(&t->totals, (uint64_t)sqlite3_column_int64(stmt, C_CONFIG));
         if (!totals)
             continue;
         struct line *line =
-            line_of(t, sqlite3_column_int64(stmt, C_KERNEL), sqlite3_column_int64(stmt, C_DEVICE));
+            find_line(t, sqlite3_column_int64(stmt, C_KERNEL), sqlite3_column_int64(stmt, C_DEVICE));
         rc = line ? add_config(t, line, stmt, totals) : occ_store_no_memory(t->err);
     }
-    if (rc == 0)
-        return occ_ask_end(t->store, stmt, step, t->err);
-    (void)sqlite3_finalize(stmt);
     return rc;
 }
 
@@ -248,51 +236,33 @@ static const char *copy_column(struct top *t, sqlite3_stmt *stmt, int column)
     return copy ? copy : "?";
 }
 
-static int name_lines(struct top *t)
+static int name_line(struct top *t, struct occ_top_row *row)
 {
-    sqlite3_stmt *kernel = NULL, *device = NULL;
-    int rc = occ_ask_prepare(
-        t->store, "SELECT short, demangled, mangled FROM stored_kernel WHERE kernel_id = ?", &kernel, t->err);
-    if (rc == 0)
-        rc = occ_ask_prepare(t->store, "SELECT name, simulated FROM stored_device WHERE device_id = ?",
-                             &device, t->err);
-    for (uint32_t i = 0; i < t->n && rc == 0; i++) {
-        struct occ_top_row *row = &t->lines[i].row;
-        (void)sqlite3_bind_int64(kernel, 1, row->kernel);
-        if (sqlite3_step(kernel) == SQLITE_ROW) {
-            row->short_name = copy_column(t, kernel, 0);
-            row->demangled = copy_column(t, kernel, 1);
-            row->mangled = copy_column(t, kernel, 2);
-        }
-        (void)sqlite3_bind_int64(device, 1, row->device);
-        if (sqlite3_step(device) == SQLITE_ROW) {
-            row->device_name = copy_column(t, device, 0);
-            row->simulated = sqlite3_column_int(device, 1) != 0;
-        }
-        (void)sqlite3_reset(kernel);
-        (void)sqlite3_reset(device);
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_query(t->store, OCC_SQL_KERNEL_NAMES, OCC_INTS(row->kernel), &stmt, t->err);
+    while (occ_store_next(t->store, stmt, &rc, t->err)) {
+        row->short_name = copy_column(t, stmt, 0);
+        row->demangled = copy_column(t, stmt, 1);
+        row->mangled = copy_column(t, stmt, 2);
     }
-    (void)sqlite3_finalize(kernel);
-    (void)sqlite3_finalize(device);
+    if (rc == 0)
+        rc = occ_store_query(t->store, OCC_SQL_DEVICE_NAME, OCC_INTS(row->device), &stmt, t->err);
+    while (rc == 0 && occ_store_next(t->store, stmt, &rc, t->err)) {
+        row->device_name = copy_column(t, stmt, 0);
+        row->simulated = sqlite3_column_int(stmt, 1) != 0;
+    }
     return rc == 0 && t->arena.failed ? occ_store_no_memory(t->err) : rc;
-}
-
-/* Of all its configurations that could be analysed, so that all parts and what is used are 1: a part that is not known of a configuration is
- * in its others. */
-static double part_of(const struct line *line, unsigned part)
-{
-    return line->part[part].weight > 0 ? line->part[part].sum / line->used.weight : NAN;
 }
 
 /* The largest part. */
 static void name_main_cause(struct line *line)
 {
     struct occ_top_row *row = &line->row;
-    double most = 1e-9; /* the model's own accuracy */
+    double largest = 1e-9; /* the model's own accuracy */
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
-        if (i == OCC_CAUSE_PARTIAL_WARP || !(row->part[i] > most))
+        if (i == OCC_CAUSE_PARTIAL_WARP || !(row->part[i] > largest))
             continue;
-        most = row->main_cause_ratio = row->part[i];
+        largest = row->main_cause_ratio = row->part[i];
         (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_part_word(i));
     }
 }
@@ -300,65 +270,55 @@ static void name_main_cause(struct line *line)
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
-    row->theoretical = mean_of(&line->theoretical);
-    row->expected_achieved = mean_of(&line->expected_achieved);
-    row->expected_elapsed = mean_of(&line->expected_elapsed);
-    row->achieved = mean_of(&line->achieved);
-    row->achieved_error = mean_of(&line->achieved_error);
-    row->elapsed = mean_of(&line->elapsed);
-    row->elapsed_error = mean_of(&line->elapsed_error);
-    row->used = mean_of(&line->used);
+#define X(name) row->name = mean_of(&line->name);
+    MEANS(X)
+#undef X
     row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
-        row->part[i] = part_of(line, i);
+    for (unsigned i = 0; i < OCC_PART_COUNT;
+         i++) /* means over all analysed configurations: with `used` they sum to 1 */
+        row->part[i] = line->part[i].weight > 0 ? line->part[i].sum / line->used.weight : NAN;
     name_main_cause(line);
 }
 
 static int make_rows(struct top *t, struct occ_top *ret_top)
 {
     struct occ_top_row *rows = malloc((t->n + 1) * sizeof *rows);
-    if (!rows)
-        return occ_store_no_memory(t->err);
-    for (uint32_t i = 0; i < t->n; i++) {
+    int rc = rows ? 0 : occ_store_no_memory(t->err);
+    for (size_t i = 0; i < t->n && rc == 0; i++) {
         finish_line(&t->lines[i]);
         rows[i] = t->lines[i].row;
+        rc = name_line(t, &rows[i]);
     }
-    *ret_top = (struct occ_top){.rows = rows, .n = t->n, .memory = occ_arena_take(&t->arena)};
-    return 0;
+    if (rc == 0)
+        *ret_top = (struct occ_top){.rows = rows, .n = t->n, .memory = occ_arena_take(&t->arena)};
+    else
+        free(rows);
+    return rc;
 }
 
 static int answer(struct top *t, const struct occ_filter *filter, struct occ_top *ret_top)
 {
-    struct occ_scope scope;
-    int rc = occ_scope_open(t->store, filter, &scope, t->err);
-    if (rc != 0)
-        return rc;
-    t->scope = &scope;
-    rc = occ_gather(t->store, &scope, false, t->totals, t->err);
+    int rc = occ_filter_resolve(t->store, filter, &t->filter, t->err);
+    if (rc == 0)
+        rc = occ_sum_by_config(t->store, &t->filter, false, &t->totals, t->err);
     if (rc == 0)
         rc = load_models(t);
-    if (rc == 0)
-        rc = occ_measured_prepare(t->store, &t->measured, t->err);
-    if (rc == 0 && t->totals->n > 0)
+    if (rc == 0 && t->totals.n > 0)
         rc = load_configs(t);
-    (void)sqlite3_finalize(t->measured);
-    occ_scope_close(&scope);
-    if (rc == 0)
-        rc = name_lines(t);
     return rc != 0 ? rc : make_rows(t, ret_top);
 }
 
 int occ_store_top(struct occ_store *s, const struct occ_filter *filter, struct occ_top *ret_top,
                   struct occ_error *err)
 {
-    struct occ_totals_table totals = {0};
-    struct top t = {.store = s, .err = err, .totals = &totals};
-    int rc = occ_store_do(s, OCC_SQL_BEGIN, err);
+    struct top t = {.store = s, .err = err};
+    int rc = occ_store_execute(s, OCC_SQL_BEGIN, NULL, 0, err);
     if (rc != 0)
         return rc;
     rc = answer(&t, filter, ret_top);
     occ_store_rollback(s);
-    occ_totals_table_free(&totals);
+    occ_resolved_filter_free(&t.filter);
+    occ_totals_table_free(&t.totals);
     occ_map_free(&t.index);
     occ_map_free(&t.models);
     free(t.lines);

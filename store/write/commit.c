@@ -4,21 +4,24 @@
  */
 #include "store/internal.h"
 
-/* Rows that are also in the file are kept for merging up to here (all lanes together); beyond, the largest lanes
- * read them back from the file. */
-#define KEPT_MAX_BYTES (8u << 20)
-
-static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
+/* Rollups of the runs to be written, and of all runs when eviction may make any of them dirty. */
+static int prepare_runs(struct occ_store *s, bool all, struct occ_error *err)
 {
     int rc = 0;
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++) {
         struct occ_run_state *r = &s->runs[i];
-        if (!r->dirty && share == 0) /* making room may make any of them dirty */
+        if (!r->dirty && !all)
             continue;
         rc = occ_run_follow_watermarks(s, r, err);
         if (rc == 0 && r->stale)
             rc = occ_rollup_load(s, r, err);
     }
+    return rc;
+}
+
+static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
+{
+    int rc = prepare_runs(s, share > 0, err);
     if (rc == 0 && share > 0)
         rc = occ_quota_evict(s, share, ret_evicted, err);
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
@@ -34,12 +37,12 @@ static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evict
 /* One transaction. */
 static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
 {
-    int rc = s->bulk ? 0 : occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    int rc = s->bulk ? 0 : occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
     if (rc != 0)
         return rc;
     rc = write_everything(s, share, ret_evicted, err);
     if (rc == 0 && !s->bulk)
-        rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
     occ_runs_forget_foreign(s);
     if (rc != 0) {
         occ_store_rollback(s);
@@ -49,8 +52,7 @@ static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, st
     for (uint32_t i = 0; i < s->n_runs; i++)
         if (s->runs[i].dirty)
             occ_run_written(&s->runs[i]);
-    s->n_totals = 0;
-    occ_measured_written(s);
+    s->n_totals = s->n_measured = 0;
     occ_series_written(s);
     return 0;
 }
@@ -71,29 +73,12 @@ static int commit_once(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-static bool work_left(const struct occ_store *s)
+static bool is_pending(const struct occ_store *s)
 {
-    bool left = s->n_totals > 0 || s->n_measured > 0 || occ_series_waits(s);
+    bool pending = s->n_totals > 0 || s->n_measured > 0 || occ_series_is_pending(s);
     for (uint32_t i = 0; i < s->n_runs; i++)
-        left |= s->runs[i].dirty;
-    return left;
-}
-
-/* Rows that are safe in the file are forgotten, largest lane first, until the rest fits. */
-static void bound_memory(struct occ_store *s)
-{
-    while (occ_store_memory_bytes(s) > KEPT_MAX_BYTES) {
-        struct occ_lane *largest = NULL;
-        for (uint32_t i = 0; i < s->n_runs; i++)
-            for (uint32_t k = 0; k < s->runs[i].n_lanes; k++) {
-                struct occ_lane *lane = &s->runs[i].lanes[k];
-                if (lane->committed > 0 && (!largest || lane->committed > largest->committed))
-                    largest = lane;
-            }
-        if (!largest)
-            return;
-        occ_lane_drop_rows(largest);
-    }
+        pending |= s->runs[i].dirty;
+    return pending;
 }
 
 static bool has_ended(const struct occ_run_state *r)
@@ -103,16 +88,14 @@ static bool has_ended(const struct occ_run_state *r)
 
 int occ_store_commit(struct occ_store *s, struct occ_error *err)
 {
-    int rc = 0;
-    if (s->options.mode != OCC_STORE_WRITE)
-        return occ_fail(err, OCC_E_READ_ONLY, "%s: opened for reading", s->path);
-    rc = occ_bulk_check(s, err);
-    while (rc == 0 && work_left(s))
+    int rc = occ_store_check_writable(s, err);
+    if (rc == 0)
+        rc = occ_bulk_check(s, err);
+    while (rc == 0 && is_pending(s))
         rc = commit_once(s, err);
-    if (rc == 0) {
+    if (rc == 0)
         occ_runs_forget(s, has_ended);
-        bound_memory(s);
-    }
+    occ_scratch_trim(s);
     return rc;
 }
 
@@ -123,8 +106,7 @@ int occ_store_finish(struct occ_store *s, struct occ_error *err)
         rc = occ_store_end_run(s, s->runs[i].id, err);
     if (rc == 0)
         rc = occ_store_commit(s, err);
-    if (rc == 0)
-        (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
-                                        NULL); /* readers may hold it up */
+    if (rc == 0) /* as far as readers allow */
+        (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     return rc;
 }

@@ -1,14 +1,18 @@
-/* Totals and ring positions, which wait in memory for the next commit; the last value of a key counts. One thread a handle. */
-#include <stdlib.h>
+/*
+ * Totals and ring positions, which wait in memory for the next commit; the last value of a key counts. One thread a
+ * handle.
+ */
 #include <string.h>
 
 #include "store/internal.h"
+#include "support/array.h"
 
 static int put_pending(struct occ_store *s, const struct occ_pending_total *total, struct occ_error *err)
 {
-    if (s->options.mode != OCC_STORE_WRITE)
-        return occ_fail(err, OCC_E_READ_ONLY, "%s: opened for reading", s->path);
-    for (uint32_t i = 0; i < s->n_totals; i++) {
+    int rc = occ_store_check_writable(s, err);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < s->n_totals; i++) {
         struct occ_pending_total *known = &s->totals[i];
         if (known->statement == total->statement && known->run == total->run &&
             strcmp(known->word, total->word) == 0 &&
@@ -17,10 +21,8 @@ static int put_pending(struct occ_store *s, const struct occ_pending_total *tota
             return 0;
         }
     }
-    struct occ_pending_total *totals = realloc(s->totals, (s->n_totals + 1) * sizeof *totals);
-    if (!totals)
+    if (!occ_grow((void **)&s->totals, &s->totals_allocated, s->n_totals, SIZE_MAX, sizeof *s->totals))
         return occ_store_no_memory(err);
-    s->totals = totals;
     s->totals[s->n_totals++] = *total;
     return 0;
 }
@@ -61,35 +63,10 @@ static int put_position(struct occ_store *s, enum occ_sql statement, const uint8
     return put_pending(s, &total, err);
 }
 
-static int read_position(struct occ_store *s, enum occ_sql statement, const uint8_t uuid[16],
-                         uint64_t *ret_next, struct occ_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, statement, &stmt, err);
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_blob(&b, uuid, 16);
-    int step = sqlite3_step(stmt);
-    int64_t next = step == SQLITE_ROW ? sqlite3_column_int64(stmt, 0) : 0;
-    if (step != SQLITE_ROW && step != SQLITE_DONE)
-        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read a position");
-    (void)sqlite3_reset(stmt);
-    if (rc == 0)
-        memcpy(ret_next, &next, sizeof next);
-    return rc;
-}
-
 int occ_store_put_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t next,
                                 struct occ_error *err)
 {
     return put_position(s, OCC_SQL_SET_POSITION, uuid, next, err);
-}
-
-int occ_store_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t *ret_next,
-                            struct occ_error *err)
-{
-    return read_position(s, OCC_SQL_POSITION, uuid, ret_next, err);
 }
 
 int occ_store_put_measured_position(struct occ_store *s, const uint8_t uuid[16], uint64_t next,
@@ -98,30 +75,23 @@ int occ_store_put_measured_position(struct occ_store *s, const uint8_t uuid[16],
     return put_position(s, OCC_SQL_SET_MEASURED_POSITION, uuid, next, err);
 }
 
-int occ_store_measured_position(struct occ_store *s, const uint8_t uuid[16], uint64_t *ret_next,
-                                struct occ_error *err)
-{
-    return read_position(s, OCC_SQL_MEASURED_POSITION, uuid, ret_next, err);
-}
-
 int occ_pending_totals_write(struct occ_store *s, struct occ_error *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < s->n_totals && rc == 0; i++) {
+    for (size_t i = 0; i < s->n_totals && rc == 0; i++) {
         const struct occ_pending_total *total = &s->totals[i];
-        sqlite3_stmt *stmt = NULL;
-        rc = occ_store_statement(s, total->statement, &stmt, err);
+        struct occ_binder b;
+        rc = occ_store_statement(s, total->statement, &b, err);
         if (rc != 0)
             break;
-        struct occ_binder b = {.stmt = stmt};
-        if (total->statement == OCC_SQL_SET_POSITION || total->statement == OCC_SQL_SET_MEASURED_POSITION) {
+        if (total->run == 0) {
             occ_bind_blob(&b, total->uuid, sizeof total->uuid);
         } else {
             occ_bind_int(&b, total->run);
             occ_bind_text(&b, total->word);
         }
         occ_bind_int(&b, total->value);
-        rc = occ_store_run(s, stmt, err, "cannot add a total");
+        rc = occ_store_run(s, b.stmt, err);
     }
     return rc;
 }

@@ -75,18 +75,6 @@ int occ_quota_open(struct occ_store *s, struct occ_error *err)
     return 0;
 }
 
-static int run(struct occ_store *s, enum occ_sql which, const int64_t *values, int n, struct occ_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, which, &stmt, err);
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    for (int i = 0; i < n; i++)
-        occ_bind_int(&b, values[i]);
-    return occ_store_run(s, stmt, err, "cannot make room");
-}
-
 /* ---- chunks ---- */
 
 struct oldest {
@@ -97,20 +85,13 @@ static int list_oldest(struct occ_store *s, uint32_t max, struct oldest *list, u
                        struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_OLDEST_CHUNKS, &stmt, err), step = SQLITE_DONE;
     uint32_t n = 0;
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, max);
-    while (n < max && (step = sqlite3_step(stmt)) == SQLITE_ROW)
+    int rc = occ_store_query(s, OCC_SQL_OLDEST_CHUNKS, OCC_INTS(max), &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err)) /* at most max */
         list[n++] = (struct oldest){.id = sqlite3_column_int64(stmt, 0),
                                     .run = sqlite3_column_int64(stmt, 1),
                                     .last_ns = occ_column_clamped(stmt, 2, 0, INT64_MAX - 1),
                                     .rolled_ns = sqlite3_column_int64(stmt, 3)};
-    if (n < max && step != SQLITE_DONE)
-        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read chunks");
-    (void)sqlite3_reset(stmt);
     *ret_n = n;
     return rc;
 }
@@ -125,7 +106,7 @@ static struct occ_run_state *find_run(struct occ_store *s, int64_t run)
 
 /* Whether a chunk may be deleted: its launches must be in the minutes, or get there in this transaction. A run that
  * another writer has, or had when it was killed, is rolled up here; a writer that lives sees the new watermarks with its
- * next commit (runs.c). */
+ * next commit (occ_run_follow_watermarks). */
 static bool is_evictable(struct occ_store *s, const struct oldest *c, bool committing)
 {
     int64_t minute_end =
@@ -149,9 +130,10 @@ static int evict_chunk(struct occ_store *s, const struct oldest *c, struct occ_e
 {
     int rc = occ_chunk_drop(s, c->id, err);
     if (rc == 0)
-        rc = run(s, OCC_SQL_EVICT_RUN, (const int64_t[]){c->last_ns + 1, c->run}, 2, err);
+        rc = occ_store_execute(s, OCC_SQL_EVICT_RUN, OCC_INTS(c->last_ns + 1, c->run), err);
     if (rc == 0)
-        rc = run(s, OCC_SQL_DROP_VALUES_WITHOUT_LAUNCHES, (const int64_t[]){c->run, c->last_ns + 1}, 2, err);
+        rc =
+            occ_store_execute(s, OCC_SQL_DROP_VALUES_WITHOUT_LAUNCHES, OCC_INTS(c->run, c->last_ns + 1), err);
     return rc;
 }
 
@@ -176,7 +158,7 @@ static int evict_chunks(struct occ_store *s, uint32_t max, bool committing, uint
 /* Samples of devices that are older than every full chunk of launches. */
 static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, struct occ_error *err)
 {
-    int rc = run(s, OCC_SQL_DROP_OLDEST_SAMPLES, (const int64_t[]){max}, 1, err);
+    int rc = occ_store_execute(s, OCC_SQL_DROP_OLDEST_SAMPLES, OCC_INTS(max), err);
     *evicted += rc == 0 ? (uint32_t)sqlite3_changes(s->db) : 0;
     return rc;
 }
@@ -195,9 +177,10 @@ struct rollup {
 static const struct rollup minutes = {
     MINUTE_NS,
     OCC_SQL_MINUTE_ENDS,
-    {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM, OCC_SQL_DROP_MEASURED, OCC_SQL_DROP_LOST_VALUES},
+    {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM, OCC_SQL_DROP_MEASURED_MINUTES, OCC_SQL_DROP_LOST_VALUES},
     4};
-static const struct rollup hours = {HOUR_NS, OCC_SQL_HOUR_ENDS, {OCC_SQL_DROP_HOURS}, 1};
+static const struct rollup hours = {
+    HOUR_NS, OCC_SQL_HOUR_ENDS, {OCC_SQL_DROP_HOURS, OCC_SQL_DROP_MEASURED_HOURS}, 2};
 static const struct rollup seconds = {SECOND_NS, OCC_SQL_SECOND_ENDS, {OCC_SQL_DROP_SECONDS}, 1};
 
 struct ends {
@@ -208,19 +191,11 @@ static int read_ends(struct occ_store *s, const struct rollup *rollup, int64_t n
                      struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, rollup->ends, &stmt, err);
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, nth);
-    int step = sqlite3_step(stmt);
     int64_t max = INT64_MAX / rollup->unit_ns;
-    if (step == SQLITE_ROW)
+    int rc = occ_store_query(s, rollup->ends, OCC_INTS(nth), &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err))
         *ret_ends = (struct ends){occ_column_clamped(stmt, 0, 0, max), occ_column_clamped(stmt, 1, 0, max),
                                   occ_column_clamped(stmt, 2, 0, max)};
-    else
-        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read rollups");
-    (void)sqlite3_reset(stmt);
     return rc;
 }
 
@@ -240,7 +215,7 @@ static int evict_units(struct occ_store *s, const struct rollup *rollup, struct 
     if (rc != 0 || until <= ends.oldest)
         return rc;
     for (int i = 0; i < rollup->n_drop && rc == 0; i++)
-        rc = run(s, rollup->drop[i], &until, 1, err);
+        rc = occ_store_execute(s, rollup->drop[i], &until, 1, err);
     *ret_some = true;
     return rc;
 }
@@ -296,7 +271,7 @@ int occ_quota_make_room(struct occ_store *s, struct occ_error *err)
     bool some = false;
     if (s->options.max_bytes == 0 || !sqlite3_get_autocommit(s->db))
         return occ_fail(err, OCC_E_FULL, "%s: disk or quota full", s->path);
-    int rc = occ_store_do(s, OCC_SQL_BEGIN_IMMEDIATE, err);
+    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
     if (rc != 0)
         return rc;
     rc = evict(s, 2, false, &some, err);
@@ -307,7 +282,7 @@ int occ_quota_make_room(struct occ_store *s, struct occ_error *err)
         rc = occ_fail(err, OCC_E_FULL, "%s: disk or quota full, and nothing is old enough to be evicted",
                       s->path);
     if (rc == 0)
-        rc = occ_store_do(s, OCC_SQL_COMMIT, err);
+        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
     if (rc != 0)
         occ_store_rollback(s);
     return rc;

@@ -8,14 +8,9 @@
 
 void occ_run_state_free(struct occ_run_state *r)
 {
-    for (uint32_t i = 0; i < r->n_lanes; i++) {
-        free(r->lanes[i].rows);
-        free(r->lanes[i].small_ids);
-    }
-    free(r->lanes);
-    occ_sealed_free(r, 0);
-    free(r->sealed);
-    free(r->new_configs);
+    for (uint32_t i = 0; i < r->n_pending; i++)
+        occ_pending_rows_free(&r->pending[i]);
+    free(r->pending);
     occ_totals_table_free(&r->minutes);
     occ_totals_table_free(&r->hours);
     occ_map_free(&r->configs);
@@ -24,68 +19,42 @@ void occ_run_state_free(struct occ_run_state *r)
 static int load_row(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_RUN_STATE, &stmt, err);
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, r->id);
-    int step = sqlite3_step(stmt);
-    if (step == SQLITE_ROW) {
+    bool found = false;
+    int rc = occ_store_query(s, OCC_SQL_RUN_STATE, OCC_INTS(r->id), &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err)) {
+        found = true;
         r->launches = (uint64_t)sqlite3_column_int64(stmt, 0);
         r->gpu_ns = (uint64_t)sqlite3_column_int64(stmt, 1);
         r->first_ns = sqlite3_column_int64(stmt, 2);
         r->last_ns = sqlite3_column_int64(stmt, 3);
-        r->rolled_minute_ns = sqlite3_column_int64(stmt, 4);
-        r->rolled_hour_ns = sqlite3_column_int64(stmt, 5);
-        r->retired_ns = sqlite3_column_int64(stmt, 6);
-    } else {
-        rc = step == SQLITE_DONE
-                 ? occ_fail(err, OCC_E_NOT_FOUND, "%s: no run %lld", s->path, (long long)r->id)
-                 : occ_sql_fail(s->db, s->path, step, err, "cannot read a run");
+        r->rolled = (struct occ_watermarks){sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)};
     }
-    (void)sqlite3_reset(stmt);
-    return rc;
+    return rc != 0 || found ? rc
+                            : occ_fail(err, OCC_E_NOT_FOUND, "%s: no run %lld", s->path, (long long)r->id);
 }
 
 static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_RUN_CONFIGS, &stmt, err), step = SQLITE_DONE;
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, r->id);
-    while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW)
-        if (occ_map_put(&r->configs, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
+    int rc = occ_store_query(s, OCC_SQL_RUN_CONFIGS, OCC_INTS(r->id), &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err))
+        if (occ_map_put(&r->configs, (uint64_t)sqlite3_column_int64(stmt, 0), OCC_CONFIG_STORED) ==
+            OCC_MAP_NONE)
             rc = occ_store_no_memory(err);
-    if (rc == 0 && step != SQLITE_DONE)
-        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read a run");
-    (void)sqlite3_reset(stmt);
     return rc;
 }
 
 /* The level-0 chunks that the last writer of this run left. */
-static int load_lanes(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+static int load_level0(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_SMALL_CHUNKS, &stmt, err), step = SQLITE_DONE;
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, r->id);
-    while (rc == 0 && (step = sqlite3_step(stmt)) == SQLITE_ROW) {
-        struct occ_lane *lane = occ_run_lane(r, sqlite3_column_int64(stmt, 1));
-        if (!lane || !occ_lane_add_small(lane, sqlite3_column_int64(stmt, 0))) {
+    int rc = occ_store_query(s, OCC_SQL_LEVEL0_CHUNKS, OCC_INTS(r->id), &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err)) {
+        struct occ_pending_rows *pending = occ_run_pending_rows(r, sqlite3_column_int64(stmt, 1));
+        uint64_t rows = (uint64_t)occ_column_clamped(stmt, 2, 0, OCC_COLUMNS_MAX_ROWS);
+        if (!pending || !occ_pending_rows_add_level0(pending, sqlite3_column_int64(stmt, 0), rows))
             rc = occ_store_no_memory(err);
-            break;
-        }
-        int64_t n = sqlite3_column_int64(stmt, 2);
-        lane->dropped += n > 0 && n <= OCC_COLUMNS_MAX_ROWS ? (uint32_t)n : 0;
-        lane->n_small_dropped = lane->n_small;
     }
-    if (rc == 0 && step != SQLITE_DONE)
-        rc = occ_sql_fail(s->db, s->path, step, err, "cannot read chunks");
-    (void)sqlite3_reset(stmt);
     return rc;
 }
 
@@ -96,7 +65,7 @@ static int load_run(struct occ_store *s, struct occ_run_state *r, struct occ_err
         return rc;
     rc = load_configs(s, r, err);
     if (rc == 0)
-        rc = load_lanes(s, r, err);
+        rc = load_level0(s, r, err);
     if (rc == 0)
         rc = occ_rollup_load(s, r, err);
     return rc;
@@ -149,26 +118,33 @@ void occ_runs_forget_foreign(struct occ_store *s)
 
 /* ---- writing ---- */
 
+int occ_run_follow_watermarks(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+{
+    struct occ_run_state file = {.id = r->id};
+    int rc = load_row(s, &file, err);
+    if (rc != 0 || (file.rolled.minute_ns == r->rolled.minute_ns && file.rolled.hour_ns == r->rolled.hour_ns))
+        return rc;
+    r->rolled = file.rolled;
+    r->stale = true; /* what it wrote must not be written again */
+    return 0;
+}
+
 static int write_new_configs(struct occ_store *s, const struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_ADD_RUN_CONFIG, &stmt, err);
-    for (uint32_t i = 0; i < r->n_new_configs && rc == 0; i++) {
-        struct occ_binder b = {.stmt = stmt};
-        occ_bind_int(&b, r->id);
-        occ_bind_int(&b, r->new_configs[i]);
-        rc = occ_store_run(s, stmt, err, "cannot add a configuration to a run");
-    }
+    int rc = 0;
+    for (uint32_t i = 0; i < r->configs.capacity && r->has_new_configs && rc == 0; i++)
+        if (r->configs.values[i] == OCC_CONFIG_NEW)
+            rc = occ_store_execute(s, OCC_SQL_ADD_RUN_CONFIG, OCC_INTS(r->id, (int64_t)r->configs.keys[i]),
+                                   err);
     return rc;
 }
 
 static int write_state(struct occ_store *s, const struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_statement(s, OCC_SQL_SET_RUN_STATE, &stmt, err);
+    struct occ_binder b;
+    int rc = occ_store_statement(s, OCC_SQL_SET_RUN_STATE, &b, err);
     if (rc != 0)
         return rc;
-    struct occ_binder b = {.stmt = stmt};
     occ_bind_int(&b, (int64_t)r->launches);
     occ_bind_int(&b, (int64_t)r->gpu_ns);
     if (r->launches > 0) {
@@ -177,19 +153,17 @@ static int write_state(struct occ_store *s, const struct occ_run_state *r, struc
     } else {
         b.at += 2; /* NULL */
     }
-    occ_bind_int(&b, r->want_minute_ns);
-    occ_bind_int(&b, r->want_hour_ns);
+    occ_bind_int(&b, r->planned.minute_ns);
+    occ_bind_int(&b, r->planned.hour_ns);
     occ_bind_int(&b, r->id);
-    return occ_store_run(s, stmt, err, "cannot update a run");
+    return occ_store_run(s, b.stmt, err);
 }
 
 int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < r->n_lanes && rc == 0; i++)
-        rc = occ_lane_write(s, r, &r->lanes[i], err);
-    if (rc == 0) /* after the lanes, which gave back what these replace */
-        rc = occ_sealed_write(s, r, err);
+    for (uint32_t i = 0; i < r->n_pending && rc == 0; i++)
+        rc = occ_pending_rows_write(s, r, &r->pending[i], err);
     if (rc == 0)
         rc = occ_rollup_write(s, r, err);
     if (rc == 0)
@@ -199,24 +173,13 @@ int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error
 
 void occ_run_written(struct occ_run_state *r)
 {
-    occ_sealed_free(r, 0);
-    for (uint32_t i = 0; i < r->n_lanes; i++)
-        occ_lane_written(&r->lanes[i]);
+    for (uint32_t i = 0; i < r->n_pending; i++)
+        occ_pending_rows_written(&r->pending[i]);
     occ_rollup_written(r);
-    r->n_new_configs = 0;
+    for (uint32_t i = 0; i < r->configs.capacity && r->has_new_configs; i++)
+        if (r->configs.values[i] == OCC_CONFIG_NEW)
+            r->configs.values[i] = OCC_CONFIG_STORED;
+    r->has_new_configs = false;
     r->force_minute_ns = 0;
     r->dirty = r->ending && r->hours.n > 0; /* the hours of a run that ends follow in a second transaction */
-}
-
-/* Another writer may have rolled the run up to make room (quota.c): what it wrote must not be written again. */
-int occ_run_follow_watermarks(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
-{
-    struct occ_run_state file = {.id = r->id};
-    int rc = load_row(s, &file, err);
-    if (rc != 0 || (file.rolled_minute_ns == r->rolled_minute_ns && file.rolled_hour_ns == r->rolled_hour_ns))
-        return rc;
-    r->rolled_minute_ns = file.rolled_minute_ns;
-    r->rolled_hour_ns = file.rolled_hour_ns;
-    r->stale = true;
-    return 0;
 }

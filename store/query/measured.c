@@ -1,0 +1,50 @@
+/* Sums of measured values, from whole hours where the time has some, else from minutes. One thread. */
+#include "query.h"
+
+static void add_row(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
+{
+    int at = 1;
+#define X(name, text)                                                                                        \
+    sums->name = occ_add_saturated(sums->name, (uint64_t)occ_column_clamped(stmt, at++, 0, INT64_MAX));
+    OCC_MEASURED_SOURCES(X)
+    X(overlapped, "")
+#undef X
+    for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
+        sums->sum[k] += sqlite3_column_double(stmt, at++);
+        sums->ns[k] += sqlite3_column_double(stmt, at++);
+    }
+}
+
+/* [low, high): units of time of the statement's table. */
+static int add_rows(struct occ_store *s, enum occ_sql which, const struct occ_resolved_filter *f,
+                    const int64_t config_low_high[3], struct occ_measured_sums *sums, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (config_low_high[1] >= config_low_high[2])
+        return 0;
+    int rc = occ_store_query(s, which, config_low_high, 3, &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err))
+        if (occ_map_get(&f->run_index, (uint64_t)sqlite3_column_int64(stmt, 0)) != OCC_MAP_NONE)
+            add_row(stmt, sums);
+    return rc;
+}
+
+int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config,
+                      struct occ_measured_sums *ret_sums, struct occ_error *err)
+{
+    struct occ_span minutes = {f->time.low / MINUTE_NS, occ_round_up(f->time.high, MINUTE_NS) / MINUTE_NS};
+    struct occ_span hours = {f->hours.low / HOUR_NS, f->hours.high / HOUR_NS};
+    if (hours.low >= hours.high) /* none: the minutes before them are all */
+        hours.low = hours.high = minutes.high / 60 + 1;
+    int64_t before = hours.low * 60 < minutes.high ? hours.low * 60 : minutes.high;
+    *ret_sums = (struct occ_measured_sums){0};
+    int rc = add_rows(s, OCC_SQL_MEASURED_MINUTES, f, (const int64_t[]){config, minutes.low, before},
+                      ret_sums, err);
+    if (rc == 0)
+        rc = add_rows(s, OCC_SQL_MEASURED_HOURS, f, (const int64_t[]){config, hours.low, hours.high},
+                      ret_sums, err);
+    if (rc == 0 && f->time.high < INT64_MAX) /* else the last hour is the last of all */
+        rc = add_rows(s, OCC_SQL_MEASURED_MINUTES, f,
+                      (const int64_t[]){config, hours.high * 60, minutes.high}, ret_sums, err);
+    return rc;
+}

@@ -1,0 +1,65 @@
+/*
+ * What the questions share: a filter in terms of ids and times, sums of launches and of measured values by launch
+ * configuration. Everything runs inside one read transaction, so that an answer is of one moment. One thread.
+ */
+#ifndef OCC_STORE_QUERY_H
+#define OCC_STORE_QUERY_H
+
+#include "store/internal.h"
+
+struct occ_span {
+    int64_t low, high; /* low <= start < high */
+};
+
+static inline int64_t occ_round_down(int64_t ns, int64_t unit)
+{
+    return ns / unit * unit;
+}
+
+static inline int64_t occ_round_up(int64_t ns, int64_t unit)
+{
+    int64_t down = occ_round_down(ns, unit);
+    return down == ns ? ns : down > INT64_MAX - unit ? INT64_MAX : down + unit;
+}
+
+#define OCC_RUN_SPANS_MAX 4
+
+/* A run that may have launches of the filter. */
+struct occ_filtered_run {
+    int64_t id, first_ns, last_ns, evicted_ns;
+    struct occ_watermarks rolled;
+    struct occ_span minutes[OCC_RUN_SPANS_MAX]; /* to be taken from stored_minute */
+    uint32_t n_minutes;
+};
+
+/* Which runs and configurations a filter lets through. */
+struct occ_resolved_filter {
+    struct occ_span time;
+    struct occ_span hours; /* the part of `time` that hour rollups may answer; may be empty */
+    bool any_config;
+    struct occ_map configs; /* allowed, unless any_config */
+    struct occ_filtered_run *runs;
+    size_t n_runs, runs_allocated;
+    struct occ_map run_index; /* id -> index in runs */
+    int64_t first_minute_ns;  /* rows of minutes before were evicted */
+};
+
+/* OCC_E_INVALID: the regular expression is none. */
+int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, struct occ_resolved_filter *f,
+                       struct occ_error *err);
+void occ_resolved_filter_free(struct occ_resolved_filter *f);
+
+static inline bool occ_filter_has_config(const struct occ_resolved_filter *f, uint64_t config)
+{
+    return f->any_config || occ_map_get(&f->configs, config) != OCC_MAP_NONE;
+}
+
+/* Totals by configuration. `detailed`: with histograms and first and last start; else without (quicker). */
+int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool detailed,
+                      struct occ_totals_table *table, struct occ_error *err);
+
+/* Sums of the filter's runs, by whole minutes. */
+int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config,
+                      struct occ_measured_sums *ret_sums, struct occ_error *err);
+
+#endif

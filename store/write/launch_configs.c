@@ -1,0 +1,158 @@
+/*
+ * Launch configurations, and the one place where they are analysed, so that what was traced and what was imported
+ * cannot differ. Each put is a transaction of its own (outside of bulk transactions). One thread a handle.
+ */
+#include "store/internal.h"
+
+static void write_config_key(struct occ_writer *w, const struct occ_launch_config *config)
+{
+    const struct occ_launch *launch = &config->launch;
+    occ_write_varint(w, (uint64_t)config->kernel);
+    occ_write_varint(w, (uint64_t)config->device);
+#define X(column, field) occ_write_varint(w, (uint32_t)launch->field);
+    OCC_LAUNCH_COLUMNS(X)
+#undef X
+    occ_write_u8(w, (uint8_t)(launch->smem_optin_known ? 1 + launch->smem_optin : 0));
+#define X(column, field) occ_write_varint(w, config->field);
+    OCC_CONFIG_COLUMNS(X)
+#undef X
+}
+
+/* The largest of the static causes, or OCC_CAUSE_COUNT. */
+static unsigned largest_cause(const double cause[])
+{
+    unsigned best = OCC_CAUSE_COUNT;
+    double largest = 1e-9; /* the model's own accuracy */
+    for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
+        if (i != OCC_CAUSE_PARTIAL_WARP && cause[i] > largest) {
+            largest = cause[i];
+            best = i;
+        }
+    return best;
+}
+
+static void bind_result(struct occ_binder *b, const struct occ_result *result)
+{
+    unsigned cause = largest_cause(result->cause);
+    char limiters[64];
+    (void)sqlite3_bind_text(b->stmt, ++b->at, occ_limiters_text(result->limiters, limiters, sizeof limiters),
+                            -1, SQLITE_TRANSIENT);
+    occ_bind_text(b, cause < OCC_CAUSE_COUNT ? occ_cause_word((enum occ_cause)cause) : NULL);
+#define X(column, field) occ_bind_real(b, result->field);
+    OCC_RESULT_REALS(X)
+#undef X
+#define X(column, field, type) occ_bind_int(b, (int64_t)result->field);
+    OCC_RESULT_INTEGERS(X)
+#undef X
+    for (unsigned i = 0; i < OCC_LIMIT_COUNT; i++)
+        if (result->limit[i] == OCC_NO_LIMIT)
+            b->at++; /* NULL */
+        else
+            occ_bind_int(b, result->limit[i]);
+    for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
+        occ_bind_real(b, result->cause[i]);
+}
+
+/* Asks the model and stores the configuration. */
+static int write_config(struct occ_store *s, const struct occ_launch_config *config,
+                        const struct occ_writer *key, int64_t *ret_id, struct occ_error *err)
+{
+    struct occ_device limits;
+    struct occ_result result;
+    struct occ_binder b;
+    int rc = occ_store_device_limits(s, config->device, &limits, err);
+    if (rc == 0)
+        rc = occ_store_statement(s, OCC_SQL_PUT_CONFIG, &b, err);
+    if (rc != 0)
+        return rc;
+    enum occ_status status = occ_analyse(&limits, &config->launch, &result);
+    occ_bind_copy(&b, key->data, key->size); /* s->bytes, which making room writes to */
+    occ_bind_int(&b, config->kernel);
+    occ_bind_int(&b, config->device);
+#define X(column, field) occ_bind_int(&b, config->launch.field);
+    OCC_LAUNCH_COLUMNS(X)
+#undef X
+    if (config->launch.smem_optin_known)
+        occ_bind_int(&b, config->launch.smem_optin);
+    else
+        b.at++; /* NULL */
+#define X(column, field) occ_bind_int(&b, config->field);
+    OCC_CONFIG_COLUMNS(X)
+#undef X
+    occ_bind_int(&b, OCC_MODEL_VERSION);
+    occ_bind_text(&b, status == OCC_OK ? NULL : occ_status_text(status));
+    if (status == OCC_OK)
+        bind_result(&b, &result);
+    return occ_store_insert(s, b.stmt, ret_id, err);
+}
+
+static int find_config(struct occ_store *s, const struct occ_writer *key, int64_t *ret_id,
+                       int64_t *ret_version, struct occ_error *err)
+{
+    struct occ_binder b;
+    int rc = occ_store_statement(s, OCC_SQL_FIND_CONFIG, &b, err);
+    if (rc != 0)
+        return rc;
+    occ_bind_blob(&b, key->data, key->size);
+    while (occ_store_next(s, b.stmt, &rc, err)) {
+        *ret_id = sqlite3_column_int64(b.stmt, 0);
+        *ret_version = sqlite3_column_int64(b.stmt, 1);
+    }
+    return rc;
+}
+
+int occ_store_put_config(struct occ_store *s, const struct occ_launch_config *config, int64_t *ret_id,
+                         struct occ_error *err)
+{
+    int64_t id = 0, version = 0;
+    int rc = occ_store_check_writable(s, err);
+    if (rc != 0)
+        return rc;
+    s->bytes.size = 0;
+    write_config_key(&s->bytes, config);
+    if (s->bytes.failed)
+        return occ_store_no_memory(err);
+    rc = find_config(s, &s->bytes, &id, &version, err);
+    if (rc == 0 && (id == 0 || version != OCC_MODEL_VERSION))
+        rc = write_config(s, config, &s->bytes, &id, err);
+    if (rc == 0 && (id <= 0 || id > UINT32_MAX))
+        rc = occ_fail(err, OCC_E_FULL, "%s: too many launch configurations", s->path);
+    if (rc == 0)
+        *ret_id = id;
+    return rc;
+}
+
+int occ_store_config_model(struct occ_store *s, int64_t config, struct occ_result *ret_result,
+                           struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool found = false;
+    int rc = occ_store_query(s, OCC_SQL_CONFIG_MODEL, OCC_INTS(config), &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err)) {
+        found = true;
+        *ret_result = (struct occ_result){.theoretical = sqlite3_column_double(stmt, 0),
+                                          .grid_blocks = (uint64_t)sqlite3_column_int64(stmt, 1),
+                                          .wave_blocks = (uint64_t)sqlite3_column_int64(stmt, 2),
+                                          .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, 3),
+                                          .blocks_per_sm = (uint32_t)sqlite3_column_int64(stmt, 4)};
+    }
+    return rc != 0 || found ? rc
+                            : occ_fail(err, OCC_E_NOT_FOUND, "%s: no analysis of launch configuration %lld",
+                                       s->path, (long long)config);
+}
+
+int occ_store_put_reported(struct occ_store *s, int64_t run, int64_t config,
+                           const struct occ_reported_occupancy *reported, struct occ_error *err)
+{
+    struct occ_binder b;
+    int rc = occ_store_statement(s, OCC_SQL_ADD_REPORTED, &b, err);
+    if (rc != 0)
+        return rc;
+    occ_bind_int(&b, run);
+    occ_bind_int(&b, config);
+    occ_bind_int(&b, (int64_t)reported->launches);
+    occ_bind_real(&b, reported->mean);
+    occ_bind_real(&b, reported->min);
+    occ_bind_real(&b, reported->max);
+    return occ_store_run(s, b.stmt, err);
+}

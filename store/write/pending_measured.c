@@ -1,0 +1,59 @@
+/* Measured occupancy on its way into the history: sums wait here for the next commit. One thread. */
+#include "store/internal.h"
+#include "support/array.h"
+
+#define PENDING_MAX 65536u /* 16 MB; one commit a second never comes near */
+#define COUNT_MAX   (UINT64_C(1) << 62)
+
+struct occ_pending_measured {
+    int64_t minute, run;
+    uint32_t config;
+    struct occ_measured_sums sums;
+};
+
+int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uint32_t config,
+                           const struct occ_measured_sums *sums, struct occ_error *err)
+{
+    if (s->n_measured >= PENDING_MAX)
+        return occ_fail(err, OCC_E_FULL, "%s: too many measured values wait for a commit", s->path);
+    if (!occ_grow((void **)&s->measured, &s->measured_allocated, s->n_measured, PENDING_MAX,
+                  sizeof *s->measured))
+        return occ_store_no_memory(err);
+    s->measured[s->n_measured++] =
+        (struct occ_pending_measured){.minute = minute, .run = run, .config = config, .sums = *sums};
+    return 0;
+}
+
+/* Adds to the row of a table's unit of time. */
+static int add(struct occ_store *s, enum occ_sql which, int64_t unit, const struct occ_pending_measured *row,
+               struct occ_error *err)
+{
+    struct occ_binder b;
+    int rc = occ_store_statement(s, which, &b, err);
+    if (rc != 0)
+        return rc;
+    occ_bind_int(&b, row->config);
+    occ_bind_int(&b, row->run);
+    occ_bind_int(&b, unit);
+#define X(name, text) occ_bind_int(&b, (int64_t)(row->sums.name < COUNT_MAX ? row->sums.name : COUNT_MAX));
+    OCC_MEASURED_SOURCES(X)
+    X(overlapped, "")
+#undef X
+    for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
+        occ_bind_real(&b, row->sums.sum[k]);
+        occ_bind_real(&b, row->sums.ns[k]);
+    }
+    return occ_store_run(s, b.stmt, err);
+}
+
+int occ_measured_write(struct occ_store *s, struct occ_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < s->n_measured && rc == 0; i++) {
+        const struct occ_pending_measured *row = &s->measured[i];
+        rc = add(s, OCC_SQL_ADD_MEASURED_MINUTE, row->minute, row, err);
+        if (rc == 0)
+            rc = add(s, OCC_SQL_ADD_MEASURED_HOUR, row->minute / 60, row, err);
+    }
+    return rc;
+}

@@ -1,0 +1,67 @@
+/*
+ * Measured values of launches and samples of devices on their way into the history. Nothing outside store/write/ includes
+ * this.
+ */
+#ifndef OCC_STORE_SERIES_H
+#define OCC_STORE_SERIES_H
+
+#include "store/codec/codes.h"
+#include "store/internal.h"
+
+#define OCC_SERIES_MAX_ROWS (UINT32_C(1) << 16) /* of a chunk */
+
+enum occ_series_kind { OCC_SERIES_VALUES, OCC_SERIES_SAMPLES };
+
+/* A launch's measured values, or a sample of a device. */
+struct occ_series_row {
+    int64_t start_ns;
+    union {
+        uint64_t duration_ns; /* of a sample */
+        struct {
+            uint32_t correlation, config; /* of a launch */
+        };
+    };
+    uint16_t code[OCC_SAMPLE_NUMBER_COUNT]; /* OCC_VALUE_... of a launch, OCC_SAMPLE_... of a sample */
+};
+
+/* Chunks of one series are merged with each other only. */
+struct occ_series_key {
+    enum occ_series_kind kind;
+    int64_t run, device; /* run 0: samples */
+};
+
+struct occ_pending_row {
+    int64_t run, device;
+    struct occ_series_row row;
+};
+
+struct occ_pending_series {
+    struct occ_pending_row *rows;
+    size_t n, allocated;
+};
+
+struct occ_unexplained {
+    int64_t device, second;
+    double ratio;
+};
+
+struct occ_series {
+    struct occ_pending_series values, samples;
+    struct occ_unexplained *unexplained;
+    size_t n_unexplained, unexplained_allocated;
+    struct occ_columns_encoder *encoder;
+    struct occ_columns_decoder *decoder;
+    struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS */
+};
+
+/* series_chunks.c, inside a transaction: the first `n` rows of the scratch, sorted, as a chunk; then merges. */
+int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, int level, uint32_t n,
+                         struct occ_error *err);
+int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err);
+
+/* seconds.c, inside a transaction: adds up the seconds of the sorted rows of one device. */
+int occ_seconds_write(struct occ_store *s, const struct occ_pending_row *rows, size_t n,
+                      struct occ_error *err);
+int occ_unexplained_write(struct occ_store *s, const struct occ_unexplained *u, struct occ_error *err);
+
+#endif
