@@ -63,7 +63,7 @@ static int encode_totals(struct occ_columns_encoder *encoder, const struct occ_c
         [OCC_COLUMN_min_ns] = OCC_COLUMN_FROM(totals, min_ns),
         [OCC_COLUMN_max_ns] = OCC_COLUMN_FROM(totals, max_ns),
     };
-    int rc = occ_map_reset(&index, 128) && add_up(c->rows, c->n, &index, totals)
+    int rc = occ_map_reset(&index, 2048 /* more is rare */) && add_up(c->rows, c->n, &index, totals)
                  ? occ_columns_encode(encoder, sources, index.used, true, ret_data, ret_bytes)
                  : OCC_E_NO_MEMORY;
     occ_map_free(&index);
