@@ -128,6 +128,18 @@ static bool is_due(enum pace pace, uint64_t since_rows, double since_ns)
                                       : since_rows >= 10000;
 }
 
+/* As the daemon does: where too many launches wait, a commit comes first. */
+static void append(struct history *h, uint32_t gpu, const struct occ_store_launch *launches, uint32_t n)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    int rc = occ_store_append(h->store, h->run[gpu], h->device[gpu], launches, n, &err);
+    if (rc == OCC_E_FULL) {
+        check(occ_store_commit(h->store, &err), &err);
+        rc = occ_store_append(h->store, h->run[gpu], h->device[gpu], launches, n, &err);
+    }
+    check(rc, &err);
+}
+
 /* Appends in pieces of a GPU's second (1250 launches), so that every commit finds every GPU. */
 static void fill(struct history *h, uint64_t n, enum pace pace)
 {
@@ -149,9 +161,7 @@ static void fill(struct history *h, uint64_t n, enum pace pace)
                 }
                 uint32_t piece = GENERATE_BLOCK - used[gpu] < left ? GENERATE_BLOCK - used[gpu] : left;
                 double begin = cpu_now_ns();
-                check(occ_store_append(h->store, h->run[gpu], h->device[gpu], launches[gpu] + used[gpu],
-                                       piece, &err),
-                      &err);
+                append(h, gpu, launches[gpu] + used[gpu], piece);
                 h->cpu_ns += cpu_now_ns() - begin;
                 used[gpu] += piece;
                 left -= piece;

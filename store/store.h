@@ -146,7 +146,7 @@ struct occ_store_launch {
 };
 
 /* Launches of one run on one device, any order (best ordered by start). Kept in memory until commit; all of them or,
- * on an error, none. OCC_E_FULL: 48 MB wait already (as packed, full chunks count little): commit first. */
+ * on an error, none. OCC_E_FULL: 48 MB (1.2 million launches) wait already: commit first. */
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err);
 
