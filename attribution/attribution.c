@@ -1,9 +1,11 @@
 /*
- * Attribution of device-wide samples to launches; see attribution.h. Launches and samples wait in two queues in order of
- * time. When advance() says that all launches up to a time are here, samples up to it are taken in blocks:
+ * Attribution of device-wide samples to launches; see attribution.h. Launches and samples wait in two queues
+ * in order of time. When advance() says that all launches up to a time are here, samples up to it are taken
+ * in blocks:
  *
  *   clock    the offset between the two clocks is measured on the block (clock_offset.c) ...
- *   join     ... each sample becomes a row: how much of it each key had (overlap.c), what was counted (join.c, normal_equations.c)
+ *   join     ... each sample becomes a row: how much of it each key had (overlap.c), what was counted
+ *            (join.c, normal_equations.c)
  *   read     launches that last several samples are read from them, less what others had of them (direct.c)
  *   estimate every now and then the equations are solved (estimate.c)
  *   settle   launches that ended get their value and leave
@@ -117,8 +119,8 @@ static uint32_t company_of(const struct occ_overlap_launch *l)
     return (double)l->beside_ns > OCC_OVERLAPPED * (double)duration ? occ_keys_company(duration) : 0;
 }
 
-/* Launches that start before `until_ns` are about to be joined: those that overlap others get the key of their company. Where
- * there is no room for that key, they keep the other. */
+/* Launches that start before `until_ns` are about to be joined: those that overlap others get the key of
+ * their company. Where there is no room for that key, they keep the other. */
 static void find_sides(struct occ_attribution *a, int64_t until_ns)
 {
     for (size_t i = 0; i < a->n_launches && a->launches[i].start_ns < until_ns; i++) {
@@ -140,7 +142,8 @@ static void find_sides(struct occ_attribution *a, int64_t until_ns)
     }
 }
 
-/* A kernel that ran for long is reported when it ends: most of its samples are joined by then, and it waits for the last. */
+/* A kernel that ran for long is reported when it ends: most of its samples are joined by then, and it waits
+ * for the last. */
 static bool put_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
     if (!occ_grow((void **)&a->late, &a->late_allocated, a->n_late, LATE_MOST, sizeof *a->late))

@@ -1,10 +1,11 @@
 /*
- * Gives what the device-wide counters saw to the launches that ran meanwhile (docs/architecture.md; the method and its
- * error analysis: docs/decisions). One object a GPU. Pure arithmetic on what it is given: no clock, no I/O.
+ * Gives what the device-wide counters saw to the launches that ran meanwhile (docs/architecture.md; the
+ * method and its error analysis: docs/decisions). One object a GPU. Pure arithmetic on what it is given: no
+ * clock, no I/O.
  *
- * In: launches of all processes on the GPU, in order of their start, and samples in order of their start, both on
- * one clock up to an offset that is fitted here. Out: per key (kernel shape x graph node) and per launch the
- * achieved and elapsed occupancy, each with its source, standard error and variance inflation.
+ * In: launches of all processes on the GPU, in order of their start, and samples in order of their start,
+ * both on one clock up to an offset that is fitted here. Out: per key (kernel shape x graph node) and per
+ * launch the achieved and elapsed occupancy, each with its source, standard error and variance inflation.
  *
  * Memory and time are bounded by the options; what does not fit is counted and goes to the residual.
  * One thread.
@@ -96,17 +97,17 @@ int occ_attribution_launch(struct occ_attribution *attribution, const struct occ
                            struct occ_error *err);
 int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_sample *sample,
                            struct occ_error *err);
-/* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`: to the last
- * one, and every launch that waits is settled. */
+/* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:
+ * to the last one, and every launch that waits is settled. */
 int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final,
                             struct occ_error *err);
 
-/* The samples that follow count otherwise (another source): what was learned of kernels is forgotten, values that were said
- * of them stay until there are new ones. */
+/* The samples that follow count otherwise (another source): what was learned of kernels is forgotten, values
+ * that were said of them stay until there are new ones. */
 void occ_attribution_restart(struct occ_attribution *attribution);
 
-/* Launches whose value is settled (their samples are joined), in the order of their end; at most `max`. A launch that
- * has no direct value gets its key's. */
+/* Launches whose value is settled (their samples are joined), in the order of their end; at most `max`. A
+ * launch that has no direct value gets its key's. */
 struct occ_attribution_value {
     uint64_t tag, shape;
     int64_t start_ns, end_ns; /* the launch's own, as given */
@@ -115,9 +116,9 @@ struct occ_attribution_value {
 size_t occ_attribution_take(struct occ_attribution *attribution, struct occ_attribution_value *values,
                             size_t max);
 
-/* Whole seconds (of the samples' clock, since the epoch) whose samples are joined: the elapsed occupancy that no launch
- * explains, below 0 where the launches' values make more than was counted; NaN where nothing was known of them yet.
- * Oldest first, at most `max`. */
+/* Whole seconds (of the samples' clock, since the epoch) whose samples are joined: the elapsed occupancy that
+ * no launch explains, below 0 where the launches' values make more than was counted; NaN where nothing was
+ * known of them yet. Oldest first, at most `max`. */
 struct occ_attribution_second {
     int64_t second;
     double unexplained;
@@ -129,8 +130,8 @@ size_t occ_attribution_take_seconds(struct occ_attribution *attribution,
 void occ_attribution_read(const struct occ_attribution *attribution, const struct occ_sample *sample,
                           struct occ_measured *ret_measured);
 
-/* The present estimate of a key; where its launches ran in different company, of those that ran for longest. Source NONE if
- * there is none. Slow: for tests and benchmarks. */
+/* The present estimate of a key; where its launches ran in different company, of those that ran for longest.
+ * Source NONE if there is none. Slow: for tests and benchmarks. */
 void occ_attribution_ask(const struct occ_attribution *attribution, uint64_t shape, uint64_t graph_node,
                          struct occ_measured *ret_measured);
 

@@ -1,6 +1,7 @@
 /*
- * The offset between the clocks of launches and samples, which two processes convert from the GPU's clock each for
- * itself, and its drift: a Kalman filter of {offset, drift}, fed with one measurement a block of samples.
+ * The offset between the clocks of launches and samples, which two processes convert from the GPU's clock
+ * each for itself, and its drift: a Kalman filter of {offset, drift}, fed with one measurement a block of
+ * samples.
  *
  *   sample time = launch time + offset(t),   offset(t) = offset + drift x (t - at)
  *

@@ -1,5 +1,6 @@
 /*
- * The offset between the clocks of launches and samples: found once by trying, then followed. See state.h. One thread.
+ * The offset between the clocks of launches and samples: found once by trying, then followed. See state.h.
+ * One thread.
  */
 #include <math.h>
 
@@ -80,8 +81,8 @@ size_t occ_offset_rows(struct occ_attribution *a, size_t n)
     return (size_t)fit_at(a, n, 0).rows;
 }
 
-/* The first offset: the likeliest, by what a regression on these samples alone leaves there and by its size. Where there are many keys, what
- * the model expects of them has to do. */
+/* The first offset: the likeliest, by what a regression on these samples alone leaves there and by its size.
+ * Where there are many keys, what the model expects of them has to do. */
 int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
 {
     double best = 0, least = INFINITY, variance = FIRST_SD_NS * FIRST_SD_NS;
@@ -115,7 +116,8 @@ int occ_offset_find(struct occ_attribution *a, size_t n, struct occ_error *err)
     return status;
 }
 
-/* Another offset at which the keys' present values explain these samples as well as they use to; 0: there is none. */
+/* Another offset at which the keys' present values explain these samples as well as they use to; 0: there is
+ * none. */
 static double find_discontinuity(struct occ_attribution *a, size_t n)
 {
     double shift = 0, least = JUMPED * a->noise.warps;

@@ -1,7 +1,8 @@
 /*
- * One block's own measurement of the clocks' offset: a Gauss-Newton step in which the offset is one unknown among the keys'
- * values and profiles. What those could explain as well is taken out of the offset's gradient (least squares by conjugate
- * gradients), so that the offset and the profiles cannot drift away together. See state.h. One thread.
+ * One block's own measurement of the clocks' offset: a Gauss-Newton step in which the offset is one unknown
+ * among the keys' values and profiles. What those could explain as well is taken out of the offset's gradient
+ * (least squares by conjugate gradients), so that the offset and the profiles cannot drift away together. See
+ * state.h. One thread.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -75,7 +76,8 @@ static double level_at(const struct occ_attribution *a, uint32_t launch, double 
     return sum;
 }
 
-/* How the prediction changes with the offset: occupancy at the sample's start less that at its end, by its length. */
+/* How the prediction changes with the offset: occupancy at the sample's start less that at its end, by its
+ * length. */
 static double gradient_of(const struct occ_attribution *a, size_t n_parts, double length)
 {
     double sum = 0;

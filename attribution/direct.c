@@ -1,7 +1,7 @@
 /*
- * Launches that last several samples are read from them: what was counted less what others had of it. Samples that are
- * joined leave behind what no launch explains, for launches that are reported later: a kernel's record comes when it
- * ends. See state.h. One thread.
+ * Launches that last several samples are read from them: what was counted less what others had of it. Samples
+ * that are joined leave behind what no launch explains, for launches that are reported later: a kernel's
+ * record comes when it ends. See state.h. One thread.
  */
 #include <math.h>
 
@@ -125,8 +125,8 @@ void occ_direct_release(struct occ_attribution *a, uint32_t direct)
 
 /* ---- launches that are reported late ---- */
 
-/* Adds what follows at once and counted the same to what is remembered, until that is PAST_NS long: bursts of short samples
- * would push long kernels' samples out. */
+/* Adds what follows at once and counted the same to what is remembered, until that is PAST_NS long: bursts of
+ * short samples would push long kernels' samples out. */
 static bool joins(struct past *last, const struct past *now)
 {
     double a = (double)(last->end_ns - last->start_ns), b = (double)(now->end_ns - now->start_ns);

@@ -1,6 +1,6 @@
 /*
- * From the normal equations to each key's values: mean, standard error, variance inflation, and groups of keys
- * that cannot be told apart. See keys.h; docs/decisions has the reasons of the constants.
+ * From the normal equations to each key's values: mean, standard error, variance inflation, and groups of
+ * keys that cannot be told apart. See keys.h; docs/decisions has the reasons of the constants.
  */
 #include <math.h>
 #include <string.h>
@@ -11,9 +11,10 @@
 #define ERROR_MOST     0.015 /* ... and a mean that is this uncertain is reported for a group only */
 #define ERROR_REPORTED 0.06  /* a mean that is even less certain is withheld */
 #define CORRELATED     0.3
-#define PRIOR_SHARE    0.5 /* of a variance: when the prior says as much as the samples, nothing was measured */
-#define OVERLAPPED     0.1 /* of a group's time beside others: active cycles are not its own then */
-#define PHASE_ROWS     8   /* that a phase needs to count */
+#define PRIOR_SHARE    0.5 /* of a variance: when the prior says as much as the samples, nothing was measured \
+                            */
+#define OVERLAPPED 0.1     /* of a group's time beside others: active cycles are not its own then */
+#define PHASE_ROWS 8       /* that a phase needs to count */
 #define ABSORBED                                                                                             \
     3.0 /* of a wrong profile's variance, for each part that shows in residuals: columns take up the rest */
 #define SHORT_NS     8000.0 /* below, edges' jitter is more than a twentieth of a launch ... */
@@ -93,8 +94,9 @@ static double value_of(const struct occ_keys *keys, const struct occ_key *key, e
     return NAN;
 }
 
-/* How much less certain a key is than if its rows were like all others and their errors independent: the larger of how much
- * larger their residuals are, and of the chi-square by which residuals depend on the phase in a launch. */
+/* How much less certain a key is than if its rows were like all others and their errors independent: the
+ * larger of how much larger their residuals are, and of the chi-square by which residuals depend on the phase
+ * in a launch. */
 static double inflation(const struct occ_key *key)
 {
     double larger = key->evidence > 0 ? key->misfit / key->evidence : 1, chi = 0, phases = 0;

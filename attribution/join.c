@@ -1,5 +1,6 @@
 /*
- * Samples become rows of the equations: which launches ran, what was counted, and the residual. See state.h. One thread.
+ * Samples become rows of the equations: which launches ran, what was counted, and the residual. See state.h.
+ * One thread.
  */
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,13 @@
 /*
- * The keys of one GPU's attribution (kernel shape x graph node x company), their columns in the normal equations, and what
- * is estimated of them. Company: 0 for launches that run alone; those that run beside others have some share of the GPU,
- * which shows in how long they take, and so are told apart by their duration's half octave. Two systems of equations: samples that count warps, and those of a rotated counter set that do not.
+ * The keys of one GPU's attribution (kernel shape x graph node x company), their columns in the normal
+ * equations, and what is estimated of them. Company: 0 for launches that run alone; those that run beside
+ * others have some share of the GPU, which shows in how long they take, and so are told apart by their
+ * duration's half octave. Two systems of equations: samples that count warps, and those of a rotated counter
+ * set that do not.
  *
- * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for an
- * occupancy profile over the launch's time (overlap.h), with a prior of mean 0: what the samples leave undetermined widens
- * the mean's standard error.
+ * Every key has a column for its mean; keys whose launches are not much shorter than a sample have more, for
+ * an occupancy profile over the launch's time (overlap.h), with a prior of mean 0: what the samples leave
+ * undetermined widens the mean's standard error.
  *
  * Pure; one thread.
  */
@@ -79,7 +81,8 @@ static inline bool occ_keys_is_beside(const struct occ_key *key)
     return key->company != 0;
 }
 
-/* Gives a key's profile the columns that launches of so many samples' length need. Without room it has the mean's only. */
+/* Gives a key's profile the columns that launches of so many samples' length need. Without room it has the
+ * mean's only. */
 void occ_keys_widen(struct occ_keys *keys, struct occ_key *key, double samples);
 
 /* Forgets all rows; keys and their last values stay. */

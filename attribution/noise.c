@@ -1,5 +1,6 @@
 /*
- * Noise: what residuals tell of the counters, of the times of launches, and of the keys' profiles. See state.h. One thread.
+ * Noise: what residuals tell of the counters, of the times of launches, and of the keys' profiles. See
+ * state.h. One thread.
  */
 #include <math.h>
 
@@ -43,8 +44,8 @@ static void note_misfit(struct occ_attribution *a, double residual, double varia
     }
 }
 
-/* Residuals that depend on where in a launch a sample starts or ends are not noise: the launch's profile differs from the
- * model's. */
+/* Residuals that depend on where in a launch a sample starts or ends are not noise: the launch's profile
+ * differs from the model's. */
 static void note_phases(struct occ_attribution *a, size_t n_parts, double residual, double variance)
 {
     double units = fmin(fmax(residual / sqrt(variance * a->noise.warps), -OCC_HUBER), OCC_HUBER);

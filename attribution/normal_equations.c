@@ -215,8 +215,8 @@ static void set_places(struct occ_normal *normal, const struct occ_normal_block 
         normal->place[block->column[i]] = inside ? i : OCC_MAP_NONE;
 }
 
-/* One element of G, seen from its row: within the block it is part of the matrix, else its column's last value moves to
- * the right-hand sides. */
+/* One element of G, seen from its row: within the block it is part of the matrix, else its column's last
+ * value moves to the right-hand sides. */
 static void put_element(const struct occ_normal *normal, const struct occ_normal_block *block, uint32_t place,
                         uint32_t other_place, uint32_t other_column, double g, const double *solution,
                         double *matrix, double *rhs)
@@ -250,7 +250,8 @@ static void put_tile(const struct occ_normal *normal, const struct occ_normal_bl
         }
 }
 
-/* Cholesky in place, lower triangle. A pivot lost to rounding counts as a column of which nothing is known. */
+/* Cholesky in place, lower triangle. A pivot lost to rounding counts as a column of which nothing is known.
+ */
 static void factor(double *a, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -299,7 +300,8 @@ static void invert(const double *l, uint32_t n, double *ret_inverse)
             column[i] = sum / l[(size_t)i * n + i];
         }
     }
-    /* (L L^T)^-1 [i][k] = sum over j >= max(i, k) of L^-1[j][i] L^-1[j][k]; row i is not needed after its turn */
+    /* (L L^T)^-1 [i][k] = sum over j >= max(i, k) of L^-1[j][i] L^-1[j][k]; row i is not needed after its
+     * turn */
     for (uint32_t i = 0; i < n; i++) {
         double *row = ret_inverse + (size_t)i * n;
         for (uint32_t k = i; k < n; k++) {

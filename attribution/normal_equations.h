@@ -1,12 +1,14 @@
 /*
- * Normal equations of weighted least squares with exponential forgetting, for many columns of which few meet in a row.
+ * Normal equations of weighted least squares with exponential forgetting, for many columns of which few meet
+ * in a row.
  *
- * Rows are w (share of each column), weight (1 / variance) and several right-hand sides. Kept are G = sum weight w w^T,
- * as 16 x 16 tiles that exist where columns have met, and h = sum weight w y for every right-hand side. Older rows count
- * less: by half after `half_life` rows.
+ * Rows are w (share of each column), weight (1 / variance) and several right-hand sides. Kept are G = sum
+ * weight w w^T, as 16 x 16 tiles that exist where columns have met, and h = sum weight w y for every
+ * right-hand side. Older rows count less: by half after `half_life` rows.
  *
- * solve() takes columns in blocks of at most OCC_NORMAL_BLOCK: within a block exactly (Cholesky), between blocks by turns
- * (Gauss-Seidel), each with the others' last values. A Gaussian prior (mean, precision) keeps every block regular.
+ * solve() takes columns in blocks of at most OCC_NORMAL_BLOCK: within a block exactly (Cholesky), between
+ * blocks by turns (Gauss-Seidel), each with the others' last values. A Gaussian prior (mean, precision) keeps
+ * every block regular.
  *
  * Memory: tiles (2 KiB each) are bounded by `max_tiles`. Pure; one thread.
  */
@@ -39,9 +41,9 @@ int occ_normal_new(const struct occ_normal_options *options, struct occ_normal *
                    struct occ_error *err);
 void occ_normal_free(struct occ_normal *normal);
 
-/* Adds a row; the entries are put in order of their columns, each of which stands there once. A right-hand side that is
- * NaN is not known in this row, which then does not count for it; all rows that are added must know the same ones.
- * OCC_E_FULL: no more tiles; nothing is added. */
+/* Adds a row; the entries are put in order of their columns, each of which stands there once. A right-hand
+ * side that is NaN is not known in this row, which then does not count for it; all rows that are added must
+ * know the same ones. OCC_E_FULL: no more tiles; nothing is added. */
 int occ_normal_add(struct occ_normal *normal, struct occ_normal_entry *entries, size_t n, double weight,
                    const double *rhs, struct occ_error *err);
 
@@ -64,8 +66,8 @@ struct occ_normal_block {
     double scratch[OCC_NORMAL_BLOCK * OCC_NORMAL_BLOCK];
 };
 
-/* Solves for a block's columns. solution[r][column] holds the last values of all columns (n_rhs x max_columns) and gets
- * the new ones; prior_mean likewise. */
+/* Solves for a block's columns. solution[r][column] holds the last values of all columns (n_rhs x
+ * max_columns) and gets the new ones; prior_mean likewise. */
 int occ_normal_solve(struct occ_normal *normal, struct occ_normal_block *block, const double *prior_mean,
                      double *solution, struct occ_error *err);
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#define WIDE_SAMPLES 0.25/* launches longer than this have segments ... */
-#define LONG_SAMPLES 2.0 /* ... and these more of them */
+#define WIDE_SAMPLES 0.25 /* launches longer than this have segments ... */
+#define LONG_SAMPLES 2.0  /* ... and these more of them */
 
 /* Where a profile may bend; the knot in the middle has no function of its own. */
 struct knots {

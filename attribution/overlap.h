@@ -1,12 +1,13 @@
 /*
- * Which launches ran during a sample, and how much of their warp-time the model expects in it: one walk over launches and
- * samples, both in order of their start.
+ * Which launches ran during a sample, and how much of their warp-time the model expects in it: one walk over
+ * launches and samples, both in order of their start.
  *
  * Within a launch occupancy is not flat. Its profile over u = (t - start) / duration is a sum of functions:
  *   [0]       1,
- *   [1 ...]   hats over some knots but the middle one, each less its mean: more (or less) there. Launches that are short
- *             beside a sample have none.
- * A sample that holds a launch whole gets 1, 0, 0 ... times the launch's share of it, whatever the profile is.
+ *   [1 ...]   hats over some knots but the middle one, each less its mean: more (or less) there. Launches
+ *             that are short beside a sample have none.
+ * A sample that holds a launch whole gets 1, 0, 0 ... times the launch's share of it, whatever the profile
+ * is.
  *
  * Pure; one thread.
  */

@@ -1,9 +1,9 @@
 /*
  * One sample of a GPU's hardware counters: what a source delivers and attribution takes.
  *
- * Shapes and units: a sample covers [start_ns, end_ns) of CLOCK_REALTIME as the source converts it (the offset to
- * the kernels' timestamps is not known). Counters are sums over all SMs and the interval; a counter that is not in
- * the sample's counter set is NaN, never 0.
+ * Shapes and units: a sample covers [start_ns, end_ns) of CLOCK_REALTIME as the source converts it (the
+ * offset to the kernels' timestamps is not known). Counters are sums over all SMs and the interval; a counter
+ * that is not in the sample's counter set is NaN, never 0.
  */
 #ifndef OCC_ATTRIBUTION_SAMPLE_H
 #define OCC_ATTRIBUTION_SAMPLE_H

@@ -1,6 +1,7 @@
 /*
- * The state of one attribution and the steps that its files share: attribution.c (queues, blocks, values), clock_offset.c (the
- * clocks) with clock_step.c, join.c (samples to rows), direct.c (launches that are read from their own samples). Nothing else includes it.
+ * The state of one attribution and the steps that its files share: attribution.c (queues, blocks, values),
+ * clock_offset.c (the clocks) with clock_step.c, join.c (samples to rows), direct.c (launches that are read
+ * from their own samples). Nothing else includes it.
  */
 #ifndef OCC_SAMPLER_STATE_H
 #define OCC_SAMPLER_STATE_H
@@ -96,7 +97,8 @@ void occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *s
 /* False: some counter has an impossible value. */
 bool occ_join_is_possible(const struct occ_attribution *a, const struct occ_sample *sample);
 void occ_join_begin(struct occ_attribution *a, struct occ_overlap *walk);
-/* Puts the launches of a sample, if the clocks were `offset_ns` apart, into a->parts and a->row; how many parts. */
+/* Puts the launches of a sample, if the clocks were `offset_ns` apart, into a->parts and a->row; how many
+ * parts. */
 size_t occ_join_row(struct occ_attribution *a, struct occ_overlap *walk, const struct occ_sample *sample,
                     double offset_ns);
 /* What the keys' present values make of the row. */
@@ -132,12 +134,13 @@ void occ_offset_follow(struct occ_attribution *a, size_t n);
 /* ---- clock_step.c ---- */
 
 struct occ_shift {
-    double ns,
-        variance; /* to be added to the offset at which it was measured; variance INFINITY: nothing is known */
+    double ns, variance;  /* to be added to the offset at which it was measured; variance INFINITY: nothing is
+                             known */
     double squares, rows; /* of the residuals there, each in units of its weight */
 };
-/* How far the clocks are beside the filter's offset and `beside_ns` more, as the first n samples say. Keys' values and
- * profiles are free to differ from the present ones: where they could explain as much, the variance is large. */
+/* How far the clocks are beside the filter's offset and `beside_ns` more, as the first n samples say. Keys'
+ * values and profiles are free to differ from the present ones: where they could explain as much, the
+ * variance is large. */
 struct occ_shift occ_shift_measure(struct occ_attribution *a, size_t n, double beside_ns);
 struct occ_shift_work *occ_shift_work_new(uint32_t max_columns);
 void occ_shift_work_free(struct occ_shift_work *work);

@@ -188,7 +188,8 @@ static int by_reported_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Adds a launch to the samples; active SMs of launches side by side are drawn apart: 1 - product of what is idle. */
+/* Adds a launch to the samples; active SMs of launches side by side are drawn apart: 1 - product of what is
+ * idle. */
 static void count(const struct world_options *o, const struct event *event, const struct course *course,
                   double (*sums)[KINDS], size_t n_samples)
 {

@@ -1,7 +1,8 @@
 /*
- * A world of its own in which the truth about every launch is known: blocks of unequal length are put on SMs one by one,
- * warps of a block end at different times, launches ramp up, and device-wide samples are exact integrals of all that,
- * plus noise. It knows nothing of the attribution's model. One thread; aborts where memory ends.
+ * A world of its own in which the truth about every launch is known: blocks of unequal length are put on SMs
+ * one by one, warps of a block end at different times, launches ramp up, and device-wide samples are exact
+ * integrals of all that, plus noise. It knows nothing of the attribution's model. One thread; aborts where
+ * memory ends.
  */
 #ifndef OCC_BENCH_ATTRIBUTION_WORLD_H
 #define OCC_BENCH_ATTRIBUTION_WORLD_H

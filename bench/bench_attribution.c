@@ -1,13 +1,17 @@
 /*
- * bench_attribution [SEEDS]: how far attributed occupancy is from the truth, in percentage points, in a world where the
- * truth is known (attribution_world.h), and how fast attribution is. JSON on stdout; one object a case:
+ * bench_attribution [SEEDS]: how far attributed occupancy is from the truth, in percentage points, in a world
+ * where the truth is known (attribution_world.h), and how fast attribution is. JSON on stdout; one object a
+ * case:
  *
- *   error      mean over launches, weighted by their time, of |said - true| of the kernel's mean (direct: of the launch)
+ *   error      mean over launches, weighted by their time, of |said - true| of the kernel's mean (direct:
+ *              of the launch)
  *   worst      the largest of the kernels' (direct: 99th percentile of the launches')
  *   covered    part of the cases in which said +- 1.96 standard errors holds the truth
  *   said       part of launch time that has a value of its own; grouped: that has a group's
- *   small_*    kernels below 8 us, which are left out of error and worst; outside: not within 1.96 standard errors
- *   met        error, and where they apply the graph's mean_error, small_error with none outside, and 93 % covered
+ *   small_*    kernels below 8 us, which are left out of error and worst; outside: not within 1.96
+ *              standard errors
+ *   met        error, and where they apply the graph's mean_error, small_error with none outside, and 93
+ *              % covered
  */
 #include <math.h>
 #include <stdbool.h>

@@ -1,8 +1,9 @@
 /*
- * What the codec costs a launch: bytes, nanoseconds of encoding, of decoding all columns, and of decoding configuration
- * and duration alone. Chunks of 65536 launches of one GPU, compressed: configurations that are drawn one by one, a
- * training step, a training step on a clock that ticks every 32 ns (generate.h); and chunks of 1250, not compressed, as the
- * last seconds have them. CPU times of this thread, the median of some rounds.
+ * What the codec costs a launch: bytes, nanoseconds of encoding, of decoding all columns, and of decoding
+ * configuration and duration alone. Chunks of 65536 launches of one GPU, compressed: configurations that are
+ * drawn one by one, a training step, a training step on a clock that ticks every 32 ns (generate.h); and
+ * chunks of 1250, not compressed, as the last seconds have them. CPU times of this thread, the median of some
+ * rounds.
  */
 #include "bench_codec.h"
 

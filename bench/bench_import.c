@@ -1,7 +1,8 @@
 /*
- * Importing recordings: MB of JSON and rows of Nsight Systems a second from file to committed history, and the peak of
- * the process's memory. The recordings are made here, in a temporary directory: the JSON has the mix of events of real
- * PyTorch traces (one kernel among a dozen events, long template names, call stacks), the export 2 M launches.
+ * Importing recordings: MB of JSON and rows of Nsight Systems a second from file to committed history, and
+ * the peak of the process's memory. The recordings are made here, in a temporary directory: the JSON has the
+ * mix of events of real PyTorch traces (one kernel among a dozen events, long template names, call stacks),
+ * the export 2 M launches.
  *
  *   bench_import [MB of JSON] [million rows]      default 300 and 2
  */

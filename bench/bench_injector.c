@@ -3,10 +3,10 @@
  * the helper's own code (occ_drain_all): step, parse, validate, intern, push; with and without the zeroing of
  * the buffer.
  *
- * Records are of CUPTI 13.0 (216 bytes), 1000 launch configurations over 125 kernels whose names are 24 to 280 bytes long,
- * drawn by Zipf's law (exponent 1). Buffers are of the pool's size, and more of them than the processor's
- * caches hold, as when CUPTI's thread has written them. The ring is drained between rounds, untimed. Prints
- * one JSON object.
+ * Records are of CUPTI 13.0 (216 bytes), 1000 launch configurations over 125 kernels whose names are 24 to
+ * 280 bytes long, drawn by Zipf's law (exponent 1). Buffers are of the pool's size, and more of them than the
+ * processor's caches hold, as when CUPTI's thread has written them. The ring is drained between rounds,
+ * untimed. Prints one JSON object.
  */
 #include "bench_report.h"
 #include "injector/drain.h"
@@ -14,7 +14,7 @@
 #include <math.h>
 
 #define KERNELS   125u
-#define CONFIGS    1000u
+#define CONFIGS   1000u
 #define BUFFERS   24u
 #define ROUNDS    21
 #define TARGET_NS 60.0

@@ -1,14 +1,17 @@
 /*
- * Rings -> collector -> store on disk, on one core, and the daemon at a steady pace. One JSON object on stdout.
+ * Rings -> collector -> store on disk, on one core, and the daemon at a steady pace. One JSON object on
+ * stdout.
  *
- *   crash_window_1s   launches come at 250 k per second of made-up time, a commit each such second or when the ring (the
+ *   crash_window_1s   launches come at 250 k per second of made-up time, a commit each such second or
+ *                     when the ring (the
  *                     default size) is half full, whichever is first
  *   chunks_64k        a commit each million launches: full chunks only
  *   plain_rows        the same launches as plain SQLite rows in transactions of 128 k, to compare with
- *   paced             the program occtraced, fed with 80 k launches per second from this process: its CPU and memory
+ *   paced             the program occtraced, fed with 80 k launches per second from this process: its CPU
+ *                     and memory
  *
- * Launches: 1000 shapes with Zipf weights, durations around a mean per shape, starts that overlap a little out of
- * order as CUPTI's do. Making them is not timed: only the collector's polls and the store's end are.
+ * Launches: 1000 shapes with Zipf weights, durations around a mean per shape, starts that overlap a little
+ * out of order as CUPTI's do. Making them is not timed: only the collector's polls and the store's end are.
  *
  *   bench_pipeline [--launches N] [--seconds N] [--directory DIR]
  */
@@ -127,13 +130,13 @@ static bool log_kernel(struct occ_ring_producer *ring, uint32_t id)
 static bool log_shape(struct occ_ring_producer *ring, uint32_t id)
 {
     struct occ_record_config f = {.record.type = OCC_RECORD_CONFIG,
-                                 .id = id,
-                                 .kernel = id / 4,
-                                 .grid = {100 + id, 1, 1},
-                                 .block = {32 * (1 + id % 32), 1, 1},
-                                 .cluster = {1, 1, 1},
-                                 .registers_per_thread = 16 + id % 48,
-                                 .carveout_percent = -1};
+                                  .id = id,
+                                  .kernel = id / 4,
+                                  .grid = {100 + id, 1, 1},
+                                  .block = {32 * (1 + id % 32), 1, 1},
+                                  .cluster = {1, 1, 1},
+                                  .registers_per_thread = 16 + id % 48,
+                                  .carveout_percent = -1};
     return occ_ring_log(ring, &f.record, sizeof f, NULL, 0);
 }
 
@@ -292,7 +295,8 @@ static void insert_row(sqlite3_stmt *statement, const struct occ_ring_launch *l)
     (void)sqlite3_reset(statement);
 }
 
-/* Rows per second of prepared inserts, without analysis and rollups: what a straightforward program would do. */
+/* Rows per second of prepared inserts, without analysis and rollups: what a straightforward program would do.
+ */
 static double plain_rows(const struct bench *b)
 {
     static struct generator g;

@@ -1,4 +1,5 @@
-/* What the benchmarks of ring/ and injector/ share: time, order statistics, and the machine's description in JSON. */
+/* What the benchmarks of ring/ and injector/ share: time, order statistics, and the machine's description in
+ * JSON. */
 #ifndef OCC_BENCH_REPORT_H
 #define OCC_BENCH_REPORT_H
 

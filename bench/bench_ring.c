@@ -4,7 +4,8 @@
  *   fill        into a ring with room: the cost that the traced program's helper pays
  *   concurrent  while another process drains, polling every millisecond; full-ring drops reported
  *   system calls: a child pushes under seccomp's strict mode, in which any but exit is death
- *   lttng       the same fields through a tracepoint of LTTng-UST, in a session on this machine, if there is one
+ *   lttng       the same fields through a tracepoint of LTTng-UST, in a session on this machine, if there
+ *               is one
  *               (bench_ring_lttng.sh)
  * Prints one JSON object. The rings are drained between rounds, untimed.
  */

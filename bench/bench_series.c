@@ -1,14 +1,17 @@
 /*
  * What counters cost in the history: bench_series [DIRECTORY]
  *
- *   samples       nanoseconds and bytes per sample of one GPU at 1 ms, a commit every second of their own time, seconds
- *                 included; beside the same as plain SQLite rows (prepared INSERT, a transaction every second)
+ *   samples       nanoseconds and bytes per sample of one GPU at 1 ms, a commit every second of their own
+ *                 time, seconds
+ *                 included; beside the same as plain SQLite rows (prepared INSERT, a transaction every
+ *                 second)
  *   values        the same for launches that were read directly, 300 a second
- *   read          nanoseconds per row of sums over device_sample, and over the measured column of launch beside another
+ *   read          nanoseconds per row of sums over device_sample, and over the measured column of launch
+ *                 beside another
  *
- * An hour of samples, ten minutes of launches. The counters are made up: phases of some seconds with a level of their
- * own, noise of a hundredth, in the steps that a GPU's integers would have; one pass of stalls in three samples. CPU
- * times of this one thread, the median of three. JSON on stdout.
+ * An hour of samples, ten minutes of launches. The counters are made up: phases of some seconds with a level
+ * of their own, noise of a hundredth, in the steps that a GPU's integers would have; one pass of stalls in
+ * three samples. CPU times of this one thread, the median of three. JSON on stdout.
  */
 #include <math.h>
 #include <sqlite3.h>

@@ -1,4 +1,5 @@
-/* Made-up launches (generate.h). xorshift, Box-Muller; a table turns a uniform number into a shape. One thread. */
+/* Made-up launches (generate.h). xorshift, Box-Muller; a table turns a uniform number into a shape. One
+ * thread. */
 #include "generate.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /*
- * Made-up launches with the statistics of real nodes, the same for the same settings: shapes by Zipf's law (1.05) or
- * a training step that repeats with few changes; durations normal around a mean of their shape (log-normal around
- * 40 us, 1-8 % spread); gaps exponential (1.5 us); 10 % on a second stream; correlation ids that grow by 1-4. A GPU's
- * launches come in blocks that start at the wanted rate. One thread.
+ * Made-up launches with the statistics of real nodes, the same for the same settings: shapes by Zipf's law
+ * (1.05) or a training step that repeats with few changes; durations normal around a mean of their shape
+ * (log-normal around 40 us, 1-8 % spread); gaps exponential (1.5 us); 10 % on a second stream; correlation
+ * ids that grow by 1-4. A GPU's launches come in blocks that start at the wanted rate. One thread.
  */
 #ifndef OCC_BENCH_GENERATE_H
 #define OCC_BENCH_GENERATE_H

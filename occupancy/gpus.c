@@ -1,7 +1,7 @@
 /*
- * GPUs by name, with their enabled SMs as published; tests/data/occupancy/gpus.txt names a source for each and
- * whether it was checked. Only products with a certain SM count; a device of a run reports its own. Boards with
- * two GPUs count one of them.
+ * GPUs by name, with their enabled SMs as published; tests/data/occupancy/gpus.txt names a source for each
+ * and whether it was checked. Only products with a certain SM count; a device of a run reports its own.
+ * Boards with two GPUs count one of them.
  *
  * MIG slices have the SMs of `nvidia-smi mig -lgip` in public outputs: NVIDIA's MIG user guide (A30, A100),
  * jbarrow.ai/field_notes/nvidia-mig (H100), and reports about NVIDIA/mig-parted: its thread 120 (H200), pull

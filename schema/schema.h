@@ -5,7 +5,8 @@
 #ifndef OCC_SCHEMA_SCHEMA_H
 #define OCC_SCHEMA_SCHEMA_H
 
-/* PRAGMA application_id of a history: "occh"; and of those from before the first release, which are not read: "occt". */
+/* PRAGMA application_id of a history: "occh"; and of those from before the first release, which are not read:
+ * "occt". */
 #define OCC_SCHEMA_APPLICATION_ID     0x6f636368
 #define OCC_SCHEMA_OLD_APPLICATION_ID 0x6f636374
 

@@ -1,6 +1,6 @@
 /*
- * Which field of a struct is which column of stored_device and stored_launch_config: one list drives inserting and
- * reading back.
+ * Which field of a struct is which column of stored_device and stored_launch_config: one list drives
+ * inserting and reading back.
  */
 #ifndef OCC_STORE_CONFIG_COLUMNS_H
 #define OCC_STORE_CONFIG_COLUMNS_H

@@ -1,5 +1,5 @@
-/* See filesystem.h. Numbers: statfs(2) and the kernel's linux/magic.h; Lustre, GPFS and BeeGFS from the f_type
- * that GNU coreutils' stat(1) names. */
+/* See filesystem.h. Numbers: statfs(2) and the kernel's linux/magic.h; Lustre, GPFS and BeeGFS from the
+ * f_type that GNU coreutils' stat(1) names. */
 #include "filesystem.h"
 
 #include <errno.h>

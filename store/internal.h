@@ -30,8 +30,8 @@ struct occ_rows_written {
     uint64_t level0_rows;
 };
 
-/* The launches of one run on one device that are in no full chunk: those of the file's level-0 chunks (stored_chunk, not
- * is_full), and those that are only here. */
+/* The launches of one run on one device that are in no full chunk: those of the file's level-0 chunks
+ * (stored_chunk, not is_full), and those that are only here. */
 struct occ_pending_rows {
     int64_t device;
     int64_t *level0_ids;
@@ -110,15 +110,16 @@ struct occ_store {
     int64_t page_limit;
 };
 
-/* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. They are reset after their last row, which whoever steps
- * them must reach. */
+/* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. They are reset after their last row, which
+ * whoever steps them must reach. */
 /* Ready to be bound. */
 int occ_store_statement(struct occ_store *s, enum occ_sql which, struct occ_binder *ret,
                         struct occ_error *err);
 /* With its `n` parameters, which are integers (OCC_INTS). */
 int occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n, sqlite3_stmt **ret,
                     struct occ_error *err);
-/* Steps to the next row. false: *rc was not 0, or there is none (the statement is reset), or it failed (*rc is set). */
+/* Steps to the next row. false: *rc was not 0, or there is none (the statement is reset), or it failed (*rc
+ * is set). */
 bool occ_store_next(struct occ_store *s, sqlite3_stmt *stmt, int *rc, struct occ_error *err);
 /* The first number of the only row; OCC_E_NOT_FOUND, without a message: there is none. */
 int occ_store_number(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_number, struct occ_error *err);
@@ -136,7 +137,8 @@ int occ_store_check_writable(const struct occ_store *s, struct occ_error *err);
 int occ_store_migrate(struct occ_store *s, struct occ_error *err);
 
 /* write/identity.c */
-/* Steps a bound statement that adds a row and returns its id; where the file is full, once more after making room. */
+/* Steps a bound statement that adds a row and returns its id; where the file is full, once more after making
+ * room. */
 int occ_store_insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err);
 int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
                             struct occ_error *err);
@@ -202,8 +204,8 @@ void occ_series_free(struct occ_store *s);
 
 /* write/quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);
-/* Inside a transaction: evicts about `share` times the smallest part of the history, oldest first. *ret_some: there
- * was something to evict. */
+/* Inside a transaction: evicts about `share` times the smallest part of the history, oldest first. *ret_some:
+ * there was something to evict. */
 int occ_quota_evict(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err);
 /* The same in a transaction of its own, for a statement that found the file full. */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);

@@ -1,5 +1,6 @@
-/* What sums of measured occupancy say: means, and for whom they stand. For the tools and, as launch_table.h says compiled
- * a second time, for the virtual table `launch`, so that all of them say the same. Any thread. */
+/* What sums of measured occupancy say: means, and for whom they stand. For the tools and, as launch_table.h
+ * says compiled a second time, for the virtual table `launch`, so that all of them say the same. Any thread.
+ */
 #include <math.h>
 
 #include "measured.h"
@@ -16,8 +17,8 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
     return mean >= 0 && mean <= most_of(value) ? mean : NAN;
 }
 
-/* Whether the value is known of (nearly) all launches of which elapsed occupancy is: means of different launches have
- * nothing to do with each other. */
+/* Whether the value is known of (nearly) all launches of which elapsed occupancy is: means of different
+ * launches have nothing to do with each other. */
 static bool is_of_all(const struct occ_measured_sums *sums, enum occ_measured_value value)
 {
     return sums->ns[value] >= (1 - OCC_MEASURED_MINORITY) * sums->ns[OCC_MEASURED_elapsed];

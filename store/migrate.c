@@ -1,4 +1,5 @@
-/* Brings a file to this version's schema: numbered migrations, one transaction each. Called by open, one thread. */
+/* Brings a file to this version's schema: numbered migrations, one transaction each. Called by open, one
+ * thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,8 @@ static int64_t monotonic_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* "wal" is the answer where the file system can share memory; another journal would let readers block the writer. */
+/* "wal" is the answer where the file system can share memory; another journal would let readers block the
+ * writer. */
 static int ask_for_wal(struct occ_store *s, struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;

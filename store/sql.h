@@ -1,6 +1,6 @@
 /*
- * The SQL that the store runs again and again, in one table, and the little that is around sqlite3_step(): statements
- * are prepared once, bound in order, and SQLite's result codes become our errors.
+ * The SQL that the store runs again and again, in one table, and the little that is around sqlite3_step():
+ * statements are prepared once, bound in order, and SQLite's result codes become our errors.
  */
 #ifndef OCC_STORE_SQL_H
 #define OCC_STORE_SQL_H
@@ -17,16 +17,16 @@
 /* Launches are counted up to 2^62, so that no program's numbers overflow a sum. */
 #define OCC_SQL_PARAMETER_2(name, text) ", ?"
 #define OCC_SQL_PARAMETERS(name)        ", ?, ?"
-#define OCC_SQL_ADD_COUNT(name, text)                                                                        \
-    ", " #name " = min(" #name " + excluded." #name ", 4611686018427387904)"
+#define OCC_SQL_ADD_COUNT(name, text)   ", " #name " = min(" #name " + excluded." #name ", 4611686018427387904)"
 #define OCC_SQL_ADD_SUMS(name)                                                                               \
     ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
     "_ns + excluded." #name "_ns"
 #define OCC_SQL_ADD_MEASURED(table)                                                                          \
     "INSERT INTO " table " VALUES(?, ?, ?, ?" OCC_MEASURED_SOURCES(OCC_SQL_PARAMETER_2)                      \
-        OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) ") ON CONFLICT DO UPDATE SET run_id = run_id"                \
-            OCC_MEASURED_SOURCES(OCC_SQL_ADD_COUNT) OCC_SQL_ADD_COUNT(overlapped, "")                        \
-                OCC_MEASURED_VALUES(OCC_SQL_ADD_SUMS)
+        OCC_MEASURED_VALUES(OCC_SQL_PARAMETERS) ") ON CONFLICT DO UPDATE SET run_id = "                      \
+                                                "run_id" OCC_MEASURED_SOURCES(OCC_SQL_ADD_COUNT)             \
+                                                    OCC_SQL_ADD_COUNT(overlapped, "")                        \
+                                                        OCC_MEASURED_VALUES(OCC_SQL_ADD_SUMS)
 #define OCC_SQL_COLUMN_COUNT(name, text) ", " #name
 #define OCC_SQL_COLUMN_SUMS(name)        ", " #name "_sum, " #name "_ns"
 #define OCC_SQL_MEASURED(table, unit)                                                                        \
@@ -39,8 +39,9 @@
 #define OCC_SQL_SET(column)                                ", " column " = excluded." column
 #define OCC_SQL_SECOND_SET(name, scale, unit, help)                                                          \
     OCC_SQL_SET(#name "_min_e" #scale)                                                                       \
-    OCC_SQL_SET(#name "_mean_e" #scale) OCC_SQL_SET(#name "_max_"                                            \
-                                                          "e" #scale)
+    OCC_SQL_SET(#name "_mean_e" #scale)                                                                      \
+    OCC_SQL_SET(#name "_max_"                                                                                \
+                      "e" #scale)
 
 #define OCC_SQL_SECOND_ALL_NAMES      OCC_SQL_COUNTERS(OCC_SQL_SECOND_NAMES)
 #define OCC_SQL_SECOND_ALL_PARAMETERS OCC_SQL_COUNTERS(OCC_SQL_SECOND_PARAMETERS)

@@ -1,6 +1,6 @@
 /*
- * Opening and closing the history. Nothing is written to a file before it is known to be a history of ours (or
- * empty) that this version understands. One thread a handle.
+ * Opening and closing the history. Nothing is written to a file before it is known to be a history of ours
+ * (or empty) that this version understands. One thread a handle.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 #define WRITER_CACHE_KIB 4096
 #define READER_CACHE_KIB 16384
 
-/* Makes the file, so that its mode is ours. An existing one is left alone: closing a descriptor of a database that
- * this process has open elsewhere would drop SQLite's locks on it. */
+/* Makes the file, so that its mode is ours. An existing one is left alone: closing a descriptor of a database
+ * that this process has open elsewhere would drop SQLite's locks on it. */
 static int create_file(const char *path, struct occ_error *err)
 {
     struct stat status;
@@ -100,8 +100,9 @@ static char *immutable_uri(const char *path)
     return uri;
 }
 
-/* A history in a directory that we may not write (a read-only mount, somebody else's): SQLite cannot make its shared
- * memory there. Nobody can be writing either if there is no write-ahead log, so the file is read as it lies. */
+/* A history in a directory that we may not write (a read-only mount, somebody else's): SQLite cannot make its
+ * shared memory there. Nobody can be writing either if there is no write-ahead log, so the file is read as it
+ * lies. */
 static int reopen_immutable(struct occ_store *s, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *wal = NULL;

@@ -1,8 +1,8 @@
 /*
- * The history: one SQLite file a node. Opens and migrates it, takes runs, devices, kernels, configurations and
- * launches, analyses each new configuration once (through occupancy/), packs launches into chunks, keeps minute and
- * hour rollups, and answers questions. This is the only place where a configuration is analysed, so what was traced
- * and what was imported cannot differ.
+ * The history: one SQLite file a node. Opens and migrates it, takes runs, devices, kernels, configurations
+ * and launches, analyses each new configuration once (through occupancy/), packs launches into chunks, keeps
+ * minute and hour rollups, and answers questions. This is the only place where a configuration is analysed,
+ * so what was traced and what was imported cannot differ.
  *
  * Writing: occ_store_open(OCC_STORE_WRITE) ... any number of { put_*, append, ring_position } ... commit.
  * What is put between two commits becomes durable together or not at all. A store handle belongs to one
@@ -106,8 +106,8 @@ int occ_store_put_device(struct occ_store *store, const struct occ_store_device 
 int occ_store_put_kernel(struct occ_store *store, const char *mangled, uint64_t name_hash, int64_t *ret_id,
                          struct occ_error *err);
 
-/* Identity: all fields. `launch.grid` and so on as in occupancy.h. A configuration that the model refuses is stored
- * with its reason and NULL results. */
+/* Identity: all fields. `launch.grid` and so on as in occupancy.h. A configuration that the model refuses is
+ * stored with its reason and NULL results. */
 struct occ_launch_config {
     int64_t kernel;
     int64_t device;
@@ -121,12 +121,13 @@ struct occ_launch_config {
 int occ_store_put_config(struct occ_store *store, const struct occ_launch_config *config, int64_t *ret_id,
                          struct occ_error *err);
 
-/* What the model says of a stored configuration: theoretical, grid_blocks, wave_blocks, warps_per_block and blocks_per_sm of
- * *ret_result. OCC_E_NOT_FOUND: no such configuration, or the model refuses it. */
+/* What the model says of a stored configuration: theoretical, grid_blocks, wave_blocks, warps_per_block and
+ * blocks_per_sm of *ret_result. OCC_E_NOT_FOUND: no such configuration, or the model refuses it. */
 int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err);
 
-/* Times of a launch: the last day before 2^63 is refused, because ends of minutes and hours are computed from starts. */
+/* Times of a launch: the last day before 2^63 is refused, because ends of minutes and hours are computed from
+ * starts. */
 #define OCC_STORE_START_MAX_NS (INT64_MAX - INT64_C(86400000000000))
 static inline bool occ_store_times_are_valid(int64_t start_ns, uint64_t duration_ns)
 {
@@ -145,8 +146,8 @@ struct occ_store_launch {
     uint32_t context;
 };
 
-/* Launches of one run on one device, any order (best ordered by start). Kept in memory until commit; all of them or,
- * on an error, none. OCC_E_FULL: 48 MB (1.2 million launches) wait already: commit first. */
+/* Launches of one run on one device, any order (best ordered by start). Kept in memory until commit; all of
+ * them or, on an error, none. OCC_E_FULL: 48 MB (1.2 million launches) wait already: commit first. */
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err);
 
@@ -166,9 +167,9 @@ int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16],
 int occ_store_commit(struct occ_store *store, struct occ_error *err);
 
 /*
- * All or nothing: what is put and committed from here to occ_store_end_bulk() becomes durable together. The history's
- * lock is held meanwhile. After a failure nothing of it is kept and every further write fails; to give up, close the
- * store.
+ * All or nothing: what is put and committed from here to occ_store_end_bulk() becomes durable together. The
+ * history's lock is held meanwhile. After a failure nothing of it is kept and every further write fails; to
+ * give up, close the store.
  */
 int occ_store_begin_bulk(struct occ_store *store, struct occ_error *err);
 int occ_store_end_bulk(struct occ_store *store, struct occ_error *err);
@@ -204,8 +205,8 @@ struct occ_filter {
     const char *session;        /* NULL: any */
     int64_t device;             /* 0: any */
     const char *kernel_regex;   /* POSIX extended, on the demangled name; NULL: any */
-    /* Only configurations whose achieved occupancy is below this ratio: the measured mean of what else fits where there is one,
-     * else the expected one; 0: any. */
+    /* Only configurations whose achieved occupancy is below this ratio: the measured mean of what else fits
+     * where there is one, else the expected one; 0: any. */
     double below_achieved;
 };
 
@@ -224,16 +225,17 @@ struct occ_top_row {
     char limiters[64];   /* of the configuration with most time */
     char main_cause[32]; /* word of the largest part, see `part`; "" none */
     double main_cause_ratio;
-    /* sum of duration * SMs * max_warps * (1 - elapsed), seconds; elapsed: the measured mean of the configuration, else the
-     * expected one */
+    /* sum of duration * SMs * max_warps * (1 - elapsed), seconds; elapsed: the measured mean of the
+     * configuration, else the expected one */
     double waste_warp_seconds;
-    /* Means over its configurations that have measured values, weighted with their time; NaN: none has, not measured. Errors
-     * are standard errors, upper bounds. */
+    /* Means over its configurations that have measured values, weighted with their time; NaN: none has, not
+     * measured. Errors are standard errors, upper bounds. */
     double achieved, achieved_error, elapsed, elapsed_error;
     double measured_share; /* part of its time that is of such configurations */
-    /* Of the waterfall (occupancy/waterfall.h), over the configurations that could be analysed: with `used` (measured elapsed
-     * occupancy where counters saw the configuration, else expected) the parts are 1. NaN: not known of any configuration. PARTIAL_WARP is no
-     * part of it, but the share of resident threads that do not exist. */
+    /* Of the waterfall (occupancy/waterfall.h), over the configurations that could be analysed: with `used`
+     * (measured elapsed occupancy where counters saw the configuration, else expected) the parts are 1. NaN:
+     * not known of any configuration. PARTIAL_WARP is no part of it, but the share of resident threads that
+     * do not exist. */
     double used;
     double part[OCC_PART_COUNT];
     uint32_t registers, block_threads; /* of the configuration with most time */
@@ -250,7 +252,8 @@ int occ_store_top(struct occ_store *store, const struct occ_filter *filter, stru
                   struct occ_error *err);
 void occ_top_free(struct occ_top *top);
 
-/* Everything about configurations that fit, for `show`: identity, static results, totals and a duration histogram. */
+/* Everything about configurations that fit, for `show`: identity, static results, totals and a duration
+ * histogram. */
 struct occ_config_row {
     int64_t id, kernel, device;
     const char *short_name, *demangled, *mangled, *device_name;
@@ -266,9 +269,9 @@ struct occ_config_row {
     double waste_warp_seconds;              /* as occ_top_row's */
     struct occ_measured_sums measured;      /* by whole minutes; no launches in it: none was measured */
     struct occ_reported_occupancy reported; /* by the recordings among the filter's runs */
-    const char *
-        missing_fields; /* what the recordings of its runs never contain; NULL: nothing, or none is imported */
-    const char *source; /* the recordings' tool; NULL: none of the runs is imported */
+    const char *missing_fields; /* what the recordings of its runs never contain; NULL: nothing, or none is
+                                   imported */
+    const char *source;         /* the recordings' tool; NULL: none of the runs is imported */
     bool simulated;
 };
 struct occ_config_rows {
@@ -287,7 +290,8 @@ int occ_store_count_unknown_time_base(struct occ_store *store, uint64_t *ret_run
 int occ_store_session_launches(struct occ_store *store, const char *session, uint64_t *ret_launches,
                                struct occ_error *err);
 
-/* The connection with the virtual tables `launch` and `device_sample` registered, for `sql` and `launches`. */
+/* The connection with the virtual tables `launch` and `device_sample` registered, for `sql` and `launches`.
+ */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
 /* Registers the virtual tables on any connection (the loadable extension does the same). SQLite code. */

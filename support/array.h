@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Makes room for item n, of `size` bytes, and at least doubles the room where it grows. false: no memory, or n >= max. */
+/* Makes room for item n, of `size` bytes, and at least doubles the room where it grows. false: no memory, or
+ * n >= max. */
 static inline bool occ_grow(void **items, size_t *allocated, size_t n, size_t max, size_t size)
 {
     if (n < *allocated)

@@ -1,12 +1,12 @@
 /*
- * Measured numbers as 16-bit codes, the way the history stores them. 65535 is "unknown" (NaN); what is below 0 becomes
- * 0, what is too large the largest.
+ * Measured numbers as 16-bit codes, the way the history stores them. 65535 is "unknown" (NaN); what is below
+ * 0 becomes 0, what is too large the largest.
  *
  *     value   of a launch: multiples of 1/50000, 0-1.31068, at most 0.00001 off
  *     ratio   of a sample: multiples of 1/10000, 0-6.5534, at most 0.00005 off
  *     blocks  multiples of 1/1000, 0-65.534, at most 0.0005 off
- *     error   0, or code k: 2^((k - 1) / 8 - 20), rounded up: never smaller than the error, from 2^-20 on at most
- *             9.1 % larger
+ *     error   0, or code k: 2^((k - 1) / 8 - 20), rounded up: never smaller than the error, from 2^-20 on
+ *             at most 9.1 % larger
  */
 #ifndef OCC_STORE_CODES_H
 #define OCC_STORE_CODES_H

@@ -1,6 +1,6 @@
 /*
- * The one format of packed rows in a history: launches, their totals, measured values, samples of devices. Columns are
- * packed one by one, so that a reader unpacks only those it needs.
+ * The one format of packed rows in a history: launches, their totals, measured values, samples of devices.
+ * Columns are packed one by one, so that a reader unpacks only those it needs.
  *
  *      0  u32  format, 1
  *      4  u32  n, number of rows, at least 1
@@ -9,12 +9,13 @@
  *     20  each of them: varint base, which is the first value; u8 planes, 0-8; then each plane:
  *         u8 0 and n bytes, or u8 1 and a zstd frame of n bytes
  *
- * Integers are little-endian, varints as in bytes.h. Byte i of plane p is byte p of row i's code; bytes without a plane
- * are 0. A value that is stored as it is is base ^ code. All others are last[key % 4096] + unzigzag(code), where last[]
- * is the base at first and then the value plus the row's value in the column `added`; key is the row's value in the
- * column `key`; both are 0 where there is no such column. Values wrap at their number of bits, so no code makes one too
- * large, and keys that share a place in last[] cost bytes, nothing else. Decoding is safe on any bytes: it gives columns
- * that keep their promises, or an error. One thread at a time for an encoder or a decoder.
+ * Integers are little-endian, varints as in bytes.h. Byte i of plane p is byte p of row i's code; bytes
+ * without a plane are 0. A value that is stored as it is is base ^ code. All others are last[key % 4096] +
+ * unzigzag(code), where last[] is the base at first and then the value plus the row's value in the column
+ * `added`; key is the row's value in the column `key`; both are 0 where there is no such column. Values wrap
+ * at their number of bits, so no code makes one too large, and keys that share a place in last[] cost bytes,
+ * nothing else. Decoding is safe on any bytes: it gives columns that keep their promises, or an error. One
+ * thread at a time for an encoder or a decoder.
  */
 #ifndef OCC_STORE_COLUMNS_H
 #define OCC_STORE_COLUMNS_H
@@ -23,8 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63. launches ... max_ns are a configuration's
- * totals, achieved ... elapsed_error a launch's measured values, number0 ... number7 a device's samples (codes.h). */
+/* X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63. launches ... max_ns are a
+ * configuration's totals, achieved ... elapsed_error a launch's measured values, number0 ... number7 a
+ * device's samples (codes.h). */
 /* clang-format off */
 #define OCC_COLUMNS(X) \
     X(config, 32, true, none, none) X(duration_ns, 63, false, config, none) \
@@ -70,8 +72,9 @@ struct occ_columns {
 struct occ_columns_decoder *occ_columns_decoder_new(void); /* NULL: no memory */
 void occ_columns_decoder_free(struct occ_columns_decoder *decoder);
 
-/* Decodes the columns of the set `wanted`, and those that they are computed from. They belong to the decoder until it
- * decodes other bytes; calls for the same ones add up. OCC_E_CORRUPT (also: one is not there), OCC_E_VERSION (a newer format), OCC_E_NO_MEMORY. */
+/* Decodes the columns of the set `wanted`, and those that they are computed from. They belong to the decoder
+ * until it decodes other bytes; calls for the same ones add up. OCC_E_CORRUPT (also: one is not there),
+ * OCC_E_VERSION (a newer format), OCC_E_NO_MEMORY. */
 int occ_columns_decode(struct occ_columns_decoder *decoder, const void *data, size_t bytes, uint32_t wanted,
                        struct occ_columns *ret_columns);
 
@@ -88,9 +91,9 @@ struct occ_column_source {
 struct occ_columns_encoder *occ_columns_encoder_new(void); /* NULL: no memory */
 void occ_columns_encoder_free(struct occ_columns_encoder *encoder);
 
-/* Encodes `n` rows of OCC_COLUMN_none sources. compress: all planes; else only the highest of columns with several, which
- * takes little time. *ret_data belongs to the encoder until the next call. OCC_E_INVALID: n is 0 or more than
- * OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
+/* Encodes `n` rows of OCC_COLUMN_none sources. compress: all planes; else only the highest of columns with
+ * several, which takes little time. *ret_data belongs to the encoder until the next call. OCC_E_INVALID: n is
+ * 0 or more than OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
 int occ_columns_encode(struct occ_columns_encoder *encoder, const struct occ_column_source *sources,
                        uint32_t n, bool compress, const uint8_t **ret_data, size_t *ret_bytes);
 

@@ -1,4 +1,5 @@
-/* Encoding of packed columns (format: columns.h). Apart from decoding: the SQLite extension needs no compressor. */
+/* Encoding of packed columns (format: columns.h). Apart from decoding: the SQLite extension needs no
+ * compressor. */
 #include <string.h>
 #include <zstd.h>
 

@@ -1,7 +1,7 @@
 /*
- * Histogram of durations with 8 bins an octave: values 0...7 have a bin each, above that bin (e - 2) * 8 + the three
- * bits below the leading one, e the leading bit's number. A bin's width is at most 12.5 % of its values.
- * Only the bins between the lowest and the highest in use take memory. One thread at a time.
+ * Histogram of durations with 8 bins an octave: values 0...7 have a bin each, above that bin (e - 2) * 8 +
+ * the three bits below the leading one, e the leading bit's number. A bin's width is at most 12.5 % of its
+ * values. Only the bins between the lowest and the highest in use take memory. One thread at a time.
  *
  * As bytes: varint first bin, then a varint count of each bin up to the last that is not empty.
  */

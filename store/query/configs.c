@@ -111,7 +111,8 @@ static void add_reported(struct occ_reported_occupancy *reported, sqlite3_stmt *
     reported->launches = sum;
 }
 
-/* The occupancy that recordings among the filter's runs report for a configuration, and the fields they lack. */
+/* The occupancy that recordings among the filter's runs report for a configuration, and the fields they lack.
+ */
 static int read_reported(struct query *q, struct occ_config_row *row)
 {
     sqlite3_stmt *stmt = NULL;

@@ -1,6 +1,6 @@
 /*
- * A filter in ids and times: runs by run, session and time; configurations by device, kernel name and occupancy. The
- * regular expression is matched once per kernel. One thread.
+ * A filter in ids and times: runs by run, session and time; configurations by device, kernel name and
+ * occupancy. The regular expression is matched once per kernel. One thread.
  */
 #include <regex.h>
 #include <stdlib.h>
@@ -122,7 +122,8 @@ static int find_retention(struct occ_store *s, struct occ_resolved_filter *f, st
     return rc;
 }
 
-/* The whole hours of the time. If the minutes of its last, partial hour were evicted, the whole hour is counted. */
+/* The whole hours of the time. If the minutes of its last, partial hour were evicted, the whole hour is
+ * counted. */
 static struct occ_span whole_hours(const struct occ_resolved_filter *f)
 {
     struct occ_span hours = {occ_round_up(f->time.low, HOUR_NS), occ_round_down(f->time.high, HOUR_NS)};

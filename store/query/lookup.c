@@ -3,7 +3,8 @@
 
 #include "store/internal.h"
 
-/* The number that a statement of one blob (`bytes`) or text parameter finds. OCC_E_NOT_FOUND, without a message: none. */
+/* The number that a statement of one blob (`bytes`) or text parameter finds. OCC_E_NOT_FOUND, without a
+ * message: none. */
 static int look_up(struct occ_store *s, enum occ_sql which, const void *value, size_t bytes,
                    int64_t *ret_number, struct occ_error *err)
 {

@@ -1,6 +1,7 @@
 /*
- * What the questions share: a filter in terms of ids and times, sums of launches and of measured values by launch
- * configuration. Everything runs inside one read transaction, so that an answer is of one moment. One thread.
+ * What the questions share: a filter in terms of ids and times, sums of launches and of measured values by
+ * launch configuration. Everything runs inside one read transaction, so that an answer is of one moment. One
+ * thread.
  */
 #ifndef OCC_STORE_QUERY_H
 #define OCC_STORE_QUERY_H

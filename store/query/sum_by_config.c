@@ -3,8 +3,10 @@
  *
  *     whole hours that are rolled up      stored_hour
  *     what a quota evicted the chunks of  stored_minute (to the minute)
- *     the rest, in short                  each chunk's totals; chunks are unpacked only where they straddle an edge
- *     the rest, in detail                 stored_minute for whole minutes that are rolled up, else chunks unpacked
+ *     the rest, in short                  each chunk's totals; chunks are unpacked only where they
+ *                                         straddle an edge
+ *     the rest, in detail                 stored_minute for whole minutes that are rolled up, else chunks
+ *                                         unpacked
  *
  * so that every launch is counted once, whether it was rolled up yet or not. One thread.
  */
@@ -36,7 +38,8 @@ static int corrupt(struct sum *sum, const char *what)
     return occ_fail(sum->err, OCC_E_CORRUPT, "%s: %s is damaged", sum->store->path, what);
 }
 
-/* Adds launches of a configuration; first and last start, where they matter, are the caller's. NULL: no memory. */
+/* Adds launches of a configuration; first and last start, where they matter, are the caller's. NULL: no
+ * memory. */
 static struct occ_totals *add(struct sum *sum, uint64_t config, struct occ_totals launches)
 {
     struct occ_totals *t = occ_totals_at(sum->table, config);
@@ -222,7 +225,8 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
 /* A span of a run that stored_hour does not answer. */
 static int add_span(struct sum *sum, struct occ_filtered_run *run, struct occ_span span)
 {
-    /* nothing is outside of the run's time; in whole minutes, so that its first one does not look like a part */
+    /* nothing is outside of the run's time; in whole minutes, so that its first one does not look like a part
+     */
     span = intersect(
         span,
         (struct occ_span){occ_round_down(run->first_ns, MINUTE_NS),

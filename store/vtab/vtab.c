@@ -163,7 +163,8 @@ static const struct occ_vtab_key *find_key(const struct occ_vtab_key *keys, int 
     return NULL;
 }
 
-/* The part of the rows that a comparison leaves: of equal ones as if all values were as frequent, else a guess. */
+/* The part of the rows that a comparison leaves: of equal ones as if all values were as frequent, else a
+ * guess. */
 static double share_of(char letter, sqlite3_stmt *statistics, int key)
 {
     double values = sqlite3_column_double(statistics, 1 + key);

@@ -1,15 +1,15 @@
 /*
- * The virtual tables `launch` and `device_sample`, the packed launches and samples of a history as rows, and what they
- * share. They are declared in the file and read-only; each reads the storage tables of its own database, so that
- * attached histories work too.
+ * The virtual tables `launch` and `device_sample`, the packed launches and samples of a history as rows, and
+ * what they share. They are declared in the file and read-only; each reads the storage tables of its own
+ * database, so that attached histories work too.
  *
- * Compiled twice: with our own SQLite for the store, and with OCC_SQLITE_EXTENSION for the loadable module, which calls
- * its host's. Threads: the connection's.
+ * Compiled twice: with our own SQLite for the store, and with OCC_SQLITE_EXTENSION for the loadable module,
+ * which calls its host's. Threads: the connection's.
  *
- * Trust: a hostile file can declare anything under our storage tables' names, also a view over the virtual table itself.
- * The tables can be used in views and triggers of a file only where SQLite trusts schemas (our own connections do not;
- * TEMP views work everywhere), they read nothing but their own database, and a scan that is entered by its own reading
- * fails.
+ * Trust: a hostile file can declare anything under our storage tables' names, also a view over the virtual
+ * table itself. The tables can be used in views and triggers of a file only where SQLite trusts schemas (our
+ * own connections do not; TEMP views work everywhere), they read nothing but their own database, and a scan
+ * that is entered by its own reading fails.
  */
 #ifndef OCC_STORE_VTAB_H
 #define OCC_STORE_VTAB_H
@@ -66,9 +66,9 @@ struct occ_vtab_key {
     bool of_rows; /* the scan tests rows; else whole chunks are left out */
 };
 
-/* Plans a scan: comparisons of key columns with = > >= < <= go into idxStr, two letters each, the key's and the
- * operator's. `statistics`: a statement like occ_vtab_prepare()'s that gives the number of rows, then of each key how many
- * values it has. */
+/* Plans a scan: comparisons of key columns with = > >= < <= go into idxStr, two letters each, the key's and
+ * the operator's. `statistics`: a statement like occ_vtab_prepare()'s that gives the number of rows, then of
+ * each key how many values it has. */
 int occ_vtab_plan(sqlite3_vtab *vtab, sqlite3_index_info *info, const struct occ_vtab_key *keys, int n_keys,
                   const char *statistics);
 

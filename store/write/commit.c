@@ -1,6 +1,6 @@
 /*
- * The commit: everything that is pending becomes durable in one transaction. A transaction only writes; what is in
- * memory changes after it succeeded, so that a failed one is simply tried again. One thread a handle.
+ * The commit: everything that is pending becomes durable in one transaction. A transaction only writes; what
+ * is in memory changes after it succeeded, so that a failed one is simply tried again. One thread a handle.
  */
 #include "store/internal.h"
 

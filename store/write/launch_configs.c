@@ -1,6 +1,7 @@
 /*
- * Launch configurations, and the one place where they are analysed, so that what was traced and what was imported
- * cannot differ. Each put is a transaction of its own (outside of bulk transactions). One thread a handle.
+ * Launch configurations, and the one place where they are analysed, so that what was traced and what was
+ * imported cannot differ. Each put is a transaction of its own (outside of bulk transactions). One thread a
+ * handle.
  */
 #include "store/internal.h"
 

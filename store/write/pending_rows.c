@@ -1,7 +1,8 @@
 /*
- * From launches to chunks. A commit writes new launches as a level-0 chunk of their run and device, which is quick; when
- * a full chunk's worth is together, the same transaction sorts and packs all of it and deletes the level-0 chunks. Full
- * chunks are cut at hours, so that questions about whole hours need not unpack them. One thread.
+ * From launches to chunks. A commit writes new launches as a level-0 chunk of their run and device, which is
+ * quick; when a full chunk's worth is together, the same transaction sorts and packs all of it and deletes
+ * the level-0 chunks. Full chunks are cut at hours, so that questions about whole hours need not unpack them.
+ * One thread.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -144,7 +145,8 @@ static uint32_t next_piece(const struct occ_store_launch *rows, size_t n, uint32
     return low >= CUT_MIN_ROWS && piece - low >= CUT_MIN_ROWS ? low : piece;
 }
 
-/* Writes the `n` sorted rows of the scratch: full chunks, and what is left as a level-0 chunk, unless `all` are packed. */
+/* Writes the `n` sorted rows of the scratch: full chunks, and what is left as a level-0 chunk, unless `all`
+ * are packed. */
 static int write_chunks(struct occ_store *s, const struct occ_chunk *like, struct occ_pending_rows *p,
                         size_t n, bool all, struct occ_error *err)
 {

@@ -1,11 +1,11 @@
 /*
- * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the history is
- * evicted: launches (with their measured values) and samples of devices first, minutes next, then seconds of devices,
- * hours last. Rows are deleted in the transaction that needs the room.
+ * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the
+ * history is evicted: launches (with their measured values) and samples of devices first, minutes next, then
+ * seconds of devices, hours last. Rows are deleted in the transaction that needs the room.
  *
- * On a full disk below the quota the file may grow only as far as the disk has room for it and for its log, so the
- * same eviction frees pages of the file. Where the log itself finds no room, commits fail until the disk has some; the
- * ring holds launches meanwhile, then drops and counts them. One thread.
+ * On a full disk below the quota the file may grow only as far as the disk has room for it and for its log,
+ * so the same eviction frees pages of the file. Where the log itself finds no room, commits fail until the
+ * disk has some; the ring holds launches meanwhile, then drops and counts them. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,8 +56,8 @@ static void limit_growth(struct occ_store *s)
 bool occ_quota_relieve(struct occ_store *s)
 {
     int64_t before = s->page_limit;
-    /* Moves the log's pages into the file and truncates the log, as far as readers allow: a full file is the usual
-     * state under a quota, and waiting for a slow reader would lose launches. */
+    /* Moves the log's pages into the file and truncates the log, as far as readers allow: a full file is the
+     * usual state under a quota, and waiting for a slow reader would lose launches. */
     (void)sqlite3_busy_timeout(s->db, 0);
     (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
     (void)sqlite3_busy_timeout(s->db, (int)s->options.busy_timeout_ms);
@@ -104,9 +104,9 @@ static struct occ_run_state *find_run(struct occ_store *s, int64_t run)
     return NULL;
 }
 
-/* Whether a chunk may be deleted: its launches must be in the minutes, or get there in this transaction. A run that
- * another writer has, or had when it was killed, is rolled up here; a writer that lives sees the new watermarks with its
- * next commit (occ_run_follow_watermarks). */
+/* Whether a chunk may be deleted: its launches must be in the minutes, or get there in this transaction. A
+ * run that another writer has, or had when it was killed, is rolled up here; a writer that lives sees the new
+ * watermarks with its next commit (occ_run_follow_watermarks). */
 static bool is_evictable(struct occ_store *s, const struct oldest *c, bool committing)
 {
     int64_t minute_end =
@@ -165,7 +165,8 @@ static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, s
 
 /* ---- rollups ---- */
 
-/* A table by units of time, and everything that ends with its rows: statements that take the first unit to keep. */
+/* A table by units of time, and everything that ends with its rows: statements that take the first unit to
+ * keep. */
 struct rollup {
     int64_t unit_ns;
     enum occ_sql ends;
@@ -199,8 +200,8 @@ static int read_ends(struct occ_store *s, const struct rollup *rollup, int64_t n
     return rc;
 }
 
-/* How much to evict of a rollup: what ends before a multiple of `multiple` units, at least `rows` rows more than its
- * oldest unit, but nothing of the newest `keep` units. */
+/* How much to evict of a rollup: what ends before a multiple of `multiple` units, at least `rows` rows more
+ * than its oldest unit, but nothing of the newest `keep` units. */
 struct amount {
     int64_t multiple, keep, rows;
 };
@@ -230,7 +231,8 @@ static int evict(struct occ_store *s, uint32_t share, bool committing, bool *ret
 {
     uint32_t max = share < CHUNKS_MAX / CHUNKS_AT_ONCE ? share * CHUNKS_AT_ONCE : CHUNKS_MAX, evicted = 0;
     int64_t rows = (int64_t)(share - 1) * ROWS_AT_ONCE;
-    /* smaller shares were not enough, and the oldest kind of rows has less than was wanted: the next kind goes too */
+    /* smaller shares were not enough, and the oldest kind of rows has less than was wanted: the next kind
+     * goes too */
     bool more = share >= SHARE_FOR_NEXT;
     int rc = evict_samples(s, max, &evicted, err);
     if (rc == 0 && (evicted == 0 || (more && evicted < max)))

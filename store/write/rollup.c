@@ -1,14 +1,16 @@
 /*
- * Minute and hour rollups of a run. Launches that are not in stored_minute yet are added up in memory; a minute is
- * written once, when the run is some seconds past it, and then carried to its hour, which is written once when it is
- * over. Later launches are merged into the rows of both. The watermarks in the run's row tell what the tables hold, so
- * that after a crash the rest is added up again from the chunks. One thread.
+ * Minute and hour rollups of a run. Launches that are not in stored_minute yet are added up in memory; a
+ * minute is written once, when the run is some seconds past it, and then carried to its hour, which is
+ * written once when it is over. Later launches are merged into the rows of both. The watermarks in the run's
+ * row tell what the tables hold, so that after a crash the rest is added up again from the chunks. One
+ * thread.
  */
 #include <stdlib.h>
 
 #include "store/internal.h"
 
-/* Launches of several devices arrive this far apart without being late. Late launches are counted too, at more cost. */
+/* Launches of several devices arrive this far apart without being late. Late launches are counted too, at
+ * more cost. */
 #define GRACE_NS (5 * INT64_C(1000000000))
 
 static inline uint64_t make_key(int64_t start_ns, int64_t bucket_ns, uint32_t config)

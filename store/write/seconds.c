@@ -1,6 +1,7 @@
 /*
- * Seconds of devices: smallest, mean and largest of the samples that start in them. They are added up anew from the
- * chunks whenever samples of them came, so that they are right whatever the order of the samples. One thread.
+ * Seconds of devices: smallest, mean and largest of the samples that start in them. They are added up anew
+ * from the chunks whenever samples of them came, so that they are right whatever the order of the samples.
+ * One thread.
  */
 #include "series.h"
 

@@ -1,6 +1,6 @@
 /*
- * Measured values of launches and samples of devices on their way into the history. Nothing outside store/write/ includes
- * this.
+ * Measured values of launches and samples of devices on their way into the history. Nothing outside
+ * store/write/ includes this.
  */
 #ifndef OCC_STORE_SERIES_H
 #define OCC_STORE_SERIES_H
@@ -54,7 +54,8 @@ struct occ_series {
     struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS */
 };
 
-/* series_chunks.c, inside a transaction: the first `n` rows of the scratch, sorted, as a chunk; then merges. */
+/* series_chunks.c, inside a transaction: the first `n` rows of the scratch, sorted, as a chunk; then merges.
+ */
 int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, int level, uint32_t n,
                          struct occ_error *err);
 int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err);

@@ -1,7 +1,8 @@
 /*
- * Chunks of measured values and of samples. A commit writes a level-0 chunk for each series that got rows, and as soon as
- * MERGE_AT chunks of a level are together they become one of the next, until it is full: a row is rewritten a few times,
- * and a query finds few chunks. What is to be merged is read from the file, so a crash loses nothing. One thread.
+ * Chunks of measured values and of samples. A commit writes a level-0 chunk for each series that got rows,
+ * and as soon as MERGE_AT chunks of a level are together they become one of the next, until it is full: a row
+ * is rewritten a few times, and a query finds few chunks. What is to be merged is read from the file, so a
+ * crash loses nothing. One thread.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /*
- * Fuzzes the calculator's batch: any bytes, read in pieces of any size. The output has a line for every row, each with
- * as many fields as the heading plus the results, and a row is either refused or has numbers. Input: u8 size of a
- * piece, then the CSV; a first byte with the top bit set has a sound heading put in front of it.
+ * Fuzzes the calculator's batch: any bytes, read in pieces of any size. The output has a line for every row,
+ * each with as many fields as the heading plus the results, and a row is either refused or has numbers.
+ * Input: u8 size of a piece, then the CSV; a first byte with the top bit set has a sound heading put in front
+ * of it.
  */
 #include <stdint.h>
 #include <stdio.h>

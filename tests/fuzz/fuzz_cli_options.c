@@ -1,7 +1,7 @@
 /*
- * Fuzzes what users type and what programs are called: the parser with every real table, column lists, and the
- * writing of hostile texts as JSON and CSV. Input: u8 which command, then texts divided by NULs. Braces are left out
- * of expressions: their repetition counts make regcomp(3) as slow as its writer asks for.
+ * Fuzzes what users type and what programs are called: the parser with every real table, column lists, and
+ * the writing of hostile texts as JSON and CSV. Input: u8 which command, then texts divided by NULs. Braces
+ * are left out of expressions: their repetition counts make regcomp(3) as slow as its writer asks for.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * The Kineto reader on any bytes, into a real sink without a history behind it. The last byte: bit 0 decides whether a GPU is
- * named, the other bits how many bytes are read at once.
+ * The Kineto reader on any bytes, into a real sink without a history behind it. The last byte: bit 0 decides
+ * whether a GPU is named, the other bits how many bytes are read at once.
  */
 #include <stddef.h>
 #include <stdint.h>

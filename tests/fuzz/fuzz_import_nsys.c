@@ -1,6 +1,6 @@
 /*
- * The Nsight Systems reader on any SQLite file, from memory. Bytes rarely make a file by chance, so inputs that do not
- * begin like one are SQL that makes it: then schemas are what is explored.
+ * The Nsight Systems reader on any SQLite file, from memory. Bytes rarely make a file by chance, so inputs
+ * that do not begin like one are SQL that makes it: then schemas are what is explored.
  */
 #include <sqlite3.h>
 #include <stddef.h>

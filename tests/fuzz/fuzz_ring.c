@@ -1,7 +1,8 @@
 /*
  * Fuzzes the consumer: the input lies over a ring that would otherwise be sound (a ring from noise alone
  * would be refused at the first field). Layout of the input, little-endian:
- *   u8 position to take up at, with 128 if a sound process, device, kernel and launch configuration lie first in the log; u16 slot_bytes, then that many bytes from the start of the ring;
+ *   u8 position to take up at, with 128 if a sound process, device, kernel and launch configuration lie
+ *   first in the log; u16 slot_bytes, then that many bytes from the start of the ring;
  *   u16 count, then that many patches {u16 offset, u8 value} of the header; the rest: bytes of the log.
  */
 #include "ring_samples.h"

@@ -1,8 +1,8 @@
 /*
  * E4: does PM sampling in one process count the kernels of another? The daemon rests on it.
  *
- * gpu_load holds half of the warps of every SM; gpu_sample reads the counters beside it and has no context of its
- * own. Then two such loads at once, then load and sampling in one process. One thread.
+ * gpu_load holds half of the warps of every SM; gpu_sample reads the counters beside it and has no context of
+ * its own. Then two such loads at once, then load and sampling in one process. One thread.
  */
 #include "load_child.h"
 #include "sampled.h"

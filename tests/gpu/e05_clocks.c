@@ -1,9 +1,9 @@
 /*
  * E5: does PM sampling cost the programs their clocks or their speed?
  *
- * gpu_load runs a fixed amount of arithmetic again and again; its launches per second follow the SM clock. Beside it PM
- * sampling runs and stops by turns: at 1 ms, at 100 us, and with CUPTI_DISABLE_POWER_FEATURES=1. NVML is only
- * asked; no clock is set. One thread.
+ * gpu_load runs a fixed amount of arithmetic again and again; its launches per second follow the SM clock.
+ * Beside it PM sampling runs and stops by turns: at 1 ms, at 100 us, and with CUPTI_DISABLE_POWER_FEATURES=1.
+ * NVML is only asked; no clock is set. One thread.
  */
 #include "load_child.h"
 #include "nvml.h"

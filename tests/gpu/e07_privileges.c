@@ -1,7 +1,7 @@
 /*
- * E7: who may sample? gpu_sample is started as several kinds of user: as we are, as root without the capabilities for
- * profiling, as nobody, as nobody with CAP_PERFMON alone. What is recorded is the state that the source says and the
- * library's own words. To be another user one has to be root. One thread.
+ * E7: who may sample? gpu_sample is started as several kinds of user: as we are, as root without the
+ * capabilities for profiling, as nobody, as nobody with CAP_PERFMON alone. What is recorded is the state that
+ * the source says and the library's own words. To be another user one has to be root. One thread.
  */
 #include "load_child.h"
 #include "sampled.h"

@@ -1,7 +1,8 @@
 /*
- * E8: how fast can PM sampling go, with which buffer, and what does reading it cost? Every interval with several sizes of
- * the hardware buffer, while gpu_load keeps all SMs full. What is seen: samples that came of those that should have,
- * time that no sample covers, overflows, processor time of the whole sampling process as part of a core. One thread.
+ * E8: how fast can PM sampling go, with which buffer, and what does reading it cost? Every interval with
+ * several sizes of the hardware buffer, while gpu_load keeps all SMs full. What is seen: samples that came of
+ * those that should have, time that no sample covers, overflows, processor time of the whole sampling process
+ * as part of a core. One thread.
  */
 #include "load_child.h"
 #include "sampled.h"

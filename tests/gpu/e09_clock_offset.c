@@ -1,10 +1,10 @@
 /*
  * E9: how far are the times of PM samples from the times of kernels that CUPTI traces in another process?
  *
- * gpu_load holds the whole device for 1 ms and lets it go for 1 ms, again and again, under occtrace; gpu_sample reads
- * the counters at 50 us. Where the SMs become active (inside a sample: by the part of it during which they were)
- * is compared with where the trace says that the kernel starts, and the same for ends. Then once more with the
- * sampling in the traced process itself. One thread.
+ * gpu_load holds the whole device for 1 ms and lets it go for 1 ms, again and again, under occtrace;
+ * gpu_sample reads the counters at 50 us. Where the SMs become active (inside a sample: by the part of it
+ * during which they were) is compared with where the trace says that the kernel starts, and the same for
+ * ends. Then once more with the sampling in the traced process itself. One thread.
  */
 #include "edges.h"
 #include "load_child.h"
@@ -169,7 +169,8 @@ static void report_offset(const char *name, const char *edge, const struct gpu_o
         gpu_report_value_of(prefix, values[i].name, values[i].value, values[i].unit);
 }
 
-/* How the offset moves: medians of stretches of two seconds, the distance between the least and the most of them. */
+/* How the offset moves: medians of stretches of two seconds, the distance between the least and the most of
+ * them. */
 static double wander_ns(const struct gpu_span *edges, size_t n)
 {
     double least = INFINITY, most = -INFINITY;

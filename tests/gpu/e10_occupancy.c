@@ -1,7 +1,7 @@
 /*
- * E10: is what PM sampling says of occupancy right? Kernels whose occupancy is known by construction, from 5 to 500 us
- * long, even and uneven: for each the construction, the counters read directly while nothing else runs, and what
- * ncu measures of the same program by replaying it (with the clocks as they are). One thread.
+ * E10: is what PM sampling says of occupancy right? Kernels whose occupancy is known by construction, from 5
+ * to 500 us long, even and uneven: for each the construction, the counters read directly while nothing else
+ * runs, and what ncu measures of the same program by replaying it (with the clocks as they are). One thread.
  */
 #include "load_child.h"
 #include "ncu_csv.h"

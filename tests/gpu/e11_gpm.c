@@ -1,6 +1,7 @@
 /*
- * E11: is NVML's GPM a fallback? It is read as a plain user (if we are root, as nobody), at three intervals, while
- * gpu_load holds half of the warps and PM sampling reads the same device. Both should say the same. One thread.
+ * E11: is NVML's GPM a fallback? It is read as a plain user (if we are root, as nobody), at three intervals,
+ * while gpu_load holds half of the warps and PM sampling reads the same device. Both should say the same. One
+ * thread.
  */
 #include "load_child.h"
 #include "sampled.h"

@@ -1,7 +1,8 @@
 /*
- * See edges.h. An edge is placed inside its sample by the part of it during which the device was active: if a kernel
- * starts in sample [a, b) and its SMs were active for a part f of it, the edge is at b - f (b - a). Parts are relative to
- * what samples well inside the kernel say: counters of a device that is always active need not reach 1 exactly.
+ * See edges.h. An edge is placed inside its sample by the part of it during which the device was active: if a
+ * kernel starts in sample [a, b) and its SMs were active for a part f of it, the edge is at b - f (b - a).
+ * Parts are relative to what samples well inside the kernel say: counters of a device that is always active
+ * need not reach 1 exactly.
  */
 #include "edges.h"
 
@@ -31,8 +32,9 @@ static size_t first_after(const struct occ_sample *samples, size_t n, int64_t ns
     return low;
 }
 
-/* A stretch of samples without gaps, seen in the direction from idle to active: a falling edge is a rising one
- * backwards. Times are ns from the trace's edge; times since the epoch would lose nanoseconds in a double. */
+/* A stretch of samples without gaps, seen in the direction from idle to active: a falling edge is a rising
+ * one backwards. Times are ns from the trace's edge; times since the epoch would lose nanoseconds in a
+ * double. */
 struct stretch {
     double start[MOST_SAMPLES], end[MOST_SAMPLES], part[MOST_SAMPLES];
     size_t n;

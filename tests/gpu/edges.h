@@ -1,6 +1,6 @@
 /*
- * Where a device that is idle or fully active by turns changes, in the time of counter samples, and how far that is
- * from the times of a trace. Pure; any thread.
+ * Where a device that is idle or fully active by turns changes, in the time of counter samples, and how far
+ * that is from the times of a trace. Pure; any thread.
  */
 #ifndef GPU_EDGES_H
 #define GPU_EDGES_H
@@ -22,8 +22,9 @@ struct gpu_offset {
 };
 
 /* For every kernel the distance of its rising and its falling edge in the samples from what the trace says
- * (sample time - trace time), looked for within `window_ns` around the trace's time. A kernel whose edge is not well inside
- * is left out. `rising` and `falling` have room for `kernels`; *ret_rising and *ret_falling of them are set. */
+ * (sample time - trace time), looked for within `window_ns` around the trace's time. A kernel whose edge is
+ * not well inside is left out. `rising` and `falling` have room for `kernels`; *ret_rising and *ret_falling
+ * of them are set. */
 void gpu_edges_find(const struct occ_sample *samples, size_t n, uint32_t sms, const struct gpu_span *kernels,
                     size_t n_kernels, int64_t window_ns, struct gpu_span *rising, size_t *ret_rising,
                     struct gpu_span *falling, size_t *ret_falling);

@@ -4,8 +4,8 @@
  *   ENVIRONMENT   lines "key TAB value"
  *   RESULTS       lines "id TAB title TAB question TAB outcome TAB seconds TAB file of facts"
  *
- * outcome: ok, skipped, failed or timeout, as scripts/gpu-report saw it. Facts are what report.h describes; lines that are
- * none are counted, never trusted. A verdict needs the outcome ok.
+ * outcome: ok, skipped, failed or timeout, as scripts/gpu-report saw it. Facts are what report.h describes;
+ * lines that are none are counted, never trusted. A verdict needs the outcome ok.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * launch_cost MODE LAUNCHES BLOCKS THREADS: nanoseconds per launch of a null kernel, from the first launch to the end of
- * the last, in this process alone. THREADS launch at once, each into a stream of its own.
+ * launch_cost MODE LAUNCHES BLOCKS THREADS: nanoseconds per launch of a null kernel, from the first launch to
+ * the end of the last, in this process alone. THREADS launch at once, each into a stream of its own.
  *
  *   none       without CUPTI
  *   activity   with kernel records that are thrown away unread: what CUPTI itself costs

@@ -1,9 +1,10 @@
 /*
- * A load whose occupancy is known by construction: a kernel of load.cu with so much dynamic shared memory that
- * exactly the wanted number of its blocks fits on an SM, in a grid of exactly one wave (or as many blocks as said).
- * The driver's own occupancy calculation confirms the number, or the program ends.
+ * A load whose occupancy is known by construction: a kernel of load.cu with so much dynamic shared memory
+ * that exactly the wanted number of its blocks fits on an SM, in a grid of exactly one wave (or as many
+ * blocks as said). The driver's own occupancy calculation confirms the number, or the program ends.
  *
- * Errors end the program as in the samples (samples/common.h): 1 a CUDA call failed, 77 no device. One thread.
+ * Errors end the program as in the samples (samples/common.h): 1 a CUDA call failed, 77 no device. One
+ * thread.
  */
 #ifndef GPU_LOAD_H
 #define GPU_LOAD_H

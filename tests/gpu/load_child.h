@@ -1,6 +1,6 @@
 /*
- * Other processes of an experiment: started, listened to line by line, ended, reaped. A child is killed with its
- * parent (PR_SET_PDEATHSIG) and by gpu_child_stop() after a grace. One thread.
+ * Other processes of an experiment: started, listened to line by line, ended, reaped. A child is killed with
+ * its parent (PR_SET_PDEATHSIG) and by gpu_child_stop() after a grace. One thread.
  */
 #ifndef GPU_LOAD_CHILD_H
 #define GPU_LOAD_CHILD_H
@@ -24,7 +24,8 @@ struct gpu_child {
         .out = -1                                                                                            \
     }
 
-/* `words` as for execvp. `environment`: NAME=value strings that are set in the child, NULL-terminated, or NULL. */
+/* `words` as for execvp. `environment`: NAME=value strings that are set in the child, NULL-terminated, or
+ * NULL. */
 int gpu_child_start(struct gpu_child *child, const char *const *words, const char *const *environment,
                     struct occ_error *err);
 /* Where the program of that name beside this executable is; `path` has PATH_MAX bytes. */

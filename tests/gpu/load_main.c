@@ -74,7 +74,8 @@ static void run_batch(struct gpu_load *load, const struct options *o, struct pro
         (void)gpu_sleep((double)o->pause_ns / 1e9);
 }
 
-/* PM sampling in the process that launches. Its first samples lie before the load: they are read and dropped. */
+/* PM sampling in the process that launches. Its first samples lie before the load: they are read and dropped.
+ */
 static bool sample(struct sampling *sampling, int64_t now_ns, int64_t start_ns)
 {
     if (!sampling->source || !gpu_sampling_due(sampling, now_ns))

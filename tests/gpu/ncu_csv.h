@@ -1,6 +1,7 @@
 /*
- * What `ncu --csv --metrics ...` prints: quoted columns, one line for each launch and metric, behind lines of ncu's and
- * the program's own talk. The columns are found by their names in the header line. Pure; any thread.
+ * What `ncu --csv --metrics ...` prints: quoted columns, one line for each launch and metric, behind lines of
+ * ncu's and the program's own talk. The columns are found by their names in the header line. Pure; any
+ * thread.
  */
 #ifndef GPU_NCU_CSV_H
 #define GPU_NCU_CSV_H

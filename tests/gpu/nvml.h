@@ -1,6 +1,6 @@
 /*
- * The few questions to NVML that experiments have: clocks and why they are what they are. Bound at run time; only reads.
- * One thread.
+ * The few questions to NVML that experiments have: clocks and why they are what they are. Bound at run time;
+ * only reads. One thread.
  */
 #ifndef GPU_NVML_H
 #define GPU_NVML_H

@@ -11,7 +11,8 @@
 
 enum { EXIT_SKIPPED = 77 };
 
-/* Appended at once, so that what was found before a crash is kept. Tabs and line ends divide fields and facts. */
+/* Appended at once, so that what was found before a crash is kept. Tabs and line ends divide fields and
+ * facts. */
 static void say(const char *kind, const char *name, const char *text)
 {
     char clean[TEXT_BYTES];

@@ -1,11 +1,12 @@
 /*
- * What an experiment has to say, from C; experiments in shell say it with report.sh. Lines go to the file that
- * OCC_GPU_REPORT names (one fact a line, fields divided by tabs; scripts/gpu-report makes text and JSON of them) and, for
- * whoever runs an experiment alone, to stdout:
+ * What an experiment has to say, from C; experiments in shell say it with report.sh. Lines go to the file
+ * that OCC_GPU_REPORT names (one fact a line, fields divided by tabs; scripts/gpu-report makes text and JSON
+ * of them) and, for whoever runs an experiment alone, to stdout:
  *
  *   expected TEXT | value NAME NUMBER UNIT | text NAME TEXT | verdict WORD | decision TEXT | skipped TEXT
  *
- * Exit codes: what gpu_report_decide() and gpu_report_skip() return (0 and 77); anything else is a failure. One thread.
+ * Exit codes: what gpu_report_decide() and gpu_report_skip() return (0 and 77); anything else is a failure.
+ * One thread.
  */
 #ifndef GPU_REPORT_H
 #define GPU_REPORT_H

@@ -1,6 +1,6 @@
 /*
- * gpu_sample: a process that reads a counter source for a while, so that experiments can have several of them, with
- * other privileges or another environment, and survive one that crashes.
+ * gpu_sample: a process that reads a counter source for a while, so that experiments can have several of
+ * them, with other privileges or another environment, and survive one that crashes.
  *
  * stdout, a line each, `key=value` words; what is not known is nan:
  *   opened   state=WORD, and the library's words at the end when it could not be opened

@@ -38,8 +38,8 @@ struct gpu_sampled {
 #undef X
 };
 
-/* Starts it and waits until the source is open or refused: ret->opened, state, why. `prepare` (may be NULL) runs in
- * the child before the program. 0, or what kept the process from starting. */
+/* Starts it and waits until the source is open or refused: ret->opened, state, why. `prepare` (may be NULL)
+ * runs in the child before the program. 0, or what kept the process from starting. */
 int gpu_sampled_start(struct gpu_child *child, const char *const *words, const char *const *environment,
                       void (*prepare)(const void *), const void *context, struct gpu_sampled *ret,
                       struct occ_error *err);

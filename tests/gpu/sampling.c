@@ -21,7 +21,8 @@ enum {
     MOST_SAMPLES = 8 * 1000 * 1000
 };
 
-/* At least so often that no more than 1024 samples come meanwhile: what a source decodes at once is bounded. */
+/* At least so often that no more than 1024 samples come meanwhile: what a source decodes at once is bounded.
+ */
 static int64_t reading_period(int64_t interval_ns)
 {
     int64_t fastest = interval_ns * READ_SAMPLES;

@@ -1,8 +1,10 @@
 /*
- * Reading a counter source for a while: what the counter experiments share. Wraps daemon/counters/source.h and adds
- * what an experiment wants to know about it: the samples themselves, the processor time that reading took, means.
+ * Reading a counter source for a while: what the counter experiments share. Wraps daemon/counters/source.h
+ * and adds what an experiment wants to know about it: the samples themselves, the processor time that reading
+ * took, means.
  *
- * One thread. A source is closed by gpu_sampling_close(); experiments that end early close it before they exit.
+ * One thread. A source is closed by gpu_sampling_close(); experiments that end early close it before they
+ * exit.
  */
 #ifndef GPU_SAMPLING_H
 #define GPU_SAMPLING_H

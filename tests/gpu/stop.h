@@ -1,6 +1,6 @@
 /*
- * Ending early and in order: signals end waits instead of the process, so that counter sources are given back and
- * children reaped. One thread.
+ * Ending early and in order: signals end waits instead of the process, so that counter sources are given back
+ * and children reaped. One thread.
  */
 #ifndef GPU_STOP_H
 #define GPU_STOP_H

@@ -114,7 +114,8 @@ static void edges_in_gaps_and_foreign_load_are_left_out(void **state)
 {
     (void)state;
     struct world *w = make_world(0, 0);
-    /* around the first kernel's start the device was busy with something else; at the second's the counters miss */
+    /* around the first kernel's start the device was busy with something else; at the second's the counters
+     * miss */
     for (size_t s = 0; s < SAMPLES; s++) {
         if (w->samples[s].end_ns < w->kernels[0].start_ns)
             w->samples[s].value[OCC_COUNTER_ACTIVE] = SMS * INTERVAL_NS * 0.4;

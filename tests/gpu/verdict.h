@@ -1,6 +1,6 @@
 /*
- * The checks of an experiment in C, and the verdict that follows: refuted if one fails, confirmed if all hold, unclear
- * if nothing could be checked. One thread.
+ * The checks of an experiment in C, and the verdict that follows: refuted if one fails, confirmed if all
+ * hold, unclear if nothing could be checked. One thread.
  */
 #ifndef GPU_VERDICT_H
 #define GPU_VERDICT_H

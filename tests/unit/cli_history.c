@@ -1,8 +1,8 @@
 /*
- * cli_history FILE [measured]: writes a small history through the store, always the same: three runs on two devices (one
- * of them simulated), kernels that differ in what limits them, one with a name that tries to write to the terminal, one
- * shape that the model refuses. "measured" adds what counters would have said of some of it. What occq says about both
- * is in tests/data/cli.
+ * cli_history FILE [measured]: writes a small history through the store, always the same: three runs on two
+ * devices (one of them simulated), kernels that differ in what limits them, one with a name that tries to
+ * write to the terminal, one shape that the model refuses. "measured" adds what counters would have said of
+ * some of it. What occq says about both is in tests/data/cli.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -176,7 +176,8 @@ static int put_all_launches(struct history *h)
 /* Values of launches that can be told apart. */
 enum { OWN_VALUES = OCC_MEASURED_group_achieved };
 
-/* Launches of a shape that have values, and the values in the order of OCC_MEASURED_VALUES; NAN: not measured. */
+/* Launches of a shape that have values, and the values in the order of OCC_MEASURED_VALUES; NAN: not
+ * measured. */
 struct seen {
     int run, shape, minute; /* after the run's start */
     uint64_t direct, regression, grouped, overlapped;
@@ -209,8 +210,8 @@ static int put_seen(struct history *h, const struct seen *seen)
                                   (uint32_t)h->shapes[seen->shape], &sums, &h->err);
 }
 
-/* achieved +-, elapsed +-, variance inflation, SM active, blocks, imbalance, stalls: registers, shared memory, blocks,
- * warps, barriers. softmax has none. */
+/* achieved +-, elapsed +-, variance inflation, SM active, blocks, imbalance, stalls: registers, shared
+ * memory, blocks, warps, barriers. softmax has none. */
 static int put_all_seen(struct history *h)
 {
     const struct seen all[] = {
@@ -248,7 +249,8 @@ static int put_all_seen(struct history *h)
     return status;
 }
 
-/* The first two launches of the first shape were read directly, the second beside others; and two seconds of the GPU. */
+/* The first two launches of the first shape were read directly, the second beside others; and two seconds of
+ * the GPU. */
 static int put_series(struct history *h)
 {
     const struct occ_launch_value values[] = {

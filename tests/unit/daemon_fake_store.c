@@ -249,8 +249,8 @@ int occ_store_session_launches(struct occ_store *store, const char *session, uin
     return 0;
 }
 
-/* Only the sampler calls this, and no test starts it on this store. Without this definition the linker takes the store's
- * measured.o, whose other functions collide with the ones above. */
+/* Only the sampler calls this, and no test starts it on this store. Without this definition the linker takes
+ * the store's measured.o, whose other functions collide with the ones above. */
 int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err)
 {

@@ -1,6 +1,7 @@
 /*
  * A store in memory for tests of the collector: the functions of store/store.h that the daemon calls, with a
- * transaction that can be thrown away (a crash) and faults on demand. What is linked before the real library wins.
+ * transaction that can be thrown away (a crash) and faults on demand. What is linked before the real library
+ * wins.
  */
 #ifndef OCC_TEST_DAEMON_FAKE_STORE_H
 #define OCC_TEST_DAEMON_FAKE_STORE_H

@@ -1,7 +1,7 @@
 /*
- * The daemon's server in a child of a test, with options of the test's choice, and what can be seen of it from outside:
- * status, descriptors, memory. Waits are for conditions, each with a deadline that only a fault reaches. cmocka.h is
- * included before.
+ * The daemon's server in a child of a test, with options of the test's choice, and what can be seen of it
+ * from outside: status, descriptors, memory. Waits are for conditions, each with a deadline that only a fault
+ * reaches. cmocka.h is included before.
  */
 #ifndef OCC_TEST_DAEMON_SERVED_H
 #define OCC_TEST_DAEMON_SERVED_H

@@ -1,6 +1,7 @@
 /*
- * import_oracle HISTORY: for every shape of a history, blocks per SM and theoretical occupancy must be what NVIDIA's
- * cuda_occupancy.h gives for the same device and launch. Prints the number of shapes and of launches behind them.
+ * import_oracle HISTORY: for every shape of a history, blocks per SM and theoretical occupancy must be what
+ * NVIDIA's cuda_occupancy.h gives for the same device and launch. Prints the number of shapes and of launches
+ * behind them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@
 #include "store/store.h"
 #include "test_occupancy_nvidia.h"
 
-/* The preferred carve-out that makes NVIDIA's calculator take the size that the driver chose; -1: none was said. */
+/* The preferred carve-out that makes NVIDIA's calculator take the size that the driver chose; -1: none was
+ * said. */
 static int percent_of(const struct nvidia_device *device, struct nvidia_launch launch, uint32_t bytes)
 {
     if (bytes == 0)

@@ -1,6 +1,6 @@
 /*
- * A libcuda.so.1 of the test's own: the questions that the guest asks of a driver, answered so that each answer tells
- * which question it was.
+ * A libcuda.so.1 of the test's own: the questions that the guest asks of a driver, answered so that each
+ * answer tells which question it was.
  */
 #include <stddef.h>
 #include <stdint.h>

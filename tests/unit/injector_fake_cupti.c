@@ -1,8 +1,7 @@
 /*
- * A libcupti of the test's own: the nine functions that the guest binds, and fake_launch(), by which the test makes
- * records. What it should do wrong is said in the environment:
- *   FAKE_CUPTI_VERSION   what cuptiGetVersion answers (default 130001)
- *   FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
+ * A libcupti of the test's own: the nine functions that the guest binds, and fake_launch(), by which the test
+ * makes records. What it should do wrong is said in the environment: FAKE_CUPTI_VERSION   what
+ * cuptiGetVersion answers (default 130001) FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
  *   FAKE_CUPTI_HANG      a flush never returns
  *   FAKE_CUPTI_DROPPED   records reported as dropped, once
  *   FAKE_CUPTI_STOPS     so many records are given of a buffer, then an error

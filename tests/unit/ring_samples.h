@@ -1,6 +1,6 @@
 /*
- * What the tests of ring/ share: a ring with one process, device, kernel and launch configuration, and launches whose fields
- * follow from their number, so that a reader can tell each from any other.
+ * What the tests of ring/ share: a ring with one process, device, kernel and launch configuration, and
+ * launches whose fields follow from their number, so that a reader can tell each from any other.
  */
 #ifndef OCC_TEST_RING_SAMPLES_H
 #define OCC_TEST_RING_SAMPLES_H

@@ -240,8 +240,8 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Two streams that repeat the same steps, in each of which two kernels have either all of the GPU or, for longer, a part
- * of it: there is much that courses and a wrong clock could explain as well. */
+/* Two streams that repeat the same steps, in each of which two kernels have either all of the GPU or, for
+ * longer, a part of it: there is much that courses and a wrong clock could explain as well. */
 static void repeated_steps_do_not_lead_the_clock_astray(void **state)
 {
     static const struct {
@@ -276,7 +276,8 @@ static void repeated_steps_do_not_lead_the_clock_astray(void **state)
     assert_near((double)stats.offset_ns, 16000, 12000);
 }
 
-/* Forty kernels one after the other, 15 ms for all: many are as good as alike. What is said has an error, and is within it. */
+/* Forty kernels one after the other, 15 ms for all: many are as good as alike. What is said has an error, and
+ * is within it. */
 static void a_training_step_is_honest(void **state)
 {
     struct fixture *f = *state;

@@ -1,4 +1,5 @@
-/* The calculator's parts: devices by name, the batch in pieces of any size and its numbers, curves and their plots. */
+/* The calculator's parts: devices by name, the batch in pieces of any size and its numbers, curves and their
+ * plots. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

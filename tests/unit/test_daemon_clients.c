@@ -1,7 +1,7 @@
 /*
- * The records of connections in daemon/server.c: in whatever order a program says hello, hangs up, execs, connects
- * again and ends, its record goes with its run: not later (a leak), not earlier (a use after free, which a sanitizer
- * or the daemon's death shows).
+ * The records of connections in daemon/server.c: in whatever order a program says hello, hangs up, execs,
+ * connects again and ends, its record goes with its run: not later (a leak), not earlier (a use after free,
+ * which a sanitizer or the daemon's death shows).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -254,7 +254,8 @@ static void a_lost_connection_ends_the_run_at_the_next_ring(void **state)
     assert_stops(p);
 }
 
-/* Ends at once, or after the daemon has taken its ring; with a ring closed, a connection closed, or neither. */
+/* Ends at once, or after the daemon has taken its ring; with a ring closed, a connection closed, or neither.
+ */
 static void be_short(const struct place *p, int variant)
 {
     struct occ_ring_producer ring;

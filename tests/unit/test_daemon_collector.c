@@ -243,7 +243,8 @@ static void say_measured(struct occ_ring_producer *ring, struct occ_record_measu
     assert_true(occ_ring_log(ring, &m.record, sizeof m, NULL, 0));
 }
 
-/* Values come with the commit that makes their launches durable; whoever reads the log again does not count them again. */
+/* Values come with the commit that makes their launches durable; whoever reads the log again does not count
+ * them again. */
 static void exact_values_count_once(void **state)
 {
     struct bench *b = *state;
@@ -328,7 +329,8 @@ static void exact_values_wait_for_their_launches(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* Many polls with few records each fill the tables as well; a program with little is not taken for the one with much. */
+/* Many polls with few records each fill the tables as well; a program with little is not taken for the one
+ * with much. */
 static void tables_have_a_limit(void **state)
 {
     struct bench *b = *state;
@@ -856,7 +858,8 @@ static void each_device_has_its_launches(void **state)
     occ_ring_destroy(&ring);
 }
 
-/* The store takes the launches of one device and not those of the other: these wait, those are not repeated. */
+/* The store takes the launches of one device and not those of the other: these wait, those are not repeated.
+ */
 static void a_batch_that_is_appended_in_part_goes_on(void **state)
 {
     struct bench *b = *state;

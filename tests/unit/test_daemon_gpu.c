@@ -1,4 +1,5 @@
-/* What goes into a GPU's thread and what comes out: the queue of launches, and results by minute, run and configuration. */
+/* What goes into a GPU's thread and what comes out: the queue of launches, and results by minute, run and
+ * configuration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * The program occtraced as others meet it: over its socket, with signals, from its command line. Rings are made
- * by this process and its children with the producer's side of ring/. Waits are for conditions, each with a deadline
- * that only a fault reaches.
+ * The program occtraced as others meet it: over its socket, with signals, from its command line. Rings are
+ * made by this process and its children with the producer's side of ring/. Waits are for conditions, each
+ * with a deadline that only a fault reaches.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * The image reader on what nvcc makes: cubins against what ptxas said of the same kernels (`-Xptxas -v`, kept by the
- * build), fat binaries of every compression, host files, and all of them damaged.
+ * The image reader on what nvcc makes: cubins against what ptxas said of the same kernels (`-Xptxas -v`, kept
+ * by the build), fat binaries of every compression, host files, and all of them damaged.
  *
  * OCC_TEST_IMAGES is where image.cmake put the files; without nvcc there are none (77).
  */

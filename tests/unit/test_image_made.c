@@ -1,6 +1,6 @@
 /*
- * The image reader on files made here, byte by byte: what each figure comes from, in both ELF ABIs, and what is said
- * of files that lie. Needs no nvcc.
+ * The image reader on files made here, byte by byte: what each figure comes from, in both ELF ABIs, and what
+ * is said of files that lie. Needs no nvcc.
  */
 #include "image/image.h"
 
@@ -161,7 +161,8 @@ static void test_reserve_of_shared_memory(void **state)
     }
 }
 
-/* Before CUDA 13: registers and barriers in the text section's header; attributes go first where there are any. */
+/* Before CUDA 13: registers and barriers in the text section's header; attributes go first where there are
+ * any. */
 static void test_old_abi(void **state)
 {
     (void)state;

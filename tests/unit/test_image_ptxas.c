@@ -1,6 +1,6 @@
 /*
- * The reader of `ptxas -v`: the forms of older and newer toolkits, what stands in between, and text that lies.
- * Real output of the toolkit that is here is read in test_image.c.
+ * The reader of `ptxas -v`: the forms of older and newer toolkits, what stands in between, and text that
+ * lies. Real output of the toolkit that is here is read in test_image.c.
  */
 #include "image/ptxas.h"
 

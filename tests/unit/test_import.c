@@ -1,6 +1,6 @@
 /*
- * Importing other tools' recordings: small hand-made ones of several versions, and broken ones, which must leave the
- * history as it was and name file and position.
+ * Importing other tools' recordings: small hand-made ones of several versions, and broken ones, which must
+ * leave the history as it was and name file and position.
  */
 #include "import/decimal.h"
 #include "import/import.h"
@@ -676,7 +676,8 @@ static void broken_sqlite(void **state)
     must_fail(w, "garbage after the header (encrypted)", "");
 }
 
-/* Cut or damaged anywhere: an error or a sound import of what is there, never half a run; and no file beside it. */
+/* Cut or damaged anywhere: an error or a sound import of what is there, never half a run; and no file beside
+ * it. */
 static void damaged_sqlite(void **state)
 {
     struct world *w = *state;

@@ -1,6 +1,6 @@
 /*
- * The Nsight Systems reader: exports of several versions (tests/data/import/nsys-*.sql, built into SQLite here), which GPU
- * a launch ran on, and files that are broken, hostile or still being written.
+ * The Nsight Systems reader: exports of several versions (tests/data/import/nsys-*.sql, built into SQLite
+ * here), which GPU a launch ran on, and files that are broken, hostile or still being written.
  */
 #include "import/import.h"
 

@@ -1,6 +1,6 @@
 /*
- * The whole guest in a process of its own, over a libcupti that the test made (injector_fake_cupti.c); the test is
- * the daemon. Each case forks a program, lets it run to its end, and reads what is left in its ring.
+ * The whole guest in a process of its own, over a libcupti that the test made (injector_fake_cupti.c); the
+ * test is the daemon. Each case forks a program, lets it run to its end, and reads what is left in its ring.
  */
 #include "ring_samples.h"
 #include "injector_samples.h"
@@ -27,8 +27,8 @@
 
 int InitializeInjection(void);
 
-/* Sanitizers' own manners in a program that forks beside another thread: they refuse threads in the child, and look
- * for leaks under locks that the other thread may have held. */
+/* Sanitizers' own manners in a program that forks beside another thread: they refuse threads in the child,
+ * and look for leaks under locks that the other thread may have held. */
 #ifdef __SANITIZE_THREAD__
 #define OCC_TEST_SANITIZED
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
@@ -85,7 +85,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Runs `main_of_it` in a process of its own, with "NAME=value" strings (NULL-terminated) in its environment. */
+/* Runs `main_of_it` in a process of its own, with "NAME=value" strings (NULL-terminated) in its environment.
+ */
 static void run(struct fixture *f, program *main_of_it, const char *const *variables)
 {
     f->pid = fork();

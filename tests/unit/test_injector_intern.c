@@ -1,5 +1,5 @@
-/* injector/intern, readable, devices, drain: names by content, launch configurations by key, bounds; names that are not
- * there. */
+/* injector/intern, readable, devices, drain: names by content, launch configurations by key, bounds; names
+ * that are not there. */
 #include "ring_samples.h"
 #include "injector_samples.h"
 #include "injector/drain.h"

@@ -246,7 +246,8 @@ static void carveout_is_only_what_the_largest_gives_back(void **state)
     assert_close(result.cause[OCC_CAUSE_SMEM], 3 / 8.0);
 }
 
-/* The driver gives blocks of the reserve alone the smallest carve-out that holds as many as the SM can track. */
+/* The driver gives blocks of the reserve alone the smallest carve-out that holds as many as the SM can track.
+ */
 static void carveout_that_follows_the_others_is_no_limiter(void **state)
 {
     (void)state;

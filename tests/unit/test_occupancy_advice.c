@@ -1,6 +1,6 @@
 /*
- * Advice and curves: worked examples, and what must hold for all advice on random launches: taken, it gives what it
- * says; a threshold is the last value that does; nothing that would help is missing.
+ * Advice and curves: worked examples, and what must hold for all advice on random launches: taken, it gives
+ * what it says; a threshold is the last value that does; nothing that would help is missing.
  */
 #include "occupancy/advice.h"
 #include "occupancy/sweep.h"
@@ -135,8 +135,8 @@ static void registers_and_shared_memory_that_tie(void **state)
     assert_int_equal(found.items[1].blocks_then, 8);
 }
 
-/* With less shared memory the preference for none would be kept and nothing gained: the threshold is about the
- * carve-out as it is. */
+/* With less shared memory the preference for none would be kept and nothing gained: the threshold is about
+ * the carve-out as it is. */
 static void shared_memory_under_the_present_carveout(void **state)
 {
     (void)state;

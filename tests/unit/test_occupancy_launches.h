@@ -1,6 +1,6 @@
 /*
- * Random launches and devices for the model's properties; a program of tests has one sequence, started by setting
- * random_state.
+ * Random launches and devices for the model's properties; a program of tests has one sequence, started by
+ * setting random_state.
  */
 #ifndef OCC_TEST_OCCUPANCY_LAUNCHES_H
 #define OCC_TEST_OCCUPANCY_LAUNCHES_H

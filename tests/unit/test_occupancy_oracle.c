@@ -5,13 +5,17 @@
  * exactly if the other allows no block.
  *
  * Ours differs on purpose in:
- *   registers on 3.0   63 a thread are the most there (programming guide); NVIDIA's calculator has 255 for all
+ *   registers on 3.0   63 a thread are the most there (programming guide); NVIDIA's calculator has 255
+ *                      for all
  *                      3.x
  *   no registers       refused: no kernel has 0, so it is a caller's mistake (not swept)
- *   limiting factors   where a chosen carve-out ties only because it follows the other limits, ours leaves shared
- *                      memory out (occupancy.h), so it is not compared under a cache preference (before 7.0)
+ *   limiting factors   where a chosen carve-out ties only because it follows the other limits, ours
+ *                      leaves shared
+ *                      memory out (occupancy.h), so it is not compared under a cache preference (before
+ *                      7.0)
  *   limiting factors   where barriers alone limit, NVIDIA's mask still has the factors that would limit
- *                      without them (it is not cleared when the minimum goes down); ours has the smallest only
+ *                      without them (it is not cleared when the minimum goes down); ours has the smallest
+ *                      only
  */
 #include "test_occupancy_nvidia.h"
 #include "occupancy/sweep.h"
@@ -165,8 +169,8 @@ static void sweep_barriers(struct sweep *sweep, const struct occ_device *device)
                                                 .optin = true});
 }
 
-/* The kernel's maximum of dynamic memory around everything it decides: the launch's own, the default limit, the
- * largest. */
+/* The kernel's maximum of dynamic memory around everything it decides: the launch's own, the default limit,
+ * the largest. */
 static void sweep_maximum(struct sweep *sweep, const struct occ_device *device)
 {
     static const uint32_t fixed[] = {0, 1, 127, 1024, 16384, 49152, 49153};

@@ -1,6 +1,6 @@
 /*
- * The measured waterfall: worked examples, and that its parts add up for any launch and any subset of measured values.
- * Seeded: the same numbers on every run.
+ * The measured waterfall: worked examples, and that its parts add up for any launch and any subset of
+ * measured values. Seeded: the same numbers on every run.
  */
 #include "test_occupancy_launches.h"
 

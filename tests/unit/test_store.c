@@ -357,7 +357,8 @@ static void means_are_said_where_launches_stand_for_all(void **state)
     assert_true(m.source == OCC_FROM_REGRESSED && fabs(m.elapsed - 0.9) < 1e-12);
 }
 
-/* Where counters saw a configuration, that counts and not what was expected; of the runs and minutes that were asked for. */
+/* Where counters saw a configuration, that counts and not what was expected; of the runs and minutes that
+ * were asked for. */
 static void low_occupancy_is_the_measured_one(void **state)
 {
     struct world *w = *state;
@@ -389,7 +390,8 @@ static void low_occupancy_is_the_measured_one(void **state)
     assert_false(found);
 }
 
-/* All parts of a kernel and what is used are 1; `seen`: all its configurations were, each as well as it could be. */
+/* All parts of a kernel and what is used are 1; `seen`: all its configurations were, each as well as it could
+ * be. */
 static void assert_parts_add_up(struct world *w, bool seen)
 {
     struct occ_top top;
@@ -628,7 +630,8 @@ static void launch_gives_back_every_column(void **state)
     (void)sqlite3_finalize(stmt);
 }
 
-/* The launches as the file holds them: all `n`, by start, and those that start at once as they were appended. */
+/* The launches as the file holds them: all `n`, by start, and those that start at once as they were appended.
+ */
 static void assert_ordered(struct world *w, int64_t n)
 {
     sqlite3_stmt *stmt = NULL;
@@ -1115,7 +1118,8 @@ static int64_t chunk_rows_of(struct occ_store *store, int64_t run)
     return world_number(store, sql);
 }
 
-/* The chunks of a run's last minute, which only its own writer would roll up: it may have been killed, or be idle. */
+/* The chunks of a run's last minute, which only its own writer would roll up: it may have been killed, or be
+ * idle. */
 static void a_quota_takes_from_other_writers(void **state)
 {
     struct world *w = *state;

@@ -79,7 +79,8 @@ static void check_columns(const struct codec *c, const struct occ_columns *back,
             assert_memory_equal(back->column[i], c->column[i], n * sizeof *c->column[i]);
 }
 
-/* Packs the first `n` rows both ways, unpacks each column alone and all together. Returns the compressed size. */
+/* Packs the first `n` rows both ways, unpacks each column alone and all together. Returns the compressed
+ * size. */
 static size_t round_trip(struct codec *c, uint32_t set, uint32_t n)
 {
     size_t bytes = 0;
@@ -233,7 +234,8 @@ static void what_repeats_is_small(void **state)
     assert_true(round_trip(c, LAUNCH_COLUMNS, 65536) < 65536 * 3);
 }
 
-/* zstd's short matches in noise cost more than they save: a plane is smaller than by zstd's level 1 as it comes. */
+/* zstd's short matches in noise cost more than they save: a plane is smaller than by zstd's level 1 as it
+ * comes. */
 static void noise_is_not_matched(void **state)
 {
     struct codec *c = *state;
@@ -284,7 +286,8 @@ static void damage_is_noticed(void **state)
     assert_int_equal(occ_columns_decode(c->decoder, NULL, 0, 0, &back), OCC_E_CORRUPT);
 }
 
-/* ---- bounds of the decoder: bytes made by hand, with the right checksum, in an allocation of just their size ---- */
+/* ---- bounds of the decoder: bytes made by hand, with the right checksum, in an allocation of just their
+ * size ---- */
 
 static int decode_bytes(struct codec *c, uint32_t format, uint32_t n, uint32_t set, const void *rest,
                         size_t rest_bytes, uint32_t wanted, struct occ_columns *back)

@@ -1,7 +1,7 @@
 /*
- * A writer that is killed at any moment: the file opens, is whole, holds what was committed, and its rollups are right
- * after the next writer went on. The child tells through a pipe what it committed; a commit that was under way when
- * it died may be there or not.
+ * A writer that is killed at any moment: the file opens, is whole, holds what was committed, and its rollups
+ * are right after the next writer went on. The child tells through a pipe what it committed; a commit that
+ * was under way when it died may be there or not.
  */
 #include <setjmp.h>
 #include <stdarg.h>

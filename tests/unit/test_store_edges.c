@@ -55,7 +55,8 @@ static void crash(struct world *w)
     world_open(w);
 }
 
-/* `since` includes a launch that starts exactly then, `until` does not: at both ends of each run, and a nanosecond beside. */
+/* `since` includes a launch that starts exactly then, `until` does not: at both ends of each run, and a
+ * nanosecond beside. */
 static void check_ends(struct world *w)
 {
     for (int run = 0; run < WORLD_RUNS; run++) {
@@ -255,8 +256,8 @@ static void numbers_of_nonsense_are_read(void **state)
     world_check_random(w, w->store, 3); /* all is as it was */
 }
 
-/* A history under a quota whose oldest and newest rows lie: making room evicts them, or what is around them, and
- * recording goes on. */
+/* A history under a quota whose oldest and newest rows lie: making room evicts them, or what is around them,
+ * and recording goes on. */
 static void a_quota_copes_with_nonsense(void **state)
 {
     struct world *w = *state;

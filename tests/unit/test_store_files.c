@@ -1,6 +1,7 @@
 /*
- * Where a history may lie, and disks that refuse: network file systems, a file system without shared memory, a disk that is
- * full for a while, every write failing once. The linker replaces statfs (--wrap); SQLite's VFS takes our pwrite.
+ * Where a history may lie, and disks that refuse: network file systems, a file system without shared memory,
+ * a disk that is full for a while, every write failing once. The linker replaces statfs (--wrap); SQLite's
+ * VFS takes our pwrite.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -124,8 +125,8 @@ static void closed_histories_are_read_from_a_network(void **state)
     world_remove_directory(&w);
 }
 
-/* An open rollback journal keeps PRAGMA journal_mode=WAL from taking effect: locking_mode=EXCLUSIVE by a VFS without
- * shared memory does the same. Here the VFS hides its shared memory. */
+/* An open rollback journal keeps PRAGMA journal_mode=WAL from taking effect: locking_mode=EXCLUSIVE by a VFS
+ * without shared memory does the same. Here the VFS hides its shared memory. */
 static int open_without_shared_memory(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
                                       int *ret_flags)
 {

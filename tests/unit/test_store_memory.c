@@ -1,6 +1,7 @@
 /*
- * Memory that cannot be had: every allocation of the store fails once, in turn. Whatever happens is an error or goes
- * well; the file stays whole, and a later writer continues it. The linker replaces malloc and its kin (--wrap).
+ * Memory that cannot be had: every allocation of the store fails once, in turn. Whatever happens is an error
+ * or goes well; the file stays whole, and a later writer continues it. The linker replaces malloc and its kin
+ * (--wrap).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -350,7 +350,8 @@ static void a_launch_without_one_has_its_configs(void **state)
     assert_true(isnan(number(w->store, "SELECT achieved FROM launch WHERE correlation_id = 4")));
 }
 
-/* One minute's launches of a configuration by where their values come from, and what a launch without its own says. */
+/* One minute's launches of a configuration by where their values come from, and what a launch without its own
+ * says. */
 struct minute_case {
     uint64_t direct, regression, grouped, exact;
     double ns, group_ns; /* how long launches with and without values of their own took together */

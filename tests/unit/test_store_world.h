@@ -1,6 +1,6 @@
 /*
- * A small made-up world for the store's tests: runs, devices, kernels, configurations, and launches that are kept in memory
- * too, so that every answer can be worked out the slow way.
+ * A small made-up world for the store's tests: runs, devices, kernels, configurations, and launches that are
+ * kept in memory too, so that every answer can be worked out the slow way.
  */
 #ifndef OCC_TEST_STORE_WORLD_H
 #define OCC_TEST_STORE_WORLD_H
@@ -34,7 +34,8 @@ void world_make_directory(struct world *w);
 void world_remove_directory(struct world *w);
 /* Opens (again) and puts runs, devices, kernels and configurations. */
 void world_open(struct world *w);
-/* Appends launches of random configurations, start times in [from, from + span), many exactly on minutes and hours. */
+/* Appends launches of random configurations, start times in [from, from + span), many exactly on minutes and
+ * hours. */
 void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, size_t n);
 
 /* Compares top, configurations and the table launch with a walk over all launches. */

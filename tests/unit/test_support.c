@@ -141,7 +141,8 @@ static void test_hex(void **state)
     assert_false(occ_hex_decode("00ff1a2g", bytes, 4));
 }
 
-/* Keys that differ in their upper bits alone must not share a place, and no two tables have the same order. */
+/* Keys that differ in their upper bits alone must not share a place, and no two tables have the same order.
+ */
 static void test_map_spreads_keys(void **state)
 {
     (void)state;

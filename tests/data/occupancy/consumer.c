@@ -1,6 +1,6 @@
 /*
- * A program of somebody else that uses the installed model: only its headers, its library and the C library. Also
- * compiled as C++.
+ * A program of somebody else that uses the installed model: only its headers, its library and the C library.
+ * Also compiled as C++.
  */
 #include <occtrace/advice.h>
 #include <occtrace/occupancy.h>
