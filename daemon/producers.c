@@ -74,7 +74,7 @@ static void fill_row(struct occ_run *row, const struct occ_offer *offer, uint64_
     row->user = user_name(offer->peer.uid);
     row->hostname = own_hostname();
     row->container = occ_container_of(offer->peer.pid);
-    row->source = "trace";
+    row->source.tool = "trace";
 }
 
 int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,

@@ -147,13 +147,13 @@ static int load_run(struct load *l, const struct occ_import_source *source, stru
                               .hostname = known(r->hostname),
                               .exe = known(r->exe),
                               .label = l->sink->options.label,
-                              .source = source->tool,
-                              .source_version = known(r->tool_version),
-                              .source_file = base_name(source->path),
-                              .source_hash = source->hash,
-                              .time_base = r->time_base_unknown ? "unknown" : "epoch",
+                              .source.tool = source->tool,
+                              .source.version = known(r->tool_version),
+                              .source.file = base_name(source->path),
+                              .source.hash = source->hash,
+                              .source.time_base = r->time_base_unknown ? "unknown" : "epoch",
                               .rank = r->rank >= 0 ? l->rank : NULL,
-                              .missing_fields = known(r->missing_fields),
+                              .source.missing_fields = known(r->missing_fields),
                               .level = "trace"};
     if (getrandom(l->row.uuid, sizeof l->row.uuid, 0) != (ssize_t)sizeof l->row.uuid)
         return occ_fail(err, OCC_E_IO, "no random numbers");

@@ -1,10 +1,10 @@
 /*
- * What hardware counters said of launches, added up by minute, run and configuration. The daemon adds to it
- * as values are settled; `show` and `top` read means. A sum without time says nothing: not measured is NULL,
- * never 0.
+ * What hardware counters measured of launches: sums by minute, run and launch configuration. The daemon adds
+ * to them as values are settled; `show` and `top` read means. A sum without time has no mean: not measured is
+ * NULL, never 0.
  *
  * Every value is kept as (sum of value x duration, sum of the durations for which it was defined), so that
- * sums of sums are the time-weighted mean again. A standard error's mean is an upper bound of the mean's
+ * sums of sums are the time-weighted mean again. A mean of standard errors is an upper bound of the mean's
  * standard error: launches that share a regression share its error.
  */
 #ifndef OCC_STORE_MEASURED_H
@@ -19,10 +19,10 @@
 
 struct occ_store;
 
-/* X(name): ratios 0...1 but for variance_inflation (>= 1) and resident_blocks (blocks per active SM).
- * stall_*: share of cycles in which the launch of warps waited for that resource, as the hardware counted it
- * (non-exclusive). group_*: means of the kernels that launches could not be told apart from; all others are
- * of launches with values of their own. */
+/* X(name): ratios 0...1, but variance_inflation (>= 1) and resident_blocks (blocks per active SM). stall_*:
+ * share of cycles in which block launch was stalled for that resource, as the hardware counts it
+ * (non-exclusive). group_*: means over kernels whose launches cannot be told apart; all others are of
+ * launches with values of their own. */
 #define OCC_MEASURED_VALUES(X)                                                                               \
     X(achieved)                                                                                              \
     X(achieved_error)                                                                                        \
@@ -41,7 +41,7 @@ struct occ_store;
     X(group_elapsed)                                                                                         \
     X(group_elapsed_error)
 
-/* X(name, text): where launches have their values from. */
+/* X(name, text): the source of launches' values. */
 #define OCC_MEASURED_SOURCES(X)                                                                              \
     X(direct, "samples inside the launch")                                                                   \
     X(regression, "least squares over many launches of the configuration")                                   \
@@ -60,21 +60,21 @@ struct occ_measured_sums {
     uint64_t overlapped; /* of them, those that ran beside other kernels */
 };
 
-/* The mean, NaN where nothing was measured, or what no counter can have said. */
+/* The mean; NaN: nothing was measured, or the mean is outside of what a counter can report. */
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value);
 
-/* Whether the launches that have values of their own stand for all that were measured: they do unless more
- * than OCC_MEASURED_MINORITY of the time is of launches without, and these last otherwise by more than a
- * factor of OCC_MEASURED_ALIKE: then they ran under other conditions. */
+/* Whether the launches with values of their own represent all that were measured. They do not where more than
+ * OCC_MEASURED_MINORITY of the time is from launches without, and the mean durations of both differ by more
+ * than a factor of OCC_MEASURED_ALIKE: then they ran under different conditions. */
 #define OCC_MEASURED_MINORITY 0.1
 #define OCC_MEASURED_ALIKE    1.2
-bool occ_measured_stand_for_all(const struct occ_measured_sums *sums);
+bool occ_measured_is_representative(const struct occ_measured_sums *sums);
 
-/* All means of launches with values of their own; the source is that of most of these, of a tie the weaker
- * one. GROUPED: there are none such, or they do not stand for all, and the means are NaN. Achieved occupancy,
- * active SMs and resident blocks, which are not defined beside other kernels, are NaN too where more than
- * OCC_MEASURED_MINORITY of elapsed occupancy's time is without them: a waterfall of different launches' means
- * would say nothing. */
+/* All means of launches with values of their own. The source is that of the majority, of a tie the less
+ * direct one. GROUPED: no launch has a value of its own, or they do not represent all, and the means are NaN.
+ * Achieved occupancy, active SMs and resident blocks, which are not defined for overlapped launches, are NaN
+ * too where more than OCC_MEASURED_MINORITY of elapsed occupancy's time lacks them: a waterfall must not mix
+ * means of different launches. */
 void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measurement *ret_measurement);
 
 static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sums)
@@ -86,8 +86,8 @@ static inline uint64_t occ_measured_launches(const struct occ_measured_sums *sum
     return launches;
 }
 
-/* What was read directly of one launch, NaN where not defined. Launches that share all three (nodes of one
- * graph that begin at once with the same configuration) get their values in any order. */
+/* The values measured directly for one launch; NaN: not defined. Launches that share start, correlation id
+ * and configuration (nodes of one graph) get their values in any order. */
 struct occ_launch_value {
     int64_t start_ns; /* as it was appended */
     uint32_t correlation;
@@ -97,7 +97,7 @@ struct occ_launch_value {
 };
 
 /* Values of single launches of a run on a device, in any order, also long after the launches. They wait in
- * memory for the next commit; all of them or, on an error, none. OCC_E_FULL: too much waits, commit first. */
+ * memory for the next commit; all of them or, on an error, none. OCC_E_FULL: too many wait, commit first. */
 int occ_store_add_launch_values(struct occ_store *store, int64_t run, int64_t device,
                                 const struct occ_launch_value *values, size_t n, struct occ_error *err);
 
@@ -120,7 +120,7 @@ int occ_store_add_samples(struct occ_store *store, int64_t device, const struct 
 int occ_store_add_unexplained(struct occ_store *store, int64_t device, int64_t second, double ratio,
                               struct occ_error *err);
 
-/* Adds to what the history has; waits in memory for the next commit. OCC_E_FULL: too much waits, commit
+/* Adds to the sums of a minute and its hour; waits for the next commit. OCC_E_FULL: too many wait, commit
  * first. */
 int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run, uint32_t config,
                            const struct occ_measured_sums *sums, struct occ_error *err);

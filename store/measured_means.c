@@ -1,12 +1,13 @@
-/* What sums of measured occupancy say: means, and for whom they stand. For the tools and, as launch_table.h
- * says compiled a second time, for the virtual table `launch`, so that all of them say the same. Any thread.
+/*
+ * Means of sums of measured values, and whether they are representative. Also compiled into the SQLite
+ * extension, so that the virtual table `launch` and our own programs cannot differ. Any thread.
  */
 #include <math.h>
 
 #include "measured.h"
 
-/* The largest that a counter can have said, with room for noise; the file is not to be trusted. */
-static double most_of(enum occ_measured_value value)
+/* The largest mean that a counter can report, with room for noise; the file is not to be trusted. */
+static double max_of(enum occ_measured_value value)
 {
     return value == OCC_MEASURED_resident_blocks ? 4096 : value == OCC_MEASURED_variance_inflation ? 1e9 : 2;
 }
@@ -14,17 +15,17 @@ static double most_of(enum occ_measured_value value)
 double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured_value value)
 {
     double mean = sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : NAN;
-    return mean >= 0 && mean <= most_of(value) ? mean : NAN;
+    return mean >= 0 && mean <= max_of(value) ? mean : NAN;
 }
 
-/* Whether the value is known of (nearly) all launches of which elapsed occupancy is: means of different
- * launches have nothing to do with each other. */
+/* Whether (nearly) all launches with an elapsed occupancy have the value: means of different launches must
+ * not be mixed. */
 static bool is_of_all(const struct occ_measured_sums *sums, enum occ_measured_value value)
 {
     return sums->ns[value] >= (1 - OCC_MEASURED_MINORITY) * sums->ns[OCC_MEASURED_elapsed];
 }
 
-bool occ_measured_stand_for_all(const struct occ_measured_sums *sums)
+bool occ_measured_is_representative(const struct occ_measured_sums *sums)
 {
     double own = (double)(sums->direct + sums->regression + sums->exact), others = (double)sums->grouped;
     double own_ns = sums->ns[OCC_MEASURED_elapsed], others_ns = sums->ns[OCC_MEASURED_group_elapsed];
@@ -38,7 +39,7 @@ static enum occ_value_source source_of(const struct occ_measured_sums *sums)
 {
     if (occ_measured_launches(sums) == 0)
         return OCC_FROM_MODEL;
-    if (sums->exact + sums->regression + sums->direct == 0 || !occ_measured_stand_for_all(sums))
+    if (sums->exact + sums->regression + sums->direct == 0 || !occ_measured_is_representative(sums))
         return OCC_FROM_GROUPED;
     if (sums->exact > sums->regression + sums->direct)
         return OCC_FROM_EXACT;

@@ -17,7 +17,8 @@
 /* Launches are counted up to 2^62, so that no program's numbers overflow a sum. */
 #define OCC_SQL_PARAMETER_2(name, text) ", ?"
 #define OCC_SQL_PARAMETERS(name)        ", ?, ?"
-#define OCC_SQL_ADD_COUNT(name, text)   ", " #name " = min(" #name " + excluded." #name ", 4611686018427387904)"
+#define OCC_SQL_ADD_COUNT(name, text)                                                                        \
+    ", " #name " = min(" #name " + excluded." #name ", 4611686018427387904)"
 #define OCC_SQL_ADD_SUMS(name)                                                                               \
     ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
     "_ns + excluded." #name "_ns"
@@ -72,14 +73,14 @@
     "AND c.first_start_ns <= stored_series_chunk.last_start_ns"
 
 /* clang-format off */
-/* Texts of a run: what is unknown now does not erase what was known, but a level comes with its own reason, or none.
- * X(column of stored_run, member of struct occ_run) */
+/* Texts of a run: what is unknown now does not erase what was known, but a level comes with its own reason, or
+ * none. X(column of stored_run, member of struct occ_run) */
 #define OCC_SQL_KEPT_TEXTS(X) \
     X(exe, exe) X(command_line, cmdline) X(cwd, cwd) X(user, user) X(label, label) X(session_id, session) \
     X(slurm_job, slurm_job) X(slurm_step, slurm_step) X(k8s_pod, k8s_pod) X(k8s_namespace, k8s_namespace) \
-    X(container, container) X(source, source) X(level, level) X(source_version, source_version) \
-    X(source_file, source_file) X(source_hash, source_hash) X(missing_fields, missing_fields) X(rank, rank) \
-    X(time_base, time_base)
+    X(container, container) X(source, source.tool) X(level, level) X(source_version, source.version) \
+    X(source_file, source.file) X(source_hash, source.hash) X(missing_fields, source.missing_fields) \
+    X(rank, rank) X(time_base, source.time_base)
 #define OCC_SQL_RUN_TEXTS(X) OCC_SQL_KEPT_TEXTS(X) X(level_reason, level_reason)
 
 #define OCC_SQL_KEEP(column, member) ", " #column " = coalesce(excluded." #column ", " #column ")"
@@ -98,24 +99,28 @@
     X(ROLLBACK, "ROLLBACK") \
     X(PUT_RUN, "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, end_ns, cupti_version, simulated" \
       OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(?, ?, ?, ?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \
-      ") ON CONFLICT(uuid) DO UPDATE SET node_id = coalesce(excluded.node_id, node_id), pid = excluded.pid, " \
+      ") ON CONFLICT(uuid) DO UPDATE SET node_id = coalesce(excluded.node_id, node_id), pid = " \
+      "excluded.pid, " \
       "uid = excluded.uid, start_ns = excluded.start_ns, end_ns = coalesce(excluded.end_ns, end_ns), " \
       "cupti_version = coalesce(excluded.cupti_version, cupti_version), simulated = excluded.simulated" \
-      OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) ", level_reason = CASE WHEN excluded.level IS NULL THEN level_reason " \
+      OCC_SQL_KEPT_TEXTS(OCC_SQL_KEEP) ", level_reason = CASE WHEN excluded.level IS NULL THEN " \
+      "level_reason " \
       "ELSE excluded.level_reason END RETURNING run_id") \
-    X(ADD_DEVICE, "INSERT INTO stored_device(key, uuid, name, simulated, clock_khz, memory_bytes, driver_version" \
+    X(ADD_DEVICE, "INSERT INTO stored_device(key, uuid, name, simulated, clock_khz, memory_bytes, " \
+      "driver_version" \
       OCC_DEVICE_COLUMNS(OCC_COLUMN_2) ") VALUES(?, ?, ?, ?, ?, ?, ?" OCC_DEVICE_COLUMNS(OCC_SQL_MARK_2) \
       ") ON CONFLICT(key) DO UPDATE SET key = excluded.key RETURNING device_id") \
     X(DEVICE_LIMITS, "SELECT 1" OCC_DEVICE_COLUMNS(OCC_COLUMN_2) " FROM stored_device WHERE device_id = ?") \
     X(ADD_KERNEL, "INSERT INTO stored_kernel(hash, mangled, demangled, short) VALUES(?, ?, ?, ?) " \
       "ON CONFLICT(hash, mangled) DO UPDATE SET hash = excluded.hash RETURNING kernel_id") \
-    /* a new configuration, or one that an older model analysed (or another process added a moment ago): keeps its id */ \
+    /* a new configuration, or one that an older model analysed (or another process just added): keeps its id */ \
     X(PUT_CONFIG, "INSERT INTO stored_launch_config(key, kernel_id, device_id" \
       OCC_LAUNCH_COLUMNS(OCC_COLUMN_2) ", shared_optin" OCC_CONFIG_COLUMNS(OCC_COLUMN_2) \
       ", model_version, refused, limiters, main_cause" \
       OCC_RESULT_REALS(OCC_COLUMN_2) OCC_RESULT_INTEGERS(OCC_COLUMN_3) \
       OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE) \
-      ") VALUES(?, ?, ?" OCC_LAUNCH_COLUMNS(OCC_SQL_MARK_2) ", ?" OCC_CONFIG_COLUMNS(OCC_SQL_MARK_2) ", ?, ?, ?, ?" \
+      ") VALUES(?, ?, ?" OCC_LAUNCH_COLUMNS(OCC_SQL_MARK_2) ", ?" OCC_CONFIG_COLUMNS(OCC_SQL_MARK_2) \
+      ", ?, ?, ?, ?" \
       OCC_RESULT_REALS(OCC_SQL_MARK_2) OCC_RESULT_INTEGERS(OCC_SQL_MARK_3) \
       OCC_LIMITS(OCC_SQL_MARK_3) OCC_CAUSES(OCC_SQL_MARK_3) \
       ") ON CONFLICT(key) DO UPDATE SET model_version = excluded.model_version" \
@@ -123,7 +128,8 @@
       OCC_RESULT_REALS(OCC_SQL_SET_2) OCC_RESULT_INTEGERS(OCC_SQL_SET_3) \
       OCC_LIMITS(OCC_SQL_SET_LIMIT) OCC_CAUSES(OCC_SQL_SET_CAUSE) " RETURNING config_id") \
     X(FIND_NODE, "SELECT node_id FROM stored_node WHERE hostname = ?") \
-    X(ADD_NODE, "INSERT INTO stored_node(hostname) VALUES(?) ON CONFLICT DO UPDATE SET hostname = excluded.hostname " \
+    X(ADD_NODE, "INSERT INTO stored_node(hostname) VALUES(?) ON CONFLICT DO UPDATE SET hostname = " \
+      "excluded.hostname " \
       "RETURNING node_id") \
     X(FIND_KERNEL, "SELECT kernel_id FROM stored_kernel WHERE hash = ? AND mangled = ?") \
     X(FIND_DEVICE, "SELECT device_id FROM stored_device WHERE key = ?") \
@@ -150,11 +156,13 @@
       "ON CONFLICT DO UPDATE SET measured_read = excluded.measured_read") \
     X(MEASURED_POSITION, "SELECT measured_read FROM stored_ring WHERE uuid = ?") \
     X(ADD_CHUNK, "INSERT INTO stored_chunk(run_id, device_id, is_full, launches, first_start_ns, " \
-      "last_start_ns, last_end_ns, min_correlation_id, max_correlation_id) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)") \
+      "last_start_ns, last_end_ns, min_correlation_id, max_correlation_id) VALUES(?, ?, ?, ?, ?, ?, " \
+      "?, ?, ?)") \
     X(ADD_CHUNK_DATA, "INSERT INTO stored_chunk_data VALUES(?, ?)") \
     X(ADD_CHUNK_TOTALS, "INSERT INTO stored_chunk_totals VALUES(?, ?)") \
     X(DROP_CHUNK, "DELETE FROM stored_chunk WHERE chunk_id = ?") \
-    X(LEVEL0_CHUNKS, "SELECT chunk_id, device_id, launches FROM stored_chunk WHERE run_id = ? AND NOT is_full " \
+    X(LEVEL0_CHUNKS, "SELECT chunk_id, device_id, launches FROM stored_chunk WHERE run_id = ? AND " \
+      "NOT is_full " \
       "ORDER BY chunk_id") \
     X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
     X(CHUNKS_FROM, "SELECT d.data FROM stored_chunk c JOIN stored_chunk_data d USING(chunk_id) " \
@@ -163,7 +171,8 @@
     X(GET_MINUTE, "SELECT " OCC_SQL_TOTALS " FROM stored_minute WHERE minute = ? AND run_id = ? " \
       "AND config_id = ?") \
     X(PUT_HOUR, "INSERT OR REPLACE INTO stored_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-    X(GET_HOUR, "SELECT " OCC_SQL_TOTALS " FROM stored_hour WHERE hour = ? AND run_id = ? AND config_id = ?") \
+    X(GET_HOUR, "SELECT " OCC_SQL_TOTALS " FROM stored_hour WHERE hour = ? AND run_id = ? AND " \
+      "config_id = ?") \
     X(RUN_MINUTES, "SELECT minute, config_id, " OCC_SQL_TOTALS " FROM stored_minute " \
       "WHERE minute >= ?1 AND minute < ?2 AND run_id = ?3") \
     X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_minute_ns FROM stored_chunk c " \
@@ -178,7 +187,8 @@
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
     X(DROP_MEASURED_MINUTES, "DELETE FROM stored_measured_minute WHERE minute < ?") \
     X(DROP_MEASURED_HOURS, "DELETE FROM stored_measured_hour WHERE hour < ?") \
-    X(ADD_SERIES, "INSERT INTO stored_series_chunk(kind, run_id, device_id, merge_level, rows, first_start_ns, " \
+    X(ADD_SERIES, "INSERT INTO stored_series_chunk(kind, run_id, device_id, merge_level, rows, " \
+      "first_start_ns, " \
       "last_start_ns, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
     X(DROP_SERIES, "DELETE FROM stored_series_chunk WHERE chunk_id = ?") \
     X(END_SERIES_MERGES, "UPDATE stored_series_chunk SET merge_level = NULL WHERE chunk_id = ?") \
@@ -186,14 +196,16 @@
       "AND device_id = ? AND merge_level = ? ORDER BY chunk_id LIMIT ?") \
     X(COUNT_SERIES, "SELECT count(*) FROM stored_series_chunk WHERE kind = ? AND run_id IS ? " \
       "AND device_id = ? AND merge_level = ?") \
-    X(SERIES_OF_TIME, "SELECT data FROM stored_series_chunk WHERE kind = 'device_sample' AND run_id IS NULL " \
+    X(SERIES_OF_TIME, "SELECT data FROM stored_series_chunk WHERE kind = 'device_sample' AND run_id " \
+      "IS NULL " \
       "AND device_id = ? AND last_start_ns >= ? AND first_start_ns < ?") \
     X(DROP_VALUES_WITHOUT_LAUNCHES, "DELETE FROM stored_series_chunk WHERE kind = 'launch_value' " \
       "AND first_start_ns < ?2 AND run_id = ?1 AND NOT EXISTS(" OCC_SQL_LAUNCHES_OF_SERIES ")") \
     X(DROP_LOST_VALUES, "DELETE FROM stored_series_chunk WHERE kind = 'launch_value' " \
       "AND last_start_ns < ? * 60000000000 AND NOT EXISTS(" OCC_SQL_LAUNCHES_OF_SERIES ")") \
     X(DROP_OLDEST_SAMPLES, "DELETE FROM stored_series_chunk WHERE chunk_id IN (SELECT chunk_id " \
-      "FROM stored_series_chunk WHERE kind = 'device_sample' AND last_start_ns <= coalesce((SELECT last_start_ns " \
+      "FROM stored_series_chunk WHERE kind = 'device_sample' AND last_start_ns <= coalesce((SELECT " \
+      "last_start_ns " \
       "FROM stored_chunk WHERE is_full ORDER BY last_start_ns LIMIT 1), 9223372036854775807) " \
       "ORDER BY last_start_ns LIMIT ?)") \
     X(SECOND_ENDS, OCC_SQL_ENDS("stored_device_second", "second")) \
@@ -201,7 +213,8 @@
     X(SET_UNEXPLAINED, "UPDATE stored_device_second SET unexplained_e4 = ?3 WHERE device_id = ?1 " \
       "AND second = ?2") \
     X(PUT_SECOND, "INSERT INTO stored_device_second(second, device_id, samples, covered_ns" \
-      OCC_SQL_SECOND_ALL_NAMES ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS ") ON CONFLICT DO UPDATE " \
+      OCC_SQL_SECOND_ALL_NAMES ") VALUES(?, ?, ?, ?" OCC_SQL_SECOND_ALL_PARAMETERS ") ON CONFLICT DO " \
+      "UPDATE " \
       "SET samples = excluded.samples, covered_ns = excluded.covered_ns" OCC_SQL_SECOND_ALL_SET \
       " WHERE excluded.samples >= samples") \
     X(ADD_MEASURED_MINUTE, OCC_SQL_ADD_MEASURED("stored_measured_minute")) \
@@ -209,8 +222,10 @@
     X(MEASURED_MINUTES, OCC_SQL_MEASURED("stored_measured_minute", "minute")) \
     X(MEASURED_HOURS, OCC_SQL_MEASURED("stored_measured_hour", "hour")) \
     X(FIRST_MINUTE, "SELECT max(first_minute) FROM stored_retention") \
-    X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_minute_ns, rolled_hour_ns, evicted_ns " \
-      "FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < ?2 AND " \
+    X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_minute_ns, " \
+      "rolled_hour_ns, evicted_ns " \
+      "FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < " \
+      "?2 AND " \
       "(?3 = 0 OR run_id = ?3) AND (?4 IS NULL OR session_id = ?4) AND (?5 OR time_base IS NOT 'unknown')") \
     X(KERNELS, "SELECT kernel_id, demangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved FROM stored_launch_config " \
@@ -222,14 +237,17 @@
     X(CHUNKS_OF_TIME, "SELECT c.chunk_id, c.first_start_ns, c.last_start_ns, t.data FROM stored_chunk c " \
       "LEFT JOIN stored_chunk_totals t USING(chunk_id) " \
       "WHERE c.run_id = ? AND c.last_start_ns >= ? AND c.first_start_ns < ?") \
-    X(CONFIG_DETAILS, "SELECT c.kernel_id, c.device_id, k.short, k.demangled, k.mangled, d.name, d.simulated, " \
+    X(CONFIG_DETAILS, "SELECT c.kernel_id, c.device_id, k.short, k.demangled, k.mangled, d.name, " \
+      "d.simulated, " \
       "c.shared_optin, c.local_bytes_per_thread, c.refused, c.theoretical IS NOT NULL" \
       OCC_LAUNCH_COLUMNS(OCC_SQL_OF_CONFIG_2) OCC_DEVICE_COLUMNS(OCC_SQL_OF_DEVICE) \
       OCC_RESULT_REALS(OCC_SQL_OF_CONFIG_2) OCC_RESULT_INTEGERS(OCC_SQL_OF_CONFIG_3) \
       OCC_LIMITS(OCC_COLUMN_LIMIT) OCC_CAUSES(OCC_COLUMN_CAUSE) " FROM stored_launch_config c " \
       "JOIN stored_kernel k USING(kernel_id) JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
-    X(REPORTED, "SELECT r.run_id, r.source, r.missing_fields, coalesce(o.launches, 0), o.mean, o.min, o.max " \
-      "FROM stored_run_config x CROSS JOIN stored_run r ON r.run_id = x.run_id AND r.source_hash IS NOT NULL " \
+    X(REPORTED, "SELECT r.run_id, r.source, r.missing_fields, coalesce(o.launches, 0), o.mean, " \
+      "o.min, o.max " \
+      "FROM stored_run_config x CROSS JOIN stored_run r ON r.run_id = x.run_id AND r.source_hash IS " \
+      "NOT NULL " \
       "LEFT JOIN stored_reported_occupancy o ON o.run_id = r.run_id AND o.config_id = x.config_id " \
       "WHERE x.config_id = ?") \
     X(DEVICE_MODELS, "SELECT device_id, min(device_id) OVER (PARTITION BY name, cc, sm_count, " \
@@ -245,7 +263,7 @@ enum occ_sql {
         OCC_SQL_COUNT
 };
 
-/* What SQLite said, as one of our codes. */
+/* SQLite's result code as one of ours. */
 int occ_sql_code(int sqlite_code);
 /* Fails with the connection's last message. `what` is what we were about to do: "cannot add a chunk". */
 int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct occ_error *err,

@@ -1,8 +1,8 @@
 /*
- * The history: one SQLite file a node. Opens and migrates it, takes runs, devices, kernels, configurations
- * and launches, analyses each new configuration once (through occupancy/), packs launches into chunks, keeps
- * minute and hour rollups, and answers questions. This is the only place where a configuration is analysed,
- * so what was traced and what was imported cannot differ.
+ * The history: one SQLite file per node. Stores runs, devices, kernels, launch configurations and launches,
+ * analyses each new configuration once (through occupancy/), packs launches into chunks, keeps minute and
+ * hour rollups, and answers queries. This is the only place where a configuration is analysed, so that what
+ * was traced and what was imported cannot differ.
  *
  * Writing: occ_store_open(OCC_STORE_WRITE) ... any number of { put_*, append, ring_position } ... commit.
  * What is put between two commits becomes durable together or not at all. A store handle belongs to one
@@ -34,18 +34,27 @@ enum occ_store_mode { OCC_STORE_READ, OCC_STORE_WRITE };
 struct occ_store_options {
     enum occ_store_mode mode;
     uint32_t chunk_rows;      /* rows of a full chunk; 0: 65536 */
-    uint64_t max_bytes;       /* quota of the file; oldest chunks go first; 0: none */
+    uint64_t max_bytes;       /* quota of the file: the oldest chunks are evicted first; 0: none */
     bool durable_full;        /* synchronous=FULL instead of NORMAL */
     uint32_t busy_timeout_ms; /* how long to wait for another process's lock; 0: 10 s */
 };
 
-/* Opens `path` (made, mode 0640, with its directories, in write mode) and migrates it to this version. */
+/* Opens `path` and migrates it to this version. Write mode creates it (mode 0640) and its directories. */
 int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
                    struct occ_error *err);
-/* Writes nothing: call occ_store_finish() first to keep what is open. NULL is fine. */
+/* Drops what is pending: call occ_store_finish() first to keep it. NULL is fine. */
 void occ_store_close(struct occ_store *store);
 
 /* ---- writing ---- */
+
+/* Where a run's launches come from; NULL: unknown, or not of an imported recording. */
+struct occ_run_source {
+    const char *tool; /* "trace", "nsys", "kineto"; NULL: trace */
+    const char *version, *file, *hash;
+    const char
+        *time_base; /* "unknown": times do not count from 1970, and no --since finds them; NULL: epoch */
+    const char *missing_fields; /* what the source never contains */
+};
 
 struct occ_run {
     uint8_t uuid[16]; /* identity: putting a run again updates its row */
@@ -56,22 +65,18 @@ struct occ_run {
     const char *hostname, *exe, *cmdline, *cwd, *user; /* NULL: unknown */
     const char *label, *session;
     const char *slurm_job, *slurm_step, *k8s_pod, *k8s_namespace, *container;
-    const char *source;                                     /* "trace", "nsys", "kineto"; NULL: trace */
-    const char *source_version, *source_file, *source_hash; /* of an imported recording; else NULL */
-    const char
-        *time_base;   /* "unknown": times do not count from 1970, and no --since finds them; NULL: epoch */
-    const char *rank; /* of a distributed job; NULL: none, or unknown */
-    const char *missing_fields; /* what the source never contains; NULL: nothing */
-    const char *level;          /* word of enum occ_level (ring_abi.h), "trace" ... */
-    const char *level_reason;   /* of this level: putting a level without one erases the old one's */
-    uint32_t cupti_version;     /* 0: unknown */
+    struct occ_run_source source;
+    const char *rank;         /* of a distributed job; NULL: none, or unknown */
+    const char *level;        /* word of enum occ_level (ring_abi.h), "trace" ... */
+    const char *level_reason; /* of this level: putting a level without one erases the old one's */
+    uint32_t cupti_version;   /* 0: unknown */
     bool simulated;
     bool uid_unknown;
 };
 int occ_store_put_run(struct occ_store *store, const struct occ_run *run, int64_t *ret_id,
                       struct occ_error *err);
 
-/* Whose run it is (its uid); OCC_E_NOT_FOUND: the history has no such run. */
+/* The uid of a run's user. OCC_E_NOT_FOUND: the history has no such run. */
 int occ_store_run_user(struct occ_store *store, const uint8_t uuid[16], uint32_t *ret_uid,
                        struct occ_error *err);
 
@@ -82,7 +87,7 @@ struct occ_loss {
 };
 int occ_store_put_losses(struct occ_store *store, int64_t run, const struct occ_loss *losses, size_t n,
                          struct occ_error *err);
-/* Own cost, absolute totals by word ("helper_cpu_ns"). */
+/* Overhead: absolute totals by quantity ("helper_cpu_ns"). */
 struct occ_cost_total {
     const char *what;
     uint64_t total;
@@ -102,7 +107,8 @@ struct occ_store_device {
 int occ_store_put_device(struct occ_store *store, const struct occ_store_device *device, int64_t *ret_id,
                          struct occ_error *err);
 
-/* `name_hash`: FNV-1a 64 of the whole mangled name, also if `mangled` was cut. Demangles and shortens. */
+/* Demangles and shortens the name. `name_hash`: FNV-1a 64 of the whole mangled name, also where `mangled` is
+ * cut. */
 int occ_store_put_kernel(struct occ_store *store, const char *mangled, uint64_t name_hash, int64_t *ret_id,
                          struct occ_error *err);
 
@@ -151,7 +157,7 @@ struct occ_store_launch {
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err);
 
-/* Remembers how far a ring was read; durable with the next commit. */
+/* How far a ring was read; durable with the next commit. */
 int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
                                 struct occ_error *err);
 /* 0 and *ret_next = 0 for a ring never seen. */
@@ -163,7 +169,8 @@ int occ_store_put_measured_position(struct occ_store *store, const uint8_t uuid[
 int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
                                 struct occ_error *err);
 
-/* Makes everything put so far durable: first-level chunks, full chunks, closed rollup buckets, positions. */
+/* Makes everything put so far durable: launches as chunks, rollups of minutes and hours that are over,
+ * totals. */
 int occ_store_commit(struct occ_store *store, struct occ_error *err);
 
 /*
@@ -178,7 +185,8 @@ int occ_store_end_bulk(struct occ_store *store, struct occ_error *err);
 int occ_store_find_import(struct occ_store *store, const char *source_hash, int64_t *ret_run,
                           struct occ_error *err);
 
-/* The achieved occupancy that a recording itself reports for a configuration, kept beside what we find. */
+/* The achieved occupancy that a recording itself reports for a configuration; neither measured nor modelled
+ * here. */
 struct occ_reported_occupancy {
     uint64_t launches;     /* with a reported value; 0: none */
     double mean, min, max; /* 0...1 */
@@ -186,17 +194,17 @@ struct occ_reported_occupancy {
 int occ_store_put_reported(struct occ_store *store, int64_t run, int64_t config,
                            const struct occ_reported_occupancy *reported, struct occ_error *err);
 
-/* The run gets no more launches: merges its small chunks, writes its open rollup buckets. Durable with the
- * next commit. */
+/* The run gets no more launches: the next commit packs its level-0 chunks and writes its open minutes and
+ * hours. */
 int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *err);
 
-/* Commits, ends every run this handle opened, checkpoints. */
+/* Ends every run of this handle, commits, and empties the write-ahead log. */
 int occ_store_finish(struct occ_store *store, struct occ_error *err);
 
-/* Memory held for launches that are not in full chunks yet, in bytes. */
+/* Memory of the launches that wait for a commit, in bytes. */
 uint64_t occ_store_memory_bytes(const struct occ_store *store);
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
 /* Which launches; zero-initialised means all of them. */
 struct occ_filter {
@@ -205,42 +213,47 @@ struct occ_filter {
     const char *session;        /* NULL: any */
     int64_t device;             /* 0: any */
     const char *kernel_regex;   /* POSIX extended, on the demangled name; NULL: any */
-    /* Only configurations whose achieved occupancy is below this ratio: the measured mean of what else fits
-     * where there is one, else the expected one; 0: any. */
+    /* only configurations whose achieved occupancy is below this ratio: the mean measured in the filter's
+     * runs and time, else the expected one; 0: any */
     double below_achieved;
 };
 
-/* One line of `top`: a kernel (all its configurations, on one device model) that fits the filter. */
-struct occ_top_row {
-    int64_t kernel;
-    int64_t device;
+/* A kernel and the GPU that it ran on; of `top`, the first device of the model. */
+struct occ_row_kernel {
+    int64_t id, device;
     const char *short_name, *demangled, *mangled, *device_name;
+    bool simulated;
+};
+
+/* Of a kernel's launch configuration with the largest total duration. */
+struct occ_dominant_config {
+    double waves;
+    uint64_t full_waves, partial_blocks;
+    char limiters[64];
+    uint32_t registers_per_thread, block_threads;
+    uint32_t by_design; /* enum occ_by_design bits */
+};
+
+/* One line of `top`: a kernel's launches, of all configurations, on one device model. Means are weighted with
+ * duration; NaN: not known of any configuration. */
+struct occ_top_row {
+    struct occ_row_kernel kernel;
+    struct occ_dominant_config dominant;
     uint32_t configs;
     uint64_t launches;
     uint64_t total_ns, min_ns, max_ns;
-    /* time-weighted means over its launches; NaN when no configuration could be analysed */
-    double theoretical, expected_achieved, expected_elapsed;
-    double waves; /* of the configuration with most time */
-    uint64_t full_waves, partial_blocks;
-    char limiters[64];   /* of the configuration with most time */
-    char main_cause[32]; /* word of the largest part, see `part`; "" none */
-    double main_cause_ratio;
-    /* sum of duration * SMs * max_warps * (1 - elapsed), seconds; elapsed: the measured mean of the
-     * configuration, else the expected one */
+    double theoretical, expected_achieved, expected_elapsed; /* over the analysed configurations */
+    double achieved, achieved_error, elapsed, elapsed_error; /* over the measured ones; standard errors */
+    double measured_share;                                   /* of total_ns: measured configurations */
+    /* duration * SMs * max_warps_per_sm * (1 - elapsed), in seconds; elapsed: measured, else expected */
     double waste_warp_seconds;
-    /* Means over its configurations that have measured values, weighted with their time; NaN: none has, not
-     * measured. Errors are standard errors, upper bounds. */
-    double achieved, achieved_error, elapsed, elapsed_error;
-    double measured_share; /* part of its time that is of such configurations */
-    /* Of the waterfall (occupancy/waterfall.h), over the configurations that could be analysed: with `used`
-     * (measured elapsed occupancy where counters saw the configuration, else expected) the parts are 1. NaN:
-     * not known of any configuration. PARTIAL_WARP is no part of it, but the share of resident threads that
-     * do not exist. */
+    /* Of the waterfall (occupancy/waterfall.h), over the analysed configurations: `used` (elapsed: measured,
+     * else expected) and the parts sum to 1, without PARTIAL_WARP, which is the share of resident threads
+     * that do not exist. */
     double used;
     double part[OCC_PART_COUNT];
-    uint32_t registers, block_threads; /* of the configuration with most time */
-    uint32_t design;                   /* enum occ_by_design bits of the configuration with most time */
-    bool simulated;
+    char main_cause[32]; /* label of the largest part; "" none */
+    double main_cause_ratio;
 };
 
 struct occ_top {
@@ -252,30 +265,29 @@ int occ_store_top(struct occ_store *store, const struct occ_filter *filter, stru
                   struct occ_error *err);
 void occ_top_free(struct occ_top *top);
 
-/* Everything about configurations that fit, for `show`: identity, static results, totals and a duration
- * histogram. */
+/* Everything about a launch configuration: identity, limits, analysis, totals of its launches, measured
+ * values. */
 struct occ_config_row {
-    int64_t id, kernel, device;
-    const char *short_name, *demangled, *mangled, *device_name;
+    int64_t id;
+    struct occ_row_kernel kernel;
     struct occ_launch launch;
     uint32_t local_bytes_per_thread;
     struct occ_device limits;
-    bool analysed; /* false: `refused` says why, `result` is zero */
-    const char *refused;
+    bool analysed;       /* else `result` is zero, */
+    const char *refused; /* and this is why */
     struct occ_result result;
-    uint64_t launches, total_ns, min_ns, max_ns, p50_ns, p95_ns,
-        p99_ns;                             /* percentiles from the histogram, <= 12.5 % off */
+    uint64_t launches, total_ns, min_ns, max_ns;
+    uint64_t p50_ns, p95_ns, p99_ns;        /* from the histogram, at most 12.5 % off */
     int64_t first_ns, last_ns;              /* first and last start */
     double waste_warp_seconds;              /* as occ_top_row's */
-    struct occ_measured_sums measured;      /* by whole minutes; no launches in it: none was measured */
+    struct occ_measured_sums measured;      /* by whole minutes */
     struct occ_reported_occupancy reported; /* by the recordings among the filter's runs */
-    const char *missing_fields; /* what the recordings of its runs never contain; NULL: nothing, or none is
-                                   imported */
-    const char *source;         /* the recordings' tool; NULL: none of the runs is imported */
-    bool simulated;
+    const char
+        *missing_fields; /* what the recordings of its runs never contain; NULL: nothing, or none imported */
+    const char *source;  /* the recordings' tool; NULL: none of the runs is imported */
 };
 struct occ_config_rows {
-    struct occ_config_row *rows; /* most time first */
+    struct occ_config_row *rows; /* by total_ns, descending */
     size_t n;
     void *memory;
 };
@@ -294,7 +306,7 @@ int occ_store_session_launches(struct occ_store *store, const char *session, uin
  */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
-/* Registers the virtual tables on any connection (the loadable extension does the same). SQLite code. */
+/* Registers the virtual tables on any connection, as the loadable extension does. SQLite's result code. */
 int occ_store_register(struct sqlite3 *db);
 
 #endif

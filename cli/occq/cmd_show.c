@@ -31,12 +31,12 @@ typedef bool matcher(const struct occ_config_row *row, const void *wanted);
 
 static bool has_id(const struct occ_config_row *row, const void *wanted)
 {
-    return row->kernel == *(const int64_t *)wanted;
+    return row->kernel.id == *(const int64_t *)wanted;
 }
 
 static bool has_short_name(const struct occ_config_row *row, const void *wanted)
 {
-    return row->short_name && strcmp(row->short_name, wanted) == 0;
+    return row->kernel.short_name && strcmp(row->kernel.short_name, wanted) == 0;
 }
 
 static bool any(const struct occ_config_row *row, const void *wanted)
@@ -110,7 +110,7 @@ static int find(struct occ_store *store, const struct occ_filter *filter, const 
 
 static bool same_group(const struct occ_config_row *a, const struct occ_config_row *b)
 {
-    return a->kernel == b->kernel && a->device == b->device;
+    return a->kernel.id == b->kernel.id && a->kernel.device == b->kernel.device;
 }
 
 /* Brings the configurations of one kernel and device together, in the order of their first; keeps the order

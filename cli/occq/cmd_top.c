@@ -39,9 +39,10 @@ struct top_line {
 #define DOMINANT "of the configuration with most time"
 
 static const struct cli_column columns[] = {
-    FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, row.kernel,
+    FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, row.kernel.id,
           "the kernel's number in the history, for occq show"),
-    FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.short_name, "short name"),
+    FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.kernel.short_name,
+          "short name"),
     FIELD("launches", "launches", CLI_PLAIN, CLI_DEFAULT, row.launches,
           "number of launches that match the filters"),
     FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT, row.total_ns, "sum of their durations"),
@@ -70,7 +71,7 @@ static const struct cli_column columns[] = {
     FIELD("full_waves", "full_waves", CLI_PLAIN, 0, full_waves, "full waves " DOMINANT),
     FIELD("partial", "partial_blocks", CLI_PLAIN, 0, partial_blocks,
           "blocks in the partial last wave " DOMINANT),
-    FIELD("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.limiters,
+    FIELD("limiters", "limiters", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.dominant.limiters,
           "occupancy limiters (all that tie) " DOMINANT),
     FIELD("cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, row.main_cause,
           "largest cause of lost occupancy"),
@@ -81,23 +82,24 @@ static const struct cli_column columns[] = {
     FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT, waste_warp_seconds,
           "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - elapsed), measured, else "
           "expected"),
-    FIELD("regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, row.registers,
-          "registers per thread " DOMINANT),
-    FIELD("block", "block_threads", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, row.block_threads,
+    FIELD("regs", "registers_per_thread", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE,
+          row.dominant.registers_per_thread, "registers per thread " DOMINANT),
+    FIELD("block", "block_threads", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE, row.dominant.block_threads,
           "threads per block " DOMINANT),
     FIELD("configs", "configs", CLI_PLAIN, 0, row.configs, "number of launch configurations"),
     FIELD("mean", "mean_duration_ns", CLI_DURATION, 0, mean_duration_ns, "mean duration"),
     FIELD("min", "min_duration_ns", CLI_DURATION, 0, row.min_ns, "shortest duration"),
     FIELD("max", "max_duration_ns", CLI_DURATION, 0, row.max_ns, "longest duration"),
-    FIELD("device_id", "device_id", CLI_PLAIN, 0, row.device, "the device's number in the history"),
-    FIELD("demangled", "kernel_demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.demangled, "full name"),
-    FIELD("mangled", "kernel_mangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.mangled, "name in the driver"),
-    FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE, row.device_name,
-          "name of the GPU"),
+    FIELD("device_id", "device_id", CLI_PLAIN, 0, row.kernel.device, "the device's number in the history"),
+    FIELD("demangled", "kernel_demangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.kernel.demangled, "full name"),
+    FIELD("mangled", "kernel_mangled", CLI_PLAIN, CLI_LEFT | CLI_CUTS, row.kernel.mangled,
+          "name in the driver"),
+    FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE,
+          row.kernel.device_name, "name of the GPU"),
     FIELD("by_design", "by_design", CLI_PLAIN, CLI_LEFT, by_design,
           "marks of kernels whose occupancy may be low by design: persistent, one_block_shared_memory, "
           "cluster"),
-    FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, row.simulated,
+    FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, row.kernel.simulated,
           "whether the device is a simulated one"),
     OCC_CAUSES(CAUSE_COLUMN) OCC_MEASURED_CAUSES(MEASURED_COLUMN) /* */
     FIELD("notes", "notes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY, notes,
@@ -143,8 +145,9 @@ static int compare(const void *left, const void *right, void *by)
         return isnan(key_a) - isnan(key_b);
     if (key_a < key_b || key_a > key_b)
         return key_a < key_b ? 1 : -1;
-    return a->kernel != b->kernel ? (a->kernel > b->kernel) - (a->kernel < b->kernel)
-                                  : (a->device > b->device) - (a->device < b->device);
+    return a->kernel.id != b->kernel.id
+               ? (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id)
+               : (a->kernel.device > b->kernel.device) - (a->kernel.device < b->kernel.device);
 }
 
 /* ---- filter ---- */
@@ -202,15 +205,15 @@ static void fill_line(const struct occ_top_row *row, double all_ns, struct top_l
         .mean_duration_ns = total_ns / launches,
         .achieved_ci95 = row->achieved_error * OCC_ERRORS_OF_95_PERCENT,
         .elapsed_ci95 = row->elapsed_error * OCC_ERRORS_OF_95_PERCENT,
-        .waves = is_analysed ? row->waves : (double)NAN,
-        .full_waves = is_analysed ? (double)row->full_waves : (double)NAN,
-        .partial_blocks = is_analysed ? (double)row->partial_blocks : (double)NAN,
+        .waves = is_analysed ? row->dominant.waves : (double)NAN,
+        .full_waves = is_analysed ? (double)row->dominant.full_waves : (double)NAN,
+        .partial_blocks = is_analysed ? (double)row->dominant.partial_blocks : (double)NAN,
         .main_cause_ratio = row->main_cause[0] ? row->main_cause_ratio : (double)NAN,
         .waste_warp_seconds = is_analysed ? row->waste_warp_seconds : (double)NAN,
     };
     if (is_analysed)
-        (void)cli_by_design_text(row->design, line->by_design);
-    (void)cli_notes_text(row->simulated, row->design, line->notes);
+        (void)cli_by_design_text(row->dominant.by_design, line->by_design);
+    (void)cli_notes_text(row->kernel.simulated, row->dominant.by_design, line->notes);
 }
 
 static int print(const struct occ_top *top, size_t shown, const struct cli_selection *selection,
@@ -230,7 +233,7 @@ static int print(const struct occ_top *top, size_t shown, const struct cli_selec
 static bool any_simulated(const struct occ_top *top, size_t shown)
 {
     for (size_t i = 0; i < shown; i++)
-        if (top->rows[i].simulated)
+        if (top->rows[i].kernel.simulated)
             return true;
     return false;
 }

@@ -118,10 +118,10 @@ static int by_kernel(const void *left, const void *right)
 {
     const struct occ_config_row *a = *(const struct occ_config_row *const *)left;
     const struct occ_config_row *b = *(const struct occ_config_row *const *)right;
-    if (a->kernel != b->kernel)
-        return (a->kernel > b->kernel) - (a->kernel < b->kernel);
-    if (a->device != b->device)
-        return (a->device > b->device) - (a->device < b->device);
+    if (a->kernel.id != b->kernel.id)
+        return (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id);
+    if (a->kernel.device != b->kernel.device)
+        return (a->kernel.device > b->kernel.device) - (a->kernel.device < b->kernel.device);
     return (a->id > b->id) - (a->id < b->id);
 }
 
@@ -140,12 +140,12 @@ static struct whatif_row evaluate(const struct occ_config_row *const *sorted, si
                                   const struct occ_device *device)
 {
     const struct occ_config_row *first = sorted[0];
-    struct whatif_row row = {.kernel_id = first->kernel,
-                             .device_id = first->device,
-                             .kernel = first->short_name,
-                             .demangled = first->demangled,
-                             .device = first->device_name,
-                             .simulated = first->simulated};
+    struct whatif_row row = {.kernel_id = first->kernel.id,
+                             .device_id = first->kernel.device,
+                             .kernel = first->kernel.short_name,
+                             .demangled = first->kernel.demangled,
+                             .device = first->kernel.device_name,
+                             .simulated = first->kernel.simulated};
     struct sides sides = {.here = {.ns = 0}};
     for (size_t i = 0; i < n; i++)
         add_config(&row, &sides, sorted[i], device);
@@ -167,8 +167,8 @@ static int evaluate_all(const struct occ_config_rows *configs, const struct occ_
     if (configs->n > 1)
         qsort(sorted, configs->n, sizeof *sorted, by_kernel);
     for (size_t i = 0, end; i < configs->n; i = end) {
-        for (end = i + 1; end < configs->n && sorted[end]->kernel == sorted[i]->kernel &&
-                          sorted[end]->device == sorted[i]->device;)
+        for (end = i + 1; end < configs->n && sorted[end]->kernel.id == sorted[i]->kernel.id &&
+                          sorted[end]->kernel.device == sorted[i]->kernel.device;)
             end++;
         rows->list[rows->n++] = evaluate(sorted + i, end - i, device);
     }

@@ -73,14 +73,14 @@ static void put_group(struct cli_json *json, const struct show_group *group)
 {
     const struct occ_config_row *first = group->configs[0];
     cli_json_object(json, NULL, false);
-    cli_json_integer(json, "kernel_id", first->kernel);
-    cli_json_string(json, "kernel", first->short_name);
-    cli_json_string(json, "kernel_demangled", first->demangled);
-    cli_json_string(json, "kernel_mangled", first->mangled);
-    cli_json_integer(json, "device_id", first->device);
-    cli_json_string(json, "device", first->device_name);
+    cli_json_integer(json, "kernel_id", first->kernel.id);
+    cli_json_string(json, "kernel", first->kernel.short_name);
+    cli_json_string(json, "kernel_demangled", first->kernel.demangled);
+    cli_json_string(json, "kernel_mangled", first->kernel.mangled);
+    cli_json_integer(json, "device_id", first->kernel.device);
+    cli_json_string(json, "device", first->kernel.device_name);
     cli_json_unsigned(json, "sm_count", first->limits.sm_count);
-    cli_json_bool(json, "simulated", first->simulated);
+    cli_json_bool(json, "simulated", first->kernel.simulated);
     cli_json_unsigned(json, "configs", group->n);
     cli_json_array(json, "launch_configs", false);
     for (size_t i = 0; i < group->shown; i++)

@@ -70,7 +70,7 @@ static void print_group(const struct occ_measured_sums *sums)
     if (!isnan(achieved))
         (void)printf(", achieved %.1f%%", achieved * 100);
     (void)printf("; not this kernel's own\n");
-    if (!occ_measured_stand_for_all(sums))
+    if (!occ_measured_is_representative(sums))
         (void)printf(
             "    only %.1f%% of the time has values of this kernel, in launches whose durations differ from "
             "the rest; no mean is given\n",

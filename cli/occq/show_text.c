@@ -30,7 +30,8 @@ static void print_name(const char *indent, const char *name)
 /* The names of simulated devices end in "(simulated)"; one that does not is marked. */
 static bool needs_mark(const struct occ_config_row *row)
 {
-    return row->simulated && !(row->device_name && strstr(row->device_name, "simulated"));
+    return row->kernel.simulated &&
+           !(row->kernel.device_name && strstr(row->kernel.device_name, "simulated"));
 }
 
 static const char *waste_source(const struct show_group *group)
@@ -55,16 +56,16 @@ static void print_head(const struct show_group *group)
         total_ns += group->configs[i]->total_ns;
         waste += isfinite(group->configs[i]->waste_warp_seconds) ? group->configs[i]->waste_warp_seconds : 0;
     }
-    print_name("", first->short_name);
-    print_name("  ", first->demangled);
+    print_name("", first->kernel.short_name);
+    print_name("  ", first->kernel.demangled);
     char where[LINE];
     (void)snprintf(where, sizeof where, "on %s (compute capability %u.%u, %u SMs)%s",
-                   first->device_name ? first->device_name : "-", first->limits.cc / 10,
+                   first->kernel.device_name ? first->kernel.device_name : "-", first->limits.cc / 10,
                    first->limits.cc % 10, first->limits.sm_count, needs_mark(first) ? " - simulated" : "");
     print_name("  ", where);
     (void)printf("  kernel %" PRId64 ": %zu launch configuration%s, %" PRIu64
                  " launch%s, %s, %s warp-seconds wasted (%s)\n",
-                 first->kernel, group->n, group->n == 1 ? "" : "s", launches, launches == 1 ? "" : "es",
+                 first->kernel.id, group->n, group->n == 1 ? "" : "s", launches, launches == 1 ? "" : "es",
                  occ_format_duration((int64_t)total_ns, duration, sizeof duration),
                  cli_amount_text(waste, amount, sizeof amount), waste_source(group));
 }

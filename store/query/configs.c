@@ -51,14 +51,15 @@ static void read_result(sqlite3_stmt *stmt, int *at, struct occ_result *result)
 static void read_config(struct query *q, sqlite3_stmt *stmt, struct occ_config_row *row)
 {
     int at = 0;
-    row->kernel = sqlite3_column_int64(stmt, at++);
-    row->device = sqlite3_column_int64(stmt, at++);
-    const char **const names[] = {&row->short_name, &row->demangled, &row->mangled, &row->device_name};
+    row->kernel.id = sqlite3_column_int64(stmt, at++);
+    row->kernel.device = sqlite3_column_int64(stmt, at++);
+    const char **const names[] = {&row->kernel.short_name, &row->kernel.demangled, &row->kernel.mangled,
+                                  &row->kernel.device_name};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *copy = copy_text(q, stmt, at++);
         *names[i] = copy ? copy : "?";
     }
-    row->simulated = sqlite3_column_int(stmt, at++) != 0;
+    row->kernel.simulated = sqlite3_column_int(stmt, at++) != 0;
     row->launch.smem_optin_known = sqlite3_column_type(stmt, at) != SQLITE_NULL;
     row->launch.smem_optin = sqlite3_column_int(stmt, at++) != 0;
     row->local_bytes_per_thread = (uint32_t)sqlite3_column_int64(stmt, at++);

@@ -77,13 +77,13 @@ static struct line *find_line(struct top *t, int64_t kernel, int64_t device)
     if (at == OCC_MAP_NONE)
         return NULL;
     if (at == t->n)
-        t->lines[t->n++] = (struct line){.row = {.kernel = kernel,
-                                                 .device = model,
-                                                 .min_ns = UINT64_MAX,
-                                                 .short_name = "?",
-                                                 .demangled = "?",
-                                                 .mangled = "?",
-                                                 .device_name = "?"}};
+        t->lines[t->n++] = (struct line){.row = {.min_ns = UINT64_MAX,
+                                                 .kernel = {.id = kernel,
+                                                            .device = model,
+                                                            .short_name = "?",
+                                                            .demangled = "?",
+                                                            .mangled = "?",
+                                                            .device_name = "?"}}};
     return &t->lines[at];
 }
 
@@ -126,15 +126,15 @@ static void fill_dominant(struct line *line, sqlite3_stmt *stmt, uint64_t total_
     struct occ_top_row *row = &line->row;
     line->has_dominant = true;
     line->dominant_ns = total_ns;
-    row->registers = (uint32_t)sqlite3_column_int64(stmt, C_REGISTERS);
-    row->block_threads = (uint32_t)sqlite3_column_int64(stmt, C_BLOCK_THREADS);
-    row->waves =
+    row->dominant.registers_per_thread = (uint32_t)sqlite3_column_int64(stmt, C_REGISTERS);
+    row->dominant.block_threads = (uint32_t)sqlite3_column_int64(stmt, C_BLOCK_THREADS);
+    row->dominant.waves =
         sqlite3_column_type(stmt, C_WAVES) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, C_WAVES);
-    row->full_waves = (uint64_t)sqlite3_column_int64(stmt, C_FULL_WAVES);
-    row->partial_blocks = (uint64_t)sqlite3_column_int64(stmt, C_PARTIAL_BLOCKS);
-    row->design = (uint32_t)sqlite3_column_int64(stmt, C_BY_DESIGN);
-    (void)occ_limiters_text((uint32_t)sqlite3_column_int64(stmt, C_LIMITERS), row->limiters,
-                            sizeof row->limiters);
+    row->dominant.full_waves = (uint64_t)sqlite3_column_int64(stmt, C_FULL_WAVES);
+    row->dominant.partial_blocks = (uint64_t)sqlite3_column_int64(stmt, C_PARTIAL_BLOCKS);
+    row->dominant.by_design = (uint32_t)sqlite3_column_int64(stmt, C_BY_DESIGN);
+    (void)occ_limiters_text((uint32_t)sqlite3_column_int64(stmt, C_LIMITERS), row->dominant.limiters,
+                            sizeof row->dominant.limiters);
 }
 
 /* As much of the model's result as the waterfall takes. */
@@ -239,17 +239,17 @@ static const char *copy_column(struct top *t, sqlite3_stmt *stmt, int column)
 static int name_line(struct top *t, struct occ_top_row *row)
 {
     sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(t->store, OCC_SQL_KERNEL_NAMES, OCC_INTS(row->kernel), &stmt, t->err);
+    int rc = occ_store_query(t->store, OCC_SQL_KERNEL_NAMES, OCC_INTS(row->kernel.id), &stmt, t->err);
     while (occ_store_next(t->store, stmt, &rc, t->err)) {
-        row->short_name = copy_column(t, stmt, 0);
-        row->demangled = copy_column(t, stmt, 1);
-        row->mangled = copy_column(t, stmt, 2);
+        row->kernel.short_name = copy_column(t, stmt, 0);
+        row->kernel.demangled = copy_column(t, stmt, 1);
+        row->kernel.mangled = copy_column(t, stmt, 2);
     }
     if (rc == 0)
-        rc = occ_store_query(t->store, OCC_SQL_DEVICE_NAME, OCC_INTS(row->device), &stmt, t->err);
+        rc = occ_store_query(t->store, OCC_SQL_DEVICE_NAME, OCC_INTS(row->kernel.device), &stmt, t->err);
     while (rc == 0 && occ_store_next(t->store, stmt, &rc, t->err)) {
-        row->device_name = copy_column(t, stmt, 0);
-        row->simulated = sqlite3_column_int(stmt, 1) != 0;
+        row->kernel.device_name = copy_column(t, stmt, 0);
+        row->kernel.simulated = sqlite3_column_int(stmt, 1) != 0;
     }
     return rc == 0 && t->arena.failed ? occ_store_no_memory(t->err) : rc;
 }

@@ -81,8 +81,8 @@ static void bind_run(struct occ_binder *b, const struct occ_run *run, int64_t no
     occ_bind_known(b, run->cupti_version);
     occ_bind_int(b, run->simulated);
     struct occ_run texts = *run;
-    if (!texts.source)
-        texts.source = "trace";
+    if (!texts.source.tool)
+        texts.source.tool = "trace";
 #define X(column, member) bind_foreign_text(b, texts.member, OCC_STORE_TEXT_BYTES);
     OCC_SQL_RUN_TEXTS(X)
 #undef X

@@ -73,7 +73,7 @@ int main(int argc, char **argv)
             continue;
         different++;
         (void)fprintf(stderr, "shape %lld of %s differs\n", (long long)shapes.rows[i].id,
-                      shapes.rows[i].short_name);
+                      shapes.rows[i].kernel.short_name);
     }
     (void)printf("%zu shapes, %llu launches, %d different\n", shapes.n, (unsigned long long)launches,
                  different);

@@ -405,7 +405,7 @@ static void assert_parts_add_up(struct world *w, bool seen)
             sum += part == OCC_CAUSE_PARTIAL_WARP || isnan(row->part[part]) ? 0 : row->part[part];
         bool refused = false; /* a configuration that the model refuses has no parts */
         for (int k = 0; k < WORLD_CONFIGS; k++)
-            refused |= k == WORLD_CONFIGS - 1 && w->config_kernel[k] == row->kernel;
+            refused |= k == WORLD_CONFIGS - 1 && w->config_kernel[k] == row->kernel.id;
         if (refused)
             continue;
         checked++;

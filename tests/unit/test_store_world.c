@@ -208,7 +208,7 @@ static void check_configs(struct world *w, struct occ_store *store, const struct
         assert_int_equal(row->max_ns, sums[config].max_ns);
         assert_int_equal(row->first_ns, sums[config].first_ns);
         assert_int_equal(row->last_ns, sums[config].last_ns);
-        assert_int_equal(row->kernel, w->config_kernel[config]);
+        assert_int_equal(row->kernel.id, w->config_kernel[config]);
         assert_true(row->p50_ns >= row->min_ns && row->p50_ns <= row->p99_ns && row->p99_ns <= row->max_ns);
         assert_int_equal(row->analysed, config != WORLD_CONFIGS - 1);
     }
@@ -237,7 +237,7 @@ static void check_top(struct world *w, struct occ_store *store, const struct occ
                 }
             const struct occ_top_row *row = NULL;
             for (size_t i = 0; i < top.n; i++)
-                if (top.rows[i].kernel == w->kernel[k] && top.rows[i].device == w->device[d])
+                if (top.rows[i].kernel.id == w->kernel[k] && top.rows[i].kernel.device == w->device[d])
                     row = &top.rows[i];
             assert_int_equal(row != NULL, all.launches > 0);
             if (!row)
