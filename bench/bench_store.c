@@ -6,7 +6,7 @@
  *                 of the launches' own time (level-0 chunks of 1250 rows, the dearest case)
  *   plain         the same launches as plain SQLite rows (prepared INSERT, transactions of 10 k)
  *   bytes         of the file per launch, rollups included
- *   scan          nanoseconds per launch of SQL aggregates over the table `launch`
+ *   scan, newest  SQL over the table `launch`, beside the same over a table that only counts (bench_sql.c)
  *   top           milliseconds of the question alone, for the last hour and all time; cold: a new connection, the
  *                 file dropped from the page cache
  *   top_measured  the same of a day of one run whose shapes are launched, and measured, every minute
@@ -20,6 +20,7 @@
 
 #include "bench_codec.h"
 #include "bench_report.h"
+#include "bench_sql.h"
 #include "generate.h"
 #include "store/measured.h"
 
@@ -264,19 +265,6 @@ static struct occ_store *open_reader(const char *path)
     return store;
 }
 
-/* Nanoseconds per launch of the file, best of three. */
-static double scan(struct occ_store *store, const char *sql, uint64_t n)
-{
-    double best = 1e300;
-    for (int i = 0; i < 3; i++) {
-        double begin = cpu_now_ns();
-        execute(occ_store_sqlite(store), sql);
-        double took = cpu_now_ns() - begin;
-        best = took < best ? took : best;
-    }
-    return best / (double)n;
-}
-
 static double ask_top(struct occ_store *store, const struct occ_filter *filter)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -332,28 +320,6 @@ static double rate_at(const char *path, uint64_t n, enum pace pace, bool step, d
     *ret_bytes = file_bytes(path) / (double)n;
     remove_history(path);
     return result;
-}
-
-static void print_scans(const char *path, uint64_t n)
-{
-    static const struct {
-        const char *name, *sql;
-    } scans[] = {
-        {"sum_duration", "SELECT sum(duration_ns) FROM launch"},
-        {"sum_duration_of_a_time",
-         "SELECT sum(duration_ns) FROM launch WHERE start_ns >= 1700000100000000000"},
-        {"sum_duration_of_a_kernel", "SELECT sum(duration_ns) FROM launch WHERE kernel_id = 3"},
-        {"sum_duration_of_a_device", "SELECT sum(duration_ns) FROM launch WHERE device_id = 3"},
-        {"max_start", "SELECT max(start_ns) FROM launch"},
-        {"count", "SELECT count(*) FROM launch"},
-        {"point", "SELECT count(*) FROM launch WHERE run_id = 2 AND correlation_id = 12345"},
-    };
-    struct occ_store *store = open_reader(path);
-    (void)printf("  \"scan_ns_per_launch\": {");
-    for (size_t i = 0; i < sizeof scans / sizeof *scans; i++)
-        (void)printf("%s\n    \"%s\": %.2f", i ? "," : "", scans[i].name, scan(store, scans[i].sql, n));
-    (void)printf("\n  },\n");
-    occ_store_close(store);
 }
 
 /* Every shape of the first GPU in a minute: a launch, and what counters said of a minute full of them. */
@@ -417,7 +383,7 @@ static void measure(const char *path, uint64_t n, bool keep)
                  "\"packed_commit_each_own_second\": %.2f, "
                  "\"training_step\": %.2f, \"target\": 6.5},\n",
                  plain_bytes, file_bytes(path) / (double)n, own_bytes, step_bytes);
-    print_scans(path, n);
+    bench_sql_print(path, n);
     int64_t end_ns = BEGIN + (int64_t)(n / 10000) * 1000000000;
     struct occ_filter all = {0}, hour = {.since_ns = end_ns - INT64_C(3600000000000)};
     struct occ_filter minutes = {.since_ns = end_ns - INT64_C(300000000000)};

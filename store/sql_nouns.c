@@ -179,9 +179,41 @@ static const struct occ_sql_column overhead[] = {
 
 /* ---- minute, hour, measured_minute, measured_hour, measured_config ---- */
 
-#define ROLLUP_COLUMNS(start, bucket)                                                                        \
-    {"start_ns", "INTEGER", start, OCC_SQL_EPOCH, "start of the " bucket},                                   \
-        {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},                                           \
+/* Conditions on the number use the table's order, those on start_ns cannot. */
+#define START_COLUMNS(table, unit, ns)                                                                       \
+    {"start_ns", "INTEGER", table "." unit " * " ns, OCC_SQL_EPOCH, "start of the " unit},                   \
+    {                                                                                                        \
+        unit, "INTEGER", table "." unit, unit "s since 1970",                                                \
+            "its number; conditions on it are the fast ones"                                                 \
+    }
+
+/* 0: launches without a value of their own took more than a tenth of the time and last 1.2 times as long or
+ * as short, so that the means do not stand for all (as occ_measured_stand_for_all()). */
+#define REPRESENTATIVE(of)                                                                                                         \
+    "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " of("e"                       \
+                                                                                                         "l"                       \
+                                                                                                         "a"                       \
+                                                                                                         "p"                       \
+                                                                                                         "s"                       \
+                                                                                                         "e"                       \
+                                                                                                         "d"                       \
+                                                                                                         "_"                       \
+                                                                                                         "n"                       \
+                                                                                                         "s") " > 0 AND NOT (" of( \
+        "elapsed_ns") " / (" of("direct") " + " of("regression") " + " of("exact") ")) / (" of("group_"                            \
+                                                                                               "elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
+#define OF_ALL(name) "sum(m." name ")"
+#define OF_ONE(name) "e." name
+
+/* Measured elapsed occupancy of a row of minutes or hours. */
+#define ELAPSED_OF(unit)                                                                                     \
+    "(SELECT iif(" REPRESENTATIVE(OF_ONE) ", e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL) FROM "           \
+                                          "stored_measured_" unit                                            \
+                                          " AS e WHERE e.config_id = m.config_id AND e." unit " = m." unit   \
+                                          " AND e.run_id = m.run_id)"
+
+#define ROLLUP_COLUMNS(unit, ns)                                                                             \
+    START_COLUMNS("m", unit, ns), {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},                 \
         {"config_id", "INTEGER", "m.config_id", "", "the launch configuration, see launch_config"},          \
         {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel"},                                           \
         {"device_id", "INTEGER", "c.device_id", "", "its device"},                                           \
@@ -190,30 +222,32 @@ static const struct occ_sql_column overhead[] = {
         {"total_duration_ns", "INTEGER", "m.total_duration_ns", "ns", "sum of their durations"},             \
         {"min_duration_ns", "INTEGER", "m.min_duration_ns", "ns", "shortest duration"},                      \
         {"max_duration_ns", "INTEGER", "m.max_duration_ns", "ns", "longest duration"},                       \
-        {"first_start_ns", "INTEGER", start " + m.first_start_offset_ns", OCC_SQL_EPOCH, "first start"},     \
-        {"last_start_ns", "INTEGER", start " + m.last_start_offset_ns", OCC_SQL_EPOCH, "last start"},        \
+        {"first_start_ns", "INTEGER", "m." unit " * " ns " + m.first_start_offset_ns", OCC_SQL_EPOCH,        \
+         "first start"},                                                                                     \
+        {"last_start_ns", "INTEGER", "m." unit " * " ns " + m.last_start_offset_ns", OCC_SQL_EPOCH,          \
+         "last start"},                                                                                      \
         {"theoretical", "REAL", "c.theoretical", "ratio", "theoretical occupancy"},                          \
         {"expected_elapsed", "REAL", "c.expected_elapsed", "ratio",                                          \
          "model: occupancy of a balanced grid, over the elapsed cycles of all SMs"},                         \
+        {"elapsed", "REAL", ELAPSED_OF(unit), "ratio",                                                       \
+         "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), mean by time"},        \
+        {"waste_warp_seconds", "REAL",                                                                       \
+         "m.total_duration_ns * 1e-9 * d.sm_count * c.max_warps_per_sm * max(0, 1 - coalesce(" ELAPSED_OF(   \
+             unit) ", c.expected_elapsed))",                                                                 \
+         "warp-seconds",                                                                                     \
+         "total duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed where elapsed " \
+         "was not measured"},                                                                                \
         END
 
-#define MINUTE_START "m.minute * 60000000000"
-#define HOUR_START   "m.hour * 3600000000000"
 #define ROLLUP(table)                                                                                        \
     table " AS m LEFT JOIN stored_launch_config AS c ON c.config_id = m.config_id "                          \
-          "LEFT JOIN stored_kernel AS k ON k.kernel_id = c.kernel_id"
+          "LEFT JOIN stored_kernel AS k ON k.kernel_id = c.kernel_id "                                       \
+          "LEFT JOIN stored_device AS d ON d.device_id = c.device_id"
 
-static const struct occ_sql_column minute[] = {ROLLUP_COLUMNS(MINUTE_START, "minute")};
-static const struct occ_sql_column hour[] = {ROLLUP_COLUMNS(HOUR_START, "hour")};
-
-static const struct occ_sql_column measured_minute[] = {
-    {"start_ns", "INTEGER", MINUTE_START, OCC_SQL_EPOCH, "start of the minute"},
-    END,
-};
-static const struct occ_sql_column measured_hour[] = {
-    {"start_ns", "INTEGER", HOUR_START, OCC_SQL_EPOCH, "start of the hour"},
-    END,
-};
+static const struct occ_sql_column minute[] = {ROLLUP_COLUMNS("minute", "60000000000")};
+static const struct occ_sql_column hour[] = {ROLLUP_COLUMNS("hour", "3600000000000")};
+static const struct occ_sql_column measured_minute[] = {START_COLUMNS("m", "minute", "60000000000"), END};
+static const struct occ_sql_column measured_hour[] = {START_COLUMNS("m", "hour", "3600000000000"), END};
 
 #define MEAN(name) "sum(m." name "_sum) / nullif(sum(m." name "_ns), 0)"
 #define CI95(name) "1.96 * " MEAN(name "_error")
@@ -234,12 +268,11 @@ static const struct occ_sql_column measured[] = {
     {"sm_active", "REAL", MEAN("sm_active"), "ratio", "SM-active cycles / elapsed cycles of all SMs"},
     {"resident_blocks", "REAL", MEAN("resident_blocks"), "blocks", "resident blocks per active SM"},
     {"imbalance", "REAL", MEAN("imbalance"), "ratio", "imbalance between SMs"},
-    {"stall_registers", "REAL", MEAN("stall_registers"), "ratio",
-     "share of cycles in which block launch is stalled for registers"},
-    {"stall_shared_memory", "REAL", MEAN("stall_shared_memory"), "ratio", "the same for shared memory"},
-    {"stall_blocks", "REAL", MEAN("stall_blocks"), "ratio", "the same for block slots"},
-    {"stall_warps", "REAL", MEAN("stall_warps"), "ratio", "the same for warp slots"},
-    {"stall_barriers", "REAL", MEAN("stall_barriers"), "ratio", "the same for barriers"},
+    {"stall_registers", "REAL", MEAN("stall_registers"), "ratio", OCC_SQL_STALL "registers"},
+    {"stall_shared_memory", "REAL", MEAN("stall_shared_memory"), "ratio", OCC_SQL_STALL "shared memory"},
+    {"stall_blocks", "REAL", MEAN("stall_blocks"), "ratio", OCC_SQL_STALL "block slots"},
+    {"stall_warps", "REAL", MEAN("stall_warps"), "ratio", OCC_SQL_STALL "warp slots"},
+    {"stall_barriers", "REAL", MEAN("stall_barriers"), "ratio", OCC_SQL_STALL "barriers"},
     {"group_achieved", "REAL", MEAN("group_achieved"), "ratio",
      "achieved of launches that cannot be told apart from other kernels: the mean of all of these"},
     {"group_elapsed", "REAL", MEAN("group_elapsed"), "ratio", "elapsed of the same"},
@@ -249,11 +282,8 @@ static const struct occ_sql_column measured[] = {
     {"grouped", "INTEGER", "sum(m.grouped)", "", "launches measured only together with other kernels"},
     {"exact", "INTEGER", "sum(m.exact)", "", "launches measured one at a time (occtrace --exact)"},
     {"overlapped", "INTEGER", "sum(m.overlapped)", "", "of them, launches that ran beside other kernels"},
-    {"representative", "INTEGER",
-     "iif(sum(m.group_elapsed_ns) > 0.1 * (sum(m.elapsed_ns) + sum(m.group_elapsed_ns)) "
-     "AND sum(m.elapsed_ns) > 0 AND NOT (sum(m.elapsed_ns) / sum(m.direct + m.regression + m.exact)) / "
-     "(sum(m.group_elapsed_ns) / sum(m.grouped)) BETWEEN 1 / 1.2 AND 1.2, 0, 1)",
-     "", "0: the launches without a value of their own last longer or shorter, the means do not cover them"},
+    {"representative", "INTEGER", REPRESENTATIVE(OF_ALL), "",
+     "0: the launches without a value of their own last longer or shorter, the means do not cover them"},
     END,
 };
 
@@ -273,7 +303,7 @@ static const struct occ_sql_column device_sample[] = {
         {#name "_mean", "REAL", "t." #name "_mean_e" #scale " / 1e" #scale, unit, "mean by time: " help},    \
         {#name "_max", "REAL", "t." #name "_max_e" #scale " / 1e" #scale, unit, "largest: " help},
 static const struct occ_sql_column device_second[] = {
-    {"start_ns", "INTEGER", "t.second * 1000000000", OCC_SQL_EPOCH, "start of the second"},
+    START_COLUMNS("t", "second", "1000000000"),
     {"device_id", "INTEGER", "t.device_id", "", "the device, see device"},
     {"device", "TEXT", "d.name", "", "name of the GPU"},
     {"simulated", "INTEGER", "d.simulated", "", "1: a simulated device"},

@@ -7,6 +7,7 @@
 #define OCC_STORE_SQL_NOUNS_H
 
 #define OCC_SQL_EPOCH "ns since 1970"
+#define OCC_SQL_STALL "share of cycles in which block launch is stalled for "
 #define OCC_SQL_CI95  "half-width of the 95 % confidence interval (1.96 standard errors)"
 
 /* launch: what belongs to the single one. X(NAME, column, type, unit, help) */
@@ -90,11 +91,11 @@
     X(elapsed, 4, "ratio", "warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)")               \
     X(sm_active, 4, "ratio", "SM-active cycles / elapsed cycles of all SMs")                                 \
     X(resident_blocks, 3, "blocks", "resident blocks per active SM")                                         \
-    X(stall_registers, 4, "ratio", "share of cycles in which a block's launch is stalled for registers")     \
-    X(stall_shared_memory, 4, "ratio", "... for shared memory")                                              \
-    X(stall_blocks, 4, "ratio", "... for a block slot")                                                      \
-    X(stall_warps, 4, "ratio", "... for warp slots")                                                         \
-    X(stall_barriers, 4, "ratio", "... for barriers")
+    X(stall_registers, 4, "ratio", OCC_SQL_STALL "registers")                                                \
+    X(stall_shared_memory, 4, "ratio", OCC_SQL_STALL "shared memory")                                        \
+    X(stall_blocks, 4, "ratio", OCC_SQL_STALL "block slots")                                                 \
+    X(stall_warps, 4, "ratio", OCC_SQL_STALL "warp slots")                                                   \
+    X(stall_barriers, 4, "ratio", OCC_SQL_STALL "barriers")
 
 /* The module of a virtual table: whoever opens a history without it reads what to load. */
 #define OCC_SQL_MODULE(noun) "occtrace_" noun "_needs_the_occtrace_extension"

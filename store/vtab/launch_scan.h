@@ -80,6 +80,7 @@ struct occ_launch_chunk {
     uint32_t *selected;               /* rows that match, if not all do */
     uint32_t selected_capacity;
     const uint32_t *selection; /* `selected`, or NULL when all rows match */
+    const uint64_t *rowids;    /* of rows that several chunks gave; NULL: of one chunk */
 };
 
 /* A statement that lists chunks; %s: the database's name. */
@@ -106,6 +107,13 @@ void occ_launch_chunk_close(struct occ_launch_chunk *chunk);
 static inline uint32_t occ_launch_chunk_row(const struct occ_launch_chunk *chunk, uint32_t i)
 {
     return chunk->selection ? chunk->selection[i] : i;
+}
+
+/* The same in every scan: "a OR b" is two scans, and what both find SQLite knows by its rowid. Ids of a hostile file
+ * wrap. */
+static inline uint64_t occ_launch_chunk_rowid(const struct occ_launch_chunk *chunk, uint32_t row)
+{
+    return chunk->rowids ? chunk->rowids[row] : (uint64_t)chunk->id * OCC_COLUMNS_MAX_ROWS + row;
 }
 
 #endif

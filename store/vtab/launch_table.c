@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "launch_group.h"
 #include "launch_merge.h"
 #include "launch_values.h"
 #include "occupancy/waterfall.h"
@@ -67,6 +68,8 @@ enum {
     PLAN_BY_START = 4,
     PLAN_BY_RUN = 8,
     PLAN_BY_DEVICE = 16,
+    PLAN_BY_CONFIG = 32,
+    PLAN_COLUMNS = 64, /* times the set of columns that are used, with PLAN_BY_CONFIG */
 };
 
 static const struct occ_vtab_key keys[] = {
@@ -91,23 +94,54 @@ static int launch_connect(sqlite3 *db, void *aux, int argc, const char *const *a
     return occ_vtab_connect(db, declaration, argv[1], ret);
 }
 
-/* Starts are merged from the chunks; the order of runs or devices is that of the list of chunks. */
+/* Whether a condition that the scan takes over makes the column the same everywhere. */
+static bool is_fixed(const sqlite3_index_info *info, int column)
+{
+    for (int i = 0; i < info->nConstraint; i++)
+        if (info->aConstraintUsage[i].argvIndex > 0 && info->aConstraint[i].iColumn == column &&
+            info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ)
+            return true;
+    return false;
+}
+
+/* What the gathered launches of a configuration need; 0: something that only an open chunk knows. */
+static uint32_t group_columns(const sqlite3_index_info *info)
+{
+    uint32_t columns = OCC_COLUMN_BIT(config);
+    for (int k = 0; k < LAUNCH_COLUMN_COUNT; k++) {
+        if (!(info->colUsed >> k & 1))
+            continue;
+        if (k >= COLUMN_ACHIEVED || ((k == COLUMN_RUN || k == COLUMN_DEVICE) && !is_fixed(info, k)))
+            return 0;
+        columns |= needs[k];
+    }
+    return columns;
+}
+
+/* Starts are merged from the chunks; the order of runs or devices is that of the list of chunks; configurations are
+ * gathered from all chunks. */
 static void plan_order(sqlite3_index_info *info)
 {
-    static const int orders[LAUNCH_COLUMN_COUNT] = {
-        [COLUMN_START] = PLAN_BY_START, [COLUMN_RUN] = PLAN_BY_RUN, [COLUMN_DEVICE] = PLAN_BY_DEVICE};
+    static const int orders[LAUNCH_COLUMN_COUNT] = {[COLUMN_START] = PLAN_BY_START,
+                                                    [COLUMN_RUN] = PLAN_BY_RUN,
+                                                    [COLUMN_DEVICE] = PLAN_BY_DEVICE,
+                                                    [COLUMN_CONFIG] = PLAN_BY_CONFIG};
     int column = info->nOrderBy == 1 ? info->aOrderBy[0].iColumn : -1;
-    if (column < 0 || column >= LAUNCH_COLUMN_COUNT || orders[column] == 0)
+    int order = column >= 0 && column < LAUNCH_COLUMN_COUNT ? orders[column] : 0;
+    bool descending = order != 0 && info->aOrderBy[0].desc;
+    uint32_t columns = order == PLAN_BY_CONFIG ? group_columns(info) : 0;
+    if (order == 0 || (order == PLAN_BY_CONFIG && (columns == 0 || descending)))
         return;
-    info->idxNum |= orders[column] | (info->aOrderBy[0].desc ? PLAN_DESCENDING : 0);
+    info->idxNum |= order | (descending ? PLAN_DESCENDING : 0) | (int)columns * PLAN_COLUMNS;
     info->orderByConsumed = 1;
 }
 
 static int launch_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 {
     info->idxNum = info->colUsed >> LAUNCH_COLUMN_COUNT != 0 ? PLAN_CONFIGS : 0;
+    int rc = occ_vtab_plan(vtab, info, keys, OCC_LAUNCH_KEY_COUNT, statistics);
     plan_order(info);
-    return occ_vtab_plan(vtab, info, keys, OCC_LAUNCH_KEY_COUNT, statistics);
+    return rc;
 }
 
 /* ---- scan ---- */
@@ -115,10 +149,11 @@ static int launch_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
 struct launch_cursor {
     sqlite3_vtab_cursor base;
     struct occ_launch_scan scan;
-    sqlite3_stmt *list; /* of chunks */
-    struct occ_launch_merge merge;
-    bool merges;
-    struct occ_launch_chunk single;   /* where nothing is merged */
+    sqlite3_stmt *list;               /* of chunks */
+    int order;                        /* PLAN_BY_START, PLAN_BY_CONFIG, or that of the list */
+    struct occ_launch_merge merge;    /* by start */
+    struct occ_launch_group group;    /* by configuration */
+    struct occ_launch_chunk single;   /* else */
     struct occ_launch_chunk *current; /* NULL: at the end */
     uint32_t row;                     /* in the current chunk */
 };
@@ -138,6 +173,7 @@ static int launch_close(sqlite3_vtab_cursor *cursor)
     struct launch_cursor *c = (struct launch_cursor *)cursor;
     (void)sqlite3_finalize(c->list);
     occ_launch_merge_close(&c->merge);
+    occ_launch_group_close(&c->group);
     occ_launch_chunk_close(&c->single);
     occ_launch_scan_close(&c->scan);
     free(c);
@@ -195,8 +231,10 @@ static int next_chunk(struct launch_cursor *c)
 static int launch_next(sqlite3_vtab_cursor *cursor)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    if (c->merges)
+    if (c->order == PLAN_BY_START)
         return occ_launch_merge_next(&c->merge, &c->scan, &c->current, &c->row);
+    if (c->order == PLAN_BY_CONFIG)
+        return occ_launch_group_next(&c->group, &c->scan, &c->current, &c->row);
     if (++c->single.at >= c->single.n)
         return next_chunk(c);
     c->row = occ_launch_chunk_row(&c->single, c->single.at);
@@ -215,12 +253,14 @@ static int launch_filter(sqlite3_vtab_cursor *cursor, int plan, const char *cond
     if (rc != SQLITE_OK || occ_launch_scan_is_empty(&c->scan))
         return rc;
     rc = list_chunks(c, plan);
-    c->merges = plan & PLAN_BY_START;
-    if (rc == SQLITE_OK && c->merges)
+    c->order = plan & (PLAN_BY_START | PLAN_BY_CONFIG);
+    if (rc == SQLITE_OK && c->order == PLAN_BY_START)
         rc = occ_launch_merge_start(&c->merge, &c->scan, c->list, plan & PLAN_DESCENDING);
+    if (rc == SQLITE_OK && c->order == PLAN_BY_CONFIG)
+        rc = occ_launch_group_start(&c->group, &c->scan, c->list, (uint32_t)(plan / PLAN_COLUMNS));
     if (rc != SQLITE_OK)
         return rc;
-    c->current = &c->single;
+    c->current = c->order ? NULL : &c->single;
     c->single.n = c->single.at = 0;
     return launch_next(cursor);
 }
@@ -230,12 +270,10 @@ static int launch_eof(sqlite3_vtab_cursor *cursor)
     return ((struct launch_cursor *)cursor)->current == NULL;
 }
 
-/* The same in every scan: "a OR b" is two scans, and what both find SQLite knows by its rowid. Ids of a hostile file
- * wrap. */
 static int launch_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
 {
     const struct launch_cursor *c = (const struct launch_cursor *)cursor;
-    *ret = (sqlite3_int64)((uint64_t)c->current->id * OCC_COLUMNS_MAX_ROWS + c->row);
+    *ret = (sqlite3_int64)occ_launch_chunk_rowid(c->current, c->row);
     return SQLITE_OK;
 }
 
@@ -289,6 +327,13 @@ static int waste_column(struct launch_cursor *c, sqlite3_context *context)
     return SQLITE_OK;
 }
 
+/* Columns that are those of the chunk: 1 + enum occ_column. */
+static const uint8_t numbers[LAUNCH_COLUMN_COUNT] = {
+    [COLUMN_CONFIG] = 1 + OCC_COLUMN_config,        [COLUMN_START] = 1 + OCC_COLUMN_start_ns,
+    [COLUMN_DURATION] = 1 + OCC_COLUMN_duration_ns, [COLUMN_CONTEXT] = 1 + OCC_COLUMN_context,
+    [COLUMN_STREAM] = 1 + OCC_COLUMN_stream,        [COLUMN_CORRELATION] = 1 + OCC_COLUMN_correlation,
+};
+
 static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
@@ -300,38 +345,24 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
         if (rc != SQLITE_OK)
             return rc;
     }
+    if (column < LAUNCH_COLUMN_COUNT && numbers[column]) {
+        sqlite3_result_int64(context, (int64_t)v->column[numbers[column] - 1][row]);
+        return SQLITE_OK;
+    }
     switch (column) {
-    case COLUMN_START:
-        sqlite3_result_int64(context, (int64_t)v->start_ns[row]);
-        break;
     case COLUMN_END:
         sqlite3_result_int64(context, (int64_t)(v->start_ns[row] + v->duration_ns[row]));
-        break;
-    case COLUMN_DURATION:
-        sqlite3_result_int64(context, (int64_t)v->duration_ns[row]);
-        break;
+        return SQLITE_OK;
     case COLUMN_RUN:
         sqlite3_result_int64(context, c->current->run);
-        break;
+        return SQLITE_OK;
     case COLUMN_DEVICE:
         sqlite3_result_int64(context, c->current->device);
-        break;
-    case COLUMN_CONTEXT:
-        sqlite3_result_int64(context, (int64_t)v->context[row]);
-        break;
-    case COLUMN_STREAM:
-        sqlite3_result_int64(context, (int64_t)v->stream[row]);
-        break;
-    case COLUMN_CORRELATION:
-        sqlite3_result_int64(context, (int64_t)v->correlation[row]);
-        break;
+        return SQLITE_OK;
     case COLUMN_GRAPH_NODE:
         if (v->graph_node[row] != 0)
             sqlite3_result_int64(context, (int64_t)v->graph_node[row]);
-        break;
-    case COLUMN_CONFIG:
-        sqlite3_result_int64(context, (int64_t)v->config[row]);
-        break;
+        return SQLITE_OK;
     case COLUMN_ACHIEVED:
     case COLUMN_ACHIEVED_CI95:
     case COLUMN_ELAPSED:
@@ -343,7 +374,6 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
     default:
         return config_column(c, context, column);
     }
-    return SQLITE_OK;
 }
 
 int occ_launch_table_register(sqlite3 *db)

@@ -189,8 +189,62 @@ static void ends_and_groups_need_no_sorting(void **state)
     assert_same(db, "SELECT device_id, count(*) FROM launch GROUP BY device_id ORDER BY device_id DESC",
                 "SELECT +device_id, count(*) FROM launch GROUP BY 1 ORDER BY 1 DESC");
     assert_false(plan_has(db, "SELECT run_id, count(*) FROM launch GROUP BY run_id", "TEMP B-TREE"));
-    assert_true(plan_has(db, "SELECT config_id, count(*) FROM launch GROUP BY config_id", "TEMP B-TREE"));
     assert_true(plan_has(db, "SELECT start_ns FROM launch ORDER BY start_ns, run_id", "TEMP B-TREE"));
+}
+
+/* In several passes, of configurations with few launches and of one with many: see PASS_ROWS in store.cmake. */
+static void configurations_come_together(void **state)
+{
+    static const char *const conditions[] = {"1",
+                                             "run_id = 1",
+                                             "config_id > 7",
+                                             "config_id = 9",
+                                             "config_id = 3 AND config_id = 4",
+                                             "config_id BETWEEN 8 AND 12 AND correlation_id % 2",
+                                             "kernel_id = 2",
+                                             "start_ns >= 1700000100000000000 AND duration_ns > 3000",
+                                             "config_id = 1000"};
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store_launch many[300] = {0};
+    fill(w);
+    for (int i = 0; i < 300; i++)
+        many[i] = (struct occ_store_launch){.start_ns = BEGIN + i * SECOND,
+                                            .duration_ns = (uint64_t)i,
+                                            .config = (uint32_t)w->config[8],
+                                            .correlation = (uint32_t)(5000 + i)};
+    assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], many, 300, &err), 0);
+    commit(w);
+    sqlite3 *db = occ_store_sqlite(w->store);
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++) {
+        char got[400], expected[400];
+        static const char *const groups[] = {
+            "count(*), sum(duration_ns), avg(duration_ns), max(end_ns)",
+            "sum(stream_id), min(start_ns), count(graph_node_id), kernel, grid_x",
+            "count(DISTINCT rowid), sum(rowid), total(context_id)"};
+        for (size_t k = 0; k < sizeof groups / sizeof *groups; k++) {
+            (void)snprintf(got, sizeof got, "SELECT config_id, %s FROM launch WHERE %s GROUP BY config_id",
+                           groups[k], conditions[i]);
+            (void)snprintf(expected, sizeof expected, "SELECT +config_id, %s FROM launch WHERE %s GROUP BY 1",
+                           groups[k], conditions[i]);
+            if (plan_has(db, got, "TEMP B-TREE FOR GROUP BY"))
+                fail_msg("%s is sorted", got);
+            assert_true(plan_has(db, expected, "TEMP B-TREE FOR GROUP BY"));
+            assert_same(db, got, expected);
+        }
+    }
+    /* what only an open chunk knows is sorted */
+    assert_true(
+        plan_has(db, "SELECT config_id, sum(achieved) FROM launch GROUP BY config_id", "TEMP B-TREE"));
+    assert_true(plan_has(db, "SELECT config_id, min(run_id) FROM launch GROUP BY config_id", "TEMP B-TREE"));
+    assert_same(db, "SELECT config_id FROM launch ORDER BY config_id DESC",
+                "SELECT config_id FROM launch ORDER BY +config_id DESC");
+    /* a scan for each row of another table */
+    assert_same(db,
+                "SELECT c.config_id, (SELECT group_concat(n) FROM (SELECT count(*) AS n FROM launch l WHERE "
+                "l.device_id = c.device_id GROUP BY l.config_id)) FROM launch_config c ORDER BY 1",
+                "SELECT c.config_id, (SELECT group_concat(n) FROM (SELECT count(*) AS n FROM launch l WHERE "
+                "l.device_id = c.device_id GROUP BY +l.config_id)) FROM launch_config c ORDER BY 1");
 }
 
 /* ---- edges ---- */
@@ -338,6 +392,7 @@ int main(void)
         TEST(starts_come_in_order),
         TEST(many_runs_are_merged),
         TEST(ends_and_groups_need_no_sorting),
+        TEST(configurations_come_together),
         TEST(edges_of_starts_are_exact),
         TEST(rows_of_two_scans_are_the_same),
         TEST(joins_scan_launches_once),

@@ -1,0 +1,202 @@
+/*
+ * Statements over the table `launch`: nanoseconds of CPU time per launch of the file, and beside them what SQLite's own
+ * loop costs: the same aggregates over a virtual table that only counts, like generate_series of the sqlite3 shell. Groups of
+ * that table are those of its values modulo 1000, which SQLite has to sort. Best of three.
+ */
+#include "bench_sql.h"
+
+#include <sqlite3.h>
+
+#include "bench_report.h"
+#include "store/store.h"
+
+/* ---- a table that counts: series(value), 1 ... n ---- */
+
+struct series {
+    sqlite3_vtab base;
+    int64_t n;
+};
+
+struct series_cursor {
+    sqlite3_vtab_cursor base;
+    int64_t at;
+};
+
+static int series_connect(sqlite3 *db, void *n, int argc, const char *const *argv, sqlite3_vtab **ret,
+                          char **message)
+{
+    (void)argc;
+    (void)argv;
+    (void)message;
+    struct series *series = calloc(1, sizeof *series);
+    if (!series)
+        return SQLITE_NOMEM;
+    series->n = (int64_t) * (uint64_t *)n;
+    *ret = &series->base;
+    return sqlite3_declare_vtab(db, "CREATE TABLE series(value INTEGER)");
+}
+
+static int series_disconnect(sqlite3_vtab *vtab)
+{
+    free(vtab);
+    return SQLITE_OK;
+}
+
+static int series_best_index(sqlite3_vtab *vtab, sqlite3_index_info *info)
+{
+    info->estimatedRows = ((struct series *)vtab)->n;
+    return SQLITE_OK;
+}
+
+static int series_open(sqlite3_vtab *vtab, sqlite3_vtab_cursor **ret)
+{
+    (void)vtab;
+    struct series_cursor *cursor = calloc(1, sizeof *cursor);
+    if (!cursor)
+        return SQLITE_NOMEM;
+    *ret = &cursor->base;
+    return SQLITE_OK;
+}
+
+static int series_close(sqlite3_vtab_cursor *cursor)
+{
+    free(cursor);
+    return SQLITE_OK;
+}
+
+static int series_filter(sqlite3_vtab_cursor *cursor, int number, const char *text, int argc,
+                         sqlite3_value **argv)
+{
+    (void)number;
+    (void)text;
+    (void)argc;
+    (void)argv;
+    ((struct series_cursor *)cursor)->at = 1;
+    return SQLITE_OK;
+}
+
+static int series_next(sqlite3_vtab_cursor *cursor)
+{
+    ((struct series_cursor *)cursor)->at++;
+    return SQLITE_OK;
+}
+
+static int series_eof(sqlite3_vtab_cursor *cursor)
+{
+    return ((struct series_cursor *)cursor)->at > ((struct series *)cursor->pVtab)->n;
+}
+
+static int series_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
+{
+    (void)column;
+    sqlite3_result_int64(context, ((struct series_cursor *)cursor)->at);
+    return SQLITE_OK;
+}
+
+static int series_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *ret)
+{
+    *ret = ((struct series_cursor *)cursor)->at;
+    return SQLITE_OK;
+}
+
+static const sqlite3_module series_module = {
+    .xConnect = series_connect,
+    .xBestIndex = series_best_index,
+    .xDisconnect = series_disconnect,
+    .xOpen = series_open,
+    .xClose = series_close,
+    .xFilter = series_filter,
+    .xNext = series_next,
+    .xEof = series_eof,
+    .xColumn = series_column,
+    .xRowid = series_rowid,
+};
+
+/* ---- statements ---- */
+
+#define LOOP "SELECT sum(value), avg(value), max(value) FROM series"
+#define GROUP(by)                                                                                            \
+    "SELECT " by "config_id, sum(duration_ns), avg(duration_ns), max(duration_ns) FROM launch GROUP BY 1"
+
+/* ratio: to the time of the statement `over`. */
+static const struct {
+    const char *name, *sql, *over;
+    double target;
+} statements[] = {
+    {"series_sum", "SELECT sum(value) FROM series", NULL, 0},
+    {"series_sum_avg_max", LOOP, NULL, 0},
+    {"series_grouped", "SELECT value % 1000, sum(value), avg(value), max(value) FROM series GROUP BY 1", NULL,
+     0},
+    {"sum_duration", "SELECT sum(duration_ns) FROM launch", "series_sum", 1.5},
+    {"by_config", GROUP(""), "series_sum_avg_max", 3},
+    {"by_config_sorted", GROUP("+"), NULL, 0},
+    {"by_config_then_kernel",
+     "SELECT kernel, sum(n) FROM (SELECT config_id, count(*) AS n, sum(duration_ns) FROM launch GROUP BY "
+     "config_id) "
+     "JOIN launch_config USING (config_id) GROUP BY kernel",
+     NULL, 0},
+    {"by_kernel", "SELECT kernel, count(*), sum(duration_ns) FROM launch GROUP BY kernel", NULL, 0},
+    {"in_order", "SELECT count(start_ns) FROM (SELECT start_ns FROM launch ORDER BY start_ns LIMIT -1)", NULL,
+     0},
+    {"sum_duration_of_a_time", "SELECT sum(duration_ns) FROM launch WHERE start_ns >= 1700000100000000000",
+     NULL, 0},
+    {"sum_duration_of_a_kernel", "SELECT sum(duration_ns) FROM launch WHERE kernel_id = 3", NULL, 0},
+    {"sum_duration_of_a_device", "SELECT sum(duration_ns) FROM launch WHERE device_id = 3", NULL, 0},
+    {"count", "SELECT count(*) FROM launch", NULL, 0},
+    {"point", "SELECT count(*) FROM launch WHERE run_id = 2 AND correlation_id = 12345", NULL, 0},
+};
+
+enum { STATEMENTS = sizeof statements / sizeof *statements };
+
+static double cpu_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+static double cost(sqlite3 *db, const char *sql, double (*now)(void))
+{
+    double best = 1e300;
+    for (int i = 0; i < 3; i++) {
+        double begin = now();
+        if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+            (void)fprintf(stderr, "bench_sql: %s: %s\n", sql, sqlite3_errmsg(db));
+            exit(1);
+        }
+        double took = now() - begin;
+        best = took < best ? took : best;
+    }
+    return best;
+}
+
+void bench_sql_print(const char *path, uint64_t n)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *store = NULL;
+    double took[STATEMENTS];
+    if (occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, &err) != 0) {
+        (void)fprintf(stderr, "bench_sql: %s\n", err.message);
+        exit(1);
+    }
+    sqlite3 *db = occ_store_sqlite(store);
+    (void)sqlite3_create_module(db, "series", &series_module, &n);
+    (void)printf("  \"scan_ns_per_launch\": {");
+    for (int i = 0; i < STATEMENTS; i++) {
+        took[i] = cost(db, statements[i].sql, cpu_now_ns) / (double)n;
+        (void)printf("%s\n    \"%s\": %.2f", i ? "," : "", statements[i].name, took[i]);
+    }
+    (void)printf("\n  },\n  \"scan_over_series\": {");
+    const char *comma = "";
+    for (int i = 0; i < STATEMENTS; i++)
+        for (int k = 0; k < STATEMENTS && statements[i].over; k++)
+            if (strcmp(statements[k].name, statements[i].over) == 0) {
+                (void)printf("%s\n    \"%s\": {\"ratio\": %.2f, \"target\": %.1f}", comma, statements[i].name,
+                             took[i] / took[k], statements[i].target);
+                comma = ",";
+            }
+    (void)printf("\n  },\n  \"newest_ms\": {\"last_ten\": %.2f, \"max_start\": %.2f, \"target\": 10},\n",
+                 cost(db, "SELECT * FROM launch ORDER BY start_ns DESC LIMIT 10", bench_now_ns) / 1e6,
+                 cost(db, "SELECT max(start_ns) FROM launch", bench_now_ns) / 1e6);
+    occ_store_close(store);
+}
