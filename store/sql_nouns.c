@@ -1,7 +1,6 @@
-/* SQL as an interface: the nouns, and how a history gets them. Stateless, any thread. */
+/* SQL as an interface: the nouns and their columns. Constants. */
 #include "sql_nouns.h"
 
-#include <sqlite3.h>
 #include <stddef.h>
 
 #define END                                                                                                  \
@@ -360,50 +359,3 @@ const struct occ_sql_noun occ_sql_nouns[] = {
     {"overhead", "stored_overhead", "what observing a run costs", {overhead}},
     {NULL, NULL, NULL, {NULL}},
 };
-
-static int execute(sqlite3 *db, sqlite3_str *sql)
-{
-    char *text = sqlite3_str_finish(sql);
-    int rc = text ? sqlite3_exec(db, text, NULL, NULL, NULL) : SQLITE_NOMEM;
-    sqlite3_free(text);
-    return rc;
-}
-
-static void add_columns(sqlite3_str *view, sqlite3_str *help, const struct occ_sql_noun *noun)
-{
-    const char *comma = "";
-    for (int list = 0; list < 3 && noun->columns[list]; list++)
-        for (const struct occ_sql_column *c = noun->columns[list]; c->name; c++) {
-            sqlite3_str_appendf(view, "%s\n  %s AS %s", comma, c->expression, c->name);
-            sqlite3_str_appendf(help, "INSERT INTO column_help VALUES(%Q, %Q, %Q, %Q, %Q);", noun->name,
-                                c->name, c->type, c->unit, c->help);
-            comma = ",";
-        }
-}
-
-static int make_noun(sqlite3 *db, const struct occ_sql_noun *noun)
-{
-    sqlite3_str *view = sqlite3_str_new(db), *help = sqlite3_str_new(db);
-    sqlite3_str_appendf(view, "CREATE VIEW %s AS SELECT", noun->name);
-    add_columns(view, help, noun);
-    if (noun->from) {
-        sqlite3_str_appendf(view, "\nFROM %s", noun->from);
-    } else {
-        sqlite3_str_reset(view);
-        sqlite3_str_appendf(view, "CREATE VIRTUAL TABLE IF NOT EXISTS %s USING " OCC_SQL_MODULE("%s"),
-                            noun->name, noun->name);
-    }
-    int made = execute(db, view), helped = execute(db, help);
-    return made != SQLITE_OK ? made : helped;
-}
-
-int occ_sql_make_nouns(sqlite3 *db)
-{
-    int rc = sqlite3_exec(db,
-                          "CREATE TABLE column_help(table_name TEXT NOT NULL, column_name TEXT NOT NULL, "
-                          "type TEXT NOT NULL, unit TEXT NOT NULL, help TEXT NOT NULL) STRICT",
-                          NULL, NULL, NULL);
-    for (const struct occ_sql_noun *noun = occ_sql_nouns; noun->name && rc == SQLITE_OK; noun++)
-        rc = make_noun(db, noun);
-    return rc;
-}

@@ -381,9 +381,16 @@ static void add_minute(struct world *w, int64_t minute, const struct minute_case
 
 static double of_launch(struct world *w, const char *column, int64_t minute)
 {
-    char sql[128];
+    char sql[160];
     (void)snprintf(sql, sizeof sql, "SELECT %s FROM launch WHERE start_ns = %lld", column,
                    (long long)(minute * MINUTE + 1));
+    return number(w->store, sql);
+}
+
+static double of_minute(struct world *w, const char *column, int64_t minute)
+{
+    char sql[128];
+    (void)snprintf(sql, sizeof sql, "SELECT %s FROM minute WHERE minute = %lld", column, (long long)minute);
     return number(w->store, sql);
 }
 
@@ -414,7 +421,7 @@ static void a_launch_and_its_config_agree(void **state)
     world_open(w);
     for (int i = 0; i < CASES; i++)
         add_minute(w, first + i, &cases[i]);
-    commit(w);
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
     for (int i = 0; i < CASES; i++) {
         const struct occ_filter filter = {.since_ns = (first + i) * MINUTE,
                                           .until_ns = (first + i + 1) * MINUTE};
@@ -432,7 +439,15 @@ static void a_launch_and_its_config_agree(void **state)
         assert_int_equal(means.source == OCC_FROM_GROUPED, strcmp(cases[i].source, "group") == 0);
         (void)snprintf(source, sizeof source, "measured_source = '%s'", cases[i].source);
         assert_true(of_launch(w, source, first + i) == 1);
+        /* and the view of minutes */
+        double waste = of_launch(w, "waste_warp_seconds", first + i);
+        assert_true(same(of_minute(w, "elapsed", first + i), means.elapsed));
+        assert_true(waste > 0 && fabs(of_minute(w, "waste_warp_seconds", first + i) / waste - 1) < 1e-12);
     }
+    /* the unused part of 108 SMs of 64 warps for 1 us, by the measured and by the expected occupancy */
+    assert_true(fabs(of_launch(w, "waste_warp_seconds", first) - 1e-6 * 108 * 64 * 0.75) < 1e-12);
+    assert_true(fabs(of_launch(w, "waste_warp_seconds - 1e-6 * 108 * 64 * (1 - expected_elapsed)",
+                               first + 2)) < 1e-12);
 }
 
 static void nobody_says(struct occ_store *store, const char *sql, const char *text)
