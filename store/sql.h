@@ -227,7 +227,7 @@
       "FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < " \
       "?2 AND " \
       "(?3 = 0 OR run_id = ?3) AND (?4 IS NULL OR session_id = ?4) AND (?5 OR time_base IS NOT 'unknown')") \
-    X(KERNELS, "SELECT kernel_id, demangled FROM stored_kernel") \
+    X(KERNELS, "SELECT kernel_id, short, demangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved FROM stored_launch_config " \
       "WHERE ?1 = 0 OR device_id = ?1") \
     X(MINUTES, OCC_SQL_ROLLUP("stored_minute", "minute", OCC_SQL_SHORT_TOTALS)) \

@@ -213,6 +213,7 @@ struct occ_filter {
     const char *session;        /* NULL: any */
     int64_t device;             /* 0: any */
     const char *kernel_regex;   /* POSIX extended, on the demangled name; NULL: any */
+    const char *kernel;         /* instead: a number, a short name, or else as kernel_regex; NULL: any */
     /* only configurations whose achieved occupancy is below this ratio: the mean measured in the filter's
      * runs and time, else the expected one; 0: any */
     double below_achieved;
@@ -287,7 +288,7 @@ struct occ_config_row {
     const char *source;  /* the recordings' tool; NULL: none of the runs is imported */
 };
 struct occ_config_rows {
-    struct occ_config_row *rows; /* by total_ns, descending */
+    struct occ_config_row *rows; /* by kernel, then device; of these by total_ns, descending */
     size_t n;
     void *memory;
 };

@@ -12,127 +12,29 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-/* The chosen launch configurations, by kernel and device. */
-struct selection {
-    struct occ_config_rows configs;
-    const struct occ_config_row **rows; /* into configs */
-    size_t n;
-};
-
-static void selection_release(struct selection *selection)
+static int most_time_first(const void *left, const void *right)
 {
-    free(selection->rows);
-    occ_config_rows_free(&selection->configs);
+    const struct show_group *a = left, *b = right;
+    return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
 }
 
-/* ---- which kernels ---- */
-
-typedef bool matcher(const struct occ_config_row *row, const void *wanted);
-
-static bool has_id(const struct occ_config_row *row, const void *wanted)
+/* The rows by kernel and device, those with most time first. Returns the number of groups written to `groups`
+ * (room for rows->n). */
+static size_t group(const struct occ_config_rows *rows, size_t shown_max, struct show_group *groups)
 {
-    return row->kernel.id == *(const int64_t *)wanted;
-}
-
-static bool has_short_name(const struct occ_config_row *row, const void *wanted)
-{
-    return row->kernel.short_name && strcmp(row->kernel.short_name, wanted) == 0;
-}
-
-static bool any(const struct occ_config_row *row, const void *wanted)
-{
-    (void)row;
-    (void)wanted;
-    return true;
-}
-
-static int load(struct occ_store *store, const struct occ_filter *filter, matcher *fits, const void *wanted,
-                struct selection *selection, struct occ_error *err)
-{
-    selection_release(selection);
-    *selection = (struct selection){0};
-    int status = occ_store_configs(store, filter, &selection->configs, err);
-    if (status != 0)
-        return status;
-    selection->rows = calloc(selection->configs.n + 1, sizeof *selection->rows);
-    if (!selection->rows)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < selection->configs.n; i++)
-        if (fits(&selection->configs.rows[i], wanted))
-            selection->rows[selection->n++] = &selection->configs.rows[i];
-    return 0;
-}
-
-/* An expression that matches exactly `text`. The caller frees it. */
-static char *quoted_regex(const char *text)
-{
-    char *regex = malloc(2 * strlen(text) + 1);
     size_t n = 0;
-    for (; regex && *text; text++) {
-        if (strchr("\\^$.[]|()*+?{}", *text))
-            regex[n++] = '\\';
-        regex[n++] = *text;
+    for (const struct occ_config_row *row = rows->rows; row < rows->rows + rows->n; row++) {
+        if (n == 0 || groups[n - 1].configs->kernel.id != row->kernel.id ||
+            groups[n - 1].configs->kernel.device != row->kernel.device)
+            groups[n++] = (struct show_group){.configs = row};
+        struct show_group *g = &groups[n - 1];
+        g->n++;
+        g->shown = g->n < shown_max ? g->n : shown_max;
+        g->launches += row->launches;
+        g->total_ns += row->total_ns;
     }
-    if (regex)
-        regex[n] = '\0';
-    return regex;
-}
-
-/* Demangled names contain the short ones: the store narrows, the comparison decides. */
-static int load_by_name(struct occ_store *store, const struct occ_filter *filter, const char *name,
-                        struct selection *selection, struct occ_error *err)
-{
-    _cleanup_(occ_freep) char *quoted = quoted_regex(name);
-    struct occ_filter narrow = *filter;
-    if (!quoted)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    narrow.kernel_regex = quoted;
-    return load(store, &narrow, has_short_name, name, selection, err);
-}
-
-static int find(struct occ_store *store, const struct occ_filter *filter, const char *wanted,
-                struct selection *selection, struct occ_error *err)
-{
-    uint64_t id = 0;
-    if (occ_parse_u64(wanted, 1, INT64_MAX, &id, NULL) == 0) {
-        int64_t kernel = (int64_t)id;
-        return load(store, filter, has_id, &kernel, selection, err);
-    }
-    int status = load_by_name(store, filter, wanted, selection, err);
-    if (status != 0 || selection->n > 0)
-        return status;
-    struct occ_filter by_regex = *filter;
-    by_regex.kernel_regex = wanted;
-    return load(store, &by_regex, any, NULL, selection, err);
-}
-
-/* ---- groups ---- */
-
-static bool same_group(const struct occ_config_row *a, const struct occ_config_row *b)
-{
-    return a->kernel.id == b->kernel.id && a->kernel.device == b->kernel.device;
-}
-
-/* Brings the configurations of one kernel and device together, in the order of their first; keeps the order
- * within. Returns the number of groups written to `groups` (room for selection->n). */
-static size_t group(struct selection *selection, struct show_group *groups)
-{
-    size_t n_groups = 0, sorted = 0;
-    const struct occ_config_row **rows = selection->rows;
-    while (sorted < selection->n) {
-        size_t start = sorted++;
-        for (size_t i = sorted; i < selection->n; i++) {
-            if (!same_group(rows[start], rows[i]))
-                continue;
-            const struct occ_config_row *moved = rows[i];
-            memmove(&rows[sorted + 1], &rows[sorted], (i - sorted) * sizeof *rows);
-            rows[sorted++] = moved;
-        }
-        groups[n_groups].configs = &rows[start];
-        groups[n_groups].n = sorted - start;
-        n_groups++;
-    }
-    return n_groups;
+    qsort(groups, n, sizeof *groups, most_time_first);
+    return n;
 }
 
 static int print_pages(const struct show_group *groups, size_t n, struct occ_error *err)
@@ -146,15 +48,12 @@ static int print_pages(const struct show_group *groups, size_t n, struct occ_err
     return status;
 }
 
-static int print(struct selection *selection, const struct history_args *args, struct occ_error *err)
+static int print(const struct occ_config_rows *rows, const struct history_args *args, struct occ_error *err)
 {
-    _cleanup_(occ_freep) struct show_group *groups = calloc(selection->n + 1, sizeof *groups);
+    _cleanup_(occ_freep) struct show_group *groups = calloc(rows->n + 1, sizeof *groups);
     if (!groups)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    size_t n = group(selection, groups);
-    for (size_t i = 0; i < n; i++)
-        groups[i].shown =
-            args->number && groups[i].n > (size_t)args->number ? (size_t)args->number : groups[i].n;
+    size_t n = group(rows, args->number ? (size_t)args->number : SIZE_MAX, groups);
     if (!args->list.output.json)
         return print_pages(groups, n, err);
     show_json(groups, n);
@@ -167,17 +66,16 @@ static int ask(const struct cli_command *command, const struct history_args *arg
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
-    _cleanup_(selection_release) struct selection selection = {0};
+    _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
     int status = cli_open_history(&args->list.common, &store, &err);
     if (status == 0)
-        status = find(store, &args->filter, args->list.common.operands[0], &selection, &err);
+        status = occ_store_configs(store, &args->filter, &rows, &err);
     if (status == 0)
-        status = print(&selection, args, &err);
+        status = print(&rows, args, &err);
     if (status != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);
-    return selection.n ? CLI_EXIT_OK
-                       : cli_nothing(command, "no launches of such a kernel match these filters");
+    return rows.n ? CLI_EXIT_OK : cli_nothing(command, "no launches of such a kernel match these filters");
 }
 
 static int check_kernel(const char *text, struct occ_error *err)
@@ -198,8 +96,8 @@ static int run(const struct cli_command *command, char **argv)
     int status = 0;
     if (!cli_start_history(command, argv, &args, &none, &status))
         return status;
-    return check_kernel(args.list.common.operands[0], &err) == 0 ? ask(command, &args)
-                                                                 : cli_usage_error(command, &err);
+    args.filter.kernel = args.list.common.operands[0];
+    return check_kernel(args.filter.kernel, &err) == 0 ? ask(command, &args) : cli_usage_error(command, &err);
 }
 
 static const struct cli_option options[] = {

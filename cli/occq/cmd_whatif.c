@@ -114,17 +114,6 @@ static void add_config(struct whatif_row *out, struct sides *sides, const struct
         add(status == OCC_OK ? &sides->here : &sides->alone, row, &row->limits, &row->result);
 }
 
-static int by_kernel(const void *left, const void *right)
-{
-    const struct occ_config_row *a = *(const struct occ_config_row *const *)left;
-    const struct occ_config_row *b = *(const struct occ_config_row *const *)right;
-    if (a->kernel.id != b->kernel.id)
-        return (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id);
-    if (a->kernel.device != b->kernel.device)
-        return (a->kernel.device > b->kernel.device) - (a->kernel.device < b->kernel.device);
-    return (a->id > b->id) - (a->id < b->id);
-}
-
 static int by_time(const void *left, const void *right)
 {
     const struct whatif_row *a = left, *b = right;
@@ -135,45 +124,37 @@ static int by_time(const void *left, const void *right)
     return (a->device_id > b->device_id) - (a->device_id < b->device_id);
 }
 
-/* One row of `sorted[0...n)`, which are one kernel's on one device. */
-static struct whatif_row evaluate(const struct occ_config_row *const *sorted, size_t n,
-                                  const struct occ_device *device)
+/* The next configurations from `row` on that are of one kernel and device, as a row; returns what follows. */
+static const struct occ_config_row *evaluate(const struct occ_config_row *row,
+                                             const struct occ_config_row *end,
+                                             const struct occ_device *device, struct whatif_row *ret_row)
 {
-    const struct occ_config_row *first = sorted[0];
-    struct whatif_row row = {.kernel_id = first->kernel.id,
-                             .device_id = first->kernel.device,
-                             .kernel = first->kernel.short_name,
-                             .demangled = first->kernel.demangled,
-                             .device = first->kernel.device_name,
-                             .simulated = first->kernel.simulated};
+    const struct occ_config_row *first = row;
     struct sides sides = {.here = {.ns = 0}};
-    for (size_t i = 0; i < n; i++)
-        add_config(&row, &sides, sorted[i], device);
-    finish(sides.there.ns > 0 || sides.there.dominant_ns > 0 ? &sides.here : &sides.alone, &row.here);
-    finish(&sides.there, &row.there);
+    *ret_row = (struct whatif_row){.kernel_id = first->kernel.id,
+                                   .device_id = first->kernel.device,
+                                   .kernel = first->kernel.short_name,
+                                   .demangled = first->kernel.demangled,
+                                   .device = first->kernel.device_name,
+                                   .simulated = first->kernel.simulated};
+    for (; row < end && row->kernel.id == first->kernel.id && row->kernel.device == first->kernel.device;
+         row++)
+        add_config(ret_row, &sides, row, device);
+    finish(sides.there.ns > 0 ? &sides.here : &sides.alone, &ret_row->here);
+    finish(&sides.there, &ret_row->there);
     return row;
 }
 
 static int evaluate_all(const struct occ_config_rows *configs, const struct occ_device *device,
                         struct whatif_rows *rows, struct occ_error *err)
 {
-    _cleanup_(occ_freep) const struct occ_config_row **sorted =
-        calloc(configs->n + 1, sizeof(struct occ_config_row *));
+    const struct occ_config_row *row = configs->rows, *end = row + configs->n;
     rows->list = calloc(configs->n + 1, sizeof *rows->list);
-    if (!sorted || !rows->list)
+    if (!rows->list)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < configs->n; i++)
-        sorted[i] = &configs->rows[i];
-    if (configs->n > 1)
-        qsort(sorted, configs->n, sizeof *sorted, by_kernel);
-    for (size_t i = 0, end; i < configs->n; i = end) {
-        for (end = i + 1; end < configs->n && sorted[end]->kernel.id == sorted[i]->kernel.id &&
-                          sorted[end]->kernel.device == sorted[i]->kernel.device;)
-            end++;
-        rows->list[rows->n++] = evaluate(sorted + i, end - i, device);
-    }
-    if (rows->n > 1)
-        qsort(rows->list, rows->n, sizeof *rows->list, by_time);
+    while (row < end)
+        row = evaluate(row, end, device, &rows->list[rows->n++]);
+    qsort(rows->list, rows->n, sizeof *rows->list, by_time);
     return 0;
 }
 

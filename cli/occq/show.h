@@ -10,9 +10,10 @@
 
 /* Launch configurations of one kernel on one device. */
 struct show_group {
-    const struct occ_config_row *const *configs; /* most time first; at least one */
+    const struct occ_config_row *configs; /* most time first; at least one */
     size_t n;
     size_t shown; /* the first of them */
+    uint64_t launches, total_ns;
 };
 
 int show_text(const struct show_group *group, struct occ_error *err);

@@ -71,7 +71,7 @@ static void put_config(struct cli_json *json, const struct occ_config_row *row)
 
 static void put_group(struct cli_json *json, const struct show_group *group)
 {
-    const struct occ_config_row *first = group->configs[0];
+    const struct occ_config_row *first = group->configs;
     cli_json_object(json, NULL, false);
     cli_json_integer(json, "kernel_id", first->kernel.id);
     cli_json_string(json, "kernel", first->kernel.short_name);
@@ -84,7 +84,7 @@ static void put_group(struct cli_json *json, const struct show_group *group)
     cli_json_unsigned(json, "configs", group->n);
     cli_json_array(json, "launch_configs", false);
     for (size_t i = 0; i < group->shown; i++)
-        put_config(json, group->configs[i]);
+        put_config(json, &group->configs[i]);
     cli_json_close(json);
     cli_json_close(json);
 }

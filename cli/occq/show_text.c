@@ -39,22 +39,19 @@ static const char *waste_source(const struct show_group *group)
     size_t measured = 0;
     for (size_t i = 0; i < group->n; i++) {
         struct occ_measurement means;
-        const struct analysis a = show_analysis(group->configs[i], &means);
-        measured += group->configs[i]->analysed && analysis_is_measured(&a);
+        const struct analysis a = show_analysis(&group->configs[i], &means);
+        measured += group->configs[i].analysed && analysis_is_measured(&a);
     }
     return measured == 0 ? "model" : measured == group->n ? "measured" : "measured, else model";
 }
 
 static void print_head(const struct show_group *group)
 {
-    const struct occ_config_row *first = group->configs[0];
-    uint64_t launches = 0, total_ns = 0;
+    const struct occ_config_row *first = group->configs;
     double waste = 0;
     char duration[32], amount[32];
     for (size_t i = 0; i < group->n; i++) {
-        launches += group->configs[i]->launches;
-        total_ns += group->configs[i]->total_ns;
-        waste += isfinite(group->configs[i]->waste_warp_seconds) ? group->configs[i]->waste_warp_seconds : 0;
+        waste += isfinite(group->configs[i].waste_warp_seconds) ? group->configs[i].waste_warp_seconds : 0;
     }
     print_name("", first->kernel.short_name);
     print_name("  ", first->kernel.demangled);
@@ -65,8 +62,9 @@ static void print_head(const struct show_group *group)
     print_name("  ", where);
     (void)printf("  kernel %" PRId64 ": %zu launch configuration%s, %" PRIu64
                  " launch%s, %s, %s warp-seconds wasted (%s)\n",
-                 first->kernel.id, group->n, group->n == 1 ? "" : "s", launches, launches == 1 ? "" : "es",
-                 occ_format_duration((int64_t)total_ns, duration, sizeof duration),
+                 first->kernel.id, group->n, group->n == 1 ? "" : "s", group->launches,
+                 group->launches == 1 ? "" : "es",
+                 occ_format_duration((int64_t)group->total_ns, duration, sizeof duration),
                  cli_amount_text(waste, amount, sizeof amount), waste_source(group));
 }
 
@@ -175,7 +173,7 @@ int show_text(const struct show_group *group, struct occ_error *err)
     int status = 0;
     print_head(group);
     for (size_t i = 0; i < group->shown && status == 0; i++)
-        status = print_config(group->configs[i], err);
+        status = print_config(&group->configs[i], err);
     if (status == 0 && group->shown < group->n)
         (void)printf("\n  and %zu more launch configuration%s\n", group->n - group->shown,
                      group->n - group->shown == 1 ? "" : "s");

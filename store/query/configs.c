@@ -148,9 +148,13 @@ static int make_row(struct query *q, const struct occ_totals *t, struct occ_conf
     return rc;
 }
 
-static int most_time_first(const void *a, const void *b)
+static int by_kernel_and_time(const void *a, const void *b)
 {
     const struct occ_config_row *x = a, *y = b;
+    if (x->kernel.id != y->kernel.id)
+        return x->kernel.id < y->kernel.id ? -1 : 1;
+    if (x->kernel.device != y->kernel.device)
+        return x->kernel.device < y->kernel.device ? -1 : 1;
     if (x->total_ns != y->total_ns)
         return x->total_ns > y->total_ns ? -1 : 1;
     return x->id < y->id ? -1 : x->id > y->id;
@@ -169,7 +173,7 @@ static int make_rows(struct query *q, struct occ_config_rows *ret_rows)
         free(rows);
         return rc;
     }
-    qsort(rows, n, sizeof *rows, most_time_first);
+    qsort(rows, n, sizeof *rows, by_kernel_and_time);
     *ret_rows = (struct occ_config_rows){.rows = rows, .n = n, .memory = occ_arena_take(&q->arena)};
     return 0;
 }

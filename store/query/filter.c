@@ -4,32 +4,68 @@
  */
 #include <regex.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "query.h"
 #include "support/array.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 
-/* The kernels whose demangled name matches. */
+/* Which kernels: one of these. */
+struct wanted_kernels {
+    int64_t id;
+    const char *short_name;
+    const regex_t *regex; /* on the demangled name */
+};
+
+static bool is_wanted(const struct wanted_kernels *wanted, sqlite3_stmt *stmt)
+{
+    const char *short_name = (const char *)sqlite3_column_text(stmt, 1);
+    const char *demangled = (const char *)sqlite3_column_text(stmt, 2);
+    if (wanted->id)
+        return sqlite3_column_int64(stmt, 0) == wanted->id;
+    if (wanted->short_name)
+        return short_name && strcmp(short_name, wanted->short_name) == 0;
+    return demangled && regexec(wanted->regex, demangled, 0, NULL, 0) == 0;
+}
+
+static int add_kernels(struct occ_store *s, const struct wanted_kernels *wanted, struct occ_map *kernels,
+                       struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = occ_store_query(s, OCC_SQL_KERNELS, NULL, 0, &stmt, err);
+    while (occ_store_next(s, stmt, &rc, err))
+        if (is_wanted(wanted, stmt) &&
+            occ_map_put(kernels, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
+            rc = occ_store_no_memory(err);
+    return rc;
+}
+
 static int match_kernels(struct occ_store *s, const char *pattern, struct occ_map *kernels,
                          struct occ_error *err)
 {
     regex_t regex;
     char reason[128];
-    sqlite3_stmt *stmt = NULL;
     int failed = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
     if (failed != 0) {
         (void)regerror(failed, &regex, reason, sizeof reason);
         return occ_fail(err, OCC_E_INVALID, "'%.128s' is not a regular expression: %s", pattern, reason);
     }
-    int rc = occ_store_query(s, OCC_SQL_KERNELS, NULL, 0, &stmt, err);
-    while (occ_store_next(s, stmt, &rc, err)) {
-        const char *name = (const char *)sqlite3_column_text(stmt, 1);
-        if (name && regexec(&regex, name, 0, NULL, 0) == 0 &&
-            occ_map_put(kernels, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
-            rc = occ_store_no_memory(err);
-    }
+    int rc = add_kernels(s, &(struct wanted_kernels){.regex = &regex}, kernels, err);
     regfree(&regex);
     return rc;
+}
+
+static int find_kernels(struct occ_store *s, const struct occ_filter *filter, struct occ_map *kernels,
+                        struct occ_error *err)
+{
+    uint64_t id = 0;
+    if (!filter->kernel)
+        return match_kernels(s, filter->kernel_regex, kernels, err);
+    if (occ_parse_u64(filter->kernel, 1, INT64_MAX, &id, NULL) == 0)
+        return add_kernels(s, &(struct wanted_kernels){.id = (int64_t)id}, kernels, err);
+    int rc = add_kernels(s, &(struct wanted_kernels){.short_name = filter->kernel}, kernels, err);
+    return rc == 0 && kernels->used == 0 ? match_kernels(s, filter->kernel, kernels, err) : rc;
 }
 
 /* A configuration's achieved occupancy: measured, else expected; NaN: neither is known. */
@@ -48,6 +84,7 @@ static int read_achieved(struct occ_store *s, const struct occ_resolved_filter *
     return 0;
 }
 
+/* `kernels` NULL: all. */
 static int allow_configs(struct occ_store *s, const struct occ_filter *filter, const struct occ_map *kernels,
                          struct occ_resolved_filter *f, struct occ_error *err)
 {
@@ -55,8 +92,7 @@ static int allow_configs(struct occ_store *s, const struct occ_filter *filter, c
     int rc = occ_store_query(s, OCC_SQL_CONFIGS_OF_DEVICE, OCC_INTS(filter->device), &stmt, err);
     while (occ_store_next(s, stmt, &rc, err)) {
         double achieved = 0;
-        if (filter->kernel_regex &&
-            occ_map_get(kernels, (uint64_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
+        if (kernels && occ_map_get(kernels, (uint64_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
             continue;
         if (filter->below_achieved > 0)
             rc = read_achieved(s, f, stmt, &achieved, err);
@@ -72,12 +108,13 @@ static int find_configs(struct occ_store *s, const struct occ_filter *filter, st
                         struct occ_error *err)
 {
     struct occ_map kernels = {0};
-    f->any_config = !filter->kernel_regex && filter->device == 0 && !(filter->below_achieved > 0);
+    bool any_kernel = !filter->kernel && !filter->kernel_regex;
+    f->any_config = any_kernel && filter->device == 0 && !(filter->below_achieved > 0);
     if (f->any_config)
         return 0;
-    int rc = filter->kernel_regex ? match_kernels(s, filter->kernel_regex, &kernels, err) : 0;
+    int rc = any_kernel ? 0 : find_kernels(s, filter, &kernels, err);
     if (rc == 0)
-        rc = allow_configs(s, filter, &kernels, f, err);
+        rc = allow_configs(s, filter, any_kernel ? NULL : &kernels, f, err);
     occ_map_free(&kernels);
     return rc;
 }

@@ -122,7 +122,7 @@ static void starts_come_in_order(void **state)
         "kernel_id = 2",
         "correlation_id > 700",
         "start_ns >= 1700000100000000000 AND start_ns < 1700000300000000000",
-        "kernel = 'gemm_tn' AND duration_ns > 5000",
+        "kernel = 'vecAdd_tn' AND duration_ns > 5000",
         "run_id = 3",
     };
     static const char *const limits[] = {"", " LIMIT 10", " LIMIT 7 OFFSET 123", " LIMIT 1", " LIMIT 0"};
