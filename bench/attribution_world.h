@@ -1,56 +1,74 @@
 /*
- * A world of its own in which the truth about every launch is known: blocks of unequal length are put on SMs
- * one by one, warps of a block end at different times, launches ramp up, and device-wide samples are exact
- * integrals of all that, plus noise. It knows nothing of the attribution's model. One thread; aborts where
- * memory ends.
+ * A world in which the truth about every launch is known: a timeline (attribution_timeline.h), whose launches
+ * occupy a GPU block by block (attribution_physics.h), each differently; samples of the whole GPU's counters
+ * as PM sampling makes them, and records of the launches as CUPTI does. It knows nothing of how occupancy is
+ * estimated. One thread; aborts where memory ends.
  */
 #ifndef OCC_BENCH_ATTRIBUTION_WORLD_H
 #define OCC_BENCH_ATTRIBUTION_WORLD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "attribution/attribution.h"
+#include "attribution_timeline.h"
 
-#define WORLD_SMS   132
-#define WORLD_WARPS 64
+#define WORLD_EPOCH_NS INT64_C(1700000000000000000)
 
-/* What a kernel is like. */
-struct world_kernel {
-    double duration_ns; /* about */
-    uint32_t blocks, blocks_per_sm, warps_per_block;
-    double block_spread, warp_spread; /* 0: equal; lengths differ by up to this part */
-    double ramp_ns;                   /* until all slots have their first block */
-    uint64_t graph_node;
+/* How launches of a configuration differ. */
+struct world_variation {
+    double spread;     /* sigma of the logarithm of their occupancy: up to this, by configuration */
+    double stragglers; /* part of the launches whose occupancy is 0.4 to 0.9 of the usual */
+    double drift;      /* a configuration's occupancy goes up and down by this, within a minute or so */
+    double steps;      /* sigma of a factor that all launches of some 50 ms share */
+    double change_s;   /* when the occupancy of a third of the configurations doubles; 0: never */
+};
+
+enum world_neighbour { WORLD_ALONE, WORLD_SLICES, WORLD_MPS };
+
+/* What else is on the GPU, and what is known of it. */
+struct world_others {
+    double constant, bursty;        /* occupancy of work that nobody traces; bursts of some ms */
+    enum world_neighbour neighbour; /* what streams 1 and more are: the same process's, or another's */
+    bool untraced;                  /* the neighbour is */
+    double lost;                    /* part of the records that never come */
+};
+
+struct world_sampling {
+    double interval_ns, burst_at_s;   /* 2 s of 50 us; 0: never */
+    double noise, edge_jitter_ns;     /* of counters, relative; of the samples' edges */
+    double missing;                   /* part of the samples */
+    bool rotated;                     /* 0.5 s of every 5.5 s are the other counter set's */
+    double offset_ns, ppm, wander_ns; /* sample time = launch time x (1 + ppm) + offset + wander */
+    double record_jitter_ns, tick_ns; /* of the launches' records */
 };
 
 struct world_options {
-    const struct world_kernel *kernels;
-    size_t n_kernels;
-    int streams;
-    int fixed_order;             /* all kernels in turn, as a graph replays them */
-    double gap_ns, graph_gap_ns; /* between launches, between replays; each differs by half of it */
-    double interval_ns, seconds;
-    double noise, jitter_ns; /* of counters, relative; of launch times */
-    double offset_ns, drift; /* sample time = launch time + offset + drift x t */
-    uint64_t seed;
+    struct timeline_options timeline;
+    struct world_variation variation;
+    struct world_others others;
+    struct world_sampling sampling;
 };
 
 struct world_launch {
-    uint32_t kernel;
-    int64_t start_ns, end_ns;         /* as reported */
-    double achieved, elapsed, active; /* the truth */
-    double duration_ns;
+    uint32_t config;
+    bool reported, overlapped;
+    int64_t start_ns, end_ns;            /* as reported */
+    double elapsed, active, duration_ns; /* the truth; achieved = elapsed / active */
 };
 
 struct world {
-    struct world_launch *launches; /* by start */
-    size_t n_launches;
+    struct timeline timeline; /* its configurations; no events */
+    bool graph;               /* the launches are a graph's, one node a configuration */
+    struct world_launch *launches;
+    size_t n_launches; /* by reported start */
     struct occ_sample *samples;
     size_t n_samples;
 };
 
-struct world *world_make(const struct world_options *options);
+/* NULL: the recording cannot be read. */
+struct world *world_make(const struct world_options *options, uint64_t seed);
 void world_free(struct world *world);
 
 #endif

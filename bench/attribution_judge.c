@@ -1,0 +1,364 @@
+/* See attribution_judge.h. */
+#include "attribution_judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "heap_peak.h"
+
+#define ROUND_NS     INT64_C(50000000)
+#define FLUSH_NS     INT64_C(1000000000)
+#define WATERMARK_NS INT64_C(4000000000)
+#define Z            1.96
+#define MINORITY     0.1 /* store/measured.h: launches that may lack a value of their own ... */
+#define ALIKE        1.2 /* ... unless they last as long as the others */
+#define MIN_SE       1e-12
+
+/* Sums of a configuration in a window; times in ns. */
+struct cell {
+    double own_ns, own, se_ns, achieved_ns, achieved, achieved_se_ns; /* what was said */
+    double group_ns, group, group_se_ns;
+    uint64_t n_own, n_group, n;
+    double ns, warps_ns, active_ns; /* the truth */
+    double alone_ns;
+};
+
+struct judging {
+    const struct judge_options *o;
+    const struct world *world;
+    struct judge_result *result;
+    struct occ_attribution *a;
+    struct cell *cells; /* windows x configurations */
+    size_t n_windows;
+    const struct world_launch **waiting, **arriving; /* by start; by arrival */
+    size_t n_waiting, n_arriving, next_arriving, next_sample;
+    struct occ_attribution_value *values; /* taken in this round; room for all launches */
+    size_t n_values;
+};
+
+static void *get(size_t n, size_t size)
+{
+    void *memory = calloc(n ? n : 1, size);
+    if (!memory)
+        abort();
+    return memory;
+}
+
+static void fail(const struct occ_error *err)
+{
+    (void)fprintf(stderr, "bench_attribution: %s\n", err->message);
+    exit(2);
+}
+
+static double cpu_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* ---- tallies ---- */
+
+static void tally(struct judge_tally *t, double said, double se, double truth, double weight)
+{
+    double error = fabs(said - truth);
+    bool covered = error <= Z * fmax(se, MIN_SE);
+    t->n++;
+    t->covered += covered;
+    t->beyond += error > 3 * fmax(se, MIN_SE);
+    t->weight += weight;
+    t->covered_weight += covered ? weight : 0;
+    t->squared_weight += weight * weight;
+    t->error += error * weight;
+    t->worst = fmax(t->worst, error);
+}
+
+static void push_half_width(struct judge_result *r, double half_width)
+{
+    if (r->n_half_widths == r->half_widths_room) {
+        r->half_widths_room = r->half_widths_room ? 2 * r->half_widths_room : 256;
+        r->half_widths = realloc(r->half_widths, r->half_widths_room * sizeof *r->half_widths);
+        if (!r->half_widths)
+            abort();
+    }
+    r->half_widths[r->n_half_widths++] = half_width;
+}
+
+/* ---- windows ---- */
+
+static struct cell *cell_of(const struct judging *g, const struct world_launch *l)
+{
+    double at_s = (double)(l->start_ns - WORLD_EPOCH_NS) * 1e-9;
+    size_t window = g->o->window_s > 0 ? (size_t)fmax(at_s / g->o->window_s, 0) : 0;
+    window = window < g->n_windows ? window : g->n_windows - 1;
+    double begins_s = (double)window * g->o->window_s;
+    if (g->o->ignored_for > 0 && begins_s >= g->o->ignored_s &&
+        begins_s < g->o->ignored_s + g->o->ignored_for)
+        return NULL;
+    return &g->cells[window * g->world->timeline.n_configs + l->config];
+}
+
+static void sum_truth(struct judging *g)
+{
+    for (size_t i = 0; i < g->world->n_launches; i++) {
+        const struct world_launch *l = &g->world->launches[i];
+        struct cell *c = l->reported ? cell_of(g, l) : NULL;
+        if (!c)
+            continue;
+        c->n++;
+        c->ns += l->duration_ns;
+        c->warps_ns += l->elapsed * l->duration_ns;
+        c->active_ns += l->active * l->duration_ns;
+        c->alone_ns += l->overlapped ? 0 : l->duration_ns;
+    }
+}
+
+static void add_own(struct cell *c, const struct occ_measured *m, double ns)
+{
+    c->n_own++;
+    c->own_ns += ns;
+    c->own += m->elapsed * ns;
+    c->se_ns += m->elapsed_se * ns;
+    if (isfinite(m->achieved)) {
+        c->achieved_ns += ns;
+        c->achieved += m->achieved * ns;
+        c->achieved_se_ns += m->achieved_se * ns;
+    }
+}
+
+static void sum_value(struct judging *g, const struct occ_attribution_value *v)
+{
+    const struct world_launch *l = &g->world->launches[v->tag];
+    const struct occ_measured *m = &v->measured;
+    struct cell *c = cell_of(g, l);
+    double ns = (double)(v->end_ns - v->start_ns);
+    if (!c || m->source == OCC_ATTRIBUTION_NONE || !isfinite(m->elapsed))
+        return;
+    if (m->source == OCC_ATTRIBUTION_GROUP) {
+        c->n_group++;
+        c->group_ns += ns;
+        c->group += m->elapsed * ns;
+        c->group_se_ns += m->elapsed_se * ns;
+        return;
+    }
+    add_own(c, m, ns);
+    if (m->source == OCC_ATTRIBUTION_DIRECT && m->elapsed_se * Z <= JUDGE_HALF_WIDTH_MAX)
+        tally(&g->result->direct, m->elapsed, m->elapsed_se, l->elapsed, l->duration_ns);
+}
+
+/* The history's rule: a mean over a part of the launches is said only if it stands for all. */
+static bool is_representative(const struct cell *c)
+{
+    if (c->own_ns <= 0)
+        return false;
+    if (c->group_ns <= MINORITY * (c->own_ns + c->group_ns))
+        return true;
+    double longer = (c->own_ns / (double)c->n_own) / (c->group_ns / (double)c->n_group);
+    return longer < ALIKE && longer > 1 / ALIKE;
+}
+
+static void print_cell(const struct cell *c, size_t at)
+{
+    const char *verbose = getenv("BENCH_VERBOSE");
+    if (!verbose || !verbose[0])
+        return;
+    double said = c->own / c->own_ns, se = c->se_ns / c->own_ns, truth = c->warps_ns / c->ns;
+    (void)fprintf(stderr,
+                  "%5zu %7.0f x %9.0f ns: true %6.2f said %6.2f se %5.2f (%+5.1f se) own %4.2f group %4.2f "
+                  "achieved %6.2f true %6.2f se %5.2f%s\n",
+                  at, (double)c->n, c->ns / (double)c->n, truth * 100, said * 100, se * 100,
+                  (said - truth) / se, c->own_ns / c->ns, c->group_ns / c->ns,
+                  100 * c->achieved / c->achieved_ns, 100 * c->warps_ns / c->active_ns,
+                  100 * c->achieved_se_ns / c->achieved_ns,
+                  fabs(said - truth) > 3 * se   ? " BEYOND"
+                  : fabs(said - truth) > Z * se ? " out"
+                                                : "");
+}
+
+static void judge_cell(const struct cell *c, struct judge_result *r)
+{
+    double said = c->own / c->own_ns, se = c->se_ns / c->own_ns;
+    r->launch_ns += c->ns;
+    if (!is_representative(c)) {
+        r->grouped_ns += c->group_ns > 0 ? c->ns : 0;
+        return;
+    }
+    if (!(se * Z <= JUDGE_HALF_WIDTH_MAX)) {
+        r->wide_ns += c->ns;
+        return;
+    }
+    r->own_ns += c->ns;
+    tally(&r->elapsed, said, se, c->warps_ns / c->ns, c->ns);
+    push_half_width(r, se * Z);
+    if (c->achieved_ns >= (1 - MINORITY) * c->own_ns && c->alone_ns >= (1 - MINORITY) * c->ns &&
+        c->achieved_se_ns / c->achieved_ns * Z <= JUDGE_HALF_WIDTH_MAX)
+        tally(&r->achieved, c->achieved / c->achieved_ns, c->achieved_se_ns / c->achieved_ns,
+              c->warps_ns / c->active_ns, c->ns);
+}
+
+/* ---- feeding ---- */
+
+static int64_t arrival(const struct world_launch *l)
+{
+    return (l->end_ns / FLUSH_NS + 1) * FLUSH_NS + ROUND_NS;
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+    const struct world_launch *x = *(const struct world_launch *const *)a,
+                              *y = *(const struct world_launch *const *)b;
+    int64_t p = arrival(x), q = arrival(y);
+    return p != q ? (p > q) - (p < q) : (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct world_launch *x = *(const struct world_launch *const *)a,
+                              *y = *(const struct world_launch *const *)b;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static struct occ_attribution_launch launch_of(const struct judging *g, const struct world_launch *l)
+{
+    const struct physics_kernel *k = &g->world->timeline.configs[l->config];
+    return (struct occ_attribution_launch){
+        .key = {.shape = l->config + 1,
+                .graph_node = g->world->graph ? l->config + 1 : 0,
+                .theoretical = fmin((double)(k->blocks_per_sm * k->warps_per_block) / k->warps_per_sm, 1),
+                .grid_blocks = k->grid_blocks,
+                .wave_blocks = (uint64_t)k->sms * k->blocks_per_sm,
+                .warps_per_block = k->warps_per_block,
+                .blocks_per_sm = k->blocks_per_sm},
+        .start_ns = l->start_ns,
+        .end_ns = l->end_ns,
+        .tag = (uint64_t)(l - g->world->launches)};
+}
+
+/* Records that have come by now join those that wait, in order of their start. */
+static void receive(struct judging *g, int64_t now_ns)
+{
+    size_t before = g->n_waiting;
+    while (g->next_arriving < g->n_arriving && arrival(g->arriving[g->next_arriving]) <= now_ns)
+        g->waiting[g->n_waiting++] = g->arriving[g->next_arriving++];
+    if (g->n_waiting > before)
+        qsort(g->waiting, g->n_waiting, sizeof(const struct world_launch *), by_start);
+}
+
+/* Hands on all launches that start before. */
+static void release(struct judging *g, int64_t until_ns, struct occ_error *err)
+{
+    size_t n = 0;
+    for (; n < g->n_waiting && g->waiting[n]->start_ns < until_ns; n++) {
+        const struct occ_attribution_launch l = launch_of(g, g->waiting[n]);
+        int status = occ_attribution_launch(g->a, &l, err);
+        if (status != 0 && status != OCC_E_FULL && status != OCC_E_INVALID)
+            fail(err);
+    }
+    g->n_waiting -= n;
+    memmove(g->waiting, g->waiting + n, g->n_waiting * sizeof(const struct world_launch *));
+}
+
+static void read_samples(struct judging *g, int64_t now_ns, struct occ_error *err)
+{
+    const struct world *w = g->world;
+    for (; g->next_sample < w->n_samples && w->samples[g->next_sample].end_ns <= now_ns; g->next_sample++)
+        if (occ_attribution_sample(g->a, &w->samples[g->next_sample], err) != 0)
+            fail(err);
+}
+
+static void collect(struct judging *g)
+{
+    struct occ_attribution_second seconds[16];
+    while (occ_attribution_take_seconds(g->a, seconds, sizeof seconds / sizeof *seconds) > 0)
+        ;
+    g->n_values = occ_attribution_take(g->a, g->values, g->world->n_launches);
+}
+
+/* One round of the daemon's worker. */
+static void do_round(struct judging *g, int64_t now_ns, bool final)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    int64_t until_ns = now_ns - (final ? 0 : WATERMARK_NS);
+    receive(g, final ? INT64_MAX : now_ns);
+    double before = cpu_ns();
+    heap_peak_count(true);
+    read_samples(g, now_ns, &err);
+    release(g, until_ns, &err);
+    if (occ_attribution_advance(g->a, until_ns, final, &err) != 0)
+        fail(&err);
+    collect(g);
+    heap_peak_count(false);
+    g->result->cpu_ns += cpu_ns() - before;
+    for (size_t i = 0; i < g->n_values; i++)
+        sum_value(g, &g->values[i]);
+}
+
+static void feed(struct judging *g)
+{
+    const struct world *w = g->world;
+    int64_t end_ns = WORLD_EPOCH_NS + (int64_t)(g->o->seconds * 1e9) + ROUND_NS;
+    for (int64_t now_ns = WORLD_EPOCH_NS + ROUND_NS; now_ns < end_ns; now_ns += ROUND_NS)
+        do_round(g, now_ns, false);
+    do_round(g, end_ns + ROUND_NS, true);
+    g->result->samples += w->n_samples;
+}
+
+static void open_attribution(struct judging *g)
+{
+    const struct occ_attribution_options options = {.sm_count = g->world->timeline.sms,
+                                                    .max_warps_per_sm = g->world->timeline.warps_per_sm};
+    struct occ_error err = OCC_ERROR_INIT;
+    heap_peak_reset();
+    heap_peak_count(true);
+    if (occ_attribution_new(&options, &g->a, &err) != 0)
+        fail(&err);
+    heap_peak_count(false);
+}
+
+static void order_launches(struct judging *g)
+{
+    size_t n = g->world->n_launches;
+    g->waiting = get(n, sizeof(const struct world_launch *));
+    g->arriving = get(n, sizeof(const struct world_launch *));
+    g->values = get(n, sizeof *g->values);
+    for (size_t i = 0; i < n; i++)
+        if (g->world->launches[i].reported)
+            g->arriving[g->n_arriving++] = &g->world->launches[i];
+    qsort(g->arriving, g->n_arriving, sizeof(const struct world_launch *), by_arrival);
+    g->result->launches += g->n_arriving;
+}
+
+void judge_run(const struct judge_options *o, const struct world *world, struct judge_result *result)
+{
+    struct judging g = {.o = o, .world = world, .result = result};
+    g.n_windows = o->window_s > 0 ? (size_t)ceil(o->seconds / o->window_s) : 1;
+    size_t n_cells = g.n_windows * world->timeline.n_configs;
+    g.cells = get(n_cells, sizeof *g.cells);
+    order_launches(&g);
+    sum_truth(&g);
+    open_attribution(&g);
+    feed(&g);
+    if (heap_peak_bytes() > result->heap_bytes)
+        result->heap_bytes = heap_peak_bytes();
+    for (size_t i = 0; i < n_cells; i++)
+        if (g.cells[i].n > 0) {
+            judge_cell(&g.cells[i], result);
+            print_cell(&g.cells[i], i);
+        }
+    result->configs = world->timeline.n_configs;
+    result->runs++;
+    occ_attribution_free(g.a);
+    free(g.cells);
+    free(g.waiting);
+    free(g.arriving);
+    free(g.values);
+}
+
+void judge_free(struct judge_result *result)
+{
+    free(result->half_widths);
+    *result = (struct judge_result){0};
+}

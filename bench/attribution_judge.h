@@ -1,0 +1,49 @@
+/*
+ * Judges what the attribution says of a world against the truth. Samples and launches reach it as the
+ * daemon's worker hands them on: samples every 50 ms, records when CUPTI's buffers are flushed (once a
+ * second), in order of their start, 4 s late. A configuration's value in a window is the mean over its
+ * launches with values of their own, weighted by their time, as the history reads it; the truth is the mean
+ * over all its launches there. One thread; aborts where memory ends.
+ */
+#ifndef OCC_BENCH_ATTRIBUTION_JUDGE_H
+#define OCC_BENCH_ATTRIBUTION_JUDGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attribution_world.h"
+
+#define JUDGE_HALF_WIDTH_MAX 0.10 /* of a 95 % interval; wider counts as withheld */
+
+/* Values against truths; sums over all that have one. */
+struct judge_tally {
+    uint64_t n, covered, beyond;                   /* beyond: 3 standard errors */
+    double weight, covered_weight, squared_weight; /* weight: launch time */
+    double error;                                  /* times weight */
+    double worst;
+};
+
+struct judge_result {
+    struct judge_tally elapsed, achieved; /* of configurations */
+    struct judge_tally direct;            /* elapsed of single launches that were read directly */
+    double *half_widths;                  /* of elapsed; n_half_widths */
+    size_t n_half_widths, half_widths_room;
+    double launch_ns, own_ns, grouped_ns, wide_ns; /* launch time: all; of configurations with a value, with a
+                                                      group's, with too wide a one */
+    double cpu_ns;
+    uint64_t samples, launches, configs, runs;
+    size_t heap_bytes; /* peak */
+};
+
+struct judge_options {
+    double window_s;               /* 0: one window */
+    double ignored_s, ignored_for; /* windows that start in [ignored_s, ignored_s + ignored_for) */
+    double seconds;
+};
+
+/* Adds a run to *result. */
+void judge_run(const struct judge_options *options, const struct world *world, struct judge_result *result);
+void judge_free(struct judge_result *result);
+
+#endif

@@ -1,0 +1,46 @@
+/*
+ * What ran when: launches of a program, recorded from a real one (tests/data/attribution) and replayed with
+ * other durations and gaps each time, or made up. One thread; aborts where memory ends.
+ */
+#ifndef OCC_BENCH_ATTRIBUTION_TIMELINE_H
+#define OCC_BENCH_ATTRIBUTION_TIMELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "attribution_physics.h"
+
+struct timeline_event {
+    double start_ns, duration_ns;
+    uint32_t config, stream;
+};
+
+struct timeline {
+    uint32_t sms, warps_per_sm;
+    struct physics_kernel *configs;
+    uint32_t n_configs;
+    struct timeline_event *events; /* by start */
+    size_t n_events;
+};
+
+enum timeline_order { TIMELINE_RANDOM, TIMELINE_FIXED, TIMELINE_PHASES };
+
+struct timeline_options {
+    const char *recording; /* a file's name; NULL: made up of what follows */
+    uint32_t n_configs, streams;
+    enum timeline_order order;
+    double shortest_ns, longest_ns; /* durations are uniform in their logarithm */
+    double gap_ns;                  /* mean, between launches */
+    double graph_gap_ns;            /* after each turn of a fixed order */
+    double idle_ns, busy_ns;        /* now and then nothing runs; 0: never */
+    /* of all: */
+    double duration_spread; /* between launches of a configuration */
+    double seconds;
+};
+
+/* 0, or -1 after a message on stderr: the recording cannot be read. */
+int timeline_make(const struct timeline_options *options, uint64_t *random, struct timeline *ret_timeline);
+void timeline_free(struct timeline *timeline);
+
+#endif

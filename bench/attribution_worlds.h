@@ -1,0 +1,26 @@
+/* The worlds that bench_attribution judges in, by name. */
+#ifndef OCC_BENCH_ATTRIBUTION_WORLDS_H
+#define OCC_BENCH_ATTRIBUTION_WORLDS_H
+
+#include "attribution_judge.h"
+
+enum worlds_kind {
+    WORLDS_ORDINARY,  /* one process, records complete: all figures */
+    WORLDS_COLLINEAR, /* the same, but what runs cannot be told apart: not the share that has a value */
+    WORLDS_HARD       /* untraced work, slices, neighbours, lost records: intervals only */
+};
+
+struct worlds_entry {
+    const char *name;
+    enum worlds_kind kind;
+    bool quick; /* part of --quick */
+    struct world_options world;
+    struct judge_options judge; /* seconds: set from the world's */
+    double memory_mib;          /* at most; 0: any */
+};
+
+size_t worlds_count(void);
+/* recordings: the directory of *.timeline. */
+struct worlds_entry worlds_get(size_t i, const char *recordings, char *path, size_t path_size);
+
+#endif
