@@ -17,7 +17,7 @@
 #define ALIKE        1.2 /* ... unless they last as long as the others */
 #define MIN_SE       1e-12
 
-/* Sums of a configuration in a window; times in ns. */
+/* Sums of a configuration; times in ns. */
 struct cell {
     double own_ns, own, se_ns, achieved_ns, achieved, achieved_se_ns; /* what was said */
     double group_ns, group, group_se_ns;
@@ -31,8 +31,7 @@ struct judging {
     const struct world *world;
     struct judge_result *result;
     struct occ_attribution *a;
-    struct cell *cells; /* windows x configurations */
-    size_t n_windows;
+    struct cell *cells;                              /* by configuration */
     const struct world_launch **waiting, **arriving; /* by start; by arrival */
     size_t n_waiting, n_arriving, next_arriving, next_sample;
     struct occ_attribution_value *values; /* taken in this round; room for all launches */
@@ -87,18 +86,13 @@ static void push_half_width(struct judge_result *r, double half_width)
     r->half_widths[r->n_half_widths++] = half_width;
 }
 
-/* ---- windows ---- */
+/* ---- configurations ---- */
 
+/* NULL: the launch is not judged. */
 static struct cell *cell_of(const struct judging *g, const struct world_launch *l)
 {
     double at_s = (double)(l->start_ns - WORLD_EPOCH_NS) * 1e-9;
-    size_t window = g->o->window_s > 0 ? (size_t)fmax(at_s / g->o->window_s, 0) : 0;
-    window = window < g->n_windows ? window : g->n_windows - 1;
-    double begins_s = (double)window * g->o->window_s;
-    if (g->o->ignored_for > 0 && begins_s >= g->o->ignored_s &&
-        begins_s < g->o->ignored_s + g->o->ignored_for)
-        return NULL;
-    return &g->cells[window * g->world->timeline.n_configs + l->config];
+    return at_s < g->o->from_s ? NULL : &g->cells[l->config];
 }
 
 static void sum_truth(struct judging *g)
@@ -334,8 +328,7 @@ static void order_launches(struct judging *g)
 void judge_run(const struct judge_options *o, const struct world *world, struct judge_result *result)
 {
     struct judging g = {.o = o, .world = world, .result = result};
-    g.n_windows = o->window_s > 0 ? (size_t)ceil(o->seconds / o->window_s) : 1;
-    size_t n_cells = g.n_windows * world->timeline.n_configs;
+    size_t n_cells = world->timeline.n_configs;
     g.cells = get(n_cells, sizeof *g.cells);
     order_launches(&g);
     sum_truth(&g);

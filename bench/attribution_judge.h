@@ -1,9 +1,9 @@
 /*
  * Judges what the attribution says of a world against the truth. Samples and launches reach it as the
  * daemon's worker hands them on: samples every 50 ms, records when CUPTI's buffers are flushed (once a
- * second), in order of their start, 4 s late. A configuration's value in a window is the mean over its
- * launches with values of their own, weighted by their time, as the history reads it; the truth is the mean
- * over all its launches there. One thread; aborts where memory ends.
+ * second), in order of their start, 4 s late. A configuration's value is the mean over its launches with
+ * values of their own, weighted by their time, as the history reads it; the truth is the mean over all its
+ * launches. One thread; aborts where memory ends.
  */
 #ifndef OCC_BENCH_ATTRIBUTION_JUDGE_H
 #define OCC_BENCH_ATTRIBUTION_JUDGE_H
@@ -37,8 +37,7 @@ struct judge_result {
 };
 
 struct judge_options {
-    double window_s;               /* 0: one window */
-    double ignored_s, ignored_for; /* windows that start in [ignored_s, ignored_s + ignored_for) */
+    double from_s; /* launches before this are not judged */
     double seconds;
 };
 

@@ -37,6 +37,12 @@ static int by_start(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double draw_slowness(const struct timeline_options *o, uint64_t *random)
+{
+    bool straggles = random_uniform(random) < o->stragglers;
+    return random_lognormal(random, o->duration_spread) * (straggles ? random_between(random, 1.3, 3) : 1);
+}
+
 /* What a recording does not tell of a kernel. */
 static void draw_character(struct physics_kernel *k, uint64_t *random)
 {
@@ -100,7 +106,8 @@ static double replay_once(const struct recording *r, const struct timeline_optio
     for (size_t i = 0; i < r->n; i++) {
         const struct timeline_event *e = &r->events[i];
         struct timeline_event now = *e;
-        now.duration_ns = fmax(e->duration_ns * random_lognormal(random, o->duration_spread), 600);
+        now.slowness = draw_slowness(o, random);
+        now.duration_ns = fmax(e->duration_ns * now.slowness, 600);
         if (e->stream == leader && end[leader] > 0) {
             double gap = fmax(e->start_ns - recorded_end[leader], 400);
             now.start_ns = end[leader] + gap * random_lognormal(random, 0.15);
@@ -117,15 +124,15 @@ static double replay_once(const struct recording *r, const struct timeline_optio
     return last;
 }
 
-static int replay(const struct timeline_options *o, uint64_t *random, struct timeline *t)
+static int replay(const struct timeline_options *o, uint64_t *random, struct timeline *t, size_t *room)
 {
     struct recording r = {0};
-    size_t room = 0;
     int status = read_recording(o->recording, t, &r);
     for (uint32_t i = 0; i < t->n_configs && status == 0; i++)
         draw_character(&t->configs[i], random);
     for (double now_ns = 0; now_ns < o->seconds * 1e9 && status == 0;)
-        now_ns = replay_once(&r, o, now_ns, random, t, &room) + 50e3 * (1 + random_exponential(random));
+        now_ns = replay_once(&r, o, now_ns, random, t, room) + 5e4 +
+                 (5e4 + o->idle_ns) * random_exponential(random);
     free(r.events);
     return status;
 }
@@ -161,18 +168,21 @@ static double *draw_durations(const struct timeline_options *o, uint64_t *random
         abort();
     for (uint32_t i = 0; i < o->n_configs; i++)
         durations[i] = exp(random_between(random, log(o->shortest_ns), log(o->longest_ns)));
+    for (uint32_t i = o->n_configs / o->streams; i < o->n_configs && o->longer > 0; i++)
+        durations[i] *= o->longer;
     return durations;
 }
 
-/* Which configuration is the stream's `turn`-th launch of. Phases: one part of the program after the other,
+/* Which of n configurations a stream's `turn`-th launch has. Phases: one part of the program after the other,
  * in random order each. */
-static uint32_t choose(const struct timeline_options *o, size_t turn, double now_ns, uint64_t *random)
+static uint32_t choose(const struct timeline_options *o, uint32_t n, size_t turn, double now_ns,
+                       uint64_t *random)
 {
     if (o->order == TIMELINE_FIXED)
-        return (uint32_t)(turn % o->n_configs);
-    if (o->order == TIMELINE_RANDOM || o->n_configs < 8)
-        return (uint32_t)(random_bits(random) % o->n_configs);
-    uint32_t part = o->n_configs / 4, phase = (uint32_t)(now_ns / 2e9) % 4;
+        return (uint32_t)(turn % n);
+    if (o->order == TIMELINE_RANDOM || n < 8)
+        return (uint32_t)(random_bits(random) % n);
+    uint32_t part = n / 4, phase = (uint32_t)(now_ns / 2e9) % 4;
     return phase * part + (uint32_t)(random_bits(random) % part);
 }
 
@@ -180,12 +190,13 @@ static void run_stream(const struct timeline_options *o, uint32_t stream, const 
                        uint64_t *random, struct timeline *t, size_t *room)
 {
     double now_ns = 1e5 * random_uniform(random), idle_at_ns = now_ns + o->busy_ns;
+    uint32_t n = o->apart ? o->n_configs / o->streams : o->n_configs, first = o->apart ? stream * n : 0;
     for (size_t turn = 0; now_ns < o->seconds * 1e9; turn++) {
-        uint32_t config = choose(o, turn, now_ns, random);
-        double duration_ns = fmax(durations[config] * random_lognormal(random, o->duration_spread), 600);
-        push(t, room, (struct timeline_event){now_ns, duration_ns, config, stream});
+        uint32_t config = first + choose(o, n, turn, now_ns, random);
+        double slowness = draw_slowness(o, random), duration_ns = fmax(durations[config] * slowness, 600);
+        push(t, room, (struct timeline_event){now_ns, duration_ns, slowness, config, stream});
         now_ns += duration_ns + o->gap_ns * random_between(random, 0.6, 1.4);
-        if (o->order == TIMELINE_FIXED && config == o->n_configs - 1)
+        if (o->order == TIMELINE_FIXED && config == first + n - 1)
             now_ns += o->graph_gap_ns * random_between(random, 0.5, 1.5);
         if (o->idle_ns > 0 && now_ns > idle_at_ns) {
             now_ns += o->idle_ns * random_exponential(random);
@@ -194,13 +205,30 @@ static void run_stream(const struct timeline_options *o, uint32_t stream, const 
     }
 }
 
+/* One block of 8 warps on each SM. */
+static void run_persistent(const struct timeline_options *o, uint64_t *random, struct timeline *t,
+                           size_t *room)
+{
+    struct physics_kernel k = {
+        .sms = t->sms, .warps_per_sm = t->warps_per_sm, .grid_blocks = t->sms, .warps_per_block = 8};
+    k.blocks_per_sm = 1;
+    draw_character(&k, random);
+    t->configs = realloc(t->configs, (t->n_configs + 1) * sizeof *t->configs);
+    if (!t->configs)
+        abort();
+    t->configs[t->n_configs++] = k;
+    for (double now_ns = 3e9; now_ns < o->seconds * 1e9; now_ns += o->persistent_ns + 3e9)
+        push(t, room,
+             (struct timeline_event){now_ns, o->persistent_ns, 1, t->n_configs - 1, STREAMS_MAX - 1});
+}
+
 int timeline_make(const struct timeline_options *o, uint64_t *random, struct timeline *ret_timeline)
 {
     struct timeline t = {0};
     size_t room = 0;
     int status = 0;
     if (o->recording)
-        status = replay(o, random, &t);
+        status = replay(o, random, &t, &room);
     else {
         make_configs(o, random, &t);
         double *durations = draw_durations(o, random);
@@ -208,6 +236,8 @@ int timeline_make(const struct timeline_options *o, uint64_t *random, struct tim
             run_stream(o, i, durations, random, &t, &room);
         free(durations);
     }
+    if (status == 0 && o->persistent_ns > 0)
+        run_persistent(o, random, &t, &room);
     if (status == 0)
         qsort(t.events, t.n_events, sizeof *t.events, by_start);
     *ret_timeline = t;

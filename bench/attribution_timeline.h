@@ -13,6 +13,7 @@
 
 struct timeline_event {
     double start_ns, duration_ns;
+    double slowness; /* duration / the configuration's usual one */
     uint32_t config, stream;
 };
 
@@ -33,9 +34,14 @@ struct timeline_options {
     double shortest_ns, longest_ns; /* durations are uniform in their logarithm */
     double gap_ns;                  /* mean, between launches */
     double graph_gap_ns;            /* after each turn of a fixed order */
-    double idle_ns, busy_ns;        /* now and then nothing runs; 0: never */
+    double idle_ns, busy_ns; /* mean time without and with launches; recordings: idle between replays */
+    bool apart;              /* streams share no configurations ... */
+    double longer;           /* ... and all but the first one's last so many times longer; 0: not */
     /* of all: */
     double duration_spread; /* between launches of a configuration */
+    double stragglers;      /* part of the launches that last 1.3 to 3 times longer */
+    double
+        persistent_ns; /* 0, or: on a stream of its own, a small kernel that lasts so long, again and again */
     double seconds;
 };
 

@@ -24,6 +24,7 @@
 struct character {
     struct physics_profile profiles[VARIANTS];
     double level, spread, phase, period_ns, stall[REASONS];
+    double slow; /* exponent: how occupancy falls where a launch takes longer */
     bool changes;
 };
 
@@ -69,6 +70,7 @@ static void draw_characters(struct making *m)
         c->changes = v->change_s > 0 && random_uniform(&m->random) < 1.0 / 3;
         c->level = random_between(&m->random, 0.5, 0.95) * (c->changes ? 0.5 : 1);
         c->spread = v->spread * random_uniform(&m->random);
+        c->slow = random_between(&m->random, -0.3, 1);
         c->phase = random_uniform(&m->random);
         c->period_ns = random_between(&m->random, 4e10, 9e10);
         for (int j = 0; j < REASONS; j++)
@@ -86,8 +88,7 @@ static double draw_level(struct making *m, const struct character *c, const stru
     level *= random_lognormal(&group, v->steps);
     if (c->changes && e->start_ns > v->change_s * 1e9)
         level *= 2;
-    if (random_uniform(&m->random) < v->stragglers)
-        level *= random_between(&m->random, 0.4, 0.9);
+    level *= pow(e->slowness, -c->slow);
     return fmin(level, 1);
 }
 
@@ -298,26 +299,35 @@ static void add_background(struct making *m)
 
 /* ---- counters ---- */
 
-static double sample_time(const struct world_sampling *s, double at_ns)
+static double sample_time(const struct world_options *o, double at_ns)
 {
+    const struct world_sampling *s = &o->sampling;
     double turn = 6.283185307179586 * at_ns / WANDER_NS;
-    return at_ns * (1 + s->ppm * 1e-6) + s->offset_ns + s->wander_ns * sin(turn);
+    double jump_ns = at_ns > 0.4e9 * o->timeline.seconds ? s->jump_ns : 0;
+    return at_ns * (1 + s->ppm * 1e-6) + s->offset_ns + s->wander_ns * sin(turn) + jump_ns;
 }
 
-static void fill_counters(struct making *m, const struct sums *sums, double ns, struct occ_sample *sample)
+static double cycles_per_ns(const struct world_sampling *s, double at_ns)
 {
+    return CYCLES_PER_NS * (1 - (fmod(at_ns, 3e9) < 1e9 ? s->frequency_drop : 0));
+}
+
+static void fill_counters(struct making *m, size_t i, struct occ_sample *sample)
+{
+    const struct sums *sums = &m->sums[i];
+    double ns = m->edges[i + 1] - m->edges[i], speed = cycles_per_ns(&m->o->sampling, m->edges[i]);
     const struct timeline *t = &m->world->timeline;
-    double noise = m->o->sampling.noise, cycles = t->sms * CYCLES_PER_NS;
+    double noise = m->o->sampling.noise, cycles = t->sms * speed;
     double *v = sample->value;
     double active = fmin(fmax(sums->active, 0), ns);
-    v[OCC_COUNTER_ELAPSED] = ns * CYCLES_PER_NS;
+    v[OCC_COUNTER_ELAPSED] = ns * speed;
     v[OCC_COUNTER_WARPS] = fmin(fmax(sums->warps, 0), ns) * cycles * t->warps_per_sm;
     v[OCC_COUNTER_ACTIVE] = active * cycles;
     v[OCC_COUNTER_BLOCKS] = v[OCC_COUNTER_WARPS] / 6;
-    v[OCC_COUNTER_ACTIVE_MIN] = fmin(sums->active_min, active) * CYCLES_PER_NS;
-    v[OCC_COUNTER_ACTIVE_MAX] = fmin(fmax(sums->active_max, active), ns) * CYCLES_PER_NS;
-    for (int i = OCC_COUNTER_WARPS; i <= OCC_COUNTER_ACTIVE; i++)
-        v[i] *= fmax(1 + noise * random_normal(&m->random), 0);
+    v[OCC_COUNTER_ACTIVE_MIN] = fmin(sums->active_min, active) * speed;
+    v[OCC_COUNTER_ACTIVE_MAX] = fmin(fmax(sums->active_max, active), ns) * speed;
+    for (int j = OCC_COUNTER_WARPS; j <= OCC_COUNTER_ACTIVE; j++)
+        v[j] *= fmax(1 + noise * random_normal(&m->random), 0);
     v[OCC_COUNTER_ACTIVE] = fmin(v[OCC_COUNTER_ACTIVE], ns * cycles);
     v[OCC_COUNTER_STALL_REGISTERS] = sums->stall[0] * cycles;
     v[OCC_COUNTER_STALL_WARPS] = sums->stall[3] * cycles;
@@ -337,20 +347,20 @@ static void make_samples(struct making *m)
     double gap_until_ns = 0;
     world->samples = get(m->n_samples, sizeof *world->samples);
     for (size_t i = 0; i < m->n_samples; i++) {
-        double from_ns = m->edges[i], to_ns = m->edges[i + 1];
+        double from_ns = m->edges[i];
         if (s->missing > 0 && random_uniform(&m->random) < s->missing / 200)
             gap_until_ns = from_ns + 3e7;
         if (from_ns < gap_until_ns || random_uniform(&m->random) < s->missing)
             continue;
         struct occ_sample *sample = &world->samples[world->n_samples++];
-        sample->start_ns = WORLD_EPOCH_NS + (int64_t)llround(sample_time(s, from_ns));
-        sample->end_ns = WORLD_EPOCH_NS + (int64_t)llround(sample_time(s, to_ns));
+        sample->start_ns = WORLD_EPOCH_NS + (int64_t)llround(sample_time(m->o, from_ns));
+        sample->end_ns = WORLD_EPOCH_NS + (int64_t)llround(sample_time(m->o, m->edges[i + 1]));
         for (int j = 0; j < OCC_COUNTER_COUNT; j++)
             sample->value[j] = NAN;
         if (s->rotated && fmod(from_ns, ROTATION_NS) > ROTATION_NS - ROTATED_NS)
             fill_stalls(m, &m->sums[i], sample);
         else
-            fill_counters(m, &m->sums[i], to_ns - from_ns, sample);
+            fill_counters(m, i, sample);
     }
 }
 
@@ -375,7 +385,9 @@ struct world *world_make(const struct world_options *o, uint64_t seed)
     struct making m = {.o = o, .random = seed * 7919 + 17};
     m.world = get(1, sizeof *m.world);
     m.world->graph = o->timeline.graph_gap_ns > 0;
-    if (timeline_make(&o->timeline, &m.random, &m.world->timeline) != 0) {
+    struct timeline_options timeline = o->timeline;
+    timeline.stragglers = o->variation.stragglers;
+    if (timeline_make(&timeline, &m.random, &m.world->timeline) != 0) {
         world_free(m.world);
         return NULL;
     }

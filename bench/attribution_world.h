@@ -19,7 +19,7 @@
 /* How launches of a configuration differ. */
 struct world_variation {
     double spread;     /* sigma of the logarithm of their occupancy: up to this, by configuration */
-    double stragglers; /* part of the launches whose occupancy is 0.4 to 0.9 of the usual */
+    double stragglers; /* part of the launches that last longer, most at a lower occupancy */
     double drift;      /* a configuration's occupancy goes up and down by this, within a minute or so */
     double steps;      /* sigma of a factor that all launches of some 50 ms share */
     double change_s;   /* when the occupancy of a third of the configurations doubles; 0: never */
@@ -42,6 +42,8 @@ struct world_sampling {
     bool rotated;                     /* 0.5 s of every 5.5 s are the other counter set's */
     double offset_ns, ppm, wander_ns; /* sample time = launch time x (1 + ppm) + offset + wander */
     double record_jitter_ns, tick_ns; /* of the launches' records */
+    double jump_ns;                   /* of the samples' clock, after 40 % of the time */
+    double frequency_drop;            /* part by which the SMs' clock is lower now and then */
 };
 
 struct world_options {

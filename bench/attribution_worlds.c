@@ -3,11 +3,25 @@
 
 #include <stdio.h>
 
-#define CHANGE_WINDOW_S 10 /* within which values have to be right again after a change */
+#define SETTLED_S 10 /* after a change values have to be right again */
 
 /* Of timelines; times in us and s. */
-#define RECORDED(file, spread_, seconds_)                                                                    \
-    .timeline = {.recording = (file), .duration_spread = (spread_), .seconds = (seconds_)}
+#define RECORDED(file, n, spread_, seconds_)                                                                 \
+    .timeline = {.recording = (file), .n_configs = (n), .duration_spread = (spread_), .seconds = (seconds_)}
+#define V100(spread_, seconds_) RECORDED("v100", 193, spread_, seconds_)
+#define A100(spread_, seconds_) RECORDED("a100", 539, spread_, seconds_)
+#define IDLE(idle_s_)                                                                                        \
+    .timeline = {.recording = "v100",                                                                        \
+                 .n_configs = 193,                                                                           \
+                 .duration_spread = 0.05,                                                                    \
+                 .idle_ns = (idle_s_)*1e9,                                                                   \
+                 .seconds = 40}
+#define PERSISTENT(lasts_s)                                                                                  \
+    .timeline = {.recording = "v100",                                                                        \
+                 .n_configs = 193,                                                                           \
+                 .duration_spread = 0.05,                                                                    \
+                 .persistent_ns = (lasts_s)*1e9,                                                             \
+                 .seconds = 50}
 #define RANDOM(n, from_us, to_us, seconds_)                                                                  \
     .timeline = {.n_configs = (n),                                                                           \
                  .streams = 1,                                                                               \
@@ -17,14 +31,16 @@
                  .gap_ns = 1500,                                                                             \
                  .duration_spread = 0.04,                                                                    \
                  .seconds = (seconds_)}
-#define STREAMS(n, count, from_us, to_us, spread_, seconds_)                                                 \
+#define STREAMS(n, count, apart_, longer_, from_us, to_us, seconds_)                                         \
     .timeline = {.n_configs = (n),                                                                           \
                  .streams = (count),                                                                         \
                  .order = TIMELINE_RANDOM,                                                                   \
                  .shortest_ns = (from_us)*1e3,                                                               \
                  .longest_ns = (to_us)*1e3,                                                                  \
                  .gap_ns = 3000,                                                                             \
-                 .duration_spread = (spread_),                                                               \
+                 .duration_spread = 0.08,                                                                    \
+                 .apart = (apart_),                                                                          \
+                 .longer = (longer_),                                                                        \
                  .seconds = (seconds_)}
 #define FIXED(n, from_us, to_us, gap_us, spread_, seconds_)                                                  \
     .timeline = {.n_configs = (n),                                                                           \
@@ -78,71 +94,78 @@
                  .ppm = 8,                                                                                   \
                  .wander_ns = 4000,                                                                          \
                  .record_jitter_ns = 500,                                                                    \
+                 .jump_ns = 25000,                                                                           \
+                 .frequency_drop = 0.3,                                                                      \
                  .tick_ns = 1000}
 
-#define WORLD(name_, kind_, quick_, memory_mib_, ...)                                                        \
+#define WORLD(name_, kind_, quick_, ...)                                                                     \
     {                                                                                                        \
-        .name = (name_), .kind = (kind_), .quick = (quick_), .memory_mib = (memory_mib_), .world = {         \
-            __VA_ARGS__                                                                                      \
-        }                                                                                                    \
+        .name = (name_), .kind = WORLDS_##kind_, .quick = (quick_), .world = { __VA_ARGS__ }                 \
     }
+#define OTHERS(...) .others = {__VA_ARGS__}
 
 static const struct worlds_entry worlds[] = {
     /* recorded */
-    WORLD("alexnet", WORLDS_ORDINARY, true, 6, RECORDED("alexnet", 0.04, 20), USUAL, SAMPLED(0)),
-    WORLD("v100-calm", WORLDS_ORDINARY, true, 0, RECORDED("v100", 0.03, 24), CALM, SAMPLED(8)),
-    WORLD("v100", WORLDS_ORDINARY, false, 0, RECORDED("v100", 0.05, 24), USUAL, SAMPLED(8)),
-    WORLD("v100-no-burst", WORLDS_ORDINARY, false, 40, RECORDED("v100", 0.05, 24), USUAL, SAMPLED(0)),
-    WORLD("v100-wild", WORLDS_ORDINARY, false, 0, RECORDED("v100", 0.1, 24), WILD, SAMPLED(8)),
-    WORLD("v100-clock", WORLDS_ORDINARY, false, 0, RECORDED("v100", 0.05, 24), USUAL, BADLY_SAMPLED(8)),
-    WORLD("a100-calm", WORLDS_ORDINARY, false, 0, RECORDED("a100", 0.03, 24), CALM, SAMPLED(8)),
-    WORLD("a100", WORLDS_ORDINARY, false, 0, RECORDED("a100", 0.05, 24), USUAL, SAMPLED(8)),
+    WORLD("alexnet", ORDINARY, false, RECORDED("alexnet", 33, 0.04, 20), USUAL, SAMPLED(0)),
+    WORLD("v100-calm", ORDINARY, false, V100(0.03, 30), CALM, SAMPLED(8)),
+    WORLD("v100", ORDINARY, false, V100(0.05, 30), USUAL, SAMPLED(8)),
+    WORLD("v100-no-burst", ORDINARY, false, V100(0.05, 30), USUAL, SAMPLED(0)),
+    WORLD("v100-wild", ORDINARY, false, V100(0.1, 30), WILD, SAMPLED(8)),
+    WORLD("v100-clock", ORDINARY, false, V100(0.05, 30), USUAL, BADLY_SAMPLED(8)),
+    WORLD("v100-idle", ORDINARY, false, IDLE(0.4), USUAL, SAMPLED(8)),
+    WORLD("a100-calm", ORDINARY, false, A100(0.03, 30), CALM, SAMPLED(8)),
+    WORLD("a100", ORDINARY, false, A100(0.05, 30), USUAL, SAMPLED(8)),
     /* made up */
-    WORLD("one", WORLDS_ORDINARY, false, 4, RANDOM(1, 30, 60, 10), USUAL, SAMPLED(0)),
-    WORLD("random-12", WORLDS_ORDINARY, true, 4, RANDOM(12, 8, 250, 10), USUAL, SAMPLED(0)),
-    WORLD("random-12-clock", WORLDS_ORDINARY, false, 4, RANDOM(12, 8, 250, 12), USUAL, BADLY_SAMPLED(0)),
-    WORLD("random-100", WORLDS_ORDINARY, true, 12, RANDOM(100, 6, 400, 12), USUAL, SAMPLED(0)),
-    WORLD("random-500", WORLDS_ORDINARY, false, 40, RANDOM(500, 6, 400, 20), USUAL, SAMPLED(0)),
-    WORLD("phases-100", WORLDS_ORDINARY, false, 12, PHASES(100, 6, 400, 24), USUAL, SAMPLED(0)),
-    WORLD("drift-100", WORLDS_ORDINARY, false, 12, RANDOM(100, 6, 400, 20), WILD, SAMPLED(0)),
-    WORLD("short", WORLDS_ORDINARY, false, 4, RANDOM(20, 2, 8, 6), USUAL, SAMPLED(0)),
-    WORLD("long", WORLDS_ORDINARY, false, 4, RANDOM(8, 2500, 20000, 12), USUAL, SAMPLED(0)),
-    WORLD("two-streams", WORLDS_ORDINARY, false, 0, STREAMS(24, 2, 10, 300, 0.05, 12), USUAL, SAMPLED(0)),
-    WORLD("four-streams", WORLDS_ORDINARY, false, 0, STREAMS(24, 4, 10, 300, 0.05, 12), USUAL, SAMPLED(0)),
-    WORLD("persistent", WORLDS_ORDINARY, false, 4, RANDOM(2, 2e7, 4e7, 130), USUAL, SAMPLED(0)),
-    WORLD("change-30", WORLDS_ORDINARY, true, 8, RANDOM(30, 8, 300, 30), CHANGING(10), SAMPLED(0)),
-    WORLD("change-v100", WORLDS_ORDINARY, false, 0, RECORDED("v100", 0.05, 40), CHANGING(20), SAMPLED(6)),
+    WORLD("one", ORDINARY, false, RANDOM(1, 30, 60, 10), USUAL, SAMPLED(0)),
+    WORLD("random-12", ORDINARY, false, RANDOM(12, 8, 250, 10), USUAL, SAMPLED(0)),
+    WORLD("random-12-clock", ORDINARY, false, RANDOM(12, 8, 250, 12), USUAL, BADLY_SAMPLED(0)),
+    WORLD("random-100", ORDINARY, false, RANDOM(100, 6, 400, 12), USUAL, SAMPLED(0)),
+    WORLD("random-500", ORDINARY, false, RANDOM(500, 6, 400, 30), USUAL, SAMPLED(0)),
+    WORLD("phases-100", ORDINARY, false, PHASES(100, 6, 400, 30), USUAL, SAMPLED(0)),
+    WORLD("drift-100", ORDINARY, false, RANDOM(100, 6, 400, 20), WILD, SAMPLED(0)),
+    WORLD("short", ORDINARY, false, RANDOM(20, 2, 8, 8), USUAL, SAMPLED(0)),
+    WORLD("long", ORDINARY, false, RANDOM(8, 2500, 20000, 12), USUAL, SAMPLED(0)),
+    WORLD("two-streams", ORDINARY, true, STREAMS(24, 2, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
+    WORLD("four-streams", ORDINARY, true, STREAMS(24, 4, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
+    WORLD("communication", ORDINARY, false, STREAMS(40, 2, true, 30, 10, 200, 12), USUAL, SAMPLED(0)),
+    WORLD("persistent", ORDINARY, false, RANDOM(2, 2e7, 6e7, 200), USUAL, SAMPLED(0)),
+    WORLD("change-30", ORDINARY, false, RANDOM(30, 8, 300, 30), CHANGING(10), SAMPLED(0)),
+    WORLD("change-v100", ORDINARY, false, V100(0.05, 36), CHANGING(10), SAMPLED(6)),
     /* made up, in fixed order */
-    WORLD("step-100", WORLDS_COLLINEAR, false, 0, FIXED(100, 6, 400, 60, 0.04, 16), USUAL, SAMPLED(6)),
-    WORLD("step-500", WORLDS_COLLINEAR, false, 0, FIXED(500, 6, 400, 60, 0.04, 24), USUAL, SAMPLED(8)),
-    WORLD("graph-12", WORLDS_COLLINEAR, true, 0, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
-    WORLD("pair", WORLDS_COLLINEAR, false, 0, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
+    WORLD("step-100", COLLINEAR, false, FIXED(100, 6, 400, 60, 0.04, 20), USUAL, SAMPLED(6)),
+    WORLD("step-500", COLLINEAR, false, FIXED(500, 6, 400, 60, 0.04, 30), USUAL, SAMPLED(8)),
+    WORLD("graph-12", COLLINEAR, false, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
+    WORLD("pair", COLLINEAR, true, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
     /* not all is known */
-    WORLD("background", WORLDS_HARD, false, 0, RECORDED("v100", 0.05, 20), USUAL, .others = {.constant = 0.1},
-          SAMPLED(6)),
-    WORLD("background-long", WORLDS_HARD, false, 0, RANDOM(20, 500, 8000, 16), USUAL,
-          .others = {.constant = 0.1}, SAMPLED(0)),
-    WORLD("bursty", WORLDS_HARD, true, 0, RANDOM(30, 10, 6000, 16), USUAL, .others = {.bursty = 0.2},
+    WORLD("many-3000", HARD, false, RANDOM(3000, 50, 3000, 30), USUAL, SAMPLED(0)),
+    WORLD("persistent-v100", HARD, false, PERSISTENT(20), USUAL, SAMPLED(8)),
+    WORLD("background", HARD, false, V100(0.05, 20), USUAL, OTHERS(.constant = 0.1), SAMPLED(6)),
+    WORLD("background-long", HARD, false, RANDOM(20, 500, 8000, 16), USUAL, OTHERS(.constant = 0.1),
           SAMPLED(0)),
-    WORLD("bursty-v100", WORLDS_HARD, false, 0, RECORDED("v100", 0.05, 20), USUAL, .others = {.bursty = 0.2},
-          SAMPLED(6)),
-    WORLD("slices", WORLDS_HARD, false, 0, STREAMS(60, 2, 10, 3000, 0.05, 16), USUAL,
-          .others = {.neighbour = WORLD_SLICES}, SAMPLED(0)),
-    WORLD("slices-untraced", WORLDS_HARD, false, 0, STREAMS(60, 2, 10, 3000, 0.05, 16), USUAL,
-          .others = {.neighbour = WORLD_SLICES, .untraced = true}, SAMPLED(0)),
-    WORLD("mps", WORLDS_HARD, false, 0, STREAMS(60, 2, 10, 400, 0.2, 16), USUAL,
-          .others = {.neighbour = WORLD_MPS}, SAMPLED(0)),
-    WORLD("mps-untraced", WORLDS_HARD, false, 0, STREAMS(60, 2, 10, 400, 0.2, 16), USUAL,
-          .others = {.neighbour = WORLD_MPS, .untraced = true}, SAMPLED(0)),
-    WORLD("lost-10", WORLDS_HARD, false, 0, RECORDED("v100", 0.05, 20), USUAL, .others = {.lost = 0.1},
-          SAMPLED(6)),
-    WORLD("lost-30", WORLDS_HARD, false, 0, RANDOM(100, 6, 400, 16), USUAL, .others = {.lost = 0.3},
+    WORLD("background-idle", HARD, false, IDLE(0.4), USUAL, OTHERS(.constant = 0.1), SAMPLED(8)),
+    WORLD("bursty", HARD, false, RANDOM(30, 10, 6000, 16), USUAL, OTHERS(.bursty = 0.2), SAMPLED(0)),
+    WORLD("bursty-v100", HARD, false, V100(0.05, 20), USUAL, OTHERS(.bursty = 0.2), SAMPLED(6)),
+    WORLD("slices", HARD, false, STREAMS(60, 2, true, 0, 10, 3000, 16), USUAL,
+          OTHERS(.neighbour = WORLD_SLICES), SAMPLED(0)),
+    WORLD("slices-untraced", HARD, false, STREAMS(60, 2, true, 0, 10, 3000, 16), USUAL,
+          OTHERS(.neighbour = WORLD_SLICES, .untraced = true), SAMPLED(0)),
+    WORLD("mps", HARD, false, STREAMS(60, 2, true, 0, 10, 400, 16), USUAL, OTHERS(.neighbour = WORLD_MPS),
           SAMPLED(0)),
+    WORLD("mps-untraced", HARD, false, STREAMS(60, 2, true, 0, 10, 400, 16), USUAL,
+          OTHERS(.neighbour = WORLD_MPS, .untraced = true), SAMPLED(0)),
+    WORLD("lost-10", HARD, false, V100(0.05, 20), USUAL, OTHERS(.lost = 0.1), SAMPLED(6)),
+    WORLD("lost-30", HARD, false, RANDOM(100, 6, 400, 16), USUAL, OTHERS(.lost = 0.3), SAMPLED(0)),
 };
 
 size_t worlds_count(void)
 {
     return sizeof worlds / sizeof *worlds;
+}
+
+/* 4 MiB for 20 configurations, 40 for 500; samples of a burst wait for their launches' records. */
+static double memory_limit(uint32_t configs, bool burst)
+{
+    return 4 + (configs > 20 ? (configs - 20) * 36.0 / 480 : 0) + (burst ? 9 : 0);
 }
 
 struct worlds_entry worlds_get(size_t i, const char *recordings, char *path, size_t path_size)
@@ -154,10 +177,8 @@ struct worlds_entry worlds_get(size_t i, const char *recordings, char *path, siz
         timeline->recording = path;
     }
     world.judge.seconds = timeline->seconds;
-    if (world.world.variation.change_s > 0) {
-        world.judge.window_s = CHANGE_WINDOW_S;
-        world.judge.ignored_s = world.world.variation.change_s;
-        world.judge.ignored_for = CHANGE_WINDOW_S;
-    }
+    if (world.world.variation.change_s > 0)
+        world.judge.from_s = world.world.variation.change_s + SETTLED_S;
+    world.memory_mib = memory_limit(timeline->n_configs, world.world.sampling.burst_at_s > 0);
     return world;
 }

@@ -7,7 +7,7 @@
 enum worlds_kind {
     WORLDS_ORDINARY,  /* one process, records complete: all figures */
     WORLDS_COLLINEAR, /* the same, but what runs cannot be told apart: not the share that has a value */
-    WORLDS_HARD       /* untraced work, slices, neighbours, lost records: intervals only */
+    WORLDS_HARD       /* untraced work, slices, neighbours, lost records, too little time: intervals only */
 };
 
 struct worlds_entry {
@@ -16,7 +16,7 @@ struct worlds_entry {
     bool quick; /* part of --quick */
     struct world_options world;
     struct judge_options judge; /* seconds: set from the world's */
-    double memory_mib;          /* at most; 0: any */
+    double memory_mib;          /* at most */
 };
 
 size_t worlds_count(void);
