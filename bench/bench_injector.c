@@ -15,7 +15,7 @@
 
 #define KERNELS   125u
 #define CONFIGS   1000u
-#define BUFFERS   24u
+#define BUFFERS   192u
 #define ROUNDS    21
 #define TARGET_NS 60.0
 #define RECORD    OCC_CUPTI_KERNEL_BYTES_13
@@ -94,13 +94,14 @@ static void fill_buffers(struct occ_pool *pool)
 {
     static uint64_t n;
     for (uint32_t b = 0; b < BUFFERS; b++) {
-        uint8_t *buffer = occ_pool_take(pool);
-        size_t at = 0;
-        for (; at + RECORD <= pool->bytes; at += RECORD) {
+        size_t bytes, at = 0;
+        pool->threads[0].bytes = (uint32_t)pool->bytes; /* as to a thread that launches much */
+        uint8_t *buffer = occ_pool_take(pool, 0, 0, &bytes);
+        for (; at + RECORD <= bytes; at += RECORD) {
             struct occ_cupti_kernel record = make_record(n++);
             memcpy(buffer + at, &record, RECORD);
         }
-        if (!occ_pool_complete(pool, buffer, at))
+        if (!occ_pool_complete(pool, buffer, at, 0))
             exit(1);
     }
 }

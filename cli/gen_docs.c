@@ -68,8 +68,8 @@ static const struct entry environment_occtrace[] = {
     {"OCCTRACE_RING_SLOTS", "launches that the ring between program and daemon holds: a power of two, 256 "
                             "to 4194304 (default 262144)"},
     {"OCCTRACE_BUFFERS, OCCTRACE_BUFFER_BYTES",
-     "activity buffers that CUPTI gets at most (default 64), and the size of one: a power of two, 16384 to "
-     "16777216 (default 1048576)"},
+     "activity buffers that CUPTI gets at most (default 512), and the largest size of one: a power of two, "
+     "16384 to 16777216 (default 131072)"},
     {"XDG_STATE_HOME", "where the history is: $XDG_STATE_HOME/occtrace/history.db, else "
                        "~/.local/state/occtrace/history.db"},
     {"XDG_RUNTIME_DIR", "where the private daemon's socket is made; default /tmp"},

@@ -16,6 +16,11 @@ enum state { COLD, READY, TAKEN, DONE };
 #define MADV_POPULATE_WRITE 23
 #endif
 
+/* Time in which a thread fills its buffer: between these. */
+#define SHORT_NS UINT64_C(125000000)
+#define LONG_NS  UINT64_C(1500000000)
+#define FULL_GAP 512u /* bytes that a full buffer may have left, less than two records */
+
 static size_t mapping_bytes(const struct occ_pool *pool)
 {
     return ((size_t)pool->count + 1) * pool->bytes; /* and the discard buffer */
@@ -24,11 +29,14 @@ static size_t mapping_bytes(const struct occ_pool *pool)
 int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes)
 {
     memset(pool, 0, sizeof *pool);
-    if (count < 1 || count > OCC_POOL_MAX_BUFFERS || bytes < 4096 || bytes % 4096 != 0)
+    if (count < 1 || count > OCC_POOL_MAX_BUFFERS || bytes < OCC_POOL_MIN_BYTES ||
+        bytes % OCC_POOL_MIN_BYTES != 0)
         return -EINVAL;
     pool->count = count;
     pool->bytes = bytes;
     pool->zero = true;
+    for (uint32_t i = 0; i < OCC_POOL_THREADS; i++)
+        pool->threads[i].bytes = OCC_POOL_MIN_BYTES;
     void *map = mmap(NULL, mapping_bytes(pool), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (map == MAP_FAILED)
@@ -59,32 +67,59 @@ static int take_any(struct occ_pool *pool, uint8_t from)
     return -1;
 }
 
-uint8_t *occ_pool_take(struct occ_pool *pool)
+/* The size of a thread's next buffer, from that of the last one and the time in which it filled that. Decided
+ * here, since neither the helper nor CUPTI's worker may have run for a while. */
+static uint32_t next_bytes(const struct occ_pool *pool, uint32_t bytes, uint64_t filled_ns)
 {
+    if (filled_ns < SHORT_NS)
+        return 2 * (size_t)bytes <= pool->bytes ? 2 * bytes : bytes;
+    if (filled_ns <= LONG_NS || bytes == OCC_POOL_MIN_BYTES)
+        return bytes;
+    uint64_t fitting = bytes * (LONG_NS / 2) / filled_ns / OCC_POOL_MIN_BYTES * OCC_POOL_MIN_BYTES;
+    return fitting > OCC_POOL_MIN_BYTES ? (uint32_t)fitting : OCC_POOL_MIN_BYTES;
+}
+
+uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes)
+{
+    /* threads' addresses differ by pages; 2^32 divided by the golden ratio spreads them */
+    uint32_t slot = (uint32_t)(thread >> 12) * UINT32_C(0x9e3779b1) / (UINT32_MAX / OCC_POOL_THREADS + 1);
+    struct occ_pool_thread *t = &pool->threads[slot];
+    uint32_t bytes = atomic_load_explicit(&t->bytes, memory_order_relaxed);
+    uint64_t last_ns = atomic_exchange_explicit(&t->taken_ns, now_ns, memory_order_relaxed);
+    if (last_ns != 0)
+        bytes = next_bytes(pool, bytes, now_ns - last_ns);
+    atomic_store_explicit(&t->bytes, bytes, memory_order_relaxed);
+    *ret_bytes = bytes;
     atomic_fetch_add_explicit(&pool->taken, 1, memory_order_relaxed);
     int index = take_any(pool, READY);
     if (index < 0)
         index = take_any(pool, COLD);
-    return buffer_at(pool, index < 0 ? pool->count : (uint32_t)index);
+    if (index < 0)
+        return buffer_at(pool, pool->count);
+    pool->use[index] = (struct occ_pool_use){.thread = slot, .bytes = bytes};
+    return buffer_at(pool, (uint32_t)index);
 }
 
-bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes)
+bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes, uint64_t now_ns)
 {
     uintptr_t offset = (uintptr_t)buffer - (uintptr_t)pool->base; /* a lower address wraps: too large */
     if (offset >= mapping_bytes(pool) || offset % pool->bytes != 0)
         return false;
     uint32_t index = (uint32_t)(offset / pool->bytes);
-    if (valid_bytes > pool->bytes)
-        valid_bytes = pool->bytes;
     if (index == pool->count) {
-        atomic_fetch_add_explicit(&pool->discarded_bytes, valid_bytes, memory_order_relaxed);
+        size_t bytes = valid_bytes < pool->bytes ? valid_bytes : pool->bytes;
+        atomic_fetch_add_explicit(&pool->discarded_bytes, bytes, memory_order_relaxed);
     } else {
         if (atomic_load_explicit(&pool->state[index], memory_order_relaxed) != TAKEN)
             return false;
-        pool->valid[index] = valid_bytes;
+        struct occ_pool_use *use = &pool->use[index];
+        use->valid_bytes = valid_bytes < use->bytes ? (uint32_t)valid_bytes : use->bytes;
+        use->delivered_ns = now_ns;
+        if (use->valid_bytes + FULL_GAP < use->bytes) /* by a flush: does not tell how long filling takes */
+            atomic_store_explicit(&pool->threads[use->thread].taken_ns, 0, memory_order_relaxed);
         if (!move(pool, index, TAKEN, DONE))
             return false;
-        uint64_t at = atomic_fetch_add_explicit(&pool->done_tail, 1, memory_order_relaxed);
+        uint64_t at = atomic_fetch_add_explicit(&pool->done_tail, 1, memory_order_acq_rel);
         /* pairs with the acquire load in occ_pool_next() */
         atomic_store_explicit(&pool->done[at % pool->count], index + 1, memory_order_release);
     }
@@ -102,26 +137,14 @@ int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid
     atomic_store_explicit(&pool->done[slot], 0, memory_order_relaxed);
     pool->done_head++;
     *ret_buffer = buffer_at(pool, entry - 1);
-    *ret_valid_bytes = pool->valid[entry - 1];
+    *ret_valid_bytes = pool->use[entry - 1].valid_bytes;
     return (int)(entry - 1);
-}
-
-/* All of it, since CUPTI may have written beyond the valid bytes. Untouched pages of a nearly empty buffer
- * (threads that launch rarely return one a second) go back to the system instead, which costs next to
- * nothing. */
-static void zero(const struct occ_pool *pool, uint8_t *buffer, size_t valid_bytes)
-{
-    size_t written = (valid_bytes + 4095) & ~(size_t)4095;
-    if (written <= pool->bytes / 4 && madvise(buffer + written, pool->bytes - written, MADV_DONTNEED) == 0)
-        memset(buffer, 0, written);
-    else
-        memset(buffer, 0, pool->bytes);
 }
 
 void occ_pool_recycle(struct occ_pool *pool, int index)
 {
-    if (pool->zero)
-        zero(pool, buffer_at(pool, (uint32_t)index), pool->valid[index]);
+    if (pool->zero) /* all that CUPTI got: it may have written beyond the valid bytes */
+        memset(buffer_at(pool, (uint32_t)index), 0, pool->use[index].bytes);
     /* pairs with the acquire in move() */
     atomic_store_explicit(&pool->state[index], READY, memory_order_release);
 }

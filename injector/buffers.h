@@ -15,6 +15,10 @@
  * never freed. Memory grows to `count` buffers at most; maintain() returns what a quiet program does not
  * need.
  *
+ * CUPTI gets only so much of a buffer as its thread fills in about half a second. cuptiActivityFlushAll(0)
+ * "doesn't return buffers which have one or more incomplete records" (cupti_activity.h), and a thread that
+ * keeps the GPU busy always has one: its records come when the buffer is full, whatever we flush.
+ *
  * Threads: take() and complete() any, wait-free but for a scan over `count` states; the others the helper
  * only.
  */
@@ -26,11 +30,27 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OCC_POOL_MAX_BUFFERS     256u
-#define OCC_POOL_DEFAULT_BUFFERS 64u
-/* 1 MiB = 4854 records of 216 bytes. CUPTI 13 keeps one for each thread that launches, hence not the larger
- * sizes that its guide suggests. */
-#define OCC_POOL_DEFAULT_BYTES (1u << 20)
+#define OCC_POOL_MAX_BUFFERS     1024u
+#define OCC_POOL_DEFAULT_BUFFERS 512u
+/* 128 KiB = 606 records of 216 bytes; the largest that CUPTI gets. Its guide suggests more for programs that
+ * read their records at the end. */
+#define OCC_POOL_DEFAULT_BYTES (1u << 17)
+#define OCC_POOL_MIN_BYTES     4096u /* 18 records; also the first of a thread */
+#define OCC_POOL_THREADS       64u   /* whose sizes are told apart; threads beyond share */
+
+/* One buffer, from take() to recycle(). Written by the taker, then by the one that completes it: CUPTI orders
+ * these. */
+struct occ_pool_use {
+    uint64_t delivered_ns;
+    uint32_t thread; /* index in occ_pool.threads */
+    uint32_t bytes;  /* that CUPTI got */
+    uint32_t valid_bytes;
+};
+
+struct occ_pool_thread {
+    _Atomic uint64_t taken_ns; /* its last buffer, when; 0: none that was full */
+    _Atomic uint32_t bytes;    /* size of that buffer */
+};
 
 struct occ_pool {
     uint8_t *base;
@@ -38,7 +58,8 @@ struct occ_pool {
     uint32_t count;
     bool zero; /* recycled buffers must be zeroed */
     _Atomic uint8_t state[OCC_POOL_MAX_BUFFERS];
-    size_t valid[OCC_POOL_MAX_BUFFERS];
+    struct occ_pool_use use[OCC_POOL_MAX_BUFFERS]; /* of a buffer that is TAKEN or DONE */
+    struct occ_pool_thread threads[OCC_POOL_THREADS];
     /* Delivered buffers in order: entry n % count holds index + 1. As many entries as buffers: never full. */
     _Atomic uint32_t done[OCC_POOL_MAX_BUFFERS];
     _Atomic uint64_t done_tail;
@@ -51,11 +72,12 @@ struct occ_pool {
 
 /* `bytes` of one buffer, a multiple of 4096. 0 or -errno; on failure nothing is mapped. */
 int occ_pool_init(struct occ_pool *pool, uint32_t count, size_t bytes);
-uint8_t *occ_pool_take(struct occ_pool *pool);
+/* `thread` identifies the caller; *ret_bytes is the size of the buffer for it. All times: CLOCK_MONOTONIC. */
+uint8_t *occ_pool_take(struct occ_pool *pool, uintptr_t thread, uint64_t now_ns, size_t *ret_bytes);
 /* False: the buffer is not from this pool. */
-bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes);
+bool occ_pool_complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes, uint64_t now_ns);
 
-/* The next delivered buffer, oldest first; its index or -1. */
+/* The next delivered buffer, oldest first; its index (see `use`) or -1. */
 int occ_pool_next(struct occ_pool *pool, uint8_t **ret_buffer, size_t *ret_valid_bytes);
 void occ_pool_recycle(struct occ_pool *pool, int index);
 /* Keeps some buffers READY, returns surplus ones to the system one by one. Once a second. */

@@ -1,5 +1,6 @@
 /* What CUPTI calls; see guest.h. */
 #include <errno.h>
+#include <pthread.h>
 
 #include "clock.h"
 #include "guest.h"
@@ -16,8 +17,7 @@ void occ_callback_requested(uint8_t **buffer, size_t *size, size_t *max_records)
     int saved = errno;
     uint64_t began_ns = occ_clock_ns(CLOCK_MONOTONIC);
     struct occ_pool *pool = &occ_guest()->pool;
-    *buffer = occ_pool_take(pool);
-    *size = pool->bytes;
+    *buffer = occ_pool_take(pool, (uintptr_t)pthread_self(), began_ns, size);
     *max_records = 0; /* as many as fit */
     add_cost(pool, began_ns);
     errno = saved;
@@ -33,7 +33,7 @@ void occ_callback_completed(void *context, uint32_t stream, uint8_t *buffer, siz
     struct occ_guest *guest = occ_guest();
     if (!buffer)
         goto out;
-    if (occ_pool_complete(&guest->pool, buffer, valid_bytes))
+    if (occ_pool_complete(&guest->pool, buffer, valid_bytes, began_ns))
         occ_wake(&guest->wake);
     else
         atomic_store_explicit(&guest->foreign_buffer, true, memory_order_relaxed);

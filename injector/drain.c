@@ -86,6 +86,21 @@ static void lose_rest(struct occ_drain *drain, size_t valid_bytes, size_t done_b
         occ_drain_lose(drain, OCC_LOSS_BAD_RECORD, rest > 0 ? rest : 1);
 }
 
+/* Reading 125 names again costs as much as 150 records. */
+#define REREAD_RECORDS 4096u
+#define REREAD_NS      UINT64_C(250000000)
+
+static void begin_buffer(struct occ_drain *drain, uint64_t delivered_ns)
+{
+    bool reread = drain->records - drain->reread_records >= REREAD_RECORDS ||
+                  delivered_ns - drain->reread_ns >= REREAD_NS;
+    if (reread) {
+        drain->reread_records = drain->records;
+        drain->reread_ns = delivered_ns;
+    }
+    occ_intern_next_buffer(&drain->intern, reread);
+}
+
 static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
 {
     size_t record_bytes = occ_cupti_kernel_bytes(drain->tracing->cupti.version);
@@ -93,7 +108,6 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
     size_t done_bytes = 0;
     uint32_t result = OCC_CUPTI_ERROR_MAX_LIMIT_REACHED; /* the end */
     void *record = NULL;
-    occ_intern_next_buffer(&drain->intern);
     while (max-- > 0 && !occ_drain_is_stopped(drain) &&
            (result = drain->tracing->call.get_next_record(buffer, valid_bytes, &record)) ==
                OCC_CUPTI_SUCCESS) {
@@ -130,6 +144,7 @@ void occ_drain_all(struct occ_drain *drain)
     /* Bounded: a program may fill buffers as fast as they are drained here, and the helper has other work. */
     uint32_t max = drain->pool->count;
     while (max-- > 0 && (index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
+        begin_buffer(drain, drain->pool->use[index].delivered_ns);
         drain_buffer(drain, buffer, valid_bytes);
         occ_drain_step(drain);
         occ_pool_recycle(drain->pool, index);

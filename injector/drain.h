@@ -23,8 +23,9 @@ struct occ_drain {
     uint64_t bad_times; /* of those, ever */
     uint64_t buffers;   /* drained, ever */
     uint64_t no_buffer; /* records in the discard buffer that are counted as lost */
-    _Atomic uint64_t steps;  /* grows with each call of CUPTI and each buffer */
-    _Atomic bool is_stopped; /* by the exiting thread: CUPTI is not called any more */
+    uint64_t reread_records, reread_ns; /* when names were last read again */
+    _Atomic uint64_t steps;             /* grows with each call of CUPTI and each buffer */
+    _Atomic bool is_stopped;            /* by the exiting thread: CUPTI is not called any more */
 };
 
 static inline bool occ_drain_is_stopped(const struct occ_drain *drain)

@@ -58,9 +58,9 @@ int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring)
     return 0;
 }
 
-void occ_intern_next_buffer(struct occ_intern *intern)
+void occ_intern_next_buffer(struct occ_intern *intern, bool reread)
 {
-    intern->epoch++;
+    intern->epoch += reread;
     occ_readable_forget(&intern->readable);
 }
 

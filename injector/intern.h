@@ -2,8 +2,8 @@
  * Ids of kernels (by the contents of their names) and of launch configurations (with their kernel and device)
  * in the ring's log. The first use of one writes its record.
  *
- * - A pointer's name is read again for every new buffer of records, since CUPTI may have reused the address;
- *   within one buffer the pointer identifies it.
+ * - A pointer's name is read again whenever the caller asks for it, since CUPTI may have reused the address;
+ *   until then the pointer identifies it.
  * - Bounded by OCC_INTERN_* below, in address space that costs memory only where it is used. No malloc. The
  *   caller counts what does not fit, here or in the log, as LOG_FULL.
  *
@@ -38,15 +38,15 @@ struct occ_intern {
     struct occ_intern_slot *slots;
     struct occ_record_config *configs; /* by id */
     uint32_t pointer_count, kernel_count, config_count;
-    uint32_t epoch; /* number of the buffer being read */
+    uint32_t epoch; /* grows when names are to be read again */
     struct occ_readable readable;
 };
 
 /* 0 or -errno. */
 int occ_intern_init(struct occ_intern *intern, struct occ_ring_producer *ring);
 
-/* A new buffer of records begins. */
-void occ_intern_next_buffer(struct occ_intern *intern);
+/* A new buffer of records begins; `reread`: names are read again. */
+void occ_intern_next_buffer(struct occ_intern *intern, bool reread);
 
 uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name);
 

@@ -3,9 +3,11 @@
  *
  * A record is written when its work is launched, in the launching thread, into that thread's buffer (or into the one
  * buffer of all, PER_THREAD_ACTIVITY_BUFFER 0); a buffer is asked of the client there when there is none. It is
- * complete once the last of its records has ended. Full buffers, and those that a flush found incomplete, wait in a
- * list; the worker thread hands them back when they are complete, a flush does the same in its caller.
- *   cuptiActivityFlushAll(0)       takes every buffer with a record; complete ones come back at once, others later
+ * complete once the last of its records has ended. Full buffers wait in a list; the worker thread hands them back when
+ * they are complete, a flush does the same in its caller. As cupti_activity.h has it:
+ *   cuptiActivityFlushAll(0)       returns "all the activity buffers which have all the activity records completed,
+ *                                  buffers need not to be full"; one with an incomplete record stays and goes on being
+ *                                  filled
  *   cuptiActivityFlushAll(FORCED)  returns all; records that have not ended yet have start = end = 0
  *
  * Locks: `lock` protects everything here; no client function is called under it.
@@ -214,10 +216,11 @@ static void return_waiting(bool forced)
     }
 }
 
-static void take_outlets_locked(void)
+static void take_outlets_locked(bool forced)
 {
+    uint64_t now_ns = sim_cupti_now();
     for (struct outlet *o = outlets; o; o = o->next) {
-        if (o->current && o->current->used) {
+        if (o->current && o->current->used && (forced || complete(o->current, now_ns))) {
             put_waiting_locked(o->current);
             o->current = NULL;
         }
@@ -442,7 +445,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
     pthread_mutex_lock(&lock);
     bool registered = return_buffer != NULL;
-    take_outlets_locked();
+    take_outlets_locked(flag & FORCED_FLUSH);
     pthread_mutex_unlock(&lock);
     if (!registered)
         return sim_cupti_result(CUPTI_ERROR_INVALID_OPERATION);

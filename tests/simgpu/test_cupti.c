@@ -269,6 +269,20 @@ static void incomplete_ones_wait(void)
     CHECK(record_count == 1 && records[0].kernel.end > records[0].kernel.start);
 }
 
+/* One that a flush leaves goes on being filled, and comes back when it is full and its last record complete. */
+static void a_busy_thread_gets_them_back_full(void)
+{
+    begin();
+    for (int i = 0; i < 3 * (BUFFER_BYTES / 216); i++) {
+        launch("plain", i % 75 ? 10 : 132 * 8 * 20000, 256, 0); /* the stream waits for the long ones */
+        OK(cuptiActivityFlushAll(0));
+    }
+    CHECK(requested == 3 && returned == 0);
+    OK(cuCtxSynchronize());
+    OK(cuptiActivityFlushAll(0));
+    CHECK(returned == 3 && record_count == 3 * (BUFFER_BYTES / 216));
+}
+
 static void forced_ones_have_no_times(void)
 {
     begin();
@@ -344,6 +358,7 @@ static void test_buffers(void **state)
 {
     (void)state;
     RUN(incomplete_ones_wait, "OCCSIM_CLOCK=virtual");
+    RUN(a_busy_thread_gets_them_back_full, "OCCSIM_CLOCK=virtual");
     RUN(forced_ones_have_no_times, "OCCSIM_CLOCK=virtual");
     RUN(asked_in_the_launching_thread);
     RUN(from_threads);

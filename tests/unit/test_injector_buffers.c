@@ -8,7 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define BYTES 32768u
+#define BYTES        OCC_POOL_MIN_BYTES
+#define SHORT_OUT_NS 1000u
 
 static bool is_zero(const uint8_t *bytes, size_t n)
 {
@@ -18,6 +19,19 @@ static bool is_zero(const uint8_t *bytes, size_t n)
     return true;
 }
 
+static uint8_t *take(struct occ_pool *pool)
+{
+    size_t bytes;
+    uint8_t *buffer = occ_pool_take(pool, 0, 0, &bytes);
+    assert_int_equal(bytes, BYTES);
+    return buffer;
+}
+
+static bool complete(struct occ_pool *pool, const uint8_t *buffer, size_t valid_bytes)
+{
+    return occ_pool_complete(pool, buffer, valid_bytes, SHORT_OUT_NS);
+}
+
 static void test_take_gives_every_buffer_then_the_discard_one(void **state)
 {
     (void)state;
@@ -25,7 +39,7 @@ static void test_take_gives_every_buffer_then_the_discard_one(void **state)
     assert_int_equal(occ_pool_init(&pool, 3, BYTES), 0);
     uint8_t *taken[5];
     for (int i = 0; i < 5; i++) {
-        taken[i] = occ_pool_take(&pool);
+        taken[i] = take(&pool);
         assert_non_null(taken[i]);
         assert_int_equal((uintptr_t)taken[i] % 8, 0);
     }
@@ -35,8 +49,8 @@ static void test_take_gives_every_buffer_then_the_discard_one(void **state)
 
     uint8_t *buffer;
     size_t valid;
-    assert_true(occ_pool_complete(&pool, taken[3], 500));
-    assert_true(occ_pool_complete(&pool, taken[4], 600));
+    assert_true(complete(&pool, taken[3], 500));
+    assert_true(complete(&pool, taken[4], 600));
     assert_int_equal(occ_pool_next(&pool, &buffer, &valid), -1); /* never read */
     assert_int_equal(atomic_load(&pool.discarded_bytes), 1100);
 }
@@ -47,13 +61,13 @@ static void test_buffers_come_back_in_order_and_zeroed(void **state)
     struct occ_pool pool;
     assert_int_equal(occ_pool_init(&pool, 3, BYTES), 0);
     for (int round = 0; round < 10; round++) {
-        uint8_t *a = occ_pool_take(&pool), *b = occ_pool_take(&pool), *buffer;
+        uint8_t *a = take(&pool), *b = take(&pool), *buffer;
         assert_true(is_zero(a, BYTES) && is_zero(b, BYTES));
         memset(a, 0xee, BYTES);
         memset(b, 0xdd, 100);
         size_t valid;
-        assert_true(occ_pool_complete(&pool, b, 100));
-        assert_true(occ_pool_complete(&pool, a, BYTES));
+        assert_true(complete(&pool, b, 100));
+        assert_true(complete(&pool, a, BYTES));
         int first = occ_pool_next(&pool, &buffer, &valid);
         assert_ptr_equal(buffer, b);
         assert_int_equal(valid, 100);
@@ -75,14 +89,14 @@ static void test_what_is_not_ours_is_refused(void **state)
     struct occ_pool pool;
     static uint8_t foreign[64];
     assert_int_equal(occ_pool_init(&pool, 2, BYTES), 0);
-    uint8_t *mine = occ_pool_take(&pool);
-    assert_false(occ_pool_complete(&pool, foreign, 0));
-    assert_false(occ_pool_complete(&pool, mine + 8, 0));
-    assert_false(occ_pool_complete(&pool, pool.base - BYTES, 0));
-    assert_false(occ_pool_complete(&pool, pool.base + 3 * BYTES, 0));
-    assert_false(occ_pool_complete(&pool, pool.base + BYTES, 0)); /* not taken */
-    assert_true(occ_pool_complete(&pool, mine, BYTES * 100));     /* more than there is */
-    assert_false(occ_pool_complete(&pool, mine, 0));              /* twice */
+    uint8_t *mine = take(&pool);
+    assert_false(complete(&pool, foreign, 0));
+    assert_false(complete(&pool, mine + 8, 0));
+    assert_false(complete(&pool, pool.base - BYTES, 0));
+    assert_false(complete(&pool, pool.base + 3 * BYTES, 0));
+    assert_false(complete(&pool, pool.base + BYTES, 0)); /* not taken */
+    assert_true(complete(&pool, mine, BYTES * 100));     /* more than there is */
+    assert_false(complete(&pool, mine, 0));              /* twice */
     uint8_t *buffer;
     size_t valid;
     assert_int_equal(occ_pool_next(&pool, &buffer, &valid), 0);
@@ -96,10 +110,10 @@ static void test_tend_gives_back_what_is_too_much(void **state)
     assert_int_equal(occ_pool_init(&pool, 40, BYTES), 0);
     uint8_t *taken[40], *buffer;
     for (int i = 0; i < 40; i++)
-        taken[i] = occ_pool_take(&pool);
+        taken[i] = take(&pool);
     for (int i = 0; i < 40; i++) {
         memset(taken[i], 1, BYTES);
-        occ_pool_complete(&pool, taken[i], BYTES);
+        complete(&pool, taken[i], BYTES);
     }
     size_t valid;
     int index;
@@ -112,7 +126,7 @@ static void test_tend_gives_back_what_is_too_much(void **state)
         ready += atomic_load(&pool.state[i]) == 1; /* READY */
     assert_int_equal(ready, 8);
     for (int i = 0; i < 40; i++) { /* all can still be had, zeroed */
-        taken[i] = occ_pool_take(&pool);
+        taken[i] = take(&pool);
         assert_true(is_zero(taken[i], BYTES));
     }
     assert_int_equal(atomic_load(&pool.discarded_bytes), 0);
@@ -126,6 +140,118 @@ static void test_sizes_are_checked(void **state)
     assert_true(occ_pool_init(&pool, OCC_POOL_MAX_BUFFERS + 1, BYTES) < 0);
     assert_true(occ_pool_init(&pool, 1, 100) < 0);
     assert_null(pool.base);
+}
+
+/* ---- the size that CUPTI gets, on a simulated clock ---- */
+
+#define SECOND_NS    UINT64_C(1000000000)
+#define RECORD_BYTES 216u
+
+/* A thread that keeps the GPU busy: each kernel is launched when the one before it starts. */
+struct busy_thread {
+    uintptr_t thread;
+    uint64_t kernel_ns[2]; /* in turns */
+    uint64_t now_ns, end_ns, n;
+    uint8_t *buffer;
+    size_t bytes, used;
+    uint64_t first_end_ns; /* of the buffer's first record */
+    uint64_t worst_age_ns; /* a record's arrival - its end */
+    uint64_t buffers;
+};
+
+static void deliver(struct occ_pool *pool, struct busy_thread *t, uint64_t at_ns)
+{
+    uint8_t *buffer;
+    size_t valid;
+    assert_true(occ_pool_complete(pool, t->buffer, t->used, at_ns));
+    occ_pool_recycle(pool, occ_pool_next(pool, &buffer, &valid));
+    if (at_ns - t->first_end_ns > t->worst_age_ns)
+        t->worst_age_ns = at_ns - t->first_end_ns;
+    t->buffer = NULL;
+    t->buffers++;
+}
+
+/* One launch. A buffer comes back when it is full and its last record complete; no flush finds it so before.
+ */
+static void launch(struct occ_pool *pool, struct busy_thread *t)
+{
+    uint64_t start_ns = t->end_ns, duration_ns = t->kernel_ns[t->n++ % 2];
+    if (!t->buffer) {
+        t->buffer = occ_pool_take(pool, t->thread, t->now_ns, &t->bytes);
+        t->used = 0;
+        t->first_end_ns = start_ns + duration_ns;
+    }
+    t->used += RECORD_BYTES;
+    t->now_ns = start_ns;
+    t->end_ns = start_ns + duration_ns;
+    if (t->used + RECORD_BYTES > t->bytes)
+        deliver(pool, t, t->end_ns);
+}
+
+/* Runs for so many seconds; the first five are not judged. */
+static void keep_busy(struct occ_pool *pool, struct busy_thread *t, uint64_t seconds)
+{
+    uint64_t judged_ns = t->end_ns + 5 * SECOND_NS, until_ns = t->end_ns + seconds * SECOND_NS;
+    while (t->end_ns < judged_ns)
+        launch(pool, t);
+    t->worst_age_ns = t->buffers = 0;
+    while (t->end_ns < until_ns)
+        launch(pool, t);
+}
+
+static void test_a_busy_stream_shows_its_records(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t kernel_ns[2], max_age_ns, max_buffers; /* the latter a second */
+    } cases[] = {
+        {{5000, 5000}, SECOND_NS, 400},           {{3000000, 2000}, SECOND_NS, 10},
+        {{20000000, 2000}, SECOND_NS, 10},        {{100000000, 2000}, 2 * SECOND_NS, 2},
+        {{50000000, 50000000}, 2 * SECOND_NS, 2}, {{1000000000, 2000}, 10 * SECOND_NS, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct occ_pool pool;
+        struct busy_thread t = {.end_ns = SECOND_NS};
+        memcpy(t.kernel_ns, cases[i].kernel_ns, sizeof t.kernel_ns);
+        assert_int_equal(occ_pool_init(&pool, 8, OCC_POOL_DEFAULT_BYTES), 0);
+        keep_busy(&pool, &t, 60);
+        assert_true(t.buffers <= cases[i].max_buffers * 55);
+    }
+}
+
+static void test_each_thread_has_its_size(void **state)
+{
+    (void)state;
+    struct occ_pool pool;
+    struct busy_thread fast = {.thread = 0x7f0000001000, .kernel_ns = {10000, 10000}, .end_ns = SECOND_NS},
+                       slow = {.thread = 0x7f0000802000, .kernel_ns = {40000000, 2000}, .end_ns = SECOND_NS};
+    assert_int_equal(occ_pool_init(&pool, 8, OCC_POOL_DEFAULT_BYTES), 0);
+    for (int i = 0; i < 40; i++) {
+        keep_busy(&pool, &fast, 6);
+        keep_busy(&pool, &slow, 6);
+    }
+    assert_true(fast.bytes == OCC_POOL_DEFAULT_BYTES && slow.bytes <= 8192);
+    /* a thread that becomes slow gets small ones */
+    fast.kernel_ns[0] = fast.kernel_ns[1] = 30000000;
+    keep_busy(&pool, &fast, 60);
+    keep_busy(&pool, &fast, 60);
+    assert_true(fast.worst_age_ns <= 2 * SECOND_NS);
+}
+
+/* A thread that launches once a second: its buffer comes with the flush, and its size stays. */
+static void test_a_buffer_that_is_not_full_changes_nothing(void **state)
+{
+    (void)state;
+    struct occ_pool pool;
+    uint8_t *buffer;
+    size_t bytes = 0, valid;
+    assert_int_equal(occ_pool_init(&pool, 8, OCC_POOL_DEFAULT_BYTES), 0);
+    for (uint64_t i = 0; i < 100; i++) {
+        const uint8_t *mine = occ_pool_take(&pool, 0, i * SECOND_NS, &bytes);
+        assert_int_equal(bytes, OCC_POOL_MIN_BYTES);
+        assert_true(occ_pool_complete(&pool, mine, RECORD_BYTES, i * SECOND_NS + i % 2 * SECOND_NS));
+        occ_pool_recycle(&pool, occ_pool_next(&pool, &buffer, &valid));
+    }
 }
 
 /* ---- several threads take and complete while one drains ---- */
@@ -143,7 +269,7 @@ static void *taker(void *arg)
 {
     struct shared *s = arg;
     for (int i = 0; i < ROUNDS; i++) {
-        uint8_t *buffer = occ_pool_take(&s->pool);
+        uint8_t *buffer = take(&s->pool);
         if (buffer == s->pool.base + s->pool.count * s->pool.bytes) {
             atomic_fetch_add(&s->discarded, 1);
         } else {
@@ -151,7 +277,7 @@ static void *taker(void *arg)
                 atomic_fetch_add(&s->clashes, 1);
             memset(buffer, 0x55, 64);
         }
-        if (!occ_pool_complete(&s->pool, buffer, 64))
+        if (!complete(&s->pool, buffer, 64))
             atomic_fetch_add(&s->clashes, 1);
         if (i % 16 == 0)
             sched_yield();
@@ -194,6 +320,9 @@ int main(void)
         cmocka_unit_test(test_what_is_not_ours_is_refused),
         cmocka_unit_test(test_tend_gives_back_what_is_too_much),
         cmocka_unit_test(test_sizes_are_checked),
+        cmocka_unit_test(test_a_busy_stream_shows_its_records),
+        cmocka_unit_test(test_each_thread_has_its_size),
+        cmocka_unit_test(test_a_buffer_that_is_not_full_changes_nothing),
         cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests_name("injector_buffers", tests, NULL, NULL);

@@ -22,6 +22,12 @@ struct fixture {
     struct occ_drain drain;
 };
 
+static uint8_t *take(struct occ_pool *pool)
+{
+    size_t bytes;
+    return occ_pool_take(pool, 0, 0, &bytes);
+}
+
 static int set_up(void **state)
 {
     struct fixture *f = calloc(1, sizeof *f);
@@ -62,7 +68,7 @@ static void test_many_names_share_a_table(void **state)
     for (uint32_t round = 0; round < 2; round++)
         for (uint32_t i = 0; i < 4000; i++) {
             (void)snprintf(names[i], sizeof names[i], "kernel%u", i);
-            occ_intern_next_buffer(&f->drain.intern);
+            occ_intern_next_buffer(&f->drain.intern, true);
             assert_int_equal(occ_intern_kernel(&f->drain.intern, names[i]), i);
         }
     assert_int_equal(drain_log(f->consumer), 4000);
@@ -75,11 +81,43 @@ static void test_an_address_that_got_another_name(void **state)
     char name[] = "before";
     assert_int_equal(occ_intern_kernel(in, name), 0);
     memcpy(name, "after!", 6);
-    occ_intern_next_buffer(in);
+    occ_intern_next_buffer(in, true);
     assert_int_equal(occ_intern_kernel(in, name), 1);
     memcpy(name, "before", 6);
-    occ_intern_next_buffer(in);
+    occ_intern_next_buffer(in, true);
     assert_int_equal(occ_intern_kernel(in, name), 0);
+}
+
+/* Steps by the records' size, but gives the last one where it would reach beyond what is valid. */
+static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, void **record)
+{
+    uint8_t *next = *record ? (uint8_t *)*record + sizeof(struct occ_cupti_kernel) : buffer;
+    if ((size_t)(next - buffer) + 8 > valid_bytes)
+        return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = next;
+    return OCC_CUPTI_SUCCESS;
+}
+
+/* Names are read again after so many records, or so much time: not for every buffer, which are small. */
+static void test_when_names_are_read_again(void **state)
+{
+    struct fixture *f = *state;
+    f->tracing.call.get_next_record = next_record;
+    char name[] = "before";
+    static const struct {
+        uint64_t delivered_ns;
+        uint32_t records_before; /* parsed elsewhere */
+        uint32_t kernels;        /* known afterwards */
+    } steps[] = {{0, 0, 1}, {249999999, 0, 1}, {250000000, 0, 2}, {250000001, 4094, 2}, {250000002, 0, 3}};
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        name[0] = (char)('a' + i);
+        struct occ_cupti_kernel *record = (void *)take(&f->pool);
+        *record = sample_kernel(name, 1, (uint32_t)i);
+        assert_true(occ_pool_complete(&f->pool, (uint8_t *)record, sizeof *record, steps[i].delivered_ns));
+        f->drain.records += steps[i].records_before;
+        occ_drain_all(&f->drain);
+        assert_int_equal(f->drain.intern.kernel_count, steps[i].kernels);
+    }
 }
 
 static void test_names_that_are_not_there(void **state)
@@ -98,7 +136,7 @@ static void test_names_that_are_not_there(void **state)
     pages[4095] = '\0';
     assert_int_equal(occ_intern_kernel(in, pages + 4000), 0); /* ends with the page */
     munmap(pages, 8192);
-    occ_intern_next_buffer(in);
+    occ_intern_next_buffer(in, true);
     assert_int_equal(occ_intern_kernel(in, pages + 4000), OCC_INTERN_UNREADABLE); /* unloaded meanwhile */
     assert_int_equal(drain_log(f->consumer), 1);
 }
@@ -269,27 +307,17 @@ static void test_records_become_launches(void **state)
     }
 }
 
-/* Steps by the records' size, but gives the last one where it would reach beyond what is valid. */
-static uint32_t next_record(uint8_t *buffer, size_t valid_bytes, void **record)
-{
-    uint8_t *next = *record ? (uint8_t *)*record + sizeof(struct occ_cupti_kernel) : buffer;
-    if ((size_t)(next - buffer) + 8 > valid_bytes)
-        return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
-    *record = next;
-    return OCC_CUPTI_SUCCESS;
-}
-
 static void test_what_else_lies_in_a_buffer(void **state)
 {
     struct fixture *f = *state;
     f->tracing.call.get_next_record = next_record;
-    struct occ_cupti_kernel *records = (void *)occ_pool_take(&f->pool);
+    struct occ_cupti_kernel *records = (void *)take(&f->pool);
     for (uint32_t n = 0; n < 10; n++) {
         records[n] = sample_kernel("k", 1, n);
         if (n % 2)
             records[n].kind = 1; /* a memory copy: nobody asked for it */
     }
-    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, 8 * sizeof *records + 100));
+    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, 8 * sizeof *records + 100, 0));
     occ_drain_all(&f->drain);
     assert_int_equal(f->drain.records, 4);
     assert_int_equal(lost(f, OCC_LOSS_BAD_RECORD), 1); /* the one that is cut off */
@@ -308,7 +336,7 @@ static void test_a_library_that_leads_astray(void **state)
 {
     struct fixture *f = *state;
     f->tracing.call.get_next_record = lost_record;
-    assert_true(occ_pool_complete(&f->pool, occ_pool_take(&f->pool), 4096));
+    assert_true(occ_pool_complete(&f->pool, take(&f->pool), 4096, 0));
     occ_drain_all(&f->drain);
     assert_int_equal(f->drain.records, 0);
     assert_int_equal(f->drain.buffers, 1);
@@ -324,7 +352,7 @@ static uint32_t busy_record(uint8_t *buffer, size_t valid_bytes, void **record)
     (void)record;
     if (busy_buffers > 0) {
         busy_buffers--;
-        (void)occ_pool_complete(busy_pool, occ_pool_take(busy_pool), valid_bytes);
+        (void)occ_pool_complete(busy_pool, take(busy_pool), valid_bytes, 0);
     }
     return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
 }
@@ -335,7 +363,7 @@ static void test_a_program_that_is_faster_does_not_keep_the_helper(void **state)
     f->tracing.call.get_next_record = busy_record;
     busy_pool = &f->pool;
     busy_buffers = 1000;
-    assert_true(occ_pool_complete(&f->pool, occ_pool_take(&f->pool), 4096));
+    assert_true(occ_pool_complete(&f->pool, take(&f->pool), 4096, 0));
     occ_drain_all(&f->drain);
     assert_true(f->drain.buffers <= f->pool.count);
     occ_drain_all(&f->drain); /* and goes on where it was */
@@ -414,10 +442,10 @@ static void test_exact_gets_every_record(void **state)
     assert_int_equal(got.n, 2);
     assert_int_equal(got.lost, 2);
     f->tracing.call.get_next_record = next_record;
-    struct occ_cupti_kernel *records = (void *)occ_pool_take(&f->pool);
+    struct occ_cupti_kernel *records = (void *)take(&f->pool);
     records[0] = good;
     records[1] = good;
-    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, sizeof *records + 100)); /* cut off */
+    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, sizeof *records + 100, 0)); /* cut off */
     occ_drain_all(&f->drain);
     assert_int_equal(got.n, 3);
     assert_int_equal(got.lost, 3);
@@ -429,6 +457,7 @@ int main(void)
         TEST(test_names_are_known_by_content),
         TEST(test_many_names_share_a_table),
         TEST(test_an_address_that_got_another_name),
+        TEST(test_when_names_are_read_again),
         TEST(test_names_that_are_not_there),
         TEST(test_a_very_long_name_is_cut_but_told_apart),
         TEST(test_more_pointers_than_are_remembered),
