@@ -59,8 +59,9 @@ static void choose_size(const struct physics_kernel *k, uint64_t *random, struct
 static void place_blocks(const struct physics_kernel *k, uint64_t *random, struct simulation *s)
 {
     uint32_t n_first = s->n_blocks < s->n_slots ? s->n_blocks : s->n_slots;
-    for (uint32_t i = 0; i < s->n_slots; i++)
-        s->heap[i] = (struct slot){k->ramp * i / s->n_slots, i % s->n_sms};
+    uint32_t n_last = (s->n_blocks - n_first) % s->n_slots; /* of a partial last wave */
+    for (uint32_t i = 0; i < s->n_slots; i++)               /* one block on each SM, then the second */
+        s->heap[i] = (struct slot){fmax(k->ramp, 1e-12) * i / s->n_slots, i % s->n_sms};
     for (uint32_t i = 0; i < s->n_sms; i++) {
         s->first[i] = INFINITY;
         s->last[i] = 0;
@@ -70,9 +71,8 @@ static void place_blocks(const struct physics_kernel *k, uint64_t *random, struc
     for (uint32_t i = 0; i < s->n_blocks; i++) {
         struct slot *slot = &s->heap[0];
         uint32_t beside = s->resident[slot->sm];
-        uint32_t left = s->n_blocks - i;
-        if (i >= n_first && left < s->n_slots) /* the last wave: SMs empty */
-            beside = left / s->n_sms + 1 < beside ? left / s->n_sms + 1 : beside;
+        if (i >= s->n_blocks - n_last)
+            beside = (n_last + s->n_sms - 1) / s->n_sms;
         double share = fmin((double)beside / k->blocks_per_sm, 1);
         double length = random_lognormal(random, k->block_spread) * pow(share, k->contention);
         double from = slot->free_at;

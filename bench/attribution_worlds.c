@@ -125,8 +125,8 @@ static const struct worlds_entry worlds[] = {
     WORLD("drift-100", ORDINARY, false, RANDOM(100, 6, 400, 20), WILD, SAMPLED(0)),
     WORLD("short", ORDINARY, false, RANDOM(20, 2, 8, 8), USUAL, SAMPLED(0)),
     WORLD("long", ORDINARY, false, RANDOM(8, 2500, 20000, 12), USUAL, SAMPLED(0)),
-    WORLD("two-streams", ORDINARY, true, STREAMS(24, 2, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
-    WORLD("four-streams", ORDINARY, true, STREAMS(24, 4, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
+    WORLD("two-streams", ORDINARY, false, STREAMS(24, 2, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
+    WORLD("four-streams", ORDINARY, false, STREAMS(24, 4, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
     WORLD("communication", ORDINARY, false, STREAMS(40, 2, true, 30, 10, 200, 12), USUAL, SAMPLED(0)),
     WORLD("persistent", ORDINARY, false, RANDOM(2, 2e7, 6e7, 200), USUAL, SAMPLED(0)),
     WORLD("change-30", ORDINARY, false, RANDOM(30, 8, 300, 30), CHANGING(10), SAMPLED(0)),
@@ -135,7 +135,7 @@ static const struct worlds_entry worlds[] = {
     WORLD("step-100", COLLINEAR, false, FIXED(100, 6, 400, 60, 0.04, 20), USUAL, SAMPLED(6)),
     WORLD("step-500", COLLINEAR, false, FIXED(500, 6, 400, 60, 0.04, 30), USUAL, SAMPLED(8)),
     WORLD("graph-12", COLLINEAR, false, FIXED(12, 20, 80, 8, 0.02, 10), USUAL, SAMPLED(4)),
-    WORLD("pair", COLLINEAR, true, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
+    WORLD("pair", COLLINEAR, false, FIXED(2, 100, 900, 0, 0.02, 10), USUAL, SAMPLED(4)),
     /* not all is known */
     WORLD("many-3000", HARD, false, RANDOM(3000, 50, 3000, 30), USUAL, SAMPLED(0)),
     WORLD("persistent-v100", HARD, false, PERSISTENT(20), USUAL, SAMPLED(8)),
@@ -149,12 +149,12 @@ static const struct worlds_entry worlds[] = {
           OTHERS(.neighbour = WORLD_SLICES), SAMPLED(0)),
     WORLD("slices-untraced", HARD, false, STREAMS(60, 2, true, 0, 10, 3000, 16), USUAL,
           OTHERS(.neighbour = WORLD_SLICES, .untraced = true), SAMPLED(0)),
-    WORLD("mps", HARD, false, STREAMS(60, 2, true, 0, 10, 400, 16), USUAL, OTHERS(.neighbour = WORLD_MPS),
+    WORLD("mps", HARD, true, STREAMS(60, 2, true, 0, 10, 400, 16), USUAL, OTHERS(.neighbour = WORLD_MPS),
           SAMPLED(0)),
     WORLD("mps-untraced", HARD, false, STREAMS(60, 2, true, 0, 10, 400, 16), USUAL,
           OTHERS(.neighbour = WORLD_MPS, .untraced = true), SAMPLED(0)),
     WORLD("lost-10", HARD, false, V100(0.05, 20), USUAL, OTHERS(.lost = 0.1), SAMPLED(6)),
-    WORLD("lost-30", HARD, false, RANDOM(100, 6, 400, 16), USUAL, OTHERS(.lost = 0.3), SAMPLED(0)),
+    WORLD("lost-30", HARD, true, RANDOM(100, 6, 400, 16), USUAL, OTHERS(.lost = 0.3), SAMPLED(0)),
 };
 
 size_t worlds_count(void)

@@ -2,6 +2,14 @@ if(NOT OCC_SANITIZE) # NVIDIA's library opens another in a way that sanitizers r
   occ_add_test(test_sampler_sets SOURCES test_sampler_sets.c USES occ_counters)
 endif()
 occ_add_test(test_attribution SOURCES test_attribution.c USES occ_attribution m)
+set(worlds "${PROJECT_SOURCE_DIR}/bench")
+occ_add_test(test_attribution_worlds
+  SOURCES test_attribution_worlds.c ${worlds}/attribution_physics.c ${worlds}/attribution_timeline.c
+          ${worlds}/attribution_world.c
+  USES m)
+target_include_directories(test_attribution_worlds PRIVATE "${PROJECT_SOURCE_DIR}")
+target_compile_definitions(test_attribution_worlds PRIVATE
+  OCC_ATTRIBUTION_RECORDINGS="${PROJECT_SOURCE_DIR}/tests/data/attribution")
 occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution m)
 occ_add_test(test_sampler_competing SOURCES test_sampler_competing.c USES occ_counters)
 occ_add_test(test_sampler_library SOURCES test_sampler_library.c USES occ_counters)
