@@ -7,6 +7,3 @@ target_compile_definitions(bench_attribution PRIVATE
 target_link_options(bench_attribution PRIVATE
   LINKER:--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free)
 target_link_libraries(bench_attribution PRIVATE occ_compile_options occ_attribution m)
-if(OCC_BUILD_TESTS)
-  occ_add_script_test(attribution_figures COMMAND bench_attribution --quick)
-endif()

@@ -10,6 +10,9 @@ occ_add_test(test_attribution_worlds
 target_include_directories(test_attribution_worlds PRIVATE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(test_attribution_worlds PRIVATE
   OCC_ATTRIBUTION_RECORDINGS="${PROJECT_SOURCE_DIR}/tests/data/attribution")
+if(OCC_BUILD_BENCH)
+  occ_add_script_test(attribution_figures COMMAND bench_attribution --quick)
+endif()
 occ_add_test(test_sampler_seconds SOURCES test_sampler_seconds.c USES occ_attribution m)
 occ_add_test(test_sampler_competing SOURCES test_sampler_competing.c USES occ_counters)
 occ_add_test(test_sampler_library SOURCES test_sampler_library.c USES occ_counters)
