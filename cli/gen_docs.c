@@ -60,7 +60,6 @@ static const struct entry environment_sampler[] = {
 };
 
 static const struct entry environment_occtrace[] = {
-    {"OCCTRACE_LIBRARY", "the library to preload, if it is not the one installed with occtrace"},
     {"OCCTRACE_SOCKET", SOCKET_TEXT},
     {"OCCTRACE_CUPTI", "the libcupti to use, an absolute path"},
     {"OCCTRACE_DISABLE", "if set, neither empty nor 0: programs run as without occtrace"},

@@ -1,19 +1,22 @@
 # How every target of the project is compiled, and the two helpers that make one.
 #
-# occ_compile_options  INTERFACE target: C11, strict warnings, sanitizers, coverage.
+# occ_warnings         INTERFACE target: strict warnings.
+# occ_compile_options  INTERFACE target: those, sanitizers, coverage.
 # occ_add_library(NAME SOURCES... [PUBLIC_HEADERS dir] [USES targets...] [PRIVATE targets...])
 #     a static library occ_NAME, listed in the global property OCC_LIBRARIES. Headers are named from the root ("store/store.h"), those beside a file by name alone.
 # occ_add_program(NAME SOURCES... USES targets...)
 
-add_library(occ_compile_options INTERFACE)
-target_compile_definitions(occ_compile_options INTERFACE _GNU_SOURCE)
-target_compile_options(occ_compile_options INTERFACE
+add_library(occ_warnings INTERFACE)
+target_compile_definitions(occ_warnings INTERFACE _GNU_SOURCE)
+target_compile_options(occ_warnings INTERFACE
   -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
   -Wpointer-arith -Wformat=2 -Wundef -fno-common -fvisibility=hidden
   $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>)
 if(OCC_WERROR)
-  target_compile_options(occ_compile_options INTERFACE -Werror)
+  target_compile_options(occ_warnings INTERFACE -Werror)
 endif()
+add_library(occ_compile_options INTERFACE)
+target_link_libraries(occ_compile_options INTERFACE occ_warnings)
 if(OCC_SANITIZE)
   target_compile_options(occ_compile_options INTERFACE
     -fsanitize=${OCC_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

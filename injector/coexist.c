@@ -48,7 +48,8 @@ static bool is_same_file(const char *a, const char *b)
            one.st_ino == other.st_ino;
 }
 
-bool occ_coexist_is_displaced(const char *injection_path, const char *self)
+/* CUDA_INJECTION64_PATH names a library other than `self`: the driver loads that one. */
+static bool is_displaced(const char *injection_path, const char *self)
 {
     if (!injection_path || injection_path[0] == '\0' || strcmp(injection_path, "none") == 0 ||
         self[0] == '\0')
@@ -69,7 +70,7 @@ bool occ_coexist_must_yield(char *const *environment, const char *self, char *re
             return true;
         }
         if (strncmp(entry, injection, sizeof injection - 1) == 0 &&
-            occ_coexist_is_displaced(entry + sizeof injection - 1, self)) {
+            is_displaced(entry + sizeof injection - 1, self)) {
             (void)snprintf(reason, size, "another tool is injected: %.160s", entry);
             return true;
         }

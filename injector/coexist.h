@@ -11,7 +11,4 @@
  * library, or "" if unknown. */
 bool occ_coexist_must_yield(char *const *environment, const char *self, char *reason, size_t size);
 
-/* True if CUDA_INJECTION64_PATH names a library other than `self`: the driver loads that one, not us. */
-bool occ_coexist_is_displaced(const char *injection_path, const char *self);
-
 #endif

@@ -19,6 +19,7 @@
 #include "coexist.h"
 #include "guest.h"
 #include "guest_log.h"
+#include "preflight.h"
 #include "process.h"
 
 /* A ring that holds a reason and no launches. */
@@ -112,6 +113,12 @@ static void start(struct occ_guest *g)
     }
     occ_guest_log_open(g->env.log);
     log_rejected(&g->env);
+    const char *refusal = occ_preflight_refusal();
+    if (refusal) {
+        occ_guest_log("stays out: %s", refusal);
+        atomic_store(&g->state, OCC_GUEST_CLOSED);
+        return;
+    }
     occ_link_init(&g->link, g->env.socket, get);
     occ_fork_prepare();
     run_or_stay_quiet(g, began_ns);

@@ -83,7 +83,7 @@ static void execute(const struct child_signals *signals, char *const *argv,
 {
     int why = 0;
     for (; variables->name && why == 0; variables++)
-        if (setenv(variables->name, variables->value, 1) != 0)
+        if (variables->value && setenv(variables->name, variables->value, 1) != 0)
             why = errno;
     child_signals_give_back(signals);
     if (why == 0) {

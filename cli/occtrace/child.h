@@ -35,8 +35,9 @@ struct child_variable {
     const char *name, *value;
 };
 
-/* Forks and executes `argv` (PATH is searched) with `variables` (name NULL ends them) added to the
- * environment. 0: runs. Positive: the errno value of exec. Negative OCC_E_*: could not fork. */
+/* Forks and executes `argv` (PATH is searched) with `variables` (name NULL ends them; those with a value NULL
+ * stay as they are) added to the environment. 0: runs. Positive: the errno value of exec. Negative OCC_E_*:
+ * could not fork. */
 int child_start(const struct child_signals *signals, char *const *argv,
                 const struct child_variable *variables, pid_t *ret_pid, struct occ_error *err);
 

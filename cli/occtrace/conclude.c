@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "no_launches.h"
 #include "store/store.h"
 #include "summary.h"
 #include "support/cleanup.h"
@@ -84,7 +83,7 @@ static int put_run(const struct trace *trace, struct occ_store *store, char *con
         .start_ns = trace->start_ns,
         .end_ns = trace->end_ns,
         .hostname = hostname[0] ? hostname : NULL,
-        .exe = trace->program_path[0] ? trace->program_path : NULL,
+        .exe = trace->executable.path[0] ? trace->executable.path : NULL,
         .cmdline = cmdline,
         .cwd = cwd,
         .user = user ? user->pw_name : NULL,
@@ -134,7 +133,7 @@ static int summarise(const struct trace *trace, char *const *argv, bool is_compl
     if (status == 0)
         status = summary_count(store, trace->session, &runs, err);
     if (status == 0 && runs == 0 && is_complete) {
-        const char *reason = no_launches_reason(trace->program_path);
+        const char *reason = program_no_launches_reason(&trace->executable);
         if (!is_quiet)
             trace_note("nothing was recorded: %s", reason);
         if (trace->is_private)

@@ -14,7 +14,6 @@
 
 #include "cli/command.h"
 #include "cli/usage.h"
-#include "no_launches.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "support/clock.h"
@@ -40,54 +39,34 @@ static void occupy_standard_descriptors(void)
 
 /* ---- the program ---- */
 
-/* LD_PRELOAD is split at blanks and colons: a library below such a directory cannot be preloaded. The
- * driver's own variable takes it; children that clean their environment are then not recorded. */
-static bool can_be_preloaded(const char *library)
-{
-    return !strpbrk(library, " :\t\n");
-}
-
-static bool is_preloaded(const char *list, const char *library)
-{
-    size_t length = strlen(library);
-    for (const char *at = list; at && (at = strstr(at, library)); at += length) {
-        bool starts = at == list || strchr(" :", at[-1]);
-        if (starts && (at[length] == '\0' || strchr(" :", at[length])))
-            return true;
-    }
-    return false;
-}
-
+/* Last in the list: some libraries must come first. */
 static char *preload_list(const char *library)
 {
     const char *old = getenv("LD_PRELOAD");
     char *list = NULL;
-    if (is_preloaded(old, library))
-        return strdup(old);
-    (void)occ_format_text(&list, NULL, "%s%s%s", library, old && old[0] ? ":" : "", old ? old : "");
+    (void)occ_format_text(&list, NULL, "%s%s%s", old ? old : "", old && old[0] ? ":" : "", library);
     return list;
 }
 
 static int start_observed(struct trace *trace, char *const *argv, struct occ_error *err)
 {
-    _cleanup_(occ_freep) char *preload = preload_list(trace->library);
-    const char *label = trace->options->label;
-    if (!preload)
+    bool preloads = trace->preload && trace->executable.takes_preload;
+    _cleanup_(occ_freep) char *list = preloads ? preload_list(trace->preload) : NULL;
+    const struct trace_options *options = trace->options;
+    const char *all = options->preload && strcmp(options->preload, "all") == 0 ? "1" : NULL;
+    const char *library = preloads || getenv("CUDA_INJECTION64_PATH") ? NULL : trace->library;
+    if (preloads && !list)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    bool normal = can_be_preloaded(trace->library);
-    struct child_variable variables[] = {
-        {normal ? "LD_PRELOAD" : "CUDA_INJECTION64_PATH", normal ? preload : trace->library},
+    const struct child_variable variables[] = {
+        {"LD_PRELOAD", list},
+        {"CUDA_INJECTION64_PATH", library},
         {"OCCTRACE_SOCKET", trace->socket},
         {"OCCTRACE_SESSION", trace->session},
-        {NULL, NULL}, /* for the options */
-        {NULL, NULL},
+        {"OCCTRACE_PRELOAD_ALL", all},
+        {"OCCTRACE_EXACT", options->exact ? "1" : NULL},
+        {"OCCTRACE_LABEL", options->label},
         {NULL, NULL},
     };
-    size_t n = 3;
-    if (trace->options->exact)
-        variables[n++] = (struct child_variable){"OCCTRACE_EXACT", "1"};
-    if (label)
-        variables[n] = (struct child_variable){"OCCTRACE_LABEL", label};
     return child_start(&trace->signals, argv, variables, &trace->program, err);
 }
 
@@ -119,6 +98,7 @@ static void trace_release(struct trace *trace)
 {
     private_daemon_destroy(&trace->daemon);
     free(trace->library);
+    free(trace->preload);
     free(trace->socket);
     free(trace->db);
 }
@@ -134,7 +114,7 @@ static int run(struct trace *trace, char **argv, int *ret_exit)
     if (!is_observed)
         trace_note("%s; the program runs without being observed", err.message);
     trace->start_ns = occ_now_ns();
-    no_launches_find_program(argv[0], trace->program_path, sizeof trace->program_path);
+    program_inspect(argv[0], trace->library, &trace->executable);
     int status = is_observed ? start_observed(trace, argv, &err) : start_plain(trace, argv, &err);
     if (status != 0) {
         *ret_exit = exec_failure(argv[0], status, &err);

@@ -1,4 +1,4 @@
-/* Before the program starts: its session, the library to preload, a daemon; see trace.h. One thread. */
+/* Before the program starts: its session, the libraries for it, a daemon; see trace.h. One thread. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,19 +22,26 @@ static int make_session(struct trace *trace, struct occ_error *err)
     return 0;
 }
 
-/* $OCCTRACE_LIBRARY, else ../lib/occtrace beside bin: the same in the build tree and when installed. */
-static int find_library(struct trace *trace, const char *self, struct occ_error *err)
+/* A file in ../lib/occtrace beside bin: the same in the build tree and when installed. */
+static int find_library(const char *self, const char *name, char **ret_path, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *path = NULL;
-    const char *given = secure_getenv("OCCTRACE_LIBRARY");
-    bool is_given = given && given[0];
-    if (occ_format_text(&path, err, "%s%s", is_given ? given : self,
-                        is_given ? "" : "/../lib/occtrace/libocctrace.so") != 0)
+    if (occ_format_text(&path, err, "%s/../lib/occtrace/%s", self, name) != 0)
         return OCC_E_NO_MEMORY;
-    trace->library = realpath(path, NULL);
-    if (!trace->library || access(trace->library, R_OK) != 0)
+    *ret_path = realpath(path, NULL);
+    if (!*ret_path || access(*ret_path, R_OK) != 0)
         return occ_fail_errno(err, errno, "cannot find %s", path);
     return 0;
+}
+
+/* LD_PRELOAD is split at blanks and colons: a file below such a directory cannot be in it. */
+static int find_libraries(struct trace *trace, const char *self, struct occ_error *err)
+{
+    const char *mode = trace->options->preload;
+    int status = find_library(self, "libocctrace.so", &trace->library, err);
+    if (status == 0 && !strpbrk(trace->library, " :\t\n") && !(mode && strcmp(mode, "none") == 0))
+        status = find_library(self, "libocctrace-preload.so", &trace->preload, err);
+    return status;
 }
 
 static int absolute_path(const char *path, char **ret_path, struct occ_error *err)
@@ -99,7 +106,7 @@ int trace_prepare(struct trace *trace, struct occ_error *err)
     if (status == 0)
         status = make_session(trace, err);
     if (status == 0)
-        status = find_library(trace, self, err);
+        status = find_libraries(trace, self, err);
     if (status != 0)
         return status;
     if (trace->options->socket)

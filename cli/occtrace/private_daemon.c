@@ -73,6 +73,9 @@ static void become_daemon(const struct private_daemon *daemon, const struct chil
         _exit(1);
     (void)close_range(PAIR_FD + 1, UINT_MAX, 0);
     (void)setsid();
+    /* what is injected into the program is none of its */
+    (void)unsetenv("LD_PRELOAD");
+    (void)unsetenv("CUDA_INJECTION64_PATH");
     child_signals_give_back(signals);
     (void)execl(daemon->program, daemon->program, "--private", "3", "--db", daemon->db, "--socket",
                 daemon->socket, "--counters", daemon->counters ? daemon->counters : "auto", (char *)NULL);

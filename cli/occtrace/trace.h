@@ -2,7 +2,6 @@
 #ifndef OCC_OCCTRACE_TRACE_H
 #define OCC_OCCTRACE_TRACE_H
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +9,7 @@
 
 #include "child.h"
 #include "private_daemon.h"
+#include "program.h"
 #include "support/error.h"
 #include "trace_options.h"
 
@@ -17,14 +17,15 @@ struct trace {
     const struct trace_options *options;
     struct child_signals signals;
     char session[33];
-    char *library; /* to preload */
+    char *library; /* that CUDA's driver loads */
+    char *preload; /* for LD_PRELOAD; NULL: the program starts with the driver's variable instead */
     char *socket;  /* where the program reports */
     char *db;      /* the history; NULL: unknown */
     bool is_private;
     struct private_daemon daemon; /* if is_private */
     int64_t start_ns, end_ns;     /* of the program */
     pid_t program;
-    char program_path[PATH_MAX]; /* "": not found */
+    struct program executable;
 };
 
 /* Before the program starts (prepare.c): session, library, a daemon that listens. */

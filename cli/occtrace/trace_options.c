@@ -5,6 +5,8 @@
 
 static const char *const counters_modes[] = {"auto", "pm", "gpm", "none", "exact", NULL};
 
+static const char *const preload_modes[] = {"auto", "all", "none", NULL};
+
 static const struct cli_option options[] = {
     CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",
                "record into this history (default: the daemon's if one listens, else "
@@ -22,6 +24,11 @@ static const struct cli_option options[] = {
                "measure the achieved occupancy of each launch by itself (the same as --counters=exact), "
                "kept as the mean of each launch configuration and minute; kernels then run one after the "
                "other"),
+    CLI_OPTION(
+        0, "preload", CLI_WORD, struct trace_options, preload, "MODE",
+        "auto (default: a file in LD_PRELOAD sets CUDA_INJECTION64_PATH and takes itself out), all (it "
+        "stays, for programs that reduce their environment), none (the variable only)",
+        .words = preload_modes),
     CLI_OPTION('q', "quiet", CLI_FLAG, struct trace_options, quiet, NULL, "no summary at the end"),
     CLI_OPTION_HELP,
     CLI_OPTION_VERSION,
@@ -56,6 +63,10 @@ const struct cli_command cli_occtrace = {
                    "launches then shows (measured_source exact). This needs the permission for hardware "
                    "counters and libcupti of CUDA 13.0 or newer; without them the launches are recorded all "
                    "the same, and the run says why they have no exact values.\n\n"
+                   "Nothing is recorded of a program in which another tool holds CUDA_INJECTION64_PATH, of "
+                   "32-bit, statically linked and set-user-ID programs, of one that has fewer than 16 free "
+                   "descriptors when it initialises CUDA, and of one with a seccomp filter that kills at "
+                   "system calls of the library. They run as without occtrace.\n\n"
                    "A summary at the end, on stderr, reports what was recorded, what was lost, the "
                    "overhead, and why not more.",
     .options = options,

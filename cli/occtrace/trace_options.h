@@ -10,6 +10,7 @@ struct trace_options {
     struct cli_args common;
     const char *socket, *label;
     const char *counters; /* NULL: auto */
+    const char *preload;  /* NULL: auto */
     bool exact;           /* by --exact or --counters=exact */
     bool quiet;
 };

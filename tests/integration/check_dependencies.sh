@@ -19,6 +19,7 @@ image:
 import: occupancy store support
 injector: cupti injector/exact ring
 injector/exact: cupti ring
+injector/preload:
 occupancy:
 ring:
 schema:

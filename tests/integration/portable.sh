@@ -19,7 +19,9 @@ tar xzf "$bundle" -C "$root"
 name=$(basename "$bundle" .tar.gz)
 top=$root/$name
 [ ! -e "$top/simgpu" ] || fail "the simulated device is in the bundle"
-[ -e "$top/lib/occtrace/libocctrace-exact.so" ] || fail "the library of --exact is not in the bundle"
+for library in libocctrace.so libocctrace-preload.so libocctrace-exact.so; do
+  [ -e "$top/lib/occtrace/$library" ] || fail "$library is not in the bundle"
+done
 
 # needs nothing but glibc and what it carries; built paths are not in it
 while read -r file; do

@@ -12,13 +12,10 @@ occ_add_script_test(cli_documents
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occ_gen_docs>" "$<TARGET_FILE:occtrace>"
           "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 
-# occtrace with programs that know nothing of CUDA. What is preloaded is a library without content and without
-# sanitizers, so that the programs can be anything of the system.
-add_library(cli_preloaded MODULE cli_preloaded.c)
-set_target_properties(cli_preloaded PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}")
+# occtrace with programs that know nothing of CUDA.
 occ_add_script_test(cli_occtrace
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_occtrace.sh" "$<TARGET_FILE:occtrace>" "$<TARGET_FILE:occq>"
-          "$<TARGET_FILE:cli_preloaded>")
+          "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
 
 # The calculator: its batch, curves and plots; and files that nvcc made (image.cmake), against what ptxas said.
 occ_add_test(test_calc SOURCES test_calc.c USES occ_calc m)

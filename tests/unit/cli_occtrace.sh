@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# cli_occtrace.sh OCCTRACE OCCQ LIBRARY: programs without CUDA behave under occtrace as they do alone: status, signal,
+# cli_occtrace.sh OCCTRACE OCCQ LIBRARIES: programs without CUDA behave under occtrace as they do alone: status, signal,
 # input and output, descriptors, signal handling; the run is recorded as "nothing" with the reason; nothing is left
 # behind. Waiting is for events (a line in a pipe, a state of a process), never for a time.
 set -u
-occtrace=$1 occq=$2
-export OCCTRACE_LIBRARY=$3
+occtrace=$1 occq=$2 libraries=$3
 work=$(mktemp -d)
 failed=0
 export XDG_RUNTIME_DIR=$work/run XDG_STATE_HOME=$work/state HOME=$work LC_ALL=C
-unset OCCTRACE_SOCKET LD_PRELOAD
+unset OCCTRACE_SOCKET LD_PRELOAD CUDA_INJECTION64_PATH
 export ASAN_OPTIONS=verify_asan_link_order=0 # one case preloads before a sanitizer could
 mkdir -m 700 "$work/run"
 cleanup() {
@@ -50,9 +49,17 @@ cmp input output || fail "stdin and stdout"
 same stderr problem "$(cat err)"
 same "no arguments changed" "$(printf '[%s]' a '' 'b c' -- -d)" "$(traced printf '[%s]' a '' 'b c' -- -d)"
 env | grep -v '^_=' | sort >alone
-traced env | grep -vE '^(_|OCCTRACE_SOCKET|OCCTRACE_SESSION|LD_PRELOAD)=' | sort >traced
+traced env | grep -vE '^(_|OCCTRACE_SOCKET|OCCTRACE_SESSION|CUDA_INJECTION64_PATH)=' | sort >traced
 diff alone traced || fail "environment"
-same LD_PRELOAD "$OCCTRACE_LIBRARY:libm.so.6" "$(LD_PRELOAD=libm.so.6 traced printenv LD_PRELOAD)"
+both() { printenv LD_PRELOAD CUDA_INJECTION64_PATH OCCTRACE_PRELOAD_ALL | tr '\n' ' '; }
+export -f both
+guest=$libraries/libocctrace.so stub=$libraries/libocctrace-preload.so
+same "what is injected" "$guest " "$(traced bash -c both)"
+same "what is injected, LD_PRELOAD set" "libm.so.6 $guest " "$(LD_PRELOAD=libm.so.6 traced bash -c both)"
+same "what is injected, --preload=all" "$stub $guest 1 " "$(traced --preload=all bash -c both)"
+same "what is injected, --preload=none" "$guest " "$(traced --preload=none bash -c both)"
+same "what is injected, another tool" "/other.so " "$(CUDA_INJECTION64_PATH=/other.so traced bash -c both)"
+same "what is injected, another tool, none" "/other.so " "$(CUDA_INJECTION64_PATH=/other.so traced --preload=none bash -c both)"
 same label "two words" "$(traced --label 'two words' printenv OCCTRACE_LABEL)"
 text=$(head -c 255 /dev/zero | tr '\0' x) # as long as the program takes it
 same "the longest label" "$text" "$(traced --label "$text" printenv OCCTRACE_LABEL)"
@@ -140,7 +147,7 @@ fi
 mkdir db-is-a-directory
 "$occtrace" -d db-is-a-directory sh -c 'exit 37' 2>err; same "a database that cannot be" 37 $?
 grep -q 'without being observed' err || fail "no word about it: $(cat err)"
-OCCTRACE_LIBRARY=$work/none "$occtrace" sh -c 'exit 38' 2>err; same "no library" 38 $?
+cp "$occtrace" alone-in-its-directory; ./alone-in-its-directory sh -c 'exit 38' 2>err; same "no library" 38 $?
 [ "$(wc -l <err)" = 1 ] || fail "not one line about a library that does not exist: $(cat err)"
 
 # ---- what the history and the summary say ----

@@ -9,7 +9,7 @@ target_link_libraries(occ_fake_cuda PRIVATE occ_compile_options)
 target_link_options(occ_fake_cuda PRIVATE "LINKER:-soname,libcuda.so.1")
 set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/unit")
 
-foreach(part activity intern buffers env link)
+foreach(part activity intern buffers env link preflight)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
 foreach(part matching sessions)
@@ -22,8 +22,6 @@ target_compile_definitions(test_injector PRIVATE
 add_dependencies(test_injector occ_fake_cupti occtrace_injector)
 target_compile_definitions(test_injector_intern PRIVATE OCC_FAKE_CUDA="$<TARGET_FILE:occ_fake_cuda>")
 add_dependencies(test_injector_intern occ_fake_cuda)
-target_compile_definitions(test_injector PRIVATE OCC_FAKE_CUDA="$<TARGET_FILE:occ_fake_cuda>")
-add_dependencies(test_injector occ_fake_cuda)
 
 if(NOT OCC_SANITIZE) # NVIDIA's library opens another in a way that sanitizers refuse
   occ_add_test(test_exact_passes SOURCES test_exact_passes.c USES occ_exact)

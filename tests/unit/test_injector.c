@@ -721,86 +721,6 @@ static void test_another_profiler_takes_over(void **state)
     close(connection);
 }
 
-/* ---- the constructor, in a program that is not ours ---- */
-
-static void test_the_constructor_sets_one_variable(void **state)
-{
-    struct fixture *f = *state;
-#ifdef OCC_TEST_SANITIZED
-    print_message("skipped: a sanitized library cannot be preloaded into a program that is not\n");
-    skip();
-#endif
-    static const struct {
-        const char *more, *expected;
-    } cases[] = {{"X=1", OCC_GUEST_LIBRARY},
-                 {"CUDA_INJECTION64_PATH=/other.so", "/other.so"},
-                 {"OCCTRACE_DISABLE=1", ""}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        assert_int_equal(ftruncate(f->output, 0), 0);
-        pid_t pid = fork();
-        if (pid == 0) {
-            lseek(f->output, 0, SEEK_SET);
-            dup2(f->output, STDOUT_FILENO);
-            setenv("LD_PRELOAD", OCC_GUEST_LIBRARY, 1);
-            putenv((char *)(uintptr_t)cases[i].more);
-            execlp("sh", "sh", "-c", "printf '%s' \"$CUDA_INJECTION64_PATH\"", (char *)NULL);
-            _exit(127);
-        }
-        int status;
-        char text[4096] = "";
-        waitpid(pid, &status, 0);
-        assert_int_equal(status, 0);
-        assert_true(pread(f->output, text, sizeof text - 1, 0) >= 0);
-        assert_string_equal(text, cases[i].expected);
-    }
-    assert_int_equal(accept_within(f->listener, 0), -1); /* none of them used CUDA */
-}
-
-static int program_that_forgets_the_other_tool(void)
-{
-    setenv("CUDA_INJECTION64_PATH", "/other.so", 1);
-    if (!dlopen(OCC_FAKE_CUDA, RTLD_NOW) || !dlopen(OCC_GUEST_LIBRARY, RTLD_NOW))
-        return 1;
-    unsetenv("CUDA_INJECTION64_PATH");
-    return 7;
-}
-
-/* As below, but the variable is gone at the end: CUPTI is not begun with then. */
-static void test_a_displaced_guest_does_not_begin_at_the_end(void **state)
-{
-    struct fixture *f = *state;
-    run(f, program_that_forgets_the_other_tool, NULL);
-    assert_int_equal(wait_for_end(f), 7);
-    assert_int_equal(accept_within(f->listener, 0), -1);
-}
-
-/* A program that loaded CUDA's driver while another tool held the place: the reason is left as it ends. */
-static void test_a_displaced_guest_leaves_the_reason(void **state)
-{
-    struct fixture *f = *state;
-#ifdef OCC_TEST_SANITIZED
-    print_message("skipped: a sanitized library cannot be preloaded into a program that is not\n");
-    skip();
-#endif
-    f->pid = fork();
-    if (f->pid == 0) {
-        setenv("OCCTRACE_SOCKET", f->path, 1);
-        setenv("LD_PRELOAD", OCC_FAKE_CUDA " " OCC_GUEST_LIBRARY, 1);
-        setenv("CUDA_INJECTION64_PATH", "/other.so", 1);
-        execlp("true", "true", (char *)NULL);
-        _exit(127);
-    }
-    assert_int_equal(wait_for_end(f), 0);
-    int connection;
-    struct occ_ring_consumer *consumer = accept_program(f, &connection);
-    struct story s = read_story(consumer);
-    assert_int_equal(s.level, OCC_LEVEL_NOTHING);
-    assert_non_null(strstr(s.reason, "/other.so"));
-    assert_int_equal(s.closed, 1);
-    occ_ring_detach(consumer);
-    close(connection);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -830,9 +750,6 @@ int main(void)
         TEST(test_a_forked_child_keeps_errno),
         TEST(test_the_helper_is_not_real_time),
         TEST(test_another_profiler_takes_over),
-        TEST(test_the_constructor_sets_one_variable),
-        TEST(test_a_displaced_guest_does_not_begin_at_the_end),
-        TEST(test_a_displaced_guest_leaves_the_reason),
     };
     return cmocka_run_group_tests_name("injector", tests, NULL, NULL);
 }

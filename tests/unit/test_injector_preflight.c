@@ -1,0 +1,123 @@
+/* Where the guest stays out. Each case is a process of its own, which takes its own rights away. */
+#include "injector/preflight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+enum { NOTHING = 0, DESCRIPTORS = 1, SECCOMP = 2, CHANGED = 3 };
+
+static int asks(void)
+{
+    errno = ENOTTY;
+    const char *refusal = occ_preflight_refusal();
+    if (errno != ENOTTY || waitpid(-1, NULL, WNOHANG) != -1 || errno != ECHILD)
+        return CHANGED;
+    if (!refusal)
+        return NOTHING;
+    return strstr(refusal, "seccomp") ? SECCOMP : DESCRIPTORS;
+}
+
+/* In a child, which may be killed: its wait status. */
+static int in_child(int (*program)(int), int argument)
+{
+    int status = -1;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(program(argument));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static int with_free_descriptors(int n)
+{
+    const struct rlimit limit = {64, 64};
+    setrlimit(RLIMIT_NOFILE, &limit);
+    int null = open("/dev/null", O_RDONLY);
+    while (null >= 0 && dup(null) >= 0)
+        ;
+    for (int i = 0; i < n; i++)
+        close(i % 2 ? 63 - i : i); /* anywhere */
+    return asks();
+}
+
+static void test_free_descriptors(void **state)
+{
+    (void)state;
+    static const struct {
+        int n, answer;
+    } cases[] = {{0, DESCRIPTORS}, {1, DESCRIPTORS}, {15, DESCRIPTORS}, {16, NOTHING}, {17, NOTHING}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int status = in_child(with_free_descriptors, cases[i].n);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), cases[i].answer);
+    }
+}
+
+static int ignored; /* by the handler */
+
+static void on_child(int number)
+{
+    (void)number;
+    ignored++;
+}
+
+/* The filter gives `answer` to memfd_create(2), and lets all else pass. */
+static int with_filter(int answer)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, (unsigned int)answer),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof code[0], code};
+    signal(SIGCHLD, on_child);
+    signal(SIGSYS, SIG_IGN);
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0)
+        return CHANGED + 1;
+    int answered = asks();
+    return ignored == 0 ? answered : CHANGED;
+}
+
+static void test_filters(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned int action;
+        int answer;
+    } cases[] = {{SECCOMP_RET_ALLOW, NOTHING},
+                 {SECCOMP_RET_ERRNO | EPERM, NOTHING},
+                 {SECCOMP_RET_KILL_PROCESS, SECCOMP},
+                 {SECCOMP_RET_KILL_THREAD, SECCOMP},
+                 {SECCOMP_RET_TRAP, SECCOMP}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        int status = in_child(with_filter, (int)cases[i].action);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == CHANGED + 1)
+            skip(); /* this machine has no filters */
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), cases[i].answer);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_free_descriptors),
+                                       cmocka_unit_test(test_filters)};
+    return cmocka_run_group_tests_name("injector_preflight", tests, NULL, NULL);
+}
