@@ -2,9 +2,8 @@
  * A round of the thread is every ROUND_NS: take the inbox, read the source, hand the launches that are old
  * enough to the attribution, collect what is settled.
  *
- * Launches come late (CUPTI's buffers are flushed every second, the daemon commits every second), so they
- * wait here in order of their start until WATERMARK_NS behind the clock; samples wait in the attribution for
- * them.
+ * Launches come late (record_age.h), so they wait here in order of their start until they are behind the
+ * watermark; samples wait in the attribution for them.
  */
 #include "gpu_worker.h"
 
@@ -15,11 +14,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "record_age.h"
 #include "support/clock.h"
 
-#define ROUND_NS     INT64_C(50000000)
-#define WATERMARK_NS INT64_C(4000000000)
-#define STEP_NS      INT64_C(500000000) /* by which the system's clock was set */
+#define ROUND_NS INT64_C(50000000)
+#define STEP_NS  INT64_C(500000000) /* by which the system's clock was set */
 #define FUTURE_NS                                                                                            \
     INT64_C(1000000000) /* by which a clock may be ahead: launches and samples come when they are over */
 #define SAMPLES     2048
@@ -44,6 +43,7 @@ struct occ_gpu_worker {
     struct occ_launch_queue inbox;
     struct occ_gpu_results results;
     uint64_t inbox_dropped;
+    struct occ_record_age age;
     struct occ_gpu_status status;
 
     /* the thread's alone */
@@ -54,6 +54,7 @@ struct occ_gpu_worker {
     uint64_t dropped;                /* launches, but for the attribution's */
     uint64_t bad_samples;            /* of the future, or without room */
     int64_t ahead_ns;                /* CLOCK_REALTIME before CLOCK_MONOTONIC; 0: unknown */
+    int64_t watermark_ns;            /* behind the clock */
     int64_t advanced_ns;             /* launches before this were handed to the attribution */
     double clear_ns, unclear_ns; /* launch time with and without values of their own, since the last burst */
     struct occ_sample samples[SAMPLES];
@@ -210,7 +211,7 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
     int status = handle_clock_step(w, err);
     if (status != 0)
         return status;
-    int64_t until_ns = occ_now_ns() - (final ? 0 : WATERMARK_NS);
+    int64_t until_ns = occ_now_ns() - (final ? 0 : w->watermark_ns);
     if (until_ns > w->advanced_ns)
         w->advanced_ns = until_ns;
     w->dropped += occ_launch_queue_merge(&w->waiting, &w->taken, WAITING_MAX);
@@ -267,6 +268,9 @@ static struct orders wait_for_orders(struct occ_gpu_worker *w)
     w->taken = w->inbox;
     w->inbox = empty;
     w->status.is_busy |= w->taken.n > 0;
+    w->watermark_ns = occ_record_age_watermark(&w->age);
+    if (w->waiting.n > WAITING_MAX / 2)
+        w->watermark_ns = OCC_RECORD_AGE_MIN_NS + OCC_RECORD_AGE_MARGIN_NS;
     w->orders.now = false;
     struct orders orders = w->orders;
     (void)pthread_mutex_unlock(&w->mutex);
@@ -302,11 +306,13 @@ void occ_gpu_worker_want(struct occ_gpu_worker *w, int64_t wanted_until_ns, int6
 
 void occ_gpu_worker_feed(struct occ_gpu_worker *w, const struct occ_attribution_launch *launches, size_t n)
 {
-    int64_t latest_ns = occ_now_ns() + FUTURE_NS;
+    int64_t now_ns = occ_now_ns();
     (void)pthread_mutex_lock(&w->mutex);
-    for (size_t i = 0; i < n; i++)
-        w->inbox_dropped +=
-            launches[i].end_ns > latest_ns || !occ_launch_queue_add(&w->inbox, &launches[i], INBOX_MAX);
+    for (size_t i = 0; i < n; i++) {
+        occ_record_age_add(&w->age, launches[i].end_ns, now_ns);
+        w->inbox_dropped += launches[i].end_ns > now_ns + FUTURE_NS ||
+                            !occ_launch_queue_add(&w->inbox, &launches[i], INBOX_MAX);
+    }
     w->status.launches += n;
     (void)pthread_mutex_unlock(&w->mutex);
 }

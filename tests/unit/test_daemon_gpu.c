@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "daemon/gpu_queues.h"
+#include "daemon/record_age.h"
 
 #define MINUTE_NS INT64_C(60000000000)
 
@@ -56,6 +57,46 @@ static void launches_are_merged_by_start(void **state)
     assert_int_equal(queue.items[0].start_ns, first_ns);
     free(queue.items);
     free(more.items);
+}
+
+/* Rounds of 50 ms on a simulated clock; each second come the launches of that long ago. Returns how many were
+ * behind the watermark when they came, in the last 60 of `seconds`. */
+static unsigned late_launches(struct occ_record_age *age, int64_t age_ns, int seconds)
+{
+    int64_t now_ns = MINUTE_NS, advanced_ns = 0;
+    unsigned late = 0;
+    for (int round = 0; round < 20 * seconds; round++, now_ns += 50000000) {
+        for (int i = 0; round % 20 == 0 && i < 100; i++) {
+            int64_t end_ns = now_ns - age_ns + i * 10000000;
+            occ_record_age_add(age, end_ns, now_ns);
+            late += round >= 20 * (seconds - 60) && end_ns - 20000 < advanced_ns;
+        }
+        int64_t until_ns = now_ns - occ_record_age_watermark(age);
+        advanced_ns = until_ns > advanced_ns ? until_ns : advanced_ns;
+    }
+    return late;
+}
+
+static void the_watermark_follows_the_age_of_records(void **state)
+{
+    (void)state;
+    const int64_t second_ns = 1000000000;
+    struct occ_record_age age = {0};
+    assert_int_equal(occ_record_age_watermark(&age), 4 * second_ns);
+    assert_int_equal(late_launches(&age, 2 * second_ns, 70), 0);
+    assert_int_equal(occ_record_age_watermark(&age), 4 * second_ns);
+    /* a GPU that is always busy: of the first launches some are late, then none */
+    assert_int_equal(late_launches(&age, 9 * second_ns, 70), 0);
+    assert_int_equal(late_launches(&age, 19 * second_ns, 70), 0);
+    assert_true(occ_record_age_watermark(&age) > 19 * second_ns);
+    /* bounded: these waited for a daemon */
+    occ_record_age_add(&age, 0, 3600 * second_ns);
+    assert_true(occ_record_age_watermark(&age) <= 21 * second_ns);
+    /* and it goes back, slowly */
+    assert_int_equal(late_launches(&age, 2 * second_ns, 70), 0);
+    assert_true(occ_record_age_watermark(&age) > 5 * second_ns);
+    assert_int_equal(late_launches(&age, 2 * second_ns, 600), 0);
+    assert_int_equal(occ_record_age_watermark(&age), 4 * second_ns);
 }
 
 static void a_full_queue_drops_the_latest(void **state)
@@ -170,6 +211,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_merged_by_start),
+        cmocka_unit_test(the_watermark_follows_the_age_of_records),
         cmocka_unit_test(a_full_queue_drops_the_latest),
         cmocka_unit_test(values_are_added_up_by_minute_run_and_configuration),
         cmocka_unit_test(only_direct_values_are_a_launch_s_own),
