@@ -17,10 +17,9 @@
 #include "record_age.h"
 #include "support/clock.h"
 
-#define ROUND_NS INT64_C(50000000)
-#define STEP_NS  INT64_C(500000000) /* by which the system's clock was set */
-#define FUTURE_NS                                                                                            \
-    INT64_C(1000000000) /* by which a clock may be ahead: launches and samples come when they are over */
+#define ROUND_NS    INT64_C(50000000)
+#define STEP_NS     INT64_C(500000000)  /* by which the system's clock was set */
+#define FUTURE_NS   INT64_C(1000000000) /* by which a clock may be ahead: both come when they are over */
 #define SAMPLES     2048
 #define INBOX_MAX   (1u << 18) /* launches: 3 s at 80 k a second */
 #define WAITING_MAX (1u << 20)

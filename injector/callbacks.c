@@ -16,7 +16,11 @@ void occ_callback_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
     int saved = errno;
     uint64_t began_ns = occ_clock_ns(CLOCK_MONOTONIC);
-    struct occ_pool *pool = &occ_guest()->pool;
+    struct occ_guest *guest = occ_guest();
+    struct occ_pool *pool = &guest->pool;
+    /* Now, not in the helper's time: a program may launch once and exit. */
+    if (!atomic_exchange_explicit(&guest->has_context, true, memory_order_relaxed))
+        occ_exit_prepare();
     *buffer = occ_pool_take(pool, (uintptr_t)pthread_self(), began_ns, size);
     *max_records = 0; /* as many as fit */
     add_cost(pool, began_ns);

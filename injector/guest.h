@@ -52,6 +52,7 @@ struct occ_guest {
     _Atomic uint32_t finished;   /* the exiting thread sleeps on it; not 0 when the helper is done */
     _Atomic int helper_clock;    /* the clockid_t of the helper's CPU time; 0: it has not begun */
     _Atomic bool foreign_buffer; /* CUPTI completed a buffer that is not ours */
+    _Atomic bool has_context;    /* CUPTI asked for a buffer */
 };
 
 /* The only one. */
@@ -67,7 +68,8 @@ void occ_guest_report(struct occ_guest *guest, enum occ_level level, const char 
 void occ_guest_close_ring(struct occ_guest *guest);
 
 /* callbacks.c: what CUPTI calls, for a buffer inside a launch, with a completed one in its worker or inside
- * our own flush. Neither allocates, logs, waits or changes errno. */
+ * our own flush. Neither allocates (but for one exit handler, with the first buffer), logs, waits or changes
+ * errno. */
 occ_cupti_buffer_requested occ_callback_requested;
 occ_cupti_buffer_completed occ_callback_completed;
 

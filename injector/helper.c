@@ -32,7 +32,6 @@ struct helper {
     uint64_t next_round_ns;
     uint32_t flush_failures;  /* in a row */
     bool cupti_is_off_limits; /* not called any more */
-    bool has_seen_context;    /* libcupti has registered what it registers with the first context */
     struct occ_watch watch;
 };
 
@@ -134,15 +133,6 @@ static void measure_cost(struct occ_guest *g)
     occ_ring_set_cost(&g->ring, OCC_COST_PROCESS_CPU_NS, occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
-/* libcupti registers exit handlers with a context too: ours must come after them. */
-static void follow_exit_handlers(struct helper *h)
-{
-    if (h->has_seen_context || !has_had_buffers(&h->guest->pool))
-        return;
-    h->has_seen_context = true;
-    occ_exit_prepare();
-}
-
 /* The main thread has ended by pthread_exit(3) and no other thread of the program is left: without us the
  * process would have ended with status 0. An ended thread has no memory and so no executable. No descriptor
  * is opened: its number could be one that the program has just closed and counts on. */
@@ -159,7 +149,6 @@ static bool is_left_alone(void)
 static void do_round(struct helper *h, uint64_t now_ns)
 {
     struct occ_guest *g = h->guest;
-    follow_exit_handlers(h);
     flush(h, 0);
     occ_drain_all(&g->drain);
     count_dropped(h);

@@ -1,13 +1,12 @@
 /*
  * The activity API: from what the driver reports to the client's buffers.
  *
- * A record is written when its work is launched, in the launching thread, into that thread's buffer (or into the one
- * buffer of all, PER_THREAD_ACTIVITY_BUFFER 0); a buffer is asked of the client there when there is none. It is
- * complete once the last of its records has ended. Full buffers wait in a list; the worker thread hands them back when
- * they are complete, a flush does the same in its caller. As cupti_activity.h has it:
- *   cuptiActivityFlushAll(0)       returns "all the activity buffers which have all the activity records completed,
- *                                  buffers need not to be full"; one with an incomplete record stays and goes on being
- *                                  filled
+ * A record is written when its work is launched, in the launching thread, into that thread's buffer (or into
+ * the one buffer of all, PER_THREAD_ACTIVITY_BUFFER 0); a buffer is asked of the client there when there is
+ * none. It is complete once the last of its records has ended. Full buffers wait in a list; the worker thread
+ * hands them back when they are complete, a flush does the same in its caller. As cupti_activity.h has it:
+ *   cuptiActivityFlushAll(0)       returns "all the activity buffers which have all the activity records
+ * completed, buffers need not to be full"; one with an incomplete record stays and goes on being filled
  *   cuptiActivityFlushAll(FORCED)  returns all; records that have not ended yet have start = end = 0
  *
  * Locks: `lock` protects everything here; no client function is called under it.
@@ -98,6 +97,7 @@ CUptiResult cuptiActivitySetAttribute(CUpti_ActivityAttribute attr, size_t *valu
 {
     struct attribute *attribute;
     CUptiResult result = attribute_of(attr, valueSize, value, &attribute);
+    sim_cupti_enter(__func__);
     if (result)
         return sim_cupti_result(result);
     pthread_mutex_lock(&lock);
@@ -111,6 +111,7 @@ CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attr, size_t *valu
 {
     struct attribute *attribute;
     CUptiResult result = attribute_of(attr, valueSize, value, &attribute);
+    sim_cupti_enter(__func__);
     if (result)
         return sim_cupti_result(result);
     pthread_mutex_lock(&lock);
@@ -250,6 +251,8 @@ static void *worker(void *unused)
         pthread_mutex_lock(&lock);
         wait_locked();
         pthread_mutex_unlock(&lock);
+        if (sim_cupti_is_torn_down())
+            break;
         return_waiting(false);
     }
     return NULL;
@@ -325,7 +328,8 @@ static struct buffer *current_locked(struct outlet *outlet, size_t bytes)
     return outlet->current;
 }
 
-/* A buffer with room for a record in this thread's outlet. NULL: the record is lost. May let go of the lock. */
+/* A buffer with room for a record in this thread's outlet. NULL: the record is lost. May let go of the lock.
+ */
 static struct buffer *room_locked(size_t bytes)
 {
     struct outlet *outlet = outlet_locked();
@@ -406,6 +410,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
                                            CUpti_BuffersCallbackCompleteFunc funcBufferCompleted)
 {
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_REGISTER);
+    sim_cupti_enter(__func__);
     if (fault || !funcBufferRequested || !funcBufferCompleted)
         return sim_cupti_result(fault ? fault : CUPTI_ERROR_INVALID_PARAMETER);
     pthread_mutex_lock(&lock);
@@ -418,6 +423,7 @@ CUptiResult cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc func
 CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 {
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_ENABLE);
+    sim_cupti_enter(__func__);
     if (fault)
         return sim_cupti_result(fault);
     if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT)
@@ -435,6 +441,7 @@ CUptiResult cuptiActivityEnable(CUpti_ActivityKind kind)
 
 CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 {
+    sim_cupti_enter(__func__);
     if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT)
         return sim_cupti_result(CUPTI_ERROR_INVALID_KIND);
     atomic_fetch_and(&enabled_kinds, ~KIND_BIT(kind));
@@ -443,6 +450,7 @@ CUptiResult cuptiActivityDisable(CUpti_ActivityKind kind)
 
 CUptiResult cuptiActivityFlushAll(uint32_t flag)
 {
+    sim_cupti_enter(__func__);
     pthread_mutex_lock(&lock);
     bool registered = return_buffer != NULL;
     take_outlets_locked(flag & FORCED_FLUSH);
@@ -466,6 +474,7 @@ CUptiResult cuptiActivityFlush(CUcontext context, uint32_t streamId, uint32_t fl
 
 CUptiResult cuptiActivityFlushPeriod(uint32_t time)
 {
+    sim_cupti_enter(__func__);
     pthread_mutex_lock(&lock);
     poll_ms = time ? time : POLL_MS;
     pthread_mutex_unlock(&lock);
@@ -474,6 +483,7 @@ CUptiResult cuptiActivityFlushPeriod(uint32_t time)
 
 CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t streamId, size_t *count)
 {
+    sim_cupti_enter(__func__);
     (void)context;
     (void)streamId;
     if (!count)
@@ -488,6 +498,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext context, uint32_t stream
 CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBytes, CUpti_Activity **record)
 {
     CUpti_ActivityKind kind;
+    sim_cupti_enter(__func__);
     if (!buffer || !record)
         return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
     size_t at = 0;

@@ -1,8 +1,9 @@
 /*
- * The CUPTI double's basics: version, errors, the clock, the way to the driver, subscribers, numbers of handles.
+ * The CUPTI double's basics: version, errors, the clock, the way to the driver, subscribers, numbers of
+ * handles.
  *
- * Threads: any. A subscriber is called back for launches, captures and the end of contexts, if it chose them; all else is accepted and
- * never called.
+ * Threads: any. A subscriber is called back for launches, captures and the end of contexts, if it chose them;
+ * all else is accepted and never called.
  */
 #include "cupti_double.h"
 
@@ -11,6 +12,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
 
 static _Thread_local CUptiResult last_error = CUPTI_SUCCESS;
@@ -28,10 +30,51 @@ uint32_t sim_cupti_version(void)
     return told ? (uint32_t)told : sim_cupti_built_version;
 }
 
+/* ---- the end ---- */
+
+static _Atomic bool torn_down;
+
+static void tear_down(void)
+{
+    atomic_store(&torn_down, true);
+}
+
+bool sim_cupti_is_torn_down(void)
+{
+    return atomic_load(&torn_down);
+}
+
+static void register_handler(void)
+{
+    (void)atexit(tear_down);
+}
+
+__attribute__((constructor)) static void on_load(void)
+{
+    register_handler();
+}
+
+void sim_cupti_follow_context(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, register_handler);
+}
+
+void sim_cupti_enter(const char *function)
+{
+    if (!sim_cupti_is_torn_down())
+        return;
+    sim_complain("libcupti: %s after its exit handlers", function);
+    abort();
+}
+
 /* ---- the driver ---- */
 
 static void on_activity(const struct sim_activity *activity)
 {
+    if (sim_cupti_is_torn_down())
+        return;
+    sim_cupti_follow_context();
     sim_range_activity(activity);
     sim_cupti_activity(activity);
 }
@@ -169,6 +212,7 @@ static void on_call(enum sim_call call, CUcontext context, const CUresult *resul
 static CUptiResult subscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback, void *data)
 {
     CUptiResult fault = (CUptiResult)sim_fault(SIM_FAULT_SUBSCRIBE);
+    sim_cupti_enter("cuptiSubscribe");
     if (fault || !subscriber)
         return sim_cupti_result(fault ? fault : CUPTI_ERROR_INVALID_PARAMETER);
     if (!sim_cupti_driver())
@@ -201,6 +245,7 @@ static CUptiResult check_subscriber(CUpti_SubscriberHandle subscriber)
 
 CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 {
+    sim_cupti_enter(__func__);
     CUptiResult result = check_subscriber(subscriber);
     if (!result)
         atomic_store(&subscribed, 0);
@@ -210,6 +255,7 @@ CUptiResult cuptiUnsubscribe(CUpti_SubscriberHandle subscriber)
 CUptiResult cuptiEnableCallback(uint32_t enable, CUpti_SubscriberHandle subscriber,
                                 CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
+    sim_cupti_enter(__func__);
     CUptiResult result = check_subscriber(subscriber);
     if (result)
         return result;

@@ -1,6 +1,6 @@
 /*
- * The CUPTI double as a profiler sees it: records and their layouts by version, buffers and flushes, truth, graphs,
- * and every scripted fault.
+ * The CUPTI double as a profiler sees it: records and their layouts by version, buffers and flushes, truth,
+ * graphs, and every scripted fault.
  */
 #include "test_child.h"
 
@@ -8,6 +8,7 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #define OK(call) CHECK_EQUAL(call, 0)
@@ -269,7 +270,8 @@ static void incomplete_ones_wait(void)
     CHECK(record_count == 1 && records[0].kernel.end > records[0].kernel.start);
 }
 
-/* One that a flush leaves goes on being filled, and comes back when it is full and its last record complete. */
+/* One that a flush leaves goes on being filled, and comes back when it is full and its last record complete.
+ */
 static void a_busy_thread_gets_them_back_full(void)
 {
     begin();
@@ -281,6 +283,28 @@ static void a_busy_thread_gets_them_back_full(void)
     OK(cuCtxSynchronize());
     OK(cuptiActivityFlushAll(0));
     CHECK(returned == 3 && record_count == 3 * (BUFFER_BYTES / 216));
+}
+
+static void flush_late(void)
+{
+    (void)cuptiActivityFlushAll(0);
+}
+
+static void ends_with_a_late_flush(void)
+{
+    (void)atexit(flush_late); /* runs after what the library registers with the first context */
+    begin();
+    launch_times(1);
+    exit(0);
+}
+
+static void no_call_after_its_exit_handlers(void)
+{
+    pid_t child = fork();
+    int status;
+    if (child == 0)
+        ends_with_a_late_flush();
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 
 static void forced_ones_have_no_times(void)
@@ -358,6 +382,7 @@ static void test_buffers(void **state)
 {
     (void)state;
     RUN(incomplete_ones_wait, "OCCSIM_CLOCK=virtual");
+    RUN(no_call_after_its_exit_handlers, "OCCSIM_LOG=/dev/null");
     RUN(a_busy_thread_gets_them_back_full, "OCCSIM_CLOCK=virtual");
     RUN(forced_ones_have_no_times, "OCCSIM_CLOCK=virtual");
     RUN(asked_in_the_launching_thread);
