@@ -4,9 +4,8 @@
 -- Times are nanoseconds since the epoch (of a run with time_base 'unknown': since an origin that its recording does not
 -- name), minutes and hours are counted since the epoch, ratios are 0...1, NULL is "not known". Who adds a launch keeps
 -- these invariants in every transaction:
---   stored_minute holds exactly the launches of a run that start before stored_run.rolled_minute_ns,
---   stored_hour   exactly those before stored_run.rolled_hour_ns (a whole hour, <= rolled_minute_ns),
---   stored_chunk  all launches, except that some before stored_run.evicted_ns may have been evicted.
+--   stored_minute and stored_hour hold exactly the launches of a run that start before stored_run.rolled_ns (a whole
+--   minute), stored_chunk all launches, except that some before stored_run.evicted_ns may have been evicted.
 
 CREATE TABLE stored_node (
     node_id  INTEGER PRIMARY KEY,
@@ -77,9 +76,8 @@ CREATE TABLE stored_run (
     gpu_time_ns   INTEGER NOT NULL DEFAULT 0,
     first_start_ns INTEGER,                 -- of its launches
     last_start_ns INTEGER,
-    rolled_minute_ns INTEGER NOT NULL DEFAULT 0,
-    rolled_hour_ns   INTEGER NOT NULL DEFAULT 0,
-    evicted_ns       INTEGER NOT NULL DEFAULT 0
+    rolled_ns     INTEGER NOT NULL DEFAULT 0,
+    evicted_ns    INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX stored_run_session ON stored_run(session_id) WHERE session_id IS NOT NULL;
 CREATE INDEX stored_run_source ON stored_run(source_hash) WHERE source_hash IS NOT NULL;

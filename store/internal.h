@@ -42,11 +42,6 @@ struct occ_pending_rows {
     struct occ_rows_written written;
 };
 
-/* The rollups hold exactly the launches that start before these times. */
-struct occ_watermarks {
-    int64_t minute_ns, hour_ns;
-};
-
 /* Values of occ_run_state.configs. */
 enum { OCC_CONFIG_STORED, OCC_CONFIG_NEW };
 
@@ -55,18 +50,17 @@ struct occ_run_state {
     int64_t id;
     uint64_t launches, gpu_ns;
     int64_t first_ns, last_ns;
-    struct occ_watermarks rolled;  /* as committed */
-    struct occ_watermarks planned; /* in the transaction under way */
-    int64_t force_minute_ns;       /* chunks up to here are evicted: rolled up first */
+    int64_t rolled_ns;  /* the rollups hold exactly the launches that start before: as committed, */
+    int64_t planned_ns; /* and in the transaction under way */
+    int64_t forced_ns;  /* chunks up to here are evicted: rolled up first */
     bool dirty, ending;
-    bool stale;   /* minutes and hours must be loaded again */
+    bool stale;   /* minutes must be loaded again */
     bool foreign; /* written by another handle: only rolled up to make room, forgotten with the transaction */
     struct occ_pending_rows *pending;
     uint32_t n_pending;
     struct occ_totals_table
-        minutes; /* minute << 32 | config: launches not in stored_minute, pending ones too */
-    struct occ_totals_table hours; /* hour << 32 | config: launches in stored_minute, not in stored_hour */
-    struct occ_map configs;        /* launched: config -> whether stored_run_config has it */
+        minutes;            /* minute << 32 | config: launches not in the rollups, pending ones too */
+    struct occ_map configs; /* launched: config -> whether stored_run_config has it */
     bool has_new_configs;
 };
 
@@ -146,8 +140,8 @@ int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_devi
 /* write/runs.c: state of the runs that this handle writes, loaded when first needed */
 int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);
 void occ_run_state_free(struct occ_run_state *r);
-/* Inside a transaction, before occ_run_write(): another writer may have rolled the run up to make room. */
-int occ_run_follow_watermarks(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+/* Inside a transaction, before occ_run_write(): another writer may have rolled up the run to make room. */
+int occ_run_follow_watermark(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 /* Inside a transaction: everything of a run that is pending. occ_run_written() when it is committed. */
 int occ_run_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_run_written(struct occ_run_state *r);
@@ -186,6 +180,8 @@ int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err);
 int occ_bulk_check(struct occ_store *s, struct occ_error *err);
 
 /* write/rollup.c */
+/* Gives the connection the SQL function that the rollups' statements use. SQLite's result code. */
+int occ_rollup_register(sqlite3 *db);
 int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n);
 /* Adds up from the file what its rollups do not hold; before anything of a transaction is written. */
 int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);

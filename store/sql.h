@@ -17,8 +17,7 @@
 /* Launches are counted up to 2^62, so that no program's numbers overflow a sum. */
 #define OCC_SQL_PARAMETER_2(name, text) ", ?"
 #define OCC_SQL_PARAMETERS(name)        ", ?, ?"
-#define OCC_SQL_ADD_COUNT(name, text)                                                                        \
-    ", " #name " = min(" #name " + excluded." #name ", 4611686018427387904)"
+#define OCC_SQL_ADD_COUNT(name, text)   ", " #name " = min(" #name " + excluded." #name ", 4611686018427387904)"
 #define OCC_SQL_ADD_SUMS(name)                                                                               \
     ", " #name "_sum = " #name "_sum + excluded." #name "_sum, " #name "_ns = " #name                        \
     "_ns + excluded." #name "_ns"
@@ -52,6 +51,24 @@
 #define OCC_SQL_TOTALS                                                                                       \
     "launches, total_duration_ns, min_duration_ns, max_duration_ns, first_start_offset_ns, "                 \
     "last_start_offset_ns, histogram"
+
+/* Adds totals to the row of a unit of time, run and configuration. Sums stop at SQL's largest number. */
+#define OCC_SQL_ADD_SATURATED(name)                                                                          \
+    name " = iif(" name " > 9223372036854775807 - excluded." name ", 9223372036854775807, " name             \
+         " + excluded." name ")"
+#define OCC_SQL_ADD_TOTALS(table)                                                                            \
+    "INSERT INTO " table " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "                      \
+                         "SET " OCC_SQL_ADD_SATURATED("launches") ", " OCC_SQL_ADD_SATURATED(                \
+                             "total_duration_ns") ", min_duration_ns = min(min_duration_ns, "                \
+                                                  "excluded.min_duration_ns)"                                \
+                                                  ", max_duration_ns = max(max_duration_ns, "                \
+                                                  "excluded.max_duration_ns)"                                \
+                                                  ", first_start_offset_ns = min(first_start_offset_ns, "    \
+                                                  "excluded.first_start_offset_ns)"                          \
+                                                  ", last_start_offset_ns = max(last_start_offset_ns, "      \
+                                                  "excluded.last_start_offset_ns)"                           \
+                                                  ", histogram = add_histograms(histogram, "                 \
+                                                  "excluded.histogram)"
 
 /* The units of time of a table's oldest row, of the row that is ?1 rows newer, and of the newest row. */
 #define OCC_SQL_ENDS(table, unit)                                                                            \
@@ -138,9 +155,9 @@
     X(FIND_CONFIG, "SELECT config_id, model_version FROM stored_launch_config WHERE key = ?") \
     X(RUN_USER, "SELECT uid FROM stored_run WHERE uuid = ?") \
     X(RUN_STATE, "SELECT launches, gpu_time_ns, coalesce(first_start_ns, 9223372036854775807), " \
-      "coalesce(last_start_ns, -1), rolled_minute_ns, rolled_hour_ns FROM stored_run WHERE run_id = ?") \
+      "coalesce(last_start_ns, -1), rolled_ns FROM stored_run WHERE run_id = ?") \
     X(SET_RUN_STATE, "UPDATE stored_run SET launches = ?, gpu_time_ns = ?, first_start_ns = ?, " \
-      "last_start_ns = ?, rolled_minute_ns = ?, rolled_hour_ns = ? WHERE run_id = ?") \
+      "last_start_ns = ?, rolled_ns = ? WHERE run_id = ?") \
     X(RUN_CONFIGS, "SELECT config_id FROM stored_run_config WHERE run_id = ?") \
     X(ADD_RUN_CONFIG, "INSERT OR IGNORE INTO stored_run_config VALUES(?, ?)") \
     X(SET_LOSS, "INSERT OR REPLACE INTO stored_loss VALUES(?, ?, ?)") \
@@ -167,15 +184,9 @@
     X(CHUNK_DATA, "SELECT data FROM stored_chunk_data WHERE chunk_id = ?") \
     X(CHUNKS_FROM, "SELECT d.data FROM stored_chunk c JOIN stored_chunk_data d USING(chunk_id) " \
       "WHERE c.run_id = ? AND c.last_start_ns >= ?") \
-    X(PUT_MINUTE, "INSERT OR REPLACE INTO stored_minute VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-    X(GET_MINUTE, "SELECT " OCC_SQL_TOTALS " FROM stored_minute WHERE minute = ? AND run_id = ? " \
-      "AND config_id = ?") \
-    X(PUT_HOUR, "INSERT OR REPLACE INTO stored_hour VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)") \
-    X(GET_HOUR, "SELECT " OCC_SQL_TOTALS " FROM stored_hour WHERE hour = ? AND run_id = ? AND " \
-      "config_id = ?") \
-    X(RUN_MINUTES, "SELECT minute, config_id, " OCC_SQL_TOTALS " FROM stored_minute " \
-      "WHERE minute >= ?1 AND minute < ?2 AND run_id = ?3") \
-    X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_minute_ns FROM stored_chunk c " \
+    X(ADD_MINUTE, OCC_SQL_ADD_TOTALS("stored_minute")) \
+    X(ADD_HOUR, OCC_SQL_ADD_TOTALS("stored_hour")) \
+    X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_ns FROM stored_chunk c " \
       "JOIN stored_run r USING(run_id) WHERE c.is_full ORDER BY c.last_start_ns LIMIT ?") \
     X(EVICT_RUN, "UPDATE stored_run SET evicted_ns = max(evicted_ns, ?) WHERE run_id = ?") \
     X(MINUTE_ENDS, OCC_SQL_ENDS("stored_minute", "minute")) \
@@ -222,8 +233,7 @@
     X(MEASURED_MINUTES, OCC_SQL_MEASURED("stored_measured_minute", "minute")) \
     X(MEASURED_HOURS, OCC_SQL_MEASURED("stored_measured_hour", "hour")) \
     X(FIRST_MINUTE, "SELECT max(first_minute) FROM stored_retention") \
-    X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_minute_ns, " \
-      "rolled_hour_ns, evicted_ns " \
+    X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_ns, evicted_ns " \
       "FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < " \
       "?2 AND " \
       "(?3 = 0 OR run_id = ?3) AND (?4 IS NULL OR session_id = ?4) AND (?5 OR time_base IS NOT 'unknown')") \

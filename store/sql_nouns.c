@@ -188,19 +188,12 @@ static const struct occ_sql_column overhead[] = {
 
 /* 0: launches without a value of their own took more than a tenth of the time and last 1.2 times as long or
  * as short, so that the means do not stand for all (as occ_measured_stand_for_all()). */
-#define REPRESENTATIVE(of)                                                                                                         \
-    "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " of("e"                       \
-                                                                                                         "l"                       \
-                                                                                                         "a"                       \
-                                                                                                         "p"                       \
-                                                                                                         "s"                       \
-                                                                                                         "e"                       \
-                                                                                                         "d"                       \
-                                                                                                         "_"                       \
-                                                                                                         "n"                       \
-                                                                                                         "s") " > 0 AND NOT (" of( \
-        "elapsed_ns") " / (" of("direct") " + " of("regression") " + " of("exact") ")) / (" of("group_"                            \
-                                                                                               "elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
+/* clang-format off */
+#define REPRESENTATIVE(of) \
+    "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " \
+    of("elapsed_ns") " > 0 AND NOT (" of("elapsed_ns") " / (" of("direct") " + " of("regression") " + " of("exact") \
+    ")) / (" of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
+/* clang-format on */
 #define OF_ALL(name) "sum(m." name ")"
 #define OF_ONE(name) "e." name
 
@@ -337,7 +330,7 @@ const struct occ_sql_noun occ_sql_nouns[] = {
      {run}},
     {"device", "stored_device", "GPUs", {device}},
     {"minute", ROLLUP("stored_minute"), "launches by minute, run and configuration", {minute}},
-    {"hour", ROLLUP("stored_hour"), "launches by hour, run and configuration, once the hour is over", {hour}},
+    {"hour", ROLLUP("stored_hour"), "the same by hour", {hour}},
     {"measured_minute",
      ROLLUP("stored_measured_minute") " GROUP BY m.config_id, m.minute, m.run_id",
      "what counters measured of launches, by configuration, run and minute",

@@ -66,6 +66,8 @@ static int connect_to(struct occ_store *s, const char *name, int flags, struct o
     rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = occ_store_register(s->db);
+    if (rc == SQLITE_OK)
+        rc = occ_rollup_register(s->db);
     return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot open");
 }
 

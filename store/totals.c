@@ -36,12 +36,11 @@ struct occ_totals *occ_totals_at(struct occ_totals_table *table, uint64_t key)
     return &table->entries[at];
 }
 
-void occ_totals_remove(struct occ_totals_table *table, bool (*drop)(uint64_t key, uint64_t limit),
-                       uint64_t limit)
+void occ_totals_remove(struct occ_totals_table *table, uint64_t first_key)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < table->n; i++) {
-        if (drop(table->entries[i].key, limit))
+        if (table->entries[i].key < first_key)
             occ_histogram_free(&table->entries[i].histogram);
         else
             table->entries[kept++] = table->entries[i];

@@ -36,9 +36,8 @@ static inline struct occ_totals *occ_totals_find(const struct occ_totals_table *
     return at == OCC_MAP_NONE ? NULL : &table->entries[at];
 }
 
-/* Removes the entries for which drop(key, limit) holds. */
-void occ_totals_remove(struct occ_totals_table *table, bool (*drop)(uint64_t key, uint64_t limit),
-                       uint64_t limit);
+/* Removes the entries with keys below `first_key`. */
+void occ_totals_remove(struct occ_totals_table *table, uint64_t first_key);
 
 static inline uint64_t occ_add_saturated(uint64_t a, uint64_t b)
 {

@@ -28,7 +28,7 @@ static inline int64_t occ_round_up(int64_t ns, int64_t unit)
 /* A run that may have launches of the filter. */
 struct occ_filtered_run {
     int64_t id, first_ns, last_ns, evicted_ns;
-    struct occ_watermarks rolled;
+    int64_t rolled_ns;                          /* the rollups hold exactly the launches that start before */
     struct occ_span minutes[OCC_RUN_SPANS_MAX]; /* to be taken from stored_minute */
     uint32_t n_minutes;
 };

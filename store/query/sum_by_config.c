@@ -1,7 +1,7 @@
 /*
  * Totals by launch configuration of a filter's launches. For each run the time is cut into
  *
- *     whole hours that are rolled up      stored_hour
+ *     what is rolled up of whole hours    stored_hour
  *     what a quota evicted the chunks of  stored_minute (to the minute)
  *     the rest, in short                  each chunk's totals; chunks are unpacked only where they
  *                                         straddle an edge
@@ -236,7 +236,7 @@ static int add_span(struct sum *sum, struct occ_filtered_run *run, struct occ_sp
     int64_t evicted_ns = run->evicted_ns > 0 ? occ_round_up(run->evicted_ns, MINUTE_NS) : 0;
     want_minutes(run, intersect(span, (struct occ_span){0, evicted_ns}));
     span = intersect(span, (struct occ_span){evicted_ns, INT64_MAX});
-    int64_t end_ns = span.high < run->rolled.minute_ns ? span.high : run->rolled.minute_ns;
+    int64_t end_ns = span.high < run->rolled_ns ? span.high : run->rolled_ns;
     struct occ_span minutes = {occ_round_up(span.low, MINUTE_NS), occ_round_down(end_ns, MINUTE_NS)};
     minutes = intersect(minutes, (struct occ_span){sum->filter->first_minute_ns, INT64_MAX});
     if (!sum->detailed || is_empty(minutes) || is_empty(span))
@@ -249,7 +249,7 @@ static int add_span(struct sum *sum, struct occ_filtered_run *run, struct occ_sp
 static int add_run(struct sum *sum, struct occ_filtered_run *run)
 {
     struct occ_span all = sum->filter->time;
-    struct occ_span hours = intersect(sum->hours, (struct occ_span){0, run->rolled.hour_ns});
+    struct occ_span hours = intersect(sum->hours, (struct occ_span){0, run->rolled_ns});
     if (is_empty(hours))
         return add_span(sum, run, all);
     int rc = add_span(sum, run, (struct occ_span){all.low, hours.low});

@@ -12,7 +12,7 @@ static int prepare_runs(struct occ_store *s, bool all, struct occ_error *err)
         struct occ_run_state *r = &s->runs[i];
         if (!r->dirty && !all)
             continue;
-        rc = occ_run_follow_watermarks(s, r, err);
+        rc = occ_run_follow_watermark(s, r, err);
         if (rc == 0 && r->stale)
             rc = occ_rollup_load(s, r, err);
     }
@@ -91,7 +91,7 @@ int occ_store_commit(struct occ_store *s, struct occ_error *err)
     int rc = occ_store_check_writable(s, err);
     if (rc == 0)
         rc = occ_bulk_check(s, err);
-    while (rc == 0 && is_pending(s))
+    if (rc == 0 && is_pending(s))
         rc = commit_once(s, err);
     if (rc == 0)
         occ_runs_forget(s, has_ended);

@@ -106,7 +106,7 @@ static struct occ_run_state *find_run(struct occ_store *s, int64_t run)
 
 /* Whether a chunk may be deleted: its launches must be in the minutes, or get there in this transaction. A
  * run that another writer has, or had when it was killed, is rolled up here; a writer that lives sees the new
- * watermarks with its next commit (occ_run_follow_watermarks). */
+ * watermark with its next commit (occ_run_follow_watermark). */
 static bool is_evictable(struct occ_store *s, const struct oldest *c, bool committing)
 {
     int64_t minute_end =
@@ -120,8 +120,8 @@ static bool is_evictable(struct occ_store *s, const struct oldest *c, bool commi
         r->foreign = true;
     if (!r || !(committing || r->foreign))
         return false;
-    if (r->force_minute_ns < minute_end)
-        r->force_minute_ns = minute_end;
+    if (r->forced_ns < minute_end)
+        r->forced_ns = minute_end;
     r->dirty = true;
     return true;
 }
@@ -240,7 +240,6 @@ static int evict(struct occ_store *s, uint32_t share, bool committing, bool *ret
     *ret_some |= evicted > 0;
     more = more && evicted < max;
     bool rollups = false;
-    /* two hours of minutes stay: hour rows are rebuilt from them after a crash */
     if (rc == 0 && (!*ret_some || more))
         rc = evict_units(s, &minutes, (struct amount){60, 120, rows}, &rollups, err);
     if (rc == 0 && (!(*ret_some || rollups) || more))

@@ -12,7 +12,6 @@ void occ_run_state_free(struct occ_run_state *r)
         occ_pending_rows_free(&r->pending[i]);
     free(r->pending);
     occ_totals_table_free(&r->minutes);
-    occ_totals_table_free(&r->hours);
     occ_map_free(&r->configs);
 }
 
@@ -27,7 +26,7 @@ static int load_row(struct occ_store *s, struct occ_run_state *r, struct occ_err
         r->gpu_ns = (uint64_t)sqlite3_column_int64(stmt, 1);
         r->first_ns = sqlite3_column_int64(stmt, 2);
         r->last_ns = sqlite3_column_int64(stmt, 3);
-        r->rolled = (struct occ_watermarks){sqlite3_column_int64(stmt, 4), sqlite3_column_int64(stmt, 5)};
+        r->rolled_ns = sqlite3_column_int64(stmt, 4);
     }
     return rc != 0 || found ? rc
                             : occ_fail(err, OCC_E_NOT_FOUND, "%s: no run %lld", s->path, (long long)r->id);
@@ -118,15 +117,15 @@ void occ_runs_forget_foreign(struct occ_store *s)
 
 /* ---- writing ---- */
 
-int occ_run_follow_watermarks(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+int occ_run_follow_watermark(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
     struct occ_run_state file = {.id = r->id};
     int rc = load_row(s, &file, err);
-    if (rc != 0 || (file.rolled.minute_ns == r->rolled.minute_ns && file.rolled.hour_ns == r->rolled.hour_ns))
-        return rc;
-    r->rolled = file.rolled;
-    r->stale = true; /* what it wrote must not be written again */
-    return 0;
+    if (rc == 0) {
+        r->stale |= file.rolled_ns != r->rolled_ns; /* what it wrote must not be written again */
+        r->rolled_ns = file.rolled_ns;
+    }
+    return rc;
 }
 
 static int write_new_configs(struct occ_store *s, const struct occ_run_state *r, struct occ_error *err)
@@ -153,8 +152,7 @@ static int write_state(struct occ_store *s, const struct occ_run_state *r, struc
     } else {
         b.at += 2; /* NULL */
     }
-    occ_bind_int(&b, r->planned.minute_ns);
-    occ_bind_int(&b, r->planned.hour_ns);
+    occ_bind_int(&b, r->planned_ns);
     occ_bind_int(&b, r->id);
     return occ_store_run(s, b.stmt, err);
 }
@@ -180,6 +178,6 @@ void occ_run_written(struct occ_run_state *r)
         if (r->configs.values[i] == OCC_CONFIG_NEW)
             r->configs.values[i] = OCC_CONFIG_STORED;
     r->has_new_configs = false;
-    r->force_minute_ns = 0;
-    r->dirty = r->ending && r->hours.n > 0; /* the hours of a run that ends follow in a second transaction */
+    r->forced_ns = 0;
+    r->dirty = false;
 }

@@ -216,9 +216,8 @@ static const struct {
     const char *table, *column;
 } numbers[] = {{"stored_minute", "minute"},        {"stored_hour", "hour"},
                {"stored_chunk", "first_start_ns"}, {"stored_chunk", "last_start_ns"},
-               {"stored_run", "rolled_minute_ns"}, {"stored_run", "rolled_hour_ns"},
-               {"stored_run", "evicted_ns"},       {"stored_run", "first_start_ns"},
-               {"stored_run", "last_start_ns"}};
+               {"stored_run", "rolled_ns"},        {"stored_run", "evicted_ns"},
+               {"stored_run", "first_start_ns"},   {"stored_run", "last_start_ns"}};
 
 static const int64_t nonsense[] = {INT64_MIN, INT64_MAX, -1, INT64_C(153722867280)};
 
@@ -281,7 +280,7 @@ static void a_quota_copes_with_nonsense(void **state)
             world_append(w, 1, BEGIN, MINUTE, 3000);
             commit(w);
             execute(w, "UPDATE stored_chunk SET last_start_ns = 9223372036854775807 WHERE run_id = 2; "
-                       "UPDATE stored_run SET rolled_minute_ns = 9223372036854775807 WHERE run_id = 2");
+                       "UPDATE stored_run SET rolled_ns = 9223372036854775807 WHERE run_id = 2");
         }
         world_append(w, 0, BEGIN + i * 12 * MINUTE, 12 * MINUTE, 600);
         commit(w);

@@ -377,8 +377,8 @@ void world_check_rollups(struct world *w, struct occ_store *store)
     for (int run = 0; run < WORLD_RUNS; run++)
         for (int i = 0; i < 2; i++) {
             char sql[200];
-            (void)snprintf(sql, sizeof sql, "SELECT rolled_%s_ns FROM stored_run WHERE run_id = %lld",
-                           tables[i], (long long)w->run[run]);
+            (void)snprintf(sql, sizeof sql, "SELECT rolled_ns FROM stored_run WHERE run_id = %lld",
+                           (long long)w->run[run]);
             int64_t until = world_number(store, sql);
             uint64_t launches = 0, total = 0;
             for (size_t k = 0; k < w->n; k++)
