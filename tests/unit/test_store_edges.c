@@ -176,6 +176,165 @@ static void a_failed_commit_is_tried_again(void **state)
     }
 }
 
+/* A run's last launch starts with an hour, and a quota has evicted everything but hours. */
+static void an_hour_of_one_launch_is_counted(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    world_append(w, 0, BEGIN, HOUR, 200);
+    append_at(w, BEGIN + 2 * HOUR);
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+    execute(w, "DELETE FROM stored_chunk; DELETE FROM stored_minute;"
+               "UPDATE stored_run SET evicted_ns = last_start_ns + 1 WHERE run_id = 1;"
+               "UPDATE stored_retention SET first_minute = 9999999999");
+    world_check_questions(w, w->store, &(struct occ_filter){0});
+    world_check_questions(w, w->store, &(struct occ_filter){.until_ns = BEGIN + 2 * HOUR});
+    world_check_questions(w, w->store, &(struct occ_filter){.since_ns = BEGIN + HOUR});
+}
+
+/* A quota has evicted the chunks of two runs up to different minutes: neither is counted by chunk and minute
+ * both. */
+static void evicted_minutes_end_where_chunks_begin(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    for (int half = 0; half < 2; half++) { /* a chunk each */
+        world_open(w);
+        for (int run = 0; run < WORLD_RUNS; run++)
+            world_append(w, run, BEGIN + half * 5 * MINUTE, 5 * MINUTE, 300);
+        assert_int_equal(occ_store_finish(w->store, &err), 0);
+        occ_store_close(w->store);
+        w->store = NULL;
+    }
+    world_open(w);
+    char sql[400];
+    (void)snprintf(sql, sizeof sql,
+                   "DELETE FROM stored_chunk WHERE last_start_ns < %lld OR run_id = 2;"
+                   "UPDATE stored_run SET evicted_ns = iif(run_id = 1, %lld, last_start_ns + 1)",
+                   (long long)(BEGIN + 5 * MINUTE), (long long)(BEGIN + 5 * MINUTE));
+    execute(w, sql);
+    for (int minute = 1; minute <= 10; minute++) {
+        world_check_questions(w, w->store, &(struct occ_filter){.until_ns = BEGIN + minute * MINUTE});
+        world_check_questions(w, w->store, &(struct occ_filter){.since_ns = BEGIN + minute * MINUTE});
+    }
+}
+
+/* What making room writes does not end up in the row that needs it. */
+static void a_key_survives_making_room(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *other = NULL;
+    int64_t ids[400];
+    w->options.chunk_rows = 500;
+    world_open(w);
+    world_append(w, 0, BEGIN, MINUTE / 2, 20500); /* in a minute that is not rolled up yet */
+    commit(w);
+    struct occ_store_options options = {.mode = OCC_STORE_WRITE, .max_bytes = 1u << 20};
+    assert_int_equal(occ_store_open(w->path, &options, &other, &err), 0);
+    assert_int_equal(sqlite3_exec(occ_store_sqlite(other), "PRAGMA max_page_count=1", NULL, NULL, NULL),
+                     SQLITE_OK); /* as it is now */
+    struct occ_launch_config config = {
+        .kernel = w->kernel[0], .device = w->device[0], .launch = {.block = {32, 1, 1}}};
+    for (uint32_t i = 0; i < 400; i++) {
+        config.launch.grid[0] = config.launch.grid[1] = config.launch.grid[2] = 100000 + i;
+        if (occ_store_put_config(other, &config, &ids[i], &err) != 0)
+            fail_msg("%s", err.message);
+    }
+    assert_true(world_number(other, "SELECT max(evicted_ns) FROM stored_run") > 0); /* room was made */
+    for (uint32_t i = 0; i < 400; i++) {
+        int64_t id = 0;
+        config.launch.grid[0] = config.launch.grid[1] = config.launch.grid[2] = 100000 + i;
+        assert_int_equal(occ_store_put_config(other, &config, &id, &err), 0);
+        assert_int_equal(id, ids[i]);
+    }
+    occ_store_close(other);
+    world_check_questions(w, w->store, &(struct occ_filter){0});
+}
+
+/* ---- measured values ---- */
+
+#define MEASURED_MINUTES 200
+
+static void add_measured(struct world *w, int run, int64_t minute)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_measured_sums sums = {.direct = 1, .overlapped = 2};
+    sums.sum[OCC_MEASURED_elapsed] = 0.25 * 1e6;
+    sums.ns[OCC_MEASURED_elapsed] = 1e6;
+    assert_int_equal(occ_store_add_measured(w->store, BEGIN / MINUTE + minute, w->run[run],
+                                            (uint32_t)w->config[0], &sums, &err),
+                     0);
+}
+
+/* The measured sums of the first configuration; `minutes`: of the first run, each with a launch. */
+static void check_measured(struct world *w, int64_t since_ns, int64_t until_ns, int64_t minutes)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_config_rows rows;
+    bool found = false;
+    const struct occ_filter filter = {.run = w->run[0], .since_ns = since_ns, .until_ns = until_ns};
+    assert_int_equal(occ_store_configs(w->store, &filter, &rows, &err), 0);
+    for (size_t i = 0; i < rows.n; i++)
+        if (rows.rows[i].id == w->config[0]) {
+            found = true;
+            const struct occ_measured_sums *sums = &rows.rows[i].measured;
+            assert_int_equal(sums->direct, minutes);
+            assert_int_equal(sums->overlapped, 2 * minutes);
+            assert_true(sums->ns[OCC_MEASURED_elapsed] == 1e6 * (double)minutes);
+            assert_true(sums->sum[OCC_MEASURED_elapsed] == 0.25 * 1e6 * (double)minutes);
+        }
+    assert_true(found);
+    occ_config_rows_free(&rows);
+}
+
+/* From hours where the time has whole ones, else from minutes, each minute once. */
+static void measured_sums_are_of_whole_minutes(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    for (int64_t minute = 0; minute < MEASURED_MINUTES; minute++) {
+        struct occ_store_launch launch = {.start_ns = BEGIN + minute * MINUTE + 30 * SECOND,
+                                          .duration_ns = 9,
+                                          .config = (uint32_t)w->config[0]};
+        assert_int_equal(occ_store_append(w->store, w->run[0], w->config_device[0], &launch, 1, &err), 0);
+        add_measured(w, 0, minute);
+        add_measured(w, 1, minute);
+    }
+    commit(w);
+    check_measured(w, 0, 0, MEASURED_MINUTES);
+    for (int64_t since = 0; since < MEASURED_MINUTES; since += 12)
+        for (int64_t until = since + 1; until <= MEASURED_MINUTES; until += 7) {
+            check_measured(w, BEGIN + since * MINUTE, BEGIN + until * MINUTE, until - since);
+            check_measured(w, BEGIN + since * MINUTE + 1, BEGIN + until * MINUTE + 1,
+                           (until < MEASURED_MINUTES ? until + 1 : until) - since);
+            check_measured(w, BEGIN + since * MINUTE, 0, MEASURED_MINUTES - since);
+            check_measured(w, 0, BEGIN + until * MINUTE, until);
+        }
+}
+
+static void measured_hours_outlive_their_minutes(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    world_append(w, 0, BEGIN, 4 * HOUR, 2000);
+    for (int64_t minute = 0; minute < MEASURED_MINUTES; minute++)
+        add_measured(w, 0, minute);
+    commit(w);
+    execute(
+        w,
+        "DELETE FROM stored_measured_minute;"
+        "UPDATE stored_retention SET first_minute = (SELECT min(hour) + 3 FROM stored_measured_hour) * 60");
+    check_measured(w, 0, 0, MEASURED_MINUTES);
+    check_measured(w, BEGIN + HOUR, BEGIN + 2 * HOUR, 60);
+    check_measured(w, BEGIN + HOUR, BEGIN + 2 * HOUR + MINUTE,
+                   120); /* an evicted hour at the end counts whole */
+    assert_int_equal(world_number(w->store, "SELECT sum(direct) FROM measured_config"), MEASURED_MINUTES);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM measured_hour"), 4);
+}
+
 /* ---- numbers that nobody wrote ---- */
 
 static void ask_everything(struct world *w)
@@ -298,6 +457,11 @@ int main(void)
         TEST(launches_around_a_minute_are_of_two),
         TEST(a_launch_at_the_watermark_is_counted_once),
         TEST(a_failed_commit_is_tried_again),
+        TEST(an_hour_of_one_launch_is_counted),
+        TEST(evicted_minutes_end_where_chunks_begin),
+        TEST(a_key_survives_making_room),
+        TEST(measured_sums_are_of_whole_minutes),
+        TEST(measured_hours_outlive_their_minutes),
         TEST(a_retention_of_nonsense_changes_no_sum),
         TEST(numbers_of_nonsense_are_read),
         TEST(a_quota_copes_with_nonsense),
