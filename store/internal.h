@@ -73,13 +73,6 @@ struct occ_pending_total {
     int64_t value;
 };
 
-#define OCC_DEVICES_MAX 64u
-
-struct occ_device_entry {
-    int64_t id;
-    struct occ_device limits;
-};
-
 struct occ_store {
     sqlite3 *db;
     char *path;
@@ -93,10 +86,8 @@ struct occ_store {
     size_t n_totals, totals_allocated;
     struct occ_pending_measured *measured;
     size_t n_measured, measured_allocated;
-    struct occ_series *series;                        /* made when first needed */
-    struct occ_device_entry devices[OCC_DEVICES_MAX]; /* used last: programs may make up any number */
-    uint32_t n_devices;                               /* ever */
-    struct occ_store_launch *scratch;                 /* for merging */
+    struct occ_series *series;        /* made when first needed */
+    struct occ_store_launch *scratch; /* for merging */
     size_t scratch_allocated;
     struct occ_writer bytes;
     bool bulk;        /* between occ_store_begin_bulk() and occ_store_end_bulk(): one transaction */
@@ -105,13 +96,16 @@ struct occ_store {
 };
 
 /* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. They are reset after their last row, which
- * whoever steps them must reach. */
+ * whoever steps them must reach. One that cannot be prepared is NULL: it may be bound, and fails when it is
+ * stepped. */
 /* Ready to be bound. */
-int occ_store_statement(struct occ_store *s, enum occ_sql which, struct occ_binder *ret,
-                        struct occ_error *err);
+struct occ_binder occ_store_statement(struct occ_store *s, enum occ_sql which);
 /* With its `n` parameters, which are integers (OCC_INTS). */
-int occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n, sqlite3_stmt **ret,
-                    struct occ_error *err);
+sqlite3_stmt *occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n);
+/* SQLite's result code. */
+int occ_store_step(struct occ_store *s, sqlite3_stmt *stmt);
+/* Resets a statement whose last step gave `step`, which is to be SQLITE_DONE. */
+int occ_store_end(struct occ_store *s, sqlite3_stmt *stmt, int step, const char *what, struct occ_error *err);
 /* Steps to the next row. false: *rc was not 0, or there is none (the statement is reset), or it failed (*rc
  * is set). */
 bool occ_store_next(struct occ_store *s, sqlite3_stmt *stmt, int *rc, struct occ_error *err);
@@ -122,8 +116,6 @@ int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err
 int occ_store_execute(struct occ_store *s, enum occ_sql which, const int64_t *values, int n,
                       struct occ_error *err);
 void occ_store_rollback(struct occ_store *s);
-/* A statement of the caller's own, who finalises it (occ_statement_finalizep). */
-int occ_store_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err);
 int occ_store_no_memory(struct occ_error *err);
 int occ_store_check_writable(const struct occ_store *s, struct occ_error *err);
 

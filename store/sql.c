@@ -7,7 +7,8 @@ static const char *const texts[OCC_SQL_COUNT] = {
 #undef X
 };
 
-int occ_sql_code(int sqlite_code)
+/* As one of ours. */
+static int code_of(int sqlite_code)
 {
     static const struct {
         int sqlite, ours;
@@ -35,7 +36,7 @@ int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct o
         {OCC_E_READ_ONLY, "may not be written"},
         {OCC_E_FULL, "disk or quota full"},
     };
-    int code = occ_sql_code(sqlite_code);
+    int code = code_of(sqlite_code);
     const char *said = db ? sqlite3_errmsg(db) : sqlite3_errstr(sqlite_code);
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (hints[i].code == code)
@@ -48,38 +49,43 @@ int occ_store_no_memory(struct occ_error *err)
     return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
 }
 
-int occ_store_statement(struct occ_store *s, enum occ_sql which, struct occ_binder *ret,
-                        struct occ_error *err)
+struct occ_binder occ_store_statement(struct occ_store *s, enum occ_sql which)
 {
     sqlite3_stmt **kept = &s->statements[which];
-    int rc = *kept ? SQLITE_OK
-                   : sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
-    *ret = (struct occ_binder){.stmt = *kept};
-    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
+    if (!*kept)
+        (void)sqlite3_prepare_v3(s->db, texts[which], -1, SQLITE_PREPARE_PERSISTENT, kept, NULL);
+    return (struct occ_binder){.stmt = *kept};
 }
 
-int occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n, sqlite3_stmt **ret,
-                    struct occ_error *err)
+sqlite3_stmt *occ_store_query(struct occ_store *s, enum occ_sql which, const int64_t *values, int n)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, which, &b, err);
-    for (int i = 0; i < n && rc == 0; i++)
+    struct occ_binder b = occ_store_statement(s, which);
+    for (int i = 0; i < n; i++)
         occ_bind_int(&b, values[i]);
-    *ret = b.stmt;
+    return b.stmt;
+}
+
+int occ_store_step(struct occ_store *s, sqlite3_stmt *stmt)
+{
+    return stmt ? sqlite3_step(stmt) : sqlite3_extended_errcode(s->db); /* why it could not be prepared */
+}
+
+int occ_store_end(struct occ_store *s, sqlite3_stmt *stmt, int step, const char *what, struct occ_error *err)
+{
+    int rc = step == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, step, err, what);
+    (void)sqlite3_reset(stmt);
+    if (stmt)
+        (void)sqlite3_clear_bindings(stmt);
     return rc;
 }
 
 bool occ_store_next(struct occ_store *s, sqlite3_stmt *stmt, int *rc, struct occ_error *err)
 {
-    int step = *rc == 0 ? sqlite3_step(stmt) : SQLITE_DONE;
+    int step = *rc == 0 ? occ_store_step(s, stmt) : SQLITE_DONE;
     if (step == SQLITE_ROW)
         return true;
-    if (step != SQLITE_DONE)
-        *rc = occ_sql_fail(s->db, s->path, step, err, "cannot read");
-    if (stmt) { /* NULL: it could not be prepared */
-        (void)sqlite3_reset(stmt);
-        (void)sqlite3_clear_bindings(stmt);
-    }
+    int failed = occ_store_end(s, stmt, step, "cannot read", err);
+    *rc = failed ? failed : *rc;
     return false;
 }
 
@@ -95,21 +101,17 @@ int occ_store_number(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_numbe
 
 int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err)
 {
-    int rc = sqlite3_step(stmt);
-    while (rc == SQLITE_ROW)
-        rc = sqlite3_step(stmt);
-    int failed = rc == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot write");
-    (void)sqlite3_reset(stmt);
-    (void)sqlite3_clear_bindings(stmt);
-    return failed;
+    int step;
+    do
+        step = occ_store_step(s, stmt);
+    while (step == SQLITE_ROW);
+    return occ_store_end(s, stmt, step, "cannot write", err);
 }
 
 int occ_store_execute(struct occ_store *s, enum occ_sql which, const int64_t *values, int n,
                       struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(s, which, values, n, &stmt, err);
-    return rc != 0 ? rc : occ_store_run(s, stmt, err);
+    return occ_store_run(s, occ_store_query(s, which, values, n), err);
 }
 
 void occ_store_rollback(struct occ_store *s)
@@ -117,12 +119,6 @@ void occ_store_rollback(struct occ_store *s)
     /* a full disk has rolled back by itself */
     if (!sqlite3_get_autocommit(s->db))
         (void)occ_store_execute(s, OCC_SQL_ROLLBACK, NULL, 0, NULL);
-}
-
-int occ_store_prepare(struct occ_store *s, const char *sql, sqlite3_stmt **ret, struct occ_error *err)
-{
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, ret, NULL);
-    return rc == SQLITE_OK ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot prepare a statement");
 }
 
 int occ_store_check_writable(const struct occ_store *s, struct occ_error *err)

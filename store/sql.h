@@ -58,17 +58,17 @@
          " + excluded." name ")"
 #define OCC_SQL_ADD_TOTALS(table)                                                                            \
     "INSERT INTO " table " VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE "                      \
-                         "SET " OCC_SQL_ADD_SATURATED("launches") ", " OCC_SQL_ADD_SATURATED(                \
-                             "total_duration_ns") ", min_duration_ns = min(min_duration_ns, "                \
-                                                  "excluded.min_duration_ns)"                                \
-                                                  ", max_duration_ns = max(max_duration_ns, "                \
-                                                  "excluded.max_duration_ns)"                                \
-                                                  ", first_start_offset_ns = min(first_start_offset_ns, "    \
-                                                  "excluded.first_start_offset_ns)"                          \
-                                                  ", last_start_offset_ns = max(last_start_offset_ns, "      \
-                                                  "excluded.last_start_offset_ns)"                           \
-                                                  ", histogram = add_histograms(histogram, "                 \
-                                                  "excluded.histogram)"
+    "SET " OCC_SQL_ADD_SATURATED("launches") ", " OCC_SQL_ADD_SATURATED(                                     \
+        "total_duration_ns") ", min_duration_ns = min(min_duration_ns, "                                     \
+                             "excluded.min_duration_ns)"                                                     \
+                             ", max_duration_ns = max(max_duration_ns, "                                     \
+                             "excluded.max_duration_ns)"                                                     \
+                             ", first_start_offset_ns = min(first_start_offset_ns, "                         \
+                             "excluded.first_start_offset_ns)"                                               \
+                             ", last_start_offset_ns = max(last_start_offset_ns, "                           \
+                             "excluded.last_start_offset_ns)"                                                \
+                             ", histogram = add_histograms(histogram, "                                      \
+                             "excluded.histogram)"
 
 /* The units of time of a table's oldest row, of the row that is ?1 rows newer, and of the newest row. */
 #define OCC_SQL_ENDS(table, unit)                                                                            \
@@ -108,6 +108,18 @@
 #define OCC_SQL_SET_LIMIT(name, word, text) OCC_SQL_SET("limit_" word)
 #define OCC_SQL_SET_CAUSE(name, word, text) OCC_SQL_SET("cause_" word)
 
+/* What `top` reads of a configuration. X(NAME, expression) */
+#define OCC_SQL_TOP(X) \
+    X(CONFIG, "c.config_id") X(KERNEL, "c.kernel_id") X(MODEL, "m.first") X(SHORT, "k.short") \
+    X(DEMANGLED, "k.demangled") X(MANGLED, "k.mangled") X(DEVICE, "d.name") X(SIMULATED, "d.simulated") \
+    X(REGISTERS, "c.registers_per_thread") X(BLOCK_THREADS, "c.block_x * c.block_y * c.block_z") \
+    X(THEORETICAL, "c.theoretical") X(ACHIEVED, "c.expected_achieved") X(ELAPSED, "c.expected_elapsed") \
+    X(WAVES, "c.waves") X(FULL_WAVES, "c.full_waves") X(PARTIAL_BLOCKS, "c.partial_blocks") \
+    X(LIMITERS, "c.limiter_bits") X(BY_DESIGN, "c.by_design_bits") X(WARPS_PER_BLOCK, "c.warps_per_block") \
+    X(MAX_WARPS, "c.max_warps_per_sm") X(SMS, "d.sm_count")
+#define OCC_SQL_TOP_COLUMN(name, expression)   expression ", "
+#define OCC_SQL_TOP_CAUSE(name, word, text)    ", c.cause_" word
+
 /* X(NAME, "statement") */
 #define OCC_SQL_STATEMENTS(X) \
     X(BEGIN, "BEGIN") \
@@ -115,7 +127,8 @@
     X(COMMIT, "COMMIT") \
     X(ROLLBACK, "ROLLBACK") \
     X(PUT_RUN, "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, end_ns, cupti_version, simulated" \
-      OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(?, ?, ?, ?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \
+      OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(?, (SELECT node_id FROM stored_node WHERE hostname = ?), " \
+      "?, ?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \
       ") ON CONFLICT(uuid) DO UPDATE SET node_id = coalesce(excluded.node_id, node_id), pid = " \
       "excluded.pid, " \
       "uid = excluded.uid, start_ns = excluded.start_ns, end_ns = coalesce(excluded.end_ns, end_ns), " \
@@ -144,10 +157,7 @@
       OCC_SQL_SET("refused") OCC_SQL_SET("limiters") OCC_SQL_SET("main_cause") \
       OCC_RESULT_REALS(OCC_SQL_SET_2) OCC_RESULT_INTEGERS(OCC_SQL_SET_3) \
       OCC_LIMITS(OCC_SQL_SET_LIMIT) OCC_CAUSES(OCC_SQL_SET_CAUSE) " RETURNING config_id") \
-    X(FIND_NODE, "SELECT node_id FROM stored_node WHERE hostname = ?") \
-    X(ADD_NODE, "INSERT INTO stored_node(hostname) VALUES(?) ON CONFLICT DO UPDATE SET hostname = " \
-      "excluded.hostname " \
-      "RETURNING node_id") \
+    X(ADD_NODE, "INSERT OR IGNORE INTO stored_node(hostname) VALUES(?)") \
     X(FIND_KERNEL, "SELECT kernel_id FROM stored_kernel WHERE hash = ? AND mangled = ?") \
     X(FIND_DEVICE, "SELECT device_id FROM stored_device WHERE key = ?") \
     X(TOUCH_DEVICE, "UPDATE stored_device SET driver_version = ?2 WHERE device_id = ?1 " \
@@ -260,10 +270,12 @@
       "NOT NULL " \
       "LEFT JOIN stored_reported_occupancy o ON o.run_id = r.run_id AND o.config_id = x.config_id " \
       "WHERE x.config_id = ?") \
-    X(DEVICE_MODELS, "SELECT device_id, min(device_id) OVER (PARTITION BY name, cc, sm_count, " \
-      "max_threads_per_sm, registers_per_sm, shared_per_sm_bytes, simulated) FROM stored_device") \
-    X(KERNEL_NAMES, "SELECT short, demangled, mangled FROM stored_kernel WHERE kernel_id = ?") \
-    X(DEVICE_NAME, "SELECT name, simulated FROM stored_device WHERE device_id = ?")
+    /* devices of one model have the same name and limits */ \
+    X(TOP_CONFIGS, "WITH model(device_id, first) AS (SELECT device_id, min(device_id) OVER (PARTITION BY name, " \
+      "cc, sm_count, max_threads_per_sm, registers_per_sm, shared_per_sm_bytes, simulated) FROM stored_device) " \
+      "SELECT " OCC_SQL_TOP(OCC_SQL_TOP_COLUMN) "0" OCC_CAUSES(OCC_SQL_TOP_CAUSE) \
+      " FROM stored_launch_config c CROSS JOIN stored_device d USING(device_id) CROSS JOIN model m " \
+      "USING(device_id) LEFT JOIN stored_kernel k ON k.kernel_id = c.kernel_id WHERE c.config_id BETWEEN ? AND ?")
 /* clang-format on */
 
 enum occ_sql {
@@ -273,8 +285,6 @@ enum occ_sql {
         OCC_SQL_COUNT
 };
 
-/* SQLite's result code as one of ours. */
-int occ_sql_code(int sqlite_code);
 /* Fails with the connection's last message. `what` is what we were about to do: "cannot add a chunk". */
 int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct occ_error *err,
                  const char *what);
@@ -284,11 +294,6 @@ static inline int64_t occ_column_clamped(sqlite3_stmt *stmt, int column, int64_t
 {
     int64_t value = sqlite3_column_int64(stmt, column);
     return value < low ? low : value > high ? high : value;
-}
-
-static inline void occ_statement_finalizep(sqlite3_stmt **stmt)
-{
-    (void)sqlite3_finalize(*stmt);
 }
 
 /* Integers and their number, two arguments. */

@@ -12,9 +12,11 @@ struct query {
     struct occ_arena arena;
 };
 
+/* NULL: the column is. */
 static const char *copy_text(struct query *q, sqlite3_stmt *stmt, int column)
 {
-    return occ_arena_copy(&q->arena, (const char *)sqlite3_column_text(stmt, column));
+    const char *text = (const char *)sqlite3_column_text(stmt, column);
+    return text ? occ_arena_copy(&q->arena, text) : NULL;
 }
 
 static void read_launch(sqlite3_stmt *stmt, int *at, struct occ_launch *launch)
@@ -55,10 +57,8 @@ static void read_config(struct query *q, sqlite3_stmt *stmt, struct occ_config_r
     row->kernel.device = sqlite3_column_int64(stmt, at++);
     const char **const names[] = {&row->kernel.short_name, &row->kernel.demangled, &row->kernel.mangled,
                                   &row->kernel.device_name};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *copy = copy_text(q, stmt, at++);
-        *names[i] = copy ? copy : "?";
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        *names[i] = occ_arena_copy(&q->arena, (const char *)sqlite3_column_text(stmt, at++));
     row->kernel.simulated = sqlite3_column_int(stmt, at++) != 0;
     row->launch.smem_optin_known = sqlite3_column_type(stmt, at) != SQLITE_NULL;
     row->launch.smem_optin = sqlite3_column_int(stmt, at++) != 0;
@@ -116,8 +116,8 @@ static void add_reported(struct occ_reported_occupancy *reported, sqlite3_stmt *
  */
 static int read_reported(struct query *q, struct occ_config_row *row)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(q->store, OCC_SQL_REPORTED, OCC_INTS(row->id), &stmt, q->err);
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_REPORTED, OCC_INTS(row->id));
+    int rc = 0;
     while (occ_store_next(q->store, stmt, &rc, q->err)) {
         if (occ_map_get(&q->filter.run_index, (uint64_t)sqlite3_column_int64(stmt, 0)) == OCC_MAP_NONE)
             continue;
@@ -131,8 +131,8 @@ static int read_reported(struct query *q, struct occ_config_row *row)
 /* *n counts the row, unless the file has no such configuration. */
 static int make_row(struct query *q, const struct occ_totals *t, struct occ_config_row *row, size_t *n)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(q->store, OCC_SQL_CONFIG_DETAILS, OCC_INTS((int64_t)t->key), &stmt, q->err);
+    sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_CONFIG_DETAILS, OCC_INTS((int64_t)t->key));
+    int rc = 0;
     while (occ_store_next(q->store, stmt, &rc, q->err)) {
         row->id = (int64_t)t->key;
         read_config(q, stmt, row);
@@ -174,7 +174,8 @@ static int make_rows(struct query *q, struct occ_config_rows *ret_rows)
         return rc;
     }
     qsort(rows, n, sizeof *rows, by_kernel_and_time);
-    *ret_rows = (struct occ_config_rows){.rows = rows, .n = n, .memory = occ_arena_take(&q->arena)};
+    *ret_rows = (struct occ_config_rows){.rows = rows, .n = n, .memory = q->arena.texts};
+    q->arena.texts = NULL;
     return 0;
 }
 
@@ -193,13 +194,13 @@ int occ_store_configs(struct occ_store *s, const struct occ_filter *filter, stru
     occ_store_rollback(s);
     occ_resolved_filter_free(&q.filter);
     occ_totals_table_free(&q.totals);
-    occ_arena_free_blocks(occ_arena_take(&q.arena));
+    occ_arena_free(q.arena.texts);
     return rc;
 }
 
 void occ_config_rows_free(struct occ_config_rows *rows)
 {
     free(rows->rows);
-    occ_arena_free_blocks(rows->memory);
+    occ_arena_free(rows->memory);
     *rows = (struct occ_config_rows){0};
 }

@@ -32,8 +32,8 @@ static bool is_wanted(const struct wanted_kernels *wanted, sqlite3_stmt *stmt)
 static int add_kernels(struct occ_store *s, const struct wanted_kernels *wanted, struct occ_map *kernels,
                        struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(s, OCC_SQL_KERNELS, NULL, 0, &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_KERNELS, NULL, 0);
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err))
         if (is_wanted(wanted, stmt) &&
             occ_map_put(kernels, (uint64_t)sqlite3_column_int64(stmt, 0), 0) == OCC_MAP_NONE)
@@ -88,8 +88,8 @@ static int read_achieved(struct occ_store *s, const struct occ_resolved_filter *
 static int allow_configs(struct occ_store *s, const struct occ_filter *filter, const struct occ_map *kernels,
                          struct occ_resolved_filter *f, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(s, OCC_SQL_CONFIGS_OF_DEVICE, OCC_INTS(filter->device), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_CONFIGS_OF_DEVICE, OCC_INTS(filter->device));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) {
         double achieved = 0;
         if (kernels && occ_map_get(kernels, (uint64_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
@@ -135,10 +135,8 @@ static bool add_run(struct occ_resolved_filter *f, sqlite3_stmt *stmt)
 static int find_runs(struct occ_store *s, const struct occ_filter *filter, struct occ_resolved_filter *f,
                      struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, OCC_SQL_RUNS_OF_FILTER, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_RUNS_OF_FILTER);
+    int rc = 0;
     occ_bind_int(&b, f->time.low);
     occ_bind_int(&b, f->time.high);
     occ_bind_int(&b, filter->run);
@@ -152,8 +150,8 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, struc
 
 static int find_retention(struct occ_store *s, struct occ_resolved_filter *f, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(s, OCC_SQL_FIRST_MINUTE, NULL, 0, &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_FIRST_MINUTE, NULL, 0);
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err))
         f->first_minute_ns = occ_column_clamped(stmt, 0, 0, INT64_MAX / MINUTE_NS) * MINUTE_NS;
     return rc;

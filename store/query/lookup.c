@@ -8,10 +8,7 @@
 static int look_up(struct occ_store *s, enum occ_sql which, const void *value, size_t bytes,
                    int64_t *ret_number, struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, which, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, which);
     if (bytes > 0)
         occ_bind_blob(&b, value, bytes);
     else if (value)

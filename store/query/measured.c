@@ -19,10 +19,10 @@ static void add_row(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 static int add_rows(struct occ_store *s, enum occ_sql which, const struct occ_resolved_filter *f,
                     const int64_t config_low_high[3], struct occ_measured_sums *sums, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     if (config_low_high[1] >= config_low_high[2])
         return 0;
-    int rc = occ_store_query(s, which, config_low_high, 3, &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, which, config_low_high, 3);
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err))
         if (occ_map_get(&f->run_index, (uint64_t)sqlite3_column_int64(stmt, 0)) != OCC_MAP_NONE)
             add_row(stmt, sums);

@@ -97,10 +97,10 @@ static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
     static const enum occ_sql statements[2][2] = {{OCC_SQL_MINUTES, OCC_SQL_MINUTES_DETAILED},
                                                   {OCC_SQL_HOURS, OCC_SQL_HOURS_DETAILED}};
     int64_t unit = hours ? HOUR_NS : MINUTE_NS;
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(
-        sum->store, statements[hours][sum->detailed],
-        OCC_INTS(occ_round_up(span.low, unit) / unit, occ_round_up(span.high, unit) / unit), &stmt, sum->err);
+    sqlite3_stmt *stmt =
+        occ_store_query(sum->store, statements[hours][sum->detailed],
+                        OCC_INTS(occ_round_up(span.low, unit) / unit, occ_round_up(span.high, unit) / unit));
+    int rc = 0;
     while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
         const struct occ_filtered_run *run = find_run(sum, sqlite3_column_int64(stmt, 1));
         int64_t start_ns = (int64_t)((uint64_t)sqlite3_column_int64(stmt, 0) * (uint64_t)unit);
@@ -165,12 +165,12 @@ static int add_launches(struct sum *sum, const struct occ_columns *c, struct occ
 
 static int unpack_chunk(struct sum *sum, int64_t id, struct occ_span span, bool straddles)
 {
-    sqlite3_stmt *stmt = NULL;
     struct occ_columns columns;
     uint32_t wanted = OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns);
     if (straddles || sum->detailed)
         wanted |= OCC_COLUMN_BIT(start_ns);
-    int rc = occ_store_query(sum->store, OCC_SQL_CHUNK_DATA, OCC_INTS(id), &stmt, sum->err);
+    sqlite3_stmt *stmt = occ_store_query(sum->store, OCC_SQL_CHUNK_DATA, OCC_INTS(id));
+    int rc = 0;
     int unpacked = OCC_E_CORRUPT;
     while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
         unpacked = occ_columns_decode(sum->store->decoder, sqlite3_column_blob(stmt, 0),
@@ -204,11 +204,11 @@ static int add_chunk_totals(struct sum *sum, const void *data, size_t bytes)
 /* The chunks of a run that overlap the span. */
 static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struct occ_span span)
 {
-    sqlite3_stmt *stmt = NULL;
     if (is_empty(span))
         return 0;
-    int rc = occ_store_query(sum->store, OCC_SQL_CHUNKS_OF_TIME, OCC_INTS(run->id, span.low, span.high),
-                             &stmt, sum->err);
+    sqlite3_stmt *stmt =
+        occ_store_query(sum->store, OCC_SQL_CHUNKS_OF_TIME, OCC_INTS(run->id, span.low, span.high));
+    int rc = 0;
     while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
         bool straddles =
             sqlite3_column_int64(stmt, 1) < span.low || sqlite3_column_int64(stmt, 2) >= span.high;

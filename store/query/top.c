@@ -5,7 +5,6 @@
 #include "arena.h"
 #include "query.h"
 #include "support/array.h"
-#include "support/cleanup.h"
 
 /* A mean in the making; weights are nanoseconds. */
 struct mean {
@@ -37,8 +36,7 @@ struct top {
     struct occ_totals_table totals;
     struct line *lines;
     size_t n, allocated;
-    struct occ_map index;  /* kernel << 32 | model -> line */
-    struct occ_map models; /* device -> its model's first device */
+    struct occ_map index; /* kernel << 32 | model -> line */
     struct occ_arena arena;
 };
 
@@ -55,70 +53,39 @@ static double mean_of(const struct mean *mean)
     return mean->weight > 0 ? mean->sum / mean->weight : NAN;
 }
 
-/* Devices of one model, which have the same name and limits, share a line. */
-static int load_models(struct top *t)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(t->store, OCC_SQL_DEVICE_MODELS, NULL, 0, &stmt, t->err);
-    while (occ_store_next(t->store, stmt, &rc, t->err))
-        if (occ_map_put(&t->models, (uint64_t)sqlite3_column_int64(stmt, 0),
-                        (uint32_t)sqlite3_column_int64(stmt, 1)) == OCC_MAP_NONE)
-            rc = occ_store_no_memory(t->err);
-    return rc;
-}
-
-/* NULL: no memory. */
-static struct line *find_line(struct top *t, int64_t kernel, int64_t device)
-{
-    uint32_t model = occ_map_get(&t->models, (uint64_t)device);
-    if (!occ_grow((void **)&t->lines, &t->allocated, t->n, UINT32_MAX, sizeof *t->lines))
-        return NULL;
-    uint32_t at = occ_map_put(&t->index, (uint64_t)kernel << 32 | model, (uint32_t)t->n);
-    if (at == OCC_MAP_NONE)
-        return NULL;
-    if (at == t->n)
-        t->lines[t->n++] = (struct line){.row = {.min_ns = UINT64_MAX,
-                                                 .kernel = {.id = kernel,
-                                                            .device = model,
-                                                            .short_name = "?",
-                                                            .demangled = "?",
-                                                            .mangled = "?",
-                                                            .device_name = "?"}}};
-    return &t->lines[at];
-}
-
-#define COLUMNS(X)                                                                                           \
-    X(CONFIG, "c.config_id")                                                                                 \
-    X(KERNEL, "c.kernel_id")                                                                                 \
-    X(DEVICE, "c.device_id")                                                                                 \
-    X(REGISTERS, "c.registers_per_thread")                                                                   \
-    X(BLOCK_THREADS, "c.block_x * c.block_y * c.block_z")                                                    \
-    X(THEORETICAL, "c.theoretical")                                                                          \
-    X(ACHIEVED, "c.expected_achieved")                                                                       \
-    X(ELAPSED, "c.expected_elapsed")                                                                         \
-    X(WAVES, "c.waves")                                                                                      \
-    X(FULL_WAVES, "c.full_waves")                                                                            \
-    X(PARTIAL_BLOCKS, "c.partial_blocks")                                                                    \
-    X(LIMITERS, "c.limiter_bits")                                                                            \
-    X(BY_DESIGN, "c.by_design_bits")                                                                         \
-    X(WARPS_PER_BLOCK, "c.warps_per_block")                                                                  \
-    X(MAX_WARPS, "c.max_warps_per_sm")                                                                       \
-    X(SMS, "d.sm_count")
-
 enum {
-#define X(name, sql) C_##name,
-    COLUMNS(X)
+#define X(name, expression) C_##name,
+    OCC_SQL_TOP(X)
 #undef X
         C_CAUSES
 };
 
-#define OF_CAUSE(name, word, text) ", c.cause_" word
-static const char configs_sql[] =
-#define X(name, sql) sql ", "
-    "SELECT " COLUMNS(X)
-#undef X
-        "0" OCC_CAUSES(OF_CAUSE) " FROM stored_launch_config c JOIN stored_device d USING(device_id) "
-                                 "WHERE c.config_id BETWEEN ? AND ?";
+static const char *copy_column(struct top *t, sqlite3_stmt *stmt, int column)
+{
+    return occ_arena_copy(&t->arena, (const char *)sqlite3_column_text(stmt, column));
+}
+
+/* The line of a configuration's kernel and device model. NULL: no memory. */
+static struct line *find_line(struct top *t, sqlite3_stmt *stmt)
+{
+    int64_t kernel = sqlite3_column_int64(stmt, C_KERNEL), model = sqlite3_column_int64(stmt, C_MODEL);
+    if (!occ_grow((void **)&t->lines, &t->allocated, t->n, UINT32_MAX, sizeof *t->lines))
+        return NULL;
+    uint32_t at = occ_map_put(&t->index, (uint64_t)kernel << 32 | (uint32_t)model, (uint32_t)t->n);
+    if (at == OCC_MAP_NONE)
+        return NULL;
+    if (at == t->n)
+        t->lines[t->n++] =
+            (struct line){.row = {.min_ns = UINT64_MAX,
+                                  .kernel = {.id = kernel,
+                                             .device = model,
+                                             .short_name = copy_column(t, stmt, C_SHORT),
+                                             .demangled = copy_column(t, stmt, C_DEMANGLED),
+                                             .mangled = copy_column(t, stmt, C_MANGLED),
+                                             .device_name = copy_column(t, stmt, C_DEVICE),
+                                             .simulated = sqlite3_column_int(stmt, C_SIMULATED) != 0}}};
+    return &t->lines[at];
+}
 
 /* The columns of the dominant configuration. */
 static void fill_dominant(struct line *line, sqlite3_stmt *stmt, uint64_t total_ns)
@@ -205,53 +172,23 @@ static int add_config(struct top *t, struct line *line, sqlite3_stmt *stmt, cons
 
 static int load_configs(struct top *t)
 {
-    _cleanup_(occ_statement_finalizep) sqlite3_stmt *stmt = NULL;
     int64_t low = INT64_MAX, high = 0;
     for (uint32_t i = 0; i < t->totals.n; i++) {
         int64_t id = (int64_t)t->totals.entries[i].key;
         low = id < low ? id : low;
         high = id > high ? id : high;
     }
-    int rc = occ_store_prepare(t->store, configs_sql, &stmt, t->err);
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = {.stmt = stmt};
-    occ_bind_int(&b, low);
-    occ_bind_int(&b, high);
+    sqlite3_stmt *stmt = occ_store_query(t->store, OCC_SQL_TOP_CONFIGS, OCC_INTS(low, high));
+    int rc = 0;
     while (occ_store_next(t->store, stmt, &rc, t->err)) {
         const struct occ_totals *totals =
             occ_totals_find(&t->totals, (uint64_t)sqlite3_column_int64(stmt, C_CONFIG));
         if (!totals)
             continue;
-        struct line *line =
-            find_line(t, sqlite3_column_int64(stmt, C_KERNEL), sqlite3_column_int64(stmt, C_DEVICE));
+        struct line *line = find_line(t, stmt);
         rc = line ? add_config(t, line, stmt, totals) : occ_store_no_memory(t->err);
     }
     return rc;
-}
-
-static const char *copy_column(struct top *t, sqlite3_stmt *stmt, int column)
-{
-    const char *copy = occ_arena_copy(&t->arena, (const char *)sqlite3_column_text(stmt, column));
-    return copy ? copy : "?";
-}
-
-static int name_line(struct top *t, struct occ_top_row *row)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(t->store, OCC_SQL_KERNEL_NAMES, OCC_INTS(row->kernel.id), &stmt, t->err);
-    while (occ_store_next(t->store, stmt, &rc, t->err)) {
-        row->kernel.short_name = copy_column(t, stmt, 0);
-        row->kernel.demangled = copy_column(t, stmt, 1);
-        row->kernel.mangled = copy_column(t, stmt, 2);
-    }
-    if (rc == 0)
-        rc = occ_store_query(t->store, OCC_SQL_DEVICE_NAME, OCC_INTS(row->kernel.device), &stmt, t->err);
-    while (rc == 0 && occ_store_next(t->store, stmt, &rc, t->err)) {
-        row->kernel.device_name = copy_column(t, stmt, 0);
-        row->kernel.simulated = sqlite3_column_int(stmt, 1) != 0;
-    }
-    return rc == 0 && t->arena.failed ? occ_store_no_memory(t->err) : rc;
 }
 
 /* The largest part. */
@@ -283,17 +220,17 @@ static void finish_line(struct line *line)
 static int make_rows(struct top *t, struct occ_top *ret_top)
 {
     struct occ_top_row *rows = malloc((t->n + 1) * sizeof *rows);
-    int rc = rows ? 0 : occ_store_no_memory(t->err);
-    for (size_t i = 0; i < t->n && rc == 0; i++) {
+    if (!rows || t->arena.failed) {
+        free(rows);
+        return occ_store_no_memory(t->err);
+    }
+    for (size_t i = 0; i < t->n; i++) {
         finish_line(&t->lines[i]);
         rows[i] = t->lines[i].row;
-        rc = name_line(t, &rows[i]);
     }
-    if (rc == 0)
-        *ret_top = (struct occ_top){.rows = rows, .n = t->n, .memory = occ_arena_take(&t->arena)};
-    else
-        free(rows);
-    return rc;
+    *ret_top = (struct occ_top){.rows = rows, .n = t->n, .memory = t->arena.texts};
+    t->arena.texts = NULL;
+    return 0;
 }
 
 static int answer(struct top *t, const struct occ_filter *filter, struct occ_top *ret_top)
@@ -301,8 +238,6 @@ static int answer(struct top *t, const struct occ_filter *filter, struct occ_top
     int rc = occ_filter_resolve(t->store, filter, &t->filter, t->err);
     if (rc == 0)
         rc = occ_sum_by_config(t->store, &t->filter, false, &t->totals, t->err);
-    if (rc == 0)
-        rc = load_models(t);
     if (rc == 0 && t->totals.n > 0)
         rc = load_configs(t);
     return rc != 0 ? rc : make_rows(t, ret_top);
@@ -320,15 +255,14 @@ int occ_store_top(struct occ_store *s, const struct occ_filter *filter, struct o
     occ_resolved_filter_free(&t.filter);
     occ_totals_table_free(&t.totals);
     occ_map_free(&t.index);
-    occ_map_free(&t.models);
     free(t.lines);
-    occ_arena_free_blocks(occ_arena_take(&t.arena));
+    occ_arena_free(t.arena.texts);
     return rc;
 }
 
 void occ_top_free(struct occ_top *top)
 {
     free(top->rows);
-    occ_arena_free_blocks(top->memory);
+    occ_arena_free(top->memory);
     *top = (struct occ_top){0};
 }

@@ -81,10 +81,7 @@ int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err)
 static int add_bytes(struct occ_store *s, enum occ_sql which, int64_t id, const void *data, size_t n,
                      struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, which, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, which);
     occ_bind_int(&b, id);
     occ_bind_blob(&b, data, n);
     return occ_store_run(s, b.stmt, err);

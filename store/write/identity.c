@@ -15,7 +15,7 @@
 int occ_store_insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, struct occ_error *err)
 {
     int64_t id = 0;
-    int step = sqlite3_step(stmt);
+    int step = occ_store_step(s, stmt);
     if ((step & 0xff) == SQLITE_FULL) {
         (void)sqlite3_reset(stmt);
         if (occ_quota_make_room(s, NULL) == 0)
@@ -25,9 +25,7 @@ int occ_store_insert(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_id, s
         id = sqlite3_column_int64(stmt, 0);
         step = sqlite3_step(stmt);
     }
-    int rc = step == SQLITE_DONE ? 0 : occ_sql_fail(s->db, s->path, step, err, "cannot write");
-    (void)sqlite3_reset(stmt);
-    (void)sqlite3_clear_bindings(stmt);
+    int rc = occ_store_end(s, stmt, step, "cannot write", err);
     if (rc == 0)
         *ret_id = id;
     return rc;
@@ -51,26 +49,18 @@ static void bind_foreign_text(struct occ_binder *b, const char *text, size_t max
 
 /* ---- runs ---- */
 
-static int put_node(struct occ_store *s, const char *hostname, int64_t *ret_id, struct occ_error *err)
+static int put_node(struct occ_store *s, const char *hostname, struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = hostname ? occ_store_statement(s, OCC_SQL_FIND_NODE, &b, err) : 0;
-    if (rc != 0 || !hostname)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_ADD_NODE);
+    int64_t none;
     bind_foreign_text(&b, hostname, OCC_STORE_TEXT_BYTES);
-    rc = find(s, b.stmt, ret_id, err);
-    if (rc == 0 && *ret_id == 0)
-        rc = occ_store_statement(s, OCC_SQL_ADD_NODE, &b, err);
-    if (rc != 0 || *ret_id != 0)
-        return rc;
-    bind_foreign_text(&b, hostname, OCC_STORE_TEXT_BYTES);
-    return occ_store_insert(s, b.stmt, ret_id, err);
+    return occ_store_insert(s, b.stmt, &none, err);
 }
 
-static void bind_run(struct occ_binder *b, const struct occ_run *run, int64_t node)
+static void bind_run(struct occ_binder *b, const struct occ_run *run)
 {
     occ_bind_blob(b, run->uuid, sizeof run->uuid);
-    occ_bind_known(b, node);
+    bind_foreign_text(b, run->hostname, OCC_STORE_TEXT_BYTES);
     occ_bind_known(b, run->pid);
     if (run->uid_unknown)
         b->at++; /* NULL */
@@ -90,17 +80,15 @@ static void bind_run(struct occ_binder *b, const struct occ_run *run, int64_t no
 
 int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *ret_id, struct occ_error *err)
 {
-    int64_t node = 0, id = 0;
-    struct occ_binder b;
+    int64_t id = 0;
     struct occ_run_state *state = NULL;
     int rc = occ_store_check_writable(s, err);
-    if (rc == 0)
-        rc = put_node(s, run->hostname, &node, err);
-    if (rc == 0)
-        rc = occ_store_statement(s, OCC_SQL_PUT_RUN, &b, err);
+    if (rc == 0 && run->hostname)
+        rc = put_node(s, run->hostname, err);
     if (rc != 0)
         return rc;
-    bind_run(&b, run, node);
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_PUT_RUN);
+    bind_run(&b, run);
     rc = occ_store_insert(s, b.stmt, &id, err);
     if (rc == 0)
         rc = occ_store_run_state(s, id, &state, err);
@@ -124,12 +112,9 @@ static int add_device(struct occ_store *s, const struct occ_store_device *device
                       const struct occ_writer *key, int64_t *ret_id, struct occ_error *err)
 {
     static const uint8_t unknown[16];
-    struct occ_binder b;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_ADD_DEVICE);
     struct occ_device limits = device->limits;
-    (void)occ_device_complete(&limits); /* the model refuses configurations for what stays unknown */
-    int rc = occ_store_statement(s, OCC_SQL_ADD_DEVICE, &b, err);
-    if (rc != 0)
-        return rc;
+    (void)occ_device_complete(&limits);      /* the model refuses configurations for what stays unknown */
     occ_bind_copy(&b, key->data, key->size); /* s->bytes, which making room writes to */
     bool known = memcmp(device->uuid, unknown, sizeof unknown) != 0;
     occ_bind_blob(&b, known ? device->uuid : NULL, known ? sizeof device->uuid : 0);
@@ -148,7 +133,6 @@ int occ_store_put_device(struct occ_store *s, const struct occ_store_device *dev
                          struct occ_error *err)
 {
     int64_t id = 0;
-    struct occ_binder b;
     int rc = occ_store_check_writable(s, err);
     if (rc != 0)
         return rc;
@@ -156,9 +140,7 @@ int occ_store_put_device(struct occ_store *s, const struct occ_store_device *dev
     write_device_key(&s->bytes, device);
     if (s->bytes.failed)
         return occ_store_no_memory(err);
-    rc = occ_store_statement(s, OCC_SQL_FIND_DEVICE, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_FIND_DEVICE);
     occ_bind_blob(&b, s->bytes.data, s->bytes.size);
     rc = find(s, b.stmt, &id, err);
     if (rc == 0 && id == 0)
@@ -170,11 +152,12 @@ int occ_store_put_device(struct occ_store *s, const struct occ_store_device *dev
     return rc;
 }
 
-static int load_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
-                       struct occ_error *err)
+int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
+                            struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int at = 0, rc = occ_store_query(s, OCC_SQL_DEVICE_LIMITS, OCC_INTS(device), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_DEVICE_LIMITS, OCC_INTS(device));
+    int at = 0, rc = 0;
+    *ret_limits = (struct occ_device){0};
     while (occ_store_next(s, stmt, &rc, err)) {
 #define X(column, field) ret_limits->field = (uint32_t)sqlite3_column_int64(stmt, ++at);
         OCC_DEVICE_COLUMNS(X)
@@ -185,32 +168,12 @@ static int load_limits(struct occ_store *s, int64_t device, struct occ_device *r
                : occ_fail(err, OCC_E_NOT_FOUND, "%s: no device %lld", s->path, (long long)device);
 }
 
-int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_device *ret_limits,
-                            struct occ_error *err)
-{
-    for (uint32_t i = 0; i < s->n_devices && i < OCC_DEVICES_MAX; i++)
-        if (s->devices[i].id == device) {
-            *ret_limits = s->devices[i].limits;
-            return 0;
-        }
-    struct occ_device_entry entry = {.id = device};
-    int rc = load_limits(s, device, &entry.limits, err);
-    if (rc != 0)
-        return rc;
-    s->devices[s->n_devices++ % OCC_DEVICES_MAX] = entry;
-    *ret_limits = entry.limits;
-    return 0;
-}
-
 /* ---- kernels ---- */
 
 static int find_kernel(struct occ_store *s, const char *mangled, int64_t hash, int64_t *ret_id,
                        struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, OCC_SQL_FIND_KERNEL, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_FIND_KERNEL);
     occ_bind_int(&b, hash);
     occ_bind_text(&b, mangled);
     return find(s, b.stmt, ret_id, err);
@@ -219,13 +182,10 @@ static int find_kernel(struct occ_store *s, const char *mangled, int64_t hash, i
 static int add_kernel(struct occ_store *s, const char *mangled, int64_t hash, int64_t *ret_id,
                       struct occ_error *err)
 {
-    struct occ_binder b;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_ADD_KERNEL);
     _cleanup_(occ_freep) char *demangled = NULL, *shorter = NULL;
     if (occ_demangle(mangled, &demangled, &shorter) != 0)
         return occ_store_no_memory(err);
-    int rc = occ_store_statement(s, OCC_SQL_ADD_KERNEL, &b, err);
-    if (rc != 0)
-        return rc;
     occ_bind_int(&b, hash);
     occ_bind_text(&b, mangled);
     occ_bind_text(&b, demangled);

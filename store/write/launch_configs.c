@@ -60,12 +60,10 @@ static int write_config(struct occ_store *s, const struct occ_launch_config *con
 {
     struct occ_device limits;
     struct occ_result result;
-    struct occ_binder b;
     int rc = occ_store_device_limits(s, config->device, &limits, err);
-    if (rc == 0)
-        rc = occ_store_statement(s, OCC_SQL_PUT_CONFIG, &b, err);
     if (rc != 0)
         return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_PUT_CONFIG);
     enum occ_status status = occ_analyse(&limits, &config->launch, &result);
     occ_bind_copy(&b, key->data, key->size); /* s->bytes, which making room writes to */
     occ_bind_int(&b, config->kernel);
@@ -90,10 +88,8 @@ static int write_config(struct occ_store *s, const struct occ_launch_config *con
 static int find_config(struct occ_store *s, const struct occ_writer *key, int64_t *ret_id,
                        int64_t *ret_version, struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, OCC_SQL_FIND_CONFIG, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_FIND_CONFIG);
+    int rc = 0;
     occ_bind_blob(&b, key->data, key->size);
     while (occ_store_next(s, b.stmt, &rc, err)) {
         *ret_id = sqlite3_column_int64(b.stmt, 0);
@@ -126,9 +122,9 @@ int occ_store_put_config(struct occ_store *s, const struct occ_launch_config *co
 int occ_store_config_model(struct occ_store *s, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     bool found = false;
-    int rc = occ_store_query(s, OCC_SQL_CONFIG_MODEL, OCC_INTS(config), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_CONFIG_MODEL, OCC_INTS(config));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) {
         found = true;
         *ret_result = (struct occ_result){.theoretical = sqlite3_column_double(stmt, 0),
@@ -145,10 +141,7 @@ int occ_store_config_model(struct occ_store *s, int64_t config, struct occ_resul
 int occ_store_put_reported(struct occ_store *s, int64_t run, int64_t config,
                            const struct occ_reported_occupancy *reported, struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, OCC_SQL_ADD_REPORTED, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_ADD_REPORTED);
     occ_bind_int(&b, run);
     occ_bind_int(&b, config);
     occ_bind_int(&b, (int64_t)reported->launches);

@@ -28,10 +28,7 @@ int occ_store_add_measured(struct occ_store *s, int64_t minute, int64_t run, uin
 static int add(struct occ_store *s, enum occ_sql which, int64_t unit, const struct occ_pending_measured *row,
                struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, which, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, which);
     occ_bind_int(&b, row->config);
     occ_bind_int(&b, row->run);
     occ_bind_int(&b, unit);

@@ -96,9 +96,9 @@ static int append_columns(struct occ_store *s, const struct occ_columns *c, size
 /* OCC_E_CORRUPT: damaged, or not there. */
 static int read_level0(struct occ_store *s, int64_t id, size_t *n, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_CHUNK_DATA, OCC_INTS(id));
     struct occ_columns columns;
-    int rc = occ_store_query(s, OCC_SQL_CHUNK_DATA, OCC_INTS(id), &stmt, err), unpacked = OCC_E_CORRUPT;
+    int rc = 0, unpacked = OCC_E_CORRUPT;
     while (occ_store_next(s, stmt, &rc, err)) {
         unpacked = occ_columns_decode(s->decoder, sqlite3_column_blob(stmt, 0),
                                       (size_t)sqlite3_column_bytes(stmt, 0),

@@ -80,10 +80,7 @@ int occ_pending_totals_write(struct occ_store *s, struct occ_error *err)
     int rc = 0;
     for (size_t i = 0; i < s->n_totals && rc == 0; i++) {
         const struct occ_pending_total *total = &s->totals[i];
-        struct occ_binder b;
-        rc = occ_store_statement(s, total->statement, &b, err);
-        if (rc != 0)
-            break;
+        struct occ_binder b = occ_store_statement(s, total->statement);
         if (total->run == 0) {
             occ_bind_blob(&b, total->uuid, sizeof total->uuid);
         } else {

@@ -84,9 +84,9 @@ struct oldest {
 static int list_oldest(struct occ_store *s, uint32_t max, struct oldest *list, uint32_t *ret_n,
                        struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     uint32_t n = 0;
-    int rc = occ_store_query(s, OCC_SQL_OLDEST_CHUNKS, OCC_INTS(max), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_OLDEST_CHUNKS, OCC_INTS(max));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) /* at most max */
         list[n++] = (struct oldest){.id = sqlite3_column_int64(stmt, 0),
                                     .run = sqlite3_column_int64(stmt, 1),
@@ -191,9 +191,9 @@ struct ends {
 static int read_ends(struct occ_store *s, const struct rollup *rollup, int64_t nth, struct ends *ret_ends,
                      struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     int64_t max = INT64_MAX / rollup->unit_ns;
-    int rc = occ_store_query(s, rollup->ends, OCC_INTS(nth), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, rollup->ends, OCC_INTS(nth));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err))
         *ret_ends = (struct ends){occ_column_clamped(stmt, 0, 0, max), occ_column_clamped(stmt, 1, 0, max),
                                   occ_column_clamped(stmt, 2, 0, max)};

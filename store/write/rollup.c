@@ -65,11 +65,8 @@ int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows,
 static int add_to_row(struct occ_store *s, enum occ_sql which, int64_t unit_ns, int64_t run,
                       const struct occ_totals *t, struct occ_error *err)
 {
-    struct occ_binder b;
+    struct occ_binder b = occ_store_statement(s, which);
     int64_t unit = (int64_t)(t->key >> 32) * MINUTE_NS / unit_ns, start_ns = unit * unit_ns;
-    int rc = occ_store_statement(s, which, &b, err);
-    if (rc != 0)
-        return rc;
     const int64_t values[] = {unit,
                               run,
                               (int64_t)(uint32_t)t->key,
@@ -157,8 +154,8 @@ static int load_chunk(struct occ_store *s, struct occ_run_state *r, const void *
 
 static int load_minutes(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(s, OCC_SQL_CHUNKS_FROM, OCC_INTS(r->id, r->rolled_ns), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_CHUNKS_FROM, OCC_INTS(r->id, r->rolled_ns));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err))
         if (load_chunk(s, r, sqlite3_column_blob(stmt, 0), (size_t)sqlite3_column_bytes(stmt, 0)) != 0)
             rc = occ_store_no_memory(err);

@@ -17,9 +17,9 @@ void occ_run_state_free(struct occ_run_state *r)
 
 static int load_row(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     bool found = false;
-    int rc = occ_store_query(s, OCC_SQL_RUN_STATE, OCC_INTS(r->id), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RUN_STATE, OCC_INTS(r->id));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) {
         found = true;
         r->launches = (uint64_t)sqlite3_column_int64(stmt, 0);
@@ -34,8 +34,8 @@ static int load_row(struct occ_store *s, struct occ_run_state *r, struct occ_err
 
 static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(s, OCC_SQL_RUN_CONFIGS, OCC_INTS(r->id), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RUN_CONFIGS, OCC_INTS(r->id));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err))
         if (occ_map_put(&r->configs, (uint64_t)sqlite3_column_int64(stmt, 0), OCC_CONFIG_STORED) ==
             OCC_MAP_NONE)
@@ -46,8 +46,8 @@ static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ
 /* The level-0 chunks that the last writer of this run left. */
 static int load_level0(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = occ_store_query(s, OCC_SQL_LEVEL0_CHUNKS, OCC_INTS(r->id), &stmt, err);
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_LEVEL0_CHUNKS, OCC_INTS(r->id));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) {
         struct occ_pending_rows *pending = occ_run_pending_rows(r, sqlite3_column_int64(stmt, 1));
         uint64_t rows = (uint64_t)occ_column_clamped(stmt, 2, 0, OCC_COLUMNS_MAX_ROWS);
@@ -140,10 +140,7 @@ static int write_new_configs(struct occ_store *s, const struct occ_run_state *r,
 
 static int write_state(struct occ_store *s, const struct occ_run_state *r, struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, OCC_SQL_SET_RUN_STATE, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_SET_RUN_STATE);
     occ_bind_int(&b, (int64_t)r->launches);
     occ_bind_int(&b, (int64_t)r->gpu_ns);
     if (r->launches > 0) {

@@ -38,10 +38,10 @@ static void add_sample(struct second_sums *sums, const struct occ_columns *rows,
 static int read_seconds(struct occ_store *s, int64_t device, int64_t first, struct second_sums *sums,
                         struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
     int64_t end_ns = first < INT64_MAX / SECOND_NS - WINDOW ? (first + WINDOW) * SECOND_NS : INT64_MAX;
-    int rc =
-        occ_store_query(s, OCC_SQL_SERIES_OF_TIME, OCC_INTS(device, first * SECOND_NS, end_ns), &stmt, err);
+    sqlite3_stmt *stmt =
+        occ_store_query(s, OCC_SQL_SERIES_OF_TIME, OCC_INTS(device, first * SECOND_NS, end_ns));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) {
         struct occ_columns rows;
         int unpacked = occ_columns_decode(s->series->decoder, sqlite3_column_blob(stmt, 0),
@@ -60,10 +60,7 @@ static int read_seconds(struct occ_store *s, int64_t device, int64_t first, stru
 static int put_second(struct occ_store *s, int64_t device, int64_t second, const struct second_sums *sums,
                       struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, OCC_SQL_PUT_SECOND, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_PUT_SECOND);
     occ_bind_int(&b, second);
     occ_bind_int(&b, device);
     occ_bind_int(&b, (int64_t)sums->samples);
@@ -103,10 +100,7 @@ int occ_seconds_write(struct occ_store *s, const struct occ_pending_row *rows, s
 
 int occ_unexplained_write(struct occ_store *s, const struct occ_unexplained *u, struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = occ_store_statement(s, OCC_SQL_SET_UNEXPLAINED, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_SET_UNEXPLAINED);
     occ_bind_int(&b, u->device);
     occ_bind_int(&b, u->second);
     if (isfinite(u->ratio))

@@ -19,16 +19,13 @@ static int compare_rows(const void *a, const void *b)
     return x->start_ns < y->start_ns ? -1 : x->start_ns > y->start_ns;
 }
 
-static int bind_key(struct occ_store *s, enum occ_sql which, const struct occ_series_key *key,
-                    struct occ_binder *b, struct occ_error *err)
+static struct occ_binder bind_key(struct occ_store *s, enum occ_sql which, const struct occ_series_key *key)
 {
-    int rc = occ_store_statement(s, which, b, err);
-    if (rc != 0)
-        return rc;
-    occ_bind_text(b, key->kind == OCC_SERIES_VALUES ? "launch_value" : "device_sample");
-    occ_bind_known(b, key->run);
-    occ_bind_int(b, key->device);
-    return 0;
+    struct occ_binder b = occ_store_statement(s, which);
+    occ_bind_text(&b, key->kind == OCC_SERIES_VALUES ? "launch_value" : "device_sample");
+    occ_bind_known(&b, key->run);
+    occ_bind_int(&b, key->device);
+    return b;
 }
 
 /* The first `n` rows of the scratch as bytes, which belong to the encoder. */
@@ -78,12 +75,9 @@ int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, 
     struct occ_series *q = s->series;
     const uint8_t *data = NULL;
     size_t bytes = 0;
-    struct occ_binder b;
     if (encode(q, key->kind, n, &data, &bytes) != 0)
         return occ_store_no_memory(err);
-    int rc = bind_key(s, OCC_SQL_ADD_SERIES, key, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = bind_key(s, OCC_SQL_ADD_SERIES, key);
     if (n >= FULL_ROWS || level == MERGE_LEVELS)
         b.at++; /* NULL: full */
     else
@@ -129,10 +123,8 @@ static int add_chunk(struct merge *m, struct occ_series *q, enum occ_series_kind
 static int collect(struct occ_store *s, const struct occ_series_key *key, int level, struct merge *m,
                    struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = bind_key(s, OCC_SQL_SERIES_OF_LEVEL, key, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = bind_key(s, OCC_SQL_SERIES_OF_LEVEL, key);
+    int rc = 0;
     occ_bind_int(&b, level);
     occ_bind_int(&b, MERGE_AT);
     while (occ_store_next(s, b.stmt, &rc, err))
@@ -163,10 +155,7 @@ static int merge_level(struct occ_store *s, const struct occ_series_key *key, in
 static int count_level(struct occ_store *s, const struct occ_series_key *key, int level, int64_t *ret_n,
                        struct occ_error *err)
 {
-    struct occ_binder b;
-    int rc = bind_key(s, OCC_SQL_COUNT_SERIES, key, &b, err);
-    if (rc != 0)
-        return rc;
+    struct occ_binder b = bind_key(s, OCC_SQL_COUNT_SERIES, key);
     occ_bind_int(&b, level);
     return occ_store_number(s, b.stmt, ret_n, err);
 }
