@@ -185,11 +185,6 @@ CREATE TABLE stored_chunk_data (
     chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
     data     BLOB NOT NULL
 ) STRICT;
--- Of full chunks: launches, total, shortest and longest duration of each configuration in the chunk (same format).
-CREATE TABLE stored_chunk_totals (
-    chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
-    data     BLOB NOT NULL
-) STRICT;
 
 -- first/last_start_offset_ns: first and last start, from the start of the minute or hour. histogram: of durations, 8
 -- bins an octave (format: store/codec/histogram.h).

@@ -47,11 +47,6 @@
 #define OCC_SQL_SECOND_ALL_PARAMETERS OCC_SQL_COUNTERS(OCC_SQL_SECOND_PARAMETERS)
 #define OCC_SQL_SECOND_ALL_SET        OCC_SQL_COUNTERS(OCC_SQL_SECOND_SET)
 
-#define OCC_SQL_SHORT_TOTALS "launches, total_duration_ns, min_duration_ns, max_duration_ns"
-#define OCC_SQL_TOTALS                                                                                       \
-    "launches, total_duration_ns, min_duration_ns, max_duration_ns, first_start_offset_ns, "                 \
-    "last_start_offset_ns, histogram"
-
 /* Adds totals to the row of a unit of time, run and configuration. Sums stop at SQL's largest number. */
 #define OCC_SQL_ADD_SATURATED(name)                                                                          \
     name " = iif(" name " > 9223372036854775807 - excluded." name ", 9223372036854775807, " name             \
@@ -75,8 +70,10 @@
     "SELECT min(" unit "), coalesce((SELECT " unit " FROM " table " ORDER BY " unit                          \
     " LIMIT 1 OFFSET ?1), 9223372036854775807), (SELECT max(" unit ") FROM " table ") FROM " table
 
-#define OCC_SQL_ROLLUP(table, unit, totals)                                                                  \
-    "SELECT " unit ", run_id, config_id, " totals " FROM " table " WHERE " unit " >= ? AND " unit " < ?"
+#define OCC_SQL_ROLLUP(table, unit)                                                                          \
+    "SELECT " unit ", run_id, config_id, launches, total_duration_ns, min_duration_ns, max_duration_ns, "    \
+    "first_start_offset_ns, last_start_offset_ns, histogram FROM " table " WHERE " unit " >= ? AND " unit    \
+    " < ?"
 
 #define OCC_SQL_OF_CONFIG_2(column, field)       ", c." #column
 #define OCC_SQL_OF_CONFIG_3(column, field, type) ", c." #column
@@ -186,7 +183,6 @@
       "last_start_ns, last_end_ns, min_correlation_id, max_correlation_id) VALUES(?, ?, ?, ?, ?, ?, " \
       "?, ?, ?)") \
     X(ADD_CHUNK_DATA, "INSERT INTO stored_chunk_data VALUES(?, ?)") \
-    X(ADD_CHUNK_TOTALS, "INSERT INTO stored_chunk_totals VALUES(?, ?)") \
     X(DROP_CHUNK, "DELETE FROM stored_chunk WHERE chunk_id = ?") \
     X(LEVEL0_CHUNKS, "SELECT chunk_id, device_id, launches FROM stored_chunk WHERE run_id = ? AND " \
       "NOT is_full " \
@@ -250,12 +246,10 @@
     X(KERNELS, "SELECT kernel_id, short, demangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved FROM stored_launch_config " \
       "WHERE ?1 = 0 OR device_id = ?1") \
-    X(MINUTES, OCC_SQL_ROLLUP("stored_minute", "minute", OCC_SQL_SHORT_TOTALS)) \
-    X(MINUTES_DETAILED, OCC_SQL_ROLLUP("stored_minute", "minute", OCC_SQL_TOTALS)) \
-    X(HOURS, OCC_SQL_ROLLUP("stored_hour", "hour", OCC_SQL_SHORT_TOTALS)) \
-    X(HOURS_DETAILED, OCC_SQL_ROLLUP("stored_hour", "hour", OCC_SQL_TOTALS)) \
-    X(CHUNKS_OF_TIME, "SELECT c.chunk_id, c.first_start_ns, c.last_start_ns, t.data FROM stored_chunk c " \
-      "LEFT JOIN stored_chunk_totals t USING(chunk_id) " \
+    X(MINUTES, OCC_SQL_ROLLUP("stored_minute", "minute")) \
+    X(HOURS, OCC_SQL_ROLLUP("stored_hour", "hour")) \
+    X(CHUNKS_OF_TIME, "SELECT c.first_start_ns, c.last_start_ns, d.data FROM stored_chunk c " \
+      "LEFT JOIN stored_chunk_data d USING(chunk_id) " \
       "WHERE c.run_id = ? AND c.last_start_ns >= ? AND c.first_start_ns < ?") \
     X(CONFIG_DETAILS, "SELECT c.kernel_id, c.device_id, k.short, k.demangled, k.mangled, d.name, " \
       "d.simulated, " \

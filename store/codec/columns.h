@@ -1,5 +1,5 @@
 /*
- * The one format of packed rows in a history: launches, their totals, measured values, samples of devices.
+ * The one format of packed rows in a history: launches, measured values, samples of devices.
  * Columns are packed one by one, so that a reader unpacks only those it needs.
  *
  *      0  u32  format, 1
@@ -24,16 +24,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63. launches ... max_ns are a
- * configuration's totals, achieved ... elapsed_error a launch's measured values, number0 ... number7 a
- * device's samples (codes.h). */
+/* X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63. achieved ... elapsed_error are
+ * a launch's measured values, number0 ... number7 a device's samples (codes.h). */
 /* clang-format off */
 #define OCC_COLUMNS(X) \
     X(config, 32, true, none, none) X(duration_ns, 63, false, config, none) \
     X(stream, 32, true, none, none) X(start_ns, 63, false, stream, duration_ns) \
     X(correlation, 32, false, none, none) X(context, 32, false, none, none) X(graph_node, 64, false, none, none) \
-    X(launches, 63, true, none, none) X(total_ns, 63, true, none, none) \
-    X(min_ns, 63, true, none, none) X(max_ns, 63, true, none, none) \
     X(achieved, 16, false, config, none) X(achieved_error, 16, true, none, none) \
     X(elapsed, 16, false, config, none) X(elapsed_error, 16, true, none, none) \
     X(number0, 16, true, none, none) X(number1, 16, true, none, none) X(number2, 16, true, none, none) \

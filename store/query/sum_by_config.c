@@ -3,10 +3,7 @@
  *
  *     what is rolled up of whole hours    stored_hour
  *     what a quota evicted the chunks of  stored_minute (to the minute)
- *     the rest, in short                  each chunk's totals; chunks are unpacked only where they
- *                                         straddle an edge
- *     the rest, in detail                 stored_minute for whole minutes that are rolled up, else chunks
- *                                         unpacked
+ *     the rest                            stored_minute for whole minutes that are rolled up, else chunks
  *
  * so that every launch is counted once, whether it was rolled up yet or not. One thread.
  */
@@ -38,41 +35,27 @@ static int corrupt(struct sum *sum, const char *what)
     return occ_fail(sum->err, OCC_E_CORRUPT, "%s: %s is damaged", sum->store->path, what);
 }
 
-/* Adds launches of a configuration; first and last start, where they matter, are the caller's. NULL: no
- * memory. */
-static struct occ_totals *add(struct sum *sum, uint64_t config, struct occ_totals launches)
-{
-    struct occ_totals *t = occ_totals_at(sum->table, config);
-    launches.first_ns = INT64_MAX;
-    launches.last_ns = INT64_MIN;
-    if (t)
-        occ_totals_add_totals(t, &launches);
-    return t;
-}
-
 /* ---- rollups ---- */
 
-/* A row: unit of time, run, configuration, launches, total, min, max [, first, last, histogram]. */
+/* A row: unit of time, run, configuration, launches, total, min, max, first, last, histogram. */
 static int add_rollup(struct sum *sum, sqlite3_stmt *stmt, int64_t start_ns)
 {
     uint64_t config = (uint64_t)sqlite3_column_int64(stmt, 2);
     if (!occ_filter_has_config(sum->filter, config))
         return 0;
-    struct occ_totals *t = add(sum, config,
-                               (struct occ_totals){.launches = (uint64_t)sqlite3_column_int64(stmt, 3),
-                                                   .total_ns = (uint64_t)sqlite3_column_int64(stmt, 4),
-                                                   .min_ns = (uint64_t)sqlite3_column_int64(stmt, 5),
-                                                   .max_ns = (uint64_t)sqlite3_column_int64(stmt, 6)});
+    struct occ_totals *t = occ_totals_at(sum->table, config);
     if (!t)
         return occ_store_no_memory(sum->err);
-    if (!sum->detailed)
-        return 0;
-    int64_t first_ns = (int64_t)((uint64_t)start_ns + (uint64_t)sqlite3_column_int64(stmt, 7));
-    int64_t last_ns = (int64_t)((uint64_t)start_ns + (uint64_t)sqlite3_column_int64(stmt, 8));
-    t->first_ns = first_ns < t->first_ns ? first_ns : t->first_ns;
-    t->last_ns = last_ns > t->last_ns ? last_ns : t->last_ns;
-    return occ_histogram_add_bytes(&t->histogram, sqlite3_column_blob(stmt, 9),
-                                   (size_t)sqlite3_column_bytes(stmt, 9))
+    occ_totals_add_totals(
+        t, &(struct occ_totals){
+               .launches = (uint64_t)sqlite3_column_int64(stmt, 3),
+               .total_ns = (uint64_t)sqlite3_column_int64(stmt, 4),
+               .min_ns = (uint64_t)sqlite3_column_int64(stmt, 5),
+               .max_ns = (uint64_t)sqlite3_column_int64(stmt, 6),
+               .first_ns = (int64_t)((uint64_t)start_ns + (uint64_t)sqlite3_column_int64(stmt, 7)),
+               .last_ns = (int64_t)((uint64_t)start_ns + (uint64_t)sqlite3_column_int64(stmt, 8))});
+    return !sum->detailed || occ_histogram_add_bytes(&t->histogram, sqlite3_column_blob(stmt, 9),
+                                                     (size_t)sqlite3_column_bytes(stmt, 9))
                ? 0
                : corrupt(sum, "a histogram");
 }
@@ -94,11 +77,9 @@ static bool wants_minute(const struct occ_filtered_run *run, int64_t minute_ns)
 /* Adds the rows of a rollup that start in `span`. */
 static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
 {
-    static const enum occ_sql statements[2][2] = {{OCC_SQL_MINUTES, OCC_SQL_MINUTES_DETAILED},
-                                                  {OCC_SQL_HOURS, OCC_SQL_HOURS_DETAILED}};
     int64_t unit = hours ? HOUR_NS : MINUTE_NS;
     sqlite3_stmt *stmt =
-        occ_store_query(sum->store, statements[hours][sum->detailed],
+        occ_store_query(sum->store, hours ? OCC_SQL_HOURS : OCC_SQL_MINUTES,
                         OCC_INTS(occ_round_up(span.low, unit) / unit, occ_round_up(span.high, unit) / unit));
     int rc = 0;
     while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
@@ -163,44 +144,6 @@ static int add_launches(struct sum *sum, const struct occ_columns *c, struct occ
     return 0;
 }
 
-static int unpack_chunk(struct sum *sum, int64_t id, struct occ_span span, bool straddles)
-{
-    struct occ_columns columns;
-    uint32_t wanted = OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns);
-    if (straddles || sum->detailed)
-        wanted |= OCC_COLUMN_BIT(start_ns);
-    sqlite3_stmt *stmt = occ_store_query(sum->store, OCC_SQL_CHUNK_DATA, OCC_INTS(id));
-    int rc = 0;
-    int unpacked = OCC_E_CORRUPT;
-    while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
-        unpacked = occ_columns_decode(sum->store->decoder, sqlite3_column_blob(stmt, 0),
-                                      (size_t)sqlite3_column_bytes(stmt, 0), wanted, &columns);
-        if (unpacked == 0)
-            rc = add_launches(sum, &columns, span, straddles);
-    }
-    if (rc != 0 || unpacked == 0)
-        return rc;
-    return unpacked == OCC_E_NO_MEMORY ? occ_store_no_memory(sum->err) : corrupt(sum, "a chunk");
-}
-
-static int add_chunk_totals(struct sum *sum, const void *data, size_t bytes)
-{
-    struct occ_columns c;
-    int rc = occ_columns_decode(sum->store->decoder, data, bytes,
-                                OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(launches, max_ns), &c);
-    if (rc != 0)
-        return rc == OCC_E_NO_MEMORY ? occ_store_no_memory(sum->err) : corrupt(sum, "a chunk's totals");
-    for (uint32_t i = 0; i < c.n; i++)
-        if (occ_filter_has_config(sum->filter, c.config[i]) &&
-            !add(sum, c.config[i],
-                 (struct occ_totals){.launches = c.launches[i],
-                                     .total_ns = c.total_ns[i],
-                                     .min_ns = c.min_ns[i],
-                                     .max_ns = c.max_ns[i]}))
-            return occ_store_no_memory(sum->err);
-    return 0;
-}
-
 /* The chunks of a run that overlap the span. */
 static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struct occ_span span)
 {
@@ -210,12 +153,16 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
         occ_store_query(sum->store, OCC_SQL_CHUNKS_OF_TIME, OCC_INTS(run->id, span.low, span.high));
     int rc = 0;
     while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
+        struct occ_columns columns;
         bool straddles =
-            sqlite3_column_int64(stmt, 1) < span.low || sqlite3_column_int64(stmt, 2) >= span.high;
-        const void *totals = sqlite3_column_blob(stmt, 3);
-        rc = totals && !straddles && !sum->detailed
-                 ? add_chunk_totals(sum, totals, (size_t)sqlite3_column_bytes(stmt, 3))
-                 : unpack_chunk(sum, sqlite3_column_int64(stmt, 0), span, straddles);
+            sqlite3_column_int64(stmt, 0) < span.low || sqlite3_column_int64(stmt, 1) >= span.high;
+        uint32_t starts = straddles || sum->detailed ? OCC_COLUMN_BIT(start_ns) : 0;
+        int unpacked = occ_columns_decode(
+            sum->store->decoder, sqlite3_column_blob(stmt, 2), (size_t)sqlite3_column_bytes(stmt, 2),
+            OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns) | starts, &columns);
+        rc = unpacked == 0                 ? add_launches(sum, &columns, span, straddles)
+             : unpacked == OCC_E_NO_MEMORY ? occ_store_no_memory(sum->err)
+                                           : corrupt(sum, "a chunk");
     }
     return rc;
 }
@@ -239,7 +186,7 @@ static int add_span(struct sum *sum, struct occ_filtered_run *run, struct occ_sp
     int64_t end_ns = span.high < run->rolled_ns ? span.high : run->rolled_ns;
     struct occ_span minutes = {occ_round_up(span.low, MINUTE_NS), occ_round_down(end_ns, MINUTE_NS)};
     minutes = intersect(minutes, (struct occ_span){sum->filter->first_minute_ns, INT64_MAX});
-    if (!sum->detailed || is_empty(minutes) || is_empty(span))
+    if (is_empty(minutes) || is_empty(span))
         return add_chunks(sum, run, span);
     want_minutes(run, minutes);
     int rc = add_chunks(sum, run, (struct occ_span){span.low, minutes.low});

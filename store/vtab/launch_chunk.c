@@ -15,33 +15,12 @@ static int fail(struct occ_launch_scan *scan, const char *text)
     return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, text);
 }
 
-static int config_matches(struct occ_launch_scan *scan, uint32_t id, bool *ret)
+static int kernel_matches(struct occ_launch_scan *scan, uint32_t id, bool *ret)
 {
     const struct occ_launch_config_info *config = NULL;
-    *ret = occ_in_range(&scan->range[OCC_LAUNCH_KEY_CONFIG], id);
-    if (!*ret || !scan->narrowed[OCC_LAUNCH_KEY_KERNEL])
-        return SQLITE_OK;
     int rc = occ_launch_scan_config(scan, id, &config);
     *ret =
         rc == SQLITE_OK && config->known && occ_in_range(&scan->range[OCC_LAUNCH_KEY_KERNEL], config->kernel);
-    return rc;
-}
-
-/* Whether the chunk's totals name a configuration that matches; true where there are none, or damaged ones. */
-static int totals_match(struct occ_launch_scan *scan, sqlite3_stmt *list, bool *ret)
-{
-    struct occ_columns totals;
-    *ret = true;
-    if (!scan->narrowed[OCC_LAUNCH_KEY_CONFIG] && !scan->narrowed[OCC_LAUNCH_KEY_KERNEL])
-        return SQLITE_OK;
-    int rc = occ_columns_decode(scan->decoder, sqlite3_column_blob(list, OCC_LAUNCH_LIST_TOTALS),
-                                (size_t)sqlite3_column_bytes(list, OCC_LAUNCH_LIST_TOTALS),
-                                OCC_COLUMN_BIT(config), &totals);
-    if (rc != 0)
-        return rc == OCC_E_NO_MEMORY ? SQLITE_NOMEM : SQLITE_OK;
-    *ret = false;
-    for (uint32_t i = 0; i < totals.n && !*ret && rc == SQLITE_OK; i++)
-        rc = config_matches(scan, (uint32_t)totals.config[i], ret);
     return rc;
 }
 
@@ -62,7 +41,7 @@ static int keep_kernels(struct occ_launch_scan *scan, struct occ_launch_chunk *c
     for (uint32_t i = 0; i < c->n; i++) {
         uint32_t row = c->selected[i];
         bool match = false;
-        int rc = config_matches(scan, (uint32_t)c->columns.config[row], &match);
+        int rc = kernel_matches(scan, (uint32_t)c->columns.config[row], &match);
         if (rc != SQLITE_OK)
             return rc;
         c->selected[kept] = row;
@@ -115,7 +94,6 @@ static int select_rows(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
 int occ_launch_chunk_open(struct occ_launch_scan *scan, struct occ_launch_chunk *c, sqlite3_stmt *list)
 {
     int64_t rows = sqlite3_column_int64(list, OCC_LAUNCH_LIST_ROWS);
-    bool match = false;
     c->id = sqlite3_column_int64(list, OCC_LAUNCH_LIST_ID);
     c->run = sqlite3_column_int64(list, OCC_LAUNCH_LIST_RUN);
     c->device = sqlite3_column_int64(list, OCC_LAUNCH_LIST_DEVICE);
@@ -125,13 +103,10 @@ int occ_launch_chunk_open(struct occ_launch_scan *scan, struct occ_launch_chunk 
     c->decoded = 0;
     if (c->values)
         occ_launch_values_reset(c->values);
-    int rc = totals_match(scan, list, &match);
-    if (rc != SQLITE_OK || !match)
-        return rc;
     if (rows < 1 || rows > OCC_COLUMNS_MAX_ROWS)
         return fail(scan, "launch: a chunk is damaged");
     c->rows = (uint32_t)rows;
-    rc =
+    int rc =
         occ_launch_chunk_decode(scan, c, scan->columns | (straddles(scan, c) ? OCC_COLUMN_BIT(start_ns) : 0));
     return rc != SQLITE_OK ? rc : select_rows(scan, c);
 }

@@ -4,11 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/array.h"
+
 #ifdef OCC_SQLITE_EXTENSION
 SQLITE_EXTENSION_INIT3
 #endif
 
-/* Launches of a pass, with some 32 bytes each. A history whose totals are wrong may have more. */
+/* Launches of a pass, with some 32 bytes each. */
 #ifndef PASS_ROWS /* a test has small ones */
 #define PASS_ROWS (UINT32_C(1) << 22)
 #endif
@@ -26,43 +28,26 @@ struct count {
 struct counts {
     struct occ_map index;
     struct count *list;
-    uint32_t n, capacity;
+    size_t n, allocated;
 };
 
-static bool add_count(struct counts *counts, uint32_t config, uint64_t launches)
-{
-    if (counts->n == counts->capacity) {
-        struct count *list = realloc(counts->list, (counts->capacity * 2 + 256) * sizeof *list);
-        if (!list)
-            return false;
-        counts->list = list;
-        counts->capacity = counts->capacity * 2 + 256;
-    }
-    uint32_t at = occ_map_put(&counts->index, config, counts->n);
-    if (at == OCC_MAP_NONE)
-        return false;
-    if (at == counts->n)
-        counts->list[counts->n++] = (struct count){.config = config};
-    counts->list[at].launches += launches;
-    return true;
-}
-
-/* The launches of each configuration in the chunk that the list is on; by its totals, or of rows that match. */
+/* The launches of each configuration in the chunk that the list is on. */
 static int count_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan, struct counts *counts)
 {
-    struct occ_columns totals;
-    bool enough = true;
-    if (occ_columns_decode(scan->decoder, sqlite3_column_blob(g->list, OCC_LAUNCH_LIST_TOTALS),
-                           (size_t)sqlite3_column_bytes(g->list, OCC_LAUNCH_LIST_TOTALS),
-                           OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(launches), &totals) == 0) {
-        for (uint32_t i = 0; i < totals.n && enough; i++)
-            enough = add_count(counts, (uint32_t)totals.config[i], totals.launches[i]);
-        return enough ? SQLITE_OK : SQLITE_NOMEM;
-    }
     int rc = occ_launch_chunk_open(scan, &g->one, g->list);
-    for (uint32_t i = 0; rc == SQLITE_OK && i < g->one.n && enough; i++)
-        enough = add_count(counts, (uint32_t)g->one.columns.config[occ_launch_chunk_row(&g->one, i)], 1);
-    return enough ? rc : SQLITE_NOMEM;
+    for (uint32_t i = 0; rc == SQLITE_OK && i < g->one.n; i++) {
+        uint64_t config = g->one.columns.config[occ_launch_chunk_row(&g->one, i)];
+        if (!occ_grow((void **)&counts->list, &counts->allocated, counts->n, UINT32_MAX,
+                      sizeof *counts->list))
+            return SQLITE_NOMEM;
+        uint32_t at = occ_map_put(&counts->index, config, (uint32_t)counts->n);
+        if (at == OCC_MAP_NONE)
+            return SQLITE_NOMEM;
+        if (at == counts->n)
+            counts->list[counts->n++] = (struct count){.config = (uint32_t)config};
+        counts->list[at].launches++;
+    }
+    return rc;
 }
 
 static int compare_counts(const void *a, const void *b)
@@ -83,13 +68,13 @@ static bool cut(struct occ_launch_group *g, struct counts *counts)
 {
     uint64_t launches = 0;
     free(g->ends);
-    g->ends = malloc((2 * (size_t)counts->n + 1) * sizeof *g->ends);
+    g->ends = malloc((2 * counts->n + 1) * sizeof *g->ends);
     if (!g->ends)
         return false;
     g->n_ends = 0;
     if (counts->n > 0)
         qsort(counts->list, counts->n, sizeof *counts->list, compare_counts);
-    for (uint32_t i = 0; i < counts->n; i++) {
+    for (size_t i = 0; i < counts->n; i++) {
         const struct count *c = &counts->list[i];
         if (c->launches > PASS_ROWS - launches) {
             end_pass(g, (int64_t)c->config - 1);
@@ -113,12 +98,13 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
     g->wanted = scan->range[OCC_LAUNCH_KEY_CONFIG];
     g->at = g->one.n = g->gathered.n = 0;
     g->streams = false;
-    scan->columns |= OCC_COLUMN_BIT(config) | columns;
+    scan->columns |= OCC_COLUMN_BIT(config);
     while ((rc = occ_vtab_step(scan->vtab, list)) == SQLITE_ROW &&
            (rc = count_chunk(g, scan, &counts)) == SQLITE_OK)
         ;
     if (rc == SQLITE_DONE)
         rc = cut(g, &counts) ? SQLITE_OK : SQLITE_NOMEM;
+    scan->columns |= columns;
     occ_map_free(&counts.index);
     free(counts.list);
     g->one.n = g->one.at = 0;

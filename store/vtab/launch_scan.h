@@ -47,7 +47,7 @@ struct occ_launch_scan {
     uint32_t columns;   /* to decode of each chunk: those that rows were asked for so far */
     bool wants_configs; /* some column of OCC_SQL_CONFIG is used */
     sqlite3_stmt *data, *configs_stmt, *series, *minute;
-    struct occ_columns_decoder *decoder; /* of totals and measured values */
+    struct occ_columns_decoder *decoder; /* of measured values */
     struct occ_map config_index;         /* config -> index in configs */
     struct occ_launch_config_info *configs;
     uint32_t n_configs, configs_capacity;
@@ -85,16 +85,15 @@ struct occ_launch_chunk {
 
 /* A statement that lists chunks; %s: the database's name. */
 #define OCC_LAUNCH_LIST_SQL                                                                                  \
-    "SELECT c.chunk_id, c.run_id, c.device_id, c.launches, c.first_start_ns, c.last_start_ns, t.data "       \
-    "FROM \"%s\".stored_chunk c LEFT JOIN \"%s\".stored_chunk_totals t USING(chunk_id) "
+    "SELECT c.chunk_id, c.run_id, c.device_id, c.launches, c.first_start_ns, c.last_start_ns "               \
+    "FROM \"%s\".stored_chunk c "
 enum {
     OCC_LAUNCH_LIST_ID,
     OCC_LAUNCH_LIST_RUN,
     OCC_LAUNCH_LIST_DEVICE,
     OCC_LAUNCH_LIST_ROWS,
     OCC_LAUNCH_LIST_FIRST,
-    OCC_LAUNCH_LIST_LAST,
-    OCC_LAUNCH_LIST_TOTALS
+    OCC_LAUNCH_LIST_LAST
 };
 
 /* Opens the chunk that `list` is on. chunk->n is 0 where no row matches. */

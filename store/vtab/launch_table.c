@@ -1,6 +1,5 @@
 /*
- * The virtual table `launch`. A scan lists the chunks that can match (their metadata decide, for configurations also their
- * totals), decodes of each only the columns that the statement reads, selects rows with plain loops over the columns, and
+ * The virtual table `launch`. A scan lists the chunks that can match by their metadata, decodes of each only the columns that the statement reads, selects rows with plain loops over the columns, and
  * hands them out one by one, in the order of their starts if that is asked for. What does not depend on the single launch
  * (names, configuration, occupancy) is read once per configuration and scan; what was measured, once per chunk. Threads:
  * the connection's.
@@ -190,7 +189,7 @@ static int list_chunks(struct launch_cursor *c, int plan)
     (void)sqlite3_finalize(c->list);
     c->list = NULL;
     char *sql = sqlite3_mprintf(
-        OCC_LAUNCH_LIST_SQL "WHERE 1%s%s%s%s%s%s", "%w", "%w",
+        OCC_LAUNCH_LIST_SQL "WHERE 1%s%s%s%s%s%s", "%w",
         s->narrowed[OCC_LAUNCH_KEY_START] ? " AND c.last_start_ns >= ?1 AND c.first_start_ns <= ?2" : "",
         s->narrowed[OCC_LAUNCH_KEY_RUN] ? " AND c.run_id BETWEEN ?3 AND ?4" : "",
         s->narrowed[OCC_LAUNCH_KEY_DEVICE] ? " AND c.device_id BETWEEN ?5 AND ?6" : "",

@@ -1,10 +1,9 @@
 /*
- * The decoder of packed columns on any bytes: it gives columns that keep their promises or an error, and never reads or
- * writes where it must not. The checksum would stop nearly every input, so it is put right first. Input:
- *   u8  bit 7: the rest are patches {u16 offset, u8 value} of sound bytes, else it is what follows the header
- *   u32 columns to decode
- *   u8  which sound bytes
- * Histograms, which are read in the same spirit, get the same bytes.
+ * The decoder of packed columns on any bytes: it gives columns that keep their promises or an error, and
+ * never reads or writes where it must not. The checksum would stop nearly every input, so it is put right
+ * first. Input: u8  bit 7: the rest are patches {u16 offset, u8 value} of sound bytes, else it is what
+ * follows the header u32 columns to decode u8  which sound bytes Histograms, which are read in the same
+ * spirit, get the same bytes.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -62,12 +61,11 @@ static void decode(const uint8_t *blob, size_t size, uint32_t wanted)
     occ_histogram_free(&histogram);
 }
 
-/* Bytes that are right: launches, values, samples or totals, compressed or not. malloc'ed. */
+/* Bytes that are right: launches, values or samples, compressed or not. malloc'ed. */
 static uint8_t *sound_bytes(uint8_t which, size_t *ret_size)
 {
     static const uint32_t sets[] = {OCC_COLUMN_BITS(config, graph_node), OCC_VALUE_COLUMNS,
-                                    OCC_SAMPLE_COLUMNS,
-                                    OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(launches, max_ns)};
+                                    OCC_SAMPLE_COLUMNS, OCC_COLUMN_BITS(duration_ns, context)};
     static struct occ_columns_encoder *encoder;
     static uint64_t rows[OCC_COLUMN_none][ROWS];
     struct occ_column_source sources[OCC_COLUMN_none] = {{0}};

@@ -15,9 +15,8 @@
 #include "support/error.h"
 
 #define LAUNCH_COLUMNS OCC_COLUMN_BITS(config, graph_node)
-#define TOTAL_COLUMNS  (OCC_COLUMN_BIT(config) | OCC_COLUMN_BITS(launches, max_ns))
 
-static const uint32_t sets[] = {LAUNCH_COLUMNS, OCC_VALUE_COLUMNS, OCC_SAMPLE_COLUMNS, TOTAL_COLUMNS};
+static const uint32_t sets[] = {LAUNCH_COLUMNS, OCC_VALUE_COLUMNS, OCC_SAMPLE_COLUMNS};
 
 struct codec {
     struct occ_columns_encoder *encoder;
@@ -129,7 +128,7 @@ static void random_rows(struct codec *c, uint32_t n, int kind)
 {
     uint64_t start = UINT64_C(1700000000000000000), mask = kind == 1 ? ~UINT64_C(31) : ~UINT64_C(0);
     for (uint32_t i = 0; i < n; i++) {
-        for (unsigned k = OCC_COLUMN_launches; k < OCC_COLUMN_none; k++)
+        for (unsigned k = OCC_COLUMN_achieved; k < OCC_COLUMN_none; k++)
             c->column[k][i] = i % 5 == 0 ? UINT16_MAX : 4000 + next_random() % 100;
         start += 1000 + next_random() % 5000;
         c->column[OCC_COLUMN_start_ns][i] = start & mask;
