@@ -14,9 +14,8 @@ SQLITE_EXTENSION_INIT3
 #ifndef PASS_ROWS /* a test has small ones */
 #define PASS_ROWS (UINT32_C(1) << 22)
 #endif
-#define PASS_ROWS_MAX (4 * (size_t)PASS_ROWS)
-#define DIGIT_BITS    11u /* of a configuration, sorted by at a time */
-#define DIGITS        (1u << DIGIT_BITS)
+#define DIGIT_BITS 11u /* of a configuration, sorted by at a time */
+#define DIGITS     (1u << DIGIT_BITS)
 
 /* ---- passes ---- */
 
@@ -57,13 +56,14 @@ static int compare_counts(const void *a, const void *b)
 }
 
 /* A pass ends with that configuration, if it is not empty. */
-static void end_pass(struct occ_launch_group *g, int64_t config)
+static void end_pass(struct occ_launch_group *g, int64_t config, uint64_t launches)
 {
+    g->capacity = launches > g->capacity ? launches : g->capacity;
     if (g->n_ends == 0 || config > g->ends[g->n_ends - 1])
         g->ends[g->n_ends++] = config;
 }
 
-/* Cuts the configurations into passes. They cover all numbers, so that wrong totals hide no launch. */
+/* Cuts the configurations into passes. */
 static bool cut(struct occ_launch_group *g, struct counts *counts)
 {
     uint64_t launches = 0;
@@ -72,21 +72,40 @@ static bool cut(struct occ_launch_group *g, struct counts *counts)
     if (!g->ends)
         return false;
     g->n_ends = 0;
+    g->capacity = 0;
     if (counts->n > 0)
         qsort(counts->list, counts->n, sizeof *counts->list, compare_counts);
     for (size_t i = 0; i < counts->n; i++) {
         const struct count *c = &counts->list[i];
         if (c->launches > PASS_ROWS - launches) {
-            end_pass(g, (int64_t)c->config - 1);
+            end_pass(g, (int64_t)c->config - 1, launches);
             launches = 0;
         }
         if (c->launches > PASS_ROWS)
-            end_pass(g, c->config);
+            end_pass(g, c->config, 0); /* is streamed */
         else
             launches += c->launches;
     }
-    end_pass(g, INT64_MAX);
+    end_pass(g, INT64_MAX, launches);
     return true;
+}
+
+/* Memory for the largest pass. */
+static bool reserve(struct occ_launch_group *g, uint32_t columns)
+{
+    void *const last[] = {g->rowids, g->order, g->spare};
+    for (size_t i = 0; i < sizeof last / sizeof *last; i++)
+        free(last[i]);
+    g->rowids = malloc((g->capacity + 1) * sizeof *g->rowids);
+    g->order = malloc((g->capacity + 1) * sizeof *g->order);
+    g->spare = malloc((g->capacity + 1) * sizeof *g->spare);
+    bool enough = g->rowids && g->order && g->spare;
+    for (unsigned k = 0; k < OCC_COLUMN_none; k++) {
+        free(g->values[k]);
+        g->values[k] = columns >> k & 1 ? malloc((g->capacity + 1) * sizeof *g->values[k]) : NULL;
+        enough &= g->values[k] || !(columns >> k & 1);
+    }
+    return enough;
 }
 
 int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *scan, sqlite3_stmt *list,
@@ -102,9 +121,9 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
     while ((rc = occ_vtab_step(scan->vtab, list)) == SQLITE_ROW &&
            (rc = count_chunk(g, scan, &counts)) == SQLITE_OK)
         ;
-    if (rc == SQLITE_DONE)
-        rc = cut(g, &counts) ? SQLITE_OK : SQLITE_NOMEM;
     scan->columns |= columns;
+    if (rc == SQLITE_DONE)
+        rc = cut(g, &counts) && reserve(g, scan->columns) ? SQLITE_OK : SQLITE_NOMEM;
     occ_map_free(&counts.index);
     free(counts.list);
     g->one.n = g->one.at = 0;
@@ -112,33 +131,6 @@ int occ_launch_group_start(struct occ_launch_group *g, struct occ_launch_scan *s
 }
 
 /* ---- gathering ---- */
-
-static bool grow(void *array, size_t rows, size_t bytes)
-{
-    void *memory = NULL;
-    memcpy(&memory, array, sizeof memory);
-    memory = realloc(memory, rows * bytes);
-    if (memory)
-        memcpy(array, &memory, sizeof memory);
-    return memory != NULL;
-}
-
-static int reserve(struct occ_launch_group *g, struct occ_launch_scan *scan, uint32_t more)
-{
-    size_t needed = (size_t)g->gathered.n + more, rows = g->capacity ? g->capacity : 1024;
-    while (rows < needed)
-        rows *= 2;
-    if (needed > PASS_ROWS_MAX)
-        return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, "launch: the totals of chunks are damaged");
-    if (rows == g->capacity)
-        return SQLITE_OK;
-    bool enough = grow(&g->rowids, rows, sizeof *g->rowids) && grow(&g->order, rows, sizeof *g->order) &&
-                  grow(&g->spare, rows, sizeof *g->spare);
-    for (unsigned k = 0; k < OCC_COLUMN_none && enough; k++)
-        enough = !(scan->columns >> k & 1) || grow(&g->values[k], rows, sizeof *g->values[k]);
-    g->capacity = enough ? rows : g->capacity;
-    return enough ? SQLITE_OK : SQLITE_NOMEM;
-}
 
 /* Sorts n numbers of rows, in g->order, by their configurations; equal ones keep their order. */
 static void sort_rows(struct occ_launch_group *g, const uint64_t *config, uint32_t n)
@@ -165,9 +157,8 @@ static int gather_chunk(struct occ_launch_group *g, struct occ_launch_scan *scan
 {
     const struct occ_launch_chunk *c = &g->one;
     uint32_t at = g->gathered.n;
-    int rc = reserve(g, scan, c->n);
-    if (rc != SQLITE_OK)
-        return rc;
+    if (c->n > g->capacity - at) /* counted in the same transaction, so that this cannot be */
+        return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, "launch: chunks changed while they were read");
     for (uint32_t i = 0; i < c->n; i++)
         g->order[i] = occ_launch_chunk_row(c, i);
     sort_rows(g, c->columns.config, c->n);

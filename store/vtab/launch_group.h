@@ -17,7 +17,7 @@ struct occ_launch_group {
     struct occ_launch_chunk one, gathered;
     uint64_t *values[OCC_COLUMN_none], *rowids;
     uint32_t *order, *spare; /* rows in the order of their configurations; for sorting */
-    size_t capacity;
+    uint64_t capacity; /* launches of the largest pass */
 };
 
 /* `columns`: what will be read; not of a launch's measured values, and its run or device only if all launches that match

@@ -5,11 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/array.h"
+
 #ifdef OCC_SQLITE_EXTENSION
 SQLITE_EXTENSION_INIT3
 #endif
 
-/* Kernel, warps that the device holds, expected_elapsed, and the columns that launches of a configuration share. */
+/* Kernel, warps that the device holds, expected_elapsed, and the columns that launches of a configuration
+ * share. */
 static const char config_sql[] = "SELECT c.kernel_id, d.sm_count * c.max_warps_per_sm, c.expected_elapsed"
 #define X(column, type, expression, unit, help) ", " expression
     OCC_SQL_CONFIG(X)
@@ -109,14 +112,8 @@ static int read_config(struct occ_launch_scan *s, uint32_t id, struct occ_launch
 
 static int add_config(struct occ_launch_scan *s, uint32_t id)
 {
-    if (s->n_configs == s->configs_capacity) {
-        uint32_t capacity = s->configs_capacity * 2 + 64;
-        struct occ_launch_config_info *configs = realloc(s->configs, capacity * sizeof *configs);
-        if (!configs)
-            return SQLITE_NOMEM;
-        s->configs = configs;
-        s->configs_capacity = capacity;
-    }
+    if (!occ_grow((void **)&s->configs, &s->configs_allocated, s->n_configs, UINT32_MAX, sizeof *s->configs))
+        return SQLITE_NOMEM;
     s->configs[s->n_configs] = (struct occ_launch_config_info){0};
     int rc = read_config(s, id, &s->configs[s->n_configs++]);
     if (rc == SQLITE_OK && occ_map_put(&s->config_index, id, s->n_configs - 1) == OCC_MAP_NONE)

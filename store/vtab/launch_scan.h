@@ -50,7 +50,8 @@ struct occ_launch_scan {
     struct occ_columns_decoder *decoder; /* of measured values */
     struct occ_map config_index;         /* config -> index in configs */
     struct occ_launch_config_info *configs;
-    uint32_t n_configs, configs_capacity;
+    uint32_t n_configs;
+    size_t configs_allocated;
     uint32_t last_config, last_index;
 };
 

@@ -1,8 +1,9 @@
 /*
- * The virtual table `launch`. A scan lists the chunks that can match by their metadata, decodes of each only the columns that the statement reads, selects rows with plain loops over the columns, and
- * hands them out one by one, in the order of their starts if that is asked for. What does not depend on the single launch
- * (names, configuration, occupancy) is read once per configuration and scan; what was measured, once per chunk. Threads:
- * the connection's.
+ * The virtual table `launch`. A scan lists the chunks that can match by their metadata, decodes of each only
+ * the columns that the statement reads, selects rows with plain loops over the columns, and hands them out
+ * one by one, in the order of their starts if that is asked for. What does not depend on the single launch
+ * (names, configuration, occupancy) is read once per configuration and scan; what was measured, once per
+ * chunk. Threads: the connection's.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -117,8 +118,8 @@ static uint32_t group_columns(const sqlite3_index_info *info)
     return columns;
 }
 
-/* Starts are merged from the chunks; the order of runs or devices is that of the list of chunks; configurations are
- * gathered from all chunks. */
+/* Starts are merged from the chunks; the order of runs or devices is that of the list of chunks;
+ * configurations are gathered from all chunks. */
 static void plan_order(sqlite3_index_info *info)
 {
     static const int orders[LAUNCH_COLUMN_COUNT] = {[COLUMN_START] = PLAN_BY_START,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/array.h"
 #include "support/error.h"
 #include "support/map.h"
 #include "store/measured.h"
@@ -32,7 +33,8 @@ struct occ_launch_values {
     uint32_t own_capacity;
     struct occ_map minute_index; /* minute << 32 | config -> index */
     struct occ_launch_measured *minutes;
-    uint32_t n_minutes, minutes_capacity;
+    uint32_t n_minutes;
+    size_t minutes_allocated;
 };
 
 void occ_launch_values_free(struct occ_launch_values *v)
@@ -164,8 +166,8 @@ static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
     }
 }
 
-/* The configuration's mean of that minute (measured.h) stands for a launch without a value of its own. If every measured
- * launch of the minute has its own value, this launch was not measured. */
+/* The configuration's mean of that minute (measured.h) stands for a launch without a value of its own. If
+ * every measured launch of the minute has its own value, this launch was not measured. */
 static struct occ_launch_measured of_config(const struct occ_measured_sums *sums)
 {
     struct occ_measurement m;
@@ -196,23 +198,6 @@ static int read_minute(struct occ_launch_scan *scan, int64_t run, uint32_t confi
     return step == SQLITE_ROW || step == SQLITE_DONE ? SQLITE_OK : step;
 }
 
-static bool reserve_minute(struct occ_launch_values *v)
-{
-    if (v->n_minutes == MINUTES_KEPT) {
-        v->n_minutes = 0;
-        occ_map_clear(&v->minute_index);
-    }
-    if (v->n_minutes < v->minutes_capacity)
-        return true;
-    uint32_t capacity = v->minutes_capacity * 2 + 64;
-    struct occ_launch_measured *minutes = realloc(v->minutes, capacity * sizeof *minutes);
-    if (!minutes)
-        return false;
-    v->minutes = minutes;
-    v->minutes_capacity = capacity;
-    return true;
-}
-
 static int of_minute(struct occ_launch_scan *scan, struct occ_launch_chunk *c, uint32_t row,
                      struct occ_launch_measured *ret)
 {
@@ -228,7 +213,13 @@ static int of_minute(struct occ_launch_scan *scan, struct occ_launch_chunk *c, u
     int rc = read_minute(scan, c->run, config, minute, ret);
     if (rc != SQLITE_OK)
         return rc;
-    if (!reserve_minute(v) || occ_map_put(&v->minute_index, key, v->n_minutes) == OCC_MAP_NONE)
+    if (v->n_minutes == MINUTES_KEPT) {
+        v->n_minutes = 0;
+        occ_map_clear(&v->minute_index);
+    }
+    if (!occ_grow((void **)&v->minutes, &v->minutes_allocated, v->n_minutes, MINUTES_KEPT,
+                  sizeof *v->minutes) ||
+        occ_map_put(&v->minute_index, key, v->n_minutes) == OCC_MAP_NONE)
         return SQLITE_NOMEM;
     v->minutes[v->n_minutes++] = *ret;
     return SQLITE_OK;
