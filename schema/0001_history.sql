@@ -317,14 +317,13 @@ CREATE TABLE stored_measured_hour (
 CREATE INDEX stored_measured_hour_time ON stored_measured_hour(hour);
 
 -- Packed counters (format: store/codec/columns.h): occupancy of single launches of a run on a device, where it was
--- measured directly, and samples of a device. merge_level: how often its rows were merged; NULL: full, or damaged, and
--- never merged again.
+-- measured directly, and samples of a device. is_full: or damaged; it is not merged with others.
 CREATE TABLE stored_series_chunk (
     chunk_id       INTEGER PRIMARY KEY AUTOINCREMENT,
     kind           TEXT NOT NULL CHECK (kind IN ('launch_value', 'device_sample')),
     run_id         INTEGER REFERENCES stored_run ON DELETE CASCADE,
     device_id      INTEGER NOT NULL REFERENCES stored_device,
-    merge_level    INTEGER,
+    is_full        INTEGER NOT NULL CHECK (is_full IN (0, 1)),
     rows           INTEGER NOT NULL,
     first_start_ns INTEGER NOT NULL,
     last_start_ns  INTEGER NOT NULL,
@@ -332,7 +331,7 @@ CREATE TABLE stored_series_chunk (
     CHECK ((kind = 'device_sample') = (run_id IS NULL))
 ) STRICT;
 CREATE INDEX stored_series_chunk_run ON stored_series_chunk(kind, run_id, device_id, last_start_ns);
-CREATE INDEX stored_series_chunk_level ON stored_series_chunk(kind, run_id, device_id, merge_level);
+CREATE INDEX stored_series_chunk_open ON stored_series_chunk(kind, run_id, device_id) WHERE is_full = 0;
 CREATE INDEX stored_series_chunk_time ON stored_series_chunk(kind, last_start_ns);
 
 -- A second of a device's samples (those that start in it): smallest, time-weighted mean and largest. Units of 1e-4

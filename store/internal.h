@@ -15,6 +15,7 @@
 #include "sql.h"
 #include "store.h"
 #include "totals.h"
+#include "write/series.h"
 
 #define SECOND_NS INT64_C(1000000000)
 #define MINUTE_NS INT64_C(60000000000)
@@ -86,7 +87,7 @@ struct occ_store {
     size_t n_totals, totals_allocated;
     struct occ_pending_measured *measured;
     size_t n_measured, measured_allocated;
-    struct occ_series *series;        /* made when first needed */
+    struct occ_series series;
     struct occ_store_launch *scratch; /* for merging */
     size_t scratch_allocated;
     struct occ_writer bytes;
@@ -186,9 +187,9 @@ int occ_measured_write(struct occ_store *s, struct occ_error *err);
 
 /* write/series.c: inside a transaction; occ_series_written() when it is committed */
 int occ_series_write(struct occ_store *s, struct occ_error *err);
-void occ_series_written(struct occ_store *s);
-bool occ_series_is_pending(const struct occ_store *s);
-void occ_series_free(struct occ_store *s);
+void occ_series_written(struct occ_series *q);
+bool occ_series_is_pending(const struct occ_series *q);
+void occ_series_free(struct occ_series *q);
 
 /* write/quota.c */
 int occ_quota_open(struct occ_store *s, struct occ_error *err);

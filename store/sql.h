@@ -204,15 +204,14 @@
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
     X(DROP_MEASURED_MINUTES, "DELETE FROM stored_measured_minute WHERE minute < ?") \
     X(DROP_MEASURED_HOURS, "DELETE FROM stored_measured_hour WHERE hour < ?") \
-    X(ADD_SERIES, "INSERT INTO stored_series_chunk(kind, run_id, device_id, merge_level, rows, " \
-      "first_start_ns, " \
+    X(ADD_SERIES, "INSERT INTO stored_series_chunk(kind, run_id, device_id, is_full, rows, first_start_ns, " \
       "last_start_ns, data) VALUES(?, ?, ?, ?, ?, ?, ?, ?)") \
     X(DROP_SERIES, "DELETE FROM stored_series_chunk WHERE chunk_id = ?") \
-    X(END_SERIES_MERGES, "UPDATE stored_series_chunk SET merge_level = NULL WHERE chunk_id = ?") \
-    X(SERIES_OF_LEVEL, "SELECT chunk_id, data FROM stored_series_chunk WHERE kind = ? AND run_id IS ? " \
-      "AND device_id = ? AND merge_level = ? ORDER BY chunk_id LIMIT ?") \
-    X(COUNT_SERIES, "SELECT count(*) FROM stored_series_chunk WHERE kind = ? AND run_id IS ? " \
-      "AND device_id = ? AND merge_level = ?") \
+    X(END_SERIES_MERGES, "UPDATE stored_series_chunk SET is_full = 1 WHERE chunk_id = ?") \
+    X(OPEN_SERIES, "SELECT chunk_id, data FROM stored_series_chunk WHERE kind = ? AND run_id IS ? " \
+      "AND device_id = ? AND is_full = 0 ORDER BY chunk_id LIMIT ?") \
+    X(SERIES_MERGE_IS_DUE, "SELECT count(*) >= ?4 OR (count(*) > 1 AND total(rows) >= ?5) " \
+      "FROM stored_series_chunk WHERE kind = ?1 AND run_id IS ?2 AND device_id = ?3 AND is_full = 0") \
     X(SERIES_OF_TIME, "SELECT data FROM stored_series_chunk WHERE kind = 'device_sample' AND run_id " \
       "IS NULL " \
       "AND device_id = ? AND last_start_ns >= ? AND first_start_ns < ?") \

@@ -221,7 +221,7 @@ void occ_store_close(struct occ_store *s)
     free(s->runs);
     free(s->totals);
     free(s->measured);
-    occ_series_free(s);
+    occ_series_free(&s->series);
     free(s->scratch);
     free(s->bytes.data);
     occ_columns_encoder_free(s->encoder);

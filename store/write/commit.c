@@ -53,7 +53,7 @@ static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, st
         if (s->runs[i].dirty)
             occ_run_written(&s->runs[i]);
     s->n_totals = s->n_measured = 0;
-    occ_series_written(s);
+    occ_series_written(&s->series);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static int commit_once(struct occ_store *s, struct occ_error *err)
 
 static bool is_pending(const struct occ_store *s)
 {
-    bool pending = s->n_totals > 0 || s->n_measured > 0 || occ_series_is_pending(s);
+    bool pending = s->n_totals > 0 || s->n_measured > 0 || occ_series_is_pending(&s->series);
     for (uint32_t i = 0; i < s->n_runs; i++)
         pending |= s->runs[i].dirty;
     return pending;

@@ -5,42 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "series.h"
+#include "store/internal.h"
 #include "support/array.h"
 
 #define PENDING_MAX     (1u << 18) /* of each kind: 15 MB */
 #define UNEXPLAINED_MAX 4096u
 
-void occ_series_free(struct occ_store *s)
+void occ_series_free(struct occ_series *q)
 {
-    struct occ_series *q = s->series;
-    if (!q)
-        return;
     free(q->values.rows);
     free(q->samples.rows);
     free(q->unexplained);
     free(q->scratch);
-    occ_columns_encoder_free(q->encoder);
-    occ_columns_decoder_free(q->decoder);
-    free(q);
-    s->series = NULL;
-}
-
-static int open_series(struct occ_store *s, struct occ_error *err)
-{
-    int rc = occ_store_check_writable(s, err);
-    if (rc != 0 || s->series)
-        return rc;
-    s->series = calloc(1, sizeof *s->series);
-    if (!s->series)
-        return occ_store_no_memory(err);
-    s->series->encoder = occ_columns_encoder_new();
-    s->series->decoder = occ_columns_decoder_new();
-    s->series->scratch = malloc(OCC_SERIES_MAX_ROWS * sizeof *s->series->scratch);
-    if (s->series->encoder && s->series->decoder && s->series->scratch)
-        return 0;
-    occ_series_free(s);
-    return occ_store_no_memory(err);
 }
 
 static int fail_full(const struct occ_store *s, struct occ_error *err)
@@ -48,8 +24,11 @@ static int fail_full(const struct occ_store *s, struct occ_error *err)
     return occ_fail(err, OCC_E_FULL, "%s: too many counter values wait for a commit", s->path);
 }
 
-static int reserve(struct occ_store *s, struct occ_pending_series *q, size_t n, struct occ_error *err)
+static int reserve(const struct occ_store *s, struct occ_pending_series *q, size_t n, struct occ_error *err)
 {
+    int rc = occ_store_check_writable(s, err);
+    if (rc != 0)
+        return rc;
     if (n > PENDING_MAX - q->n)
         return fail_full(s, err);
     return n == 0 || occ_grow((void **)&q->rows, &q->allocated, q->n + n - 1, PENDING_MAX, sizeof *q->rows)
@@ -60,14 +39,13 @@ static int reserve(struct occ_store *s, struct occ_pending_series *q, size_t n, 
 int occ_store_add_launch_values(struct occ_store *s, int64_t run, int64_t device,
                                 const struct occ_launch_value *values, size_t n, struct occ_error *err)
 {
-    int rc = open_series(s, err);
+    struct occ_pending_series *q = &s->series.values;
+    int rc = reserve(s, q, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         if (values[i].start_ns <= 0)
             rc = occ_fail(err, OCC_E_INVALID, "a value is of a launch with an impossible start");
-    if (rc == 0)
-        rc = reserve(s, &s->series->values, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        s->series->values.rows[s->series->values.n++] = (struct occ_pending_row){
+        q->rows[q->n++] = (struct occ_pending_row){
             .run = run,
             .device = device,
             .row = {.start_ns = values[i].start_ns,
@@ -83,14 +61,13 @@ int occ_store_add_launch_values(struct occ_store *s, int64_t run, int64_t device
 int occ_store_add_samples(struct occ_store *s, int64_t device, const struct occ_device_sample *samples,
                           size_t n, struct occ_error *err)
 {
-    int rc = open_series(s, err);
+    struct occ_pending_series *q = &s->series.samples;
+    int rc = reserve(s, q, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
         if (samples[i].start_ns <= 0 || samples[i].end_ns < samples[i].start_ns)
             rc = occ_fail(err, OCC_E_INVALID, "a sample has impossible times");
-    if (rc == 0)
-        rc = reserve(s, &s->series->samples, n, err);
     for (size_t i = 0; i < n && rc == 0; i++)
-        s->series->samples.rows[s->series->samples.n++] = (struct occ_pending_row){
+        q->rows[q->n++] = (struct occ_pending_row){
             .device = device,
             .row = {.start_ns = samples[i].start_ns,
                     .duration_ns = (uint64_t)(samples[i].end_ns - samples[i].start_ns),
@@ -105,8 +82,8 @@ int occ_store_add_samples(struct occ_store *s, int64_t device, const struct occ_
 int occ_store_add_unexplained(struct occ_store *s, int64_t device, int64_t second, double ratio,
                               struct occ_error *err)
 {
-    int rc = open_series(s, err);
-    struct occ_series *q = s->series;
+    struct occ_series *q = &s->series;
+    int rc = occ_store_check_writable(s, err);
     if (rc == 0 && q->n_unexplained == UNEXPLAINED_MAX)
         rc = fail_full(s, err);
     if (rc == 0 && !occ_grow((void **)&q->unexplained, &q->unexplained_allocated, q->n_unexplained,
@@ -118,15 +95,14 @@ int occ_store_add_unexplained(struct occ_store *s, int64_t device, int64_t secon
     return rc;
 }
 
-bool occ_series_is_pending(const struct occ_store *s)
+bool occ_series_is_pending(const struct occ_series *q)
 {
-    return s->series && s->series->values.n + s->series->samples.n + s->series->n_unexplained > 0;
+    return q->values.n + q->samples.n + q->n_unexplained > 0;
 }
 
-void occ_series_written(struct occ_store *s)
+void occ_series_written(struct occ_series *q)
 {
-    if (s->series)
-        s->series->values.n = s->series->samples.n = s->series->n_unexplained = 0;
+    q->values.n = q->samples.n = q->n_unexplained = 0;
 }
 
 /* ---- writing ---- */
@@ -149,8 +125,8 @@ static int write_rows(struct occ_store *s, const struct occ_series_key *key,
     for (size_t at = 0, piece; at < n && rc == 0; at += piece) {
         piece = n - at < OCC_SERIES_MAX_ROWS ? n - at : OCC_SERIES_MAX_ROWS;
         for (size_t i = 0; i < piece; i++)
-            s->series->scratch[i] = rows[at + i].row;
-        rc = occ_series_add_chunk(s, key, 0, (uint32_t)piece, err);
+            s->series.scratch[i] = rows[at + i].row;
+        rc = occ_series_add_chunk(s, key, (uint32_t)piece, err);
     }
     if (rc == 0 && key->kind == OCC_SERIES_SAMPLES)
         rc = occ_seconds_write(s, rows, n, err);
@@ -175,12 +151,15 @@ static int write_pending(struct occ_store *s, enum occ_series_kind kind, struct 
 
 int occ_series_write(struct occ_store *s, struct occ_error *err)
 {
-    if (!s->series)
+    struct occ_series *q = &s->series;
+    if (!occ_series_is_pending(q))
         return 0;
-    int rc = write_pending(s, OCC_SERIES_VALUES, &s->series->values, err);
+    if (!q->scratch && !(q->scratch = malloc(OCC_SERIES_MAX_ROWS * sizeof *q->scratch)))
+        return occ_store_no_memory(err);
+    int rc = write_pending(s, OCC_SERIES_VALUES, &q->values, err);
     if (rc == 0)
-        rc = write_pending(s, OCC_SERIES_SAMPLES, &s->series->samples, err);
-    for (size_t i = 0; i < s->series->n_unexplained && rc == 0; i++)
-        rc = occ_unexplained_write(s, &s->series->unexplained[i], err);
+        rc = write_pending(s, OCC_SERIES_SAMPLES, &q->samples, err);
+    for (size_t i = 0; i < q->n_unexplained && rc == 0; i++)
+        rc = occ_unexplained_write(s, &q->unexplained[i], err);
     return rc;
 }

@@ -1,12 +1,17 @@
 /*
- * Measured values of launches and samples of devices on their way into the history. Nothing outside
- * store/write/ includes this.
+ * Measured values of launches and samples of devices on their way into the history: they wait here for the
+ * next commit. For internal.h and store/write/.
  */
 #ifndef OCC_STORE_SERIES_H
 #define OCC_STORE_SERIES_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "store/codec/codes.h"
-#include "store/internal.h"
+#include "support/error.h"
+
+struct occ_store;
 
 #define OCC_SERIES_MAX_ROWS (UINT32_C(1) << 16) /* of a chunk */
 
@@ -49,14 +54,12 @@ struct occ_series {
     struct occ_pending_series values, samples;
     struct occ_unexplained *unexplained;
     size_t n_unexplained, unexplained_allocated;
-    struct occ_columns_encoder *encoder;
-    struct occ_columns_decoder *decoder;
-    struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS */
+    struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS, made when first needed */
 };
 
 /* series_chunks.c, inside a transaction: the first `n` rows of the scratch, sorted, as a chunk; then merges.
  */
-int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, int level, uint32_t n,
+int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, uint32_t n,
                          struct occ_error *err);
 int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err);
 

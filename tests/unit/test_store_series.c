@@ -204,7 +204,7 @@ static void every_launch_has_its_own_value(void **state)
     /* 16 chunks become one */
     assert_true(world_number(w->store,
                              "SELECT max(n) FROM (SELECT count(*) AS n FROM stored_series_chunk GROUP BY "
-                             "run_id, device_id, merge_level)") < 16);
+                             "run_id, device_id, is_full)") < 16);
     assert_int_equal(world_number(w->store, "SELECT sum(rows) FROM stored_series_chunk"),
                      world_number(w->store, "SELECT count(*) FROM launch WHERE correlation_id % 3 = 0"));
     struct occ_error err = OCC_ERROR_INIT;
@@ -712,7 +712,7 @@ static void a_chunk_that_is_too_large_is_not_merged(void **state)
         assert_int_equal(occ_columns_encode(encoder, sources, n, true, &data, &bytes), 0);
         assert_int_equal(
             sqlite3_prepare_v2(occ_store_sqlite(w->store),
-                               "INSERT INTO stored_series_chunk(kind, device_id, merge_level, rows, "
+                               "INSERT INTO stored_series_chunk(kind, device_id, is_full, rows, "
                                "first_start_ns, last_start_ns, data) VALUES('device_sample', ?, 0, ?, 0, "
                                "0, ?)",
                                -1, &stmt, NULL),
@@ -727,9 +727,8 @@ static void a_chunk_that_is_too_large_is_not_merged(void **state)
         add_seconds(w, BEGIN + i * SECOND, 1);
         commit(w);
     }
-    assert_int_equal(world_number(w->store,
-                                  "SELECT count(*) FROM stored_series_chunk WHERE merge_level IS NULL "
-                                  "AND rows >= 65536"),
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_series_chunk WHERE is_full "
+                                            "AND rows >= 65536"),
                      2);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), 65536 + 65537 + 200);
     occ_columns_encoder_free(encoder);
