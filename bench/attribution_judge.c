@@ -350,6 +350,35 @@ void judge_run(const struct judge_options *o, const struct world *world, struct 
     free(g.values);
 }
 
+static void pool_tally(struct judge_tally *t, const struct judge_tally *from)
+{
+    t->n += from->n;
+    t->covered += from->covered;
+    t->beyond += from->beyond;
+    t->weight += from->weight;
+    t->covered_weight += from->covered_weight;
+    t->squared_weight += from->squared_weight;
+    t->error += from->error;
+    t->worst = fmax(t->worst, from->worst);
+}
+
+void judge_pool(struct judge_result *result, const struct judge_result *from)
+{
+    pool_tally(&result->elapsed, &from->elapsed);
+    pool_tally(&result->achieved, &from->achieved);
+    pool_tally(&result->direct, &from->direct);
+    for (size_t i = 0; i < from->n_half_widths; i++)
+        push_half_width(result, from->half_widths[i]);
+    result->launch_ns += from->launch_ns;
+    result->own_ns += from->own_ns;
+    result->grouped_ns += from->grouped_ns;
+    result->wide_ns += from->wide_ns;
+    result->cpu_ns += from->cpu_ns;
+    result->samples += from->samples;
+    result->launches += from->launches;
+    result->runs += from->runs;
+}
+
 void judge_free(struct judge_result *result)
 {
     free(result->half_widths);

@@ -43,6 +43,8 @@ struct judge_options {
 
 /* Adds a run to *result. */
 void judge_run(const struct judge_options *options, const struct world *world, struct judge_result *result);
+/* Adds what `from` has to *result, except what belongs to one world: configurations, heap. */
+void judge_pool(struct judge_result *result, const struct judge_result *from);
 void judge_free(struct judge_result *result);
 
 #endif

@@ -12,15 +12,17 @@
 #include <stdint.h>
 
 #include "attribution/attribution.h"
+#include "attribution_counters.h"
 #include "attribution_timeline.h"
 
-#define WORLD_EPOCH_NS INT64_C(1700000000000000000)
+#define WORLD_EPOCH_NS COUNTERS_EPOCH_NS
 
 /* How launches of a configuration differ. */
 struct world_variation {
     double spread;     /* sigma of the logarithm of their occupancy: up to this, by configuration */
     double stragglers; /* part of the launches that last longer, most at a lower occupancy */
     double drift;      /* a configuration's occupancy goes up and down by this, within a minute or so */
+    double context;    /* sigma of a factor that depends on the launch before: what it left in the caches */
     double steps;      /* sigma of a factor that all launches of some 50 ms share */
     double change_s;   /* when the occupancy of a third of the configurations doubles; 0: never */
 };
@@ -35,22 +37,11 @@ struct world_others {
     double lost;                    /* part of the records that never come */
 };
 
-struct world_sampling {
-    double interval_ns, burst_at_s;   /* 2 s of 50 us; 0: never */
-    double noise, edge_jitter_ns;     /* of counters, relative; of the samples' edges */
-    double missing;                   /* part of the samples */
-    bool rotated;                     /* 0.5 s of every 5.5 s are the other counter set's */
-    double offset_ns, ppm, wander_ns; /* sample time = launch time x (1 + ppm) + offset + wander */
-    double record_jitter_ns, tick_ns; /* of the launches' records */
-    double jump_ns;                   /* of the samples' clock, after 40 % of the time */
-    double frequency_drop;            /* part by which the SMs' clock is lower now and then */
-};
-
 struct world_options {
     struct timeline_options timeline;
     struct world_variation variation;
     struct world_others others;
-    struct world_sampling sampling;
+    struct counters_options sampling;
 };
 
 struct world_launch {

@@ -66,8 +66,8 @@
 
 /* Of variation: calm, usual, wild. */
 #define CALM           .variation = {.spread = 0.02}
-#define USUAL          .variation = {.spread = 0.12, .stragglers = 0.01, .drift = 0.03, .steps = 0.02}
-#define WILD           .variation = {.spread = 0.2, .stragglers = 0.03, .drift = 0.15, .steps = 0.05}
+#define USUAL          .variation = {.spread = 0.12, .stragglers = 0.01, .context = 0.02, .drift = 0.03, .steps = 0.02}
+#define WILD           .variation = {.spread = 0.2, .stragglers = 0.03, .context = 0.08, .drift = 0.15, .steps = 0.05}
 #define CHANGING(at_s) .variation = {.spread = 0.08, .stragglers = 0.005, .change_s = (at_s)}
 
 /* Of sampling: 1 ms, with one burst, and with bad clocks. */
@@ -106,10 +106,10 @@
 
 static const struct worlds_entry worlds[] = {
     /* recorded */
-    WORLD("alexnet", ORDINARY, false, RECORDED("alexnet", 33, 0.04, 20), USUAL, SAMPLED(0)),
+    WORLD("alexnet", ORDINARY, false, RECORDED("alexnet", 33, 0.04, 20), USUAL, SAMPLED(6)),
     WORLD("v100-calm", ORDINARY, false, V100(0.03, 30), CALM, SAMPLED(8)),
     WORLD("v100", ORDINARY, false, V100(0.05, 30), USUAL, SAMPLED(8)),
-    WORLD("v100-no-burst", ORDINARY, false, V100(0.05, 30), USUAL, SAMPLED(0)),
+    WORLD("v100-no-burst", COLLINEAR, false, V100(0.05, 30), USUAL, SAMPLED(0)),
     WORLD("v100-wild", ORDINARY, false, V100(0.1, 30), WILD, SAMPLED(8)),
     WORLD("v100-clock", ORDINARY, false, V100(0.05, 30), USUAL, BADLY_SAMPLED(8)),
     WORLD("v100-idle", ORDINARY, false, IDLE(0.4), USUAL, SAMPLED(8)),
@@ -154,6 +154,7 @@ static const struct worlds_entry worlds[] = {
     WORLD("mps-untraced", HARD, false, STREAMS(60, 2, true, 0, 10, 400, 16), USUAL,
           OTHERS(.neighbour = WORLD_MPS, .untraced = true), SAMPLED(0)),
     WORLD("lost-10", HARD, false, V100(0.05, 20), USUAL, OTHERS(.lost = 0.1), SAMPLED(6)),
+    WORLD("lost-30-v100", HARD, false, V100(0.05, 20), USUAL, OTHERS(.lost = 0.3), SAMPLED(6)),
     WORLD("lost-30", HARD, true, RANDOM(100, 6, 400, 16), USUAL, OTHERS(.lost = 0.3), SAMPLED(0)),
 };
 

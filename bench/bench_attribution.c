@@ -145,8 +145,19 @@ static void print_object(const struct worlds_entry *w, const struct judge_result
     printf(", \"missed\": \"%s\"}", f->missed[0] ? f->missed + 1 : "");
 }
 
-/* 1: a figure is missed. */
-static int run(const struct options *o, size_t i, bool first)
+static void print_world(const struct options *o, const struct worlds_entry *w, struct judge_result *result,
+                        const struct figures *figures, bool first)
+{
+    if (o->json) {
+        printf("%s", first ? "" : ",\n");
+        print_object(w, result, figures);
+    } else
+        print_row(w, result, figures);
+    (void)fflush(stdout);
+}
+
+/* 1: a figure is missed. pools: of ordinary and collinear worlds, of hard ones. */
+static int run(const struct options *o, size_t i, struct judge_result pools[2], bool first)
 {
     char path[512];
     const struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
@@ -159,12 +170,8 @@ static int run(const struct options *o, size_t i, bool first)
         world_free(world);
     }
     struct figures figures = figures_of(&w, &result);
-    if (o->json) {
-        printf("%s", first ? "" : ",\n");
-        print_object(&w, &result, &figures);
-    } else
-        print_row(&w, &result, &figures);
-    (void)fflush(stdout);
+    print_world(o, &w, &result, &figures, first);
+    judge_pool(&pools[w.kind == WORLDS_HARD], &result);
     judge_free(&result);
     return figures.missed[0] != '\0';
 }
@@ -187,6 +194,9 @@ static bool is_wanted(const char *list, const char *name)
 
 static int run_all(const struct options *o)
 {
+    static const struct worlds_entry all[2] = {{.name = "all ordinary", .kind = WORLDS_COLLINEAR},
+                                               {.name = "all hard", .kind = WORLDS_HARD}};
+    struct judge_result pools[2] = {0};
     int status = 0;
     bool first = true;
     if (o->json) {
@@ -202,9 +212,15 @@ static int run_all(const struct options *o)
         const struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
         if ((o->quick && !w.quick) || !is_wanted(o->worlds, w.name))
             continue;
-        status |= run(o, i, first);
+        status |= run(o, i, pools, first);
         first = false;
     }
+    for (int i = 0; i < 2; i++)
+        if (pools[i].runs > 0) {
+            struct figures figures = figures_of(&all[i], &pools[i]);
+            print_world(o, &all[i], &pools[i], &figures, false);
+            judge_free(&pools[i]);
+        }
     if (o->json)
         printf("\n  ]\n}\n");
     return status;

@@ -4,8 +4,8 @@ endif()
 occ_add_test(test_attribution SOURCES test_attribution.c USES occ_attribution m)
 set(worlds "${PROJECT_SOURCE_DIR}/bench")
 occ_add_test(test_attribution_worlds
-  SOURCES test_attribution_worlds.c ${worlds}/attribution_physics.c ${worlds}/attribution_timeline.c
-          ${worlds}/attribution_world.c
+  SOURCES test_attribution_worlds.c ${worlds}/attribution_counters.c ${worlds}/attribution_physics.c
+          ${worlds}/attribution_timeline.c ${worlds}/attribution_world.c
   USES m)
 target_include_directories(test_attribution_worlds PRIVATE "${PROJECT_SOURCE_DIR}")
 target_compile_definitions(test_attribution_worlds PRIVATE
