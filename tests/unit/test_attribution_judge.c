@@ -1,0 +1,298 @@
+/* The judge of attribution, with an attribution that says what the test wants. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/attribution_judge.h"
+#include "bench/heap_peak.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#define LAUNCHES 100
+#define SAMPLES  10000
+#define SECOND   INT64_C(1000000000)
+#define TRUTH    0.5
+
+/* What is said of a launch of each configuration. */
+static const struct said {
+    enum occ_attribution_source source;
+    double elapsed, se, achieved, achieved_se;
+} * says;
+
+struct occ_attribution {
+    int64_t sampled_ns, last_start_ns;
+    struct occ_attribution_value values[LAUNCHES];
+    size_t n;
+};
+
+static struct occ_attribution fake;
+static size_t n_samples, n_launches, n_final;
+
+int occ_attribution_new(const struct occ_attribution_options *options,
+                        struct occ_attribution **ret_attribution, struct occ_error *err)
+{
+    (void)err;
+    assert_int_equal(options->sm_count, 100);
+    assert_int_equal(options->max_warps_per_sm, 64);
+    fake = (struct occ_attribution){0};
+    n_samples = n_launches = n_final = 0;
+    *ret_attribution = &fake;
+    return 0;
+}
+
+void occ_attribution_free(struct occ_attribution *a)
+{
+    assert_ptr_equal(a, &fake);
+}
+
+int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *sample, struct occ_error *err)
+{
+    (void)err;
+    assert_true(sample->end_ns > a->sampled_ns);
+    a->sampled_ns = sample->end_ns;
+    n_samples++;
+    return 0;
+}
+
+int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
+                           struct occ_error *err)
+{
+    (void)err;
+    const struct said *s = &says[launch->key.shape - 1];
+    assert_true(launch->start_ns >= a->last_start_ns);
+    assert_true(launch->end_ns <= a->sampled_ns); /* nobody knows of it before it is over */
+    a->last_start_ns = launch->start_ns;
+    struct occ_attribution_value *v = &a->values[a->n++];
+    *v = (struct occ_attribution_value){.tag = launch->tag,
+                                        .start_ns = launch->start_ns,
+                                        .end_ns = launch->end_ns,
+                                        .measured = OCC_NOT_MEASURED};
+    v->measured.source = s->source;
+    v->measured.elapsed = s->elapsed;
+    v->measured.elapsed_se = s->se;
+    v->measured.achieved = s->achieved;
+    v->measured.achieved_se = s->achieved_se;
+    n_launches++;
+    return 0;
+}
+
+int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final, struct occ_error *err)
+{
+    (void)err;
+    n_final += final;
+    assert_true(final || until_ns <= a->sampled_ns - 3 * SECOND || a->sampled_ns == 0);
+    return 0;
+}
+
+size_t occ_attribution_take(struct occ_attribution *a, struct occ_attribution_value *values, size_t max)
+{
+    size_t n = a->n;
+    assert_true(n <= max);
+    memcpy(values, a->values, n * sizeof *values);
+    a->n = 0;
+    return n;
+}
+
+size_t occ_attribution_take_seconds(struct occ_attribution *a, struct occ_attribution_second *seconds,
+                                    size_t max)
+{
+    (void)a;
+    (void)seconds;
+    (void)max;
+    return 0;
+}
+
+void heap_peak_reset(void)
+{
+}
+
+void heap_peak_count(bool on)
+{
+    (void)on;
+}
+
+size_t heap_peak_bytes(void)
+{
+    return 4096;
+}
+
+/* ---- a world of 10 s with launches of 10 ms: configuration = number % n_configs ---- */
+
+static struct physics_kernel kernels[8];
+static struct world_launch launches[LAUNCHES];
+static struct occ_sample samples[SAMPLES];
+
+static struct world make_world(uint32_t n_configs)
+{
+    for (size_t i = 0; i < 8; i++)
+        kernels[i] = (struct physics_kernel){
+            .sms = 100, .warps_per_sm = 64, .grid_blocks = 100, .warps_per_block = 8, .blocks_per_sm = 8};
+    for (size_t i = 0; i < SAMPLES; i++) {
+        samples[i].start_ns = WORLD_EPOCH_NS + (int64_t)i * 1000000;
+        samples[i].end_ns = samples[i].start_ns + 1000000;
+    }
+    for (size_t i = 0; i < LAUNCHES; i++)
+        launches[i] = (struct world_launch){.config = (uint32_t)i % n_configs,
+                                            .reported = true,
+                                            .start_ns = WORLD_EPOCH_NS + (int64_t)i * SECOND / 11,
+                                            .end_ns = WORLD_EPOCH_NS + (int64_t)i * SECOND / 11 + 10000000,
+                                            .elapsed = TRUTH,
+                                            .active = 0.8,
+                                            .duration_ns = 1e7};
+    return (struct world){
+        .timeline = {.sms = 100, .warps_per_sm = 64, .configs = kernels, .n_configs = n_configs},
+        .launches = launches,
+        .n_launches = LAUNCHES,
+        .samples = samples,
+        .n_samples = SAMPLES};
+}
+
+static const struct judge_options whole = {.seconds = 10};
+
+static struct judge_result judge(const struct said *what, const struct world *world,
+                                 const struct judge_options *options)
+{
+    struct judge_result result = {0};
+    says = what;
+    judge_run(options, world, &result);
+    return result;
+}
+
+static void assert_near(double a, double b)
+{
+    if (!(fabs(a - b) <= 1e-9))
+        fail_msg("%g instead of %g", a, b);
+}
+
+static void test_all_is_handed_on_in_time(void **state)
+{
+    static const struct said what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN}};
+    struct world world = make_world(1);
+    (void)state;
+    struct judge_result r = judge(what, &world, &whole);
+    assert_int_equal(n_samples, SAMPLES);
+    assert_int_equal(n_launches, LAUNCHES);
+    assert_int_equal(n_final, 1);
+    assert_int_equal(r.samples, SAMPLES);
+    assert_int_equal(r.launches, LAUNCHES);
+    assert_int_equal(r.heap_bytes, 4096);
+    judge_free(&r);
+}
+
+static void test_intervals(void **state)
+{
+    static const struct said what[] = {
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0195, 0.01, NAN, NAN}, /* within 1.96 */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH - 0.0197, 0.01, NAN, NAN}, /* not */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0299, 0.01, NAN, NAN}, /* not, within 3 */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH - 0.0301, 0.01, NAN, NAN}, /* beyond */
+    };
+    struct world world = make_world(4);
+    (void)state;
+    struct judge_result r = judge(what, &world, &whole);
+    assert_int_equal(r.elapsed.n, 4);
+    assert_int_equal(r.elapsed.covered, 1);
+    assert_int_equal(r.elapsed.beyond, 1);
+    assert_near(r.elapsed.covered_weight / r.elapsed.weight, 0.25);
+    assert_near(r.elapsed.error / r.elapsed.weight, (0.0195 + 0.0197 + 0.0299 + 0.0301) / 4);
+    assert_near(r.elapsed.worst, 0.0301);
+    assert_int_equal(r.n_half_widths, 4);
+    assert_near(r.half_widths[0], 0.0196);
+    assert_near(r.own_ns, r.launch_ns);
+    assert_int_equal(r.direct.n, 0);
+    judge_free(&r);
+}
+
+static void test_what_is_withheld(void **state)
+{
+    static const struct said what[] = {
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.0511, NAN, NAN}, /* half-width 10.02 points */
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.0509, NAN, NAN},
+        {OCC_ATTRIBUTION_GROUP, TRUTH, 0.01, NAN, NAN},
+        {OCC_ATTRIBUTION_NONE, NAN, NAN, NAN, NAN},
+        {OCC_ATTRIBUTION_REGRESSED, TRUTH, NAN, NAN, NAN},
+    };
+    struct world world = make_world(5);
+    (void)state;
+    struct judge_result r = judge(what, &world, &whole);
+    assert_int_equal(r.elapsed.n, 1);
+    assert_near(r.own_ns / r.launch_ns, 0.2);
+    assert_near(r.grouped_ns / r.launch_ns, 0.2);
+    assert_near(r.wide_ns / r.launch_ns, 0.4);
+    judge_free(&r);
+}
+
+static void test_direct_values_and_achieved(void **state)
+{
+    static const struct said what[] = {
+        {OCC_ATTRIBUTION_DIRECT, TRUTH + 0.05, 0.01, TRUTH / 0.8 + 0.01, 0.01},
+        {OCC_ATTRIBUTION_DIRECT, TRUTH, 0.01, TRUTH / 0.8 + 0.04, 0.01},
+        {OCC_ATTRIBUTION_DIRECT, TRUTH, 0.01, TRUTH / 0.8, 0.01}, /* beside others: achieved is not judged */
+    };
+    struct world world = make_world(3);
+    (void)state;
+    for (size_t i = 2; i < LAUNCHES; i += 3)
+        launches[i].overlapped = true;
+    struct judge_result r = judge(what, &world, &whole);
+    assert_int_equal(r.direct.n, LAUNCHES);
+    assert_int_equal(r.direct.covered, LAUNCHES - 34);
+    assert_int_equal(r.achieved.n, 2);
+    assert_int_equal(r.achieved.covered, 1);
+    assert_int_equal(r.achieved.beyond, 1);
+    judge_free(&r);
+}
+
+/* The truth is that of all launches by their time, lost ones apart; what came before from_s does not count.
+ */
+static void test_the_truth(void **state)
+{
+    static const struct said what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN}};
+    struct world world = make_world(1);
+    (void)state;
+    for (size_t i = 0; i < LAUNCHES; i++) {
+        launches[i].elapsed = i < 60 ? 0.9 : i % 2 ? 0.1 : 0.4;
+        launches[i].duration_ns = i % 2 ? 1e7 : 3e7;
+        launches[i].reported = i != 70;
+    }
+    const struct judge_options late = {.seconds = 10, .from_s = 60.0 / 11 - 0.01};
+    struct judge_result r = judge(what, &world, &late);
+    double truth = (20 * 0.1 * 1 + 19 * 0.4 * 3) / (20 + 19 * 3);
+    assert_int_equal(n_launches, LAUNCHES - 1);
+    assert_near(r.elapsed.error / r.elapsed.weight, TRUTH - truth);
+    judge_free(&r);
+}
+
+static void test_pool(void **state)
+{
+    static const struct said what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN},
+                                       {OCC_ATTRIBUTION_REGRESSED, TRUTH + 1, 0.01, NAN, NAN}};
+    struct world world = make_world(2);
+    (void)state;
+    struct judge_result one = judge(what, &world, &whole), both = {0};
+    judge_pool(&both, &one);
+    judge_pool(&both, &one);
+    assert_int_equal(both.elapsed.n, 4);
+    assert_int_equal(both.elapsed.covered, 2);
+    assert_int_equal(both.elapsed.beyond, 2);
+    assert_int_equal(both.n_half_widths, 4);
+    assert_int_equal(both.samples, 2 * SAMPLES);
+    assert_near(both.launch_ns, 2 * one.launch_ns);
+    judge_free(&one);
+    judge_free(&both);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_is_handed_on_in_time),
+        cmocka_unit_test(test_intervals),
+        cmocka_unit_test(test_what_is_withheld),
+        cmocka_unit_test(test_direct_values_and_achieved),
+        cmocka_unit_test(test_the_truth),
+        cmocka_unit_test(test_pool),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
