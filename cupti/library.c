@@ -3,60 +3,175 @@
 #include "activity_abi.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- the search ---- */
 
-enum where { MAPPED, CONFIGURED, LOADER, UNDER_VARIABLE, UNDER_ROOT };
+enum group { TOOLKIT, PACKAGES, CONFIGURED, MAPPED }; /* the best last */
 
-/* `base` is the name of a variable or a directory. */
-static const struct candidate {
-    enum where where;
-    const char *base;
-    const char *file;
-} candidates[] = {
-#define BOTH(where, base, directory)                                                                         \
-    {where, base, directory "libcupti.so.13"},                                                               \
-    {                                                                                                        \
-        where, base, directory "libcupti.so.12"                                                              \
-    }
-#define TOOLKIT(where, base)                                                                                 \
-    BOTH(where, base, "extras/CUPTI/lib64/"), BOTH(where, base, "lib64/"), BOTH(where, base, "lib/")
-    BOTH(MAPPED, NULL, ""),
-    {CONFIGURED, NULL, NULL},
-    BOTH(LOADER, NULL, ""),
-    TOOLKIT(UNDER_VARIABLE, "CUDA_HOME"),
-    TOOLKIT(UNDER_VARIABLE, "CUDA_PATH"),
-    TOOLKIT(UNDER_ROOT, "/usr/local/cuda"),
-#undef TOOLKIT
-#undef BOTH
+/* Rank of a candidate: group, major version, release, place in the list; a larger one comes first. */
+#define RELEASE_SHIFT              16
+#define RELEASE_BITS               UINT64_C(0xffffffff)
+#define RELEASE(year, part, patch) ((uint64_t)(year) << 20 | (uint64_t)(part) << 10 | (uint64_t)(patch))
+#define FIRST_RELEASE              RELEASE(2023, 2, 0) /* CUDA 12.2 */
+#define RELEASE_13_0_GA            RELEASE(2025, 3, 0)
+
+static const struct {
+    uint32_t major;
+    const char *name;
+} files[] = {{13, "libcupti.so.13"}, {12, "libcupti.so.12"}};
+#define FILES (sizeof files / sizeof files[0])
+
+/* One pass over all places, which keeps the best candidate after the one tried last. */
+struct pass {
+    struct occ_cupti_search *search; /* its name becomes the candidate's */
+    uint64_t below, best;            /* ranks; best 0: none */
+    uint32_t places[MAPPED + 1];     /* seen of each group */
+    bool is_theirs[FILES];           /* the program's packages have one of this major version */
+    char root[PATH_MAX];             /* of the packages seen last */
+    char torch[PATH_MAX];            /* a mapped libtorch, or "" */
 };
 
-#define CANDIDATES ((unsigned int)(sizeof candidates / sizeof candidates[0]))
-
-/* What dlopen(3) gets for a candidate; false: there is no such place. */
-static bool name_candidate(const struct candidate *c, const char *configured, char name[PATH_MAX])
+/* The release that a file's real name tells, 0 if it does not; false: there is no such file. */
+static bool read_release(const char *path, uint64_t *ret_release)
 {
-    const char *base = c->where == UNDER_VARIABLE ? secure_getenv(c->base) : c->base;
-    if (c->where == MAPPED || c->where == LOADER)
-        return snprintf(name, PATH_MAX, "%s", c->file) > 0;
-    if (c->where == CONFIGURED)
-        return configured[0] != '\0' && snprintf(name, PATH_MAX, "%s", configured) < PATH_MAX;
-    return base && base[0] == '/' && snprintf(name, PATH_MAX, "%s/%s", base, c->file) < PATH_MAX;
+    char target[256];
+    unsigned int year = 0, part = 0, patch = 0;
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    *ret_release = 0;
+    if (n < 0)
+        return errno == EINVAL; /* no link, but there */
+    target[n] = '\0';
+    const char *suffix = strstr(target, ".so.");
+    if (suffix && sscanf(suffix, ".so.%4u.%4u.%3u", &year, &part, &patch) >= 2 && year >= 2000 &&
+        year < 4096 && part < 1024)
+        *ret_release = RELEASE(year, part, patch);
+    return true;
 }
 
-static void *open_candidate(struct occ_cupti_search *search, const struct candidate *c)
+static void add(struct pass *p, enum group group, uint32_t major, uint64_t release, const char *name)
 {
-    int how = RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE;
-    if (!name_candidate(c, search->configured, search->name))
-        return NULL;
-    search->was_mapped = c->where == MAPPED;
-    void *handle = dlopen(search->name, search->was_mapped ? how | RTLD_NOLOAD : how);
-    if (!handle)
-        (void)dlerror(); /* the program must not read our error */
-    return handle;
+    uint64_t rank = (uint64_t)group << 56 | (uint64_t)major << 48 | release << RELEASE_SHIFT |
+                    (UINT16_MAX - p->places[group]++ % UINT16_MAX);
+    if (rank >= p->below || rank <= p->best || strlen(name) >= PATH_MAX)
+        return;
+    p->best = rank;
+    memcpy(p->search->name, name, strlen(name) + 1);
+}
+
+/* Both major versions in `directory`, "" for where the loader looks, below `base`. */
+static void add_directory(struct pass *p, enum group group, const char *base, const char *directory)
+{
+    char path[PATH_MAX];
+    uint64_t release = 0;
+    for (size_t i = 0; i < FILES; i++) {
+        int n = snprintf(path, sizeof path, "%s%s%s", base, directory, files[i].name);
+        if (n >= PATH_MAX || (group == TOOLKIT && p->is_theirs[i]) ||
+            (path[0] == '/' && !read_release(path, &release)))
+            continue;
+        p->is_theirs[i] |= group == PACKAGES;
+        add(p, group, files[i].major, release, path);
+    }
+}
+
+static void add_packages(struct pass *p, const char *object)
+{
+    static const char *const signs[] = {"/site-packages/", "/dist-packages/", "/torch/lib/libtorch"};
+    const char *end = NULL;
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0] && !end; i++)
+        end = strstr(object, signs[i]);
+    if (!end)
+        return;
+    size_t n = (size_t)(end - object) + (strncmp(end, "/torch", 6) == 0 ? 0 : strlen("/site-packages"));
+    if (n >= PATH_MAX || (strncmp(p->root, object, n) == 0 && p->root[n] == '\0'))
+        return;
+    memcpy(p->root, object, n);
+    p->root[n] = '\0';
+    add_directory(p, PACKAGES, p->root, "/nvidia/cu13/lib/");
+    add_directory(p, PACKAGES, p->root, "/nvidia/cuda_cupti/lib/");
+}
+
+/* Must not open anything: dl_iterate_phdr(3) holds a lock of the loader. */
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *pass)
+{
+    (void)size;
+    struct pass *p = pass;
+    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    if (!slash)
+        return 0;
+    if (strncmp(slash, "/libcupti.so", 12) == 0 || strncmp(slash, "/libcupti-", 10) == 0)
+        add(p, MAPPED, 0, 0, info->dlpi_name);
+    else if (strncmp(slash, "/libtorch", 9) == 0 && strlen(info->dlpi_name) < sizeof p->torch)
+        memcpy(p->torch, info->dlpi_name, strlen(info->dlpi_name) + 1);
+    if (p->search->configured[0] == '\0')
+        add_packages(p, info->dlpi_name);
+    return 0;
+}
+
+/* The directories of libtorch's RPATH. */
+static void add_rpath(struct pass *p)
+{
+    union {
+        Dl_serinfo list;
+        char bytes[8192];
+    } u;
+    void *torch = p->torch[0] ? dlopen(p->torch, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    if (!torch)
+        return;
+    if (dlinfo(torch, RTLD_DI_SERINFOSIZE, &u.list) == 0 && u.list.dls_size <= sizeof u &&
+        dlinfo(torch, RTLD_DI_SERINFO, &u.list) == 0)
+        for (unsigned int i = 0; i < u.list.dls_cnt; i++)
+            if (!(u.list.dls_serpath[i].dls_flags & (LA_SER_LIBPATH | LA_SER_DEFAULT)))
+                add_directory(p, PACKAGES, u.list.dls_serpath[i].dls_name, "/");
+    (void)dlclose(torch);
+}
+
+static void add_toolkit(struct pass *p, const char *base)
+{
+    if (!base || base[0] != '/')
+        return;
+    add_directory(p, TOOLKIT, base, "/extras/CUPTI/lib64/");
+    add_directory(p, TOOLKIT, base, "/lib64/");
+    add_directory(p, TOOLKIT, base, "/lib/");
+}
+
+static void add_library_path(struct pass *p)
+{
+    char directory[PATH_MAX];
+    const char *list = secure_getenv("LD_LIBRARY_PATH");
+    for (size_t n; list && *list; list += n + (list[n] != '\0')) {
+        n = strcspn(list, ":;");
+        if (list[0] != '/' || n >= sizeof directory)
+            continue;
+        memcpy(directory, list, n);
+        directory[n] = '\0';
+        add_directory(p, TOOLKIT, directory, "/");
+    }
+}
+
+/* Puts the name of the next candidate into `search`; false: there is none. */
+static bool next_candidate(struct occ_cupti_search *search)
+{
+    struct pass p = {.search = search, .below = search->rank ? search->rank : UINT64_MAX};
+    (void)dl_iterate_phdr(look_at_object, &p);
+    if (search->configured[0] != '\0') {
+        add(&p, CONFIGURED, 0, 0, search->configured);
+    } else {
+        add_rpath(&p);
+        add_library_path(&p);
+        add_directory(&p, TOOLKIT, "", "");
+        add_toolkit(&p, secure_getenv("CUDA_HOME"));
+        add_toolkit(&p, secure_getenv("CUDA_PATH"));
+        add_toolkit(&p, "/usr/local/cuda");
+    }
+    search->rank = p.best;
+    return p.best != 0;
 }
 
 /* ---- the version gate ---- */
@@ -70,6 +185,26 @@ const char *occ_cupti_version_problem(uint32_t version)
     return NULL;
 }
 
+/* The first reason stays: it is that of the best candidate. */
+__attribute__((format(printf, 2, 3))) static void refuse(char reason[OCC_CUPTI_REASON_BYTES],
+                                                         const char *format, ...)
+{
+    va_list arguments;
+    if (reason[0] != '\0')
+        return;
+    va_start(arguments, format);
+    (void)vsnprintf(reason, OCC_CUPTI_REASON_BYTES, format, arguments);
+    va_end(arguments);
+}
+
+/* By the release in its name. */
+static const char *release_problem(uint64_t release)
+{
+    if (release == RELEASE_13_0_GA)
+        return occ_cupti_version_problem(OCC_CUPTI_VERSION_13_0_GA);
+    return release != 0 && release < FIRST_RELEASE ? occ_cupti_version_problem(0) : NULL;
+}
+
 static bool is_accepted(struct occ_cupti *cupti, char reason[OCC_CUPTI_REASON_BYTES])
 {
     static const char *const names[] = {"cuptiGetVersion", "cuptiGetResultString"};
@@ -77,34 +212,40 @@ static bool is_accepted(struct occ_cupti *cupti, char reason[OCC_CUPTI_REASON_BY
         uint32_t (*get_version)(uint32_t *version);
         uint32_t (*result_string)(uint32_t result, const char **text);
     } calls;
+    Dl_info info;
     (void)occ_library_bind(cupti->handle, names, 2, &calls);
     if (!calls.get_version) {
-        (void)snprintf(reason, OCC_CUPTI_REASON_BYTES, "libcupti lacks %s", names[0]);
+        refuse(reason, "libcupti lacks %s", names[0]);
         return false;
     }
     cupti->result_string = calls.result_string;
+    cupti->path = dladdr(dlsym(cupti->handle, names[0]), &info) != 0 ? info.dli_fname : "";
     if (calls.get_version(&cupti->version) != OCC_CUPTI_SUCCESS)
         cupti->version = 0;
     const char *problem = occ_cupti_version_problem(cupti->version);
     if (problem)
-        (void)snprintf(reason, OCC_CUPTI_REASON_BYTES, "libcupti (version %u) %s", cupti->version, problem);
+        refuse(reason, "libcupti (version %u) %s", cupti->version, problem);
     return problem == NULL;
 }
 
 bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
                     char reason[OCC_CUPTI_REASON_BYTES])
 {
-    bool is_given = search->configured[0] != '\0';
-    while (search->next < CANDIDATES) {
-        const struct candidate *c = &candidates[search->next++];
-        if (c->where > CONFIGURED && is_given)
-            break;
-        *cupti = (struct occ_cupti){.handle = open_candidate(search, c)};
+    while (next_candidate(search)) {
+        enum group group = (enum group)(search->rank >> 56);
+        const char *problem = release_problem(search->rank >> RELEASE_SHIFT & RELEASE_BITS);
+        *cupti = (struct occ_cupti){0};
+        if (problem)
+            refuse(reason, "%.150s %s", search->name, problem);
+        else
+            cupti->handle = dlopen(search->name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE |
+                                                     (group == MAPPED ? RTLD_NOLOAD : 0));
         if (cupti->handle && is_accepted(cupti, reason))
             return true;
-        if (!cupti->handle && c->where == CONFIGURED && is_given)
-            (void)snprintf(reason, OCC_CUPTI_REASON_BYTES, "OCCTRACE_CUPTI cannot be opened: %.180s",
-                           search->configured);
+        if (!cupti->handle)
+            (void)dlerror(); /* the program must not read our error */
+        if (!cupti->handle && group == CONFIGURED)
+            refuse(reason, "OCCTRACE_CUPTI cannot be opened: %.180s", search->name);
     }
     *cupti = (struct occ_cupti){0};
     return false;

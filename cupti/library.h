@@ -5,12 +5,18 @@
  * Candidates, in this order:
  *   1. one that the process has mapped already (CUPTI is not made for a second copy in one process)
  *   2. the configured path ($OCCTRACE_CUPTI); when it is given, nothing after it is tried
- *   3. libcupti.so.13, libcupti.so.12 where the loader finds them (LD_LIBRARY_PATH, ld.so.conf)
- *   4. $CUDA_HOME, $CUDA_PATH, /usr/local/cuda: below each extras/CUPTI/lib64, lib64, lib (pip's layout)
+ *   3. that of the program's Python packages: on the RPATH of a mapped libtorch, and nvidia/cu13/lib and
+ *      nvidia/cuda_cupti/lib beside mapped packages. A later `import torch` binds the libcupti.so.13 or .12
+ * that is mapped by then, whatever its path, so others of the same major version are passed over
+ *   4. LD_LIBRARY_PATH, what else the loader finds, and below $CUDA_HOME, $CUDA_PATH and /usr/local/cuda
+ *      extras/CUPTI/lib64, lib64, lib (pip's layout)
+ * Within 3 and 4 the newest first: by major version, then by the release in the name of the real file
+ * (libcupti.so.13 is a link to libcupti.so.2025.3.1). A file without it, as in pip's packages, comes after
+ * those with one, in the order above. Releases that are refused are known by that name and not opened: a
+ * library that was opened stays, since several versions crash in dlclose.
  *
  * Accepted: 12.2 and newer but for 13.0 GA, whose crashes and hangs its update 1 fixed. A newer major version
- * than those in the list above is accepted: its records begin as the known ones do. The library stays open:
- * several versions crash in dlclose.
+ * than those in the list above is accepted: its records begin as the known ones do.
  *
  * Uses libc only, allocates nothing, prints nothing. Threads: any, one for each struct.
  */
@@ -27,18 +33,18 @@
 struct occ_cupti {
     void *handle;                                                  /* of dlopen(3); NULL: none */
     uint32_t version;                                              /* cuptiGetVersion() */
+    const char *path;                                              /* of its file; lives as long as it does */
     uint32_t (*result_string)(uint32_t result, const char **text); /* NULL: this version has none */
 };
 
 struct occ_cupti_search {
     const char *configured; /* absolute path or "" */
-    unsigned int next;      /* index of the candidate to try; 0 at first */
-    bool was_mapped;        /* the candidate found last was mapped already */
+    uint64_t rank;          /* of the candidate tried last, the best first; 0 at first */
     char name[PATH_MAX];    /* of the candidate tried last, as dlopen(3) got it */
 };
 
-/* Opens the next candidate that the version gate accepts. False: there is no further one; `reason` then tells
- * why the last one found was refused, if any was, and is left alone otherwise. */
+/* Opens the next candidate that the version gate accepts. False: there is no further one. An empty `reason`
+ * gets why the first one was refused, if any was. */
 bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
                     char reason[OCC_CUPTI_REASON_BYTES]);
 

@@ -58,24 +58,22 @@ static uint32_t start(struct occ_tracing *t, bool *ret_zeroed, char reason[OCC_R
     return result;
 }
 
-/* Codes that another version of libcupti may not return. */
-static bool is_version_trouble(uint32_t result)
-{
-    return result == OCC_CUPTI_ERROR_NOT_COMPATIBLE || result == OCC_CUPTI_ERROR_NOT_INITIALIZED;
-}
-
 bool occ_tracing_start(struct occ_tracing *tracing, const char *configured, bool *ret_zeroed,
                        char reason[OCC_REASON_BYTES])
 {
     struct occ_cupti_search search = {.configured = configured};
     while (occ_cupti_find(&search, &tracing->cupti, reason)) {
-        occ_guest_log("libcupti: %s%s", search.name, search.was_mapped ? " (already in the program)" : "");
-        uint32_t result = bind_functions(tracing, reason) ? start(tracing, ret_zeroed, reason)
-                                                          : OCC_CUPTI_ERROR_NOT_COMPATIBLE;
+        char why[OCC_REASON_BYTES];
+        occ_guest_log("libcupti: %s", tracing->cupti.path);
+        uint32_t result =
+            bind_functions(tracing, why) ? start(tracing, ret_zeroed, why) : OCC_CUPTI_ERROR_NOT_COMPATIBLE;
         if (result == OCC_CUPTI_SUCCESS)
             return true;
-        occ_guest_log("%s", reason);
-        if (!is_version_trouble(result))
+        occ_guest_log("%s", why);
+        bool is_last = result == OCC_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS;
+        if (is_last || reason[0] == '\0') /* else the reason of a better candidate stays */
+            memcpy(reason, why, sizeof why);
+        if (is_last)
             return false;
     }
     if (reason[0] == '\0')

@@ -18,15 +18,16 @@ enum occ_source_state occ_pm_bind(const char *path, struct occ_pm_library *libra
 {
     const char *given = path ? path : secure_getenv("OCCTRACE_CUPTI");
     struct occ_cupti_search search = {.configured = given ? given : ""};
-    char reason[OCC_CUPTI_REASON_BYTES] = "no libcupti was found";
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
     while (occ_cupti_find(&search, &library->cupti, reason)) {
         const char *missing = bind_functions(library);
         if (!missing)
             return OCC_SOURCE_OK;
-        (void)snprintf(reason, sizeof reason, "libcupti (version %u) lacks %s", library->cupti.version,
-                       missing);
+        if (reason[0] == '\0')
+            (void)snprintf(reason, sizeof reason, "libcupti (version %u) lacks %s", library->cupti.version,
+                           missing);
     }
-    (void)occ_fail(err, OCC_E_NOT_FOUND, "%s", reason);
+    (void)occ_fail(err, OCC_E_NOT_FOUND, "%s", reason[0] ? reason : "no libcupti was found");
     return OCC_SOURCE_NO_LIBRARY;
 }
 

@@ -5,6 +5,7 @@
 #include "cupti/functions.h"
 #include "cupti/library.h"
 
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,12 +17,35 @@
 
 static char root[sizeof "/tmp/test_cupti_library_XXXXXX"];
 
-static void put(const char *path)
+static void copy(const char *file, const char *path)
 {
     char command[1024];
-    (void)snprintf(command, sizeof command, "mkdir -p $(dirname %s/%s) && cp %s %s/%s", root, path,
-                   OCC_FAKE_CUPTI, root, path);
+    (void)snprintf(command, sizeof command, "mkdir -p $(dirname %s/%s) && cp %s %s/%s", root, path, file,
+                   root, path);
     assert_int_equal(system(command), 0);
+}
+
+static void put(const char *path)
+{
+    copy(OCC_FAKE_CUPTI, path);
+}
+
+/* As a toolkit installs it: `link` names the real file beside it. */
+static void put_release(const char *link, const char *release)
+{
+    char path[256], target[64];
+    (void)snprintf(path, sizeof path, "%.*s/libcupti.so.%s", (int)(strrchr(link, '/') - link), link, release);
+    put(path);
+    (void)snprintf(target, sizeof target, "libcupti.so.%s", release);
+    (void)snprintf(path, sizeof path, "%s/%s", root, link);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void *map(const char *path, int how)
+{
+    char full[256];
+    (void)snprintf(full, sizeof full, "%s/%s", root, path);
+    return dlopen(full, RTLD_LAZY | how);
 }
 
 static int set_up(void **state)
@@ -58,8 +82,8 @@ static const char *next(struct occ_cupti_search *search, struct occ_cupti *cupti
 static void each_layout_of_a_toolkit_is_found_in_order(void **state)
 {
     (void)state;
-    static const char *const files[] = {"home/extras/CUPTI/lib64/libcupti.so.12", "home/lib64/libcupti.so.13",
-                                        "home/lib64/libcupti.so.12", "home/lib/libcupti.so.13", /* pip's */
+    static const char *const files[] = {"home/lib64/libcupti.so.13", "home/lib/libcupti.so.13", /* pip's */
+                                        "home/extras/CUPTI/lib64/libcupti.so.12", "home/lib64/libcupti.so.12",
                                         "path/lib/libcupti.so.12"};
     size_t n = sizeof files / sizeof files[0];
     char reason[OCC_CUPTI_REASON_BYTES] = "";
@@ -75,6 +99,103 @@ static void each_layout_of_a_toolkit_is_found_in_order(void **state)
     assert_string_equal(next(&search, &cupti, reason), "");
 }
 
+static void the_newest_release_comes_first(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"path/lib/libcupti.so.13", "ld/libcupti.so.13",
+                                           "home/lib/libcupti.so.13", /* of a release that is not known */
+                                           "home/lib64/libcupti.so.12", "path/lib64/libcupti.so.12"};
+    char reason[OCC_CUPTI_REASON_BYTES] = "", path[128];
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    put("home/lib/libcupti.so.13");
+    put_release("path/lib64/libcupti.so.12", "2024.3.2");
+    put_release("path/lib/libcupti.so.13", "2026.1.0");
+    put_release("home/lib64/libcupti.so.12", "2025.2.1");
+    put_release("ld/libcupti.so.13", "2025.4.1");
+    (void)snprintf(path, sizeof path, "relative::%s/ld", root);
+    (void)setenv("LD_LIBRARY_PATH", path, 1);
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+        assert_string_equal(next(&search, &cupti, reason), expected[i]);
+    assert_string_equal(next(&search, &cupti, reason), "");
+    (void)unsetenv("LD_LIBRARY_PATH");
+}
+
+/* A library that was opened stays in the program, so one that is known to be refused is not opened. */
+static void releases_that_are_refused_are_not_opened(void **state)
+{
+    (void)state;
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    put_release("home/lib64/libcupti.so.13", "2025.3.0");
+    put_release("home/lib64/libcupti.so.12", "2022.4.1");
+    put_release("path/lib64/libcupti.so.12", "2023.2.0");
+    assert_string_equal(next(&search, &cupti, reason), "path/lib64/libcupti.so.12");
+    assert_string_equal(next(&search, &cupti, reason), "");
+    assert_null(map("home/lib64/libcupti.so.13", RTLD_NOLOAD));
+    assert_null(map("home/lib64/libcupti.so.12", RTLD_NOLOAD));
+    assert_non_null(map("path/lib64/libcupti.so.12", RTLD_NOLOAD));
+    assert_non_null(strstr(reason, "home/lib64/libcupti.so.13 is that of CUDA 13.0 without its update 1"));
+}
+
+static void a_mapped_one_wins(void **state)
+{
+    (void)state;
+    char reason[OCC_CUPTI_REASON_BYTES] = "", path[128];
+    struct occ_cupti cupti;
+    put("theirs/libcupti-1a2b3c4d.so.12"); /* as old wheels of PyTorch have it */
+    put("home/lib64/libcupti.so.13");
+    put("mine.so");
+    void *theirs = map("theirs/libcupti-1a2b3c4d.so.12", RTLD_LOCAL);
+    (void)snprintf(path, sizeof path, "%s/mine.so", root);
+    const char *const configured[] = {path, ""};
+    for (size_t i = 0; i < 2; i++) {
+        struct occ_cupti_search search = {.configured = configured[i]};
+        assert_string_equal(next(&search, &cupti, reason), "theirs/libcupti-1a2b3c4d.so.12");
+        assert_string_equal(cupti.path + strlen(root) + 1, "theirs/libcupti-1a2b3c4d.so.12");
+        assert_string_equal(next(&search, &cupti, reason), i == 0 ? "mine.so" : "home/lib64/libcupti.so.13");
+    }
+    assert_non_null(theirs);
+}
+
+/* What a later import of PyTorch would be bound to is its own, or has another major version. */
+static void the_packages_have_their_own(void **state)
+{
+    (void)state;
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    copy(OCC_FAKE_TORCH, "env/lib/python3.12/site-packages/cupy/_core.so");
+    put("env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12");
+    put_release("home/lib64/libcupti.so.12", "2025.2.1");
+    put_release("home/lib64/libcupti.so.13", "2025.3.1");
+    assert_non_null(map("env/lib/python3.12/site-packages/cupy/_core.so", RTLD_LOCAL));
+    assert_string_equal(next(&search, &cupti, reason),
+                        "env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12");
+    assert_string_equal(next(&search, &cupti, reason), "home/lib64/libcupti.so.13");
+    assert_string_equal(next(&search, &cupti, reason), "");
+}
+
+static void libtorch_has_its_own(void **state)
+{
+    (void)state;
+    static const char *const theirs[] = {"x/nvidia/cu13/lib/libcupti.so.13", "x/on_rpath/libcupti.so.13"};
+    char reason[OCC_CUPTI_REASON_BYTES] = "";
+    struct occ_cupti_search search = {.configured = ""};
+    struct occ_cupti cupti;
+    copy(OCC_FAKE_TORCH, "x/torch/lib/libtorch_cpu.so");
+    for (size_t i = 0; i < 2; i++)
+        put(theirs[i]);
+    put_release("home/lib64/libcupti.so.13", "2026.1.0");
+    void *torch = map("x/torch/lib/libtorch_cpu.so", RTLD_LOCAL);
+    assert_string_equal(next(&search, &cupti, reason), theirs[0]);
+    /* as dlinfo(3) has it, the RPATH's $ORIGIN is expanded, its .. are not */
+    assert_string_equal(next(&search, &cupti, reason), "x/torch/lib/../../on_rpath/libcupti.so.13");
+    assert_string_equal(next(&search, &cupti, reason), "");
+    (void)dlclose(torch);
+}
+
 static void a_relative_variable_is_no_place(void **state)
 {
     (void)state;
@@ -84,8 +205,10 @@ static void a_relative_variable_is_no_place(void **state)
     put("home/lib/libcupti.so.12");
     assert_int_equal(chdir(root), 0);
     (void)setenv("CUDA_HOME", "home", 1);
-    while (occ_cupti_find(&search, &cupti, reason))
-        assert_null(strstr(search.name, "home/"));
+    while (occ_cupti_find(&search, &cupti, reason)) {
+        assert_int_not_equal(strncmp(search.name, "home/", 5), 0);
+        assert_int_not_equal(strncmp(search.name, root, strlen(root)), 0);
+    }
     assert_int_equal(chdir("/"), 0);
 }
 
@@ -152,8 +275,15 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        T(each_layout_of_a_toolkit_is_found_in_order), T(a_relative_variable_is_no_place),
-        T(a_configured_one_is_the_only_one),           T(versions_are_refused_with_a_reason),
+        T(each_layout_of_a_toolkit_is_found_in_order),
+        T(the_newest_release_comes_first),
+        T(releases_that_are_refused_are_not_opened),
+        T(a_mapped_one_wins),
+        T(the_packages_have_their_own),
+        T(libtorch_has_its_own),
+        T(a_relative_variable_is_no_place),
+        T(a_configured_one_is_the_only_one),
+        T(versions_are_refused_with_a_reason),
         T(the_first_missing_function_is_named),
     };
 #undef T
