@@ -31,6 +31,13 @@ static const struct entry exit_sampler[] = {
     {NULL, NULL},
 };
 
+static const struct entry exit_doctor[] = {
+    {"0", "nothing is wrong; there may be notes"},
+    {"1", "there is a problem, or the output cannot be written"},
+    {"2", "wrong usage; the message names the option"},
+    {NULL, NULL},
+};
+
 static const struct entry exit_occtrace[] = {
     {"as the program", "its exit status; if a signal killed it, occtrace dies by the same signal"},
     {"2", "wrong usage of occtrace"},
@@ -81,6 +88,7 @@ static const struct page {
     const struct entry *exits, *environment;
 } pages[] = {
     {"occq", "sampler", exit_sampler, environment_sampler},
+    {"occq", "doctor", exit_doctor, environment_sampler},
     {"occq", NULL, exit_occq, environment_occq},
     {"occtrace", NULL, exit_occtrace, environment_occtrace},
 };

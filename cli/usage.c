@@ -28,9 +28,7 @@ static void print_name(FILE *out, const struct cli_command *command)
                   command->name ? command->name : "");
 }
 
-/* Words of `text` up to the end or an empty line, wrapped, each line but the first with `indent` blanks
- * before it; `at` is the column where the first line starts. Returns what follows the paragraph. */
-static const char *print_wrapped(FILE *out, const char *text, int at, int indent)
+const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent)
 {
     bool first = true;
     while (*text && strncmp(text, "\n\n", 2) != 0) {
@@ -53,7 +51,7 @@ static const char *print_wrapped(FILE *out, const char *text, int at, int indent
 static void print_paragraphs(FILE *out, const char *text)
 {
     while (*text) {
-        text = print_wrapped(out, text, 0, 0);
+        text = cli_print_wrapped(out, text, 0, 0);
         (void)fputs(*text ? "\n" : "", out);
     }
 }
@@ -71,7 +69,7 @@ static void print_entry(FILE *out, const char *left, const char *help)
         at = 0;
     }
     (void)fprintf(out, "%*s", HELP_INDENT - at, "");
-    (void)print_wrapped(out, help, HELP_INDENT, HELP_INDENT);
+    (void)cli_print_wrapped(out, help, HELP_INDENT, HELP_INDENT);
 }
 
 static const struct cli_writer help_writer = {print_section, print_paragraphs, print_entry};

@@ -12,6 +12,11 @@ void cli_flush_stdout(void);
 /* errno of the first failed flush; 0: none failed. */
 int cli_stdout_errno(void);
 
+/* Prints words of `text` up to the end or an empty line, wrapped at column 80, each line but the first with
+ * `indent` blanks before it; `at` is the column where the first line starts. Returns what follows the
+ * paragraph. */
+const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent);
+
 /* A form of text. An empty line in a paragraph's text starts a new one. */
 struct cli_writer {
     void (*section)(FILE *out, const char *title);

@@ -12,6 +12,7 @@
 
 #include "config/config.h"
 #include "options.h"
+#include "probe.h"
 #include "server.h"
 #include "support/cleanup.h"
 #include "support/log.h"
@@ -132,11 +133,13 @@ int main(int argc, char **argv)
     occ_log_init("occtraced");
     if (occ_options_parse(argc, argv, &options, &err) != 0)
         return usage_error(&err);
-    if (options.help || options.version) {
+    if (options.help || options.version || options.probe) {
         if (options.help)
             occ_options_help(stdout);
-        else
+        else if (options.version)
             (void)puts("occtraced " OCC_VERSION);
+        else
+            occ_probe(stdout, options.probe);
         return fflush(stdout) == 0 ? 0 : 1;
     }
     int status = load_config(&options, &config, &err);

@@ -31,6 +31,9 @@ static const struct row {
     {0, "counters", "MODE", AT(counters),
      "which hardware counters may be used: auto, pm, gpm" HELP_INDENT
      "or none (default: the configuration's)"},
+    {0, "probe", "ROOT", AT(probe),
+     "print the libcupti candidates and the other profilers" HELP_INDENT
+     "below the directory ROOT, as occq doctor asks, and end"},
     {'h', "help", NULL, AT(help), "this text"},
     {'V', "version", NULL, AT(version), "the version"},
 #undef AT

@@ -12,6 +12,7 @@
 /* Texts are argv's; NULL: not given. */
 struct occ_options {
     const char *config, *database, *socket, *log_level, *counters;
+    const char *probe;   /* the root directory to look at; see probe.h */
     const char *private; /* a number */
     int private_fd;      /* the same; -1: not given */
     bool foreground, help, version;

@@ -1,0 +1,172 @@
+/* occq doctor: gathers the facts that no file states, and prints the page. One thread. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/timex.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/occq/commands.h"
+#include "cli/usage.h"
+#include "doctor.h"
+#include "support/cleanup.h"
+#include "support/paths.h"
+
+struct doctor_args {
+    struct cli_list_args list;
+    const char *root;
+};
+
+static const struct cli_column columns[] = {
+#define COLUMN(name, flags, help) CLI_FIELD(#name, #name, CLI_PLAIN, flags, struct doctor_line, name, help)
+    COLUMN(check, CLI_DEFAULT | CLI_LEFT, "what was looked at"),
+    COLUMN(state, CLI_DEFAULT | CLI_LEFT, "ok, note (works, with a limit) or problem"),
+    COLUMN(found, CLI_DEFAULT | CLI_LEFT, "what was found"),
+    COLUMN(meaning, CLI_LEFT, "what that means"),
+    COLUMN(remedy, CLI_LEFT, "what to do"),
+    CLI_COLUMN_END,
+};
+
+/* ---- facts ---- */
+
+/* Both paths travel in the environment, where a shell reads nothing into them. "": it cannot be run. */
+static const char *run_probe(const char *root, char *text, size_t size)
+{
+    _cleanup_(occ_freep) char *self = NULL;
+    bool set = occ_path_of_self(&self, NULL) == 0 && setenv("OCC_SELF", self, 1) == 0 &&
+               setenv("OCC_ROOT", root, 1) == 0;
+    FILE *pipe = set ? popen("exec \"$OCC_SELF/occtraced\" --probe \"$OCC_ROOT/\" 2>/dev/null", "re") : NULL;
+    text[pipe ? fread(text, 1, size - 1, pipe) : 0] = '\0';
+    return pipe && pclose(pipe) == 0 ? text : "";
+}
+
+static int try_memfd(void)
+{
+    _cleanup_(occ_closep) int fd = memfd_create("occq-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    return fd >= 0 ? 0 : errno;
+}
+
+static bool is_synchronised(void)
+{
+    struct timex timex = {.modes = 0};
+    return adjtimex(&timex) != TIME_ERROR && !(timex.status & STA_UNSYNC);
+}
+
+/* ---- the page ---- */
+
+enum { STATE_WIDTH = 9, INDENT = 23 };
+
+static void print_below(const char *lead, const char *text)
+{
+    if (text)
+        (void)cli_print_wrapped(stdout, text, printf("%*s%s", INDENT, "", lead), INDENT + (int)strlen(lead));
+}
+
+/* "measure occupancy      limited, see counters": the worst state, and the lines that have it. */
+static void print_ability(const struct doctor_page *page, enum doctor_ability ability, const char *name)
+{
+    static const char *const words[] = {"yes", "limited", "no"};
+    enum doctor_state worst = DOCTOR_OK;
+    const char *last = NULL;
+    for (const struct doctor_line *line = page->lines; line < page->lines + page->n; line++)
+        if (line->fault && line->fault->affects & ability && line->fault->state > worst)
+            worst = line->fault->state;
+    (void)printf("%-*s%s", INDENT, name, words[worst]);
+    for (const struct doctor_line *line = page->lines; line < page->lines + page->n; line++)
+        if (line->fault && line->fault->affects & ability && line->fault->state == worst &&
+            !(last && strcmp(line->check, last) == 0)) {
+            (void)printf("%s%s", last ? ", " : ", see ", line->check);
+            last = line->check;
+        }
+    (void)putchar('\n');
+}
+
+static void print_page(const struct doctor_page *page)
+{
+    const char *last = "";
+    print_ability(page, DOCTOR_RECORD, "record launches");
+    print_ability(page, DOCTOR_MEASURE, "measure occupancy");
+    print_ability(page, DOCTOR_KEEP, "keep a history");
+    (void)putchar('\n');
+    for (const struct doctor_line *line = page->lines; line < page->lines + page->n; line++) {
+        (void)printf("%-*s%-*s", STATE_WIDTH, line->state, INDENT - STATE_WIDTH,
+                     strcmp(line->check, last) == 0 ? "" : line->check);
+        (void)cli_print_wrapped(stdout, line->found, INDENT, INDENT);
+        print_below("", line->meaning);
+        print_below("-> ", line->remedy);
+        last = line->check;
+    }
+}
+
+static int examine(const struct cli_command *command, const struct doctor_args *args,
+                   const struct cli_selection *selection)
+{
+    static char probe[65536];
+    static struct doctor_page page;
+    _cleanup_(occ_freep) char *history = NULL;
+    _cleanup_(occ_freep) char *socket = NULL;
+    struct occ_error err = OCC_ERROR_INIT;
+    const char *root = args->root ? args->root : "", *db = args->list.common.db;
+    if ((!db && occ_path_default_history(&history, &err) != 0) || occ_path_default_socket(&socket, &err) != 0)
+        return cli_failure(command, &err);
+    const struct doctor_machine machine = {.root = root,
+                                           .probe = run_probe(root, probe, sizeof probe),
+                                           .history = db ? db : history,
+                                           .socket = socket,
+                                           .memfd_errno = try_memfd(),
+                                           .clock_synchronised = is_synchronised()};
+    doctor_examine(&machine, &page);
+    if (selection->format == CLI_FORMAT_TEXT && !args->list.output.columns)
+        print_page(&page);
+    else if (cli_table_print("doctor", selection, page.lines, page.n, sizeof *page.lines, &err) != 0)
+        return cli_failure(command, &err);
+    for (size_t i = 0; i < page.n; i++)
+        if (page.lines[i].fault && page.lines[i].fault->state == DOCTOR_PROBLEM)
+            return CLI_EXIT_FAILURE;
+    return CLI_EXIT_OK;
+}
+
+static int run(const struct cli_command *command, char **argv)
+{
+    struct doctor_args args = {.root = NULL};
+    struct cli_selection selection;
+    int status = 0;
+    return cli_start_list(command, argv, &args.list, &selection, &status)
+               ? examine(command, &args, &selection)
+               : status;
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTION(0, "root", CLI_TEXT, struct doctor_args, root, "DIR",
+               "look at the machine whose root directory is mounted at DIR (in a pod: the host's); history, "
+               "environment and daemon stay those of this process"),
+    CLI_OPTIONS_LIST,
+};
+
+static const struct cli_example examples[] = {
+    {"occq doctor", "the page"},
+    {"occq doctor --json | jq '.doctor[] | select(.state == \"problem\")'", "for scripts"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_doctor = {
+    .program = "occq",
+    .name = "doctor",
+    .operands = "",
+    .summary = "what works on this machine, what does not, and what to do",
+    .description =
+        "Checks what recording launches, measuring their occupancy and keeping a history need: driver, GPUs "
+        "(MIG, MPS, virtual ones), containers, libcupti, privileges for hardware counters, other profilers, "
+        "limits, the disk, the daemon with its service and settings, the job that runs belong to, the "
+        "clock.\n\n"
+        "The first lines tell what will work. Each line below has a state (ok; note: works, with a limit; "
+        "problem), what was found, what that means and, after \"->\", what to do. Lines without anything to "
+        "tell are left out. It changes nothing and needs neither privileges nor a GPU.",
+    .options = options,
+    .columns = columns,
+    .examples = examples,
+    .run = run,
+};

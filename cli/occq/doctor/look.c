@@ -1,0 +1,217 @@
+/* Checks that a pattern cannot make; see doctor.h. */
+#include "doctor.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "store/filesystem.h"
+#include "store/store.h"
+#include "support/cleanup.h"
+#include "support/control.h"
+#include "support/paths.h"
+#include "support/text.h"
+
+enum { PATIENCE_MS = 2000 };
+
+/* Of the driver's nodes one is missing (where there is a driver) or closed to us. */
+bool doctor_node(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    glob_t paths;
+    size_t n = doctor_glob(machine, "/sys/module/nvidia/version", &paths);
+    globfree(&paths);
+    bool lacks = n > 0 && doctor_glob(machine, check->what, &paths) < 3;
+    if (n == 0)
+        return true;
+    if (lacks)
+        doctor_append(found, "not all of %s", check->what);
+    for (size_t i = 0; i < paths.gl_pathc; i++)
+        if (access(paths.gl_pathv[i], R_OK | W_OK) != 0)
+            doctor_append(found, "%s: permission denied", paths.gl_pathv[i]);
+    globfree(&paths);
+    return !found[0];
+}
+
+bool doctor_mig(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    glob_t instances, computes;
+    size_t n = doctor_glob(machine, "/proc/driver/nvidia/capabilities/gpu*/mig/gi*/access", &instances);
+    size_t c = doctor_glob(machine, "/proc/driver/nvidia/capabilities/gpu*/mig/gi*/ci*/access", &computes);
+    (void)check;
+    globfree(&instances);
+    globfree(&computes);
+    if (n > 0)
+        doctor_append(found, "%zu GPU instances, %zu compute instances", n, c);
+    return c <= n;
+}
+
+/* Capabilities are hexadecimal digits of four bits: CAP_SYS_ADMIN is bit 21, CAP_PERFMON bit 38, which
+ * drivers know from 565 on. */
+bool doctor_counters(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    static const struct doctor_check restricted = {.what = "/proc/driver/nvidia/params",
+                                                   .pattern = "^(RmProfilingAdminOnly: [^0].*)"},
+                                     admin = {.what = "/proc/self/status",
+                                              .pattern = "^CapEff:.*([2367abef])[0-9a-f]{5}$"},
+                                     perfmon = {.what = "/proc/self/status",
+                                                .pattern = "^CapEff:.*([4-7c-f])[0-9a-f]{9}$"},
+                                     knows = {.what = "/sys/module/nvidia/version",
+                                              .pattern = "^(56[5-9]|5[7-9].|[6-9]..|....+)\\."};
+    char unused[DOCTOR_FOUND_BYTES] = "";
+    (void)check;
+    return doctor_must_not(machine, &restricted, found) || doctor_must(machine, &admin, unused) ||
+           (doctor_must(machine, &perfmon, unused) && doctor_must(machine, &knows, unused));
+}
+
+/* Rings are sealed memory files: the size of /dev/shm and RLIMIT_MEMLOCK do not matter. */
+bool doctor_memfd(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    (void)check;
+    if (machine->memfd_errno)
+        doctor_append(found, "memfd_create: %s", strerror(machine->memfd_errno));
+    return !machine->memfd_errno;
+}
+
+/* ---- the history ---- */
+
+bool doctor_local(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    const char *network = occ_filesystem_network(machine->history);
+    (void)check;
+    if (network)
+        doctor_append(found, "%s is on %s, a network file system", machine->history, network);
+    return !network;
+}
+
+bool doctor_readable(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    const struct occ_store_options options = {.mode = OCC_STORE_READ};
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_store *store = NULL;
+    (void)check;
+    if (access(machine->history, F_OK) == 0 && occ_store_open(machine->history, &options, &store, &err) != 0)
+        doctor_append(found, "%s", err.message);
+    occ_store_close(store);
+    return !found[0];
+}
+
+/* The path, or the nearest directory above it that exists. */
+static void find_existing(const char *path, char existing[PATH_MAX])
+{
+    (void)snprintf(existing, PATH_MAX, "%s", path);
+    for (char *slash; access(existing, F_OK) != 0 && (slash = strrchr(existing, '/'));)
+        slash[slash == existing] = '\0';
+}
+
+bool doctor_writable(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    char existing[PATH_MAX];
+    (void)check;
+    find_existing(machine->history, existing);
+    bool writable = access(existing, W_OK) == 0;
+    doctor_append(found, "%s%s", writable ? machine->history : existing,
+                  !writable                                 ? " may not be written"
+                  : strcmp(existing, machine->history) == 0 ? ""
+                                                            : " (the first run makes it)");
+    return writable;
+}
+
+/* The settings over the defaults; OCC_E_NOT_FOUND: there are none. */
+static int load_settings(const struct doctor_machine *machine, struct occ_config *config,
+                         struct occ_error *err)
+{
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s%s", machine->root, OCC_CONFIG_FILE);
+    occ_config_defaults(config);
+    return occ_config_load(path, config, err);
+}
+
+bool doctor_space(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    char existing[PATH_MAX], space[32], limit[32];
+    struct occ_config config;
+    struct statvfs status;
+    (void)check;
+    (void)load_settings(machine, &config, NULL);
+    find_existing(machine->history, existing);
+    if (statvfs(existing, &status) != 0)
+        return true;
+    uint64_t bytes = (uint64_t)status.f_bavail * status.f_frsize;
+    doctor_append(found, "%s free, the history's limit is %s", occ_format_bytes(bytes, space, sizeof space),
+                  occ_format_bytes(config.database_max_bytes, limit, sizeof limit));
+    return bytes >= config.database_max_bytes;
+}
+
+/* ---- the daemon ---- */
+
+bool doctor_settings(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_config config;
+    (void)check;
+    int status = load_settings(machine, &config, &err);
+    if (status != OCC_E_NOT_FOUND)
+        doctor_append(found, "%s", status == 0 ? OCC_CONFIG_FILE : err.message);
+    return status == 0 || status == OCC_E_NOT_FOUND;
+}
+
+/* The user's own comes first, as for programs. */
+bool doctor_daemon(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    const char *sockets[] = {machine->socket, OCC_PATH_SYSTEM_SOCKET};
+    struct occ_error err = OCC_ERROR_INIT;
+    char version[OCC_CONTROL_BYTES];
+    int status = OCC_E_NOT_FOUND;
+    (void)check;
+    for (size_t i = 0; i < 2 && status == OCC_E_NOT_FOUND; i++) {
+        _cleanup_(occ_closep) int fd = -1;
+        status = occ_control_connect(sockets[i], &fd, &err);
+        if (status == 0)
+            status = occ_control_request(fd, "ping", PATIENCE_MS, version, sizeof version, &err);
+        if (status == 0)
+            doctor_append(found, "version %.64s (occq: " OCCTRACE_VERSION ") at %s", version, sockets[i]);
+    }
+    if (status != 0)
+        doctor_append(found, "%s",
+                      status == OCC_E_NOT_FOUND ? "none; occtrace starts one for each run" : err.message);
+    return status == 0 || status == OCC_E_NOT_FOUND;
+}
+
+/* systemd makes a unit's control group when it starts the unit and removes it at its end. */
+bool doctor_unit(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    glob_t unit, group;
+    size_t n =
+        doctor_glob(machine, "/{etc,lib,usr/lib,usr/local/lib}/systemd/system/occtraced.service", &unit);
+    bool runs = doctor_glob(machine, "/sys/fs/cgroup{,/systemd}/system.slice/occtraced.service", &group) > 0;
+    (void)check;
+    if (n > 0)
+        doctor_append(found, "%s %s", unit.gl_pathv[0], runs ? "runs" : "does not run");
+    globfree(&unit);
+    globfree(&group);
+    return n == 0 || runs;
+}
+
+/* ---- identity and time ---- */
+
+/* Control groups are the kernel's word; runs are labelled by the variable. */
+bool doctor_identity(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    const struct doctor_check group = {.what = "/proc/self/cgroup", .pattern = check->pattern};
+    const char *label = getenv(check->what);
+    if (!label)
+        return doctor_must_not(machine, &group, found);
+    doctor_append(found, "%s=%s", check->what, label);
+    return true;
+}
+
+bool doctor_clock(const struct doctor_machine *machine, const struct doctor_check *check, char *found)
+{
+    (void)check;
+    doctor_append(found, "%ssynchronised", machine->clock_synchronised ? "" : "not ");
+    return machine->clock_synchronised;
+}

@@ -1,0 +1,41 @@
+/* See probe.h. */
+#include "probe.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "counters/competing_profilers.h"
+#include "cupti/library.h"
+
+/* The loader may find one file by several names. */
+static void print_libraries(FILE *out)
+{
+    const char *given = secure_getenv("OCCTRACE_CUPTI");
+    struct occ_cupti_search search = {.configured = given ? given : ""};
+    struct occ_cupti cupti;
+    void *first = NULL, *last = NULL;
+    bool found = true;
+    while (found) {
+        char reason[OCC_CUPTI_REASON_BYTES] = "";
+        found = occ_cupti_find(&search, &cupti, reason);
+        if (reason[0])
+            (void)fprintf(out, "refused\t%s\n", reason);
+        if (!found || cupti.handle == first || cupti.handle == last)
+            continue;
+        (void)fprintf(out, "cupti\t%s (version %u%s)\n", cupti.path, cupti.version,
+                      first ? "" : ", first choice");
+        first = first ? first : cupti.handle;
+        last = cupti.handle;
+    }
+}
+
+void occ_probe(FILE *out, const char *root)
+{
+    char proc[PATH_MAX];
+    print_libraries(out);
+    (void)snprintf(proc, sizeof proc, "%s/proc", root);
+    const char *profiler = occ_competing_profiler(proc, 0);
+    if (profiler)
+        (void)fprintf(out, "profiler\t%s\n", profiler);
+}

@@ -1,0 +1,17 @@
+/*
+ * What "occq doctor" asks of the daemon, so that one place searches for libcupti and knows the other
+ * profilers. Lines of a word, a tab and a text:
+ *
+ *   cupti PATH (version N[, first choice])    refused REASON    profiler TEXT
+ *
+ * One thread; loads libraries.
+ */
+#ifndef OCC_DAEMON_PROBE_H
+#define OCC_DAEMON_PROBE_H
+
+#include <stdio.h>
+
+/* Other profilers: below root/proc. */
+void occ_probe(FILE *out, const char *root);
+
+#endif
