@@ -129,8 +129,8 @@ static const struct worlds_entry worlds[] = {
     WORLD("four-streams", ORDINARY, false, STREAMS(24, 4, false, 0, 10, 300, 12), USUAL, SAMPLED(0)),
     WORLD("communication", ORDINARY, false, STREAMS(40, 2, true, 30, 10, 200, 12), USUAL, SAMPLED(0)),
     WORLD("persistent", ORDINARY, false, RANDOM(2, 2e7, 6e7, 200), USUAL, SAMPLED(0)),
-    WORLD("change-30", ORDINARY, false, RANDOM(30, 8, 300, 30), CHANGING(10), SAMPLED(0)),
-    WORLD("change-v100", ORDINARY, false, V100(0.05, 36), CHANGING(10), SAMPLED(6)),
+    WORLD("change-30", ORDINARY, false, RANDOM(30, 8, 300, 80), CHANGING(60), SAMPLED(0)),
+    WORLD("change-v100", ORDINARY, false, V100(0.05, 60), CHANGING(40), SAMPLED(44)),
     /* made up, in fixed order */
     WORLD("step-100", COLLINEAR, false, FIXED(100, 6, 400, 60, 0.04, 20), USUAL, SAMPLED(6)),
     WORLD("step-500", COLLINEAR, false, FIXED(500, 6, 400, 60, 0.04, 30), USUAL, SAMPLED(8)),
