@@ -31,6 +31,7 @@ enum kind {
     KIND_SYNC,
     KIND_LEVEL,
     KIND_COUNTERS,
+    KIND_PERCENT,
     KIND_MAX
 };
 
@@ -110,6 +111,15 @@ static int set_word(enum kind kind, const char *text, uint64_t *value, struct oc
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is not one of %s", text, list);
 }
 
+static int set_percent(const char *text, uint64_t *value, struct occ_error *err)
+{
+    double percent = 0;
+    int status = occ_parse_double(text, 0.0001, 100, &percent, err);
+    if (status == 0)
+        *value = (uint64_t)(percent * 10000 + 0.5);
+    return status;
+}
+
 static int set_value(const struct setting *setting, const char *text, struct occ_config *config,
                      struct occ_error *err)
 {
@@ -121,6 +131,8 @@ static int set_value(const struct setting *setting, const char *text, struct occ
     case KIND_QUOTA:
     case KIND_DURATION:
         return set_quantity(setting, text, value, err);
+    case KIND_PERCENT:
+        return set_percent(text, value, err);
     case KIND_COUNT:
         return occ_parse_u64(text, setting->min, setting->max, value, err);
     default:

@@ -29,6 +29,7 @@
  *   SYNC      0 normal, 1 full
  *   LEVEL     enum occ_log_level
  *   COUNTERS  0 auto, 1 pm, 2 gpm, 3 none
+ *   PERCENT   parts per million of a percentage of 0.0001 to 100
  */
 #define OCC_CONFIG_SETTINGS(X)                                                                               \
     X(database, path, PATH, occ_config_text, database_path, "", 0, 0)                                        \
@@ -44,6 +45,7 @@
     X(rings, max_size, BYTES, uint64_t, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)     \
     X(counters, mode, COUNTERS, uint64_t, counters_mode, "none", 0, 0)                                       \
     X(counters, interval, DURATION, int64_t, counters_interval_ns, "1ms", 1000000, 1000000000)               \
+    X(overhead, budget, PERCENT, uint64_t, budget_ppm, "1", 0, 0)                                            \
     X(log, level, LEVEL, uint64_t, log_level, "warning", 0, 0)
 
 typedef char occ_config_text[OCC_CONFIG_TEXT_BYTES];

@@ -43,6 +43,7 @@ enum occ_cupti_attribute {
     OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT = 2,
     OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER = 5,
     OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE = 6,
+    OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER = 9, /* since 12.3 */
 };
 
 /* CUpti_ActivityKernel10, the record of CUDA 13.0; nobody reads the fields that are `unused` here. */

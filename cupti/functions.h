@@ -22,7 +22,8 @@
     X(flush_all, "cuptiActivityFlushAll", (uint32_t flags))                                                  \
     X(get_next_record, "cuptiActivityGetNextRecord", (uint8_t * buffer, size_t valid_bytes, void **record))  \
     X(get_dropped, "cuptiActivityGetNumDroppedRecords", (void *context, uint32_t stream, size_t *dropped))   \
-    X(set_attribute, "cuptiActivitySetAttribute", (uint32_t attribute, size_t * bytes, void *value))
+    X(set_attribute, "cuptiActivitySetAttribute", (uint32_t attribute, size_t * bytes, void *value))         \
+    X(get_attribute, "cuptiActivityGetAttribute", (uint32_t attribute, size_t * bytes, void *value))
 
 /* Configuration and evaluation of counters (host.h). */
 #define OCC_CUPTI_HOST(X)                                                                                    \

@@ -40,6 +40,7 @@ struct occ_collector_options {
     uint64_t memory_bytes; /* commit early above this */
     size_t max_producers;
     uint64_t max_ring_bytes; /* of one ring */
+    uint64_t budget_ppm;     /* what recording may cost a program; 0: its own default */
     int64_t orphan_grace_ns; /* silence after which a program without a connection counts as dead */
     /* `owner`, as given to offer, must forget its producer: the run is over, in quarantine, or another
      * owner's. Called once for each offer that was taken, before the producer is freed. May be NULL. */

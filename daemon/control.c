@@ -23,6 +23,8 @@ static const struct row {
     {"sampler", OCC_REQUEST_SAMPLER, NUMBER, 0, OCC_GPUS_MAX - 1},
     {"pause", OCC_REQUEST_PAUSE, NUMBER, 1, OCC_CONTROL_PAUSE_MAX_S},
     {"resume", OCC_REQUEST_RESUME, NOTHING, 0, 0},
+    {"pause_run", OCC_REQUEST_PAUSE_RUN, NUMBER, 1, INT32_MAX},
+    {"resume_run", OCC_REQUEST_RESUME_RUN, NUMBER, 1, INT32_MAX},
 };
 
 static int parse_session(const char *text, char session[33], struct occ_error *err)
@@ -63,7 +65,8 @@ int occ_request_parse(const char *text, struct occ_request *ret_request, struct 
     }
     return occ_fail(
         err, OCC_E_INVALID,
-        "unknown request (there are: ping, flush SESSION, status, sampler GPU, pause SECONDS, resume)");
+        "unknown request (there are: ping, flush SESSION, status, sampler GPU, pause SECONDS, resume, "
+        "pause_run PID, resume_run PID)");
 }
 
 bool occ_control_may_command(uint32_t uid, uint32_t own)

@@ -16,12 +16,14 @@ enum occ_request_kind {
     OCC_REQUEST_SAMPLER,
     OCC_REQUEST_PAUSE,
     OCC_REQUEST_RESUME,
+    OCC_REQUEST_PAUSE_RUN,
+    OCC_REQUEST_RESUME_RUN,
 };
 
 struct occ_request {
     enum occ_request_kind kind;
     char session[33]; /* of flush */
-    uint64_t number;  /* of sampler: which GPU; of pause: seconds */
+    uint64_t number;  /* of sampler: which GPU; of pause: seconds; of pause_run and resume_run: process */
 };
 
 /* OCC_E_INVALID: not a request; the message goes to the client. */

@@ -5,6 +5,7 @@
  */
 #include "log_records.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "support/text.h"
 
 #define SIMULATED_SUFFIX "(simulated)"
+#define PERIODS_MAX      1000u /* of a run */
 #define SHARE_MAX        1.05 /* counters may read a little more than there is; much more is no measurement */
 
 #define WORD(name, word, text) word,
@@ -156,21 +158,68 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
     return 0;
 }
 
+/* Ends the period, if there is one, at `until_ns` (0: the period begins). The last of too many never ends. */
+static int put_period(struct occ_producer *p, int64_t until_ns, struct occ_store *store,
+                      struct occ_error *err)
+{
+    struct occ_producer_period *period = &p->run.period;
+    const struct occ_period row = {.from_ns = period->from_ns,
+                                   .until_ns =
+                                       until_ns && until_ns < period->from_ns ? period->from_ns : until_ns,
+                                   .level = period->level,
+                                   .reason = period->reason};
+    if (period->from_ns == 0)
+        return 0;
+    int status = occ_producer_put_row(p, store, err); /* for its id */
+    if (status == 0)
+        status = occ_store_put_period(store, p->run.id, &row, err);
+    if (status == 0 && until_ns)
+        period->from_ns = 0;
+    return status;
+}
+
+/* A level after the first: ends the period before it; a lower one begins one. */
+static int change_period(struct occ_producer *p, enum occ_level level, int64_t at_ns, struct occ_store *store,
+                         struct occ_error *err)
+{
+    struct occ_producer_period *period = &p->run.period;
+    bool is_less = level > OCC_LEVEL_TRACE || (level == OCC_LEVEL_TRACE && p->run.is_without_counters);
+    if (period->n >= PERIODS_MAX)
+        return 0;
+    int status = put_period(p, at_ns, store, err);
+    if (status != 0 || !is_less)
+        return status;
+    period->from_ns = at_ns;
+    period->level = level_words[level];
+    (void)snprintf(period->reason, sizeof period->reason, "%s%s",
+                   period->n + 1 == PERIODS_MAX ? "too many periods to list all: " : "", p->run.reason);
+    status = put_period(p, 0, store, err);
+    if (status == 0)
+        period->n++;
+    return status;
+}
+
+/* Nothing is a level of the run only if it was so from the beginning. */
 static int take_state(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
                       struct occ_error *err)
 {
-    (void)store;
     const struct occ_record_state *s = (const void *)record;
+    struct occ_producer_run *run = &p->run;
     if (s->level >= OCC_LEVEL_COUNT)
         return occ_fail(err, OCC_E_INVALID, "state record: unknown level");
-    p->run.row.level = level_words[s->level];
-    p->run.row.cupti_version = s->cupti_version;
+    bool is_first = run->row.level == NULL;
     size_t n = strnlen(s->reason, sizeof s->reason);
-    memcpy(p->run.reason, s->reason, n);
-    p->run.reason[n] = '\0';
-    occ_text_sanitise(p->run.reason);
-    p->run.row_changed = true;
-    return 0;
+    memcpy(run->reason, s->reason, n);
+    run->reason[n] = '\0';
+    occ_text_sanitise(run->reason);
+    run->is_without_counters = !run->is_exact && s->level == OCC_LEVEL_TRACE && n > 0;
+    if (is_first || s->level != OCC_LEVEL_NOTHING)
+        run->row.level = level_words[s->level];
+    run->row.cupti_version = s->cupti_version;
+    run->row_changed = true;
+    return is_first
+               ? 0
+               : change_period(p, (enum occ_level)s->level, occ_producer_past_ns(s->time_ns), store, err);
 }
 
 static int take_closed(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,

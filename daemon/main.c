@@ -110,6 +110,7 @@ static int run(const struct occ_config *config, const struct occ_options *option
                       .memory_bytes = config->memory_bytes,
                       .max_producers = config->max_producers,
                       .max_ring_bytes = config->max_ring_bytes,
+                      .budget_ppm = config->budget_ppm,
                       .orphan_grace_ns = ORPHAN_GRACE_NS},
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
                     .interval_ns = config->counters_interval_ns},

@@ -26,8 +26,7 @@
 static const char *const loss_words[] = {OCC_LOSS_CAUSES(WORD)};
 static const char *const cost_words[] = {OCC_COSTS(WORD)};
 
-/* A program's time, now at most, which also keeps it within int64_t. */
-static int64_t past_moment(uint64_t time_ns)
+int64_t occ_producer_past_ns(uint64_t time_ns)
 {
     int64_t now = occ_now_ns();
     return time_ns < (uint64_t)now ? (int64_t)time_ns : now;
@@ -70,7 +69,7 @@ static void fill_row(struct occ_run *row, const struct occ_offer *offer, uint64_
     memcpy(row->uuid, offer->uuid, sizeof row->uuid);
     row->pid = offer->peer.pid;
     row->uid = offer->peer.uid;
-    row->start_ns = past_moment(start_ns);
+    row->start_ns = occ_producer_past_ns(start_ns);
     row->user = user_name(offer->peer.uid);
     row->hostname = own_hostname();
     row->container = occ_container_of(offer->peer.pid);
@@ -169,7 +168,7 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
         return 0;
     bool traced = row.level && strcmp(row.level, "trace") == 0;
     row.level_reason = run->reason[0] ? run->reason : NULL;
-    if (traced && run->counters_level)
+    if (traced && run->counters_level && !run->is_without_counters)
         row.level = run->counters_level;
     if (traced && !row.level_reason && run->counters_reason[0])
         row.level_reason = run->counters_reason;
@@ -239,7 +238,7 @@ int64_t occ_producer_end_ns(const struct occ_producer *producer)
 {
     const struct occ_producer_run *run = &producer->run;
     uint64_t last_ns = run->closed_ns ? run->closed_ns : occ_ring_heartbeat_ns(producer->consumer);
-    int64_t end = last_ns ? past_moment(last_ns) : occ_now_ns();
+    int64_t end = last_ns ? occ_producer_past_ns(last_ns) : occ_now_ns();
     return end > run->row.start_ns ? end : run->row.start_ns;
 }
 

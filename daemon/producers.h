@@ -75,17 +75,27 @@ struct occ_producer_measurements {
     uint64_t stored; /* of these, as the store knows */
 };
 
+/* A period in which less is recorded; from_ns 0: there is none at the moment. */
+struct occ_producer_period {
+    int64_t from_ns;
+    const char *level;
+    char reason[320];
+    unsigned int n; /* periods so far */
+};
+
 struct occ_producer_run {
     int64_t id;                 /* in the store; 0: not yet */
     struct occ_run row;         /* texts are of run_texts.h but for level and level_reason */
     bool row_changed;           /* since it was put into the store */
+    bool is_without_counters;   /* hardware counters do not measure it, by its own wish */
     bool is_exact;              /* the program measures its launches itself: they are not sampled */
     char reason[320];           /* of the program's level; "" */
     const char *counters_level; /* that hardware counters give the run; NULL: none */
     char counters_reason[320];  /* why they give no better one; "" */
-    uint64_t closed_ns;         /* by the CLOSED record; 0: none */
-    uint64_t losses_put;        /* sum of the losses that the store has */
-    int64_t costs_due_ns;       /* monotonic; they change all the time */
+    struct occ_producer_period period;
+    uint64_t closed_ns;   /* by the CLOSED record; 0: none */
+    uint64_t losses_put;  /* sum of the losses that the store has */
+    int64_t costs_due_ns; /* monotonic; they change all the time */
 };
 
 /* Whether the program lives. Times are monotonic but for last_heartbeat_ns. */
@@ -138,6 +148,9 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
 /* Puts losses and own costs if they changed and `now_ns` allows it, or if `final`. */
 int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *store, int64_t now_ns,
                             bool final, struct occ_error *err);
+
+/* A program's time, now at most, which also keeps it within int64_t. */
+int64_t occ_producer_past_ns(uint64_t time_ns);
 
 /* The program's end (ns since the epoch): by its CLOSED record, else its last heartbeat, else now. */
 int64_t occ_producer_end_ns(const struct occ_producer *producer);

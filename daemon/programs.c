@@ -24,7 +24,8 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
     struct occ_gpu_status status;
     const char *level = producer->run.counters_level;
     char reason[sizeof producer->run.counters_reason] = "";
-    if (producer->run.is_exact) /* exact values are a yardstick for samples: they are not mixed */
+    /* exact values are a yardstick for samples: they are not mixed */
+    if (producer->run.is_exact || producer->run.is_without_counters)
         return;
     occ_sampler_feed(s->sampler, device->uuid, device->id, producer->run.id, rows, n);
     (void)occ_sampler_find_status(s->sampler, device->uuid, &status);

@@ -142,6 +142,7 @@ int occ_registry_offer(struct occ_registry *r, const struct occ_offer *offer, in
     if (status != 0)
         return status;
     p->life.heartbeat_seen_ns = now_ns;
+    occ_ring_set_budget(p->consumer, (uint32_t)r->options->budget_ppm);
     p->next = r->producers;
     r->producers = p;
     r->n_producers++;

@@ -63,6 +63,31 @@ static int pause_sampler(struct occ_server *s, const struct occ_peer *peer, unsi
     return 0;
 }
 
+/* Of all programs with that process id: one that exec'ed has two. Only their owner and root may. */
+static int pause_run(struct occ_server *s, const struct occ_peer *peer, int32_t pid, bool pause,
+                     struct answer *answer)
+{
+    unsigned int n = 0;
+    for (const struct occ_client *client = s->clients.first; client; client = client->next) {
+        if (!client->producer || client->peer.pid != pid)
+            continue;
+        if (!occ_control_may_command(peer->uid, client->peer.uid))
+            return occ_fail(&answer->err, OCC_E_DENIED,
+                            "only root and its owner may %s recording of process %d",
+                            pause ? "pause" : "resume", pid);
+        if (client->producer->run.is_exact || !occ_ring_pause(client->producer->consumer, pause))
+            return occ_fail(&answer->err, OCC_E_INVALID, "process %d cannot be paused (%s)", pid,
+                            client->producer->run.is_exact ? "occtrace --exact" : "an older occtrace");
+        n++;
+    }
+    if (n == 0)
+        return occ_fail(&answer->err, OCC_E_NOT_FOUND, "no process %d reports to this daemon", pid);
+    (void)snprintf(answer->text, sizeof answer->text, "ok %u", n);
+    occ_log(OCC_LOG_INFO, "recording of process %d is %s by process %d of uid %u", pid,
+            pause ? "paused" : "resumed", (int)peer->pid, peer->uid);
+    return 0;
+}
+
 void occ_requests_take(struct occ_server *s, struct occ_client *client)
 {
     struct answer answer = {.text = ""};
@@ -84,6 +109,11 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
     case OCC_REQUEST_PAUSE:
     case OCC_REQUEST_RESUME:
         status = pause_sampler(s, &client->peer, request.number, &answer);
+        break;
+    case OCC_REQUEST_PAUSE_RUN:
+    case OCC_REQUEST_RESUME_RUN:
+        status = pause_run(s, &client->peer, (int32_t)request.number, request.kind == OCC_REQUEST_PAUSE_RUN,
+                           &answer);
         break;
     case OCC_REQUEST_FLUSH:
         client->flush_wanted = true;

@@ -1,6 +1,7 @@
 /* What CUPTI calls; see guest.h. */
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 
 #include "clock.h"
 #include "guest.h"
@@ -10,6 +11,20 @@ static void add_cost(struct occ_pool *pool, uint64_t began_ns)
 {
     uint64_t spent_ns = occ_clock_ns(CLOCK_MONOTONIC) - began_ns;
     atomic_fetch_add_explicit(&pool->callback_ns, spent_ns, memory_order_relaxed);
+}
+
+/* CUPTI's worker has all signals blocked, as the thread had that started it (init.c). Other threads deliver
+ * buffers too: whoever flushes. */
+static void find_worker(struct occ_guest *guest)
+{
+    sigset_t blocked;
+    clockid_t clock = 0;
+    if (atomic_load_explicit(&guest->worker_clock, memory_order_relaxed) != 0 ||
+        pthread_sigmask(SIG_SETMASK, NULL, &blocked) != 0 || sigismember(&blocked, SIGSEGV) != 1 ||
+        pthread_getcpuclockid(pthread_self(), &clock) != 0 ||
+        clock == atomic_load_explicit(&guest->helper_clock, memory_order_relaxed))
+        return;
+    atomic_store_explicit(&guest->worker_clock, (int)clock, memory_order_relaxed);
 }
 
 void occ_callback_requested(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -37,6 +52,7 @@ void occ_callback_completed(void *context, uint32_t stream, uint8_t *buffer, siz
     struct occ_guest *guest = occ_guest();
     if (!buffer)
         goto out;
+    find_worker(guest);
     if (occ_pool_complete(&guest->pool, buffer, valid_bytes, began_ns))
         occ_wake(&guest->wake);
     else

@@ -48,11 +48,23 @@ static void add_exact(struct occ_drain *drain, const struct occ_activity *r, boo
     drain->exact->call->add_launch(drain->exact->run, &launch);
 }
 
+/* $OCCTRACE_LAUNCHES. Records come in any order of time. */
+static bool is_beyond(struct occ_drain *drain, const struct occ_activity *r)
+{
+    if (drain->max_launches == 0 || drain->ring->head < drain->max_launches)
+        return false;
+    if (r->times_are_valid && (drain->beyond_ns == 0 || r->launch.start_ns < drain->beyond_ns))
+        drain->beyond_ns = r->launch.start_ns;
+    return true;
+}
+
 void occ_drain_record(struct occ_drain *drain, const struct occ_cupti_kernel *record)
 {
     struct occ_activity r;
     occ_activity_parse(record, drain->tracing->cupti.version, &r);
     drain->records++;
+    if (is_beyond(drain, &r))
+        return;
     uint32_t config = config_of(drain, &r); /* also without valid times: the configuration was launched */
     bool is_known = config != OCC_INTERN_FULL && config != OCC_INTERN_UNREADABLE;
     enum occ_loss_cause unknown = config == OCC_INTERN_FULL ? OCC_LOSS_LOG_FULL : OCC_LOSS_BAD_RECORD;

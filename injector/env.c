@@ -69,6 +69,27 @@ static bool parse_POWER(const struct row *row, const char *text, void *field)
     return true;
 }
 
+static bool parse_PERCENT(const struct row *row, const char *text, void *field)
+{
+    static const struct row any = {.max = 100};
+    size_t whole = strspn(text, "0123456789"), decimals = 0;
+    char digits[4] = "";
+    uint64_t value = 0, scale = 10000;
+    if (whole < 1 || whole >= sizeof digits)
+        return false;
+    memcpy(digits, text, whole);
+    if (!parse_NUMBER(&any, digits, &value))
+        return false;
+    value *= scale;
+    for (text += whole + (text[whole] == '.'); scale > 1 && text[0] >= '0' && text[0] <= '9';
+         text++, decimals++)
+        value += (uint64_t)(text[0] - '0') * (scale /= 10);
+    if (text[0] != '\0' || value < row->min || value > row->max)
+        return false;
+    *(uint64_t *)field = value;
+    return true;
+}
+
 static const struct row rows[] = {
 #define X(field, name, kind, min, max, text) {name, offsetof(struct occ_env, field), parse_##kind, min, max},
 #include "env.def"

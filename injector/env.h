@@ -10,6 +10,8 @@
 #include "buffers.h"
 #include "ring/ring_abi.h"
 
+#define OCC_ENV_MAX_MS UINT64_C(31536000000) /* a year */
+
 struct occ_env {
     bool disabled;
     char socket[108]; /* sun_path; "" = not set, as for the others */
@@ -18,6 +20,10 @@ struct occ_env {
     char session[33];
     bool exact;
     char log[4096];
+    uint64_t budget; /* parts per million; 0: not set, as for the next three */
+    uint64_t delay_ms;
+    uint64_t duration_ms;
+    uint64_t launches;
     uint64_t ring_slots;
     uint64_t buffers;
     uint64_t buffer_bytes;

@@ -25,13 +25,13 @@ const char *occ_guest_path(void)
     return path;
 }
 
-void occ_guest_report(struct occ_guest *guest, enum occ_level level, const char *reason)
+void occ_guest_report(struct occ_guest *guest, enum occ_level level, uint64_t from_ns, const char *reason)
 {
 #define WORD(name, word, text) word,
     static const char *const words[] = {OCC_LEVELS(WORD)};
     struct occ_record_state record = {
         .record.type = OCC_RECORD_STATE,
-        .time_ns = occ_clock_ns(CLOCK_REALTIME),
+        .time_ns = from_ns,
         .level = level,
         .cupti_version = guest->tracing.cupti.version,
     };

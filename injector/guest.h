@@ -25,6 +25,7 @@
 #include "exact_client.h"
 #include "fds.h"
 #include "link.h"
+#include "recording.h"
 #include "ring/ring.h"
 #include "tracing.h"
 
@@ -47,10 +48,12 @@ struct occ_guest {
     struct occ_pool pool;
     struct occ_drain drain;
     struct occ_exact_client exact;
+    struct occ_recording recording;
     _Atomic uint32_t wake;       /* the helper sleeps on it */
     _Atomic uint32_t closing;    /* 1: the process exits */
     _Atomic uint32_t finished;   /* the exiting thread sleeps on it; not 0 when the helper is done */
     _Atomic int helper_clock;    /* the clockid_t of the helper's CPU time; 0: it has not begun */
+    _Atomic int worker_clock;    /* of CUPTI's worker; 0: it is not known */
     _Atomic bool foreign_buffer; /* CUPTI completed a buffer that is not ours */
     _Atomic bool has_context;    /* CUPTI asked for a buffer */
 };
@@ -61,8 +64,8 @@ struct occ_guest *occ_guest(void);
 /* Path of this library's file, "" if it cannot be known. */
 const char *occ_guest_path(void);
 
-/* Writes a STATE record and a line of log. */
-void occ_guest_report(struct occ_guest *guest, enum occ_level level, const char *reason);
+/* Writes a STATE record and a line of log. `from_ns` (CLOCK_REALTIME): since when it has been so. */
+void occ_guest_report(struct occ_guest *guest, enum occ_level level, uint64_t from_ns, const char *reason);
 
 /* Writes CLOSED and closes the ring; by the helper, or by the exiting thread if QUIET. */
 void occ_guest_close_ring(struct occ_guest *guest);

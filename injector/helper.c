@@ -22,27 +22,13 @@
 #include "guest.h"
 #include "guest_log.h"
 #include "wake.h"
-#include "watch.h"
 
-#define SECOND_NS     UINT64_C(1000000000)
-#define FLUSH_RETRIES 3u
+#define SECOND_NS UINT64_C(1000000000)
 
 struct helper {
     struct occ_guest *guest;
     uint64_t next_round_ns;
-    uint32_t flush_failures;  /* in a row */
-    bool cupti_is_off_limits; /* not called any more */
-    struct occ_watch watch;
 };
-
-static void step_aside(struct helper *h, const char *reason)
-{
-    h->cupti_is_off_limits = true;
-    const struct occ_exact_client *exact = &h->guest->exact;
-    if (exact->run)
-        exact->call->retire(exact->run);
-    occ_guest_report(h->guest, OCC_LEVEL_TRACE, reason);
-}
 
 static bool has_buffers_out(const struct occ_pool *pool)
 {
@@ -57,47 +43,24 @@ static bool has_had_buffers(const struct occ_pool *pool)
 
 /* Only when CUPTI has a buffer: it has nothing to return otherwise, and a call before the driver is ready
  * could hang. */
-static void flush(struct helper *h, uint32_t flags)
+static void flush(struct occ_guest *g, uint32_t flags)
 {
-    struct occ_guest *g = h->guest;
-    if (h->cupti_is_off_limits || !has_buffers_out(&g->pool) || occ_drain_is_stopped(&g->drain))
+    if (!occ_recording_has_cupti(&g->recording) || !has_buffers_out(&g->pool) ||
+        occ_drain_is_stopped(&g->drain))
         return;
     uint32_t result = g->tracing.call.flush_all(flags);
     occ_drain_step(&g->drain);
-    h->flush_failures = result == OCC_CUPTI_SUCCESS ? 0 : h->flush_failures + 1;
-    if (h->flush_failures >= FLUSH_RETRIES)
-        step_aside(h, "stopped early: CUPTI answers no more (shut down by another profiler of the program?)");
+    occ_recording_flushed(&g->recording, result);
 }
 
-static void count_dropped(struct helper *h)
+static void count_dropped(struct occ_guest *g)
 {
-    struct occ_guest *g = h->guest;
     size_t dropped = 0;
-    if (h->cupti_is_off_limits || !g->tracing.call.get_dropped || !has_had_buffers(&g->pool) ||
-        occ_drain_is_stopped(&g->drain))
+    if (!occ_recording_has_cupti(&g->recording) || !g->tracing.call.get_dropped ||
+        !has_had_buffers(&g->pool) || occ_drain_is_stopped(&g->drain))
         return;
     if (g->tracing.call.get_dropped(NULL, 0, &dropped) == OCC_CUPTI_SUCCESS && dropped > 0)
         occ_drain_lose(&g->drain, OCC_LOSS_CUPTI_DROPPED, dropped);
-}
-
-/* libcupti before 13.3 runs out of device buffers with CUDA graphs; its records then have no times. */
-static void watch_times(struct helper *h)
-{
-    const struct occ_drain *d = &h->guest->drain;
-    if (!occ_watch_round(&h->watch, d->records, d->bad_times))
-        return;
-    if (h->watch.is_without_times)
-        occ_guest_report(
-            h->guest, OCC_LEVEL_CONFIGS,
-            "CUPTI returns no times any more (before 13.3 it does so after many launches of CUDA graphs)");
-    else
-        occ_guest_report(h->guest, OCC_LEVEL_TRACE, "");
-}
-
-static void watch_others(struct helper *h)
-{
-    if (!h->cupti_is_off_limits && atomic_load_explicit(&h->guest->foreign_buffer, memory_order_relaxed))
-        step_aside(h, "stopped early: another profiler of the program took CUPTI over");
 }
 
 /* The sink of measured values. A record that is not valid would be the last that the daemon reads. */
@@ -111,16 +74,18 @@ static int log_measured(void *context, struct occ_record_measured *record)
 }
 
 /* is_last: reports how much of a run that was to be measured was measured. */
-static void poll_exact(struct helper *h, bool is_last)
+static void poll_exact(struct occ_guest *g, bool is_last)
 {
-    struct occ_guest *g = h->guest;
     struct occ_exact_report report;
     if (!g->exact.run)
         return;
     g->exact.call->poll(g->exact.run, is_last, log_measured, &g->ring, &report);
-    if (h->cupti_is_off_limits || h->watch.is_without_times || (!is_last && !report.is_new))
+    if (g->recording.gone)
+        g->exact.call->retire(g->exact.run);
+    if (g->recording.cause >= 0 || (!is_last && !report.is_new))
         return;
-    occ_guest_report(g, is_last && report.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE, report.reason);
+    occ_guest_report(g, is_last && report.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE,
+                     occ_clock_ns(CLOCK_REALTIME), report.reason);
 }
 
 static void measure_cost(struct occ_guest *g)
@@ -130,6 +95,9 @@ static void measure_cost(struct occ_guest *g)
     occ_ring_set_cost(&g->ring, OCC_COST_CALLBACK_NS,
                       atomic_load_explicit(&g->pool.callback_ns, memory_order_relaxed));
     occ_ring_set_cost(&g->ring, OCC_COST_HELPER_CPU_NS, occ_clock_ns(CLOCK_THREAD_CPUTIME_ID));
+    int worker = atomic_load_explicit(&g->worker_clock, memory_order_relaxed);
+    if (worker)
+        occ_ring_set_cost(&g->ring, OCC_COST_WORKER_CPU_NS, occ_clock_ns(worker));
     occ_ring_set_cost(&g->ring, OCC_COST_PROCESS_CPU_NS, occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
@@ -149,12 +117,11 @@ static bool is_left_alone(void)
 static void do_round(struct helper *h, uint64_t now_ns)
 {
     struct occ_guest *g = h->guest;
-    flush(h, 0);
+    flush(g, 0);
     occ_drain_all(&g->drain);
-    count_dropped(h);
-    watch_others(h);
-    watch_times(h);
-    poll_exact(h, false);
+    count_dropped(g);
+    occ_recording_round(g);
+    poll_exact(g, false);
     occ_pool_maintain(&g->pool);
     measure_cost(g);
     occ_ring_heartbeat(&g->ring, occ_clock_ns(CLOCK_REALTIME));
@@ -162,18 +129,17 @@ static void do_round(struct helper *h, uint64_t now_ns)
 }
 
 /* A record that is still incomplete now is lost by the program's end, not by CUPTI. */
-static void do_last_round(struct helper *h)
+static void do_last_round(struct occ_guest *g)
 {
-    struct occ_guest *g = h->guest;
-    if (g->exact.run && !h->cupti_is_off_limits)
+    if (g->exact.run && !g->recording.gone)
         g->exact.call->finish(g->exact.run);
-    flush(h, 0);
+    flush(g, 0);
     occ_drain_all(&g->drain);
     g->drain.by_force = true;
-    flush(h, OCC_CUPTI_FLUSH_FORCED);
+    flush(g, OCC_CUPTI_FLUSH_FORCED);
     occ_drain_all(&g->drain);
-    count_dropped(h);
-    poll_exact(h, true);
+    count_dropped(g);
+    poll_exact(g, true);
     measure_cost(g);
     if (!occ_drain_is_stopped(&g->drain)) /* else the ring stays open: what is missing is unknown */
         occ_guest_close_ring(g);
@@ -196,7 +162,7 @@ static void end_the_process(struct helper *h)
 {
     int running = OCC_GUEST_RUNNING;
     if (atomic_compare_exchange_strong(&h->guest->state, &running, OCC_GUEST_CLOSED)) {
-        do_last_round(h);
+        do_last_round(h->guest);
         exit(EXIT_SUCCESS);
     }
 }
@@ -227,12 +193,13 @@ static void *run(void *arg)
             do_round(&h, now_ns);
             if (is_left_alone())
                 end_the_process(&h);
-            h.next_round_ns = now_ns + SECOND_NS;
+            uint64_t wait_ns = occ_recording_wait_ns(g, now_ns);
+            h.next_round_ns = now_ns + (wait_ns < SECOND_NS ? wait_ns : SECOND_NS);
         } else if (!atomic_load_explicit(&g->closing, memory_order_acquire)) {
             occ_wake_wait(&g->wake, seen, h.next_round_ns - now_ns);
         }
     }
-    do_last_round(&h);
+    do_last_round(g);
     wait_for_the_end();
     return NULL;
 }

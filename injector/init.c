@@ -45,7 +45,7 @@ static void stay_quiet(struct occ_guest *g, const char *reason)
         atomic_store(&g->state, OCC_GUEST_CLOSED);
         return;
     }
-    occ_guest_report(g, OCC_LEVEL_NOTHING, reason);
+    occ_guest_report(g, OCC_LEVEL_NOTHING, occ_clock_ns(CLOCK_REALTIME), reason);
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
     atomic_store(&g->state, OCC_GUEST_QUIET);
 }
@@ -72,7 +72,8 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     reason[0] = '\0'; /* of a libcupti that was passed over */
     if (g->env.exact)
         occ_exact_client_start(&g->exact, occ_guest_path(), &g->tracing.cupti, reason);
-    occ_guest_report(g, OCC_LEVEL_TRACE, reason);
+    occ_guest_report(g, OCC_LEVEL_TRACE, occ_clock_ns(CLOCK_REALTIME), reason);
+    occ_recording_start(g);
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
     occ_ring_set_cost(&g->ring, OCC_COST_INIT_NS, occ_clock_ns(CLOCK_MONOTONIC) - began_ns);
     atomic_store(&g->state, OCC_GUEST_RUNNING);

@@ -17,28 +17,53 @@ static bool bind_functions(struct occ_tracing *t, char reason[OCC_REASON_BYTES])
     return missing >= REQUIRED;
 }
 
-/* Attributes are wishes: a library that does not know one goes on without it. */
-static bool set_attribute(struct occ_tracing *t, enum occ_cupti_attribute attribute, void *value,
-                          size_t bytes)
+/* Wishes: a library that does not know one goes on without it. A device buffer takes 3.2 MB of GPU memory and
+ * holds about 100,000 launches; some are allocated ahead, so that no launch waits for one, and the limit is
+ * about 100 MB. Buffers of each thread are the default since 13.0. */
+static const struct {
+    uint32_t attribute;
+    size_t bytes;
+    uint64_t value;
+} attributes[] = {
+    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE, sizeof(size_t), 4},
+    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), 32},
+    {OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER, 1, 1},
+    {OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER, 1, 1}, /* the last row: see set_attributes() */
+};
+enum { ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
+
+/* Of an attribute that can be read. */
+static bool reads_as_set(const struct occ_tracing *t, size_t i)
 {
-    if (!t->call.set_attribute)
-        return false;
-    uint32_t result = t->call.set_attribute(attribute, &bytes, value);
-    if (result != OCC_CUPTI_SUCCESS)
-        occ_guest_log("CUPTI attribute %d: error %u", (int)attribute, result);
-    return result == OCC_CUPTI_SUCCESS;
+    uint64_t value = 0;
+    size_t bytes = attributes[i].bytes;
+    return t->call.get_attribute(attributes[i].attribute, &bytes, &value) == OCC_CUPTI_SUCCESS &&
+           value == attributes[i].value;
 }
 
+/* True: we zero the buffers. */
 static bool set_attributes(struct occ_tracing *t)
 {
-    uint8_t zeroed = 1;
-    /* A device buffer takes 3.2 MB of GPU memory and holds about 100,000 launches. Some are allocated ahead,
-     * so that no launch waits for one; the limit is about 100 MB. */
-    size_t pre_allocate = 4, limit = 32;
-    (void)set_attribute(t, OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE, &pre_allocate,
-                        sizeof pre_allocate);
-    (void)set_attribute(t, OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, &limit, sizeof limit);
-    return set_attribute(t, OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER, &zeroed, sizeof zeroed);
+    uint32_t result = OCC_CUPTI_ERROR_UNKNOWN;
+    t->set_attributes = 0;
+    for (size_t i = 0; t->call.set_attribute && i < ATTRIBUTES; i++) {
+        uint64_t value = attributes[i].value;
+        size_t bytes = attributes[i].bytes;
+        result = t->call.set_attribute(attributes[i].attribute, &bytes, &value);
+        if (result != OCC_CUPTI_SUCCESS)
+            occ_guest_log("CUPTI attribute %u: error %u", attributes[i].attribute, result);
+        else if (t->call.get_attribute && reads_as_set(t, i))
+            t->set_attributes |= 1u << i;
+    }
+    return result == OCC_CUPTI_SUCCESS; /* the last one's */
+}
+
+bool occ_tracing_is_reset(const struct occ_tracing *tracing)
+{
+    for (size_t i = 0; i < ATTRIBUTES; i++)
+        if ((tracing->set_attributes & (1u << i)) && !reads_as_set(tracing, i))
+            return true;
+    return false;
 }
 
 static uint32_t start(struct occ_tracing *t, bool *ret_zeroed, char reason[OCC_REASON_BYTES])
@@ -80,4 +105,11 @@ bool occ_tracing_start(struct occ_tracing *tracing, const char *configured, bool
         (void)snprintf(reason, OCC_REASON_BYTES,
                        "no libcupti was found (set OCCTRACE_CUPTI, or LD_LIBRARY_PATH)");
     return false;
+}
+
+bool occ_tracing_resume(struct occ_tracing *tracing)
+{
+    char reason[OCC_REASON_BYTES] = "";
+    bool is_zeroed;
+    return start(tracing, &is_zeroed, reason) == OCC_CUPTI_SUCCESS;
 }

@@ -14,7 +14,14 @@ static_assert(OCC_CUPTI_REASON_BYTES == OCC_REASON_BYTES, "reasons fit a STATE r
 struct occ_tracing {
     struct occ_cupti cupti;
     struct occ_cupti_activity call;
+    uint32_t set_attributes; /* bit n: row n of tracing.c's attributes reads as we set it */
 };
+
+/* True: another client has set an attribute of ours, as Kineto does at the end of a session. */
+bool occ_tracing_is_reset(const struct occ_tracing *tracing);
+
+/* Registers again after another client, and enables records. False: CUPTI refuses. */
+bool occ_tracing_resume(struct occ_tracing *tracing);
 
 /* Starts records of kernels in the first candidate that delivers them; the callbacks are those of
  * callbacks.c. `configured` is $OCCTRACE_CUPTI or "". *ret_zeroed: we zero the buffers that CUPTI gets.

@@ -84,6 +84,19 @@ void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next)
     atomic_store_explicit(&consumer->header->tail, next, memory_order_release);
 }
 
+bool occ_ring_pause(struct occ_ring_consumer *consumer, bool pause)
+{
+    if (consumer->header->version_minor < 2)
+        return false;
+    atomic_store_explicit(&consumer->header->wishes.paused, pause, memory_order_relaxed);
+    return true;
+}
+
+void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm)
+{
+    atomic_store_explicit(&consumer->header->wishes.budget_ppm, ppm, memory_order_relaxed);
+}
+
 /* Distance of the producer's head from `from`, never more than the ring holds. */
 static uint64_t ahead_of(const struct occ_ring_consumer *c, uint64_t from)
 {

@@ -189,6 +189,16 @@ bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *rec
     return true;
 }
 
+bool occ_ring_is_paused(const struct occ_ring_producer *producer)
+{
+    return atomic_load_explicit(&producer->header->wishes.paused, memory_order_relaxed) == 1;
+}
+
+uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer)
+{
+    return atomic_load_explicit(&producer->header->wishes.budget_ppm, memory_order_relaxed);
+}
+
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns)
 {
     atomic_store_explicit(&producer->header->heartbeat_ns, now_ns, memory_order_relaxed);

@@ -52,6 +52,10 @@ void occ_ring_set_cost(struct occ_ring_producer *producer, enum occ_cost cost, u
 bool occ_ring_log(struct occ_ring_producer *producer, struct occ_log_record *record, uint32_t fixed_bytes,
                   const void *tail, uint32_t tail_bytes);
 
+/* What the consumer wants (ring_abi.h): only a 1 pauses; no other value has a meaning. */
+bool occ_ring_is_paused(const struct occ_ring_producer *producer);
+uint32_t occ_ring_budget_ppm(const struct occ_ring_producer *producer);
+
 /* Publishes the heartbeat; marks the ring closed for good. */
 void occ_ring_heartbeat(struct occ_ring_producer *producer, uint64_t now_ns);
 void occ_ring_close(struct occ_ring_producer *producer);
@@ -98,6 +102,10 @@ enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct oc
 uint64_t occ_ring_position(const struct occ_ring_consumer *consumer);
 /* Lets the producer overwrite the slots below `next`: call after the commit. */
 void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next);
+/* What the producer is told. False: its version does not know of it. */
+bool occ_ring_pause(struct occ_ring_consumer *consumer, bool pause);
+void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm);
+
 /* Number of launches to read, clamped to the ring's size; part of the ring that is not released, 0...1. */
 uint64_t occ_ring_pending(const struct occ_ring_consumer *consumer);
 double occ_ring_fill(const struct occ_ring_consumer *consumer);

@@ -35,6 +35,8 @@
  *   090 u64      heartbeat_ns    producer  CLOCK_REALTIME of the helper thread's last round
  *   098 u32      closed          producer  1 after the last record of an orderly end
  *   0c0 u64      tail            consumer  launches that the producer may overwrite (committed by the daemon)
+ *   0c8 u32      paused          consumer  1: the program's owner wants nothing recorded (since 1.2)
+ *   0cc u32      budget_ppm      consumer  overhead that the daemon allows, in parts per million; 0: not set
  *   100 u64[32]  lost            producer  totals by enum occ_loss_cause
  *   200 u64[32]  cost            producer  totals by enum occ_cost
  *   300 ... 1000 zero
@@ -59,7 +61,7 @@
 
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
-#define OCC_RING_VERSION_MINOR 1 /* 1: MEASURED records */
+#define OCC_RING_VERSION_MINOR 2 /* 1: MEASURED records; 2: paused, budget_ppm, STATE records of periods */
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
 #define OCC_RING_HEADER_BYTES 4096
@@ -93,12 +95,19 @@ enum occ_loss_cause { OCC_LOSS_CAUSES(OCC_LOSS_ENUMERATOR) OCC_LOSS_COUNT };
     X(INIT_NS, "init_ns", "time spent inside cuInit on our behalf")                                          \
     X(CALLBACK_NS, "callback_ns", "time spent in CUPTI's buffer callbacks")                                  \
     X(PROCESS_CPU_NS, "process_cpu_ns", "CPU time of the whole process, to compare with")                    \
-    X(BUFFERS, "buffers", "activity buffers delivered")
+    X(BUFFERS, "buffers", "activity buffers delivered")                                                      \
+    X(WORKER_CPU_NS, "worker_cpu_ns", "CPU time of CUPTI's worker thread, where it is known")
 
 #define OCC_COST_ENUMERATOR(name, word, text) OCC_COST_##name,
 enum occ_cost { OCC_COSTS(OCC_COST_ENUMERATOR) OCC_COST_COUNT };
 
 #define OCC_RING_COUNTERS 32
+
+/* What the consumer asks of the producer. */
+struct occ_ring_wishes {
+    _Atomic uint32_t paused;
+    _Atomic uint32_t budget_ppm;
+};
 
 struct occ_ring_header {
     uint64_t magic;
@@ -122,7 +131,8 @@ struct occ_ring_header {
     _Atomic uint32_t closed;
     uint8_t reserved2[36];
     _Atomic uint64_t tail;
-    uint8_t reserved3[56];
+    struct occ_ring_wishes wishes;
+    uint8_t reserved3[48];
     _Atomic uint64_t lost[OCC_RING_COUNTERS];
     _Atomic uint64_t cost[OCC_RING_COUNTERS];
     uint8_t reserved4[OCC_RING_HEADER_BYTES - 0x300];
@@ -135,6 +145,7 @@ static_assert(offsetof(struct occ_ring_header, start_ns) == 0x50, "wire");
 static_assert(offsetof(struct occ_ring_header, head) == 0x80, "wire");
 static_assert(offsetof(struct occ_ring_header, closed) == 0x98, "wire");
 static_assert(offsetof(struct occ_ring_header, tail) == 0xc0, "wire");
+static_assert(offsetof(struct occ_ring_header, wishes) == 0xc8, "wire");
 static_assert(offsetof(struct occ_ring_header, lost) == 0x100, "wire");
 static_assert(offsetof(struct occ_ring_header, cost) == 0x200, "wire");
 static_assert(sizeof(struct occ_ring_header) == OCC_RING_HEADER_BYTES, "wire");
@@ -306,7 +317,9 @@ static inline uint64_t occ_fnv1a(const void *bytes, size_t n)
     return hash;
 }
 
-/* STATE: the level of this process and the reason; the last one counts. */
+/* STATE: the level of this process since time_ns, and the reason. The last one counts; a lower one after the
+ * first begins a period in which less is recorded, which the next one ends. An end that is the begin
+ * withdraws the period. */
 #define OCC_LEVELS(X)                                                                                        \
     X(FULL, "full", "launches, times and hardware counters")                                                 \
     X(GPM, "gpm", "launches, times and device-level counters")                                               \

@@ -236,6 +236,16 @@ CREATE TABLE stored_overhead (
     PRIMARY KEY (run_id, quantity)
 ) STRICT, WITHOUT ROWID;
 
+-- Periods in which less of a run was recorded than in the rest of it, and why. until_ns NULL: to its end, or still.
+CREATE TABLE stored_period (
+    run_id   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    from_ns  INTEGER NOT NULL,
+    until_ns INTEGER,
+    level    TEXT NOT NULL,
+    reason   TEXT NOT NULL,
+    PRIMARY KEY (run_id, from_ns)
+) STRICT, WITHOUT ROWID;
+
 -- What a recording itself reports of the achieved occupancy of a configuration's launches. Neither measured nor ours.
 CREATE TABLE stored_reported_occupancy (
     run_id    INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,

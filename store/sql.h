@@ -169,6 +169,8 @@
     X(ADD_RUN_CONFIG, "INSERT OR IGNORE INTO stored_run_config VALUES(?, ?)") \
     X(SET_LOSS, "INSERT OR REPLACE INTO stored_loss VALUES(?, ?, ?)") \
     X(SET_OVERHEAD, "INSERT OR REPLACE INTO stored_overhead VALUES(?, ?, ?)") \
+    X(SET_PERIOD, "INSERT OR REPLACE INTO stored_period VALUES(?, ?, nullif(?, 0), ?, ?)") \
+    X(DROP_PERIOD, "DELETE FROM stored_period WHERE run_id = ? AND from_ns = ?") \
     X(ADD_REPORTED, "INSERT OR REPLACE INTO stored_reported_occupancy VALUES(?, ?, ?, ?, ?, ?)") \
     X(FIND_IMPORT, "SELECT run_id FROM stored_run WHERE source_hash = ? ORDER BY run_id DESC LIMIT 1") \
     X(COUNT_UNKNOWN_TIME_BASE, "SELECT count(*) FROM stored_run WHERE time_base = 'unknown'") \

@@ -169,6 +169,16 @@ static const struct occ_sql_column loss[] = {
     END,
 };
 
+static const struct occ_sql_column recording_period[] = {
+    {"run_id", "INTEGER", "p.run_id", "", "the run, see run"},
+    {"from_ns", "INTEGER", "p.from_ns", OCC_SQL_EPOCH, "when it began, at the earliest"},
+    {"until_ns", "INTEGER", "coalesce(p.until_ns, r.end_ns)", OCC_SQL_EPOCH,
+     "when it ended; NULL: it goes on"},
+    {"level", "TEXT", "p.level", "", "what was recorded meanwhile: nothing, configs (a sample), trace"},
+    {"reason", "TEXT", "p.reason", "", "why not more"},
+    END,
+};
+
 static const struct occ_sql_column overhead[] = {
     {"run_id", "INTEGER", "run_id", "", "the run, see run"},
     {"quantity", "TEXT", "quantity", "", "what observing it costs: helper_cpu_ns, callback_ns, buffers, ..."},
@@ -349,6 +359,10 @@ const struct occ_sql_noun occ_sql_nouns[] = {
      "counters of a GPU by second",
      {device_second}},
     {"loss", "stored_loss", "launches that could not be recorded, by run and cause", {loss}},
+    {"recording_period",
+     "stored_period AS p JOIN stored_run AS r ON r.run_id = p.run_id",
+     "periods in which less of a run was recorded than in the rest of it",
+     {recording_period}},
     {"overhead", "stored_overhead", "what observing a run costs", {overhead}},
     {NULL, NULL, NULL, {NULL}},
 };

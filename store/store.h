@@ -95,6 +95,15 @@ struct occ_cost_total {
 int occ_store_put_costs(struct occ_store *store, int64_t run, const struct occ_cost_total *costs, size_t n,
                         struct occ_error *err);
 
+/* A period in which less of a run was recorded, by its begin (idempotent). One that ends when it begins is
+ * dropped. */
+struct occ_period {
+    int64_t from_ns, until_ns;  /* since the epoch; until 0: it goes on */
+    const char *level, *reason; /* what was recorded meanwhile ("nothing"), and why */
+};
+int occ_store_put_period(struct occ_store *store, int64_t run, const struct occ_period *period,
+                         struct occ_error *err);
+
 struct occ_store_device {
     uint8_t uuid[16]; /* all zero: unknown; then name and limits are the identity */
     const char *name;

@@ -1,15 +1,29 @@
-/* occq runs: observed programs, newest first, with level, losses and overhead. One thread. */
+/* occq runs: observed programs, newest first, with level, losses and overhead; recording of one paused and
+ * resumed. One thread. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "cli/usage.h"
 #include "commands.h"
+#include "daemon.h"
 #include "history.h"
 #include "sql_table.h"
 #include "support/cleanup.h"
+#include "support/control.h"
+#include "support/text.h"
 
 #define COLUMN(name, key, flags, help)     SQL_COLUMN(name, key, CLI_PLAIN, flags, NULL, help)
 #define UNIT(name, key, unit, flags, help) SQL_COLUMN(name, key, unit, flags, NULL, help)
 #define TEXT                               (CLI_LEFT | CLI_CUTS)
+
+#define CLOCK(ns) "strftime('%H:%M:%S', " ns " / 1000000000, 'unixepoch', 'localtime')"
+#define PERIODS                                                                                              \
+    "(SELECT group_concat(p.level || ' ' || " CLOCK(                                                         \
+        "p.from_ns") " || '-' || "                                                                           \
+                     "coalesce(" CLOCK(                                                                      \
+                         "p.until_ns") ", '') || ': ' || p.reason, '; ') FROM recording_period AS p "        \
+                                       "WHERE p.run_id = run.run_id)"
 
 static const struct cli_column columns[] = {
     COLUMN("run", "run_id", CLI_DEFAULT, "the run's number, for --run"),
@@ -55,10 +69,20 @@ static const struct cli_column columns[] = {
     COLUMN("container", "container", CLI_LEFT, "container id"),
     COLUMN("uuid", "uuid", CLI_LEFT, "identity of the run"),
     SQL_FLAG("simulated", "simulated", CLI_LEFT, "whether its device is a simulated one"),
+    SQL_COLUMN("periods", "recording_periods", CLI_PLAIN, TEXT & ~CLI_CUTS, PERIODS,
+               "periods in which less was recorded, and why"),
     SQL_COLUMN("notes", "notes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY,
-               "iif(simulated, 'simulated', NULL)", "simulated"),
+               "nullif(rtrim(iif(simulated, 'simulated; ', '') || coalesce(" PERIODS ", ''), '; '), '')",
+               "simulated; periods in which less was recorded"),
     CLI_COLUMN_END,
 };
+
+struct runs_args {
+    struct history_args history; /* the first member */
+    const char *socket;
+};
+
+enum { PATIENCE_MS = 5000 };
 
 /* A run lasts until its end or its last launch, whichever is later. */
 #define LASTS "max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns)"
@@ -90,13 +114,57 @@ static int ask(const struct cli_command *command, const struct history_args *arg
     return answer.rows ? CLI_EXIT_OK : cli_nothing(command, "no runs match these filters");
 }
 
+/* ---- pause PID, resume PID ---- */
+
+static const struct cli_option options[];
+
+/* Whether options were given that are for the list. */
+static bool has_list_options(const struct runs_args *args)
+{
+    bool has = false;
+    for (const struct cli_option *o = options; o->name; o++)
+        has |= strcmp(o->name, "socket") != 0 && cli_is_given(options, &args->history.list.common, o->name);
+    return has;
+}
+
+static int send_pause(const struct cli_command *command, const struct runs_args *args)
+{
+    static const char *const actions[] = {"pause", "resume", NULL};
+    char *const *operands = args->history.list.common.operands;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_closep) int fd = -1;
+    char text[64], answer[OCC_CONTROL_BYTES + 1];
+    uint64_t pid = 0;
+    size_t i = 0;
+    while (actions[i] && strcmp(actions[i], operands[0]) != 0)
+        i++;
+    if (!actions[i])
+        (void)cli_fail_unknown("action", "", operands[0], strlen(operands[0]), actions, &err);
+    else if (!operands[1])
+        (void)occ_fail(&err, OCC_E_INVALID, "%s wants a process id", actions[i]);
+    else if (has_list_options(args))
+        (void)occ_fail(&err, OCC_E_INVALID, "%s takes no option but --socket", actions[i]);
+    else if (occ_parse_u64(operands[1], 1, INT32_MAX, &pid, &err) == 0) {
+        (void)snprintf(text, sizeof text, "%s_run %" PRIu64, actions[i], pid);
+        if (connect_daemon(args->socket, &fd, &err) != 0 ||
+            occ_control_request(fd, text, PATIENCE_MS, answer, sizeof answer, &err) != 0)
+            return cli_failure(command, &err);
+        cli_note(command, "process %" PRIu64 ": recording %s within a second", pid,
+                 i == 0 ? "stops" : "goes on");
+        return CLI_EXIT_OK;
+    }
+    return cli_usage_error(command, &err);
+}
+
 static int run(const struct cli_command *command, char **argv)
 {
-    struct history_args args = {.number = 50};
+    struct runs_args args = {.history = {.number = 50}};
     struct cli_selection selection;
     int status = 0;
-    return cli_start_history(command, argv, &args, &selection, &status) ? ask(command, &args, &selection)
-                                                                        : status;
+    if (!cli_start_history(command, argv, &args.history, &selection, &status))
+        return status;
+    return args.history.list.common.operand_count > 0 ? send_pause(command, &args)
+                                                      : ask(command, &args.history, &selection);
 }
 
 static const struct cli_option options[] = {
@@ -106,24 +174,31 @@ static const struct cli_option options[] = {
     CLI_OPTION(0, "session", CLI_TEXT, struct history_args, filter.session, "ID",
                "only runs of this occtrace call"),
     CLI_OPTION_NUMBER("at most N rows (default 50)"),
+    OPTION_SOCKET(struct runs_args),
     CLI_OPTIONS_LIST,
 };
 
 static const struct cli_example examples[] = {
     {"occq runs -n 1", "the last observed program"},
     {"occq runs -o +lost_causes,devices,command_line", "with more about each"},
+    {"occq runs pause 4711", "record nothing more of that process for now"},
     {NULL, NULL},
 };
 
 const struct cli_command cli_runs = {
     .program = "occq",
     .name = "runs",
-    .operands = "",
+    .operands = "[pause|resume PID]",
+    .max_operands = 2,
     .summary = "observed programs, newest first",
-    .description = "Lists the observed processes: what was recorded and at which level, what was lost, and "
-                   "the overhead. A program of which nothing could be recorded has a row too, with the "
-                   "reason.\n\n--since and --until choose runs that were going on in that period; their "
-                   "numbers are those of the whole run.",
+    .description =
+        "Lists the observed processes: what was recorded and at which level, what was lost, and "
+        "the overhead. A program of which nothing could be recorded has a row too, with the "
+        "reason.\n\n--since and --until choose runs that were going on in that period; their "
+        "numbers are those of the whole run.\n\n"
+        "With pause, a running process that a daemon records is not recorded any more until resume: "
+        "for its owner and root. Periods in which less was recorded than usual, for this or another "
+        "reason, are in the notes, and in SQL in recording_period.",
     .options = options,
     .columns = columns,
     .examples = examples,

@@ -8,10 +8,10 @@
 
 #include "cli/command.h"
 #include "commands.h"
+#include "daemon.h"
 #include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/control.h"
-#include "support/paths.h"
 #include "support/text.h"
 
 enum { PATIENCE_MS = 5000, MAX_GPUS = 64 };
@@ -97,20 +97,6 @@ static const struct cli_column columns[] = {
 
 /* ---- the daemon ---- */
 
-/* The user's own daemon, else the system's service. */
-static int connect_daemon(const struct sampler_args *args, int *ret_fd, struct occ_error *err)
-{
-    _cleanup_(occ_freep) char *own = NULL;
-    if (args->socket)
-        return occ_control_connect(args->socket, ret_fd, err);
-    int status = occ_path_default_socket(&own, err);
-    if (status == 0)
-        status = occ_control_connect(own, ret_fd, err);
-    if (status == OCC_E_NOT_FOUND && occ_control_connect(OCC_PATH_SYSTEM_SOCKET, ret_fd, NULL) == 0)
-        return 0;
-    return status;
-}
-
 static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, struct occ_error *err)
 {
     char request[32];
@@ -129,16 +115,6 @@ static int ask_gpu(int fd, size_t gpu, struct reply *reply, size_t *ret_gpus, st
 }
 
 /* ---- actions ---- */
-
-/* Where no daemon was named, the message says how to start one. */
-static int fail_unconnected(const struct cli_command *command, const struct sampler_args *args,
-                            const struct occ_error *err)
-{
-    struct occ_error longer = *err;
-    if (err->code == OCC_E_NOT_FOUND && !args->socket)
-        (void)occ_fail(&longer, err->code, "%s (\"occtraced --counters auto\" starts one)", err->message);
-    return cli_failure(command, &longer);
-}
 
 static void note_pause(const struct cli_command *command, const char *how, uint64_t seconds)
 {
@@ -274,16 +250,15 @@ static int run(const struct cli_command *command, char **argv)
         return status;
     if (find_action(args.list.common.operands[0], &action, &err) != 0 || check_args(&args, action, &err) != 0)
         return cli_usage_error(command, &err);
-    if (connect_daemon(&args, &fd, &err) != 0)
-        return fail_unconnected(command, &args, &err);
+    if (connect_daemon(args.socket, &fd, &err) != 0)
+        return cli_failure(command, &err);
     return action->act(command, fd, &args);
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION(0, "for", CLI_TEXT, struct sampler_args, duration, "DURATION",
                "how long to pause: 90s, 15m, 2h, at most 24h (default 10m)"),
-    CLI_OPTION(0, "socket", CLI_TEXT, struct sampler_args, socket, "PATH",
-               "the daemon that listens there (default: the user's own, else the system's service)"),
+    OPTION_SOCKET(struct sampler_args),
     CLI_OPTIONS_LIST,
 };
 

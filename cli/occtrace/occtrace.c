@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,11 +49,39 @@ static char *preload_list(const char *library)
     return list;
 }
 
+/* "": not given. */
+struct window {
+    char delay_ms[32], duration_ms[32], launches[32];
+};
+
+static void print_ms(const char *duration, char text[32])
+{
+    uint64_t ms;
+    if (duration && trace_options_ms(duration, &ms, NULL) == 0)
+        (void)snprintf(text, 32, "%" PRIu64, ms);
+}
+
+static struct window window_of(const struct trace_options *options)
+{
+    struct window window = {"", "", ""};
+    print_ms(options->delay, window.delay_ms);
+    print_ms(options->duration, window.duration_ms);
+    if (options->launches > 0)
+        (void)snprintf(window.launches, sizeof window.launches, "%" PRId64, options->launches);
+    return window;
+}
+
+static const char *or_null(const char *text)
+{
+    return text[0] ? text : NULL;
+}
+
 static int start_observed(struct trace *trace, char *const *argv, struct occ_error *err)
 {
     bool preloads = trace->preload && trace->executable.takes_preload;
     _cleanup_(occ_freep) char *list = preloads ? preload_list(trace->preload) : NULL;
     const struct trace_options *options = trace->options;
+    const struct window window = window_of(options);
     const char *all = options->preload && strcmp(options->preload, "all") == 0 ? "1" : NULL;
     const char *library = preloads || getenv("CUDA_INJECTION64_PATH") ? NULL : trace->library;
     if (preloads && !list)
@@ -65,6 +94,9 @@ static int start_observed(struct trace *trace, char *const *argv, struct occ_err
         {"OCCTRACE_PRELOAD_ALL", all},
         {"OCCTRACE_EXACT", options->exact ? "1" : NULL},
         {"OCCTRACE_LABEL", options->label},
+        {"OCCTRACE_DELAY_MS", or_null(window.delay_ms)},
+        {"OCCTRACE_DURATION_MS", or_null(window.duration_ms)},
+        {"OCCTRACE_LAUNCHES", or_null(window.launches)},
         {NULL, NULL},
     };
     return child_start(&trace->signals, argv, variables, &trace->program, err);

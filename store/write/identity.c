@@ -168,6 +168,25 @@ int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_devi
                : occ_fail(err, OCC_E_NOT_FOUND, "%s: no device %lld", s->path, (long long)device);
 }
 
+/* ---- periods ---- */
+
+int occ_store_put_period(struct occ_store *s, int64_t run, const struct occ_period *period,
+                         struct occ_error *err)
+{
+    int rc = occ_store_check_writable(s, err);
+    if (rc != 0)
+        return rc;
+    if (period->until_ns == period->from_ns)
+        return occ_store_execute(s, OCC_SQL_DROP_PERIOD, OCC_INTS(run, period->from_ns), err);
+    struct occ_binder b = occ_store_statement(s, OCC_SQL_SET_PERIOD);
+    occ_bind_int(&b, run);
+    occ_bind_int(&b, period->from_ns);
+    occ_bind_int(&b, period->until_ns);
+    occ_bind_text(&b, period->level);
+    occ_bind_text(&b, period->reason);
+    return occ_store_run(s, b.stmt, err);
+}
+
 /* ---- kernels ---- */
 
 static int find_kernel(struct occ_store *s, const char *mangled, int64_t hash, int64_t *ret_id,

@@ -17,6 +17,7 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   occ_add_script_test(exit_order COMMAND exit_order $<TARGET_FILE:occtrace_injector>)
   occ_add_script_test(guest COMMAND bash "${_here}/guest.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}")
+  occ_add_script_test(coexistence COMMAND bash "${_here}/coexistence.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(exact COMMAND bash "${_here}/exact.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(measured COMMAND bash "${_here}/measured.sh" "${PROJECT_BINARY_DIR}")
   if(TARGET replay)

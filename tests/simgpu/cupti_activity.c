@@ -75,11 +75,11 @@ static unsigned returning; /* buffers in the hands of the worker or of a flush *
 
 struct attribute {
     size_t bytes;
-    uint64_t value;
+    uint64_t value, standard;
 };
 
 static struct attribute attributes[] = {
-#define X(name, bytes, standard) [CUPTI_ACTIVITY_ATTR_##name] = {bytes, standard},
+#define X(name, bytes, standard) [CUPTI_ACTIVITY_ATTR_##name] = {bytes, standard, standard},
     ATTRIBUTES(X)
 #undef X
 };
@@ -294,11 +294,12 @@ static struct outlet *outlet_locked(void)
 /* Asks the client for a buffer. NULL: it has none, or one that holds nothing. Called without the lock. */
 static struct buffer *ask_for_buffer(bool zero)
 {
-    struct buffer *buffer = calloc(1, sizeof *buffer);
+    CUpti_BuffersCallbackRequestFunc request = request_buffer; /* another thread may call cuptiFinalize */
+    struct buffer *buffer = request ? calloc(1, sizeof *buffer) : NULL;
     uint64_t small = sim_fault(SIM_FAULT_SMALL);
     if (!buffer)
         return NULL;
-    request_buffer(&buffer->bytes, &buffer->size, &buffer->max_records);
+    request(&buffer->bytes, &buffer->size, &buffer->max_records);
     if (!buffer->bytes || buffer->size < SIM_RECORD_MAX_BYTES) {
         free(buffer);
         return NULL;
@@ -515,9 +516,15 @@ CUptiResult cuptiActivityGetNextRecord(uint8_t *buffer, size_t validBufferSizeBy
     return CUPTI_SUCCESS;
 }
 
-/* cuptiFinalize: no more records; what is there goes back. */
+/* cuptiFinalize: no more records; what is there goes back; callbacks and attributes are forgotten. */
 void sim_cupti_stop(void)
 {
     atomic_store(&enabled_kinds, 0);
     cuptiActivityFlushAll(FORCED_FLUSH);
+    pthread_mutex_lock(&lock);
+    request_buffer = NULL;
+    return_buffer = NULL;
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        attributes[i].value = attributes[i].standard;
+    pthread_mutex_unlock(&lock);
 }

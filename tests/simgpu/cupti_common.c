@@ -200,6 +200,8 @@ static void on_call(enum sim_call call, CUcontext context, const CUresult *resul
                                .functionReturnValue = result ? &returned : NULL,
                                .context = context};
     (void)cuptiGetContextId(context, &data.contextUid);
+    if (!result && call == SIM_CALL_LAUNCH)
+        sim_client_before_launch();
     call_back(CUPTI_CB_DOMAIN_DRIVER_API, ids[call], &data);
     if (call != SIM_CALL_LAUNCH && call != SIM_CALL_GRAPH)
         return;

@@ -52,6 +52,10 @@ void sim_range_activity(const struct sim_activity *activity);
 void sim_range_before_launch(CUcontext context);
 void sim_range_after_launch(void);
 
+/* ---- cupti_client.c ---- */
+/* Another client of the program may begin or end its session now. */
+void sim_client_before_launch(void);
+
 /* ---- cupti_activity.c ---- */
 void sim_cupti_activity(const struct sim_activity *activity);
 void sim_cupti_stop(void);

@@ -27,6 +27,7 @@
     X(counter_drift_ppm, "OCCSIM_COUNTER_DRIFT_PPM", INTEGER, "0", 0, 1000000, "and run so much faster")     \
     X(cupti_version, "OCCSIM_CUPTI_VERSION", NUMBER, "0", 0, 999999, "cuptiGetVersion; 0: as built")         \
     X(truth, "OCCSIM_TRUTH", TEXT, "", 0, 0, "file that gets one CSV line for each launch")                  \
+    X(client, "OCCSIM_CLIENT", TEXT, "", 0, 0, "another CUPTI client of the program: NAME:FROM:UNTIL,...")   \
     X(log, "OCCSIM_LOG", TEXT, "", 0, 0, "1 or stderr, or a file: what the simulation has to say")           \
     X(fault, "OCCSIM_FAULT", TEXT, "", 0, 0, "kind:number,... scripted faults")
 

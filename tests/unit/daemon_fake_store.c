@@ -118,6 +118,21 @@ int occ_store_put_costs(struct occ_store *store, int64_t run, const struct occ_c
     return 0;
 }
 
+int occ_store_put_period(struct occ_store *store, int64_t run, const struct occ_period *period,
+                         struct occ_error *err)
+{
+    char *to = store->now.runs[run - 1].periods;
+    size_t used = strlen(to), size = sizeof store->now.runs[0].periods;
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    if (period->until_ns == period->from_ns)
+        (void)snprintf(to + used, size - used, "dropped %lld;", (long long)period->from_ns);
+    else
+        (void)snprintf(to + used, size - used, "%s %lld-%lld %s;", period->level, (long long)period->from_ns,
+                       (long long)period->until_ns, period->reason);
+    return 0;
+}
+
 int occ_store_put_device(struct occ_store *store, const struct occ_store_device *device, int64_t *ret_id,
                          struct occ_error *err)
 {

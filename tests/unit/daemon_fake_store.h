@@ -24,6 +24,7 @@ struct fake_run {
     struct occ_run row; /* strings are dangling: the ones below are copies */
     char exe[5000], session[64], level[16], reason[400], hostname[300];
     char losses[256], costs[256]; /* "word count " ... */
+    char periods[1024];           /* "level from-until reason;" each; a dropped one is "dropped from;" */
     bool ended;
 };
 

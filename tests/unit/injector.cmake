@@ -9,7 +9,7 @@ target_link_libraries(occ_fake_cuda PRIVATE occ_compile_options)
 target_link_options(occ_fake_cuda PRIVATE "LINKER:-soname,libcuda.so.1")
 set_target_properties(occ_fake_cuda PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/unit")
 
-foreach(part activity intern buffers env link preflight)
+foreach(part activity intern buffers env link preflight recording)
   occ_add_test(test_injector_${part} SOURCES test_injector_${part}.c USES occ_injector occ_ring)
 endforeach()
 foreach(part matching sessions)

@@ -23,6 +23,7 @@ static const char all_different[] = "database: {path: /a/b.db, max_size: 1G, syn
                                     "  memory: 8M\n"
                                     "rings: {max_producers: 3, max_size: 1M}\n"
                                     "counters: {mode: gpm, interval: 5ms}\n"
+                                    "overhead: {budget: 0.25}\n"
                                     "log: {level: debug}\n";
 
 static int parse(const char *text, struct occ_config *config, struct occ_error *err)
@@ -90,6 +91,7 @@ static void values_arrive_in_their_units(void **state)
     assert_true(config.commit_interval_ns == 500000000);
     assert_true(config.counters_interval_ns == 5000000);
     assert_true(config.memory_bytes == 8u << 20);
+    assert_true(config.budget_ppm == 2500);
     assert_true(config.log_level == 3);
 }
 
@@ -131,6 +133,8 @@ static const struct {
     {"database:\n  max_size: 1M\n", "file.yaml:2:13: database.max_size: '1M' is out of range"},
     {"database:\n  max_size: 99999999T\n", "file.yaml:2:13: database.max_size: '99999999T' is more than"},
     {"database:\n  max_size: -1\n", "file.yaml:2:13: database.max_size: '-1' is not a size"},
+    {"overhead:\n  budget: 0\n", "file.yaml:2:11: overhead.budget: '0' is out of range"},
+    {"overhead:\n  budget: 101\n", "file.yaml:2:11: overhead.budget: '101' is out of range"},
     {"rings:\n  max_producers: 0\n", "file.yaml:2:18: rings.max_producers: '0' is out of range"},
     {"rings:\n  max_producers: 1e3\n", "file.yaml:2:18: rings.max_producers: '1e3' is not a whole number"},
     {"rings:\n  max_size: 1G\n", "file.yaml:2:13: rings.max_size: '1G' is out of range"},

@@ -819,6 +819,93 @@ static void what_a_program_says_of_itself(void **state)
     occ_ring_destroy(&ring);
 }
 
+static void say_state(struct occ_ring_producer *ring, enum occ_level level, uint64_t time_ns,
+                      const char *reason)
+{
+    struct occ_record_state said = {.record.type = OCC_RECORD_STATE, .level = level, .time_ns = time_ns};
+    (void)snprintf(said.reason, sizeof said.reason, "%s", reason);
+    assert_true(occ_ring_log(ring, &said.record, sizeof said, NULL, 0));
+}
+
+static void levels_after_the_first_are_periods(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    say_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    say_state(&ring, OCC_LEVEL_NOTHING, 2000, "paused\033");
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    const struct fake_run *run = &b->store->committed.runs[0];
+    assert_string_equal(run->level, "trace"); /* something was recorded */
+    assert_string_equal(run->reason, "paused?");
+    assert_string_equal(run->periods, "nothing 2000-0 paused?;");
+    say_state(&ring, OCC_LEVEL_CONFIGS, 3000, "sampled");
+    b->store->fail_put = OCC_E_IO; /* the record is taken again */
+    poll_after(b, SECOND);
+    b->store->fail_put = 0;
+    poll_after(b, SECOND);
+    say_state(&ring, OCC_LEVEL_TRACE, 2500,
+              ""); /* a time that goes back ends it at its begin: it is dropped */
+    say_state(&ring, OCC_LEVEL_TRACE, 5000, "not measured");
+    say_state(&ring, OCC_LEVEL_TRACE, UINT64_MAX, "");
+    poll_after(b, SECOND);
+    assert_string_equal(run->level, "trace");
+    assert_string_equal(run->reason, "");
+    char expected[256];
+    (void)snprintf(expected, sizeof expected, "%s",
+                   "nothing 2000-0 paused?;nothing 2000-3000 paused?;configs 3000-0 sampled;dropped 3000;"
+                   "trace 5000-0 not measured;trace 5000-");
+    assert_memory_equal(run->periods, expected, strlen(expected));
+    occ_collector_died(b->collector, p);
+    poll_after(b, SECOND);
+    occ_ring_destroy(&ring);
+}
+
+/* The log holds at most so many that the history is not filled with them. */
+static void periods_are_bounded(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    assert_int_equal(occ_ring_create(&ring, 512, 1u << 20), 0);
+    assert_true(log_samples(&ring));
+    say_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    for (uint64_t i = 1; i <= 1500; i++)
+        say_state(&ring, i % 2 ? OCC_LEVEL_NOTHING : OCC_LEVEL_CONFIGS, 1000 * i, "again");
+    struct occ_producer *p = offer(b, &ring);
+    while (p->run.period.n < 1000)
+        poll_after(b, SECOND);
+    for (int i = 0; i < 100; i++)
+        poll_after(b, SECOND);
+    assert_int_equal(p->run.period.n, 1000);
+    assert_int_equal(p->run.period.from_ns, 1000 * 1000); /* goes on for good */
+    assert_string_equal(p->run.period.reason, "too many periods to list all: again");
+    occ_ring_destroy(&ring);
+}
+
+static void who_wants_no_counters_is_not_raised_by_them(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 512);
+    assert_true(log_samples(&ring));
+    say_state(&ring, OCC_LEVEL_TRACE, 1000, "");
+    struct occ_producer *p = offer(b, &ring);
+    poll_after(b, SECOND);
+    occ_producer_set_counters(p, "full", "");
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->now.runs[0].level, "full");
+    say_state(&ring, OCC_LEVEL_TRACE, 2000, "overhead");
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->now.runs[0].level, "trace");
+    assert_true(p->run.is_without_counters);
+    say_state(&ring, OCC_LEVEL_TRACE, 3000, "");
+    poll_after(b, SECOND);
+    assert_string_equal(b->store->now.runs[0].level, "full");
+    occ_ring_destroy(&ring);
+}
+
 /* A ring with samples on two devices, in turns of three launches; n are pushed. */
 static void make_two_devices(struct occ_ring_producer *ring, uint64_t n)
 {
@@ -972,6 +1059,9 @@ int main(void)
         T(limits_hold),
         T(what_is_no_ring_is_refused),
         T(what_a_program_says_of_itself),
+        T(levels_after_the_first_are_periods),
+        T(periods_are_bounded),
+        T(who_wants_no_counters_is_not_raised_by_them),
         T(each_device_has_its_launches),
         T(a_batch_that_is_appended_in_part_goes_on),
         T(stop_takes_all_there_is),

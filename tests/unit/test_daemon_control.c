@@ -23,6 +23,11 @@ static void requests_are_read(void **state)
     assert_int_equal(request.number, OCC_CONTROL_PAUSE_MAX_S);
     assert_int_equal(occ_request_parse("resume", &request, NULL), 0);
     assert_int_equal(request.kind, OCC_REQUEST_RESUME);
+    assert_int_equal(occ_request_parse("pause_run 2147483647", &request, NULL), 0);
+    assert_int_equal(request.kind, OCC_REQUEST_PAUSE_RUN);
+    assert_int_equal(request.number, INT32_MAX);
+    assert_int_equal(occ_request_parse("resume_run 1", &request, NULL), 0);
+    assert_int_equal(request.kind, OCC_REQUEST_RESUME_RUN);
     assert_int_equal(occ_request_parse("flush 000102030405060708090A0B0C0D0E0F", &request, NULL), 0);
     assert_string_equal(request.session, "000102030405060708090a0b0c0d0e0f");
 }
@@ -44,6 +49,10 @@ static void what_is_none_is_refused(void **state)
                                         "pause 5s",
                                         "pause 99999999999999999999",
                                         "resume now",
+                                        "pause_run",
+                                        "pause_run 0",
+                                        "pause_run -1",
+                                        "resume_run 2147483648",
                                         "resume ",
                                         "flush",
                                         "status now"};

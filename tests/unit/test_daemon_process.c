@@ -297,6 +297,79 @@ static void assert_history(const struct place *p, uint64_t n, int64_t runs)
 
 /* ---- tests ---- */
 
+/* As another user: the answer's text comes back as this function's. */
+static int ask_as(const struct place *p, uid_t uid, const char *request, char *answer, size_t size)
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        int status = setresuid(uid, uid, uid) == 0 ? ask(p, request, answer, size) : 1;
+        _exit(write(ends[1], answer, strlen(answer) + 1) < 0 || status != 0);
+    }
+    (void)close(ends[1]);
+    ssize_t n = read(ends[0], answer, size - 1);
+    answer[n > 0 ? n : 0] = '\0';
+    (void)close(ends[0]);
+    return wait_exit(pid);
+}
+
+static void recording_of_a_program_is_paused_by_its_owner(void **state)
+{
+    struct place *p = *state;
+    struct occ_ring_producer ring;
+    char answer[OCC_CONTROL_BYTES], pause[64], resume[64];
+    (void)snprintf(pause, sizeof pause, "pause_run %d", (int)getpid());
+    (void)snprintf(resume, sizeof resume, "resume_run %d", (int)getpid());
+    write_config(p, "socket:\n  mode: \"0666\"\n");
+    start(p, (const char *[]){"--config", p->config, NULL});
+    make_ring(&ring, 1024, SESSION);
+    assert_int_not_equal(ask(p, pause, answer, sizeof answer), 0);
+    assert_non_null(strstr(answer, "no process"));
+    int connection = offer(p, &ring);
+    while (ask(p, pause, answer, sizeof answer) != 0) /* the daemon may not have read the offer yet */
+        pause_ms(1);
+    assert_string_equal(answer, "1");
+    assert_true(occ_ring_is_paused(&ring));
+    if (geteuid() == 0) {
+        (void)chmod(p->directory, 0755);
+        assert_int_equal(ask_as(p, 65534, resume, answer, sizeof answer), 1);
+        assert_non_null(strstr(answer, "only root and its owner may resume"));
+        assert_true(occ_ring_is_paused(&ring));
+    }
+    assert_int_equal(ask(p, resume, answer, sizeof answer), 0);
+    assert_false(occ_ring_is_paused(&ring));
+    ring.header->version_minor = 1; /* a library that does not know of it */
+    assert_int_not_equal(ask(p, pause, answer, sizeof answer), 0);
+    assert_non_null(strstr(answer, "an older occtrace"));
+    (void)close(connection);
+    occ_ring_destroy(&ring);
+    assert_int_equal(stop(p), 0);
+}
+
+/* ... and one that is gone cannot be. */
+static void a_program_that_is_gone_is_not_paused(void **state)
+{
+    struct place *p = *state;
+    char answer[OCC_CONTROL_BYTES], pause[64];
+    start(p, NULL);
+    pid_t program = fork();
+    if (program == 0) {
+        struct occ_ring_producer ring;
+        make_ring(&ring, 1024, SESSION);
+        (void)offer(p, &ring);
+        occ_ring_close(&ring);
+        _exit(0);
+    }
+    assert_int_equal(wait_exit(program), 0);
+    (void)flush(p);
+    (void)snprintf(pause, sizeof pause, "pause_run %d", (int)program);
+    while (ask(p, pause, answer, sizeof answer) == 0) /* until its run is committed */
+        pause_ms(1);
+    assert_non_null(strstr(answer, "no process"));
+    assert_int_equal(stop(p), 0);
+}
+
 static void a_short_program_is_complete_after_a_flush(void **state)
 {
     struct place *p = *state;
@@ -798,6 +871,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_short_program_is_complete_after_a_flush),
+        T(recording_of_a_program_is_paused_by_its_owner),
+        T(a_program_that_is_gone_is_not_paused),
         T(a_live_program_is_committed_by_a_flush),
         T(sigterm_loses_nothing),
         T(kill_9_at_any_moment_loses_and_repeats_nothing),

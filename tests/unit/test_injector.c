@@ -715,7 +715,7 @@ static void test_another_profiler_takes_over(void **state)
             hear_record(&s, record);
         usleep(10000);
     }
-    assert_int_equal(s.level, OCC_LEVEL_TRACE);
+    assert_int_equal(s.level, OCC_LEVEL_NOTHING);
     assert_non_null(strstr(s.reason, "another profiler"));
     occ_ring_detach(consumer);
     close(connection);

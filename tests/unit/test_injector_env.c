@@ -59,6 +59,14 @@ static void test_valid_values(void **state)
     assert_string_equal(env_of("OCCTRACE_LOG", "/tmp/log").log, "/tmp/log");
     assert_int_equal(env_of("OCCTRACE_RING_SLOTS", "1024").ring_slots, 1024);
     assert_int_equal(env_of("OCCTRACE_BUFFERS", "5").buffers, 5);
+    assert_int_equal(env_of("OCCTRACE_BUDGET", "1").budget, 10000);
+    assert_int_equal(env_of("OCCTRACE_BUDGET", "0.5").budget, 5000);
+    assert_int_equal(env_of("OCCTRACE_BUDGET", "2.").budget, 20000);
+    assert_int_equal(env_of("OCCTRACE_BUDGET", "0.0001").budget, 1);
+    assert_int_equal(env_of("OCCTRACE_BUDGET", "100").budget, 1000000);
+    assert_int_equal(env_of("OCCTRACE_DELAY_MS", "30000").delay_ms, 30000);
+    assert_int_equal(env_of("OCCTRACE_DURATION_MS", "31536000000").duration_ms, 31536000000);
+    assert_int_equal(env_of("OCCTRACE_LAUNCHES", "7").launches, 7);
 }
 
 static void test_invalid_values_are_ignored_and_named(void **state)
@@ -84,6 +92,17 @@ static void test_invalid_values_are_ignored_and_named(void **state)
         {"OCCTRACE_RING_SLOTS", "99999999999999999999999999"},
         {"OCCTRACE_BUFFERS", "0"},
         {"OCCTRACE_BUFFER_BYTES", "4096"},
+        {"OCCTRACE_BUDGET", "0"},
+        {"OCCTRACE_BUDGET", "100.0001"},
+        {"OCCTRACE_BUDGET", "1000"},
+        {"OCCTRACE_BUDGET", "0.00001"},
+        {"OCCTRACE_BUDGET", ".5"},
+        {"OCCTRACE_BUDGET", "-1"},
+        {"OCCTRACE_BUDGET", "1%"},
+        {"OCCTRACE_BUDGET", ""},
+        {"OCCTRACE_DELAY_MS", "31536000001"},
+        {"OCCTRACE_DURATION_MS", "0"},
+        {"OCCTRACE_LAUNCHES", "0"},
     };
     struct occ_env defaults = env_of("PATH", "/bin");
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {

@@ -209,6 +209,35 @@ static void facts_are_kept_with_the_launches(void **state)
     assert_int_equal(next, 0);
 }
 
+static void put_period(struct world *w, int64_t from, int64_t until, const char *level, const char *reason)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_period period = {.from_ns = from, .until_ns = until, .level = level, .reason = reason};
+    assert_int_equal(occ_store_put_period(w->store, w->run[0], &period, &err), 0);
+}
+
+static void periods_with_less_are_kept(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    put_period(w, BEGIN, 0, "nothing", "paused");
+    put_period(w, BEGIN, BEGIN + 5, "nothing", "paused"); /* the same one ends */
+    put_period(w, BEGIN + 7, 0, "nothing", "in doubt");
+    put_period(w, BEGIN + 7, BEGIN + 7, "nothing", "in doubt"); /* withdrawn */
+    put_period(w, BEGIN + 9, 0, "configs", "overhead");
+    commit(w);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM recording_period"), 2);
+    assert_int_equal(world_number(w->store,
+                                  "SELECT until_ns - from_ns FROM recording_period WHERE level = 'nothing' "
+                                  "AND reason = 'paused'"),
+                     5);
+    assert_int_equal(
+        world_number(w->store, "SELECT until_ns IS NULL FROM recording_period WHERE level = 'configs'"), 1);
+    assert_int_equal(world_number(w->store, "UPDATE stored_run SET end_ns = 77 RETURNING 0"), 0);
+    assert_int_equal(world_number(w->store, "SELECT until_ns FROM recording_period WHERE level = 'configs'"),
+                     77);
+}
+
 static void a_run_lists_its_launches(void **state)
 {
     struct world *w = *state;
@@ -1202,6 +1231,7 @@ int main(void)
         TEST(slow_lanes_do_not_fill_the_file_with_chunks),
         TEST(memory_stays_bounded),
         TEST(facts_are_kept_with_the_launches),
+        TEST(periods_with_less_are_kept),
         TEST(a_run_lists_its_launches),
         TEST(putting_again_updates_a_run),
         TEST(configs_carry_the_models_answer),

@@ -1,0 +1,15 @@
+/* The connection of commands that talk to a daemon. One thread. */
+#ifndef OCC_OCCQ_DAEMON_H
+#define OCC_OCCQ_DAEMON_H
+
+#include "cli/options.h"
+
+#define OPTION_SOCKET(type)                                                                                  \
+    CLI_OPTION(0, "socket", CLI_TEXT, type, socket, "PATH",                                                  \
+               "the daemon that listens there (default: the user's own, else the system's service)")
+
+/* `socket`: where it listens; NULL: the user's own daemon, else the system's service. Where none was named,
+ * the message says how to start one. */
+int connect_daemon(const char *socket, int *ret_fd, struct occ_error *err);
+
+#endif

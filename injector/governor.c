@@ -1,0 +1,68 @@
+/* See governor.h. */
+#include "governor.h"
+
+#define CALM_WINDOWS 6u   /* a minute */
+#define MAX_PATIENCE 360u /* an hour */
+
+void occ_governor_init(struct occ_governor *governor, double budget)
+{
+    *governor = (struct occ_governor){.budget = budget, .patience = CALM_WINDOWS, .since_up = MAX_PATIENCE};
+}
+
+void occ_governor_skip(struct occ_governor *governor, const struct occ_governor_cost *cost)
+{
+    governor->begin = *cost;
+    governor->calm_windows = 0;
+}
+
+/* A counter that moved back (a clock that is gone) cost nothing. */
+static double grown(uint64_t from, uint64_t to)
+{
+    return to > from ? (double)(to - from) : 0;
+}
+
+static double share_since(const struct occ_governor_cost *from, const struct occ_governor_cost *to)
+{
+    double elapsed = grown(from->now_ns, to->now_ns), cpu = grown(from->process_cpu_ns, to->process_cpu_ns);
+    double base = elapsed > cpu ? elapsed : cpu;
+    return base > 0 ? grown(from->own_cpu_ns, to->own_cpu_ns) / base : 0;
+}
+
+static bool step_down(struct occ_governor *g)
+{
+    bool was_too_early = g->since_up < CALM_WINDOWS;
+    g->calm_windows = 0;
+    if (g->step == OCC_STEP_NOTHING)
+        return false;
+    if (!was_too_early)
+        g->patience = CALM_WINDOWS;
+    else if (g->patience < MAX_PATIENCE)
+        g->patience *= 2;
+    g->step++;
+    return true;
+}
+
+static bool step_up(struct occ_governor *g)
+{
+    if (g->step == OCC_STEP_FULL || g->calm_windows < g->patience)
+        return false;
+    g->calm_windows = 0;
+    g->since_up = 0;
+    g->step--;
+    return true;
+}
+
+bool occ_governor_round(struct occ_governor *governor, const struct occ_governor_cost *cost)
+{
+    struct occ_governor *g = governor;
+    if (g->begin.now_ns == 0)
+        g->begin = *cost;
+    if (cost->now_ns - g->begin.now_ns < OCC_GOVERNOR_WINDOW_NS)
+        return false;
+    g->share = share_since(&g->begin, cost);
+    g->begin = *cost;
+    g->calm_windows = g->share < g->budget / 2 ? g->calm_windows + 1 : 0;
+    if (g->since_up < MAX_PATIENCE)
+        g->since_up++;
+    return g->share > g->budget ? step_down(g) : step_up(g);
+}

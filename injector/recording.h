@@ -1,0 +1,55 @@
+/*
+ * What is recorded at the moment, and why not all of it: the one place that switches recording off and on,
+ * and that reports it. Each change is a STATE record; the daemon makes periods of them
+ * (daemon/log_records.c).
+ *
+ *   another CUPTI client in the program     takeover.h
+ *   the owner's wish                        the ring's header, `paused` (occq runs pause)
+ *   a window                                $OCCTRACE_DELAY_MS, _DURATION_MS, _LAUNCHES
+ *   the budget                              governor.h
+ *   a CUPTI that gives no times             watch.h
+ *
+ * Switching off is cuptiActivityDisable, never cuptiFinalize: what CUPTI has is still delivered.
+ * Threads: start by the one that initialises CUDA, the rest by the helper.
+ */
+#ifndef OCC_INJECTOR_RECORDING_H
+#define OCC_INJECTOR_RECORDING_H
+
+#include "governor.h"
+#include "takeover.h"
+#include "watch.h"
+
+struct occ_guest;
+
+struct occ_recording {
+    struct occ_takeover takeover;
+    struct occ_governor governor;
+    struct occ_watch watch;
+    const char *gone;          /* why CUPTI is not called any more; NULL: it is */
+    uint64_t began_ns;         /* monotonic: windows count from here */
+    uint64_t rounds;           /* seconds */
+    uint32_t flush_failures;   /* in a row */
+    int cause;                 /* row of the causes that was reported last; -1: none */
+    uint64_t reported_from_ns; /* of that report */
+    bool is_enabled;           /* CUPTI records kernels for us */
+};
+
+/* Records begin now, unless a window says later. After occ_tracing_start(). */
+void occ_recording_start(struct occ_guest *guest);
+
+/* Once a second, after the flush. */
+void occ_recording_round(struct occ_guest *guest);
+
+/* False: its buffers and counts are another client's, or it is not called any more. */
+static inline bool occ_recording_has_cupti(const struct occ_recording *recording)
+{
+    return !recording->gone && recording->takeover.state != OCC_TAKEOVER_TAKEN;
+}
+
+/* cuptiActivityFlushAll's result; several failures in a row are a sign that another client was here. */
+void occ_recording_flushed(struct occ_recording *recording, uint32_t result);
+
+/* Until the next edge of a window; UINT64_MAX: there is none. `now_ns` is monotonic. */
+uint64_t occ_recording_wait_ns(const struct occ_guest *guest, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,73 @@
+/* See takeover.h. */
+#include "takeover.h"
+
+#define SILENT_ROUNDS 3u
+#define MIN_PATIENCE  3u
+#define MAX_PATIENCE  64u
+#define WORKING_NS    UINT64_C(1000000) /* CPU time of a worker in a second in which it delivers records */
+
+void occ_takeover_init(struct occ_takeover *takeover, uint64_t now_ns)
+{
+    *takeover = (struct occ_takeover){.cleared_ns = now_ns, .mark_ns = now_ns, .patience = MIN_PATIENCE};
+}
+
+bool occ_takeover_is_silent(const struct occ_takeover *takeover)
+{
+    return takeover->state == OCC_TAKEOVER_NONE && takeover->silent_rounds + 1 >= SILENT_ROUNDS;
+}
+
+/* Every buffer that was requested before cleared_ns has been delivered to us. */
+static void advance_cleared(struct occ_takeover *t, const struct occ_takeover_signs *s)
+{
+    if (s->delivered < t->mark_requested)
+        return;
+    t->cleared_ns = t->mark_ns;
+    t->mark_ns = s->now_ns;
+    t->mark_requested = s->requested;
+}
+
+static void find_takeover(struct occ_takeover *t, const struct occ_takeover_signs *s, bool progresses,
+                          bool worker_works)
+{
+    if (progresses) { /* CUPTI called us: nobody else is registered */
+        t->silent_rounds = 0;
+        t->state = OCC_TAKEOVER_NONE;
+        advance_cleared(t, s);
+    } else {
+        t->silent_rounds = s->requested == s->delivered && !worker_works ? 0 : t->silent_rounds + 1;
+    }
+    if (t->state == OCC_TAKEOVER_NONE && t->silent_rounds >= SILENT_ROUNDS &&
+        (s->has_other_library || worker_works))
+        t->state = OCC_TAKEOVER_DOUBTED;
+    if (s->is_reset)
+        t->state = OCC_TAKEOVER_TAKEN;
+    t->from_ns = t->cleared_ns;
+    t->rest_rounds = 0;
+}
+
+bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover_signs *signs)
+{
+    struct occ_takeover *t = takeover;
+    const struct occ_takeover_signs *s = signs;
+    bool progresses = s->requested != t->requested || s->delivered != t->delivered;
+    bool worker_works = s->worker_cpu_ns > t->worker_cpu_ns + WORKING_NS && t->worker_cpu_ns > 0;
+    t->requested = s->requested;
+    t->delivered = s->delivered;
+    t->worker_cpu_ns = s->worker_cpu_ns;
+    if (t->state != OCC_TAKEOVER_TAKEN) {
+        find_takeover(t, s, progresses, worker_works && !progresses);
+        return false;
+    }
+    t->rest_rounds = worker_works ? 0 : t->rest_rounds + 1;
+    return t->rest_rounds >= t->patience;
+}
+
+void occ_takeover_came_back(struct occ_takeover *takeover, const struct occ_takeover_signs *signs)
+{
+    uint32_t patience = takeover->patience * 2 < MAX_PATIENCE ? takeover->patience * 2 : MAX_PATIENCE;
+    occ_takeover_init(takeover, signs->now_ns);
+    takeover->patience = patience;
+    takeover->requested = takeover->mark_requested = signs->requested;
+    takeover->delivered = signs->delivered;
+    takeover->worker_cpu_ns = signs->worker_cpu_ns;
+}
