@@ -1,6 +1,6 @@
 /*
- * occ_gen_docs: writes the man pages (man(7) macros) or the bash completion into a directory, from the tables
- * of options.h. A tool of the build: what it writes is committed, a test compares. One thread.
+ * occ_gen_docs: writes the man pages (man(7) macros) into a directory, from the tables of options.h. A tool of
+ * the build: what it writes is committed, a test compares. One thread.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -195,132 +195,32 @@ static void put_man(FILE *out, const struct cli_command *command, const struct c
                   is_occq ? "occtrace (1),\n.BR occq" : "occq");
 }
 
-/* ---- bash completion ---- */
-
-static void put_option_words(FILE *out, const struct cli_option *options)
-{
-    for (const struct cli_option *o = options; o->name; o++) {
-        if (o->letter)
-            (void)fprintf(out, "-%c ", o->letter);
-        (void)fprintf(out, "--%s%s", o->name, o[1].name ? " " : "");
-    }
-}
-
-/* "--by) ...": the words of an option, whose names have one meaning in all commands. */
-static void put_choices(FILE *out, const struct cli_option *options)
-{
-    for (const struct cli_option *o = options; o->name; o++) {
-        if (!o->words)
-            continue;
-        (void)fprintf(out, "        --%s) COMPREPLY=($(compgen -W '", o->name);
-        for (const char *const *word = o->words; *word; word++)
-            (void)fprintf(out, "%s%s", word == o->words ? "" : " ", *word);
-        (void)fputs("' -- \"$word\")); return ;;\n", out);
-    }
-}
-
-static void put_bash_occq(FILE *out, const struct cli_command *program,
-                          const struct cli_command *const *commands)
-{
-    (void)fputs("# bash completion for occq. Written by occ_gen_docs from the option tables; do not "
-                "edit.\n_occq()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - "
-                "1]}\n    local options='' columns=''\n    case $((COMP_CWORD > 1)),${COMP_WORDS[1]} "
-                "in\n    0,*) options='",
-                out);
-    for (const struct cli_command *const *c = commands; *c; c++)
-        (void)fprintf(out, "%s ", (*c)->name);
-    put_option_words(out, program->options);
-    (void)fputs("' ;;\n", out);
-    for (const struct cli_command *const *c = commands; *c; c++) {
-        (void)fprintf(out, "    1,%s)\n        options='", (*c)->name);
-        put_option_words(out, (*c)->options);
-        (void)fputs("'\n        columns='", out);
-        for (const struct cli_column *column = (*c)->columns; column && column->name; column++)
-            (void)fprintf(out, "%s%s", column == (*c)->columns ? "" : " ", column->name);
-        (void)fputs("'\n        ;;\n", out);
-    }
-    (void)fputs("    esac\n    case $last in\n        -o | --columns) COMPREPLY=($(compgen -W \"$columns\" "
-                "-- \"$word\")); return ;;\n        -d | --db) COMPREPLY=($(compgen -f -- \"$word\")); "
-                "return ;;\n",
-                out);
-    for (const struct cli_command *const *c = commands; *c; c++)
-        put_choices(out, (*c)->options);
-    (void)fputs("    esac\n    COMPREPLY=($(compgen -W \"$options\" -- \"$word\"))\n}\ncomplete -o default "
-                "-F _occq occq\n",
-                out);
-}
-
-static void put_bash_occtrace(FILE *out, const struct cli_command *program,
-                              const struct cli_command *const *none)
-{
-    const char *bar = "";
-    (void)none;
-    (void)fputs(
-        "# bash completion for occtrace. Written by occ_gen_docs from the option tables; do not "
-        "edit.\n_occtrace()\n{\n    local word=${COMP_WORDS[COMP_CWORD]} last=${COMP_WORDS[COMP_CWORD - 1]} "
-        "i\n    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n            ",
-        out);
-    for (const struct cli_option *o = program->options; o->name; o++) { /* the value is not the program */
-        if (!o->value || o->without)
-            continue;
-        if (o->letter)
-            (void)fprintf(out, "%s-%c|--%s", bar, o->letter, o->name);
-        else
-            (void)fprintf(out, "%s--%s", bar, o->name);
-        bar = "|";
-    }
-    (void)fputs(
-        ") i=$((i + 1)) ;;\n            --) _command_offset $((i + 1)); return ;;\n            -*) "
-        ";;\n            *) _command_offset \"$i\"; return ;;\n        esac\n    done\n    case $last "
-        "in\n        -d | --db | --socket) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n",
-        out);
-    put_choices(out, program->options);
-    (void)fputs("    esac\n    if [[ $word == -* ]]; then\n        COMPREPLY=($(compgen -W '", out);
-    put_option_words(out, program->options);
-    (void)fputs("' -- \"$word\"))\n    else\n        COMPREPLY=($(compgen -c -- \"$word\"))\n    "
-                "fi\n}\ncomplete -F _occtrace occtrace\n",
-                out);
-}
-
 /* ---- files ---- */
 
-typedef void writer(FILE *out, const struct cli_command *command, const struct cli_command *const *commands);
-
-static int write_file(const char *directory, const char *name, writer *write,
-                      const struct cli_command *command, const struct cli_command *const *commands)
+static int write_page(const char *directory, const struct cli_command *command,
+                      const struct cli_command *const *commands)
 {
-    char path[1024];
-    if (snprintf(path, sizeof path, "%s/%s", directory, name) >= (int)sizeof path)
+    char name[64], path[1024];
+    if (snprintf(path, sizeof path, "%s/%s.1", directory, page_name(command, name)) >= (int)sizeof path)
         return 1;
     FILE *out = fopen(path, "w");
     if (!out) {
         (void)fprintf(stderr, "occ_gen_docs: %s: %s\n", path, strerror(errno));
         return 1;
     }
-    write(out, command, commands);
+    put_man(out, command, commands);
     int failed = ferror(out);
     return (fclose(out) != 0) | (failed != 0);
 }
 
-static int write_page(const char *directory, const struct cli_command *command,
-                      const struct cli_command *const *commands)
-{
-    char name[64], file[72];
-    (void)snprintf(file, sizeof file, "%s.1", page_name(command, name));
-    return write_file(directory, file, put_man, command, commands);
-}
-
 int main(int argc, char **argv)
 {
-    if (argc == 3 && strcmp(argv[1], "man") == 0) {
-        int failed = write_page(argv[2], &cli_occtrace, NULL) | write_page(argv[2], &cli_occq, cli_commands);
-        for (const struct cli_command *const *c = cli_commands; *c; c++)
-            failed |= write_page(argv[2], *c, NULL);
-        return failed;
+    if (argc != 2) {
+        (void)fputs("Usage: occ_gen_docs DIRECTORY\n", stderr);
+        return 2;
     }
-    if (argc == 3 && strcmp(argv[1], "completion") == 0)
-        return write_file(argv[2], "occq", put_bash_occq, &cli_occq, cli_commands) |
-               write_file(argv[2], "occtrace", put_bash_occtrace, &cli_occtrace, NULL);
-    (void)fputs("Usage: occ_gen_docs man|completion DIRECTORY\n", stderr);
-    return 2;
+    int failed = write_page(argv[1], &cli_occtrace, NULL) | write_page(argv[1], &cli_occq, cli_commands);
+    for (const struct cli_command *const *c = cli_commands; *c; c++)
+        failed |= write_page(argv[1], *c, NULL);
+    return failed;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cli_documents.sh OCC_DOCUMENTS OCCTRACE OCCQ SOURCE: the committed man pages and completion files are what the
-# tables give today, and every page lists exactly the options (and columns) that --help lists.
+# cli_documents.sh OCC_DOCUMENTS OCCTRACE OCCQ SOURCE: the committed man pages are what the tables give today, and
+# every page, and the completion, list exactly the options (and columns) that --help lists.
 set -u
 documents=$1 occtrace=$2 occq=$3 source=$4
 work=$(mktemp -d)
@@ -9,13 +9,10 @@ failed=0
 
 fail() { echo "FAIL: $*"; failed=1; }
 
-mkdir "$work/man" "$work/completion"
-"$documents" man "$work/man" && "$documents" completion "$work/completion" || fail "cannot write the documents"
-for kind in man:docs/man completion:cli/completion; do
-    for file in "$work/${kind%%:*}"/*; do
-        diff -u "$source/${kind##*:}/${file##*/}" "$file" ||
-            fail "${kind##*:}/${file##*/} is old: cmake --build ... --target documents"
-    done
+"$documents" "$work" || fail "cannot write the documents"
+for file in "$work"/*; do
+    diff -u "$source/docs/man/${file##*/}" "$file" ||
+        fail "docs/man/${file##*/} is old: cmake --build ... --target documents"
 done
 
 # Long options of a help text, and of a page.
@@ -43,15 +40,24 @@ for command in $commands; do
     grep -q "^\.B ${command//-/\\\\-}\$" "$source/docs/man/occq.1" || fail "occq.1 does not name $command"
 done
 
-# The completion offers every command and option.
+# The completion offers every command, option and column.
+complete_occq() {
+    bash -c 'source "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _occq; printf "%s\n" "${COMPREPLY[@]}"' \
+        bash "$source/cli/completion/occq" "$occq" "$@"
+}
 for command in $commands; do
-    options=$(bash -c 'source "$1"; COMP_WORDS=(occq "$2" --) COMP_CWORD=2; _occq; printf "%s\n" "${COMPREPLY[@]}"' \
-        bash "$source/cli/completion/occq" "$command" | grep -oE -- '^--[a-z-]+' | sort)
-    diff <("$occq" "$command" --help | help_options) <(echo "$options") || fail "completion of $command"
+    help=$("$occq" "$command" --help)
+    diff <(help_options <<<"$help") <(complete_occq "$command" -- | grep -E -- '^--[a-z-]+' | sort) ||
+        fail "completion of $command"
+    diff <(help_columns <<<"$help" | sed '/^$/d') <(complete_occq "$command" -o '' | sort | sed '/^$/d') ||
+        fail "completion of $command -o"
 done
+[ "$(complete_occq '' | grep -vc -- '^-')" = "$(wc -w <<<"$commands")" ] || fail "completion of commands"
+[ "$(complete_occq top --cause block)" = "$(printf 'blocks\nblock_size')" ] || fail "completion of --cause"
+[ "$(complete_occq top --by t | tr '\n' ' ')" = "time tail " ] || fail "completion of --by"
 complete_occtrace() {
     bash -c 'source "$1"; shift; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _occtrace; echo "${COMPREPLY[@]}"' \
-        bash "$source/cli/completion/occtrace" occtrace "$@"
+        bash "$source/cli/completion/occtrace" "$occtrace" "$@"
 }
 [ "$(complete_occtrace --counters '')" = "auto pm gpm none exact" ] || fail "completion of --counters"
 [ "$(complete_occtrace --counters pm --excl)" = "" ] && [ "$(complete_occtrace --counters pm --exa)" = "--exact" ] ||
