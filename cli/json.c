@@ -102,38 +102,27 @@ void cli_json_end(struct cli_json *json)
     (void)fputc('\n', json->out);
 }
 
-void cli_json_value(struct cli_json *json, const char *key, const struct cli_value *value)
+void cli_json_value(struct cli_json *json, const char *key, struct cli_value value)
 {
     char digits[64];
-    if (value->type == CLI_STRING) {
-        cli_json_string(json, key, value->string);
-        return;
-    }
     lead(json, key);
-    const char *raw = cli_value_raw(value, digits, sizeof digits);
-    (void)fputs(raw[0] ? raw : "null", json->out);
-}
-
-void cli_json_string(struct cli_json *json, const char *key, const char *string)
-{
-    lead(json, key);
-    if (string)
-        write_string(json->out, string);
+    if (value.type == CLI_STRING)
+        write_string(json->out, value.string);
     else
-        (void)fputs("null", json->out);
+        (void)fputs(value.type == CLI_NONE ? "null" : cli_value_raw(&value, digits, sizeof digits),
+                    json->out);
 }
 
-#define PUT(name, type, set)                                                                                 \
+#define PUT(name, type, make)                                                                                \
     void cli_json_##name(struct cli_json *json, const char *key, type content)                               \
     {                                                                                                        \
-        struct cli_value value;                                                                              \
-        set(&value, content);                                                                                \
-        cli_json_value(json, key, &value);                                                                   \
+        cli_json_value(json, key, make);                                                                     \
     }
-PUT(unsigned, uint64_t, cli_set_unsigned)
-PUT(integer, int64_t, cli_set_integer)
-PUT(real, double, cli_set_real)
-PUT(bool, bool, cli_set_bool)
+PUT(string, const char *, cli_string(content))
+PUT(unsigned, uint64_t, cli_unsigned(content))
+PUT(integer, int64_t, cli_integer(content))
+PUT(real, double, cli_real(content))
+PUT(bool, bool, cli_bool(content))
 
 void cli_json_null(struct cli_json *json, const char *key)
 {
@@ -142,9 +131,6 @@ void cli_json_null(struct cli_json *json, const char *key)
 
 void cli_json_row(struct cli_json *json, const struct cli_column *table, const void *row)
 {
-    for (; table->name; table++) {
-        struct cli_value value = {.type = CLI_NONE};
-        table->get(table, row, &value);
-        cli_json_value(json, table->key, &value);
-    }
+    for (; table->name; table++)
+        cli_json_value(json, table->key, table->get(table, row));
 }

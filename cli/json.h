@@ -37,7 +37,7 @@ void cli_json_array(struct cli_json *json, const char *key, bool compact);
 /* Ends the object or array opened last. */
 void cli_json_close(struct cli_json *json);
 
-void cli_json_value(struct cli_json *json, const char *key, const struct cli_value *value);
+void cli_json_value(struct cli_json *json, const char *key, struct cli_value value);
 void cli_json_string(struct cli_json *json, const char *key, const char *string); /* NULL: null */
 void cli_json_unsigned(struct cli_json *json, const char *key, uint64_t number);
 void cli_json_integer(struct cli_json *json, const char *key, int64_t number);

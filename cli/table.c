@@ -165,8 +165,7 @@ static int text_add(struct cli_table *table, const void *row, struct occ_error *
     struct libscols_line *line = scols_table_new_line(table->block, NULL);
     for (size_t i = 0; line && i < table->selection->n; i++) {
         const struct cli_column *column = table->selection->columns[i];
-        struct cli_value value = {.type = CLI_NONE};
-        column->get(column, row, &value);
+        struct cli_value value = column->get(column, row);
         char *text = text_of(&value, column->unit);
         size_t width = text ? width_of(text) : 0;
         if (width > table->widths[i])
@@ -188,9 +187,7 @@ static void json_add(struct cli_table *table, const void *row)
     cli_json_object(&table->json, NULL, true);
     for (size_t i = 0; i < table->selection->n; i++) {
         const struct cli_column *column = table->selection->columns[i];
-        struct cli_value value = {.type = CLI_NONE};
-        column->get(column, row, &value);
-        cli_json_value(&table->json, column->key, &value);
+        cli_json_value(&table->json, column->key, column->get(column, row));
     }
     cli_json_close(&table->json);
 }
@@ -227,8 +224,7 @@ static int csv_add(struct cli_table *table, const void *row, struct occ_error *e
     int status = 0;
     for (size_t i = 0; i < table->selection->n && status == 0; i++) {
         const struct cli_column *column = table->selection->columns[i];
-        struct cli_value value = {.type = CLI_NONE};
-        column->get(column, row, &value);
+        struct cli_value value = column->get(column, row);
         (void)fputs(i ? "," : "", table->out);
         if (value.type == CLI_STRING)
             status = csv_string(table->out, value.string, err);

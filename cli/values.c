@@ -12,74 +12,54 @@
 #include "options.h"
 #include "support/text.h"
 
-void cli_set_integer(struct cli_value *value, int64_t integer)
+struct cli_value cli_integer(int64_t integer)
 {
-    value->type = CLI_INTEGER;
-    value->integer = integer;
+    return (struct cli_value){.type = CLI_INTEGER, .integer = integer};
 }
 
-void cli_set_unsigned(struct cli_value *value, uint64_t number)
+struct cli_value cli_unsigned(uint64_t number)
 {
-    value->type = CLI_UNSIGNED;
-    value->number = number;
+    return (struct cli_value){.type = CLI_UNSIGNED, .number = number};
 }
 
-void cli_set_real(struct cli_value *value, double real)
+struct cli_value cli_real(double real)
 {
-    value->type = isfinite(real) ? CLI_REAL : CLI_NONE;
-    value->real = real;
+    return (struct cli_value){.type = isfinite(real) ? CLI_REAL : CLI_NONE, .real = real};
 }
 
-void cli_set_string(struct cli_value *value, const char *string)
+struct cli_value cli_string(const char *string)
 {
-    value->type = string ? CLI_STRING : CLI_NONE;
-    value->string = string;
+    return (struct cli_value){.type = string ? CLI_STRING : CLI_NONE, .string = string};
 }
 
-void cli_set_bool(struct cli_value *value, bool boolean)
+struct cli_value cli_bool(bool boolean)
 {
-    value->type = CLI_BOOL;
-    value->boolean = boolean;
-}
-
-void cli_set_format(struct cli_value *value, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(value->scratch, sizeof value->scratch, format, args);
-    va_end(args);
-    cli_set_string(value, value->scratch);
+    return (struct cli_value){.type = CLI_BOOL, .boolean = boolean};
 }
 
 /* ---- members of a row ---- */
 
-static const void *member(const struct cli_column *column, const void *row)
+static struct cli_value known_string(const char *text)
 {
-    return (const char *)row + column->index;
+    return cli_string(text && text[0] ? text : NULL);
 }
 
-#define MEMBER_GETTER(name, type, set)                                                                       \
-    void cli_get_##name(const struct cli_column *column, const void *row, struct cli_value *value)           \
+#define GETTER(name, type, make)                                                                             \
+    struct cli_value cli_get_##name(const struct cli_column *column, const void *row)                        \
     {                                                                                                        \
-        set(value, *(const type *)member(column, row));                                                      \
+        return make(*(const type *)(const void *)((const char *)row + column->index));                       \
     }
 
-MEMBER_GETTER(u32, uint32_t, cli_set_unsigned)
-MEMBER_GETTER(u64, uint64_t, cli_set_unsigned)
-MEMBER_GETTER(i64, int64_t, cli_set_integer)
-MEMBER_GETTER(real, double, cli_set_real)
-MEMBER_GETTER(bool, bool, cli_set_bool)
+GETTER(u32, uint32_t, cli_unsigned)
+GETTER(u64, uint64_t, cli_unsigned)
+GETTER(i64, int64_t, cli_integer)
+GETTER(real, double, cli_real)
+GETTER(bool, bool, cli_bool)
+GETTER(string, char *, known_string)
 
-void cli_get_array(const struct cli_column *column, const void *row, struct cli_value *value)
+struct cli_value cli_get_array(const struct cli_column *column, const void *row)
 {
-    const char *text = member(column, row);
-    cli_set_string(value, text[0] ? text : NULL);
-}
-
-void cli_get_string(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    const char *text = *(const char *const *)member(column, row);
-    cli_set_string(value, text && text[0] ? text : NULL);
+    return known_string((const char *)row + column->index);
 }
 
 /* ---- texts ---- */
@@ -121,34 +101,6 @@ const char *cli_time_text(int64_t ns, char *buffer, size_t size)
     return buffer;
 }
 
-static double as_double(const struct cli_value *value)
-{
-    switch (value->type) {
-    case CLI_INTEGER:
-        return (double)value->integer;
-    case CLI_UNSIGNED:
-        return (double)value->number;
-    case CLI_REAL:
-        return value->real;
-    default:
-        return NAN;
-    }
-}
-
-static int64_t as_integer(const struct cli_value *value)
-{
-    switch (value->type) {
-    case CLI_INTEGER:
-        return value->integer;
-    case CLI_UNSIGNED:
-        return value->number > INT64_MAX ? INT64_MAX : (int64_t)value->number;
-    case CLI_REAL:
-        return fabs(value->real) < 9e18 ? (int64_t)value->real : INT64_MAX;
-    default:
-        return 0;
-    }
-}
-
 static const char *duration_text(int64_t ns, char *buffer, size_t size)
 {
     if (ns >= 0)
@@ -159,20 +111,26 @@ static const char *duration_text(int64_t ns, char *buffer, size_t size)
 
 static const char *number_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size)
 {
+    double real = value->type == CLI_REAL       ? value->real
+                  : value->type == CLI_UNSIGNED ? (double)value->number
+                                                : (double)value->integer;
+    int64_t integer = value->type == CLI_INTEGER ? value->integer
+                      : fabs(real) < 9e18        ? (int64_t)real
+                                                 : INT64_MAX;
     switch (unit) {
     case CLI_RATIO:
-        return cli_percent_text(as_double(value), buffer, size);
+        return cli_percent_text(real, buffer, size);
     case CLI_DURATION:
-        return duration_text(as_integer(value), buffer, size);
+        return duration_text(integer, buffer, size);
     case CLI_TIME:
-        return cli_time_text(as_integer(value), buffer, size);
+        return cli_time_text(integer, buffer, size);
     case CLI_FACTOR:
-        (void)snprintf(buffer, size, "%.2f", as_double(value));
+        (void)snprintf(buffer, size, "%.2f", real);
         return buffer;
     case CLI_AMOUNT:
-        return cli_amount_text(as_double(value), buffer, size);
+        return cli_amount_text(real, buffer, size);
     case CLI_MEMORY:
-        return occ_format_bytes((uint64_t)as_integer(value), buffer, size);
+        return occ_format_bytes((uint64_t)integer, buffer, size);
     case CLI_PLAIN:
         break;
     }
@@ -222,7 +180,7 @@ const char *cli_value_raw(const struct cli_value *value, char *buffer, size_t si
         (void)snprintf(buffer, size, "%" PRIu64, value->number);
         break;
     case CLI_REAL:
-        return isfinite(value->real) ? real_raw(value->real, buffer, size) : buffer;
+        return real_raw(value->real, buffer, size);
     case CLI_BOOL:
         (void)snprintf(buffer, size, "%s", value->boolean ? "true" : "false");
         break;

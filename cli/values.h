@@ -29,19 +29,23 @@ enum cli_unit {
     CLI_MEMORY,   /* bytes: 65536 -> 64.0 KiB */
 };
 
-#define CLI_SCRATCH_BYTES 128
-
 struct cli_value {
     enum cli_type type;
     union {
         int64_t integer;
         uint64_t number;
-        double real;
-        const char *string; /* the row's, or `scratch`; NULL counts as CLI_NONE */
+        double real; /* finite */
+        const char *string;
         bool boolean;
     };
-    char scratch[CLI_SCRATCH_BYTES];
 };
+
+/* NaN, infinities and NULL are CLI_NONE. */
+struct cli_value cli_integer(int64_t integer);
+struct cli_value cli_unsigned(uint64_t number);
+struct cli_value cli_real(double real);
+struct cli_value cli_string(const char *string);
+struct cli_value cli_bool(bool boolean);
 
 enum {
     CLI_DEFAULT = 1,   /* shown in text when -o is not given */
@@ -54,8 +58,8 @@ enum {
 };
 
 struct cli_column;
-/* Puts the column's value of `row` into `value`, which comes as CLI_NONE. */
-typedef void cli_getter(const struct cli_column *column, const void *row, struct cli_value *value);
+/* The column's value of `row`; strings are the row's. */
+typedef struct cli_value cli_getter(const struct cli_column *column, const void *row);
 
 struct cli_column {
     const char *name; /* for -o and the heading; NULL ends a table */
@@ -110,17 +114,9 @@ void cli_select(const struct cli_column *table, unsigned int with, unsigned int 
 int cli_select_list(const struct cli_column *table, const char *list, struct cli_selection *selection,
                     struct occ_error *err);
 
-/* Setters: NaN and NULL give CLI_NONE. */
-void cli_set_integer(struct cli_value *value, int64_t integer);
-void cli_set_unsigned(struct cli_value *value, uint64_t number);
-void cli_set_real(struct cli_value *value, double real);
-void cli_set_string(struct cli_value *value, const char *string);
-void cli_set_bool(struct cli_value *value, bool boolean);
-void cli_set_format(struct cli_value *value, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* The value for people, into `buffer` (a string: cut if need be, sanitised); returns `buffer`. */
 const char *cli_value_text(const struct cli_value *value, enum cli_unit unit, char *buffer, size_t size);
-/* A number for programs: digits that read back the same. CLI_NONE, NaN: "". Not for strings. */
+/* A number for programs: digits that read back the same. CLI_NONE: "". Not for strings. */
 const char *cli_value_raw(const struct cli_value *value, char *buffer, size_t size);
 
 /* "50.0%"; "-" for NaN. */

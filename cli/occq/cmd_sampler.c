@@ -3,6 +3,7 @@
  * and, before Hopper, DCGM need them for themselves). The daemon answers over its socket (support/control.h);
  * answers are checked like any other input. One thread.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,24 +43,24 @@ static const char *value_of(const struct reply *reply, const char *key)
 
 /* ---- columns ---- */
 
-static void get_text(const struct cli_column *column, const void *row, struct cli_value *value)
+static struct cli_value get_text(const struct cli_column *column, const void *row)
 {
     const char *text = value_of(row, column->key);
-    cli_set_string(value, text[0] ? text : NULL);
+    return cli_string(text[0] ? text : NULL);
 }
 
-static void get_unsigned(const struct cli_column *column, const void *row, struct cli_value *value)
+static struct cli_value get_real(const struct cli_column *column, const void *row)
+{
+    double number = NAN;
+    (void)occ_parse_double(value_of(row, column->key), -1e18, 1e18, &number, NULL);
+    return cli_real(number);
+}
+
+static struct cli_value get_unsigned(const struct cli_column *column, const void *row)
 {
     uint64_t number = 0;
-    if (occ_parse_u64(value_of(row, column->key), 0, UINT64_MAX, &number, NULL) == 0)
-        cli_set_unsigned(value, number);
-}
-
-static void get_real(const struct cli_column *column, const void *row, struct cli_value *value)
-{
-    double number = 0;
-    if (occ_parse_double(value_of(row, column->key), -1e18, 1e18, &number, NULL) == 0)
-        cli_set_real(value, number);
+    bool is_number = occ_parse_u64(value_of(row, column->key), 0, UINT64_MAX, &number, NULL) == 0;
+    return is_number ? cli_unsigned(number) : cli_real(NAN);
 }
 
 #define COLUMN(name, key, unit, flags, help, get)                                                            \

@@ -32,33 +32,28 @@ static const char *blob_text(struct row *row, int index)
     return row->hex;
 }
 
-void sql_get_value(const struct cli_column *column, const void *row_pointer, struct cli_value *value)
+struct cli_value sql_get_value(const struct cli_column *column, const void *row_pointer)
 {
     struct row *row = *(struct row *const *)row_pointer;
     int index = (int)(column - row->table);
     switch (sqlite3_column_type(row->statement, index)) {
     case SQLITE_INTEGER:
-        cli_set_integer(value, sqlite3_column_int64(row->statement, index));
-        break;
+        return cli_integer(sqlite3_column_int64(row->statement, index));
     case SQLITE_FLOAT:
-        cli_set_real(value, sqlite3_column_double(row->statement, index));
-        break;
+        return cli_real(sqlite3_column_double(row->statement, index));
     case SQLITE_TEXT:
-        cli_set_string(value, (const char *)sqlite3_column_text(row->statement, index));
-        break;
+        return cli_string((const char *)sqlite3_column_text(row->statement, index));
     case SQLITE_BLOB:
-        cli_set_string(value, blob_text(row, index));
-        break;
+        return cli_string(blob_text(row, index));
     default:
-        break;
+        return cli_string(NULL);
     }
 }
 
-void sql_get_flag(const struct cli_column *column, const void *row, struct cli_value *value)
+struct cli_value sql_get_flag(const struct cli_column *column, const void *row)
 {
-    sql_get_value(column, row, value);
-    if (value->type == CLI_INTEGER)
-        cli_set_bool(value, value->integer != 0);
+    struct cli_value value = sql_get_value(column, row);
+    return value.type == CLI_INTEGER ? cli_bool(value.integer != 0) : value;
 }
 
 static bool is_simulated(const struct row *row)

@@ -73,8 +73,7 @@ static void check_json(const char *text)
 static void check_texts(const char *text)
 {
     char buffer[64];
-    struct cli_value value = {.type = CLI_NONE};
-    cli_set_string(&value, text);
+    struct cli_value value = cli_string(text);
     const char *shown = cli_value_text(&value, CLI_PLAIN, buffer, sizeof buffer);
     for (; *shown; shown++)
         if ((unsigned char)*shown < 0x20 || *shown == 0x7f)

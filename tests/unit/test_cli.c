@@ -216,8 +216,7 @@ static void test_the_rest_is_the_programs(void **state)
 static const char *text_of(enum cli_unit unit, double real)
 {
     static char buffer[64];
-    struct cli_value value = {.type = CLI_NONE};
-    cli_set_real(&value, real);
+    struct cli_value value = cli_real(real);
     return cli_value_text(&value, unit, buffer, sizeof buffer);
 }
 
@@ -241,13 +240,11 @@ static void test_numbers_read_back(void **state)
     static const double numbers[] = {0, 1, 0.1, 1.0 / 3, 1e300, 5e-324, -2.5, 123456789.123};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         char buffer[64];
-        struct cli_value value = {.type = CLI_NONE};
-        cli_set_real(&value, numbers[i]);
+        struct cli_value value = cli_real(numbers[i]);
         assert_true(strtod(cli_value_raw(&value, buffer, sizeof buffer), NULL) == numbers[i]);
     }
     char buffer[64];
-    struct cli_value none = {.type = CLI_NONE};
-    cli_set_real(&none, NAN);
+    struct cli_value none = cli_real(NAN);
     assert_string_equal(cli_value_raw(&none, buffer, sizeof buffer), "");
 }
 
@@ -278,9 +275,7 @@ static const struct thing things[] = {
 
 static struct cli_value value_of(const struct cli_column *column, const struct thing *thing)
 {
-    struct cli_value value = {.type = CLI_NONE};
-    column->get(column, thing, &value);
-    return value;
+    return column->get(column, thing);
 }
 
 /* Members of every type; what is not known (NULL, "", NaN) has no value. */

@@ -35,8 +35,7 @@ static void print_device(const struct calc_target *target)
     (void)printf("  PHYSICAL LIMITS of %s (compute capability %s)\n", target->title, row.compute_capability);
     for (const struct cli_column *c = calc_device_columns; c->name; c++) {
         char text[32];
-        struct cli_value value = {.type = CLI_NONE};
-        c->get(c, &row, &value);
+        struct cli_value value = c->get(c, &row);
         if (!(c->flags & CLI_LEFT))
             (void)printf("    %-42s %s\n", c->help, cli_value_text(&value, c->unit, text, sizeof text));
     }
