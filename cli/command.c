@@ -82,19 +82,14 @@ void cli_note_simulated(const struct cli_command *command)
     cli_note(command, "some results are from a simulated device");
 }
 
-/* A pipe whose reader has gone shows an error condition. */
-static bool reader_is_gone(void)
-{
-    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
-    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR);
-}
-
 int cli_close_stdout(const char *program, int status)
 {
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     cli_flush_stdout();
-    bool failed = ferror(stdout) != 0 || cli_stdout_errno() != 0;
     int why = cli_stdout_errno();
-    bool gone = failed && (why == EPIPE || reader_is_gone());
+    bool failed = ferror(stdout) != 0 || why != 0;
+    /* a pipe whose reader has gone shows an error condition */
+    bool gone = failed && (why == EPIPE || (poll(&out, 1, 0) > 0 && (out.revents & POLLERR)));
     errno = 0;
     if (fclose(stdout) != 0 && !failed && errno != EBADF) { /* EBADF: the caller closed it before us */
         failed = true;
@@ -118,26 +113,29 @@ static const struct {
     {OCC_BY_DESIGN_CLUSTER, "cluster", "clusters"},
 };
 
-static void append(char buffer[CLI_NOTES_BYTES], const char *separator, const char *text)
+static void append_designs(uint32_t by_design, bool for_people, char buffer[CLI_NOTES_BYTES])
 {
-    size_t used = strlen(buffer);
-    (void)snprintf(buffer + used, CLI_NOTES_BYTES - used, "%s%s", used ? separator : "", text);
+    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++) {
+        size_t used = strlen(buffer);
+        if (by_design & designs[i].bit)
+            (void)snprintf(buffer + used, CLI_NOTES_BYTES - used, "%s%s",
+                           !used        ? ""
+                           : for_people ? ", "
+                                        : " ",
+                           for_people ? designs[i].text : designs[i].label);
+    }
 }
 
 const char *cli_notes_text(bool simulated, uint32_t by_design, char buffer[CLI_NOTES_BYTES])
 {
     (void)snprintf(buffer, CLI_NOTES_BYTES, "%s", simulated ? "simulated" : "");
-    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++)
-        if (by_design & designs[i].bit)
-            append(buffer, ", ", designs[i].text);
+    append_designs(by_design, true, buffer);
     return buffer;
 }
 
 const char *cli_by_design_text(uint32_t by_design, char buffer[CLI_NOTES_BYTES])
 {
     buffer[0] = '\0';
-    for (size_t i = 0; i < sizeof designs / sizeof *designs; i++)
-        if (by_design & designs[i].bit)
-            append(buffer, " ", designs[i].label);
+    append_designs(by_design, false, buffer);
     return buffer;
 }

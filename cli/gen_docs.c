@@ -1,6 +1,6 @@
 /*
- * occ_gen_docs: writes the man pages (man(7) macros) into a directory, from the tables of options.h. A tool of
- * the build: what it writes is committed, a test compares. One thread.
+ * occ_gen_docs: writes the man pages (man(7) macros) into a directory, from the tables of options.h. A tool
+ * of the build: what it writes is committed, a test compares. One thread.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,11 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-enum { MAX_OPTIONS = 64 /* bits of given */, LISTED_MAX_BYTES = 80 /* of words in a message */ };
+enum {
+    MAX_OPTIONS = 64 /* bits of given */,
+    LISTED_MAX_BYTES = 80 /* of words in a message */,
+    PRINTABLE_BYTES = 64
+};
 
 /* A walk through argv: `next` is read, operands are gathered at the front. */
 struct walk {
@@ -21,10 +25,11 @@ struct walk {
     char **next;
 };
 
-/* Quotes what a user typed: cut, and fit for a terminal. */
-static const char *printable(const char *text, char *buffer, size_t size)
+/* The first `length` bytes of what a user typed: cut, and fit for a terminal. */
+static const char *printable(const char *text, size_t length, char buffer[PRINTABLE_BYTES])
 {
-    (void)snprintf(buffer, size, "%.*s", (int)size - 1, text);
+    (void)snprintf(buffer, PRINTABLE_BYTES, "%.*s", length < PRINTABLE_BYTES ? (int)length : PRINTABLE_BYTES,
+                   text);
     occ_text_sanitise(buffer);
     return buffer;
 }
@@ -37,22 +42,11 @@ static const struct cli_option *find_name(const struct cli_option *row, const ch
     return NULL;
 }
 
-static const struct cli_option *find_letter(const struct cli_option *row, char letter)
-{
-    for (; row->name; row++)
-        if (row->letter == letter)
-            return row;
-    return NULL;
-}
-
 int cli_fail_unknown(const char *what, const char *before, const char *word, size_t length,
                      const char *const *names, struct occ_error *err)
 {
-    char clean[64];
-    (void)snprintf(clean, sizeof clean, "%.*s", length < sizeof clean ? (int)length : (int)sizeof clean - 1,
-                   word);
-    occ_text_sanitise(clean);
-    const char *nearest = occ_text_nearest(clean, names);
+    char buffer[PRINTABLE_BYTES];
+    const char *clean = printable(word, length, buffer), *nearest = occ_text_nearest(clean, names);
     if (!nearest)
         return occ_fail(err, OCC_E_INVALID, "unknown %s '%s%s'", what, before, clean);
     return occ_fail(err, OCC_E_INVALID, "unknown %s '%s%s'; did you mean '%s%s'?", what, before, clean,
@@ -195,28 +189,13 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
     return occ_fail(err, OCC_E_INVALID, "an option of no kind");
 }
 
-/* The option as it was typed: "-n" or "--number". */
-struct typed {
-    const struct cli_option *row;
-    bool is_letter;
-};
-
-static const char *typed_text(const struct typed *typed, char *buffer, size_t size)
+/* `name`: as it was typed, "-n" or "--number". `value` NULL: none came with the option. Takes the next
+ * argument where the row needs a value. */
+static int take(struct walk *walk, const struct cli_option *row, const char *name, const char *value,
+                struct occ_error *err)
 {
-    if (typed->is_letter)
-        (void)snprintf(buffer, size, "-%c", typed->row->letter);
-    else
-        (void)snprintf(buffer, size, "--%s", typed->row->name);
-    return buffer;
-}
-
-/* `value` NULL: none came with the option. Takes the next argument where the row needs a value. */
-static int take(struct walk *walk, const struct typed *typed, const char *value, struct occ_error *err)
-{
-    const struct cli_option *row = typed->row;
-    char name[64];
     if (row->kind == CLI_FLAG && value)
-        return occ_fail(err, OCC_E_INVALID, "%s takes no value", typed_text(typed, name, sizeof name));
+        return occ_fail(err, OCC_E_INVALID, "%s takes no value", name);
     if (row->kind == CLI_FLAG)
         value = "";
     else if (!value && row->without)
@@ -224,12 +203,11 @@ static int take(struct walk *walk, const struct typed *typed, const char *value,
     else if (!value && *walk->next)
         value = *walk->next++;
     else if (!value)
-        return occ_fail(err, OCC_E_INVALID, "%s needs a value (%s)", typed_text(typed, name, sizeof name),
-                        row->value);
+        return occ_fail(err, OCC_E_INVALID, "%s needs a value (%s)", name, row->value);
     walk->args->given |= UINT64_C(1) << (row - walk->command->options);
     if (convert(row, value, walk->args, err) == 0)
         return 0;
-    (void)occ_error_prefix(err, "%s", typed_text(typed, name, sizeof name));
+    (void)occ_error_prefix(err, "%s", name);
     if (err)
         occ_text_sanitise(err->message);
     return OCC_E_INVALID;
@@ -238,22 +216,27 @@ static int take(struct walk *walk, const struct typed *typed, const char *value,
 static int parse_name(struct walk *walk, const char *name, struct occ_error *err)
 {
     size_t length = strcspn(name, "=");
-    const struct typed typed = {find_name(walk->command->options, name, length), false};
-    if (!typed.row)
+    const struct cli_option *row = find_name(walk->command->options, name, length);
+    char typed[64];
+    if (!row)
         return fail_unknown_name(walk->command->options, name, length, err);
-    return take(walk, &typed, name[length] == '=' ? name + length + 1 : NULL, err);
+    (void)snprintf(typed, sizeof typed, "--%s", row->name);
+    return take(walk, row, typed, name[length] == '=' ? name + length + 1 : NULL, err);
 }
 
 static int parse_letters(struct walk *walk, const char *letters, struct occ_error *err)
 {
     for (const char *at = letters; *at; at++) {
-        const struct typed typed = {find_letter(walk->command->options, *at), true};
-        char shown[64];
-        if (!typed.row)
-            return occ_fail(err, OCC_E_INVALID, "unknown option '-%s'", printable(at, shown, sizeof shown));
-        bool takes_rest = typed.row->kind != CLI_FLAG && at[1] != '\0';
-        int status = take(walk, &typed, takes_rest ? at + 1 : NULL, err);
-        if (status != 0 || typed.row->kind != CLI_FLAG)
+        const struct cli_option *row = walk->command->options;
+        char shown[PRINTABLE_BYTES];
+        const char typed[] = {'-', *at, '\0'};
+        while (row->name && row->letter != *at)
+            row++;
+        if (!row->name)
+            return occ_fail(err, OCC_E_INVALID, "unknown option '-%s'", printable(at, SIZE_MAX, shown));
+        bool takes_rest = row->kind != CLI_FLAG && at[1] != '\0';
+        int status = take(walk, row, typed, takes_rest ? at + 1 : NULL, err);
+        if (status != 0 || row->kind != CLI_FLAG)
             return status;
     }
     return 0;
@@ -262,7 +245,7 @@ static int parse_letters(struct walk *walk, const char *letters, struct occ_erro
 static int check_operands(const struct cli_command *command, const struct cli_args *args,
                           struct occ_error *err)
 {
-    char shown[64];
+    char shown[PRINTABLE_BYTES];
     if (args->help || args->version)
         return 0;
     if (args->operand_count < command->min_operands)
@@ -270,14 +253,8 @@ static int check_operands(const struct cli_command *command, const struct cli_ar
                         command->operands);
     if (!command->stops_at_operand && args->operand_count > command->max_operands)
         return occ_fail(err, OCC_E_INVALID, "unexpected argument '%s'",
-                        printable(args->operands[command->max_operands], shown, sizeof shown));
+                        printable(args->operands[command->max_operands], SIZE_MAX, shown));
     return 0;
-}
-
-/* Operands gather at the front of argv: they never outrun what was read. */
-static void add_operand(struct cli_args *args, char *text)
-{
-    args->operands[args->operand_count++] = text;
 }
 
 bool cli_is_given(const struct cli_option *options, const struct cli_args *args, const char *name)
@@ -297,7 +274,7 @@ int cli_parse(const struct cli_command *command, char **argv, struct cli_args *a
         char *text = *walk.next++;
         int status = 0;
         if (options_end || text[0] != '-' || text[1] == '\0') {
-            add_operand(args, text);
+            args->operands[args->operand_count++] = text; /* never outruns what was read */
             options_end = options_end || command->stops_at_operand;
         } else if (strcmp(text, "--") == 0) {
             options_end = true;

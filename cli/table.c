@@ -292,15 +292,9 @@ int cli_table_print(const char *name, const struct cli_selection *selection, con
     return status == 0 ? cli_table_finish(table, err) : status;
 }
 
-void cli_table_free(struct cli_table *table)
-{
-    if (!table)
-        return;
-    scols_unref_table(table->block);
-    free(table);
-}
-
 void cli_table_freep(struct cli_table **table)
 {
-    cli_table_free(*table);
+    if (*table)
+        scols_unref_table((*table)->block);
+    free(*table);
 }

@@ -25,7 +25,6 @@ int cli_table_add(struct cli_table *table, const void *row, struct occ_error *er
 /* Ends the output. A table without rows is an empty array, a heading line, or (text) nothing. */
 int cli_table_finish(struct cli_table *table, struct occ_error *err);
 /* NULL is fine; prints nothing. */
-void cli_table_free(struct cli_table *table);
 void cli_table_freep(struct cli_table **table);
 
 /* A whole table on stdout, of `n` rows of `row_bytes` bytes each. */

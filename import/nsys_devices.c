@@ -1,7 +1,6 @@
 /* GPUs and their ordinals in processes. One thread. */
 #include "nsys_parts.h"
 
-#include <ctype.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

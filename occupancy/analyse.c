@@ -1,5 +1,120 @@
-/* occ_analyse(): the model's steps: limits.c (allocation, blocks per SM), waves.c, causes.c. Threads: any. */
+/*
+ * occ_analyse(): limits.c (allocation, blocks per SM), then waves and causes.
+ *
+ * Waves: the occupancy of a grid of blocks of equal duration under a perfect scheduler. occupancy.h has the
+ * formulas; with clusters a wave is the blocks of all active clusters, and SMs on which no cluster fits count
+ * as elapsed, not as active. Blocks are 64-bit (a grid has up to 2^63).
+ *
+ * Causes: the static part of the waterfall, from 1 down to expected_elapsed. Each part is the difference of
+ * two levels, computed from whole warps or blocks, so that parts are never negative and add up.
+ *
+ *   1
+ *   |  REGISTERS, SMEM, BARRIERS, BLOCKS, BLOCK_SIZE: the limiting resources, in equal shares where they tie.
+ *   |  WARPS is BLOCK_SIZE: only whole blocks fit, and no other resource limits earlier.
+ *   |  Where a larger carve-out would help, the limiters under the largest.
+ *   +- active warps under the largest carve-out
+ *   |  CARVEOUT: shared memory alone limits, under a carve-out smaller than the largest
+ *   +- active warps under the carve-out in use
+ *   |  CLUSTER: fewer blocks than these fit, because clusters stay whole
+ *   +- a full wave
+ *   |  SMALL_GRID (the grid is less than one wave) or TAIL (at least one full wave, the last one is partial)
+ *   +- expected_elapsed
+ *
+ * Threads: any.
+ */
 #include "model.h"
+
+static uint64_t min_u64(uint64_t a, uint64_t b)
+{
+    return b < a ? b : a;
+}
+
+static void waves(const struct occ_device *device, const struct occ_launch *launch, struct occ_result *result)
+{
+    uint64_t grid = (uint64_t)launch->grid[0] * launch->grid[1] * launch->grid[2];
+    uint64_t wave = result->wave_blocks;
+    uint64_t full_waves = grid / wave;
+    uint64_t partial = grid - full_waves * wave;
+    uint64_t begun_waves = full_waves + (partial > 0);
+    uint64_t active_sms = full_waves * min_u64(wave, device->sm_count) + min_u64(partial, device->sm_count);
+    double warps = (double)grid * result->warps_per_block;
+
+    result->grid_blocks = grid;
+    result->waves = (double)grid / (double)wave;
+    result->full_waves = full_waves;
+    result->partial_blocks = partial;
+    result->expected_achieved = warps / ((double)active_sms * result->max_warps_per_sm);
+    result->expected_elapsed =
+        warps / ((double)begun_waves * device->sm_count * (double)result->max_warps_per_sm);
+}
+
+static const enum occ_cause cause_of_limit[OCC_LIMIT_COUNT] = {
+    [OCC_LIMIT_WARPS] = OCC_CAUSE_BLOCK_SIZE,  [OCC_LIMIT_REGISTERS] = OCC_CAUSE_REGISTERS,
+    [OCC_LIMIT_SMEM] = OCC_CAUSE_SMEM,         [OCC_LIMIT_BLOCKS] = OCC_CAUSE_BLOCKS,
+    [OCC_LIMIT_BARRIERS] = OCC_CAUSE_BARRIERS, [OCC_LIMIT_CLUSTER] = OCC_CAUSE_CLUSTER,
+};
+
+/* Shares `part` between the resources whose limit is `blocks`. */
+static void share(double part, const uint32_t limit[OCC_LIMIT_COUNT], uint32_t blocks,
+                  struct occ_result *result)
+{
+    int sharers = 0;
+    for (int i = 0; i < OCC_LIMIT_CLUSTER; i++)
+        sharers += limit[i] == blocks;
+    for (int i = 0; i < OCC_LIMIT_CLUSTER; i++)
+        if (limit[i] == blocks)
+            result->cause[cause_of_limit[i]] += part / sharers;
+}
+
+static void resource_causes(const struct occ_device *device, struct occ_result *result,
+                            uint32_t resource_blocks)
+{
+    double max_warps = result->max_warps_per_sm;
+    uint32_t limit[OCC_LIMIT_COUNT];
+    uint32_t best = occ_model_largest_carveout(device, result, limit);
+    uint32_t missing_warps = result->max_warps_per_sm - best * result->warps_per_block;
+    share(missing_warps / max_warps, limit, best, result);
+    result->cause[OCC_CAUSE_CARVEOUT] = (best - resource_blocks) * result->warps_per_block / max_warps;
+}
+
+static void wave_causes(const struct occ_device *device, struct occ_result *result, uint32_t resource_blocks)
+{
+    double block_share = result->warps_per_block / ((double)device->sm_count * result->max_warps_per_sm);
+    uint64_t capacity = (uint64_t)device->sm_count * resource_blocks;
+    result->cause[OCC_CAUSE_CLUSTER] = (double)(capacity - result->wave_blocks) * block_share;
+    if (result->partial_blocks == 0)
+        return;
+    enum occ_cause cause = result->full_waves == 0 ? OCC_CAUSE_SMALL_GRID : OCC_CAUSE_TAIL;
+    double begun_waves = (double)(result->full_waves + 1);
+    double empty_blocks = (double)(result->wave_blocks - result->partial_blocks);
+    result->cause[cause] = empty_blocks * block_share / begun_waves;
+}
+
+static uint32_t by_design_marks(const struct occ_device *device, const struct occ_launch *launch,
+                                const struct occ_result *result)
+{
+    uint32_t marks = 0;
+    if (result->grid_blocks <= result->wave_blocks && result->grid_blocks % device->sm_count == 0)
+        marks |= OCC_BY_DESIGN_PERSISTENT;
+    if (result->blocks_per_sm == 1 && (result->limiters & 1u << OCC_LIMIT_SMEM) &&
+        result->smem_per_block_bytes > device->smem_per_sm_bytes / 2)
+        marks |= OCC_BY_DESIGN_ONE_BLOCK_SMEM;
+    if (occ_cluster_size(launch) > 1)
+        marks |= OCC_BY_DESIGN_CLUSTER;
+    return marks;
+}
+
+static void causes(const struct occ_device *device, const struct occ_launch *launch,
+                   struct occ_result *result)
+{
+    uint32_t resource_blocks = occ_model_resource_blocks(result->limit);
+    resource_causes(device, result, resource_blocks);
+    wave_causes(device, result, resource_blocks);
+    uint32_t slots = result->warps_per_block * device->warp_size;
+    uint32_t threads = occ_model_threads(launch);
+    result->cause[OCC_CAUSE_PARTIAL_WARP] = (double)(slots - threads) / slots;
+    result->by_design = by_design_marks(device, launch, result);
+}
 
 enum occ_status occ_analyse(const struct occ_device *device, const struct occ_launch *launch,
                             struct occ_result *result)
@@ -12,8 +127,8 @@ enum occ_status occ_analyse(const struct occ_device *device, const struct occ_la
         status = occ_model_limit(device, launch, &made);
     if (status != OCC_OK)
         return status;
-    occ_model_waves(device, launch, &made);
-    occ_model_causes(device, launch, &made);
+    waves(device, launch, &made);
+    causes(device, launch, &made);
     *result = made;
     return OCC_OK;
 }

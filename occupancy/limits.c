@@ -229,15 +229,21 @@ static bool limit_clusters(const struct occ_device *device, const struct occ_lau
     return clusters > 0;
 }
 
+uint32_t occ_model_largest_carveout(const struct occ_device *device, const struct occ_result *result,
+                                    uint32_t ret_limit[OCC_LIMIT_COUNT])
+{
+    for (int i = 0; i < OCC_LIMIT_COUNT; i++)
+        ret_limit[i] = result->limit[i];
+    ret_limit[OCC_LIMIT_SMEM] = smem_limit(device->smem_per_sm_bytes, result->smem_per_block_bytes);
+    return occ_model_resource_blocks(ret_limit);
+}
+
 /* A driver's number of active clusters holds for the carve-out in use: the limit by clusters stays. */
 static uint32_t blocks_with_largest_carveout(const struct occ_device *device, const struct occ_launch *launch,
                                              const struct occ_result *result)
 {
     uint32_t limit[OCC_LIMIT_COUNT];
-    for (int i = 0; i < OCC_LIMIT_COUNT; i++)
-        limit[i] = result->limit[i];
-    limit[OCC_LIMIT_SMEM] = smem_limit(device->smem_per_sm_bytes, result->smem_per_block_bytes);
-    uint32_t blocks = occ_model_resource_blocks(limit);
+    uint32_t blocks = occ_model_largest_carveout(device, result, limit);
     uint32_t clusters;
     if (launch->max_active_clusters == 0)
         limit[OCC_LIMIT_CLUSTER] = cluster_limit(device, launch, blocks, &clusters);

@@ -75,10 +75,9 @@ enum occ_status occ_model_limit(const struct occ_device *device, const struct oc
 
 /* Blocks per SM under all limits but the cluster's. */
 uint32_t occ_model_resource_blocks(const uint32_t limit[OCC_LIMIT_COUNT]);
-
-/* Waves and the expected occupancies. */
-void occ_model_waves(const struct occ_device *device, const struct occ_launch *launch,
-                     struct occ_result *result);
+/* The same under the largest carve-out, and the limits there. */
+uint32_t occ_model_largest_carveout(const struct occ_device *device, const struct occ_result *result,
+                                    uint32_t ret_limit[OCC_LIMIT_COUNT]);
 
 /* Threads of a block. The launch has passed occ_model_check(). */
 static inline uint32_t occ_model_threads(const struct occ_launch *launch)
@@ -92,9 +91,5 @@ uint64_t occ_model_threads_along_x(const struct occ_launch *launch);
 /* Sets one parameter; sweep.h says what else changes with it. False: impossible, and the launch is unchanged.
  */
 bool occ_model_set(struct occ_launch *launch, enum occ_axis axis, uint32_t value);
-
-/* The static waterfall and the by-design marks. */
-void occ_model_causes(const struct occ_device *device, const struct occ_launch *launch,
-                      struct occ_result *result);
 
 #endif

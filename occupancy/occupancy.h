@@ -23,7 +23,7 @@
  * is unknown and the SMs of each GPC are known, max_active_clusters is the sum over GPCs of floor(SMs * B /
  * size): the blocks of a cluster are assumed to fit on any SMs of its GPC.
  *
- * The waterfall explains 1 - expected_elapsed from the top down; causes.c has the picture:
+ * The waterfall explains 1 - expected_elapsed from the top down; analyse.c has the picture:
  *   1. The resource limits: warps that do not fit, in equal shares for the resources that tie. The warp limit
  * is called BLOCK_SIZE (the loss is the remainder of W_max / warps_per_block), the limit of blocks BLOCKS.
  *   2. CARVEOUT: the gain of the largest carve-out. Above 0 only if shared memory alone limits, under a

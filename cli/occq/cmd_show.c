@@ -3,7 +3,6 @@
  * or a regular expression on the demangled name. One thread.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "commands.h"
 #include "history.h"

@@ -2,7 +2,6 @@
 #ifndef OCC_OCCQ_SHOW_H
 #define OCC_OCCQ_SHOW_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "calc/analysis.h"

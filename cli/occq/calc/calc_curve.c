@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { DOTS_X = 2, DOTS_Y = 4, WIDTH = DOTS_X * CALC_PLOT_COLUMNS, HEIGHT = DOTS_Y * CALC_PLOT_ROWS };
 
