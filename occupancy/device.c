@@ -11,8 +11,9 @@
  *        (2.x: 8.0, 3.0: 10.2, 3.2-3.7: 11.8, 5.0-7.2: 12.9, the others: 13.x)
  *   [O]  cuda_occupancy.h of CUDA 13.0: allocation units, sub-partitions, blocks, barriers, carve-outs
  *   [S]  NVIDIA's occupancy spreadsheet of CUDA 8.0 (the last one with 2.x)
- *   [T]  tuning guides: cluster sizes (Hopper: 16 non-portable; Blackwell: 16 non-portable on B200, 8
- * portable) [C]  arch_traits of NVIDIA's CUDA C++ core libraries
+ *   [T]  tuning guides: cluster sizes (Hopper: 16 non-portable; Blackwell: 16 non-portable on B200,
+ *        8 portable)
+ *   [C]  arch_traits of NVIDIA's CUDA C++ core libraries
  *
  * Threads: any; nothing here changes.
  */
@@ -39,23 +40,36 @@ static const struct carveouts ga10x = {true, 6, {0, 8, 16, 32, 64, 100}};
 static const struct carveouts gh100 = {true, 10, {0, 8, 16, 32, 64, 100, 132, 164, 196, 228}};
 
 struct row {
-    uint32_t cc;
-    uint16_t threads_per_sm;
-    uint16_t blocks_per_sm;
-    uint16_t kiregisters_per_block;
-    uint16_t kiregisters_per_sm;
-    uint16_t max_registers_per_thread;
-    uint16_t register_unit;
-    uint16_t sub_partitions;
-    uint16_t warp_unit;
-    uint16_t smem_per_sm_kib;
-    uint16_t smem_optin_kib;
-    uint16_t smem_unit_bytes;
-    uint16_t smem_reserved_bytes;
-    uint32_t barriers_per_sm;
-    uint16_t cluster_size;
+    struct occ_device device;
     const struct carveouts *carveouts;
 };
+
+#define KIB                1024u
+#define WARP_THREADS       32u
+#define BLOCK_THREADS      1024u /* since 2.0 [G] */
+#define SMEM_PER_BLOCK_KIB 48u   /* without opting in, since 2.0 [G] */
+
+#define ROW(capability, threads, blocks, kiregisters_block, kiregisters, registers_thread, registers_unit,   \
+            files, warps_unit, smem_kib, optin_kib, smem_unit, reserve, barriers, cluster, carve_outs)       \
+    {{.cc = capability,                                                                                      \
+      .warp_size = WARP_THREADS,                                                                             \
+      .max_threads_per_block = BLOCK_THREADS,                                                                \
+      .max_threads_per_sm = threads,                                                                         \
+      .max_blocks_per_sm = blocks,                                                                           \
+      .registers_per_block = kiregisters_block * KIB,                                                        \
+      .registers_per_sm = kiregisters * KIB,                                                                 \
+      .smem_per_block_bytes = SMEM_PER_BLOCK_KIB * KIB,                                                      \
+      .smem_per_block_optin_bytes = optin_kib * KIB,                                                         \
+      .smem_per_sm_bytes = smem_kib * KIB,                                                                   \
+      .smem_reserved_per_block_bytes = reserve,                                                              \
+      .max_registers_per_thread = registers_thread,                                                          \
+      .register_unit = registers_unit,                                                                       \
+      .warp_unit = warps_unit,                                                                               \
+      .sub_partitions = files,                                                                               \
+      .smem_unit_bytes = smem_unit,                                                                          \
+      .max_barriers_per_sm = barriers,                                                                       \
+      .max_cluster_size = cluster},                                                                          \
+     carve_outs},
 
 /* Barriers limit the blocks per SM from 9.0 on [O]. */
 #define ANY OCC_NO_LIMIT
@@ -69,41 +83,36 @@ struct row {
 static const struct row rows[] = {
     /* cc; threads, blocks per SM; Ki registers per block, per SM; registers per thread; register unit, files,
      * warp unit; KiB shared per SM, per block after opting in; shared unit, reserve; barriers; cluster */
-    { 20, 1536,  8, 32,  32,  63,  64, 2, 2,  48,  48, 128,    0, ANY,  1, &fermi }, /* [G] [S] */
-    { 21, 1536,  8, 32,  32,  63,  64, 2, 2,  48,  48, 128,    0, ANY,  1, &fermi }, /* [G] [S] */
-    { 30, 2048, 16, 64,  64,  63, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler}, /* [G] [O] */
-    { 32, 2048, 16, 32,  64, 255, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler}, /* [G] [O] */
-    { 35, 2048, 16, 64,  64, 255, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler}, /* [G] [O] */
-    { 37, 2048, 16, 64, 128, 255, 256, 4, 4, 112,  48, 256,    0, ANY,  1, &gk210 }, /* [G] [O] */
-    { 50, 2048, 32, 64,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] */
-    { 52, 2048, 32, 64,  64, 255, 256, 4, 4,  96,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] */
-    { 53, 2048, 32, 32,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] */
-    { 60, 2048, 32, 64,  64, 255, 256, 2, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] [C] */
-    { 61, 2048, 32, 64,  64, 255, 256, 4, 4,  96,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] [C] */
-    { 62, 2048, 32, 32,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed }, /* [G] [O] [C] */
-    { 70, 2048, 32, 64,  64, 256, 256, 4, 4,  96,  96, 256,    0, ANY,  1, &gv100 }, /* [G] [O] [C] */
-    { 72, 2048, 32, 64,  64, 256, 256, 4, 4,  96,  96, 256,    0, ANY,  1, &gv100 }, /* [G] [O] */
-    { 75, 1024, 16, 64,  64, 256, 256, 4, 4,  64,  64, 256,    0, ANY,  1, &tu10x }, /* [G] [O] [C] */
-    { 80, 2048, 32, 64,  64, 256, 256, 4, 4, 164, 163, 128, 1024, ANY,  1, &ga100 }, /* [G] [O] [C] */
-    { 86, 1536, 16, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x }, /* [G] [O] [C] */
-    { 87, 1536, 16, 64,  64, 256, 256, 4, 4, 164, 163, 128, 1024, ANY,  1, &ga100 }, /* [G] [O] [C] */
-    { 88, 1536, 16, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x }, /* [O] [C] (as 8.6) */
-    { 89, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x }, /* [G] [O] [C] */
-    { 90, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 }, /* [G] [O] [C] [T] */
-    {100, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 }, /* [G] [O] [C] [T] */
-    {101, 1536, 24, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  24,  8, &gh100 }, /* [O] (later 11.0) */
-    {103, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 }, /* [G] [O] [C] as 10.0 */
-    {110, 1536, 24, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  24,  8, &gh100 }, /* [G] [O] [C] [T] */
-    {120, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024,  24,  8, &ga10x }, /* [G] [O] [C] [T] */
-    {121, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024,  24,  8, &ga10x }, /* [G] [O] [C] [T] */
+    ROW(20, 1536,  8, 32,  32,  63,  64, 2, 2,  48,  48, 128,    0, ANY,  1, &fermi ) /* [G] [S] */
+    ROW(21, 1536,  8, 32,  32,  63,  64, 2, 2,  48,  48, 128,    0, ANY,  1, &fermi ) /* [G] [S] */
+    ROW(30, 2048, 16, 64,  64,  63, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler) /* [G] [O] */
+    ROW(32, 2048, 16, 32,  64, 255, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler) /* [G] [O] */
+    ROW(35, 2048, 16, 64,  64, 255, 256, 4, 4,  48,  48, 256,    0, ANY,  1, &kepler) /* [G] [O] */
+    ROW(37, 2048, 16, 64, 128, 255, 256, 4, 4, 112,  48, 256,    0, ANY,  1, &gk210 ) /* [G] [O] */
+    ROW(50, 2048, 32, 64,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed ) /* [G] [O] */
+    ROW(52, 2048, 32, 64,  64, 255, 256, 4, 4,  96,  48, 256,    0, ANY,  1, &fixed ) /* [G] [O] */
+    ROW(53, 2048, 32, 32,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed ) /* [G] [O] */
+    ROW(60, 2048, 32, 64,  64, 255, 256, 2, 4,  64,  48, 256,    0, ANY,  1, &fixed ) /* [G] [O] [C] */
+    ROW(61, 2048, 32, 64,  64, 255, 256, 4, 4,  96,  48, 256,    0, ANY,  1, &fixed ) /* [G] [O] [C] */
+    ROW(62, 2048, 32, 32,  64, 255, 256, 4, 4,  64,  48, 256,    0, ANY,  1, &fixed ) /* [G] [O] [C] */
+    ROW(70, 2048, 32, 64,  64, 256, 256, 4, 4,  96,  96, 256,    0, ANY,  1, &gv100 ) /* [G] [O] [C] */
+    ROW(72, 2048, 32, 64,  64, 256, 256, 4, 4,  96,  96, 256,    0, ANY,  1, &gv100 ) /* [G] [O] */
+    ROW(75, 1024, 16, 64,  64, 256, 256, 4, 4,  64,  64, 256,    0, ANY,  1, &tu10x ) /* [G] [O] [C] */
+    ROW(80, 2048, 32, 64,  64, 256, 256, 4, 4, 164, 163, 128, 1024, ANY,  1, &ga100 ) /* [G] [O] [C] */
+    ROW(86, 1536, 16, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x ) /* [G] [O] [C] */
+    ROW(87, 1536, 16, 64,  64, 256, 256, 4, 4, 164, 163, 128, 1024, ANY,  1, &ga100 ) /* [G] [O] [C] */
+    ROW(88, 1536, 16, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x ) /* [O] [C] (as 8.6) */
+    ROW(89, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024, ANY,  1, &ga10x ) /* [G] [O] [C] */
+    ROW(90, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 ) /* [G] [O] [C] [T] */
+    ROW(100, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 ) /* [G] [O] [C] [T] */
+    ROW(101, 1536, 24, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  24,  8, &gh100 ) /* [O] (later 11.0) */
+    ROW(103, 2048, 32, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  64, 16, &gh100 ) /* [G] [O] [C] as 10.0 */
+    ROW(110, 1536, 24, 64,  64, 256, 256, 4, 4, 228, 227, 128, 1024,  24,  8, &gh100 ) /* [G] [O] [C] [T] */
+    ROW(120, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024,  24,  8, &ga10x ) /* [G] [O] [C] [T] */
+    ROW(121, 1536, 24, 64,  64, 256, 256, 4, 4, 100,  99, 128, 1024,  24,  8, &ga10x ) /* [G] [O] [C] [T] */
 };
 /* clang-format on */
 #define ROW_COUNT (sizeof(rows) / sizeof(rows[0]))
-
-#define KIB                1024u
-#define WARP_THREADS       32u
-#define BLOCK_THREADS      1024u /* since 2.0 [G] */
-#define SMEM_PER_BLOCK_KIB 48u   /* without opting in, since 2.0 [G] */
 
 /* The row with the largest capability that is not above `cc`; NULL below the table. */
 static const struct row *row_at_or_below(uint32_t cc)
@@ -112,7 +121,7 @@ static const struct row *row_at_or_below(uint32_t cc)
     size_t high = ROW_COUNT;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (rows[middle].cc <= cc)
+        if (rows[middle].device.cc <= cc)
             low = middle + 1;
         else
             high = middle;
@@ -125,42 +134,17 @@ static const struct row *row_at_or_below(uint32_t cc)
 static const struct row *row_for(uint32_t cc)
 {
     const struct row *row = row_at_or_below(cc);
-    if (row && row->cc / 10 != cc / 10 && row != &rows[ROW_COUNT - 1])
+    if (row && row->device.cc / 10 != cc / 10 && row != &rows[ROW_COUNT - 1])
         return NULL;
     return row;
-}
-
-static void device_from_row(const struct row *row, struct occ_device *device)
-{
-    *device = (struct occ_device){
-        .cc = row->cc,
-        .sm_count = 0,
-        .warp_size = WARP_THREADS,
-        .max_threads_per_block = BLOCK_THREADS,
-        .max_threads_per_sm = row->threads_per_sm,
-        .max_blocks_per_sm = row->blocks_per_sm,
-        .registers_per_block = row->kiregisters_per_block * KIB,
-        .registers_per_sm = row->kiregisters_per_sm * KIB,
-        .smem_per_block_bytes = SMEM_PER_BLOCK_KIB * KIB,
-        .smem_per_block_optin_bytes = row->smem_optin_kib * KIB,
-        .smem_per_sm_bytes = row->smem_per_sm_kib * KIB,
-        .smem_reserved_per_block_bytes = row->smem_reserved_bytes,
-        .max_registers_per_thread = row->max_registers_per_thread,
-        .register_unit = row->register_unit,
-        .warp_unit = row->warp_unit,
-        .sub_partitions = row->sub_partitions,
-        .smem_unit_bytes = row->smem_unit_bytes,
-        .max_barriers_per_sm = row->barriers_per_sm,
-        .max_cluster_size = row->cluster_size,
-    };
 }
 
 enum occ_status occ_device_from_cc(uint32_t cc, struct occ_device *device)
 {
     const struct row *row = row_at_or_below(cc);
-    if (!row || row->cc != cc)
+    if (!row || row->device.cc != cc)
         return OCC_BAD_DEVICE;
-    device_from_row(row, device);
+    *device = row->device;
     return OCC_OK;
 }
 
@@ -169,13 +153,10 @@ enum occ_status occ_device_complete(struct occ_device *device)
     const struct row *row = row_for(device->cc);
     if (!row)
         return OCC_BAD_DEVICE;
-    struct occ_device known;
-    device_from_row(row, &known);
-#define X(field, smallest, largest)                                                                          \
+#define COMPLETE(field, smallest, largest)                                                                   \
     if (device->field == 0)                                                                                  \
-        device->field = known.field;
-    OCC_DEVICE_FIELDS(X)
-#undef X
+        device->field = row->device.field;
+    OCC_DEVICE_FIELDS(COMPLETE)
     return OCC_OK;
 }
 
@@ -192,7 +173,7 @@ enum occ_status occ_device_at(size_t index, struct occ_device *device)
 {
     if (index >= ROW_COUNT)
         return OCC_BAD_DEVICE;
-    device_from_row(&rows[index], device);
+    *device = rows[index].device;
     return OCC_OK;
 }
 

@@ -38,10 +38,9 @@ static bool gpcs_possible(const struct occ_device *device)
 static bool device_possible(const struct occ_device *device)
 {
     bool possible = device->sm_count >= 1 && device->sm_count <= OCC_MAX_SM_COUNT;
-#define X(field, smallest, largest)                                                                          \
-    possible = possible && device->field - (uint32_t)(smallest) <= (uint32_t)(largest) - (uint32_t)(smallest);
-    OCC_DEVICE_FIELDS(X)
-#undef X
+#define CHECK(field, min, max)                                                                               \
+    possible = possible && device->field - (uint32_t)(min) <= (uint32_t)(max) - (uint32_t)(min);
+    OCC_DEVICE_FIELDS(CHECK)
     return possible && (device->gpc_sms[0] == 0 || gpcs_possible(device));
 }
 
