@@ -14,7 +14,6 @@
 #include "import/import.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
-#include "support/paths.h"
 #include "support/text.h"
 
 #define PROGRESS_NS INT64_C(200000000)
@@ -89,14 +88,6 @@ static void clear_progress(const struct progress *p)
 
 /* ---- files ---- */
 
-static int open_for_writing(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err)
-{
-    _cleanup_(occ_freep) char *own = NULL;
-    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
-    int status = args->db ? 0 : occ_path_default_history(&own, err);
-    return status == 0 ? occ_store_open(args->db ? args->db : own, &options, ret_store, err) : status;
-}
-
 static void fill_row(struct import_row *row)
 {
     const struct occ_import_result *result = &row->result;
@@ -124,7 +115,7 @@ static int import_one(const struct import_args *args, const char *path, struct i
                                                .progress = show ? show_progress : NULL,
                                                .context = &progress};
     *row = (struct import_row){.path = path};
-    int status = open_for_writing(&args->list.common, &store, err);
+    int status = cli_open_history(&args->list.common, OCC_STORE_WRITE, &store, err);
     if (status == 0)
         status = occ_import_file(store, path, &options, &row->result, err);
     clear_progress(&progress);

@@ -141,7 +141,7 @@ static int ask(const struct cli_command *command, const struct history_args *arg
         .number = args->number};
     struct sql_answer answer;
     memcpy(table, columns, sizeof table);
-    if (cli_open_history(&args->list.common, &store, &err) != 0)
+    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     mark_measured(store, table);
     if (cli_output_choose(&args->list.output, table, &selection, &err) != 0 ||

@@ -104,7 +104,8 @@ static int ask(const struct cli_command *command, const struct history_args *arg
                                   .filter = &args->filter,
                                   .number = args->number};
     struct sql_answer answer;
-    if (cli_open_history(&args->list.common, &store, &err) != 0 || sql_list(store, &list, &answer, &err) != 0)
+    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
+        sql_list(store, &list, &answer, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);
     if (answer.has_more)

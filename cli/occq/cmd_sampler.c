@@ -23,6 +23,7 @@ enum { PATIENCE_MS = 5000, MAX_GPUS = 64 };
 struct sampler_args {
     struct cli_list_args list;
     const char *duration, *socket;
+    int64_t pause_s;
 };
 
 /* A daemon's answer: lines "key value", each ended by a NUL. */
@@ -141,15 +142,13 @@ static int print_gpus(int fd, const struct cli_selection *selection, struct repl
     return status == 0 ? cli_table_finish(table, err) : status;
 }
 
-static int show_status(const struct cli_command *command, int fd, const struct sampler_args *args)
+static int show_status(const struct cli_command *command, int fd, const struct cli_selection *selection)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct cli_selection selection;
     struct reply reply;
     size_t gpus = 0;
     uint64_t paused_s = 0;
-    if (cli_output_choose(&args->list.output, command->columns, &selection, &err) != 0 ||
-        print_gpus(fd, &selection, &reply, &gpus, &err) != 0)
+    if (print_gpus(fd, selection, &reply, &gpus, &err) != 0)
         return cli_failure(command, &err);
     if (occ_parse_u64(value_of(&reply, "paused_s"), 1, OCC_CONTROL_PAUSE_MAX_S, &paused_s, NULL) == 0)
         note_pause(command, "another ", paused_s);
@@ -159,81 +158,52 @@ static int show_status(const struct cli_command *command, int fd, const struct s
     return cli_nothing(command, reason[0] ? reason : "the daemon sees no GPU");
 }
 
-static int request(const struct cli_command *command, int fd, const char *text)
+/* Pause or resume. */
+static int request(const struct cli_command *command, int fd, const struct sampler_args *args)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    char answer[OCC_CONTROL_BYTES + 1];
+    char text[32] = "resume", answer[OCC_CONTROL_BYTES + 1];
+    if (args->pause_s > 0)
+        (void)snprintf(text, sizeof text, "pause %lld", (long long)args->pause_s);
     if (occ_control_request(fd, text, PATIENCE_MS, answer, sizeof answer, &err) != 0)
         return cli_failure(command, &err);
+    if (args->pause_s > 0)
+        note_pause(command, "", (uint64_t)args->pause_s);
+    else
+        cli_note(command, "resumed");
     return CLI_EXIT_OK;
 }
 
-/* Whole seconds, rounded up. */
-static int parse_pause(const struct sampler_args *args, int64_t *ret_seconds, struct occ_error *err)
+/* --for in whole seconds, rounded up. */
+static int parse_pause(struct sampler_args *args, struct occ_error *err)
 {
     int64_t ns = PAUSE_DEFAULT_S * SECOND_NS;
     if (args->duration && occ_parse_duration_ns(args->duration, &ns, err) != 0)
         return occ_error_prefix(err, "--for");
     if (ns > OCC_CONTROL_PAUSE_MAX_S * SECOND_NS)
         return occ_fail(err, OCC_E_INVALID, "--for: '%.64s' is out of range (at most 24h)", args->duration);
-    *ret_seconds = (ns + SECOND_NS - 1) / SECOND_NS;
+    args->pause_s = (ns + SECOND_NS - 1) / SECOND_NS;
     return 0;
 }
 
-static int pause_for(const struct cli_command *command, int fd, const struct sampler_args *args)
-{
-    char text[32];
-    int64_t seconds = PAUSE_DEFAULT_S;
-    (void)parse_pause(args, &seconds, NULL); /* which check_args() has checked */
-    (void)snprintf(text, sizeof text, "pause %lld", (long long)seconds);
-    int status = request(command, fd, text);
-    if (status == CLI_EXIT_OK)
-        note_pause(command, "", (uint64_t)seconds);
-    return status;
-}
+static const char *const actions[] = {"status", "pause", "resume", NULL};
+enum action { STATUS, PAUSE, RESUME, ACTIONS };
 
-static int resume(const struct cli_command *command, int fd, const struct sampler_args *args)
-{
-    (void)args;
-    int status = request(command, fd, "resume");
-    if (status == CLI_EXIT_OK)
-        cli_note(command, "resumed");
-    return status;
-}
-
-static const struct action {
-    const char *name;
-    bool has_output, has_duration; /* takes options for output; --for */
-    int (*act)(const struct cli_command *command, int fd, const struct sampler_args *args);
-} actions[] = {
-    {"status", true, false, show_status},
-    {"pause", false, true, pause_for},
-    {"resume", false, false, resume},
-};
-#define ACTIONS (sizeof actions / sizeof *actions)
-
-static int find_action(const char *name, const struct action **ret_action, struct occ_error *err)
-{
-    const char *names[ACTIONS + 1] = {0};
-    for (size_t i = 0; i < ACTIONS; i++) {
-        names[i] = actions[i].name;
-        if (strcmp(actions[i].name, name) == 0) {
-            *ret_action = &actions[i];
-            return 0;
-        }
-    }
-    return cli_fail_unknown("action", "", name, strlen(name), names, err);
-}
-
-static int check_args(const struct sampler_args *args, const struct action *action, struct occ_error *err)
+static int find_action(struct sampler_args *args, enum action *ret_action, struct occ_error *err)
 {
     const struct cli_output *output = &args->list.output;
-    int64_t seconds;
-    if (args->duration && !action->has_duration)
+    const char *name = args->list.common.operands[0];
+    enum action action = STATUS;
+    while (action < ACTIONS && strcmp(actions[action], name) != 0)
+        action++;
+    if (action == ACTIONS)
+        return cli_fail_unknown("action", "", name, strlen(name), actions, err);
+    if (args->duration && action != PAUSE)
         return occ_fail(err, OCC_E_INVALID, "--for is for pause");
-    if ((output->json || output->csv || output->columns) && !action->has_output)
+    if ((output->json || output->csv || output->columns) && action != STATUS)
         return occ_fail(err, OCC_E_INVALID, "--json, --csv and -o are for status");
-    int status = parse_pause(args, &seconds, err);
+    *ret_action = action;
+    int status = action == PAUSE ? parse_pause(args, err) : 0;
     if (status != 0)
         occ_text_sanitise(err->message);
     return status;
@@ -244,16 +214,16 @@ static int run(const struct cli_command *command, char **argv)
     struct sampler_args args = {.socket = NULL};
     struct cli_selection selection;
     struct occ_error err = OCC_ERROR_INIT;
-    const struct action *action = NULL;
+    enum action action = STATUS;
     _cleanup_(occ_closep) int fd = -1;
     int status = 0;
     if (!cli_start_list(command, argv, &args.list, &selection, &status))
         return status;
-    if (find_action(args.list.common.operands[0], &action, &err) != 0 || check_args(&args, action, &err) != 0)
+    if (find_action(&args, &action, &err) != 0)
         return cli_usage_error(command, &err);
     if (connect_daemon(args.socket, &fd, &err) != 0)
         return cli_failure(command, &err);
-    return action->act(command, fd, &args);
+    return action == STATUS ? show_status(command, fd, &selection) : request(command, fd, &args);
 }
 
 static const struct cli_option options[] = {

@@ -66,7 +66,7 @@ static int ask(const struct cli_command *command, const struct history_args *arg
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
-    int status = cli_open_history(&args->list.common, &store, &err);
+    int status = cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err);
     if (status == 0)
         status = occ_store_configs(store, &args->filter, &rows, &err);
     if (status == 0)

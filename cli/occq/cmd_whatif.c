@@ -43,11 +43,6 @@ struct whatif_row {
     uint32_t configs, refused, not_analysed;
 };
 
-struct whatif_rows {
-    struct whatif_row *list;
-    size_t n;
-};
-
 /* ---- adding up ---- */
 
 static void add(struct side *side, const struct occ_config_row *row, const struct occ_device *device,
@@ -144,17 +139,16 @@ static const struct occ_config_row *evaluate(const struct occ_config_row *row,
     return row;
 }
 
-static int evaluate_all(const struct occ_config_rows *configs, const struct occ_device *device,
-                        struct whatif_rows *rows, struct occ_error *err)
+/* `rows` has room for a row of each configuration. Returns their number. */
+static size_t evaluate_all(const struct occ_config_rows *configs, const struct occ_device *device,
+                           struct whatif_row *rows)
 {
     const struct occ_config_row *row = configs->rows, *end = row + configs->n;
-    rows->list = calloc(configs->n + 1, sizeof *rows->list);
-    if (!rows->list)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    size_t n = 0;
     while (row < end)
-        row = evaluate(row, end, device, &rows->list[rows->n++]);
-    qsort(rows->list, rows->n, sizeof *rows->list, by_time);
-    return 0;
+        row = evaluate(row, end, device, &rows[n++]);
+    qsort(rows, n, sizeof *rows, by_time);
+    return n;
 }
 
 /* ---- columns ---- */
@@ -211,12 +205,12 @@ static const struct cli_column columns[] = {
 
 /* Configurations without numbers on either side. */
 static void note_left_out(const struct cli_command *command, const struct calc_target *target,
-                          const struct whatif_rows *rows)
+                          const struct whatif_row *rows, size_t n)
 {
     uint64_t refused = 0, not_analysed = 0;
-    for (size_t i = 0; i < rows->n; i++) {
-        refused += rows->list[i].refused;
-        not_analysed += rows->list[i].not_analysed;
+    for (size_t i = 0; i < n; i++) {
+        refused += rows[i].refused;
+        not_analysed += rows[i].not_analysed;
     }
     if (refused)
         cli_note(command, "%" PRIu64 " launch configuration%s cannot run on %s", refused,
@@ -227,34 +221,32 @@ static void note_left_out(const struct cli_command *command, const struct calc_t
                  not_analysed, not_analysed == 1 ? "" : "s", not_analysed == 1 ? "it" : "they");
 }
 
-static void rows_release(struct whatif_rows *rows)
-{
-    free(rows->list);
-}
-
 static int ask(const struct cli_command *command, const struct whatif_args *args,
                const struct calc_target *target, const struct cli_selection *selection)
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
-    _cleanup_(rows_release) struct whatif_rows rows = {0};
-    if (cli_open_history(&args->history.list.common, &store, &err) != 0 ||
-        occ_store_configs(store, &args->history.filter, &configs, &err) != 0 ||
-        evaluate_all(&configs, &target->device, &rows, &err) != 0)
+    _cleanup_(occ_freep) struct whatif_row *rows = NULL;
+    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
+        occ_store_configs(store, &args->history.filter, &configs, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->history.filter);
-    size_t shown =
-        args->history.number && rows.n > (size_t)args->history.number ? (size_t)args->history.number : rows.n;
+    if (!(rows = calloc(configs.n + 1, sizeof *rows))) {
+        (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+        return cli_failure(command, &err);
+    }
+    size_t n = evaluate_all(&configs, &target->device, rows), number = (size_t)args->history.number;
+    size_t shown = number && n > number ? number : n;
     bool simulated = false;
-    if (cli_table_print("kernels", selection, rows.list, shown, sizeof *rows.list, &err) != 0)
+    if (cli_table_print("kernels", selection, rows, shown, sizeof *rows, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < shown; i++)
-        simulated |= rows.list[i].simulated;
+        simulated |= rows[i].simulated;
     if (simulated)
         cli_note_simulated(command);
-    note_left_out(command, target, &rows);
-    return rows.n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
+    note_left_out(command, target, rows, n);
+    return n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
 }
 
 static int run(const struct cli_command *command, char **argv)

@@ -23,13 +23,14 @@ bool cli_start_history(const struct cli_command *command, char **argv, struct hi
     return false;
 }
 
-int cli_open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err)
+int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,
+                     struct occ_error *err)
 {
     _cleanup_(occ_freep) char *own = NULL;
-    struct occ_store_options options = {.mode = OCC_STORE_READ};
+    const struct occ_store_options options = {.mode = mode};
     int status = args->db ? 0 : occ_path_default_history(&own, err);
     const char *path = args->db ? args->db : own;
-    if (status == 0 && access(path, F_OK) != 0 && errno == ENOENT)
+    if (status == 0 && mode == OCC_STORE_READ && access(path, F_OK) != 0 && errno == ENOENT)
         return occ_fail(err, OCC_E_NOT_FOUND, "there is no history at %s (\"occtrace PROGRAM\" makes one)",
                         path);
     return status == 0 ? occ_store_open(path, &options, ret_store, err) : status;

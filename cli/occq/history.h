@@ -40,8 +40,9 @@ struct history_args {
 bool cli_start_history(const struct cli_command *command, char **argv, struct history_args *args,
                        struct cli_selection *ret_selection, int *ret_status);
 
-/* Opens the history for reading: --db, else the user's. */
-int cli_open_history(const struct cli_args *args, struct occ_store **ret_store, struct occ_error *err);
+/* Opens the history: --db, else the user's. For reading it must exist. */
+int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,
+                     struct occ_error *err);
 void cli_store_closep(struct occ_store **store);
 
 /* One line on stderr when a period leaves out runs only because their times do not count from 1970. */

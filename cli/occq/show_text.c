@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/values.h"
+#include "calc/calc_target.h"
 #include "reported_occupancy.h"
 #include "show.h"
 #include "support/cleanup.h"
@@ -50,9 +51,8 @@ static void print_head(const struct show_group *group)
     const struct occ_config_row *first = group->configs;
     double waste = 0;
     char duration[32], amount[32];
-    for (size_t i = 0; i < group->n; i++) {
+    for (size_t i = 0; i < group->n; i++)
         waste += isfinite(group->configs[i].waste_warp_seconds) ? group->configs[i].waste_warp_seconds : 0;
-    }
     print_name("", first->kernel.short_name);
     print_name("  ", first->kernel.demangled);
     char where[LINE];
@@ -70,11 +70,6 @@ static void print_head(const struct show_group *group)
 
 /* ---- one launch configuration ---- */
 
-static bool has_cluster(const struct occ_launch *launch)
-{
-    return (uint64_t)launch->cluster[0] * launch->cluster[1] * launch->cluster[2] > 1;
-}
-
 static void print_configuration(const struct occ_config_row *row)
 {
     const struct occ_launch *l = &row->launch;
@@ -82,7 +77,7 @@ static void print_configuration(const struct occ_config_row *row)
     (void)printf("\n  launch configuration %" PRId64 ": grid %s, block %s", row->id,
                  analysis_dimensions(l->grid, grid, sizeof grid),
                  analysis_dimensions(l->block, block, sizeof block));
-    if (has_cluster(l))
+    if (calc_cluster_blocks(l) > 1)
         (void)printf(", cluster %s", analysis_dimensions(l->cluster, cluster, sizeof cluster));
     (void)printf(
         "\n    %u registers per thread, shared memory %s static + %s dynamic, local memory %u B per thread\n",
