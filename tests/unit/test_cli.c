@@ -335,7 +335,7 @@ static char *rendered(enum cli_format format, size_t n)
     for (size_t i = 0; i < n; i++)
         assert_int_equal(cli_table_add(table, &things[i], &err), 0);
     assert_int_equal(cli_table_finish(table, &err), 0);
-    cli_table_free(table);
+    cli_table_freep(&table);
     (void)fclose(out);
     return text;
 }
