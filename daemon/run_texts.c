@@ -16,9 +16,9 @@ static const struct text {
     {                                                                                                        \
 #key, offsetof(struct occ_run, key), max_bytes                                                       \
     }
-    TEXT(exe, 4096),          TEXT(cmdline, 4096),  TEXT(cwd, 4096),       TEXT(label, 256),
-    TEXT(session, 32),        TEXT(slurm_job, 128), TEXT(slurm_step, 128), TEXT(k8s_pod, 256),
-    TEXT(k8s_namespace, 256), TEXT(hostname, 256),
+    TEXT(exe, 4096),          TEXT(cmdline, 4096),  TEXT(cwd, 4096),        TEXT(label, 256),
+    TEXT(session, 32),        TEXT(slurm_job, 128), TEXT(slurm_step, 128),  TEXT(k8s_pod, 256),
+    TEXT(k8s_namespace, 256), TEXT(hostname, 256),  TEXT(cupti_path, 4096),
 #undef TEXT
 };
 #define N_TEXTS (sizeof texts / sizeof *texts)

@@ -70,6 +70,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
         return;
     }
     reason[0] = '\0'; /* of a libcupti that was passed over */
+    (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path);
     if (g->env.exact)
         occ_exact_client_start(&g->exact, occ_guest_path(), &g->tracing.cupti, reason);
     occ_guest_report(g, OCC_LEVEL_TRACE, occ_clock_ns(CLOCK_REALTIME), reason);

@@ -88,6 +88,21 @@ static void add_hostname(void)
         add("hostname", name);
 }
 
+static bool log_text(struct occ_ring_producer *ring)
+{
+    struct occ_record_process record = {
+        .record.type = OCC_RECORD_PROCESS, .count = text.pairs, .text_bytes = text.used};
+    return occ_ring_log(ring, &record.record, sizeof record, text.bytes, text.used);
+}
+
+bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path)
+{
+    text.used = 0;
+    text.pairs = 0;
+    add_bytes("cupti_path", path, strlen(path));
+    return log_text(ring);
+}
+
 bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
                      char *(*get)(const char *name))
 {
@@ -103,7 +118,5 @@ bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
     add("slurm_step", get("SLURM_STEP_ID"));
     add_kubernetes(get);
     add_hostname();
-    struct occ_record_process record = {
-        .record.type = OCC_RECORD_PROCESS, .count = text.pairs, .text_bytes = text.used};
-    return occ_ring_log(ring, &record.record, sizeof record, text.bytes, text.used);
+    return log_text(ring);
 }

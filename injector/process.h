@@ -1,4 +1,4 @@
-/* The PROCESS record: this process as it describes itself. Called once, before the helper exists. */
+/* PROCESS records: this process as it describes itself. Called before the helper exists. */
 #ifndef OCC_INJECTOR_PROCESS_H
 #define OCC_INJECTOR_PROCESS_H
 
@@ -8,5 +8,7 @@
 /* False: the log is full. `get` is secure_getenv outside tests. */
 bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
                      char *(*get)(const char *name));
+/* The same for the path of the libcupti that is used. */
+bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path);
 
 #endif

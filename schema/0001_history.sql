@@ -71,6 +71,7 @@ CREATE TABLE stored_run (
     level         TEXT,
     level_reason  TEXT,
     cupti_version INTEGER,
+    cupti_path    TEXT,
     simulated     INTEGER NOT NULL CHECK (simulated IN (0, 1)),
     launches      INTEGER NOT NULL DEFAULT 0,
     gpu_time_ns   INTEGER NOT NULL DEFAULT 0,

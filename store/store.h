@@ -70,6 +70,7 @@ struct occ_run {
     const char *level;        /* word of enum occ_level (ring_abi.h), "trace" ... */
     const char *level_reason; /* of this level: putting a level without one erases the old one's */
     uint32_t cupti_version;   /* 0: unknown */
+    const char *cupti_path;   /* the libcupti; NULL: unknown */
     bool simulated;
     bool uid_unknown;
 };

@@ -55,6 +55,10 @@ expect "lost and mixed records" 0 "lost: 50 (cupti_dropped 50)" \
   env OCCSIM_FAULT=shuffle:7,drop:20 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 1000
 said_it_all 1000
 [ "$(query 'SELECT launches FROM run ORDER BY run_id DESC LIMIT 1')" = 950 ] || fail "not 950 launches"
+case $(query 'SELECT cupti_path FROM run ORDER BY run_id DESC LIMIT 1') in
+  */simgpu/libcupti.so.13*) ;;
+  *) fail "the run's row does not name its libcupti" ;;
+esac
 
 # Databases that cannot be used: the program runs, the file stays as it was.
 echo "this is not a database, it only looks long enough to be one" >bad.db

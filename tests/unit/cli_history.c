@@ -47,6 +47,7 @@ static int put_runs(struct history *h)
          .level = "trace",
          .level_reason = "no hardware counters",
          .cupti_version = 24,
+         .cupti_path = "/usr/local/cuda/lib64/libcupti.so.12",
          .simulated = true},
         {.uuid = {2},
          .pid = 1002,

@@ -128,6 +128,7 @@ struct story {
     uint32_t level;
     char reason[240];
     uint64_t launches, launches_as_closed;
+    char cupti_path[256];
 };
 
 static void hear_record(struct story *s, const struct occ_log_record *record)
@@ -136,6 +137,12 @@ static void hear_record(struct story *s, const struct occ_log_record *record)
                            [OCC_RECORD_KERNEL] = &s->kernels,    [OCC_RECORD_CONFIG] = &s->configs,
                            [OCC_RECORD_STATE] = &s->states,      [OCC_RECORD_CLOSED] = &s->closed};
     ++*counts[record->type];
+    if (record->type == OCC_RECORD_PROCESS) {
+        const struct occ_record_process *process = (const void *)record;
+        const char *key = (const char *)(process + 1);
+        if (strcmp(key, "cupti_path") == 0)
+            (void)snprintf(s->cupti_path, sizeof s->cupti_path, "%s", key + sizeof "cupti_path");
+    }
     if (record->type == OCC_RECORD_STATE) {
         const struct occ_record_state *state = (const void *)record;
         s->level = state->level;
@@ -213,7 +220,8 @@ static void test_every_launch_arrives(void **state)
     struct story s = story_of(*state, program_that_launches, NULL, 7);
     assert_int_equal(s.launches, 20000);
     assert_int_equal(s.launches_as_closed, 20000);
-    assert_int_equal(s.processes, 1);
+    assert_int_equal(s.processes, 2);
+    assert_string_equal(s.cupti_path, OCC_FAKE_CUPTI);
     assert_int_equal(s.devices, 1);
     assert_int_equal(s.kernels, 3);
     assert_int_equal(s.configs, 12);
@@ -581,7 +589,8 @@ static int program_whose_main_thread_ends(void)
 static void test_a_process_ends_with_its_last_thread(void **state)
 {
 #ifdef __SANITIZE_THREAD__
-    print_message("skipped: the sanitizer's own thread never ends, so the process would not end without us either\n");
+    print_message(
+        "skipped: the sanitizer's own thread never ends, so the process would not end without us either\n");
     skip();
 #endif
     struct story s = story_of(*state, program_whose_main_thread_ends, NULL, 0);
