@@ -228,6 +228,20 @@ static bool is_accepted(struct occ_cupti *cupti, char reason[OCC_CUPTI_REASON_BY
     return problem == NULL;
 }
 
+/* True: a candidate before this one was the same library. */
+static bool is_tried(struct occ_cupti_search *search, void *handle)
+{
+    for (size_t i = 0; i < sizeof search->tried / sizeof search->tried[0]; i++) {
+        if (search->tried[i] == handle)
+            return true;
+        if (!search->tried[i]) {
+            search->tried[i] = handle;
+            break;
+        }
+    }
+    return false;
+}
+
 bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
                     char reason[OCC_CUPTI_REASON_BYTES])
 {
@@ -240,7 +254,7 @@ bool occ_cupti_find(struct occ_cupti_search *search, struct occ_cupti *cupti,
         else
             cupti->handle = dlopen(search->name, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE |
                                                      (group == MAPPED ? RTLD_NOLOAD : 0));
-        if (cupti->handle && is_accepted(cupti, reason))
+        if (cupti->handle && !is_tried(search, cupti->handle) && is_accepted(cupti, reason))
             return true;
         if (!cupti->handle)
             (void)dlerror(); /* the program must not read our error */

@@ -40,6 +40,7 @@ struct occ_cupti {
 struct occ_cupti_search {
     const char *configured; /* absolute path or "" */
     uint64_t rank;          /* of the candidate tried last, the best first; 0 at first */
+    void *tried[8];         /* libraries: one may have several names */
     char name[PATH_MAX];    /* of the candidate tried last, as dlopen(3) got it */
 };
 
