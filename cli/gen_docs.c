@@ -71,6 +71,7 @@ static const struct entry environment_occtrace[] = {
     {"OCCTRACE_CUPTI", "the libcupti to use, an absolute path"},
     {"OCCTRACE_DISABLE", "if set, neither empty nor 0: programs run as without occtrace"},
     {"OCCTRACE_LOG", "where the library inside the program logs: stderr, or the absolute path of a file"},
+    {"OCCTRACE_BUDGET", "overhead in percent above which less is recorded, 0.0001 to 100 (default 1)"},
     {"OCCTRACE_RING_SLOTS", "launches that the ring between program and daemon holds: a power of two, 256 "
                             "to 4194304 (default 262144)"},
     {"OCCTRACE_BUFFERS, OCCTRACE_BUFFER_BYTES",

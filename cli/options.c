@@ -155,6 +155,18 @@ static int convert_word(const struct cli_option *row, const char *text, const ch
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is none of %s", text, all);
 }
 
+static int convert_span(const struct cli_option *row, const char *text, int64_t *value,
+                            struct occ_error *err)
+{
+    char low[32], high[32];
+    int status = occ_parse_duration_ns(text, value, err);
+    if (status != 0 || (*value >= row->min && *value <= row->max))
+        return status;
+    return occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (%s to %s)", text,
+                    occ_format_duration(row->min, low, sizeof low),
+                    occ_format_duration(row->max, high, sizeof high));
+}
+
 static int convert(const struct cli_option *row, const char *text, struct cli_args *args,
                    struct occ_error *err)
 {
@@ -181,6 +193,8 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
         return convert_percent(text, field, err);
     case CLI_WORD:
         return convert_word(row, text, field, err);
+    case CLI_SPAN:
+        return convert_span(row, text, field, err);
     case CLI_BYTES:
         return convert_bytes(row, text, field, err);
     case CLI_SIZE:

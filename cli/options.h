@@ -29,6 +29,7 @@ enum cli_kind {
     CLI_PERCENT, /* double, a ratio; given as 0 < percent <= 100 */
     CLI_REGEX,   /* const char *; a POSIX extended regular expression, checked */
     CLI_WORD,    /* const char *; one of the row's words (the pointer is the row's) */
+    CLI_SPAN,    /* int64_t, nanoseconds, min ... max of the row; "90s", "5m" */
     CLI_BYTES,   /* int64_t, min ... max of the row; "64k", "1M" */
     CLI_SIZE,    /* uint32_t[3], x, y and z, none of them 0; "128", "16x16", "8x8x4": what is left out is 1 */
 };
@@ -42,7 +43,7 @@ struct cli_option {
     const char *help;         /* one sentence without a full stop */
     const char *without;      /* the value may be left out and then is this; NULL: it may not */
     const char *const *words; /* CLI_WORD: NULL-terminated */
-    int64_t min, max;         /* CLI_NUMBER, CLI_BYTES */
+    int64_t min, max;         /* CLI_NUMBER, CLI_SPAN, CLI_BYTES */
 };
 
 /* What every command has; the first member of every command's arguments. */

@@ -80,9 +80,9 @@ static void poll_exact(struct occ_guest *g, bool is_last)
     if (!g->exact.run)
         return;
     g->exact.call->poll(g->exact.run, is_last, log_measured, &g->ring, &report);
-    if (g->recording.gone)
+    if (g->recording.is_gone)
         g->exact.call->retire(g->exact.run);
-    if (g->recording.cause >= 0 || (!is_last && !report.is_new))
+    if (!occ_recording_is_full(&g->recording) || (!is_last && !report.is_new))
         return;
     occ_guest_report(g, is_last && report.measured > 0 ? OCC_LEVEL_FULL : OCC_LEVEL_TRACE,
                      occ_clock_ns(CLOCK_REALTIME), report.reason);
@@ -131,7 +131,7 @@ static void do_round(struct helper *h, uint64_t now_ns)
 /* A record that is still incomplete now is lost by the program's end, not by CUPTI. */
 static void do_last_round(struct occ_guest *g)
 {
-    if (g->exact.run && !g->recording.gone)
+    if (g->exact.run && !g->recording.is_gone)
         g->exact.call->finish(g->exact.run);
     flush(g, 0);
     occ_drain_all(&g->drain);

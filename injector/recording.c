@@ -16,95 +16,67 @@
 
 /* ---- causes ---- */
 
-static uint64_t elapsed_ms(const struct occ_recording *r)
-{
-    return (occ_clock_ns(CLOCK_MONOTONIC) - r->began_ns) / MS_NS;
-}
-
-static bool is_gone(const struct occ_guest *g)
-{
-    return g->recording.gone != NULL;
-}
-
-static bool is_taken(const struct occ_guest *g)
-{
-    return g->recording.takeover.state == OCC_TAKEOVER_TAKEN;
-}
-
-static bool is_doubted(const struct occ_guest *g)
-{
-    return g->recording.takeover.state == OCC_TAKEOVER_DOUBTED;
-}
-
-static bool is_paused(const struct occ_guest *g)
-{
-    return occ_ring_is_paused(&g->ring) && !g->exact.run;
-}
-
-static bool is_delayed(const struct occ_guest *g)
-{
-    return elapsed_ms(&g->recording) < g->env.delay_ms;
-}
-
-static bool is_over(const struct occ_guest *g)
-{
-    return g->env.duration_ms > 0 && elapsed_ms(&g->recording) >= g->env.delay_ms + g->env.duration_ms;
-}
-
-static bool has_enough(const struct occ_guest *g)
-{
-    return g->drain.beyond_ns > 0;
-}
-
-static bool is_stopped_by_governor(const struct occ_guest *g)
-{
-    return g->recording.governor.step == OCC_STEP_NOTHING;
-}
-
-static bool is_without_times(const struct occ_guest *g)
-{
-    return g->recording.watch.is_without_times;
-}
-
-static bool is_sampled(const struct occ_guest *g)
-{
-    return g->recording.governor.step == OCC_STEP_SAMPLED;
-}
-
-static bool is_without_counters(const struct occ_guest *g)
-{
-    return g->recording.governor.step == OCC_STEP_NO_COUNTERS;
-}
-
-static const struct cause {
-    bool (*holds)(const struct occ_guest *guest);
-    enum occ_level level;
-    bool is_overhead; /* the governor's: figures follow the text */
-    const char *text; /* NULL: recording.gone */
-} causes[] = {
-    {is_gone, OCC_LEVEL_NOTHING, false, NULL},
-    {is_taken, OCC_LEVEL_NOTHING, false,
-     "another profiler of the program used CUPTI (PyTorch's profiler does)"},
-    {is_doubted, OCC_LEVEL_NOTHING, false,
-     "another profiler of the program seems to use CUPTI: records have stopped arriving"},
-    {is_paused, OCC_LEVEL_NOTHING, false, "paused by its owner"},
-    {is_delayed, OCC_LEVEL_NOTHING, false, "before the end of --delay"},
-    {is_over, OCC_LEVEL_NOTHING, false, "after the end of --duration"},
-    {has_enough, OCC_LEVEL_NOTHING, false, "the launches of --launches are recorded"},
-    {is_stopped_by_governor, OCC_LEVEL_NOTHING, true, "not recorded"},
-    {is_without_times, OCC_LEVEL_CONFIGS, false,
-     "CUPTI returns no times any more (before 13.3 it does so after many launches of CUDA graphs)"},
-    {is_sampled, OCC_LEVEL_CONFIGS, true, "recorded in one second of ten"},
-    {is_without_counters, OCC_LEVEL_TRACE, true, "not measured by hardware counters"},
+/* Rows of `causes`, the strongest first. */
+enum cause {
+    GONE,
+    TAKEN,
+    DOUBTED,
+    PAUSED,
+    DELAYED,
+    OVER,
+    ENOUGH,
+    STOPPED,
+    TIMELESS,
+    SAMPLED,
+    UNMEASURED,
+    NONE
 };
-#define CAUSES ((int)(sizeof causes / sizeof causes[0]))
 
-static int find_cause(const struct occ_guest *g)
+static const struct {
+    const char *text;
+    enum occ_level level;
+    bool is_overhead; /* figures follow the text */
+} causes[] = {
+    [GONE] = {"another profiler of the program took CUPTI over", OCC_LEVEL_NOTHING, false},
+    [TAKEN] = {"another profiler of the program used CUPTI (PyTorch's profiler does)", OCC_LEVEL_NOTHING,
+               false},
+    [DOUBTED] = {"another profiler of the program seems to use CUPTI: records have stopped arriving",
+                 OCC_LEVEL_NOTHING, false},
+    [PAUSED] = {"paused by its owner", OCC_LEVEL_NOTHING, false},
+    [DELAYED] = {"before the end of --delay", OCC_LEVEL_NOTHING, false},
+    [OVER] = {"after the end of --duration", OCC_LEVEL_NOTHING, false},
+    [ENOUGH] = {"the launches of --launches are recorded", OCC_LEVEL_NOTHING, false},
+    [STOPPED] = {"not recorded", OCC_LEVEL_NOTHING, true},
+    [TIMELESS] =
+        {"CUPTI returns no times any more (before 13.3 it does so after many launches of CUDA graphs)",
+         OCC_LEVEL_CONFIGS, false},
+    [SAMPLED] = {"recorded in one second of ten", OCC_LEVEL_CONFIGS, true},
+    [UNMEASURED] = {"not measured by hardware counters", OCC_LEVEL_TRACE, true},
+    [NONE] = {"", OCC_LEVEL_TRACE, false},
+};
+
+static enum cause find_cause(const struct occ_guest *g)
 {
-    int i = 0;
-    while (i < CAUSES && !causes[i].holds(g))
-        i++;
-    return i < CAUSES ? i : -1;
+    const struct occ_recording *r = &g->recording;
+    uint64_t ms = (occ_clock_ns(CLOCK_MONOTONIC) - r->began_ns) / MS_NS;
+    const bool holds[] = {
+        [GONE] = r->is_gone,
+        [TAKEN] = r->takeover.state == OCC_TAKEOVER_TAKEN,
+        [DOUBTED] = r->takeover.state == OCC_TAKEOVER_DOUBTED,
+        [PAUSED] = occ_ring_is_paused(&g->ring) && !g->exact.run,
+        [DELAYED] =
+            ms<g->env.delay_ms, [OVER] = g->env.duration_ms> 0 && ms >= g->env.delay_ms + g->env.duration_ms,
+        [ENOUGH] = g->drain.beyond_ns > 0,
+        [STOPPED] = r->governor.step == OCC_STEP_NOTHING,
+        [TIMELESS] = r->watch.is_without_times,
+        [SAMPLED] = r->governor.step == OCC_STEP_SAMPLED,
+        [UNMEASURED] = r->governor.step == OCC_STEP_NO_COUNTERS,
+        [NONE] = true,
+    };
+    enum cause cause = GONE;
+    while (!holds[cause])
+        cause++;
+    return cause;
 }
 
 /* ---- CUPTI ---- */
@@ -119,7 +91,7 @@ static void enable(struct occ_guest *g, bool on)
     if (result == OCC_CUPTI_SUCCESS)
         r->is_enabled = on;
     else if (on)
-        r->gone = "CUPTI refuses to record again";
+        r->is_gone = true;
 }
 
 static int has_cupti_client(struct dl_phdr_info *info, size_t size, void *unused)
@@ -154,9 +126,8 @@ static struct occ_takeover_signs read_signs(struct occ_guest *g)
 static void follow_takeover(struct occ_guest *g)
 {
     struct occ_recording *r = &g->recording;
-    if (!r->gone && atomic_load_explicit(&g->foreign_buffer, memory_order_relaxed))
-        r->gone = "another profiler of the program took CUPTI over";
-    if (r->gone)
+    r->is_gone |= atomic_load_explicit(&g->foreign_buffer, memory_order_relaxed);
+    if (r->is_gone)
         return;
     struct occ_takeover_signs signs = read_signs(g);
     if (!occ_takeover_round(&r->takeover, &signs))
@@ -185,8 +156,7 @@ static void govern(struct occ_guest *g)
     uint32_t given_ppm = occ_ring_budget_ppm(&g->ring);
     if (g->env.budget == 0 && given_ppm > 0 && given_ppm <= 1000000)
         r->governor.budget = given_ppm / 1e6;
-    if (g->exact.run ||
-        (r->cause >= 0 && causes[r->cause].level == OCC_LEVEL_NOTHING && !is_stopped_by_governor(g)))
+    if (g->exact.run || (causes[r->cause].level == OCC_LEVEL_NOTHING && r->cause != STOPPED))
         occ_governor_skip(&r->governor, &cost); /* exact values cost what they cost */
     else
         (void)occ_governor_round(&r->governor, &cost);
@@ -194,43 +164,40 @@ static void govern(struct occ_guest *g)
 
 /* ---- reports ---- */
 
-/* When the cause began: by our knowledge, not when it was noticed. */
-static uint64_t begin_of(const struct occ_guest *g, int cause)
+/* From when the cause holds: by our knowledge, not when it was noticed. A doubt is withdrawn from its begin.
+ */
+static uint64_t begin_of(const struct occ_guest *g, enum cause cause)
 {
-    if (cause >= 0 && (causes[cause].holds == is_taken || causes[cause].holds == is_doubted))
-        return g->recording.takeover.from_ns;
-    if (cause >= 0 && causes[cause].holds == has_enough)
-        return g->drain.beyond_ns;
-    return occ_clock_ns(CLOCK_REALTIME);
+    const struct occ_recording *r = &g->recording;
+    if (cause == NONE && r->cause == DOUBTED)
+        return r->reported_from_ns;
+    if (cause == TAKEN || cause == DOUBTED)
+        return r->takeover.from_ns;
+    return cause == ENOUGH ? g->drain.beyond_ns : occ_clock_ns(CLOCK_REALTIME);
 }
 
-static void report(struct occ_guest *g, int cause)
+static void report(struct occ_guest *g, enum cause cause)
 {
     struct occ_recording *r = &g->recording;
-    char reason[OCC_REASON_BYTES] = "";
-    uint64_t from_ns = begin_of(g, cause);
-    bool is_withdrawn = cause < 0 && r->cause >= 0 && causes[r->cause].holds == is_doubted;
-    const char *text = cause < 0 ? "" : causes[cause].text ? causes[cause].text : r->gone;
-    (void)snprintf(reason, sizeof reason, "%s", text);
-    if (cause >= 0 && causes[cause].is_overhead)
-        (void)snprintf(reason, sizeof reason,
-                       "%s: overhead was %.1f %%, the budget is %.1f %% (OCCTRACE_BUDGET)", text,
+    char reason[OCC_REASON_BYTES], figures[80] = "";
+    if (causes[cause].is_overhead)
+        (void)snprintf(figures, sizeof figures,
+                       ": overhead was %.1f %%, the budget is %.1f %% (OCCTRACE_BUDGET)",
                        r->governor.share * 100, r->governor.budget * 100);
+    (void)snprintf(reason, sizeof reason, "%s%s", causes[cause].text, figures);
+    r->reported_from_ns = begin_of(g, cause);
     r->cause = cause;
-    r->reported_from_ns = is_withdrawn ? r->reported_from_ns : from_ns;
-    occ_guest_report(g, cause < 0 ? OCC_LEVEL_TRACE : causes[cause].level, r->reported_from_ns, reason);
+    occ_guest_report(g, causes[cause].level, r->reported_from_ns, reason);
 }
 
 static void apply(struct occ_guest *g)
 {
     struct occ_recording *r = &g->recording;
-    int cause = find_cause(g);
-    bool wants = cause < 0 || causes[cause].level != OCC_LEVEL_NOTHING || is_doubted(g);
-    if (is_sampled(g) && r->rounds % SAMPLE_ROUNDS != 0)
-        wants = false;
-    enable(g, wants);
+    enum cause cause = find_cause(g);
+    bool is_on = causes[cause].level != OCC_LEVEL_NOTHING || cause == DOUBTED;
+    enable(g, is_on && (cause != SAMPLED || r->rounds % SAMPLE_ROUNDS == 0));
     cause = find_cause(g);
-    if (cause != r->cause)
+    if (cause != (enum cause)r->cause)
         report(g, cause);
 }
 
@@ -239,7 +206,7 @@ void occ_recording_start(struct occ_guest *guest)
     struct occ_recording *r = &guest->recording;
     r->began_ns = occ_clock_ns(CLOCK_MONOTONIC);
     r->is_enabled = true;
-    r->cause = -1;
+    r->cause = NONE;
     occ_takeover_init(&r->takeover, occ_clock_ns(CLOCK_REALTIME));
     occ_governor_init(&r->governor,
                       guest->env.budget > 0 ? (double)guest->env.budget / 1e6 : OCC_GOVERNOR_BUDGET);
@@ -259,6 +226,11 @@ void occ_recording_round(struct occ_guest *guest)
     (void)occ_watch_round(&r->watch, guest->drain.records, guest->drain.bad_times);
     govern(guest);
     apply(guest);
+}
+
+bool occ_recording_is_full(const struct occ_recording *recording)
+{
+    return recording->cause == NONE;
 }
 
 void occ_recording_flushed(struct occ_recording *recording, uint32_t result)

@@ -25,11 +25,11 @@ struct occ_recording {
     struct occ_takeover takeover;
     struct occ_governor governor;
     struct occ_watch watch;
-    const char *gone;          /* why CUPTI is not called any more; NULL: it is */
+    bool is_gone;              /* CUPTI is not called any more */
     uint64_t began_ns;         /* monotonic: windows count from here */
     uint64_t rounds;           /* seconds */
     uint32_t flush_failures;   /* in a row */
-    int cause;                 /* row of the causes that was reported last; -1: none */
+    int cause;                 /* that was reported last: enum cause of recording.c */
     uint64_t reported_from_ns; /* of that report */
     bool is_enabled;           /* CUPTI records kernels for us */
 };
@@ -43,8 +43,11 @@ void occ_recording_round(struct occ_guest *guest);
 /* False: its buffers and counts are another client's, or it is not called any more. */
 static inline bool occ_recording_has_cupti(const struct occ_recording *recording)
 {
-    return !recording->gone && recording->takeover.state != OCC_TAKEOVER_TAKEN;
+    return !recording->is_gone && recording->takeover.state != OCC_TAKEOVER_TAKEN;
 }
+
+/* True: all is recorded. */
+bool occ_recording_is_full(const struct occ_recording *recording);
 
 /* cuptiActivityFlushAll's result; several failures in a row are a sign that another client was here. */
 void occ_recording_flushed(struct occ_recording *recording, uint32_t result);

@@ -118,17 +118,6 @@ static int ask(const struct cli_command *command, const struct history_args *arg
 
 /* ---- pause PID, resume PID ---- */
 
-static const struct cli_option options[];
-
-/* Whether options were given that are for the list. */
-static bool has_list_options(const struct runs_args *args)
-{
-    bool has = false;
-    for (const struct cli_option *o = options; o->name; o++)
-        has |= strcmp(o->name, "socket") != 0 && cli_is_given(options, &args->history.list.common, o->name);
-    return has;
-}
-
 static int send_pause(const struct cli_command *command, const struct runs_args *args)
 {
     static const char *const actions[] = {"pause", "resume", NULL};
@@ -144,8 +133,6 @@ static int send_pause(const struct cli_command *command, const struct runs_args 
         (void)cli_fail_unknown("action", "", operands[0], strlen(operands[0]), actions, &err);
     else if (!operands[1])
         (void)occ_fail(&err, OCC_E_INVALID, "%s wants a process id", actions[i]);
-    else if (has_list_options(args))
-        (void)occ_fail(&err, OCC_E_INVALID, "%s takes no option but --socket", actions[i]);
     else if (occ_parse_u64(operands[1], 1, INT32_MAX, &pid, &err) == 0) {
         (void)snprintf(text, sizeof text, "%s_run %" PRIu64, actions[i], pid);
         if (connect_daemon(args->socket, &fd, &err) != 0 ||

@@ -17,12 +17,13 @@
 
 enum { PATIENCE_MS = 5000, MAX_GPUS = 64 };
 
-#define PAUSE_DEFAULT_S INT64_C(600)
-#define SECOND_NS       INT64_C(1000000000)
+#define SECOND_NS        INT64_C(1000000000)
+#define PAUSE_DEFAULT_NS (600 * SECOND_NS)
 
 struct sampler_args {
     struct cli_list_args list;
-    const char *duration, *socket;
+    int64_t duration_ns; /* 0: not given */
+    const char *socket;
     int64_t pause_s;
 };
 
@@ -174,18 +175,6 @@ static int request(const struct cli_command *command, int fd, const struct sampl
     return CLI_EXIT_OK;
 }
 
-/* --for in whole seconds, rounded up. */
-static int parse_pause(struct sampler_args *args, struct occ_error *err)
-{
-    int64_t ns = PAUSE_DEFAULT_S * SECOND_NS;
-    if (args->duration && occ_parse_duration_ns(args->duration, &ns, err) != 0)
-        return occ_error_prefix(err, "--for");
-    if (ns > OCC_CONTROL_PAUSE_MAX_S * SECOND_NS)
-        return occ_fail(err, OCC_E_INVALID, "--for: '%.64s' is out of range (at most 24h)", args->duration);
-    args->pause_s = (ns + SECOND_NS - 1) / SECOND_NS;
-    return 0;
-}
-
 static const char *const actions[] = {"status", "pause", "resume", NULL};
 enum action { STATUS, PAUSE, RESUME, ACTIONS };
 
@@ -198,15 +187,15 @@ static int find_action(struct sampler_args *args, enum action *ret_action, struc
         action++;
     if (action == ACTIONS)
         return cli_fail_unknown("action", "", name, strlen(name), actions, err);
-    if (args->duration && action != PAUSE)
+    if (args->duration_ns && action != PAUSE)
         return occ_fail(err, OCC_E_INVALID, "--for is for pause");
     if ((output->json || output->csv || output->columns) && action != STATUS)
         return occ_fail(err, OCC_E_INVALID, "--json, --csv and -o are for status");
+    if (action == PAUSE)
+        args->pause_s =
+            (args->duration_ns ? args->duration_ns + SECOND_NS - 1 : PAUSE_DEFAULT_NS) / SECOND_NS;
     *ret_action = action;
-    int status = action == PAUSE ? parse_pause(args, err) : 0;
-    if (status != 0)
-        occ_text_sanitise(err->message);
-    return status;
+    return 0;
 }
 
 static int run(const struct cli_command *command, char **argv)
@@ -227,8 +216,9 @@ static int run(const struct cli_command *command, char **argv)
 }
 
 static const struct cli_option options[] = {
-    CLI_OPTION(0, "for", CLI_TEXT, struct sampler_args, duration, "DURATION",
-               "how long to pause: 90s, 15m, 2h, at most 24h (default 10m)"),
+    CLI_OPTION(0, "for", CLI_SPAN, struct sampler_args, duration_ns, "DURATION",
+               "how long to pause: 90s, 15m, 2h, at most 24h (default 10m)", .min = 1,
+               .max = OCC_CONTROL_PAUSE_MAX_S * SECOND_NS),
     OPTION_SOCKET(struct sampler_args),
     CLI_OPTIONS_LIST,
 };

@@ -24,7 +24,7 @@
 /* As env(1), nohup(1) and the shells have it. */
 enum { EXIT_OWN_FAILURE = 125, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
 
-enum { DAEMON_PATIENCE_MS = 5000 };
+enum { DAEMON_PATIENCE_MS = 5000, MS_NS = 1000000 };
 
 /* Descriptors 0, 1 and 2 that the caller closed would otherwise be taken by files of ours. */
 static void occupy_standard_descriptors(void)
@@ -49,31 +49,11 @@ static char *preload_list(const char *library)
     return list;
 }
 
-/* "": not given. */
-struct window {
-    char delay_ms[32], duration_ms[32], launches[32];
-};
-
-static void print_ms(const char *duration, char text[32])
+/* A number as a variable's value; NULL: 0, not given. */
+static const char *print_number(int64_t number, char text[32])
 {
-    uint64_t ms;
-    if (duration && trace_options_ms(duration, &ms, NULL) == 0)
-        (void)snprintf(text, 32, "%" PRIu64, ms);
-}
-
-static struct window window_of(const struct trace_options *options)
-{
-    struct window window = {"", "", ""};
-    print_ms(options->delay, window.delay_ms);
-    print_ms(options->duration, window.duration_ms);
-    if (options->launches > 0)
-        (void)snprintf(window.launches, sizeof window.launches, "%" PRId64, options->launches);
-    return window;
-}
-
-static const char *or_null(const char *text)
-{
-    return text[0] ? text : NULL;
+    (void)snprintf(text, 32, "%" PRId64, number);
+    return number ? text : NULL;
 }
 
 static int start_observed(struct trace *trace, char *const *argv, struct occ_error *err)
@@ -81,7 +61,7 @@ static int start_observed(struct trace *trace, char *const *argv, struct occ_err
     bool preloads = trace->preload && trace->executable.takes_preload;
     _cleanup_(occ_freep) char *list = preloads ? preload_list(trace->preload) : NULL;
     const struct trace_options *options = trace->options;
-    const struct window window = window_of(options);
+    char delay[32], duration[32], launches[32];
     const char *all = options->preload && strcmp(options->preload, "all") == 0 ? "1" : NULL;
     const char *library = preloads || getenv("CUDA_INJECTION64_PATH") ? NULL : trace->library;
     if (preloads && !list)
@@ -94,9 +74,9 @@ static int start_observed(struct trace *trace, char *const *argv, struct occ_err
         {"OCCTRACE_PRELOAD_ALL", all},
         {"OCCTRACE_EXACT", options->exact ? "1" : NULL},
         {"OCCTRACE_LABEL", options->label},
-        {"OCCTRACE_DELAY_MS", or_null(window.delay_ms)},
-        {"OCCTRACE_DURATION_MS", or_null(window.duration_ms)},
-        {"OCCTRACE_LAUNCHES", or_null(window.launches)},
+        {"OCCTRACE_DELAY_MS", print_number(options->delay_ns / MS_NS, delay)},
+        {"OCCTRACE_DURATION_MS", print_number(options->duration_ns / MS_NS, duration)},
+        {"OCCTRACE_LAUNCHES", print_number(options->launches, launches)},
         {NULL, NULL},
     };
     return child_start(&trace->signals, argv, variables, &trace->program, err);

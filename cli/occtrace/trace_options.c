@@ -3,11 +3,13 @@
 
 #include <string.h>
 
-#include "support/text.h"
-
 static const char *const counters_modes[] = {"auto", "pm", "gpm", "none", "exact", NULL};
 
 static const char *const preload_modes[] = {"auto", "all", "none", NULL};
+
+/* What the guest takes (injector/env.h). */
+#define MS_NS   INT64_C(1000000)
+#define YEAR_NS (31536000000 * MS_NS)
 
 static const struct cli_option options[] = {
     CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",
@@ -31,10 +33,11 @@ static const struct cli_option options[] = {
         "auto (default: a file in LD_PRELOAD sets CUDA_INJECTION64_PATH and takes itself out), all (it "
         "stays, for programs that reduce their environment), none (the variable only)",
         .words = preload_modes),
-    CLI_OPTION(0, "delay", CLI_TEXT, struct trace_options, delay, "DURATION",
-               "record nothing for so long (30s, 5m) after the program has initialised CUDA"),
-    CLI_OPTION(0, "duration", CLI_TEXT, struct trace_options, duration, "DURATION",
-               "stop recording after so long; the program runs on"),
+    CLI_OPTION(0, "delay", CLI_SPAN, struct trace_options, delay_ns, "DURATION",
+               "record nothing for so long (30s, 5m) after the program has initialised CUDA", .min = MS_NS,
+               .max = YEAR_NS),
+    CLI_OPTION(0, "duration", CLI_SPAN, struct trace_options, duration_ns, "DURATION",
+               "stop recording after so long; the program runs on", .min = MS_NS, .max = YEAR_NS),
     CLI_OPTION(0, "launches", CLI_NUMBER, struct trace_options, launches, "N",
                "record N launches of each process", .min = 1, .max = INT64_MAX),
     CLI_OPTION('q', "quiet", CLI_FLAG, struct trace_options, quiet, NULL, "no summary at the end"),
@@ -81,25 +84,6 @@ const struct cli_command cli_occtrace = {
     .examples = examples,
 };
 
-/* --delay and --duration; the guest takes at most a year of each (injector/env.h). */
-static int check_window(const char *option, const char *value, struct occ_error *err)
-{
-    uint64_t ms;
-    if (!value || trace_options_ms(value, &ms, err) == 0)
-        return 0;
-    return occ_error_prefix(err, "%s", option);
-}
-
-int trace_options_ms(const char *value, uint64_t *ret_ms, struct occ_error *err)
-{
-    int64_t ns = 0;
-    int status = occ_parse_duration_ns(value, &ns, err);
-    if (status == 0 && (ns < 1000000 || ns / 1000000 > TRACE_WINDOW_MAX_MS))
-        status = occ_fail(err, OCC_E_INVALID, "'%.64s' is out of range (1ms to 365d)", value);
-    *ret_ms = (uint64_t)ns / 1000000;
-    return status;
-}
-
 int trace_options_parse(char **argv, struct trace_options *args, struct occ_error *err)
 {
     int status = cli_parse(&cli_occtrace, argv, &args->common, err);
@@ -107,11 +91,7 @@ int trace_options_parse(char **argv, struct trace_options *args, struct occ_erro
         return occ_fail(err, OCC_E_INVALID, "--exact and --counters=%s exclude each other", args->counters);
     if (status == 0 && args->counters && strcmp(args->counters, "exact") == 0)
         args->exact = true;
-    if (status == 0)
-        status = check_window("--delay", args->delay, err);
-    if (status == 0)
-        status = check_window("--duration", args->duration, err);
-    if (status == 0 && args->exact && (args->delay || args->duration || args->launches))
+    if (status == 0 && args->exact && (args->delay_ns || args->duration_ns || args->launches))
         return occ_fail(err, OCC_E_INVALID, "--exact excludes --delay, --duration and --launches");
     if (status == 0 && args->label && strlen(args->label) > TRACE_LABEL_MAX_BYTES)
         return occ_fail(err, OCC_E_INVALID, "--label: longer than %d bytes", TRACE_LABEL_MAX_BYTES);

@@ -47,7 +47,7 @@ expect 1 "no daemon listens at $work/socket" sampler status
 expect 2 "status|pause|resume is missing" sampler
 expect 2 "did you mean 'status'?" sampler stats
 expect 2 "--for is for pause" sampler resume --for 5m
-expect 2 "--for: '25h' is out of range (at most 24h)" sampler pause --for 25h
+expect 2 "--for: '25h' is out of range (1 ns to 1 d)" sampler pause --for 25h
 expect 2 "--for:" sampler pause --for soon
 expect 2 "--json, --csv and -o are for status" sampler pause --json
 expect 2 "unknown column" sampler status -o sourc
