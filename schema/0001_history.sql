@@ -167,7 +167,7 @@ CREATE TABLE stored_run_config (
 CREATE INDEX stored_run_config_config ON stored_run_config(config_id);
 
 -- Packed launches of one run on one device, sorted by start (format: store/codec/columns.h). The metadata lie apart
--- from the bytes, so that a query reads only the chunks it needs. is_full 0: the last seconds.
+-- from the bytes, so that a query reads only the chunks it needs. is_full 0: the last seconds; 1: also a damaged one.
 CREATE TABLE stored_chunk (
     chunk_id           INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id             INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
@@ -182,6 +182,7 @@ CREATE TABLE stored_chunk (
 ) STRICT;
 CREATE INDEX stored_chunk_run ON stored_chunk(run_id, last_start_ns);
 CREATE INDEX stored_chunk_time ON stored_chunk(last_start_ns);
+CREATE INDEX stored_chunk_open ON stored_chunk(run_id, device_id) WHERE is_full = 0;
 CREATE TABLE stored_chunk_data (
     chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
     data     BLOB NOT NULL

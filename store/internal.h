@@ -24,23 +24,11 @@
 /* Text from other programs: what we keep of it. */
 #define OCC_STORE_TEXT_BYTES 4096
 
-/* What the transaction under way does with a run's level-0 chunks on a device. */
-struct occ_rows_written {
-    bool merged;       /* it replaces all of them */
-    int64_t level0_id; /* and adds this one; 0: none */
-    uint64_t level0_rows;
-};
-
-/* The launches of one run on one device that are in no full chunk: those of the file's level-0 chunks
- * (stored_chunk, not is_full), and those that are only here. */
+/* Launches of one run on one device that are not in the file. */
 struct occ_pending_rows {
     int64_t device;
-    int64_t *level0_ids;
-    size_t n_level0, level0_allocated;
-    uint64_t level0_rows;
-    struct occ_store_launch *rows; /* only here */
+    struct occ_store_launch *rows;
     size_t n, allocated;
-    struct occ_rows_written written;
 };
 
 /* Values of occ_run_state.configs. */
@@ -146,13 +134,12 @@ int occ_pending_totals_write(struct occ_store *s, struct occ_error *err);
 
 /* write/pending_rows.c */
 struct occ_pending_rows *occ_run_pending_rows(struct occ_run_state *r, int64_t device); /* NULL: no memory */
-void occ_pending_rows_free(struct occ_pending_rows *p);
-bool occ_pending_rows_add_level0(struct occ_pending_rows *p, int64_t id, uint64_t rows);
 /* All of them or, without memory, none. */
 bool occ_pending_rows_add(struct occ_pending_rows *p, const struct occ_store_launch *rows, size_t n);
 /* Inside a transaction; occ_pending_rows_written() when it is committed. */
-int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, struct occ_pending_rows *p,
-                           struct occ_error *err);
+int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r,
+                           const struct occ_pending_rows *p, struct occ_error *err);
+/* Also frees them when they are given up. */
 void occ_pending_rows_written(struct occ_pending_rows *p);
 void occ_scratch_trim(struct occ_store *s);
 
@@ -166,8 +153,7 @@ struct occ_chunk {
     uint32_t n;
     bool full, compress; /* level-0 chunks are compressed only where they stay small */
 };
-int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, int64_t *ret_id, struct occ_error *err);
-int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err);
+int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, struct occ_error *err);
 
 /* write/bulk.c: fails once a write of the bulk transaction has failed */
 int occ_bulk_check(struct occ_store *s, struct occ_error *err);

@@ -18,11 +18,6 @@ static int encode(struct occ_columns_encoder *encoder, const struct occ_chunk *c
     return occ_columns_encode(encoder, sources, c->n, c->compress, ret_data, ret_bytes);
 }
 
-int occ_chunk_drop(struct occ_store *s, int64_t id, struct occ_error *err)
-{
-    return occ_store_execute(s, OCC_SQL_DROP_CHUNK, OCC_INTS(id), err);
-}
-
 static int add_row(struct occ_store *s, const struct occ_chunk *c, struct occ_error *err)
 {
     int64_t last_end_ns = 0, low = UINT32_MAX, high = 0;
@@ -39,7 +34,7 @@ static int add_row(struct occ_store *s, const struct occ_chunk *c, struct occ_er
                              err);
 }
 
-int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, int64_t *ret_id, struct occ_error *err)
+int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, struct occ_error *err)
 {
     const uint8_t *data = NULL;
     size_t bytes = 0;
@@ -48,9 +43,9 @@ int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, int64_t *ret_i
         rc = occ_store_no_memory(err);
     if (rc != 0)
         return rc;
-    *ret_id = sqlite3_last_insert_rowid(s->db);
+    int64_t id = sqlite3_last_insert_rowid(s->db);
     struct occ_binder b = occ_store_statement(s, OCC_SQL_ADD_CHUNK_DATA);
-    occ_bind_int(&b, *ret_id);
+    occ_bind_int(&b, id);
     occ_bind_blob(&b, data, bytes);
     return occ_store_run(s, b.stmt, err);
 }

@@ -30,27 +30,6 @@ struct occ_pending_rows *occ_run_pending_rows(struct occ_run_state *r, int64_t d
     return &r->pending[r->n_pending++];
 }
 
-void occ_pending_rows_free(struct occ_pending_rows *p)
-{
-    free(p->rows);
-    free(p->level0_ids);
-}
-
-static bool reserve_level0(struct occ_pending_rows *p)
-{
-    return occ_grow((void **)&p->level0_ids, &p->level0_allocated, p->n_level0, SIZE_MAX,
-                    sizeof *p->level0_ids);
-}
-
-bool occ_pending_rows_add_level0(struct occ_pending_rows *p, int64_t id, uint64_t rows)
-{
-    if (!reserve_level0(p))
-        return false;
-    p->level0_ids[p->n_level0++] = id;
-    p->level0_rows += rows;
-    return true;
-}
-
 bool occ_pending_rows_add(struct occ_pending_rows *p, const struct occ_store_launch *rows, size_t n)
 {
     if (!occ_grow((void **)&p->rows, &p->allocated, p->n + n - 1, UINT32_MAX / 2, sizeof *p->rows))
@@ -93,35 +72,23 @@ static int append_columns(struct occ_store *s, const struct occ_columns *c, size
     return 0;
 }
 
-/* OCC_E_CORRUPT: damaged, or not there. */
-static int read_level0(struct occ_store *s, int64_t id, size_t *n, struct occ_error *err)
+/* Moves the rows of all level-0 chunks from the file into the scratch. A damaged chunk stays as it is, as if
+ * it were full. */
+static int take_level0(struct occ_store *s, int64_t run, int64_t device, size_t *n, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_CHUNK_DATA, OCC_INTS(id));
-    struct occ_columns columns;
-    int rc = 0, unpacked = OCC_E_CORRUPT;
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_LEVEL0_CHUNKS, OCC_INTS(run, device));
+    int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) {
-        unpacked = occ_columns_decode(s->decoder, sqlite3_column_blob(stmt, 0),
-                                      (size_t)sqlite3_column_bytes(stmt, 0),
-                                      OCC_COLUMN_BITS(config, graph_node), &columns);
+        struct occ_columns columns;
+        int unpacked = occ_columns_decode(s->decoder, sqlite3_column_blob(stmt, 1),
+                                          (size_t)sqlite3_column_bytes(stmt, 1),
+                                          OCC_COLUMN_BITS(config, graph_node), &columns);
         if (unpacked == 0)
             unpacked = append_columns(s, &columns, n);
-    }
-    if (rc == 0 && unpacked == OCC_E_NO_MEMORY)
-        rc = occ_store_no_memory(err);
-    return rc != 0 ? rc : unpacked;
-}
-
-/* Moves the rows of all level-0 chunks from the file into the scratch. A damaged chunk stays in the file. */
-static int take_level0(struct occ_store *s, const struct occ_pending_rows *p, size_t *n,
-                       struct occ_error *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < p->n_level0 && rc == 0; i++) {
-        rc = read_level0(s, p->level0_ids[i], n, err);
-        if (rc == OCC_E_CORRUPT || rc == OCC_E_VERSION)
-            rc = 0;
-        else if (rc == 0)
-            rc = occ_chunk_drop(s, p->level0_ids[i], err);
+        rc = unpacked == OCC_E_NO_MEMORY
+                 ? occ_store_no_memory(err)
+                 : occ_store_execute(s, unpacked == 0 ? OCC_SQL_DROP_CHUNK : OCC_SQL_END_CHUNK_MERGES,
+                                     OCC_INTS(sqlite3_column_int64(stmt, 0)), err);
     }
     return rc;
 }
@@ -147,52 +114,51 @@ static uint32_t next_piece(const struct occ_store_launch *rows, size_t n, uint32
 
 /* Writes the `n` sorted rows of the scratch: full chunks, and what is left as a level-0 chunk, unless `all`
  * are packed. */
-static int write_chunks(struct occ_store *s, const struct occ_chunk *like, struct occ_pending_rows *p,
-                        size_t n, bool all, struct occ_error *err)
+static int write_chunks(struct occ_store *s, const struct occ_chunk *like, size_t n, bool all,
+                        struct occ_error *err)
 {
     int rc = 0;
     for (size_t at = 0; at < n && rc == 0;) {
         struct occ_chunk c = *like;
-        int64_t id = 0;
         c.full = all || n - at >= s->options.chunk_rows;
         c.compress |= c.full;
         c.rows = s->scratch + at;
         c.n = c.full ? next_piece(c.rows, n - at, s->options.chunk_rows) : (uint32_t)(n - at);
-        rc = occ_chunk_add(s, &c, &id, err);
-        if (!c.full) {
-            p->written.level0_id = id;
-            p->written.level0_rows = c.n;
-        }
+        rc = occ_chunk_add(s, &c, err);
         at += c.n;
     }
     return rc;
 }
 
-int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, struct occ_pending_rows *p,
-                           struct occ_error *err)
+int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r,
+                           const struct occ_pending_rows *p, struct occ_error *err)
 {
-    bool pack = r->ending || p->level0_rows + p->n >= s->options.chunk_rows;
-    p->written = (struct occ_rows_written){.merged = pack || (p->n > 0 && p->n_level0 >= LEVEL0_MAX)};
+    uint64_t chunks = 0, rows = 0; /* of level 0 */
     size_t n = 0;
-    int rc = p->written.merged ? take_level0(s, p, &n, err) : 0;
-    if (rc == 0 && (!reserve_level0(p) || !reserve_scratch(s, 2 * (n + p->n))))
+    int rc = 0;
+    if (p->n == 0 && !r->ending)
+        return 0;
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_COUNT_LEVEL0, OCC_INTS(r->id, p->device));
+    while (occ_store_next(s, stmt, &rc, err)) {
+        chunks = (uint64_t)sqlite3_column_int64(stmt, 0);
+        rows = (uint64_t)occ_column_clamped(stmt, 1, 0, INT64_MAX);
+    }
+    bool pack = r->ending || rows + p->n >= s->options.chunk_rows, merge = pack || chunks >= LEVEL0_MAX;
+    if (rc == 0 && merge)
+        rc = take_level0(s, r->id, p->device, &n, err);
+    if (rc == 0 && !reserve_scratch(s, 2 * (n + p->n)))
         rc = occ_store_no_memory(err);
     if (rc != 0 || n + p->n == 0)
         return rc;
     if (p->n > 0)
         memcpy(s->scratch + n, p->rows, p->n * sizeof *p->rows);
     occ_launches_sort(s->scratch, s->scratch + n + p->n, (uint32_t)(n + p->n));
-    const struct occ_chunk like = {.run = r->id, .device = p->device, .compress = p->written.merged && !pack};
-    return write_chunks(s, &like, p, n + p->n, r->ending, err);
+    const struct occ_chunk like = {.run = r->id, .device = p->device, .compress = merge && !pack};
+    return write_chunks(s, &like, n + p->n, r->ending, err);
 }
 
 void occ_pending_rows_written(struct occ_pending_rows *p)
 {
-    if (p->written.merged)
-        p->n_level0 = p->level0_rows = 0;
-    if (p->written.level0_id != 0) /* there is room */
-        (void)occ_pending_rows_add_level0(p, p->written.level0_id, p->written.level0_rows);
-    p->written = (struct occ_rows_written){0};
     free(p->rows);
     p->rows = NULL;
     p->n = p->allocated = 0;

@@ -128,7 +128,7 @@ static bool is_evictable(struct occ_store *s, const struct oldest *c, bool commi
 
 static int evict_chunk(struct occ_store *s, const struct oldest *c, struct occ_error *err)
 {
-    int rc = occ_chunk_drop(s, c->id, err);
+    int rc = occ_store_execute(s, OCC_SQL_DROP_CHUNK, OCC_INTS(c->id), err);
     if (rc == 0)
         rc = occ_store_execute(s, OCC_SQL_EVICT_RUN, OCC_INTS(c->last_ns + 1, c->run), err);
     if (rc == 0)

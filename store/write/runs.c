@@ -9,7 +9,7 @@
 void occ_run_state_free(struct occ_run_state *r)
 {
     for (uint32_t i = 0; i < r->n_pending; i++)
-        occ_pending_rows_free(&r->pending[i]);
+        occ_pending_rows_written(&r->pending[i]);
     free(r->pending);
     occ_totals_table_free(&r->minutes);
     occ_map_free(&r->configs);
@@ -43,17 +43,14 @@ static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ
     return rc;
 }
 
-/* The level-0 chunks that the last writer of this run left. */
-static int load_level0(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+/* The devices with level-0 chunks, which the last writer of this run left. */
+static int load_devices(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_LEVEL0_CHUNKS, OCC_INTS(r->id));
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_LEVEL0_DEVICES, OCC_INTS(r->id));
     int rc = 0;
-    while (occ_store_next(s, stmt, &rc, err)) {
-        struct occ_pending_rows *pending = occ_run_pending_rows(r, sqlite3_column_int64(stmt, 1));
-        uint64_t rows = (uint64_t)occ_column_clamped(stmt, 2, 0, OCC_COLUMNS_MAX_ROWS);
-        if (!pending || !occ_pending_rows_add_level0(pending, sqlite3_column_int64(stmt, 0), rows))
+    while (occ_store_next(s, stmt, &rc, err))
+        if (!occ_run_pending_rows(r, sqlite3_column_int64(stmt, 0)))
             rc = occ_store_no_memory(err);
-    }
     return rc;
 }
 
@@ -64,7 +61,7 @@ static int load_run(struct occ_store *s, struct occ_run_state *r, struct occ_err
         return rc;
     rc = load_configs(s, r, err);
     if (rc == 0)
-        rc = load_level0(s, r, err);
+        rc = load_devices(s, r, err);
     if (rc == 0)
         rc = occ_rollup_load(s, r, err);
     return rc;
