@@ -1,27 +1,13 @@
 /* Brings a file to this version's schema: numbered migrations, one transaction each. Called by open, one
  * thread. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "internal.h"
 #include "schema/schema.h"
+#include "support/clock.h"
 
 #define WAL_PAUSE_MS 10
-
-static int pragma_value(struct occ_store *s, const char *sql, int64_t *ret, struct occ_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW)
-        *ret = sqlite3_column_int64(stmt, 0);
-    int failed = rc == SQLITE_ROW ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot read");
-    (void)sqlite3_finalize(stmt);
-    return failed;
-}
 
 static int newest_version(void)
 {
@@ -34,24 +20,16 @@ static int newest_version(void)
 /* Whose file is this, and of which version? Reads only. An empty file is version 0. */
 static int file_version(struct occ_store *s, int64_t *ret_version, struct occ_error *err)
 {
-    /* one statement, one snapshot: another process may be making this file */
-    static const char sql[] = "SELECT (SELECT application_id FROM pragma_application_id), "
-                              "(SELECT count(*) FROM sqlite_master), "
-                              "(SELECT user_version FROM pragma_user_version)";
     int64_t application = 0, objects = 0, version = 0;
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    if (rc == SQLITE_ROW) {
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_FILE_IDENTITY, NULL, 0);
+    int rc = 0;
+    while (occ_store_next(s, stmt, &rc, err)) {
         application = sqlite3_column_int64(stmt, 0);
         objects = sqlite3_column_int64(stmt, 1);
         version = sqlite3_column_int64(stmt, 2);
     }
-    int failed = rc == SQLITE_ROW ? 0 : occ_sql_fail(s->db, s->path, rc, err, "cannot read");
-    (void)sqlite3_finalize(stmt);
-    if (failed != 0)
-        return failed;
+    if (rc != 0)
+        return rc;
     if (application == OCC_SCHEMA_OLD_APPLICATION_ID)
         return occ_fail(
             err, OCC_E_VERSION,
@@ -85,7 +63,7 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
     int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
     if (rc != 0)
         return rc;
-    rc = pragma_value(s, "PRAGMA user_version", &version, err);
+    rc = occ_store_number(s, occ_store_query(s, OCC_SQL_FILE_VERSION, NULL, 0), &version, err);
     if (rc == 0 && version < m->version) {
         rc = execute(s, m->sql, err, "cannot upgrade");
         if (rc == 0 && occ_sql_make_nouns(s->db) != SQLITE_OK)
@@ -100,41 +78,30 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
     return rc;
 }
 
-static int64_t monotonic_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* "wal" is the answer where the file system can share memory; another journal would let readers block the
  * writer. */
 static int ask_for_wal(struct occ_store *s, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(s->db, "PRAGMA journal_mode=WAL", -1, &stmt, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_step(stmt);
-    const char *mode = rc == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
-    int failed = 0;
-    if (rc != SQLITE_ROW)
-        failed = occ_sql_fail(s->db, s->path, rc, err, "cannot set up");
-    else if (!mode || strcmp(mode, "wal") != 0)
-        failed = occ_fail(
-            err, OCC_E_INVALID,
-            "%s: this file system cannot hold SQLite's write-ahead log (journal mode stays '%s'); choose a "
-            "file on a local disk with --db FILE (-d)",
-            s->path, mode ? mode : "unknown");
-    (void)sqlite3_finalize(stmt);
-    return failed;
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_USE_WAL, NULL, 0);
+    int rc = 0;
+    while (occ_store_next(s, stmt, &rc, err)) {
+        const char *mode = (const char *)sqlite3_column_text(stmt, 0);
+        if (!mode || strcmp(mode, "wal") != 0)
+            rc = occ_fail(
+                err, OCC_E_INVALID,
+                "%s: this file system cannot hold SQLite's write-ahead log (journal mode stays '%s'); "
+                "choose a file on a local disk with --db FILE (-d)",
+                s->path, mode ? mode : "unknown");
+    }
+    return rc;
 }
 
 /* busy_timeout does not apply to switching to WAL while another process creates the same file: retry. */
 static int switch_to_wal(struct occ_store *s, struct occ_error *err)
 {
-    int64_t until_ms = monotonic_ms() + s->options.busy_timeout_ms;
+    int64_t until_ns = occ_monotonic_ns() + s->options.busy_timeout_ms * INT64_C(1000000);
     int rc;
-    while ((rc = ask_for_wal(s, err)) == OCC_E_BUSY && monotonic_ms() < until_ms)
+    while ((rc = ask_for_wal(s, err)) == OCC_E_BUSY && occ_monotonic_ns() < until_ns)
         (void)sqlite3_sleep(WAL_PAUSE_MS);
     return rc;
 }

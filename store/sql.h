@@ -123,6 +123,12 @@
     X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE") \
     X(COMMIT, "COMMIT") \
     X(ROLLBACK, "ROLLBACK") \
+    /* one statement, one snapshot: another process may be making this file */ \
+    X(FILE_IDENTITY, "SELECT (SELECT application_id FROM pragma_application_id), " \
+      "(SELECT count(*) FROM sqlite_master), (SELECT user_version FROM pragma_user_version)") \
+    X(FILE_VERSION, "PRAGMA user_version") \
+    X(FILE_PAGES, "PRAGMA page_count") \
+    X(USE_WAL, "PRAGMA journal_mode=WAL") \
     X(PUT_RUN, "INSERT INTO stored_run(uuid, node_id, pid, uid, start_ns, end_ns, cupti_version, simulated" \
       OCC_SQL_RUN_TEXTS(OCC_COLUMN_2) ") VALUES(?, (SELECT node_id FROM stored_node WHERE hostname = ?), " \
       "?, ?, ?, ?, ?, ?" OCC_SQL_RUN_TEXTS(OCC_SQL_MARK_2) \

@@ -28,19 +28,6 @@ void occ_map_clear(struct occ_map *map)
     map->used = 0;
 }
 
-bool occ_map_reset(struct occ_map *map, uint32_t expected)
-{
-    uint32_t capacity = 64;
-    while (capacity / 2 <= expected && capacity < UINT32_C(1) << 30)
-        capacity *= 2;
-    if (map->capacity == capacity) {
-        occ_map_clear(map);
-        return true;
-    }
-    occ_map_free(map);
-    return allocate(map, capacity);
-}
-
 bool occ_map_grow(struct occ_map *map)
 {
     struct occ_map bigger = {0};

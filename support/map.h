@@ -20,8 +20,6 @@ struct occ_map {
     uint64_t seed;
 };
 
-/* Removes all keys and makes room for `expected`. false: no memory (the map is empty then). */
-bool occ_map_reset(struct occ_map *map, uint32_t expected);
 /* Removes all keys, keeps the memory. */
 void occ_map_clear(struct occ_map *map);
 void occ_map_free(struct occ_map *map);

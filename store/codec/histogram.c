@@ -55,14 +55,6 @@ bool occ_histogram_add_bytes(struct occ_histogram *h, const void *data, size_t b
     return !r.failed && r.at == r.end;
 }
 
-bool occ_histogram_merge(struct occ_histogram *h, const struct occ_histogram *other)
-{
-    for (uint32_t i = 0; i < other->count; i++)
-        if (!add_bin(h, other->first + i, other->bins[i]))
-            return false;
-    return true;
-}
-
 void occ_histogram_write(const struct occ_histogram *h, struct occ_writer *w)
 {
     occ_write_varint(w, h->first);

@@ -52,7 +52,6 @@ static inline bool occ_histogram_add(struct occ_histogram *h, uint64_t value, ui
 
 /* Adds what occ_histogram_write() wrote. false: no memory or not a histogram. */
 bool occ_histogram_add_bytes(struct occ_histogram *h, const void *data, size_t bytes);
-bool occ_histogram_merge(struct occ_histogram *h, const struct occ_histogram *other);
 void occ_histogram_write(const struct occ_histogram *h, struct occ_writer *w);
 
 /* The value below which `share` (0...1) of all lie, interpolated in its bin; 0 when empty. */

@@ -19,19 +19,6 @@
 #define CHUNKS_AT_ONCE  4u
 #define CHUNKS_MAX      4096u
 #define ROWS_AT_ONCE    1000 /* of a rollup */
-/* From these shares on also what is next in age, and what is so recent that hours and questions need it. */
-#define SHARE_FOR_NEXT   4u
-#define SHARE_FOR_RECENT 64u
-
-static int64_t pragma_number(struct occ_store *s, const char *pragma)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t value = 0;
-    if (sqlite3_prepare_v2(s->db, pragma, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
-        value = sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    return value;
-}
 
 static uint64_t free_bytes(const struct occ_store *s)
 {
@@ -43,14 +30,16 @@ static uint64_t free_bytes(const struct occ_store *s)
 static void limit_growth(struct occ_store *s)
 {
     char pragma[64];
-    int64_t limit = (int64_t)(s->options.max_bytes / PAGE_BYTES),
-            pages = pragma_number(s, "PRAGMA page_count");
+    int64_t limit = (int64_t)(s->options.max_bytes / PAGE_BYTES), pages = 0;
     uint64_t room = free_bytes(s);
+    (void)occ_store_number(s, occ_store_query(s, OCC_SQL_FILE_PAGES, NULL, 0), &pages, NULL);
     room = room > LOG_MAX_BYTES ? (room - LOG_MAX_BYTES) / PAGE_BYTES : 0;
     if (room < (uint64_t)INT64_MAX / 2 && limit > pages + (int64_t)room)
         limit = pages + (int64_t)room;
-    (void)snprintf(pragma, sizeof pragma, "PRAGMA max_page_count=%lld", (long long)(limit > 0 ? limit : 1));
-    s->page_limit = pragma_number(s, pragma); /* never below what the file has */
+    limit = limit > pages ? limit : pages;
+    (void)snprintf(pragma, sizeof pragma, "PRAGMA max_page_count=%lld", (long long)limit);
+    (void)sqlite3_exec(s->db, pragma, NULL, NULL, NULL);
+    s->page_limit = limit;
 }
 
 bool occ_quota_relieve(struct occ_store *s)
@@ -165,8 +154,8 @@ static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, s
 
 /* ---- rollups ---- */
 
-/* A table by units of time, and everything that ends with its rows: statements that take the first unit to
- * keep. */
+/* Tables by units of time, and everything that ends with their rows: statements that take the first unit to
+ * keep. Minutes hold values of launches too that came when the launches themselves were evicted. */
 struct rollup {
     int64_t unit_ns;
     enum occ_sql ends;
@@ -174,7 +163,6 @@ struct rollup {
     int n_drop;
 };
 
-/* Minutes hold values of launches too that came when the launches themselves were evicted. */
 static const struct rollup minutes = {
     MINUTE_NS,
     OCC_SQL_MINUTE_ENDS,
@@ -184,72 +172,52 @@ static const struct rollup hours = {
     HOUR_NS, OCC_SQL_HOUR_ENDS, {OCC_SQL_DROP_HOURS, OCC_SQL_DROP_MEASURED_HOURS}, 2};
 static const struct rollup seconds = {SECOND_NS, OCC_SQL_SECOND_ENDS, {OCC_SQL_DROP_SECONDS}, 1};
 
-struct ends {
-    int64_t oldest, nth, newest;
-};
+/* What is evicted of rollups, in this order: what ends before a multiple of `multiple` units, at least
+ * ROWS_AT_ONCE rows for each share but the first more than the oldest unit, nothing of the newest `keep`
+ * units. From the share `with_older` on also where what comes before in the order gave something, but too
+ * little. */
+static const struct tier {
+    const struct rollup *rollup;
+    int64_t multiple, keep;
+    uint32_t with_older;
+} tiers[] = {{&minutes, 60, 120, 4},
+             {&seconds, 3600, 3600, 4},
+             {&hours, 24, 0, UINT32_MAX},
+             /* last resort: the quota cannot hold even the recent rollups, and recording must go on */
+             {&minutes, 5, 3, 64},
+             {&seconds, 300, 60, 64}};
 
-static int read_ends(struct occ_store *s, const struct rollup *rollup, int64_t nth, struct ends *ret_ends,
-                     struct occ_error *err)
+static int evict_tier(struct occ_store *s, const struct tier *tier, int64_t rows, bool *ret_some,
+                      struct occ_error *err)
 {
-    int64_t max = INT64_MAX / rollup->unit_ns;
-    sqlite3_stmt *stmt = occ_store_query(s, rollup->ends, OCC_INTS(nth));
+    int64_t max = INT64_MAX / tier->rollup->unit_ns, oldest = 0, nth = 0, newest = 0;
+    sqlite3_stmt *stmt = occ_store_query(s, tier->rollup->ends, OCC_INTS(rows));
     int rc = 0;
-    while (occ_store_next(s, stmt, &rc, err))
-        *ret_ends = (struct ends){occ_column_clamped(stmt, 0, 0, max), occ_column_clamped(stmt, 1, 0, max),
-                                  occ_column_clamped(stmt, 2, 0, max)};
-    return rc;
-}
-
-/* How much to evict of a rollup: what ends before a multiple of `multiple` units, at least `rows` rows more
- * than its oldest unit, but nothing of the newest `keep` units. */
-struct amount {
-    int64_t multiple, keep, rows;
-};
-
-static int evict_units(struct occ_store *s, const struct rollup *rollup, struct amount amount, bool *ret_some,
-                       struct occ_error *err)
-{
-    struct ends ends = {0};
-    int rc = read_ends(s, rollup, amount.rows, &ends, err);
-    int64_t until = ends.nth / amount.multiple + 1, most = (ends.newest - amount.keep) / amount.multiple;
-    until = (until < most ? until : most) * amount.multiple;
-    if (rc != 0 || until <= ends.oldest)
+    while (occ_store_next(s, stmt, &rc, err)) {
+        oldest = occ_column_clamped(stmt, 0, 0, max);
+        nth = occ_column_clamped(stmt, 1, 0, max);
+        newest = occ_column_clamped(stmt, 2, 0, max);
+    }
+    int64_t until = nth / tier->multiple + 1, most = (newest - tier->keep) / tier->multiple;
+    until = (until < most ? until : most) * tier->multiple;
+    if (rc != 0 || until <= oldest)
         return rc;
-    for (int i = 0; i < rollup->n_drop && rc == 0; i++)
-        rc = occ_store_execute(s, rollup->drop[i], &until, 1, err);
+    for (int i = 0; i < tier->rollup->n_drop && rc == 0; i++)
+        rc = occ_store_execute(s, tier->rollup->drop[i], &until, 1, err);
     *ret_some = true;
     return rc;
-}
-
-static int evict_recent(struct occ_store *s, int64_t rows, bool *ret_some, struct occ_error *err)
-{
-    int rc = evict_units(s, &minutes, (struct amount){5, 3, rows}, ret_some, err);
-    return rc != 0 ? rc : evict_units(s, &seconds, (struct amount){300, 60, rows}, ret_some, err);
 }
 
 static int evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some, struct occ_error *err)
 {
     uint32_t max = share < CHUNKS_MAX / CHUNKS_AT_ONCE ? share * CHUNKS_AT_ONCE : CHUNKS_MAX, evicted = 0;
-    int64_t rows = (int64_t)(share - 1) * ROWS_AT_ONCE;
-    /* smaller shares were not enough, and the oldest kind of rows has less than was wanted: the next kind
-     * goes too */
-    bool more = share >= SHARE_FOR_NEXT;
     int rc = evict_samples(s, max, &evicted, err);
-    if (rc == 0 && (evicted == 0 || (more && evicted < max)))
+    if (rc == 0 && (evicted == 0 || (share >= tiers[0].with_older && evicted < max)))
         rc = evict_chunks(s, max, committing, &evicted, err);
     *ret_some |= evicted > 0;
-    more = more && evicted < max;
-    bool rollups = false;
-    if (rc == 0 && (!*ret_some || more))
-        rc = evict_units(s, &minutes, (struct amount){60, 120, rows}, &rollups, err);
-    if (rc == 0 && (!(*ret_some || rollups) || more))
-        rc = evict_units(s, &seconds, (struct amount){3600, 3600, rows}, &rollups, err);
-    *ret_some |= rollups;
-    if (rc == 0 && !*ret_some)
-        rc = evict_units(s, &hours, (struct amount){24, 0, rows}, ret_some, err);
-    /* last resort: the quota cannot hold even the recent rollups, and recording must go on */
-    if (rc == 0 && (!*ret_some || (more && (!rollups || share >= SHARE_FOR_RECENT))))
-        rc = evict_recent(s, rows, ret_some, err);
+    for (size_t i = 0; i < sizeof tiers / sizeof *tiers && rc == 0; i++)
+        if (!*ret_some || (share >= tiers[i].with_older && evicted < max))
+            rc = evict_tier(s, &tiers[i], (int64_t)(share - 1) * ROWS_AT_ONCE, ret_some, err);
     return rc;
 }
 
