@@ -182,7 +182,6 @@ CREATE TABLE stored_chunk (
 ) STRICT;
 CREATE INDEX stored_chunk_run ON stored_chunk(run_id, last_start_ns);
 CREATE INDEX stored_chunk_time ON stored_chunk(last_start_ns);
-CREATE INDEX stored_chunk_open ON stored_chunk(run_id, device_id) WHERE is_full = 0;
 CREATE TABLE stored_chunk_data (
     chunk_id INTEGER PRIMARY KEY REFERENCES stored_chunk ON DELETE CASCADE,
     data     BLOB NOT NULL

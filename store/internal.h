@@ -24,11 +24,15 @@
 /* Text from other programs: what we keep of it. */
 #define OCC_STORE_TEXT_BYTES 4096
 
-/* Launches of one run on one device that are not in the file. */
+/* Launches of one run on one device that are not in the file, and how much of it is in level-0 chunks
+ * (stored_chunk, not is_full). */
 struct occ_pending_rows {
     int64_t device;
     struct occ_store_launch *rows;
     size_t n, allocated;
+    struct occ_level0 {
+        uint64_t chunks, rows;
+    } level0, planned; /* as committed; in the transaction under way */
 };
 
 /* Values of occ_run_state.configs. */
@@ -137,8 +141,8 @@ struct occ_pending_rows *occ_run_pending_rows(struct occ_run_state *r, int64_t d
 /* All of them or, without memory, none. */
 bool occ_pending_rows_add(struct occ_pending_rows *p, const struct occ_store_launch *rows, size_t n);
 /* Inside a transaction; occ_pending_rows_written() when it is committed. */
-int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r,
-                           const struct occ_pending_rows *p, struct occ_error *err);
+int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, struct occ_pending_rows *p,
+                           struct occ_error *err);
 /* Also frees them when they are given up. */
 void occ_pending_rows_written(struct occ_pending_rows *p);
 void occ_scratch_trim(struct occ_store *s);

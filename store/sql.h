@@ -193,11 +193,10 @@
     X(ADD_CHUNK_DATA, "INSERT INTO stored_chunk_data VALUES(?, ?)") \
     X(DROP_CHUNK, "DELETE FROM stored_chunk WHERE chunk_id = ?") \
     X(END_CHUNK_MERGES, "UPDATE stored_chunk SET is_full = 1 WHERE chunk_id = ?") \
-    X(COUNT_LEVEL0, "SELECT count(*), total(launches) FROM stored_chunk WHERE run_id = ? AND device_id = ? " \
-      "AND is_full = 0") \
+    X(COUNT_LEVEL0, "SELECT device_id, count(*), total(launches) FROM stored_chunk WHERE run_id = ? " \
+      "AND is_full = 0 GROUP BY device_id") \
     X(LEVEL0_CHUNKS, "SELECT c.chunk_id, d.data FROM stored_chunk c LEFT JOIN stored_chunk_data d " \
-      "USING(chunk_id) WHERE c.run_id = ? AND c.device_id = ? AND c.is_full = 0 ORDER BY c.chunk_id") \
-    X(LEVEL0_DEVICES, "SELECT DISTINCT device_id FROM stored_chunk WHERE run_id = ? AND is_full = 0") \
+      "USING(chunk_id) WHERE c.run_id = ? AND c.device_id = ? AND c.is_full = 0") \
     X(CHUNKS_FROM, "SELECT d.data FROM stored_chunk c JOIN stored_chunk_data d USING(chunk_id) " \
       "WHERE c.run_id = ? AND c.last_start_ns >= ?") \
     X(ADD_MINUTE, OCC_SQL_ADD_TOTALS("stored_minute")) \

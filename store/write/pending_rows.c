@@ -115,7 +115,7 @@ static uint32_t next_piece(const struct occ_store_launch *rows, size_t n, uint32
 /* Writes the `n` sorted rows of the scratch: full chunks, and what is left as a level-0 chunk, unless `all`
  * are packed. */
 static int write_chunks(struct occ_store *s, const struct occ_chunk *like, size_t n, bool all,
-                        struct occ_error *err)
+                        struct occ_level0 *level0, struct occ_error *err)
 {
     int rc = 0;
     for (size_t at = 0; at < n && rc == 0;) {
@@ -126,26 +126,20 @@ static int write_chunks(struct occ_store *s, const struct occ_chunk *like, size_
         c.n = c.full ? next_piece(c.rows, n - at, s->options.chunk_rows) : (uint32_t)(n - at);
         rc = occ_chunk_add(s, &c, err);
         at += c.n;
+        level0->chunks += !c.full;
+        level0->rows += c.full ? 0 : c.n;
     }
     return rc;
 }
 
-int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r,
-                           const struct occ_pending_rows *p, struct occ_error *err)
+int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, struct occ_pending_rows *p,
+                           struct occ_error *err)
 {
-    uint64_t chunks = 0, rows = 0; /* of level 0 */
+    bool pack = r->ending || p->level0.rows + p->n >= s->options.chunk_rows;
+    bool merge = pack || (p->n > 0 && p->level0.chunks >= LEVEL0_MAX);
     size_t n = 0;
-    int rc = 0;
-    if (p->n == 0 && !r->ending)
-        return 0;
-    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_COUNT_LEVEL0, OCC_INTS(r->id, p->device));
-    while (occ_store_next(s, stmt, &rc, err)) {
-        chunks = (uint64_t)sqlite3_column_int64(stmt, 0);
-        rows = (uint64_t)occ_column_clamped(stmt, 1, 0, INT64_MAX);
-    }
-    bool pack = r->ending || rows + p->n >= s->options.chunk_rows, merge = pack || chunks >= LEVEL0_MAX;
-    if (rc == 0 && merge)
-        rc = take_level0(s, r->id, p->device, &n, err);
+    int rc = merge ? take_level0(s, r->id, p->device, &n, err) : 0;
+    p->planned = merge ? (struct occ_level0){0} : p->level0;
     if (rc == 0 && !reserve_scratch(s, 2 * (n + p->n)))
         rc = occ_store_no_memory(err);
     if (rc != 0 || n + p->n == 0)
@@ -154,11 +148,12 @@ int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r,
         memcpy(s->scratch + n, p->rows, p->n * sizeof *p->rows);
     occ_launches_sort(s->scratch, s->scratch + n + p->n, (uint32_t)(n + p->n));
     const struct occ_chunk like = {.run = r->id, .device = p->device, .compress = merge && !pack};
-    return write_chunks(s, &like, n + p->n, r->ending, err);
+    return write_chunks(s, &like, n + p->n, r->ending, &p->planned, err);
 }
 
 void occ_pending_rows_written(struct occ_pending_rows *p)
 {
+    p->level0 = p->planned;
     free(p->rows);
     p->rows = NULL;
     p->n = p->allocated = 0;

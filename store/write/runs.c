@@ -43,14 +43,19 @@ static int load_configs(struct occ_store *s, struct occ_run_state *r, struct occ
     return rc;
 }
 
-/* The devices with level-0 chunks, which the last writer of this run left. */
-static int load_devices(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
+/* The level-0 chunks that the last writer of this run left. */
+static int load_level0(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
 {
-    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_LEVEL0_DEVICES, OCC_INTS(r->id));
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_COUNT_LEVEL0, OCC_INTS(r->id));
     int rc = 0;
-    while (occ_store_next(s, stmt, &rc, err))
-        if (!occ_run_pending_rows(r, sqlite3_column_int64(stmt, 0)))
+    while (occ_store_next(s, stmt, &rc, err)) {
+        struct occ_pending_rows *pending = occ_run_pending_rows(r, sqlite3_column_int64(stmt, 0));
+        if (pending)
+            pending->level0 = (struct occ_level0){(uint64_t)sqlite3_column_int64(stmt, 1),
+                                                  (uint64_t)occ_column_clamped(stmt, 2, 0, INT64_MAX / 2)};
+        else
             rc = occ_store_no_memory(err);
+    }
     return rc;
 }
 
@@ -61,7 +66,7 @@ static int load_run(struct occ_store *s, struct occ_run_state *r, struct occ_err
         return rc;
     rc = load_configs(s, r, err);
     if (rc == 0)
-        rc = load_devices(s, r, err);
+        rc = load_level0(s, r, err);
     if (rc == 0)
         rc = occ_rollup_load(s, r, err);
     return rc;
