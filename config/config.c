@@ -30,6 +30,7 @@ enum kind {
     KIND_MODE,
     KIND_SYNC,
     KIND_LEVEL,
+    KIND_SPLIT,
     KIND_COUNTERS,
     KIND_PERCENT,
     KIND_MAX
@@ -40,6 +41,7 @@ static const char *const words[KIND_MAX][5] = {
     [KIND_MODE] = {"auto", "0600", "0660", "0666"},
     [KIND_SYNC] = {"normal", "full"},
     [KIND_LEVEL] = {"error", "warning", "info", "debug"},
+    [KIND_SPLIT] = {"owner", "none"},
     [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
 };
 

@@ -28,6 +28,7 @@
  *   MODE      0600, 0660 or 0666; 0: auto
  *   SYNC      0 normal, 1 full
  *   LEVEL     enum occ_log_level
+ *   SPLIT     0 owner, 1 none
  *   COUNTERS  0 auto, 1 pm, 2 gpm, 3 none
  *   PERCENT   parts per million of a percentage of 0.0001 to 100
  */
@@ -43,6 +44,10 @@
     X(collector, memory, BYTES, uint64_t, memory_bytes, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)        \
     X(rings, max_producers, COUNT, uint64_t, max_producers, "1024", 1, 16384)                                \
     X(rings, max_size, BYTES, uint64_t, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)     \
+    X(users, split, SPLIT, uint64_t, users_split, "owner", 0, 0)                                             \
+    X(users, max_programs, COUNT, uint64_t, max_user_producers, "128", 1, 16384)                             \
+    X(users, max_ring_memory, BYTES, uint64_t, max_user_ring_bytes, "2G", UINT64_C(1) << 20,                  \
+      UINT64_C(1) << 40)                                                                                     \
     X(counters, mode, COUNTERS, uint64_t, counters_mode, "none", 0, 0)                                       \
     X(counters, interval, DURATION, int64_t, counters_interval_ns, "1ms", 1000000, 1000000000)               \
     X(overhead, budget, PERCENT, uint64_t, budget_ppm, "1", 0, 0)                                            \

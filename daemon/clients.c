@@ -4,8 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
 
 struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const struct occ_peer *peer,
                                    int64_t now_ns)
@@ -64,6 +69,14 @@ void occ_clients_close_idle(struct occ_clients *clients, int64_t since_ns)
             occ_client_close(client);
 }
 
+size_t occ_clients_of(const struct occ_clients *clients, uint32_t uid)
+{
+    size_t n = 0;
+    for (const struct occ_client *client = clients->first; client; client = client->next)
+        n += client->peer.uid == uid;
+    return n;
+}
+
 void occ_clients_clear(struct occ_clients *clients)
 {
     for (struct occ_client *client = clients->first; client; client = client->next) {
@@ -79,11 +92,15 @@ int occ_event_watch(int epoll, int fd, struct occ_event_source *source)
     return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-int occ_peer_open_process(const struct occ_peer *peer)
+int occ_peer_open_process(int connection, const struct occ_peer *peer)
 {
+    int pidfd = -1;
+    socklen_t size = sizeof pidfd;
     if (peer->pid <= 0) {
         errno = EINVAL; /* in a pid namespace that we do not see */
         return -1;
     }
+    if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0)
+        return pidfd;
     return (int)syscall(SYS_pidfd_open, (pid_t)peer->pid, 0u);
 }

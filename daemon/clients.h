@@ -13,9 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "identity.h"
 #include "producers.h"
 
 struct occ_client;
+struct occ_history;
 struct occ_server;
 
 /* What an epoll event points at: its handler, and the client that it is about (NULL: none). */
@@ -29,6 +31,8 @@ struct occ_client {
     int fd;    /* -1: closed */
     int pidfd; /* -1: none */
     struct occ_peer peer;
+    struct occ_owner owner;        /* of a flush's session */
+    struct occ_history *history;   /* of the producer */
     struct occ_producer *producer; /* NULL: none (any more) */
     bool was_producer;             /* the connection has no more use without its producer */
     bool flush_wanted;
@@ -57,13 +61,17 @@ void occ_clients_sweep(struct occ_clients *clients);
 /* Closes connections from before `since_ns` that have neither offered a ring nor wait for an answer. */
 void occ_clients_close_idle(struct occ_clients *clients, int64_t since_ns);
 
+/* How many connections and programs of this user there are. */
+size_t occ_clients_of(const struct occ_clients *clients, uint32_t uid);
+
 /* Closes and frees everything. */
 void occ_clients_clear(struct occ_clients *clients);
 
 /* Reports to `source` when fd is readable. 0, or -1 with errno. */
 int occ_event_watch(int epoll, int fd, struct occ_event_source *source);
 
-/* A pidfd for the peer; -1 with errno if there is none (ESRCH: it is dead already). */
-int occ_peer_open_process(const struct occ_peer *peer);
+/* A pidfd for the peer of a connection, by SO_PEERPIDFD where the kernel has it (6.5): a number may belong to
+ * another process by now. -1 with errno if there is none (ESRCH: it is dead already). */
+int occ_peer_open_process(int connection, const struct occ_peer *peer);
 
 #endif

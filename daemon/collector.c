@@ -9,27 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch.h"
 #include "log_records.h"
 #include "ratelimit.h"
 #include "registry.h"
+#include "support/clock.h"
 #include "support/log.h"
 
-#define BATCH_LAUNCHES    1024  /* 40 KiB: stays in the cache between ring and store */
 #define RECORDS_PER_POLL  4096  /* at some 10 us for a new configuration: tens of ms a round */
 #define EARLY_COMMIT_ROWS 65536 /* commits for lack of memory are never closer than this */
 #define RING_HALF_FULL    0.5
-#define TABLE_BYTES_MAX   (UINT64_C(64) << 20) /* id tables of all programs: for 5 million configurations */
+#define POLL_SOON_NS      INT64_C(1000000) /* after a poll that had not time enough */
 #define POLL_MIN_NS       INT64_C(10000000)
 #define POLL_MAX_NS       INT64_C(100000000)
-#define POLL_LAUNCHES     8192 /* intended number per ring and poll */
-
-/* Launches of one producer that were read from its ring and are not in the store yet. */
-struct batch {
-    struct occ_producer *producer;
-    size_t n;
-    struct occ_ring_launch launches[BATCH_LAUNCHES];
-    struct occ_store_launch rows[BATCH_LAUNCHES]; /* those of one device */
-};
 
 struct occ_collector {
     struct occ_store *store;
@@ -41,9 +33,11 @@ struct occ_collector {
     bool stalled; /* the store failed: nothing is read before a commit succeeds */
     int64_t next_commit_ns;
     int64_t poll_ns;
+    int64_t read_until_ns; /* by the real clock: the end of this poll's share of time */
+    bool is_late;          /* the last poll left something for lack of time */
     uint64_t commits, failures;
     struct occ_ratelimit store_failed;
-    struct batch batch;
+    struct occ_batch batch;
 };
 
 int occ_collector_new(struct occ_store *store, const struct occ_collector_options *options,
@@ -56,6 +50,7 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
     c->options = *options;
     c->registry = (struct occ_registry){.store = store, .options = &c->options};
     c->poll_ns = POLL_MAX_NS;
+    c->read_until_ns = INT64_MAX;
     *ret_collector = c;
     return 0;
 }
@@ -102,45 +97,6 @@ static void stall(struct occ_collector *c, int64_t now_ns, const struct occ_erro
 
 /* ---- committing ---- */
 
-static struct occ_store_launch row_of(const struct occ_ring_launch *l,
-                                      const struct occ_producer_config *config)
-{
-    return (struct occ_store_launch){.start_ns = (int64_t)l->start_ns,
-                                     .duration_ns = l->duration_ns,
-                                     .graph_node = l->graph_node,
-                                     .config = config->id,
-                                     .stream = l->stream,
-                                     .correlation = l->correlation,
-                                     .context = config->context};
-}
-
-/* Appends the batch to the store, one device after the other. On an error the rest waits in the batch. */
-static int append_batch(struct occ_collector *c, struct occ_error *err)
-{
-    struct batch *b = &c->batch;
-    int status = 0;
-    while (b->n > 0 && status == 0) {
-        const struct occ_producer_config *configs = b->producer->tables.configs;
-        uint32_t device = configs[b->launches[0].config].device;
-        const struct occ_producer_device *d = &b->producer->tables.devices[device];
-        size_t n = 0, left = 0;
-        for (size_t i = 0; i < b->n; i++)
-            if (configs[b->launches[i].config].device == device)
-                b->rows[n++] = row_of(&b->launches[i], &configs[b->launches[i].config]);
-        status = occ_store_append(c->store, b->producer->run.id, d->id, b->rows, n, err);
-        if (status != 0)
-            continue;
-        c->launches += n;
-        if (c->options.appended)
-            c->options.appended(b->producer, d, b->rows, n, c->options.context);
-        for (size_t i = 0; i < b->n; i++)
-            if (configs[b->launches[i].config].device != device)
-                b->launches[left++] = b->launches[i];
-        b->n = left;
-    }
-    return status;
-}
-
 static int put_positions(struct occ_collector *c, int64_t now_ns, struct occ_error *err)
 {
     for (struct occ_producer *p = c->registry.producers; p; p = p->next) {
@@ -182,7 +138,7 @@ static void after_commit(struct occ_collector *c, int64_t now_ns)
 static int commit(struct occ_collector *c, int64_t now_ns, struct occ_error *err)
 {
     struct occ_error own = OCC_ERROR_INIT;
-    int status = append_batch(c, &own);
+    int status = occ_batch_append(&c->batch, c->store, &c->options, &c->launches, &own);
     if (status == 0)
         status = put_positions(c, now_ns, &own);
     if (status == 0 && c->options.committing)
@@ -208,16 +164,6 @@ int occ_collector_commit(struct occ_collector *collector, int64_t now_ns, struct
 
 /* ---- reading one ring ---- */
 
-/* The tables are too large, and this program has more than its share of them. */
-static bool has_too_much(const struct occ_collector *c, const struct occ_producer *producer)
-{
-    uint64_t bytes = 0;
-    for (const struct occ_producer *p = c->registry.producers; p; p = p->next)
-        bytes += occ_producer_table_bytes(p);
-    return bytes > TABLE_BYTES_MAX &&
-           occ_producer_table_bytes(producer) > TABLE_BYTES_MAX / c->registry.n_producers;
-}
-
 /* Ring or memory fill up faster than commits are due. */
 static bool needs_commit(const struct occ_collector *c, const struct occ_producer *p)
 {
@@ -231,7 +177,7 @@ static bool read_log(struct occ_collector *c, struct occ_producer *p, int64_t no
 {
     struct occ_error err = OCC_ERROR_INIT;
     size_t budget = RECORDS_PER_POLL;
-    int status = occ_log_records_take(p, c->store, &budget, &err);
+    int status = occ_log_records_take(p, c->store, &budget, c->read_until_ns, &err);
     if (status == 0)
         status = occ_producer_put_row(p, c->store, &err);
     c->dirty |= budget < RECORDS_PER_POLL;
@@ -239,7 +185,7 @@ static bool read_log(struct occ_collector *c, struct occ_producer *p, int64_t no
         occ_registry_quarantine(&c->registry, p, now_ns, err.message);
     else if (status != 0)
         stall(c, now_ns, &err);
-    else if (budget < RECORDS_PER_POLL && has_too_much(c, p))
+    else if (budget < RECORDS_PER_POLL && occ_registry_has_too_much(&c->registry, p))
         occ_registry_quarantine(&c->registry, p, now_ns,
                                 "too many kernels, launch configurations and measured values");
     return status == 0 && budget > 0 && !p->is_broken;
@@ -256,8 +202,8 @@ static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t n
     p->waiting_launches = waiting;
     if (!read_log(c, p, now_ns))
         return;
-    while (waiting > 0 && status == 0) {
-        size_t n = 0, max = waiting < BATCH_LAUNCHES ? waiting : BATCH_LAUNCHES;
+    while (waiting > 0 && status == 0 && occ_monotonic_ns() < c->read_until_ns) {
+        size_t n = 0, max = waiting < OCC_BATCH_LAUNCHES ? waiting : OCC_BATCH_LAUNCHES;
         enum occ_ring_status ring = occ_ring_read(p->consumer, c->batch.launches, max, &n);
         if (ring == OCC_RING_BROKEN) {
             occ_registry_quarantine(&c->registry, p, now_ns, occ_ring_broken_reason(p->consumer));
@@ -267,10 +213,12 @@ static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t n
             break;
         c->batch.producer = p;
         c->batch.n = n;
+        if (c->options.skew_ns)
+            occ_batch_drop_impossible(&c->batch, c->options.skew_ns);
         c->rows_since_commit += n;
         c->dirty = true;
         waiting -= n;
-        status = append_batch(c, &err);
+        status = occ_batch_append(&c->batch, c->store, &c->options, &c->launches, &err);
         if (status == 0 && needs_commit(c, p))
             status = commit(c, now_ns, &err);
     }
@@ -317,16 +265,23 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
         stall(c, now_ns, &err);
 }
 
+/* Within the poll's time; programs that had none of it come first the next time. */
+static void attend_all(struct occ_collector *c, int64_t now_ns)
+{
+    struct occ_producer *p = c->registry.producers;
+    if (c->options.round_ns)
+        c->read_until_ns = occ_monotonic_ns() + c->options.round_ns;
+    for (; p && !c->stalled && occ_monotonic_ns() < c->read_until_ns; p = p->next)
+        attend(c, p, now_ns);
+    c->is_late = occ_monotonic_ns() >= c->read_until_ns;
+    occ_registry_begin_with(&c->registry, p);
+    c->read_until_ns = INT64_MAX;
+}
+
 /* The interval of polls: shorter while rings fill quickly, longer while little comes. */
 static void adapt_interval(struct occ_collector *c)
 {
-    double pressure = 0;
-    for (const struct occ_producer *p = c->registry.producers; p; p = p->next) {
-        double rows = (double)p->waiting_launches / POLL_LAUNCHES;
-        double fill = occ_ring_fill(p->consumer) * 2;
-        pressure = rows > pressure ? rows : pressure;
-        pressure = fill > pressure ? fill : pressure;
-    }
+    double pressure = occ_registry_pressure(&c->registry);
     if (pressure > 1 && c->poll_ns > POLL_MIN_NS)
         c->poll_ns /= 2;
     else if (pressure < 0.25 && c->poll_ns < POLL_MAX_NS)
@@ -338,8 +293,7 @@ static void adapt_interval(struct occ_collector *c)
 void occ_collector_poll(struct occ_collector *collector, int64_t now_ns)
 {
     struct occ_collector *c = collector;
-    for (struct occ_producer *p = c->registry.producers; p && !c->stalled; p = p->next)
-        attend(c, p, now_ns);
+    attend_all(c, now_ns);
     adapt_interval(c);
     if ((c->dirty || c->stalled) && now_ns >= c->next_commit_ns)
         (void)commit(c, now_ns, NULL);
@@ -369,6 +323,8 @@ int occ_collector_stop(struct occ_collector *collector, int64_t now_ns, struct o
 
 int64_t occ_collector_wait_ns(const struct occ_collector *collector)
 {
+    if (collector->is_late && !collector->stalled)
+        return POLL_SOON_NS;
     return collector->registry.producers || collector->dirty ? collector->poll_ns : -1;
 }
 
@@ -382,6 +338,11 @@ bool occ_collector_is_settled(const struct occ_collector *collector, const char 
             return false;
     }
     return true;
+}
+
+bool occ_collector_uses_gpu(const struct occ_collector *collector, const uint8_t uuid[16])
+{
+    return occ_registry_uses_gpu(&collector->registry, uuid);
 }
 
 void occ_collector_get_stats(const struct occ_collector *collector, struct occ_collector_stats *ret_stats)

@@ -39,8 +39,14 @@ struct occ_collector_options {
     int64_t commit_interval_ns;
     uint64_t memory_bytes; /* commit early above this */
     size_t max_producers;
-    uint64_t max_ring_bytes; /* of one ring */
-    uint64_t budget_ppm;     /* what recording may cost a program; 0: its own default */
+    uint64_t max_ring_bytes;      /* of one ring */
+    uint64_t budget_ppm;          /* what recording may cost a program; 0: its own default */
+    size_t max_user_producers;    /* of one uid; 0: no limit of its own */
+    uint64_t max_user_ring_bytes; /* all rings of one uid; 0: no limit */
+    /* A poll reads for about this long, and goes on from there with the next; 0: no limit. */
+    int64_t round_ns;
+    /* Launches may start this long before their process and end this long after now; 0: no limit. */
+    int64_t skew_ns;
     int64_t orphan_grace_ns; /* silence after which a program without a connection counts as dead */
     /* `owner`, as given to offer, must forget its producer: the run is over, in quarantine, or another
      * owner's. Called once for each offer that was taken, before the producer is freed. May be NULL. */
@@ -98,6 +104,9 @@ int64_t occ_collector_wait_ns(const struct occ_collector *collector);
 
 /* True if no program of the session (32 hex digits) is dead and not yet committed. */
 bool occ_collector_is_settled(const struct occ_collector *collector, const char *session);
+
+/* True if a program that is alive has named the GPU with this uuid, or none yet. */
+bool occ_collector_uses_gpu(const struct occ_collector *collector, const uint8_t uuid[16]);
 
 void occ_collector_get_stats(const struct occ_collector *collector, struct occ_collector_stats *ret_stats);
 

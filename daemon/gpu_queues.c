@@ -98,7 +98,7 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
 /* The sums of a minute, run and configuration; NULL: no room. Two that share a hash get entries for each
  * value: the store adds them up. */
 static struct occ_measured_sums *sums_of(struct occ_gpu_results *r, int64_t minute, int64_t run,
-                                         uint32_t config)
+                                         uint64_t config)
 {
     uint64_t hash = (uint64_t)minute * UINT64_C(0x9e3779b97f4a7c15);
     hash = (hash ^ hash >> 32 ^ (uint64_t)run) * UINT64_C(0xc2b2ae3d27d4eb4f);
@@ -119,7 +119,7 @@ void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attri
     int64_t run = (int64_t)(v->tag >> 32);
     if (v->measured.source == OCC_ATTRIBUTION_NONE)
         return;
-    struct occ_measured_sums *sums = sums_of(r, v->start_ns / MINUTE_NS, run, (uint32_t)v->shape);
+    struct occ_measured_sums *sums = sums_of(r, v->start_ns / MINUTE_NS, run, v->shape);
     if (sums)
         add_measured(sums, &v->measured, (double)(v->end_ns - v->start_ns));
     r->dropped += !sums;
@@ -127,6 +127,7 @@ void occ_gpu_results_add_value(struct occ_gpu_results *r, const struct occ_attri
         return;
     if (occ_grow((void **)&r->values, &r->values_allocated, r->n_values, VALUES_MAX, sizeof *r->values))
         r->values[r->n_values++] = (struct occ_gpu_value){.run = run,
+                                                          .history = (uint32_t)(v->shape >> 32),
                                                           .value = {.start_ns = v->start_ns,
                                                                     .correlation = (uint32_t)v->tag,
                                                                     .config = (uint32_t)v->shape,
@@ -162,6 +163,26 @@ void occ_gpu_results_add_second(struct occ_gpu_results *r, const struct occ_attr
         r->seconds[r->n_seconds++] = *second;
 }
 
+void occ_gpu_results_share(const struct occ_gpu_results *from, uint32_t history, bool with_samples,
+                           struct occ_gpu_results *into)
+{
+#define SHARE(array, max, is_its)                                                                            \
+    for (size_t i = 0; i < from->n_##array; i++) {                                                           \
+        if (!(is_its))                                                                                       \
+            continue;                                                                                        \
+        if (occ_grow((void **)&into->array, &into->array##_allocated, into->n_##array, max,                  \
+                     sizeof *into->array))                                                                   \
+            into->array[into->n_##array++] = from->array[i];                                                 \
+        else                                                                                                 \
+            into->dropped++;                                                                                 \
+    }
+    SHARE(sums, SUMS_MAX, from->sums[i].config >> 32 == history)
+    SHARE(values, VALUES_MAX, from->values[i].history == history)
+    SHARE(samples, SAMPLES_MAX, with_samples)
+    SHARE(seconds, SECONDS_MAX, true)
+#undef SHARE
+}
+
 bool occ_gpu_results_is_empty(const struct occ_gpu_results *r)
 {
     return r->n_sums + r->n_values + r->n_samples + r->n_seconds == 0;
@@ -184,8 +205,8 @@ int occ_gpu_results_store(struct occ_gpu_results *r, struct occ_store *store, in
     int status = 0;
     for (size_t i = 0; i < r->n_sums && status == 0; i++) {
         const struct occ_gpu_sums *s = &r->sums[i];
-        status =
-            unless_full(r, occ_store_add_measured(store, s->minute, s->run, s->config, &s->sums, err), 1);
+        status = unless_full(
+            r, occ_store_add_measured(store, s->minute, s->run, (uint32_t)s->config, &s->sums, err), 1);
     }
     for (size_t i = 0; i < r->n_values && status == 0; i++)
         status = unless_full(

@@ -25,14 +25,21 @@ size_t occ_launch_queue_merge(struct occ_launch_queue *queue, struct occ_launch_
 /* Removes the first n. */
 void occ_launch_queue_remove(struct occ_launch_queue *queue, size_t n);
 
+/* A launch configuration of one of the daemon's histories. */
+static inline uint64_t occ_gpu_results_config(uint32_t history, uint32_t config)
+{
+    return (uint64_t)history << 32 | config;
+}
+
 struct occ_gpu_sums {
     int64_t minute, run;
-    uint32_t config;
+    uint64_t config; /* of occ_gpu_results_config() */
     struct occ_measured_sums sums;
 };
 
 struct occ_gpu_value {
     int64_t run;
+    uint32_t history;
     struct occ_launch_value value;
 };
 
@@ -54,17 +61,22 @@ static inline uint64_t occ_gpu_results_tag(int64_t run, uint32_t correlation)
     return (uint64_t)run << 32 | correlation;
 }
 
-/* A settled launch; its tag is of occ_gpu_results_tag(), its shape a configuration's id in the store. */
+/* A settled launch; its tag is of occ_gpu_results_tag(), its shape of occ_gpu_results_config(). */
 void occ_gpu_results_add_value(struct occ_gpu_results *results, const struct occ_attribution_value *value);
 /* A sample as its ratios. False: no room. */
 bool occ_gpu_results_add_sample(struct occ_gpu_results *results, const struct occ_sample *sample,
                                 const struct occ_measured *ratios);
 void occ_gpu_results_add_second(struct occ_gpu_results *results, const struct occ_attribution_second *second);
 
+/* Adds to `into` what belongs to this history, and the samples and seconds of the GPU where it may have them;
+ * what has no room counts as dropped there. */
+void occ_gpu_results_share(const struct occ_gpu_results *from, uint32_t history, bool with_samples,
+                           struct occ_gpu_results *into);
+
 bool occ_gpu_results_is_empty(const struct occ_gpu_results *results);
 
-/* Puts everything into the store, of whose devices the GPU is `device`; values that the store has no room for
- * are dropped, since the commit that makes room comes afterwards. */
+/* Puts everything, which is of one history, into its store, of whose devices the GPU is `device`; values that
+ * the store has no room for are dropped, since the commit that makes room comes afterwards. */
 int occ_gpu_results_store(struct occ_gpu_results *results, struct occ_store *store, int64_t device,
                           struct occ_error *err);
 

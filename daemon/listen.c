@@ -18,6 +18,7 @@
 #include "support/paths.h"
 
 #define BACKLOG        128
+#define LOCK_FILE      "occtraced.lock"
 #define LOCK_TRIES     100
 #define LOCK_PAUSE_NS  20000000
 #define ACCEPT_RETRIES 64 /* refused connections in one call */
@@ -58,8 +59,25 @@ static int check_directory(int fd, const char *directory, struct occ_error *err)
     return 0;
 }
 
+/*
+ * What daemons lock that start with a socket in this directory: the directory itself if nobody else can open
+ * it, else a file in it that nobody else can. Returns a descriptor, or an error.
+ */
+static int open_lock(int fd, const char *directory, struct occ_error *err)
+{
+    struct stat status;
+    if (fstat(fd, &status) == 0 && (status.st_mode & 0077) == 0)
+        return dup(fd);
+    int lock = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (lock >= 0 && fstat(lock, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode))
+        return lock;
+    if (lock >= 0)
+        (void)close(lock);
+    return occ_fail(err, OCC_E_DENIED, "cannot lock %s/" LOCK_FILE, directory);
+}
+
 /* A daemon that starts holds the lock for a moment only. */
-static int lock_directory(int fd, const char *directory, struct occ_error *err)
+static int take_lock(int fd, const char *directory, struct occ_error *err)
 {
     for (int i = 0; i < LOCK_TRIES; i++) {
         if (flock(fd, LOCK_EX | LOCK_NB) == 0)
@@ -125,17 +143,20 @@ int occ_listen_open(const char *path, uint32_t mode, struct occ_listener *ret_li
     int code = make_directory(path, directory, mode, err);
     if (code != 0)
         return code;
-    _cleanup_(occ_closep) int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lock < 0)
+    _cleanup_(occ_closep) int parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    _cleanup_(occ_closep) int lock = -1;
+    if (parent < 0)
         return occ_fail_errno(err, errno, "cannot open the directory %s", directory);
     listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     listener.spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (listener.fd < 0)
         code = occ_fail_errno(err, errno, "cannot create a socket");
     if (code == 0)
-        code = check_directory(lock, directory, err);
+        code = check_directory(parent, directory, err);
+    if (code == 0 && (lock = open_lock(parent, directory, err)) < 0)
+        code = lock;
     if (code == 0)
-        code = lock_directory(lock, directory, err);
+        code = take_lock(lock, directory, err);
     if (code == 0)
         code = remove_stale(path, err);
     if (code == 0)

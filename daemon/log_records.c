@@ -12,9 +12,9 @@
 #include "run_texts.h"
 #include "support/array.h"
 #include "support/cleanup.h"
+#include "support/clock.h"
 #include "support/text.h"
 
-#define SIMULATED_SUFFIX "(simulated)"
 #define PERIODS_MAX      1000u /* of a run */
 #define SHARE_MAX        1.05 /* counters may read a little more than there is; much more is no measurement */
 
@@ -47,12 +47,6 @@ static int take_process(struct occ_producer *p, const struct occ_log_record *rec
     return status;
 }
 
-static bool ends_with(const char *text, const char *suffix)
-{
-    size_t n = strlen(text), m = strlen(suffix);
-    return n >= m && strcmp(text + n - m, suffix) == 0;
-}
-
 static int take_device(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
                        struct occ_error *err)
 {
@@ -81,7 +75,7 @@ static int take_device(struct occ_producer *p, const struct occ_log_record *reco
         .clock_khz = d->clock_khz,
         .memory_bytes = d->memory_bytes & INT64_MAX,
         .driver_version = d->driver_version,
-        .simulated = ends_with(name, SIMULATED_SUFFIX),
+        .simulated = occ_ring_name_is_simulated(name),
     };
     memcpy(device.uuid, d->uuid, sizeof device.uuid);
     struct occ_producer_device entry = {
@@ -289,10 +283,14 @@ static int take(struct occ_producer *p, const struct occ_log_record *record, str
     return status == OCC_E_INVALID ? OCC_LOG_RECORDS_BROKEN : status;
 }
 
-int occ_log_records_take(struct occ_producer *p, struct occ_store *store, size_t *budget,
+int occ_log_records_take(struct occ_producer *p, struct occ_store *store, size_t *budget, int64_t until_ns,
                          struct occ_error *err)
 {
     for (; *budget > 0; --*budget) {
+        if (occ_monotonic_ns() >= until_ns) {
+            *budget = 0;
+            break;
+        }
         enum occ_ring_status ring =
             p->waiting_record ? OCC_RING_OK : occ_ring_next_log_record(p->consumer, &p->waiting_record);
         if (ring == OCC_RING_EMPTY)

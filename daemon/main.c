@@ -22,6 +22,12 @@
 #define ORPHAN_GRACE_NS INT64_C(10000000000)
 /* The loop stands still while another process holds the history's lock; after this it tries again later. */
 #define BUSY_TIMEOUT_MS 2000
+/* With other users' programs beside: it does not wait (0 would be the store's default). */
+#define SHARED_BUSY_TIMEOUT_MS 1
+/* Of reading one history's rings in one round of the loop. */
+#define ROUND_NS INT64_C(5000000)
+/* By which the clocks of launches may differ from the machine's. */
+#define SKEW_NS INT64_C(60000000000)
 
 static int load_config(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
 {
@@ -85,7 +91,6 @@ static int run(const struct occ_config *config, const struct occ_options *option
 {
     _cleanup_(occ_freep) char *database = NULL;
     _cleanup_(occ_freep) char *socket_path = NULL;
-    struct occ_store *store = NULL;
     int status =
         choose_path(options->database, config->database_path, occ_path_default_history, &database, err);
     if (status == 0)
@@ -93,31 +98,33 @@ static int run(const struct occ_config *config, const struct occ_options *option
             choose_path(options->socket, config->socket_path, occ_path_default_socket, &socket_path, err);
     if (status != 0)
         return status;
-    const struct occ_store_options store_options = {.mode = OCC_STORE_WRITE,
-                                                    .chunk_rows = (uint32_t)config->chunk_rows,
-                                                    .max_bytes = config->database_max_bytes,
-                                                    .durable_full = config->database_sync != 0,
-                                                    .busy_timeout_ms = BUSY_TIMEOUT_MS};
-    status = occ_store_open(database, &store_options, &store, err);
-    if (status != 0)
-        return occ_error_prefix(err, "cannot use the history");
+    uint32_t mode = socket_mode(config, socket_path);
+    bool is_shared = geteuid() == 0 && (mode & 0066) != 0 && options->private_fd < 0;
     const struct occ_server_options server = {
-        .database = database,
+        .histories = {.path = database,
+                      .split = is_shared && config->users_split == 0 && !options->database,
+                      .store = {.mode = OCC_STORE_WRITE,
+                                .chunk_rows = (uint32_t)config->chunk_rows,
+                                .max_bytes = config->database_max_bytes,
+                                .durable_full = config->database_sync != 0,
+                                .busy_timeout_ms = is_shared ? SHARED_BUSY_TIMEOUT_MS : BUSY_TIMEOUT_MS},
+                      .collector = {.commit_interval_ns = config->commit_interval_ns,
+                                    .memory_bytes = config->memory_bytes,
+                                    .max_producers = config->max_producers,
+                                    .max_ring_bytes = config->max_ring_bytes,
+                                    .budget_ppm = config->budget_ppm,
+                                    .max_user_producers = is_shared ? config->max_user_producers : 0,
+                                    .max_user_ring_bytes = is_shared ? config->max_user_ring_bytes : 0,
+                                    .round_ns = is_shared ? ROUND_NS : 0,
+                                    .skew_ns = is_shared ? SKEW_NS : 0,
+                                    .orphan_grace_ns = ORPHAN_GRACE_NS}},
         .socket_path = socket_path,
-        .socket_mode = socket_mode(config, socket_path),
+        .socket_mode = mode,
         .private_fd = options->private_fd,
-        .collector = {.commit_interval_ns = config->commit_interval_ns,
-                      .memory_bytes = config->memory_bytes,
-                      .max_producers = config->max_producers,
-                      .max_ring_bytes = config->max_ring_bytes,
-                      .budget_ppm = config->budget_ppm,
-                      .orphan_grace_ns = ORPHAN_GRACE_NS},
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
                     .interval_ns = config->counters_interval_ns},
     };
-    status = occ_server_run(store, &server, err);
-    occ_store_close(store);
-    return status;
+    return occ_server_run(&server, err);
 }
 
 static int usage_error(const struct occ_error *err)

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "container.h"
+#include "identity.h"
 #include "run_texts.h"
 #include "support/clock.h"
 #include "support/text.h"
@@ -25,6 +25,8 @@
 #define WORD(name, word, text) word,
 static const char *const loss_words[] = {OCC_LOSS_CAUSES(WORD)};
 static const char *const cost_words[] = {OCC_COSTS(WORD)};
+
+#define DAY_NS INT64_C(86400000000000)
 
 int64_t occ_producer_past_ns(uint64_t time_ns)
 {
@@ -64,16 +66,20 @@ static int attach(struct occ_producer *p, int fd, uint64_t next, struct occ_erro
                     why ? why : "?", strerror_r(-status, reason, sizeof reason));
 }
 
-static void fill_row(struct occ_run *row, const struct occ_offer *offer, uint64_t start_ns)
+static void identify(struct occ_producer *p, const struct occ_offer *offer)
 {
+    struct occ_identity identity;
+    struct occ_run *row = &p->run.row;
     memcpy(row->uuid, offer->uuid, sizeof row->uuid);
     row->pid = offer->peer.pid;
     row->uid = offer->peer.uid;
-    row->start_ns = occ_producer_past_ns(start_ns);
+    row->start_ns = occ_producer_past_ns(occ_ring_start_ns(p->consumer));
     row->user = user_name(offer->peer.uid);
     row->hostname = own_hostname();
-    row->container = occ_container_of(offer->peer.pid);
+    occ_identity_read("", offer->peer.pid, offer->peer.uid, &identity);
+    row->container = identity.container[0] ? strdup(identity.container) : NULL;
     row->source.tool = "trace";
+    p->process_start_ns = identity.start_ns ? identity.start_ns : occ_now_ns() - DAY_NS;
 }
 
 int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,
@@ -97,9 +103,10 @@ int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t meas
     p->peer = offer->peer;
     p->ring_dev = status.st_dev;
     p->ring_ino = status.st_ino;
+    p->ring_bytes = (uint64_t)status.st_size;
     p->measured.done = p->measured.stored = measured;
     p->run.row_changed = true;
-    fill_row(&p->run.row, offer, occ_ring_start_ns(p->consumer));
+    identify(p, offer);
     *ret_producer = p;
     return 0;
 }
@@ -177,11 +184,19 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
     return status;
 }
 
+/* By the program's count, and ours. */
+static uint64_t lost(const struct occ_producer *p, enum occ_loss_cause cause)
+{
+    uint64_t count = occ_ring_lost(p->consumer, cause);
+    uint64_t own = cause == OCC_LOSS_BAD_TIMES ? p->bad_times : 0;
+    return count < UINT64_MAX - own ? count + own : count;
+}
+
 static uint64_t sum_of_losses(const struct occ_producer *p)
 {
     uint64_t sum = 0;
     for (int i = 0; i < OCC_LOSS_COUNT; i++)
-        sum += occ_ring_lost(p->consumer, (enum occ_loss_cause)i);
+        sum += lost(p, (enum occ_loss_cause)i);
     return sum;
 }
 
@@ -194,7 +209,7 @@ static int put_losses(struct occ_producer *p, struct occ_store *store, struct oc
     struct occ_loss losses[OCC_LOSS_COUNT];
     size_t n = 0;
     for (int i = 0; i < OCC_LOSS_COUNT; i++) {
-        uint64_t count = occ_ring_lost(p->consumer, (enum occ_loss_cause)i);
+        uint64_t count = lost(p, (enum occ_loss_cause)i);
         losses[n] = (struct occ_loss){.cause = loss_words[i], .count = count < LOST_MAX ? count : LOST_MAX};
         n += count != 0;
     }

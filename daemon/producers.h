@@ -113,6 +113,9 @@ struct occ_producer {
     struct occ_peer peer;
     dev_t ring_dev; /* which memfd the ring is */
     ino_t ring_ino;
+    uint64_t ring_bytes;
+    int64_t process_start_ns; /* since the epoch, by the kernel; unknown: a day before the offer */
+    uint64_t bad_times;       /* launches that were refused for their times */
     struct occ_ring_consumer *consumer;
     const struct occ_log_record *waiting_record; /* the store did not take it: again next time */
     uint64_t waiting_launches;                   /* in the ring at the last look */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/clock.h"
 
@@ -20,14 +21,20 @@ void occ_program_gone(void *owner, void *context)
 void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,
                           const struct occ_store_launch *rows, size_t n, void *context)
 {
-    struct occ_server *s = context;
+    struct occ_history *h = context;
+    struct occ_server *s = h->context;
     struct occ_gpu_status status;
     const char *level = producer->run.counters_level;
     char reason[sizeof producer->run.counters_reason] = "";
     /* exact values are a yardstick for samples: they are not mixed */
     if (producer->run.is_exact || producer->run.is_without_counters)
         return;
-    occ_sampler_feed(s->sampler, device->uuid, device->id, producer->run.id, rows, n);
+    occ_sampler_feed(s->sampler, &(struct occ_sampler_launches){.history = h->number,
+                                                                .uuid = device->uuid,
+                                                                .device = device->id,
+                                                                .run = producer->run.id,
+                                                                .rows = rows,
+                                                                .n = n});
     (void)occ_sampler_find_status(s->sampler, device->uuid, &status);
     if (status.state != OCC_SOURCE_OK) {
         (void)snprintf(reason, sizeof reason, "achieved occupancy is %s measured: %s",
@@ -45,7 +52,7 @@ static void program_died(struct occ_server *s, struct occ_client *client)
 {
     occ_client_forget_process(client);
     if (client->producer)
-        occ_collector_died(s->collector, client->producer);
+        occ_collector_died(client->history->collector, client->producer);
     s->program_ended = true;
 }
 
@@ -57,7 +64,7 @@ void occ_program_hang_up(struct occ_server *s, struct occ_client *client)
     if (client->pidfd < 0)
         program_died(s, client);
     else
-        occ_collector_orphaned(s->collector, client->producer, occ_monotonic_ns());
+        occ_collector_orphaned(client->history->collector, client->producer, occ_monotonic_ns());
 }
 
 void occ_program_refuse(struct occ_server *s, struct occ_client *client, const char *why)
@@ -77,11 +84,25 @@ static void on_process(struct occ_server *s, struct occ_client *client)
 static void watch_process(struct occ_server *s, struct occ_client *client)
 {
     client->process_source = (struct occ_event_source){on_process, client};
-    client->pidfd = occ_peer_open_process(&client->peer);
+    client->pidfd = occ_peer_open_process(client->fd, &client->peer);
     if (client->pidfd < 0 && errno == ESRCH)
         program_died(s, client); /* after it sent the packet: its ring is drained all the same */
     if (client->pidfd >= 0 && occ_event_watch(s->loop.epoll, client->pidfd, &client->process_source) != 0)
         occ_client_forget_process(client); /* the connection's end counts as the program's */
+}
+
+/* Takes the offer's descriptor in every case. */
+static int take_offer(struct occ_server *s, struct occ_client *client, const struct occ_offer *offer,
+                      struct occ_error *err)
+{
+    int64_t now_ns = occ_monotonic_ns();
+    struct occ_owner owner;
+    occ_histories_owner(&s->histories, &client->peer, &owner);
+    if (occ_histories_of(&s->histories, &owner, now_ns, &client->history, err) != 0) {
+        (void)close(offer->fd);
+        return -1;
+    }
+    return occ_collector_offer(client->history->collector, offer, now_ns, &client->producer, err);
 }
 
 void occ_program_offer(struct occ_server *s, struct occ_client *client)
@@ -96,7 +117,7 @@ void occ_program_offer(struct occ_server *s, struct occ_client *client)
         return;
     }
     offer.fd = s->packet.fds[0];
-    if (occ_collector_offer(s->collector, &offer, occ_monotonic_ns(), &client->producer, &err) != 0) {
+    if (take_offer(s, client, &offer, &err) != 0) {
         client->producer = NULL;
         occ_program_refuse(s, client, err.message);
         return;

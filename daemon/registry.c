@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define POLL_LAUNCHES   8192                 /* intended number per ring and poll */
+#define TABLE_BYTES_MAX (UINT64_C(64) << 20) /* id tables of all programs: for 5 million configurations */
+
 /* Tells the owner, once, that its producer is freed, or of no more use to it. */
 static void disown(struct occ_registry *r, struct occ_producer *p)
 {
@@ -41,6 +44,53 @@ void occ_registry_quarantine(struct occ_registry *r, struct occ_producer *p, int
     occ_ratelimit_log(&r->ring_broken, now_ns, OCC_LOG_WARNING,
                       "the ring of process %d is broken: %s; it is in quarantine", (int)p->peer.pid, why);
     disown(r, p);
+}
+
+void occ_registry_begin_with(struct occ_registry *r, struct occ_producer *first)
+{
+    struct occ_producer *last = r->producers, *before = r->producers;
+    if (!first || first == r->producers)
+        return;
+    while (last->next)
+        last = last->next;
+    while (before->next != first)
+        before = before->next;
+    last->next = r->producers;
+    before->next = NULL;
+    r->producers = first;
+}
+
+double occ_registry_pressure(const struct occ_registry *r)
+{
+    double pressure = 0;
+    for (const struct occ_producer *p = r->producers; p; p = p->next) {
+        double rows = (double)p->waiting_launches / POLL_LAUNCHES;
+        double fill = occ_ring_fill(p->consumer) * 2;
+        pressure = rows > pressure ? rows : pressure;
+        pressure = fill > pressure ? fill : pressure;
+    }
+    return pressure;
+}
+
+bool occ_registry_uses_gpu(const struct occ_registry *r, const uint8_t uuid[16])
+{
+    for (const struct occ_producer *p = r->producers; p; p = p->next) {
+        const struct occ_producer_tables *t = &p->tables;
+        size_t i = 0;
+        while (i < t->n_devices && memcmp(t->devices[i].uuid, uuid, 16) != 0)
+            i++;
+        if (p->state == OCC_PRODUCER_LIVE && (i < t->n_devices || t->n_devices == 0))
+            return true;
+    }
+    return false;
+}
+
+bool occ_registry_has_too_much(const struct occ_registry *r, const struct occ_producer *producer)
+{
+    uint64_t bytes = 0;
+    for (const struct occ_producer *p = r->producers; p; p = p->next)
+        bytes += occ_producer_table_bytes(p);
+    return bytes > TABLE_BYTES_MAX && occ_producer_table_bytes(producer) > TABLE_BYTES_MAX / r->n_producers;
 }
 
 /* ---- offers ---- */
@@ -88,6 +138,27 @@ static void supersede(struct occ_registry *r, const struct occ_producer *newer)
             p->life.dead = true;
 }
 
+/* A user's share of programs and of their rings' memory. */
+static int check_share(const struct occ_registry *r, const struct occ_offer *offer, uint64_t bytes,
+                       struct occ_error *err)
+{
+    const struct occ_collector_options *o = r->options;
+    size_t n = 0;
+    for (const struct occ_producer *p = r->producers; p; p = p->next) {
+        if (p->peer.uid != offer->peer.uid)
+            continue;
+        n++;
+        bytes += p->ring_bytes;
+    }
+    if (o->max_user_producers && n >= o->max_user_producers)
+        return occ_fail(err, OCC_E_FULL, "%zu programs of uid %u report already", n, offer->peer.uid);
+    if (o->max_user_ring_bytes && bytes > o->max_user_ring_bytes)
+        return occ_fail(err, OCC_E_FULL, "the rings of uid %u would have %llu bytes, more than %llu",
+                        offer->peer.uid, (unsigned long long)bytes,
+                        (unsigned long long)o->max_user_ring_bytes);
+    return 0;
+}
+
 static int check_offer(const struct occ_registry *r, const struct occ_offer *offer, struct occ_error *err)
 {
     struct stat status;
@@ -100,7 +171,7 @@ static int check_offer(const struct occ_registry *r, const struct occ_offer *off
     if ((uint64_t)status.st_size > r->options->max_ring_bytes)
         return occ_fail(err, OCC_E_INVALID, "the ring has %llu bytes, more than %llu",
                         (unsigned long long)status.st_size, (unsigned long long)r->options->max_ring_bytes);
-    return 0;
+    return check_share(r, offer, (uint64_t)status.st_size, err);
 }
 
 /* A ring that an earlier daemon read goes on, but not as another user's. */

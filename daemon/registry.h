@@ -28,6 +28,18 @@ int occ_registry_offer(struct occ_registry *registry, const struct occ_offer *of
 void occ_registry_quarantine(struct occ_registry *registry, struct occ_producer *producer, int64_t now_ns,
                              const char *why);
 
+/* The list begins with this producer (NULL: stays as it is). Not while it is walked. */
+void occ_registry_begin_with(struct occ_registry *registry, struct occ_producer *first);
+
+/* How fast rings fill: 1 for one that had POLL_LAUNCHES at the last look, or is half full. */
+double occ_registry_pressure(const struct occ_registry *registry);
+
+/* As occ_collector_uses_gpu(). */
+bool occ_registry_uses_gpu(const struct occ_registry *registry, const uint8_t uuid[16]);
+
+/* The id tables are too large, and this program has more than its share of them. */
+bool occ_registry_has_too_much(const struct occ_registry *registry, const struct occ_producer *producer);
+
 /* Frees the producers that are done, or `all`, after telling their owners. Not while the list is walked. */
 void occ_registry_reap(struct occ_registry *registry, bool all);
 

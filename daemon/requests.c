@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"
 
 #define SETTLE_NS INT64_C(4000000000) /* for measured values of the last launches */
+#define FLUSH_NS  INT64_C(100000000)
 
 /* An answer: text, or an error's message instead. */
 struct answer {
@@ -27,20 +29,34 @@ static void send_answer(struct occ_server *s, struct occ_client *client, int sta
         occ_program_hang_up(s, client);
 }
 
-static void answer_status(struct occ_server *s, struct answer *answer)
+/* Sums over all histories; the path is that of the asker's own, which may not be there yet. */
+static void answer_status(struct occ_server *s, const struct occ_client *client, struct answer *answer)
 {
-    struct occ_collector_stats stats;
-    occ_collector_get_stats(s->collector, &stats);
+    struct occ_collector_stats all = {0}, stats;
+    struct occ_owner owner;
+    occ_histories_owner(&s->histories, &client->peer, &owner);
+    _cleanup_(occ_freep) char *path = NULL;
+    (void)occ_histories_path(&s->histories, &owner, &path, NULL);
+    for (const struct occ_history *h = s->histories.first; h; h = h->next) {
+        occ_collector_get_stats(h->collector, &stats);
+        all.producers += stats.producers;
+        all.launches += stats.launches;
+        all.commits += stats.commits;
+        all.failures += stats.failures;
+        all.quarantined += stats.quarantined;
+        all.held_bytes += stats.held_bytes;
+        all.stalled |= stats.stalled;
+    }
     (void)snprintf(
         answer->text, sizeof answer->text,
-        "ok\nversion %s\npid %ld\nuptime_s %lld\ndatabase %s\nsocket %s\nclients %zu\nprograms %zu\n"
-        "launches %llu\ncommits %llu\nstore_failures %llu\nquarantined %llu\nrefused %llu\n"
+        "ok\nversion %s\npid %ld\nuptime_s %lld\ndatabase %s\nsocket %s\nhistories %zu\nclients %zu\n"
+        "programs %zu\nlaunches %llu\ncommits %llu\nstore_failures %llu\nquarantined %llu\nrefused %llu\n"
         "held_bytes %llu\nstalled %s\n",
         OCC_VERSION, (long)getpid(), (long long)((occ_monotonic_ns() - s->started_ns) / 1000000000),
-        s->options->database, s->options->socket_path, s->clients.n, stats.producers,
-        (unsigned long long)stats.launches, (unsigned long long)stats.commits,
-        (unsigned long long)stats.failures, (unsigned long long)stats.quarantined,
-        (unsigned long long)s->refused, (unsigned long long)stats.held_bytes, stats.stalled ? "yes" : "no");
+        path ? path : "-", s->options->socket_path, s->histories.n, s->clients.n, all.producers,
+        (unsigned long long)all.launches, (unsigned long long)all.commits, (unsigned long long)all.failures,
+        (unsigned long long)all.quarantined, (unsigned long long)s->refused,
+        (unsigned long long)all.held_bytes, all.stalled ? "yes" : "no");
 }
 
 /* 0 seconds: resumes. */
@@ -101,7 +117,7 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
         (void)snprintf(answer.text, sizeof answer.text, "ok " OCC_VERSION);
         break;
     case OCC_REQUEST_STATUS:
-        answer_status(s, &answer);
+        answer_status(s, client, &answer);
         break;
     case OCC_REQUEST_SAMPLER:
         occ_control_sampler(s->sampler, request.number, answer.text, sizeof answer.text);
@@ -117,6 +133,7 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
         break;
     case OCC_REQUEST_FLUSH:
         client->flush_wanted = true;
+        occ_histories_owner(&s->histories, &client->peer, &client->owner);
         memcpy(client->session, request.session, sizeof client->session);
         return;
     }
@@ -133,33 +150,55 @@ bool occ_requests_await_flush(const struct occ_server *s)
     return client != NULL;
 }
 
-/* A session that is waited for is settled: all its launches have been read. */
-static bool flush_is_due(const struct occ_server *s)
+/* Makes durable what a history has read: of a service, at most once a FLUSH_NS, whoever asks. OCC_E_BUSY: not
+ * yet. */
+static int commit_now(struct occ_server *s, struct occ_history *h, const char *session, int64_t now_ns,
+                      struct occ_error *err)
 {
-    for (const struct occ_client *client = s->clients.first; client; client = client->next)
-        if (client->flush_wanted && occ_collector_is_settled(s->collector, client->session))
-            return true;
-    return false;
+    if (!s->private.on && now_ns - h->flushed_ns < FLUSH_NS)
+        return OCC_E_BUSY;
+    h->flushed_ns = now_ns;
+    int status = occ_collector_commit(h->collector, now_ns, err);
+    if (status == 0 && s->private.on && occ_collector_is_settled(h->collector, session)) {
+        occ_sampler_settle(s->sampler, SETTLE_NS); /* no launches are still to come */
+        status = occ_collector_commit(h->collector, now_ns, err);
+    }
+    return status;
+}
+
+/* An owner's history; NULL: nothing was ever written for him. */
+static struct occ_history *history_of(struct occ_server *s, const struct occ_owner *owner, int64_t now_ns)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    struct occ_history *h = occ_histories_find(&s->histories, owner);
+    if (!h && occ_histories_path(&s->histories, owner, &path, NULL) == 0 && access(path, F_OK) == 0)
+        (void)occ_histories_of(&s->histories, owner, now_ns, &h, NULL);
+    return h;
+}
+
+/* Leaves the client waiting while its session is not settled. */
+static void serve_flush(struct occ_server *s, struct occ_client *client, int64_t now_ns)
+{
+    struct answer answer = {.text = ""};
+    struct occ_history *h = history_of(s, &client->owner, now_ns);
+    uint64_t launches = 0;
+    int status = h ? commit_now(s, h, client->session, now_ns, &answer.err) : 0;
+    if (status == OCC_E_BUSY && !answer.err.message[0])
+        return;
+    if (status == 0 && h && !occ_collector_is_settled(h->collector, client->session))
+        return;
+    client->flush_wanted = false;
+    if (status == 0 && h)
+        status = occ_store_session_launches(h->store, client->session, &launches, &answer.err);
+    (void)snprintf(answer.text, sizeof answer.text, "ok %llu", (unsigned long long)launches);
+    send_answer(s, client, status, &answer);
 }
 
 void occ_requests_serve_flushes(struct occ_server *s, int64_t now_ns)
 {
-    struct answer answer = {.text = ""};
-    int committed = occ_collector_commit(s->collector, now_ns, &answer.err);
-    if (committed == 0 && s->private.on && flush_is_due(s)) { /* no launches are still to come */
-        occ_sampler_settle(s->sampler, SETTLE_NS);
-        committed = occ_collector_commit(s->collector, now_ns, &answer.err);
-    }
-    for (struct occ_client *client = s->clients.first; client; client = client->next) {
-        uint64_t launches = 0;
-        if (!client->flush_wanted ||
-            (committed == 0 && !occ_collector_is_settled(s->collector, client->session)))
-            continue;
-        client->flush_wanted = false;
-        int status = committed;
-        if (status == 0)
-            status = occ_store_session_launches(s->store, client->session, &launches, &answer.err);
-        (void)snprintf(answer.text, sizeof answer.text, "ok %llu", (unsigned long long)launches);
-        send_answer(s, client, status, &answer);
-    }
+    if (!occ_requests_await_flush(s)) /* a private daemon's last program has ended */
+        (void)occ_collector_commit(s->histories.first->collector, now_ns, NULL);
+    for (struct occ_client *client = s->clients.first; client; client = client->next)
+        if (client->flush_wanted)
+            serve_flush(s, client, now_ns);
 }

@@ -1,59 +1,22 @@
 /* The loop's side of hardware counters: see sampler.h. */
-#include "sampler.h"
 
 #include <math.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "sampler_state.h"
 #include "support/array.h"
 #include "support/clock.h"
 #include "support/log.h"
 
 #define WANTED_NS     INT64_C(10000000000)
 #define REDISCOVER_NS INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
+#define SHARED_NS     INT64_C(2000000000)  /* for which samples of a time may still come */
 #define AWAIT_STEP_NS 2000000
 #define FEED_BATCH    256
 #define MODELS_MAX    (1u << 16)
-
-enum discovery { DISCOVERY_NONE, DISCOVERY_RUNNING, DISCOVERY_DONE };
-
-struct gpu {
-    struct occ_gpu_worker *worker;
-    uint8_t uuid[16];
-    uint32_t ordinal;
-    int64_t device;     /* in the store; 0: no launch has named it yet */
-    const char *logged; /* the state that was logged last */
-    uint64_t dropped;   /* values that the store had no room for */
-};
-
-/* What the discovery thread found; the loop reads it after `finished`. */
-struct found {
-    struct occ_gpu_found gpus[OCC_GPUS_MAX];
-    size_t n;
-    enum occ_source_state state;
-    struct occ_error err;
-    atomic_bool finished;
-};
-
-struct occ_sampler {
-    struct occ_sampler_options options;
-    struct occ_store *store;
-    struct gpu gpus[OCC_GPUS_MAX];
-    size_t n_gpus;
-    int64_t wanted_until_ns, paused_until_ns; /* monotonic, as all times here */
-    enum discovery discovery;
-    int64_t discovered_ns;
-    pthread_t discovery_thread;
-    struct found found;
-    /* The model's answers, once for each configuration; emptied when there are many. */
-    struct occ_map model_index; /* configuration -> index in models */
-    struct occ_attribution_key *models;
-    size_t n_models, models_allocated;
-};
 
 const char *occ_sampler_mode_word(enum occ_sampler_mode mode)
 {
@@ -71,7 +34,7 @@ enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
 
 static void *discover(void *argument)
 {
-    struct found *found = argument;
+    struct occ_sampler_found *found = argument;
     found->state = occ_gpus_find(found->gpus, OCC_GPUS_MAX, &found->n, &found->err);
     atomic_store(&found->finished, true); /* occ_sampler_free() and is_ready() join */
     return NULL;
@@ -79,30 +42,29 @@ static void *discover(void *argument)
 
 void occ_sampler_discover(struct occ_sampler *s)
 {
-    if (s->options.mode == OCC_SAMPLER_NONE || s->discovery != DISCOVERY_NONE)
+    if (s->options.mode == OCC_SAMPLER_NONE || s->discovery != OCC_DISCOVERY_NONE)
         return;
     s->found.n = 0;
     atomic_store(&s->found.finished, false);
-    s->discovery = DISCOVERY_RUNNING;
+    s->discovery = OCC_DISCOVERY_RUNNING;
     if (pthread_create(&s->discovery_thread, NULL, discover, &s->found) == 0)
         return;
-    s->discovery = DISCOVERY_DONE;
+    s->discovery = OCC_DISCOVERY_DONE;
     s->discovered_ns = occ_monotonic_ns();
     s->found.state = OCC_SOURCE_FAILED;
 }
 
 static void start_workers(struct occ_sampler *s)
 {
-    const struct found *found = &s->found;
+    const struct occ_sampler_found *found = &s->found;
     for (size_t i = 0; i < found->n; i++) {
         struct occ_error err = OCC_ERROR_INIT;
-        struct gpu *gpu = &s->gpus[s->n_gpus];
-        *gpu = (struct gpu){.ordinal = found->gpus[i].ordinal};
-        memcpy(gpu->uuid, found->gpus[i].uuid, sizeof gpu->uuid);
+        struct occ_sampler_gpu *gpu = &s->gpus[s->n_gpus];
+        *gpu = (struct occ_sampler_gpu){.found = found->gpus[i]};
         if (occ_gpu_worker_new(&found->gpus[i], &s->options, &gpu->worker, &err) == 0)
             s->n_gpus++;
         else
-            occ_log(OCC_LOG_WARNING, "GPU %u has no sampler: %s", gpu->ordinal, err.message);
+            occ_log(OCC_LOG_WARNING, "GPU %u has no sampler: %s", gpu->found.ordinal, err.message);
     }
     if (found->state != OCC_SOURCE_OK)
         occ_log(OCC_LOG_INFO, "no hardware counters: %s: %s", occ_source_state_text(found->state),
@@ -120,54 +82,46 @@ static void want_all(struct occ_sampler *s, int64_t wanted_until_ns)
 /* Whether the GPUs are known. */
 static bool is_ready(struct occ_sampler *s)
 {
-    if (s->discovery == DISCOVERY_RUNNING && atomic_load(&s->found.finished)) {
+    if (s->discovery == OCC_DISCOVERY_RUNNING && atomic_load(&s->found.finished)) {
         (void)pthread_join(s->discovery_thread, NULL);
-        s->discovery = DISCOVERY_DONE;
+        s->discovery = OCC_DISCOVERY_DONE;
         s->discovered_ns = occ_monotonic_ns();
         start_workers(s);
         want_all(s, s->wanted_until_ns);
     }
-    return s->discovery == DISCOVERY_DONE;
+    return s->discovery == OCC_DISCOVERY_DONE;
 }
 
-static struct gpu *find(struct occ_sampler *s, const uint8_t uuid[16])
+static struct occ_sampler_gpu *find(struct occ_sampler *s, const uint8_t uuid[16])
 {
     for (size_t i = 0; i < s->n_gpus; i++)
-        if (memcmp(s->gpus[i].uuid, uuid, 16) == 0)
+        if (memcmp(s->gpus[i].found.uuid, uuid, 16) == 0)
             return &s->gpus[i];
     return NULL;
-}
-
-static void get_status(const struct gpu *gpu, struct occ_gpu_status *ret_status)
-{
-    occ_gpu_worker_get_status(gpu->worker, ret_status);
-    ret_status->dropped += gpu->dropped;
-    ret_status->has_results &= gpu->device != 0;
 }
 
 bool occ_sampler_is_busy(struct occ_sampler *s)
 {
     struct occ_gpu_status status;
-    bool busy = s->discovery == DISCOVERY_RUNNING;
+    bool busy = s->discovery == OCC_DISCOVERY_RUNNING;
     for (size_t i = 0; i < s->n_gpus && !busy; i++) {
-        get_status(&s->gpus[i], &status);
+        occ_sampler_gpu_status(&s->gpus[i], &status);
         busy = status.is_busy || status.has_results;
     }
     return busy;
 }
 
-bool occ_sampler_poll(struct occ_sampler *s, bool programs)
+void occ_sampler_poll(struct occ_sampler *s, bool programs)
 {
-    bool results = false;
     int64_t now_ns = occ_monotonic_ns();
     for (size_t i = 0; is_ready(s) && i < s->n_gpus; i++) {
         struct occ_gpu_status status;
-        get_status(&s->gpus[i], &status);
-        results |= status.has_results;
-        if (programs && s->gpus[i].device != 0 && status.active_ns > now_ns - WANTED_NS)
+        occ_sampler_gpu_status(&s->gpus[i], &status);
+        if (status.has_results)
+            occ_sampler_share(s, i, now_ns);
+        if (programs && s->gpus[i].is_used && status.active_ns > now_ns - WANTED_NS)
             occ_gpu_worker_want(s->gpus[i].worker, now_ns + WANTED_NS, s->paused_until_ns);
     }
-    return results;
 }
 
 void occ_sampler_wake(struct occ_sampler *s)
@@ -175,9 +129,9 @@ void occ_sampler_wake(struct occ_sampler *s)
     if (s->options.mode == OCC_SAMPLER_NONE)
         return;
     s->wanted_until_ns = occ_monotonic_ns() + WANTED_NS;
-    if (s->discovery == DISCOVERY_DONE && s->n_gpus == 0 &&
+    if (s->discovery == OCC_DISCOVERY_DONE && s->n_gpus == 0 &&
         occ_monotonic_ns() - s->discovered_ns > REDISCOVER_NS)
-        s->discovery = DISCOVERY_NONE; /* a driver may have been loaded since */
+        s->discovery = OCC_DISCOVERY_NONE; /* a driver may have been loaded since */
     occ_sampler_discover(s);
     if (is_ready(s))
         want_all(s, s->wanted_until_ns);
@@ -201,7 +155,7 @@ static bool all_have_tried(struct occ_sampler *s)
     bool all = is_ready(s);
     for (size_t i = 0; i < s->n_gpus && all; i++) {
         struct occ_gpu_status status;
-        get_status(&s->gpus[i], &status);
+        occ_sampler_gpu_status(&s->gpus[i], &status);
         all = status.has_tried;
     }
     return all;
@@ -221,7 +175,7 @@ void occ_sampler_await(struct occ_sampler *s, int64_t patience_ns)
 static struct occ_attribution_key key_of(struct occ_store *store, uint32_t config)
 {
     struct occ_result model = {0};
-    struct occ_attribution_key key = {.shape = config, .theoretical = NAN};
+    struct occ_attribution_key key = {.theoretical = NAN};
     if (occ_store_config_model(store, config, &model, NULL) != 0)
         return key;
     key.theoretical = model.theoretical;
@@ -233,9 +187,11 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t confi
 }
 
 /* The same from memory; NULL: there is none. */
-static const struct occ_attribution_key *find_key(struct occ_sampler *s, uint32_t config)
+static const struct occ_attribution_key *find_key(struct occ_sampler *s, const struct occ_sampler_history *h,
+                                                  uint32_t config)
 {
-    uint32_t at = occ_map_get(&s->model_index, config);
+    uint64_t id = occ_gpu_results_config(h->number, config);
+    uint32_t at = occ_map_get(&s->model_index, id);
     if (at != OCC_MAP_NONE)
         return &s->models[at];
     if (s->n_models == MODELS_MAX) {
@@ -243,69 +199,41 @@ static const struct occ_attribution_key *find_key(struct occ_sampler *s, uint32_
         occ_map_clear(&s->model_index);
     }
     if (!occ_grow((void **)&s->models, &s->models_allocated, s->n_models, MODELS_MAX, sizeof *s->models) ||
-        occ_map_put(&s->model_index, config, (uint32_t)s->n_models) == OCC_MAP_NONE)
+        occ_map_put(&s->model_index, id, (uint32_t)s->n_models) == OCC_MAP_NONE)
         return NULL;
-    s->models[s->n_models] = key_of(s->store, config);
+    s->models[s->n_models] = key_of(h->store, config);
+    s->models[s->n_models].shape = id;
     return &s->models[s->n_models++];
 }
 
-void occ_sampler_feed(struct occ_sampler *s, const uint8_t uuid[16], int64_t device, int64_t run,
-                      const struct occ_store_launch *rows, size_t n)
+void occ_sampler_feed(struct occ_sampler *s, const struct occ_sampler_launches *l)
 {
     struct occ_attribution_launch launches[FEED_BATCH];
-    struct gpu *gpu = is_ready(s) ? find(s, uuid) : NULL;
-    if (!gpu)
+    const struct occ_store_launch *rows = l->rows;
+    struct occ_sampler_gpu *gpu = is_ready(s) ? find(s, l->uuid) : NULL;
+    struct occ_sampler_history *h = occ_sampler_find_history(s, l->history);
+    if (!gpu || !h)
         return;
-    gpu->device = device;
-    for (size_t done = 0, batch; done < n; done += batch) {
-        batch = n - done < FEED_BATCH ? n - done : FEED_BATCH;
+    gpu->is_used = true;
+    h->shares[gpu - s->gpus].device = l->device;
+    for (size_t done = 0, batch; done < l->n; done += batch) {
+        batch = l->n - done < FEED_BATCH ? l->n - done : FEED_BATCH;
         size_t fed = 0;
         for (size_t i = done; i < done + batch; i++) {
-            const struct occ_attribution_key *key = find_key(s, rows[i].config);
-            if (!key || run > UINT32_MAX) /* a tag has 32 bits for it */
+            const struct occ_attribution_key *key = find_key(s, h, rows[i].config);
+            if (!key || l->run > UINT32_MAX) /* a tag has 32 bits for it */
                 continue;
             launches[fed] =
                 (struct occ_attribution_launch){.key = *key,
                                                 .start_ns = rows[i].start_ns,
                                                 .end_ns = rows[i].start_ns + (int64_t)rows[i].duration_ns,
-                                                .tag = occ_gpu_results_tag(run, rows[i].correlation)};
+                                                .tag = occ_gpu_results_tag(l->run, rows[i].correlation)};
             launches[fed++].key.graph_node = rows[i].graph_node;
         }
         gpu->dropped += batch - fed;
         occ_gpu_worker_feed(gpu->worker, launches, fed);
     }
     occ_gpu_worker_want(gpu->worker, occ_monotonic_ns() + WANTED_NS, s->paused_until_ns);
-}
-
-/* ---- results out ---- */
-
-static void log_state(struct gpu *gpu)
-{
-    struct occ_gpu_status status;
-    get_status(gpu, &status);
-    bool works = status.state == OCC_SOURCE_OK;
-    const char *word = works ? status.source : occ_source_state_word(status.state);
-    if (gpu->logged == word || (!gpu->logged && status.state == OCC_SOURCE_IDLE))
-        return;
-    gpu->logged = word;
-    occ_log(OCC_LOG_INFO, "GPU %u: counters: %s%s%s", gpu->ordinal, works ? word : "none",
-            status.reason[0] ? ": " : "", status.reason);
-}
-
-int occ_sampler_store(struct occ_sampler *s, struct occ_error *err)
-{
-    int status = 0;
-    for (size_t i = 0; is_ready(s) && i < s->n_gpus && status == 0; i++) {
-        struct gpu *gpu = &s->gpus[i];
-        struct occ_gpu_results results = {0};
-        if (gpu->device != 0)
-            occ_gpu_worker_take(gpu->worker, &results);
-        status = occ_gpu_results_store(&results, s->store, gpu->device, err);
-        gpu->dropped += results.dropped;
-        occ_gpu_results_free(&results);
-        log_state(gpu);
-    }
-    return status;
 }
 
 void occ_sampler_settle(struct occ_sampler *s, int64_t patience_ns)
@@ -321,16 +249,16 @@ size_t occ_sampler_get_status(struct occ_sampler *s, struct occ_gpu_status *stat
 {
     size_t n = is_ready(s) ? s->n_gpus : 0;
     for (size_t i = 0; i < n && i < max; i++)
-        get_status(&s->gpus[i], &status[i]);
+        occ_sampler_gpu_status(&s->gpus[i], &status[i]);
     return n;
 }
 
 bool occ_sampler_find_status(struct occ_sampler *s, const uint8_t uuid[16], struct occ_gpu_status *ret_status)
 {
     bool ready = is_ready(s);
-    const struct gpu *gpu = ready ? find(s, uuid) : NULL;
+    const struct occ_sampler_gpu *gpu = ready ? find(s, uuid) : NULL;
     if (gpu) {
-        get_status(gpu, ret_status);
+        occ_sampler_gpu_status(gpu, ret_status);
         return true;
     }
     *ret_status = (struct occ_gpu_status){.source = "none", .state = OCC_SOURCE_NO_DRIVER};
@@ -345,14 +273,13 @@ bool occ_sampler_find_status(struct occ_sampler *s, const uint8_t uuid[16], stru
 
 /* ---- life ---- */
 
-int occ_sampler_new(const struct occ_sampler_options *options, struct occ_store *store,
-                    struct occ_sampler **ret_sampler, struct occ_error *err)
+int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sampler **ret_sampler,
+                    struct occ_error *err)
 {
     struct occ_sampler *s = calloc(1, sizeof *s);
     if (!s)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     s->options = *options;
-    s->store = store;
     *ret_sampler = s;
     return 0;
 }
@@ -361,10 +288,13 @@ void occ_sampler_free(struct occ_sampler *s)
 {
     if (!s)
         return;
-    if (s->discovery == DISCOVERY_RUNNING)
+    if (s->discovery == OCC_DISCOVERY_RUNNING)
         (void)pthread_join(s->discovery_thread, NULL);
     for (size_t i = 0; i < s->n_gpus; i++)
         occ_gpu_worker_free(s->gpus[i].worker);
+    while (s->n_histories > 0)
+        occ_sampler_remove_history(s, s->histories[0]->number);
+    free(s->histories);
     occ_map_free(&s->model_index);
     free(s->models);
     free(s);

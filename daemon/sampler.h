@@ -1,6 +1,10 @@
 /*
  * Hardware counters for the daemon: finds the GPUs, has one worker for each (gpu_worker.h), feeds them the
- * launches that the collector appends to the store, and puts what was measured into the store.
+ * launches that the collectors append to the histories, and puts what was measured into these.
+ *
+ * A history gets the values of its own launches, and the seconds of the GPUs that its launches have named.
+ * The samples at full rate show what others do on the GPU: the first history, root's where there is one for
+ * each owner, gets all of them, another only those of times when no other history has programs there.
  *
  * GPUs are sampled while programs report and have launched something in the last 10 s, or have just come;
  * else the counters are given back, as they are during a pause and while another tool wants them
@@ -17,17 +21,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "collector.h"
 #include "gpu_worker.h"
 #include "store/store.h"
 #include "support/error.h"
 
 struct occ_sampler;
 
-/* Starts nothing. `store` gets the results and knows the configurations of the launches that are fed. */
-int occ_sampler_new(const struct occ_sampler_options *options, struct occ_store *store,
-                    struct occ_sampler **ret_sampler, struct occ_error *err);
+/* Starts nothing. */
+int occ_sampler_new(const struct occ_sampler_options *options, struct occ_sampler **ret_sampler,
+                    struct occ_error *err);
 /* Ends the threads and gives the counters back. NULL is fine. */
 void occ_sampler_free(struct occ_sampler *sampler);
+
+/* A history whose launches will be fed: its number in the daemon, its store, which gets the results, and its
+ * collector, which knows its programs. The first one that is added takes the samples of all. */
+int occ_sampler_add_history(struct occ_sampler *sampler, uint32_t history, struct occ_store *store,
+                            const struct occ_collector *collector, struct occ_error *err);
+/* What was measured for it and not stored is gone. */
+void occ_sampler_remove_history(struct occ_sampler *sampler, uint32_t history);
 
 /* Starts to look for GPUs, unless counters are switched off; call it before programs come. */
 void occ_sampler_discover(struct occ_sampler *sampler);
@@ -39,20 +51,30 @@ void occ_sampler_wake(struct occ_sampler *sampler);
  * first launches of a program that starts afterwards are measured too. */
 void occ_sampler_await(struct occ_sampler *sampler, int64_t patience_ns);
 
-/* Launches of one run on the GPU with this uuid, which the store calls `device`, as they were appended. */
-void occ_sampler_feed(struct occ_sampler *sampler, const uint8_t uuid[16], int64_t device, int64_t run,
-                      const struct occ_store_launch *rows, size_t n);
+/* Launches of one run on the GPU with this uuid, which the history calls `device`, as they were appended. */
+struct occ_sampler_launches {
+    uint32_t history;
+    const uint8_t *uuid;
+    int64_t device, run;
+    const struct occ_store_launch *rows;
+    size_t n;
+};
+void occ_sampler_feed(struct occ_sampler *sampler, const struct occ_sampler_launches *launches);
 
 /* Whether occ_sampler_poll() is to be called every OCC_SAMPLER_POLL_NS, also without launches. */
 #define OCC_SAMPLER_POLL_NS INT64_C(100000000)
 bool occ_sampler_is_busy(struct occ_sampler *sampler);
 /* While programs report (`programs`), active GPUs that they have used stay wanted: a long kernel's launch is
- * reported when it ends. True: there is something for occ_sampler_store(). */
-bool occ_sampler_poll(struct occ_sampler *sampler, bool programs);
+ * reported when it ends. Gives the histories what was measured for them. */
+void occ_sampler_poll(struct occ_sampler *sampler, bool programs);
 
-/* Puts what was measured since the last call into the store, of GPUs that launches have named; durable with
- * its next commit. What the store has no room for is dropped and counted: a commit must not wait for it. */
-int occ_sampler_store(struct occ_sampler *sampler, struct occ_error *err);
+/* Whether there is something for occ_sampler_store(). */
+bool occ_sampler_has_results(const struct occ_sampler *sampler, uint32_t history);
+
+/* Puts what was measured for a history since the last call into its store, of GPUs that its launches have
+ * named; durable with its next commit. What the store has no room for is dropped and counted: a commit must
+ * not wait for it. */
+int occ_sampler_store(struct occ_sampler *sampler, uint32_t history, struct occ_error *err);
 
 /* No more launches come: measures those that wait with the samples so far, within `patience_ns`. */
 void occ_sampler_settle(struct occ_sampler *sampler, int64_t patience_ns);

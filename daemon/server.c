@@ -37,11 +37,13 @@
 #define EVENTS_PER_WAIT   64
 #define PACKETS_PER_EVENT 16
 #define BACKLOG_ROUNDS    256 /* events handled before a flush or the end: more than any real backlog */
-#define CLIENTS_BESIDE    64  /* connections beside those of the programs */
+#define CLIENTS_BESIDE    64  /* connections beside those of the programs, of all users and of each */
+#define ACCEPTS_PER_EVENT 64
 #define IDLE_CLIENT_NS    INT64_C(10000000000)
-#define AWAIT_NS          INT64_C(3000000000) /* for counters before a program starts */
-#define SETTLE_NS         INT64_C(4000000000) /* for measured values of the last launches */
-#define SOON_NS           INT64_C(2000000)    /* until the next round when somebody waits for it */
+#define IDLE_POLL_NS      INT64_C(30000000000) /* between looks for histories that may be closed */
+#define AWAIT_NS          INT64_C(3000000000)  /* for counters before a program starts */
+#define SETTLE_NS         INT64_C(4000000000)  /* for measured values of the last launches */
+#define SOON_NS           INT64_C(2000000)     /* until the next round when somebody waits for it */
 /* A private daemon whose starter has left gives up on a history that takes nothing after this. */
 #define PRIVATE_PATIENCE_NS INT64_C(30000000000)
 
@@ -62,20 +64,30 @@ static void on_client(struct occ_server *s, struct occ_client *client)
     }
 }
 
+/* Of all users, and of this one where each has a share. */
+static bool has_too_many(const struct occ_server *s, uint32_t uid)
+{
+    const struct occ_collector_options *options = &s->options->histories.collector;
+    size_t share = options->max_user_producers ? options->max_user_producers : options->max_producers;
+    return s->clients.n > options->max_producers + CLIENTS_BESIDE ||
+           occ_clients_of(&s->clients, uid) > share + CLIENTS_BESIDE;
+}
+
 static void on_connections(struct occ_server *s, struct occ_client *none)
 {
     (void)none;
     struct occ_peer peer;
-    size_t max = s->options->collector.max_producers + CLIENTS_BESIDE;
-    for (int fd; (fd = occ_listen_accept(&s->listener, &peer, &s->refused)) >= 0;) {
+    int fd;
+    for (int i = 0; i < ACCEPTS_PER_EVENT && (fd = occ_listen_accept(&s->listener, &peer, &s->refused)) >= 0;
+         i++) {
         int64_t now_ns = occ_monotonic_ns();
-        if (s->clients.n >= max)
-            occ_clients_close_idle(&s->clients, now_ns - IDLE_CLIENT_NS);
         struct occ_client *client = occ_clients_add(&s->clients, fd, &peer, now_ns);
         if (!client)
             continue;
+        if (has_too_many(s, peer.uid))
+            occ_clients_close_idle(&s->clients, now_ns - IDLE_CLIENT_NS);
         client->socket_source = (struct occ_event_source){on_client, client};
-        if (s->clients.n > max || occ_event_watch(s->loop.epoll, fd, &client->socket_source) != 0)
+        if (has_too_many(s, peer.uid) || occ_event_watch(s->loop.epoll, fd, &client->socket_source) != 0)
             occ_program_refuse(s, client, "too many connections");
     }
 }
@@ -133,9 +145,21 @@ static void handle_backlog(struct occ_server *s)
 
 /* ---- one round ---- */
 
+/* Until the first history wants its next poll; -1: none does. */
+static int64_t wait_ns_of(const struct occ_server *s)
+{
+    int64_t least_ns = s->histories.n > 1 ? IDLE_POLL_NS : -1;
+    for (const struct occ_history *h = s->histories.first; h; h = h->next) {
+        int64_t wait_ns = occ_collector_wait_ns(h->collector);
+        if (wait_ns >= 0 && (least_ns < 0 || wait_ns < least_ns))
+            least_ns = wait_ns;
+    }
+    return least_ns;
+}
+
 static void set_timer(struct occ_server *s, bool soon)
 {
-    int64_t wait_ns = occ_collector_wait_ns(s->collector);
+    int64_t wait_ns = wait_ns_of(s);
     if (occ_sampler_is_busy(s->sampler) && (wait_ns < 0 || wait_ns > OCC_SAMPLER_POLL_NS))
         wait_ns = OCC_SAMPLER_POLL_NS;
     if (soon)
@@ -153,23 +177,39 @@ static bool private_is_over(const struct occ_server *s)
     struct occ_collector_stats stats;
     if (!s->private.left_ns)
         return false;
-    occ_collector_get_stats(s->collector, &stats);
+    occ_collector_get_stats(s->histories.first->collector, &stats); /* a private daemon has one */
     return stats.producers == 0 ||
            (stats.stalled && occ_monotonic_ns() - s->private.left_ns > PRIVATE_PATIENCE_NS);
 }
 
 /* Measured values come seconds after their launches: commits them where nothing else is committed. */
-static void poll_sampler(struct occ_server *s, int64_t now_ns)
+static void commit_results(struct occ_server *s, struct occ_history *h, int64_t now_ns)
 {
     struct occ_collector_stats stats;
-    occ_collector_get_stats(s->collector, &stats);
-    bool results = occ_sampler_poll(s->sampler, stats.producers > 0);
-    bool due = results && !stats.stalled && stats.commits == s->commits_seen && now_ns >= s->next_results_ns;
-    if (due || stats.commits != s->commits_seen)
-        s->next_results_ns = now_ns + s->options->collector.commit_interval_ns;
-    s->commits_seen = stats.commits;
+    occ_collector_get_stats(h->collector, &stats);
+    bool due = occ_sampler_has_results(s->sampler, h->number) && !stats.stalled &&
+               stats.commits == h->commits_seen && now_ns >= h->next_results_ns;
+    if (due || stats.commits != h->commits_seen)
+        h->next_results_ns = now_ns + s->options->histories.collector.commit_interval_ns;
+    h->commits_seen = stats.commits;
     if (due) /* a failure is logged, and tried again, by the collector */
-        (void)occ_collector_commit(s->collector, now_ns, NULL);
+        (void)occ_collector_commit(h->collector, now_ns, NULL);
+}
+
+static void poll_histories(struct occ_server *s, int64_t now_ns)
+{
+    struct occ_collector_stats stats;
+    size_t programs = 0;
+    for (struct occ_history *h = s->histories.first; h; h = h->next) {
+        occ_collector_poll(h->collector, now_ns);
+        occ_collector_get_stats(h->collector, &stats);
+        programs += stats.producers;
+    }
+    occ_sampler_poll(s->sampler, programs > 0);
+    for (struct occ_history *h = s->histories.first; h; h = h->next)
+        commit_results(s, h, now_ns);
+    for (struct occ_history *h; (h = occ_histories_idle(&s->histories, now_ns));)
+        occ_histories_drop(&s->histories, h);
 }
 
 static void round_of_work(struct occ_server *s)
@@ -181,8 +221,7 @@ static void round_of_work(struct occ_server *s)
     int64_t now_ns = occ_monotonic_ns();
     if (s->program_ended || flush || now_ns >= s->next_poll_ns || s->next_poll_ns == INT64_MAX) {
         s->program_ended = false;
-        occ_collector_poll(s->collector, now_ns);
-        poll_sampler(s, now_ns);
+        poll_histories(s, now_ns);
         if (flush || last_one)
             occ_requests_serve_flushes(s, now_ns);
         occ_clients_sweep(&s->clients);
@@ -230,20 +269,23 @@ static int open_descriptors(struct occ_server *s, struct occ_error *err)
 
 static int about_to_commit(void *context, struct occ_error *err)
 {
-    struct occ_server *s = context;
-    return occ_sampler_store(s->sampler, err);
+    struct occ_history *h = context;
+    struct occ_server *s = h->context;
+    occ_sampler_poll(s->sampler, false);
+    return occ_sampler_store(s->sampler, h->number, err);
 }
 
 static int start(struct occ_server *s, struct occ_error *err)
 {
-    struct occ_collector_options collector = s->options->collector;
-    collector.gone = occ_program_gone;
-    collector.appended = occ_program_appended;
-    collector.committing = about_to_commit;
-    collector.context = s;
-    int status = occ_sampler_new(&s->options->sampler, s->store, &s->sampler, err);
+    s->histories_options = s->options->histories;
+    s->histories_options.collector.gone = occ_program_gone;
+    s->histories_options.collector.appended = occ_program_appended;
+    s->histories_options.collector.committing = about_to_commit;
+    s->histories_options.context = s;
+    int status = occ_sampler_new(&s->options->sampler, &s->sampler, err);
+    s->histories_options.sampler = s->sampler;
     if (status == 0)
-        status = occ_collector_new(s->store, &collector, &s->collector, err);
+        status = occ_histories_open(&s->histories, &s->histories_options, err);
     if (status == 0)
         status = occ_listen_open(s->options->socket_path, s->options->socket_mode, &s->listener, err);
     if (status == 0)
@@ -258,22 +300,26 @@ static int start(struct occ_server *s, struct occ_error *err)
     if (s->private.on && send(s->private.fd, "l", 1, MSG_NOSIGNAL) != 1)
         return occ_fail_errno(err, errno, "cannot write to the starter");
     occ_notify("READY=1");
-    occ_log(OCC_LOG_INFO, "listens at %s, writes %s", s->options->socket_path, s->options->database);
+    occ_log(OCC_LOG_INFO, "listens at %s, writes %s", s->options->socket_path, s->histories.first->path);
     return 0;
 }
 
-/* Nobody new comes in; what rings hold now is read and committed. */
+/* Nobody new comes in; what rings hold now is read and committed, of every history, also if one fails. */
 static int finish(struct occ_server *s, struct occ_error *err)
 {
+    struct occ_error own = OCC_ERROR_INIT;
+    int status = 0;
     occ_notify("STOPPING=1");
     handle_backlog(s);
     occ_listen_close(&s->listener);
-    int status = occ_collector_stop(s->collector, occ_monotonic_ns(), err);
-    if (status == 0) {
-        occ_sampler_settle(s->sampler, SETTLE_NS);
-        status = occ_sampler_store(s->sampler, err);
-    }
-    return status == 0 ? occ_store_finish(s->store, err) : status;
+    for (struct occ_history *h = s->histories.first; h; h = h->next)
+        if (occ_collector_stop(h->collector, occ_monotonic_ns(), &own) != 0)
+            status = occ_fail(err, OCC_E_IO, "%s: %s", h->path, own.message);
+    occ_sampler_settle(s->sampler, SETTLE_NS);
+    for (struct occ_history *h = s->histories.first; h; h = h->next)
+        if (occ_sampler_store(s->sampler, h->number, &own) != 0 || occ_store_finish(h->store, &own) != 0)
+            status = occ_fail(err, OCC_E_IO, "%s: %s", h->path, own.message);
+    return status;
 }
 
 static void close_all(struct occ_server *s)
@@ -285,19 +331,19 @@ static void close_all(struct occ_server *s)
         occ_listen_directory(s->options->socket_path, directory);
         (void)rmdir(directory);
     }
-    occ_collector_free(s->collector);
+    occ_histories_close(&s->histories);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
-    int fds[] = {s->loop.epoll, s->loop.signals, s->loop.timer, s->private.fd};
+    int fds[] = {s->loop.epoll, s->loop.signals,
+                 s->loop.timer}; /* the starter's end follows the last message */
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             (void)close(fds[i]);
 }
 
-int occ_server_run(struct occ_store *store, const struct occ_server_options *options, struct occ_error *err)
+int occ_server_run(const struct occ_server_options *options, struct occ_error *err)
 {
-    struct occ_server s = {.store = store,
-                           .options = options,
+    struct occ_server s = {.options = options,
                            .listener = {.fd = -1, .spare = -1},
                            .loop = {.epoll = -1, .signals = -1, .timer = -1},
                            .private = {.on = options->private_fd >= 0, .fd = options->private_fd},

@@ -5,23 +5,23 @@
 #ifndef OCC_DAEMON_SERVER_H
 #define OCC_DAEMON_SERVER_H
 
-#include "collector.h"
+#include "histories.h"
 #include "sampler.h"
-#include "store/store.h"
 #include "support/error.h"
 
 struct occ_server_options {
-    const char *database, *socket_path; /* paths */
+    struct occ_histories_options histories; /* without sampler, context and the collector's functions */
+    const char *socket_path;
     uint32_t socket_mode;
-    int private_fd;                         /* of --private; -1: none */
-    struct occ_collector_options collector; /* without its functions */
+    int private_fd; /* of --private; -1: none */
     struct occ_sampler_options sampler;
 };
 
 /*
- * Listens, serves until a signal or the private peer ends it, drains, commits and finishes the store. Returns
- * 0 after an orderly end with everything committed. Blocks SIGTERM and SIGINT, ignores SIGHUP and SIGPIPE.
+ * Listens, serves until a signal or the private peer ends it, drains, commits and finishes the histories.
+ * Returns 0 after an orderly end with everything committed. Blocks SIGTERM and SIGINT, ignores SIGHUP and
+ * SIGPIPE.
  */
-int occ_server_run(struct occ_store *store, const struct occ_server_options *options, struct occ_error *err);
+int occ_server_run(const struct occ_server_options *options, struct occ_error *err);
 
 #endif

@@ -3,6 +3,7 @@
 #define OCC_DAEMON_SERVER_STATE_H
 
 #include "clients.h"
+#include "histories.h"
 #include "listen.h"
 #include "packet.h"
 #include "ratelimit.h"
@@ -23,9 +24,9 @@ struct occ_private {
 };
 
 struct occ_server {
-    struct occ_store *store;
     const struct occ_server_options *options;
-    struct occ_collector *collector;
+    struct occ_histories_options histories_options; /* the given ones, completed */
+    struct occ_histories histories;
     struct occ_sampler *sampler;
     struct occ_listener listener;
     struct occ_clients clients;
@@ -33,8 +34,6 @@ struct occ_server {
     struct occ_private private;
     bool stopping, program_ended;
     int64_t started_ns, next_poll_ns; /* monotonic, as all times here */
-    int64_t next_results_ns;          /* not before this is a commit made for measured values alone */
-    uint64_t commits_seen;            /* the collector's, at the last look */
     uint64_t refused;                 /* connections and handshakes */
     struct occ_ratelimit refusals;
     struct occ_packet packet; /* the one being handled */
@@ -48,7 +47,7 @@ void occ_program_offer(struct occ_server *server, struct occ_client *client);
 void occ_program_hang_up(struct occ_server *server, struct occ_client *client);
 /* Hangs up because of `why`, which is counted and logged. */
 void occ_program_refuse(struct occ_server *server, struct occ_client *client, const char *why);
-/* The collector's functions; `context` is the server. */
+/* The collectors' functions; `context` is the history. */
 void occ_program_gone(void *owner, void *context);
 void occ_program_appended(struct occ_producer *producer, const struct occ_producer_device *device,
                           const struct occ_store_launch *rows, size_t n, void *context);
@@ -58,7 +57,8 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
 /* The packet is a text request. */
 void occ_requests_take(struct occ_server *server, struct occ_client *client);
 bool occ_requests_await_flush(const struct occ_server *server);
-/* Commits; then answers the flushes whose session is settled. The others wait for the next round. */
+/* Commits the histories of those who wait; then answers the flushes whose session is settled. The others wait
+ * for the next round. */
 void occ_requests_serve_flushes(struct occ_server *server, int64_t now_ns);
 
 #endif

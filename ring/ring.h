@@ -87,7 +87,7 @@ void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 /* The next log record, copied and checked; valid until the next call. Records come in order, once. Checks:
  * sizes, text NUL-terminated and within its bytes, ids dense, kernel and device of a launch configuration
  * known, values within the limits of ring_abi.h, a kernel's hash (unless its name was cut). Unknown types are
- * skipped. */
+ * skipped unread; EMPTY also after many of them, and the next call goes on. */
 enum occ_ring_status occ_ring_next_log_record(struct occ_ring_consumer *consumer,
                                               const struct occ_log_record **ret_record);
 

@@ -58,6 +58,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
@@ -220,6 +221,14 @@ struct occ_record_process {
     uint32_t text_bytes;
 };
 
+/* Whether a device's name says that it is a simulated one. */
+static inline bool occ_ring_name_is_simulated(const char *name)
+{
+    static const char suffix[] = "(simulated)";
+    size_t n = strlen(name), m = sizeof suffix - 1;
+    return n >= m && memcmp(name + n - m, suffix, m) == 0;
+}
+
 /* DEVICE: what the driver reports; 0 = unknown. Names follow CUdevice_attribute. */
 struct occ_record_device {
     struct occ_log_record record;
@@ -257,7 +266,7 @@ struct occ_record_kernel {
     uint32_t reserved;
 };
 #define OCC_KERNEL_NAME_CUT       1u
-#define OCC_KERNEL_NAME_MAX_BYTES (16u * 1024u)
+#define OCC_KERNEL_NAME_MAX_BYTES 4096u
 static_assert(sizeof(struct occ_record_kernel) == 32, "wire");
 
 /* CONFIG: a launch configuration with its kernel and device, all that occupancy depends on. */

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define SERVICE_DIRECTORY "/var/lib/occtrace"
+
 /* An environment variable with an absolute path, else NULL: by the XDG rules relative ones are ignored. */
 static const char *absolute_env(const char *name)
 {
@@ -27,9 +29,40 @@ int occ_path_default_history(char **ret_path, struct occ_error *err)
     if (home)
         return occ_format_text(ret_path, err, "%s/.local/state/occtrace/history.db", home);
     if (geteuid() == 0)
-        return occ_format_text(ret_path, err, "/var/lib/occtrace/history.db");
+        return occ_format_text(ret_path, err, SERVICE_DIRECTORY "/history.db");
     return occ_fail(err, OCC_E_NOT_FOUND,
                     "neither XDG_STATE_HOME nor HOME is set: name the history with --db FILE");
+}
+
+/* When a history was written last, by its file or its write-ahead log; -1: there is none. */
+static int64_t written_ns(const char *path)
+{
+    static const char *const suffixes[] = {"", "-wal"};
+    int64_t last_ns = -1;
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char file[PATH_MAX];
+        struct stat status;
+        (void)snprintf(file, sizeof file, "%s%s", path, suffixes[i]);
+        if (stat(file, &status) == 0 &&
+            status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec > last_ns)
+            last_ns = status.st_mtim.tv_sec * INT64_C(1000000000) + status.st_mtim.tv_nsec;
+    }
+    return last_ns;
+}
+
+int occ_path_own_history(char **ret_path, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *service = NULL;
+    _cleanup_(occ_freep) char *own = NULL;
+    int status = occ_format_text(&service, err, SERVICE_DIRECTORY "/u%u/history.db", (unsigned int)getuid());
+    if (status == 0 && occ_path_default_history(&own, err) != 0 && written_ns(service) < 0)
+        return OCC_E_NOT_FOUND;
+    if (status != 0)
+        return status;
+    char **newer = !own || written_ns(service) > written_ns(own) ? &service : &own;
+    *ret_path = *newer;
+    *newer = NULL;
+    return 0;
 }
 
 int occ_path_default_socket(char **ret_path, struct occ_error *err)

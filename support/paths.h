@@ -11,6 +11,11 @@
  * /var/lib/occtrace/history.db. Creates nothing. */
 int occ_path_default_history(char **ret_path, struct occ_error *err);
 
+/* The history to ask where none is named: the default one, or that of the caller in the system service's
+ * directory (/var/lib/occtrace/uUID/history.db), whichever was written last; the default one if neither is
+ * there. */
+int occ_path_own_history(char **ret_path, struct occ_error *err);
+
 /* Socket of the system service. */
 #define OCC_PATH_SYSTEM_SOCKET "/run/occtrace/occtraced.sock"
 

@@ -28,7 +28,7 @@ int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, stru
 {
     _cleanup_(occ_freep) char *own = NULL;
     const struct occ_store_options options = {.mode = mode};
-    int status = args->db ? 0 : occ_path_default_history(&own, err);
+    int status = args->db ? 0 : occ_path_own_history(&own, err);
     const char *path = args->db ? args->db : own;
     if (status == 0 && mode == OCC_STORE_READ && access(path, F_OK) != 0 && errno == ENOENT)
         return occ_fail(err, OCC_E_NOT_FOUND, "there is no history at %s (\"occtrace PROGRAM\" makes one)",

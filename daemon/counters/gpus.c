@@ -11,6 +11,7 @@
 #define ATTRIBUTE_SM_COUNT           16
 #define ATTRIBUTE_MAX_THREADS_PER_SM 39
 #define ATTRIBUTE_CC_MAJOR           75
+#define ATTRIBUTE_CC_MINOR           76
 #define ERROR_NO_DEVICE              100
 
 struct driver {
@@ -19,11 +20,13 @@ struct driver {
     int (*get_device)(int *device, int ordinal);
     int (*get_uuid)(void *uuid, int device);
     int (*get_attribute)(int *value, int attribute, int device);
+    int (*get_name)(char *name, int bytes, int device);
 };
 
 /* In the order of struct driver. */
-static const char *const names[] = {"cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2",
-                                    "cuDeviceGetAttribute"};
+static const char *const names[] = {
+    "cuInit",         "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetUuid_v2", "cuDeviceGetAttribute",
+    "cuDeviceGetName"};
 #define CALLS (sizeof names / sizeof names[0])
 static_assert(sizeof(struct driver) == CALLS * sizeof(void *), "a name for each call");
 
@@ -51,18 +54,23 @@ static enum occ_source_state start_driver(struct driver *driver, int *ret_count,
 
 static bool describe(const struct driver *driver, int ordinal, struct occ_gpu_found *gpu)
 {
-    int device = 0, sms = 0, threads = 0, warp = 0, major = 0;
+    int device = 0, sms = 0, threads = 0, warp = 0, major = 0, minor = 0;
     *gpu = (struct occ_gpu_found){.ordinal = (uint32_t)ordinal};
     if (driver->get_device(&device, ordinal) != 0 || driver->get_uuid(gpu->uuid, device) != 0 ||
         driver->get_attribute(&sms, ATTRIBUTE_SM_COUNT, device) != 0 ||
         driver->get_attribute(&threads, ATTRIBUTE_MAX_THREADS_PER_SM, device) != 0 ||
         driver->get_attribute(&warp, ATTRIBUTE_WARP_SIZE, device) != 0 ||
-        driver->get_attribute(&major, ATTRIBUTE_CC_MAJOR, device) != 0 || sms <= 0 || warp <= 0 ||
-        threads < warp || major <= 0)
+        driver->get_attribute(&major, ATTRIBUTE_CC_MAJOR, device) != 0 ||
+        driver->get_attribute(&minor, ATTRIBUTE_CC_MINOR, device) != 0 ||
+        driver->get_name(gpu->name, sizeof gpu->name, device) != 0 || sms <= 0 || warp <= 0 ||
+        threads < warp || major <= 0 || minor < 0)
         return false;
+    gpu->name[sizeof gpu->name - 1] = '\0';
     gpu->sm_count = (uint32_t)sms;
     gpu->max_warps_per_sm = (uint32_t)(threads / warp);
+    gpu->warp_size = (uint32_t)warp;
     gpu->cc_major = (uint32_t)major;
+    gpu->cc_minor = (uint32_t)minor;
     return true;
 }
 

@@ -39,7 +39,9 @@ struct occ_gpu_found {
     uint32_t ordinal; /* CUDA's */
     uint8_t uuid[16]; /* of a MIG slice, if that is what the driver shows */
     uint32_t sm_count, max_warps_per_sm;
-    uint32_t cc_major; /* compute capability: 9 is Hopper */
+    uint32_t warp_size;
+    uint32_t cc_major, cc_minor; /* compute capability: 9.0 is Hopper */
+    char name[96];
 };
 
 struct occ_source_options {

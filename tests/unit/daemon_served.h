@@ -26,6 +26,10 @@
 
 struct place {
     char directory[64], db[96], socket[96];
+    bool split; /* a history for each owner, a socket for all users, and these shares of each */
+    size_t max_user_producers;
+    uint64_t max_user_ring_bytes;
+    int64_t idle_ns, skew_ns;
     pid_t daemon;
     int control;  /* the test's own connection: one client and one descriptor of the daemon */
     int leave[2]; /* a program that waits ends when leave[1] is closed */
@@ -70,26 +74,28 @@ static inline int teardown(void **state)
 
 static inline int serve(const struct place *p, int64_t grace_ns)
 {
-    const struct occ_store_options store_options = {.mode = OCC_STORE_WRITE, .busy_timeout_ms = 2000};
+    const struct occ_store_options store_options = {.mode = OCC_STORE_WRITE, .busy_timeout_ms = 1};
     const struct occ_server_options options = {
-        .database = p->db,
+        .histories = {.path = p->db,
+                      .split = p->split,
+                      .idle_ns = p->idle_ns,
+                      .store = store_options,
+                      .collector = {.commit_interval_ns = 100000000,
+                                    .memory_bytes = 32u << 20,
+                                    .max_producers = MAX_PRODUCERS,
+                                    .max_ring_bytes = 41u << 20,
+                                    .skew_ns = p->skew_ns,
+                                    .max_user_producers = p->max_user_producers,
+                                    .max_user_ring_bytes = p->max_user_ring_bytes,
+                                    .orphan_grace_ns = grace_ns}},
         .socket_path = p->socket,
-        .socket_mode = 0600,
+        .socket_mode = p->split ? 0666 : 0600,
         .private_fd = -1,
-        .collector = {.commit_interval_ns = 100000000,
-                      .memory_bytes = 32u << 20,
-                      .max_producers = MAX_PRODUCERS,
-                      .max_ring_bytes = 41u << 20,
-                      .orphan_grace_ns = grace_ns},
         .sampler = {.mode = OCC_SAMPLER_NONE, .interval_ns = 1000000},
     };
-    struct occ_store *store = NULL;
     struct occ_error err = OCC_ERROR_INIT;
     occ_log_set_level(OCC_LOG_ERROR);
-    int status = occ_store_open(p->db, &store_options, &store, &err);
-    if (status == 0)
-        status = occ_server_run(store, &options, &err);
-    occ_store_close(store);
+    int status = occ_server_run(&options, &err);
     if (status != 0)
         (void)fprintf(stderr, "daemon: %s\n", err.message);
     return status == 0 ? 0 : 1;

@@ -79,7 +79,7 @@ static struct occ_sampler *make_sampler(enum occ_sampler_mode mode)
 {
     const struct occ_sampler_options options = {.mode = mode, .interval_ns = 1000000};
     struct occ_sampler *sampler = NULL;
-    assert_int_equal(occ_sampler_new(&options, NULL, &sampler, NULL), 0);
+    assert_int_equal(occ_sampler_new(&options, &sampler, NULL), 0);
     return sampler;
 }
 

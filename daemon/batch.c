@@ -1,0 +1,55 @@
+/* See batch.h. */
+#include "batch.h"
+
+#include "support/clock.h"
+
+void occ_batch_drop_impossible(struct occ_batch *b, int64_t skew_ns)
+{
+    uint64_t first_ns = (uint64_t)(b->producer->process_start_ns - skew_ns);
+    uint64_t last_ns = (uint64_t)(occ_now_ns() + skew_ns);
+    size_t kept = 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->launches[i].start_ns >= first_ns &&
+            b->launches[i].start_ns + b->launches[i].duration_ns <= last_ns)
+            b->launches[kept++] = b->launches[i];
+    b->producer->bad_times += b->n - kept;
+    b->n = kept;
+}
+
+static struct occ_store_launch row_of(const struct occ_ring_launch *l,
+                                      const struct occ_producer_config *config)
+{
+    return (struct occ_store_launch){.start_ns = (int64_t)l->start_ns,
+                                     .duration_ns = l->duration_ns,
+                                     .graph_node = l->graph_node,
+                                     .config = config->id,
+                                     .stream = l->stream,
+                                     .correlation = l->correlation,
+                                     .context = config->context};
+}
+
+int occ_batch_append(struct occ_batch *b, struct occ_store *store,
+                     const struct occ_collector_options *options, uint64_t *launches, struct occ_error *err)
+{
+    int status = 0;
+    while (b->n > 0 && status == 0) {
+        const struct occ_producer_config *configs = b->producer->tables.configs;
+        uint32_t device = configs[b->launches[0].config].device;
+        const struct occ_producer_device *d = &b->producer->tables.devices[device];
+        size_t n = 0, left = 0;
+        for (size_t i = 0; i < b->n; i++)
+            if (configs[b->launches[i].config].device == device)
+                b->rows[n++] = row_of(&b->launches[i], &configs[b->launches[i].config]);
+        status = occ_store_append(store, b->producer->run.id, d->id, b->rows, n, err);
+        if (status != 0)
+            continue;
+        *launches += n;
+        if (options->appended)
+            options->appended(b->producer, d, b->rows, n, options->context);
+        for (size_t i = 0; i < b->n; i++)
+            if (configs[b->launches[i].config].device != device)
+                b->launches[left++] = b->launches[i];
+        b->n = left;
+    }
+    return status;
+}

@@ -1,0 +1,205 @@
+/* See histories.h. */
+#include "histories.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/acl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/log.h"
+#include "support/paths.h"
+#include "support/text.h"
+
+#define MAX_OPEN    256
+#define IDLE_NS     INT64_C(60000000000)
+#define SHIP_GROUP  "occtrace-ship" /* may read every history */
+#define ACCESS_TEXT 160
+
+/* ---- an owner's directory ---- */
+
+static int set_access(const char *path, acl_type_t type, const char *text, struct occ_error *err)
+{
+    acl_t acl = acl_from_text(text);
+    int failed = acl ? acl_set_file(path, type, acl) : -1;
+    int why = errno;
+    if (acl)
+        (void)acl_free(acl);
+    if (failed && why == EOPNOTSUPP)
+        return occ_fail(err, OCC_E_INVALID,
+                        "the file system of %s has no access control lists, by which an owner may read his "
+                        "history: use one that has, or set users.split to none",
+                        path);
+    return failed ? occ_fail_errno(err, why, "cannot set the access control list of %s", path) : 0;
+}
+
+/* Entries for those who may read beside root: `right` is "r-x" for the directory, "r--" for files. */
+static void access_text(char text[ACCESS_TEXT], const char *own, const char *right, int64_t uid)
+{
+    int n = snprintf(text, ACCESS_TEXT, "u::%s,g::%s,o::---,m::%s", own, right, right);
+    if (uid > 0)
+        n += snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",u:%lld:%s", (long long)uid, right);
+    if (getgrnam(SHIP_GROUP))
+        (void)snprintf(text + n, (size_t)(ACCESS_TEXT - n), ",g:" SHIP_GROUP ":%s", right);
+}
+
+/* Makes the directory of `file` with the owner's access to it and to what will be in it. */
+static int make_directory(const char *file, int64_t uid, struct occ_error *err)
+{
+    char text[ACCESS_TEXT];
+    struct stat status;
+    _cleanup_(occ_freep) char *directory = strdup(file);
+    if (!directory)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    int code = occ_path_make_parents(file, err);
+    if (code != 0)
+        return code;
+    *strrchr(directory, '/') = '\0';
+    if (lstat(directory, &status) != 0 || !S_ISDIR(status.st_mode) || status.st_uid != geteuid())
+        return occ_fail(err, OCC_E_DENIED, "%s is not a directory of the daemon's user", directory);
+    access_text(text, "rwx", "r-x", uid);
+    code = set_access(directory, ACL_TYPE_ACCESS, text, err);
+    access_text(text, "rw-", "r--", uid);
+    return code == 0 ? set_access(directory, ACL_TYPE_DEFAULT, text, err) : code;
+}
+
+/* ---- opening and closing ---- */
+
+int occ_histories_path(const struct occ_histories *all, const struct occ_owner *owner, char **ret_path,
+                       struct occ_error *err)
+{
+    const char *path = all->options->path, *file = strrchr(path, '/');
+    if (!all->options->split)
+        return occ_format_text(ret_path, err, "%s", path);
+    return occ_format_text(ret_path, err, "%.*s/%s%s", (int)(file - path), path, owner->name, file);
+}
+
+static void free_history(const struct occ_histories *all, struct occ_history *h)
+{
+    occ_sampler_remove_history(all->options->sampler, h->number);
+    occ_collector_free(h->collector);
+    occ_store_close(h->store);
+    free(h->path);
+    free(h);
+}
+
+static int open_files(struct occ_history *h, const struct occ_histories *all, struct occ_error *err)
+{
+    const struct occ_histories_options *options = all->options;
+    int status = occ_histories_path(all, &h->owner, &h->path, err);
+    if (status == 0 && options->split)
+        status = make_directory(h->path, h->owner.uid, err);
+    if (status == 0)
+        status = occ_store_open(h->path, &options->store, &h->store, err);
+    return status == 0 ? 0 : occ_error_prefix(err, "cannot use the history");
+}
+
+static int open_history(struct occ_histories *all, const struct occ_owner *owner,
+                        struct occ_history **ret_history, struct occ_error *err)
+{
+    struct occ_collector_options options = all->options->collector;
+    struct occ_history *h = calloc(1, sizeof *h);
+    if (!h)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    *h = (struct occ_history){.context = all->options->context, .number = all->opened, .owner = *owner};
+    options.context = h;
+    int status = open_files(h, all, err);
+    if (status == 0)
+        status = occ_collector_new(h->store, &options, &h->collector, err);
+    if (status == 0)
+        status = occ_sampler_add_history(all->options->sampler, h->number, h->store, h->collector, err);
+    if (status != 0) {
+        free_history(all, h);
+        return status;
+    }
+    struct occ_history **link = &all->first;
+    while (*link)
+        link = &(*link)->next;
+    *link = h;
+    all->n++;
+    all->opened++;
+    *ret_history = h;
+    return 0;
+}
+
+int occ_histories_open(struct occ_histories *all, const struct occ_histories_options *options,
+                       struct occ_error *err)
+{
+    struct occ_history *first;
+    const struct occ_owner root = {.name = "u0", .uid = 0};
+    *all = (struct occ_histories){.options = options};
+    return open_history(all, &root, &first, err);
+}
+
+void occ_histories_close(struct occ_histories *all)
+{
+    while (all->first) {
+        struct occ_history *next = all->first->next;
+        free_history(all, all->first);
+        all->first = next;
+    }
+    all->n = 0;
+}
+
+void occ_histories_owner(const struct occ_histories *all, const struct occ_peer *peer,
+                         struct occ_owner *ret_owner)
+{
+    struct occ_identity identity;
+    *ret_owner = (struct occ_owner){.name = ""};
+    if (!all->options->split)
+        return;
+    occ_identity_read("", peer->pid, peer->uid, &identity);
+    occ_identity_owner(&identity, ret_owner);
+}
+
+struct occ_history *occ_histories_find(const struct occ_histories *all, const struct occ_owner *owner)
+{
+    struct occ_history *h = all->first;
+    while (h && all->options->split && strcmp(h->owner.name, owner->name) != 0)
+        h = h->next;
+    return h;
+}
+
+int occ_histories_of(struct occ_histories *all, const struct occ_owner *owner, int64_t now_ns,
+                     struct occ_history **ret_history, struct occ_error *err)
+{
+    size_t max = all->options->max_open ? all->options->max_open : MAX_OPEN;
+    int status = 0;
+    *ret_history = occ_histories_find(all, owner);
+    if (!*ret_history && all->n >= max)
+        return occ_fail(err, OCC_E_FULL, "%zu histories are open already", all->n);
+    if (!*ret_history)
+        status = open_history(all, owner, ret_history, err);
+    if (status == 0)
+        (*ret_history)->used_ns = now_ns;
+    return status;
+}
+
+struct occ_history *occ_histories_idle(struct occ_histories *all, int64_t now_ns)
+{
+    int64_t idle_ns = all->options->idle_ns ? all->options->idle_ns : IDLE_NS;
+    for (struct occ_history *h = all->first ? all->first->next : NULL; h; h = h->next) {
+        if (occ_collector_wait_ns(h->collector) >= 0)
+            h->used_ns = now_ns;
+        else if (now_ns - h->used_ns > idle_ns)
+            return h;
+    }
+    return NULL;
+}
+
+void occ_histories_drop(struct occ_histories *all, struct occ_history *history)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_history **link = &all->first;
+    while (*link != history)
+        link = &(*link)->next;
+    *link = history->next;
+    all->n--;
+    if (occ_store_finish(history->store, &err) != 0)
+        occ_log(OCC_LOG_ERROR, "%s: %s", history->path, err.message);
+    free_history(all, history);
+}

@@ -1,0 +1,85 @@
+/*
+ * The histories that the daemon writes: one for all programs, or one for each owner of programs, with a store
+ * and a collector of its own. What fills, locks or damages one owner's history keeps nobody else's launches.
+ *
+ * With `split`, an owner's history is DIRECTORY/NAME/FILE where DIRECTORY/FILE is the configured path and
+ * NAME is the owner's (identity.h). Root owns directory (0750) and file (0640); the owner may read both by an
+ * access control list, and so may the group occtrace-ship if there is one. Root's own, u0, is always open: it
+ * takes what belongs to nobody else (full-rate samples of the GPUs).
+ *
+ * A history is opened when a program of its owner comes, and closed when nothing was in it for a while. One
+ * thread. Logs.
+ */
+#ifndef OCC_DAEMON_HISTORIES_H
+#define OCC_DAEMON_HISTORIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "collector.h"
+#include "identity.h"
+#include "sampler.h"
+#include "store/store.h"
+#include "support/error.h"
+
+struct occ_history {
+    struct occ_history *next;
+    void *context;   /* the options' */
+    uint32_t number; /* never used again while the daemon runs */
+    struct occ_owner owner;
+    char *path; /* of the file */
+    struct occ_store *store;
+    struct occ_collector *collector;
+    int64_t used_ns;         /* monotonic: when a program or something to commit was there last */
+    int64_t flushed_ns;      /* when a client's flush committed last */
+    int64_t next_results_ns; /* not before this is a commit made for measured values alone */
+    uint64_t commits_seen;   /* the collector's, at the last look */
+};
+
+struct occ_histories_options {
+    const char
+        *path; /* of the history; with `split` absolute, and of a file beside the owners' directories */
+    bool split;
+    size_t max_open; /* with `split`; 0: 256 */
+    int64_t idle_ns; /* after which a history without anything to do is closed; 0: 60 s */
+    struct occ_store_options store;
+    struct occ_collector_options collector; /* its context is the history */
+    struct occ_sampler *sampler;            /* is told of every history */
+    void *context;
+};
+
+struct occ_histories {
+    const struct occ_histories_options *options;
+    struct occ_history *first; /* the one for all, or root's; the others follow */
+    size_t n;
+    uint32_t opened; /* ever */
+};
+
+/* Opens the history for all, or root's. Not split, an owner is anybody. */
+int occ_histories_open(struct occ_histories *histories, const struct occ_histories_options *options,
+                       struct occ_error *err);
+/* Frees everything; commits nothing. */
+void occ_histories_close(struct occ_histories *histories);
+
+/* Who owns the launches of a peer's process. */
+void occ_histories_owner(const struct occ_histories *histories, const struct occ_peer *peer,
+                         struct occ_owner *ret_owner);
+
+/* The file of this owner's history, whether it is there or not. malloc'ed. */
+int occ_histories_path(const struct occ_histories *histories, const struct occ_owner *owner, char **ret_path,
+                       struct occ_error *err);
+
+/* The history of this owner; NULL: it is not open. */
+struct occ_history *occ_histories_find(const struct occ_histories *histories, const struct occ_owner *owner);
+/* The same; opens it where it is not open. OCC_E_FULL: too many are. */
+int occ_histories_of(struct occ_histories *histories, const struct occ_owner *owner, int64_t now_ns,
+                     struct occ_history **ret_history, struct occ_error *err);
+
+/* A history, but for the first, without programs and without anything to commit for long enough: it is to be
+ * given to occ_histories_drop(). NULL: there is none. */
+struct occ_history *occ_histories_idle(struct occ_histories *histories, int64_t now_ns);
+/* Finishes and closes one that has no programs. */
+void occ_histories_drop(struct occ_histories *histories, struct occ_history *history);
+
+#endif

@@ -1,0 +1,184 @@
+/* See identity.h. */
+#include "identity.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/clock.h"
+#include "support/text.h"
+
+#define CGROUP_BYTES 8192
+#define SUBUID_BYTES 65536
+#define STAT_BYTES   1024
+
+/* ---- control groups ---- */
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+static size_t hex_digits(const char *text)
+{
+    size_t n = 0;
+    while (is_hex(text[n]))
+        n++;
+    return n;
+}
+
+/* The last run of exactly 64 hexadecimal digits. */
+static void find_container(const char *text, char id[OCC_CONTAINER_ID_DIGITS + 1])
+{
+    for (const char *at = text; *at;) {
+        size_t run = hex_digits(at);
+        if (run == OCC_CONTAINER_ID_DIGITS)
+            (void)snprintf(id, OCC_CONTAINER_ID_DIGITS + 1, "%.*s", (int)run, at);
+        at += run ? run : 1;
+    }
+}
+
+/* "pod" and a uuid, whose dashes are underscores where systemd names the slice. */
+static void find_pod(const char *text, char pod[37])
+{
+    static const size_t dashes[] = {8, 13, 18, 23, 36};
+    for (const char *at = text; (at = strstr(at, "pod")); at += 3) {
+        size_t from = 0, group = 0;
+        const char *uid = at + 3;
+        while (group < 5 && hex_digits(uid + from) == dashes[group] - from) {
+            from = dashes[group] + 1;
+            if (group < 4 && uid[dashes[group]] != '-' && uid[dashes[group]] != '_')
+                break;
+            group++;
+        }
+        if (group < 5)
+            continue;
+        for (size_t i = 0; i < 36; i++)
+            pod[i] = uid[i];
+        pod[36] = '\0';
+        for (size_t i = 0; i < 4; i++)
+            pod[dashes[i]] = '-';
+        return;
+    }
+}
+
+/* The word after `prefix`, which begins a path's component. */
+static void find_word(const char *text, const char *prefix, char *word, size_t size)
+{
+    const char *at = strstr(text, prefix);
+    if (at)
+        (void)snprintf(word, size, "%.*s", (int)strcspn(at + strlen(prefix), "/\n"), at + strlen(prefix));
+}
+
+void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
+{
+    char login[32];
+    find_container(text, identity->container);
+    find_pod(text, identity->pod);
+    if (strstr(text, "slurm")) { /* "/slurm/uid_U/job_J/step_S" or ".../slurmstepd.scope/job_J/step_S" */
+        find_word(text, "/job_", identity->slurm_job, sizeof identity->slurm_job);
+        find_word(text, "/step_", identity->slurm_step, sizeof identity->slurm_step);
+    }
+    (void)snprintf(login, sizeof login, "/user-%u.slice/", identity->owner_uid);
+    identity->is_rootless |= strstr(text, login) != NULL;
+}
+
+/* ---- subordinate uids ---- */
+
+static bool user_of(const char *name, uint32_t *ret_uid)
+{
+    char buffer[4096];
+    struct passwd entry, *found = NULL;
+    uint64_t number = 0;
+    if (occ_parse_u64(name, 0, UINT32_MAX - 1, &number, NULL) == 0) {
+        *ret_uid = (uint32_t)number;
+        return true;
+    }
+    if (getpwnam_r(name, &entry, buffer, sizeof buffer, &found) != 0 || !found)
+        return false;
+    *ret_uid = found->pw_uid;
+    return true;
+}
+
+uint32_t occ_identity_parse_subuid(const char *text, uint32_t uid)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        char name[64];
+        unsigned int first = 0, count = 0;
+        uint32_t owner;
+        if (sscanf(line, "%63[^:\n]:%10u:%10u", name, &first, &count) == 3 && uid >= first &&
+            uid - first < count && user_of(name, &owner) && owner != 0)
+            return owner;
+    }
+    return uid;
+}
+
+/* ---- a process ---- */
+
+static char *read_text(const char *root, const char *path, size_t max)
+{
+    char whole[4096];
+    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
+    _cleanup_(occ_fclosep) FILE *file = fopen(whole, "re");
+    char *text = file ? malloc(max + 1) : NULL;
+    if (text)
+        text[fread(text, 1, max, file)] = '\0';
+    return text;
+}
+
+int64_t occ_identity_parse_start(const char *text)
+{
+    const char *at = strrchr(text, ')'); /* the name may hold anything; the 22nd field is the 20th after it */
+    for (int i = 0; at && i < 20; i++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoll(at, NULL, 10) : -1;
+}
+
+static int64_t start_of(const char *root, int32_t pid)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    _cleanup_(occ_freep) char *text = read_text(root, path, STAT_BYTES);
+    int64_t ticks = text ? occ_identity_parse_start(text) : -1, hz = sysconf(_SC_CLK_TCK);
+    struct timespec boot;
+    if (ticks < 0 || hz <= 0 || ticks / hz > INT32_MAX || clock_gettime(CLOCK_BOOTTIME, &boot) != 0)
+        return 0;
+    int64_t booted_ns = occ_now_ns() - (boot.tv_sec * INT64_C(1000000000) + boot.tv_nsec);
+    return booted_ns + ticks * (INT64_C(1000000000) / hz);
+}
+
+void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_identity *ret_identity)
+{
+    char path[64];
+    (void)snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
+    _cleanup_(occ_freep) char *subuid = read_text(root, "/etc/subuid", SUBUID_BYTES);
+    _cleanup_(occ_freep) char *cgroups = pid > 0 ? read_text(root, path, CGROUP_BYTES) : NULL;
+    *ret_identity = (struct occ_identity){.uid = uid, .owner_uid = uid};
+    if (pid > 0)
+        ret_identity->start_ns = start_of(root, pid);
+    if (subuid)
+        ret_identity->owner_uid = occ_identity_parse_subuid(subuid, uid);
+    ret_identity->is_rootless = ret_identity->owner_uid != uid;
+    if (cgroups)
+        occ_identity_parse_cgroups(cgroups, ret_identity);
+}
+
+void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *ret_owner)
+{
+    const struct occ_identity *id = identity;
+    bool is_users_own =
+        id->is_rootless && id->owner_uid != 0; /* who may name control groups below his slice */
+    *ret_owner = (struct occ_owner){.uid = -1};
+    if (id->pod[0] && !is_users_own)
+        (void)snprintf(ret_owner->name, sizeof ret_owner->name, "pod-%s", id->pod);
+    else if (id->container[0] && !is_users_own)
+        (void)snprintf(ret_owner->name, sizeof ret_owner->name, "container-%s", id->container);
+    else {
+        (void)snprintf(ret_owner->name, sizeof ret_owner->name, "u%u", id->owner_uid);
+        ret_owner->uid = id->owner_uid;
+    }
+}

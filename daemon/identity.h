@@ -1,0 +1,52 @@
+/*
+ * Who a program is, by what the kernel says of its process: its user, and from its control groups
+ * (/proc/PID/cgroup) the container, the pod and the Slurm job it runs in. Nothing here comes from the
+ * program.
+ *
+ * Sources of the paths: Slurm's task/cgroup plugin (v1 and v2), Kubernetes' systemd and cgroupfs drivers, and
+ * docker, podman, containerd and CRI-O, which name a control group by the container's 64 hexadecimal digits.
+ * No global state; any thread.
+ */
+#ifndef OCC_DAEMON_IDENTITY_H
+#define OCC_DAEMON_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OCC_CONTAINER_ID_DIGITS 64
+
+/* Empty texts: none. */
+struct occ_identity {
+    uint32_t uid;       /* of the process, in the daemon's user namespace */
+    uint32_t owner_uid; /* the same, or the user to whom /etc/subuid gives that uid */
+    bool is_rootless;   /* the control group lies in the owner's own login slice, or owner_uid is not uid */
+    int64_t start_ns;   /* of the process, since the epoch; 0: unknown */
+    char container[OCC_CONTAINER_ID_DIGITS + 1];
+    char pod[37]; /* uid of the Kubernetes pod */
+    char slurm_job[16], slurm_step[16];
+};
+
+/* Whose history a program's launches go into. */
+struct occ_owner {
+    char name[80]; /* "u1000", "pod-UID", "container-ID"; the name of a directory */
+    int64_t uid;   /* who may read it; -1: root alone, since uids of a container mean nothing outside */
+};
+
+/* Finds what it can in the text of /proc/PID/cgroup. */
+void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity);
+
+/* The user to whom the text of /etc/subuid gives `uid`, by name or number; `uid` itself if nobody is. */
+uint32_t occ_identity_parse_subuid(const char *text, uint32_t uid);
+
+/* When a process began, in clock ticks since the machine's start, from the text of /proc/PID/stat; -1:
+ * unknown. */
+int64_t occ_identity_parse_start(const char *text);
+
+/* Of a process; pid <= 0: of an unknown one. `root` is "" or the directory that stands for "/" (tests). */
+void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_identity *ret_identity);
+
+/* The pod or container; for a process outside one, or in one without privileges, its user. */
+void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *ret_owner);
+
+#endif

@@ -1,0 +1,69 @@
+/* The sampler's state, for sampler.c and sampler_results.c only. */
+#ifndef OCC_DAEMON_SAMPLER_STATE_H
+#define OCC_DAEMON_SAMPLER_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "sampler.h"
+#include "support/map.h"
+
+enum occ_discovery { OCC_DISCOVERY_NONE, OCC_DISCOVERY_RUNNING, OCC_DISCOVERY_DONE };
+
+struct occ_sampler_gpu {
+    struct occ_gpu_worker *worker;
+    struct occ_gpu_found found;
+    const char *logged;      /* the state that was logged last */
+    uint64_t dropped;        /* values that a store had no room for */
+    int64_t shared_until_ns; /* programs of several histories have used it until shortly before this */
+    bool is_used;            /* launches have named it */
+};
+
+/* What one history has of one GPU. */
+struct occ_sampler_part {
+    int64_t device; /* in the store; 0: its launches have not named it yet */
+    struct occ_gpu_results results;
+};
+
+struct occ_sampler_history {
+    uint32_t number;
+    struct occ_store *store;
+    const struct occ_collector *collector;
+    struct occ_sampler_part shares[OCC_GPUS_MAX];
+};
+
+/* What the discovery thread found; the loop reads it after `finished`. */
+struct occ_sampler_found {
+    struct occ_gpu_found gpus[OCC_GPUS_MAX];
+    size_t n;
+    enum occ_source_state state;
+    struct occ_error err;
+    atomic_bool finished;
+};
+
+struct occ_sampler {
+    struct occ_sampler_options options;
+    struct occ_sampler_gpu gpus[OCC_GPUS_MAX];
+    size_t n_gpus;
+    struct occ_sampler_history **histories;
+    size_t n_histories, histories_allocated;
+    int64_t wanted_until_ns, paused_until_ns; /* monotonic, as all times here */
+    enum occ_discovery discovery;
+    int64_t discovered_ns;
+    pthread_t discovery_thread;
+    struct occ_sampler_found found;
+    /* The model's answers, once for each configuration; emptied when there are many. */
+    struct occ_map model_index; /* configuration -> index in models */
+    struct occ_attribution_key *models;
+    size_t n_models, models_allocated;
+};
+
+/* ---- sampler_results.c ---- */
+
+/* NULL: there is none of this number. */
+struct occ_sampler_history *occ_sampler_find_history(const struct occ_sampler *sampler, uint32_t number);
+/* Gives each history its share of what the worker of GPU `gpu` has measured. */
+void occ_sampler_share(struct occ_sampler *sampler, size_t gpu, int64_t now_ns);
+void occ_sampler_gpu_status(const struct occ_sampler_gpu *gpu, struct occ_gpu_status *ret_status);
+
+#endif

@@ -1,0 +1,107 @@
+/*
+ * Programs that report to a daemon (daemon_served.h), as children of a test: each offers rings of its own. A
+ * child fails by its exit code. cmocka.h is included before.
+ */
+#ifndef OCC_TEST_DAEMON_PROGRAMS_H
+#define OCC_TEST_DAEMON_PROGRAMS_H
+
+#include <sys/socket.h>
+
+#include "daemon_served.h"
+#include "ring/handshake.h"
+#include "ring_samples.h"
+
+static inline void check(bool good)
+{
+    if (!good)
+        _exit(99);
+}
+
+/* With `n` launches in it. */
+static inline void make_ring(struct occ_ring_producer *ring, uint64_t n)
+{
+    static const char text[] = "session\0" SESSION;
+    check(occ_ring_create(ring, 256, 64u << 10) == 0);
+    check(log_process(ring, 1, text, sizeof text) && log_device(ring, 0) &&
+          log_kernel(ring, 0, "_Z4axpyPf") && log_config(ring, 0));
+    for (uint64_t i = 0; i < n; i++) {
+        struct occ_ring_launch launch = sample_launch(i);
+        check(occ_ring_push(ring, &launch));
+    }
+}
+
+static inline void say_hello(int fd, const struct occ_ring_producer *ring)
+{
+    struct occ_hello hello = {.magic = OCC_HELLO_MAGIC,
+                              .version_major = OCC_RING_VERSION_MAJOR,
+                              .version_minor = OCC_RING_VERSION_MINOR,
+                              .bytes = sizeof hello};
+    memcpy(hello.uuid, ring->header->uuid, sizeof hello.uuid);
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec iov = {.iov_base = &hello, .iov_len = sizeof hello};
+    struct msghdr message = {
+        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &ring->fd, sizeof(int));
+    check(sendmsg(fd, &message, MSG_NOSIGNAL) == sizeof hello);
+}
+
+static inline int connect_to(const struct place *p)
+{
+    int fd = -1, status = 0;
+    for (int ms = 0; (status = occ_control_connect(p->socket, &fd, NULL)) != 0 && ms < DEADLINE_MS; ms += 5)
+        pause_ms(5); /* others are in the queue before us */
+    check(status == 0);
+    return fd;
+}
+
+static inline int offer(const struct place *p, const struct occ_ring_producer *ring)
+{
+    int fd = connect_to(p);
+    say_hello(fd, ring);
+    return fd;
+}
+
+/* Until the daemon has handled all that was sent before. */
+static inline void meet(int fd)
+{
+    char answer[64];
+    check(occ_control_request(fd, "ping", DEADLINE_MS, answer, sizeof answer, NULL) == 0);
+}
+
+static inline void wait_for_end(const struct place *p)
+{
+    char byte;
+    (void)!read(p->leave[0], &byte, 1);
+}
+
+/* Runs `program` in a child; wait_for_end() there waits for let_go() here. Returns its pid. */
+static inline pid_t run(struct place *p, void (*program)(const struct place *p, int variant), int variant)
+{
+    (void)fflush(NULL);
+    assert_int_equal(pipe(p->leave), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)close(p->leave[1]);
+        program(p, variant);
+        _exit(0);
+    }
+    return pid;
+}
+
+static inline void let_go(struct place *p, pid_t pid)
+{
+    int status = -1;
+    for (int i = 0; i < 2; i++) {
+        (void)close(p->leave[i]);
+        p->leave[i] = -1;
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+#endif

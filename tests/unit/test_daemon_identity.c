@@ -1,0 +1,127 @@
+/* Owners of launches: control groups as engines and schedulers name them, and subordinate uids. */
+#include "daemon/identity.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define ID     "3f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877"
+#define POD    "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
+#define POD_US "0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0"
+
+/* What is found in the control groups of a process of uid 1000, and who then owns its launches. */
+static void test_control_groups(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *container, *pod, *job, *step, *owner;
+    } cases[] = {
+        {"", "", "", "", "", "u1000"},
+        {"0::/\n", "", "", "", "", "u1000"},
+        {"0::/user.slice/user-1000.slice/session-2.scope\n", "", "", "", "", "u1000"},
+        {"12:cpuset:/docker/" ID "\n11:pids:/docker/" ID "\n", ID, "", "", "", "container-" ID},
+        {"0::/system.slice/docker-" ID ".scope\n", ID, "", "", "", "container-" ID},
+        {"0::/machine.slice/libpod-" ID ".scope/container\n", ID, "", "", "", "container-" ID},
+        {"0::/docker/" ID "0\n", "", "", "", "", "u1000"}, /* 65 digits */
+        {"0::/docker/3F1C0E9A8B7D6C5F4E3D2C1B0A998877\n", "", "", "", "", "u1000"},
+        {"0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" POD_US ".slice/"
+         "cri-containerd-" ID ".scope\n",
+         ID, POD, "", "", "pod-" POD},
+        {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n", ID, POD, "", "", "pod-" POD},
+        {"4:memory:/kubepods/besteffort/pod" POD "/" ID "\n", ID, POD, "", "", "pod-" POD},
+        {"0::/kubepods.slice/kubepods-pod0f1e2d3c_4b5a.slice\n", "", "", "", "", "u1000"}, /* not a uuid */
+        /* without privileges: the engine's control group lies in the user's own slice, where he may give
+           names */
+        {"0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container\n", ID,
+         "", "", "", "u1000"},
+        {"0::/user.slice/user-1000.slice/user@1000.service/pod" POD "/" ID "\n", ID, POD, "", "", "u1000"},
+        {"0::/user.slice/user-1001.slice/libpod-" ID ".scope\n", ID, "", "", "", "container-" ID},
+        {"9:cpuset:/slurm/uid_1000/job_4711/step_0/task_2\n", "", "", "4711", "0", "u1000"},
+        {"0::/system.slice/slurmstepd.scope/job_4711/step_batch/user/task_0\n", "", "", "4711", "batch",
+         "u1000"},
+        {"0::/system.slice/node7_slurmstepd.scope/job_12/step_extern\n", "", "", "12", "extern", "u1000"},
+        {"0::/user.slice/job_4711/step_0\n", "", "", "", "", "u1000"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_identity id = {.uid = 1000, .owner_uid = 1000};
+        struct occ_owner owner;
+        occ_identity_parse_cgroups(cases[i].text, &id);
+        occ_identity_owner(&id, &owner);
+        assert_string_equal(id.container, cases[i].container);
+        assert_string_equal(id.pod, cases[i].pod);
+        assert_string_equal(id.slurm_job, cases[i].job);
+        assert_string_equal(id.slurm_step, cases[i].step);
+        assert_string_equal(owner.name, cases[i].owner);
+        assert_int_equal(owner.uid, cases[i].owner[0] == 'u' ? 1000 : -1);
+    }
+}
+
+static void test_subordinate_uids(void **state)
+{
+    (void)state;
+    static const char text[] = "1000:100000:65536\nroot:300000:10\nnobody-of-this-name:200000:65536\n"
+                               "1001:165536:65536\nbroken\n:1:\n1002:4294967290:65536";
+    assert_int_equal(occ_identity_parse_subuid(text, 99999), 99999);
+    assert_int_equal(occ_identity_parse_subuid(text, 100000), 1000);
+    assert_int_equal(occ_identity_parse_subuid(text, 165535), 1000);
+    assert_int_equal(occ_identity_parse_subuid(text, 165536), 1001);
+    assert_int_equal(occ_identity_parse_subuid(text, 250001), 250001);
+    assert_int_equal(occ_identity_parse_subuid(text, 300001), 300001); /* never root's */
+    assert_int_equal(occ_identity_parse_subuid(text, 4294967295u), 1002);
+    assert_int_equal(occ_identity_parse_subuid("", 0), 0);
+}
+
+static void put_file(const char *root, const char *path, const char *text)
+{
+    char whole[256];
+    (void)snprintf(whole, sizeof whole, "mkdir -p %s$(dirname %s)", root, path);
+    assert_int_equal(system(whole), 0);
+    (void)snprintf(whole, sizeof whole, "%s%s", root, path);
+    FILE *file = fopen(whole, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_processes(void **state)
+{
+    (void)state;
+    char root[] = "/tmp/occtrace-identity-XXXXXX", command[64];
+    struct occ_identity id;
+    struct occ_owner owner;
+    assert_non_null(mkdtemp(root));
+    put_file(root, "/proc/77/cgroup", "0::/machine.slice/libpod-" ID ".scope/container\n");
+    put_file(root, "/etc/subuid", "1000:100000:65536\n");
+    occ_identity_read(root, 77, 100999, &id); /* rootless: its uid is one of user 1000's */
+    occ_identity_owner(&id, &owner);
+    assert_string_equal(id.container, ID);
+    assert_string_equal(owner.name, "u1000");
+    occ_identity_read(root, 77, 0, &id); /* of a root's engine */
+    occ_identity_owner(&id, &owner);
+    assert_string_equal(owner.name, "container-" ID);
+    assert_int_equal(owner.uid, -1);
+    for (int pid = -1; pid <= 1; pid++) { /* unknown, or without a file */
+        occ_identity_read(root, pid, 7, &id);
+        occ_identity_owner(&id, &owner);
+        assert_string_equal(id.container, "");
+        assert_string_equal(owner.name, "u7");
+        assert_int_equal(owner.uid, 7);
+    }
+    (void)snprintf(command, sizeof command, "rm -r %s", root);
+    assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_control_groups),
+        cmocka_unit_test(test_subordinate_uids),
+        cmocka_unit_test(test_processes),
+    };
+    return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
+}

@@ -1,0 +1,311 @@
+/*
+ * Root's daemon with the programs of several users: each has a history of his own, which he alone may read,
+ * and a share of the daemon. What one of them does to his history or takes beyond his share, the other does
+ * not notice. Only root can start such programs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "daemon_programs.h"
+#include "support/clock.h"
+
+#define NEVER_NS INT64_C(3600000000000)
+#define ALICE    61001
+#define BOB      61002
+
+static void needs_root(void)
+{
+    if (geteuid() == 0)
+        return;
+    print_message("skipped: only root can start programs of other users\n");
+    skip();
+}
+
+static void start_for_all(struct place *p)
+{
+    needs_root();
+    p->split = true;
+    assert_int_equal(chmod(p->directory, 0755), 0);
+    start(p, NEVER_NS);
+}
+
+static void be_user(int uid)
+{
+    check(setresgid((gid_t)uid, (gid_t)uid, (gid_t)uid) == 0 &&
+          setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
+}
+
+static void path_of(const struct place *p, int uid, char path[160])
+{
+    (void)snprintf(path, 160, "%s/u%d/history.db", p->directory, uid);
+}
+
+/* How many launches of the session the asker's history has. */
+static uint64_t flushed(int fd)
+{
+    char answer[64];
+    uint64_t launches = 0;
+    check(occ_control_request(fd, "flush " SESSION, DEADLINE_MS, answer, sizeof answer, NULL) == 0);
+    check(occ_parse_u64(answer, 0, UINT64_MAX, &launches, NULL) == 0);
+    return launches;
+}
+
+/* A program of this user with 10 launches, until they have been committed. */
+static void launch_ten(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    be_user(uid);
+    int asking = connect_to(p);
+    uint64_t before = flushed(asking);
+    make_ring(&ring, 10);
+    (void)offer(p, &ring);
+    while (flushed(asking) != before + 10)
+        pause_ms(1);
+}
+
+/* The same, but it ends as soon as the daemon has its ring. */
+static void end_with_ten(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    be_user(uid);
+    make_ring(&ring, 10);
+    meet(offer(p, &ring));
+}
+
+static int64_t count_launches(const struct place *p, int uid)
+{
+    char path[160];
+    struct occ_store *store = NULL;
+    uint64_t launches = 0;
+    path_of(p, uid, path);
+    assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
+                     0);
+    assert_int_equal(occ_store_session_launches(store, SESSION, &launches, NULL), 0);
+    occ_store_close(store);
+    return (int64_t)launches;
+}
+
+static void read_histories(const struct place *p, int uid)
+{
+    for (int owner = ALICE; owner <= BOB; owner++) {
+        char path[160];
+        path_of(p, owner, path);
+        pid_t pid = fork();
+        check(pid >= 0);
+        if (pid == 0) {
+            be_user(uid);
+            if (uid == owner) {
+                int fd = open(path, O_RDONLY | O_CLOEXEC);
+                check(fd >= 0 && open(path, O_RDWR | O_CLOEXEC) < 0);
+            } else {
+                check(open(path, O_RDONLY | O_CLOEXEC) < 0);
+            }
+            _exit(0);
+        }
+        int status = -1;
+        check(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+}
+
+static void each_user_has_a_history_that_he_alone_may_read(void **state)
+{
+    struct place *p = *state;
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE));
+    let_go(p, run(p, launch_ten, BOB));
+    let_go(p, run(p, launch_ten, BOB));
+    await_status(p, "\nhistories 3\n");
+    let_go(p, run(p, read_histories, ALICE));
+    let_go(p, run(p, read_histories, BOB));
+    assert_int_equal(count_launches(p, ALICE), 10);
+    assert_int_equal(count_launches(p, BOB), 20);
+    assert_stops(p);
+    let_go(p, run(p, read_histories, ALICE)); /* also when nobody writes them */
+    assert_int_equal(count_launches(p, BOB), 20);
+}
+
+static void a_history_is_closed_and_opened_again(void **state)
+{
+    struct place *p = *state;
+    p->idle_ns = 1;
+    start_for_all(p);
+    for (int i = 1; i <= 3; i++) {
+        let_go(p, run(p, launch_ten, ALICE));
+        await_status(p, "\nhistories 1\n");
+        assert_int_equal(count_launches(p, ALICE), 10 * i);
+    }
+    assert_stops(p);
+}
+
+/* Offers rings until one is refused; exits with the number that were taken. */
+static void offer_many(const struct place *p, int uid)
+{
+    char answer[64];
+    be_user(uid);
+    for (int taken = 0; taken < 8; taken++) {
+        struct occ_ring_producer ring;
+        make_ring(&ring, 0);
+        int fd = offer(p, &ring);
+        if (occ_control_request(fd, "ping", DEADLINE_MS, answer, sizeof answer, NULL) != 0)
+            _exit(taken);
+    }
+    _exit(98);
+}
+
+static int taken_of(struct place *p, int uid)
+{
+    int status = -1;
+    pid_t pid = run(p, offer_many, uid);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void a_user_has_a_share_of_programs(void **state)
+{
+    struct place *p = *state;
+    p->max_user_producers = 3;
+    start_for_all(p);
+    assert_int_equal(taken_of(p, ALICE), 3);
+    assert_int_equal(taken_of(p, BOB), 3);
+    assert_stops(p);
+}
+
+static void a_user_has_a_share_of_ring_memory(void **state)
+{
+    struct place *p = *state;
+    struct occ_ring_producer ring;
+    struct stat status;
+    make_ring(&ring, 0);
+    assert_int_equal(fstat(ring.fd, &status), 0);
+    p->max_user_ring_bytes = (uint64_t)status.st_size * 2;
+    start_for_all(p);
+    assert_int_equal(taken_of(p, ALICE), 2);
+    assert_int_equal(taken_of(p, BOB), 2);
+    assert_stops(p);
+}
+
+/* A lock on one history, which its owner may take in many ways, keeps only his launches waiting. */
+static void a_locked_history_keeps_its_owner_alone(void **state)
+{
+    struct place *p = *state;
+    char path[160];
+    sqlite3 *db = NULL;
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE));
+    path_of(p, ALICE, path);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    let_go(p, run(p, end_with_ten, ALICE));
+    await_status(p, "\nstalled yes\n");
+    let_go(p, run(p, launch_ten, BOB));
+    assert_int_equal(count_launches(p, BOB), 10);
+    assert_int_equal(count_launches(p, ALICE), 10);
+    assert_int_equal(sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    await_status(p, "\nstalled no\n");
+    assert_stops(p);
+    assert_int_equal(count_launches(p, ALICE), 20);
+}
+
+/* Of launches with any times only those count that a process of now may have made. */
+static void launch_at_odd_times(const struct place *p, int uid)
+{
+    const int64_t second_ns = INT64_C(1000000000), now_ns = occ_now_ns();
+    const struct {
+        int64_t start_ns, duration_ns;
+    } times[] = {
+        {now_ns, 1000},
+        {now_ns - second_ns, second_ns / 2},
+        {now_ns - INT64_C(86400) * second_ns * 400, 1000}, /* long before the process */
+        {1, 1},
+        {now_ns + 3600 * second_ns, 1000},
+        {now_ns, 3600 * second_ns},
+        {INT64_C(9000000000000000000), 1000},
+    };
+    struct occ_ring_producer ring;
+    be_user(uid);
+    int asking = connect_to(p);
+    make_ring(&ring, 0);
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct occ_ring_launch launch = sample_launch(i);
+        launch.start_ns = (uint64_t)times[i].start_ns;
+        launch.duration_ns = (uint64_t)times[i].duration_ns;
+        check(occ_ring_push(&ring, &launch));
+    }
+    (void)offer(p, &ring);
+    while (flushed(asking) < 2)
+        pause_ms(1);
+}
+
+static void launches_have_possible_times(void **state)
+{
+    struct place *p = *state;
+    struct occ_store *store = NULL;
+    sqlite3_stmt *stmt = NULL;
+    char path[160];
+    p->skew_ns = INT64_C(60000000000);
+    start_for_all(p);
+    let_go(p, run(p, launch_at_odd_times, ALICE));
+    assert_stops(p);
+    assert_int_equal(count_launches(p, ALICE), 2);
+    path_of(p, ALICE, path);
+    assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
+                     0);
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store),
+                                        "SELECT launches FROM loss WHERE cause = 'bad_times'", -1, &stmt,
+                                        NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int(stmt, 0), 5);
+    (void)sqlite3_finalize(stmt);
+    occ_store_close(store);
+}
+
+/* The lock that keeps two daemons apart is out of other users' reach. */
+static void hold_locks(const struct place *p, int uid)
+{
+    be_user(uid);
+    int fd = open(p->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    check(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
+    wait_for_end(p);
+}
+
+static void nobody_else_can_keep_the_daemon_from_starting(void **state)
+{
+    struct place *p = *state;
+    int leave[2];
+    needs_root();
+    assert_int_equal(chmod(p->directory, 0755), 0);
+    pid_t holder = run(p, hold_locks, BOB);
+    memcpy(leave, p->leave, sizeof leave);
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE));
+    assert_stops(p);
+    memcpy(p->leave, leave, sizeof leave);
+    let_go(p, holder);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(each_user_has_a_history_that_he_alone_may_read),
+        T(a_history_is_closed_and_opened_again),
+        T(a_user_has_a_share_of_programs),
+        T(a_user_has_a_share_of_ring_memory),
+        T(a_locked_history_keeps_its_owner_alone),
+        T(launches_have_possible_times),
+        T(nobody_else_can_keep_the_daemon_from_starting),
+    };
+#undef T
+    return cmocka_run_group_tests_name("daemon users", tests, NULL, NULL);
+}
