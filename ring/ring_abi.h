@@ -108,6 +108,7 @@ enum occ_cost { OCC_COSTS(OCC_COST_ENUMERATOR) OCC_COST_COUNT };
 struct occ_ring_wishes {
     _Atomic uint32_t paused;
     _Atomic uint32_t budget_ppm;
+    uint8_t reserved[48];
 };
 
 struct occ_ring_header {
@@ -133,7 +134,6 @@ struct occ_ring_header {
     uint8_t reserved2[36];
     _Atomic uint64_t tail;
     struct occ_ring_wishes wishes;
-    uint8_t reserved3[48];
     _Atomic uint64_t lost[OCC_RING_COUNTERS];
     _Atomic uint64_t cost[OCC_RING_COUNTERS];
     uint8_t reserved4[OCC_RING_HEADER_BYTES - 0x300];
