@@ -96,6 +96,7 @@ static const struct occ_sql_column device[] = {
 
 /* The file name at the end of a path. */
 #define BASENAME(path) "substr(" path ", length(rtrim(" path ", replace(" path ", '/', ''))) + 1)"
+#define CLOCK(ns) "strftime('%H:%M:%S', " ns " / 1000000000, 'unixepoch', 'localtime')"
 #define OVERHEAD(quantity)                                                                                   \
     "(SELECT nullif(o.total, 0) FROM stored_overhead AS o WHERE o.run_id = r.run_id AND o.quantity = "       \
     "'" quantity "')"
@@ -155,6 +156,11 @@ static const struct occ_sql_column run[] = {
      "CPU time of our thread / CPU time of the process"},
     {"helper_cpu_ns", "INTEGER", OVERHEAD("helper_cpu_ns"), "ns", "CPU time of our thread"},
     {"process_cpu_ns", "INTEGER", OVERHEAD("process_cpu_ns"), "ns", "CPU time of the process"},
+    {"recording_periods", "TEXT",
+     "(SELECT group_concat(p.level || ' ' || " CLOCK("p.from_ns") " || '-' || "
+     "coalesce(" CLOCK("coalesce(p.until_ns, r.end_ns)") ", '') || ': ' || p.reason, '; ') "
+     "FROM stored_period AS p WHERE p.run_id = r.run_id)",
+     "", "its rows of recording_period, in local time"},
     {"devices", "TEXT",
      "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name AS name FROM stored_run_config AS x "
      "JOIN stored_launch_config AS c ON c.config_id = x.config_id JOIN stored_device AS d "

@@ -17,14 +17,6 @@
 #define UNIT(name, key, unit, flags, help) SQL_COLUMN(name, key, unit, flags, NULL, help)
 #define TEXT                               (CLI_LEFT | CLI_CUTS)
 
-#define CLOCK(ns) "strftime('%H:%M:%S', " ns " / 1000000000, 'unixepoch', 'localtime')"
-#define PERIODS                                                                                              \
-    "(SELECT group_concat(p.level || ' ' || " CLOCK(                                                         \
-        "p.from_ns") " || '-' || "                                                                           \
-                     "coalesce(" CLOCK(                                                                      \
-                         "p.until_ns") ", '') || ': ' || p.reason, '; ') FROM recording_period AS p "        \
-                                       "WHERE p.run_id = run.run_id)"
-
 static const struct cli_column columns[] = {
     COLUMN("run", "run_id", CLI_DEFAULT, "the run's number, for --run"),
     UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, "when observation of the process began"),
@@ -70,11 +62,11 @@ static const struct cli_column columns[] = {
     COLUMN("container", "container", CLI_LEFT, "container id"),
     COLUMN("uuid", "uuid", CLI_LEFT, "identity of the run"),
     SQL_FLAG("simulated", "simulated", CLI_LEFT, "whether its device is a simulated one"),
-    SQL_COLUMN("periods", "recording_periods", CLI_PLAIN, TEXT & ~CLI_CUTS, PERIODS,
-               "periods in which less was recorded, and why"),
-    SQL_COLUMN("notes", "notes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY,
-               "nullif(rtrim(iif(simulated, 'simulated; ', '') || coalesce(" PERIODS ", ''), '; '), '')",
-               "simulated; periods in which less was recorded"),
+    COLUMN("periods", "recording_periods", CLI_LEFT, "periods in which less was recorded, and why"),
+    SQL_COLUMN(
+        "notes", "notes", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY,
+        "nullif(rtrim(iif(simulated, 'simulated; ', '') || coalesce(recording_periods, ''), '; '), '')",
+        "simulated; periods in which less was recorded"),
     CLI_COLUMN_END,
 };
 

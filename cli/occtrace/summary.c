@@ -15,7 +15,8 @@ enum { SHOWN_RUNS = 8 };
 static const char runs_sql[] = "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, "
                                "kernels, gpu_time_ns, coalesce(devices, ''), simulated, lost, "
                                "coalesce(lost_causes, ''), overhead_ratio, coalesce(level, 'unknown'), "
-                               "coalesce(level_reason, ''), start_ns FROM run WHERE session_id = ? ORDER BY "
+                               "coalesce(level_reason, ''), coalesce(recording_periods, ''), start_ns FROM "
+                               "run WHERE session_id = ? ORDER BY "
                                "start_ns DESC, run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
 
 enum column {
@@ -31,7 +32,8 @@ enum column {
     LOST_CAUSES,
     OVERHEAD,
     LEVEL,
-    LEVEL_REASON
+    LEVEL_REASON,
+    PERIODS
 };
 
 static const char *text(sqlite3_stmt *row, enum column column)
@@ -86,27 +88,6 @@ static const char *level_text(const char *level)
     return "";
 }
 
-/* Periods in which less was recorded. */
-static void print_periods(sqlite3_stmt *row)
-{
-    sqlite3_stmt *period = NULL;
-    static const char sql[] =
-        "SELECT level, strftime('%H:%M:%S', from_ns / 1000000000, 'unixepoch', 'localtime'), "
-        "coalesce(strftime('%H:%M:%S', until_ns / 1000000000, 'unixepoch', 'localtime'), 'its end'), "
-        "(until_ns - from_ns) / 1e9, reason FROM recording_period WHERE run_id = ? ORDER BY from_ns LIMIT ?";
-    if (sqlite3_prepare_v2(sqlite3_db_handle(row), sql, -1, &period, NULL) == SQLITE_OK) {
-        (void)sqlite3_bind_int64(period, 1, number(row, RUN_ID));
-        (void)sqlite3_bind_int(period, 2, SHOWN_RUNS);
-        while (sqlite3_step(period) == SQLITE_ROW)
-            trace_note("  %s recorded from %s to %s (%.1f s): %.300s",
-                       strcmp((const char *)sqlite3_column_text(period, 0), "nothing") == 0 ? "nothing"
-                                                                                            : "less",
-                       sqlite3_column_text(period, 1), sqlite3_column_text(period, 2),
-                       sqlite3_column_double(period, 3), sqlite3_column_text(period, 4));
-    }
-    (void)sqlite3_finalize(period);
-}
-
 static void print_run(sqlite3_stmt *row, bool was_killed)
 {
     const char *level = text(row, LEVEL), *reason = text(row, LEVEL_REASON);
@@ -119,7 +100,8 @@ static void print_run(sqlite3_stmt *row, bool was_killed)
     print_losses(row, was_killed);
     const char *why = reason[0] ? reason : level_text(level);
     trace_note("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
-    print_periods(row);
+    if (text(row, PERIODS)[0])
+        trace_note("  less recorded: %.500s", text(row, PERIODS));
 }
 
 /* What to do next. A single run is named, so that earlier ones do not mix into the answer. */

@@ -54,7 +54,7 @@ kineto_at_start() { # its session begins before the first launch: we have had no
   until_true "$BACK"
   stop
   said "ends at launch 60: 59 kernels, 0 unknown buffers"
-  saw "nothing recorded from"
+  saw "less recorded: nothing"
 }
 kineto_in_the_middle() {
   spin OCCSIM_CLIENT=kineto:400:460 --
