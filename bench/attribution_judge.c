@@ -19,7 +19,7 @@
 
 /* Sums of a configuration; times in ns. */
 struct cell {
-    double own_ns, own, se_ns, achieved_ns, achieved, achieved_se_ns; /* what was said */
+    double own_ns, own, se_ns, achieved_ns, achieved, achieved_se_ns; /* reported */
     double group_ns, group, group_se_ns;
     uint64_t n_own, n_group, n;
     double ns, warps_ns, active_ns; /* the truth */
@@ -61,9 +61,9 @@ static double cpu_ns(void)
 
 /* ---- tallies ---- */
 
-static void tally(struct judge_tally *t, double said, double se, double truth, double weight)
+static void tally(struct judge_tally *t, double value, double se, double truth, double weight)
 {
-    double error = fabs(said - truth);
+    double error = fabs(value - truth);
     bool covered = error <= Z * fmax(se, MIN_SE);
     t->n++;
     t->covered += covered;
@@ -143,7 +143,7 @@ static void sum_value(struct judging *g, const struct occ_attribution_value *v)
         tally(&g->result->direct, m->elapsed, m->elapsed_se, l->elapsed, l->duration_ns);
 }
 
-/* The history's rule: a mean over a part of the launches is said only if it stands for all. */
+/* The history's rule: a mean over a part of the launches is reported only if it represents all. */
 static bool is_representative(const struct cell *c)
 {
     if (c->own_ns <= 0)
@@ -159,22 +159,22 @@ static void print_cell(const struct cell *c, size_t at)
     const char *verbose = getenv("BENCH_VERBOSE");
     if (!verbose || !verbose[0])
         return;
-    double said = c->own / c->own_ns, se = c->se_ns / c->own_ns, truth = c->warps_ns / c->ns;
+    double value = c->own / c->own_ns, se = c->se_ns / c->own_ns, truth = c->warps_ns / c->ns;
     (void)fprintf(stderr,
-                  "%5zu %7.0f x %9.0f ns: true %6.2f said %6.2f se %5.2f (%+5.1f se) own %4.2f group %4.2f "
+                  "%5zu %7.0f x %9.0f ns: true %6.2f value %6.2f se %5.2f (%+5.1f se) own %4.2f group %4.2f "
                   "achieved %6.2f true %6.2f se %5.2f%s\n",
-                  at, (double)c->n, c->ns / (double)c->n, truth * 100, said * 100, se * 100,
-                  (said - truth) / se, c->own_ns / c->ns, c->group_ns / c->ns,
+                  at, (double)c->n, c->ns / (double)c->n, truth * 100, value * 100, se * 100,
+                  (value - truth) / se, c->own_ns / c->ns, c->group_ns / c->ns,
                   100 * c->achieved / c->achieved_ns, 100 * c->warps_ns / c->active_ns,
                   100 * c->achieved_se_ns / c->achieved_ns,
-                  fabs(said - truth) > 3 * se   ? " BEYOND"
-                  : fabs(said - truth) > Z * se ? " out"
-                                                : "");
+                  fabs(value - truth) > 3 * se   ? " BEYOND"
+                  : fabs(value - truth) > Z * se ? " out"
+                                                 : "");
 }
 
 static void judge_cell(const struct cell *c, struct judge_result *r)
 {
-    double said = c->own / c->own_ns, se = c->se_ns / c->own_ns;
+    double value = c->own / c->own_ns, se = c->se_ns / c->own_ns;
     r->launch_ns += c->ns;
     if (!is_representative(c)) {
         r->grouped_ns += c->group_ns > 0 ? c->ns : 0;
@@ -185,7 +185,7 @@ static void judge_cell(const struct cell *c, struct judge_result *r)
         return;
     }
     r->own_ns += c->ns;
-    tally(&r->elapsed, said, se, c->warps_ns / c->ns, c->ns);
+    tally(&r->elapsed, value, se, c->warps_ns / c->ns, c->ns);
     push_half_width(r, se * Z);
     if (c->achieved_ns >= (1 - MINORITY) * c->own_ns && c->alone_ns >= (1 - MINORITY) * c->ns &&
         c->achieved_se_ns / c->achieved_ns * Z <= JUDGE_HALF_WIDTH_MAX)

@@ -1,6 +1,6 @@
 /*
- * Judges what the attribution says of a world against the truth. Samples and launches reach it as the
- * daemon's worker hands them on: samples every 50 ms, records when CUPTI's buffers are flushed (once a
+ * Compares the values that the attribution reports of a world with the truth. Samples and launches reach it
+ * as the daemon's worker hands them on: samples every 50 ms, records when CUPTI's buffers are flushed (once a
  * second), in order of their start, 4 s late. A configuration's value is the mean over its launches with
  * values of their own, weighted by their time, as the history reads it; the truth is the mean over all its
  * launches. One thread; aborts where memory ends.

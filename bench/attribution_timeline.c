@@ -43,7 +43,7 @@ static double draw_slowness(const struct timeline_options *o, uint64_t *random)
     return random_lognormal(random, o->duration_spread) * (straggles ? random_between(random, 1.3, 3) : 1);
 }
 
-/* What a recording does not tell of a kernel. */
+/* Properties of a kernel that a recording lacks. */
 static void draw_character(struct physics_kernel *k, uint64_t *random)
 {
     k->block_spread = random_between(random, 0.02, 0.4);

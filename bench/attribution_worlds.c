@@ -64,10 +64,16 @@
                  .duration_spread = 0.05,                                                                    \
                  .seconds = (seconds_)}
 
-/* Of variation: calm, usual, wild. */
-#define CALM           .variation = {.spread = 0.02}
-#define USUAL          .variation = {.spread = 0.12, .stragglers = 0.01, .context = 0.02, .drift = 0.03, .steps = 0.02}
-#define WILD           .variation = {.spread = 0.2, .stragglers = 0.03, .context = 0.08, .drift = 0.15, .steps = 0.05}
+/* Of variation: spread, stragglers, context, drift, steps. */
+#define VARIES(spread_, stragglers_, context_, drift_, steps_)                                               \
+    .variation = {.spread = (spread_),                                                                       \
+                  .stragglers = (stragglers_),                                                               \
+                  .context = (context_),                                                                     \
+                  .drift = (drift_),                                                                         \
+                  .steps = (steps_)}
+#define CALM           VARIES(0.02, 0, 0, 0, 0)
+#define USUAL          VARIES(0.12, 0.01, 0.02, 0.03, 0.02)
+#define WILD           VARIES(0.2, 0.03, 0.08, 0.15, 0.05)
 #define CHANGING(at_s) .variation = {.spread = 0.08, .stragglers = 0.005, .change_s = (at_s)}
 
 /* Of sampling: 1 ms, with one burst, and with bad clocks. */

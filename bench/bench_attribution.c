@@ -1,15 +1,18 @@
 /*
- * bench_attribution: how far attributed occupancy is from the truth, and how well its errors hold, in worlds
- * where the truth is known (attribution_world.h) and which share no assumption with the attribution. A table
- * or JSON on stdout; exit status 1 if a figure is missed, 2 if something fails.
+ * bench_attribution: how far attributed occupancy is from the truth, and whether its intervals hold, in
+ * worlds where the truth is known (attribution_world.h) and which share no assumption with the attribution.
+ * A table or JSON on stdout; exit status 1 if a figure is missed, 2 on a failure. The columns:
  *
- *   n          values of configurations, all seeds together
- *   cov, covt  part of them, by number and by launch time, whose value +- 1.96 standard errors holds the
- * truth >3se       part of them farther off than 3 standard errors err        mean |value - truth|, by launch
- * time, percentage points of elapsed occupancy half       median half-width of the 95 % intervals, percentage
- * points; above 10 counts as withheld said       part of launch time whose configuration has a value; grp: a
- * group's only; wide: too wide a one acov, aerr the same as cov and err for achieved occupancy direct single
- * launches that were read directly; dcov: part covered us, MiB    processor time a sample; peak of the heap
+ *   n          values of configurations, of all seeds
+ *   cov, covt  share of them, by number and by launch time, with the truth in value +- 1.96 standard errors
+ *   >3se       share with an error of more than 3 standard errors
+ *   err        mean |value - truth|, by launch time; percentage points of elapsed occupancy
+ *   half       median half-width of the 95 % intervals; percentage points; above 10 counts as withheld
+ *   val        share of launch time whose configuration has a value
+ *   grp, wide  share whose configuration has a group's value only; an interval that is too wide
+ *   acov, aerr cov and err of achieved occupancy
+ *   direct     single launches that were read directly; dcov: share covered
+ *   us, MiB    processor time a sample; peak of the heap
  */
 #include <getopt.h>
 #include <math.h>
@@ -25,7 +28,7 @@
 #define TARGET_BEYOND  0.01
 #define TARGET_ERROR   0.01
 #define TARGET_HALF    0.03
-#define TARGET_SAID    0.75
+#define TARGET_VALUED  0.75
 
 struct options {
     int seeds;
@@ -34,7 +37,7 @@ struct options {
 };
 
 struct figures {
-    double covered, covered_time, beyond, error, half, said, grouped, wide;
+    double covered, covered_time, beyond, error, half, valued, grouped, wide;
     double achieved_covered, achieved_error, direct_covered, us, mib;
     char missed[160]; /* the names of the figures that are, each after a space */
 };
@@ -79,7 +82,7 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
         .beyond = part((double)e->beyond, (double)e->n),
         .error = part(e->error, e->weight),
         .half = r->n_half_widths ? bench_median(r->half_widths, r->n_half_widths) : NAN,
-        .said = part(r->own_ns, r->launch_ns),
+        .valued = part(r->own_ns, r->launch_ns),
         .grouped = part(r->grouped_ns, r->launch_ns),
         .wide = part(r->wide_ns, r->launch_ns),
         .achieved_covered = part((double)r->achieved.covered, (double)r->achieved.n),
@@ -94,7 +97,7 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
     if (w->kind != WORLDS_HARD) {
         miss(&f, f.error > TARGET_ERROR, "err");
         miss(&f, f.half > TARGET_HALF, "half");
-        miss(&f, w->kind == WORLDS_ORDINARY && !(f.said >= TARGET_SAID), "said");
+        miss(&f, w->kind == WORLDS_ORDINARY && !(f.valued >= TARGET_VALUED), "val");
         miss(&f, f.mib > w->memory_mib, "MiB");
     }
     return f;
@@ -105,7 +108,7 @@ static void print_row(const struct worlds_entry *w, const struct judge_result *r
     printf("%-16s %4.0f %6.0f %6.3f %6.3f %6.4f %5.2f %5.2f %5.2f %5.2f %5.2f %6.3f %5.2f %6.0f %6.3f %6.1f "
            "%5.1f %s\n",
            w->name, (double)r->configs, (double)r->elapsed.n, f->covered, f->covered_time, f->beyond,
-           f->error * 100, f->half * 100, f->said, f->grouped, f->wide, f->achieved_covered,
+           f->error * 100, f->half * 100, f->valued, f->grouped, f->wide, f->achieved_covered,
            f->achieved_error * 100, (double)r->direct.n, f->direct_covered, f->us, f->mib,
            f->missed[0] ? f->missed + 1 : "ok");
 }
@@ -132,7 +135,7 @@ static void print_object(const struct worlds_entry *w, const struct judge_result
     print_number("error_pp", f->error, 100);
     print_number("worst_pp", r->elapsed.worst, 100);
     print_number("median_half_width_pp", f->half, 100);
-    print_number("said", f->said, 1);
+    print_number("valued", f->valued, 1);
     print_number("grouped", f->grouped, 1);
     print_number("too_wide", f->wide, 1);
     print_number("achieved_values", (double)r->achieved.n, 1);
@@ -205,7 +208,7 @@ static int run_all(const struct options *o)
         printf(",\n  \"seeds\": %d,\n  \"worlds\": [\n", o->seeds);
     } else
         printf("%-16s %4s %6s %6s %6s %6s %5s %5s %5s %5s %5s %6s %5s %6s %6s %6s %5s missed\n", "world",
-               "cfg", "n", "cov", "covt", ">3se", "err", "half", "said", "grp", "wide", "acov", "aerr",
+               "cfg", "n", "cov", "covt", ">3se", "err", "half", "val", "grp", "wide", "acov", "aerr",
                "direct", "dcov", "us", "MiB");
     for (size_t i = 0; i < worlds_count(); i++) {
         char path[512];

@@ -1,5 +1,5 @@
-/* The heap that a part of the program takes: malloc and its like are wrapped by the linker
- * (attribution.cmake), which counts while it is told to. One thread. */
+/* The heap that a part of the program takes. The linker wraps malloc and its like (attribution.cmake). One
+ * thread. */
 #ifndef OCC_BENCH_HEAP_PEAK_H
 #define OCC_BENCH_HEAP_PEAK_H
 
@@ -8,6 +8,7 @@
 
 /* Starts at 0 bytes. */
 void heap_peak_reset(void);
+/* Calls count while on. */
 void heap_peak_count(bool on);
 size_t heap_peak_bytes(void);
 

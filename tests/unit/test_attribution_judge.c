@@ -1,4 +1,4 @@
-/* The judge of attribution, with an attribution that says what the test wants. */
+/* The judge of attribution, with an attribution that reports what a test defines. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 #define SECOND   INT64_C(1000000000)
 #define TRUTH    0.5
 
-/* What is said of a launch of each configuration. */
-static const struct said {
+/* The value of the launches of each configuration. */
+static const struct reported {
     enum occ_attribution_source source;
     double elapsed, se, achieved, achieved_se;
-} * says;
+} * reports;
 
 struct occ_attribution {
     int64_t sampled_ns, last_start_ns;
@@ -61,7 +61,7 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
                            struct occ_error *err)
 {
     (void)err;
-    const struct said *s = &says[launch->key.shape - 1];
+    const struct reported *s = &reports[launch->key.shape - 1];
     assert_true(launch->start_ns >= a->last_start_ns || launch->end_ns - launch->start_ns > 3 * SECOND);
     assert_true(launch->end_ns <= a->sampled_ns); /* nobody knows of it before it is over */
     a->last_start_ns = launch->start_ns > a->last_start_ns ? launch->start_ns : a->last_start_ns;
@@ -152,11 +152,11 @@ static struct world make_world(uint32_t n_configs)
 
 static const struct judge_options whole = {.seconds = 10};
 
-static struct judge_result judge(const struct said *what, const struct world *world,
+static struct judge_result judge(const struct reported *what, const struct world *world,
                                  const struct judge_options *options)
 {
     struct judge_result result = {0};
-    says = what;
+    reports = what;
     judge_run(options, world, &result);
     return result;
 }
@@ -169,7 +169,7 @@ static void assert_near(double a, double b)
 
 static void test_all_is_handed_on_in_time(void **state)
 {
-    static const struct said what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN}};
+    static const struct reported what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN}};
     struct world world = make_world(1);
     (void)state;
     launches[10].end_ns += 6 * SECOND;
@@ -185,7 +185,7 @@ static void test_all_is_handed_on_in_time(void **state)
 
 static void test_intervals(void **state)
 {
-    static const struct said what[] = {
+    static const struct reported what[] = {
         {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0195, 0.01, NAN, NAN}, /* within 1.96 */
         {OCC_ATTRIBUTION_REGRESSED, TRUTH - 0.0197, 0.01, NAN, NAN}, /* not */
         {OCC_ATTRIBUTION_REGRESSED, TRUTH + 0.0299, 0.01, NAN, NAN}, /* not, within 3 */
@@ -209,7 +209,7 @@ static void test_intervals(void **state)
 
 static void test_what_is_withheld(void **state)
 {
-    static const struct said what[] = {
+    static const struct reported what[] = {
         {OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.0511, NAN, NAN}, /* half-width 10.02 points */
         {OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.0509, NAN, NAN},
         {OCC_ATTRIBUTION_GROUP, TRUTH, 0.01, NAN, NAN},
@@ -228,7 +228,7 @@ static void test_what_is_withheld(void **state)
 
 static void test_direct_values_and_achieved(void **state)
 {
-    static const struct said what[] = {
+    static const struct reported what[] = {
         {OCC_ATTRIBUTION_DIRECT, TRUTH + 0.05, 0.01, TRUTH / 0.8 + 0.01, 0.01},
         {OCC_ATTRIBUTION_DIRECT, TRUTH, 0.01, TRUTH / 0.8 + 0.04, 0.01},
         {OCC_ATTRIBUTION_DIRECT, TRUTH, 0.01, TRUTH / 0.8, 0.01}, /* beside others: achieved is not judged */
@@ -250,7 +250,7 @@ static void test_direct_values_and_achieved(void **state)
  */
 static void test_the_truth(void **state)
 {
-    static const struct said what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN}};
+    static const struct reported what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN}};
     struct world world = make_world(1);
     (void)state;
     for (size_t i = 0; i < LAUNCHES; i++) {
@@ -268,8 +268,8 @@ static void test_the_truth(void **state)
 
 static void test_pool(void **state)
 {
-    static const struct said what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN},
-                                       {OCC_ATTRIBUTION_REGRESSED, TRUTH + 1, 0.01, NAN, NAN}};
+    static const struct reported what[] = {{OCC_ATTRIBUTION_REGRESSED, TRUTH, 0.01, NAN, NAN},
+                                           {OCC_ATTRIBUTION_REGRESSED, TRUTH + 1, 0.01, NAN, NAN}};
     struct world world = make_world(2);
     (void)state;
     struct judge_result one = judge(what, &world, &whole), both = {0};
