@@ -31,7 +31,7 @@
 #define TARGET_VALUED  0.75
 
 struct options {
-    int seeds;
+    int seeds, first_seed;
     bool json, quick, list;
     const char *recordings, *worlds;
 };
@@ -165,8 +165,8 @@ static int run(const struct options *o, size_t i, struct judge_result pools[2], 
     char path[512];
     const struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
     struct judge_result result = {0};
-    for (int seed = 1; seed <= o->seeds; seed++) {
-        struct world *world = world_make(&w.world, (uint64_t)seed);
+    for (int n = 0; n < o->seeds; n++) {
+        struct world *world = world_make(&w.world, (uint64_t)(o->first_seed + n));
         if (!world)
             exit(2);
         judge_run(&w.judge, world, &result);
@@ -232,6 +232,7 @@ static int run_all(const struct options *o)
 static const char usage[] =
     "bench_attribution [OPTIONS]: judges attributed occupancy in worlds where the truth is known\n"
     "  --seeds N          runs of each world (10; with --quick 2)\n"
+    "  --first-seed N     seeds N and following (1)\n"
     "  --worlds A,B,C*    only these\n"
     "  --quick            only those of the quick test\n"
     "  --json             JSON instead of a table\n"
@@ -240,18 +241,19 @@ static const char usage[] =
 
 int main(int argc, char **argv)
 {
-    static const struct option known[] = {{"seeds", required_argument, NULL, 's'},
-                                          {"worlds", required_argument, NULL, 'w'},
-                                          {"recordings", required_argument, NULL, 'r'},
-                                          {"quick", no_argument, NULL, 'q'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {0}};
-    struct options o = {.recordings = OCC_ATTRIBUTION_RECORDINGS};
+    static const struct option known[] = {
+        {"seeds", required_argument, NULL, 's'},  {"first-seed", required_argument, NULL, 'f'},
+        {"worlds", required_argument, NULL, 'w'}, {"recordings", required_argument, NULL, 'r'},
+        {"quick", no_argument, NULL, 'q'},        {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},         {0}};
+    struct options o = {.first_seed = 1, .recordings = OCC_ATTRIBUTION_RECORDINGS};
     for (int c; (c = getopt_long(argc, argv, "", known, NULL)) != -1;)
         switch (c) {
         case 's':
             o.seeds = atoi(optarg);
+            break;
+        case 'f':
+            o.first_seed = atoi(optarg);
             break;
         case 'w':
             o.worlds = optarg;
