@@ -30,6 +30,11 @@
 #define TARGET_HALF    0.03
 #define TARGET_VALUED  0.75
 
+/* Worlds of few configurations give few values and run more often. */
+#define FEW_CONFIGS      30
+#define FEW_CONFIGS_RUNS 3
+#define SEEDS_APART      100000
+
 struct options {
     int seeds, first_seed;
     bool json, quick, list;
@@ -165,8 +170,10 @@ static int run(const struct options *o, size_t i, struct judge_result pools[2], 
     char path[512];
     const struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
     struct judge_result result = {0};
-    for (int n = 0; n < o->seeds; n++) {
-        struct world *world = world_make(&w.world, (uint64_t)(o->first_seed + n));
+    int runs = w.world.timeline.n_configs <= FEW_CONFIGS ? o->seeds * FEW_CONFIGS_RUNS : o->seeds;
+    for (int n = 0; n < runs; n++) {
+        int seed = o->first_seed + n % o->seeds + n / o->seeds * SEEDS_APART;
+        struct world *world = world_make(&w.world, (uint64_t)seed);
         if (!world)
             exit(2);
         judge_run(&w.judge, world, &result);
