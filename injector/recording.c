@@ -132,12 +132,12 @@ static void follow_takeover(struct occ_guest *g)
     struct occ_takeover_signs signs = read_signs(g);
     if (!occ_takeover_round(&r->takeover, &signs))
         return;
-    bool is_back = occ_tracing_resume(&g->tracing);
+    bool was_reset = r->takeover.state == OCC_TAKEOVER_TAKEN, is_back = occ_tracing_resume(&g->tracing);
     occ_takeover_came_back(&r->takeover, &signs); /* also if it failed: the next try takes longer */
     r->takeover.state = is_back ? OCC_TAKEOVER_NONE : OCC_TAKEOVER_TAKEN;
     r->flush_failures = 0;
     r->is_enabled = is_back;
-    if (is_back)
+    if (is_back && was_reset) /* else CUPTI may still have some */
         occ_pool_reclaim(&g->pool);
 }
 
@@ -169,7 +169,7 @@ static void govern(struct occ_guest *g)
 static uint64_t begin_of(const struct occ_guest *g, enum cause cause)
 {
     const struct occ_recording *r = &g->recording;
-    if (cause == NONE && r->cause == DOUBTED)
+    if (cause == NONE && r->cause == DOUBTED && r->takeover.is_withdrawn)
         return r->reported_from_ns;
     if (cause == TAKEN || cause == DOUBTED)
         return r->takeover.from_ns;

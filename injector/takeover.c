@@ -4,6 +4,7 @@
 #define SILENT_ROUNDS 3u
 #define MIN_PATIENCE  3u
 #define MAX_PATIENCE  64u
+#define DOUBT_ROUNDS  60u
 #define WORKING_NS    UINT64_C(1000000) /* CPU time of a worker in a second in which it delivers records */
 
 void occ_takeover_init(struct occ_takeover *takeover, uint64_t now_ns)
@@ -30,6 +31,7 @@ static void find_takeover(struct occ_takeover *t, const struct occ_takeover_sign
                           bool worker_works)
 {
     if (progresses) { /* CUPTI called us: nobody else is registered */
+        t->is_withdrawn = t->state == OCC_TAKEOVER_DOUBTED;
         t->silent_rounds = 0;
         t->state = OCC_TAKEOVER_NONE;
         advance_cleared(t, s);
@@ -42,7 +44,8 @@ static void find_takeover(struct occ_takeover *t, const struct occ_takeover_sign
     if (s->is_reset)
         t->state = OCC_TAKEOVER_TAKEN;
     t->from_ns = t->cleared_ns;
-    t->rest_rounds = 0;
+    bool rests = t->state == OCC_TAKEOVER_DOUBTED && s->worker_cpu_ns > 0 && !worker_works;
+    t->rest_rounds = rests ? t->rest_rounds + 1 : 0;
 }
 
 bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover_signs *signs)
@@ -56,7 +59,7 @@ bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover
     t->worker_cpu_ns = s->worker_cpu_ns;
     if (t->state != OCC_TAKEOVER_TAKEN) {
         find_takeover(t, s, progresses, worker_works && !progresses);
-        return false;
+        return t->rest_rounds >= DOUBT_ROUNDS;
     }
     t->rest_rounds = worker_works ? 0 : t->rest_rounds + 1;
     return t->rest_rounds >= t->patience;

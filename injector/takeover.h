@@ -9,7 +9,9 @@
  *   taken     an attribute of ours has changed, or CUPTI does not know us any more: a session has ended. Its
  *             start is unknown: at the earliest when every buffer requested before had been delivered.
  *   back      a few rounds later, while CUPTI's worker rests, the callbacks are ours again; the program's own
- *             profiler comes first, so each session that follows doubles the rounds.
+ *             profiler comes first, so each session that follows doubles the rounds. After a doubt of a
+ * minute in which the worker rested, too: a session that was so short that all its records went into a buffer
+ * of ours resets nothing.
  *
  * Pure; threads: the helper.
  */
@@ -32,7 +34,8 @@ struct occ_takeover_signs {
 
 struct occ_takeover {
     enum occ_takeover_state state;
-    uint64_t from_ns; /* the takeover's earliest time, unless NONE */
+    bool is_withdrawn; /* the last doubt was none */
+    uint64_t from_ns;  /* the takeover's earliest time, unless NONE */
     uint64_t cleared_ns, mark_ns, mark_requested;
     uint64_t requested, delivered, worker_cpu_ns; /* of the last round */
     uint32_t silent_rounds, rest_rounds;

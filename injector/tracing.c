@@ -24,11 +24,12 @@ static const struct {
     uint32_t attribute;
     size_t bytes;
     uint64_t value;
+    bool is_sign; /* nobody changes it but a session that ends, or cuptiFinalize */
 } attributes[] = {
-    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE, sizeof(size_t), 4},
-    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), 32},
-    {OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER, 1, 1},
-    {OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER, 1, 1}, /* the last row: see set_attributes() */
+    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_PRE_ALLOCATE, sizeof(size_t), 4, false},
+    {OCC_CUPTI_ATTRIBUTE_DEVICE_BUFFER_POOL_LIMIT, sizeof(size_t), 32, false},
+    {OCC_CUPTI_ATTRIBUTE_PER_THREAD_BUFFER, 1, 1, true},
+    {OCC_CUPTI_ATTRIBUTE_ZEROED_OUT_BUFFER, 1, 1, true}, /* the last row: see set_attributes() */
 };
 enum { ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 
@@ -45,15 +46,15 @@ static bool reads_as_set(const struct occ_tracing *t, size_t i)
 static bool set_attributes(struct occ_tracing *t)
 {
     uint32_t result = OCC_CUPTI_ERROR_UNKNOWN;
-    t->set_attributes = 0;
+    t->signs = 0;
     for (size_t i = 0; t->call.set_attribute && i < ATTRIBUTES; i++) {
         uint64_t value = attributes[i].value;
         size_t bytes = attributes[i].bytes;
         result = t->call.set_attribute(attributes[i].attribute, &bytes, &value);
         if (result != OCC_CUPTI_SUCCESS)
             occ_guest_log("CUPTI attribute %u: error %u", attributes[i].attribute, result);
-        else if (t->call.get_attribute && reads_as_set(t, i))
-            t->set_attributes |= 1u << i;
+        else if (attributes[i].is_sign && t->call.get_attribute && reads_as_set(t, i))
+            t->signs |= 1u << i;
     }
     return result == OCC_CUPTI_SUCCESS; /* the last one's */
 }
@@ -61,7 +62,7 @@ static bool set_attributes(struct occ_tracing *t)
 bool occ_tracing_is_reset(const struct occ_tracing *tracing)
 {
     for (size_t i = 0; i < ATTRIBUTES; i++)
-        if ((tracing->set_attributes & (1u << i)) && !reads_as_set(tracing, i))
+        if ((tracing->signs & (1u << i)) && !reads_as_set(tracing, i))
             return true;
     return false;
 }

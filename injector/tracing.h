@@ -14,7 +14,7 @@ static_assert(OCC_CUPTI_REASON_BYTES == OCC_REASON_BYTES, "reasons fit a STATE r
 struct occ_tracing {
     struct occ_cupti cupti;
     struct occ_cupti_activity call;
-    uint32_t set_attributes; /* bit n: row n of tracing.c's attributes reads as we set it */
+    uint32_t signs; /* bit n: row n of tracing.c's attributes read as we had set it */
 };
 
 /* True: another client has set an attribute of ours, as Kineto does at the end of a session. */

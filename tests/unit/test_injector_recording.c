@@ -131,6 +131,7 @@ static void test_seconds_that_were_not_recorded_do_not_count(void **state)
     (void)state;
     struct world w = new_world(0.01);
     assert_int_equal(run(&w, 10, 20, 1000, NULL), 1);
+    assert_int_equal(run(&w, 30, 0, 1000, NULL), 0);
     for (int i = 0; i < 300; i++) { /* the owner's pause */
         w.cost.now_ns += SECOND;
         occ_governor_skip(&w.governor, &w.cost);
@@ -228,10 +229,31 @@ static void test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn(vo
     (void)tick(&b, 0, 0, 0);
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
     assert_int_equal(b.takeover.from_ns, cleared_ns);
-    for (int i = 0; i < 100; i++)
+    for (int i = 0; i < 50; i++)
         assert_false(tick(&b, 0, 0, 0)); /* a doubt is no reason to register */
     (void)tick(&b, 0, 1, 0);
     assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
+    assert_true(b.takeover.is_withdrawn);
+}
+
+/* A session so short that it leaves no sign but the silence. */
+static void test_a_long_doubt_ends_if_the_worker_rests(void **state)
+{
+    (void)state;
+    struct buffers b = new_buffers(), unknown = new_buffers();
+    b.signs.has_other_library = unknown.signs.has_other_library = true;
+    (void)tick(&b, 2, 1, 5);
+    (void)tick(&unknown, 2, 1, 0); /* a worker whose clock is not known may be at work */
+    unsigned int rounds = 0;
+    while (!tick(&b, 0, 0, rounds == 30 ? 5 : 0)) { /* once it works, and the minute begins anew */
+        assert_false(tick(&unknown, 0, 0, 0));
+        rounds++;
+    }
+    assert_int_equal(rounds, 30 + 60);
+    assert_int_equal(b.takeover.state, OCC_TAKEOVER_DOUBTED);
+    occ_takeover_came_back(&b.takeover, &b.signs);
+    assert_int_equal(b.takeover.state, OCC_TAKEOVER_NONE);
+    assert_false(b.takeover.is_withdrawn);
 }
 
 /* CUPTI's worker delivers records, and not to us: also without a library that is known. */
@@ -300,6 +322,7 @@ int main(void)
         cmocka_unit_test(test_an_idle_program_is_not_doubted),
         cmocka_unit_test(test_a_long_kernel_alone_is_not_doubted),
         cmocka_unit_test(test_buffers_that_stay_out_are_doubted_and_the_doubt_is_withdrawn),
+        cmocka_unit_test(test_a_long_doubt_ends_if_the_worker_rests),
         cmocka_unit_test(test_a_worker_that_works_for_another_is_a_sign),
         cmocka_unit_test(test_it_comes_back_when_the_session_is_over),
         cmocka_unit_test(test_each_session_doubles_the_rest),
