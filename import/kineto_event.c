@@ -39,7 +39,7 @@ static enum occ_import_skip objection(const struct occ_kineto *k)
 
 static enum occ_import_skip make_launch(const struct occ_kineto *k, struct occ_import_launch *launch)
 {
-    struct occ_launch *l = &launch->shape.launch;
+    struct occ_launch *l = &launch->config.launch;
     const struct vector *size = k->event.size;
     enum occ_import_skip why = objection(k);
     if (why != OCC_IMPORT_SKIP_COUNT)

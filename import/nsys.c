@@ -132,8 +132,8 @@ static int32_t carveout(int64_t percent)
 
 static void fill_launch(const struct row *row, struct occ_import_launch *launch)
 {
-    struct occ_launch_config *shape = &launch->shape;
-    struct occ_launch *l = &shape->launch;
+    struct occ_launch_config *config = &launch->config;
+    struct occ_launch *l = &config->launch;
     launch->reported_achieved = (double)NAN;
     launch->start_ns = row->value[START];
     launch->end_ns = row->value[END];
@@ -154,12 +154,12 @@ static void fill_launch(const struct row *row, struct occ_import_launch *launch)
     l->max_active_clusters = (uint32_t)row->value[ACTIVE_CLUSTERS];
     l->smem_optin_known = has(row, SMEM_LIMIT) && row->value[SMEM_LIMIT] == 1; /* 0 also means unknown */
     l->smem_optin = l->smem_optin_known;
-    shape->local_bytes_per_thread = (uint32_t)row->value[LOCAL];
-    shape->max_cluster_size = (uint32_t)row->value[MAX_CLUSTER];
-    shape->launch_type = launch_type(row->value[LAUNCH_TYPE]);
-    shape->cache_config = row->value[CACHE_CONFIG] >= 0 && row->value[CACHE_CONFIG] <= 3
-                              ? (uint8_t)row->value[CACHE_CONFIG]
-                              : 0;
+    config->local_bytes_per_thread = (uint32_t)row->value[LOCAL];
+    config->max_cluster_size = (uint32_t)row->value[MAX_CLUSTER];
+    config->launch_type = launch_type(row->value[LAUNCH_TYPE]);
+    config->cache_config = row->value[CACHE_CONFIG] >= 0 && row->value[CACHE_CONFIG] <= 3
+                               ? (uint8_t)row->value[CACHE_CONFIG]
+                               : 0;
 }
 
 /* The mangled name, else the next best. */

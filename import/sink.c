@@ -157,7 +157,7 @@ static int config_index(struct occ_import_sink *sink, const struct occ_import_la
     bool is_new = false;
     memset(&staged, 0, sizeof staged); /* its bytes are hashed */
     staged.device = device;
-    memcpy(&staged.config, &launch->shape, sizeof staged.config);
+    memcpy(&staged.config, &launch->config, sizeof staged.config);
     int status = kernel_index(sink, launch, &staged.kernel, err);
     if (status != 0)
         return status;
@@ -194,7 +194,7 @@ static bool is_plausible(const struct occ_launch *l)
 static enum occ_import_skip objection(const struct occ_import_sink *sink, const struct occ_import_launch *l,
                                       uint32_t device)
 {
-    const struct occ_launch *config = &l->shape.launch;
+    const struct occ_launch *config = &l->config.launch;
     int64_t duration_ns = 0;
     if (l->end_ns < l->start_ns || __builtin_sub_overflow(l->end_ns, l->start_ns, &duration_ns))
         return OCC_IMPORT_SKIP_BAD_TIMES;

@@ -54,8 +54,8 @@ const struct occ_store_device *occ_import_sink_named_gpu(const struct occ_import
 struct occ_import_launch {
     const char *name; /* mangled or demangled, as in the source; not NUL-terminated */
     size_t name_bytes;
-    uint64_t device;                /* the recording's number */
-    struct occ_launch_config shape; /* the sink sets `kernel` and `device` */
+    uint64_t device;                 /* the recording's number */
+    struct occ_launch_config config; /* the sink sets `kernel` and `device` */
     int64_t start_ns;
     int64_t end_ns;
     uint64_t graph_node;

@@ -1,4 +1,4 @@
-/* What the model says about a change; see adviser.h. Threads: any. */
+/* The gain of a change; see adviser.h. Threads: any. */
 #include "adviser.h"
 
 bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change)

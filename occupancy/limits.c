@@ -7,9 +7,11 @@
  *              partition) holds whole warps: floor(floor(registers per file / registers per warp) x files /
  *              warps of a block). At launch the hardware compares registers per warp x warps rounded up to
  *              warp_unit with the registers per block
- *   shared     static + dynamic + the system's reserve, rounded up to smem_unit_bytes; floor(carve-out /
- * that). A carve-out too small for one block is raised to the smallest that holds one blocks     a constant
- * of the SM barriers   floor(barriers of an SM / barriers of a block) cluster    see occupancy.h
+ *   shared     static + dynamic + the system's reserve, rounded up to smem_unit_bytes, of the carve-out; one
+ *              too small for a block is raised to the smallest that holds it
+ *   blocks     a constant of the SM
+ *   barriers   floor(barriers of an SM / barriers of a block)
+ *   cluster    see occupancy.h
  *
  * Threads: any.
  */

@@ -25,12 +25,11 @@
  *
  * The waterfall explains 1 - expected_elapsed from the top down; analyse.c has the picture:
  *   1. The resource limits: warps that do not fit, in equal shares for the resources that tie. The warp limit
- * is called BLOCK_SIZE (the loss is the remainder of W_max / warps_per_block), the limit of blocks BLOCKS.
+ *      is called BLOCK_SIZE (the loss is the remainder of W_max / warps_per_block), that of blocks BLOCKS.
  *   2. CARVEOUT: the gain of the largest carve-out. Above 0 only if shared memory alone limits, under a
- * carve-out smaller than the largest; then 1. has the limits under the largest.
+ *      carve-out smaller than the largest; then 1. has the limits under the largest.
  *   3. CLUSTER: blocks missing in a wave because clusters stay whole or the driver allows fewer.
- *   4. SMALL_GRID: the empty part of the only wave; or TAIL: of the last wave after full ones, relative to
- * all.
+ *   4. SMALL_GRID: the empty part of the only wave; or TAIL: of the last wave after full ones.
  */
 #ifndef OCC_OCCUPANCY_H
 #define OCC_OCCUPANCY_H

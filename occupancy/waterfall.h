@@ -8,13 +8,12 @@
  * SM. By definition E = A * a, so that two of them give the third. Levels, and the parts between them:
  *
  *   1
- *   |  resources, SMALL_GRID, TAIL: the model's parts; the last two include the SMs that it expects to be
- * idle
+ *   |  resources, SMALL_GRID, TAIL: the model's parts; the last two include the SMs that it leaves idle
  *   +- X_e
  *   |  IDLE = X_e - a * X_a: SMs that were idle although the model expects blocks on them
  *   +- a * X_a
- *   |  IMBALANCE_ACROSS_BLOCKS = a * (X_a * W / w - R) * w / W: fewer blocks on active SMs than the model
- * expects |  (unequal durations of blocks, or slow launch)
+ *   |  IMBALANCE_ACROSS_BLOCKS = a * (X_a * W / w - R) * w / W: fewer blocks on active SMs than expected
+ *   |  (unequal durations of blocks, or slow launch)
  *   +- a * R * w / W
  *   |  IMBALANCE_WITHIN_BLOCK = a * (R * w / W - A): warps that ended before their block
  *   +- a * A

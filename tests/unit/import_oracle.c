@@ -1,7 +1,7 @@
 /*
- * import_oracle HISTORY: for every shape of a history, blocks per SM and theoretical occupancy must be what
- * NVIDIA's cuda_occupancy.h gives for the same device and launch. Prints the number of shapes and of launches
- * behind them.
+ * import_oracle HISTORY: for every launch configuration of a history, blocks per SM and theoretical occupancy
+ * must be what NVIDIA's cuda_occupancy.h gives for the same device and launch. Prints the number of
+ * configurations and of launches behind them.
  */
 #include <math.h>
 #include <stdio.h>
@@ -58,26 +58,26 @@ int main(int argc, char **argv)
     static const struct occ_store_options reading = {.mode = OCC_STORE_READ};
     static const struct occ_filter all = {0};
     struct occ_store *store = NULL;
-    struct occ_config_rows shapes;
+    struct occ_config_rows configs;
     struct occ_error err = OCC_ERROR_INIT;
     uint64_t launches = 0;
     int different = 0;
     if (argc != 2 || occ_store_open(argv[1], &reading, &store, &err) != 0 ||
-        occ_store_configs(store, &all, &shapes, &err) != 0) {
+        occ_store_configs(store, &all, &configs, &err) != 0) {
         (void)fprintf(stderr, "import_oracle: %s\n", err.message);
         return 2;
     }
-    for (size_t i = 0; i < shapes.n; i++) {
-        launches += shapes.rows[i].launches;
-        if (same(&shapes.rows[i]))
+    for (size_t i = 0; i < configs.n; i++) {
+        launches += configs.rows[i].launches;
+        if (same(&configs.rows[i]))
             continue;
         different++;
-        (void)fprintf(stderr, "shape %lld of %s differs\n", (long long)shapes.rows[i].id,
-                      shapes.rows[i].kernel.short_name);
+        (void)fprintf(stderr, "launch configuration %lld of %s differs\n", (long long)configs.rows[i].id,
+                      configs.rows[i].kernel.short_name);
     }
-    (void)printf("%zu shapes, %llu launches, %d different\n", shapes.n, (unsigned long long)launches,
+    (void)printf("%zu configurations, %llu launches, %d different\n", configs.n, (unsigned long long)launches,
                  different);
-    occ_config_rows_free(&shapes);
+    occ_config_rows_free(&configs);
     occ_store_close(store);
     return different ? 1 : 0;
 }
