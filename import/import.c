@@ -16,6 +16,7 @@
 
 #define READ_BYTES (256u * 1024u)
 #define HASH_CHARS 33
+#define HEAD_BYTES 64u
 
 /* By their first bytes, in this order. */
 static const struct format {
@@ -40,23 +41,6 @@ const char *occ_import_skip_word(enum occ_import_skip why)
     return words[why];
 }
 
-static int open_recording(const char *path, int *ret_fd, struct stat *ret_status, struct occ_error *err)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK); /* never wait for a FIFO */
-    if (fd < 0 || fstat(fd, ret_status) != 0) {
-        int failed = occ_fail_errno(err, errno, "%s", path);
-        if (fd >= 0)
-            (void)close(fd);
-        return failed;
-    }
-    if (!S_ISREG(ret_status->st_mode)) {
-        (void)close(fd);
-        return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", path);
-    }
-    *ret_fd = fd;
-    return 0;
-}
-
 static bool is_same_time(const struct timespec *a, const struct timespec *b)
 {
     return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
@@ -74,36 +58,35 @@ static int check_unchanged(const struct stat *before, const char *path, struct o
     return 0;
 }
 
+static void free_state(XXH3_state_t **state)
+{
+    (void)XXH3_freeState(*state);
+}
+
 /* Hashes the file; its beginning, without blanks before it, goes to `head`. */
-static int hash_file(int fd, const char *path, char head[64], size_t *ret_head, char hash[HASH_CHARS],
+static int hash_file(int fd, const char *path, char head[HEAD_BYTES], size_t *ret_head, char hash[HASH_CHARS],
                      struct occ_error *err)
 {
-    _cleanup_(occ_freep) char *buffer = malloc(READ_BYTES);
-    XXH3_state_t *state = XXH3_createState();
+    _cleanup_(occ_freep) char *buffer = malloc(READ_BYTES + 1);
+    _cleanup_(free_state) XXH3_state_t *state = XXH3_createState();
     ssize_t n = 0;
-    bool first = true;
-    if (!buffer || !state) {
-        (void)XXH3_freeState(state);
+    if (!buffer || !state)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    }
     (void)XXH3_128bits_reset(state);
-    *ret_head = 0;
+    *ret_head = SIZE_MAX;
     while ((n = read(fd, buffer, READ_BYTES)) > 0) {
         (void)XXH3_128bits_update(state, buffer, (size_t)n);
-        size_t blanks = 0;
-        while (first && blanks < (size_t)n && strchr(" \t\r\n", buffer[blanks]) && buffer[blanks])
-            blanks++;
-        if (first) {
-            *ret_head = (size_t)n - blanks < 64 ? (size_t)n - blanks : 64;
-            memcpy(head, buffer + blanks, *ret_head);
-        }
-        first = false;
+        if (*ret_head != SIZE_MAX)
+            continue;
+        buffer[n] = '\0';
+        size_t blanks = strspn(buffer, " \t\r\n"), left = (size_t)n - blanks;
+        *ret_head = left < HEAD_BYTES ? left : HEAD_BYTES;
+        memcpy(head, buffer + blanks, *ret_head);
     }
-    int why = errno;
-    XXH128_hash_t value = XXH3_128bits_digest(state);
-    (void)XXH3_freeState(state);
     if (n < 0)
-        return occ_fail_errno(err, why, "%s", path);
+        return occ_fail_errno(err, errno, "%s", path);
+    *ret_head = *ret_head == SIZE_MAX ? 0 : *ret_head;
+    XXH128_hash_t value = XXH3_128bits_digest(state);
     (void)snprintf(hash, HASH_CHARS, "%016llx%016llx", (unsigned long long)value.high64,
                    (unsigned long long)value.low64);
     return 0;
@@ -158,12 +141,15 @@ static int read_and_load(const struct recording *r, struct occ_store *store,
 
 static int open_and_hash(struct recording *r, struct occ_error *err)
 {
-    _cleanup_(occ_closep) int fd = -1;
-    char head[64];
+    /* O_NONBLOCK: never wait for a FIFO */
+    _cleanup_(occ_closep) int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    char head[HEAD_BYTES];
     size_t n = 0;
-    int status = open_recording(r->path, &fd, &r->status, err);
-    if (status == 0)
-        status = hash_file(fd, r->path, head, &n, r->hash, err);
+    if (fd < 0 || fstat(fd, &r->status) != 0)
+        return occ_fail_errno(err, errno, "%s", r->path);
+    if (!S_ISREG(r->status.st_mode))
+        return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", r->path);
+    int status = hash_file(fd, r->path, head, &n, r->hash, err);
     return status == 0 ? find_format(r->path, head, n, &r->format, err) : status;
 }
 

@@ -92,14 +92,13 @@ static const char *grouped(uint64_t number, char buffer[32])
 
 /* How many launches there are is known from the rollups, but not how many are below an occupancy of their
  * own. */
-static void note_more(const struct cli_command *command, struct occ_store *store,
-                      const struct history_args *args)
+static void note_more(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
 {
     char shown[32], all[32];
     _cleanup_(occ_top_free) struct occ_top top = {0};
     uint64_t launches = 0;
-    (void)grouped((uint64_t)args->number, shown);
-    if (args->filter.below_achieved > 0 || occ_store_top(store, &args->filter, &top, NULL) != 0) {
+    (void)grouped((uint64_t)list->number, shown);
+    if (list->filter->below_achieved > 0 || occ_store_top(store, list->filter, &top, NULL) != 0) {
         cli_note(command, "only the newest %s launches (-n shows more)", shown);
         return;
     }
@@ -138,21 +137,16 @@ static int ask(const struct cli_command *command, const struct history_args *arg
         /* "+": tested row by row, else the table would be scanned once per kernel */
         .kernel = "+kernel_id IN (SELECT kernel_id FROM kernel WHERE kernel_demangled REGEXP %Q)",
         .filter = &args->filter,
-        .number = args->number};
-    struct sql_answer answer;
+        .number = args->number,
+        .nothing = "no launches match these filters",
+        .note_more = note_more};
     memcpy(table, columns, sizeof table);
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     mark_measured(store, table);
-    if (cli_output_choose(&args->list.output, table, &selection, &err) != 0 ||
-        sql_list(store, &list, &answer, &err) != 0)
+    if (cli_output_choose(&args->list.output, table, &selection, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->filter);
-    if (answer.has_more)
-        note_more(command, store, args);
-    if (answer.simulated)
-        cli_note_simulated(command);
-    return answer.rows ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
+    return sql_list(command, store, &list);
 }
 
 static int run(const struct cli_command *command, char **argv)

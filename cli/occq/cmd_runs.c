@@ -80,6 +80,12 @@ enum { PATIENCE_MS = 5000 };
 /* A run lasts until its end or its last launch, whichever is later. */
 #define LASTS "max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns)"
 
+static void note_more(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
+{
+    (void)store;
+    cli_note(command, "only the newest %" PRId64 " runs (-n shows more)", list->number);
+}
+
 static int ask(const struct cli_command *command, const struct history_args *args,
                const struct cli_selection *selection)
 {
@@ -95,17 +101,12 @@ static int ask(const struct cli_command *command, const struct history_args *arg
                                   .run = "run_id = %lld",
                                   .session = "session_id = %Q",
                                   .filter = &args->filter,
-                                  .number = args->number};
-    struct sql_answer answer;
-    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
-        sql_list(store, &list, &answer, &err) != 0)
+                                  .number = args->number,
+                                  .nothing = "no runs match these filters",
+                                  .note_more = note_more};
+    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &args->filter);
-    if (answer.has_more)
-        cli_note(command, "only the newest %" PRId64 " runs (-n shows more)", args->number);
-    if (answer.simulated)
-        cli_note_simulated(command);
-    return answer.rows ? CLI_EXIT_OK : cli_nothing(command, "no runs match these filters");
+    return sql_list(command, store, &list);
 }
 
 /* ---- pause PID, resume PID ---- */

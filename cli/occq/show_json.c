@@ -5,21 +5,6 @@
 #include "reported_occupancy.h"
 #include "show.h"
 
-static void put_configuration(struct cli_json *json, const struct occ_config_row *row)
-{
-    const struct occ_launch *l = &row->launch;
-    cli_json_object(json, "configuration", false);
-    analysis_json_dimensions(json, "grid", l->grid);
-    analysis_json_dimensions(json, "block", l->block);
-    analysis_json_dimensions(json, "cluster", l->cluster);
-    cli_json_unsigned(json, "registers_per_thread", l->registers_per_thread);
-    cli_json_unsigned(json, "static_shared_bytes", l->static_smem_bytes);
-    cli_json_unsigned(json, "dynamic_shared_bytes", l->dynamic_smem_bytes);
-    analysis_json_known(json, "shared_config_bytes", l->smem_config_bytes, 0);
-    cli_json_unsigned(json, "local_bytes_per_thread", row->local_bytes_per_thread);
-    cli_json_close(json);
-}
-
 static void put_times(struct cli_json *json, const struct occ_config_row *row)
 {
     cli_json_unsigned(json, "launches", row->launches);
@@ -58,7 +43,9 @@ static void put_config(struct cli_json *json, const struct occ_config_row *row)
     const struct analysis a = show_analysis(row, &measured);
     cli_json_object(json, NULL, false);
     cli_json_integer(json, "config_id", row->id);
-    put_configuration(json, row);
+    analysis_json_configuration(json, &row->launch, true);
+    cli_json_unsigned(json, "local_bytes_per_thread", row->local_bytes_per_thread);
+    cli_json_close(json);
     put_times(json, row);
     cli_json_string(json, "refused", row->analysed ? NULL : row->refused);
     if (row->analysed)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
@@ -137,8 +138,8 @@ static char *statement_text(const struct sql_list *list)
     return sqlite3_str_finish(sql);
 }
 
-int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
-             struct occ_error *err)
+static int print_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
+                      struct occ_error *err)
 {
     sqlite3_stmt *statement = NULL;
     sqlite3 *db = occ_store_sqlite(store);
@@ -151,6 +152,20 @@ int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_an
         status = sql_print(statement, list, ret_answer, err);
     (void)sqlite3_finalize(statement);
     return status;
+}
+
+int sql_list(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct sql_answer answer;
+    if (print_list(store, list, &answer, &err) != 0)
+        return cli_failure(command, &err);
+    cli_note_unknown_times(command, store, list->filter);
+    if (answer.has_more)
+        list->note_more(command, store, list);
+    if (answer.simulated)
+        cli_note_simulated(command);
+    return answer.rows ? CLI_EXIT_OK : cli_nothing(command, list->nothing);
 }
 
 int64_t sql_number(sqlite3 *db, const char *sql)

@@ -39,10 +39,13 @@ struct sql_list {
      * %!.15g */
     const char *since, *until, *run, *device, *kernel, *below, *session;
     const struct occ_filter *filter;
-    int64_t number; /* of rows at most; 0: all */
+    int64_t number;      /* of rows at most; 0: all */
+    const char *nothing; /* the note on an empty answer */
+    void (*note_more)(const struct cli_command *command, struct occ_store *store,
+                      const struct sql_list *list);
 };
-int sql_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
-             struct occ_error *err);
+/* Prints the list and its notes; returns the exit status. */
+int sql_list(const struct cli_command *command, struct occ_store *store, const struct sql_list *list);
 
 /* Prints the rows of a statement that is ready: name, table, selection and number (0: all) of `list`; result
  * column i is table[i]. */

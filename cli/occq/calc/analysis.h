@@ -34,7 +34,8 @@ bool analysis_is_measured(const struct analysis *a);
 void analysis_json(struct cli_json *json, const struct analysis *a);
 void analysis_json_waterfall(struct cli_json *json, const struct analysis *a);
 void analysis_json_stalls(struct cli_json *json, const struct occ_measurement *measured);
-void analysis_json_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3]);
+/* Opens the member "configuration", which the caller closes. */
+void analysis_json_configuration(struct cli_json *json, const struct occ_launch *launch, bool has_grid);
 /* null if `number` is `unknown`. */
 void analysis_json_known(struct cli_json *json, const char *key, uint64_t number, uint64_t unknown);
 

@@ -4,7 +4,7 @@
 #include "analysis.h"
 #include "cli/command.h"
 
-void analysis_json_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3])
+static void put_dimensions(struct cli_json *json, const char *key, const uint32_t dimensions[3])
 {
     cli_json_array(json, key, true);
     for (size_t i = 0; i < 3; i++)
@@ -18,6 +18,21 @@ void analysis_json_known(struct cli_json *json, const char *key, uint64_t number
         cli_json_unsigned(json, key, number);
     else
         cli_json_null(json, key);
+}
+
+void analysis_json_configuration(struct cli_json *json, const struct occ_launch *launch, bool has_grid)
+{
+    cli_json_object(json, "configuration", false);
+    if (has_grid)
+        put_dimensions(json, "grid", launch->grid);
+    else
+        cli_json_null(json, "grid");
+    put_dimensions(json, "block", launch->block);
+    put_dimensions(json, "cluster", launch->cluster);
+    cli_json_unsigned(json, "registers_per_thread", launch->registers_per_thread);
+    cli_json_unsigned(json, "static_shared_bytes", launch->static_smem_bytes);
+    cli_json_unsigned(json, "dynamic_shared_bytes", launch->dynamic_smem_bytes);
+    analysis_json_known(json, "shared_config_bytes", launch->smem_config_bytes, 0);
 }
 
 static void put_limits(struct cli_json *json, const struct occ_result *r)

@@ -31,15 +31,13 @@ struct calc_kernels {
 };
 void calc_kernels_release(struct calc_kernels *kernels);
 
-/* Reads what cubins, fat binaries and host programs hold for a device of capability `cc`, in the file's
- * order; of several with a name the one that was compiled for the nearest capability. `regex` (demangled or
- * mangled name) may be NULL. OCC_E_INVALID: not such a file, or a damaged one; OCC_E_NOT_FOUND: no kernel
- * fits. */
-int calc_read_image(const char *path, uint32_t cc, const char *regex, struct calc_kernels *ret_kernels,
-                    struct occ_error *err);
-/* The same from the text of "ptxas -v"; path "-": standard input. */
-int calc_read_ptxas(const char *path, uint32_t cc, const char *regex, struct calc_kernels *ret_kernels,
-                    struct occ_error *err);
+/* Reads what a cubin, fat binary or host program, or the text of "ptxas -v", holds for a device of capability
+ * `cc`, in the file's order; of several with a name the one that was compiled for the nearest capability.
+ * Path
+ * "-": standard input. `regex` (demangled or mangled name) may be NULL. OCC_E_INVALID: not such a file, or a
+ * damaged one; OCC_E_NOT_FOUND: no kernel matches. */
+int calc_read_kernels(const char *path, bool is_ptxas, uint32_t cc, const char *regex,
+                      struct calc_kernels *ret_kernels, struct occ_error *err);
 
 /* What is shown. `result` belongs to `launch`; without has_grid that is one full wave. */
 struct calc_case {

@@ -37,21 +37,8 @@ static void put_kernel(struct cli_json *json, const struct calc_kernel *kernel)
 static void put_launch(struct cli_json *json, const struct calc_case *c)
 {
     const struct occ_launch *l = &c->launch;
-    cli_json_object(json, "configuration", false);
-    if (c->has_grid)
-        analysis_json_dimensions(json, "grid", l->grid);
-    else
-        cli_json_null(json, "grid");
-    analysis_json_dimensions(json, "block", l->block);
-    analysis_json_dimensions(json, "cluster", l->cluster);
-    cli_json_unsigned(json, "registers_per_thread", l->registers_per_thread);
-    cli_json_unsigned(json, "static_shared_bytes", l->static_smem_bytes);
-    cli_json_unsigned(json, "dynamic_shared_bytes", l->dynamic_smem_bytes);
-    analysis_json_known(json, "shared_config_bytes", l->smem_config_bytes, 0);
-    if (l->carveout_percent >= 0)
-        cli_json_integer(json, "carveout_percent", l->carveout_percent);
-    else
-        cli_json_null(json, "carveout_percent");
+    analysis_json_configuration(json, l, c->has_grid);
+    cli_json_real(json, "carveout_percent", l->carveout_percent >= 0 ? (double)l->carveout_percent : (double)NAN);
     analysis_json_known(json, "barriers", l->barriers, 0);
     analysis_json_known(json, "max_active_clusters", l->max_active_clusters, 0);
     cli_json_close(json);

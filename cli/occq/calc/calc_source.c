@@ -123,42 +123,6 @@ static void keep_best(struct calc_kernels *found)
     found->n = kept;
 }
 
-typedef int reader(const struct bytes *bytes, struct collection *c, struct occ_error *err);
-
-static int read_kernels(reader *read_them, const char *path, struct collection *c, const char *regex,
-                        struct occ_error *err)
-{
-    _cleanup_(bytes_release) struct bytes bytes = {NULL, 0};
-    regex_t compiled;
-    int status = read_all(path, &bytes, err);
-    if (status != 0)
-        return status;
-    if (regex && regcomp(&compiled, regex, REG_EXTENDED | REG_NOSUB) != 0)
-        return occ_fail(err, OCC_E_INVALID, "--kernel: not a regular expression");
-    c->regex = regex ? &compiled : NULL;
-    status = read_them(&bytes, c, err);
-    if (regex)
-        regfree(&compiled);
-    if (status != 0)
-        return occ_error_prefix(err, "%s", path);
-    keep_best(&c->found);
-    return c->found.n > 0 ? 0
-                          : occ_fail(err, OCC_E_NOT_FOUND,
-                                     regex ? "%s: no kernel matches --kernel" : "%s: no kernel in it", path);
-}
-
-static int collect_all(reader *read_them, const char *path, uint32_t cc, const char *regex,
-                       struct calc_kernels *ret_kernels, struct occ_error *err)
-{
-    struct collection c = {.cc = cc};
-    int status = read_kernels(read_them, path, &c, regex, err);
-    if (status == 0)
-        *ret_kernels = c.found;
-    else
-        calc_kernels_release(&c.found);
-    return status;
-}
-
 static int fail_image(const struct occ_image_error *why, struct occ_error *err)
 {
     int code = why->code == OCC_IMAGE_E_NO_MEMORY ? OCC_E_NO_MEMORY : OCC_E_INVALID;
@@ -241,12 +205,6 @@ static int read_image(const struct bytes *bytes, struct collection *c, struct oc
     return status;
 }
 
-int calc_read_image(const char *path, uint32_t cc, const char *regex, struct calc_kernels *ret_kernels,
-                    struct occ_error *err)
-{
-    return collect_all(read_image, path, cc, regex, ret_kernels, err);
-}
-
 /* ---- ptxas -v ---- */
 
 static void ptxas_freep(struct occ_ptxas **report)
@@ -275,8 +233,40 @@ static int read_ptxas(const struct bytes *bytes, struct collection *c, struct oc
     return status;
 }
 
-int calc_read_ptxas(const char *path, uint32_t cc, const char *regex, struct calc_kernels *ret_kernels,
-                    struct occ_error *err)
+/* ---- files ---- */
+
+typedef int reader(const struct bytes *bytes, struct collection *c, struct occ_error *err);
+
+static int read_file(reader *read_them, const char *path, struct collection *c, const char *regex,
+                     struct occ_error *err)
 {
-    return collect_all(read_ptxas, path, cc, regex, ret_kernels, err);
+    _cleanup_(bytes_release) struct bytes bytes = {NULL, 0};
+    regex_t compiled;
+    int status = read_all(path, &bytes, err);
+    if (status != 0)
+        return status;
+    if (regex && regcomp(&compiled, regex, REG_EXTENDED | REG_NOSUB) != 0)
+        return occ_fail(err, OCC_E_INVALID, "--kernel: not a regular expression");
+    c->regex = regex ? &compiled : NULL;
+    status = read_them(&bytes, c, err);
+    if (regex)
+        regfree(&compiled);
+    if (status != 0)
+        return occ_error_prefix(err, "%s", path);
+    keep_best(&c->found);
+    return c->found.n > 0 ? 0
+                          : occ_fail(err, OCC_E_NOT_FOUND,
+                                     regex ? "%s: no kernel matches --kernel" : "%s: no kernel in it", path);
+}
+
+int calc_read_kernels(const char *path, bool is_ptxas, uint32_t cc, const char *regex,
+                      struct calc_kernels *ret_kernels, struct occ_error *err)
+{
+    struct collection c = {.cc = cc};
+    int status = read_file(is_ptxas ? read_ptxas : read_image, path, &c, regex, err);
+    if (status == 0)
+        *ret_kernels = c.found;
+    else
+        calc_kernels_release(&c.found);
+    return status;
 }

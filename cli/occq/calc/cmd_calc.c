@@ -90,8 +90,8 @@ static int run_file(const struct cli_command *command, const struct calc_args *a
     _cleanup_(calc_kernels_release) struct calc_kernels kernels = {0};
     struct occ_error err = OCC_ERROR_INIT;
     uint32_t cc = target->device.cc;
-    int status = args->cubin ? calc_read_image(args->cubin, cc, args->kernel, &kernels, &err)
-                             : calc_read_ptxas(args->ptxas, cc, args->kernel, &kernels, &err);
+    int status = calc_read_kernels(args->cubin ? args->cubin : args->ptxas, !args->cubin, cc, args->kernel,
+                                   &kernels, &err);
     if (status != 0) {
         (void)occ_error_prefix(&err, args->cubin ? "--cubin" : "--ptxas");
         (void)cli_failure(command, &err);
