@@ -1,5 +1,5 @@
-/* See nsys_db.h. One thread. */
-#include "nsys_db.h"
+/* See nsys_parts.h. One thread. */
+#include "nsys_parts.h"
 
 #include <sqlite3.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * The sink: checks launches, numbers devices, kernels and configurations, and stages everything (stage.h).
+ * The sink: checks launches, numbers devices, kernels and configurations, and stages everything (stage.c).
  *
  * Kernels and configurations are told apart by 128-bit hashes; names are never held in memory. The maxima of
  * sink_state.h keep the whole process below 64 MB. One thread.

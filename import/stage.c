@@ -1,5 +1,5 @@
-/* The staging file: see stage.h. One thread. */
-#include "stage.h"
+/* The staging file: see sink_state.h. One thread. */
+#include "sink_state.h"
 
 #include <errno.h>
 #include <fcntl.h>

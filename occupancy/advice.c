@@ -1,5 +1,5 @@
 /* occ_advise(), and its advice about the launch itself: cluster, block size, grid. Threads: any. */
-#include "adviser.h"
+#include "model.h"
 
 /* ---- clusters ---- */
 

@@ -6,7 +6,7 @@
  *
  * Threads: any.
  */
-#include "adviser.h"
+#include "model.h"
 
 struct resource {
     enum occ_advice_kind kind;

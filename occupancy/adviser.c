@@ -1,5 +1,5 @@
-/* The gain of a change; see adviser.h. Threads: any. */
-#include "adviser.h"
+/* The gain of a change; see model.h. Threads: any. */
+#include "model.h"
 
 bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change)
 {

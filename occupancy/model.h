@@ -5,6 +5,7 @@
 #ifndef OCC_OCCUPANCY_MODEL_H
 #define OCC_OCCUPANCY_MODEL_H
 
+#include "advice.h"
 #include "sweep.h"
 
 /*
@@ -91,5 +92,24 @@ uint64_t occ_model_threads_along_x(const struct occ_launch *launch);
 /* Sets one parameter; sweep.h says what else changes with it. False: impossible, and the launch is unchanged.
  */
 bool occ_model_set(struct occ_launch *launch, enum occ_axis axis, uint32_t value);
+
+/* ---- the parts of occ_advise(): each changes one parameter of the launch and offers the change; the model
+ * decides whether it gains ---- */
+
+struct adviser {
+    const struct occ_device *device;
+    const struct occ_launch *launch;
+    const struct occ_result *result; /* of the launch as it is */
+    struct occ_advice *list;
+    size_t max;
+    size_t count;
+};
+
+/* Adds a change to the list if the model finds a gain. `change` has kind, launch, values and cost; the
+ * results before and after are filled in. */
+bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change);
+
+/* Registers, shared memory, carve-out, barriers: advice_resources.c. */
+void occ_advise_resources(struct adviser *a);
 
 #endif

@@ -1,7 +1,7 @@
 /* occq gpus: the named GPUs and MIG slices, and their limits. One thread. */
 #include <stdio.h>
 
-#include "calc/calc_device.h"
+#include "calc/calc_target.h"
 #include "cli/command.h"
 #include "commands.h"
 #include "cli/usage.h"

@@ -3,7 +3,7 @@
 #define OCC_OCCQ_COMMANDS_H
 
 #include "cli/options.h"
-#include "calc/cmd_calc.h"
+#include "calc/calc.h"
 
 extern const struct cli_command cli_occq;
 

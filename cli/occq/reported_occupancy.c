@@ -1,5 +1,5 @@
-/* See reported_occupancy.h. Pure. */
-#include "reported_occupancy.h"
+/* See show.h. Pure. */
+#include "show.h"
 
 #include <math.h>
 #include <stdbool.h>

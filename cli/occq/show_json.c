@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "cli/command.h"
-#include "reported_occupancy.h"
 #include "show.h"
 
 static void put_times(struct cli_json *json, const struct occ_config_row *row)

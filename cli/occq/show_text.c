@@ -10,7 +10,6 @@
 
 #include "cli/values.h"
 #include "calc/calc_target.h"
-#include "reported_occupancy.h"
 #include "show.h"
 #include "support/cleanup.h"
 #include "support/text.h"

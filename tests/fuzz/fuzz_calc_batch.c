@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/occq/calc/calc_batch.h"
+#include "cli/occq/calc/calc.h"
 
 struct input {
     const uint8_t *at;

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "cli/occq/calc/calc.h"
-#include "cli/occq/calc/calc_batch.h"
 
 /* ---- devices ---- */
 

@@ -8,9 +8,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "analysis.h"
 #include "calc_target.h"
+#include "cli/options.h"
 #include "occupancy/occupancy.h"
 #include "occupancy/sweep.h"
 #include "support/error.h"
@@ -53,6 +55,37 @@ static inline struct analysis calc_analysis(const struct calc_case *c)
     return (struct analysis){&c->target->device, &c->launch, &c->result, NULL, c->has_grid};
 }
 
+/* ---- arguments: options, or a row of a batch, and the launch that they describe; pure, any thread ---- */
+
+struct calc_args {
+    struct cli_args common;
+    const char *gpu, *cc;
+    int64_t sms;
+    uint32_t threads[3], grid[3], cluster[3]; /* 0: not given */
+    int64_t registers, static_smem, dynamic_smem, max_dynamic_smem, barriers, active_clusters;
+    const char *carveout;
+    const char *cubin, *ptxas, *kernel;
+    const char *svg;
+    bool json, batch;
+};
+
+extern const struct cli_option calc_options[];
+extern const struct cli_command cli_calc;
+
+bool calc_args_given(const struct calc_args *args, const char *option);
+
+/* --gpu, or --cc and --sms. OCC_E_INVALID, as all errors here; messages name the option. */
+int calc_args_target(const struct calc_args *args, struct calc_target *ret_target, struct occ_error *err);
+
+/* The kernel that --regs, --smem and --barriers describe. */
+int calc_args_kernel(const struct calc_args *args, struct calc_kernel *ret_kernel, struct occ_error *err);
+
+/* The launch of `kernel` on `target`, analysed. Both must outlive the case. */
+int calc_args_case(const struct calc_args *args, const struct calc_target *target,
+                   const struct calc_kernel *kernel, struct calc_case *ret_case, struct occ_error *err);
+
+/* ---- forms ---- */
+
 int calc_text(const struct calc_case *c, struct occ_error *err);
 /* A line a kernel. */
 int calc_text_list(const struct calc_case *cases, size_t n, struct occ_error *err);
@@ -90,5 +123,29 @@ struct calc_plot {
 };
 /* Braille, two by four dots a character, or `ascii`. */
 void calc_plot(const struct calc_curve *curve, bool ascii, struct calc_plot *ret_plot);
+
+/*
+ * ---- batch: CSV in, CSV out, row by row, in bounded memory ----
+ *
+ * In: a heading line, then a row per line. Fields are separated by commas; one that begins with a quote ends
+ * with the next quote that is not doubled. A line ends at a line feed (a carriage return before it is
+ * ignored), also inside quotes: no field that is read holds one, and so a quote that is never closed spoils
+ * its own row only. Empty lines are ignored. Unknown columns are copied; a name near a known one is refused.
+ *
+ * Out: the fields as they came, then the columns of RESULTS in calc_batch.c. A row that cannot be computed
+ * has the reason in the last column, nothing in the other results, and a line in `talk` that names its
+ * number.
+ */
+
+#define CALC_BATCH_LINE_BYTES (1U << 20) /* longest line, with its line feed */
+#define CALC_BATCH_COLUMNS    64         /* of the input */
+
+struct calc_batch_totals {
+    uint64_t rows, bad_rows;
+};
+
+/* Write errors stay in `out`. OCC_E_INVALID: the heading, or a line over the limit; OCC_E_IO: cannot read.
+ * Rows before the error are written. */
+int calc_batch(FILE *in, FILE *out, FILE *talk, struct calc_batch_totals *ret_totals, struct occ_error *err);
 
 #endif

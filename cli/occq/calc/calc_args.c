@@ -1,5 +1,5 @@
-/* The calculator's arguments; see calc_args.h. No state. */
-#include "calc_args.h"
+/* The calculator's arguments; see calc.h. No state. */
+#include "calc.h"
 
 #include <inttypes.h>
 #include <stdio.h>

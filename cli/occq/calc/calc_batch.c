@@ -1,15 +1,14 @@
 /*
- * The calculator's batch; see calc_batch.h. A row's fields become the options of one call: "--regs=71". One
+ * The calculator's batch; see calc.h. A row's fields become the options of one call: "--regs=71". One
  * thread.
  */
-#include "calc_batch.h"
+#include "calc.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
-#include "calc_args.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "calc.h"
-#include "calc_device.h"
 #include "occupancy/advice.h"
 #include "support/cleanup.h"
 
@@ -38,7 +37,8 @@ static void put_launch(struct cli_json *json, const struct calc_case *c)
 {
     const struct occ_launch *l = &c->launch;
     analysis_json_configuration(json, l, c->has_grid);
-    cli_json_real(json, "carveout_percent", l->carveout_percent >= 0 ? (double)l->carveout_percent : (double)NAN);
+    cli_json_real(json, "carveout_percent",
+                  l->carveout_percent >= 0 ? (double)l->carveout_percent : (double)NAN);
     analysis_json_known(json, "barriers", l->barriers, 0);
     analysis_json_known(json, "max_active_clusters", l->max_active_clusters, 0);
     cli_json_close(json);

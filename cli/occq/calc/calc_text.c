@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "calc.h"
-#include "calc_device.h"
 #include "cli/table.h"
 #include "occupancy/advice.h"
 #include "support/cleanup.h"

@@ -2,7 +2,7 @@
  * occq calc: the occupancy calculator. Its input is options, compiled code, the output of ptxas, or (--batch)
  * rows on standard input; no history is needed. One thread.
  */
-#include "cmd_calc.h"
+#include "calc.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "calc_args.h"
-#include "calc_batch.h"
 #include "cli/command.h"
 #include "cli/usage.h"
 #include "support/cleanup.h"
