@@ -1,6 +1,6 @@
 /*
  * Commands and their options as tables. One row of `struct cli_option` drives parsing (here), --help
- * (usage.h), the man pages and the shell completion (docs.h), so that they cannot differ.
+ * (usage.h), and through it the man pages (scripts/gen-man) and the shell completion.
  *
  * Rules of the command line, as GNU getopt_long's without abbreviations: -n5, -n 5, --number=5, --number 5;
  * letters of flags may be joined; an option whose value may be left out takes it only after "="; "--" ends
@@ -65,7 +65,7 @@ struct cli_command {
     const char *operands; /* for the synopsis: "KERNEL"; "" none */
     int min_operands, max_operands;
     bool stops_at_operand;
-    const char *summary;     /* half a sentence, lower case */
+    const char *summary;     /* of occq's commands: half a sentence, lower case */
     const char *description; /* paragraphs, divided by an empty line */
     const struct cli_option *options;
     const struct cli_column *columns;   /* for -o; NULL: none */

@@ -72,8 +72,6 @@ static void print_entry(FILE *out, const char *left, const char *help)
     (void)cli_print_wrapped(out, help, HELP_INDENT, HELP_INDENT);
 }
 
-static const struct cli_writer help_writer = {print_section, print_paragraphs, print_entry};
-
 /* "-d, --db FILE" */
 static const char *option_synopsis(const struct cli_option *option, char *buffer, size_t size)
 {
@@ -88,10 +86,10 @@ static const char *option_synopsis(const struct cli_option *option, char *buffer
     return buffer;
 }
 
-static void describe_columns(FILE *out, const struct cli_writer *writer, const struct cli_column *columns)
+static void describe_columns(FILE *out, const struct cli_column *columns)
 {
-    writer->section(out, "Columns");
-    writer->paragraphs(
+    print_section(out, "Columns");
+    print_paragraphs(
         out, "For -o; * is shown by default, as far as the terminal is wide enough. In brackets: the name "
              "in JSON and CSV, where it differs.");
     for (const struct cli_column *c = columns; c->name; c++) {
@@ -99,43 +97,32 @@ static void describe_columns(FILE *out, const struct cli_writer *writer, const s
         bool same = strcmp(c->name, c->key) == 0;
         (void)snprintf(left, sizeof left, "%s%s%s%s%s", c->name, c->flags & CLI_DEFAULT ? "*" : "",
                        same ? "" : " (", same ? "" : c->key, same ? "" : ")");
-        writer->entry(out, left, c->help);
+        print_entry(out, left, c->help);
     }
-}
-
-void cli_describe(FILE *out, const struct cli_writer *writer, const struct cli_command *command,
-                  const struct cli_command *const *commands)
-{
-    char left[80];
-    writer->paragraphs(out, command->description);
-    if (commands)
-        writer->section(out, "Commands");
-    for (; commands && *commands; commands++)
-        writer->entry(out, (*commands)->name, (*commands)->summary);
-    writer->section(out, "Options");
-    for (const struct cli_option *o = command->options; o->name; o++)
-        writer->entry(out, option_synopsis(o, left, sizeof left), o->help);
-    if (command->columns)
-        describe_columns(out, writer, command->columns);
-}
-
-void cli_describe_examples(FILE *out, const struct cli_writer *writer, const struct cli_command *command)
-{
-    if (command->examples)
-        writer->section(out, "Examples");
-    for (const struct cli_example *e = command->examples; e && e->command; e++)
-        writer->entry(out, e->command, e->text);
 }
 
 void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands)
 {
+    char left[80];
     (void)fputs("Usage: ", out);
     print_name(out, command);
     (void)fprintf(out, "%s [OPTION...]%s%s%s\n\n", commands ? " COMMAND" : "",
                   command->stops_at_operand && command->operands[0] ? " [--]" : "",
                   command->operands[0] ? " " : "", command->operands);
-    cli_describe(out, &help_writer, command, commands);
-    cli_describe_examples(out, &help_writer, command);
+    print_paragraphs(out, command->description);
+    if (commands)
+        print_section(out, "Commands");
+    for (; commands && *commands; commands++)
+        print_entry(out, (*commands)->name, (*commands)->summary);
+    print_section(out, "Options");
+    for (const struct cli_option *o = command->options; o->name; o++)
+        print_entry(out, option_synopsis(o, left, sizeof left), o->help);
+    if (command->columns)
+        describe_columns(out, command->columns);
+    if (command->examples)
+        print_section(out, "Examples");
+    for (const struct cli_example *e = command->examples; e && e->command; e++)
+        print_entry(out, e->command, e->text);
 }
 
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err)

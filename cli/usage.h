@@ -1,4 +1,4 @@
-/* The tables of options.h as text: --help, and what docs.c writes from them; usage errors. One thread
+/* The tables of options.h as --help, from which scripts/gen-man makes the man pages; usage errors. One thread
  * (stdio). */
 #ifndef OCC_CLI_USAGE_H
 #define OCC_CLI_USAGE_H
@@ -16,18 +16,6 @@ int cli_stdout_errno(void);
  * `indent` blanks before it; `at` is the column where the first line starts. Returns what follows the
  * paragraph. */
 const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent);
-
-/* A form of text. An empty line in a paragraph's text starts a new one. */
-struct cli_writer {
-    void (*section)(FILE *out, const char *title);
-    void (*paragraphs)(FILE *out, const char *text);
-    void (*entry)(FILE *out, const char *left, const char *text);
-};
-
-/* Description, commands (of a program, NULL-terminated, or NULL), options, columns. */
-void cli_describe(FILE *out, const struct cli_writer *writer, const struct cli_command *command,
-                  const struct cli_command *const *commands);
-void cli_describe_examples(FILE *out, const struct cli_writer *writer, const struct cli_command *command);
 
 /* The whole --help text, at most 80 columns wide. */
 void cli_print_help(FILE *out, const struct cli_command *command, const struct cli_command *const *commands);

@@ -19,7 +19,6 @@ const struct cli_command cli_occq = {
     .operands = "",
     .max_operands = 0,
     .stops_at_operand = true,
-    .summary = "query the history of CUDA launches and their occupancy",
     .description = "Queries the history that occtrace and occtraced keep, any time, also while it grows. "
                    "\"occq COMMAND --help\", or \"occq help COMMAND\", describes a command.",
     .options = options,

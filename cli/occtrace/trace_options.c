@@ -59,7 +59,6 @@ const struct cli_command cli_occtrace = {
     .operands = "PROGRAM [ARGUMENT...]",
     .min_operands = 1,
     .stops_at_operand = true,
-    .summary = "run a CUDA program and record every launch and its occupancy",
     .description = "Runs PROGRAM, unmodified, and records every kernel launch of it and of its children into "
                    "the history that occq queries. If an occtraced listens, the program reports to it; else "
                    "a private one is started for the run. Input and output of the program, its exit status "

@@ -9,7 +9,7 @@ occ_add_script_test(cli_expected
 
 # The committed man pages and completion are what the tables give, and list what --help lists.
 occ_add_script_test(cli_documents
-  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occ_gen_docs>" "$<TARGET_FILE:occtrace>"
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occtrace>"
           "$<TARGET_FILE:occq>" "${PROJECT_SOURCE_DIR}")
 
 # occtrace with programs that know nothing of CUDA.

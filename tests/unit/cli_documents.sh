@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# cli_documents.sh OCC_DOCUMENTS OCCTRACE OCCQ SOURCE: the committed man pages are what the tables give today, and
-# every page, and the completion, list exactly the options (and columns) that --help lists.
+# cli_documents.sh OCCTRACE OCCQ SOURCE: the committed man pages are what scripts/gen-man writes today, and every
+# page, and the completion, list exactly the options (and columns) that --help lists.
 set -u
-documents=$1 occtrace=$2 occq=$3 source=$4
+occtrace=$1 occq=$2 source=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
 
 fail() { echo "FAIL: $*"; failed=1; }
 
-"$documents" "$work" || fail "cannot write the documents"
+"$source/scripts/gen-man" "$occtrace" "$occq" "$work" || fail "cannot write the documents"
 for file in "$work"/*; do
     diff -u "$source/docs/man/${file##*/}" "$file" ||
         fail "docs/man/${file##*/} is old: cmake --build ... --target documents"
