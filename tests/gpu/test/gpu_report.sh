@@ -77,6 +77,15 @@ export OCC_GPU_TIME_FACTOR=30 # limits are for a GPU of its own
   { cat "$work/err" "$work/real/report.md"; fail "the kit's E1 and E3 on the simulated device"; }
 grep -q '"verdict": "confirmed"' "$work/real/report.json" || fail "E1 is not confirmed on the simulated device"
 
+# Programs that behave as some do. Verdicts that follow from times are this machine's; that each says one is not.
+if [ -x "$build/gpu/behave" ]; then
+  "${simgpu[@]}" "$source/scripts/gpu-report" --kit "$build/gpu" --quick --only E17,E18,E19,E21 --out "$work/behave" 2>"$work/err" ||
+    { cat "$work/err" "$work/behave/report.md"; fail "E17 to E21 on the simulated device"; }
+  for value in 'driver_api_uncounted 0' 'driver_api_bad_ends 0' 'lost_[0-9]+ 0' 'exit_code 0' '32_exact_code 0'; do
+    grep -qE "^  value $value " "$work/behave/report.md" || { cat "$work/behave/report.md"; fail "not: $value"; }
+  done
+fi
+
 # Counters: launches last what the experiments ask for, 1 ms or so, and samples are 12.5 us off. Not looked at: what
 # E8 says of time and cost, that is this machine's. These verdicts follow from the counters alone.
 if [ -x "$build/gpu/e04_other_process" ]; then
