@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -101,15 +102,24 @@ static void measure_cost(struct occ_guest *g)
     occ_ring_set_cost(&g->ring, OCC_COST_PROCESS_CPU_NS, occ_clock_ns(CLOCK_PROCESS_CPUTIME_ID));
 }
 
+/* CUPTI's worker runs. The kernel makes the number of a thread's clock of its id. */
+static bool has_worker(struct occ_guest *g)
+{
+    char task[32];
+    int clock = atomic_load_explicit(&g->worker_clock, memory_order_relaxed);
+    (void)snprintf(task, sizeof task, "/proc/self/task/%d", ~(clock >> 3));
+    return clock != 0 && access(task, F_OK) == 0;
+}
+
 /* The main thread has ended by pthread_exit(3) and no other thread of the program is left: without us the
  * process would have ended with status 0. An ended thread has no memory and so no executable. No descriptor
  * is opened: its number could be one that the program has just closed and counts on. */
-static bool is_left_alone(void)
+static bool is_left_alone(struct occ_guest *g)
 {
     struct stat tasks;
     char path;
     return stat("/proc/self/task", &tasks) == 0 &&
-           tasks.st_nlink == 2 + 2 /* ., .., the main thread, this one */
+           tasks.st_nlink == 2u + 2u + has_worker(g) /* ., .., the main thread, this one */
            && readlink("/proc/self/exe", &path, 1) < 0 && errno == ENOENT &&
            readlink("/proc/thread-self/exe", &path, 1) == 1;
 }
@@ -191,7 +201,7 @@ static void *run(void *arg)
         uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC);
         if (now_ns >= h.next_round_ns) {
             do_round(&h, now_ns);
-            if (is_left_alone())
+            if (is_left_alone(g))
                 end_the_process(&h);
             uint64_t wait_ns = occ_recording_wait_ns(g, now_ns);
             h.next_round_ns = now_ns + (wait_ns < SECOND_NS ? wait_ns : SECOND_NS);

@@ -4,6 +4,7 @@
  */
 #include "preflight.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -68,12 +69,24 @@ static bool has_free_descriptors(void)
     return n_free == FREE_DESCRIPTORS_MIN;
 }
 
+/* It would report races of our thread and CUPTI's, since it sees their calls and not what orders them. A
+ * build of our own for it is seen whole. */
+static bool has_thread_sanitizer(void)
+{
+#ifdef __SANITIZE_THREAD__
+    return false;
+#else
+    return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL;
+#endif
+}
+
 const char *occ_preflight_refusal(void)
 {
     int saved = errno;
-    const char *refusal = !has_free_descriptors() ? "fewer than 16 descriptors are free"
-                          : has_deadly_filter()   ? "a seccomp filter kills at system calls of recording"
-                                                  : NULL;
+    const char *refusal = !has_free_descriptors()  ? "fewer than 16 descriptors are free"
+                          : has_thread_sanitizer() ? "the program has a thread sanitizer"
+                          : has_deadly_filter()    ? "a seccomp filter kills at system calls of recording"
+                                                   : NULL;
     errno = saved;
     return refusal;
 }

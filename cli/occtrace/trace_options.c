@@ -75,8 +75,8 @@ const struct cli_command cli_occtrace = {
                    "the same, and the run says why they have no exact values.\n\n"
                    "Nothing is recorded of a program in which another tool holds CUDA_INJECTION64_PATH, of "
                    "32-bit, statically linked and set-user-ID programs, of one that has fewer than 16 free "
-                   "descriptors when it initialises CUDA, and of one with a seccomp filter that kills at "
-                   "system calls of the library. They run as without occtrace.\n\n"
+                   "descriptors when it initialises CUDA, of one with a thread sanitizer, and of one with a "
+                   "seccomp filter that kills at system calls of the library. They run as without occtrace.\n\n"
                    "A summary at the end, on stderr, reports what was recorded, what was lost, the "
                    "overhead, and why not more.",
     .options = options,
