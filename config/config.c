@@ -1,64 +1,27 @@
-/*
- * The loader of occtrace.yaml: libyaml's events, two levels deep, straight into struct occ_config. Scalars
- * are taken as text whatever their YAML type, so that sizes ("20G"), durations ("1s") and numbers have one
- * syntax with the command line.
- *
- * No global state; any thread.
- */
-#include "config.h"
+/* The settings and their values: see config.h. No global state; any thread. */
+#include "settings.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <yaml.h>
 
-#include "support/cleanup.h"
 #include "support/text.h"
-
-enum kind {
-    KIND_PATH,
-    KIND_BYTES,
-    KIND_QUOTA,
-    KIND_DURATION,
-    KIND_COUNT,
-    KIND_MODE,
-    KIND_SYNC,
-    KIND_LEVEL,
-    KIND_SPLIT,
-    KIND_COUNTERS,
-    KIND_PERCENT,
-    KIND_MAX
-};
 
 /* The words of the kinds that are set by one; the value is the word's index, for MODE the octal number. */
 static const char *const words[KIND_MAX][5] = {
-    [KIND_MODE] = {"auto", "0600", "0660", "0666"},
-    [KIND_SYNC] = {"normal", "full"},
-    [KIND_LEVEL] = {"error", "warning", "info", "debug"},
-    [KIND_SPLIT] = {"owner", "none"},
+    [KIND_MODE] = {"auto", "0600", "0660", "0666"},       [KIND_SYNC] = {"normal", "full"},
+    [KIND_LEVEL] = {"error", "warning", "info", "debug"}, [KIND_SPLIT] = {"owner", "none"},
     [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
 };
 
-static const struct setting {
-    const char *name, *default_text; /* section.key */
-    enum kind kind;
-    size_t offset; /* in struct occ_config */
-    uint64_t min, max;
-} settings[] = {
-#define SETTING(section, key, kind, type, member, default_text, min, max)                                    \
-    {#section "." #key, default_text, KIND_##kind, offsetof(struct occ_config, member), min, max},
+const struct occ_setting occ_settings[] = {
+#define SETTING(section, key, kind, type, member, when, default_text, min, max)                              \
+    {#section "." #key, default_text, KIND_##kind, offsetof(struct occ_config, member), min, max,            \
+     WHEN_##when},
     OCC_CONFIG_SETTINGS(SETTING)};
-#define N_SETTINGS (sizeof settings / sizeof *settings)
 
 /* Every word that may be a key, for "did you mean". */
-#define KEY_WORDS(section, key, kind, type, member, default_text, min, max) #section, #key,
-static const char *const key_words[] = {OCC_CONFIG_SETTINGS(KEY_WORDS) NULL};
+#define KEY_WORDS(section, key, kind, type, member, when, default_text, min, max) #section, #key,
+const char *const occ_setting_words[] = {OCC_CONFIG_SETTINGS(KEY_WORDS) NULL};
 
 /* ---- one value ---- */
 
@@ -74,7 +37,7 @@ static int set_path(const char *text, char *value, struct occ_error *err)
 }
 
 /* Bytes, or nanoseconds of a duration. */
-static int set_quantity(const struct setting *setting, const char *text, uint64_t *value,
+static int set_quantity(const struct occ_setting *setting, const char *text, uint64_t *value,
                         struct occ_error *err)
 {
     bool is_time = setting->kind == KIND_DURATION;
@@ -122,8 +85,8 @@ static int set_percent(const char *text, uint64_t *value, struct occ_error *err)
     return status;
 }
 
-static int set_value(const struct setting *setting, const char *text, struct occ_config *config,
-                     struct occ_error *err)
+int occ_setting_set(const struct occ_setting *setting, const char *text, struct occ_config *config,
+                    struct occ_error *err)
 {
     void *value = (char *)config + setting->offset;
     switch (setting->kind) {
@@ -145,188 +108,104 @@ static int set_value(const struct setting *setting, const char *text, struct occ
 void occ_config_defaults(struct occ_config *config)
 {
     *config = (struct occ_config){0};
-    for (size_t i = 0; i < N_SETTINGS; i++) /* a test checks that each default is valid */
-        (void)set_value(&settings[i], settings[i].default_text, config, NULL);
+    for (size_t i = 0; i < OCC_SETTING_COUNT; i++) /* a test checks that each default is valid */
+        (void)occ_setting_set(&occ_settings[i], occ_settings[i].default_text, config, NULL);
 }
 
-static const struct setting *find_setting(const char *name)
+const struct occ_setting *occ_setting_find(const char *name)
 {
-    for (size_t i = 0; i < N_SETTINGS; i++)
-        if (strcmp(name, settings[i].name) == 0)
-            return &settings[i];
+    for (size_t i = 0; i < OCC_SETTING_COUNT; i++)
+        if (strcmp(name, occ_settings[i].name) == 0)
+            return &occ_settings[i];
     return NULL;
 }
 
 int occ_config_set(struct occ_config *config, const char *name, const char *value, struct occ_error *err)
 {
-    const struct setting *setting = find_setting(name);
+    const struct occ_setting *setting = occ_setting_find(name);
     if (!setting)
         return occ_fail(err, OCC_E_NOT_FOUND, "there is no setting '%.64s'", name);
-    return set_value(setting, value, config, err);
+    return occ_setting_set(setting, value, config, err);
 }
 
-/* ---- the file ---- */
+/* ---- all of them ---- */
 
-struct reader {
-    const char *name; /* of the file */
-    struct occ_config *config;
-    yaml_parser_t parser;
-    yaml_event_t event; /* the current one */
-    bool section_given[N_SETTINGS], given[N_SETTINGS];
+const char *occ_config_next_change(const struct occ_config *a, const struct occ_config *b, size_t *at,
+                                   bool *ret_live)
+{
+    while (*at < OCC_SETTING_COUNT) {
+        const struct occ_setting *s = &occ_settings[(*at)++];
+        size_t bytes = s->kind == KIND_PATH ? sizeof(occ_config_text) : sizeof(uint64_t);
+        *ret_live = s->when == WHEN_LIVE;
+        if (memcmp((const char *)a + s->offset, (const char *)b + s->offset, bytes) != 0)
+            return s->name;
+    }
+    return NULL;
+}
+
+struct unit {
+    const char *name;
+    uint64_t size;
 };
 
-static int fail_at(const struct reader *r, const yaml_mark_t *at, struct occ_error *err, const char *format,
-                   ...) __attribute__((format(printf, 4, 5)));
-
-static int fail_at(const struct reader *r, const yaml_mark_t *at, struct occ_error *err, const char *format,
-                   ...)
+/* A path as a quoted YAML scalar. */
+static void print_text(const char *text, FILE *out)
 {
-    char text[320];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    occ_text_sanitise(text);
-    return occ_fail(err, OCC_E_INVALID, "%s:%zu:%zu: %s", r->name, at->line + 1, at->column + 1, text);
+    (void)fputc('\'', out);
+    for (; *text; text++)
+        (void)fprintf(out, *text == '\'' ? "''" : "%c", *text);
+    (void)fputc('\'', out);
 }
 
-static int next_event(struct reader *r, struct occ_error *err)
+/* In the largest unit that leaves no rest; `units` ends with one of 1. */
+static void print_quantity(uint64_t value, const struct unit *unit, FILE *out)
 {
-    yaml_event_delete(&r->event);
-    if (yaml_parser_parse(&r->parser, &r->event))
-        return 0;
-    if (r->parser.error == YAML_MEMORY_ERROR)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    bool is_decoding = r->parser.error == YAML_READER_ERROR; /* has no mark of its own */
-    return fail_at(r, is_decoding ? &r->parser.mark : &r->parser.problem_mark, err, "%s",
-                   r->parser.problem ? r->parser.problem : "not YAML");
+    while (unit->size > 1 && (value == 0 || value % unit->size != 0))
+        unit++;
+    (void)fprintf(out, "%llu%s", (unsigned long long)(value / unit->size), unit->name);
 }
 
-/* The text of a scalar; NULL: the event is another one, or the text holds a NUL. */
-static const char *scalar(const struct reader *r)
+static void print_value(const struct occ_setting *setting, const struct occ_config *config, FILE *out)
 {
-    const char *text = (const char *)r->event.data.scalar.value;
-    return r->event.type == YAML_SCALAR_EVENT && strlen(text) == r->event.data.scalar.length ? text : NULL;
+    static const struct unit bytes[] = {
+        {"T", UINT64_C(1) << 40}, {"G", 1u << 30}, {"M", 1u << 20}, {"k", 1u << 10}, {"", 1}};
+    static const struct unit times[] = {{"h", UINT64_C(3600000000000)},
+                                        {"min", UINT64_C(60000000000)},
+                                        {"s", 1000000000},
+                                        {"ms", 1000000},
+                                        {"us", 1000},
+                                        {"ns", 1}};
+    static const struct unit counts[] = {{"", 1}};
+    const char *at = (const char *)config + setting->offset;
+    uint64_t value = 0;
+    if (setting->kind == KIND_PATH) {
+        print_text(at, out);
+        return;
+    }
+    memcpy(&value, at, sizeof value);
+    if (setting->kind == KIND_PERCENT)
+        (void)fprintf(out, "%.6g", (double)value / 1e4);
+    else if (setting->kind == KIND_MODE && value)
+        (void)fprintf(out, "0%llo", (unsigned long long)value);
+    else if (words[setting->kind][0])
+        (void)fputs(words[setting->kind][value], out);
+    else
+        print_quantity(value,
+                       setting->kind == KIND_DURATION ? times
+                       : setting->kind == KIND_COUNT  ? counts
+                                                      : bytes,
+                       out);
 }
 
-static int fail_unknown_key(const struct reader *r, const char *key, struct occ_error *err)
+void occ_config_print(const struct occ_config *config, FILE *out)
 {
-    const char *nearest = occ_text_nearest(key, key_words);
-    return fail_at(r, &r->event.start_mark, err, "unknown key '%.100s'%s%s%s", key,
-                   nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
-}
-
-/* Marks a key as given. */
-static int give_once(const struct reader *r, bool *given, struct occ_error *err)
-{
-    if (*given)
-        return fail_at(r, &r->event.start_mark, err, "'%s' is given twice", scalar(r));
-    *given = true;
-    return 0;
-}
-
-/* One key of a section, which is the current event, and its value. */
-static int read_setting(struct reader *r, const char *section, struct occ_error *err)
-{
-    const char *key = scalar(r), *value;
-    char name[OCC_CONFIG_TEXT_BYTES];
-    struct occ_error why = OCC_ERROR_INIT;
-    if (!key)
-        return fail_at(r, &r->event.start_mark, err, "%s: a key is expected here", section);
-    (void)snprintf(name, sizeof name, "%s.%s", section, key);
-    const struct setting *setting = find_setting(name);
-    if (!setting)
-        return fail_unknown_key(r, key, err);
-    int status = give_once(r, &r->given[setting - settings], err);
-    if (status == 0)
-        status = next_event(r, err);
-    if (status != 0)
-        return status;
-    if (!(value = scalar(r)))
-        return fail_at(r, &r->event.start_mark, err, "%s: one value is expected here", name);
-    if (set_value(setting, value, r->config, &why) != 0)
-        return fail_at(r, &r->event.start_mark, err, "%s: %s", name, why.message);
-    return 0;
-}
-
-/* A section's name, which is the current event, and its mapping. */
-static int read_section(struct reader *r, struct occ_error *err)
-{
-    const char *key = scalar(r);
-    size_t n = key ? strlen(key) : 0, i = 0;
-    char section[16];
-    if (!key)
-        return fail_at(r, &r->event.start_mark, err, "the name of a section is expected here");
-    while (i < N_SETTINGS && (strncmp(settings[i].name, key, n) != 0 || settings[i].name[n] != '.'))
-        i++;
-    if (i == N_SETTINGS)
-        return fail_unknown_key(r, key, err);
-    (void)snprintf(section, sizeof section, "%s", key);
-    int status = give_once(r, &r->section_given[i], err);
-    if (status == 0)
-        status = next_event(r, err);
-    if (status == 0 && r->event.type != YAML_MAPPING_START_EVENT)
-        return fail_at(r, &r->event.start_mark, err, "%s: keys with values are expected here", section);
-    while (status == 0 && (status = next_event(r, err)) == 0 && r->event.type != YAML_MAPPING_END_EVENT)
-        status = read_setting(r, section, err);
-    return status;
-}
-
-/* The whole stream: nothing, or one document with one mapping of sections. */
-static int read_stream(struct reader *r, struct occ_error *err)
-{
-    int status = next_event(r, err); /* the stream's start */
-    if (status == 0)
-        status = next_event(r, err);
-    if (status != 0 || r->event.type == YAML_STREAM_END_EVENT)
-        return status;
-    status = next_event(r, err);
-    if (status == 0 && r->event.type != YAML_MAPPING_START_EVENT)
-        return fail_at(r, &r->event.start_mark, err, "sections are expected here");
-    while (status == 0 && (status = next_event(r, err)) == 0 && r->event.type != YAML_MAPPING_END_EVENT)
-        status = read_section(r, err);
-    if (status == 0)
-        status = next_event(r, err); /* the document's end */
-    if (status == 0)
-        status = next_event(r, err);
-    if (status == 0 && r->event.type != YAML_STREAM_END_EVENT)
-        return fail_at(r, &r->event.start_mark, err, "a second document is not allowed");
-    return status;
-}
-
-int occ_config_parse(const char *name, const char *text, size_t length, struct occ_config *config,
-                     struct occ_error *err)
-{
-    struct occ_config result = *config;
-    struct reader r = {.name = name, .config = &result};
-    if (length > OCC_CONFIG_MAX_BYTES)
-        return occ_fail(err, OCC_E_INVALID, "%s: larger than %u bytes", name, OCC_CONFIG_MAX_BYTES);
-    if (!yaml_parser_initialize(&r.parser))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, length);
-    int status = read_stream(&r, err);
-    yaml_event_delete(&r.event);
-    yaml_parser_delete(&r.parser);
-    if (status == 0)
-        *config = result;
-    return status;
-}
-
-int occ_config_load(const char *path, struct occ_config *config, struct occ_error *err)
-{
-    /* O_NONBLOCK: a FIFO must not hang the daemon; it is refused below. */
-    _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        return occ_fail_errno(err, errno, "cannot read %s", path);
-    if (!S_ISREG(status.st_mode))
-        return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", path);
-    char text[OCC_CONFIG_MAX_BYTES + 1]; /* one byte more than allowed, so that a larger file shows */
-    size_t used = 0;
-    ssize_t n;
-    while ((n = read(fd, text + used, sizeof text - used)) > 0)
-        used += (size_t)n;
-    if (n < 0)
-        return occ_fail_errno(err, errno, "cannot read %s", path);
-    return occ_config_parse(path, text, used, config, err);
+    for (size_t i = 0; i < OCC_SETTING_COUNT; i++) {
+        const char *name = occ_settings[i].name, *dot = strchr(name, '.');
+        size_t section = (size_t)(dot - name);
+        if (i == 0 || strncmp(name, occ_settings[i - 1].name, section + 1) != 0)
+            (void)fprintf(out, "%.*s:\n", (int)section, name);
+        (void)fprintf(out, "  %s: ", dot + 1);
+        print_value(&occ_settings[i], config, out);
+        (void)fputc('\n', out);
+    }
 }

@@ -9,8 +9,10 @@
 #ifndef OCC_CONFIG_CONFIG_H
 #define OCC_CONFIG_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "support/error.h"
 
@@ -18,7 +20,8 @@
 #define OCC_CONFIG_TEXT_BYTES 1024 /* longest scalar, with its NUL */
 
 /*
- * X(section, key, kind, type, member, default, min, max). Kinds:
+ * X(section, key, kind, type, member, when, default, min, max). `when` a daemon that runs takes another
+ * value: LIVE, when it is told to reload; RESTART. Kinds:
  *
  *   PATH      absolute path; "" = the place that support/paths.h names
  *   BYTES     bytes, min...max
@@ -33,30 +36,32 @@
  *   PERCENT   parts per million of a percentage of 0.0001 to 100
  */
 #define OCC_CONFIG_SETTINGS(X)                                                                               \
-    X(database, path, PATH, occ_config_text, database_path, "", 0, 0)                                        \
-    X(database, max_size, QUOTA, uint64_t, database_max_bytes, "20G", UINT64_C(16) << 20, UINT64_C(1) << 46) \
-    X(database, sync, SYNC, uint64_t, database_sync, "normal", 0, 0)                                         \
-    X(database, chunk_rows, COUNT, uint64_t, chunk_rows, "65536", 1024, 1u << 18)                            \
-    X(socket, path, PATH, occ_config_text, socket_path, "", 0, 0)                                            \
-    X(socket, mode, MODE, uint64_t, socket_mode, "auto", 0, 0)                                               \
-    X(collector, commit_interval, DURATION, int64_t, commit_interval_ns, "1s", 100000000,                    \
+    X(database, path, PATH, occ_config_text, database_path, RESTART, "", 0, 0)                               \
+    X(database, max_size, QUOTA, uint64_t, database_max_bytes, RESTART, "20G", UINT64_C(16) << 20,           \
+      UINT64_C(1) << 46)                                                                                     \
+    X(database, sync, SYNC, uint64_t, database_sync, RESTART, "normal", 0, 0)                                \
+    X(database, chunk_rows, COUNT, uint64_t, chunk_rows, RESTART, "65536", 1024, 1u << 18)                   \
+    X(socket, path, PATH, occ_config_text, socket_path, RESTART, "", 0, 0)                                   \
+    X(socket, mode, MODE, uint64_t, socket_mode, RESTART, "auto", 0, 0)                                      \
+    X(collector, commit_interval, DURATION, int64_t, commit_interval_ns, LIVE, "1s", 100000000,              \
       UINT64_C(60000000000))                                                                                 \
-    X(collector, memory, BYTES, uint64_t, memory_bytes, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)        \
-    X(rings, max_producers, COUNT, uint64_t, max_producers, "1024", 1, 16384)                                \
-    X(rings, max_size, BYTES, uint64_t, max_ring_bytes, "512M", UINT64_C(64) << 10, UINT64_C(512) << 20)     \
-    X(users, split, SPLIT, uint64_t, users_split, "owner", 0, 0)                                             \
-    X(users, max_programs, COUNT, uint64_t, max_user_producers, "128", 1, 16384)                             \
-    X(users, max_ring_memory, BYTES, uint64_t, max_user_ring_bytes, "2G", UINT64_C(1) << 20,                  \
+    X(collector, memory, BYTES, uint64_t, memory_bytes, LIVE, "16M", UINT64_C(4) << 20, UINT64_C(32) << 20)  \
+    X(rings, max_producers, COUNT, uint64_t, max_producers, LIVE, "1024", 1, 16384)                          \
+    X(rings, max_size, BYTES, uint64_t, max_ring_bytes, LIVE, "512M", UINT64_C(64) << 10,                    \
+      UINT64_C(512) << 20)                                                                                   \
+    X(users, split, SPLIT, uint64_t, users_split, RESTART, "owner", 0, 0)                                    \
+    X(users, max_programs, COUNT, uint64_t, max_user_producers, LIVE, "128", 1, 16384)                       \
+    X(users, max_ring_memory, BYTES, uint64_t, max_user_ring_bytes, LIVE, "2G", UINT64_C(1) << 20,           \
       UINT64_C(1) << 40)                                                                                     \
-    X(counters, mode, COUNTERS, uint64_t, counters_mode, "none", 0, 0)                                       \
-    X(counters, interval, DURATION, int64_t, counters_interval_ns, "1ms", 1000000, 1000000000)               \
-    X(overhead, budget, PERCENT, uint64_t, budget_ppm, "1", 0, 0)                                            \
-    X(log, level, LEVEL, uint64_t, log_level, "warning", 0, 0)
+    X(counters, mode, COUNTERS, uint64_t, counters_mode, RESTART, "none", 0, 0)                              \
+    X(counters, interval, DURATION, int64_t, counters_interval_ns, RESTART, "1ms", 1000000, 1000000000)      \
+    X(overhead, budget, PERCENT, uint64_t, budget_ppm, LIVE, "1", 0, 0)                                      \
+    X(log, level, LEVEL, uint64_t, log_level, LIVE, "warning", 0, 0)
 
 typedef char occ_config_text[OCC_CONFIG_TEXT_BYTES];
 
 struct occ_config {
-#define X(section, key, kind, type, member, default_text, min, max) type member;
+#define X(section, key, kind, type, member, when, default_text, min, max) type member;
     OCC_CONFIG_SETTINGS(X)
 #undef X
 };
@@ -71,6 +76,14 @@ int occ_config_load(const char *path, struct occ_config *config, struct occ_erro
 /* The same for text in memory; `name` stands for the file in messages. */
 int occ_config_parse(const char *name, const char *text, size_t length, struct occ_config *config,
                      struct occ_error *err);
+
+/* Writes every setting with its value, as a file that could be loaded. */
+void occ_config_print(const struct occ_config *config, FILE *out);
+
+/* The next setting whose values differ, from *at on, which is 0 at first: its name, NULL for none. *ret_live:
+ * whether a daemon that runs can take it. */
+const char *occ_config_next_change(const struct occ_config *a, const struct occ_config *b, size_t *at,
+                                   bool *ret_live);
 
 /* One setting by its "section.key" name, as the file would set it; the command line uses it. */
 int occ_config_set(struct occ_config *config, const char *name, const char *value, struct occ_error *err);

@@ -55,6 +55,16 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
     return 0;
 }
 
+void occ_collector_configure(struct occ_collector *collector, const struct occ_collector_options *options)
+{
+    struct occ_collector_options old = collector->options;
+    collector->options = *options;
+    collector->options.gone = old.gone;
+    collector->options.appended = old.appended;
+    collector->options.committing = old.committing;
+    collector->options.context = old.context;
+}
+
 void occ_collector_free(struct occ_collector *collector)
 {
     if (!collector)

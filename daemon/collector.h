@@ -75,6 +75,9 @@ int occ_collector_new(struct occ_store *store, const struct occ_collector_option
 /* Commits nothing. NULL is fine. */
 void occ_collector_free(struct occ_collector *collector);
 
+/* Other options from now on; functions and context stay. */
+void occ_collector_configure(struct occ_collector *collector, const struct occ_collector_options *options);
+
 /*
  * A program offers its ring. Takes the offer's descriptor in every case. The same ring from the same program
  * again (its connection was lost): goes on with the new owner. OCC_E_FULL: too many programs; OCC_E_DENIED:

@@ -145,6 +145,18 @@ void occ_histories_close(struct occ_histories *all)
     all->n = 0;
 }
 
+void occ_histories_configure(struct occ_histories *all, struct occ_collector_options *own,
+                             const struct occ_collector_options *options)
+{
+    struct occ_collector_options next = *options;
+    next.gone = own->gone;
+    next.appended = own->appended;
+    next.committing = own->committing;
+    *own = next;
+    for (struct occ_history *h = all->first; h; h = h->next)
+        occ_collector_configure(h->collector, options);
+}
+
 void occ_histories_owner(const struct occ_histories *all, const struct occ_peer *peer,
                          struct occ_owner *ret_owner)
 {

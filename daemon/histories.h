@@ -62,6 +62,11 @@ int occ_histories_open(struct occ_histories *histories, const struct occ_histori
 /* Frees everything; commits nothing. */
 void occ_histories_close(struct occ_histories *histories);
 
+/* Gives all collectors new options, and `own`, which *options of occ_histories_open() has, too; functions and
+ * context stay. */
+void occ_histories_configure(struct occ_histories *histories, struct occ_collector_options *own,
+                             const struct occ_collector_options *options);
+
 /* Who owns the launches of a peer's process. */
 void occ_histories_owner(const struct occ_histories *histories, const struct occ_peer *peer,
                          struct occ_owner *ret_owner);

@@ -1,13 +1,15 @@
 /*
  * occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end,
- * 1 failure, 2 usage.
+ * 1 failure, 2 usage, 78 a history of a newer version (EX_CONFIG of sysexits.h): a restart does not help.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "config/config.h"
@@ -29,14 +31,24 @@
 /* By which the clocks of launches may differ from the machine's. */
 #define SKEW_NS INT64_C(60000000000)
 
-static int load_config(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
+/* The service's file and, in the order of their names, those that add to it. */
+static int load_system_config(struct occ_config *config, struct occ_error *err)
+{
+    glob_t found = {0};
+    int status = access(OCC_CONFIG_FILE, F_OK) == 0 ? occ_config_load(OCC_CONFIG_FILE, config, err) : 0;
+    if (status == 0 && glob(OCC_CONFIG_DIRECTORY "/*.yaml", 0, NULL, &found) == 0)
+        for (size_t i = 0; status == 0 && i < found.gl_pathc; i++)
+            status = occ_config_load(found.gl_pathv[i], config, err);
+    globfree(&found);
+    return status;
+}
+
+static int load_files(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
 {
     occ_config_defaults(config);
     if (options->config)
         return occ_config_load(options->config, config, err);
-    if (geteuid() != 0 || access(OCC_CONFIG_FILE, F_OK) != 0)
-        return 0;
-    return occ_config_load(OCC_CONFIG_FILE, config, err);
+    return geteuid() == 0 ? load_system_config(config, err) : 0;
 }
 
 /* A setting of the command line (NULL: none given) over the file's. */
@@ -46,6 +58,18 @@ static int override(struct occ_config *config, const char *setting, const char *
     if (!value || occ_config_set(config, setting, value, err) == 0)
         return 0;
     return occ_error_prefix(err, "option '%s'", option);
+}
+
+static int apply_options(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
+{
+    int status = override(config, "log.level", "--log-level", options->log_level, err);
+    return status == 0 ? override(config, "counters.mode", "--counters", options->counters, err) : status;
+}
+
+static void set_log_level(const struct occ_options *options, const struct occ_config *config)
+{
+    if (options->log_level || !getenv("OCCTRACE_LOG")) /* which wins over the file */
+        occ_log_set_level((enum occ_log_level)config->log_level);
 }
 
 /* The command line's path, else the configuration's, else the default. malloc'ed. */
@@ -87,8 +111,55 @@ static uint32_t socket_mode(const struct occ_config *config, const char *path)
     return strcmp(path, OCC_PATH_SYSTEM_SOCKET) == 0 ? 0666 : 0600;
 }
 
-static int run(const struct occ_config *config, const struct occ_options *options, struct occ_error *err)
+/* What the daemon was started with; the configuration is the one in effect. */
+struct service {
+    const struct occ_options *options;
+    struct occ_config config;
+    bool is_shared; /* by the programs of several users */
+};
+
+static void fill_collector(const struct service *service, struct occ_collector_options *options)
 {
+    const struct occ_config *config = &service->config;
+    *options = (struct occ_collector_options){
+        .commit_interval_ns = config->commit_interval_ns,
+        .memory_bytes = config->memory_bytes,
+        .max_producers = config->max_producers,
+        .max_ring_bytes = config->max_ring_bytes,
+        .budget_ppm = config->budget_ppm,
+        .max_user_producers = service->is_shared ? config->max_user_producers : 0,
+        .max_user_ring_bytes = service->is_shared ? config->max_user_ring_bytes : 0,
+        .round_ns = service->is_shared ? ROUND_NS : 0,
+        .skew_ns = service->is_shared ? SKEW_NS : 0,
+        .orphan_grace_ns = ORPHAN_GRACE_NS};
+}
+
+/* Settings that a daemon cannot change while it runs keep their values. */
+static int reload(void *context, struct occ_collector_options *ret_options, struct occ_error *err)
+{
+    struct service *service = context;
+    struct occ_config config;
+    const char *name;
+    size_t at = 0;
+    bool is_live;
+    int status = load_files(service->options, &config, err);
+    if (status == 0)
+        status = apply_options(service->options, &config, err);
+    if (status != 0)
+        return status;
+    while ((name = occ_config_next_change(&service->config, &config, &at, &is_live)))
+        occ_log(OCC_LOG_WARNING, is_live ? "%s has a new value" : "%s has a new value, which needs a restart",
+                name);
+    service->config = config;
+    set_log_level(service->options, &config);
+    fill_collector(service, ret_options);
+    return 0;
+}
+
+static int run(struct service *service, struct occ_error *err)
+{
+    const struct occ_config *config = &service->config;
+    const struct occ_options *options = service->options;
     _cleanup_(occ_freep) char *database = NULL;
     _cleanup_(occ_freep) char *socket_path = NULL;
     int status =
@@ -99,31 +170,25 @@ static int run(const struct occ_config *config, const struct occ_options *option
     if (status != 0)
         return status;
     uint32_t mode = socket_mode(config, socket_path);
-    bool is_shared = geteuid() == 0 && (mode & 0066) != 0 && options->private_fd < 0;
-    const struct occ_server_options server = {
+    service->is_shared = geteuid() == 0 && (mode & 0066) != 0 && options->private_fd < 0;
+    struct occ_server_options server = {
         .histories = {.path = database,
-                      .split = is_shared && config->users_split == 0 && !options->database,
+                      .split = service->is_shared && config->users_split == 0 && !options->database,
                       .store = {.mode = OCC_STORE_WRITE,
                                 .chunk_rows = (uint32_t)config->chunk_rows,
                                 .max_bytes = config->database_max_bytes,
                                 .durable_full = config->database_sync != 0,
-                                .busy_timeout_ms = is_shared ? SHARED_BUSY_TIMEOUT_MS : BUSY_TIMEOUT_MS},
-                      .collector = {.commit_interval_ns = config->commit_interval_ns,
-                                    .memory_bytes = config->memory_bytes,
-                                    .max_producers = config->max_producers,
-                                    .max_ring_bytes = config->max_ring_bytes,
-                                    .budget_ppm = config->budget_ppm,
-                                    .max_user_producers = is_shared ? config->max_user_producers : 0,
-                                    .max_user_ring_bytes = is_shared ? config->max_user_ring_bytes : 0,
-                                    .round_ns = is_shared ? ROUND_NS : 0,
-                                    .skew_ns = is_shared ? SKEW_NS : 0,
-                                    .orphan_grace_ns = ORPHAN_GRACE_NS}},
+                                .busy_timeout_ms =
+                                    service->is_shared ? SHARED_BUSY_TIMEOUT_MS : BUSY_TIMEOUT_MS}},
         .socket_path = socket_path,
         .socket_mode = mode,
         .private_fd = options->private_fd,
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
                     .interval_ns = config->counters_interval_ns},
+        .reload = reload,
+        .context = service,
     };
+    fill_collector(service, &server.histories.collector);
     return occ_server_run(&server, err);
 }
 
@@ -133,35 +198,42 @@ static int usage_error(const struct occ_error *err)
     return 2;
 }
 
+/* What is answered without serving. */
+static int answer(const struct occ_options *options, const struct occ_config *config)
+{
+    if (options->help)
+        occ_options_help(stdout);
+    else if (options->version)
+        (void)puts("occtraced " OCC_VERSION);
+    else if (options->probe)
+        occ_probe(stdout, options->probe);
+    else if (options->print_config)
+        occ_config_print(config, stdout);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
+
 int main(int argc, char **argv)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_options options;
-    struct occ_config config;
+    struct service service = {.options = &options};
     occ_log_init("occtraced");
     if (occ_options_parse(argc, argv, &options, &err) != 0)
         return usage_error(&err);
-    if (options.help || options.version || options.probe) {
-        if (options.help)
-            occ_options_help(stdout);
-        else if (options.version)
-            (void)puts("occtraced " OCC_VERSION);
-        else
-            occ_probe(stdout, options.probe);
-        return fflush(stdout) == 0 ? 0 : 1;
-    }
-    int status = load_config(&options, &config, &err);
-    if (status == 0 && (override(&config, "log.level", "--log-level", options.log_level, &err) != 0 ||
-                        override(&config, "counters.mode", "--counters", options.counters, &err) != 0 ||
-                        check_private(options.private_fd, &err) != 0))
+    if (options.help || options.version || options.probe)
+        return answer(&options, NULL);
+    int status = load_files(&options, &service.config, &err);
+    if (status == 0 &&
+        (apply_options(&options, &service.config, &err) != 0 || check_private(options.private_fd, &err) != 0))
         return usage_error(&err);
-    if (options.log_level || !getenv("OCCTRACE_LOG")) /* which wins over the file */
-        occ_log_set_level((enum occ_log_level)config.log_level);
+    if (status == 0 && (options.check_config || options.print_config))
+        return answer(&options, &service.config);
+    set_log_level(&options, &service.config);
     raise_descriptor_limit();
     if (status == 0)
-        status = run(&config, &options, &err);
+        status = run(&service, &err);
     if (status == 0)
         return 0;
     occ_log(OCC_LOG_ERROR, "%s", err.message);
-    return 1;
+    return status == OCC_E_VERSION ? EX_CONFIG : 1;
 }

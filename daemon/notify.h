@@ -6,6 +6,14 @@
 #ifndef OCC_DAEMON_NOTIFY_H
 #define OCC_DAEMON_NOTIFY_H
 
+#include <stdint.h>
+
 void occ_notify(const char *message);
+
+/* SIGHUP has come; READY=1 follows when it is done. */
+void occ_notify_reloading(void);
+
+/* Half the time after which the manager misses a sign of life (WATCHDOG_USEC); 0: it waits for none. */
+int64_t occ_notify_watchdog_ns(void);
 
 #endif

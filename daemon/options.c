@@ -20,7 +20,10 @@ static const struct row {
 } rows[] = {
 #define AT(member) offsetof(struct occ_options, member)
     {'c', "config", "FILE", AT(config),
-     "settings (default for root: " OCC_CONFIG_FILE "," HELP_INDENT "if it exists)"},
+     "settings (default for root: " OCC_CONFIG_FILE HELP_INDENT
+     "and conf.d/*.yaml beside it, as far as they exist)"},
+    {0, "check-config", NULL, AT(check_config), "say whether the settings are valid, and end"},
+    {0, "print-config", NULL, AT(print_config), "print the settings in effect, and end"},
     {'d', "db", "FILE", AT(database), "the history"},
     {0, "socket", "PATH", AT(socket), "where programs report"},
     {0, "private", "FD", AT(private),

@@ -41,9 +41,10 @@
 #define ACCEPTS_PER_EVENT 64
 #define IDLE_CLIENT_NS    INT64_C(10000000000)
 #define IDLE_POLL_NS      INT64_C(30000000000) /* between looks for histories that may be closed */
-#define AWAIT_NS          INT64_C(3000000000)  /* for counters before a program starts */
-#define SETTLE_NS         INT64_C(4000000000)  /* for measured values of the last launches */
-#define SOON_NS           INT64_C(2000000)     /* until the next round when somebody waits for it */
+#define NOTIFY_NS         INT64_C(10000000000)
+#define AWAIT_NS          INT64_C(3000000000) /* for counters before a program starts */
+#define SETTLE_NS         INT64_C(4000000000) /* for measured values of the last launches */
+#define SOON_NS           INT64_C(2000000)    /* until the next round when somebody waits for it */
 /* A private daemon whose starter has left gives up on a history that takes nothing after this. */
 #define PRIVATE_PATIENCE_NS INT64_C(30000000000)
 
@@ -67,7 +68,7 @@ static void on_client(struct occ_server *s, struct occ_client *client)
 /* Of all users, and of this one where each has a share. */
 static bool has_too_many(const struct occ_server *s, uint32_t uid)
 {
-    const struct occ_collector_options *options = &s->options->histories.collector;
+    const struct occ_collector_options *options = &s->histories_options.collector;
     size_t share = options->max_user_producers ? options->max_user_producers : options->max_producers;
     return s->clients.n > options->max_producers + CLIENTS_BESIDE ||
            occ_clients_of(&s->clients, uid) > share + CLIENTS_BESIDE;
@@ -105,6 +106,21 @@ static void on_private(struct occ_server *s, struct occ_client *none)
     s->program_ended = true; /* look at once */
 }
 
+/* A file that is not valid changes nothing. */
+static void reload(struct occ_server *s)
+{
+    struct occ_collector_options options = s->histories_options.collector;
+    struct occ_error err = OCC_ERROR_INIT;
+    if (!s->options->reload)
+        return;
+    occ_notify_reloading();
+    if (s->options->reload(s->options->context, &options, &err) != 0)
+        occ_log(OCC_LOG_ERROR, "the settings stay as they were: %s", err.message);
+    else
+        occ_histories_configure(&s->histories, &s->histories_options.collector, &options);
+    occ_notify("READY=1");
+}
+
 static void on_signal(struct occ_server *s, struct occ_client *none)
 {
     (void)none;
@@ -112,6 +128,10 @@ static void on_signal(struct occ_server *s, struct occ_client *none)
     if (read(s->loop.signals, &info, sizeof info) != sizeof info ||
         (s->private.on && info.ssi_signo == SIGINT))
         return;
+    if (info.ssi_signo == SIGHUP) {
+        reload(s);
+        return;
+    }
     occ_log(OCC_LOG_INFO, "%s: draining all rings, then ending", strsignal((int)info.ssi_signo));
     s->stopping = true;
 }
@@ -164,6 +184,8 @@ static void set_timer(struct occ_server *s, bool soon)
         wait_ns = OCC_SAMPLER_POLL_NS;
     if (soon)
         wait_ns = SOON_NS;
+    if (s->watchdog_ns && (wait_ns < 0 || wait_ns > s->watchdog_ns))
+        wait_ns = s->watchdog_ns;
     int64_t now_ns = occ_monotonic_ns();
     s->next_poll_ns = wait_ns < 0 ? INT64_MAX : now_ns + wait_ns;
     struct itimerspec when = {0}; /* all zero: disarmed */
@@ -190,7 +212,7 @@ static void commit_results(struct occ_server *s, struct occ_history *h, int64_t 
     bool due = occ_sampler_has_results(s->sampler, h->number) && !stats.stalled &&
                stats.commits == h->commits_seen && now_ns >= h->next_results_ns;
     if (due || stats.commits != h->commits_seen)
-        h->next_results_ns = now_ns + s->options->histories.collector.commit_interval_ns;
+        h->next_results_ns = now_ns + s->histories_options.collector.commit_interval_ns;
     h->commits_seen = stats.commits;
     if (due) /* a failure is logged, and tried again, by the collector */
         (void)occ_collector_commit(h->collector, now_ns, NULL);
@@ -212,6 +234,18 @@ static void poll_histories(struct occ_server *s, int64_t now_ns)
         occ_histories_drop(&s->histories, h);
 }
 
+/* To the service manager: that the loop turns, and what it has. */
+static void notify_state(struct occ_server *s, int64_t now_ns)
+{
+    char text[96];
+    if (now_ns < s->next_notify_ns)
+        return;
+    s->next_notify_ns = now_ns + (s->watchdog_ns ? s->watchdog_ns : NOTIFY_NS);
+    (void)snprintf(text, sizeof text, "WATCHDOG=1\nSTATUS=%zu connections, %zu histories open", s->clients.n,
+                   s->histories.n);
+    occ_notify(text);
+}
+
 static void round_of_work(struct occ_server *s)
 {
     if (occ_requests_await_flush(s) || s->private.left_ns)
@@ -225,6 +259,7 @@ static void round_of_work(struct occ_server *s)
         if (flush || last_one)
             occ_requests_serve_flushes(s, now_ns);
         occ_clients_sweep(&s->clients);
+        notify_state(s, now_ns);
         set_timer(s, occ_requests_await_flush(s));
     }
     occ_clients_sweep(&s->clients);
@@ -246,8 +281,8 @@ static int open_descriptors(struct occ_server *s, struct occ_error *err)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGHUP, SIG_IGN);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
         return occ_fail_errno(err, errno, "cannot block signals");
     struct occ_loop *l = &s->loop;
@@ -347,6 +382,7 @@ int occ_server_run(const struct occ_server_options *options, struct occ_error *e
                            .listener = {.fd = -1, .spare = -1},
                            .loop = {.epoll = -1, .signals = -1, .timer = -1},
                            .private = {.on = options->private_fd >= 0, .fd = options->private_fd},
+                           .watchdog_ns = occ_notify_watchdog_ns(),
                            .started_ns = occ_monotonic_ns(),
                            .next_poll_ns = INT64_MAX};
     int status = start(&s, err);

@@ -14,12 +14,16 @@ struct occ_server_options {
     const char *socket_path;
     uint32_t socket_mode;
     int private_fd; /* of --private; -1: none */
+    /* SIGHUP: the collectors' options as they are to be from now on, without their functions. NULL: ignored.
+     */
+    int (*reload)(void *context, struct occ_collector_options *ret_options, struct occ_error *err);
+    void *context; /* reload's */
     struct occ_sampler_options sampler;
 };
 
 /*
  * Listens, serves until a signal or the private peer ends it, drains, commits and finishes the histories.
- * Returns 0 after an orderly end with everything committed. Blocks SIGTERM and SIGINT, ignores SIGHUP and
+ * Returns 0 after an orderly end with everything committed. Blocks SIGTERM, SIGINT and SIGHUP, ignores
  * SIGPIPE.
  */
 int occ_server_run(const struct occ_server_options *options, struct occ_error *err);

@@ -33,8 +33,9 @@ struct occ_server {
     struct occ_loop loop;
     struct occ_private private;
     bool stopping, program_ended;
-    int64_t started_ns, next_poll_ns; /* monotonic, as all times here */
-    uint64_t refused;                 /* connections and handshakes */
+    int64_t started_ns, next_poll_ns, next_notify_ns; /* monotonic, as all times here */
+    int64_t watchdog_ns; /* between two signs of life; 0: nobody waits for them */
+    uint64_t refused;    /* connections and handshakes */
     struct occ_ratelimit refusals;
     struct occ_packet packet; /* the one being handled */
 };

@@ -1,7 +1,8 @@
 /*
- * Log lines of our own processes, on stderr only: "occtraced: level: text", one write(2) per line, so that
- * lines of several threads and processes do not mix. Level from OCCTRACE_LOG=error|warning|info|debug
- * (default warning) or occ_log_set_level(). Only main functions, the daemon's loop and CLI commands log.
+ * Log lines of our own processes, on stderr only: "occtraced: level: text", or for journald "<priority>text";
+ * one write(2) per line, so that lines of several threads and processes do not mix. Level from
+ * OCCTRACE_LOG=error|warning|info|debug (default warning) or occ_log_set_level(). Only main functions, the
+ * daemon's loop and CLI commands log.
  *
  * Threads: set name and level before other threads start; occ_log() may be called from any thread.
  */

@@ -34,7 +34,7 @@ static int parse(const char *text, struct occ_config *config, struct occ_error *
 
 static void assert_same(const struct occ_config *a, const struct occ_config *b)
 {
-#define X(section, key, kind, type, member, default_text, min, max)                                          \
+#define X(section, key, kind, type, member, when, default_text, min, max)                                    \
     if (memcmp(&a->member, &b->member, sizeof a->member) != 0)                                               \
         fail_msg("%s.%s differs", #section, #key);
     OCC_CONFIG_SETTINGS(X)
@@ -43,7 +43,7 @@ static void assert_same(const struct occ_config *a, const struct occ_config *b)
 
 static void assert_all_differ(const struct occ_config *a, const struct occ_config *b)
 {
-#define X(section, key, kind, type, member, default_text, min, max)                                          \
+#define X(section, key, kind, type, member, when, default_text, min, max)                                    \
     if (memcmp(&a->member, &b->member, sizeof a->member) == 0)                                               \
         fail_msg("%s.%s is the same", #section, #key);
     OCC_CONFIG_SETTINGS(X)
@@ -53,7 +53,7 @@ static void assert_all_differ(const struct occ_config *a, const struct occ_confi
 static void every_default_is_valid(void **state)
 {
     (void)state;
-#define X(section, key, kind, type, member, default_text, min, max)                                          \
+#define X(section, key, kind, type, member, when, default_text, min, max)                                    \
     {                                                                                                        \
         struct occ_config config = {0};                                                                      \
         struct occ_error err = OCC_ERROR_INIT;                                                               \
@@ -226,6 +226,50 @@ static void one_setting_by_its_name(void **state)
     assert_int_equal(occ_config_set(&config, "log.level", "", &err), OCC_E_INVALID);
 }
 
+static void what_is_printed_can_be_loaded(void **state)
+{
+    (void)state;
+    const char *const texts[] = {"", all_different,
+                                 "database: {path: \"/tmp/it's: # here\"}\noverhead: {budget: 0.25}\n"
+                                 "collector: {commit_interval: 1500ms}\nrings: {max_size: 65537}\n"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct occ_config config, again;
+        struct occ_error err = OCC_ERROR_INIT;
+        char *text = NULL;
+        size_t size = 0, at = 0;
+        bool is_live;
+        occ_config_defaults(&config);
+        assert_int_equal(parse(texts[i], &config, &err), 0);
+        FILE *out = open_memstream(&text, &size);
+        assert_non_null(out);
+        occ_config_print(&config, out);
+        assert_int_equal(fclose(out), 0);
+        occ_config_defaults(&again);
+        if (parse(text, &again, &err) != 0)
+            fail_msg("%s: %s", err.message, text);
+        assert_same(&config, &again);
+        assert_null(occ_config_next_change(&config, &again, &at, &is_live));
+        free(text);
+    }
+}
+
+static void changes_are_named(void **state)
+{
+    (void)state;
+    struct occ_config a, b;
+    size_t at = 0;
+    bool is_live = true;
+    occ_config_defaults(&a);
+    b = a;
+    b.database_path[0] = '/';
+    b.max_producers++;
+    assert_string_equal(occ_config_next_change(&a, &b, &at, &is_live), "database.path");
+    assert_false(is_live);
+    assert_string_equal(occ_config_next_change(&a, &b, &at, &is_live), "rings.max_producers");
+    assert_true(is_live);
+    assert_null(occ_config_next_change(&a, &b, &at, &is_live));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +281,8 @@ int main(void)
         cmocka_unit_test(hostile_bytes_do_not_reach_a_terminal),
         cmocka_unit_test(files_have_a_size_limit_and_must_be_files),
         cmocka_unit_test(one_setting_by_its_name),
+        cmocka_unit_test(what_is_printed_can_be_loaded),
+        cmocka_unit_test(changes_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

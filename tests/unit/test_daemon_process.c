@@ -753,6 +753,16 @@ static void what_is_no_database_is_refused(void **state)
     assert_true(says(p, p->db));
 }
 
+/* The next message that begins so. */
+static void await_message(int fd, const char *begin)
+{
+    char message[256];
+    do {
+        memset(message, 0, sizeof message);
+        assert_true(recv(fd, message, sizeof message - 1, 0) > 0);
+    } while (strncmp(message, begin, strlen(begin)) != 0);
+}
+
 static void service_managers_are_told(void **state)
 {
     struct place *p = *state;
@@ -762,15 +772,55 @@ static void service_managers_are_told(void **state)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(setenv("NOTIFY_SOCKET", address.sun_path, 1), 0);
+    assert_int_equal(setenv("WATCHDOG_USEC", "20000", 1), 0);
     start(p, NULL);
     assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
+    assert_int_equal(unsetenv("WATCHDOG_USEC"), 0);
     assert_true(recv(fd, message, sizeof message - 1, 0) > 0);
     assert_string_equal(message, "READY=1");
+    await_message(fd, "WATCHDOG=1\nSTATUS="); /* again and again, also when nothing happens */
+    await_message(fd, "WATCHDOG=1\nSTATUS=0 connections, 1 histories open");
+    await_message(fd, "WATCHDOG=1\nSTATUS=0 connections");
+    assert_int_equal(kill(p->daemon, SIGHUP), 0);
+    await_message(fd, "RELOADING=1\nMONOTONIC_USEC=");
+    await_message(fd, "READY=1");
     assert_int_equal(stop(p), 0);
-    memset(message, 0, sizeof message);
-    assert_true(recv(fd, message, sizeof message - 1, 0) > 0);
-    assert_string_equal(message, "STOPPING=1");
+    await_message(fd, "STOPPING=1");
     (void)close(fd);
+}
+
+static void await_log(const struct place *p, const char *text)
+{
+    for (int ms = 0; !says(p, text); ms += 5) {
+        assert_true(ms < DEADLINE_MS);
+        pause_ms(5);
+    }
+}
+
+/* A daemon that runs takes the settings that it can, says which it cannot, and keeps all if the file is not
+ * valid. */
+static void settings_are_read_again(void **state)
+{
+    struct place *p = *state;
+    char answer[OCC_CONTROL_BYTES];
+    write_config(p, "rings: {max_producers: 1}\n");
+    start(p, (const char *[]){"--config", p->config, NULL});
+    write_config(p, "rings: {max_producers: 2}\nsocket: {mode: 0600}\nlog: {level: info}\n");
+    assert_int_equal(kill(p->daemon, SIGHUP), 0);
+    await_log(p, "rings.max_producers has a new value\n");
+    await_log(p, "socket.mode has a new value, which needs a restart\n");
+    await_log(p, "log.level has a new value\n");
+    write_config(p, "rings: {max_producers: 0}\n");
+    assert_int_equal(kill(p->daemon, SIGHUP), 0);
+    await_log(p, "the settings stay as they were: ");
+    assert_int_equal(ask(p, "ping", answer, sizeof answer), 0);
+    const struct {
+        const char *arguments[4];
+        int code;
+    } cases[] = {{{"--config", p->config, "--check-config"}, 1}, {{"--check-config"}, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(wait_exit(spawn(p, -1, cases[i].arguments)), cases[i].code);
+    assert_int_equal(stop(p), 0);
 }
 
 /* With hardly any descriptors: too many clients are turned away, and none of it lasts. */
@@ -888,6 +938,7 @@ int main(void)
         T(the_configuration_counts_and_the_command_line_wins),
         T(what_is_no_database_is_refused),
         T(service_managers_are_told),
+        T(settings_are_read_again),
         T(descriptors_run_out_and_come_back),
         T(the_man_page_knows_every_option),
         T(a_quota_is_kept),
