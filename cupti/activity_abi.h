@@ -19,6 +19,7 @@
 #define OCC_CUPTI_VERSION_12_2    20u
 #define OCC_CUPTI_VERSION_13_0_GA 130000u
 #define OCC_CUPTI_VERSION_13_0    130000u
+#define OCC_CUPTI_VERSION_13_3    130300u
 
 enum occ_cupti_result {
     OCC_CUPTI_SUCCESS = 0,
@@ -36,6 +37,8 @@ enum occ_cupti_result {
     OCC_CUPTI_ERROR_UNKNOWN = 999,
 };
 
+#define OCC_CUPTI_KIND_MEMCPY            1u
+#define OCC_CUPTI_KIND_MEMSET            2u
 #define OCC_CUPTI_KIND_CONCURRENT_KERNEL 10u
 #define OCC_CUPTI_FLUSH_FORCED           1u
 

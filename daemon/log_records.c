@@ -209,7 +209,7 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     run->is_without_counters = !run->is_exact && s->level == OCC_LEVEL_TRACE && n > 0;
     if (is_first || s->level != OCC_LEVEL_NOTHING)
         run->row.level = level_words[s->level];
-    run->row.cupti_version = s->cupti_version;
+    run->row.cupti.version = s->cupti_version;
     run->row_changed = true;
     return is_first
                ? 0

@@ -6,7 +6,7 @@
 
 #include "support/text.h"
 
-/* A key of PROCESS records, which is also a member of struct occ_run, and how many bytes are kept. */
+/* A key of PROCESS records, its member of struct occ_run, and how many bytes are kept. */
 static const struct text {
     const char *key;
     size_t offset; /* of a const char * in struct occ_run */
@@ -16,10 +16,19 @@ static const struct text {
     {                                                                                                        \
 #key, offsetof(struct occ_run, key), max_bytes                                                       \
     }
-    TEXT(exe, 4096),          TEXT(cmdline, 4096),  TEXT(cwd, 4096),        TEXT(label, 256),
-    TEXT(session, 32),        TEXT(slurm_job, 128), TEXT(slurm_step, 128),  TEXT(k8s_pod, 256),
-    TEXT(k8s_namespace, 256), TEXT(hostname, 256),  TEXT(cupti_path, 4096),
+    TEXT(exe, 4096),
+    TEXT(cmdline, 4096),
+    TEXT(cwd, 4096),
+    TEXT(label, 256),
+    TEXT(session, 32),
+    TEXT(slurm_job, 128),
+    TEXT(slurm_step, 128),
+    TEXT(k8s_pod, 256),
+    TEXT(k8s_namespace, 256),
+    TEXT(hostname, 256),
 #undef TEXT
+    {"cupti_path", offsetof(struct occ_run, cupti.path), 4096},
+    {"cupti_note", offsetof(struct occ_run, cupti.note), 256},
 };
 #define N_TEXTS (sizeof texts / sizeof *texts)
 

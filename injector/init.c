@@ -70,7 +70,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
         return;
     }
     reason[0] = '\0'; /* of a libcupti that was passed over */
-    (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path);
+    (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, g->tracing.note);
     if (g->env.exact)
         occ_exact_client_start(&g->exact, occ_guest_path(), &g->tracing.cupti, reason);
     occ_guest_report(g, OCC_LEVEL_TRACE, occ_clock_ns(CLOCK_REALTIME), reason);
@@ -80,7 +80,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     atomic_store(&g->state, OCC_GUEST_RUNNING);
     if (occ_helper_start(g))
         return;
-    (void)g->tracing.call.disable(OCC_CUPTI_KIND_CONCURRENT_KERNEL);
+    (void)occ_tracing_enable(&g->tracing, false);
     if (g->exact.run)
         g->exact.call->stop(g->exact.run);
     stay_quiet(g, "the system allowed no further thread");

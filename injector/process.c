@@ -95,11 +95,12 @@ static bool log_text(struct occ_ring_producer *ring)
     return occ_ring_log(ring, &record.record, sizeof record, text.bytes, text.used);
 }
 
-bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path)
+bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path, const char *note)
 {
     text.used = 0;
     text.pairs = 0;
     add_bytes("cupti_path", path, strlen(path));
+    add("cupti_note", note);
     return log_text(ring);
 }
 

@@ -8,7 +8,7 @@
 /* False: the log is full. `get` is secure_getenv outside tests. */
 bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
                      char *(*get)(const char *name));
-/* The same for the path of the libcupti that is used. */
-bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path);
+/* The same for the libcupti that is used; `note`: see tracing.h. */
+bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path, const char *note);
 
 #endif

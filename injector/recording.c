@@ -86,8 +86,7 @@ static void enable(struct occ_guest *g, bool on)
     struct occ_recording *r = &g->recording;
     if (r->is_enabled == on || !occ_recording_has_cupti(r))
         return;
-    uint32_t result = on ? g->tracing.call.enable(OCC_CUPTI_KIND_CONCURRENT_KERNEL)
-                         : g->tracing.call.disable(OCC_CUPTI_KIND_CONCURRENT_KERNEL);
+    uint32_t result = occ_tracing_enable(&g->tracing, on);
     if (result == OCC_CUPTI_SUCCESS)
         r->is_enabled = on;
     else if (on)

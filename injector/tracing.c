@@ -67,6 +67,31 @@ bool occ_tracing_is_reset(const struct occ_tracing *tracing)
     return false;
 }
 
+/* Before 13.3 libcupti leaks device memory with CUDA graphs that have memcpy or memset nodes, "even when
+ * these activities were not enabled" (release notes of 13.3), until launches have no times
+ * (parca-dev/parcagpu#23). Recorded, these nodes give their places back; the drain skips their records. */
+static void enable_copies(struct occ_tracing *t, bool on)
+{
+    uint32_t (*set)(uint32_t kind) = on ? t->call.enable : t->call.disable;
+    uint32_t copies = set(OCC_CUPTI_KIND_MEMCPY), fills = set(OCC_CUPTI_KIND_MEMSET);
+    t->note =
+        copies == OCC_CUPTI_SUCCESS && fills == OCC_CUPTI_SUCCESS
+            ? "memory copies and fills are traced, not kept: libcupti before 13.3 otherwise leaks GPU "
+              "memory with CUDA graphs"
+            : "libcupti before 13.3 leaks GPU memory with CUDA graphs until launches have no times, and "
+              "refuses to trace memory copies and fills, which avoids it";
+}
+
+uint32_t occ_tracing_enable(struct occ_tracing *tracing, bool on)
+{
+    uint32_t result = on ? tracing->call.enable(OCC_CUPTI_KIND_CONCURRENT_KERNEL)
+                         : tracing->call.disable(OCC_CUPTI_KIND_CONCURRENT_KERNEL);
+    tracing->note = "";
+    if (result == OCC_CUPTI_SUCCESS && tracing->cupti.version < OCC_CUPTI_VERSION_13_3)
+        enable_copies(tracing, on);
+    return result;
+}
+
 static uint32_t start(struct occ_tracing *t, bool *ret_zeroed, char reason[OCC_REASON_BYTES])
 {
     const char *what = "its callbacks";
@@ -74,7 +99,7 @@ static uint32_t start(struct occ_tracing *t, bool *ret_zeroed, char reason[OCC_R
     uint32_t result = t->call.register_callbacks(occ_callback_requested, occ_callback_completed);
     if (result == OCC_CUPTI_SUCCESS) {
         what = "kernel records";
-        result = t->call.enable(OCC_CUPTI_KIND_CONCURRENT_KERNEL);
+        result = occ_tracing_enable(t, true);
     }
     if (result == OCC_CUPTI_ERROR_MULTIPLE_SUBSCRIBERS)
         (void)snprintf(reason, OCC_REASON_BYTES, "another profiler uses CUPTI in this program");

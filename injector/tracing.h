@@ -14,11 +14,15 @@ static_assert(OCC_CUPTI_REASON_BYTES == OCC_REASON_BYTES, "reasons fit a STATE r
 struct occ_tracing {
     struct occ_cupti cupti;
     struct occ_cupti_activity call;
-    uint32_t signs; /* bit n: row n of tracing.c's attributes read as we had set it */
+    const char *note; /* for the run's row: how this version is used otherwise, and why; "": as usual */
+    uint32_t signs;   /* bit n: row n of tracing.c's attributes read as we had set it */
 };
 
 /* True: another client has set an attribute of ours, as Kineto does at the end of a session. */
 bool occ_tracing_is_reset(const struct occ_tracing *tracing);
+
+/* Switches records of kernels on or off, and what a version's known leak demands. A result of CUPTI. */
+uint32_t occ_tracing_enable(struct occ_tracing *tracing, bool on);
 
 /* Registers again after another client, and enables records. False: CUPTI refuses. */
 bool occ_tracing_resume(struct occ_tracing *tracing);

@@ -72,6 +72,7 @@ CREATE TABLE stored_run (
     level_reason  TEXT,
     cupti_version INTEGER,
     cupti_path    TEXT,
+    cupti_note    TEXT,                     -- how it was used otherwise than usual, and why
     simulated     INTEGER NOT NULL CHECK (simulated IN (0, 1)),
     launches      INTEGER NOT NULL DEFAULT 0,
     gpu_time_ns   INTEGER NOT NULL DEFAULT 0,

@@ -94,7 +94,8 @@
     X(slurm_job, slurm_job) X(slurm_step, slurm_step) X(k8s_pod, k8s_pod) X(k8s_namespace, k8s_namespace) \
     X(container, container) X(source, source.tool) X(level, level) X(source_version, source.version) \
     X(source_file, source.file) X(source_hash, source.hash) X(missing_fields, source.missing_fields) \
-    X(rank, rank) X(time_base, source.time_base) X(cupti_path, cupti_path)
+    X(rank, rank) X(time_base, source.time_base) X(cupti_path, cupti.path) \
+    X(cupti_note, cupti.note)
 #define OCC_SQL_RUN_TEXTS(X) OCC_SQL_KEPT_TEXTS(X) X(level_reason, level_reason)
 
 #define OCC_SQL_KEEP(column, member) ", " #column " = coalesce(excluded." #column ", " #column ")"

@@ -131,6 +131,7 @@ static const struct occ_sql_column run[] = {
     {"level_reason", "TEXT", "r.level_reason", "", "why not more"},
     {"cupti_version", "INTEGER", "r.cupti_version", "", "CUPTI's version"},
     {"cupti_path", "TEXT", "r.cupti_path", "", "path of the libcupti that recorded it"},
+    {"cupti_note", "TEXT", "r.cupti_note", "", "how that library was used otherwise than usual, and why"},
     {"simulated", "INTEGER", "r.simulated", "", "1: on a simulated device"},
     {"start_ns", "INTEGER", "r.start_ns", OCC_SQL_EPOCH, "when observation began"},
     {"end_ns", "INTEGER", "r.end_ns", OCC_SQL_EPOCH, "when it ended; NULL while it goes on"},

@@ -56,6 +56,12 @@ struct occ_run_source {
     const char *missing_fields; /* what the source never contains */
 };
 
+/* The libcupti that recorded it. */
+struct occ_run_cupti {
+    uint32_t version;        /* 0: unknown */
+    const char *path, *note; /* NULL: unknown. note: how it is used otherwise than usual, and why */
+};
+
 struct occ_run {
     uint8_t uuid[16]; /* identity: putting a run again updates its row */
     int32_t pid;
@@ -69,8 +75,7 @@ struct occ_run {
     const char *rank;         /* of a distributed job; NULL: none, or unknown */
     const char *level;        /* word of enum occ_level (ring_abi.h), "trace" ... */
     const char *level_reason; /* of this level: putting a level without one erases the old one's */
-    uint32_t cupti_version;   /* 0: unknown */
-    const char *cupti_path;   /* the libcupti; NULL: unknown */
+    struct occ_run_cupti cupti;
     bool simulated;
     bool uid_unknown;
 };

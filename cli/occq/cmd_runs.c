@@ -55,6 +55,7 @@ static const struct cli_column columns[] = {
     COLUMN("rank", "rank", 0, "rank in a distributed job, where the recording contains it"),
     COLUMN("cupti", "cupti_version", 0, "CUPTI's version number"),
     COLUMN("cupti_path", "cupti_path", TEXT, "path of the libcupti that recorded it"),
+    COLUMN("cupti_note", "cupti_note", TEXT, "how that library was used otherwise than usual, and why"),
     COLUMN("slurm_job", "slurm_job", CLI_LEFT, "Slurm job"),
     COLUMN("slurm_step", "slurm_step", CLI_LEFT, "Slurm step"),
     COLUMN("k8s_pod", "k8s_pod", CLI_LEFT, "Kubernetes pod"),

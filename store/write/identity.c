@@ -68,7 +68,7 @@ static void bind_run(struct occ_binder *b, const struct occ_run *run)
         occ_bind_int(b, run->uid);
     occ_bind_int(b, run->start_ns);
     occ_bind_known(b, run->end_ns);
-    occ_bind_known(b, run->cupti_version);
+    occ_bind_known(b, run->cupti.version);
     occ_bind_int(b, run->simulated);
     struct occ_run texts = *run;
     if (!texts.source.tool)

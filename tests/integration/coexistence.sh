@@ -49,8 +49,8 @@ OTHER="reason LIKE 'another profiler%'"
 BACK="SELECT count(*) = 1 FROM recording_period AS p JOIN run USING (run_id) WHERE p.$OTHER AND until_ns IS NOT NULL
       AND (SELECT max(l.start_ns) FROM launch AS l) > until_ns"
 
-kineto_at_start() { # its session begins before the first launch: we have had no buffer yet
-  spin OCCSIM_CLIENT=kineto:1:60 --
+kineto_at_start() { # its session begins before the first launch: we have had no buffer yet (before 13.3 one for copies)
+  spin OCCSIM_CUPTI_VERSION=130300 OCCSIM_CLIENT=kineto:1:60 --
   until_true "$BACK"
   stop
   said "ends at launch 60: 59 kernels, 0 unknown buffers"

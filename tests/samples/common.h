@@ -39,6 +39,7 @@ enum { SAMPLE_FAILED = 1, SAMPLE_USAGE = 2, SAMPLE_NO_DEVICE = 77 };
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                           \
     X(cuMemAlloc)                                                                                            \
     X(cuMemFree)                                                                                             \
+    X(cuMemsetD32Async)                                                                                      \
     X(cuMemcpyHtoD)                                                                                          \
     X(cuMemcpyDtoH)                                                                                          \
     X(cuStreamCreate)                                                                                        \

@@ -223,6 +223,7 @@ static void improve_head(const struct trainer *t)
     launch(t->cross_entropy, t->main, ROWS, ROW_THREADS,
            (void *[]){&logits, &targets, &gradient_logits, &row_loss});
     launch(t->mean_loss, t->main, 1, SUM_THREADS, (void *[]){&row_loss, &losses, &step});
+    CHECK(cu.cuMemsetD32Async(gradient_head, 0, (size_t)n, t->main));
     matmul(t, t->main, &large_tile, 1,
            (struct gemm){.a = pointer(WORK(t, normed)),
                          .b = pointer(gradient_logits),

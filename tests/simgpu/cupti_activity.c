@@ -354,7 +354,24 @@ static bool every(uint64_t n, uint64_t count)
     return n && count % n == 0;
 }
 
-static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind kind)
+#define VERSION_13_3 130300u
+
+/* Before 13.3 a device buffer's place is never given back for a copy or fill of a graph that is not recorded
+ * (release notes of 13.3); records get no times when the pool is used up by these. */
+static bool leaks_locked(const struct sim_activity *activity, CUpti_ActivityKind kind)
+{
+    static uint64_t leaked;
+    uint64_t places = sim_fault(SIM_FAULT_LEAK);
+    bool is_copy = activity->kind == SIM_ACTIVITY_MEMCPY || activity->kind == SIM_ACTIVITY_MEMSET;
+    if (!places)
+        places = attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE].value / 32;
+    if (sim_cupti_version() < VERSION_13_3 && activity->graph && is_copy &&
+        kind == CUPTI_ACTIVITY_KIND_INVALID)
+        leaked++;
+    return leaked >= places * attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT].value;
+}
+
+static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind kind, bool without_times)
 {
     static uint64_t count;
     uint8_t record[SIM_RECORD_MAX_BYTES];
@@ -365,7 +382,7 @@ static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind
         dropped++;
         return;
     }
-    if (every(sim_fault(SIM_FAULT_ZERO), count))
+    if (without_times || every(sim_fault(SIM_FAULT_ZERO), count))
         sim_record_set_times(record, 0, 0);
     else if (every(sim_fault(SIM_FAULT_BACKWARDS), count))
         sim_record_set_times(record, activity->end_ns, activity->start_ns);
@@ -396,12 +413,14 @@ static CUpti_ActivityKind kind_of(const struct sim_activity *activity, uint64_t 
 
 void sim_cupti_activity(const struct sim_activity *activity)
 {
-    CUpti_ActivityKind kind = kind_of(activity, atomic_load_explicit(&enabled_kinds, memory_order_relaxed));
-    if (kind == CUPTI_ACTIVITY_KIND_INVALID)
+    uint64_t kinds = atomic_load_explicit(&enabled_kinds, memory_order_relaxed);
+    CUpti_ActivityKind kind = kind_of(activity, kinds);
+    if (!kinds)
         return;
     pthread_mutex_lock(&lock);
-    if (request_buffer)
-        store_locked(activity, kind);
+    bool without_times = leaks_locked(activity, kind);
+    if (request_buffer && kind != CUPTI_ACTIVITY_KIND_INVALID)
+        store_locked(activity, kind, without_times);
     pthread_mutex_unlock(&lock);
 }
 

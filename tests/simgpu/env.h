@@ -41,6 +41,7 @@
     X(ZERO, "zero", "N", "every Nth record has start = end = 0")                                             \
     X(BACKWARDS, "backwards", "N", "every Nth record ends before it starts")                                 \
     X(SHUFFLE, "shuffle", "N", "each buffer's records are mixed in groups of N")                             \
+    X(LEAK, "leak", "N", "a device buffer has room for N records (100000)")                                  \
     X(SMALL, "small", "bytes", "only so much of each buffer is used")                                        \
     X(LATE, "late", "ms", "buffers come back this much later")                                               \
     X(PM_ENABLE, "pm_enable", "CUptiResult", "cuptiPmSamplingEnable returns it")                             \

@@ -446,9 +446,58 @@ static void whole_graphs(void)
     CHECK(graph_record.start < graph_record.end && graph_record.graphId != 0);
 }
 
+/* 20 replays of a kernel and a fill; returns the launches without times. */
+static unsigned without_times_of_20(void)
+{
+    CUstream stream;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUdeviceptr at;
+    unsigned without = 0;
+    size_t limit = 2, size = sizeof limit;
+    begin();
+    OK(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT, &size, &limit));
+    OK(cuMemAlloc(&at, 256));
+    OK(cuStreamCreate(&stream, 0));
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    OK(cuMemsetD8Async(at, 0, 256, stream));
+    CUfunction function;
+    OK(cuModuleGetFunction(&function, module, "plain"));
+    OK(cuLaunchKernel(function, 10, 1, 1, 64, 1, 1, 0, stream, NULL, NULL));
+    OK(cuStreamEndCapture(stream, &graph));
+    OK(cuGraphInstantiate(&exec, graph, 0));
+    for (int i = 0; i < 20; i++)
+        OK(cuGraphLaunch(exec, stream));
+    OK(cuStreamSynchronize(stream));
+    OK(cuptiActivityFlushAll(0));
+    CHECK_EQUAL(record_count, 20);
+    for (unsigned i = 0; i < 20; i++)
+        without += records[i].kernel.start == 0;
+    return without;
+}
+
+static void graphs_with_fills_leak(void)
+{
+    CHECK_EQUAL(without_times_of_20(), 20 - (2 * 5 - 1)); /* the tenth fill takes the last place */
+}
+
+static void graphs_with_recorded_fills_do_not(void)
+{
+    OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET));
+    CHECK_EQUAL(without_times_of_20(), 0);
+}
+
+static void later_versions_do_not_leak(void)
+{
+    CHECK_EQUAL(without_times_of_20(), 0);
+}
+
 static void test_graphs(void **state)
 {
     (void)state;
+    RUN(graphs_with_fills_leak, "OCCSIM_FAULT=leak:5", "OCCSIM_CUPTI_VERSION=130200");
+    RUN(graphs_with_recorded_fills_do_not, "OCCSIM_FAULT=leak:5", "OCCSIM_CUPTI_VERSION=24");
+    RUN(later_versions_do_not_leak, "OCCSIM_FAULT=leak:5", "OCCSIM_CUPTI_VERSION=130300");
     RUN(graph_nodes);
     RUN(whole_graphs);
 }

@@ -1,7 +1,9 @@
 /*
  * A libcupti of the test's own: the nine functions that the guest binds, and fake_launch(), by which the test
- * makes records. What it should do wrong is said in the environment: FAKE_CUPTI_VERSION   what
- * cuptiGetVersion answers (default 130001) FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
+ * makes records. What it should do wrong is said in the environment:
+ *   FAKE_CUPTI_VERSION   what cuptiGetVersion answers (default 130001)
+ *   FAKE_CUPTI_ENABLE    what cuptiActivityEnable answers (default 0)
+ *   FAKE_CUPTI_COPIES    what it answers for copies and fills (default 0)
  *   FAKE_CUPTI_HANG      a flush never returns
  *   FAKE_CUPTI_DROPPED   records reported as dropped, once
  *   FAKE_CUPTI_STOPS     so many records are given of a buffer, then an error
@@ -70,6 +72,8 @@ EXPORT uint32_t cuptiActivityRegisterCallbacks(occ_cupti_buffer_requested *r, oc
 EXPORT uint32_t cuptiActivityEnable(uint32_t kind);
 EXPORT uint32_t cuptiActivityEnable(uint32_t kind)
 {
+    if (kind == OCC_CUPTI_KIND_MEMCPY || kind == OCC_CUPTI_KIND_MEMSET)
+        return number_from("FAKE_CUPTI_COPIES", 0);
     return kind == OCC_CUPTI_KIND_CONCURRENT_KERNEL ? number_from("FAKE_CUPTI_ENABLE", 0) : 1;
 }
 

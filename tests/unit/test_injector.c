@@ -128,7 +128,7 @@ struct story {
     uint32_t level;
     char reason[240];
     uint64_t launches, launches_as_closed;
-    char cupti_path[256];
+    char cupti_path[256], cupti_note[256];
 };
 
 static void hear_record(struct story *s, const struct occ_log_record *record)
@@ -140,8 +140,12 @@ static void hear_record(struct story *s, const struct occ_log_record *record)
     if (record->type == OCC_RECORD_PROCESS) {
         const struct occ_record_process *process = (const void *)record;
         const char *key = (const char *)(process + 1);
-        if (strcmp(key, "cupti_path") == 0)
-            (void)snprintf(s->cupti_path, sizeof s->cupti_path, "%s", key + sizeof "cupti_path");
+        if (strcmp(key, "cupti_path") == 0) {
+            const char *path = key + sizeof "cupti_path", *next = path + strlen(path) + 1;
+            (void)snprintf(s->cupti_path, sizeof s->cupti_path, "%s", path);
+            if (process->count == 2 && strcmp(next, "cupti_note") == 0)
+                (void)snprintf(s->cupti_note, sizeof s->cupti_note, "%s", next + sizeof "cupti_note");
+        }
     }
     if (record->type == OCC_RECORD_STATE) {
         const struct occ_record_state *state = (const void *)record;
@@ -240,6 +244,31 @@ static void test_records_of_every_version(void **state)
         struct story s = story_of(*state, program_that_launches, variables, 7);
         assert_int_equal(s.launches, 20000);
         assert_int_equal(s.configs, 12);
+    }
+}
+
+/* Before 13.3 copies and fills are traced too, from the start, and the run says why. */
+static void test_the_leak_of_graphs_by_version(void **state)
+{
+    static const struct {
+        const char *version, *copies, *note;
+    } cases[] = {
+        {"FAKE_CUPTI_VERSION=20", NULL, "memory copies and fills are traced, not kept: libcupti before 13.3"},
+        {"FAKE_CUPTI_VERSION=28", NULL, "memory copies and fills are traced, not kept: libcupti before 13.3"},
+        {"FAKE_CUPTI_VERSION=130201", NULL, "memory copies and fills are traced, not kept"},
+        {"FAKE_CUPTI_VERSION=130201", "FAKE_CUPTI_COPIES=1", "refuses to trace memory copies and fills"},
+        {"FAKE_CUPTI_VERSION=130300", "FAKE_CUPTI_COPIES=1", NULL},
+        {"FAKE_CUPTI_VERSION=140000", NULL, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *const variables[] = {cases[i].version, cases[i].copies, NULL};
+        struct story s = story_of(*state, program_that_launches, variables, 7);
+        assert_int_equal(s.level, OCC_LEVEL_TRACE);
+        assert_string_equal(s.reason, ""); /* of the level: counters may be used */
+        if (cases[i].note)
+            assert_non_null(strstr(s.cupti_note, cases[i].note));
+        else
+            assert_string_equal(s.cupti_note, "");
     }
 }
 
@@ -737,6 +766,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_every_launch_arrives),
         TEST(test_records_of_every_version),
+        TEST(test_the_leak_of_graphs_by_version),
         TEST(test_it_is_silent),
         TEST(test_reasons_to_record_nothing),
         TEST(test_disabled_is_disabled),
