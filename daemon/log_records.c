@@ -15,8 +15,8 @@
 #include "support/clock.h"
 #include "support/text.h"
 
-#define PERIODS_MAX 1000u /* of a run */
-#define SHARE_MAX   1.05  /* counters may read a little more than there is; much more is no measurement */
+#define PERIODS_MAX 100u /* of a run */
+#define SHARE_MAX   1.05 /* counters may read a little more than there is; much more is no measurement */
 
 #define WORD(name, word, text) word,
 static const char *const level_words[] = {OCC_LEVELS(WORD)};

@@ -48,9 +48,11 @@ static void add_exact(struct occ_drain *drain, const struct occ_activity *r, boo
     drain->exact->call->add_launch(drain->exact->run, &launch);
 }
 
-/* $OCCTRACE_LAUNCHES. Records come in any order of time. */
+/* Nothing is recorded at the moment, or no more ($OCCTRACE_LAUNCHES). Records come in any order of time. */
 static bool is_beyond(struct occ_drain *drain, const struct occ_activity *r)
 {
+    if (drain->off_since_ns > 0 && r->launch.start_ns >= drain->off_since_ns)
+        return true;
     if (drain->max_launches == 0 || drain->ring->head < drain->max_launches)
         return false;
     if (r->times_are_valid && (drain->beyond_ns == 0 || r->launch.start_ns < drain->beyond_ns))

@@ -18,6 +18,7 @@ struct occ_drain {
     const struct occ_exact_client *exact; /* gets every launch if it measures */
     struct occ_intern intern;
     struct occ_devices devices;
+    uint64_t off_since_ns; /* CLOCK_REALTIME; launches from then on are ignored; 0: none */
     uint64_t max_launches; /* 0: no limit; later ones are ignored, not lost ... */
     uint64_t beyond_ns;    /* ... and this is the start of the first ignored one; 0: there was none */
     bool by_force;      /* the last round: a record without end is lost by the program's end, not by CUPTI */

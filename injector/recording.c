@@ -58,14 +58,15 @@ static const struct {
 static enum cause find_cause(const struct occ_guest *g)
 {
     const struct occ_recording *r = &g->recording;
-    uint64_t ms = (occ_clock_ns(CLOCK_MONOTONIC) - r->began_ns) / MS_NS;
+    uint64_t ms = (occ_clock_ns(CLOCK_MONOTONIC) - r->began_ns) / MS_NS, begin_ms = g->env.delay_ms;
+    uint64_t end_ms = g->env.duration_ms > 0 ? begin_ms + g->env.duration_ms : UINT64_MAX;
     const bool holds[] = {
         [GONE] = r->is_gone,
         [TAKEN] = r->takeover.state == OCC_TAKEOVER_TAKEN,
         [DOUBTED] = r->takeover.state == OCC_TAKEOVER_DOUBTED,
         [PAUSED] = occ_ring_is_paused(&g->ring) && !g->exact.run,
-        [DELAYED] =
-            ms<g->env.delay_ms, [OVER] = g->env.duration_ms> 0 && ms >= g->env.delay_ms + g->env.duration_ms,
+        [DELAYED] = (ms < begin_ms),
+        [OVER] = ms >= end_ms,
         [ENOUGH] = g->drain.beyond_ns > 0,
         [STOPPED] = r->governor.step == OCC_STEP_NOTHING,
         [TIMELESS] = r->watch.is_without_times,
@@ -81,10 +82,16 @@ static enum cause find_cause(const struct occ_guest *g)
 
 /* ---- CUPTI ---- */
 
+/* Kinds are the process's, not ours: they are only disabled while CUPTI asks us for buffers, or another
+ * client's session that has just begun would lose its records. Until then ours are ignored. */
 static void enable(struct occ_guest *g, bool on)
 {
     struct occ_recording *r = &g->recording;
-    if (r->is_enabled == on || !occ_recording_has_cupti(r))
+    if (on)
+        g->drain.off_since_ns = 0;
+    else if (g->drain.off_since_ns == 0)
+        g->drain.off_since_ns = occ_clock_ns(CLOCK_REALTIME);
+    if (r->is_enabled == on || !occ_recording_has_cupti(r) || (!on && !r->takeover.is_ours && r->rounds > 0))
         return;
     uint32_t result = occ_tracing_enable(&g->tracing, on);
     if (result == OCC_CUPTI_SUCCESS)
@@ -240,11 +247,9 @@ void occ_recording_flushed(struct occ_recording *recording, uint32_t result)
 uint64_t occ_recording_wait_ns(const struct occ_guest *guest, uint64_t now_ns)
 {
     const struct occ_env *env = &guest->env;
-    uint64_t edges_ms[] = {env->delay_ms, env->duration_ms > 0 ? env->delay_ms + env->duration_ms : 0};
-    for (size_t i = 0; i < sizeof edges_ms / sizeof edges_ms[0]; i++) {
-        uint64_t at_ns = guest->recording.began_ns + edges_ms[i] * MS_NS;
-        if (edges_ms[i] > 0 && at_ns > now_ns)
-            return at_ns - now_ns;
-    }
-    return UINT64_MAX;
+    uint64_t begin_ns = guest->recording.began_ns + env->delay_ms * MS_NS;
+    uint64_t end_ns = begin_ns + env->duration_ms * MS_NS;
+    if (begin_ns > now_ns)
+        return begin_ns - now_ns;
+    return end_ns > now_ns ? end_ns - now_ns : UINT64_MAX;
 }

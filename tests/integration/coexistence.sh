@@ -83,6 +83,12 @@ kineto_twice() {
   said "ends at launch 160:"
   said "ends at launch 3060:"
 }
+kineto_in_a_window() { # our window ends in its session: the kind that it enabled too is not disabled
+  spin OCCSIM_CLIENT=kineto:1:500 -- --duration 500ms
+  until_true "SELECT count(*) = 1 FROM recording_period WHERE $OTHER"
+  stop
+  said "ends at launch 500: 499 kernels, 0 unknown buffers"
+}
 subscriber() { # takes the callback API, which we do not need
   spin OCCSIM_CLIENT=subscriber:10:60 --
   until_true "SELECT launches > 300 FROM run"
@@ -175,7 +181,7 @@ budget() { # a budget that nothing meets: down the ladder, with the reason
   stop
 }
 
-cases="kineto_at_start kineto_in_the_middle kineto_finalizes kineto_goes_on kineto_twice subscriber nsys nsys_injection ncu
+cases="kineto_at_start kineto_in_the_middle kineto_finalizes kineto_goes_on kineto_twice kineto_in_a_window subscriber nsys nsys_injection ncu
   refused dcgm another_occtrace delay duration launches pause budget"
 printf 'int occ_unused;\n' | cc -shared -fPIC -x c - -o libtorch_cuda.so || exit 1
 for name in ${*:-$cases}; do
