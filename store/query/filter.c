@@ -127,8 +127,8 @@ static bool add_run(struct occ_resolved_filter *f, sqlite3_stmt *stmt)
     *run = (struct occ_filtered_run){.id = sqlite3_column_int64(stmt, 0),
                                      .first_ns = sqlite3_column_int64(stmt, 1),
                                      .last_ns = sqlite3_column_int64(stmt, 2),
-                                     .rolled_ns = sqlite3_column_int64(stmt, 3),
-                                     .evicted_ns = sqlite3_column_int64(stmt, 4)};
+                                     .rolled_ns = sqlite3_column_int64(stmt, 3)};
+    run->evicted_ns = occ_round_up(occ_column_clamped(stmt, 4, 0, INT64_MAX), MINUTE_NS);
     return occ_map_put(&f->run_index, (uint64_t)run->id, (uint32_t)f->n_runs++) != OCC_MAP_NONE;
 }
 

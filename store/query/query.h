@@ -23,14 +23,11 @@ static inline int64_t occ_round_up(int64_t ns, int64_t unit)
     return down == ns ? ns : down > INT64_MAX - unit ? INT64_MAX : down + unit;
 }
 
-#define OCC_RUN_SPANS_MAX 4
-
 /* A run that may have launches of the filter. */
 struct occ_filtered_run {
-    int64_t id, first_ns, last_ns, evicted_ns;
-    int64_t rolled_ns;                          /* the rollups hold exactly the launches that start before */
-    struct occ_span minutes[OCC_RUN_SPANS_MAX]; /* to be taken from stored_minute */
-    uint32_t n_minutes;
+    int64_t id, first_ns, last_ns;
+    int64_t evicted_ns; /* whole minutes: chunks of launches before may be evicted */
+    int64_t rolled_ns;  /* the rollups hold exactly the launches that start before */
 };
 
 /* Which runs and configurations a filter lets through. */

@@ -17,7 +17,7 @@ struct sum {
     struct occ_totals_table *table;
     struct occ_error *err;
     bool detailed;
-    struct occ_span hours; /* that stored_hour answers; may be empty */
+    struct occ_span hours; /* for stored_hour; may be empty */
 };
 
 static struct occ_span intersect(struct occ_span a, struct occ_span b)
@@ -66,17 +66,19 @@ static const struct occ_filtered_run *find_run(const struct sum *sum, int64_t id
     return at == OCC_MAP_NONE ? NULL : &sum->filter->runs[at];
 }
 
-static bool wants_minute(const struct occ_filtered_run *run, int64_t minute_ns)
+/* Rows of minutes before the first that is kept are none, or of late launches, which chunks have too. */
+static bool wants_minute(const struct sum *sum, const struct occ_filtered_run *run, int64_t minute_ns,
+                         struct occ_span span)
 {
-    for (uint32_t i = 0; i < run->n_minutes; i++)
-        if (minute_ns >= run->minutes[i].low && minute_ns < run->minutes[i].high)
-            return true;
-    return false;
+    return minute_ns < run->evicted_ns ||
+           (minute_ns >= sum->filter->first_minute_ns && minute_ns <= span.high - MINUTE_NS);
 }
 
 /* Adds the rows of a rollup that start in `span`. */
 static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
 {
+    if (is_empty(span))
+        return 0;
     int64_t unit = hours ? HOUR_NS : MINUTE_NS;
     sqlite3_stmt *stmt =
         occ_store_query(sum->store, hours ? OCC_SQL_HOURS : OCC_SQL_MINUTES,
@@ -85,45 +87,9 @@ static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
     while (occ_store_next(sum->store, stmt, &rc, sum->err)) {
         const struct occ_filtered_run *run = find_run(sum, sqlite3_column_int64(stmt, 1));
         int64_t start_ns = (int64_t)((uint64_t)sqlite3_column_int64(stmt, 0) * (uint64_t)unit);
-        if (run && (hours || wants_minute(run, start_ns)))
+        if (run && (hours || wants_minute(sum, run, start_ns, span)))
             rc = add_rollup(sum, stmt, start_ns);
     }
-    return rc;
-}
-
-static void want_minutes(struct occ_filtered_run *run, struct occ_span span)
-{
-    if (!is_empty(span) && run->n_minutes < OCC_RUN_SPANS_MAX)
-        run->minutes[run->n_minutes++] = span;
-}
-
-static int compare_spans(const void *a, const void *b)
-{
-    const struct occ_span *x = a, *y = b;
-    return x->low < y->low ? -1 : x->low > y->low;
-}
-
-/* Reads the minutes that the runs want; where they overlap, once. */
-static int add_minutes(struct sum *sum)
-{
-    const struct occ_resolved_filter *f = sum->filter;
-    struct occ_span *spans = malloc((f->n_runs * OCC_RUN_SPANS_MAX + 1) * sizeof *spans);
-    size_t n = 0;
-    int rc = 0;
-    if (!spans)
-        return occ_store_no_memory(sum->err);
-    for (size_t i = 0; i < f->n_runs; i++)
-        for (uint32_t k = 0; k < f->runs[i].n_minutes; k++)
-            spans[n++] = f->runs[i].minutes[k];
-    if (n > 0)
-        qsort(spans, n, sizeof *spans, compare_spans);
-    for (size_t i = 0; i < n && rc == 0;) {
-        struct occ_span joined = spans[i++];
-        for (; i < n && spans[i].low <= joined.high; i++)
-            joined.high = spans[i].high > joined.high ? spans[i].high : joined.high;
-        rc = add_rollups(sum, false, joined);
-    }
-    free(spans);
     return rc;
 }
 
@@ -169,8 +135,9 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
 
 /* ---- cutting ---- */
 
-/* A span of a run that stored_hour does not answer. */
-static int add_span(struct sum *sum, struct occ_filtered_run *run, struct occ_span span)
+/* What chunks answer of a span that stored_hour does not answer: launches that are not evicted, outside of
+ * the whole minutes that are rolled up. */
+static int add_span(struct sum *sum, const struct occ_filtered_run *run, struct occ_span span)
 {
     /* nothing is outside of the run's time; in whole minutes, so that its first one does not look like a part
      */
@@ -178,22 +145,17 @@ static int add_span(struct sum *sum, struct occ_filtered_run *run, struct occ_sp
         span,
         (struct occ_span){occ_round_down(run->first_ns, MINUTE_NS),
                           occ_round_up(run->last_ns < INT64_MAX ? run->last_ns + 1 : INT64_MAX, MINUTE_NS)});
-    if (is_empty(span))
-        return 0;
-    int64_t evicted_ns = run->evicted_ns > 0 ? occ_round_up(run->evicted_ns, MINUTE_NS) : 0;
-    want_minutes(run, intersect(span, (struct occ_span){0, evicted_ns}));
-    span = intersect(span, (struct occ_span){evicted_ns, INT64_MAX});
+    span = intersect(span, (struct occ_span){run->evicted_ns, INT64_MAX});
     int64_t end_ns = span.high < run->rolled_ns ? span.high : run->rolled_ns;
     struct occ_span minutes = {occ_round_up(span.low, MINUTE_NS), occ_round_down(end_ns, MINUTE_NS)};
     minutes = intersect(minutes, (struct occ_span){sum->filter->first_minute_ns, INT64_MAX});
     if (is_empty(minutes) || is_empty(span))
         return add_chunks(sum, run, span);
-    want_minutes(run, minutes);
     int rc = add_chunks(sum, run, (struct occ_span){span.low, minutes.low});
     return rc != 0 ? rc : add_chunks(sum, run, (struct occ_span){minutes.high, span.high});
 }
 
-static int add_run(struct sum *sum, struct occ_filtered_run *run)
+static int add_run(struct sum *sum, const struct occ_filtered_run *run)
 {
     struct occ_span all = sum->filter->time;
     struct occ_span hours = intersect(sum->hours, (struct occ_span){0, run->rolled_ns});
@@ -203,29 +165,34 @@ static int add_run(struct sum *sum, struct occ_filtered_run *run)
     return rc != 0 ? rc : add_span(sum, run, (struct occ_span){hours.high, all.high});
 }
 
-/* The hours in which the runs have launches. */
-static struct occ_span hours_of_runs(const struct occ_resolved_filter *f)
+/* The minutes in which the runs have launches. */
+static struct occ_span minutes_of_runs(const struct occ_resolved_filter *f)
 {
     int64_t first = INT64_MAX, last = 0;
     for (size_t i = 0; i < f->n_runs; i++) {
         first = f->runs[i].first_ns < first ? f->runs[i].first_ns : first;
         last = f->runs[i].last_ns > last ? f->runs[i].last_ns : last;
     }
-    return (struct occ_span){occ_round_down(first, HOUR_NS),
-                             occ_round_up(last < INT64_MAX ? last + 1 : last, HOUR_NS)};
+    return (struct occ_span){occ_round_down(first, MINUTE_NS),
+                             occ_round_up(last < INT64_MAX ? last + 1 : last, MINUTE_NS)};
 }
 
 int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool detailed,
                       struct occ_totals_table *table, struct occ_error *err)
 {
     struct sum sum = {.store = s, .filter = f, .table = table, .err = err, .detailed = detailed};
-    int rc = 0;
     if (f->n_runs == 0)
         return 0;
-    sum.hours = intersect(f->hours, hours_of_runs(f));
-    if (!is_empty(sum.hours))
-        rc = add_rollups(&sum, true, sum.hours);
+    struct occ_span runs = minutes_of_runs(f), minutes = intersect(f->time, runs);
+    sum.hours = intersect(
+        f->hours, (struct occ_span){occ_round_down(runs.low, HOUR_NS), occ_round_up(runs.high, HOUR_NS)});
+    bool no_hours = is_empty(sum.hours);
+    int rc = no_hours ? add_rollups(&sum, false, minutes) : add_rollups(&sum, true, sum.hours);
+    if (rc == 0 && !no_hours)
+        rc = add_rollups(&sum, false, (struct occ_span){minutes.low, sum.hours.low});
+    if (rc == 0 && !no_hours)
+        rc = add_rollups(&sum, false, (struct occ_span){sum.hours.high, minutes.high});
     for (size_t i = 0; i < f->n_runs && rc == 0; i++)
         rc = add_run(&sum, &f->runs[i]);
-    return rc != 0 ? rc : add_minutes(&sum);
+    return rc;
 }
