@@ -4,7 +4,7 @@
  * them with NVIDIA's headers.
  *
  * Every parameter struct begins with its size up to the last field that its caller knows: the library reads
- * no further. * That is sizeof but for those with a constant OCC_..._SIZE.
+ * no further. That is sizeof but for those with a constant OCC_..._SIZE.
  */
 #ifndef OCC_CUPTI_PROFILER_ABI_H
 #define OCC_CUPTI_PROFILER_ABI_H

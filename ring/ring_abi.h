@@ -124,7 +124,6 @@ struct occ_ring_header {
     uint32_t ring_slots;
     uint32_t record_bytes;
     int32_t pid;
-    uint32_t reserved0;
     uint64_t start_ns;
     uint8_t reserved1[40];
     _Atomic uint64_t head;

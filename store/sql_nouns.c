@@ -205,7 +205,7 @@ static const struct occ_sql_column overhead[] = {
     }
 
 /* 0: launches without a value of their own took more than a tenth of the time and last 1.2 times as long or
- * as short, so that the means do not stand for all (as occ_measured_stand_for_all()). */
+ * as short, so that the means do not stand for all (as occ_measured_is_representative()). */
 /* clang-format off */
 #define REPRESENTATIVE(of) \
     "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " \

@@ -1,7 +1,8 @@
 /*
- * SQL as an interface: one view or virtual table per noun, over the storage tables of schema/. One table of columns makes
- * the views, the table column_help inside the file and docs/sql.md; the lists below are also what the virtual tables
- * declare. Units are part of a column's name where they are not 1. NULL is "not known" in every column.
+ * SQL as an interface: one view or virtual table per noun, over the storage tables of schema/. One table of
+ * columns makes the views, the table column_help inside the file and docs/sql.md; the lists below are also
+ * what the virtual tables declare. Units are part of a column's name where they are not 1. NULL is "not
+ * known" in every column.
  */
 #ifndef OCC_STORE_SQL_NOUNS_H
 #define OCC_STORE_SQL_NOUNS_H
@@ -38,8 +39,8 @@
       "duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed where elapsed was not "  \
       "measured")
 
-/* launch and launch_config: what all launches of a configuration share. X(column, type, expression, unit, help), over
- * c (stored_launch_config), k (stored_kernel) and d (stored_device) */
+/* launch and launch_config: what all launches of a configuration share. X(column, type, expression, unit,
+ * help), over c (stored_launch_config), k (stored_kernel) and d (stored_device) */
 #define OCC_SQL_CONFIG(X)                                                                                    \
     X("kernel", "TEXT", "k.short", "", "short name, without namespaces, template arguments and parameters")  \
     X("kernel_demangled", "TEXT", "k.demangled", "", "full name")                                            \
@@ -85,8 +86,8 @@
     X("limiters", "TEXT", "c.limiters", "", "what limits the blocks per SM; ties are joined by +")           \
     X("main_cause", "TEXT", "c.main_cause", "", "largest static cause of lost occupancy")
 
-/* device_sample and device_second: counters of a device, in the order of OCC_SAMPLE_NUMBERS. scale: of their storage in
- * stored_device_second, as in its columns' names. X(name, scale, unit, help) */
+/* device_sample and device_second: counters of a device, in the order of OCC_SAMPLE_NUMBERS. scale: of their
+ * storage in stored_device_second, as in its columns' names. X(name, scale, unit, help) */
 #define OCC_SQL_COUNTERS(X)                                                                                  \
     X(elapsed, 4, "ratio", "warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)")               \
     X(sm_active, 4, "ratio", "SM-active cycles / elapsed cycles of all SMs")                                 \

@@ -17,7 +17,7 @@
 
 #define DEFAULT_CHUNK_ROWS      65536u
 #define DEFAULT_BUSY_TIMEOUT_MS 10000u
-#define MOST_BUSY_TIMEOUT_MS    3600000u
+#define BUSY_TIMEOUT_MAX_MS    3600000u
 /* A writer hardly reads; 2 or 64 MB made no difference to it (measured). */
 #define WRITER_CACHE_KIB 4096
 #define READER_CACHE_KIB 16384
@@ -198,8 +198,8 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
         s->options.chunk_rows = OCC_COLUMNS_MAX_ROWS;
     if (s->options.busy_timeout_ms == 0)
         s->options.busy_timeout_ms = DEFAULT_BUSY_TIMEOUT_MS;
-    if (s->options.busy_timeout_ms > MOST_BUSY_TIMEOUT_MS)
-        s->options.busy_timeout_ms = MOST_BUSY_TIMEOUT_MS;
+    if (s->options.busy_timeout_ms > BUSY_TIMEOUT_MAX_MS)
+        s->options.busy_timeout_ms = BUSY_TIMEOUT_MAX_MS;
     s->path = strdup(path);
     int rc = open_parts(s, err);
     if (rc != 0) {

@@ -1,25 +1,23 @@
+/* clang-format off */
 /*
  * Talking to a daemon: short text requests over its Unix socket (SOCK_SEQPACKET), one packet a request, one
  * packet an answer. Programs under observation use the same socket with the binary handshake of
  * ring/handshake.h; the first byte tells them apart (text requests start with a lower-case letter).
  *
- *   ping               -> ok VERSION
- *   flush SESSION      -> ok LAUNCHES, after everything that programs of this session (32 hexadecimal digits)
- *                         had recorded when they ended is committed
- *   status             -> ok, then "key value" lines
- *   sampler INDEX      -> ok, then "key value" lines: mode, paused_s, gpus, and without GPUs the reason; of GPU
- *                         INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ...
- *   pause SECONDS      -> ok SECONDS; releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most
- *   resume             -> ok; ends that pause
- *   pause_run PID      -> ok N; nothing more is recorded of that process, within a second
- *   resume_run PID     -> ok N
- *   anything else      -> error TEXT
+ *   ping           -> ok VERSION
+ *   flush SESSION  -> ok LAUNCHES   after all launches that programs of this session (32 hex digits) had
+ *                                   recorded when they ended are committed
+ *   status         -> ok, then "key value" lines
+ *   sampler INDEX  -> ok, then "key value" lines: mode, paused_s, gpus, and without GPUs the reason; of GPU
+ *                     INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ...
+ *   pause SECONDS  -> ok SECONDS    releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most
+ *   resume         -> ok            ends the pause
+ *   anything else  -> error TEXT
  *
- * pause and resume are for root and the daemon's own user (SO_PEERCRED), pause_run and resume_run for root and
- * the process's owner, everything else for all who may connect.
- *
- * Packets hold at most OCC_CONTROL_BYTES. Any thread; no state.
+ * pause and resume are for root and the daemon's own user (SO_PEERCRED), everything else for all who may
+ * connect. Packets hold at most OCC_CONTROL_BYTES. Any thread; no state.
  */
+/* clang-format on */
 #ifndef OCC_SUPPORT_CONTROL_H
 #define OCC_SUPPORT_CONTROL_H
 

@@ -1,7 +1,8 @@
 /*
- * Launches in the order of their configurations, for GROUP BY config_id. SQLite would sort all rows; here the chunks are read
- * in passes, each of as many configurations as a bounded number of launches has, and only numbers of rows are sorted. A
- * configuration of more launches than that is read chunk by chunk. Threads: the connection's.
+ * Launches in the order of their configurations, for GROUP BY config_id. SQLite would sort all rows; here the
+ * chunks are read in passes, each of as many configurations as a bounded number of launches has, and only
+ * numbers of rows are sorted. A configuration of more launches than that is read chunk by chunk. Threads: the
+ * connection's.
  */
 #ifndef OCC_STORE_LAUNCH_GROUP_H
 #define OCC_STORE_LAUNCH_GROUP_H
@@ -17,11 +18,11 @@ struct occ_launch_group {
     struct occ_launch_chunk one, gathered;
     uint64_t *values[OCC_COLUMN_none], *rowids;
     uint32_t *order, *spare; /* rows in the order of their configurations; for sorting */
-    uint64_t capacity; /* launches of the largest pass */
+    uint64_t capacity;       /* launches of the largest pass */
 };
 
-/* `columns`: what will be read; not of a launch's measured values, and its run or device only if all launches that match
- * have the same. `list` is the caller's, until the end of the scan. SQLite codes. */
+/* `columns`: what will be read; not of a launch's measured values, and its run or device only if all launches
+ * that match have the same. `list` is the caller's, until the end of the scan. SQLite codes. */
 int occ_launch_group_start(struct occ_launch_group *group, struct occ_launch_scan *scan, sqlite3_stmt *list,
                            uint32_t columns);
 /* The chunk with the next row and the row's number in it; NULL: there is none. */

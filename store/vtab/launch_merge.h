@@ -1,6 +1,7 @@
 /*
- * Launches in the order of their starts: merges the chunks of a scan, which overlap in time where runs or devices do. Chunks
- * are opened when their time comes, so that whoever wants the first rows only pays for those. Threads: the connection's.
+ * Launches in the order of their starts: merges the chunks of a scan, which overlap in time where runs or
+ * devices do. Chunks are opened when their time comes, so that whoever wants the first rows only pays for
+ * those. Threads: the connection's.
  */
 #ifndef OCC_STORE_LAUNCH_MERGE_H
 #define OCC_STORE_LAUNCH_MERGE_H
@@ -14,8 +15,8 @@ struct occ_launch_merge {
     bool listed, descending, started;
 };
 
-/* `list` gives chunks by first_start_ns, descending by last_start_ns; the caller's, until the end of the scan. SQLite
- * codes. */
+/* `list` gives chunks by first_start_ns, descending by last_start_ns; the caller's, until the end of the
+ * scan. SQLite codes. */
 int occ_launch_merge_start(struct occ_launch_merge *merge, struct occ_launch_scan *scan, sqlite3_stmt *list,
                            bool descending);
 /* The chunk with the next row and the row's number in it; NULL: there is none. */

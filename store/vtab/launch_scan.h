@@ -1,8 +1,8 @@
 /*
- * A scan of the virtual table `launch`: its conditions, what it knows of launch configurations, and the chunks that it has
- * open. Nothing in the file is trusted: the codec checks its bytes, everything else is only compared and copied. All
- * functions return SQLite codes; an error's message is the table's. Threads: the connection's. Compiled twice, as vtab.h
- * says.
+ * A scan of the virtual table `launch`: its conditions, what it knows of launch configurations, and the
+ * chunks that it has open. Nothing in the file is trusted: the codec checks its bytes, everything else is
+ * only compared and copied. All functions return SQLite codes; an error's message is the table's. Threads:
+ * the connection's. Compiled twice, as vtab.h says.
  */
 #ifndef OCC_STORE_LAUNCH_SCAN_H
 #define OCC_STORE_LAUNCH_SCAN_H
@@ -12,7 +12,8 @@
 #include "support/map.h"
 #include "vtab.h"
 
-/* Columns that a scan can be narrowed by, all of them integers. X(NAME, letter of the plan, whether rows are tested) */
+/* Columns that a scan can be narrowed by, all of them integers. X(NAME, letter of the plan, whether rows are
+ * tested) */
 #define OCC_LAUNCH_KEYS(X)                                                                                   \
     X(START, 't', false)                                                                                     \
     X(RUN, 'r', false)                                                                                       \
@@ -109,8 +110,8 @@ static inline uint32_t occ_launch_chunk_row(const struct occ_launch_chunk *chunk
     return chunk->selection ? chunk->selection[i] : i;
 }
 
-/* The same in every scan: "a OR b" is two scans, and what both find SQLite knows by its rowid. Ids of a hostile file
- * wrap. */
+/* The same in every scan: "a OR b" is two scans, and what both find SQLite knows by its rowid. Ids of a
+ * hostile file wrap. */
 static inline uint64_t occ_launch_chunk_rowid(const struct occ_launch_chunk *chunk, uint32_t row)
 {
     return chunk->rowids ? chunk->rowids[row] : (uint64_t)chunk->id * OCC_COLUMNS_MAX_ROWS + row;

@@ -198,8 +198,8 @@ static int evict_tier(struct occ_store *s, const struct tier *tier, int64_t rows
         nth = occ_column_clamped(stmt, 1, 0, max);
         newest = occ_column_clamped(stmt, 2, 0, max);
     }
-    int64_t until = nth / tier->multiple + 1, most = (newest - tier->keep) / tier->multiple;
-    until = (until < most ? until : most) * tier->multiple;
+    int64_t until = nth / tier->multiple + 1, end = (newest - tier->keep) / tier->multiple;
+    until = (until < end ? until : end) * tier->multiple;
     if (rc != 0 || until <= oldest)
         return rc;
     for (int i = 0; i < tier->rollup->n_drop && rc == 0; i++)
