@@ -17,6 +17,7 @@
 #include <cupti.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,8 @@ static int pace(uint64_t seconds, uint64_t rate)
 
 /* ---- another profiler in the process ---- */
 
-static uint8_t *own[64]; /* buffers that CUPTI has of us */
+static uint8_t *own[64];                         /* buffers that CUPTI has of us */
+static _Atomic uint64_t own_bytes, others_bytes; /* of records that came back */
 static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Puts `now` where `before` is; false: it is nowhere. */
@@ -136,8 +138,9 @@ static void CUPTIAPI take_buffer(CUcontext context, uint32_t stream, uint8_t *bu
     (void)context;
     (void)stream;
     (void)size;
-    (void)valid;
-    if (exchange(buffer, NULL))
+    bool is_own = exchange(buffer, NULL);
+    (void)atomic_fetch_add(is_own ? &own_bytes : &others_bytes, valid);
+    if (is_own)
         free(buffer);
 }
 
@@ -182,6 +185,11 @@ static int take_over(uint64_t n)
         sample_die(SAMPLE_FAILED, "CUPTI does not stop");
     (void)OPEN(library, cuptiActivitySetAttribute)(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes,
                                                    &per_thread); /* not every version has it */
+    CUptiResult result = OPEN(library, cuptiActivityGetAttribute)(
+        CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &bytes, &per_thread);
+    printf("session: %llu bytes of records, %llu in buffers of the profiler before; the attribute reads %d "
+           "(%d)\n",
+           (unsigned long long)own_bytes, (unsigned long long)others_bytes, per_thread, (int)result);
     for (int i = 0; i < ROUNDS; i++) {
         launch_many(stream, n);
         sleep_until(now_ns() + 500000000u);

@@ -16,6 +16,7 @@ value exit_code "$code" "(expected 0)"
 value recorded "${got:--}" "of $((2 * n + after)): $n before, $n of the other's, $after after"
 value lost "${lost:--}" "launches that are counted as lost"
 saw periods "${reason:-none}"
+saw session "$(sed -n 's/^session: //p' "$work/out")"
 if python3 -c 'import torch, sys; sys.exit(not torch.cuda.is_available())' 2>/dev/null; then
   timeout 90 "$occtrace" --counters=none -q -d "$work/torch.db" python3 - >"$work/torch" 2>&1 <<'PY'
 import time, torch
