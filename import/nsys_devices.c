@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "support/array.h"
+#include "support/map.h"
 #include "support/text.h"
 
-#define GPUS_MAX    256u
-#define LINKS_MAX   (1u << 17)
-#define ANY_PROCESS INT64_MIN
-#define UNKNOWN     INT64_MIN
+#define GPUS_MAX                  256u
+#define LINKS_MAX                 (1u << 17)
+#define UNKNOWN                   INT64_MIN
+#define ORDINAL_MAX               0xffffff
+#define PROCESS_KEY(pid, ordinal) ((uint64_t)(pid) << 24 | (uint64_t)(ordinal))
 
 /* Numbers for the sink: GPUs by index, then links to a part of a GPU's SMs, then the GPU that the user named.
  */
@@ -58,8 +60,7 @@ struct gpu {
 
 /* In process `pid`, CUDA device `ordinal` is `gpu`. */
 struct link {
-    int64_t pid; /* or ANY_PROCESS */
-    int64_t ordinal, gpu;
+    int64_t pid, ordinal, gpu; /* pid: or UNKNOWN */
     uint8_t uuid[16];
     uint32_t sm_count; /* 0: unknown */
     bool agreed;       /* of the first link of an ordinal: it is the same GPU in all processes */
@@ -71,7 +72,9 @@ struct occ_nsys_devices {
     struct gpu gpus[GPUS_MAX];
     size_t n_gpus;
     bool several_machines, ordinals_known;
-    struct link *links; /* by ordinal, then process */
+    struct link *links;
+    struct occ_map by_process,
+        by_ordinal; /* -> link: of a process and its ordinal; the first of an ordinal */
     size_t n_links, links_allocated;
 };
 
@@ -99,9 +102,8 @@ static void fill_device(sqlite3_stmt *stmt, struct occ_store_device *device)
     uint32_t major = occ_nsys_u32(stmt, MAJOR), minor = occ_nsys_u32(stmt, MINOR);
     uint32_t warps = occ_nsys_u32(stmt, WARPS_PER_SM);
     int64_t memory = occ_nsys_integer(stmt, MEMORY, 0), hertz = occ_nsys_integer(stmt, CLOCK, 0);
-#define X(name, column, field) limits->field = occ_nsys_u32(stmt, name);
-    LIMITS(X)
-#undef X
+#define FILL(name, column, field) limits->field = occ_nsys_u32(stmt, name);
+    LIMITS(FILL)
     limits->cc = major < 100 && minor < 10 ? major * 10 + minor : 0;
     if (warps <= 1024 && limits->warp_size <= 1024)
         limits->max_threads_per_sm = warps * limits->warp_size;
@@ -144,10 +146,11 @@ static int64_t id_by_uuid(const struct occ_nsys_devices *all, const uint8_t uuid
 
 static int add_link(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
 {
-    struct link link = {.pid = occ_nsys_integer(stmt, LINK_PID, ANY_PROCESS),
+    struct link link = {.pid = occ_nsys_integer(stmt, LINK_PID, UNKNOWN),
                         .ordinal = occ_nsys_integer(stmt, LINK_ORDINAL, UNKNOWN),
                         .gpu = occ_nsys_integer(stmt, LINK_GPU, UNKNOWN),
-                        .sm_count = occ_nsys_u32(stmt, LINK_SM_COUNT)};
+                        .sm_count = occ_nsys_u32(stmt, LINK_SM_COUNT),
+                        .agreed = true};
     parse_uuid(occ_nsys_text(stmt, LINK_UUID), link.uuid);
     if (link.gpu == UNKNOWN)
         link.gpu = id_by_uuid(all, link.uuid);
@@ -156,8 +159,17 @@ static int add_link(struct occ_nsys_devices *all, sqlite3_stmt *stmt)
                         (long long)all->d->row, LINKS_MAX);
     if (!occ_grow((void **)&all->links, &all->links_allocated, all->n_links, LINKS_MAX, sizeof link))
         return occ_fail(all->d->err, OCC_E_NO_MEMORY, "out of memory");
-    if (link.ordinal != UNKNOWN && link.gpu != UNKNOWN)
-        all->links[all->n_links++] = link;
+    if (link.ordinal < 0 || link.ordinal > ORDINAL_MAX || link.gpu == UNKNOWN)
+        return 0;
+    uint32_t index = (uint32_t)all->n_links++;
+    all->links[index] = link;
+    uint32_t first = occ_map_put(&all->by_ordinal, (uint64_t)link.ordinal, index);
+    if (first == OCC_MAP_NONE ||
+        (link.pid >= 0 && link.pid <= OCC_NSYS_PID_MAX &&
+         occ_map_put(&all->by_process, PROCESS_KEY(link.pid, link.ordinal), index) == OCC_MAP_NONE))
+        return occ_fail(all->d->err, OCC_E_NO_MEMORY, "out of memory");
+    all->links[first].agreed &=
+        link.gpu == all->links[first].gpu && link.sm_count == all->links[first].sm_count;
     return 0;
 }
 
@@ -169,27 +181,6 @@ static int each_row(struct occ_nsys_devices *all, struct occ_nsys_rows rows,
         status = take(all, rows.stmt);
     occ_nsys_close(&rows);
     return status != 0 || more > 0 ? status : more;
-}
-
-static int compare_links(const void *a, const void *b)
-{
-    const struct link *x = a, *y = b;
-    if (x->ordinal != y->ordinal)
-        return x->ordinal < y->ordinal ? -1 : 1;
-    return x->pid < y->pid ? -1 : x->pid > y->pid;
-}
-
-static void find_agreement(struct occ_nsys_devices *all)
-{
-    struct link *first = NULL;
-    for (size_t i = 0; i < all->n_links; i++) {
-        struct link *link = &all->links[i];
-        if (!first || link->ordinal != first->ordinal) {
-            first = link;
-            first->agreed = true;
-        }
-        first->agreed &= link->gpu == first->gpu && link->sm_count == first->sm_count;
-    }
 }
 
 int occ_nsys_devices_read(struct occ_nsys_db *d, struct occ_import_sink *sink,
@@ -211,9 +202,6 @@ int occ_nsys_devices_read(struct occ_nsys_db *d, struct occ_import_sink *sink,
         status =
             occ_fail(d->err, OCC_E_INVALID,
                      "the file does not describe its GPUs (no TARGET_INFO_GPU): name it with --gpu NAME");
-    if (all->n_links > 1)
-        qsort(all->links, all->n_links, sizeof *all->links, compare_links);
-    find_agreement(all);
     return status;
 }
 
@@ -221,26 +209,13 @@ void occ_nsys_devices_free(struct occ_nsys_devices *devices)
 {
     if (!devices)
         return;
+    occ_map_free(&devices->by_process);
+    occ_map_free(&devices->by_ordinal);
     free(devices->links);
     free(devices);
 }
 
 /* ---- finding ---- */
-
-/* The first link of `ordinal` from process `pid` on; NULL: none. */
-static const struct link *link_from(const struct occ_nsys_devices *all, int64_t ordinal, int64_t pid)
-{
-    const struct link key = {.ordinal = ordinal, .pid = pid};
-    size_t low = 0, high = all->n_links;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_links(&all->links[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < all->n_links && all->links[low].ordinal == ordinal ? &all->links[low] : NULL;
-}
 
 static struct gpu *find_gpu(struct occ_nsys_devices *all, int64_t process, int64_t id, bool by_ordinal)
 {
@@ -302,14 +277,17 @@ static int declare_gpu(struct occ_nsys_devices *all, struct gpu *gpu, const stru
 int occ_nsys_devices_find(struct occ_nsys_devices *all, int64_t process, int64_t ordinal,
                           uint64_t *ret_number)
 {
-    int64_t pid = occ_nsys_pid_of(process);
-    const struct link *link = link_from(all, ordinal, pid), *first = link_from(all, ordinal, ANY_PROCESS);
-    if (!link || link->pid != pid)
-        link = first && first->agreed ? first : NULL;
+    uint32_t first = occ_map_get(&all->by_ordinal, (uint64_t)ordinal);
+    uint32_t own = occ_map_get(&all->by_process, PROCESS_KEY(occ_nsys_pid_of(process), ordinal));
+    const struct link *link = NULL;
     struct gpu *gpu = NULL;
+    if (first != OCC_MAP_NONE && own != OCC_MAP_NONE)
+        link = &all->links[own];
+    else if (first != OCC_MAP_NONE && all->links[first].agreed)
+        link = &all->links[first];
     if (link)
         gpu = find_gpu(all, process, link->gpu, false);
-    else if (!first)
+    else if (first == OCC_MAP_NONE)
         gpu = find_gpu(all, process, ordinal, all->ordinals_known);
     if (gpu)
         return declare_gpu(all, gpu, link, ret_number);

@@ -99,9 +99,10 @@ static inline int64_t occ_nsys_machine_of(int64_t global)
 {
     return global >> 48 & 0xffff;
 }
+#define OCC_NSYS_PID_MAX 0xffffff
 static inline int64_t occ_nsys_pid_of(int64_t global)
 {
-    return global >> 24 & 0xffffff;
+    return global >> 24 & OCC_NSYS_PID_MAX;
 }
 
 /* ---- facts about the recording ---- */
