@@ -4,38 +4,36 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "occupancy/occupancy.h"
+#include "support/cleanup.h"
 #include "support/text.h"
 #include "usage.h"
 
-bool cli_start(const struct cli_command *command, char **argv, struct cli_args *args, int *ret_status)
+int cli_run(const struct cli_command *command, char **argv)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    if (cli_parse(command, argv, args, &err) != 0) {
-        *ret_status = cli_usage_error(command, &err);
-        return false;
+    _cleanup_(occ_freep) struct cli_args *args = malloc(command->args_bytes);
+    if (!args) {
+        (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+        return cli_failure(command, &err);
     }
-    if (args->help) {
+    memcpy(args, command->defaults, command->args_bytes);
+    int status = cli_parse(command, argv, args, &err);
+    if (status == 0 && args->help) {
         cli_print_help(stdout, command, NULL);
-        *ret_status = CLI_EXIT_OK;
-        return false;
+        return CLI_EXIT_OK;
     }
-    return true;
-}
-
-bool cli_start_list(const struct cli_command *command, char **argv, struct cli_list_args *args,
-                    struct cli_selection *ret_selection, int *ret_status)
-{
-    struct occ_error err = OCC_ERROR_INIT;
-    if (!cli_start(command, argv, &args->common, ret_status))
-        return false;
-    if (!command->columns || cli_output_choose(&args->output, command->columns, ret_selection, &err) == 0)
-        return true;
-    *ret_status = cli_usage_error(command, &err);
-    return false;
+    if (status == 0 && command->columns) {
+        struct cli_list_args *list = (struct cli_list_args *)args;
+        status = cli_output_choose(&list->output, command->columns, &list->selection, &err);
+    }
+    if (status == 0 && command->check)
+        status = command->check(args, &err);
+    return status == 0 ? command->run(command, args) : cli_usage_error(command, &err);
 }
 
 int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err)

@@ -16,6 +16,7 @@ struct cli_output {
 struct cli_list_args {
     struct cli_args common;
     struct cli_output output;
+    struct cli_selection selection; /* of the command's columns */
 };
 
 #define CLI_OPTION_JSON                                                                                      \
@@ -30,11 +31,9 @@ struct cli_list_args {
                "columns to show, separated by commas; +LIST adds to the default ones"),                      \
         CLI_OPTION_JSON, CLI_OPTION_CSV, CLI_OPTION_HELP, CLI_OPTION_END
 
-/* Parses, answers --help. True: go on; false: *ret_status is the exit status. */
-bool cli_start(const struct cli_command *command, char **argv, struct cli_args *args, int *ret_status);
-/* The same, and chooses columns of the command's table, if it has one. */
-bool cli_start_list(const struct cli_command *command, char **argv, struct cli_list_args *args,
-                    struct cli_selection *ret_selection, int *ret_status);
+/* Parses `argv` (what follows the command's name, NULL-terminated), answers --help, chooses columns, checks,
+ * runs. Returns the exit status. */
+int cli_run(const struct cli_command *command, char **argv);
 
 /* OCC_E_INVALID: --json and --csv at once. */
 int cli_output_format(const struct cli_output *output, enum cli_format *ret_format, struct occ_error *err);

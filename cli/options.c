@@ -155,8 +155,7 @@ static int convert_word(const struct cli_option *row, const char *text, const ch
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is none of %s", text, all);
 }
 
-static int convert_span(const struct cli_option *row, const char *text, int64_t *value,
-                            struct occ_error *err)
+static int convert_span(const struct cli_option *row, const char *text, int64_t *value, struct occ_error *err)
 {
     char low[32], high[32];
     int status = occ_parse_duration_ns(text, value, err);

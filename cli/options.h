@@ -70,9 +70,20 @@ struct cli_command {
     const struct cli_option *options;
     const struct cli_column *columns;   /* for -o; NULL: none */
     const struct cli_example *examples; /* ends with command NULL; may be NULL */
-    /* Runs it; returns the exit status. `argv` is what follows the command's name, NULL-terminated. */
-    int (*run)(const struct cli_command *command, char **argv);
+    /* The command's arguments: their defaults and size. They begin with a struct cli_args, and with columns
+     * with a struct cli_list_args (command.h). */
+    const void *defaults;
+    size_t args_bytes;
+    /* What the kinds of the options do not check, or NULL; a failure is wrong usage. */
+    int (*check)(void *args, struct occ_error *err);
+    int (*run)(const struct cli_command *command, const void *args); /* returns the exit status */
 };
+/* `type` of the arguments, and initialisers of members whose default is not 0. */
+#define CLI_ARGS(type, ...)                                                                                  \
+    .args_bytes = sizeof(type), .defaults = &(const type)                                                    \
+    {                                                                                                        \
+        __VA_ARGS__                                                                                          \
+    }
 
 /* Exit statuses of occq. */
 enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_EXIT_NOTHING = 3 };

@@ -8,31 +8,26 @@
 #include "occupancy/occupancy.h"
 #include "support/cleanup.h"
 
-static int print(const struct cli_selection *selection, struct occ_error *err)
+static int run(const struct cli_command *command, const void *arguments)
 {
+    const struct cli_list_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
     const struct occ_gpu *gpu;
-    int status = cli_table_new(stdout, "gpus", selection, &table, err);
+    int status = cli_table_new(stdout, "gpus", &args->selection, &table, &err);
     for (size_t i = 0; status == 0 && (gpu = occ_gpu_at(i)); i++) {
         struct occ_device device;
         struct calc_device_row row = {.gpu = gpu->name, .name = gpu->title, .slice_of = gpu->slice_of};
         if (occ_device_from_name(gpu->name, &device) != OCC_OK)
-            return occ_fail(err, OCC_E_CORRUPT, "%s: unknown compute capability", gpu->name);
-        calc_device_fill(&row, &device);
-        status = cli_table_add(table, &row, err);
+            status = occ_fail(&err, OCC_E_CORRUPT, "%s: unknown compute capability", gpu->name);
+        else
+            calc_device_fill(&row, &device);
+        if (status == 0)
+            status = cli_table_add(table, &row, &err);
     }
-    return status == 0 ? cli_table_finish(table, err) : status;
-}
-
-static int run(const struct cli_command *command, char **argv)
-{
-    struct cli_list_args args = {.output = {.json = false}};
-    struct cli_selection selection;
-    struct occ_error err = OCC_ERROR_INIT;
-    int status = 0;
-    if (!cli_start_list(command, argv, &args, &selection, &status))
-        return status;
-    return print(&selection, &err) == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
+    if (status == 0)
+        status = cli_table_finish(table, &err);
+    return status == 0 ? CLI_EXIT_OK : cli_failure(command, &err);
 }
 
 static const struct cli_option options[] = {CLI_OPTIONS_LIST};
@@ -54,5 +49,6 @@ const struct cli_command cli_gpus = {
     .options = options,
     .columns = calc_device_columns,
     .examples = examples,
+    CLI_ARGS(struct cli_list_args, ),
     .run = run,
 };

@@ -152,18 +152,14 @@ static int import_all(const struct cli_command *command, const struct import_arg
     return exit_status;
 }
 
-static int run(const struct cli_command *command, char **argv)
+static int run(const struct cli_command *command, const void *arguments)
 {
-    struct import_args args = {.label = NULL};
-    struct cli_selection selection;
+    const struct import_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_table_freep) struct cli_table *table = NULL;
-    int status = 0;
-    if (!cli_start_list(command, argv, &args.list, &selection, &status))
-        return status;
-    if (cli_table_new(stdout, "imports", &selection, &table, &err) != 0)
+    if (cli_table_new(stdout, "imports", &args->list.selection, &table, &err) != 0)
         return cli_failure(command, &err);
-    status = import_all(command, &args, table);
+    int status = import_all(command, args, table);
     return cli_table_finish(table, &err) == 0 ? status : cli_failure(command, &err);
 }
 
@@ -210,5 +206,6 @@ const struct cli_command cli_import = {
     .options = options,
     .columns = columns,
     .examples = examples,
+    CLI_ARGS(struct import_args, ),
     .run = run,
 };

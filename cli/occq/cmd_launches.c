@@ -117,8 +117,9 @@ static void mark_measured(struct occ_store *store, struct cli_column *table)
             table->flags |= CLI_DEFAULT;
 }
 
-static int ask(const struct cli_command *command, const struct history_args *args)
+static int run(const struct cli_command *command, const void *arguments)
 {
+    const struct history_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     struct cli_column table[sizeof columns / sizeof *columns];
@@ -149,14 +150,6 @@ static int ask(const struct cli_command *command, const struct history_args *arg
     return sql_list(command, store, &list);
 }
 
-static int run(const struct cli_command *command, char **argv)
-{
-    struct history_args args = {.number = 50};
-    struct cli_selection selection;
-    int status = 0;
-    return cli_start_history(command, argv, &args, &selection, &status) ? ask(command, &args) : status;
-}
-
 static const struct cli_option options[] = {
     CLI_OPTION_DB,      CLI_OPTION_LOW_OCCUPANCY("launches"),
     CLI_OPTIONS_FILTER, CLI_OPTION_NUMBER("at most N launches (default 50)"),
@@ -178,5 +171,7 @@ const struct cli_command cli_launches = {
     .options = options,
     .columns = columns,
     .examples = examples,
+    CLI_ARGS(struct history_args, .number = 50),
+    .check = cli_check_history,
     .run = run,
 };

@@ -87,29 +87,6 @@ static void note_more(const struct cli_command *command, struct occ_store *store
     cli_note(command, "only the newest %" PRId64 " runs (-n shows more)", list->number);
 }
 
-static int ask(const struct cli_command *command, const struct history_args *args,
-               const struct cli_selection *selection)
-{
-    struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
-    const struct sql_list list = {.name = "runs",
-                                  .table = columns,
-                                  .selection = selection,
-                                  .from = "run",
-                                  .order = "start_ns DESC, run_id DESC",
-                                  .since = LASTS " >= %lld AND time_base = 'epoch'",
-                                  .until = "start_ns < %lld AND time_base = 'epoch'",
-                                  .run = "run_id = %lld",
-                                  .session = "session_id = %Q",
-                                  .filter = &args->filter,
-                                  .number = args->number,
-                                  .nothing = "no runs match these filters",
-                                  .note_more = note_more};
-    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
-        return cli_failure(command, &err);
-    return sql_list(command, store, &list);
-}
-
 /* ---- pause PID, resume PID ---- */
 
 static int send_pause(const struct cli_command *command, const struct runs_args *args)
@@ -139,15 +116,32 @@ static int send_pause(const struct cli_command *command, const struct runs_args 
     return cli_usage_error(command, &err);
 }
 
-static int run(const struct cli_command *command, char **argv)
+/* ---- the command ---- */
+
+static int run(const struct cli_command *command, const void *arguments)
 {
-    struct runs_args args = {.history = {.number = 50}};
-    struct cli_selection selection;
-    int status = 0;
-    if (!cli_start_history(command, argv, &args.history, &selection, &status))
-        return status;
-    return args.history.list.common.operand_count > 0 ? send_pause(command, &args)
-                                                      : ask(command, &args.history, &selection);
+    const struct runs_args *runs = arguments;
+    const struct history_args *args = &runs->history;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    const struct sql_list list = {.name = "runs",
+                                  .table = columns,
+                                  .selection = &args->list.selection,
+                                  .from = "run",
+                                  .order = "start_ns DESC, run_id DESC",
+                                  .since = LASTS " >= %lld AND time_base = 'epoch'",
+                                  .until = "start_ns < %lld AND time_base = 'epoch'",
+                                  .run = "run_id = %lld",
+                                  .session = "session_id = %Q",
+                                  .filter = &args->filter,
+                                  .number = args->number,
+                                  .nothing = "no runs match these filters",
+                                  .note_more = note_more};
+    if (args->list.common.operand_count > 0)
+        return send_pause(command, runs);
+    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
+        return cli_failure(command, &err);
+    return sql_list(command, store, &list);
 }
 
 static const struct cli_option options[] = {
@@ -185,5 +179,7 @@ const struct cli_command cli_runs = {
     .options = options,
     .columns = columns,
     .examples = examples,
+    CLI_ARGS(struct runs_args, .history = {.number = 50}),
+    .check = cli_check_history,
     .run = run,
 };

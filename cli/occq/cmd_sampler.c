@@ -25,6 +25,7 @@ struct sampler_args {
     int64_t duration_ns; /* 0: not given */
     const char *socket;
     int64_t pause_s;
+    enum action { STATUS, PAUSE, RESUME, ACTIONS } action;
 };
 
 /* A daemon's answer: lines "key value", each ended by a NUL. */
@@ -176,10 +177,10 @@ static int request(const struct cli_command *command, int fd, const struct sampl
 }
 
 static const char *const actions[] = {"status", "pause", "resume", NULL};
-enum action { STATUS, PAUSE, RESUME, ACTIONS };
 
-static int find_action(struct sampler_args *args, enum action *ret_action, struct occ_error *err)
+static int check(void *arguments, struct occ_error *err)
 {
+    struct sampler_args *args = arguments;
     const struct cli_output *output = &args->list.output;
     const char *name = args->list.common.operands[0];
     enum action action = STATUS;
@@ -194,25 +195,19 @@ static int find_action(struct sampler_args *args, enum action *ret_action, struc
     if (action == PAUSE)
         args->pause_s =
             (args->duration_ns ? args->duration_ns + SECOND_NS - 1 : PAUSE_DEFAULT_NS) / SECOND_NS;
-    *ret_action = action;
+    args->action = action;
     return 0;
 }
 
-static int run(const struct cli_command *command, char **argv)
+static int run(const struct cli_command *command, const void *arguments)
 {
-    struct sampler_args args = {.socket = NULL};
-    struct cli_selection selection;
+    const struct sampler_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
-    enum action action = STATUS;
     _cleanup_(occ_closep) int fd = -1;
-    int status = 0;
-    if (!cli_start_list(command, argv, &args.list, &selection, &status))
-        return status;
-    if (find_action(&args, &action, &err) != 0)
-        return cli_usage_error(command, &err);
-    if (connect_daemon(args.socket, &fd, &err) != 0)
+    if (connect_daemon(args->socket, &fd, &err) != 0)
         return cli_failure(command, &err);
-    return action == STATUS ? show_status(command, fd, &selection) : request(command, fd, &args);
+    return args->action == STATUS ? show_status(command, fd, &args->list.selection)
+                                  : request(command, fd, args);
 }
 
 static const struct cli_option options[] = {
@@ -245,5 +240,7 @@ const struct cli_command cli_sampler = {
     .options = options,
     .columns = columns,
     .examples = examples,
+    CLI_ARGS(struct sampler_args, ),
+    .check = check,
     .run = run,
 };

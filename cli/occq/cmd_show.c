@@ -61,8 +61,9 @@ static int print(const struct occ_config_rows *rows, const struct history_args *
 
 /* ---- the command ---- */
 
-static int ask(const struct cli_command *command, const struct history_args *args)
+static int run(const struct cli_command *command, const void *arguments)
 {
+    const struct history_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
@@ -77,26 +78,19 @@ static int ask(const struct cli_command *command, const struct history_args *arg
     return rows.n ? CLI_EXIT_OK : cli_nothing(command, "no launches of such a kernel match these filters");
 }
 
-static int check_kernel(const char *text, struct occ_error *err)
+static int check(void *arguments, struct occ_error *err)
 {
-    int status = text[0] ? cli_check_regex(text, err) : occ_fail(err, OCC_E_INVALID, "the value is empty");
+    struct history_args *args = arguments;
+    const char *text = args->filter.kernel = args->list.common.operands[0];
+    int status = cli_check_history(args, err);
+    if (status != 0)
+        return status;
+    status = text[0] ? cli_check_regex(text, err) : occ_fail(err, OCC_E_INVALID, "the value is empty");
     if (status == 0)
         return 0;
     (void)occ_error_prefix(err, "KERNEL");
     occ_text_sanitise(err->message);
     return status;
-}
-
-static int run(const struct cli_command *command, char **argv)
-{
-    struct history_args args = {.number = 0};
-    struct cli_selection none;
-    struct occ_error err = OCC_ERROR_INIT;
-    int status = 0;
-    if (!cli_start_history(command, argv, &args, &none, &status))
-        return status;
-    args.filter.kernel = args.list.common.operands[0];
-    return check_kernel(args.filter.kernel, &err) == 0 ? ask(command, &args) : cli_usage_error(command, &err);
 }
 
 static const struct cli_option options[] = {
@@ -138,5 +132,7 @@ const struct cli_command cli_show = {
         "histogram and are at most 12.5 % off.",
     .options = options,
     .examples = examples,
+    CLI_ARGS(struct history_args, ),
+    .check = check,
     .run = run,
 };

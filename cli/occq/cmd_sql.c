@@ -203,26 +203,23 @@ static char *read_stdin(void)
     return NULL;
 }
 
-static int run(const struct cli_command *command, char **argv)
+static int run(const struct cli_command *command, const void *arguments)
 {
-    struct sql_args args = {0};
+    const struct sql_args *args = arguments;
     enum cli_format format;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_freep) char *input = NULL;
-    int status = 0;
-    if (!cli_start(command, argv, &args.list.common, &status))
-        return status;
-    const char *text = args.list.common.operands[0];
-    bool is_stdin = !args.schema && (!text || strcmp(text, "-") == 0);
+    const char *text = args->list.common.operands[0];
+    bool is_stdin = !args->schema && (!text || strcmp(text, "-") == 0);
     if (is_stdin)
         text = input = read_stdin();
-    if (cli_output_format(&args.list.output, &format, &err) != 0)
+    if (cli_output_format(&args->list.output, &format, &err) != 0)
         return cli_usage_error(command, &err);
-    if (!args.schema && (!text || !text[strspn(text, " \t\r\n;")])) {
+    if (!args->schema && (!text || !text[strspn(text, " \t\r\n;")])) {
         (void)occ_fail(&err, OCC_E_INVALID, is_stdin ? "STATEMENT is missing" : "the statement is empty");
         return cli_usage_error(command, &err);
     }
-    return ask(command, &args, text, format);
+    return ask(command, args, text, format);
 }
 
 static const struct cli_option options[] = {
@@ -263,5 +260,6 @@ const struct cli_command cli_sql = {
                    "Exit status 3 if there are no rows.",
     .options = options,
     .examples = examples,
+    CLI_ARGS(struct sql_args, ),
     .run = run,
 };

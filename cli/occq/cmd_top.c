@@ -253,8 +253,9 @@ static int print_top(struct occ_top *top, size_t shown, const struct top_args *a
 
 /* ---- the command ---- */
 
-static int ask(const struct cli_command *command, const struct top_args *args)
+static int run(const struct cli_command *command, const void *arguments)
 {
+    const struct top_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
@@ -271,15 +272,6 @@ static int ask(const struct cli_command *command, const struct top_args *args)
     if (any_simulated(&top, shown))
         cli_note_simulated(command);
     return shown ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
-}
-
-static int run(const struct cli_command *command, char **argv)
-{
-    struct top_args args = {.history = {.number = 20}, .by = "waste"};
-    struct cli_selection selection;
-    int status = 0;
-    return cli_start_history(command, argv, &args.history, &selection, &status) ? ask(command, &args)
-                                                                                : status;
 }
 
 static const struct cli_option options[] = {
@@ -323,5 +315,7 @@ const struct cli_command cli_top = {
     .options = options,
     .columns = columns,
     .examples = examples,
+    CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "waste"),
+    .check = cli_check_history,
     .run = run,
 };

@@ -16,6 +16,7 @@
 struct whatif_args {
     struct history_args history;
     const char *gpu;
+    struct calc_target target;
 };
 
 /* Sums over configurations on one device, weighted with their time, and the configuration with most time. */
@@ -221,9 +222,22 @@ static void note_left_out(const struct cli_command *command, const struct calc_t
                  not_analysed, not_analysed == 1 ? "" : "s", not_analysed == 1 ? "it" : "they");
 }
 
-static int ask(const struct cli_command *command, const struct whatif_args *args,
-               const struct calc_target *target, const struct cli_selection *selection)
+static int check(void *arguments, struct occ_error *err)
 {
+    struct whatif_args *args = arguments;
+    int status = cli_check_history(args, err);
+    if (status != 0)
+        return status;
+    if (!args->gpu)
+        return occ_fail(err, OCC_E_INVALID, "--gpu is missing ('occq gpus' lists them)");
+    status = calc_target_named(args->gpu, &args->target, err);
+    return status == 0 ? 0 : occ_error_prefix(err, "--gpu");
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct whatif_args *args = arguments;
+    const struct calc_target *target = &args->target;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(cli_store_closep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
@@ -239,7 +253,7 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
     size_t n = evaluate_all(&configs, &target->device, rows), number = (size_t)args->history.number;
     size_t shown = number && n > number ? number : n;
     bool simulated = false;
-    if (cli_table_print("kernels", selection, rows, shown, sizeof *rows, &err) != 0)
+    if (cli_table_print("kernels", &args->history.list.selection, rows, shown, sizeof *rows, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < shown; i++)
         simulated |= rows[i].simulated;
@@ -247,22 +261,6 @@ static int ask(const struct cli_command *command, const struct whatif_args *args
         cli_note_simulated(command);
     note_left_out(command, target, rows, n);
     return n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
-}
-
-static int run(const struct cli_command *command, char **argv)
-{
-    struct whatif_args args = {.gpu = NULL};
-    struct cli_selection selection;
-    struct calc_target target;
-    struct occ_error err = OCC_ERROR_INIT;
-    int status = 0;
-    if (!cli_start_history(command, argv, &args.history, &selection, &status))
-        return status;
-    if (!args.gpu)
-        (void)occ_fail(&err, OCC_E_INVALID, "--gpu is missing ('occq gpus' lists them)");
-    else if (calc_target_named(args.gpu, &target, &err) != 0)
-        (void)occ_error_prefix(&err, "--gpu");
-    return err.code == 0 ? ask(command, &args, &target, &selection) : cli_usage_error(command, &err);
 }
 
 static const struct cli_option options[] = {
@@ -295,5 +293,7 @@ const struct cli_command cli_whatif = {
     .options = options,
     .columns = columns,
     .examples = examples,
+    CLI_ARGS(struct whatif_args, ),
+    .check = check,
     .run = run,
 };

@@ -9,18 +9,13 @@
 #include "support/cleanup.h"
 #include "support/paths.h"
 
-bool cli_start_history(const struct cli_command *command, char **argv, struct history_args *args,
-                       struct cli_selection *ret_selection, int *ret_status)
+int cli_check_history(void *arguments, struct occ_error *err)
 {
-    struct occ_error err = OCC_ERROR_INIT;
+    const struct history_args *args = arguments;
     const struct occ_filter *filter = &args->filter;
-    if (!cli_start_list(command, argv, &args->list, ret_selection, ret_status))
-        return false;
-    if (filter->since_ns == 0 || filter->until_ns == 0 || filter->until_ns > filter->since_ns)
-        return true;
-    (void)occ_fail(&err, OCC_E_INVALID, "--until is not after --since");
-    *ret_status = cli_usage_error(command, &err);
-    return false;
+    if (filter->since_ns != 0 && filter->until_ns != 0 && filter->until_ns <= filter->since_ns)
+        return occ_fail(err, OCC_E_INVALID, "--until is not after --since");
+    return 0;
 }
 
 int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,

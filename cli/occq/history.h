@@ -36,9 +36,8 @@ struct history_args {
                "(default 50)",                                                                               \
                .without = "50")
 
-/* Parses and checks. True: go on; false: *ret_status is the exit status. */
-bool cli_start_history(const struct cli_command *command, char **argv, struct history_args *args,
-                       struct cli_selection *ret_selection, int *ret_status);
+/* For struct cli_command's `check`: the period. */
+int cli_check_history(void *args, struct occ_error *err);
 
 /* Opens the history: --db, else the user's. For reading it must exist. */
 int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,

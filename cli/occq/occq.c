@@ -42,7 +42,7 @@ static int help(const char *name)
     const struct cli_command *command = name ? find_command(name) : NULL;
     if (!name)
         return print_help();
-    return command ? command->run(command, (char *[]){option, NULL}) : fail_unknown(name);
+    return command ? cli_run(command, (char *[]){option, NULL}) : fail_unknown(name);
 }
 
 static int run(char **argv)
@@ -51,7 +51,7 @@ static int run(char **argv)
     struct occ_error err = OCC_ERROR_INIT;
     const struct cli_command *command = argv[0] ? find_command(argv[0]) : NULL;
     if (command)
-        return command->run(command, argv + 1);
+        return cli_run(command, argv + 1);
     if (argv[0] && strcmp(argv[0], "help") == 0)
         return help(argv[1]);
     if (cli_parse(&cli_occq, argv, &args, &err) != 0)

@@ -15,8 +15,9 @@
 #include "support/cleanup.h"
 
 /* What excludes what: --batch all others, --cubin and --ptxas each other and what describes a kernel. */
-static int check_exclusive(const struct calc_args *args, struct occ_error *err)
+static int check(void *arguments, struct occ_error *err)
 {
+    const struct calc_args *args = arguments;
     const char *source = args->batch ? "batch" : args->cubin ? "cubin" : args->ptxas ? "ptxas" : NULL;
     for (const struct cli_option *o = calc_options; source && o->name; o++) {
         bool is_described = strcmp(o->name, "regs") == 0 || strcmp(o->name, "smem") == 0 ||
@@ -134,22 +135,17 @@ static int run_batch(const struct cli_command *command)
 
 /* ---- the command ---- */
 
-static int run(const struct cli_command *command, char **argv)
+static int run(const struct cli_command *command, const void *arguments)
 {
-    struct calc_args args = {.sms = 0};
+    const struct calc_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     struct calc_target target;
-    int status = 0;
-    if (!cli_start(command, argv, &args.common, &status))
-        return status;
-    if (check_exclusive(&args, &err) != 0)
-        return cli_usage_error(command, &err);
-    if (args.batch)
+    if (args->batch)
         return run_batch(command);
-    if (calc_args_target(&args, &target, &err) != 0)
+    if (calc_args_target(args, &target, &err) != 0)
         return cli_usage_error(command, &err);
-    return args.cubin || args.ptxas ? run_file(command, &args, &target)
-                                    : run_options(command, &args, &target);
+    return args->cubin || args->ptxas ? run_file(command, args, &target)
+                                      : run_options(command, args, &target);
 }
 
 static const struct cli_example examples[] = {
@@ -179,5 +175,7 @@ const struct cli_command cli_calc = {
         "standard error names its line, and the exit status is 1; the other rows are computed.",
     .options = calc_options,
     .examples = examples,
+    CLI_ARGS(struct calc_args, ),
+    .check = check,
     .run = run,
 };

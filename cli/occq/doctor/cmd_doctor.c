@@ -100,9 +100,10 @@ static void print_page(const struct doctor_page *page)
     }
 }
 
-static int examine(const struct cli_command *command, const struct doctor_args *args,
-                   const struct cli_selection *selection)
+static int run(const struct cli_command *command, const void *arguments)
 {
+    const struct doctor_args *args = arguments;
+    const struct cli_selection *selection = &args->list.selection;
     static char probe[65536];
     static struct doctor_page page;
     _cleanup_(occ_freep) char *history = NULL;
@@ -126,16 +127,6 @@ static int examine(const struct cli_command *command, const struct doctor_args *
         if (page.lines[i].fault && page.lines[i].fault->state == DOCTOR_PROBLEM)
             return CLI_EXIT_FAILURE;
     return CLI_EXIT_OK;
-}
-
-static int run(const struct cli_command *command, char **argv)
-{
-    struct doctor_args args = {.root = NULL};
-    struct cli_selection selection;
-    int status = 0;
-    return cli_start_list(command, argv, &args.list, &selection, &status)
-               ? examine(command, &args, &selection)
-               : status;
 }
 
 static const struct cli_option options[] = {
@@ -168,5 +159,6 @@ const struct cli_command cli_doctor = {
     .options = options,
     .columns = columns,
     .examples = examples,
+    CLI_ARGS(struct doctor_args, ),
     .run = run,
 };
