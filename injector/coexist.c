@@ -1,11 +1,11 @@
 /* See coexist.h. A row of `signs` is the prefix of variables that a profiler sets for the programs it runs.
- * Variables that only name where a tool is installed (NSYS_ROOT of a module system) are no sign.
+ * Variables that only name where a tool is installed (NSYS_ROOT of a module system) are no sign. Nor is
+ * CUDA_INJECTION64_PATH: it named us, or we would not be here.
  */
 #include "coexist.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const struct {
     const char *prefix;
@@ -39,27 +39,8 @@ static const char *tool_of(const char *entry, size_t name_length)
     return NULL;
 }
 
-static bool is_same_file(const char *a, const char *b)
+bool occ_coexist_must_yield(char *const *environment, char *reason, size_t size)
 {
-    struct stat one, other;
-    if (strcmp(a, b) == 0)
-        return true;
-    return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-           one.st_ino == other.st_ino;
-}
-
-/* CUDA_INJECTION64_PATH names a library other than `self`: the driver loads that one. */
-static bool is_displaced(const char *injection_path, const char *self)
-{
-    if (!injection_path || injection_path[0] == '\0' || strcmp(injection_path, "none") == 0 ||
-        self[0] == '\0')
-        return false;
-    return !is_same_file(injection_path, self);
-}
-
-bool occ_coexist_must_yield(char *const *environment, const char *self, char *reason, size_t size)
-{
-    static const char injection[] = "CUDA_INJECTION64_PATH=";
     for (; environment && *environment; environment++) {
         const char *entry = *environment;
         size_t name_length = strcspn(entry, "=");
@@ -67,11 +48,6 @@ bool occ_coexist_must_yield(char *const *environment, const char *self, char *re
         if (tool) {
             (void)snprintf(reason, size, "%s is at work (%.*s is set)", tool,
                            (int)(name_length > 64 ? 64 : name_length), entry);
-            return true;
-        }
-        if (strncmp(entry, injection, sizeof injection - 1) == 0 &&
-            is_displaced(entry + sizeof injection - 1, self)) {
-            (void)snprintf(reason, size, "another tool is injected: %.160s", entry);
             return true;
         }
     }

@@ -1,14 +1,11 @@
-/* Does another profiler work on this program? Then it wins: we do nothing and report the reason. Pure but for
- * stat(2).
- */
+/* Does another profiler work on this program? Then it wins: we do nothing and report the reason. Pure. */
 #ifndef OCC_INJECTOR_COEXIST_H
 #define OCC_INJECTOR_COEXIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* True: step aside, with the reason (of `size` bytes). `environment` is environ; `self` is the path of this
- * library, or "" if unknown. */
-bool occ_coexist_must_yield(char *const *environment, const char *self, char *reason, size_t size);
+/* True: step aside, with the reason (of `size` bytes). `environment` is environ. */
+bool occ_coexist_must_yield(char *const *environment, char *reason, size_t size);
 
 #endif

@@ -79,6 +79,9 @@ occ_cupti_buffer_completed occ_callback_completed;
 /* init.c: what InitializeInjection does, once a process. */
 void occ_guest_start(void);
 
+/* preflight.c: NULL, or why the guest stays out of this process (static text). Preserves errno. */
+const char *occ_preflight_refusal(void);
+
 /* fork.c: once. */
 void occ_fork_prepare(void);
 /* exit.c: each time that libcupti may have registered an exit handler of its own. Any thread. */

@@ -19,7 +19,6 @@
 #include "coexist.h"
 #include "guest.h"
 #include "guest_log.h"
-#include "preflight.h"
 #include "process.h"
 
 /* A ring that holds a reason and no launches. */
@@ -64,7 +63,7 @@ static bool prepare(struct occ_guest *g, char reason[OCC_REASON_BYTES])
 static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
 {
     char reason[OCC_REASON_BYTES] = "";
-    if (occ_coexist_must_yield(environ, occ_guest_path(), reason, sizeof reason) || !prepare(g, reason) ||
+    if (occ_coexist_must_yield(environ, reason, sizeof reason) || !prepare(g, reason) ||
         !occ_tracing_start(&g->tracing, g->env.cupti, &g->pool.zero, reason)) {
         stay_quiet(g, reason);
         return;

@@ -1,9 +1,10 @@
 /*
- * See preflight.h. The filters of most containers answer with an error, those of systemd's SystemCallFilter=
- * and of sandboxes often kill, and no process can read its own: so a child tries the calls.
+ * May the guest start in this process? Not where it could end the program, take what the program needs, or be
+ * reported: a seccomp filter that kills, a table of descriptors that is nearly full, a thread sanitizer.
+ *
+ * The filters of most containers answer with an error, those of systemd's SystemCallFilter= and of sandboxes
+ * often kill, and no process can read its own: so a child tries the calls.
  */
-#include "preflight.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "guest.h"
 
 enum { FREE_DESCRIPTORS_MIN = 16 };
 

@@ -143,8 +143,10 @@ void program_inspect(const char *name, const char *library, struct program *prog
             "the program is setuid, setgid or has capabilities: no library can be loaded into it";
     else if (text)
         inspect_start(text, n, program);
+    (void)snprintf(program->other_tool, sizeof program->other_tool,
+                   "another tool is injected: CUDA_INJECTION64_PATH=%s", injected ? injected : "");
     if (injected && library && strcmp(injected, library) != 0)
-        program->obstacle = "another tool is injected: CUDA_INJECTION64_PATH is set";
+        program->obstacle = program->other_tool;
 }
 
 /* ---- why nothing was recorded ---- */

@@ -7,7 +7,8 @@
 
 struct program {
     char path[PATH_MAX];  /* absolute where possible; "": not found */
-    const char *obstacle; /* why nothing can be recorded of it, static text; NULL: nothing is in the way */
+    const char *obstacle; /* why nothing can be recorded of it; NULL: nothing is in the way */
+    char other_tool[256]; /* the obstacle, if that is another tool's injection */
     bool takes_preload;   /* its dynamic linker takes 64-bit libraries, and its runtime allows them */
 };
 
@@ -15,7 +16,7 @@ struct program {
  * NULL. */
 void program_inspect(const char *name, const char *library, struct program *program);
 
-/* After its end, what can be found out from outside: one line, static text. */
+/* After its end, what can be found out from outside: one line. */
 const char *program_no_launches_reason(const struct program *program);
 
 #endif

@@ -1,5 +1,5 @@
 /* Where the guest stays out. Each case is a process of its own, which takes its own rights away. */
-#include "injector/preflight.h"
+#include "injector/guest.h"
 
 #include <errno.h>
 #include <fcntl.h>
