@@ -69,22 +69,18 @@ static bool parse_POWER(const struct row *row, const char *text, void *field)
     return true;
 }
 
+/* Up to four decimals; no strtod, whose point is the program's locale's. */
 static bool parse_PERCENT(const struct row *row, const char *text, void *field)
 {
-    static const struct row any = {.max = 100};
-    size_t whole = strspn(text, "0123456789"), decimals = 0;
-    char digits[4] = "";
-    uint64_t value = 0, scale = 10000;
-    if (whole < 1 || whole >= sizeof digits)
+    size_t n = strspn(text, "0123456789"), decimals = text[n] == '.' ? strspn(text + n + 1, "0123456789") : 0;
+    uint64_t value = 0;
+    if (n < 1 || n > 3 || decimals > 4 || text[n + (text[n] == '.') + decimals] != '\0')
         return false;
-    memcpy(digits, text, whole);
-    if (!parse_NUMBER(&any, digits, &value))
-        return false;
-    value *= scale;
-    for (text += whole + (text[whole] == '.'); scale > 1 && text[0] >= '0' && text[0] <= '9';
-         text++, decimals++)
-        value += (uint64_t)(text[0] - '0') * (scale /= 10);
-    if (text[0] != '\0' || value < row->min || value > row->max)
+    for (size_t i = 0; i < n + 4; i++) {
+        const char *digit = i < n ? &text[i] : &text[i + 1];
+        value = value * 10 + (i < n + decimals ? (uint64_t)(*digit - '0') : 0);
+    }
+    if (value < row->min || value > row->max)
         return false;
     *(uint64_t *)field = value;
     return true;

@@ -203,7 +203,7 @@ static void apply(struct occ_guest *g)
     bool is_on = causes[cause].level != OCC_LEVEL_NOTHING || cause == DOUBTED;
     enable(g, is_on && (cause != SAMPLED || r->rounds % SAMPLE_ROUNDS == 0));
     cause = find_cause(g);
-    if (cause != (enum cause)r->cause)
+    if (cause != r->cause)
         report(g, cause);
 }
 

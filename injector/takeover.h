@@ -8,10 +8,9 @@
  *             looks alike, so the doubt is withdrawn with the next buffer.
  *   taken     an attribute of ours has changed, or CUPTI does not know us any more: a session has ended. Its
  *             start is unknown: at the earliest when every buffer requested before had been delivered.
- *   back      a few rounds later, while CUPTI's worker rests, the callbacks are ours again; the program's own
- *             profiler comes first, so each session that follows doubles the rounds. After a doubt of a
- * minute in which the worker rested, too: a session that was so short that all its records went into a buffer
- * of ours resets nothing.
+ *   back      after a few rounds in which CUPTI's worker rested the callbacks are ours again; each session
+ *             that follows doubles these rounds, since the program's own profiler comes first. A doubt ends
+ *             so after a minute: a session whose records all went into a buffer of ours resets nothing.
  *
  * Pure; threads: the helper.
  */
