@@ -48,7 +48,7 @@ static const struct doctor_check checks[] = {
      "Launches are recorded through libcupti of CUDA 12.2 or newer; occtraced, beside occq, looks for it.",
      "install it (CUDA toolkit, or pip install nvidia-cuda-cupti), or set OCCTRACE_CUPTI to its absolute path"},
     {"libcupti", doctor_must_not, "", "^cupti\t.*\\((version (..|130[0-2]..)), first", NOTE, DOCTOR_RECORD,
-     "Before CUDA 13.3 libcupti is known to leak GPU memory in programs that use CUDA graphs.",
+     "Before 13.3 it leaks GPU memory in CUDA graphs; tracing copies and fills as well avoids that, at a price.",
      "use CUDA 13.3's libcupti or newer where graphs run for long"},
     {"libcupti", doctor_must_not, "", "^refused\t(.*)", NOTE, 0, "It is passed over.", NULL},
     {"injection", doctor_if_set, "$CUDA_INJECTION64_PATH", "(/libocctrace|^none$|^$)", NOTE, RECORD,
