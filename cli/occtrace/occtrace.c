@@ -40,15 +40,6 @@ static void occupy_standard_descriptors(void)
 
 /* ---- the program ---- */
 
-/* Last in the list: some libraries must come first. */
-static char *preload_list(const char *library)
-{
-    const char *old = getenv("LD_PRELOAD");
-    char *list = NULL;
-    (void)occ_format_text(&list, NULL, "%s%s%s", old ? old : "", old && old[0] ? ":" : "", library);
-    return list;
-}
-
 /* A number as a variable's value; NULL: 0, not given. */
 static const char *print_number(int64_t number, char text[32])
 {
@@ -59,13 +50,16 @@ static const char *print_number(int64_t number, char text[32])
 static int start_observed(struct trace *trace, char *const *argv, struct occ_error *err)
 {
     bool preloads = trace->preload && trace->executable.takes_preload;
-    _cleanup_(occ_freep) char *list = preloads ? preload_list(trace->preload) : NULL;
+    _cleanup_(occ_freep) char *list = NULL;
+    const char *old = getenv("LD_PRELOAD");
     const struct trace_options *options = trace->options;
     char delay[32], duration[32], launches[32];
     const char *all = options->preload && strcmp(options->preload, "all") == 0 ? "1" : NULL;
     const char *library = preloads || getenv("CUDA_INJECTION64_PATH") ? NULL : trace->library;
-    if (preloads && !list)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    /* last in the list: some libraries must come first */
+    if (preloads &&
+        occ_format_text(&list, err, "%s%s%s", old ? old : "", old && old[0] ? ":" : "", trace->preload) != 0)
+        return OCC_E_NO_MEMORY;
     const struct child_variable variables[] = {
         {"LD_PRELOAD", list},
         {"CUDA_INJECTION64_PATH", library},

@@ -144,6 +144,15 @@ if [ -e /proc/$$/task/$$/children ]; then
     echo 36 >go
     wait $pid; same "a killed daemon" 36 $?
 fi
+# nothing is preloaded or injected into it
+cat >environment.sh <<'SH'
+for task in /proc/[0-9]*; do
+    [ "$(cut -d ' ' -f 4 $task/stat 2>/dev/null)" = "$PPID" ] && grep -q '^occtraced$' $task/comm && tr '\0' '\n' <$task/environ
+done
+SH
+LD_PRELOAD=libm.so.6 CUDA_INJECTION64_PATH=/other.so traced bash environment.sh >daemon-environment
+grep -q ^HOME= daemon-environment || fail "no environment of the private daemon"
+grep -E '^(LD_PRELOAD|CUDA_INJECTION64_PATH)=' daemon-environment && fail "injected into the private daemon"
 mkdir db-is-a-directory
 "$occtrace" -d db-is-a-directory sh -c 'exit 37' 2>err; same "a database that cannot be" 37 $?
 grep -q 'without being observed' err || fail "no word about it: $(cat err)"

@@ -90,7 +90,7 @@ static int closes_standard(const char *argument)
 
 /* ---- limits ---- */
 
-static int limited(int resource, rlim_t value)
+static int limited(enum __rlimit_resource resource, rlim_t value)
 {
     const struct rlimit limit = {value, value};
     guest_open();

@@ -60,6 +60,13 @@ row -l 20 "RTLD_DEEPBIND" "$g" deepbind
 before=(env LD_PRELOAD=libm.so.6)
 row -l 20 "LD_PRELOAD set" "$g" return 0
 row "LD_PRELOAD set, printed" printenv LD_PRELOAD
+asan=$(gcc -print-file-name=libasan.so 2>/dev/null)
+if [ -f "$(realpath "$asan")" ]; then # its runtime must come first
+  before=(env "LD_PRELOAD=$(realpath "$asan")" ASAN_OPTIONS=detect_leaks=0)
+  row "LD_PRELOAD of the address sanitizer" "$g" return 3
+else
+  skip "LD_PRELOAD of the address sanitizer (no libasan)"
+fi
 before=(env CUDA_INJECTION64_PATH=/opt/nvidia/nsys/libToolsInjection64.so NSYS_PROFILING_SESSION_ID=1)
 row -l 0 "injected by nsys" "$g" return 3
 row "injected by nsys, printed" printenv CUDA_INJECTION64_PATH
