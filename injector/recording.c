@@ -82,16 +82,21 @@ static enum cause find_cause(const struct occ_guest *g)
 
 /* ---- CUPTI ---- */
 
-/* Kinds are the process's, not ours: they are only disabled while CUPTI asks us for buffers, or another
- * client's session that has just begun would lose its records. Until then ours are ignored. */
+/* Kinds are the process's, not ours: they are disabled when CUPTI has asked us for a buffer after recording
+ * was to stop, or another client's session that has just begun would lose its records. Until then ours are
+ * ignored. */
 static void enable(struct occ_guest *g, bool on)
 {
     struct occ_recording *r = &g->recording;
-    if (on)
+    uint64_t requested = atomic_load_explicit(&g->pool.taken, memory_order_relaxed);
+    if (on) {
         g->drain.off_since_ns = 0;
-    else if (g->drain.off_since_ns == 0)
+    } else if (g->drain.off_since_ns == 0) {
         g->drain.off_since_ns = occ_clock_ns(CLOCK_REALTIME);
-    if (r->is_enabled == on || !occ_recording_has_cupti(r) || (!on && !r->takeover.is_ours && r->rounds > 0))
+        r->off_requested = requested;
+    }
+    bool is_ours = r->rounds == 0 || requested != r->off_requested;
+    if (r->is_enabled == on || !occ_recording_has_cupti(r) || (!on && !is_ours))
         return;
     uint32_t result = occ_tracing_enable(&g->tracing, on);
     if (result == OCC_CUPTI_SUCCESS)

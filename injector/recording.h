@@ -29,6 +29,7 @@ struct occ_recording {
     uint64_t began_ns;         /* monotonic: windows count from here */
     uint64_t rounds;           /* seconds */
     uint32_t flush_failures;   /* in a row */
+    uint64_t off_requested;    /* buffers requested when recording was to stop */
     unsigned int cause;        /* that was reported last: enum cause of recording.c */
     uint64_t reported_from_ns; /* of that report */
     bool is_enabled;           /* CUPTI records kernels for us */

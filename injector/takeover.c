@@ -54,7 +54,6 @@ bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover
     const struct occ_takeover_signs *s = signs;
     bool progresses = s->requested != t->requested || s->delivered != t->delivered;
     bool worker_works = s->worker_cpu_ns > t->worker_cpu_ns + WORKING_NS && t->worker_cpu_ns > 0;
-    t->is_ours = progresses;
     t->requested = s->requested;
     t->delivered = s->delivered;
     t->worker_cpu_ns = s->worker_cpu_ns;

@@ -33,7 +33,6 @@ struct occ_takeover_signs {
 
 struct occ_takeover {
     enum occ_takeover_state state;
-    bool is_ours;      /* CUPTI called us in the last round */
     bool is_withdrawn; /* the last doubt was none */
     uint64_t from_ns;  /* the takeover's earliest time, unless NONE */
     uint64_t cleared_ns, mark_ns, mark_requested;

@@ -22,7 +22,7 @@ said() { grep -qF -- "$1" "$name.log" || fail "the other client's log lacks \"$1
 
 # Waits until the SQL gives 1, while the program runs.
 until_true() {
-  for _ in $(seq 400); do
+  for _ in $(seq 900); do
     [ "$(query "$1")" = 1 ] && return
     kill -0 "$program" 2>/dev/null || break
     sleep 0.1
@@ -84,10 +84,12 @@ kineto_twice() {
   said "ends at launch 3060:"
 }
 kineto_in_a_window() { # our window ends in its session: the kind that it enabled too is not disabled
-  spin OCCSIM_CLIENT=kineto:1:500 -- --duration 500ms
+  spin OCCSIM_CLIENT=kineto:1:1500 -- --duration 500ms
   until_true "SELECT count(*) = 1 FROM recording_period WHERE $OTHER"
   stop
-  said "ends at launch 500: 499 kernels, 0 unknown buffers"
+  local kernels
+  kernels=$(sed -n 's/.*ends at launch 1500: \([0-9]*\) kernels.*/\1/p' "$name.log")
+  [ "${kernels:-0}" -gt 750 ] || fail "the session got ${kernels:-no} kernels: it was cut"
 }
 subscriber() { # takes the callback API, which we do not need
   spin OCCSIM_CLIENT=subscriber:10:60 --
@@ -175,10 +177,17 @@ pause() {
   kill $daemon
   wait $daemon 2>/dev/null
 }
-budget() { # a budget that nothing meets: down the ladder, with the reason
+budget() { # a budget that nothing meets: down the ladder, each step with its reason
   spin OCCTRACE_BUDGET=0.0001 --
-  until_true "SELECT count(*) = 1 FROM recording_period WHERE level = 'trace' AND reason LIKE 'not measured%budget is 0.0 %'"
+  until_true "SELECT count(*) = 3 FROM recording_period WHERE reason LIKE '%the budget is 0.0 %'"
   stop
+  is "$(query "SELECT group_concat(level, ' ') FROM (SELECT level FROM recording_period ORDER BY from_ns)")" \
+    "trace configs nothing" "steps"
+  # of ten seconds of samples one is recorded
+  is "$(query "SELECT count(*) BETWEEN 20 AND (SELECT launches FROM run) / 2 FROM launch, recording_period AS p
+               WHERE p.level = 'configs' AND start_ns BETWEEN from_ns AND until_ns")" 1 "sampled launches"
+  is "$(query "SELECT count(*) FROM launch, recording_period AS p
+               WHERE p.level = 'nothing' AND start_ns > from_ns + 1e9")" 0 "launches at the end"
 }
 
 cases="kineto_at_start kineto_in_the_middle kineto_finalizes kineto_goes_on kineto_twice kineto_in_a_window subscriber nsys nsys_injection ncu
