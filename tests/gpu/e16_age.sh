@@ -14,17 +14,17 @@ for rate in 100 1000 10000; do
   sleep 2 # the first buffers
   : >"$work/ages"
   for ((i = 0; i < (seconds - 3) * 4; i++)); do
-    ask "$db" "SELECT (CAST(strftime('%s', 'now') AS INTEGER) * 1000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)) - max(end_ns) / 1000000 FROM launch" >>"$work/ages"
+    ask "$db" "SELECT (CAST(strftime('%s', 'now') AS INTEGER) * 1000 + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)) - max(end_ns) / 1000000 FROM launch WHERE duration_ns < 10000000" >>"$work/ages"
     sleep 0.25
   done
   wait $pid || skip "behave fails: $(tail -1 "$work/err")"
   read -r median worst n < <(grep -E '^-?[0-9]+$' "$work/ages" | sort -n | awk '{ a[NR] = $1 } END { print a[int((NR + 1) / 2)] + 0, a[NR] + 0, NR + 0 }')
-  value "${rate}_age_median" "$([ "${n:-0}" -gt 0 ] && echo "$median" || echo -)" "ms since the end of the newest launch in the history"
+  value "${rate}_age_median" "$([ "${n:-0}" -gt 0 ] && echo "$median" || echo -)" "ms since the end of the newest short launch in the history"
   value "${rate}_age_worst" "$([ "${n:-0}" -gt 0 ] && echo "$worst" || echo -)" "ms"
   made=$(sed -n '$s/^launches: //p' "$work/out")
   got=$(ask "$db" 'SELECT count(*) FROM launch')
   value "${rate}_recorded" "${got:--}" "of ${made:-?} launches"
-  value "${rate}_buffer_starved" "$(ask "$db" "SELECT coalesce(sum(launches), 0) FROM loss")" "launches lost, all causes"
+  value "${rate}_lost" "$(ask "$db" "SELECT coalesce(sum(launches), 0) FROM loss")" "launches lost, all causes"
   [ "${n:-0}" -gt 0 ] || decide unclear "the history could not be asked while it grew: $(tail -1 "$work/err")"
   [ "$worst" -le 3000 ] || late=$((late + 1))
   [ "${got:-0}" = "${made:-x}" ] || lost=$((lost + 1))
