@@ -147,9 +147,6 @@ int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, s
 void occ_pending_rows_written(struct occ_pending_rows *p);
 void occ_scratch_trim(struct occ_store *s);
 
-/* write/sort.c: orders launches by start, stable; `scratch` holds as many */
-void occ_launches_sort(struct occ_store_launch *rows, struct occ_store_launch *scratch, uint32_t n);
-
 /* write/chunk.c, inside a transaction */
 struct occ_chunk {
     int64_t run, device;
@@ -158,9 +155,6 @@ struct occ_chunk {
     bool full, compress; /* level-0 chunks are compressed only where they stay small */
 };
 int occ_chunk_add(struct occ_store *s, const struct occ_chunk *c, struct occ_error *err);
-
-/* write/bulk.c: fails once a write of the bulk transaction has failed */
-int occ_bulk_check(struct occ_store *s, struct occ_error *err);
 
 /* write/rollup.c */
 /* Gives the connection the SQL function that the rollups' statements use. SQLite's result code. */

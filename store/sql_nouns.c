@@ -3,6 +3,8 @@
 
 #include <stddef.h>
 
+#include "occupancy/occupancy.h"
+
 #define END                                                                                                  \
     {                                                                                                        \
         NULL, NULL, NULL, NULL, NULL                                                                         \
@@ -25,6 +27,8 @@ static const struct occ_sql_column config_ids[] = {
     END,
 };
 
+#define BLOCK_LIMIT(name, id, text) {"limit_" id, "INTEGER", "c.limit_" id, "blocks", "block limit: " text},
+
 static const struct occ_sql_column config_details[] = {
     {"wave_blocks", "INTEGER", "c.wave_blocks", "blocks", "blocks that fill the device once"},
     {"warps_per_block", "INTEGER", "c.warps_per_block", "warps", "warps per block"},
@@ -32,13 +36,8 @@ static const struct occ_sql_column config_details[] = {
     {"max_warps_per_sm", "INTEGER", "c.max_warps_per_sm", "warps", "maximum warps per SM"},
     {"shared_per_block_bytes", "INTEGER", "c.shared_per_block_bytes", "bytes",
      "shared memory allocated to a block, with the reserved part"},
-    {"limit_warps", "INTEGER", "c.limit_warps", "blocks", "block limit: warps per SM"},
-    {"limit_registers", "INTEGER", "c.limit_registers", "blocks", "block limit: registers"},
-    {"limit_shared_memory", "INTEGER", "c.limit_shared_memory", "blocks", "block limit: shared memory"},
-    {"limit_blocks", "INTEGER", "c.limit_blocks", "blocks", "block limit: blocks per SM"},
-    {"limit_barriers", "INTEGER", "c.limit_barriers", "blocks", "block limit: barriers"},
-    {"limit_cluster", "INTEGER", "c.limit_cluster", "blocks", "block limit: cluster size"},
-    {"cause_registers", "REAL", "c.cause_registers", "ratio", "part of 1 - expected_elapsed: registers"},
+    OCC_LIMITS(BLOCK_LIMIT){"cause_registers", "REAL", "c.cause_registers", "ratio",
+                            "part of 1 - expected_elapsed: registers"},
     {"cause_shared_memory", "REAL", "c.cause_shared_memory", "ratio",
      "part of 1 - expected_elapsed: shared memory"},
     {"cause_carveout", "REAL", "c.cause_carveout", "ratio", "part of 1 - expected_elapsed: carve-out"},
@@ -96,7 +95,7 @@ static const struct occ_sql_column device[] = {
 
 /* The file name at the end of a path. */
 #define BASENAME(path) "substr(" path ", length(rtrim(" path ", replace(" path ", '/', ''))) + 1)"
-#define CLOCK(ns) "strftime('%H:%M:%S', " ns " / 1000000000, 'unixepoch', 'localtime')"
+#define CLOCK(ns)      "strftime('%H:%M:%S', " ns " / 1000000000, 'unixepoch', 'localtime')"
 #define OVERHEAD(quantity)                                                                                   \
     "(SELECT nullif(o.total, 0) FROM stored_overhead AS o WHERE o.run_id = r.run_id AND o.quantity = "       \
     "'" quantity "')"
@@ -158,9 +157,11 @@ static const struct occ_sql_column run[] = {
     {"helper_cpu_ns", "INTEGER", OVERHEAD("helper_cpu_ns"), "ns", "CPU time of our thread"},
     {"process_cpu_ns", "INTEGER", OVERHEAD("process_cpu_ns"), "ns", "CPU time of the process"},
     {"recording_periods", "TEXT",
-     "(SELECT group_concat(p.level || ' ' || " CLOCK("p.from_ns") " || '-' || "
-     "coalesce(" CLOCK("coalesce(p.until_ns, r.end_ns)") ", '') || ': ' || p.reason, '; ') "
-     "FROM stored_period AS p WHERE p.run_id = r.run_id)",
+     "(SELECT group_concat(p.level || ' ' || " CLOCK(
+         "p.from_ns") " || '-' || "
+                      "coalesce(" CLOCK("coalesce(p.until_ns, r.end_ns)") ", '') || ': ' || p.reason, '; ') "
+                                                                          "FROM stored_period AS p WHERE "
+                                                                          "p.run_id = r.run_id)",
      "", "its rows of recording_period, in local time"},
     {"devices", "TEXT",
      "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name AS name FROM stored_run_config AS x "

@@ -17,7 +17,7 @@
 
 #define DEFAULT_CHUNK_ROWS      65536u
 #define DEFAULT_BUSY_TIMEOUT_MS 10000u
-#define BUSY_TIMEOUT_MAX_MS    3600000u
+#define BUSY_TIMEOUT_MAX_MS     3600000u
 /* A writer hardly reads; 2 or 64 MB made no difference to it (measured). */
 #define WRITER_CACHE_KIB 4096
 #define READER_CACHE_KIB 16384

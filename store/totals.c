@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "support/array.h"
+
 void occ_totals_table_free(struct occ_totals_table *table)
 {
     for (uint32_t i = 0; i < table->n; i++)
@@ -12,20 +14,9 @@ void occ_totals_table_free(struct occ_totals_table *table)
     *table = (struct occ_totals_table){0};
 }
 
-static bool grow(struct occ_totals_table *table)
-{
-    uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
-    struct occ_totals *entries = realloc(table->entries, capacity * sizeof *entries);
-    if (!entries)
-        return false;
-    table->entries = entries;
-    table->capacity = capacity;
-    return true;
-}
-
 struct occ_totals *occ_totals_at(struct occ_totals_table *table, uint64_t key)
 {
-    if (table->n == table->capacity && !grow(table))
+    if (!occ_grow((void **)&table->entries, &table->allocated, table->n, UINT32_MAX, sizeof *table->entries))
         return NULL;
     uint32_t at = occ_map_put(&table->map, key, table->n);
     if (at == OCC_MAP_NONE)

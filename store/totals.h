@@ -20,7 +20,8 @@ struct occ_totals {
 
 struct occ_totals_table {
     struct occ_totals *entries;
-    uint32_t n, capacity;
+    uint32_t n;
+    size_t allocated;
     struct occ_map map; /* key -> index */
 };
 

@@ -81,6 +81,17 @@ static bool is_pending(const struct occ_store *s)
     return pending;
 }
 
+/* Fails once a write of the bulk transaction has failed. */
+static int check_bulk(struct occ_store *s, struct occ_error *err)
+{
+    /* SQLite itself rolls back after some errors: what follows would be a transaction of its own */
+    s->bulk_failed |= s->bulk && sqlite3_get_autocommit(s->db) != 0;
+    return s->bulk_failed
+               ? occ_fail(err, OCC_E_INVALID,
+                          "%s: an earlier write of this transaction failed, nothing of it is stored", s->path)
+               : 0;
+}
+
 static bool has_ended(const struct occ_run_state *r)
 {
     return r->ending;
@@ -90,7 +101,7 @@ int occ_store_commit(struct occ_store *s, struct occ_error *err)
 {
     int rc = occ_store_check_writable(s, err);
     if (rc == 0)
-        rc = occ_bulk_check(s, err);
+        rc = check_bulk(s, err);
     if (rc == 0 && is_pending(s))
         rc = commit_once(s, err);
     if (rc == 0)
@@ -108,5 +119,26 @@ int occ_store_finish(struct occ_store *s, struct occ_error *err)
         rc = occ_store_commit(s, err);
     if (rc == 0) /* as far as readers allow */
         (void)sqlite3_wal_checkpoint_v2(s->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+    return rc;
+}
+
+/* ---- bulk transactions ---- */
+
+int occ_store_begin_bulk(struct occ_store *s, struct occ_error *err)
+{
+    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    if (rc == 0)
+        s->bulk = true;
+    return rc;
+}
+
+int occ_store_end_bulk(struct occ_store *s, struct occ_error *err)
+{
+    int rc = check_bulk(s, err);
+    if (rc == 0)
+        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
+    s->bulk = s->bulk_failed = rc != 0;
+    if (rc != 0)
+        occ_store_rollback(s);
     return rc;
 }

@@ -93,6 +93,45 @@ static int take_level0(struct occ_store *s, int64_t run, int64_t device, size_t 
     return rc;
 }
 
+/* ---- sorting by start, stable ---- */
+
+/* Launches come as a few ordered sequences (CUPTI's buffers), and nearly ordered within each: merges of
+ * halves that are in order already are skipped. */
+#define SORT_BLOCK 16u
+
+static void insertion_sort(struct occ_store_launch *rows, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; i++) {
+        const struct occ_store_launch row = rows[i];
+        uint32_t at = i;
+        for (; at > 0 && rows[at - 1].start_ns > row.start_ns; at--)
+            rows[at] = rows[at - 1];
+        rows[at] = row;
+    }
+}
+
+/* Merges rows[0, middle) and rows[middle, n), both in order. */
+static void merge_halves(struct occ_store_launch *rows, struct occ_store_launch *scratch, uint32_t middle,
+                         uint32_t n)
+{
+    uint32_t left = 0, right = middle, out = 0;
+    if (rows[middle - 1].start_ns <= rows[middle].start_ns)
+        return;
+    memcpy(scratch, rows, middle * sizeof *rows);
+    while (left < middle && right < n)
+        rows[out++] = rows[right].start_ns < scratch[left].start_ns ? rows[right++] : scratch[left++];
+    memcpy(rows + out, scratch + left, (middle - left) * sizeof *rows);
+}
+
+static void sort(struct occ_store_launch *rows, struct occ_store_launch *scratch, uint32_t n)
+{
+    for (uint32_t at = 0; at < n; at += SORT_BLOCK)
+        insertion_sort(rows + at, n - at < SORT_BLOCK ? n - at : SORT_BLOCK);
+    for (uint32_t width = SORT_BLOCK; width < n; width *= 2)
+        for (uint32_t at = 0; at < n && n - at > width; at += 2 * width)
+            merge_halves(rows + at, scratch, width, n - at < 2 * width ? n - at : 2 * width);
+}
+
 /* ---- writing ---- */
 
 /* How many of the sorted rows go into the next chunk. */
@@ -146,7 +185,7 @@ int occ_pending_rows_write(struct occ_store *s, const struct occ_run_state *r, s
         return rc;
     if (p->n > 0)
         memcpy(s->scratch + n, p->rows, p->n * sizeof *p->rows);
-    occ_launches_sort(s->scratch, s->scratch + n + p->n, (uint32_t)(n + p->n));
+    sort(s->scratch, s->scratch + n + p->n, (uint32_t)(n + p->n));
     const struct occ_chunk like = {.run = r->id, .device = p->device, .compress = merge && !pack};
     return write_chunks(s, &like, n + p->n, r->ending, &p->planned, err);
 }
