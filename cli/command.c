@@ -59,14 +59,15 @@ int cli_output_choose(const struct cli_output *output, const struct cli_column *
 
 void cli_note(const struct cli_command *command, const char *format, ...)
 {
-    char line[OCC_ERROR_MESSAGE_BYTES];
+    char line[OCC_ERROR_MESSAGE_BYTES + 64];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
     occ_text_sanitise(line);
     cli_flush_stdout();
-    (void)fprintf(stderr, "%s %s: %s\n", command->program, command->name, line);
+    (void)fprintf(stderr, "%s%s%s: %s\n", command->program, command->name ? " " : "",
+                  command->name ? command->name : "", line);
 }
 
 int cli_nothing(const struct cli_command *command, const char *why)

@@ -15,10 +15,10 @@ struct load {
     struct occ_run row;
     char rank[16];
     int64_t run;
-    int64_t kernels[KERNELS_MAX]; /* ids by index, as the configurations' and devices' */
+    int64_t kernels[SET_MAX]; /* ids by index, as the configurations' and devices' */
     struct {
         uint32_t id, device;
-    } configs[CONFIGS_MAX];
+    } configs[SET_MAX];
     uint32_t n_kernels, n_configs;
     int64_t devices[DEVICES_MAX];                  /* 0: without launches so far */
     struct occ_store_launch batch[BATCH_LAUNCHES]; /* of one device */

@@ -97,28 +97,23 @@ const struct occ_store_device *occ_import_sink_named_gpu(const struct occ_import
 
 /* ---- kernels and configurations ---- */
 
-/* The index of a hash. *ret_new: it was not in the set. */
-static int index_of(struct hash_set *set, uint32_t max, XXH128_hash_t hash, uint32_t *ret_index,
-                    bool *ret_new)
+/* The index of a hash. 1: it was not in the set. */
+static int index_of(struct hash_set *set, XXH128_hash_t hash, const char *what, uint32_t *ret_index,
+                    struct occ_error *err)
 {
     uint64_t key = hash.low64;
     uint32_t at;
     while ((at = occ_map_get(&set->index, key)) != OCC_MAP_NONE && set->high[at] != hash.high64)
         key++; /* another hash with the same lower half */
-    *ret_new = at == OCC_MAP_NONE;
-    *ret_index = *ret_new ? set->n : at;
-    if (!*ret_new)
+    *ret_index = at == OCC_MAP_NONE ? set->n : at;
+    if (at != OCC_MAP_NONE)
         return 0;
-    if (set->n >= max)
-        return OCC_E_FULL;
+    if (set->n == SET_MAX)
+        return occ_fail(err, OCC_E_FULL, "more than %u different %s", SET_MAX, what);
     set->high[set->n] = hash.high64;
-    return occ_map_put(&set->index, key, set->n++) == OCC_MAP_NONE ? OCC_E_NO_MEMORY : 0;
-}
-
-static int fail_index(int code, uint32_t max, const char *what, struct occ_error *err)
-{
-    return code == OCC_E_FULL ? occ_fail(err, code, "more than %u different %s", max, what)
-                              : occ_fail(err, code, "out of memory");
+    return occ_map_put(&set->index, key, set->n++) != OCC_MAP_NONE
+               ? 1
+               : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
 }
 
 static uint64_t fnv1a64(const char *text, size_t n)
@@ -142,19 +137,15 @@ static int stage_kernel(struct occ_import_sink *sink, const char *name, size_t n
 static int kernel_index(struct occ_import_sink *sink, const struct occ_import_launch *launch,
                         uint32_t *ret_index, struct occ_error *err)
 {
-    bool is_new = false;
     XXH128_hash_t hash = XXH3_128bits_withSeed(launch->name, launch->name_bytes, sink->seed);
-    int code = index_of(&sink->kernels, KERNELS_MAX, hash, ret_index, &is_new);
-    if (code != 0)
-        return fail_index(code, KERNELS_MAX, "kernels", err);
-    return is_new ? stage_kernel(sink, launch->name, launch->name_bytes, err) : 0;
+    int status = index_of(&sink->kernels, hash, "kernels", ret_index, err);
+    return status == 1 ? stage_kernel(sink, launch->name, launch->name_bytes, err) : status;
 }
 
 static int config_index(struct occ_import_sink *sink, const struct occ_import_launch *launch, uint32_t device,
                         uint32_t *ret_index, struct occ_error *err)
 {
     struct staged_config staged;
-    bool is_new = false;
     memset(&staged, 0, sizeof staged); /* its bytes are hashed */
     staged.device = device;
     memcpy(&staged.config, &launch->config, sizeof staged.config);
@@ -162,10 +153,8 @@ static int config_index(struct occ_import_sink *sink, const struct occ_import_la
     if (status != 0)
         return status;
     XXH128_hash_t hash = XXH3_128bits_withSeed(&staged, sizeof staged, sink->seed);
-    int code = index_of(&sink->configs, CONFIGS_MAX, hash, ret_index, &is_new);
-    if (code != 0)
-        return fail_index(code, CONFIGS_MAX, "launch configurations", err);
-    return is_new ? occ_stage_put(sink->stage, OCC_STAGE_CONFIG, &staged, sizeof staged, err) : 0;
+    status = index_of(&sink->configs, hash, "launch configurations", ret_index, err);
+    return status == 1 ? occ_stage_put(sink->stage, OCC_STAGE_CONFIG, &staged, sizeof staged, err) : status;
 }
 
 /* ---- launches ---- */

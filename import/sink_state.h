@@ -33,14 +33,13 @@ int occ_stage_next(struct occ_stage *stage, enum occ_stage_kind *ret_kind, const
 /* ---- the sink ---- */
 
 #define DEVICES_MAX     1024u
-#define KERNELS_MAX     (1u << 16)
-#define CONFIGS_MAX     (1u << 16) /* the history holds some 300 bytes of each until the end of the loading */
-#define NAME_KEPT_BYTES 16384u     /* as in the history; the whole name is hashed */
+#define SET_MAX         (1u << 16) /* kernels, configurations: the history holds 300 bytes of each until the end */
+#define NAME_KEPT_BYTES 16384u /* as in the history; the whole name is hashed */
 
 /* Set of 128-bit hashes -> index. */
 struct hash_set {
-    struct occ_map index;                                                 /* by lower half */
-    uint64_t high[KERNELS_MAX > CONFIGS_MAX ? KERNELS_MAX : CONFIGS_MAX]; /* upper half by index */
+    struct occ_map index;   /* by lower half */
+    uint64_t high[SET_MAX]; /* upper half by index */
     uint32_t n;
 };
 
@@ -59,7 +58,7 @@ struct occ_import_sink {
     struct device devices[DEVICES_MAX];
     uint32_t n_devices;
     struct hash_set kernels, configs;
-    struct occ_reported_occupancy reported[CONFIGS_MAX]; /* `mean` is the sum */
+    struct occ_reported_occupancy reported[SET_MAX]; /* `mean` is the sum */
     uint64_t skipped[OCC_IMPORT_SKIP_COUNT];
 };
 

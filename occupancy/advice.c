@@ -27,11 +27,7 @@ static void advise_cluster(struct adviser *a)
         if (occ_analyse(a->device, &launch, &then) != OCC_OK || then.wave_blocks <= a->result->wave_blocks)
             continue;
         uint32_t smaller = occ_cluster_size(&launch);
-        if (occ_adviser_offer(a, &(struct occ_advice){.kind = OCC_ADVICE_CLUSTER,
-                                                      .now = size,
-                                                      .needed = smaller,
-                                                      .cost_amount = size - smaller,
-                                                      .launch = launch}))
+        if (occ_adviser_change(a, OCC_ADVICE_CLUSTER, size, smaller, size - smaller, &launch))
             return;
     }
 }
@@ -61,13 +57,8 @@ static void offer_block(struct adviser *a, uint32_t threads)
     if (!occ_model_set(&launch, OCC_AXIS_BLOCK_SIZE, threads))
         return;
     uint64_t idle = occ_model_threads_along_x(&launch) - occ_model_threads_along_x(a->launch);
-    occ_adviser_offer(a, &(struct occ_advice){
-                             .kind = OCC_ADVICE_BLOCK_SIZE,
-                             .now = occ_model_threads(a->launch),
-                             .needed = threads,
-                             .cost_amount = idle * a->launch->grid[1] * a->launch->grid[2],
-                             .launch = launch,
-                         });
+    (void)occ_adviser_change(a, OCC_ADVICE_BLOCK_SIZE, occ_model_threads(a->launch), threads,
+                             idle * a->launch->grid[1] * a->launch->grid[2], &launch);
 }
 
 static void advise_block_size(struct adviser *a)
@@ -112,13 +103,7 @@ static void offer_grid(struct adviser *a, enum occ_advice_kind kind, uint64_t bl
     uint64_t now = a->result->grid_blocks;
     if (!set_grid(&launch, blocks))
         return;
-    occ_adviser_offer(a, &(struct occ_advice){
-                             .kind = kind,
-                             .now = now,
-                             .needed = blocks,
-                             .cost_amount = blocks > now ? blocks - now : now - blocks,
-                             .launch = launch,
-                         });
+    (void)occ_adviser_change(a, kind, now, blocks, blocks > now ? blocks - now : now - blocks, &launch);
 }
 
 static void advise_grid(struct adviser *a)

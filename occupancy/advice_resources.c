@@ -74,13 +74,9 @@ static void offer_threshold(struct adviser *a, const struct resource *resource, 
 {
     uint32_t now = value_of(a, resource);
     uint32_t needed = largest_with_blocks(a, resource, blocks);
-    occ_adviser_offer(a, &(struct occ_advice){
-                             .kind = resource->kind,
-                             .now = now,
-                             .needed = needed,
-                             .cost_amount = (uint64_t)(now - needed) * resource->unit_cost,
-                             .launch = with(a, resource, needed),
-                         });
+    const struct occ_launch launch = with(a, resource, needed);
+    (void)occ_adviser_change(a, resource->kind, now, needed, (uint64_t)(now - needed) * resource->unit_cost,
+                             &launch);
 }
 
 static void advise_resource(struct adviser *a, const struct resource *resource)
@@ -185,13 +181,9 @@ static uint32_t smallest_carveout_with(const struct adviser *a, uint32_t blocks)
 
 static void offer_carveout(struct adviser *a, uint32_t bytes)
 {
-    occ_adviser_offer(a, &(struct occ_advice){
-                             .kind = OCC_ADVICE_CARVEOUT,
-                             .now = a->result->smem_config_bytes,
-                             .needed = bytes,
-                             .cost_amount = bytes - a->result->smem_config_bytes,
-                             .launch = with_carveout(a, bytes),
-                         });
+    const struct occ_launch launch = with_carveout(a, bytes);
+    uint32_t now = a->result->smem_config_bytes;
+    (void)occ_adviser_change(a, OCC_ADVICE_CARVEOUT, now, bytes, bytes - now, &launch);
 }
 
 static void advise_carveout(struct adviser *a)

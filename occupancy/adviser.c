@@ -25,3 +25,11 @@ bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change)
     a->count++;
     return true;
 }
+
+bool occ_adviser_change(struct adviser *a, enum occ_advice_kind kind, uint64_t now, uint64_t needed,
+                        uint64_t cost_amount, const struct occ_launch *launch)
+{
+    return occ_adviser_offer(
+        a, &(struct occ_advice){
+               .kind = kind, .now = now, .needed = needed, .cost_amount = cost_amount, .launch = *launch});
+}

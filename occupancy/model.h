@@ -108,6 +108,9 @@ struct adviser {
 /* Adds a change to the list if the model finds a gain. `change` has kind, launch, values and cost; the
  * results before and after are filled in. */
 bool occ_adviser_offer(struct adviser *a, const struct occ_advice *change);
+/* The same for a change of one parameter from `now` to `needed`. */
+bool occ_adviser_change(struct adviser *a, enum occ_advice_kind kind, uint64_t now, uint64_t needed,
+                        uint64_t cost_amount, const struct occ_launch *launch);
 
 /* Registers, shared memory, carve-out, barriers: advice_resources.c. */
 void occ_advise_resources(struct adviser *a);

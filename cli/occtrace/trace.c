@@ -1,26 +1,12 @@
-/* What occtrace's files share: notes, texts, requests to a daemon; see trace.h. One thread. */
+/* What occtrace's files share: requests to a daemon; see trace.h. One thread. */
 #include "trace.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "support/cleanup.h"
 #include "support/control.h"
-#include "support/text.h"
 
-enum { STATUS_PATIENCE_MS = 500, LINE_BYTES = OCC_ERROR_MESSAGE_BYTES + 64 };
-
-void trace_note(const char *format, ...)
-{
-    char line[LINE_BYTES];
-    va_list args;
-    va_start(args, format);
-    (void)vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    occ_text_sanitise(line);
-    (void)fprintf(stderr, "occtrace: %s\n", line);
-}
+enum { STATUS_PATIENCE_MS = 500 };
 
 int trace_ask_daemon(const char *socket, const char *request, int patience_ms, char *answer, size_t size,
                      struct occ_error *err)

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "child.h"
+#include "cli/command.h"
 #include "private_daemon.h"
 #include "program.h"
 #include "support/error.h"
@@ -41,6 +42,6 @@ int trace_ask_daemon(const char *socket, const char *request, int patience_ms, c
 char *trace_daemon_value(const char *socket, const char *key);
 
 /* "occtrace: TEXT" on stderr, made safe to print: names in it come from the program. */
-void trace_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define trace_note(...) cli_note(&cli_occtrace, __VA_ARGS__)
 
 #endif
