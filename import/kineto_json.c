@@ -10,6 +10,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "decimal.h"
+#include "support/cleanup.h"
 
 #define TOKEN_MAX       (4u << 20) /* a text, or blanks between two tokens */
 #define KERNEL_NAME_MAX (1u << 20)
@@ -294,22 +295,22 @@ static int parse_input(struct pass *pass, struct occ_kineto_input *input, unsign
     return status == 0 ? parse_end(pass) : status;
 }
 
+static void parser_freep(yajl_handle *parser)
+{
+    if (*parser)
+        yajl_free(*parser);
+}
+
 int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input)
 {
-    unsigned char *chunk = malloc(CHUNK_BYTES);
-    struct pass pass = {.kineto = k, .parser = yajl_alloc(&callbacks, NULL, k)};
-    int status = OCC_E_NO_MEMORY;
+    _cleanup_(occ_freep) unsigned char *chunk = malloc(CHUNK_BYTES);
+    _cleanup_(parser_freep) yajl_handle parser = yajl_alloc(&callbacks, NULL, k);
+    struct pass pass = {.kineto = k, .parser = parser};
     k->depth = 0;
     k->stack[0] = DOCUMENT;
     k->key = NULL;
-    if (chunk && pass.parser) {
-        (void)yajl_config(pass.parser, yajl_dont_validate_strings, 1);
-        status = parse_input(&pass, input, chunk);
-    } else {
-        (void)occ_fail(k->err, status, "out of memory");
-    }
-    if (pass.parser)
-        yajl_free(pass.parser);
-    free(chunk);
-    return status;
+    if (!chunk || !parser)
+        return occ_fail(k->err, OCC_E_NO_MEMORY, "out of memory");
+    (void)yajl_config(parser, yajl_dont_validate_strings, 1);
+    return parse_input(&pass, input, chunk);
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "support/cleanup.h"
+
 #define BATCH_LAUNCHES  4096u
 #define COMMIT_LAUNCHES 49152u /* the history holds 700 bytes of a launch that is alone in its minute */
 
@@ -220,7 +222,7 @@ int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
                     struct occ_error *err)
 {
     struct occ_import_result result = {.source = source->tool};
-    struct load *l = calloc(1, sizeof *l);
+    _cleanup_(occ_freep) struct load *l = calloc(1, sizeof *l);
     if (!l)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     l->sink = sink;
@@ -232,6 +234,5 @@ int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
         fill_result(l, &result);
     if (status == 0)
         *ret_result = result;
-    free(l);
     return status;
 }

@@ -32,6 +32,13 @@ static inline void occ_fclosep(FILE **file)
         (void)fclose(*file);
 }
 
+/* TYPE_freep() for _cleanup_, of objects that `free_it` destroys. */
+#define OCC_CLEANUP(type, free_it)                                                                           \
+    static inline void type##_freep(struct type **object)                                                    \
+    {                                                                                                        \
+        free_it(*object);                                                                                    \
+    }
+
 /* Moves ownership out of a cleaned-up variable. */
 #define occ_take(pointer)                                                                                    \
     __extension__({                                                                                          \

@@ -106,7 +106,7 @@ static void fill_row(struct import_row *row)
 static int import_one(const struct import_args *args, const char *path, struct import_row *row,
                       struct occ_error *err)
 {
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     struct progress progress = {.path = path};
     bool show = args->progress || isatty(STDERR_FILENO);
     const struct occ_import_options options = {.label = args->label,

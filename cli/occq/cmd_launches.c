@@ -121,7 +121,7 @@ static int run(const struct cli_command *command, const void *arguments)
 {
     const struct history_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     struct cli_column table[sizeof columns / sizeof *columns];
     struct cli_selection selection;
     struct sql_list list = {

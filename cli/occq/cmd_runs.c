@@ -123,7 +123,7 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct runs_args *runs = arguments;
     const struct history_args *args = &runs->history;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     const struct sql_list list = {.name = "runs",
                                   .table = columns,
                                   .selection = &args->list.selection,

@@ -65,7 +65,7 @@ static int run(const struct cli_command *command, const void *arguments)
 {
     const struct history_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
     int status = cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err);
     if (status == 0)

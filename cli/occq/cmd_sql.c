@@ -178,7 +178,7 @@ static int ask(const struct cli_command *command, const struct sql_args *args, c
                enum cli_format format)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     struct output output = {.db = occ_store_sqlite(store), .format = format};

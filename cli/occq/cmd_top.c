@@ -257,7 +257,7 @@ static int run(const struct cli_command *command, const void *arguments)
 {
     const struct top_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
     if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
         occ_store_top(store, &args->history.filter, &top, &err) != 0)

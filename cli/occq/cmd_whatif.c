@@ -239,7 +239,7 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct whatif_args *args = arguments;
     const struct calc_target *target = &args->target;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(cli_store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
     _cleanup_(occ_freep) struct whatif_row *rows = NULL;
     if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||

@@ -31,11 +31,6 @@ int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, stru
     return status == 0 ? occ_store_open(path, &options, ret_store, err) : status;
 }
 
-void cli_store_closep(struct occ_store **store)
-{
-    occ_store_close(*store);
-}
-
 void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
                             const struct occ_filter *filter)
 {

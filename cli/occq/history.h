@@ -4,6 +4,7 @@
 
 #include "cli/command.h"
 #include "store/store.h"
+#include "support/cleanup.h"
 
 /* The first member of the arguments of commands that read a history. */
 struct history_args {
@@ -42,7 +43,7 @@ int cli_check_history(void *args, struct occ_error *err);
 /* Opens the history: --db, else the user's. For reading it must exist. */
 int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,
                      struct occ_error *err);
-void cli_store_closep(struct occ_store **store);
+OCC_CLEANUP(occ_store, occ_store_close)
 
 /* One line on stderr when a period leaves out runs only because their times do not count from 1970. */
 void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,

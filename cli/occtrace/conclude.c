@@ -18,10 +18,7 @@
 
 enum { FLUSH_PATIENCE_MS = 10000, DAEMON_PATIENCE_MS = 5000 };
 
-static void store_closep(struct occ_store **store)
-{
-    occ_store_close(*store);
-}
+OCC_CLEANUP(occ_store, occ_store_close)
 
 /* ---- the daemon ---- */
 
@@ -102,7 +99,7 @@ static void record_no_launches(const struct trace *trace, char *const *argv, con
 {
     struct occ_error err = OCC_ERROR_INIT;
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
-    _cleanup_(store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     if (occ_store_open(trace->db, &options, &store, &err) != 0 ||
         put_run(trace, store, argv, reason, &err) != 0)
         trace_note("%s", err.message);
@@ -123,7 +120,7 @@ static const char *hinted_db(const struct trace *trace)
 static int summarise(const struct trace *trace, char *const *argv, bool is_complete, bool was_killed,
                      struct occ_error *err)
 {
-    _cleanup_(store_closep) struct occ_store *store = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     const struct occ_store_options options = {.mode = OCC_STORE_READ};
     bool is_quiet = trace->options->quiet;
     uint64_t runs = 0;

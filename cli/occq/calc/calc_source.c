@@ -31,6 +31,10 @@ void calc_kernels_release(struct calc_kernels *kernels)
     *kernels = (struct calc_kernels){0};
 }
 
+OCC_CLEANUP(occ_image, occ_image_free)
+OCC_CLEANUP(occ_image_list, occ_image_list_free)
+OCC_CLEANUP(occ_ptxas, occ_ptxas_free)
+
 struct bytes {
     void *data;
     size_t n;
@@ -131,16 +135,6 @@ static int fail_image(const struct occ_image_error *why, struct occ_error *err)
 
 /* ---- cubins, fat binaries, programs ---- */
 
-static void image_freep(struct occ_image **image)
-{
-    occ_image_free(*image);
-}
-
-static void image_list_freep(struct occ_image_list **list)
-{
-    occ_image_list_free(*list);
-}
-
 static int collect_image(const struct occ_image *image, char suffix, struct collection *c,
                          struct occ_error *err)
 {
@@ -163,7 +157,7 @@ static int collect_image(const struct occ_image *image, char suffix, struct coll
 static int read_entry(const struct occ_image_list *list, size_t index, struct collection *c,
                       struct occ_error *err)
 {
-    _cleanup_(image_freep) struct occ_image *image = NULL;
+    _cleanup_(occ_image_freep) struct occ_image *image = NULL;
     struct occ_image_error why = {0};
     if (occ_image_load(list, index, &image, &why) != 0)
         return fail_image(&why, err);
@@ -190,7 +184,7 @@ static int read_entries(const struct occ_image_list *list, bool running_only, st
 
 static int read_image(const struct bytes *bytes, struct collection *c, struct occ_error *err)
 {
-    _cleanup_(image_list_freep) struct occ_image_list *list = NULL;
+    _cleanup_(occ_image_list_freep) struct occ_image_list *list = NULL;
     struct occ_image_error why = {0};
     size_t cubins = 0;
     char held[256];
@@ -207,14 +201,9 @@ static int read_image(const struct bytes *bytes, struct collection *c, struct oc
 
 /* ---- ptxas -v ---- */
 
-static void ptxas_freep(struct occ_ptxas **report)
-{
-    occ_ptxas_free(*report);
-}
-
 static int read_ptxas(const struct bytes *bytes, struct collection *c, struct occ_error *err)
 {
-    _cleanup_(ptxas_freep) struct occ_ptxas *report = NULL;
+    _cleanup_(occ_ptxas_freep) struct occ_ptxas *report = NULL;
     struct occ_image_error why = {0};
     int status = 0;
     if (occ_ptxas_read(bytes->data, bytes->n, &report, &why) != 0)
