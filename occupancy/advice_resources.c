@@ -48,11 +48,16 @@ static struct occ_launch with(const struct adviser *a, const struct resource *re
     return launch;
 }
 
+static uint32_t blocks_of(const struct adviser *a, const struct occ_launch *launch)
+{
+    struct occ_result then;
+    return occ_analyse(a->device, launch, &then) == OCC_OK ? then.blocks_per_sm : 0;
+}
+
 static uint32_t blocks_with(const struct adviser *a, const struct resource *resource, uint32_t value)
 {
     struct occ_launch launch = with(a, resource, value);
-    struct occ_result then;
-    return occ_analyse(a->device, &launch, &then) == OCC_OK ? then.blocks_per_sm : 0;
+    return blocks_of(a, &launch);
 }
 
 /* The largest value below the present one that gives at least `blocks`; the minimum must give them. */
@@ -70,13 +75,15 @@ static uint32_t largest_with_blocks(const struct adviser *a, const struct resour
     return enough;
 }
 
-static void offer_threshold(struct adviser *a, const struct resource *resource, uint32_t blocks)
+/* Returns the blocks per SM of the change, which may be more than `blocks`. */
+static uint32_t offer_threshold(struct adviser *a, const struct resource *resource, uint32_t blocks)
 {
     uint32_t now = value_of(a, resource);
     uint32_t needed = largest_with_blocks(a, resource, blocks);
     const struct occ_launch launch = with(a, resource, needed);
     (void)occ_adviser_change(a, resource->kind, now, needed, (uint64_t)(now - needed) * resource->unit_cost,
                              &launch);
+    return blocks_of(a, &launch);
 }
 
 static void advise_resource(struct adviser *a, const struct resource *resource)
@@ -88,11 +95,8 @@ static void advise_resource(struct adviser *a, const struct resource *resource)
     uint32_t max = blocks_with(a, resource, resource->min);
     if (max <= blocks)
         return;
-    offer_threshold(a, resource, blocks + 1);
-    struct occ_launch next = with(a, resource, largest_with_blocks(a, resource, blocks + 1));
-    struct occ_result then;
-    if (occ_analyse(a->device, &next, &then) == OCC_OK && then.blocks_per_sm < max)
-        offer_threshold(a, resource, max);
+    if (offer_threshold(a, resource, blocks + 1) < max)
+        (void)offer_threshold(a, resource, max);
 }
 
 /* ---- registers and shared memory that tie ---- */
@@ -107,7 +111,6 @@ static struct adviser without(const struct adviser *a, const struct resource *re
     return relaxed;
 }
 
-/* Returns the blocks per SM of the change, which may be more than `blocks`. */
 static uint32_t offer_both(struct adviser *a, const struct adviser *no_smem,
                            const struct adviser *no_registers, uint32_t blocks)
 {
@@ -124,8 +127,7 @@ static uint32_t offer_both(struct adviser *a, const struct adviser *no_smem,
                              .cost_amount = (uint64_t)(value_of(a, &registers) - few) * REGISTER_BYTES,
                              .launch = launch,
                          });
-    struct occ_result then;
-    return occ_analyse(a->device, &launch, &then) == OCC_OK ? then.blocks_per_sm : 0;
+    return blocks_of(a, &launch);
 }
 
 /* Either alone gains nothing. Each threshold is searched where the other resource does not limit; together
@@ -171,9 +173,7 @@ static uint32_t smallest_carveout_with(const struct adviser *a, uint32_t blocks)
     size_t count = occ_carveout_steps(a->device, steps, OCC_MAX_CARVEOUTS);
     for (size_t i = 0; i < count && i < OCC_MAX_CARVEOUTS; i++) {
         struct occ_launch launch = with_carveout(a, steps[i]);
-        struct occ_result then;
-        if (steps[i] > a->result->smem_config_bytes && occ_analyse(a->device, &launch, &then) == OCC_OK &&
-            then.blocks_per_sm >= blocks)
+        if (steps[i] > a->result->smem_config_bytes && blocks_of(a, &launch) >= blocks)
             return steps[i];
     }
     return 0;
