@@ -180,7 +180,6 @@ void occ_gpu_results_share(const struct occ_gpu_results *from, uint32_t history,
     SHARE(values, VALUES_MAX, from->values[i].history == history)
     SHARE(samples, SAMPLES_MAX, with_samples)
     SHARE(seconds, SECONDS_MAX, true)
-#undef SHARE
 }
 
 bool occ_gpu_results_is_empty(const struct occ_gpu_results *r)

@@ -39,7 +39,6 @@ static const struct row {
      "below the directory ROOT, as occq doctor asks, and end"},
     {'h', "help", NULL, AT(help), "this text"},
     {'V', "version", NULL, AT(version), "the version"},
-#undef AT
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

@@ -26,7 +26,6 @@ static const struct text {
     TEXT(k8s_pod, 256),
     TEXT(k8s_namespace, 256),
     TEXT(hostname, 256),
-#undef TEXT
     {"cupti_path", offsetof(struct occ_run, cupti.path), 4096},
     {"cupti_note", offsetof(struct occ_run, cupti.note), 256},
 };

@@ -31,7 +31,6 @@ struct kineto_key {
 static const struct kineto_key keys[] = {
 #define X(name, place, key, scale) {place, key, sizeof key - 1, name, scale, ELSEWHERE},
     INTEGERS(X)
-#undef X
 #define KEY(place, key, meaning, inner) {place, key, sizeof key - 1, meaning, 0, inner},
         KEY(EVENT, "ph", PHASE, ELSEWHERE) KEY(EVENT, "cat", CATEGORY, ELSEWHERE)
             KEY(EVENT, "name", NAME, ELSEWHERE) KEY(EVENT, "args", NESTED, ARGS)

@@ -89,7 +89,6 @@ static bool parse_PERCENT(const struct row *row, const char *text, void *field)
 static const struct row rows[] = {
 #define X(field, name, kind, min, max, text) {name, offsetof(struct occ_env, field), parse_##kind, min, max},
 #include "env.def"
-#undef X
 };
 
 #define ROWS (sizeof rows / sizeof rows[0])

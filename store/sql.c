@@ -4,7 +4,6 @@
 static const char *const texts[OCC_SQL_COUNT] = {
 #define X(name, text) [OCC_SQL_##name] = text,
     OCC_SQL_STATEMENTS(X)
-#undef X
 };
 
 /* As one of ours. */

@@ -28,7 +28,6 @@ static const struct {
 } calls[] = {
 #define X(name, number, what) {number, OCC_CALL_##what},
     OCC_DRIVER_CALLS(X)
-#undef X
 };
 
 /* Calls of CUPTI inside a callback may call the driver, and so be called back again. */

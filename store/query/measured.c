@@ -8,7 +8,6 @@ static void add_row(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
     sums->name = occ_add_saturated(sums->name, (uint64_t)occ_column_clamped(stmt, at++, 0, INT64_MAX));
     OCC_MEASURED_SOURCES(X)
     X(overlapped, "")
-#undef X
     for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
         sums->sum[k] += sqlite3_column_double(stmt, at++);
         sums->ns[k] += sqlite3_column_double(stmt, at++);

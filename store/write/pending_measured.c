@@ -35,7 +35,6 @@ static int add(struct occ_store *s, enum occ_sql which, int64_t unit, const stru
 #define X(name, text) occ_bind_int(&b, (int64_t)(row->sums.name < COUNT_MAX ? row->sums.name : COUNT_MAX));
     OCC_MEASURED_SOURCES(X)
     X(overlapped, "")
-#undef X
     for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
         occ_bind_real(&b, row->sums.sum[k]);
         occ_bind_real(&b, row->sums.ns[k]);

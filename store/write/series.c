@@ -74,7 +74,6 @@ int occ_store_add_samples(struct occ_store *s, int64_t device, const struct occ_
                     .code = {
 #define X(name, unit) [OCC_SAMPLE_##name] = occ_code(OCC_UNIT_##unit, samples[i].name),
                         OCC_SAMPLE_NUMBERS(X)
-#undef X
                     }}};
     return rc;
 }
