@@ -33,13 +33,13 @@ static const struct {
 };
 enum { ATTRIBUTES = sizeof attributes / sizeof attributes[0] };
 
-/* Of an attribute that can be read. */
-static bool reads_as_set(const struct occ_tracing *t, size_t i)
+/* Whether an attribute reads as we set it, or otherwise; one that cannot be read does neither. */
+static bool reads(const struct occ_tracing *t, size_t i, bool as_set)
 {
     uint64_t value = 0;
     size_t bytes = attributes[i].bytes;
     return t->call.get_attribute(attributes[i].attribute, &bytes, &value) == OCC_CUPTI_SUCCESS &&
-           value == attributes[i].value;
+           (value == attributes[i].value) == as_set;
 }
 
 /* True: we zero the buffers. */
@@ -53,7 +53,7 @@ static bool set_attributes(struct occ_tracing *t)
         result = t->call.set_attribute(attributes[i].attribute, &bytes, &value);
         if (result != OCC_CUPTI_SUCCESS)
             occ_guest_log("CUPTI attribute %u: error %u", attributes[i].attribute, result);
-        else if (attributes[i].is_sign && t->call.get_attribute && reads_as_set(t, i))
+        else if (attributes[i].is_sign && t->call.get_attribute && reads(t, i, true))
             t->signs |= 1u << i;
     }
     return result == OCC_CUPTI_SUCCESS; /* the last one's */
@@ -62,7 +62,7 @@ static bool set_attributes(struct occ_tracing *t)
 bool occ_tracing_is_reset(const struct occ_tracing *tracing)
 {
     for (size_t i = 0; i < ATTRIBUTES; i++)
-        if ((tracing->signs & (1u << i)) && !reads_as_set(tracing, i))
+        if ((tracing->signs & (1u << i)) && reads(tracing, i, false))
             return true;
     return false;
 }
