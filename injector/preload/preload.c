@@ -38,13 +38,13 @@ static char *find(const char *beginning)
     return NULL;
 }
 
-/* An entry of LD_PRELOAD, with the colon or blank that ends it. */
+/* An entry of LD_PRELOAD, which a colon or a blank ends. */
 static size_t length_of(const char *entry)
 {
     size_t n = 0;
     while (entry[n] != '\0' && entry[n] != ':' && entry[n] != ' ')
         n++;
-    return n + (entry[n] != '\0');
+    return n;
 }
 
 /* True, and `variable` is made, if the entry is this file's absolute path. */
@@ -70,9 +70,7 @@ static bool take_out(char *list, bool stays)
 {
     char *end = list, *last = NULL;
     for (char *entry = list; *entry != '\0';) {
-        size_t length = length_of(entry), bare = length;
-        if (entry[length - 1] == ':' || entry[length - 1] == ' ')
-            bare--;
+        size_t bare = length_of(entry), length = bare + (entry[bare] != '\0');
         bool own = is_own(entry, bare);
         for (size_t i = 0; i < length && (stays || !own); i++)
             *end++ = entry[i];
