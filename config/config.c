@@ -10,7 +10,7 @@
 static const char *const words[KIND_MAX][5] = {
     [KIND_MODE] = {"auto", "0600", "0660", "0666"},       [KIND_SYNC] = {"normal", "full"},
     [KIND_LEVEL] = {"error", "warning", "info", "debug"}, [KIND_SPLIT] = {"owner", "none"},
-    [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
+    [KIND_RECORD] = {"auto", "full", "program", "none"},  [KIND_COUNTERS] = {"auto", "pm", "gpm", "none"},
 };
 
 const struct occ_setting occ_settings[] = {

@@ -32,6 +32,7 @@
  *   SYNC      0 normal, 1 full
  *   LEVEL     enum occ_log_level
  *   SPLIT     0 owner, 1 none
+ *   RECORD    0 auto, 1 full, 2 program, 3 none
  *   COUNTERS  0 auto, 1 pm, 2 gpm, 3 none
  *   PERCENT   parts per million of a percentage of 0.0001 to 100
  */
@@ -53,6 +54,7 @@
     X(users, max_programs, COUNT, uint64_t, max_user_producers, LIVE, "128", 1, 16384)                       \
     X(users, max_ring_memory, BYTES, uint64_t, max_user_ring_bytes, LIVE, "2G", UINT64_C(1) << 20,           \
       UINT64_C(1) << 40)                                                                                     \
+    X(record, command_line, RECORD, uint64_t, record_command_line, LIVE, "auto", 0, 0)                       \
     X(counters, mode, COUNTERS, uint64_t, counters_mode, RESTART, "none", 0, 0)                              \
     X(counters, interval, DURATION, int64_t, counters_interval_ns, RESTART, "1ms", 1000000, 1000000000)      \
     X(overhead, budget, PERCENT, uint64_t, budget_ppm, LIVE, "1", 0, 0)                                      \

@@ -14,6 +14,7 @@ enum kind {
     KIND_SYNC,
     KIND_LEVEL,
     KIND_SPLIT,
+    KIND_RECORD,
     KIND_COUNTERS,
     KIND_PERCENT,
     KIND_MAX

@@ -1,6 +1,7 @@
 /* See identity.h. */
 #include "identity.h"
 
+#include <dirent.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,6 +88,26 @@ void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
     identity->is_rootless |= strstr(text, login) != NULL;
 }
 
+/* Kubelet names a pod's directory of logs NAMESPACE_POD_UID, whatever its containers' engine. */
+static void find_pod_name(const char *root, struct occ_identity *identity)
+{
+    char path[4096];
+    (void)snprintf(path, sizeof path, "%s/var/log/pods", root);
+    DIR *directory = opendir(path);
+    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+        const char *first = strchr(entry->d_name, '_'), *last = strrchr(entry->d_name, '_');
+        if (!first || first == last || strcmp(last + 1, identity->pod) != 0)
+            continue;
+        (void)snprintf(identity->pod_namespace, sizeof identity->pod_namespace, "%.*s",
+                       (int)(first - entry->d_name), entry->d_name);
+        (void)snprintf(identity->pod_name, sizeof identity->pod_name, "%.*s", (int)(last - first - 1),
+                       first + 1);
+        break;
+    }
+    if (directory)
+        (void)closedir(directory);
+}
+
 /* ---- subordinate uids ---- */
 
 static bool user_of(const char *name, uint32_t *ret_uid)
@@ -165,6 +186,8 @@ void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_i
     ret_identity->is_rootless = ret_identity->owner_uid != uid;
     if (cgroups)
         occ_identity_parse_cgroups(cgroups, ret_identity);
+    if (ret_identity->pod[0])
+        find_pod_name(root, ret_identity);
 }
 
 void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *ret_owner)

@@ -23,7 +23,8 @@ struct occ_identity {
     bool is_rootless;   /* the control group lies in the owner's own login slice, or owner_uid is not uid */
     int64_t start_ns;   /* of the process, since the epoch; 0: unknown */
     char container[OCC_CONTAINER_ID_DIGITS + 1];
-    char pod[37]; /* uid of the Kubernetes pod */
+    char pod[37];                          /* uid of the Kubernetes pod */
+    char pod_name[254], pod_namespace[64]; /* by the node's directories of logs */
     char slurm_job[16], slurm_step[16];
 };
 

@@ -40,9 +40,13 @@ static int take_process(struct occ_producer *p, const struct occ_log_record *rec
         if (value >= end)
             break;
         p->run.is_exact |= strcmp(text, "exact") == 0 && strcmp(value, "1") == 0;
-        status = occ_run_texts_set(&p->run.row, text, value, err);
+        if (strcmp(text, "cmdline") != 0 || p->run.command_lines != OCC_COMMAND_LINES_NONE)
+            status = occ_run_texts_set(&p->run.row, text, value, err);
         text = value + strnlen(value, (size_t)(end - value)) + 1;
     }
+    if (p->run.row.cmdline && p->run.command_lines == OCC_COMMAND_LINES_PROGRAM)
+        occ_run_texts_cut(&p->run.row.cmdline, " ");
+    occ_run_texts_trust(&p->run.row.job, &p->identity);
     p->run.row_changed = true;
     return status;
 }

@@ -118,6 +118,13 @@ struct service {
     bool is_shared; /* by the programs of several users */
 };
 
+static enum occ_command_lines command_lines(const struct service *service)
+{
+    if (service->config.record_command_line == 0)
+        return service->is_shared ? OCC_COMMAND_LINES_PROGRAM : OCC_COMMAND_LINES_FULL;
+    return (enum occ_command_lines)(service->config.record_command_line - 1);
+}
+
 static void fill_collector(const struct service *service, struct occ_collector_options *options)
 {
     const struct occ_config *config = &service->config;
@@ -131,6 +138,7 @@ static void fill_collector(const struct service *service, struct occ_collector_o
         .max_user_ring_bytes = service->is_shared ? config->max_user_ring_bytes : 0,
         .round_ns = service->is_shared ? ROUND_NS : 0,
         .skew_ns = service->is_shared ? SKEW_NS : 0,
+        .command_lines = command_lines(service),
         .orphan_grace_ns = ORPHAN_GRACE_NS};
 }
 

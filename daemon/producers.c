@@ -68,7 +68,6 @@ static int attach(struct occ_producer *p, int fd, uint64_t next, struct occ_erro
 
 static void identify(struct occ_producer *p, const struct occ_offer *offer)
 {
-    struct occ_identity identity;
     struct occ_run *row = &p->run.row;
     memcpy(row->uuid, offer->uuid, sizeof row->uuid);
     row->pid = offer->peer.pid;
@@ -76,10 +75,10 @@ static void identify(struct occ_producer *p, const struct occ_offer *offer)
     row->start_ns = occ_producer_past_ns(occ_ring_start_ns(p->consumer));
     row->user = user_name(offer->peer.uid);
     row->hostname = own_hostname();
-    occ_identity_read("", offer->peer.pid, offer->peer.uid, &identity);
-    row->container = identity.container[0] ? strdup(identity.container) : NULL;
+    occ_identity_read("", offer->peer.pid, offer->peer.uid, &p->identity);
+    occ_run_texts_trust(&row->job, &p->identity);
     row->source.tool = "trace";
-    p->process_start_ns = identity.start_ns ? identity.start_ns : occ_now_ns() - DAY_NS;
+    p->process_start_ns = p->identity.start_ns ? p->identity.start_ns : occ_now_ns() - DAY_NS;
 }
 
 int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,

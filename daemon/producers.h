@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "identity.h"
 #include "ring/ring.h"
 #include "store/measured.h"
 #include "store/store.h"
@@ -83,7 +84,11 @@ struct occ_producer_period {
     unsigned int n; /* periods so far */
 };
 
+/* How much of a command line, which may hold secrets, goes into the run's row. */
+enum occ_command_lines { OCC_COMMAND_LINES_FULL, OCC_COMMAND_LINES_PROGRAM, OCC_COMMAND_LINES_NONE };
+
 struct occ_producer_run {
+    enum occ_command_lines command_lines;
     int64_t id;                 /* in the store; 0: not yet */
     struct occ_run row;         /* texts are of run_texts.h but for level and level_reason */
     bool row_changed;           /* since it was put into the store */
@@ -111,6 +116,7 @@ struct occ_producer {
     void *owner; /* for the collector's gone(), also while no connection is left; NULL: has been told */
     enum occ_producer_state state;
     struct occ_peer peer;
+    struct occ_identity identity;
     dev_t ring_dev; /* which memfd the ring is */
     ino_t ring_ino;
     uint64_t ring_bytes;

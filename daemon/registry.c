@@ -213,6 +213,7 @@ int occ_registry_offer(struct occ_registry *r, const struct occ_offer *offer, in
     if (status != 0)
         return status;
     p->life.heartbeat_seen_ns = now_ns;
+    p->run.command_lines = r->options->command_lines;
     occ_ring_set_budget(p->consumer, (uint32_t)r->options->budget_ppm);
     p->next = r->producers;
     r->producers = p;

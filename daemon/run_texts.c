@@ -12,28 +12,50 @@ static const struct text {
     size_t offset; /* of a const char * in struct occ_run */
     size_t max_bytes;
 } texts[] = {
-#define TEXT(key, max_bytes)                                                                                 \
-    {                                                                                                        \
-#key, offsetof(struct occ_run, key), max_bytes                                                       \
-    }
-    TEXT(exe, 4096),
-    TEXT(cmdline, 4096),
-    TEXT(cwd, 4096),
-    TEXT(label, 256),
-    TEXT(session, 32),
-    TEXT(slurm_job, 128),
-    TEXT(slurm_step, 128),
-    TEXT(k8s_pod, 256),
-    TEXT(k8s_namespace, 256),
-    TEXT(hostname, 256),
-    {"cupti_path", offsetof(struct occ_run, cupti.path), 4096},
-    {"cupti_note", offsetof(struct occ_run, cupti.note), 256},
+#define AT(member) offsetof(struct occ_run, member)
+    {"exe", AT(exe), 4096},
+    {"cmdline", AT(cmdline), 4096},
+    {"cwd", AT(cwd), 4096},
+    {"label", AT(label), 256},
+    {"session", AT(session), 32},
+    {"slurm_job", AT(job.slurm_job), 128},
+    {"slurm_step", AT(job.slurm_step), 128},
+    {"k8s_pod", AT(job.k8s_pod), 256},
+    {"k8s_namespace", AT(job.k8s_namespace), 256},
+    {"claims", AT(job.claims), 2048},
+    {"rank", AT(rank), 32},
+    {"hostname", AT(hostname), 256},
+    {"cupti_path", AT(cupti.path), 4096},
+    {"cupti_note", AT(cupti.note), 256},
 };
 #define N_TEXTS (sizeof texts / sizeof *texts)
 
 static const char **member(struct occ_run *row, const struct text *text)
 {
     return (const char **)(void *)((char *)row + text->offset);
+}
+
+/* The kernel's word replaces the program's. */
+static bool trust(const char **text, const char *known)
+{
+    char *copy = known[0] ? strdup(known) : NULL;
+    if (!copy)
+        return false;
+    free((void *)(uintptr_t)*text);
+    *text = copy;
+    return true;
+}
+
+void occ_run_texts_trust(struct occ_run_job *job, const struct occ_identity *identity)
+{
+    (void)trust(&job->container, identity->container);
+    (void)trust(&job->k8s_pod_uid, identity->pod);
+    bool is_known = trust(&job->slurm_job, identity->slurm_job);
+    is_known |= trust(&job->slurm_step, identity->slurm_step);
+    is_known |= trust(&job->k8s_pod, identity->pod_name);
+    is_known |= trust(&job->k8s_namespace, identity->pod_namespace);
+    bool is_claimed = job->slurm_job || job->slurm_step || job->k8s_pod || job->k8s_namespace;
+    job->trust = is_known ? "kernel" : is_claimed ? "claimed" : NULL;
 }
 
 int occ_run_texts_set(struct occ_run *row, const char *key, const char *value, struct occ_error *err)
@@ -60,10 +82,17 @@ int occ_run_texts_set(struct occ_run *row, const char *key, const char *value, s
     return 0;
 }
 
+void occ_run_texts_cut(const char **text, const char *ends)
+{
+    char *own = (char *)(uintptr_t)*text;
+    own[strcspn(own, ends)] = '\0';
+}
+
 void occ_run_texts_free(struct occ_run *row)
 {
     for (size_t i = 0; i < N_TEXTS; i++)
         free((void *)(uintptr_t)*member(row, &texts[i]));
     free((void *)(uintptr_t)row->user);
-    free((void *)(uintptr_t)row->container);
+    free((void *)(uintptr_t)row->job.container);
+    free((void *)(uintptr_t)row->job.k8s_pod_uid);
 }

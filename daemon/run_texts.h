@@ -2,11 +2,18 @@
 #ifndef OCC_DAEMON_RUN_TEXTS_H
 #define OCC_DAEMON_RUN_TEXTS_H
 
+#include "identity.h"
 #include "store/store.h"
 
 /* Sets the text of a PROCESS record's key to a copy of `value`, cut to its limit and fit for a terminal.
  * Ignores unknown keys (of a newer minor version) and a session that is not 32 hexadecimal digits. */
 int occ_run_texts_set(struct occ_run *row, const char *key, const char *value, struct occ_error *err);
+
+/* What the kernel knows of job, pod and container replaces what the program said; says who is trusted. */
+void occ_run_texts_trust(struct occ_run_job *job, const struct occ_identity *identity);
+
+/* Shortens a text to what lies before the first of `ends`. */
+void occ_run_texts_cut(const char **text, const char *ends);
 
 void occ_run_texts_free(struct occ_run *row);
 

@@ -10,9 +10,10 @@
 
 #define CMDLINE_BYTES 16384u
 #define VALUE_BYTES   256u
+#define CLAIMS_BYTES  2048u
 
 static struct text {
-    char bytes[2 * PATH_MAX + CMDLINE_BYTES + 10 * VALUE_BYTES];
+    char bytes[2 * PATH_MAX + CMDLINE_BYTES + CLAIMS_BYTES + 10 * VALUE_BYTES];
     uint32_t used;
     uint32_t pairs;
 } text;
@@ -81,6 +82,46 @@ static void add_kubernetes(char *(*get)(const char *name))
                   read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace", name, sizeof name));
 }
 
+/* What schedulers and launchers say of a job, as they say it; the daemon compares it with the kernel's view.
+ */
+static void add_claims(char *(*get)(const char *name))
+{
+    static const char *const names[] = {
+        "SLURM_JOB_ID",
+        "SLURM_ARRAY_JOB_ID",
+        "SLURM_ARRAY_TASK_ID",
+        "SLURM_STEP_ID",
+        "SLURM_JOB_NAME",
+        "SLURM_JOB_PARTITION",
+        "SLURM_CLUSTER_NAME",
+        "SLURM_PROCID",
+        "SLURM_LOCALID",
+        "POD_NAME",
+        "POD_NAMESPACE",
+        "POD_UID",
+        "RANK",
+        "LOCAL_RANK",
+        "WORLD_SIZE",
+    };
+    char claims[CLAIMS_BYTES];
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        const char *value = get(names[i]);
+        size_t name = strlen(names[i]), n = value ? strnlen(value, VALUE_BYTES / 2) : 0;
+        if (n == 0 || used + name + n + 2 > sizeof claims)
+            continue;
+        if (used > 0)
+            claims[used++] = ' ';
+        memcpy(claims + used, names[i], name);
+        claims[used + name] = '=';
+        memcpy(claims + used + name + 1, value, n);
+        used += name + 1 + n;
+    }
+    add_bytes("claims", claims, used);
+    const char *rank = get("RANK");
+    add("rank", rank ? rank : get("SLURM_PROCID"));
+}
+
 static void add_hostname(void)
 {
     char name[VALUE_BYTES];
@@ -118,6 +159,7 @@ bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
     add("slurm_job", get("SLURM_JOB_ID"));
     add("slurm_step", get("SLURM_STEP_ID"));
     add_kubernetes(get);
+    add_claims(get);
     add_hostname();
     return log_text(ring);
 }

@@ -60,7 +60,10 @@ CREATE TABLE stored_run (
     slurm_step    TEXT,
     k8s_pod       TEXT,
     k8s_namespace TEXT,
+    k8s_pod_uid   TEXT,
     container     TEXT,
+    job_trust     TEXT,                     -- kernel: job and pod are the control group's; claimed: the environment's
+    claims        TEXT,                     -- what the environment says of the job: NAME=value ...
     rank          TEXT,                     -- of a distributed job
     source        TEXT NOT NULL,            -- trace, or the tool whose recording was imported: nsys, kineto
     source_version TEXT,

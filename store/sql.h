@@ -91,8 +91,9 @@
  * none. X(column of stored_run, member of struct occ_run) */
 #define OCC_SQL_KEPT_TEXTS(X) \
     X(exe, exe) X(command_line, cmdline) X(cwd, cwd) X(user, user) X(label, label) X(session_id, session) \
-    X(slurm_job, slurm_job) X(slurm_step, slurm_step) X(k8s_pod, k8s_pod) X(k8s_namespace, k8s_namespace) \
-    X(container, container) X(source, source.tool) X(level, level) X(source_version, source.version) \
+    X(slurm_job, job.slurm_job) X(slurm_step, job.slurm_step) X(k8s_pod, job.k8s_pod) \
+    X(k8s_namespace, job.k8s_namespace) X(k8s_pod_uid, job.k8s_pod_uid) X(container, job.container) \
+    X(job_trust, job.trust) X(claims, job.claims) X(source, source.tool) X(level, level) X(source_version, source.version) \
     X(source_file, source.file) X(source_hash, source.hash) X(missing_fields, source.missing_fields) \
     X(rank, rank) X(time_base, source.time_base) X(cupti_path, cupti.path) \
     X(cupti_note, cupti.note)

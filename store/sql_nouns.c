@@ -118,7 +118,12 @@ static const struct occ_sql_column run[] = {
     {"slurm_step", "TEXT", "r.slurm_step", "", "Slurm step"},
     {"k8s_pod", "TEXT", "r.k8s_pod", "", "Kubernetes pod"},
     {"k8s_namespace", "TEXT", "r.k8s_namespace", "", "Kubernetes namespace"},
-    {"container", "TEXT", "r.container", "", "container id"},
+    {"k8s_pod_uid", "TEXT", "r.k8s_pod_uid", "", "uid of the Kubernetes pod, by its control group"},
+    {"container", "TEXT", "r.container", "", "container id, by its control group"},
+    {"job_trust", "TEXT", "r.job_trust", "",
+     "kernel: job, step, pod and namespace follow from the process's control group; claimed: its environment "
+     "alone says so"},
+    {"claims", "TEXT", "r.claims", "", "what its environment says of the job: NAME=value ..."},
     {"rank", "TEXT", "r.rank", "", "rank in a distributed job"},
     {"source", "TEXT", "r.source", "", "trace, or the tool whose recording was imported: nsys, kineto"},
     {"source_version", "TEXT", "r.source_version", "", "that tool's version"},

@@ -62,6 +62,16 @@ struct occ_run_cupti {
     const char *path, *note; /* NULL: unknown. note: how it is used otherwise than usual, and why */
 };
 
+/* What a run is part of; NULL: nothing of the kind, or unknown. */
+struct occ_run_job {
+    const char *slurm_job, *slurm_step;
+    const char *k8s_pod, *k8s_namespace, *k8s_pod_uid;
+    const char *container; /* id */
+    const char *trust;     /* of job, step, pod and namespace: "kernel", by control groups; "claimed", the
+                              program's environment alone says so */
+    const char *claims;    /* all that the environment says of a job: "NAME=value ..." */
+};
+
 struct occ_run {
     uint8_t uuid[16]; /* identity: putting a run again updates its row */
     int32_t pid;
@@ -70,7 +80,7 @@ struct occ_run {
     int64_t end_ns;                                    /* 0: still going (or unknown) */
     const char *hostname, *exe, *cmdline, *cwd, *user; /* NULL: unknown */
     const char *label, *session;
-    const char *slurm_job, *slurm_step, *k8s_pod, *k8s_namespace, *container;
+    struct occ_run_job job;
     struct occ_run_source source;
     const char *rank;         /* of a distributed job; NULL: none, or unknown */
     const char *level;        /* word of enum occ_level (ring_abi.h), "trace" ... */

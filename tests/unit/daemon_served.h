@@ -30,6 +30,7 @@ struct place {
     size_t max_user_producers;
     uint64_t max_user_ring_bytes;
     int64_t idle_ns, skew_ns;
+    enum occ_command_lines command_lines;
     pid_t daemon;
     int control;  /* the test's own connection: one client and one descriptor of the daemon */
     int leave[2]; /* a program that waits ends when leave[1] is closed */
@@ -84,6 +85,7 @@ static inline int serve(const struct place *p, int64_t grace_ns)
                                     .memory_bytes = 32u << 20,
                                     .max_producers = MAX_PRODUCERS,
                                     .max_ring_bytes = 41u << 20,
+                                    .command_lines = p->command_lines,
                                     .skew_ns = p->skew_ns,
                                     .max_user_producers = p->max_user_producers,
                                     .max_user_ring_bytes = p->max_user_ring_bytes,

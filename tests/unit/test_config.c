@@ -23,6 +23,7 @@ static const char all_different[] = "database: {path: /a/b.db, max_size: 1G, syn
                                     "  memory: 8M\n"
                                     "rings: {max_producers: 3, max_size: 1M}\n"
                                     "users: {split: none, max_programs: 7, max_ring_memory: 3M}\n"
+                                    "record: {command_line: none}\n"
                                     "counters: {mode: gpm, interval: 5ms}\n"
                                     "overhead: {budget: 0.25}\n"
                                     "log: {level: debug}\n";

@@ -1,5 +1,6 @@
 /* Owners of launches: control groups as engines and schedulers name them, and subordinate uids. */
 #include "daemon/identity.h"
+#include "daemon/run_texts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -97,6 +98,13 @@ static void test_processes(void **state)
     assert_non_null(mkdtemp(root));
     put_file(root, "/proc/77/cgroup", "0::/machine.slice/libpod-" ID ".scope/container\n");
     put_file(root, "/etc/subuid", "1000:100000:65536\n");
+    put_file(root, "/proc/78/cgroup", "0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n");
+    put_file(root, "/var/log/pods/team-a_trainer-0_" POD "/app/0.log", "");
+    put_file(root, "/var/log/pods/team-b_other_0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f1/app/0.log", "");
+    put_file(root, "/var/log/pods/stray_" POD, ""); /* has two parts only */
+    occ_identity_read(root, 78, 0, &id);
+    assert_string_equal(id.pod_name, "trainer-0");
+    assert_string_equal(id.pod_namespace, "team-a");
     occ_identity_read(root, 77, 100999, &id); /* rootless: its uid is one of user 1000's */
     occ_identity_owner(&id, &owner);
     assert_string_equal(id.container, ID);
@@ -116,12 +124,44 @@ static void test_processes(void **state)
     assert_int_equal(system(command), 0);
 }
 
+/* The kernel's view wins over what a program says, and each run says whose word it is. */
+static void test_trust(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *cgroups, *claimed_job, *job, *trust;
+    } cases[] = {
+        {"0::/\n", NULL, NULL, NULL},
+        {"0::/\n", "424242", "424242", "claimed"},
+        {"0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", "424242", "4711", "kernel"},
+        {"0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_0\n", NULL, "4711", "kernel"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct occ_identity id = {.uid = 1000, .owner_uid = 1000};
+        struct occ_run run = {0};
+        if (cases[i].claimed_job)
+            assert_int_equal(occ_run_texts_set(&run, "slurm_job", cases[i].claimed_job, NULL), 0);
+        occ_identity_parse_cgroups(cases[i].cgroups, &id);
+        occ_run_texts_trust(&run.job, &id);
+        if (cases[i].job)
+            assert_string_equal(run.job.slurm_job, cases[i].job);
+        else
+            assert_null(run.job.slurm_job);
+        if (cases[i].trust)
+            assert_string_equal(run.job.trust, cases[i].trust);
+        else
+            assert_null(run.job.trust);
+        occ_run_texts_free(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_groups),
         cmocka_unit_test(test_subordinate_uids),
         cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_trust),
     };
     return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

@@ -216,6 +216,50 @@ static void a_locked_history_keeps_its_owner_alone(void **state)
     assert_int_equal(count_launches(p, ALICE), 20);
 }
 
+/* The service keeps what a program is called, not what it was called with. */
+static void say_secrets(const struct place *p, int uid)
+{
+    static const char text[] = "session\0" SESSION "\0cmdline\0train --token=hunter2";
+    struct occ_ring_producer ring;
+    be_user(uid);
+    check(occ_ring_create(&ring, 256, 64u << 10) == 0);
+    check(log_process(&ring, 2, text, sizeof text));
+    meet(offer(p, &ring));
+}
+
+static void command_lines_are_kept_as_far_as_is_set(void **state)
+{
+    struct place *p = *state;
+    static const char *const kept[] = {"train --token=hunter2", "train", NULL};
+    p->command_lines = OCC_COMMAND_LINES_FULL;
+    start_for_all(p);
+    for (int i = 0;; i++) {
+        struct occ_store *store = NULL;
+        sqlite3_stmt *stmt = NULL;
+        char path[160];
+        path_of(p, ALICE + i, path);
+        let_go(p, run(p, say_secrets, ALICE + i));
+        assert_stops(p);
+        assert_int_equal(
+            occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL), 0);
+        assert_int_equal(
+            sqlite3_prepare_v2(occ_store_sqlite(store), "SELECT command_line FROM run", -1, &stmt, NULL),
+            SQLITE_OK);
+        assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+        if (kept[i])
+            assert_string_equal((const char *)sqlite3_column_text(stmt, 0), kept[i]);
+        else
+            assert_null(sqlite3_column_text(stmt, 0));
+        (void)sqlite3_finalize(stmt);
+        occ_store_close(store);
+        if (i == 2)
+            return;
+        p->command_lines++;
+        (void)close(p->control);
+        start(p, NEVER_NS);
+    }
+}
+
 /* Of launches with any times only those count that a process of now may have made. */
 static void launch_at_odd_times(const struct place *p, int uid)
 {
@@ -304,6 +348,7 @@ int main(void)
         T(a_user_has_a_share_of_ring_memory),
         T(a_locked_history_keeps_its_owner_alone),
         T(launches_have_possible_times),
+        T(command_lines_are_kept_as_far_as_is_set),
         T(nobody_else_can_keep_the_daemon_from_starting),
     };
 #undef T

@@ -179,9 +179,19 @@ static const char *value_of(const struct occ_log_record *record, const char *key
 static void test_process_record(void **state)
 {
     (void)state;
-    static const char *const list[] = {
-        "SLURM_JOB_ID",  "4711", "KUBERNETES_SERVICE_HOST", "10.0.0.1",  "HOSTNAME", "pod-17",
-        "POD_NAMESPACE", "lab",  "OCCTRACE_LABEL",          "night run", NULL};
+    static const char *const list[] = {"SLURM_JOB_ID",
+                                       "4711",
+                                       "KUBERNETES_SERVICE_HOST",
+                                       "10.0.0.1",
+                                       "HOSTNAME",
+                                       "pod-17",
+                                       "POD_NAMESPACE",
+                                       "lab",
+                                       "OCCTRACE_LABEL",
+                                       "night run",
+                                       "RANK",
+                                       "3",
+                                       NULL};
     struct occ_ring_producer ring;
     struct occ_ring_consumer *consumer = NULL;
     struct occ_env env;
@@ -203,6 +213,8 @@ static void test_process_record(void **state)
     assert_null(value_of(record, "session"));
     assert_string_equal(value_of(record, "k8s_pod"), "pod-17");
     assert_string_equal(value_of(record, "k8s_namespace"), "lab");
+    assert_string_equal(value_of(record, "claims"), "SLURM_JOB_ID=4711 POD_NAMESPACE=lab RANK=3");
+    assert_string_equal(value_of(record, "rank"), "3");
     assert_non_null(value_of(record, "hostname"));
     occ_ring_detach(consumer);
     occ_ring_destroy(&ring);
