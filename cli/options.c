@@ -230,10 +230,10 @@ static int parse_name(struct walk *walk, const char *name, struct occ_error *err
 {
     size_t length = strcspn(name, "=");
     const struct cli_option *row = find_name(walk->command->options, name, length);
-    char typed[64];
+    char typed[PRINTABLE_BYTES] = "--";
     if (!row)
         return fail_unknown_name(walk->command->options, name, length, err);
-    (void)snprintf(typed, sizeof typed, "--%s", row->name);
+    memcpy(typed + 2, name, length < sizeof typed - 3 ? length : sizeof typed - 3);
     return take(walk, row, typed, name[length] == '=' ? name + length + 1 : NULL, err);
 }
 
