@@ -32,8 +32,9 @@ int occ_stage_next(struct occ_stage *stage, enum occ_stage_kind *ret_kind, const
 
 /* ---- the sink ---- */
 
-#define DEVICES_MAX     1024u
-#define SET_MAX         (1u << 16) /* kernels, configurations: the history holds 300 bytes of each until the end */
+#define DEVICES_MAX 1024u
+/* Kernels, configurations: the history holds some 300 bytes of each until the end of the loading. */
+#define SET_MAX         (1u << 16)
 #define NAME_KEPT_BYTES 16384u /* as in the history; the whole name is hashed */
 
 /* Set of 128-bit hashes -> index. */

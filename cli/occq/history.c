@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/paths.h"
 

@@ -1,6 +1,5 @@
 /* Before the program starts: its session, the libraries for it, a daemon; see trace.h. One thread. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
