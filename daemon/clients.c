@@ -77,6 +77,19 @@ size_t occ_clients_of(const struct occ_clients *clients, uint32_t uid)
     return n;
 }
 
+struct occ_profiler_users occ_clients_users(const struct occ_clients *clients)
+{
+    struct occ_profiler_users users = {0};
+    for (const struct occ_client *c = clients->first; c && users.n < OCC_PROFILER_USERS_MAX; c = c->next) {
+        size_t i = 0;
+        while (i < users.n && users.uids[i] != c->peer.uid)
+            i++;
+        if (c->producer && i == users.n)
+            users.uids[users.n++] = c->peer.uid;
+    }
+    return users;
+}
+
 void occ_clients_clear(struct occ_clients *clients)
 {
     for (struct occ_client *client = clients->first; client; client = client->next) {

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "counters/competing_profilers.h"
 #include "identity.h"
 #include "producers.h"
 
@@ -63,6 +64,9 @@ void occ_clients_close_idle(struct occ_clients *clients, int64_t since_ns);
 
 /* How many connections and programs of this user there are. */
 size_t occ_clients_of(const struct occ_clients *clients, uint32_t uid);
+
+/* The users whose programs report. */
+struct occ_profiler_users occ_clients_users(const struct occ_clients *clients);
 
 /* Closes and frees everything. */
 void occ_clients_clear(struct occ_clients *clients);

@@ -30,6 +30,7 @@
 struct orders {
     bool stop, settle, now; /* now: do not wait for the next round */
     int64_t wanted_until_ns, paused_until_ns;
+    struct occ_profiler_users users;
 };
 
 struct occ_gpu_worker {
@@ -58,25 +59,6 @@ struct occ_gpu_worker {
     double clear_ns, unclear_ns; /* launch time with and without values of their own, since the last burst */
     struct occ_sample samples[SAMPLES];
 };
-
-/* ---- launches ---- */
-
-/* Hands launches that start before `until_ns` to the attribution. */
-static int release(struct occ_gpu_worker *w, int64_t until_ns, struct occ_error *err)
-{
-    struct occ_launch_queue *from = &w->waiting;
-    size_t n = 0;
-    int status = 0;
-    for (; status == 0 && n < from->n && from->items[n].start_ns < until_ns; n++) {
-        status = occ_attribution_launch(w->attribution, &from->items[n], err);
-        if (status == OCC_E_FULL || status == OCC_E_INVALID) {
-            w->dropped++;
-            status = 0;
-        }
-    }
-    occ_launch_queue_remove(from, n);
-    return status;
-}
 
 /* ---- results ---- */
 
@@ -214,6 +196,7 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
     if (until_ns > w->advanced_ns)
         w->advanced_ns = until_ns;
     w->dropped += occ_launch_queue_merge(&w->waiting, &w->taken, WAITING_MAX);
+    w->sources.users = orders->users;
     if (occ_source_select_poll(&w->sources, occ_monotonic_ns(), orders->wanted_until_ns,
                                orders->paused_until_ns))
         occ_attribution_restart(w->attribution);
@@ -222,7 +205,7 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
     if (occ_source_select_burst(&w->sources, all_ns >= CLARITY_NS && w->unclear_ns >= UNCLEAR * all_ns))
         w->clear_ns = w->unclear_ns = 0;
     if (status == 0)
-        status = release(w, w->advanced_ns, err);
+        status = occ_launch_queue_release(&w->waiting, w->attribution, w->advanced_ns, &w->dropped, err);
     if (status == 0)
         status = occ_attribution_advance(w->attribution, w->advanced_ns, final, err);
     if (status == 0)
@@ -300,6 +283,13 @@ void occ_gpu_worker_want(struct occ_gpu_worker *w, int64_t wanted_until_ns, int6
     w->orders.now |= w->orders.paused_until_ns != paused_until_ns;
     w->orders.paused_until_ns = paused_until_ns;
     (void)pthread_cond_signal(&w->wake);
+    (void)pthread_mutex_unlock(&w->mutex);
+}
+
+void occ_gpu_worker_set_users(struct occ_gpu_worker *w, const struct occ_profiler_users *users)
+{
+    (void)pthread_mutex_lock(&w->mutex);
+    w->orders.users = *users;
     (void)pthread_mutex_unlock(&w->mutex);
 }
 

@@ -35,7 +35,7 @@ void occ_probe(FILE *out, const char *root)
     char proc[PATH_MAX];
     print_libraries(out);
     (void)snprintf(proc, sizeof proc, "%s/proc", root);
-    const char *profiler = occ_competing_profiler(proc, 0);
+    const char *profiler = occ_competing_profiler(proc, 0, NULL);
     if (profiler)
         (void)fprintf(out, "profiler\t%s\n", profiler);
 }

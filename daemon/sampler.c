@@ -124,6 +124,12 @@ void occ_sampler_poll(struct occ_sampler *s, bool programs)
     }
 }
 
+void occ_sampler_set_users(struct occ_sampler *s, const struct occ_profiler_users *users)
+{
+    for (size_t i = 0; is_ready(s) && i < s->n_gpus; i++)
+        occ_gpu_worker_set_users(s->gpus[i].worker, users);
+}
+
 void occ_sampler_wake(struct occ_sampler *s)
 {
     if (s->options.mode == OCC_SAMPLER_NONE)

@@ -227,6 +227,8 @@ static void poll_histories(struct occ_server *s, int64_t now_ns)
         occ_collector_get_stats(h->collector, &stats);
         programs += stats.producers;
     }
+    const struct occ_profiler_users users = occ_clients_users(&s->clients);
+    occ_sampler_set_users(s->sampler, &users);
     occ_sampler_poll(s->sampler, programs > 0);
     for (struct occ_history *h = s->histories.first; h; h = h->next)
         commit_results(s, h, now_ns);

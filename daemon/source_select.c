@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/counters/competing_profilers.h"
 #include "support/clock.h"
 
 #define RETRY_NS          INT64_C(30000000000)  /* a source that is busy or was lost */
@@ -141,7 +140,7 @@ static void look_for_competitors(struct occ_source_select *s, int64_t now_ns)
     if (now_ns < s->next_look_ns)
         return;
     s->next_look_ns = now_ns + COMPETITORS_NS;
-    s->competitor = occ_competing_profiler("/proc", s->gpu.cc_major);
+    s->competitor = occ_competing_profiler("/proc", s->gpu.cc_major, &s->users);
     for (size_t i = 0; i < OCC_SOURCE_SLOTS && s->competitor; i++) {
         if (!kinds[i].exclusive)
             continue;

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "counters/competing_profilers.h"
 #include "daemon/counters/gpus.h"
 #include "daemon/counters/source.h"
 #include "support/error.h"
@@ -46,6 +47,7 @@ struct occ_source_select {
     struct occ_source *source;          /* NULL: none is open */
     size_t slot;                        /* of `kind` */
     struct occ_source_slot slots[OCC_SOURCE_SLOTS];
+    struct occ_profiler_users users;
     const char *competitor; /* another tool that wants the counters; NULL: none */
     int64_t next_look_ns;   /* monotonic: when to look for competitors again */
     bool is_paused, has_tried;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/cleanup.h"
@@ -64,7 +65,21 @@ static bool is_zombie(int proc, const char *pid)
     return readlinkat(proc, path, exe, sizeof exe) < 0 && errno == ENOENT;
 }
 
-static const char *competitor_of(int proc, const char *pid, uint32_t cc_major)
+static bool counts(int proc, const char *pid, const struct occ_profiler_users *users)
+{
+    struct stat status;
+    size_t i = 0;
+    if (!users)
+        return true;
+    if (fstatat(proc, pid, &status, 0) != 0)
+        return false;
+    while (i < users->n && users->uids[i] != status.st_uid)
+        i++;
+    return i < users->n || status.st_uid == 0 || status.st_uid == geteuid();
+}
+
+static const char *competitor_of(int proc, const char *pid, uint32_t cc_major,
+                                 const struct occ_profiler_users *users)
 {
     char path[32], comm[32];
     (void)snprintf(path, sizeof path, "%.16s/comm", pid);
@@ -76,12 +91,14 @@ static const char *competitor_of(int proc, const char *pid, uint32_t cc_major)
     comm[strcspn(comm, "\n")] = '\0';
     for (size_t i = 0; i < sizeof competitors / sizeof *competitors; i++)
         if (cc_major < competitors[i].before_cc && strcmp(comm, competitors[i].comm) == 0 &&
-            !is_zombie(proc, pid) && (!competitors[i].module || has_loaded(proc, pid, competitors[i].module)))
+            counts(proc, pid, users) && !is_zombie(proc, pid) &&
+            (!competitors[i].module || has_loaded(proc, pid, competitors[i].module)))
             return competitors[i].text;
     return NULL;
 }
 
-const char *occ_competing_profiler(const char *proc, uint32_t cc_major)
+const char *occ_competing_profiler(const char *proc, uint32_t cc_major,
+                                   const struct occ_profiler_users *users)
 {
     DIR *processes = opendir(proc);
     const char *found = NULL;
@@ -89,7 +106,7 @@ const char *occ_competing_profiler(const char *proc, uint32_t cc_major)
         return NULL;
     for (struct dirent *entry; !found && (entry = readdir(processes));)
         if (isdigit((unsigned char)entry->d_name[0]))
-            found = competitor_of(dirfd(processes), entry->d_name, cc_major);
+            found = competitor_of(dirfd(processes), entry->d_name, cc_major, users);
     (void)closedir(processes);
     return found;
 }

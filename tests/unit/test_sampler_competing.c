@@ -48,7 +48,7 @@ static void expect(const char *comm, const char *maps, uint32_t cc_major, const 
         path_of(path, "42/maps");
         (void)unlink(path);
     }
-    const char *found = occ_competing_profiler(proc, cc_major);
+    const char *found = occ_competing_profiler(proc, cc_major, NULL);
     if (said && (!found || !strstr(found, said)))
         fail_msg("%s is said to be '%s'", comm, found ? found : "nobody");
     if (!said && found)
@@ -63,7 +63,7 @@ static void nsight_competes_while_it_runs(void **state)
     expect("nsys", NULL, AMPERE, "Nsight Systems");
     expect("ncurses", NULL, HOPPER, NULL);
     expect("", NULL, HOPPER, NULL);
-    assert_null(occ_competing_profiler("/nowhere", AMPERE));
+    assert_null(occ_competing_profiler("/nowhere", AMPERE, NULL));
     path_of(exe, "42/exe");
     path_of(aside, "42/none");
     assert_int_equal(rename(exe, aside), 0);
@@ -115,10 +115,33 @@ static int remove_proc(void **state)
     return 0;
 }
 
+/* Only those of root, of the daemon's user and of users whose programs report. */
+static void a_name_alone_is_no_reason(void **state)
+{
+    (void)state;
+    char path[128];
+    struct occ_profiler_users users = {.n = 1, .uids = {61001}};
+    if (geteuid() != 0) {
+        print_message("skipped: only root can give a file to another user\n");
+        skip();
+    }
+    put("42/comm", "ncu\n");
+    path_of(path, "42");
+    assert_non_null(occ_competing_profiler(proc, AMPERE, &users)); /* root's */
+    assert_int_equal(chown(path, 61002, 61002), 0);
+    assert_null(occ_competing_profiler(proc, AMPERE, &users));
+    assert_int_equal(chown(path, 61001, 61001), 0);
+    assert_non_null(occ_competing_profiler(proc, AMPERE, &users));
+    users.n = 0;
+    assert_null(occ_competing_profiler(proc, AMPERE, &users));
+    assert_int_equal(chown(path, 0, 0), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nsight_competes_while_it_runs),
+        cmocka_unit_test(a_name_alone_is_no_reason),
         cmocka_unit_test(dcgm_is_one_with_its_profiling_module_before_hopper),
     };
     return cmocka_run_group_tests(tests, make_proc, remove_proc);
