@@ -8,25 +8,20 @@
 #include "counters/competing_profilers.h"
 #include "cupti/library.h"
 
-/* The loader may find one file by several names. */
 static void print_libraries(FILE *out)
 {
-    const char *given = secure_getenv("OCCTRACE_CUPTI");
+    const char *given = secure_getenv("OCCTRACE_CUPTI"), *first = ", first choice";
     struct occ_cupti_search search = {.configured = given ? given : ""};
     struct occ_cupti cupti;
-    void *first = NULL, *last = NULL;
     bool found = true;
     while (found) {
         char reason[OCC_CUPTI_REASON_BYTES] = "";
         found = occ_cupti_find(&search, &cupti, reason);
         if (reason[0])
             (void)fprintf(out, "refused\t%s\n", reason);
-        if (!found || cupti.handle == first || cupti.handle == last)
-            continue;
-        (void)fprintf(out, "cupti\t%s (version %u%s)\n", cupti.path, cupti.version,
-                      first ? "" : ", first choice");
-        first = first ? first : cupti.handle;
-        last = cupti.handle;
+        if (found)
+            (void)fprintf(out, "cupti\t%s (version %u%s)\n", cupti.path, cupti.version, first);
+        first = found ? "" : first;
     }
 }
 

@@ -29,6 +29,8 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
     occ_add_script_test(replay COMMAND bash "${_here}/replay.sh" "${PROJECT_BINARY_DIR}")
   endif()
   occ_add_script_test(kill_loop_short COMMAND bash "${_here}/kill_loop.sh" "${PROJECT_BINARY_DIR}" 8)
+  occ_add_script_test(exit_runs COMMAND bash "${_here}/exit_runs.sh" "${PROJECT_BINARY_DIR}" 200
+                      LABELS slow)
   occ_add_script_test(kill_loop COMMAND bash "${_here}/kill_loop.sh" "${PROJECT_BINARY_DIR}" 200
                       LABELS slow)
 endif()
