@@ -243,6 +243,7 @@ static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t n
 static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_ns, struct occ_error *err)
 {
     p->run.row.end_ns = occ_producer_end_ns(p);
+    p->run.is_cut = !p->is_broken && !occ_ring_is_closed(p->consumer);
     p->run.row_changed = true;
     int status = occ_producer_put_row(p, c->store, err);
     if (status == 0)

@@ -166,10 +166,13 @@ void occ_producer_set_counters(struct occ_producer *producer, const char *level,
     run->row_changed = true;
 }
 
+#define CUT_TEXT "lost: unknown (up to 1 s), since the program ended before its last records were delivered"
+
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)
 {
     struct occ_producer_run *run = &producer->run;
     struct occ_run row = run->row;
+    char reason[sizeof CUT_TEXT + sizeof run->reason];
     if (!run->row_changed)
         return 0;
     bool traced = row.level && strcmp(row.level, "trace") == 0;
@@ -178,6 +181,11 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
         row.level = run->counters_level;
     if (traced && !row.level_reason && run->counters_reason[0])
         row.level_reason = run->counters_reason;
+    if (run->is_cut && row.level && strcmp(row.level, "nothing") != 0) {
+        (void)snprintf(reason, sizeof reason, "%s%s%s", CUT_TEXT, row.level_reason ? "; " : "",
+                       row.level_reason ? row.level_reason : "");
+        row.level_reason = reason;
+    }
     int status = occ_store_put_run(store, &row, &run->id, err);
     run->row_changed = status != 0;
     return status;

@@ -14,11 +14,13 @@
 #include "guest_log.h"
 #include "wake.h"
 
-/* While the helper moves, also on a machine that is full; and without a sign of it, which is a CUPTI that
- * hangs. */
-#define LIMIT_NS    UINT64_C(2000000000)
-#define PATIENCE_NS UINT64_C(500000000)
-#define LOOK_NS     UINT64_C(20000000)
+/* While the helper moves; and without a sign of it, which is a CUPTI that hangs. The latter counts in looks,
+ * not in time: on a full machine a helper that is nicer than others waits for a processor, and so does this
+ * thread.
+ */
+#define LIMIT_NS       UINT64_C(2000000000)
+#define PATIENCE_LOOKS 25
+#define LOOK_NS        UINT64_C(20000000)
 
 /* Grows while the helper does something: its steps, and its CPU time within one. */
 static uint64_t progress_of(struct occ_guest *g)
@@ -29,16 +31,14 @@ static uint64_t progress_of(struct occ_guest *g)
 
 static void wait_for_helper(struct occ_guest *g)
 {
-    uint64_t now_ns = occ_clock_ns(CLOCK_MONOTONIC), limit_ns = now_ns + LIMIT_NS, moved_ns = now_ns;
-    uint64_t progress = progress_of(g);
-    while (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && now_ns < limit_ns &&
-           now_ns - moved_ns < PATIENCE_NS) {
+    uint64_t limit_ns = occ_clock_ns(CLOCK_MONOTONIC) + LIMIT_NS, progress = progress_of(g);
+    int still = 0; /* looks in a row */
+    while (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && still < PATIENCE_LOOKS &&
+           occ_clock_ns(CLOCK_MONOTONIC) < limit_ns) {
         occ_wake_wait(&g->finished, 0, LOOK_NS);
-        now_ns = occ_clock_ns(CLOCK_MONOTONIC);
         uint64_t seen = progress;
         progress = progress_of(g);
-        if (progress != seen)
-            moved_ns = now_ns;
+        still = progress == seen ? still + 1 : 0;
     }
     if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0) {
         /* From now on CUPTI may be torn down. The ring stays open, which tells the daemon that records are
