@@ -3,35 +3,33 @@
  * in order of time. When advance() says that all launches up to a time are here, samples up to it are taken
  * in blocks:
  *
- *   clock    the offset between the two clocks is measured on the block (clock_offset.c) ...
- *   join     ... each sample becomes a row: how much of it each key had (overlap.c), what was counted
- *            (join.c, normal_equations.c)
+ *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c); the
+ *            first block finds the offset between the two clocks (clock.c)
  *   read     launches that last several samples are read from them, less what others had of them (direct.c)
- *   estimate every now and then the equations are solved (estimate.c)
+ *   solve    every now and then, and when residuals grow, the rows are solved (solve.c, errors.c)
  *   settle   launches that ended get their value and leave
- *
- * Until enough rows are there to know the offset, samples are joined as if the clocks were one.
  */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "state.h"
 
-#define KEYS_MOST         8192
-#define LAUNCHES_MOST     262144
-#define SAMPLES_MOST      262144
-#define HALF_LIFE         30000.0
-#define WATERMARK_NS      INT64_C(2000000000)
-#define BLOCK_NS          INT64_C(1000000000)
-#define LONGEST_NS        INT64_C(60000000000) /* of a sample, and of a launch that is reported in time */
-#define LATE_MOST         4096u
-#define WRONG_SUM         0.05               /* of what was counted of late: more than noise */
-#define SETTLE_NS         INT64_C(250000000) /* without samples: how often to look for launches to give up */
-#define FIRST_VARIANCE    (0.02 * 0.02)
-#define SOLVE_NS          2.0 /* cost of one multiplication of solving, and ... */
-#define SOLVE_SHARE_EARLY 0.05
-#define SOLVE_SHARE       0.048 /* ... how much of the time it may take */
+#define REGRESSORS_MAX  8192
+#define LAUNCHES_MAX    262144
+#define SAMPLES_MAX     262144
+#define WATERMARK_NS    INT64_C(2000000000)
+#define BEGIN_NS        INT64_C(500000000) /* of samples, from which the clocks' offset is found ... */
+#define BEGIN_ROUNDS    2
+#define BEGIN_OFFSET_NS 32000.0
+#define BEGIN_ENTRIES   64 /* ... if launches are in them so often */
+#define BLOCK_NS        INT64_C(250000000)
+#define BLOCK_SAMPLES   2048
+#define SAMPLE_NS_MAX   INT64_C(60000000000)
+#define LAUNCH_NS_MAX   INT64_C(86400000000000)
+#define LATE_MAX        4096u
+#define SETTLE_NS       INT64_C(250000000) /* without samples: how often to look for launches to give up */
+#define FIRST_SCALE     0.01               /* of rows' variances: launches differ by a tenth */
+#define SURPRISE        4.0                /* times the usual squared residuals */
+#define SURPRISE_ROWS   100                /* that are new, for it to count */
 
 /* ---- begin and end ---- */
 
@@ -44,49 +42,43 @@ int occ_attribution_new(const struct occ_attribution_options *options,
                    ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
                    : occ_fail(err, OCC_E_INVALID, "a GPU without SMs or warps");
     a->options = *options;
-    a->options.max_keys = options->max_keys ? options->max_keys : KEYS_MOST;
-    a->options.max_launches = options->max_launches ? options->max_launches : LAUNCHES_MOST;
+    a->options.max_launches = options->max_launches ? options->max_launches : LAUNCHES_MAX;
     a->options.watermark_ns = options->watermark_ns ? options->watermark_ns : WATERMARK_NS;
-    a->options.half_life_samples = options->half_life_samples > 0 ? options->half_life_samples : HALF_LIFE;
-    a->free_direct = OCC_NO_DIRECT;
+    a->regressors.max = options->max_keys ? options->max_keys : REGRESSORS_MAX;
+    a->free_direct = OCC_NONE;
     a->busy_launch = SIZE_MAX;
-    a->advanced_ns = a->joined_ns = INT64_MIN;
-
-    a->noise.warps = a->noise.active = 1;
-    for (int i = 0; i < OCC_CLASSES; i++)
-        a->classes[i].variance = FIRST_VARIANCE;
-    a->past = calloc(OCC_HISTORY_MAX, sizeof *a->past);
-    int status =
-        a->past ? occ_keys_open(&a->keys, &a->options, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    if (status == 0 && !(a->shift_work = occ_shift_work_new(a->keys.max_columns)))
-        status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    if (status != 0) {
+    a->advanced_ns = a->joined_ns = INT64_MIN / 2; /* before all times */
+    for (int i = 0; i < OCC_LENGTHS; i++)
+        a->scale[i] = FIRST_SCALE;
+    a->past = calloc(OCC_PAST_MAX, sizeof *a->past);
+    if (!a->past) {
         occ_attribution_free(a);
-    } else {
-        *ret_attribution = a;
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
-    return status;
+    *ret_attribution = a;
+    return 0;
 }
 
 void occ_attribution_free(struct occ_attribution *a)
 {
     if (!a)
         return;
-    occ_keys_close(&a->keys);
-    occ_shift_work_free(a->shift_work);
+    occ_map_free(&a->regressors.index);
+    free(a->regressors.items);
+    free(a->rows.rows);
+    free(a->rows.entries);
     free(a->past);
     free(a->launches);
     free(a->late);
     free(a->samples);
     free(a->direct);
-    free(a->values);
     free(a);
 }
 
 /* ---- in ---- */
 
 /* How long it runs beside what came before it, for both. */
-static void note_overlap(struct occ_attribution *a, struct occ_overlap_launch *launch)
+static void note_overlap(struct occ_attribution *a, struct occ_queued_launch *launch)
 {
     if (launch->start_ns < a->busy_until_ns) {
         int64_t end = launch->end_ns < a->busy_until_ns ? launch->end_ns : a->busy_until_ns;
@@ -100,45 +92,35 @@ static void note_overlap(struct occ_attribution *a, struct occ_overlap_launch *l
     }
 }
 
-/* Its time counts for its key from here on. */
-static void use_key(struct occ_attribution *a, const struct occ_overlap_launch *launch)
+/* The oldest time that rows, or samples to come, have launches of. */
+static int64_t oldest_ns(const struct occ_attribution *a)
 {
-    struct occ_key *key = &a->keys.keys[launch->key];
-    double duration = (double)(launch->end_ns - launch->start_ns);
-    key->used = a->keys.rows;
-    key->launches++;
-    key->launch_ns += duration;
-    if (a->interval_ns > 0)
-        occ_keys_widen(&a->keys, key, duration / a->interval_ns);
+    return (a->rows.n > 0 ? a->rows.rows[0].start_ns : a->joined_ns) - OCC_CLOCKS_NS;
 }
 
-/* The launch's company, see keys.h; its key is the one for those alone. */
-static uint32_t company_of(const struct occ_overlap_launch *l)
-{
-    int64_t duration = l->end_ns - l->start_ns;
-    return (double)l->beside_ns > OCC_OVERLAPPED * (double)duration ? occ_keys_company(duration) : 0;
-}
-
-/* Launches that start before `until_ns` are about to be joined: those that overlap others get the key of
- * their company. Where there is no room for that key, they keep the other. */
-static void find_sides(struct occ_attribution *a, int64_t until_ns)
+/* Launches that start before `until_ns` are about to be joined: those that overlap others get the regressor
+ * for that. Where there is no room for it, they keep the other. */
+static void find_overlaps(struct occ_attribution *a, int64_t until_ns)
 {
     for (size_t i = 0; i < a->n_launches && a->launches[i].start_ns < until_ns; i++) {
-        struct occ_overlap_launch *l = &a->launches[i];
-        if (l->in_use)
+        struct occ_queued_launch *l = &a->launches[i];
+        double duration = (double)(l->end_ns - l->start_ns);
+        if (l->is_used)
             continue;
-        l->in_use = true;
-        uint32_t company = company_of(l);
-        if (company != 0) {
-            const struct occ_attribution_key model = a->keys.keys[l->key].model;
-            uint32_t other = occ_keys_put(&a->keys, &model, company);
-            if (other != OCC_MAP_NONE) {
-                a->keys.keys[l->key].waiting--;
-                a->keys.keys[other].waiting++;
-                l->key = other;
+        l->is_used = true;
+        if ((double)l->beside_ns > OCC_OVERLAPPED * duration) {
+            const struct occ_attribution_key model = a->regressors.items[l->regressor].model;
+            uint32_t other = occ_regressors_put(&a->regressors, &a->options, &model, true, oldest_ns(a));
+            if (other != OCC_NONE) {
+                a->regressors.items[l->regressor].waiting--;
+                a->regressors.items[other].waiting++;
+                l->regressor = other;
             }
         }
-        use_key(a, l);
+        struct occ_regressor *r = &a->regressors.items[l->regressor];
+        r->launches++;
+        r->launch_ns += duration;
+        r->used_ns = l->end_ns > r->used_ns ? l->end_ns : r->used_ns;
     }
 }
 
@@ -146,42 +128,23 @@ static void find_sides(struct occ_attribution *a, int64_t until_ns)
  * for the last. */
 static bool put_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
 {
-    if (!occ_grow((void **)&a->late, &a->late_allocated, a->n_late, LATE_MOST, sizeof *a->late))
+    if (!occ_grow((void **)&a->late, &a->late_allocated, a->n_late, LATE_MAX, sizeof *a->late))
         return false;
     a->late[a->n_late++] = *launch;
     return true;
 }
 
-static void take_late(struct occ_attribution *a, bool final)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < a->n_late; i++) {
-        const struct occ_attribution_launch launch = a->late[i];
-        struct occ_attribution_value value = {.tag = launch.tag,
-                                              .shape = launch.key.shape,
-                                              .start_ns = launch.start_ns,
-                                              .end_ns = launch.end_ns};
-        bool joined = a->joined_ns != INT64_MIN && launch.end_ns <= a->joined_ns - OCC_OFFSET_MAX_NS;
-        bool given_up = launch.end_ns <= a->advanced_ns - a->options.watermark_ns && a->n_samples == 0;
-        if (!joined && !given_up && !final)
-            a->late[kept++] = launch;
-        else if (!occ_direct_lookup(a, &launch, &value.measured) || !occ_attribution_put(a, &value))
-            a->stats.late_launches++;
-    }
-    a->n_late = kept;
-}
-
 int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
                            struct occ_error *err)
 {
-    struct occ_overlap_launch own = {
-        .start_ns = launch->start_ns, .end_ns = launch->end_ns, .tag = launch->tag, .direct = OCC_NO_DIRECT};
+    struct occ_queued_launch own = {
+        .start_ns = launch->start_ns, .end_ns = launch->end_ns, .tag = launch->tag, .direct = OCC_NONE};
     if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns)
         return occ_fail(err, OCC_E_INVALID, "a launch that ends before it starts");
+    if (launch->end_ns - launch->start_ns > LAUNCH_NS_MAX)
+        return occ_fail(err, OCC_E_INVALID, "a launch that lasts for more than a day");
     if (launch->start_ns < a->advanced_ns)
         return put_late(a, launch) ? 0 : occ_fail(err, OCC_E_FULL, "too many launches come late");
-    if (launch->end_ns - launch->start_ns > LONGEST_NS)
-        return occ_fail(err, OCC_E_INVALID, "a launch that was reported before it ended");
     if (a->n_launches > 0 && launch->start_ns < a->launches[a->n_launches - 1].start_ns)
         return occ_fail(err, OCC_E_INVALID, "launches are not in order of their start");
     if (!occ_grow((void **)&a->launches, &a->launches_allocated, a->n_launches, a->options.max_launches,
@@ -189,11 +152,11 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
         a->stats.dropped_launches++;
         return occ_fail(err, OCC_E_FULL, "too many launches wait for their samples");
     }
-    own.key = occ_keys_put(&a->keys, &launch->key, 0);
-    if (own.key == OCC_MAP_NONE)
+    own.regressor = occ_regressors_put(&a->regressors, &a->options, &launch->key, false, oldest_ns(a));
+    if (own.regressor == OCC_NONE)
         return occ_fail(err, OCC_E_FULL, "too many kernels");
     note_overlap(a, &own);
-    a->keys.keys[own.key].waiting++;
+    a->regressors.items[own.regressor].waiting++;
     a->launches[a->n_launches++] = own;
     return 0;
 }
@@ -202,7 +165,7 @@ static bool is_sound(const struct occ_attribution *a, const struct occ_sample *s
 {
     double cycles = sample->value[OCC_COUNTER_ELAPSED];
     return sample->start_ns >= 0 && sample->end_ns > sample->start_ns &&
-           sample->end_ns - sample->start_ns <= LONGEST_NS &&
+           sample->end_ns - sample->start_ns <= SAMPLE_NS_MAX &&
            (a->n_samples == 0 || sample->start_ns >= a->samples[a->n_samples - 1].start_ns) &&
            sample->start_ns >= a->joined_ns && !(cycles <= 0) && !isinf(cycles) &&
            (isfinite(cycles) || a->cycles_per_ns > 0);
@@ -214,9 +177,9 @@ int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *s
         a->stats.bad_samples++;
         return 0;
     }
-    if (!occ_grow((void **)&a->samples, &a->samples_allocated, a->n_samples, SAMPLES_MOST,
+    if (!occ_grow((void **)&a->samples, &a->samples_allocated, a->n_samples, SAMPLES_MAX,
                   sizeof *a->samples)) {
-        if (a->n_samples < SAMPLES_MOST)
+        if (a->n_samples < SAMPLES_MAX)
             return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
         a->stats.dropped_samples++;
         return 0;
@@ -224,187 +187,170 @@ int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *s
     double length = (double)(sample->end_ns - sample->start_ns);
     if (isfinite(sample->value[OCC_COUNTER_ELAPSED]))
         a->cycles_per_ns = sample->value[OCC_COUNTER_ELAPSED] / length;
-    a->interval_ns = a->interval_ns > 0 ? a->interval_ns + (length - a->interval_ns) / 16 : length;
-    a->stats.bad_samples += !occ_join_is_possible(a, sample);
+    double ratio[OCC_RESPONSE_COUNT];
+    a->stats.bad_samples += !occ_join_ratios(a, sample, ratio);
     a->samples[a->n_samples++] = *sample;
     return 0;
 }
 
-/* ---- estimating ---- */
-
-/* What keys add up themselves is forgotten as their rows are. */
-static void forget(struct occ_attribution *a)
-{
-    double keep = exp2(-(double)a->rows_since / a->options.half_life_samples);
-    for (uint32_t i = 0; i < a->keys.n; i++) {
-        struct occ_key *key = &a->keys.keys[i];
-        double *const sums[] = {&key->launches, &key->launch_ns, &key->misfit,
-                                &key->evidence, &key->imbalance, &key->imbalance_ns};
-        for (size_t k = 0; k < sizeof sums / sizeof *sums; k++)
-            *sums[k] *= keep;
-        for (int k = 0; k < 2 * OCC_PHASES; k++) {
-            key->phase[k] *= keep;
-            key->phase_rows[k] *= keep;
-        }
-    }
-}
-
-static int estimate(struct occ_attribution *a, struct occ_error *err)
-{
-    uint32_t columns = 0;
-    int status = occ_keys_estimate(&a->keys, &a->noise, &columns, err);
-    forget(a);
-    a->since_estimate_ns = 0;
-    a->rows_since = 0;
-    a->estimated = true;
-    a->estimated_rows = a->keys.rows;
-    double block = columns < OCC_NORMAL_BLOCK ? columns : OCC_NORMAL_BLOCK;
-    a->estimate_cost_ns = block * block * columns * SOLVE_NS;
-    return status;
-}
-
-/* As often as the budget allows, which is larger whenever twice as much is known: at first. */
-static bool is_due(const struct occ_attribution *a)
-{
-    double share = a->keys.rows > 2 * a->estimated_rows ? SOLVE_SHARE_EARLY : SOLVE_SHARE;
-    return !a->estimated || a->since_estimate_ns * share > a->estimate_cost_ns;
-}
-
 /* ---- settling ---- */
 
-bool occ_attribution_put(struct occ_attribution *a, const struct occ_attribution_value *value)
+static struct occ_measured value_of(struct occ_attribution *a, const struct occ_queued_launch *l)
 {
-    if (!occ_grow((void **)&a->values, &a->values_allocated, a->n_values, 2 * a->options.max_launches + 1,
-                  sizeof *a->values))
-        return false;
-    a->values[a->n_values++] = *value;
-    return true;
-}
-
-static struct occ_measured value_of(struct occ_attribution *a, const struct occ_overlap_launch *l)
-{
-    const struct occ_key *key = &a->keys.keys[l->key];
+    const struct occ_regressor *r = &a->regressors.items[l->regressor];
     struct occ_measured value = OCC_NOT_MEASURED;
-    if (occ_direct_report(a, l, &value) || !l->covered || key->measured.source == OCC_ATTRIBUTION_NONE)
+    if (occ_direct_report(a, l, &value) || !l->covered || r->measured.source == OCC_ATTRIBUTION_NONE)
         return value;
-    value = key->measured;
-    /* kernels do not do any more what they did: until that is learned, values are as wrong as their sum */
-    double wrong = a->counted > 0 ? fabs(a->unexplained / a->counted) : 0;
-    if (wrong > WRONG_SUM) {
-        value.elapsed_se = hypot(value.elapsed_se, wrong * value.elapsed);
-        value.achieved_se = hypot(value.achieved_se, wrong * value.achieved);
-    }
-    return value;
-}
-
-static void let_go(struct occ_attribution *a, const struct occ_overlap_launch *l)
-{
-    a->keys.keys[l->key].waiting--;
-    occ_direct_release(a, l->direct);
-}
-
-/* Launches whose samples are joined, or for which none will come, get their value and leave. */
-static int settle(struct occ_attribution *a, bool final, struct occ_error *err)
-{
-    size_t kept = 0, busy = SIZE_MAX;
-    int64_t joined = a->joined_ns == INT64_MIN ? INT64_MIN : a->joined_ns - OCC_OFFSET_MAX_NS;
-    int64_t given_up = a->n_samples > 0 ? INT64_MIN : a->advanced_ns - a->options.watermark_ns;
-    int status = 0;
-    for (size_t i = 0; i < a->n_launches; i++) {
-        const struct occ_overlap_launch *l = &a->launches[i];
-        if (status == 0 && (final || l->end_ns <= joined || l->end_ns <= given_up)) {
-            const struct occ_attribution_value value = {.tag = l->tag,
-                                                        .shape = a->keys.keys[l->key].model.shape,
-                                                        .start_ns = l->start_ns,
-                                                        .end_ns = l->end_ns,
-                                                        .measured = value_of(a, l)};
-            status = occ_attribution_put(a, &value) ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-            let_go(a, l);
-            continue;
-        }
-        if (i == a->busy_launch)
-            busy = kept;
-        if (kept != i)
-            a->launches[kept] = a->launches[i];
-        kept++;
-    }
-    a->n_launches = kept;
-    a->busy_launch = busy;
-    return status;
+    return r->measured;
 }
 
 /* ---- blocks ---- */
 
-static int process_block(struct occ_attribution *a, size_t n, struct occ_error *err)
+/* The residuals of the last block are larger than usual. */
+static bool is_surprised(struct occ_attribution *a)
+{
+    if (a->surprise_rows < SURPRISE_ROWS)
+        return false;
+    double now = a->surprise / a->surprise_rows;
+    if (a->usual > 0 && now > SURPRISE * a->usual)
+        return true;
+    a->usual = a->usual > 0 ? a->usual + (now - a->usual) / 16 : now;
+    return false;
+}
+
+/* Joins and solves the first samples, from one offset of the clocks on. */
+static int try_offset(struct occ_attribution *a, size_t n, double offset_ns, struct occ_error *err)
 {
     int status = 0;
-    find_sides(a, a->samples[n - 1].end_ns + OCC_OFFSET_MAX_NS);
-    if (a->begun) {
-        occ_offset_follow(a, n);
-    } else if (occ_offset_rows(a, n) >= OCC_BEGIN_ROWS) {
-        status = occ_offset_find(a, n, err);
-        a->begun = a->estimated = true;
+    a->clock_ns = a->samples[0].start_ns;
+    a->offset_ns = offset_ns;
+    a->drift = 0;
+    for (int round = 0; round < BEGIN_ROUNDS && status == 0; round++) {
+        a->rows.n = a->rows.n_entries = 0;
+        occ_join_block(a, n);
+        a->joined_ns = a->samples[n - 1].end_ns;
+        a->begun = a->rows.n_entries >= BEGIN_ENTRIES;
+        status = a->begun ? occ_solve(a, err) : 0;
+    }
+    a->rows.n = a->rows.n_entries = 0;
+    return status;
+}
+
+/* Finds the clocks' offset: steps of the estimate lead to it from nearby only. */
+static int begin(struct occ_attribution *a, size_t n, struct occ_error *err)
+{
+    static const double offsets_ns[] = {0, -BEGIN_OFFSET_NS, BEGIN_OFFSET_NS};
+    double best = 0, least = INFINITY;
+    int status = 0;
+    a->is_trial = true;
+    for (size_t i = 0; i < sizeof offsets_ns / sizeof *offsets_ns && status == 0; i++) {
+        status = try_offset(a, n, offsets_ns[i], err);
+        best = a->spread < least ? a->offset_ns : best;
+        least = fmin(least, a->spread);
     }
     if (status == 0)
-        status = occ_join_block(a, n, err);
+        status = try_offset(a, n, best, err);
+    a->is_trial = false;
+    return status;
+}
+
+static int process_block(struct occ_attribution *a, size_t n, bool final, struct occ_error *err)
+{
+    find_overlaps(a, a->samples[n - 1].end_ns + OCC_CLOCKS_NS);
+    int status = a->begun ? 0 : begin(a, n, err);
+    if (status != 0)
+        return status;
+    occ_join_block(a, n);
     a->joined_ns = a->samples[n - 1].end_ns;
-    a->since_estimate_ns += (double)(a->joined_ns - a->samples[0].start_ns);
     a->n_samples -= n;
     memmove(a->samples, a->samples + n, a->n_samples * sizeof *a->samples);
-    return status;
+    a->settled_ns = a->joined_ns - OCC_CLOCKS_NS;
+    bool is_due = final || a->joined_ns >= a->due_ns || (a->joined_ns >= a->hurry_ns && is_surprised(a));
+    return is_due && a->begun ? occ_solve(a, err) : 0;
 }
 
 /* Samples whose launches are all here; 0 while waiting for more pays. */
 static size_t next_block(const struct occ_attribution *a, bool final)
 {
     size_t n = 0;
-    while (n < a->n_samples && n < OCC_BLOCK_SAMPLES &&
-           a->samples[n].end_ns <= a->advanced_ns - OCC_OFFSET_MAX_NS)
+    while (n < a->n_samples && n < BLOCK_SAMPLES && a->samples[n].end_ns <= a->advanced_ns - OCC_CLOCKS_NS)
         n++;
+    int64_t block_ns = a->begun ? BLOCK_NS : BEGIN_NS;
     bool enough = (n > 0 && a->samples[n - 1].end_ns <= a->advanced_ns - a->options.watermark_ns) ||
-                  n == OCC_BLOCK_SAMPLES ||
-                  (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= BLOCK_NS);
+                  n == BLOCK_SAMPLES ||
+                  (n > 0 && a->samples[n - 1].end_ns - a->samples[0].start_ns >= block_ns);
     return final || enough ? n : 0;
 }
 
 int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final, struct occ_error *err)
 {
     int status = 0;
-    if (until_ns > a->advanced_ns)
-        a->advanced_ns = until_ns;
-    for (size_t n; status == 0 && (n = next_block(a, final)) > 0;) {
-        status = process_block(a, n, err);
-        bool last = next_block(a, final) == 0;
-        if (status == 0 && (is_due(a) || (final && last)))
-            status = estimate(a, err);
-        if (status == 0)
-            status = settle(a, false, err);
-    }
-    take_late(a, final);
-    bool idle = a->n_samples == 0 && a->advanced_ns - a->settled_ns > SETTLE_NS; /* none may come any more */
-    if (status != 0 || !(final || idle))
-        return status;
-    a->settled_ns = a->advanced_ns;
-    return settle(a, final, err);
+    a->advanced_ns = until_ns > a->advanced_ns ? until_ns : a->advanced_ns;
+    a->settled_ns = a->joined_ns - OCC_CLOCKS_NS;
+    for (size_t n; status == 0 && (n = next_block(a, final)) > 0;)
+        status = process_block(a, n, final && n == a->n_samples, err);
+    if (a->n_samples == 0 && a->advanced_ns - a->options.watermark_ns > a->settled_ns)
+        a->settled_ns = a->advanced_ns - a->options.watermark_ns; /* no samples of these will come */
+    if (final && status == 0)
+        a->settled_ns = INT64_MAX;
+    return status;
 }
 
 void occ_attribution_restart(struct occ_attribution *a)
 {
-    occ_keys_forget(&a->keys);
-    memset(a->keys.knows, 0, sizeof a->keys.knows);
+    a->rows.n = a->rows.n_entries = 0;
 }
 
 /* ---- out ---- */
 
+static size_t take_late(struct occ_attribution *a, struct occ_attribution_value *values, size_t max)
+{
+    size_t kept = 0, n = 0;
+    for (size_t i = 0; i < a->n_late; i++) {
+        const struct occ_attribution_launch *l = &a->late[i];
+        struct occ_measured measured;
+        if (l->end_ns > a->settled_ns || n == max)
+            a->late[kept++] = *l;
+        else if (occ_direct_lookup(a, l, &measured))
+            values[n++] =
+                (struct occ_attribution_value){l->tag, l->key.shape, l->start_ns, l->end_ns, measured};
+        else
+            a->stats.late_launches++;
+    }
+    a->n_late = kept;
+    return n;
+}
+
+/* Launches whose values were taken leave. */
+static void remove_taken(struct occ_attribution *a)
+{
+    size_t kept = 0, busy = SIZE_MAX;
+    for (size_t i = 0; i < a->n_launches; i++) {
+        if (a->launches[i].regressor == OCC_NONE)
+            continue;
+        busy = i == a->busy_launch ? kept : busy;
+        a->launches[kept++] = a->launches[i];
+    }
+    a->n_launches = kept;
+    a->busy_launch = busy;
+    a->taken = 0;
+}
+
 size_t occ_attribution_take(struct occ_attribution *a, struct occ_attribution_value *values, size_t max)
 {
-    size_t n = a->n_values - a->values_taken;
-    n = n < max ? n : max;
-    if (n > 0)
-        memcpy(values, a->values + a->values_taken, n * sizeof *values);
-    a->values_taken += n;
-    if (a->values_taken == a->n_values)
-        a->values_taken = a->n_values = 0;
+    size_t n = take_late(a, values, max);
+    for (; a->taken < a->n_launches && n < max; a->taken++) {
+        struct occ_queued_launch *l = &a->launches[a->taken];
+        if (l->end_ns > a->settled_ns || l->regressor == OCC_NONE)
+            continue;
+        struct occ_regressor *r = &a->regressors.items[l->regressor];
+        values[n++] =
+            (struct occ_attribution_value){l->tag, r->model.shape, l->start_ns, l->end_ns, value_of(a, l)};
+        r->waiting--;
+        l->regressor = OCC_NONE;
+    }
+    if (n < max)
+        remove_taken(a);
     return n;
 }
 
@@ -421,24 +367,25 @@ size_t occ_attribution_take_seconds(struct occ_attribution *a, struct occ_attrib
 void occ_attribution_read(const struct occ_attribution *a, const struct occ_sample *sample,
                           struct occ_measured *ret)
 {
-    double ratio[OCC_RHS_COUNT];
-    occ_join_ratios(a, sample, ratio);
-    *ret = (struct occ_measured){
-        .elapsed = ratio[OCC_RHS_WARPS],
-        .sm_active = ratio[OCC_RHS_ACTIVE],
-        .blocks = ratio[OCC_RHS_ACTIVE] > 0 ? ratio[OCC_RHS_BLOCKS] / ratio[OCC_RHS_ACTIVE] : NAN};
-    memcpy(ret->stall, ratio + OCC_RHS_STALLS, sizeof ret->stall);
+    double ratio[OCC_RESPONSE_COUNT];
+    (void)occ_join_ratios(a, sample, ratio);
+    *ret = (struct occ_measured){.elapsed = ratio[OCC_RESPONSE_WARPS],
+                                 .sm_active = ratio[OCC_RESPONSE_ACTIVE],
+                                 .blocks = ratio[OCC_RESPONSE_ACTIVE] > 0
+                                               ? ratio[OCC_RESPONSE_BLOCKS] / ratio[OCC_RESPONSE_ACTIVE]
+                                               : NAN};
+    memcpy(ret->stall, ratio + OCC_RESPONSE_STALLS, sizeof ret->stall);
 }
 
 void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64_t graph_node,
                          struct occ_measured *ret_measured)
 {
-    const struct occ_key *found = NULL;
-    for (uint32_t i = 0; i < a->keys.n; i++) {
-        const struct occ_key *key = &a->keys.keys[i];
-        if (key->taken && key->model.shape == shape && key->model.graph_node == graph_node &&
-            (!found || key->launch_ns > found->launch_ns))
-            found = key;
+    const struct occ_regressor *found = NULL;
+    for (size_t i = 0; i < a->regressors.n; i++) {
+        const struct occ_regressor *r = &a->regressors.items[i];
+        if (r->taken && r->model.shape == shape && r->model.graph_node == graph_node &&
+            (!found || r->launch_ns > found->launch_ns))
+            found = r;
     }
     *ret_measured = found ? found->measured : OCC_NOT_MEASURED;
 }
@@ -446,10 +393,10 @@ void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64
 void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attribution_stats *ret_stats)
 {
     *ret_stats = a->stats;
-    ret_stats->offset_ns = a->clock.known ? llround(a->clock.offset_ns) : 0;
-    ret_stats->drift_ppm = a->clock.drift * 1e6;
-    ret_stats->residual_ratio = a->counted > 0 ? a->unexplained / a->counted : NAN;
+    ret_stats->offset_ns = llround(a->offset_ns);
+    ret_stats->drift_ppm = a->drift * 1e6;
+    ret_stats->residual_ratio = a->counted > 0 ? a->residual / a->counted : NAN;
     ret_stats->waiting = a->n_launches + a->n_late;
-    ret_stats->keys = a->keys.n;
-    ret_stats->keys_refused = a->keys.refused;
+    ret_stats->keys = a->regressors.n;
+    ret_stats->keys_refused = a->regressors.refused;
 }

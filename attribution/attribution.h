@@ -25,10 +25,9 @@ struct occ_attribution;
 
 struct occ_attribution_options {
     uint32_t sm_count, max_warps_per_sm;
-    size_t max_keys;          /* 0: 8192 */
-    size_t max_launches;      /* that wait for their samples; 0: 262144 */
-    int64_t watermark_ns;     /* a launch that comes later than this behind the newest is late; 0: 2 s */
-    double half_life_samples; /* forgetting; 0: 30000 */
+    size_t max_keys;      /* 0: 8192 */
+    size_t max_launches;  /* that wait for their samples; 0: 262144 */
+    int64_t watermark_ns; /* a launch that comes later than this behind the newest is late; 0: 2 s */
 };
 
 /* What is known of a key before anything was measured. */

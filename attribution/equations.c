@@ -1,0 +1,91 @@
+/* See equations.h. */
+#include "equations.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LOST_PIVOT 1e-10 /* of a diagonal element */
+
+/* Two doubles side by side, what every 64-bit CPU adds at once. */
+typedef double pair __attribute__((vector_size(16)));
+
+static pair load(const double *from)
+{
+    pair to;
+    memcpy(&to, from, sizeof to);
+    return to;
+}
+
+static double dot(const double *a, const double *b, uint32_t n)
+{
+    pair sums[4] = {{0}};
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (uint32_t k = 0; k < 4; k++)
+            sums[k] += load(a + i + 2 * k) * load(b + i + 2 * k);
+    pair all = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+    double sum = all[0] + all[1];
+    for (; i < n; i++)
+        sum += a[i] * b[i];
+    return sum;
+}
+
+/* y += scale x */
+static void add_scaled(double *y, const double *x, double scale, uint32_t n)
+{
+    uint32_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+        pair sum = load(y + i) + load(x + i) * scale;
+        memcpy(y + i, &sum, sizeof sum);
+    }
+    for (; i < n; i++)
+        y[i] += scale * x[i];
+}
+
+static void factor(double *matrix, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        double *row = occ_equations_row(matrix, i);
+        for (uint32_t k = 0; k < i; k++) {
+            const double *other = occ_equations_row(matrix, k);
+            row[k] = (row[k] - dot(row, other, k)) / other[k];
+        }
+        double left = row[i] - dot(row, row, i), least = row[i] * LOST_PIVOT;
+        row[i] = left > least ? sqrt(left) : INFINITY;
+    }
+}
+
+void occ_equations_factor(double *matrix, uint32_t n)
+{
+    factor(matrix, n);
+    for (uint32_t i = 0; i < n; i++) { /* row i of W = (e_i - sum of L_ik x row k of W) / L_ii */
+        double *row = occ_equations_row(matrix, i), pivot = row[i];
+        for (uint32_t k = 0; k < i; k++) {
+            double scale = -row[k];
+            row[k] = 0;
+            add_scaled(row, occ_equations_row(matrix, k), scale, k + 1);
+        }
+        for (uint32_t k = 0; k < i; k++)
+            row[k] /= pivot;
+        row[i] = 1 / pivot;
+    }
+}
+
+void occ_equations_solve(const double *inverse, uint32_t n, const double *b, double *x, double *scratch)
+{
+    const double *row = inverse;
+    for (uint32_t i = 0; i < n; row += ++i)
+        scratch[i] = dot(row, b, i + 1);
+    memset(x, 0, n * sizeof *x);
+    row = inverse;
+    for (uint32_t i = 0; i < n; row += ++i)
+        add_scaled(x, row, scratch[i], i + 1);
+}
+
+void occ_equations_diagonal(const double *inverse, uint32_t n, double *ret_diagonal)
+{
+    memset(ret_diagonal, 0, n * sizeof *ret_diagonal);
+    for (uint32_t i = 0; i < n; inverse += ++i)
+        for (uint32_t k = 0; k <= i; k++)
+            ret_diagonal[k] += inverse[k] * inverse[k];
+}
