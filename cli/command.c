@@ -2,6 +2,7 @@
 #include "command.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,6 +13,43 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 #include "usage.h"
+
+/* The command for each history DIR/OWNER/history.db, under its owner's name. */
+static int run_for_all(const struct cli_command *command, struct cli_args *args)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(globfree) glob_t found = {0};
+    _cleanup_(occ_freep) char *pattern = NULL;
+    int worst = CLI_EXIT_OK;
+    if (occ_format_text(&pattern, &err, "%s/*/history.db", args->all_users) != 0)
+        return cli_failure(command, &err);
+    if (glob(pattern, 0, NULL, &found) != 0) {
+        (void)occ_fail(&err, OCC_E_NOT_FOUND, "there is no history that you may read below %s",
+                       args->all_users);
+        return cli_failure(command, &err);
+    }
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *owner = found.gl_pathv[i] + strlen(args->all_users) + 1;
+        (void)printf("%s%.*s\n", i ? "\n" : "", (int)strcspn(owner, "/"), owner);
+        args->db = found.gl_pathv[i];
+        int status = command->run(command, args);
+        if (status == CLI_EXIT_FAILURE || (status != CLI_EXIT_OK && worst == CLI_EXIT_OK))
+            worst = status;
+    }
+    return worst;
+}
+
+static int check_all_users(const struct cli_command *command, const struct cli_args *args,
+                           struct occ_error *err)
+{
+    const struct cli_output *output = &((const struct cli_list_args *)args)->output;
+    if (args->db)
+        return occ_fail(err, OCC_E_INVALID, "--all-users and --db exclude each other");
+    if (command->columns && (output->json || output->csv))
+        return occ_fail(err, OCC_E_INVALID, "--all-users prints text only; ask one history with --db for %s",
+                        output->json ? "JSON" : "CSV");
+    return 0;
+}
 
 int cli_run(const struct cli_command *command, char **argv)
 {
@@ -33,6 +71,10 @@ int cli_run(const struct cli_command *command, char **argv)
     }
     if (status == 0 && command->check)
         status = command->check(args, &err);
+    if (status == 0 && args->all_users)
+        status = check_all_users(command, args, &err);
+    if (status == 0 && args->all_users)
+        return run_for_all(command, args);
     return status == 0 ? command->run(command, args) : cli_usage_error(command, &err);
 }
 

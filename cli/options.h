@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "support/paths.h"
 #include "support/error.h"
 
 struct cli_column;
@@ -50,7 +51,8 @@ struct cli_option {
 struct cli_args {
     bool help, version;
     const char *db;
-    char **operands; /* in argv */
+    const char *all_users; /* directory of histories, each of which is asked; NULL: none */
+    char **operands;       /* in argv */
     int operand_count;
     uint64_t given; /* bit i: row i of the options */
 };
@@ -96,6 +98,12 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
         .help = help_, __VA_ARGS__                                                                           \
     }
 /* Rows that every command has. */
+/* Of commands whose answers for several histories may follow one another. */
+#define CLI_OPTION_ALL_USERS                                                                                 \
+    CLI_OPTION(0, "all-users", CLI_TEXT, struct cli_args, all_users, "DIR",                                  \
+               "ask the service's histories of all owners, one after the other "                             \
+               "(default " OCC_PATH_SERVICE_DIRECTORY "); for root",                                         \
+               .without = OCC_PATH_SERVICE_DIRECTORY)
 #define CLI_OPTION_DB                                                                                        \
     CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",                                             \
                "the history (default: $XDG_STATE_HOME/occtrace/history.db)")

@@ -11,8 +11,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SERVICE_DIRECTORY "/var/lib/occtrace"
-
 /* An environment variable with an absolute path, else NULL: by the XDG rules relative ones are ignored. */
 static const char *absolute_env(const char *name)
 {
@@ -29,7 +27,7 @@ int occ_path_default_history(char **ret_path, struct occ_error *err)
     if (home)
         return occ_format_text(ret_path, err, "%s/.local/state/occtrace/history.db", home);
     if (geteuid() == 0)
-        return occ_format_text(ret_path, err, SERVICE_DIRECTORY "/history.db");
+        return occ_format_text(ret_path, err, OCC_PATH_SERVICE_DIRECTORY "/history.db");
     return occ_fail(err, OCC_E_NOT_FOUND,
                     "neither XDG_STATE_HOME nor HOME is set: name the history with --db FILE");
 }
@@ -54,7 +52,8 @@ int occ_path_own_history(char **ret_path, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *service = NULL;
     _cleanup_(occ_freep) char *own = NULL;
-    int status = occ_format_text(&service, err, SERVICE_DIRECTORY "/u%u/history.db", (unsigned int)getuid());
+    int status =
+        occ_format_text(&service, err, OCC_PATH_SERVICE_DIRECTORY "/u%u/history.db", (unsigned int)getuid());
     if (status == 0 && occ_path_default_history(&own, err) != 0 && written_ns(service) < 0)
         return OCC_E_NOT_FOUND;
     if (status != 0)

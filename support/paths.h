@@ -16,6 +16,9 @@ int occ_path_default_history(char **ret_path, struct occ_error *err);
  * there. */
 int occ_path_own_history(char **ret_path, struct occ_error *err);
 
+/* Where the system service keeps histories. */
+#define OCC_PATH_SERVICE_DIRECTORY "/var/lib/occtrace"
+
 /* Socket of the system service. */
 #define OCC_PATH_SYSTEM_SOCKET "/run/occtrace/occtraced.sock"
 

@@ -151,8 +151,11 @@ static int run(const struct cli_command *command, const void *arguments)
 }
 
 static const struct cli_option options[] = {
-    CLI_OPTION_DB,      CLI_OPTION_LOW_OCCUPANCY("launches"),
-    CLI_OPTIONS_FILTER, CLI_OPTION_NUMBER("at most N launches (default 50)"),
+    CLI_OPTION_DB,
+    CLI_OPTION_ALL_USERS,
+    CLI_OPTION_LOW_OCCUPANCY("launches"),
+    CLI_OPTIONS_FILTER,
+    CLI_OPTION_NUMBER("at most N launches (default 50)"),
     CLI_OPTIONS_LIST,
 };
 

@@ -149,6 +149,7 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTION_RUN,
     CLI_OPTION(0, "session", CLI_TEXT, struct history_args, filter.session, "ID",

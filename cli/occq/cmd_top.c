@@ -276,6 +276,7 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTION_ALL_USERS,
     CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
     CLI_OPTION(0, "cause", CLI_WORD, struct top_args, cause, "CAUSE",
                "only kernels that lose something to this cause; causes are named like their columns",

@@ -7,6 +7,9 @@ occ_add_script_test(cli_expected
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_expected.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
           "${PROJECT_SOURCE_DIR}/tests/data/cli")
 
+occ_add_script_test(cli_all_users
+  COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_all_users.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>")
+
 # The committed man pages and completion are what the tables give, and list what --help lists.
 occ_add_script_test(cli_documents
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_documents.sh" "$<TARGET_FILE:occtrace>"
