@@ -105,7 +105,7 @@ static void find_overlaps(struct occ_attribution *a, int64_t until_ns)
     for (size_t i = 0; i < a->n_launches && a->launches[i].start_ns < until_ns; i++) {
         struct occ_queued_launch *l = &a->launches[i];
         double duration = (double)(l->end_ns - l->start_ns);
-        if (l->is_used)
+        if (l->is_used || l->regressor == OCC_NONE)
             continue;
         l->is_used = true;
         if ((double)l->beside_ns > OCC_OVERLAPPED * duration) {

@@ -8,7 +8,7 @@
 #define INTERVALS    3
 #define COVERED      0.9
 #define LATE_COVERED 0.75 /* of a long launch: the other counter sets have had their turns meanwhile */
-#define ERROR_MAX    0.05
+#define ERROR_MAX    0.036
 #define ERROR_MIN    0.001
 #define EDGE_NS      8000.0 /* by which the clocks may be beside each other still */
 #define FULL         0.999f /* of a sample's time */

@@ -16,10 +16,10 @@
 #define CORRELATED    0.3
 #define PRIOR_SHARE   0.25 /* of the prior's variance: above, too little was measured */
 #define ERROR_MIN     0.001
-#define PHASE_MARGIN  1.2  /* columns absorb a part of what depends on the phase */
-#define BESIDE_MARGIN 2.0  /* what overlapping kernels take from each other changes while they run */
-#define ABOVE         3.0  /* standard errors above what a launch configuration allows: others' work */
-#define UNTRACED_SD   0.32 /* of what is seen while nothing runs */
+#define PHASE_MARGIN  1.2 /* columns absorb a part of what depends on the phase */
+#define BESIDE_MARGIN 2.0 /* what overlapping kernels take from each other changes while they run */
+#define ABOVE         3.0 /* standard errors above what a launch configuration allows: others' work */
+#define UNTRACED_SD   0.4 /* of what is seen while nothing runs */
 
 /* A sum of means, each weighted by its launches' time. */
 struct mixture {

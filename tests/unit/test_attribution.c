@@ -451,6 +451,42 @@ static void keys_are_bounded(void **state)
     assert_true(stats.keys == 4 && stats.keys_refused == 1 && stats.dropped_launches == 1);
 }
 
+/* Times from anywhere, counters that cannot be, values that are not all taken: no harm, and what is said is
+ * an occupancy. */
+static void hostile_input_does_no_harm(void **state)
+{
+    static const double weird[] = {NAN, INFINITY, -INFINITY, -1, 0, 1e300, 1e-300};
+    struct fixture *f = *state;
+    struct occ_attribution_value values[16];
+    int64_t at_ns = START_NS;
+    for (int i = 0; i < 6000; i++, at_ns += MS) {
+        struct occ_sample sample = {.start_ns = at_ns, .end_ns = at_ns + MS};
+        for (int c = 0; c < OCC_COUNTER_COUNT; c++)
+            sample.value[c] = draw(f, 20) ? draw(f, 100000) * 1e5 : weird[draw(f, N(weird))];
+        sample.value[OCC_COUNTER_ELAPSED] = draw(f, 30) ? 1.5e6 : weird[draw(f, N(weird))];
+        if (draw(f, 100) == 0)
+            sample.end_ns = (int64_t)draw(f, INT32_MAX) << 32;
+        (void)occ_attribution_sample(f->a, &sample, NULL);
+        for (uint32_t k = draw(f, 8); k > 0; k--) {
+            struct occ_attribution_launch launch = {.key = {draw(f, 9), draw(f, 2), weird[draw(f, N(weird))],
+                                                            draw(f, 900), draw(f, 90), draw(f, 40), 1},
+                                                    .start_ns = at_ns + draw(f, MS),
+                                                    .end_ns = at_ns + MS +
+                                                              draw(f, draw(f, 50) ? 300000 : INT32_MAX)};
+            if (draw(f, 100) == 0)
+                launch.start_ns = (int64_t)draw(f, INT32_MAX) << 32;
+            (void)occ_attribution_launch(f->a, &launch, NULL);
+        }
+        if (draw(f, 20) == 0)
+            assert_int_equal(occ_attribution_advance(f->a, at_ns, draw(f, 50) == 0, NULL), 0);
+        size_t n = draw(f, 3) ? occ_attribution_take(f->a, values, N(values)) : 0;
+        for (size_t k = 0; k < n; k++)
+            assert_true(values[k].measured.source == OCC_ATTRIBUTION_NONE ||
+                        (values[k].measured.elapsed >= 0 && values[k].measured.elapsed <= 1 &&
+                         values[k].measured.elapsed_se >= 0));
+    }
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -469,6 +505,7 @@ int main(void)
         WITH(what_no_launch_explains_is_told),
         WITH(bad_input_is_counted),
         WITH(keys_are_bounded),
+        WITH(hostile_input_does_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
