@@ -81,6 +81,16 @@ int occ_collector_offer(struct occ_collector *collector, const struct occ_offer 
     return status;
 }
 
+void occ_collector_restart(struct occ_collector *collector, int64_t now_ns)
+{
+    struct occ_collector *c = collector;
+    c->batch.n = 0;
+    c->rows_since_commit = 0;
+    occ_registry_restart(&c->registry, now_ns);
+    c->stalled = false;
+    c->dirty = c->registry.producers != NULL;
+}
+
 void occ_collector_died(struct occ_collector *collector, struct occ_producer *producer)
 {
     (void)collector;

@@ -88,6 +88,10 @@ void occ_collector_configure(struct occ_collector *collector, const struct occ_c
 int occ_collector_offer(struct occ_collector *collector, const struct occ_offer *offer, int64_t now_ns,
                         struct occ_producer **ret_producer, struct occ_error *err);
 
+/* The store has another file: its rows of runs, devices, kernels and configurations are put again, and what
+ * was read since the last commit is read again. */
+void occ_collector_restart(struct occ_collector *collector, int64_t now_ns);
+
 /* The program is dead: its ring is drained with the next poll, then its run ends. */
 void occ_collector_died(struct occ_collector *collector, struct occ_producer *producer);
 /* The connection is lost, the program lives. Its owner stays: it may still call occ_collector_died(). */

@@ -17,6 +17,7 @@
 
 #define MAX_OPEN    256
 #define IDLE_NS     INT64_C(60000000000)
+#define REOPEN_NS   INT64_C(500000000)
 #define SHIP_GROUP  "occtrace-ship" /* may read every history */
 #define ACCESS_TEXT 160
 
@@ -189,6 +190,29 @@ int occ_histories_of(struct occ_histories *all, const struct occ_owner *owner, i
     if (status == 0)
         (*ret_history)->used_ns = now_ns;
     return status;
+}
+
+void occ_histories_follow(struct occ_histories *all, struct occ_history *h, int64_t now_ns)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_sampler *sampler = all->options->sampler;
+    if (!occ_store_is_replaced(h->store) || now_ns < h->next_reopen_ns)
+        return;
+    int status = all->options->split ? make_directory(h->path, h->owner.uid, &err) : 0;
+    if (status == 0)
+        status = occ_store_reopen(h->store, &err);
+    if (status != 0) {
+        if (h->next_reopen_ns == 0)
+            occ_log(OCC_LOG_ERROR, "%s was deleted or replaced: %s", h->path, err.message);
+        h->next_reopen_ns = now_ns + REOPEN_NS;
+        return; /* commits fail, and launches stay in their rings */
+    }
+    h->next_reopen_ns = 0;
+    occ_collector_restart(h->collector, now_ns);
+    occ_sampler_remove_history(sampler, h->number); /* its ids were the old file's */
+    if (occ_sampler_add_history(sampler, h->number, h->store, h->collector, &err) != 0)
+        occ_log(OCC_LOG_ERROR, "%s: nothing is measured: %s", h->path, err.message);
+    occ_log(OCC_LOG_WARNING, "%s was deleted or replaced: it is opened anew, and recording goes on", h->path);
 }
 
 struct occ_history *occ_histories_idle(struct occ_histories *all, int64_t now_ns)

@@ -35,6 +35,7 @@ struct occ_history {
     int64_t flushed_ns;      /* when a client's flush committed last */
     int64_t next_results_ns; /* not before this is a commit made for measured values alone */
     uint64_t commits_seen;   /* the collector's, at the last look */
+    int64_t next_reopen_ns;  /* after one that failed; 0: none did */
 };
 
 struct occ_histories_options {
@@ -80,6 +81,10 @@ struct occ_history *occ_histories_find(const struct occ_histories *histories, co
 /* The same; opens it where it is not open. OCC_E_FULL: too many are. */
 int occ_histories_of(struct occ_histories *histories, const struct occ_owner *owner, int64_t now_ns,
                      struct occ_history **ret_history, struct occ_error *err);
+
+/* Where the file was deleted or replaced beneath the daemon, goes on in the one that is at its path now, or a
+ * new one: nothing is lost but what the old file held. */
+void occ_histories_follow(struct occ_histories *histories, struct occ_history *history, int64_t now_ns);
 
 /* A history, but for the first, without programs and without anything to commit for long enough: it is to be
  * given to occ_histories_drop(). NULL: there is none. */

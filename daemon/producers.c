@@ -124,6 +124,29 @@ void occ_producer_free(struct occ_producer *producer)
     free(producer);
 }
 
+int occ_producer_restart(struct occ_producer *producer, struct occ_error *err)
+{
+    struct occ_producer *p = producer, *fresh = NULL, old = *p;
+    struct occ_offer offer = {.fd = dup(occ_ring_fd(p->consumer)), .peer = p->peer, .owner = p->owner};
+    memcpy(offer.uuid, p->run.row.uuid, sizeof offer.uuid);
+    int status = occ_producer_new(&offer, 0, p->measured.stored, &fresh, err);
+    if (status != 0)
+        return status;
+    *p = *fresh;
+    p->next = old.next;
+    p->life = old.life;
+    p->identity = old.identity; /* the process may have ended */
+    p->process_start_ns = old.process_start_ns;
+    p->bad_times = old.bad_times;
+    p->is_broken = p->is_drained = old.is_broken;
+    p->run.command_lines = old.run.command_lines;
+    memcpy(p->run.reason, old.run.reason, sizeof p->run.reason);
+    occ_run_texts_trust(&p->run.row.job, &p->identity);
+    *fresh = old;
+    occ_producer_free(fresh);
+    return 0;
+}
+
 size_t occ_producer_table_bytes(const struct occ_producer *producer)
 {
     const struct occ_producer_tables *t = &producer->tables;

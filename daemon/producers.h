@@ -140,6 +140,9 @@ struct occ_producer {
  * the first `measured` are not counted again. */
 int occ_producer_new(const struct occ_offer *offer, uint64_t next, uint64_t measured,
                      struct occ_producer **ret_producer, struct occ_error *err);
+/* For a store that knows nothing of it: the log is read from its beginning again, launches from where the
+ * last commit ended. A ring in quarantine stays there. */
+int occ_producer_restart(struct occ_producer *producer, struct occ_error *err);
 /* NULL is fine. */
 void occ_producer_free(struct occ_producer *producer);
 

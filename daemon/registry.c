@@ -46,6 +46,14 @@ void occ_registry_quarantine(struct occ_registry *r, struct occ_producer *p, int
     disown(r, p);
 }
 
+void occ_registry_restart(struct occ_registry *r, int64_t now_ns)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    for (struct occ_producer *p = r->producers; p; p = p->next)
+        if (p->state != OCC_PRODUCER_DONE && occ_producer_restart(p, &err) != 0)
+            occ_registry_quarantine(r, p, now_ns, err.message);
+}
+
 void occ_registry_begin_with(struct occ_registry *r, struct occ_producer *first)
 {
     struct occ_producer *last = r->producers, *before = r->producers;

@@ -28,6 +28,9 @@ int occ_registry_offer(struct occ_registry *registry, const struct occ_offer *of
 void occ_registry_quarantine(struct occ_registry *registry, struct occ_producer *producer, int64_t now_ns,
                              const char *why);
 
+/* As occ_collector_restart(). */
+void occ_registry_restart(struct occ_registry *registry, int64_t now_ns);
+
 /* The list begins with this producer (NULL: stays as it is). Not while it is walked. */
 void occ_registry_begin_with(struct occ_registry *registry, struct occ_producer *first);
 

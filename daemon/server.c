@@ -223,6 +223,7 @@ static void poll_histories(struct occ_server *s, int64_t now_ns)
     struct occ_collector_stats stats;
     size_t programs = 0;
     for (struct occ_history *h = s->histories.first; h; h = h->next) {
+        occ_histories_follow(&s->histories, h, now_ns);
         occ_collector_poll(h->collector, now_ns);
         occ_collector_get_stats(h->collector, &stats);
         programs += stats.producers;
@@ -308,6 +309,8 @@ static int about_to_commit(void *context, struct occ_error *err)
 {
     struct occ_history *h = context;
     struct occ_server *s = h->context;
+    if (occ_store_is_replaced(h->store))
+        return occ_fail(err, OCC_E_IO, "%s was deleted or replaced", h->path);
     occ_sampler_poll(s->sampler, false);
     return occ_sampler_store(s->sampler, h->number, err);
 }
@@ -349,6 +352,7 @@ static int finish(struct occ_server *s, struct occ_error *err)
     occ_notify("STOPPING=1");
     handle_backlog(s);
     occ_listen_close(&s->listener);
+    poll_histories(s, occ_monotonic_ns());
     for (struct occ_history *h = s->histories.first; h; h = h->next)
         if (occ_collector_stop(h->collector, occ_monotonic_ns(), &own) != 0)
             status = occ_fail(err, OCC_E_IO, "%s: %s", h->path, own.message);
@@ -362,8 +366,7 @@ static int finish(struct occ_server *s, struct occ_error *err)
 static void close_all(struct occ_server *s)
 {
     occ_listen_close(&s->listener);
-    if (s->private
-            .on) { /* the directory was made for this socket; the last of starter and daemon removes it */
+    if (s->private.on) { /* made for this socket; the last of starter and daemon removes it */
         char directory[OCC_LISTEN_PATH_BYTES];
         occ_listen_directory(s->options->socket_path, directory);
         (void)rmdir(directory);
@@ -371,8 +374,7 @@ static void close_all(struct occ_server *s)
     occ_histories_close(&s->histories);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
-    int fds[] = {s->loop.epoll, s->loop.signals,
-                 s->loop.timer}; /* the starter's end follows the last message */
+    int fds[] = {s->loop.epoll, s->loop.signals, s->loop.timer}; /* the starter's end comes later */
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
             (void)close(fds[i]);

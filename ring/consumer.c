@@ -118,6 +118,11 @@ double occ_ring_fill(const struct occ_ring_consumer *consumer)
 
 /* ---- the rest of the header ---- */
 
+int occ_ring_fd(const struct occ_ring_consumer *consumer)
+{
+    return consumer->fd;
+}
+
 const uint8_t *occ_ring_uuid(const struct occ_ring_consumer *consumer)
 {
     return consumer->uuid;

@@ -110,6 +110,7 @@ void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm);
 uint64_t occ_ring_pending(const struct occ_ring_consumer *consumer);
 double occ_ring_fill(const struct occ_ring_consumer *consumer);
 
+int occ_ring_fd(const struct occ_ring_consumer *consumer); /* stays the consumer's */
 const uint8_t *occ_ring_uuid(const struct occ_ring_consumer *consumer); /* 16 bytes */
 bool occ_ring_is_closed(const struct occ_ring_consumer *consumer);
 uint64_t occ_ring_heartbeat_ns(const struct occ_ring_consumer *consumer);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "store/codec/bytes.h"
 #include "store/codec/columns.h"
@@ -86,6 +87,8 @@ struct occ_store {
     bool bulk;        /* between occ_store_begin_bulk() and occ_store_end_bulk(): one transaction */
     bool bulk_failed; /* that transaction was rolled back: nothing more is written */
     int64_t page_limit;
+    dev_t log_dev; /* which file the write-ahead log is */
+    ino_t log_ino;
 };
 
 /* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. They are reset after their last row, which

@@ -102,6 +102,14 @@ static char *immutable_uri(const char *path)
     return uri;
 }
 
+/* The status of the write-ahead log, which `ret_path` (malloc'ed) names; false: there is none. */
+static bool find_log(const struct occ_store *s, char **ret_path, struct stat *ret_status)
+{
+    if (asprintf(ret_path, "%s-wal", s->path) < 0)
+        *ret_path = NULL;
+    return *ret_path && stat(*ret_path, ret_status) == 0;
+}
+
 /* A history in a directory that we may not write (a read-only mount, somebody else's): SQLite cannot make its
  * shared memory there. Nobody can be writing either if there is no write-ahead log, so the file is read as it
  * lies. */
@@ -110,13 +118,10 @@ static int reopen_immutable(struct occ_store *s, struct occ_error *err)
     _cleanup_(occ_freep) char *wal = NULL;
     _cleanup_(occ_freep) char *uri = immutable_uri(s->path);
     struct stat status;
-    if (asprintf(&wal, "%s-wal", s->path) < 0) {
-        wal = NULL;
+    bool has_log = find_log(s, &wal, &status);
+    if (!uri || !wal)
         return occ_store_no_memory(err);
-    }
-    if (!uri)
-        return occ_store_no_memory(err);
-    if (stat(wal, &status) == 0 && status.st_size > 0)
+    if (has_log && status.st_size > 0)
         return err ? err->code : OCC_E_IO;
     disconnect(s);
     int rc = connect_to(s, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err);
@@ -154,6 +159,16 @@ static int open_for_reading(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
+static void note_log(struct occ_store *s)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    struct stat status;
+    if (!find_log(s, &path, &status))
+        return;
+    s->log_dev = status.st_dev;
+    s->log_ino = status.st_ino;
+}
+
 static int open_for_writing(struct occ_store *s, struct occ_error *err)
 {
     const char *network = occ_filesystem_network(s->path);
@@ -173,7 +188,18 @@ static int open_for_writing(struct occ_store *s, struct occ_error *err)
     rc = occ_store_migrate(s, err);
     if (rc == 0)
         rc = occ_quota_open(s, err);
+    if (rc == 0)
+        note_log(s);
     return rc;
+}
+
+/* The file was replaced and its log was left: SQLite would take it for the new file's. */
+static void remove_stale_log(const struct occ_store *s)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    struct stat status;
+    if (find_log(s, &path, &status) && status.st_dev == s->log_dev && status.st_ino == s->log_ino)
+        (void)unlink(path);
 }
 
 static int open_parts(struct occ_store *s, struct occ_error *err)
@@ -210,18 +236,49 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
     return 0;
 }
 
+static bool is_any(const struct occ_run_state *r)
+{
+    (void)r;
+    return true;
+}
+
+static void drop_pending(struct occ_store *s)
+{
+    occ_runs_forget(s, is_any);
+    s->n_totals = s->n_measured = 0;
+    occ_series_free(&s->series);
+    s->series = (struct occ_series){0};
+}
+
+bool occ_store_is_replaced(const struct occ_store *s)
+{
+    int moved = 0; /* a database in memory has no file to ask about */
+    return sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved;
+}
+
+int occ_store_reopen(struct occ_store *s, struct occ_error *err)
+{
+    drop_pending(s);
+    disconnect(s); /* before the next: both may share the old file's -shm, and a process's locks on it */
+    remove_stale_log(s);
+    int rc = open_for_writing(s, err);
+    if (rc == 0)
+        return 0;
+    disconnect(s);
+    (void)connect_to(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL); /* has no tables */
+    return rc;
+}
+
 void occ_store_close(struct occ_store *s)
 {
     if (!s)
         return;
     if (s->db)
         disconnect(s);
-    for (uint32_t i = 0; i < s->n_runs; i++)
-        occ_run_state_free(&s->runs[i]);
+    drop_pending(s);
     free(s->runs);
     free(s->totals);
     free(s->measured);
-    occ_series_free(&s->series);
     free(s->scratch);
     free(s->bytes.data);
     occ_columns_encoder_free(s->encoder);

@@ -42,6 +42,12 @@ struct occ_store_options {
 /* Opens `path` and migrates it to this version. Write mode creates it (mode 0640) and its directories. */
 int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
                    struct occ_error *err);
+/* Whether the file at the path is not the one that is open: it was deleted, or replaced by another. */
+bool occ_store_is_replaced(const struct occ_store *store);
+/* Goes on with the file that is at the path now, or a new one, as after occ_store_open(): what is pending is
+ * dropped, and no id that was given before is valid. Where that fails, so does every write until a later call
+ * succeeds. */
+int occ_store_reopen(struct occ_store *store, struct occ_error *err);
 /* Drops what is pending: call occ_store_finish() first to keep it. NULL is fine. */
 void occ_store_close(struct occ_store *store);
 

@@ -198,6 +198,94 @@ static void many_short_programs_leave_nothing(void **state)
     assert_stops(p);
 }
 
+/* Launches [from, from + 10). */
+static void push_ten(struct occ_ring_producer *ring, uint64_t from)
+{
+    for (uint64_t i = from; i < from + 10; i++) {
+        struct occ_ring_launch launch = sample_launch(i);
+        assert_true(occ_ring_push(ring, &launch));
+    }
+}
+
+static void shell(const struct place *p, const char *command)
+{
+    char text[256];
+    (void)snprintf(text, sizeof text, "cd %s && %s", p->directory, command);
+    assert_int_equal(system(text), 0);
+}
+
+/* The history is deleted, or replaced by another, beneath the daemon: what it held is gone, no more. */
+static void assert_recording_goes_on(struct place *p, const char *command, uint64_t kept)
+{
+    struct occ_ring_producer ring;
+    char answer[OCC_CONTROL_BYTES];
+    struct occ_store *store = NULL;
+    uint64_t launches = 0;
+    start(p, NEVER_NS);
+    make_ring(&ring, 10);
+    int fd = offer(p, &ring);
+    await_launches(p, 10);
+    shell(p, command);
+    push_ten(&ring, 10);
+    await_launches(p, kept + 10);
+    push_ten(&ring, 20);
+    occ_ring_close(&ring);
+    await_status(p, "\nprograms 0\n");
+    assert_true(ask(p, "ping", answer));
+    assert_stops(p);
+    (void)close(fd);
+    occ_ring_destroy(&ring);
+    assert_int_equal(occ_store_open(p->db, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
+                     0);
+    assert_int_equal(occ_store_session_launches(store, SESSION, &launches, NULL), 0);
+    assert_int_equal(launches, kept + 20);
+    occ_store_close(store);
+}
+
+static void a_deleted_history_is_opened_anew(void **state)
+{
+    assert_recording_goes_on(*state, "rm history.db history.db-wal history.db-shm", 0);
+}
+
+static void a_deleted_file_leaves_a_log_that_is_not_read(void **state)
+{
+    assert_recording_goes_on(*state, "rm history.db", 0);
+}
+
+/* By a copy of before the run, whose log has been left behind by the old file. */
+static void a_replaced_history_is_written_on(void **state)
+{
+    struct place *p = *state;
+    struct occ_store *store = NULL;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/other.db", p->directory);
+    assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_WRITE}, &store, NULL),
+                     0);
+    occ_store_close(store);
+    assert_recording_goes_on(p, "mv other.db history.db", 0);
+}
+
+/* Until what is there can be used, launches wait in the ring. */
+static void what_is_no_history_is_waited_for(void **state)
+{
+    struct place *p = *state;
+    struct occ_ring_producer ring;
+    start(p, NEVER_NS);
+    make_ring(&ring, 10);
+    int fd = offer(p, &ring);
+    await_launches(p, 10);
+    shell(p, "rm history.db* && echo no history > history.db");
+    push_ten(&ring, 10);
+    await_status(p, "\nstalled yes\n");
+    shell(p, "rm history.db");
+    await_status(p, "\nstalled no\n");
+    await_launches(p, 10);
+    occ_ring_close(&ring);
+    assert_stops(p);
+    (void)close(fd);
+    occ_ring_destroy(&ring);
+}
+
 int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -207,6 +295,10 @@ int main(int argc, char **argv)
         T(a_program_that_connects_again_has_one_record),
         T(a_lost_connection_ends_the_run_at_the_next_ring),
         T(many_short_programs_leave_nothing),
+        T(a_deleted_history_is_opened_anew),
+        T(a_deleted_file_leaves_a_log_that_is_not_read),
+        T(a_replaced_history_is_written_on),
+        T(what_is_no_history_is_waited_for),
     };
     const struct CMUnitTest long_tests[] = {T(many_short_programs_leave_nothing)};
 #undef T
