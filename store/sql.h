@@ -204,7 +204,7 @@
     X(ADD_MINUTE, OCC_SQL_ADD_TOTALS("stored_minute")) \
     X(ADD_HOUR, OCC_SQL_ADD_TOTALS("stored_hour")) \
     X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_ns FROM stored_chunk c " \
-      "JOIN stored_run r USING(run_id) WHERE c.is_full ORDER BY c.last_start_ns LIMIT ?") \
+      "JOIN stored_run r USING(run_id) WHERE c.is_full ORDER BY c.chunk_id LIMIT ?") \
     X(EVICT_RUN, "UPDATE stored_run SET evicted_ns = max(evicted_ns, ?) WHERE run_id = ?") \
     X(MINUTE_ENDS, OCC_SQL_ENDS("stored_minute", "minute")) \
     X(DROP_MINUTES, "DELETE FROM stored_minute WHERE minute < ?") \

@@ -1070,6 +1070,26 @@ static void the_quota_gives_back_the_oldest(void **state)
         1);
 }
 
+/* Who dates his launches ahead does not keep them at the cost of others: what came first goes first. */
+static void the_quota_evicts_by_arrival(void **state)
+{
+    struct world *w = *state;
+    w->options.chunk_rows = 4000;
+    w->options.max_bytes = 3u << 20;
+    world_open(w);
+    for (int i = 0; i < 40; i++) {
+        world_append(w, 0, INT64_C(9214646400000000000) + i * MINUTE, MINUTE, 6000); /* the year 2262 */
+        commit(w);
+    }
+    assert_true(world_number(w->store, "SELECT count(*) FROM stored_chunk WHERE run_id = 1") > 10);
+    for (int i = 0; i < 60; i++) {
+        world_append(w, 1, BEGIN + i * MINUTE, MINUTE, 6000);
+        commit(w);
+    }
+    assert_true(world_number(w->store, "SELECT count(*) FROM stored_chunk WHERE run_id = 1 AND is_full") <= 2);
+    assert_true(world_number(w->store, "SELECT total(launches) FROM stored_chunk WHERE run_id = 2") > 50000);
+}
+
 static void a_full_file_without_a_quota_keeps_what_waits(void **state)
 {
     struct world *w = *state;
@@ -1261,6 +1281,7 @@ int main(void)
         TEST(impossible_launches_are_refused),
         TEST(a_bad_pattern_is_named),
         TEST(the_quota_gives_back_the_oldest),
+        TEST(the_quota_evicts_by_arrival),
         TEST(a_full_file_without_a_quota_keeps_what_waits),
         TEST(two_writers_share_a_file),
         TEST(a_quota_does_not_wait_for_readers),
