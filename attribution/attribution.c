@@ -4,10 +4,11 @@
  * in blocks:
  *
  *   join     each sample becomes a row: how much of it each regressor had, what was counted (join.c); the
- *            first block finds the offset between the two clocks (clock.c)
+ *            first block is joined several times, to find the offset between the two clocks
  *   read     launches that last several samples are read from them, less what others had of them (direct.c)
  *   solve    every now and then, and when residuals grow, the rows are solved (solve.c, errors.c)
- *   settle   launches that ended get their value and leave
+ *
+ * Launches that ended get their value, and leave, when take() asks for it.
  */
 #include <string.h>
 
@@ -26,10 +27,9 @@
 #define SAMPLE_NS_MAX   INT64_C(60000000000)
 #define LAUNCH_NS_MAX   INT64_C(86400000000000)
 #define LATE_MAX        4096u
-#define SETTLE_NS       INT64_C(250000000) /* without samples: how often to look for launches to give up */
-#define FIRST_SCALE     0.01               /* of rows' variances: launches differ by a tenth */
-#define SURPRISE        4.0                /* times the usual squared residuals */
-#define SURPRISE_ROWS   100                /* that are new, for it to count */
+#define FIRST_SCALE     0.01 /* of rows' variances: launches differ by a tenth */
+#define SURPRISE        4.0  /* times the usual squared residuals */
+#define SURPRISE_ROWS   100  /* that are new, for it to count */
 
 /* ---- begin and end ---- */
 

@@ -4,8 +4,8 @@
  * clock, no I/O.
  *
  * In: launches of all processes on the GPU, in order of their start, and samples in order of their start,
- * both on one clock up to an offset that is fitted here. Out: per key (kernel shape x graph node) and per
- * launch the achieved and elapsed occupancy, each with its source, standard error and variance inflation.
+ * both on one clock up to an offset that is fitted here. Out: per launch configuration (and graph node) and
+ * per launch the achieved and elapsed occupancy, each with its source, standard error and variance inflation.
  *
  * Memory and time are bounded by the options; what does not fit is counted and goes to the residual.
  * One thread.
@@ -105,8 +105,8 @@ int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_n
  * that were said of them stay until there are new ones. */
 void occ_attribution_restart(struct occ_attribution *attribution);
 
-/* Launches whose value is settled (their samples are joined), in the order of their end; at most `max`. A
- * launch that has no direct value gets its key's. */
+/* Launches whose value is settled (their samples are joined), in the order of their start; at most `max`.
+ * Until they are taken they count as waiting. A launch that has no direct value gets its configuration's. */
 struct occ_attribution_value {
     uint64_t tag, shape;
     int64_t start_ns, end_ns; /* the launch's own, as given */

@@ -10,7 +10,7 @@
 #include "state.h"
 
 #define COLUMNS_MAX   1500
-#define PROFILES_MAX  800 /* beyond so many there are no profiles */
+#define PROFILES_MAX  650 /* beyond so many there are no profiles */
 #define ROW_MAX       (OCC_ENTRIES_MAX + OCC_SPECIAL)
 #define IDLE_SD       0.002 /* of occupancy while nothing is known to run */
 #define OFFSET_SD_US  16.0  /* of the clock since the last estimate */
