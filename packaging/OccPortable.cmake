@@ -2,8 +2,8 @@
 # OCC_PORTABLE is ON, after the libraries were found.
 #
 # Everything but the C library is linked statically, so that the bundle runs on any Linux whose glibc is not older than
-# the one it was built with. libsmartcols has no static form in Debian (and is LGPL): it travels as a shared library in
-# lib/occtrace, where programs find it relative to themselves.
+# the one it was built with. libsmartcols (no static form in Debian) and libacl are LGPL: they travel as shared libraries
+# in lib/occtrace, where programs find them relative to themselves.
 
 # occ_link_statically(TARGET archives...): the pkg-config target is its archive from now on.
 function(occ_link_statically target)
@@ -34,12 +34,18 @@ occ_link_statically(XXHASH libxxhash)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${OCC_INSTALL_PLUGINDIR}")
 add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=") # no path of the build machine in the bundle
 
-pkg_get_variable(_smartcols_directory smartcols libdir)
-file(REAL_PATH "${_smartcols_directory}/libsmartcols.so.1" _smartcols)
-install(FILES "${_smartcols}" DESTINATION "${OCC_INSTALL_PLUGINDIR}" RENAME libsmartcols.so.1)
+# occ_carry_library(MODULE SONAME): the shared library of that pkg-config module is part of the bundle.
+function(occ_carry_library module soname)
+  pkg_get_variable(directory ${module} libdir)
+  file(REAL_PATH "${directory}/${soname}" library)
+  install(FILES "${library}" DESTINATION "${OCC_INSTALL_PLUGINDIR}" RENAME ${soname})
+endfunction()
+
+occ_carry_library(smartcols libsmartcols.so.1)
+occ_carry_library(libacl libacl.so.1)
 
 # Whose code is in it.
-foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libsmartcols1)
+foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libsmartcols1 libacl1)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION share/doc/occtrace/licences RENAME ${package})
   endif()

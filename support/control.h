@@ -12,10 +12,11 @@
  *                     INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ...
  *   pause SECONDS  -> ok SECONDS    releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most
  *   resume         -> ok            ends the pause
+ *   pause_run PID, resume_run PID -> ok PROGRAMS   records nothing more of this process; records it again
  *   anything else  -> error TEXT
  *
- * pause and resume are for root and the daemon's own user (SO_PEERCRED), everything else for all who may
- * connect. Packets hold at most OCC_CONTROL_BYTES. Any thread; no state.
+ * pause and resume are for root and the daemon's own user (SO_PEERCRED), ..._run for root and the process's
+ * owner, everything else for all who may connect. At most OCC_CONTROL_BYTES a packet. Any thread; no state.
  */
 /* clang-format on */
 #ifndef OCC_SUPPORT_CONTROL_H
