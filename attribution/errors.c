@@ -76,7 +76,7 @@ static void report(const struct occ_attribution *a, struct occ_regressor *r, con
     *out = (struct occ_measured){.source = source, .group = group, .variance_inflation = vif};
     out->overlapped = overlapped;
     out->elapsed = x;
-    out->elapsed_se = hypot(hypot(se, ERROR_MIN), a->untraced_sd);
+    out->elapsed_se = occ_quadrature(occ_quadrature(se, ERROR_MIN), a->untraced_sd);
     out->sm_active = overlapped ? NAN : y;
     out->achieved = defined ? x / y : NAN;
     out->achieved_se = defined ? out->elapsed_se / y : NAN;
@@ -165,7 +165,7 @@ static void find_untraced(struct occ_attribution *a, const struct occ_solution *
         sqrt(variance_of(s, NULL, OCC_SPECIAL_IDLE, OCC_SPECIAL_IDLE + 1, s->diagonal[OCC_SPECIAL_IDLE]));
     double seen = fmax(s->x[OCC_SPECIAL_IDLE] - 2 * sd, 0);
     a->untraced = seen / 2;
-    a->untraced_sd = hypot(hypot(UNTRACED_SD * seen, above), a->common_sd);
+    a->untraced_sd = occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), a->common_sd);
 }
 
 void occ_errors_report(struct occ_attribution *a, struct occ_solution *s)

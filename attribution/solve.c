@@ -354,7 +354,7 @@ static void take_untraced(struct occ_attribution *a, const struct work *w)
     a->spread = variance / rows;
     double excess = fmax(sqrt(a->spread) - SPREAD_MAX, 0) * w->counted / w->s.rows;
     a->idle_square = w->idle_rows > 0 ? w->idle_squares / w->idle_rows : 0;
-    a->common_sd = hypot(excess, COMMON_PART * sqrt(fmax(w->common / fmax(w->common_rows, 1), 0)));
+    a->common_sd = occ_quadrature(excess, COMMON_PART * sqrt(fmax(w->common / fmax(w->common_rows, 1), 0)));
 }
 
 /* Due when that costs no more than COST_MAX of a core, but whenever rows are twice as many. */

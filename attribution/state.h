@@ -170,6 +170,12 @@ struct occ_attribution {
     struct occ_entry entries[OCC_ENTRIES_MAX];
 };
 
+/* Not hypot(): its version of glibc 2.35 would keep the portable bundle from running with 2.34. */
+static inline double occ_quadrature(double a, double b)
+{
+    return sqrt(a * a + b * b);
+}
+
 static inline double occ_clock_offset(const struct occ_attribution *a, int64_t at_ns)
 {
     return a->offset_ns + a->drift * (double)(at_ns - a->clock_ns);

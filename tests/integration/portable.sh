@@ -36,6 +36,7 @@ done < <(find "$top/bin" "$top/lib" "$top/libexec" -type f)
 newest=$({ find "$top/bin" "$top/lib" "$top/libexec" -type f -exec objdump -T {} + 2>/dev/null || true; } |
   grep -o 'GLIBC_2\.[0-9]*' | sort -V | uniq | tail -1)
 echo "needs glibc ${newest#GLIBC_} or newer"
+[ "${newest#GLIBC_2.}" -le 34 ] || fail "glibc 2.34 is not enough"
 here=$(cd "$(dirname "$0")/../.." && pwd)
 if grep -rlF "$here/" "$top/bin" "$top/lib/occtrace" "$top/libexec" 2>/dev/null; then
   fail "the build directory is in these files"
