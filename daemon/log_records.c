@@ -177,8 +177,8 @@ static int put_period(struct occ_producer *p, int64_t until_ns, struct occ_store
 }
 
 /* A level after the first: ends the period before it; a lower one begins one. */
-static int change_period(struct occ_producer *p, enum occ_level level, int64_t at_ns, struct occ_store *store,
-                         struct occ_error *err)
+static int change_period(struct occ_producer *p, enum occ_level level, int64_t at_ns, const char *reason,
+                         struct occ_store *store, struct occ_error *err)
 {
     struct occ_producer_period *period = &p->run.period;
     bool is_less = level > OCC_LEVEL_TRACE || (level == OCC_LEVEL_TRACE && p->run.is_without_counters);
@@ -190,7 +190,7 @@ static int change_period(struct occ_producer *p, enum occ_level level, int64_t a
     period->from_ns = at_ns;
     period->level = level_words[level];
     (void)snprintf(period->reason, sizeof period->reason, "%s%s",
-                   period->n + 1 == PERIODS_MAX ? "too many periods to list all: " : "", p->run.reason);
+                   period->n + 1 == PERIODS_MAX ? "too many periods to list all: " : "", reason);
     status = put_period(p, 0, store, err);
     if (status == 0)
         period->n++;
@@ -206,18 +206,20 @@ static int take_state(struct occ_producer *p, const struct occ_log_record *recor
     if (s->level >= OCC_LEVEL_COUNT)
         return occ_fail(err, OCC_E_INVALID, "state record: unknown level");
     bool is_first = run->row.level == NULL;
+    char reason[sizeof run->reason] = "";
     size_t n = strnlen(s->reason, sizeof s->reason);
-    memcpy(run->reason, s->reason, n);
-    run->reason[n] = '\0';
-    occ_text_sanitise(run->reason);
+    memcpy(reason, s->reason, n);
+    occ_text_sanitise(reason);
     run->is_without_counters = !run->is_exact && s->level == OCC_LEVEL_TRACE && n > 0;
-    if (is_first || s->level != OCC_LEVEL_NOTHING)
+    if (is_first || s->level != OCC_LEVEL_NOTHING) {
         run->row.level = level_words[s->level];
+        memcpy(run->reason, reason, sizeof reason);
+    }
     run->row.cupti.version = s->cupti_version;
     run->row_changed = true;
-    return is_first
-               ? 0
-               : change_period(p, (enum occ_level)s->level, occ_producer_past_ns(s->time_ns), store, err);
+    return is_first ? 0
+                    : change_period(p, (enum occ_level)s->level, occ_producer_past_ns(s->time_ns), reason,
+                                    store, err);
 }
 
 static int take_closed(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,

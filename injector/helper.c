@@ -151,8 +151,10 @@ static void do_last_round(struct occ_guest *g)
     count_dropped(g);
     poll_exact(g, true);
     measure_cost(g);
-    if (!occ_drain_is_stopped(&g->drain)) /* else the ring stays open: what is missing is unknown */
+    if (!occ_drain_is_stopped(&g->drain)) { /* else the ring stays open: what is missing is unknown */
+        occ_recording_report(g);
         occ_guest_close_ring(g);
+    }
     g->link.retry_ns = 0; /* the last chance to reach a daemon */
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));
     occ_wake(&g->finished);

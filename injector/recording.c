@@ -187,9 +187,12 @@ static uint64_t begin_of(const struct occ_guest *g, enum cause cause)
     return cause == ENOUGH ? g->drain.beyond_ns : occ_clock_ns(CLOCK_REALTIME);
 }
 
-static void report(struct occ_guest *g, enum cause cause)
+void occ_recording_report(struct occ_guest *g)
 {
     struct occ_recording *r = &g->recording;
+    enum cause cause = find_cause(g);
+    if (cause == r->cause)
+        return;
     char reason[OCC_REASON_BYTES], figures[80] = "";
     if (causes[cause].is_overhead)
         (void)snprintf(figures, sizeof figures,
@@ -207,9 +210,7 @@ static void apply(struct occ_guest *g)
     enum cause cause = find_cause(g);
     bool is_on = causes[cause].level != OCC_LEVEL_NOTHING || cause == DOUBTED;
     enable(g, is_on && (cause != SAMPLED || r->rounds % SAMPLE_ROUNDS == 0));
-    cause = find_cause(g);
-    if (cause != r->cause)
-        report(g, cause);
+    occ_recording_report(g);
 }
 
 void occ_recording_start(struct occ_guest *guest)

@@ -40,6 +40,8 @@ void occ_recording_start(struct occ_guest *guest);
 
 /* Once a second, after the flush. */
 void occ_recording_round(struct occ_guest *guest);
+/* Reports a change; at the end also, for what the last records reached (--launches). */
+void occ_recording_report(struct occ_guest *guest);
 
 /* False: its buffers and counts are another client's, or it is not called any more. */
 static inline bool occ_recording_has_cupti(const struct occ_recording *recording)

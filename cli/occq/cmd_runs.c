@@ -62,7 +62,8 @@ static const struct cli_column columns[] = {
     COLUMN("k8s_namespace", "k8s_namespace", CLI_LEFT, "Kubernetes namespace"),
     COLUMN("k8s_pod_uid", "k8s_pod_uid", CLI_LEFT, "uid of the Kubernetes pod"),
     COLUMN("container", "container", CLI_LEFT, "container id"),
-    COLUMN("job_trust", "job_trust", CLI_LEFT, "who says so of job and pod: kernel, or claimed by the program"),
+    COLUMN("job_trust", "job_trust", CLI_LEFT,
+           "who says so of job and pod: kernel, or claimed by the program"),
     COLUMN("claims", "claims", TEXT, "what the program's environment says of its job"),
     COLUMN("uuid", "uuid", CLI_LEFT, "identity of the run"),
     SQL_FLAG("simulated", "simulated", CLI_LEFT, "whether its device is a simulated one"),
@@ -177,9 +178,9 @@ const struct cli_command cli_runs = {
         "the overhead. A program of which nothing could be recorded has a row too, with the "
         "reason.\n\n--since and --until choose runs that were going on in that period; their "
         "numbers are those of the whole run.\n\n"
-        "With pause, a running process that a daemon records is not recorded any more until resume: "
-        "for its owner and root. Periods in which less was recorded than usual, for this or another "
-        "reason, are in the notes, and in SQL in recording_period.",
+        "pause stops the recording of a running process, resume continues it; both are for its owner "
+        "and root, where a daemon of the user or the service records it (not occtrace's private one). "
+        "The notes, and recording_period in SQL, list the periods in which less was recorded, and why.",
     .options = options,
     .columns = columns,
     .examples = examples,

@@ -154,6 +154,10 @@ launches() {
   is "$(query 'SELECT launches FROM run')" 123 "launches"
   is "$(query 'SELECT lost FROM run')" 0 "lost"
   is "$(query 'SELECT count(*) FROM launch WHERE start_ns >= (SELECT from_ns FROM recording_period)')" 0 "launches after"
+  # a program that ends before the next round has a period too; the level's reason is not the period's
+  simulated "$build/bin/occtrace" -d "$name.short.db" --launches 5 -- "$hello" --launches 40 >"$name.out" 2>"$name.err"
+  is "$("$occq" sql -d "$name.short.db" --csv "SELECT launches, coalesce(level_reason, '') LIKE '%--launches%', recording_periods LIKE '%--launches%'
+      FROM run" | tail -1 | tr -d '\r')" 5,0,1 "a short program: $(cat "$name.err")"
 }
 pause() {
   local pid='' socket=$work/$name.sock

@@ -1,5 +1,6 @@
 /* occq doctor: gathers the facts that no file states, and prints the page. One thread. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,6 +111,11 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_freep) char *socket = NULL;
     struct occ_error err = OCC_ERROR_INIT;
     const char *root = args->root ? args->root : "", *db = args->list.common.db;
+    _cleanup_(occ_closep) int at = open(args->root ? root : "/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (at < 0) {
+        (void)occ_fail(&err, OCC_E_INVALID, "--root: %s: %s", root, strerror(errno));
+        return cli_usage_error(command, &err);
+    }
     if ((!db && occ_path_default_history(&history, &err) != 0) || occ_path_default_socket(&socket, &err) != 0)
         return cli_failure(command, &err);
     const struct doctor_machine machine = {.root = root,
