@@ -61,6 +61,10 @@ grep -q '^problem  libcupti      none' "$work/said" && grep -q 'libcupti (versio
     fail "a libcupti that is too old"
 doctor --rot >/dev/null 2>&1
 [ $? -eq 2 ] || fail "usage"
+for root in "$work/said" "$work/nowhere"; do # a file; nothing
+    "$occq" doctor --root "$root" >/dev/null 2>"$work/err"
+    [ $? -eq 2 ] && grep -q -- "--root: $root: " "$work/err" || fail "--root that is no directory"
+done
 cp "$occq" "$work/occq" # without occtraced beside it
 "$work/occq" doctor | grep -q '^problem  libcupti      none' || fail "without occtraced"
 doctor >/dev/full 2>/dev/null
