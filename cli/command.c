@@ -20,7 +20,7 @@ static int run_for_all(const struct cli_command *command, struct cli_args *args)
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(globfree) glob_t found = {0};
     _cleanup_(occ_freep) char *pattern = NULL;
-    int worst = CLI_EXIT_OK;
+    int result = CLI_EXIT_NOTHING;
     if (occ_format_text(&pattern, &err, "%s/*/history.db", args->all_users) != 0)
         return cli_failure(command, &err);
     if (glob(pattern, 0, NULL, &found) != 0) {
@@ -33,10 +33,10 @@ static int run_for_all(const struct cli_command *command, struct cli_args *args)
         (void)printf("%s%.*s\n", i ? "\n" : "", (int)strcspn(owner, "/"), owner);
         args->db = found.gl_pathv[i];
         int status = command->run(command, args);
-        if (status == CLI_EXIT_FAILURE || (status != CLI_EXIT_OK && worst == CLI_EXIT_OK))
-            worst = status;
+        if (result != CLI_EXIT_FAILURE && status != CLI_EXIT_NOTHING)
+            result = status;
     }
-    return worst;
+    return result;
 }
 
 static int check_all_users(const struct cli_command *command, const struct cli_args *args,

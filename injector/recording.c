@@ -196,7 +196,7 @@ void occ_recording_report(struct occ_guest *g)
     char reason[OCC_REASON_BYTES], figures[80] = "";
     if (causes[cause].is_overhead)
         (void)snprintf(figures, sizeof figures,
-                       ": overhead was %.1f %%, the budget is %.1f %% (OCCTRACE_BUDGET)",
+                       ": overhead was %.2g %%, the budget is %.2g %% (OCCTRACE_BUDGET)",
                        r->governor.share * 100, r->governor.budget * 100);
     (void)snprintf(reason, sizeof reason, "%s%s", causes[cause].text, figures);
     r->reported_from_ns = begin_of(g, cause);

@@ -20,6 +20,9 @@ check "each owner has a heading" test "$(grep -cxE 'u1000|pod-7' "$work/out")" -
 check "each has its runs" test "$(grep -c ' train ' "$work/out")" -eq 2
 "$occq" top --all-users="$work" --run 99 >/dev/null 2>&1
 check "nothing found" test $? -eq 3
+sqlite3 "$work/u1000/history.db" "UPDATE stored_run SET session_id = 'that of u1000'"
+"$occq" runs --all-users="$work" --session "that of u1000" >/dev/null 2>&1
+check "something found in one of them" test $? -eq 0
 "$occq" top --all-users="$work/empty" >/dev/null 2>&1
 check "no history" test $? -eq 1
 "$occq" top --all-users="$work" --json >/dev/null 2>&1
