@@ -58,6 +58,8 @@
     X(counters, mode, COUNTERS, uint64_t, counters_mode, RESTART, "none", 0, 0)                              \
     X(counters, interval, DURATION, int64_t, counters_interval_ns, RESTART, "1ms", 1000000, 1000000000)      \
     X(overhead, budget, PERCENT, uint64_t, budget_ppm, LIVE, "1", 0, 0)                                      \
+    X(http, socket, PATH, occ_config_text, http_socket, RESTART, "", 0, 0)                                   \
+    X(http, max_runs, COUNT, uint64_t, http_max_runs, RESTART, "64", 0, 1024)                                \
     X(log, level, LEVEL, uint64_t, log_level, LIVE, "warning", 0, 0)
 
 typedef char occ_config_text[OCC_CONFIG_TEXT_BYTES];

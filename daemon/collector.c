@@ -36,6 +36,7 @@ struct occ_collector {
     int64_t read_until_ns; /* by the real clock: the end of this poll's share of time */
     bool is_late;          /* the last poll left something for lack of time */
     uint64_t commits, failures;
+    int64_t commit_ns;
     struct occ_ratelimit store_failed;
     struct occ_batch batch;
 };
@@ -158,6 +159,7 @@ static void after_commit(struct occ_collector *c, int64_t now_ns)
 static int commit(struct occ_collector *c, int64_t now_ns, struct occ_error *err)
 {
     struct occ_error own = OCC_ERROR_INIT;
+    int64_t began_ns = occ_monotonic_ns();
     int status = occ_batch_append(&c->batch, c->store, &c->options, &c->launches, &own);
     if (status == 0)
         status = put_positions(c, now_ns, &own);
@@ -165,6 +167,7 @@ static int commit(struct occ_collector *c, int64_t now_ns, struct occ_error *err
         status = c->options.committing(c->options.context, &own);
     if (status == 0)
         status = occ_store_commit(c->store, &own);
+    c->commit_ns = occ_monotonic_ns() - began_ns;
     if (status == 0) {
         after_commit(c, now_ns);
         return 0;
@@ -375,6 +378,11 @@ void occ_collector_get_stats(const struct occ_collector *collector, struct occ_c
         .failures = collector->failures,
         .quarantined = collector->registry.n_quarantine,
         .held_bytes = occ_store_memory_bytes(collector->store),
+        .commit_ns = collector->commit_ns,
         .stalled = collector->stalled,
+        .cpu_seconds = collector->registry.ended_cpu_seconds,
     };
+    memcpy(ret_stats->lost, collector->registry.ended_lost, sizeof ret_stats->lost);
+    for (const struct occ_producer *p = collector->registry.producers; p; p = p->next)
+        ret_stats->cpu_seconds += occ_producer_add_totals(p, ret_stats->lost);
 }

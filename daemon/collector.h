@@ -67,7 +67,10 @@ struct occ_collector_stats {
     uint64_t failures; /* of the store */
     uint64_t quarantined;
     uint64_t held_bytes; /* launches in the store's memory */
+    int64_t commit_ns;   /* how long the last commit took */
     bool stalled;        /* the store takes nothing at the moment */
+    /* Of all programs so far, as they count: launches by cause, and CPU time of the recording. */
+    double lost[OCC_LOSS_COUNT], cpu_seconds;
 };
 
 /* `store` is open for writing and stays the caller's. */

@@ -192,12 +192,12 @@ int occ_histories_of(struct occ_histories *all, const struct occ_owner *owner, i
     return status;
 }
 
-void occ_histories_follow(struct occ_histories *all, struct occ_history *h, int64_t now_ns)
+bool occ_histories_follow(struct occ_histories *all, struct occ_history *h, int64_t now_ns)
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_sampler *sampler = all->options->sampler;
     if (!occ_store_is_replaced(h->store) || now_ns < h->next_reopen_ns)
-        return;
+        return false;
     int status = all->options->split ? make_directory(h->path, h->owner.uid, &err) : 0;
     if (status == 0)
         status = occ_store_reopen(h->store, &err);
@@ -205,7 +205,7 @@ void occ_histories_follow(struct occ_histories *all, struct occ_history *h, int6
         if (h->next_reopen_ns == 0)
             occ_log(OCC_LOG_ERROR, "%s was deleted or replaced: %s", h->path, err.message);
         h->next_reopen_ns = now_ns + REOPEN_NS;
-        return; /* commits fail, and launches stay in their rings */
+        return false; /* commits fail, and launches stay in their rings */
     }
     h->next_reopen_ns = 0;
     occ_collector_restart(h->collector, now_ns);
@@ -213,6 +213,7 @@ void occ_histories_follow(struct occ_histories *all, struct occ_history *h, int6
     if (occ_sampler_add_history(sampler, h->number, h->store, h->collector, &err) != 0)
         occ_log(OCC_LOG_ERROR, "%s: nothing is measured: %s", h->path, err.message);
     occ_log(OCC_LOG_WARNING, "%s was deleted or replaced: it is opened anew, and recording goes on", h->path);
+    return true;
 }
 
 struct occ_history *occ_histories_idle(struct occ_histories *all, int64_t now_ns)

@@ -83,8 +83,8 @@ int occ_histories_of(struct occ_histories *histories, const struct occ_owner *ow
                      struct occ_history **ret_history, struct occ_error *err);
 
 /* Where the file was deleted or replaced beneath the daemon, goes on in the one that is at its path now, or a
- * new one: nothing is lost but what the old file held. */
-void occ_histories_follow(struct occ_histories *histories, struct occ_history *history, int64_t now_ns);
+ * new one: nothing is lost but what the old file held. true: its numbers mean others now. */
+bool occ_histories_follow(struct occ_histories *histories, struct occ_history *history, int64_t now_ns);
 
 /* A history, but for the first, without programs and without anything to commit for long enough: it is to be
  * given to occ_histories_drop(). NULL: there is none. */

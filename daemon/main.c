@@ -179,6 +179,9 @@ static int run(struct service *service, struct occ_error *err)
         return status;
     uint32_t mode = socket_mode(config, socket_path);
     service->is_shared = geteuid() == 0 && (mode & 0066) != 0 && options->private_fd < 0;
+    const char *http_socket = config->http_socket;
+    if (!http_socket[0] && strcmp(socket_path, OCC_PATH_SYSTEM_SOCKET) == 0)
+        http_socket = OCC_PATH_SYSTEM_METRICS;
     struct occ_server_options server = {
         .histories = {.path = database,
                       .split = service->is_shared && config->users_split == 0 && !options->database,
@@ -193,6 +196,8 @@ static int run(struct service *service, struct occ_error *err)
         .private_fd = options->private_fd,
         .sampler = {.mode = (enum occ_sampler_mode)config->counters_mode,
                     .interval_ns = config->counters_interval_ns},
+        .http_socket = http_socket,
+        .http_max_runs = config->http_max_runs,
         .reload = reload,
         .context = service,
     };

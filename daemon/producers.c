@@ -279,6 +279,17 @@ int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *sto
     return status;
 }
 
+double occ_producer_add_totals(const struct occ_producer *producer, double sums[OCC_LOSS_COUNT])
+{
+    static const enum occ_cost cpu[] = {OCC_COST_HELPER_CPU_NS, OCC_COST_CALLBACK_NS, OCC_COST_WORKER_CPU_NS};
+    double seconds = 0;
+    for (int i = 0; i < OCC_LOSS_COUNT; i++)
+        sums[i] += (double)lost(producer, (enum occ_loss_cause)i);
+    for (size_t i = 0; i < sizeof cpu / sizeof *cpu; i++)
+        seconds += (double)occ_ring_cost(producer->consumer, cpu[i]) / 1e9;
+    return seconds;
+}
+
 int64_t occ_producer_end_ns(const struct occ_producer *producer)
 {
     const struct occ_producer_run *run = &producer->run;

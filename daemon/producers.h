@@ -162,6 +162,9 @@ int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store,
 int occ_producer_put_totals(struct occ_producer *producer, struct occ_store *store, int64_t now_ns,
                             bool final, struct occ_error *err);
 
+/* Adds the losses of each cause; returns the CPU time of the recording in seconds. By the program's count. */
+double occ_producer_add_totals(const struct occ_producer *producer, double lost[OCC_LOSS_COUNT]);
+
 /* A program's time, now at most, which also keeps it within int64_t. */
 int64_t occ_producer_past_ns(uint64_t time_ns);
 

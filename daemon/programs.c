@@ -11,8 +11,11 @@
 /* The client's producer is about to be freed, or is another's. */
 void occ_program_gone(void *owner, void *context)
 {
-    (void)context;
+    const struct occ_history *h = context;
+    const struct occ_server *s = h->context;
     struct occ_client *client = owner;
+    if (s->meter && client->producer)
+        occ_meter_end_run(s->meter, client->producer->run.row.uuid, occ_monotonic_ns());
     client->producer = NULL;
     occ_client_close(client);
 }
@@ -26,6 +29,15 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
     struct occ_gpu_status status;
     const char *level = producer->run.counters_level;
     char reason[sizeof producer->run.counters_reason] = "";
+    if (s->meter)
+        occ_meter_add(s->meter,
+                      &(struct occ_meter_launches){.history = h->number,
+                                                   .store = h->store,
+                                                   .gpu = device->uuid,
+                                                   .run = &producer->run.row,
+                                                   .rows = rows,
+                                                   .n = n},
+                      occ_monotonic_ns());
     /* exact values are a yardstick for samples: they are not mixed */
     if (producer->run.is_exact || producer->run.is_without_counters)
         return;

@@ -30,6 +30,7 @@ void occ_registry_reap(struct occ_registry *r, bool all)
         *link = p->next;
         r->n_producers--;
         disown(r, p);
+        r->ended_cpu_seconds += occ_producer_add_totals(p, r->ended_lost);
         occ_producer_free(p);
     }
 }

@@ -15,8 +15,9 @@ struct occ_registry {
     const struct occ_collector_options *options;
     struct occ_producer *producers;
     size_t n_producers;
-    uint8_t quarantine[OCC_REGISTRY_QUARANTINE_MAX][16]; /* uuids, the latest */
-    size_t n_quarantine;                                 /* ever */
+    uint8_t quarantine[OCC_REGISTRY_QUARANTINE_MAX][16];  /* uuids, the latest */
+    size_t n_quarantine;                                  /* ever */
+    double ended_lost[OCC_LOSS_COUNT], ended_cpu_seconds; /* of programs that are no longer here */
     struct occ_ratelimit ring_broken;
 };
 

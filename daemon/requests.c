@@ -32,20 +32,14 @@ static void send_answer(struct occ_server *s, struct occ_client *client, int sta
 /* Sums over all histories; the path is that of the asker's own, which may not be there yet. */
 static void answer_status(struct occ_server *s, const struct occ_client *client, struct answer *answer)
 {
-    struct occ_collector_stats all = {0}, stats;
+    struct occ_collector_stats all = s->closed, stats;
     struct occ_owner owner;
     occ_histories_owner(&s->histories, &client->peer, &owner);
     _cleanup_(occ_freep) char *path = NULL;
     (void)occ_histories_path(&s->histories, &owner, &path, NULL);
     for (const struct occ_history *h = s->histories.first; h; h = h->next) {
         occ_collector_get_stats(h->collector, &stats);
-        all.producers += stats.producers;
-        all.launches += stats.launches;
-        all.commits += stats.commits;
-        all.failures += stats.failures;
-        all.quarantined += stats.quarantined;
-        all.held_bytes += stats.held_bytes;
-        all.stalled |= stats.stalled;
+        occ_pages_add_stats(&all, &stats);
     }
     (void)snprintf(
         answer->text, sizeof answer->text,

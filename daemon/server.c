@@ -223,7 +223,7 @@ static void poll_histories(struct occ_server *s, int64_t now_ns)
     struct occ_collector_stats stats;
     size_t programs = 0;
     for (struct occ_history *h = s->histories.first; h; h = h->next) {
-        occ_histories_follow(&s->histories, h, now_ns);
+        occ_pages_follow(s, h, now_ns);
         occ_collector_poll(h->collector, now_ns);
         occ_collector_get_stats(h->collector, &stats);
         programs += stats.producers;
@@ -233,8 +233,7 @@ static void poll_histories(struct occ_server *s, int64_t now_ns)
     occ_sampler_poll(s->sampler, programs > 0);
     for (struct occ_history *h = s->histories.first; h; h = h->next)
         commit_results(s, h, now_ns);
-    for (struct occ_history *h; (h = occ_histories_idle(&s->histories, now_ns));)
-        occ_histories_drop(&s->histories, h);
+    occ_pages_drop_idle(s, now_ns);
 }
 
 /* To the service manager: that the loop turns, and what it has. */
@@ -332,6 +331,7 @@ static int start(struct occ_server *s, struct occ_error *err)
         status = open_descriptors(s, err);
     if (status != 0)
         return status;
+    occ_pages_open(s);
     occ_sampler_discover(s->sampler);
     if (s->private.on) { /* the program is about to start */
         occ_sampler_wake(s->sampler);
@@ -371,6 +371,7 @@ static void close_all(struct occ_server *s)
         occ_listen_directory(s->options->socket_path, directory);
         (void)rmdir(directory);
     }
+    occ_pages_close(s);
     occ_histories_close(&s->histories);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);

@@ -19,6 +19,8 @@ struct occ_server_options {
     int (*reload)(void *context, struct occ_collector_options *ret_options, struct occ_error *err);
     void *context; /* reload's */
     struct occ_sampler_options sampler;
+    const char *http_socket; /* of metrics/http.h; NULL or "": none */
+    size_t http_max_runs;
 };
 
 /*

@@ -1,10 +1,12 @@
-/* The state of the daemon's loop, for server.c, programs.c and requests.c only. */
+/* The state of the daemon's loop, for server.c, pages.c, programs.c and requests.c only. */
 #ifndef OCC_DAEMON_SERVER_STATE_H
 #define OCC_DAEMON_SERVER_STATE_H
 
 #include "clients.h"
 #include "histories.h"
 #include "listen.h"
+#include "metrics/http.h"
+#include "metrics/meter.h"
 #include "packet.h"
 #include "ratelimit.h"
 #include "server.h"
@@ -37,7 +39,12 @@ struct occ_server {
     int64_t watchdog_ns; /* between two signs of life; 0: nobody waits for them */
     uint64_t refused;    /* connections and handshakes */
     struct occ_ratelimit refusals;
-    struct occ_packet packet; /* the one being handled */
+    struct occ_http *http;   /* NULL: nobody is to be answered, */
+    struct occ_meter *meter; /* and this is NULL too */
+    struct occ_event_source http_source;
+    struct occ_collector_stats closed; /* counters of histories that were closed, */
+    uint64_t closed_evictions;         /* and their stores' */
+    struct occ_packet packet;          /* the one being handled */
 };
 
 /* ---- programs.c ---- */
@@ -61,5 +68,17 @@ bool occ_requests_await_flush(const struct occ_server *server);
 /* Commits the histories of those who wait; then answers the flushes whose session is settled. The others wait
  * for the next round. */
 void occ_requests_serve_flushes(struct occ_server *server, int64_t now_ns);
+
+/* ---- pages.c ---- */
+
+/* Starts to answer HTTP where somebody is to be answered; without it the daemon goes on. */
+void occ_pages_open(struct occ_server *server);
+void occ_pages_close(struct occ_server *server);
+/* As occ_histories_follow(). */
+void occ_pages_follow(struct occ_server *server, struct occ_history *history, int64_t now_ns);
+/* Closes the histories that occ_histories_idle() finds; they leave their counters. */
+void occ_pages_drop_idle(struct occ_server *server, int64_t now_ns);
+/* Adds stats up: commit_ns is the longer one, stalled whether either is. */
+void occ_pages_add_stats(struct occ_collector_stats *sum, const struct occ_collector_stats *stats);
 
 #endif

@@ -89,6 +89,7 @@ struct occ_store {
     int64_t page_limit;
     dev_t log_dev; /* which file the write-ahead log is */
     ino_t log_ino;
+    uint64_t evicted_chunks; /* ever */
 };
 
 /* sql.c: statements of OCC_SQL_STATEMENTS are prepared once. They are reset after their last row, which

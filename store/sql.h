@@ -213,6 +213,10 @@
     X(DROP_HOURS, "DELETE FROM stored_hour WHERE hour < ?") \
     X(CONFIG_MODEL, "SELECT theoretical, grid_blocks, wave_blocks, warps_per_block, blocks_per_sm FROM " \
       "stored_launch_config WHERE config_id = ? AND theoretical IS NOT NULL") \
+    X(CONFIG_SUMMARY, "SELECT k.short, d.name, d.sm_count * c.max_warps_per_sm, c.theoretical, " \
+      "c.expected_elapsed" OCC_CAUSES(OCC_COLUMN_CAUSE) " FROM stored_launch_config c JOIN stored_kernel k " \
+      "USING(kernel_id) JOIN stored_device d USING(device_id) WHERE c.config_id = ?") \
+    X(OLDEST_LAUNCH, "SELECT coalesce(min(last_start_ns), 0) FROM stored_chunk") \
     X(DROP_MEASURED_MINUTES, "DELETE FROM stored_measured_minute WHERE minute < ?") \
     X(DROP_MEASURED_HOURS, "DELETE FROM stored_measured_hour WHERE hour < ?") \
     X(ADD_SERIES, "INSERT INTO stored_series_chunk(kind, run_id, device_id, is_full, rows, first_start_ns, " \

@@ -163,6 +163,16 @@ int occ_store_put_config(struct occ_store *store, const struct occ_launch_config
 int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err);
 
+/* A stored configuration in a few words and numbers. Texts are cut at their sizes. Numbers are 0 where the
+ * model refuses it. */
+struct occ_config_summary {
+    char kernel[64], device[64]; /* short name; the GPU model's name */
+    double warps;                /* that the whole GPU can hold */
+    double theoretical, expected_elapsed, cause[OCC_CAUSE_COUNT];
+};
+int occ_store_summarize_config(struct occ_store *store, int64_t config, struct occ_config_summary *ret_summary,
+                               struct occ_error *err);
+
 /* Times of a launch: the last day before 2^63 is refused, because ends of minutes and hours are computed from
  * starts. */
 #define OCC_STORE_START_MAX_NS (INT64_MAX - INT64_C(86400000000000))
@@ -234,6 +244,14 @@ int occ_store_finish(struct occ_store *store, struct occ_error *err);
 
 /* Memory of the launches that wait for a commit, in bytes. */
 uint64_t occ_store_memory_bytes(const struct occ_store *store);
+
+/* The file of a handle that writes, without its log. */
+struct occ_store_stats {
+    uint64_t bytes, quota_bytes; /* quota 0: none */
+    uint64_t evicted_chunks;     /* by this handle: of launches, and of samples */
+    int64_t oldest_ns;           /* the last start in the oldest chunk of launches; 0: there is none */
+};
+void occ_store_get_stats(struct occ_store *store, struct occ_store_stats *ret_stats);
 
 /* ---- queries ---- */
 

@@ -3,6 +3,8 @@
  * imported cannot differ. Each put is a transaction of its own (outside of bulk transactions). One thread a
  * handle.
  */
+#include <stdio.h>
+
 #include "store/internal.h"
 
 static void write_config_key(struct occ_writer *w, const struct occ_launch_config *config)
@@ -136,6 +138,28 @@ int occ_store_config_model(struct occ_store *s, int64_t config, struct occ_resul
     return rc != 0 || found ? rc
                             : occ_fail(err, OCC_E_NOT_FOUND, "%s: no analysis of launch configuration %lld",
                                        s->path, (long long)config);
+}
+
+int occ_store_summarize_config(struct occ_store *s, int64_t config, struct occ_config_summary *ret_summary,
+                               struct occ_error *err)
+{
+    bool found = false;
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_CONFIG_SUMMARY, OCC_INTS(config));
+    int rc = 0;
+    while (occ_store_next(s, stmt, &rc, err)) {
+        struct occ_config_summary *r = ret_summary;
+        found = true;
+        *r = (struct occ_config_summary){.warps = sqlite3_column_double(stmt, 2),
+                                         .theoretical = sqlite3_column_double(stmt, 3),
+                                         .expected_elapsed = sqlite3_column_double(stmt, 4)};
+        (void)snprintf(r->kernel, sizeof r->kernel, "%s", (const char *)sqlite3_column_text(stmt, 0));
+        (void)snprintf(r->device, sizeof r->device, "%s", (const char *)sqlite3_column_text(stmt, 1));
+        for (int i = 0; i < OCC_CAUSE_COUNT; i++)
+            r->cause[i] = sqlite3_column_double(stmt, 5 + i);
+    }
+    return rc != 0 || found ? rc
+                            : occ_fail(err, OCC_E_NOT_FOUND, "%s: no launch configuration %lld", s->path,
+                                       (long long)config);
 }
 
 int occ_store_put_reported(struct occ_store *s, int64_t run, int64_t config,

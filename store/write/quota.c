@@ -216,10 +216,22 @@ static int evict(struct occ_store *s, uint32_t share, bool committing, bool *ret
     if (rc == 0 && (evicted == 0 || (share >= tiers[0].with_older && evicted < max)))
         rc = evict_chunks(s, max, committing, &evicted, err);
     *ret_some |= evicted > 0;
+    s->evicted_chunks += evicted;
     for (size_t i = 0; i < sizeof tiers / sizeof *tiers && rc == 0; i++)
         if (!*ret_some || (share >= tiers[i].with_older && evicted < max))
             rc = evict_tier(s, &tiers[i], (int64_t)(share - 1) * ROWS_AT_ONCE, ret_some, err);
     return rc;
+}
+
+void occ_store_get_stats(struct occ_store *s, struct occ_store_stats *ret_stats)
+{
+    int64_t pages = 0, oldest_ns = 0;
+    (void)occ_store_number(s, occ_store_query(s, OCC_SQL_FILE_PAGES, NULL, 0), &pages, NULL);
+    (void)occ_store_number(s, occ_store_query(s, OCC_SQL_OLDEST_LAUNCH, NULL, 0), &oldest_ns, NULL);
+    *ret_stats = (struct occ_store_stats){.bytes = (uint64_t)pages * PAGE_BYTES,
+                                          .quota_bytes = s->options.max_bytes,
+                                          .evicted_chunks = s->evicted_chunks,
+                                          .oldest_ns = oldest_ns};
 }
 
 int occ_quota_evict(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err)

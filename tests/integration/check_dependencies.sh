@@ -14,8 +14,9 @@ cli/occq/doctor: cli cli/occq config store support
 cli/occtrace: cli config store support
 config: support
 cupti:
-daemon: attribution config cupti daemon/counters occupancy ring store support
+daemon: attribution config cupti daemon/counters daemon/metrics occupancy ring store support
 daemon/counters: attribution cupti support
+daemon/metrics: occupancy store support
 image:
 import: occupancy store support
 injector: cupti injector/exact ring

@@ -7,6 +7,8 @@ file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/objects" CONTENT "$<JOIN:${obj
 occ_add_script_test(check_circles
   COMMAND sh "${_here}/check_circles.sh" "${PROJECT_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/objects" "${PROJECT_BINARY_DIR}")
 
+occ_add_script_test(metrics COMMAND bash "${_here}/metrics.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
+occ_add_script_test(metrics_engines COMMAND bash "${_here}/metrics.sh" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}" engines LABELS slow)
 occ_add_script_test(preload COMMAND bash "${_here}/preload.sh" $<TARGET_FILE:occtrace_preload> "${CMAKE_C_COMPILER}")
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"

@@ -26,7 +26,9 @@
 
 struct place {
     char directory[64], db[96], socket[96];
-    bool split; /* a history for each owner, a socket for all users, and these shares of each */
+    char http[96]; /* socket of /metrics; "": none */
+    int passed_fd; /* a listening socket, as systemd passes it; 0: none */
+    bool split;    /* a history for each owner, a socket for all users, and these shares of each */
     size_t max_user_producers;
     uint64_t max_user_ring_bytes;
     int64_t idle_ns, skew_ns;
@@ -93,10 +95,19 @@ static inline int serve(const struct place *p, int64_t grace_ns)
         .socket_path = p->socket,
         .socket_mode = p->split ? 0666 : 0600,
         .private_fd = -1,
+        .http_socket = p->http,
+        .http_max_runs = 64,
         .sampler = {.mode = OCC_SAMPLER_NONE, .interval_ns = 1000000},
     };
     struct occ_error err = OCC_ERROR_INIT;
     occ_log_set_level(OCC_LOG_ERROR);
+    if (p->passed_fd) {
+        char pid[16];
+        (void)snprintf(pid, sizeof pid, "%d", (int)getpid());
+        (void)dup2(p->passed_fd, 3);
+        (void)setenv("LISTEN_PID", pid, 1);
+        (void)setenv("LISTEN_FDS", "1", 1);
+    }
     int status = occ_server_run(&options, &err);
     if (status != 0)
         (void)fprintf(stderr, "daemon: %s\n", err.message);

@@ -1,0 +1,88 @@
+/*
+ * The daemon's metrics, each with its name, type, audience and help in one table, and their text: Prometheus'
+ * format 0.0.4, or OpenMetrics 1.0. Labels as dcgm-exporter has them. No state; any thread.
+ */
+#ifndef OCC_METRICS_EXPOSITION_H
+#define OCC_METRICS_EXPOSITION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* X(ID, name, type, audience, help). IDENTITY: names users, jobs, pods, runs or kernels. */
+#define OCC_METRICS(X)                                                                                       \
+    X(GPU_LAUNCHES, "occtrace_gpu_launches_total", COUNTER, ALL, "Kernel launches recorded")                 \
+    X(GPU_BUSY, "occtrace_gpu_busy_seconds_total", COUNTER, ALL,                                             \
+      "Durations of the launches, those that ran at the same time added up")                                 \
+    X(GPU_CAPACITY, "occtrace_gpu_capacity_warp_seconds_total", COUNTER, ALL,                                \
+      "Warps that the GPU can hold, over the durations of the launches")                                     \
+    X(GPU_WASTED, "occtrace_gpu_wasted_warp_seconds_total", COUNTER, ALL,                                    \
+      "The part of the capacity that, by the model, the launches left empty")                                \
+    X(GPU_CAUSE, "occtrace_gpu_wasted_warp_seconds_by_cause_total", COUNTER, ALL,                            \
+      "The same by cause; the causes add up to all of it")                                                   \
+    X(GPU_OCCUPANCY, "occtrace_gpu_occupancy_ratio", GAUGE, ALL,                                             \
+      "Mean of the launches of the last one to two minutes, by the model: what their resources allow "       \
+      "(theoretical), and what a balanced grid reaches (expected)")                                          \
+    X(GPU_LAST, "occtrace_gpu_last_launch_timestamp_seconds", GAUGE, ALL,                                    \
+      "When the launch that ended last did so")                                                              \
+    X(RUN_INFO, "occtrace_run_info", GAUGE, IDENTITY,                                                        \
+      "1 for each program that launched, until 5 minutes after its end")                                     \
+    X(RUN_WASTED, "occtrace_run_wasted_warp_seconds_total", COUNTER, IDENTITY,                               \
+      "The program's part of the wasted warp-seconds")                                                       \
+    X(KERNEL_WASTED, "occtrace_kernel_wasted_warp_seconds_total", COUNTER, IDENTITY,                         \
+      "Wasted warp-seconds of the 20 worst kernels, chosen anew each hour, and of all others")               \
+    X(LOST, "occtrace_launches_lost_total", COUNTER, ALL, "Launches that programs could not record")         \
+    X(STALLED, "occtrace_store_stalled", GAUGE, ALL, "1: a history cannot be written at the moment")         \
+    X(FAILURES, "occtrace_store_failures_total", COUNTER, ALL, "Writes to histories that failed")            \
+    X(COMMIT, "occtrace_store_commit_seconds", GAUGE, ALL, "The longest of the histories' last commits")     \
+    X(BYTES, "occtrace_store_bytes", GAUGE, ALL, "Files of the open histories, without their logs")          \
+    X(QUOTA, "occtrace_store_quota_bytes", GAUGE, ALL, "Their quotas; 0: there are none")                    \
+    X(OLDEST, "occtrace_store_oldest_launch_timestamp_seconds", GAUGE, ALL,                                  \
+      "The oldest launches in the open histories")                                                           \
+    X(EVICTED, "occtrace_store_evicted_chunks_total", COUNTER, ALL,                                          \
+      "Chunks of launches and samples evicted to keep below a quota")                                        \
+    X(HISTORIES, "occtrace_histories", GAUGE, ALL, "Open histories")                                         \
+    X(PROGRAMS, "occtrace_programs", GAUGE, ALL, "Programs that report")                                     \
+    X(CLIENTS, "occtrace_clients", GAUGE, ALL, "Connections to the control socket")                          \
+    X(QUARANTINED, "occtrace_programs_quarantined_total", COUNTER, ALL, "Programs whose ring was broken")    \
+    X(REFUSED, "occtrace_programs_refused_total", COUNTER, ALL, "Connections and programs refused")          \
+    X(SAMPLER_STATE, "occtrace_sampler_state", GAUGE, ALL, "1 for the state of each GPU's counters")         \
+    X(SAMPLER_PAUSED, "occtrace_sampler_paused", GAUGE, ALL, "1: hardware counters are paused")              \
+    X(INJECTOR_CPU, "occtrace_injector_cpu_seconds_total", COUNTER, ALL,                                     \
+      "CPU time of recording inside the programs, as far as they know it")                                   \
+    X(CPU, "occtrace_process_cpu_seconds_total", COUNTER, ALL, "CPU time of occtraced")                      \
+    X(MEMORY, "occtrace_process_resident_memory_bytes", GAUGE, ALL, "Resident memory of occtraced")
+
+#define OCC_METRIC_ENUMERATOR(id, name, type, audience, help) OCC_METRIC_##id,
+enum occ_metric { OCC_METRICS(OCC_METRIC_ENUMERATOR) OCC_METRIC_COUNT };
+
+struct occ_exposition {
+    FILE *out;
+    const char *hostname; /* the label of every series */
+    bool has_identity;    /* metrics of that audience are written too */
+    bool is_openmetrics;
+};
+
+/* HELP and TYPE; the metric's series follow. false: not for this audience. */
+bool occ_exposition_begin(const struct occ_exposition *exposition, enum occ_metric metric);
+
+/* A label's name and value; an empty value is left out. */
+struct occ_label {
+    const char *name, *value;
+};
+
+/* One series of the metric that was begun last; `labels` ends with a name NULL, and may be NULL. */
+void occ_exposition_put(const struct occ_exposition *exposition, enum occ_metric metric,
+                        const struct occ_label *labels, double value);
+
+/* A metric of one series. */
+void occ_exposition_one(const struct occ_exposition *exposition, enum occ_metric metric, double value);
+
+/* "GPU-8-4-4-4-12", as NVML has it. */
+#define OCC_GPU_UUID_BYTES 41
+void occ_exposition_format_uuid(const uint8_t uuid[16], char text[OCC_GPU_UUID_BYTES]);
+
+/* The text's end, where the format has one. */
+void occ_exposition_end(const struct occ_exposition *exposition);
+
+#endif

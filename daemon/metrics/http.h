@@ -1,0 +1,36 @@
+/*
+ * The daemon's HTTP server (libmicrohttpd, no thread): GET /metrics and /healthz on a Unix socket, and on the
+ * sockets that systemd passes (LISTEN_FDS). A client of the Unix socket is known by the access to it; one of
+ * TCP is not, and gets no series that name anybody.
+ *
+ * Bounded: 32 connections at each socket, 16 KiB of request, 10 s of silence; the text of a page is at most
+ * half a second old and shared by all that ask meanwhile. One thread.
+ */
+#ifndef OCC_METRICS_HTTP_H
+#define OCC_METRICS_HTTP_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "support/error.h"
+
+struct occ_http;
+
+struct occ_http_options {
+    const char *socket_path; /* "": none */
+    void (*write_metrics)(void *context, FILE *out, bool has_identity, bool is_openmetrics);
+    /* false: not healthy. `out` gets the reasons, or "ok". */
+    bool (*write_health)(void *context, FILE *out);
+    void *context;
+};
+
+/* *ret_http is NULL where there is nothing to listen at. */
+int occ_http_open(const struct occ_http_options *options, struct occ_http **ret_http, struct occ_error *err);
+/* NULL is fine. */
+void occ_http_close(struct occ_http *http);
+
+/* Readable when occ_http_serve() has something to do; it never waits. */
+int occ_http_fd(const struct occ_http *http);
+void occ_http_serve(struct occ_http *http);
+
+#endif

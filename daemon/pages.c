@@ -1,0 +1,224 @@
+/*
+ * What /metrics and /healthz say of the daemon: see server_state.h. Sums over all histories, those that were
+ * closed too where it is a counter. One thread. Logs.
+ */
+#include "server_state.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "support/clock.h"
+#include "support/log.h"
+
+#define DISK_LOW_BYTES (UINT64_C(16) << 20)
+
+#define WORD(name, word, text) word,
+static const char *const loss_words[] = {OCC_LOSS_CAUSES(WORD)};
+
+/* Of all histories. */
+struct totals {
+    struct occ_collector_stats all; /* commit_ns: the longest */
+    struct occ_store_stats store;   /* oldest_ns: the oldest; 0: there is none */
+};
+
+void occ_pages_add_stats(struct occ_collector_stats *sum, const struct occ_collector_stats *stats)
+{
+    sum->producers += stats->producers;
+    sum->launches += stats->launches;
+    sum->commits += stats->commits;
+    sum->failures += stats->failures;
+    sum->quarantined += stats->quarantined;
+    sum->held_bytes += stats->held_bytes;
+    sum->commit_ns = sum->commit_ns > stats->commit_ns ? sum->commit_ns : stats->commit_ns;
+    sum->stalled |= stats->stalled;
+    sum->cpu_seconds += stats->cpu_seconds;
+    for (int i = 0; i < OCC_LOSS_COUNT; i++)
+        sum->lost[i] += stats->lost[i];
+}
+
+static void add_history(struct totals *t, const struct occ_history *h)
+{
+    struct occ_collector_stats stats;
+    struct occ_store_stats store;
+    occ_collector_get_stats(h->collector, &stats);
+    occ_store_get_stats(h->store, &store);
+    occ_pages_add_stats(&t->all, &stats);
+    t->store.bytes += store.bytes;
+    t->store.quota_bytes += store.quota_bytes;
+    t->store.evicted_chunks += store.evicted_chunks;
+    if (store.oldest_ns && (!t->store.oldest_ns || store.oldest_ns < t->store.oldest_ns))
+        t->store.oldest_ns = store.oldest_ns;
+}
+
+void occ_pages_follow(struct occ_server *s, struct occ_history *h, int64_t now_ns)
+{
+    if (occ_histories_follow(&s->histories, h, now_ns) && s->meter)
+        occ_meter_forget_configs(s->meter);
+}
+
+static void drop(struct occ_server *s, struct occ_history *h)
+{
+    struct totals t = {.all = s->closed, .store.evicted_chunks = s->closed_evictions};
+    add_history(&t, h);
+    s->closed = t.all;
+    s->closed.stalled = false;
+    s->closed.commit_ns = 0;
+    s->closed.producers = s->closed.held_bytes = 0;
+    s->closed_evictions = t.store.evicted_chunks;
+    occ_histories_drop(&s->histories, h);
+}
+
+void occ_pages_drop_idle(struct occ_server *s, int64_t now_ns)
+{
+    for (struct occ_history *h; (h = occ_histories_idle(&s->histories, now_ns));)
+        drop(s, h);
+}
+
+static double resident_bytes(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file && fscanf(file, "%*d %ld", &pages) != 1)
+        pages = 0;
+    if (file)
+        (void)fclose(file);
+    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
+static double cpu_seconds(void)
+{
+    struct rusage usage = {0};
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static void write_service(struct occ_server *s, const struct occ_exposition *e, const struct totals *t)
+{
+    const struct {
+        enum occ_metric metric;
+        double value;
+    } rows[] = {{OCC_METRIC_STALLED, t->all.stalled},
+                {OCC_METRIC_FAILURES, (double)t->all.failures},
+                {OCC_METRIC_COMMIT, (double)t->all.commit_ns / 1e9},
+                {OCC_METRIC_BYTES, (double)t->store.bytes},
+                {OCC_METRIC_QUOTA, (double)t->store.quota_bytes},
+                {OCC_METRIC_EVICTED, (double)t->store.evicted_chunks},
+                {OCC_METRIC_HISTORIES, (double)s->histories.n},
+                {OCC_METRIC_PROGRAMS, (double)t->all.producers},
+                {OCC_METRIC_CLIENTS, (double)s->clients.n},
+                {OCC_METRIC_QUARANTINED, (double)t->all.quarantined},
+                {OCC_METRIC_REFUSED, (double)s->refused},
+                {OCC_METRIC_SAMPLER_PAUSED, occ_sampler_paused_ns(s->sampler) > 0},
+                {OCC_METRIC_INJECTOR_CPU, t->all.cpu_seconds},
+                {OCC_METRIC_CPU, cpu_seconds()},
+                {OCC_METRIC_MEMORY, resident_bytes()}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        occ_exposition_one(e, rows[i].metric, rows[i].value);
+    if (t->store.oldest_ns)
+        occ_exposition_one(e, OCC_METRIC_OLDEST, (double)t->store.oldest_ns / 1e9);
+    (void)occ_exposition_begin(e, OCC_METRIC_LOST);
+    for (int i = 0; i < OCC_LOSS_COUNT; i++)
+        occ_exposition_put(e, OCC_METRIC_LOST,
+                           (const struct occ_label[]){{"cause", loss_words[i]}, {NULL, NULL}},
+                           t->all.lost[i]);
+}
+
+static void write_sampler(struct occ_server *s, const struct occ_exposition *e)
+{
+    struct occ_gpu_status status[OCC_GPUS_MAX];
+    size_t n = occ_sampler_get_status(s->sampler, status, OCC_GPUS_MAX);
+    (void)occ_exposition_begin(e, OCC_METRIC_SAMPLER_STATE);
+    for (size_t i = 0; i < n; i++) {
+        char uuid[OCC_GPU_UUID_BYTES];
+        occ_exposition_format_uuid(status[i].uuid, uuid);
+        const struct occ_label labels[] = {
+            {"UUID", uuid}, {"state", occ_source_state_word(status[i].state)}, {NULL, NULL}};
+        occ_exposition_put(e, OCC_METRIC_SAMPLER_STATE, labels, 1);
+    }
+}
+
+static void ordinal_of(void *context, const uint8_t uuid[16], char text[16])
+{
+    struct occ_server *s = context;
+    struct occ_gpu_status status;
+    text[0] = '\0';
+    if (occ_sampler_find_status(s->sampler, uuid, &status))
+        (void)snprintf(text, 16, "%u", status.ordinal);
+}
+
+static void write_metrics(void *context, FILE *out, bool has_identity, bool is_openmetrics)
+{
+    struct occ_server *s = context;
+    struct totals t = {.all = s->closed, .store.evicted_chunks = s->closed_evictions};
+    char hostname[256] = "";
+    (void)gethostname(hostname, sizeof hostname - 1);
+    const struct occ_exposition e = {
+        .out = out, .hostname = hostname, .has_identity = has_identity, .is_openmetrics = is_openmetrics};
+    for (const struct occ_history *h = s->histories.first; h; h = h->next)
+        add_history(&t, h);
+    occ_meter_write(s->meter, &e, occ_monotonic_ns(), ordinal_of, s);
+    write_service(s, &e, &t);
+    write_sampler(s, &e);
+    occ_exposition_end(&e);
+}
+
+static bool write_health(void *context, FILE *out)
+{
+    struct occ_server *s = context;
+    struct occ_collector_stats stats;
+    size_t stalled = 0;
+    struct statvfs disk;
+    for (const struct occ_history *h = s->histories.first; h; h = h->next) {
+        occ_collector_get_stats(h->collector, &stats);
+        stalled += stats.stalled;
+    }
+    bool is_low = statvfs(s->histories.first->path, &disk) == 0 &&
+                  (uint64_t)disk.f_bavail * disk.f_frsize < DISK_LOW_BYTES;
+    if (stalled)
+        (void)fprintf(out, "stalled: %zu of %zu histories cannot be written\n", stalled, s->histories.n);
+    if (is_low)
+        (void)fprintf(out, "disk: less than 16 MiB are free\n");
+    if (!stalled && !is_low)
+        (void)fputs("ok\n", out);
+    return !stalled && !is_low;
+}
+
+static void on_http(struct occ_server *s, struct occ_client *none)
+{
+    (void)none;
+    occ_http_serve(s->http);
+}
+
+void occ_pages_open(struct occ_server *s)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_http_options options = {.socket_path =
+                                                 s->options->http_socket ? s->options->http_socket : "",
+                                             .write_metrics = write_metrics,
+                                             .write_health = write_health,
+                                             .context = s};
+    if (s->private.on)
+        return;
+    s->http_source.handle = on_http;
+    int status = occ_http_open(&options, &s->http, &err);
+    if (status == 0 && s->http)
+        status = occ_meter_new(s->options->http_max_runs, &s->meter, &err);
+    if (status == 0 && s->http && occ_event_watch(s->loop.epoll, occ_http_fd(s->http), &s->http_source) != 0)
+        status = occ_fail_errno(&err, errno, "cannot watch the HTTP server");
+    if (status == 0)
+        return;
+    occ_log(OCC_LOG_ERROR, "no metrics: %s", err.message);
+    occ_pages_close(s);
+}
+
+void occ_pages_close(struct occ_server *s)
+{
+    occ_http_close(s->http);
+    occ_meter_free(s->meter);
+    s->http = NULL;
+    s->meter = NULL;
+}

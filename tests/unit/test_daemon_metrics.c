@@ -1,0 +1,233 @@
+/*
+ * /metrics and /healthz of a daemon: over its Unix socket, over a TCP socket that is passed as systemd does,
+ * and with clients that send too much, too slowly, or nothing, in great number.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "daemon_programs.h"
+
+#define NEVER_NS   INT64_C(3600000000000)
+#define PAGE_BYTES ((size_t)128 * 1024)
+#define CROWD      1000
+
+static void start_with_http(struct place *p)
+{
+    (void)snprintf(p->http, sizeof p->http, "%s/metrics.sock", p->directory);
+    start(p, NEVER_NS);
+}
+
+static int connect_http(const struct place *p, bool nonblocking)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", p->http);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (nonblocking ? SOCK_NONBLOCK : 0), 0);
+    assert_true(fd >= 0);
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
+        return fd;
+    (void)close(fd);
+    return -1;
+}
+
+/* Sends a request and reads until the server hangs up. Closes fd. */
+static void talk(int fd, const char *request, char page[PAGE_BYTES])
+{
+    size_t n = 0;
+    assert_true(fd >= 0);
+    assert_int_equal(send(fd, request, strlen(request), MSG_NOSIGNAL), (ssize_t)strlen(request));
+    for (ssize_t got; (got = recv(fd, page + n, PAGE_BYTES - 1 - n, 0)) > 0;)
+        n += (size_t)got;
+    page[n] = '\0';
+    (void)close(fd);
+}
+
+static void get(const struct place *p, const char *path, char page[PAGE_BYTES])
+{
+    char request[128];
+    (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", path);
+    talk(connect_http(p, false), request, page);
+}
+
+/* Until the page says so. */
+static void await_metric(const struct place *p, const char *what, char page[PAGE_BYTES])
+{
+    get(p, "/metrics", page);
+    for (int ms = 0; !strstr(page, what); ms += 50) {
+        if (ms >= DEADLINE_MS || !is_alive(p))
+            fail_msg("no '%s' in:\n%s", what, page);
+        pause_ms(50);
+        get(p, "/metrics", page);
+    }
+}
+
+static void report(const struct place *p, int variant)
+{
+    struct occ_ring_producer ring;
+    make_ring(&ring, (uint64_t)variant);
+    meet(offer(p, &ring));
+    wait_for_end(p);
+}
+
+static void launches_are_counted(void **state)
+{
+    struct place *p = *state;
+    char *page = malloc(PAGE_BYTES);
+    start_with_http(p);
+    pid_t program = run(p, report, 200);
+    await_launches(p, 200);
+    await_metric(p, "modelName=\"a device\"} 200\n", page);
+    assert_non_null(strstr(page, "HTTP/1.1 200 OK"));
+    assert_non_null(strstr(page, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    assert_non_null(strstr(page, "occtrace_kernel_wasted_warp_seconds_total{"));
+    assert_non_null(strstr(page, "kernel=\"axpy\"}"));
+    assert_non_null(strstr(page, "occtrace_run_info{"));
+    let_go(p, program);
+    get(p, "/healthz", page);
+    assert_non_null(strstr(page, "HTTP/1.1 200 OK"));
+    assert_non_null(strstr(page, "\r\n\r\nok\n"));
+    assert_stops(p);
+    assert_int_equal(access(p->http, F_OK), -1);
+    free(page);
+}
+
+static void openmetrics_on_request(void **state)
+{
+    struct place *p = *state;
+    char *page = malloc(PAGE_BYTES);
+    start_with_http(p);
+    talk(connect_http(p, false),
+         "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAccept: "
+         "application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n\r\n",
+         page);
+    assert_non_null(strstr(page, "application/openmetrics-text; version=1.0.0"));
+    assert_non_null(strstr(page, "# TYPE occtrace_launches_lost counter\n"));
+    assert_string_equal(page + strlen(page) - 6, "# EOF\n");
+    assert_stops(p);
+    free(page);
+}
+
+/* The Unix socket is the daemon's user's alone (or a group's, by an access control list). */
+static void socket_is_closed_to_others(void **state)
+{
+    struct place *p = *state;
+    struct stat status;
+    start_with_http(p);
+    assert_int_equal(stat(p->http, &status), 0);
+    assert_int_equal(status.st_mode & 0007, 0);
+    assert_stops(p);
+}
+
+static void tcp_names_nobody(void **state)
+{
+    struct place *p = *state;
+    char *page = malloc(PAGE_BYTES);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    p->passed_fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(p->passed_fd, (const struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(p->passed_fd, 16), 0);
+    assert_int_equal(getsockname(p->passed_fd, (struct sockaddr *)&address, &size), 0);
+    start_with_http(p);
+    pid_t program = run(p, report, 200);
+    await_launches(p, 200);
+    await_metric(p, "modelName=\"a device\"} 200\n", page);
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (const struct sockaddr *)&address, size), 0);
+    talk(fd, "GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", page);
+    assert_non_null(strstr(page, "modelName=\"a device\"} 200\n"));
+    assert_non_null(strstr(page, "occtrace_store_bytes"));
+    assert_null(strstr(page, "axpy"));
+    assert_null(strstr(page, "occtrace_run"));
+    let_go(p, program);
+    assert_stops(p);
+    (void)close(p->passed_fd);
+    free(page);
+}
+
+/* What is not a request for a page gets its answer, or the end of the connection. */
+static void hostile_requests_are_refused(void **state)
+{
+    struct place *p = *state;
+    char *page = malloc(PAGE_BYTES), *huge = malloc(PAGE_BYTES);
+    start_with_http(p);
+    get(p, "/../etc/passwd", page);
+    assert_non_null(strstr(page, "HTTP/1.1 404 "));
+    talk(connect_http(p, false), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\nxxx",
+         page);
+    assert_non_null(strstr(page, "HTTP/1.1 405 "));
+    (void)snprintf(huge, PAGE_BYTES, "GET /metrics HTTP/1.1\r\nHost: x\r\nX: %0100000d\r\n\r\n", 0);
+    int fd = connect_http(p, false);
+    (void)send(fd, huge, strlen(huge), MSG_NOSIGNAL); /* may fail: the server stops reading */
+    while (recv(fd, page, PAGE_BYTES, 0) > 0)
+        assert_null(strstr(page, "200 OK"));
+    (void)close(fd);
+    get(p, "/healthz", page);
+    assert_non_null(strstr(page, "200 OK"));
+    assert_stops(p);
+    free(page);
+    free(huge);
+}
+
+/* Most of them wait in the socket's queue, or are refused by the kernel: the daemon keeps few descriptors,
+ * and programs that come meanwhile are served. */
+static void a_crowd_does_not_stop_the_collector(void **state)
+{
+    struct place *p = *state;
+    int fds[CROWD];
+    start_with_http(p);
+    size_t before = count_descriptors(p);
+    for (int i = 0; i < CROWD; i++) {
+        fds[i] = connect_http(p, true);
+        if (fds[i] >= 0 && i % 2)
+            (void)send(fds[i], "GET /metr", 9, MSG_NOSIGNAL);
+    }
+    pid_t program = run(p, report, 200);
+    await_launches(p, 200);
+    assert_true(count_descriptors(p) <= before + 32 + 3); /* connections; the program's */
+    let_go(p, program);
+    for (int i = 0; i < CROWD; i++)
+        if (fds[i] >= 0)
+            (void)close(fds[i]);
+    char *page = malloc(PAGE_BYTES);
+    await_metric(p, "occtrace_programs{", page);
+    assert_stops(p);
+    free(page);
+}
+
+/* One that falls silent is hung up on, and the daemon sleeps until then. */
+static void silence_ends_a_connection(void **state)
+{
+    struct place *p = *state;
+    char byte;
+    start_with_http(p);
+    int fd = connect_http(p, false);
+    assert_int_equal(send(fd, "GET /m", 6, MSG_NOSIGNAL), 6);
+    struct pollfd wait = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&wait, 1, DEADLINE_MS), 1);
+    while (recv(fd, &byte, 1, 0) > 0)
+        ;
+    (void)close(fd);
+    assert_stops(p);
+}
+
+int main(void)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(launches_are_counted),      T(openmetrics_on_request),       T(socket_is_closed_to_others),
+        T(tcp_names_nobody),          T(hostile_requests_are_refused), T(a_crowd_does_not_stop_the_collector),
+        T(silence_ends_a_connection),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

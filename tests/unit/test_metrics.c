@@ -1,0 +1,292 @@
+/*
+ * daemon/metrics without a daemon: the text, what it escapes and hides, and what launches of a real store add
+ * up to. The number of series stays below 400 with 8 GPUs, 200 programs, 500 kernels and 50 jobs.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/metrics/meter.h"
+
+#define MINUTE_NS  INT64_C(60000000000)
+#define NOW_NS     INT64_C(1000000000000)
+#define EPOCH_NS   INT64_C(1700000000000000000)
+#define TEXT_BYTES ((size_t)256 * 1024)
+
+struct world {
+    char directory[64], path[96];
+    struct occ_store *store;
+    struct occ_meter *meter;
+    struct occ_run run;
+    uint8_t gpu[16];
+    int64_t run_id, device, kernel;
+    char text[TEXT_BYTES];
+};
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    if (!w)
+        return -1;
+    (void)snprintf(w->directory, sizeof w->directory, "/tmp/occ-metrics-XXXXXX");
+    if (!mkdtemp(w->directory))
+        return -1;
+    (void)snprintf(w->path, sizeof w->path, "%s/history.db", w->directory);
+    *state = w;
+    w->run = (struct occ_run){.start_ns = EPOCH_NS,
+                              .user = "ann",
+                              .job = {.slurm_job = "42", .trust = "claimed"},
+                              .uuid = {0xab, 1}};
+    return occ_store_open(w->path, &options, &w->store, NULL) == 0 && occ_meter_new(64, &w->meter, NULL) == 0
+               ? 0
+               : -1;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    char command[128];
+    occ_meter_free(w->meter);
+    occ_store_close(w->store);
+    (void)snprintf(command, sizeof command, "rm -rf %s", w->directory);
+    int status = system(command);
+    free(w);
+    return status;
+}
+
+/* An H200, number `n`. */
+static void use_device(struct world *w, uint8_t n)
+{
+    struct occ_store_device device = {.name = "NVIDIA H200", .limits = {.cc = 90, .sm_count = 132}};
+    memset(w->gpu, n, sizeof w->gpu);
+    memcpy(device.uuid, w->gpu, sizeof device.uuid);
+    assert_int_equal(occ_store_put_device(w->store, &device, &w->device, NULL), 0);
+}
+
+static void use_kernel(struct world *w, const char *name)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (const char *c = name; *c; c++)
+        hash = (hash ^ (uint8_t)*c) * 1099511628211u;
+    assert_int_equal(occ_store_put_kernel(w->store, name, hash, &w->kernel, NULL), 0);
+}
+
+/* With 64 registers for each of 1024 threads one block of 32 warps fits on an SM that holds 64. */
+static uint32_t make_config(struct world *w, uint32_t blocks)
+{
+    int64_t id = 0;
+    const struct occ_launch_config config = {
+        .kernel = w->kernel,
+        .device = w->device,
+        .launch = {.grid = {blocks, 1, 1}, .block = {1024, 1, 1}, .registers_per_thread = 64}};
+    assert_int_equal(occ_store_put_config(w->store, &config, &id, NULL), 0);
+    return (uint32_t)id;
+}
+
+/* `n` launches of a second each. */
+static void launch(struct world *w, uint32_t config, size_t n, int64_t now_ns)
+{
+    const struct occ_store_launch row = {.start_ns = EPOCH_NS, .duration_ns = 1000000000, .config = config};
+    for (size_t i = 0; i < n; i++)
+        occ_meter_add(w->meter,
+                      &(struct occ_meter_launches){
+                          .store = w->store, .gpu = w->gpu, .run = &w->run, .rows = &row, .n = 1},
+                      now_ns);
+}
+
+static void no_ordinal(void *context, const uint8_t uuid[16], char text[16])
+{
+    (void)context;
+    (void)snprintf(text, 16, "%u", uuid[0]);
+}
+
+static const char *written(struct world *w, bool has_identity, int64_t now_ns)
+{
+    FILE *out = fmemopen(w->text, sizeof w->text, "w");
+    assert_non_null(out);
+    const struct occ_exposition e = {.out = out, .hostname = "node", .has_identity = has_identity};
+    occ_meter_write(w->meter, &e, now_ns, no_ordinal, NULL);
+    assert_int_equal(fclose(out), 0);
+    return w->text;
+}
+
+#define assert_says(text, what)                                                                              \
+    do {                                                                                                     \
+        if (!strstr(text, what))                                                                             \
+            fail_msg("no '%s' in:\n%s", what, text);                                                         \
+    } while (0)
+
+/* ---- the text ---- */
+
+static void format_is_exact(void **state)
+{
+    struct world *w = *state;
+    for (int open = 0; open < 2; open++) {
+        FILE *out = fmemopen(w->text, sizeof w->text, "w");
+        const struct occ_exposition e = {.out = out, .hostname = "n\"1\\\n", .is_openmetrics = open != 0};
+        assert_true(occ_exposition_begin(&e, OCC_METRIC_LOST));
+        occ_exposition_put(&e, OCC_METRIC_LOST,
+                           (const struct occ_label[]){{"cause", "a"}, {"none", ""}, {NULL, NULL}}, 1.5);
+        assert_false(occ_exposition_begin(&e, OCC_METRIC_RUN_INFO));
+        occ_exposition_one(&e, OCC_METRIC_KERNEL_WASTED, 1);
+        occ_exposition_one(&e, OCC_METRIC_STALLED, 9007199254740991.0);
+        occ_exposition_end(&e);
+        assert_int_equal(fclose(out), 0);
+        assert_string_equal(
+            w->text, open ? "# HELP occtrace_launches_lost Launches that programs could not record\n"
+                            "# TYPE occtrace_launches_lost counter\n"
+                            "occtrace_launches_lost_total{hostname=\"n\\\"1\\\\\\n\",cause=\"a\"} 1.5\n"
+                            "# HELP occtrace_store_stalled 1: a history cannot be written at the moment\n"
+                            "# TYPE occtrace_store_stalled gauge\n"
+                            "occtrace_store_stalled{hostname=\"n\\\"1\\\\\\n\"} 9007199254740991\n# EOF\n"
+                          : "# HELP occtrace_launches_lost_total Launches that programs could not record\n"
+                            "# TYPE occtrace_launches_lost_total counter\n"
+                            "occtrace_launches_lost_total{hostname=\"n\\\"1\\\\\\n\",cause=\"a\"} 1.5\n"
+                            "# HELP occtrace_store_stalled 1: a history cannot be written at the moment\n"
+                            "# TYPE occtrace_store_stalled gauge\n"
+                            "occtrace_store_stalled{hostname=\"n\\\"1\\\\\\n\"} 9007199254740991\n");
+    }
+}
+
+/* ---- what launches add up to ---- */
+
+static void one_wave_of_half_the_warps(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    launch(w, make_config(w, 132), 3, NOW_NS);
+    const char *text = written(w, true, NOW_NS);
+#define GPU                                                                                                  \
+    "{hostname=\"node\",gpu=\"7\",UUID=\"GPU-07070707-0707-0707-0707-070707070707\",modelName=\"NVIDIA "     \
+    "H200\""
+    assert_says(text, "occtrace_gpu_launches_total" GPU "} 3\n");
+    assert_says(text, "occtrace_gpu_busy_seconds_total" GPU "} 3\n");
+    assert_says(text, "occtrace_gpu_capacity_warp_seconds_total" GPU "} 25344\n"); /* 3 s * 132 * 64 */
+    assert_says(text, "occtrace_gpu_wasted_warp_seconds_total" GPU "} 12672\n");
+    assert_says(text, "occtrace_gpu_wasted_warp_seconds_by_cause_total" GPU ",cause=\"registers\"} 12672\n");
+    assert_says(text, "occtrace_gpu_occupancy_ratio" GPU ",definition=\"theoretical\"} 0.5\n");
+    assert_says(text, "occtrace_gpu_occupancy_ratio" GPU ",definition=\"expected\"} 0.5\n");
+    assert_says(text, "occtrace_gpu_last_launch_timestamp_seconds" GPU "} 1700000001\n");
+    assert_says(text,
+                "occtrace_run_info{hostname=\"node\",run=\"ab010000\",UUID=\"GPU-07070707-0707-0707-0707-"
+                "070707070707\",user=\"ann\",slurm_job=\"42\",job_trust=\"claimed\"} 1\n");
+    assert_says(text, "occtrace_kernel_wasted_warp_seconds_total{hostname=\"node\",kernel=\"mul\"} 12672\n");
+    assert_null(strstr(text, "cause=\"tail\""));
+}
+
+static void without_identity_nobody_is_named(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    launch(w, make_config(w, 132), 1, NOW_NS);
+    const char *text = written(w, false, NOW_NS);
+    assert_says(text, "occtrace_gpu_launches_total" GPU "} 1\n");
+    const char *const hidden[] = {"ann", "42\"", "mul", "ab010000", "run", "kernel=", "user"};
+    for (size_t i = 0; i < sizeof hidden / sizeof *hidden; i++)
+        assert_null(strstr(text, hidden[i]));
+}
+
+/* The gauge forgets launches of two minutes ago; counters do not. */
+static void occupancy_is_of_the_last_minutes(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    uint32_t half = make_config(w, 132), quarter = make_config(w, 66);
+    launch(w, half, 10, NOW_NS);
+    (void)written(w, true, NOW_NS + 2 * MINUTE_NS);
+    (void)written(w, true, NOW_NS + 4 * MINUTE_NS);
+    launch(w, quarter, 1, NOW_NS + 4 * MINUTE_NS);
+    const char *text = written(w, true, NOW_NS + 4 * MINUTE_NS);
+    assert_says(text, "definition=\"expected\"} 0.25\n");
+    assert_says(text, "occtrace_gpu_launches_total" GPU "} 11\n");
+}
+
+static void a_run_goes_after_five_minutes(void **state)
+{
+    struct world *w = *state;
+    use_device(w, 7);
+    use_kernel(w, "_Z3mulPf");
+    launch(w, make_config(w, 132), 1, NOW_NS);
+    occ_meter_end_run(w->meter, w->run.uuid, NOW_NS);
+    assert_says(written(w, true, NOW_NS + 5 * MINUTE_NS - 1), "occtrace_run_info{");
+    assert_null(strstr(written(w, true, NOW_NS + 5 * MINUTE_NS), "occtrace_run_info{"));
+}
+
+static size_t count_series(const char *text)
+{
+    size_t n = 0;
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+        n += *line != '#';
+    return n;
+}
+
+static double sum_of(const char *text, const char *metric)
+{
+    double sum = 0;
+    size_t n = strlen(metric);
+    for (const char *line = text; *line; line = strchr(line, '\n') + 1)
+        if (strncmp(line, metric, n) == 0)
+            sum += strtod(strstr(line, "} ") + 2, NULL);
+    return sum;
+}
+
+#define PROGRAMS     200
+#define KERNELS      500
+#define SERVICE_MOST 60 /* series beside the meter's: 16 of the service, losses, samplers */
+
+/* Each kernel's waste counts once, whether it has a series or not, and after an hour the worst have one. */
+static void series_are_bounded(void **state)
+{
+    struct world *w = *state;
+    char name[32], job[16];
+    uint32_t last = 0;
+    for (uint8_t gpu = 1; gpu <= 8; gpu++) {
+        use_device(w, gpu);
+        for (int k = 0; k < KERNELS; k++) {
+            (void)snprintf(name, sizeof name, "_Z9kernel%03dPf", k);
+            (void)snprintf(job, sizeof job, "%d", k % 50);
+            w->run.job.slurm_job = job;
+            w->run.uuid[0] = (uint8_t)(k % PROGRAMS);
+            use_kernel(w, name);
+            last = make_config(w, k % 2 ? 66 : 140);
+            launch(w, last, 1, NOW_NS);
+        }
+    }
+    const char *text = written(w, true, NOW_NS);
+    double wasted = sum_of(text, "occtrace_gpu_wasted_warp_seconds_total");
+    assert_true(count_series(text) + SERVICE_MOST < 400);
+    assert_true(count_series(text) > 8 * 8 + 2 * 64 + 21);
+    assert_float_equal(sum_of(text, "occtrace_kernel_wasted_warp_seconds_total"), wasted, 1);
+    assert_float_equal(sum_of(text, "occtrace_gpu_wasted_warp_seconds_by_cause_total"), wasted, 1);
+    assert_null(strstr(text, "kernel499"));
+    launch(w, last, 20, NOW_NS);
+    assert_says(written(w, true, NOW_NS + 60 * MINUTE_NS), "kernel499");
+    launch(w, last, 1, NOW_NS + 60 * MINUTE_NS);
+    text = written(w, true, NOW_NS + 60 * MINUTE_NS);
+    assert_says(text, "kernel=\"kernel499\"} 6336\n"); /* 132 * 64 * 3/4: what came since it has a series */
+    assert_true(count_series(text) + SERVICE_MOST < 400);
+}
+
+int main(void)
+{
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(format_is_exact),
+        T(one_wave_of_half_the_warps),
+        T(without_identity_nobody_is_named),
+        T(occupancy_is_of_the_last_minutes),
+        T(a_run_goes_after_five_minutes),
+        T(series_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
