@@ -107,10 +107,11 @@ static int send_pause(const struct cli_command *command, const struct runs_args 
     if (!actions[i])
         (void)cli_fail_unknown("action", "", operands[0], strlen(operands[0]), actions, &err);
     else if (!operands[1])
-        (void)occ_fail(&err, OCC_E_INVALID, "%s wants a process id", actions[i]);
+        (void)occ_fail(&err, OCC_E_INVALID, "%s needs a process id", actions[i]);
     else if (occ_parse_u64(operands[1], 1, INT32_MAX, &pid, &err) == 0) {
         (void)snprintf(text, sizeof text, "%s_run %" PRIu64, actions[i], pid);
-        if (connect_daemon(args->socket, &fd, &err) != 0 ||
+        _cleanup_(occ_freep) char *own = args->socket ? NULL : socket_of_process((int32_t)pid);
+        if (connect_daemon(args->socket ? args->socket : own, &fd, &err) != 0 ||
             occ_control_request(fd, text, PATIENCE_MS, answer, sizeof answer, &err) != 0)
             return cli_failure(command, &err);
         cli_note(command, "process %" PRIu64 ": recording %s within a second", pid,

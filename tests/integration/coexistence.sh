@@ -171,7 +171,7 @@ pause() {
   "$occq" runs pause "$pid" --socket "$socket" >"$name.said" 2>&1 || fail "pause: $(cat "$name.said")"
   until_true "SELECT count(*) = 1 FROM recording_period WHERE reason LIKE 'paused%' AND until_ns IS NULL"
   "$occq" runs -d "$name.db" 2>&1 | grep -q "nothing [0-9:]*-: paused" || fail "occq runs: $("$occq" runs -d "$name.db")"
-  "$occq" runs resume "$pid" --socket "$socket" >"$name.said" 2>&1 || fail "resume: $(cat "$name.said")"
+  "$occq" runs resume "$pid" >"$name.said" 2>&1 || fail "resume: $(cat "$name.said")"
   until_true "SELECT count(*) = 1 FROM recording_period WHERE until_ns < (SELECT max(start_ns) FROM launch)"
   stop
   is "$(query 'SELECT count(*) FROM launch, recording_period WHERE start_ns > from_ns + 1e6 AND end_ns < until_ns')" 0 "launches in the pause"
