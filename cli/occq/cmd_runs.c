@@ -180,8 +180,9 @@ const struct cli_command cli_runs = {
         "reason.\n\n--since and --until choose runs that were going on in that period; their "
         "numbers are those of the whole run.\n\n"
         "pause stops the recording of a running process, resume continues it; both are for its owner "
-        "and root, where a daemon of the user or the service records it (not occtrace's private one). "
-        "The notes, and recording_period in SQL, list the periods in which less was recorded, and why.",
+        "and root. The daemon is the one that occtrace gave to the process, else the user's own or the "
+        "service. The notes, and recording_period in SQL, list the periods in which less was recorded, and "
+        "why.",
     .options = options,
     .columns = columns,
     .examples = examples,
