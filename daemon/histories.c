@@ -15,11 +15,12 @@
 #include "support/paths.h"
 #include "support/text.h"
 
-#define MAX_OPEN    256
-#define IDLE_NS     INT64_C(60000000000)
-#define REOPEN_NS   INT64_C(500000000)
-#define SHIP_GROUP  "occtrace-ship" /* may read every history */
-#define ACCESS_TEXT 160
+#define MAX_OPEN       256
+#define IDLE_NS        INT64_C(60000000000)
+#define REOPEN_NS      INT64_C(500000000)
+#define CLOCK_ERROR_NS INT64_C(60000000000) /* of a process's start: clocks are set */
+#define SHIP_GROUP     "occtrace-ship"      /* may read every history */
+#define ACCESS_TEXT    160
 
 /* ---- an owner's directory ---- */
 
@@ -88,6 +89,25 @@ static void free_history(const struct occ_histories *all, struct occ_history *h)
     free(h);
 }
 
+/* By the start of the process too: its pid may be another's by now. */
+static bool is_alive(int64_t pid, int64_t start_ns)
+{
+    struct occ_identity identity;
+    if (pid <= 0 || pid > INT32_MAX)
+        return false;
+    occ_identity_read("", (int32_t)pid, 0, &identity);
+    return identity.start_ns != 0 && identity.start_ns - CLOCK_ERROR_NS <= start_ns;
+}
+
+static void end_lost_runs(const struct occ_history *h)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    char hostname[256] = "";
+    (void)gethostname(hostname, sizeof hostname - 1);
+    if (occ_store_end_lost_runs(h->store, hostname, is_alive, &err) != 0)
+        occ_log(OCC_LOG_WARNING, "%s: runs of killed daemons stay without an end: %s", h->path, err.message);
+}
+
 static int open_files(struct occ_history *h, const struct occ_histories *all, struct occ_error *err)
 {
     const struct occ_histories_options *options = all->options;
@@ -96,6 +116,8 @@ static int open_files(struct occ_history *h, const struct occ_histories *all, st
         status = make_directory(h->path, h->owner.uid, err);
     if (status == 0)
         status = occ_store_open(h->path, &options->store, &h->store, err);
+    if (status == 0)
+        end_lost_runs(h);
     return status == 0 ? 0 : occ_error_prefix(err, "cannot use the history");
 }
 

@@ -205,6 +205,10 @@
     X(ADD_HOUR, OCC_SQL_ADD_TOTALS("stored_hour")) \
     X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_ns FROM stored_chunk c " \
       "JOIN stored_run r USING(run_id) WHERE c.is_full ORDER BY c.chunk_id LIMIT ?") \
+    X(OPEN_RUNS, "SELECT run_id, pid, start_ns FROM stored_run JOIN stored_node USING(node_id) " \
+      "WHERE end_ns IS NULL AND source_hash IS NULL AND hostname = ?") \
+    X(END_LOST_RUN, "UPDATE stored_run SET end_ns = max(start_ns, coalesce((SELECT max(last_end_ns) FROM " \
+      "stored_chunk c WHERE c.run_id = stored_run.run_id), last_start_ns, 0)) WHERE run_id = ?") \
     X(EVICT_RUN, "UPDATE stored_run SET evicted_ns = max(evicted_ns, ?) WHERE run_id = ?") \
     X(MINUTE_ENDS, OCC_SQL_ENDS("stored_minute", "minute")) \
     X(DROP_MINUTES, "DELETE FROM stored_minute WHERE minute < ?") \

@@ -29,6 +29,7 @@
 #include "ring/handshake.h"
 #include "ring_samples.h"
 #include "store/store.h"
+#include "support/clock.h"
 #include "support/control.h"
 #include "support/text.h"
 
@@ -452,6 +453,57 @@ static void kill_9_at_any_moment_loses_and_repeats_nothing(void **state)
     assert_history(p, pushed, 1);
     (void)close(fd);
     occ_ring_destroy(&ring);
+}
+
+/* Launches of now in a ring of its own, until the process is killed. */
+static pid_t run_program(const struct place *p)
+{
+    struct occ_ring_producer ring;
+    (void)fflush(NULL);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid != 0)
+        return pid;
+    make_ring(&ring, 256, SESSION);
+    for (uint64_t i = 0; i < 10; i++) {
+        struct occ_ring_launch launch = sample_launch(i);
+        launch.start_ns = (uint64_t)occ_now_ns();
+        launch.duration_ns = 5000000000;
+        (void)occ_ring_push(&ring, &launch);
+    }
+    (void)offer(p, &ring);
+    for (;;)
+        (void)pause();
+}
+
+/* Of two runs whose daemon was killed, the one whose program is gone too ends with its last launch. */
+static void a_run_that_lost_program_and_daemon_gets_its_end(void **state)
+{
+    struct place *p = *state;
+    struct occ_store *store = NULL;
+    start(p, NULL);
+    pid_t programs[] = {run_program(p), run_program(p)};
+    while (flush(p) != 20)
+        pause_ms(5);
+    assert_int_equal(kill(p->daemon, SIGKILL), 0);
+    assert_int_equal(wait_exit(p->daemon), -SIGKILL);
+    assert_int_equal(kill(programs[0], SIGKILL), 0);
+    assert_int_equal(wait_exit(programs[0]), -SIGKILL);
+    start(p, NULL);
+    assert_int_equal(stop(p), 0);
+    assert_int_equal(kill(programs[1], SIGKILL), 0);
+    assert_int_equal(wait_exit(programs[1]), -SIGKILL);
+    assert_int_equal(occ_store_open(p->db, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
+                     0);
+    sqlite3 *db = occ_store_sqlite(store);
+    char sql[160];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT end_ns = (SELECT max(last_end_ns) FROM stored_chunk c WHERE c.run_id = r.run_id) "
+                   "FROM stored_run r WHERE pid = %d",
+                   (int)programs[0]);
+    assert_int_equal(number(db, sql), 1);
+    assert_int_equal(number(db, "SELECT count(*) FROM stored_run WHERE end_ns IS NULL"), 1);
+    occ_store_close(store);
 }
 
 /* A client that is not let in: the connection ends (after at most an error's text). */
@@ -926,6 +978,7 @@ int main(void)
         T(a_live_program_is_committed_by_a_flush),
         T(sigterm_loses_nothing),
         T(kill_9_at_any_moment_loses_and_repeats_nothing),
+        T(a_run_that_lost_program_and_daemon_gets_its_end),
         T(hostile_handshakes_are_refused),
         T(a_broken_ring_is_put_away_and_others_go_on),
         T(text_requests),
