@@ -135,6 +135,7 @@ void occ_program_offer(struct occ_server *s, struct occ_client *client)
         return;
     }
     client->was_producer = true;
+    s->next_poll_ns = 0; /* without programs the next poll may be far */
     occ_sampler_wake(s->sampler);
     watch_process(s, client);
     occ_log(OCC_LOG_INFO, "process %d of uid %u reports", (int)client->peer.pid, client->peer.uid);

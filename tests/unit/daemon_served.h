@@ -24,14 +24,23 @@
 #define SESSION       "0123456789abcdef0123456789abcdef"
 #define MAX_PRODUCERS 32
 
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SANITIZED true
+#elif defined __has_feature
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define SANITIZED false
+#endif
+
 struct place {
     char directory[64], db[96], socket[96];
     char http[96]; /* socket of /metrics; "": none */
     int passed_fd; /* a listening socket, as systemd passes it; 0: none */
     bool split;    /* a history for each owner, a socket for all users, and these shares of each */
-    size_t max_user_producers;
+    size_t max_producers, max_user_producers; /* the first 0: MAX_PRODUCERS */
     uint64_t max_user_ring_bytes;
-    int64_t idle_ns, skew_ns;
+    int64_t idle_ns, skew_ns, round_ns;
+    int64_t commit_interval_ns; /* 0: 100 ms */
     enum occ_command_lines command_lines;
     pid_t daemon;
     int control;  /* the test's own connection: one client and one descriptor of the daemon */
@@ -83,12 +92,14 @@ static inline int serve(const struct place *p, int64_t grace_ns)
                       .split = p->split,
                       .idle_ns = p->idle_ns,
                       .store = store_options,
-                      .collector = {.commit_interval_ns = 100000000,
+                      .collector = {.commit_interval_ns =
+                                        p->commit_interval_ns ? p->commit_interval_ns : 100000000,
                                     .memory_bytes = 32u << 20,
-                                    .max_producers = MAX_PRODUCERS,
+                                    .max_producers = p->max_producers ? p->max_producers : MAX_PRODUCERS,
                                     .max_ring_bytes = 41u << 20,
                                     .command_lines = p->command_lines,
                                     .skew_ns = p->skew_ns,
+                                    .round_ns = p->round_ns,
                                     .max_user_producers = p->max_user_producers,
                                     .max_user_ring_bytes = p->max_user_ring_bytes,
                                     .orphan_grace_ns = grace_ns}},

@@ -17,14 +17,6 @@
 #define NEVER_NS       INT64_C(3600000000000)
 #define MEMORY_PER_RUN 2048 /* bytes: the history's caches grow with its file */
 
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-#define SANITIZED true
-#elif defined __has_feature
-#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
-#else
-#define SANITIZED false
-#endif
-
 static int programs_to_run; /* by the test of many short programs */
 
 /* ---- tests ---- */

@@ -145,6 +145,30 @@ static void a_history_is_closed_and_opened_again(void **state)
     assert_stops(p);
 }
 
+/* Its ring is read in the loop's next round: far fewer than so many packets later. */
+static void be_read_at_once(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    char answer[OCC_CONTROL_BYTES];
+    be_user(uid);
+    make_ring(&ring, 10);
+    int fd = offer(p, &ring);
+    for (int i = 0; i < 64; i++)
+        meet(fd);
+    check(occ_control_request(fd, "status", DEADLINE_MS, answer, sizeof answer, NULL) == 0);
+    check(strstr(answer, "\nlaunches 20\n") != NULL);
+}
+
+static void a_new_program_is_read_at_once_beside_idle_histories(void **state)
+{
+    struct place *p = *state;
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE));
+    await_status(p, "\nclients 1\nprograms 0\n");
+    let_go(p, run(p, be_read_at_once, ALICE));
+    assert_stops(p);
+}
+
 /* Offers rings until one is refused; exits with the number that were taken. */
 static void offer_many(const struct place *p, int uid)
 {
@@ -344,6 +368,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(each_user_has_a_history_that_he_alone_may_read),
         T(a_history_is_closed_and_opened_again),
+        T(a_new_program_is_read_at_once_beside_idle_histories),
         T(a_user_has_a_share_of_programs),
         T(a_user_has_a_share_of_ring_memory),
         T(a_locked_history_keeps_its_owner_alone),

@@ -1,0 +1,683 @@
+/*
+ * Root's daemon with a hostile user beside an honest one. Whatever the attacker offers, floods or breaks,
+ * each launch of the victim reaches his history, once, and nothing of the attack stays in the daemon. What is
+ * asserted are states; waits end with a condition. `long` prints, for one attacker of each kind at full rate,
+ * the victim's losses at 100 000 launches a second and the times of pings.
+ *
+ * Only root can start programs of two users.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sqlite3.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "daemon_programs.h"
+#include "support/clock.h"
+
+#define NEVER_NS       INT64_C(3600000000000)
+#define SECOND_NS      INT64_C(1000000000)
+#define VICTIM         61001
+#define ATTACKER       61003
+#define VICTIM_ROUNDS  4
+#define ROUND_LAUNCHES 500
+#define SHARE_PROGRAMS 128 /* as the service has it */
+#define CLIENTS_BESIDE 64  /* connections of one user beside those of his programs */
+#define MEGABYTE       (1 << 20)
+
+static uint64_t *counter; /* shared by all processes of a test */
+static int in_place[2];   /* the attacker writes a byte when its attack has begun */
+
+static void be_user(int uid)
+{
+    struct rlimit limit;
+    check(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit.rlim_cur = limit.rlim_max;
+    check(setrlimit(RLIMIT_NOFILE, &limit) == 0 && setresgid((gid_t)uid, (gid_t)uid, (gid_t)uid) == 0 &&
+          setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
+}
+
+/* The daemon with the shares and limits that the service has (daemon/main.c). */
+static void start_service(struct place *p)
+{
+    if (geteuid() != 0) {
+        print_message("skipped: only root can start programs of other users\n");
+        skip();
+    }
+    p->split = true;
+    p->max_producers = 1024;
+    p->max_user_producers = SHARE_PROGRAMS;
+    p->max_user_ring_bytes = UINT64_C(2) << 30;
+    p->round_ns = 5000000;
+    p->skew_ns = 60 * SECOND_NS;
+    p->idle_ns = NEVER_NS; /* histories stay open: descriptors are counted */
+    assert_int_equal(chmod(p->directory, 0755), 0);
+    start(p, NEVER_NS);
+}
+
+/* ---- the victim ---- */
+
+static uint64_t flushed(int fd)
+{
+    char answer[64];
+    uint64_t launches = 0;
+    check(occ_control_request(fd, "flush " SESSION, DEADLINE_MS, answer, sizeof answer, NULL) == 0);
+    check(occ_parse_u64(answer, 0, UINT64_MAX, &launches, NULL) == 0);
+    return launches;
+}
+
+static struct occ_ring_launch launch_now(uint64_t n)
+{
+    struct occ_ring_launch launch = sample_launch(n);
+    launch.start_ns = (uint64_t)occ_now_ns();
+    return launch;
+}
+
+static void await_committed(const struct occ_ring_producer *ring)
+{
+    while (atomic_load(&ring->header->tail) != ring->head)
+        pause_ms(1);
+}
+
+/* Launches in portions; each is committed before the next. None is lost. */
+static void launch_in_portions(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    be_user(uid);
+    int asking = connect_to(p);
+    uint64_t before = flushed(asking);
+    make_ring(&ring, 0);
+    (void)offer(p, &ring);
+    for (int i = 0; i < VICTIM_ROUNDS; i++) {
+        for (int k = 0; k < ROUND_LAUNCHES; k++) {
+            struct occ_ring_launch launch = launch_now(ring.head);
+            while (ring.head - atomic_load(&ring.header->tail) > ring.mask)
+                pause_ms(1);
+            check(occ_ring_push(&ring, &launch));
+        }
+        await_committed(&ring);
+    }
+    check(flushed(asking) == before + VICTIM_ROUNDS * ROUND_LAUNCHES);
+}
+
+/* ---- what a history holds ---- */
+
+static int64_t count_in(const struct place *p, int uid, const char *sql)
+{
+    char path[160];
+    struct occ_store *store = NULL;
+    sqlite3_stmt *stmt = NULL;
+    (void)snprintf(path, sizeof path, "%s/u%d/history.db", p->directory, uid);
+    assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
+                     0);
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    occ_store_close(store);
+    return n;
+}
+
+#define RAW_LAUNCHES "SELECT coalesce(sum(launches), 0) FROM stored_chunk"
+
+/* Of the daemon's own; pages of rings are their programs'. */
+static long anonymous_bytes(const struct place *p)
+{
+    char path[64], line[128];
+    long kilobytes = -1;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)p->daemon);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, "RssAnon:", 8) == 0)
+            kilobytes = strtol(line + 8, NULL, 10);
+    (void)fclose(file);
+    assert_true(kilobytes > 0);
+    return kilobytes * 1024;
+}
+
+/* ---- attacks ---- */
+
+static void begin(void)
+{
+    check(write(in_place[1], "b", 1) == 1);
+}
+
+static bool goes_on(const struct place *p)
+{
+    struct pollfd end = {.fd = p->leave[0], .events = POLLIN};
+    return poll(&end, 1, 0) == 0;
+}
+
+/* The state of a small generator; its low bits are not random. */
+static uint32_t next_random(uint64_t *state)
+{
+    *state = *state * UINT64_C(6364136223846793005) + 1;
+    return (uint32_t)(*state >> 33);
+}
+
+static off_t blocks_of(const struct occ_ring_producer *ring)
+{
+    struct stat status;
+    check(fstat(ring->fd, &status) == 0);
+    return status.st_blocks;
+}
+
+#define SPARSE_RINGS     16
+#define SPARSE_LOG_BYTES (16u * MEGABYTE)
+
+/* A log of long records of an unknown type, of which the head alone is written; a last known one. */
+static void fill_sparse(struct occ_ring_producer *ring)
+{
+    check(occ_ring_create(ring, 256, SPARSE_LOG_BYTES) == 0);
+    for (uint64_t at = 0; at + OCC_RECORD_MAX_BYTES < SPARSE_LOG_BYTES; at += OCC_RECORD_MAX_BYTES) {
+        struct occ_log_record head = {.type = 777, .bytes = OCC_RECORD_MAX_BYTES};
+        memcpy(ring->log + at, &head, sizeof head);
+        ring->log_head += OCC_RECORD_MAX_BYTES;
+    }
+    check(log_process(ring, 0, "", 0) && log_device(ring, 0) && log_kernel(ring, 0, "_Z4axpyPf") &&
+          log_config(ring, 0));
+    struct occ_ring_launch launch = launch_now(0);
+    check(occ_ring_push(ring, &launch));
+}
+
+/* Reading a hole of a memfd would make its page, charged to the daemon. */
+static void offer_sparse_rings(const struct place *p, int uid)
+{
+    struct occ_ring_producer rings[SPARSE_RINGS];
+    off_t blocks[SPARSE_RINGS];
+    be_user(uid);
+    for (int i = 0; i < SPARSE_RINGS; i++) {
+        fill_sparse(&rings[i]);
+        blocks[i] = blocks_of(&rings[i]);
+        (void)offer(p, &rings[i]);
+    }
+    begin();
+    for (int i = 0; i < SPARSE_RINGS; i++) {
+        await_committed(&rings[i]); /* the log before the launch has been read */
+        check(blocks_of(&rings[i]) == blocks[i]);
+    }
+    wait_for_end(p);
+}
+
+#define NAMES      1500
+#define NAME_RINGS 6
+
+static struct occ_ring_producer name_rings[NAME_RINGS]; /* shared with the victim, who looks at them */
+
+/* Kernels whose names are as long as may be, each another. */
+static void fill_names(struct occ_ring_producer *ring, uint64_t which)
+{
+    char name[OCC_KERNEL_NAME_MAX_BYTES];
+    check(occ_ring_create(ring, 256, 8u * MEGABYTE) == 0 && log_process(ring, 0, "", 0) &&
+          log_device(ring, 0));
+    memset(name, 'k', sizeof name);
+    name[sizeof name - 1] = '\0';
+    for (uint32_t i = 0; i < NAMES; i++) {
+        char number[48];
+        (void)snprintf(number, sizeof number, "%llu_%u_", (unsigned long long)which, i);
+        memcpy(name, number, strlen(number));
+        check(log_kernel(ring, i, name));
+    }
+    check(log_config(ring, 0));
+    struct occ_ring_launch launch = launch_now(0);
+    check(occ_ring_push(ring, &launch));
+}
+
+static void offer_names(const struct place *p, int uid)
+{
+    be_user(uid);
+    for (int i = 0; i < NAME_RINGS; i++)
+        (void)offer(p, &name_rings[i]);
+    begin();
+    wait_for_end(p);
+}
+
+/* While it is read, most of the names are not: the loop does not stand still for them. */
+static void launch_before_the_names_are_read(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    int unread = 0;
+    be_user(uid);
+    make_ring(&ring, 0);
+    for (uint64_t i = 0; i < 10; i++) {
+        struct occ_ring_launch launch = launch_now(i);
+        check(occ_ring_push(&ring, &launch));
+    }
+    (void)offer(p, &ring);
+    begin();
+    await_committed(&ring);
+    for (int i = 0; i < NAME_RINGS; i++)
+        unread += atomic_load(&name_rings[i].header->tail) == 0;
+    check(unread > 0);
+}
+
+/* Times ahead, behind and scattered. */
+static void launch_at_any_time(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    uint64_t random = 1;
+    bool begun = false;
+    be_user(uid);
+    make_ring(&ring, 0);
+    (void)offer(p, &ring);
+    while (goes_on(p)) {
+        struct occ_ring_launch launch = sample_launch(ring.head);
+        launch.start_ns = ring.head % 2 ? OCC_RING_START_MAX_NS - ring.head
+                                        : (uint64_t)next_random(&random) * 3600000000u + 1;
+        if (!occ_ring_push(&ring, &launch)) {
+            if (!begun)
+                begin();
+            begun = true;
+            pause_ms(1);
+        }
+    }
+}
+
+static void connect_and_leave(const struct place *p, int uid)
+{
+    be_user(uid);
+    begin();
+    while (goes_on(p)) {
+        int fd = -1;
+        if (occ_control_connect(p->socket, &fd, NULL) == 0)
+            (void)close(fd);
+    }
+}
+
+static bool answers(int fd)
+{
+    char answer[64];
+    return occ_control_request(fd, "ping", DEADLINE_MS, answer, sizeof answer, NULL) == 0;
+}
+
+/* Connections that do nothing: those of his share stay, the others are refused. */
+static void connect_and_stay(const struct place *p, int uid)
+{
+    static int fds[1100];
+    int alive = 0;
+    be_user(uid);
+    for (int i = 0; i < 1100; i++)
+        (void)answers(fds[i] = connect_to(p));
+    for (int i = 0; i < 1100; i++)
+        alive += answers(fds[i]);
+    check(alive > 0 && alive <= SHARE_PROGRAMS + CLIENTS_BESIDE);
+    begin();
+    wait_for_end(p);
+}
+
+static void offer_1100_rings(const struct place *p, int uid)
+{
+    int taken = 0;
+    be_user(uid);
+    for (int i = 0; i < 1100; i++) {
+        struct occ_ring_producer ring;
+        make_ring(&ring, 0);
+        int fd = offer(p, &ring);
+        if (answers(fd))
+            taken++;
+        else
+            (void)close(fd);
+        occ_ring_destroy(&ring);
+    }
+    check(taken == SHARE_PROGRAMS);
+    begin();
+    wait_for_end(p);
+}
+
+#define FLUSHERS 32
+
+static void flush_without_end(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    int fds[FLUSHERS];
+    char answer[OCC_CONTROL_BYTES];
+    be_user(uid);
+    make_ring(&ring, 0);
+    (void)offer(p, &ring);
+    for (int i = 0; i < FLUSHERS; i++)
+        fds[i] = connect_to(p);
+    begin();
+    for (; *counter < 10 || goes_on(p); ++*counter) {
+        struct occ_ring_launch launch = launch_now(ring.head);
+        (void)occ_ring_push(&ring, &launch);
+        for (int i = 0; i < FLUSHERS; i++)
+            check(send(fds[i], "flush " SESSION, strlen("flush " SESSION), MSG_NOSIGNAL) > 0);
+        for (int i = 0; i < FLUSHERS; i++)
+            check(poll(&(struct pollfd){.fd = fds[i], .events = POLLIN}, 1, DEADLINE_MS) == 1 &&
+                  recv(fds[i], answer, sizeof answer, 0) > 0);
+    }
+}
+
+/* Up to 8 descriptors of some kind. */
+static void send_packet(int socket, const void *bytes, size_t n, const int *fds, size_t n_fds)
+{
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {0};
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (n_fds > 0) {
+        message.msg_control = control;
+        message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
+        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
+        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
+    }
+    (void)sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/* Hellos and requests, cut, lengthened and with changed bytes, with descriptors that are no rings. */
+static void send_nonsense(const struct place *p, int uid)
+{
+    static const char *const texts[] = {"ping",
+                                        "status",
+                                        "flush " SESSION,
+                                        "sampler 99",
+                                        "pause 1",
+                                        "resume",
+                                        "flush ../../../etc/passwd",
+                                        "quit",
+                                        "pause-run 1",
+                                        ""};
+    struct occ_ring_producer ring;
+    uint64_t random = 7;
+    be_user(uid);
+    make_ring(&ring, 1);
+    const int kinds[] = {open("/dev/zero", O_RDWR | O_CLOEXEC),
+                         open("/", O_RDONLY | O_CLOEXEC),
+                         open("/proc/self/mem", O_RDWR | O_CLOEXEC),
+                         open("/bin/sh", O_PATH | O_CLOEXEC),
+                         memfd_create("unsealed", MFD_CLOEXEC),
+                         p->leave[0],
+                         ring.fd};
+    const uint32_t n_kinds = sizeof kinds / sizeof *kinds, n_texts = sizeof texts / sizeof *texts;
+    check(ftruncate(kinds[4], (off_t)1 << 40) == 0);
+    for (int i = 0; i < 1500 || goes_on(p); i++) {
+        uint8_t bytes[5000] = {0};
+        struct occ_hello hello = {OCC_HELLO_MAGIC, OCC_RING_VERSION_MAJOR, 0, sizeof hello, {0}};
+        int fds[8];
+        uint32_t n_fds = next_random(&random) % 4 ? next_random(&random) % 2 : next_random(&random) % 9;
+        size_t n = sizeof hello;
+        if (next_random(&random) % 2)
+            memcpy(bytes, &hello, n);
+        else
+            n = (size_t)snprintf((char *)bytes, sizeof bytes, "%s", texts[next_random(&random) % n_texts]);
+        if (next_random(&random) % 3 == 0)
+            n = next_random(&random) % sizeof bytes;
+        if (next_random(&random) % 3 == 0)
+            bytes[next_random(&random) % 40] = (uint8_t)next_random(&random);
+        for (uint32_t k = 0; k < n_fds; k++)
+            fds[k] = kinds[next_random(&random) % n_kinds];
+        int fd = connect_to(p);
+        send_packet(fd, bytes, n, fds, n_fds);
+        (void)close(fd);
+        if (i == 200)
+            begin();
+    }
+}
+
+/* Everything behind the header's geometry changes while the daemon reads it. */
+static void change_bytes(const struct place *p, struct occ_ring_producer *ring)
+{
+    uint64_t random = (uint64_t)getpid();
+    uint8_t *map = (uint8_t *)ring->header;
+    while (goes_on(p)) {
+        uint32_t at = next_random(&random) % 3;
+        if (at == 0)
+            map[0x80 + next_random(&random) % 0x280] = (uint8_t)next_random(&random);
+        else if (at == 1)
+            ring->log[next_random(&random) % 1024] = (uint8_t)next_random(&random);
+        else
+            ((uint8_t *)ring->slots)[next_random(&random) % 10240] = (uint8_t)next_random(&random);
+    }
+}
+
+static void offer_rings_that_change(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    be_user(uid);
+    begin();
+    for (int i = 0; i < 150 || goes_on(p); i++) {
+        make_ring(&ring, 200);
+        pid_t changer = fork();
+        check(changer >= 0);
+        if (changer == 0) {
+            change_bytes(p, &ring);
+            _exit(0);
+        }
+        char answer[64];
+        int fd = offer(p, &ring);
+        pause_ms(i % 8);
+        (void)occ_control_request(fd, "ping", DEADLINE_MS, answer, sizeof answer, NULL); /* or hung up on */
+        (void)close(fd);
+        check(kill(changer, SIGKILL) == 0 && waitpid(changer, NULL, 0) == changer);
+        occ_ring_destroy(&ring);
+    }
+}
+
+enum { STEPS = 10 };
+
+/* A program that is killed at this step of its life. */
+static void die_at(const struct place *p, int step)
+{
+    struct occ_ring_producer ring;
+    be_user(ATTACKER);
+    make_ring(&ring, 10);
+    int fd = connect_to(p);
+    if (step == 1)
+        send_packet(fd, &ring, sizeof(struct occ_hello) / 2, &ring.fd, 1);
+    if (step >= 2)
+        say_hello(fd, &ring);
+    if (step >= 3)
+        meet(fd);
+    if (step == 4)
+        atomic_store(&ring.header->log_head, ring.log_head + 64);
+    if (step == 5)
+        atomic_store(&ring.header->head, ring.head + 1);
+    if (step == 6)
+        check(send(fd, "flush " SESSION, strlen("flush " SESSION), MSG_NOSIGNAL) > 0);
+    if (step == 7)
+        occ_ring_close(&ring);
+    if (step == 8)
+        (void)close(fd);
+    if (step == 9)
+        (void)offer(p, &ring);
+    (void)raise(SIGKILL);
+}
+
+/* ---- tests ---- */
+
+static void await_byte(void)
+{
+    char byte;
+    assert_int_equal(read(in_place[0], &byte, 1), 1);
+}
+
+/* Runs it beside what the test has started before. */
+static void run_beside(struct place *p, void (*program)(const struct place *p, int variant), int variant)
+{
+    int leave[2];
+    memcpy(leave, p->leave, sizeof leave);
+    let_go(p, run(p, program, variant));
+    memcpy(p->leave, leave, sizeof leave);
+}
+
+/* A victim who was there before, one beside the attack, and nothing left of the attacker afterwards. */
+static void assert_victim_is_unhurt(struct place *p, void (*attack)(const struct place *p, int variant))
+{
+    start_service(p);
+    let_go(p, run(p, launch_in_portions, VICTIM));
+    pid_t attacker = run(p, attack, ATTACKER);
+    await_byte();
+    run_beside(p, launch_in_portions, VICTIM);
+    run_beside(p, launch_in_portions, VICTIM);
+    let_go(p, attacker);
+    await_status(p, "\nclients 1\nprograms 0\n");
+    await_status(p, "\nstalled no\n");
+    assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), 3 * VICTIM_ROUNDS * ROUND_LAUNCHES);
+}
+
+static void sparse_rings_take_no_memory(void **state)
+{
+    struct place *p = *state;
+    start_service(p);
+    long before = anonymous_bytes(p);
+    assert_stops(p);
+    (void)close(p->control);
+    assert_victim_is_unhurt(p, offer_sparse_rings);
+    if (!SANITIZED)
+        assert_true(anonymous_bytes(p) - before < 16L * MEGABYTE);
+    assert_stops(p);
+}
+
+static void long_names_do_not_stop_the_loop(void **state)
+{
+    struct place *p = *state;
+    start_service(p);
+    for (int i = 0; i < NAME_RINGS; i++)
+        fill_names(&name_rings[i], (uint64_t)i);
+    assert_int_equal(kill(p->daemon, SIGSTOP), 0); /* so that all of it is there when the loop goes on */
+    pid_t attacker = run(p, offer_names, ATTACKER);
+    int leave[2];
+    memcpy(leave, p->leave, sizeof leave);
+    await_byte();
+    pid_t victim = run(p, launch_before_the_names_are_read, VICTIM);
+    await_byte();
+    assert_int_equal(kill(p->daemon, SIGCONT), 0);
+    let_go(p, victim);
+    memcpy(p->leave, leave, sizeof leave);
+    let_go(p, attacker);
+    for (int i = 0; i < NAME_RINGS; i++) {
+        await_committed(&name_rings[i]);
+        occ_ring_destroy(&name_rings[i]);
+    }
+    assert_int_equal(count_in(p, ATTACKER, "SELECT count(*) FROM stored_kernel"), NAMES * NAME_RINGS);
+    assert_stops(p);
+}
+
+static void impossible_times_make_no_rows(void **state)
+{
+    struct place *p = *state;
+    assert_victim_is_unhurt(p, launch_at_any_time);
+    assert_stops(p);
+    assert_int_equal(count_in(p, ATTACKER, RAW_LAUNCHES), 0);
+    assert_int_equal(
+        count_in(p, ATTACKER, "SELECT (SELECT count(*) FROM stored_minute) + count(*) FROM stored_hour"), 0);
+    assert_true(count_in(p, ATTACKER, "SELECT launches FROM stored_loss WHERE cause = 'bad_times'") >= 256);
+}
+
+static void connections_without_end_harm_nobody(void **state)
+{
+    struct place *p = *state;
+    assert_victim_is_unhurt(p, connect_and_leave);
+    assert_stops(p);
+}
+
+static void idle_connections_harm_nobody(void **state)
+{
+    struct place *p = *state;
+    assert_victim_is_unhurt(p, connect_and_stay);
+    assert_stops(p);
+}
+
+static void more_rings_than_a_share_harm_nobody(void **state)
+{
+    struct place *p = *state;
+    assert_victim_is_unhurt(p, offer_1100_rings);
+    assert_stops(p);
+}
+
+/* Flushes that wait at one time share a commit. */
+static void flushes_without_end_make_few_commits(void **state)
+{
+    struct place *p = *state;
+    char answer[OCC_CONTROL_BYTES];
+    *counter = 0;
+    assert_victim_is_unhurt(p, flush_without_end);
+    assert_true(ask(p, "status", answer));
+    const char *commits = strstr(answer, "\ncommits ");
+    assert_non_null(commits);
+    uint64_t made = strtoull(commits + strlen("\ncommits "), NULL, 10);
+    if (made > 4 * *counter + 64)
+        fail_msg("%llu commits for %llu rounds of %d flushes", (unsigned long long)made,
+                 (unsigned long long)*counter, FLUSHERS);
+    assert_stops(p);
+}
+
+static void nonsense_leaves_nothing(void **state)
+{
+    struct place *p = *state;
+    assert_victim_is_unhurt(p, send_nonsense);
+    size_t descriptors = count_descriptors(p);
+    run_beside(p, send_nonsense, ATTACKER);
+    await_byte();
+    await_status(p, "\nclients 1\nprograms 0\n");
+    await_descriptors(p, descriptors);
+    assert_stops(p);
+}
+
+static void rings_that_change_break_alone(void **state)
+{
+    struct place *p = *state;
+    assert_victim_is_unhurt(p, offer_rings_that_change);
+    assert_stops(p);
+}
+
+static void a_program_may_die_at_any_step(void **state)
+{
+    struct place *p = *state;
+    start_service(p);
+    let_go(p, run(p, launch_in_portions, VICTIM));
+    run_beside(p, launch_in_portions, ATTACKER); /* opens his history */
+    await_status(p, "\nclients 1\nprograms 0\n");
+    size_t descriptors = count_descriptors(p);
+    for (int step = 0; step < STEPS; step++) {
+        int status = 0;
+        pid_t program = run(p, die_at, step);
+        assert_int_equal(waitpid(program, &status, 0), program);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        let_go(p, run(p, launch_in_portions, VICTIM));
+        await_status(p, "\nclients 1\nprograms 0\n");
+        await_descriptors(p, descriptors);
+    }
+    assert_stops(p);
+    assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), (STEPS + 1) * VICTIM_ROUNDS * ROUND_LAUNCHES);
+}
+
+static int open_shared(void **state)
+{
+    (void)state;
+    counter = mmap(NULL, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return counter == MAP_FAILED || pipe(in_place) != 0 ? -1 : 0;
+}
+
+static int close_shared(void **state)
+{
+    (void)state;
+    (void)close(in_place[0]);
+    (void)close(in_place[1]);
+    return munmap(counter, sizeof *counter);
+}
+
+int main(int argc, char **argv)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(sparse_rings_take_no_memory),          T(long_names_do_not_stop_the_loop),
+        T(impossible_times_make_no_rows),        T(connections_without_end_harm_nobody),
+        T(idle_connections_harm_nobody),         T(more_rings_than_a_share_harm_nobody),
+        T(flushes_without_end_make_few_commits), T(nonsense_leaves_nothing),
+        T(rings_that_change_break_alone),        T(a_program_may_die_at_any_step),
+    };
+#undef T
+    (void)argc, (void)argv;
+    return cmocka_run_group_tests_name("daemon hostile", tests, open_shared, close_shared);
+}
