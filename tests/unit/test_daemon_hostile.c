@@ -652,6 +652,111 @@ static void a_program_may_die_at_any_step(void **state)
     assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), (STEPS + 1) * VICTIM_ROUNDS * ROUND_LAUNCHES);
 }
 
+/* ---- long: the victim beside each attacker at full rate ---- */
+
+#define RATE_SECONDS  5
+#define RATE_LAUNCHES (RATE_SECONDS * 100000)
+#define RATE_PINGS    100000
+
+/* 100 launches a millisecond, whatever the daemon does; *counter: lost ones. */
+static void launch_at_rate(const struct place *p, int uid)
+{
+    static const char text[] = "session\0" SESSION;
+    struct occ_ring_producer ring;
+    be_user(uid);
+    check(occ_ring_create(&ring, OCC_RING_DEFAULT_SLOTS, 64u << 10) == 0 &&
+          log_process(&ring, 1, text, sizeof text) && log_device(&ring, 0) &&
+          log_kernel(&ring, 0, "_Z4axpyPf") && log_config(&ring, 0));
+    (void)offer(p, &ring);
+    int64_t start_ns = occ_monotonic_ns();
+    for (uint64_t n = 0; n < RATE_LAUNCHES;) {
+        uint64_t due = (uint64_t)(occ_monotonic_ns() - start_ns) / 10000;
+        for (; n < due && n < RATE_LAUNCHES; n++) {
+            struct occ_ring_launch launch = launch_now(n);
+            (void)occ_ring_push(&ring, &launch);
+        }
+        pause_ms(1);
+    }
+    await_committed(&ring);
+    *counter = atomic_load(&ring.header->lost[OCC_LOSS_RING_FULL]);
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Pings until the victim has ended; prints the row. */
+static void measure(struct place *p, const char *name, pid_t victim)
+{
+    static int64_t pings[RATE_PINGS];
+    char answer[OCC_CONTROL_BYTES];
+    size_t n = 0;
+    int status = -1;
+    while (waitpid(victim, &status, WNOHANG) == 0) {
+        int64_t from_ns = occ_monotonic_ns();
+        assert_true(ask(p, "ping", answer));
+        if (n < RATE_PINGS)
+            pings[n++] = occ_monotonic_ns() - from_ns;
+        pause_ms(2);
+    }
+    assert_int_equal(status, 0);
+    qsort(pings, n, sizeof *pings, compare);
+    print_message("| %-22s | %8d | %6llu | %8.2f | %8.2f | %8.2f | %5ld |\n", name, RATE_LAUNCHES,
+                  (unsigned long long)*counter, (double)pings[n / 2] / 1e6, (double)pings[n * 99 / 100] / 1e6,
+                  (double)pings[n - 1] / 1e6, anonymous_bytes(p) / MEGABYTE);
+}
+
+static void a_victim_at_full_rate_loses_nothing(void **state)
+{
+    static const struct {
+        const char *name;
+        void (*attack)(const struct place *p, int variant);
+    } rows[] = {
+        {"none", NULL},
+        {"sparse rings", offer_sparse_rings},
+        {"long kernel names", offer_names},
+        {"impossible times", launch_at_any_time},
+        {"connects and leaves", connect_and_leave},
+        {"1100 idle connections", connect_and_stay},
+        {"1100 rings", offer_1100_rings},
+        {"32 flushers", flush_without_end},
+        {"nonsense packets", send_nonsense},
+        {"rings that change", offer_rings_that_change},
+    };
+    print_message("| attacker               | launches |   lost | p50 (ms) | p99 (ms) | max (ms) |   MiB |\n"
+                  "|---|---|---|---|---|---|---|\n");
+    (void)teardown(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int leave[2] = {-1, -1};
+        pid_t attacker = 0;
+        assert_int_equal(setup(state), 0);
+        struct place *p = *state;
+        p->commit_interval_ns = SECOND_NS;
+        start_service(p);
+        for (uint64_t k = 0; rows[i].attack == offer_names && k < NAME_RINGS; k++)
+            fill_names(&name_rings[k], k);
+        if (rows[i].attack) {
+            attacker = run(p, rows[i].attack, ATTACKER);
+            memcpy(leave, p->leave, sizeof leave);
+            await_byte();
+        }
+        measure(p, rows[i].name, run(p, launch_at_rate, VICTIM));
+        assert_int_equal(*counter, 0);
+        for (size_t k = 0; k < 2; k++)
+            (void)close(p->leave[k]);
+        memcpy(p->leave, leave, sizeof leave);
+        if (attacker)
+            let_go(p, attacker);
+        assert_stops(p);
+        assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), RATE_LAUNCHES);
+        (void)teardown(state);
+    }
+    *state = NULL;
+    assert_int_equal(setup(state), 0);
+}
+
 static int open_shared(void **state)
 {
     (void)state;
@@ -677,7 +782,10 @@ int main(int argc, char **argv)
         T(flushes_without_end_make_few_commits), T(nonsense_leaves_nothing),
         T(rings_that_change_break_alone),        T(a_program_may_die_at_any_step),
     };
+    const struct CMUnitTest long_tests[] = {T(a_victim_at_full_rate_loses_nothing)};
 #undef T
-    (void)argc, (void)argv;
-    return cmocka_run_group_tests_name("daemon hostile", tests, open_shared, close_shared);
+    bool is_long = argc > 1 && strcmp(argv[1], "long") == 0;
+    return is_long
+               ? cmocka_run_group_tests_name("daemon hostile, long", long_tests, open_shared, close_shared)
+               : cmocka_run_group_tests_name("daemon hostile", tests, open_shared, close_shared);
 }
