@@ -377,16 +377,9 @@ static void send_packet(int socket, const void *bytes, size_t n, const int *fds,
 /* Hellos and requests, cut, lengthened and with changed bytes, with descriptors that are no rings. */
 static void send_nonsense(const struct place *p, int uid)
 {
-    static const char *const texts[] = {"ping",
-                                        "status",
-                                        "flush " SESSION,
-                                        "sampler 99",
-                                        "pause 1",
-                                        "resume",
-                                        "flush ../../../etc/passwd",
-                                        "quit",
-                                        "pause-run 1",
-                                        ""};
+    static const char *const texts[] = {"ping",        "status", ("flush " SESSION),          "sampler 99",
+                                        "pause 1",     "resume", "flush ../../../etc/passwd", "quit",
+                                        "pause-run 1", ""};
     struct occ_ring_producer ring;
     uint64_t random = 7;
     be_user(uid);
