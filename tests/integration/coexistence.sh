@@ -183,7 +183,7 @@ pause() {
 }
 budget() { # a budget that nothing meets: down the ladder, each step with its reason
   spin OCCTRACE_BUDGET=0.0001 --
-  until_true "SELECT count(*) = 3 FROM recording_period WHERE reason LIKE '%the budget is 0.0 %'"
+  until_true "SELECT count(*) = 3 FROM recording_period WHERE reason LIKE '%the budget is 0.0001 %'"
   stop
   is "$(query "SELECT group_concat(level, ' ') FROM (SELECT level FROM recording_period ORDER BY from_ns)")" \
     "trace configs nothing" "steps"
