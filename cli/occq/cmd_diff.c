@@ -3,6 +3,7 @@
 
 #include "cli/usage.h"
 #include "commands.h"
+#include "diff_advice.h"
 #include "sides.h"
 
 struct diff_args {
@@ -44,6 +45,8 @@ static int report_sides(const struct cli_command *command, const struct diff_arg
     _cleanup_(occ_freep) struct diff_line *lines = err.code == 0 ? diff_make_lines(&report) : NULL;
     if (!lines && err.code == 0)
         (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
+    if (lines)
+        diff_add_advice(lines, sides->diff.n_pairs);
     if (!lines || print(args, &report, lines, &err) != 0)
         return cli_failure(command, &err);
     return CLI_EXIT_OK;
@@ -116,7 +119,9 @@ const struct cli_command cli_diff = {
         "side of 20 blocks of consecutive launches without the first; with fewer than 45 launches a kernel "
         "is undecided.\n\n"
         "The change of the time is split into the duration of launches and their number, that of the mean "
-        "elapsed occupancy (measured, else expected) into the kernels and their mix.",
+        "elapsed occupancy (measured, else expected) into the kernels and their mix.\n\n"
+        "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "
+        "printed beside each other.",
     .options = options,
     .columns = diff_columns,
     .examples = examples,

@@ -66,6 +66,10 @@ expect 0 "$occq" diff before.db after.db
 has stdout 'One run each: the spread between runs is unknown'
 expect 0 "$occq" diff -d ci.db label:main label:pr
 has stdout 'Verdicts are by the spread between runs.'
+grep -q advised stdout && fail 'diff: no advice for A was followed'
+expect 0 "$occq" diff -d ci.db label:pr label:main # back: fewer registers
+has stdout 'as advised for A, fewer registers per thread: 160 -> 128 (and more changed); predicted: theoretical 25.0%, time 0 to -28.6%; reached: theoretical 50.0%, time -20.0% (better)'
+[ "$(grep -c advised stdout)" = 1 ] || fail 'diff: one kernel follows advice'
 expect 0 "$occq" diff -d ci.db label:main label:same
 has stdout '0 worse, 0 better, 4 same, 0 undecided, 0 new, 0 gone'
 expect 0 "$occq" diff -d ci.db run:1 run:last
@@ -107,6 +111,13 @@ command -v python3 >/dev/null && { python3 -c 'import xml.dom.minidom as x; x.pa
 
 # ---- statuses ----
 rules=$work/rules.yaml
+cat >rules.yaml <<'YAML'
+config:
+  - {rule: minor, kernel: softmax, registers_per_thread: "<= 8"}
+  - {rule: major, kernel: gemm, registers_per_thread: "<= 8"}
+YAML
+expect 4 check --github # GitHub shows ten of them: those with most time go first
+[ "$(grep -o 'title=[a-z]*' stdout | tr '\n' ' ')" = 'title=major title=minor ' ] || { fail '--github: order'; cat stdout; }
 cat >rules.yaml <<'YAML'
 config:
   - rule: waves

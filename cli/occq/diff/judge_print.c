@@ -1,6 +1,7 @@
 /* Results of rules as text, for GitHub, for GitLab and as JUnit XML; see judge.h. Names of kernels and of
  * rules are data: whatever they hold ends where it should. One thread (stdio). */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/json.h"
@@ -86,10 +87,28 @@ static void put_github_message(FILE *out, char c)
     (void)fprintf(out, strchr("%\r\n", c) ? "%%%02X" : "%c", c);
 }
 
+static double worst_share(const struct rule_result *r)
+{
+    return r->n_findings ? r->findings[0].share : 0;
+}
+
+static int worst_first(const void *left, const void *right)
+{
+    const struct rule_result *a = *(const struct rule_result *const *)left;
+    const struct rule_result *b = *(const struct rule_result *const *)right;
+    double x = worst_share(a), y = worst_share(b);
+    return x < y ? 1 : x > y ? -1 : (a > b) - (a < b);
+}
+
+/* GitHub shows the first ten errors and the first ten warnings of a step. */
 void judgement_print_github(FILE *out, const struct judgement *j)
 {
+    const struct rule_result *ordered[RULES_MAX];
+    for (size_t i = 0; i < j->n; i++)
+        ordered[i] = &j->results[i];
+    qsort(ordered, j->n, sizeof *ordered, worst_first);
     for (size_t i = 0; i < j->n; i++) {
-        const struct rule_result *r = &j->results[i];
+        const struct rule_result *r = ordered[i];
         _cleanup_(occ_freep) char *text = description(r);
         if (r->state == RULE_HOLDS || r->state == RULE_SKIPPED || !text)
             continue;

@@ -42,6 +42,10 @@ const struct cli_column diff_columns[] = {
     BOTH("mean_duration_ns", CLI_DURATION, mean_ns, "mean duration"),
     BOTH("waste_warp_seconds", CLI_AMOUNT, waste, "wasted warp-seconds"),
     DIFF_VALUES(VALUE) /* */
+    FIELD("advised_saves", "advised_saves_max_ratio", CLI_RATIO, 0, advised_saves,
+          "the most of a launch's time that A's advice promised to save, where B follows it"),
+    FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice,
+          "A's advice that B follows: what it predicted and what it brought, for people"),
     FIELD("changes", "changes", CLI_PLAIN, CLI_LEFT, changes, "what else changed, for people"),
     CLI_COLUMN_END,
 };

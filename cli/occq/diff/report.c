@@ -117,6 +117,8 @@ static void print_line(const struct diff_line *line)
     print_times(line);
     if (line->changes[0])
         print_wrapped(line->changes, INDENT);
+    if (line->advice[0])
+        print_wrapped(line->advice, INDENT);
     if (line->pair->level > DIFF_NAME && line->pair->level < DIFF_ONE_SIDE) {
         (void)snprintf(text, sizeof text, "matched: %s", levels[line->pair->level]);
         print_wrapped(text, INDENT);
@@ -223,9 +225,9 @@ static void print_markdown_line(const struct diff_line *line)
     char from[32], to[32], change[16], low[16], high[16];
     (void)printf("| %s | ", line->verdict);
     diff_markdown_code(stdout, line->kernel);
-    (void)printf(" | %s | %s | %s | %s to %s | %s |\n", duration(line->mean_ns[DIFF_A], from),
+    (void)printf(" | %s | %s | %s | %s to %s | %s%s%s |\n", duration(line->mean_ns[DIFF_A], from),
                  duration(line->mean_ns[DIFF_B], to), percent(line->change, change), percent(line->low, low),
-                 percent(line->high, high), line->changes);
+                 percent(line->high, high), line->changes, line->advice[0] ? "; " : "", line->advice);
 }
 
 void diff_print_markdown(const struct diff_report *r, const struct diff_line *lines)

@@ -46,8 +46,10 @@ struct diff_report {
 struct diff_line {
     const struct diff_pair *pair;
     const char *verdict, *verdict_waste, *verdict_achieved, *match, *mangled_a, *mangled_b;
-    char kernel[512];   /* "matmul", "matmul -> gemm", "sum +2 -> fused" */
-    char changes[1024]; /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
+    char kernel[512];     /* "matmul", "matmul -> gemm", "sum +2 -> fused" */
+    char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
+    char advice[320];     /* what A's advice predicted and what it brought; "": B follows none */
+    double advised_saves; /* of the time of a launch, at most; NaN: B follows no advice */
     uint64_t launches[DIFF_SIDES], total_ns[DIFF_SIDES];
     double mean_ns[DIFF_SIDES], waste[DIFF_SIDES], value[DIFF_VALUE_COUNT][DIFF_SIDES];
     double share, change, low, high, q; /* of the time of a launch: b / a - 1, its 95 % interval */
