@@ -222,6 +222,30 @@ CREATE TABLE stored_hour (
     PRIMARY KEY (hour, run_id, config_id)
 ) STRICT, WITHOUT ROWID;
 
+-- What a reader that copies minutes elsewhere has not seen: a run's minute, or (minute -1) the run's own row, is numbered
+-- anew with every transaction that changes it or what was measured in it. Numbers only grow. A number outlives its minute
+-- by a week, so that such a reader can count what was evicted before it came.
+CREATE TABLE stored_minute_change (
+    change INTEGER PRIMARY KEY AUTOINCREMENT,
+    minute INTEGER NOT NULL,
+    run_id INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    UNIQUE (minute, run_id)
+) STRICT;
+CREATE INDEX stored_minute_change_run ON stored_minute_change(run_id);
+CREATE TRIGGER stored_run_put AFTER INSERT ON stored_run BEGIN
+    INSERT INTO stored_minute_change(minute, run_id) VALUES (-1, new.run_id);
+END;
+CREATE TRIGGER stored_run_put_again AFTER UPDATE OF end_ns ON stored_run BEGIN
+    DELETE FROM stored_minute_change WHERE minute = -1 AND run_id = new.run_id;
+    INSERT INTO stored_minute_change(minute, run_id) VALUES (-1, new.run_id);
+END;
+-- Tells this file from another that takes its place.
+CREATE TABLE stored_identity (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    identity INTEGER NOT NULL
+) STRICT;
+INSERT INTO stored_identity VALUES (1, random());
+
 -- Rows of minutes before this one were evicted.
 CREATE TABLE stored_retention (
     id           INTEGER PRIMARY KEY CHECK (id = 1),

@@ -184,6 +184,8 @@ int occ_rollup_register(sqlite3 *db);
 int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n);
 /* Adds up from the file what its rollups do not hold; before anything of a transaction is written. */
 int occ_rollup_load(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
+/* Whether launches that start before this whole minute are in memory only: the next commit writes them. */
+bool occ_rollup_force(struct occ_run_state *r, int64_t before_ns);
 /* Inside a transaction; occ_rollup_written() when it is committed. */
 int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 void occ_rollup_written(struct occ_run_state *r);

@@ -271,8 +271,9 @@ int occ_store_finish(struct occ_store *store, struct occ_error *err);
 int occ_store_set_limits(struct occ_store *store, uint64_t max_bytes, const struct occ_store_ages *ages,
                          struct occ_error *err);
 
-/* One step of some milliseconds: deletes what is too old at `now_ns` (since the epoch; imported recordings
- * have no age), and makes a file above its quota smaller. *ret_more: there is more to do. */
+/* One step of some milliseconds: writes the minutes of runs that launch nothing more, deletes what is too old
+ * at `now_ns` (since the epoch; imported recordings have no age), and makes a file above its quota smaller.
+ * *ret_more: there is more to do. */
 int occ_store_maintain(struct occ_store *store, int64_t now_ns, bool *ret_more, struct occ_error *err);
 
 /* Memory of the launches that wait for a commit, in bytes. */

@@ -16,14 +16,15 @@
 #define IDS_AT_ONCE   512 /* looked at in a step, of each kind */
 
 static const struct kind {
-    enum occ_sql last, unused, drop[6];
+    enum occ_sql last, unused, drop[7];
     int n_drop;
 } kinds[] = {
     [OCC_NAME_RUN] = {OCC_SQL_LAST_RUN,
                       OCC_SQL_SPENT_RUNS,
                       {OCC_SQL_DROP_RUN_RING, OCC_SQL_DROP_RUN_CONFIGS, OCC_SQL_DROP_RUN_LOSSES,
-                       OCC_SQL_DROP_RUN_OVERHEAD, OCC_SQL_DROP_RUN_PERIODS, OCC_SQL_DROP_RUN},
-                      6},
+                       OCC_SQL_DROP_RUN_OVERHEAD, OCC_SQL_DROP_RUN_PERIODS, OCC_SQL_DROP_RUN_CHANGES,
+                       OCC_SQL_DROP_RUN},
+                      7},
     [OCC_NAME_CONFIG] = {OCC_SQL_LAST_CONFIG, OCC_SQL_UNUSED_CONFIGS, {OCC_SQL_DROP_CONFIG}, 1},
     [OCC_NAME_KERNEL] = {OCC_SQL_LAST_KERNEL, OCC_SQL_UNUSED_KERNELS, {OCC_SQL_DROP_KERNEL}, 1},
 };

@@ -50,6 +50,9 @@ int occ_measured_write(struct occ_store *s, struct occ_error *err)
         rc = add(s, OCC_SQL_ADD_MEASURED_MINUTE, row->minute, row, err);
         if (rc == 0)
             rc = add(s, OCC_SQL_ADD_MEASURED_HOUR, row->minute / 60, row, err);
+        bool more = i + 1 < s->n_measured && row[1].minute == row->minute && row[1].run == row->run;
+        if (rc == 0 && !more)
+            rc = occ_store_execute(s, OCC_SQL_ADD_MINUTE_CHANGE, OCC_INTS(row->minute, row->run), err);
     }
     return rc;
 }

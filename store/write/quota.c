@@ -211,15 +211,16 @@ static int evict_samples(struct occ_store *s, uint32_t max, uint32_t *evicted, s
 struct rollup {
     int64_t unit_ns;
     enum occ_sql ends;
-    enum occ_sql drop[4];
+    enum occ_sql drop[5];
     int n_drop;
 };
 
-static const struct rollup minutes = {
-    MINUTE_NS,
-    OCC_SQL_MINUTE_ENDS,
-    {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM, OCC_SQL_DROP_MEASURED_MINUTES, OCC_SQL_DROP_LOST_VALUES},
-    4};
+static const struct rollup minutes = {MINUTE_NS,
+                                      OCC_SQL_MINUTE_ENDS,
+                                      {OCC_SQL_DROP_MINUTES, OCC_SQL_SET_MINUTES_FROM,
+                                       OCC_SQL_DROP_MEASURED_MINUTES, OCC_SQL_DROP_LOST_VALUES,
+                                       OCC_SQL_DROP_MINUTE_CHANGES},
+                                      5};
 static const struct rollup hours = {
     HOUR_NS,
     OCC_SQL_HOUR_ENDS,

@@ -11,6 +11,7 @@
 #define GIVE_BACK      "PRAGMA incremental_vacuum(128)"
 #define LOG_MAX_PAGES  4096 /* that a reader keeps from the file */
 #define STEPS_A_LOOK   16u  /* each waits for the disk */
+#define IDLE_NS        (90 * SECOND_NS)
 
 int occ_store_set_limits(struct occ_store *s, uint64_t max_bytes, const struct occ_store_ages *ages,
                          struct occ_error *err)
@@ -62,6 +63,8 @@ static int expire_rows(struct occ_store *s, int64_t now_ns, int64_t *deleted, st
             rc = expire(s, tables[i].statement, tables[i].first, tables[i].deleted, err);
     if (rc == 0 && from_minutes > 0)
         rc = occ_store_execute(s, OCC_SQL_SET_MINUTES_FROM, OCC_INTS(minutes_ns / MINUTE_NS), err);
+    if (rc == 0 && minutes_ns > 0)
+        rc = occ_store_execute(s, OCC_SQL_DROP_MINUTE_CHANGES, OCC_INTS(minutes_ns / MINUTE_NS), err);
     *deleted += from_minutes;
     return rc;
 }
@@ -121,9 +124,21 @@ static int shrink(struct occ_store *s, bool *ret_more, struct occ_error *err)
     return rc;
 }
 
+/* Minutes are written when a run's launches are past them; here those of runs that launch nothing more. */
+static int write_idle_minutes(struct occ_store *s, int64_t now_ns, struct occ_error *err)
+{
+    int64_t before_ns = (now_ns - IDLE_NS) / MINUTE_NS * MINUTE_NS;
+    bool some = false;
+    for (uint32_t i = 0; i < s->n_runs; i++)
+        some |= occ_rollup_force(&s->runs[i], before_ns);
+    return some ? occ_store_commit(s, err) : 0;
+}
+
 int occ_store_maintain(struct occ_store *s, int64_t now_ns, bool *ret_more, struct occ_error *err)
 {
     *ret_more = false;
-    int rc = expire_all(s, now_ns, ret_more, err);
+    int rc = write_idle_minutes(s, now_ns, err);
+    if (rc == 0)
+        rc = expire_all(s, now_ns, ret_more, err);
     return rc != 0 ? rc : shrink(s, ret_more, err);
 }

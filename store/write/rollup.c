@@ -98,6 +98,17 @@ static int compare_keys(const void *a, const void *b)
     return (*x)->key < (*y)->key ? -1 : (*x)->key > (*y)->key;
 }
 
+bool occ_rollup_force(struct occ_run_state *r, int64_t before_ns)
+{
+    bool some = false;
+    for (uint32_t i = 0; i < r->minutes.n && !some && before_ns > 0; i++)
+        some = r->minutes.entries[i].key < first_key(before_ns);
+    if (some && before_ns > r->forced_ns)
+        r->forced_ns = before_ns;
+    r->dirty |= some;
+    return some;
+}
+
 /* How far minutes may be written: those of a run that ends to the end of its last hour. */
 static int64_t closed_before(const struct occ_run_state *r)
 {
@@ -121,8 +132,12 @@ int occ_rollup_write(struct occ_store *s, struct occ_run_state *r, struct occ_er
             closed[n++] = &r->minutes.entries[i];
     if (n > 0)
         qsort(closed, n, sizeof(*closed), compare_keys); /* the tables' order */
-    for (uint32_t i = 0; i < n && rc == 0; i++)
+    for (uint32_t i = 0; i < n && rc == 0; i++) {
+        int64_t minute = (int64_t)(closed[i]->key >> 32);
         rc = write_minute(s, r->id, closed[i], err);
+        if (rc == 0 && (i + 1 == n || (int64_t)(closed[i + 1]->key >> 32) != minute))
+            rc = occ_store_execute(s, OCC_SQL_ADD_MINUTE_CHANGE, OCC_INTS(minute, r->id), err);
+    }
     free(closed);
     return rc;
 }
