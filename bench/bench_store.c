@@ -2,17 +2,17 @@
  * What the history costs: bench_store [--large] [--keep] [DIRECTORY]
  *
  *   codec         bytes and nanoseconds per launch of the codec alone (bench_codec.c)
- *   packed        launches/s into 64 k-row chunks, a commit every million; every wall-clock second; and every second
- *                 of the launches' own time (level-0 chunks of 1250 rows, the dearest case)
- *   plain         the same launches as plain SQLite rows (prepared INSERT, transactions of 10 k)
- *   bytes         of the file per launch, rollups included
- *   scan, newest  SQL over the table `launch`, beside the same over a table that only counts (bench_sql.c)
- *   top           milliseconds of the question alone, for the last hour and all time; cold: a new connection, the
- *                 file dropped from the page cache
- *   top_measured  the same of a day of one run whose shapes are launched, and measured, every minute
+ *   packed        launches/s into 64 k-row chunks, a commit every million; every wall-clock second; and every
+ * second of the launches' own time (level-0 chunks of 1250 rows, the dearest case) plain         the same
+ * launches as plain SQLite rows (prepared INSERT, transactions of 10 k) bytes         of the file per launch,
+ * rollups included scan, newest  SQL over the table `launch`, beside the same over a table that only counts
+ * (bench_sql.c) top           milliseconds of the question alone, for the last hour and all time; cold: a new
+ * connection, the file dropped from the page cache top_measured  the same of a day of one run whose shapes
+ * are launched, and measured, every minute
  *
- * 8 GPUs, 10 k launches/s together, 1000 shapes each (generate.h). The times are CPU times of this one thread without the
- * generator, except those of the questions. --large: 10^8 launches instead of 10^7 (minutes). JSON on stdout.
+ * 8 GPUs, 10 k launches/s together, 1000 shapes each (generate.h). The times are CPU times of this one thread
+ * without the generator, except those of the questions. --large: 10^8 launches instead of 10^7 (minutes).
+ * JSON on stdout.
  */
 #include <fcntl.h>
 #include <sqlite3.h>

@@ -8,8 +8,9 @@
  *   flush SESSION  -> ok LAUNCHES   after all launches that programs of this session (32 hex digits) had
  *                                   recorded when they ended are committed
  *   status         -> ok, then "key value" lines: the daemon and sums over its histories
- *   history INDEX  -> ok, then "key value" lines of the INDEX'th open history (from 0) of those that the asker may
- *                     know of: root and the daemon's own user of all, others of their own; none: there is none
+ *   history INDEX  -> ok, then "key value" lines of the INDEX'th open history (from 0) of those that the
+ *                     asker may know of: root and the daemon's own user of all, others of their own; none:
+ *                     there is none
  *   sampler INDEX  -> ok, then "key value" lines: mode, paused_s, gpus, and without GPUs the reason; of GPU
  *                     INDEX (from 0), if there is one: gpu, uuid, source, state, reason, samples, ...
  *   pause SECONDS  -> ok SECONDS    releases the hardware counters, for OCC_CONTROL_PAUSE_MAX_S at most

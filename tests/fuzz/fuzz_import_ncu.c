@@ -1,4 +1,5 @@
-/* The readers of Nsight Compute's reports and of its CSV on any bytes, into a real sink without a history behind it. */
+/* The readers of Nsight Compute's reports and of its CSV on any bytes, into a real sink without a history
+ * behind it. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>

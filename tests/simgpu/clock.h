@@ -3,8 +3,8 @@
  *
  * real      CLOCK_REALTIME; who waits for the device sleeps until its time has come
  * ahead     CLOCK_REALTIME, but nobody waits: the device may be ahead of the clock
- * virtual   starts at SIM_CLOCK_EPOCH_NS and moves only with what the program asks for: the same program gets the
- *           same stamps (with one thread)
+ * virtual   starts at SIM_CLOCK_EPOCH_NS and moves only with what the program asks for: the same program gets
+ * the same stamps (with one thread)
  *
  * Any thread.
  */

@@ -1,11 +1,11 @@
 /*
- * What a placed launch holds over time: resident blocks and warps and active SMs, from the timeline's stretches, for
- * the truth file and for those who sample counters (OCCSIM_COUNTERS, see segments.h).
+ * What a placed launch holds over time: resident blocks and warps and active SMs, from the timeline's
+ * stretches, for the truth file and for those who sample counters (OCCSIM_COUNTERS, see segments.h).
  *
- * Blocks are spread breadth first, so that min(SMs, resident blocks) SMs are active. With OCCSIM_WARP_IMBALANCE half
- * of a block's warps (rounded down) end that part of the block's time earlier: shown as a second level of each wave
- * where waves are few, else as their mean. The sum of warps over time is exactly that of all blocks' warps.
- * Threads: called under the driver's lock.
+ * Blocks are spread breadth first, so that min(SMs, resident blocks) SMs are active. With
+ * OCCSIM_WARP_IMBALANCE half of a block's warps (rounded down) end that part of the block's time earlier:
+ * shown as a second level of each wave where waves are few, else as their mean. The sum of warps over time is
+ * exactly that of all blocks' warps. Threads: called under the driver's lock.
  */
 #include "driver.h"
 

@@ -26,8 +26,8 @@ extern const uint32_t sim_cupti_built_version;
 uint32_t sim_cupti_version(void);
 /* Remembers a failure for cuptiGetLastError and returns `result`. */
 CUptiResult sim_cupti_result(CUptiResult result);
-/* libcupti registers exit handlers when it is loaded and with the first context, and destroys its state in them. Here
- * a client's call after that aborts the program; records and buffers go nowhere any more. */
+/* libcupti registers exit handlers when it is loaded and with the first context, and destroys its state in
+ * them. Here a client's call after that aborts the program; records and buffers go nowhere any more. */
 bool sim_cupti_is_torn_down(void);
 void sim_cupti_follow_context(void);
 void sim_cupti_enter(const char *function);

@@ -1,6 +1,7 @@
 /*
- * The host side of PM sampling and of the range profiler: metrics, configuration images and their passes, values of decoded samples. See
- * cupti_pm.h. No state but in the client's objects; any thread, one at a time an object.
+ * The host side of PM sampling and of the range profiler: metrics, configuration images and their passes,
+ * values of decoded samples. See cupti_pm.h. No state but in the client's objects; any thread, one at a time
+ * an object.
  */
 #include "cupti_pm.h"
 

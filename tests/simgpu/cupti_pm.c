@@ -1,10 +1,10 @@
 /*
  * PM sampling in the CUPTI double: sampling objects and their hardware buffer. See cupti_pm.h.
  *
- * A sample is made when it is decoded, LAG_NS after its end at the earliest. The hardware buffer is therefore a count of samples: those
- * that are due and not decoded. One that is full loses the newest or the oldest, as configured, and says so at the
- * next decode. The first sample after a start has the start time 0, as the real library's means nothing.
- * Intervals in system clocks are taken at SYSTEM_CLOCK_HZ.
+ * A sample is made when it is decoded, LAG_NS after its end at the earliest. The hardware buffer is therefore
+ * a count of samples: those that are due and not decoded. One that is full loses the newest or the oldest, as
+ * configured, and says so at the next decode. The first sample after a start has the start time 0, as the
+ * real library's means nothing. Intervals in system clocks are taken at SYSTEM_CLOCK_HZ.
  *
  * Threads: any, under `lock`.
  */

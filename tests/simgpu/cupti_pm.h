@@ -24,8 +24,8 @@
 
 #define SIM_REASON(word) "tpc__warp_launch_cycles_stalled_shader_cs_reason_" word "_allocation.sum"
 
-/* X(NAME, metric). The reasons last, in the order of enum sim_limit. Sums over SMs (reasons: over TPCs, two SMs each)
- * and the interval. */
+/* X(NAME, metric). The reasons last, in the order of enum sim_limit. Sums over SMs (reasons: over TPCs, two
+ * SMs each) and the interval. */
 #define SIM_METRICS_OF_CHIP(X)                                                                               \
     X(BLOCKS, "sm__ctas_active.sum")                                                                         \
     X(WARPS, "sm__warps_active.sum")                                                                         \
@@ -96,7 +96,8 @@ struct sim_tail *sim_tail_open(const struct sim_gpu *gpu, const uint8_t *uuid);
 void sim_tail_close(struct sim_tail *tail);
 /* Reads what came since. What starts before this call has been told when it returns (segments.h). */
 void sim_tail_read(struct sim_tail *tail);
-/* All metrics of [from_ns, to_ns), by enum sim_metric. Times never go back: what ended before is forgotten. */
+/* All metrics of [from_ns, to_ns), by enum sim_metric. Times never go back: what ended before is forgotten.
+ */
 void sim_tail_sum(struct sim_tail *tail, uint64_t from_ns, uint64_t to_ns, double ret[SIM_METRICS]);
 
 #endif

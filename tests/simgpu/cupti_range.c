@@ -1,9 +1,10 @@
 /*
- * The range profiler of the CUPTI double: one range for each launch (a graph's launch is one, whatever it holds), with what the simulation
- * knows of it. While a session runs in a context its launches wait for each other, as the real one has it.
+ * The range profiler of the CUPTI double: one range for each launch (a graph's launch is one, whatever it
+ * holds), with what the simulation knows of it. While a session runs in a context its launches wait for each
+ * other, as the real one has it.
  *
- * Only what one pass of automatic ranges needs; anything else is refused. A range is kept as a sample of PM sampling is (cupti_pm.h); the
- * image gets them when the session's data is decoded.
+ * Only what one pass of automatic ranges needs; anything else is refused. A range is kept as a sample of PM
+ * sampling is (cupti_pm.h); the image gets them when the session's data is decoded.
  *
  * Locks: `lock` protects the sessions; nothing is called under it. `turn` before `lock`. Threads: any.
  */

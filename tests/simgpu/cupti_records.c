@@ -1,10 +1,10 @@
 /*
  * Activity records, laid out as the toolkit's headers say, as long as the pretended version's are.
  *
- * Records have only ever grown at the end, so that an older version's record is a prefix of today's (the lengths
- * below, and which CUDA brought them, are those of cupti_activity.h and cupti_activity_deprecated.h). Records of
- * versions newer than these headers are not known: they are today's with a tail of made-up length, full of 0xA5,
- * so that a client that reads past what it knows is caught. Pure; any thread.
+ * Records have only ever grown at the end, so that an older version's record is a prefix of today's (the
+ * lengths below, and which CUDA brought them, are those of cupti_activity.h and cupti_activity_deprecated.h).
+ * Records of versions newer than these headers are not known: they are today's with a tail of made-up length,
+ * full of 0xA5, so that a client that reads past what it knows is caught. Pure; any thread.
  */
 #include "cupti_double.h"
 

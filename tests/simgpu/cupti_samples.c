@@ -1,8 +1,10 @@
 /*
- * The counters of a simulated device, from what all processes say they launch on it (segments.h). See cupti_pm.h.
+ * The counters of a simulated device, from what all processes say they launch on it (segments.h). See
+ * cupti_pm.h.
  *
- * Launches of several processes add up: this device runs them side by side where a real one takes turns. SMs are
- * counted together: as many are active as the launches' together, at most all. The SM clock is the model's CLOCK_RATE.
+ * Launches of several processes add up: this device runs them side by side where a real one takes turns. SMs
+ * are counted together: as many are active as the launches' together, at most all. The SM clock is the
+ * model's CLOCK_RATE.
  *
  * Threads: one a tail.
  */

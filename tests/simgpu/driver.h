@@ -1,10 +1,10 @@
 /*
  * The simulated driver's own objects and what its files share. Public entry points are in driver_*.c.
  *
- * - A public handle is a pointer to one of these structs; its first word says which. A wrong or freed handle is
- *   answered with an error where that can be seen, as in the real driver not always.
- * - sim_lock() protects everything here. No user code runs under it: the sink, host functions and the injected
- *   library are called without.
+ * - A public handle is a pointer to one of these structs; its first word says which. A wrong or freed handle
+ * is answered with an error where that can be seen, as in the real driver not always.
+ * - sim_lock() protects everything here. No user code runs under it: the sink, host functions and the
+ * injected library are called without.
  * - Functions named sim_*_locked want the lock held.
  */
 #ifndef SIM_DRIVER_H
@@ -197,7 +197,8 @@ struct sim_device *sim_device_at(CUdevice ordinal);
 int sim_device_count(void);
 /* NULL, or the pointer when its first word says `type`. */
 void *sim_handle(const void *handle, enum sim_type type);
-/* A copy of the text that lives until the process ends; the same text gives the same pointer. NULL: no memory. */
+/* A copy of the text that lives until the process ends; the same text gives the same pointer. NULL: no
+ * memory. */
 const char *sim_intern_locked(const char *text);
 uint64_t sim_hash(const char *text);
 
@@ -300,8 +301,8 @@ struct sim_occupation {
     const struct sim_residency *residency;
     double achieved, elapsed; /* of the most warps: while its SMs are active, and of all SMs all the time */
 };
-/* Keeps samplers (OCCSIM_COUNTERS) from reading until end, so that what starts in between is told before a sample of its time is
- * made. false: there are none. */
+/* Keeps samplers (OCCSIM_COUNTERS) from reading until end, so that what starts in between is told before a
+ * sample of its time is made. false: there are none. */
 bool sim_counters_begin_locked(struct sim_device *device);
 void sim_counters_end_locked(struct sim_device *device);
 /* Fills achieved and elapsed, and tells samplers; between begin and end. */

@@ -1,8 +1,8 @@
 /*
  * Names and texts of results. Constant; any thread.
  *
- * driver_errors.inc is made from cuda.h's enumeration: X(name). The texts are our own words, for the results that
- * the simulation can give; the others are described by their name.
+ * driver_errors.inc is made from cuda.h's enumeration: X(name). The texts are our own words, for the results
+ * that the simulation can give; the others are described by their name.
  */
 #include "driver.h"
 

@@ -1,11 +1,11 @@
 /*
  * Graphs: built by hand or captured from streams, instantiated, updated, launched.
  *
- * A node is an operation (driver.h, sim_op) and the nodes it waits for. Instantiation sorts the nodes, so that each
- * stands behind those it waits for. An executable graph is a copy with ids of its own, and knows which node each of
- * its nodes was copied from.
- * A launch runs every node at the end of its last dependency; all its kernels share one correlation id.
- * Threads: any; everything is under sim_lock(). A graph that is being changed by two threads is the program's fault.
+ * A node is an operation (driver.h, sim_op) and the nodes it waits for. Instantiation sorts the nodes, so
+ * that each stands behind those it waits for. An executable graph is a copy with ids of its own, and knows
+ * which node each of its nodes was copied from. A launch runs every node at the end of its last dependency;
+ * all its kernels share one correlation id. Threads: any; everything is under sim_lock(). A graph that is
+ * being changed by two threads is the program's fault.
  */
 #include "driver.h"
 
@@ -758,7 +758,8 @@ static void leave_capture_locked(struct sim_stream *stream)
     sim_nodes_clear(&stream->tail);
 }
 
-/* A stream that joined by an event must have been joined back: its last node must be waited for by another. */
+/* A stream that joined by an event must have been joined back: its last node must be waited for by another.
+ */
 static bool all_joined_locked(const struct sim_stream *origin)
 {
     for (const struct sim_stream *s = origin->context->streams; s; s = s->next) {

@@ -1,9 +1,10 @@
 /*
- * The driver's beginning: cuInit with the injected library, devices, the lock, handles, interned names, the hook.
+ * The driver's beginning: cuInit with the injected library, devices, the lock, handles, interned names, the
+ * hook.
  *
- * Threads: all. cuInit runs once; a second thread waits for it, the injected library may call back into the driver
- * from within it. A child that was forked after cuInit gets CUDA_ERROR_NOT_INITIALIZED from everything, as from the
- * real driver; one that was forked before starts afresh.
+ * Threads: all. cuInit runs once; a second thread waits for it, the injected library may call back into the
+ * driver from within it. A child that was forked after cuInit gets CUDA_ERROR_NOT_INITIALIZED from
+ * everything, as from the real driver; one that was forked before starts afresh.
  */
 #include "driver.h"
 
@@ -138,7 +139,8 @@ static void after_fork_in_child(void)
         atomic_store(&state, STATE_FORKED);
 }
 
-/* What the driver does with CUDA_INJECTION64_PATH. A library that cannot be loaded is not the program's problem. */
+/* What the driver does with CUDA_INJECTION64_PATH. A library that cannot be loaded is not the program's
+ * problem. */
 static void inject(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH");

@@ -1,10 +1,10 @@
 /*
  * Doing things: what a launch may ask for, how long it takes, what is reported of it.
  *
- * An operation is executed when it is submitted: its start and end on the device's timeline are computed then and
- * there, and the host goes on. Costs of the host and of copies are constants below, kernels' come from a cost model:
- * a base (OCCSIM_BLOCK_NS) times 0.5 to 2, chosen by the kernel's name and the size of its parameters.
- * Threads: any; the state is under sim_lock().
+ * An operation is executed when it is submitted: its start and end on the device's timeline are computed then
+ * and there, and the host goes on. Costs of the host and of copies are constants below, kernels' come from a
+ * cost model: a base (OCCSIM_BLOCK_NS) times 0.5 to 2, chosen by the kernel's name and the size of its
+ * parameters. Threads: any; the state is under sim_lock().
  */
 #include "driver.h"
 
@@ -201,8 +201,7 @@ static bool residency_locked(const struct sim_launch *launch, const struct sim_c
 
 static uint64_t cost_ns(const struct sim_function *function)
 {
-    uint64_t choice =
-        (function->hash ^ function->parameters->bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
+    uint64_t choice = (function->hash ^ function->parameters->bytes * UINT64_C(0x9e3779b97f4a7c15)) >> 16;
     uint64_t ns = sim_env()->block_ns * (64 + choice % 193) / 128;
     return ns ? ns : 1;
 }

@@ -1,7 +1,7 @@
 /*
- * Memory: device, managed and pinned buffers are all host memory, mapped without reserving it, so that a program
- * may allocate a card's 140 GB as long as it does not touch them. Buffers are known by address, so that copies
- * outside of one are refused. Threads: any; the table is under sim_lock().
+ * Memory: device, managed and pinned buffers are all host memory, mapped without reserving it, so that a
+ * program may allocate a card's 140 GB as long as it does not touch them. Buffers are known by address, so
+ * that copies outside of one are refused. Threads: any; the table is under sim_lock().
  */
 #include "driver.h"
 

@@ -1,6 +1,6 @@
 /*
- * Modules, libraries and functions. A CUlibrary is a module without a context, a CUkernel is its function; either
- * handle can be launched, as the real driver allows. Threads: any; the lists are under sim_lock().
+ * Modules, libraries and functions. A CUlibrary is a module without a context, a CUkernel is its function;
+ * either handle can be launched, as the real driver allows. Threads: any; the lists are under sim_lock().
  */
 #include "driver.h"
 

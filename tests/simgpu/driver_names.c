@@ -1,8 +1,8 @@
 /*
  * cuGetProcAddress: the entry point of a name for a CUDA version. Threads: any; constant after the build.
  *
- * driver_names.inc is made by cmake/ from the toolkit's cudaTypedefs.h, which says since which version each form of
- * a function exists: X(name asked for, since, symbol, 1 for the per-thread-stream form).
+ * driver_names.inc is made by cmake/ from the toolkit's cudaTypedefs.h, which says since which version each
+ * form of a function exists: X(name asked for, since, symbol, 1 for the per-thread-stream form).
  */
 #include "driver.h"
 

@@ -2,8 +2,8 @@
  * Streams, events and host functions.
  *
  * A stream is the time at which what was submitted to it is done; an event is such a time, remembered. Host
- * functions run in one thread of the driver, in the order in which they fall due, as their stream reaches them.
- * Threads: any; the host-function thread starts with the first one and blocks all signals.
+ * functions run in one thread of the driver, in the order in which they fall due, as their stream reaches
+ * them. Threads: any; the host-function thread starts with the first one and blocks all signals.
  */
 #include "driver.h"
 

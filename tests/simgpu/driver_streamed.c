@@ -1,7 +1,8 @@
 /*
- * The entry points that name a stream. This file is compiled twice: plain, where stream 0 is the legacy default
- * stream, and with CUDA_API_PER_THREAD_DEFAULT_STREAM, where cuda.h adds _ptsz or _ptds to each name and stream 0
- * is the calling thread's own. Only what differs in that is here; the work is done elsewhere. Threads: any.
+ * The entry points that name a stream. This file is compiled twice: plain, where stream 0 is the legacy
+ * default stream, and with CUDA_API_PER_THREAD_DEFAULT_STREAM, where cuda.h adds _ptsz or _ptds to each name
+ * and stream 0 is the calling thread's own. Only what differs in that is here; the work is done elsewhere.
+ * Threads: any.
  */
 #include "driver.h"
 

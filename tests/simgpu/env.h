@@ -2,7 +2,8 @@
  * What a simulated device is told by its environment: settings and scripted faults. Both libraries are built
  * with it; each reads the environment once, at the first question, and never again.
  *
- * A value that cannot be read is named on stderr once and its default is used: a driver must not end its program.
+ * A value that cannot be read is named on stderr once and its default is used: a driver must not end its
+ * program.
  */
 #ifndef SIM_ENV_H
 #define SIM_ENV_H
@@ -10,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* X(FIELD, variable, kind, default, smallest, largest, help). An INTEGER may be negative: smallest and largest are of
- * its magnitude. */
+/* X(FIELD, variable, kind, default, smallest, largest, help). An INTEGER may be negative: smallest and
+ * largest are of its magnitude. */
 #define SIM_SETTINGS(X)                                                                                      \
     X(gpu, "OCCSIM_GPU", TEXT, "h200", 0, 0, "t4, a100 or h200; a list makes several devices")               \
     X(clock, "OCCSIM_CLOCK", TEXT, "real", 0, 0, "real, ahead (real, nothing waits) or virtual")             \

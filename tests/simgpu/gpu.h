@@ -1,9 +1,11 @@
 /*
- * The GPU models: what a card of each kind says of itself. One table, gpu_attributes.h, in the driver's words.
+ * The GPU models: what a card of each kind says of itself. One table, gpu_attributes.h, in the driver's
+ * words.
  *
- * Sources: what decides occupancy (threads, blocks, registers, shared memory per SM and block, reserve, opt-in,
- * clusters) is from the CUDA programming guide's table of compute capabilities and cuda_occupancy.h; clocks,
- * memory, L2 and SM counts are from NVIDIA's data sheets and published deviceQuery outputs. Not compared with a card.
+ * Sources: what decides occupancy (threads, blocks, registers, shared memory per SM and block, reserve,
+ * opt-in, clusters) is from the CUDA programming guide's table of compute capabilities and cuda_occupancy.h;
+ * clocks, memory, L2 and SM counts are from NVIDIA's data sheets and published deviceQuery outputs. Not
+ * compared with a card.
  */
 #ifndef SIM_GPU_H
 #define SIM_GPU_H

@@ -1,6 +1,7 @@
 /*
- * X(attribute, t4, a100, h200): the value of each CUdevice_attribute (CU_DEVICE_ATTRIBUTE_ in front). ALL: the same
- * on every model. A feature that the simulation lacks says 0 whatever the card has. What differs between two cards of one model (PCI bus) is answered in driver_device.c.
+ * X(attribute, t4, a100, h200): the value of each CUdevice_attribute (CU_DEVICE_ATTRIBUTE_ in front). ALL:
+ * the same on every model. A feature that the simulation lacks says 0 whatever the card has. What differs
+ * between two cards of one model (PCI bus) is answered in driver_device.c.
  */
 #ifndef SIM_GPU_ATTRIBUTES_H
 #define SIM_GPU_ATTRIBUTES_H

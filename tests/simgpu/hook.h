@@ -1,9 +1,10 @@
 /*
- * The one private symbol between the two simulated libraries: libcuda.so.1 exports occsim_hook(), the CUPTI double
- * finds it there, gives it a sink for what the device does and gets back what only the driver knows.
+ * The one private symbol between the two simulated libraries: libcuda.so.1 exports occsim_hook(), the CUPTI
+ * double finds it there, gives it a sink for what the device does and gets back what only the driver knows.
  *
- * The sink is called in the thread that launched, without the driver's lock, when the launch is placed: its start
- * and end are known by then, and lie in the future. Pointers in an activity's name live until the process ends.
+ * The sink is called in the thread that launched, without the driver's lock, when the launch is placed: its
+ * start and end are known by then, and lie in the future. Pointers in an activity's name live until the
+ * process ends.
  */
 #ifndef SIM_HOOK_H
 #define SIM_HOOK_H
@@ -19,8 +20,8 @@
 
 enum sim_activity_kind { SIM_ACTIVITY_KERNEL, SIM_ACTIVITY_MEMCPY, SIM_ACTIVITY_MEMSET, SIM_ACTIVITY_GRAPH };
 
-/* What counters would read of a kernel that has the device to itself, at one cycle a nanosecond: sums over time. Blocks go to SMs
- * breadth first, so that a wave has work for min(its blocks, SMs) of them. */
+/* What counters would read of a kernel that has the device to itself, at one cycle a nanosecond: sums over
+ * time. Blocks go to SMs breadth first, so that a wave has work for min(its blocks, SMs) of them. */
 struct sim_counts {
     double warps_ns;  /* resident warps */
     double sms_ns;    /* SMs with work */
@@ -67,7 +68,8 @@ struct sim_activity {
     };
 };
 
-/* A call of the driver that clients may watch, without the lock. CONTEXT_END: before a context goes; it has no exit. */
+/* A call of the driver that clients may watch, without the lock. CONTEXT_END: before a context goes; it has
+ * no exit. */
 enum sim_call {
     SIM_CALL_LAUNCH,
     SIM_CALL_GRAPH,

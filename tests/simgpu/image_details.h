@@ -1,6 +1,7 @@
 /*
- * What a driver knows of an image beyond the resources of image/: the choice of the entry for a device, kernels by
- * name, parameters, global variables, the size of the constant bank. Pure apart from malloc; any thread.
+ * What a driver knows of an image beyond the resources of image/: the choice of the entry for a device,
+ * kernels by name, parameters, global variables, the size of the constant bank. Pure apart from malloc; any
+ * thread.
  */
 #ifndef SIM_IMAGE_DETAILS_H
 #define SIM_IMAGE_DETAILS_H
@@ -28,8 +29,9 @@ struct sim_image {
     uint32_t constant_bytes; /* of user constants */
 };
 
-/* The best entry of a file for a device of capability `sm` (75, 90, 121): the highest SM version that runs there, the
- * last of several. OCC_IMAGE_E_NO_BINARY lists the entries of the file. Codes and messages as in image/image.h. */
+/* The best entry of a file for a device of capability `sm` (75, 90, 121): the highest SM version that runs
+ * there, the last of several. OCC_IMAGE_E_NO_BINARY lists the entries of the file. Codes and messages as in
+ * image/image.h. */
 int sim_image_open(const void *bytes, size_t size, uint32_t sm, struct sim_image **ret_image,
                    struct occ_image_error *err);
 

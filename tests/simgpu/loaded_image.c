@@ -1,6 +1,6 @@
 /*
- * See loaded_image.h. A program's own memory is trusted as far as a real driver trusts it: where no size is given, the
- * headers' claims are all there is. Pure apart from malloc and the log; any thread.
+ * See loaded_image.h. A program's own memory is trusted as far as a real driver trusts it: where no size is
+ * given, the headers' claims are all there is. Pure apart from malloc and the log; any thread.
  */
 #include "loaded_image.h"
 

@@ -1,6 +1,6 @@
 /*
- * Images as a program hands them to the driver: what image/ reads, less what a driver does not take, and the calls
- * that give no size. Why one is refused goes to the log (OCCSIM_LOG).
+ * Images as a program hands them to the driver: what image/ reads, less what a driver does not take, and the
+ * calls that give no size. Why one is refused goes to the log (OCCSIM_LOG).
  */
 #ifndef SIM_LOADED_IMAGE_H
 #define SIM_LOADED_IMAGE_H

@@ -1,6 +1,7 @@
 /*
- * A double of libnvidia-ml.so.1 with what the sampler asks of NVML's GPM: the occupancy and activity of a whole
- * simulated device between two looks, as all processes use it (segments.h). H200 has it, the others do not.
+ * A double of libnvidia-ml.so.1 with what the sampler asks of NVML's GPM: the occupancy and activity of a
+ * whole simulated device between two looks, as all processes use it (segments.h). H200 has it, the others do
+ * not.
  *
  * It needs no driver: devices are those of OCCSIM_GPU. A look is at what they did until LAG_NS ago.
  * Names, numbers and layouts are those of NVML's public reference; there is no header of it in the toolkit.

@@ -1,12 +1,15 @@
 /*
- * What simulated devices execute, told by the programs that launch to whoever samples counters: one append-only file
- * for each device below OCCSIM_COUNTERS, named after its uuid, so that a sampler sees the launches of all processes.
+ * What simulated devices execute, told by the programs that launch to whoever samples counters: one
+ * append-only file for each device below OCCSIM_COUNTERS, named after its uuid, so that a sampler sees the
+ * launches of all processes.
  *
- * A record says what one launch holds while nothing of it changes. All of a launch's records are one write() with
- * O_APPEND, made when the launch is placed: its times lie in the future then. Times are CLOCK_REALTIME, in ns.
+ * A record says what one launch holds while nothing of it changes. All of a launch's records are one write()
+ * with O_APPEND, made when the launch is placed: its times lie in the future then. Times are CLOCK_REALTIME,
+ * in ns.
  *
- * A program locks the file (flock) from the moment it reads the clock for a launch until the launch is told, and samplers read under
- * the same lock: what they have not read starts later, however long a program waits for a processor.
+ * A program locks the file (flock) from the moment it reads the clock for a launch until the launch is told,
+ * and samplers read under the same lock: what they have not read starts later, however long a program waits
+ * for a processor.
  *
  * No state and no locks; any thread.
  */
@@ -31,7 +34,8 @@ struct sim_segment {
     double active_sms;    /* with a block of this launch */
 };
 
-/* Opens a device's file, made if it is not there: for appending, or (`writing` false) for reading. -1: errno. */
+/* Opens a device's file, made if it is not there: for appending, or (`writing` false) for reading. -1: errno.
+ */
 int sim_segments_open(const char *directory, const uint8_t uuid[SIM_UUID_BYTES], const char *suffix,
                       int writing);
 

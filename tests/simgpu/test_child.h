@@ -1,7 +1,7 @@
 /*
- * Each case runs in a process of its own, because a simulated device reads its environment once: RUN(function,
- * "NAME=value", ...) forks, sets the variables and runs `function` in the child, where CHECK() says what is wrong
- * and ends it. The parent never touches the driver.
+ * Each case runs in a process of its own, because a simulated device reads its environment once:
+ * RUN(function, "NAME=value", ...) forks, sets the variables and runs `function` in the child, where CHECK()
+ * says what is wrong and ends it. The parent never touches the driver.
  */
 #ifndef SIM_TEST_CHILD_H
 #define SIM_TEST_CHILD_H

@@ -1,6 +1,6 @@
 /*
- * The simulated driver as a program sees it: initialisation and injection, devices, modules, launches and what is
- * refused, streams, events, graphs, memory, host functions, names and versions of entry points.
+ * The simulated driver as a program sees it: initialisation and injection, devices, modules, launches and
+ * what is refused, streams, events, graphs, memory, host functions, names and versions of entry points.
  */
 #include "test_child.h"
 

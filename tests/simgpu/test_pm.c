@@ -1,10 +1,10 @@
 /*
- * PM sampling in the CUPTI double: launches of another process are counted, to the last warp-cycle, whatever the
- * shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every fault. And
- * NVML's GPM, which counts the same.
+ * PM sampling in the CUPTI double: launches of another process are counted, to the last warp-cycle, whatever
+ * the shape of their blocks; when samples are said to have been; one sampler a device; a full buffer; every
+ * fault. And NVML's GPM, which counts the same.
  *
- * No case depends on how fast anything runs: all that was launched is waited for and has passed before samples are
- * decoded, and the hardware buffer holds more than that takes.
+ * No case depends on how fast anything runs: all that was launched is waited for and has passed before
+ * samples are decoded, and the hardware buffer holds more than that takes.
  */
 #include "test_child.h"
 
@@ -703,7 +703,8 @@ static void busy(void)
 
 enum { FEW = 4, RAW_SAMPLE_BYTES = 2048 };
 
-/* The oldest are those after the start; the latest end when they are decoded, less what programs have for telling. */
+/* The oldest are those after the start; the latest end when they are decoded, less what programs have for
+ * telling. */
 static void overflow_in(CUpti_PmSampling_HardwareBuffer_AppendMode mode)
 {
     const uint64_t interval_ns = 1000000, telling_ns = 5000000;

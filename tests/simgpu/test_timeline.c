@@ -201,7 +201,8 @@ static void test_a_ramp_rises_and_falls(void **state)
     assert_in_range(s[top + 1].start_ns - p.start_ns, 23900, 24100); /* when the last block starts */
 }
 
-/* Whatever is placed beside whatever else: the stretches are all of the blocks' time, and no more than fits. */
+/* Whatever is placed beside whatever else: the stretches are all of the blocks' time, and no more than fits.
+ */
 static void test_stretches_are_all_of_it(void **state)
 {
     struct sim_timeline *t = *state;

@@ -1,9 +1,10 @@
 /*
  * The block scheduler. See timeline.h.
  *
- * The device's load is a step function: a list of {time, share of the device in use from then on}, ordered by time,
- * the last share 0. Placing a launch is one walk over the steps from the time when it is ready; most launches come
- * when everything before them ends, at the end of the list. Shares are only ever added to, so that none drifts.
+ * The device's load is a step function: a list of {time, share of the device in use from then on}, ordered by
+ * time, the last share 0. Placing a launch is one walk over the steps from the time when it is ready; most
+ * launches come when everything before them ends, at the end of the list. Shares are only ever added to, so
+ * that none drifts.
  */
 #include "timeline.h"
 
@@ -207,16 +208,16 @@ static void sift_down(uint64_t *heap, size_t count, size_t at)
     }
 }
 
-/* What of a launch's slots is in use while it goes on, given as parts of its span: more and more of them until `head`, all
- * until `full`, then those of the blocks that have not ended. */
+/* What of a launch's slots is in use while it goes on, given as parts of its span: more and more of them
+ * until `head`, all until `full`, then those of the blocks that have not ended. */
 struct shape {
     double head, full;
     double tail[TAIL_BINS];
     bool waits; /* until `full` there are blocks for which there is no slot */
 };
 
-/* Once it has begun, no slot is idle before its last block: in the tail each is in use until it is free for good. One that
- * is free before the tail begins is not in it. */
+/* Once it has begun, no slot is idle before its last block: in the tail each is in use until it is free for
+ * good. One that is free before the tail begins is not in it. */
 static void shape_tail(struct shape *shape, const uint64_t *free_at, size_t slots, uint64_t full_ns,
                        uint64_t span_ns)
 {
@@ -320,7 +321,8 @@ static double block_time(const struct sim_stretch *stretches, size_t n)
     return sum;
 }
 
-/* The stretches are those of full waves: gives them the shape of the blocks out of step, and exactly their sum. */
+/* The stretches are those of full waves: gives them the shape of the blocks out of step, and exactly their
+ * sum. */
 static bool shape_stretches(struct sim_timeline *timeline, const struct shape *shape, double total)
 {
     size_t n = timeline->stretch_count;

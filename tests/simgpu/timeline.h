@@ -1,11 +1,11 @@
 /*
  * The device's block scheduler: when a launch's blocks run, given everything launched before it.
  *
- * Launches are placed in the order in which they are submitted. A launch takes the share of the device that is free
- * (an SM's resources are one pool: a launch with B blocks per SM uses 1/B of it for each block), block after block,
- * breadth first over the SMs; what does not fit waits for the next wave. Blocks of a launch run in lockstep waves of
- * equal length, so that a launch with the device to itself ends after ceil(blocks / (SMs * B)) block durations; a
- * wave that shares the device takes what is free when it starts.
+ * Launches are placed in the order in which they are submitted. A launch takes the share of the device that
+ * is free (an SM's resources are one pool: a launch with B blocks per SM uses 1/B of it for each block),
+ * block after block, breadth first over the SMs; what does not fit waits for the next wave. Blocks of a
+ * launch run in lockstep waves of equal length, so that a launch with the device to itself ends after
+ * ceil(blocks / (SMs * B)) block durations; a wave that shares the device takes what is free when it starts.
  *
  * Invariant: at no time are the shares of all launches together above 1.
  *
@@ -27,8 +27,8 @@ struct sim_work {
     uint64_t block_ns;
     double imbalance; /* 0: equal blocks; else durations spread evenly over block_ns * (1 +- imbalance) */
     uint64_t seed;    /* which block gets which duration */
-    uint64_t
-        ramp_ns; /* over which the first wave's blocks start, one after the other; each slot ends so much later */
+    uint64_t ramp_ns; /* over which the first wave's blocks start, one after the other; each slot ends so much
+                         later */
 };
 
 struct sim_placement {
@@ -53,8 +53,8 @@ void sim_timeline_free(struct sim_timeline *timeline);
 bool sim_timeline_place(struct sim_timeline *timeline, uint64_t now_ns, const struct sim_work *work,
                         struct sim_placement *ret);
 
-/* How the last launch was placed, in the order of time: blocks summed over it are exactly its block_ns_total (to
- * rounding when blocks are unequal). Valid until the next placement. */
+/* How the last launch was placed, in the order of time: blocks summed over it are exactly its block_ns_total
+ * (to rounding when blocks are unequal). Valid until the next placement. */
 const struct sim_stretch *sim_timeline_stretches(const struct sim_timeline *timeline, size_t *ret_n);
 
 /* The share of the device in use at a time, 0...1. For tests. */

@@ -1,7 +1,7 @@
 /*
- * OCCSIM_TRUTH: one CSV line for each launch with what the simulation decided, for tests to compare with what was
- * recorded. The first line of an empty file names the columns. Each line is one write(), so processes may share a
- * file. Threads: called under the driver's lock.
+ * OCCSIM_TRUTH: one CSV line for each launch with what the simulation decided, for tests to compare with what
+ * was recorded. The first line of an empty file names the columns. Each line is one write(), so processes may
+ * share a file. Threads: called under the driver's lock.
  */
 #include "driver.h"
 

@@ -1,4 +1,5 @@
-/* injector/governor and injector/takeover: costs, clocks and buffers that the test makes up, second by second. */
+/* injector/governor and injector/takeover: costs, clocks and buffers that the test makes up, second by
+ * second. */
 #include "injector/governor.h"
 #include "injector/takeover.h"
 
@@ -107,7 +108,8 @@ static void test_below_half_for_a_minute_is_a_step_up(void **state)
     assert_int_equal(run(&w, 600, 0, 1000, NULL), 0);
 }
 
-/* Recording costs 5 %, nothing costs nothing: without patience it would be on for 10 of 70 seconds for ever. */
+/* Recording costs 5 %, nothing costs nothing: without patience it would be on for 10 of 70 seconds for ever.
+ */
 static void test_a_step_up_that_fails_makes_it_patient(void **state)
 {
     (void)state;

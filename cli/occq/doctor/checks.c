@@ -19,7 +19,6 @@
 #define OTHER_DB "name another file with --db FILE (-d)"
 #define TOOLKIT  "start it with NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 
-/* clang-format off */
 static const struct doctor_check checks[] = {
     {"driver", doctor_must, DRIVER, "^([0-9]+\\.[0-9.]+)$", PROBLEM, RECORD, "No CUDA program can run here.",
      "install NVIDIA's driver; start a container with --gpus all or --device nvidia.com/gpu=all"},
@@ -31,9 +30,11 @@ static const struct doctor_check checks[] = {
      "CUDA programs of this user cannot use the GPUs.",
      "run nvidia-modprobe -u -c 0; give the user access; in a batch job, ask for a GPU"},
     {"GPUs", doctor_may, "/proc/driver/nvidia/gpus/*/information", "^Model:[ \t]*(.*)", OK, 0, NULL, NULL},
-    {"GPUs", doctor_must_not, "/proc/driver/nvidia/gpus/*/information", "^Model:[ \t]*(.*-[0-9]+[ABCQ])$", NOTE, RECORD,
-     "Tools work on a virtual GPU only where its host allows it.", "have the host set enable_profiling=1 for this vGPU"},
-    {"MIG", doctor_mig, NULL, NULL, NOTE, MEASURE, "Compute instances that share a GPU instance have no counters.",
+    {"GPUs", doctor_must_not, "/proc/driver/nvidia/gpus/*/information", "^Model:[ \t]*(.*-[0-9]+[ABCQ])$",
+     NOTE, RECORD, "Tools work on a virtual GPU only where its host allows it.",
+     "have the host set enable_profiling=1 for this vGPU"},
+    {"MIG", doctor_mig, NULL, NULL, NOTE, MEASURE,
+     "Compute instances that share a GPU instance have no counters.",
      "give each GPU instance one compute instance of its full size"},
     {"MPS", doctor_must_not, "/proc/[0-9]*/comm", "^(nvidia-cuda-mps)", NOTE, MEASURE, MPS, NO_MPS},
     {"MPS", doctor_must_not, "$CUDA_MPS_PIPE_DIRECTORY", "^(.+)", NOTE, MEASURE, MPS, NO_MPS},
@@ -43,12 +44,15 @@ static const struct doctor_check checks[] = {
     {"container", doctor_if_set, "$NVIDIA_DRIVER_CAPABILITIES", "(utility|all)", NOTE, MEASURE,
      "The container has no NVML, hence no GPM counters.", TOOLKIT},
     {"container", doctor_must_not, "$NVIDIA_VISIBLE_DEVICES", "^(void|none)$", PROBLEM, RECORD,
-     "The container sees no GPU.", "start it with NVIDIA_VISIBLE_DEVICES=all, or have the orchestrator give it a GPU"},
+     "The container sees no GPU.",
+     "start it with NVIDIA_VISIBLE_DEVICES=all, or have the orchestrator give it a GPU"},
     {"libcupti", doctor_must, "", "^cupti\t(.*)", PROBLEM, RECORD,
      "Launches are recorded through libcupti of CUDA 12.2 or newer; occtraced, beside occq, looks for it.",
-     "install it (CUDA toolkit, or pip install nvidia-cuda-cupti), or set OCCTRACE_CUPTI to its absolute path"},
+     "install it (CUDA toolkit, or pip install nvidia-cuda-cupti), or set OCCTRACE_CUPTI to its absolute "
+     "path"},
     {"libcupti", doctor_must_not, "", "^cupti\t.*\\((version (..|130[0-2]..)), first", NOTE, DOCTOR_RECORD,
-     "Before 13.3 it leaks GPU memory in CUDA graphs; tracing copies and fills as well avoids that, at a price.",
+     "Before 13.3 it leaks GPU memory in CUDA graphs; tracing copies and fills as well avoids that, at a "
+     "price.",
      "use CUDA 13.3's libcupti or newer where graphs run for long"},
     {"libcupti", doctor_must_not, "", "^refused\t(.*)", NOTE, 0, "It is passed over.", NULL},
     {"injection", doctor_if_set, "$CUDA_INJECTION64_PATH", "(/libocctrace|^none$|^$)", NOTE, RECORD,
@@ -62,17 +66,20 @@ static const struct doctor_check checks[] = {
      "end it where occupancy is to be measured"},
     {"open files", doctor_must_not, "/proc/self/limits", "^Max open files +([0-9]|[1-5][0-9]) ", NOTE, RECORD,
      "A program with few free descriptors is not recorded: it needs them.", "ulimit -n 1024"},
-    {"memory files", doctor_memfd, NULL, NULL, PROBLEM, RECORD, "Programs hand their launches over in memory files.",
+    {"memory files", doctor_memfd, NULL, NULL, PROBLEM, RECORD,
+     "Programs hand their launches over in memory files.",
      "allow memfd_create in the container's seccomp profile"},
     {"history", doctor_local, NULL, NULL, PROBLEM, KEEP, "Writers on two hosts would damage a history there.",
      "name a file on a local disk with --db FILE (-d), or set XDG_STATE_HOME"},
     {"history", doctor_readable, NULL, NULL, PROBLEM, KEEP, "This is no history that can be used.", OTHER_DB},
     {"history", doctor_writable, NULL, NULL, PROBLEM, KEEP, "Nothing can be added.", OTHER_DB},
-    {"disk space", doctor_space, NULL, NULL, NOTE, KEEP, "The disk is full before the history reaches its limit.",
+    {"disk space", doctor_space, NULL, NULL, NOTE, KEEP,
+     "The disk is full before the history reaches its limit.",
      "lower database.max_size in the settings, or free space"},
     {"settings", doctor_settings, NULL, NULL, PROBLEM, KEEP, "occtraced does not start with them.",
      "correct what the message names"},
-    {"daemon", doctor_daemon, NULL, NULL, PROBLEM, RECORD | KEEP, "Programs that report to it may lose launches.",
+    {"daemon", doctor_daemon, NULL, NULL, PROBLEM, RECORD | KEEP,
+     "Programs that report to it may lose launches.",
      "restart it (systemctl restart occtraced); its log is in journalctl -u occtraced"},
     {"service", doctor_unit, NULL, NULL, NOTE, 0, "Only programs that occtrace starts are recorded.",
      "systemctl enable --now occtraced; systemctl status occtraced has the reason of a failure"},
@@ -85,7 +92,6 @@ static const struct doctor_check checks[] = {
     {"clock", doctor_clock, NULL, NULL, NOTE, 0, "Times cannot be compared with those of other machines.",
      "switch on time synchronisation (timedatectl set-ntp true, chronyd, ptp4l)"},
 };
-/* clang-format on */
 
 void doctor_examine(const struct doctor_machine *machine, struct doctor_page *ret_page)
 {
