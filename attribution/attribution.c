@@ -49,6 +49,8 @@ void occ_attribution_free(struct occ_attribution *a)
     free(a->regressors.items);
     free(a->rows.rows);
     free(a->rows.entries);
+    free(a->utilization_rows.rows);
+    free(a->utilization_rows.entries);
     free(a->past);
     for (size_t i = 0; i < a->queue.n_launches; i++)
         free(a->queue.launches[i].direct);
@@ -78,7 +80,10 @@ static void note_overlap(struct occ_attribution *a, struct occ_queued_launch *la
 /* The oldest time that rows, or samples to come, have launches of. */
 static int64_t oldest_ns(const struct occ_attribution *a)
 {
-    return (a->rows.n > 0 ? a->rows.rows[0].start_ns : a->joined_ns) - CLOCKS_NS;
+    int64_t oldest = a->rows.n > 0 ? a->rows.rows[0].start_ns : a->joined_ns;
+    if (a->utilization_rows.n > 0 && a->utilization_rows.rows[0].start_ns < oldest)
+        oldest = a->utilization_rows.rows[0].start_ns;
+    return oldest - CLOCKS_NS;
 }
 
 /* Launches that start before `until_ns` are about to be joined, and count in their regressors: those that
@@ -185,9 +190,10 @@ static struct occ_measured value_of(struct occ_attribution *a, struct occ_queued
 {
     const struct occ_regressor *r = &a->regressors.items[l->regressor];
     struct occ_measured value = OCC_NOT_MEASURED;
-    if (occ_direct_report(a, l, &value) || !l->covered || r->measured.source == OCC_ATTRIBUTION_NONE)
-        return value;
-    return r->measured;
+    if (!occ_direct_report(a, l, &value) && l->covered)
+        value = r->measured;
+    occ_utilization_fill(a, r, &value);
+    return value;
 }
 
 /* ---- blocks ---- */
@@ -219,8 +225,9 @@ static int process_block(struct occ_attribution *a, size_t n, bool final, struct
     a->settled_ns = a->joined_ns - CLOCKS_NS;
     q->n_samples -= n;
     memmove(q->samples, q->samples + n, q->n_samples * sizeof *q->samples);
-    bool is_due = a->joined_ns >= a->estimate.due_ns && FRESH * a->estimate.fresh >= a->rows.n;
-    return a->estimate.known && (is_due || final) ? occ_solve(a, err) : 0;
+    bool is_due = a->joined_ns >= a->estimate.due_ns && FRESH * a->rows.fresh >= a->rows.n;
+    status = a->estimate.known && (is_due || final) ? occ_solve(a, err) : 0;
+    return status == 0 ? occ_utilization_solve(a, final, err) : status;
 }
 
 /* Number of samples whose launches are all here; of BLOCK_NS. */
@@ -251,6 +258,7 @@ int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool fi
 void occ_attribution_restart(struct occ_attribution *a)
 {
     a->rows.n = a->rows.n_entries = 0;
+    a->utilization_rows.n = a->utilization_rows.n_entries = 0;
     a->longest_ns = 0;
 }
 
@@ -342,6 +350,8 @@ void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64
             found = r;
     }
     *ret_measured = found ? found->measured : OCC_NOT_MEASURED;
+    if (found)
+        occ_utilization_fill(a, found, ret_measured);
 }
 
 void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attribution_stats *ret_stats)

@@ -68,6 +68,9 @@ struct occ_measured {
     double blocks;              /* resident blocks per active SM; NaN */
     double imbalance;           /* 1 - least / most active SM's cycles; NaN */
     double stall[5];            /* share of cycles, in the order of enum occ_counter; NaN */
+    /* 0...1 of the peak, with standard errors: ISSUE of active cycles, others of elapsed ones; NaN, and
+     * undefined where the source is NONE */
+    double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];
     uint64_t samples, launches;
     uint32_t group;  /* for GROUP: members share the number; 0 else */
     bool overlapped; /* ran beside other kernels for a good part of its time */

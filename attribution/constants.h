@@ -71,6 +71,7 @@
 
 /* ---- when ---- */
 #define WINDOW_NS        INT64_C(10000000000)  /* of rows: a change of behaviour is forgotten after it */
+#define UTILIZATION_NS   INT64_C(120000000000) /* the same of the rare samples of utilization */
 #define BLOCK_NS         INT64_C(250000000)    /* of samples that are joined at once */
 #define FRESH            4                     /* a new estimate needs one in so many rows to be new ... */
 #define COST_MAX         0.05                  /* ... and may take this part of a core, at ... */

@@ -110,8 +110,9 @@ bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *l, s
 /* Samples with the launch in them, but not in their rows, say nothing of others. */
 static void drop_rows(struct occ_attribution *a, double start_ns, double end_ns)
 {
-    for (size_t i = 0; i < a->rows.n; i++) {
-        struct occ_row *row = &a->rows.rows[i];
+    struct occ_rows *const all[] = {&a->rows, &a->utilization_rows};
+    for (size_t i = 0; i < all[0]->n + all[1]->n; i++) {
+        struct occ_row *row = i < all[0]->n ? &all[0]->rows[i] : &all[1]->rows[i - all[0]->n];
         if ((double)row->start_ns < end_ns && (double)row->start_ns + (double)row->length_ns > start_ns)
             row->variance = INFINITY;
     }

@@ -66,6 +66,12 @@ static double variance_of(const struct occ_solution *s, const struct selection *
     return fmax(model_variance(s, of), fmax(by_time, by_phase));
 }
 
+double occ_errors_variance(const struct occ_solution *s, uint32_t column)
+{
+    double weight = 1;
+    return variance_of(s, &(struct selection){1, &column, &weight});
+}
+
 /* ---- work nobody traced ---- */
 
 /* What is counted while no launch runs may be there beside launches too, or be launches without records: half
@@ -73,14 +79,14 @@ static double variance_of(const struct occ_solution *s, const struct selection *
  * SPREAD_MAX and means above what a configuration allows are others' work too. */
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
-    double above = 0, weight = 1;
+    double above = 0;
     for (uint32_t i = 0; i < s->n_means; i++) {
         double excess = s->x[i] - (double)regressor_at(a, s, i)->bound;
-        double sd = sqrt(variance_of(s, &(struct selection){1, &i, &weight}));
+        double sd = sqrt(occ_errors_variance(s, i));
         above = excess > ABOVE * sd ? fmax(above, ABOVE * excess) : above; /* it may be more elsewhere */
     }
     uint32_t idle = s->n - OCC_SPECIAL + OCC_SPECIAL_IDLE;
-    double sd = sqrt(variance_of(s, &(struct selection){1, &idle, &weight}));
+    double sd = sqrt(occ_errors_variance(s, idle));
     double seen = fmax(s->x[idle] - 2 * sd, 0);
     const struct occ_residuals *r = &s->residuals;
     double varied = fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) * r->counted / s->rows;
@@ -110,6 +116,8 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
     m->blocks = defined ? value[OCC_RESPONSE_BLOCKS] / y : NAN;
     for (int i = 0; i < 5; i++)
         m->stall[i] = clamp(value[OCC_RESPONSE_STALLS + i]);
+    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
+        m->utilization[i] = m->utilization_se[i] = NAN; /* utilization.c may know it */
 }
 
 static void add_mean(struct occ_sums *sums, const struct occ_regressor *r, double weight)

@@ -181,9 +181,8 @@ static void drop_rows(struct occ_rows *rows, size_t n)
 
 /* Has room for a row of so many entries, if need be in place of old ones: half of the memory for rows, half
  * for their entries. */
-static bool make_room(struct occ_attribution *a, size_t n_entries)
+static bool make_room(const struct occ_attribution *a, struct occ_rows *rows, size_t n_entries)
 {
-    struct occ_rows *rows = &a->rows;
     size_t bytes = (ROWS_BYTES + a->regressors.n * ROWS_BYTES_EACH) / 2;
     size_t max = bytes / sizeof *rows->rows, entries_max = bytes / sizeof *rows->entries;
     if (rows->n >= max || rows->n_entries + n_entries > entries_max)
@@ -194,11 +193,11 @@ static bool make_room(struct occ_attribution *a, size_t n_entries)
 }
 
 /* Keeps the row for the equations. Without memory it is not regressed. */
-static void keep_row(struct occ_attribution *a, struct occ_row *row, const double *ratio)
+static void keep_row(struct occ_attribution *a, struct occ_rows *rows, struct occ_row *row,
+                     const double *response)
 {
-    struct occ_rows *rows = &a->rows;
     uint32_t n = row->n;
-    if (!make_room(a, n))
+    if (!make_room(a, rows, n))
         return;
     row->first = (uint32_t)rows->n_entries;
     row->n = 0;
@@ -208,9 +207,9 @@ static void keep_row(struct occ_attribution *a, struct occ_row *row, const doubl
             row->n++;
         }
     for (int r = 0; r < OCC_RESPONSE_COUNT; r++)
-        row->response[r] = (float)ratio[r];
+        row->response[r] = (float)response[r];
     rows->rows[rows->n++] = *row;
-    a->estimate.fresh++;
+    rows->fresh++;
 }
 
 /* ---- joining ---- */
@@ -255,17 +254,25 @@ static void join_sample(struct occ_attribution *a, const struct occ_sample *samp
     bool is_possible = occ_join_ratios(a, sample, ratio);
     if (!is_trial)
         note_sample(a, sample, &row, ratio);
-    if (is_possible)
-        keep_row(a, &row, ratio);
+    if (is_possible && !occ_utilization_is_in(sample))
+        keep_row(a, &a->rows, &row, ratio);
+    else if (is_possible && !is_trial && occ_utilization_read(sample, ratio[OCC_RESPONSE_ACTIVE], ratio))
+        keep_row(a, &a->utilization_rows, &row, ratio);
+}
+
+static void drop_older(struct occ_rows *rows, int64_t than_ns)
+{
+    size_t old = 0;
+    while (old < rows->n && rows->rows[old].start_ns < than_ns)
+        old++;
+    if (old > rows->n / 8)
+        drop_rows(rows, old);
 }
 
 void occ_join_block(struct occ_attribution *a, size_t n, bool is_trial)
 {
-    size_t old = 0;
-    while (old < a->rows.n && a->rows.rows[old].start_ns < a->queue.samples[0].start_ns - WINDOW_NS)
-        old++;
-    if (old > a->rows.n / 8)
-        drop_rows(&a->rows, old);
+    drop_older(&a->rows, a->queue.samples[0].start_ns - WINDOW_NS);
+    drop_older(&a->utilization_rows, a->queue.samples[0].start_ns - UTILIZATION_NS);
     a->making.next_launch = a->making.n_active = 0;
     for (size_t i = 0; i < n; i++)
         join_sample(a, &a->queue.samples[i], is_trial);

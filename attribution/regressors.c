@@ -73,6 +73,8 @@ uint32_t occ_regressors_put(struct occ_regressors *all, const struct occ_attribu
     }
     all->items[at] = (struct occ_regressor){
         .model = *model, .overlapped = overlapped, .taken = true, .measured = OCC_NOT_MEASURED};
+    for (int i = 0; i < OCC_RESPONSE_UTILIZATIONS; i++)
+        all->items[at].utilization[i] = all->items[at].utilization_se[i] = NAN;
     set_prior(&all->items[at], options);
     return at;
 }

@@ -10,6 +10,17 @@
 
 #include <stdint.h>
 
+/* What may keep more warps from helping. X(NAME, what) */
+#define OCC_UTILIZATIONS(X)                                                                                  \
+    X(ISSUE, "cycles in which a scheduler issued an instruction")                                            \
+    X(DRAM, "throughput of device memory")                                                                   \
+    X(L2, "throughput of the L2 cache")                                                                      \
+    X(L1, "throughput of L1 caches and shared memory")                                                       \
+    X(TENSOR, "cycles in which tensor cores were active")
+
+#define OCC_UTILIZATION_ENUMERATOR(name, what) OCC_UTILIZATION_##name,
+enum occ_utilization { OCC_UTILIZATIONS(OCC_UTILIZATION_ENUMERATOR) OCC_UTILIZATION_COUNT };
+
 /* Sums over SMs and interval except where it says otherwise. */
 enum occ_counter {
     OCC_COUNTER_WARPS,           /* warp-cycles: resident warps summed over cycles */
@@ -23,7 +34,8 @@ enum occ_counter {
     OCC_COUNTER_STALL_BLOCKS,    /* the same for a block slot */
     OCC_COUNTER_STALL_WARPS,     /* the same for warp slots */
     OCC_COUNTER_STALL_BARRIERS,  /* the same for barriers */
-    OCC_COUNTER_COUNT
+    OCC_COUNTER_UTILIZATION,     /* enum occ_utilization: mean over all units, % of the peak */
+    OCC_COUNTER_COUNT = OCC_COUNTER_UTILIZATION + OCC_UTILIZATION_COUNT
 };
 
 struct occ_sample {

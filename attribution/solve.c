@@ -303,7 +303,7 @@ static void report(struct occ_attribution *a, struct occ_solution *s, struct pla
     memcpy(e->knows, s->knows, sizeof e->knows);
     occ_errors_report(a, s);
     e->due_ns = a->joined_ns + (int64_t)((double)s->n * s->n * s->n * CUBE_NS / COST_MAX);
-    e->fresh = 0;
+    a->rows.fresh = 0;
     e->known = true;
 }
 

@@ -31,6 +31,10 @@ enum occ_special {
     OCC_SPECIAL = OCC_SPECIAL_PROFILE + OCC_PROFILE
 };
 
+/* Rows of utilization have these responses instead. */
+enum { OCC_RESPONSE_UTILIZATION_ACTIVE = OCC_UTILIZATION_COUNT, OCC_RESPONSE_UTILIZATIONS };
+_Static_assert((int)OCC_RESPONSE_UTILIZATIONS <= (int)OCC_RESPONSE_COUNT, "they have room in a row");
+
 #define OCC_NONE UINT32_MAX
 
 /* A launch configuration (of one graph node), isolated or overlapped. */
@@ -47,6 +51,8 @@ struct occ_regressor {
     uint32_t waiting;                 /* launches that refer to it */
     uint32_t stamp, entry, n_entries; /* in the row that is made now: its entries */
     struct occ_measured measured;     /* as of the last estimate */
+    float utilization[OCC_RESPONSE_UTILIZATIONS];    /* the last estimate of it, of elapsed cycles ... */
+    float utilization_se[OCC_RESPONSE_UTILIZATIONS]; /* ... with its errors; NaN: not known */
 };
 
 struct occ_regressors {
@@ -111,6 +117,7 @@ struct occ_rows {
     struct occ_row *rows;
     struct occ_entry *entries;
     size_t n, allocated, n_entries, entries_allocated;
+    size_t fresh; /* rows since the last estimate */
 };
 
 /* What samples counted that no launch explains, by OCC_PAST_NS. */
@@ -134,7 +141,6 @@ struct occ_queue {
 struct occ_estimate {
     bool known;
     int64_t due_ns;   /* when the next one is */
-    size_t fresh;     /* rows since then */
     int64_t clock_ns; /* launch time + offset + drift x (time - this) = sample time */
     double offset_ns, drift;
     double special[OCC_SPECIAL][OCC_RESPONSE_COUNT]; /* those of the clocks are 0 */
@@ -164,7 +170,7 @@ struct occ_attribution {
     struct occ_attribution_stats stats;
     struct occ_regressors regressors;
     struct occ_queue queue;
-    struct occ_rows rows;
+    struct occ_rows rows, utilization_rows;
     struct occ_estimate estimate;
     struct occ_making making;
     struct occ_seconds seconds;
@@ -248,6 +254,25 @@ void occ_errors_report(struct occ_attribution *a, struct occ_solution *s);
 /* Fills in what the sums say of one launch or of a selection of means, but for its source. */
 void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums,
                      struct occ_measured *measured);
+
+/* The variance of a mean, by what the equations give and by how clusters of rows scatter. */
+double occ_errors_variance(const struct occ_solution *s, uint32_t column);
+
+/* ---- utilization.c ---- */
+
+static inline bool occ_utilization_is_in(const struct occ_sample *sample)
+{
+    return isfinite(sample->value[OCC_COUNTER_UTILIZATION]) != 0; /* ISSUE is in all such sets */
+}
+
+/* Responses of a row that counted it; `active`: the share of active cycles. False: one of them is impossible,
+ * and the others may be too. */
+bool occ_utilization_read(const struct occ_sample *sample, double active, double *ret_response);
+/* Estimates the utilization of all regressors, if enough rows are new. */
+int occ_utilization_solve(struct occ_attribution *a, bool final, struct occ_error *err);
+/* Fills in what is known of the regressor's, where occupancy is. */
+void occ_utilization_fill(const struct occ_attribution *a, const struct occ_regressor *regressor,
+                          struct occ_measured *measured);
 
 /* ---- direct.c ---- */
 

@@ -30,6 +30,9 @@ struct fixture {
     size_t n_runs, room, first; /* first: of the runs that end after the last sample's start */
     int64_t now_ns, offset_ns;
     uint64_t random;
+    bool has_turns;    /* a fifth of the time is another counter set's: utilization, ... */
+    bool lacks_tensor; /* ... without tensor cores; ... */
+    size_t impossible; /* ... one of so many cannot be */
     bool garble;       /* now and then a counter says what cannot be */
     double background; /* occupancy of work that has no launches */
     double theoretical;
@@ -102,6 +105,34 @@ static struct occ_sample sample_of(struct fixture *f, int64_t start_ns, int64_t 
     return sample;
 }
 
+/* What utilization_sample() counts of a kernel: of elapsed cycles, by enum occ_utilization. */
+static double utilization_of(uint64_t shape, int i)
+{
+    static const double parts[] = {0.21, 0.05, 0.11, 0.15, 0};
+    return fmin((double)shape * parts[i], 0.95);
+}
+
+static struct occ_sample utilization_sample(struct fixture *f, int64_t start_ns, int64_t length_ns)
+{
+    struct occ_sample sample = sample_of(f, start_ns, length_ns);
+    sample.value[OCC_COUNTER_WARPS] = NAN;
+    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
+        sample.value[OCC_COUNTER_UTILIZATION + i] = 0;
+    for (size_t k = f->first; k < f->n_runs && f->runs[k].start_ns < start_ns + length_ns; k++) {
+        const struct run *r = &f->runs[k];
+        double inside = fmin((double)(r->end_ns - start_ns), (double)length_ns) -
+                        fmax((double)(r->start_ns - start_ns), 0);
+        for (int i = 0; i < OCC_UTILIZATION_COUNT && inside > 0; i++)
+            sample.value[OCC_COUNTER_UTILIZATION + i] +=
+                100 * inside / (double)length_ns * utilization_of(r->shape, i);
+    }
+    if (f->lacks_tensor)
+        sample.value[OCC_COUNTER_UTILIZATION + OCC_UTILIZATION_TENSOR] = NAN;
+    if (f->impossible && draw(f, (uint32_t)f->impossible) == 0)
+        sample.value[OCC_COUNTER_UTILIZATION + OCC_UTILIZATION_DRAM] = 1e9;
+    return sample;
+}
+
 static struct occ_attribution_launch launch_of(const struct fixture *f, size_t i)
 {
     const struct run *r = &f->runs[i];
@@ -119,7 +150,9 @@ static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *va
     struct occ_attribution_value some[64];
     int64_t until_ns = START_NS;
     for (int64_t at_ns = START_NS; at_ns < f->now_ns; at_ns += interval_ns) {
-        struct occ_sample sample = sample_of(f, at_ns, interval_ns);
+        bool is_turn = f->has_turns && (at_ns - START_NS) / (100 * MS) % 5 == 4;
+        struct occ_sample sample =
+            is_turn ? utilization_sample(f, at_ns, interval_ns) : sample_of(f, at_ns, interval_ns);
         if (f->garble && (at_ns - START_NS) / interval_ns % 40 == 7)
             sample.value[at_ns / interval_ns % 2 ? OCC_COUNTER_WARPS : OCC_COUNTER_ACTIVE] = 0x1p64;
         assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
@@ -332,6 +365,7 @@ static void a_late_long_launch_is_read_from_the_past(void **state)
     assert_int_equal(occ_attribution_advance(f->a, START_NS + 1401 * MS, false, NULL), 0);
     assert_int_equal(occ_attribution_take(f->a, &value, 1), 1);
     assert_int_equal(value.measured.source, OCC_ATTRIBUTION_DIRECT);
+    assert_true(isnan(value.measured.utilization[OCC_UTILIZATION_DRAM])); /* its rows do not have it */
     assert_near(value.measured.elapsed, 0.25, 0.001);
     assert_near(value.measured.achieved, 0.5, 0.001);
     /* one of which the samples know nothing is only counted */
@@ -521,6 +555,77 @@ static void assert_withheld(const struct fixture *f)
     }
 }
 
+static void assert_utilization(const struct fixture *f, double scale)
+{
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        struct occ_measured m;
+        double active = fmin((0.15 + 0.2 * kind) * scale * 2, 1);
+        occ_attribution_ask(f->a, kind + 1, 0, &m);
+        for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
+            double truth = utilization_of(kind + 1, i) / (i == OCC_UTILIZATION_ISSUE ? active : 1);
+            if (i == OCC_UTILIZATION_TENSOR && f->lacks_tensor) {
+                assert_true(isnan(m.utilization[i]) && isnan(m.utilization_se[i]));
+                continue;
+            }
+            assert_near(m.utilization[i], truth, fmin(0.02, 3 * m.utilization_se[i]));
+            assert_true(m.utilization_se[i] < 0.026);
+        }
+    }
+}
+
+static void utilization_is_attributed(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured *values = calloc(40000, sizeof *values);
+    f->has_turns = true;
+    f->impossible = 20;
+    run_for(f, 3000, 1, 0);
+    play(f, MS, values);
+    assert_kinds(f, 1);
+    assert_utilization(f, 1);
+    assert_true(isnan(values[0].utilization[OCC_UTILIZATION_ISSUE])); /* before the set's first turn */
+    assert_near(values[f->n_runs - 1].utilization[OCC_UTILIZATION_DRAM],
+                utilization_of(f->runs[f->n_runs - 1].shape, OCC_UTILIZATION_DRAM), 0.02);
+    free(values);
+}
+
+static void utilization_of_a_chip_without_tensor_cores(void **state)
+{
+    struct fixture *f = *state;
+    f->has_turns = f->lacks_tensor = true;
+    run_for(f, 2000, 1, 0);
+    play(f, MS, NULL);
+    assert_utilization(f, 1);
+}
+
+static void utilization_is_not_known(const struct fixture *f)
+{
+    struct occ_measured m;
+    occ_attribution_ask(f->a, 1, 0, &m);
+    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
+        assert_true(isnan(m.utilization[i]) && isnan(m.utilization_se[i]));
+}
+
+static void without_its_counters_utilization_is_not_known(void **state)
+{
+    struct fixture *f = *state;
+    run_for(f, 2000, 1, 0);
+    play(f, MS, NULL);
+    assert_kinds(f, 1);
+    utilization_is_not_known(f);
+}
+
+static void beside_untraced_work_utilization_is_withheld(void **state)
+{
+    struct fixture *f = *state;
+    f->has_turns = true;
+    f->background = 0.15;
+    run_for(f, 3000, 1, 0);
+    play(f, MS, NULL);
+    assert_withheld(f);
+    utilization_is_not_known(f);
+}
+
 static void a_change_is_forgotten_within_seconds(void **state)
 {
     struct fixture *f = *state;
@@ -621,6 +726,20 @@ static void a_longer_overlap_withholds_achieved(void **state)
     assert_true(m.overlapped && isnan(m.achieved));
 }
 
+static void overlapped_launches_share_schedulers(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_measured m;
+    f->has_turns = true;
+    run_beside(f, 60000);
+    for (uint64_t shape = 1; shape <= 2; shape++) {
+        occ_attribution_ask(f->a, shape, 0, &m);
+        assert_true(isnan(m.utilization[OCC_UTILIZATION_ISSUE]));
+        assert_near(m.utilization[OCC_UTILIZATION_L2], utilization_of(shape, OCC_UTILIZATION_L2),
+                    2 * m.utilization_se[OCC_UTILIZATION_L2]);
+    }
+}
+
 #define WITH(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -640,6 +759,11 @@ int main(void)
         WITH(bad_input_is_counted),
         WITH(keys_are_bounded),
         WITH(hostile_input_does_no_harm),
+        WITH(utilization_is_attributed),
+        WITH(utilization_of_a_chip_without_tensor_cores),
+        WITH(without_its_counters_utilization_is_not_known),
+        WITH(beside_untraced_work_utilization_is_withheld),
+        WITH(overlapped_launches_share_schedulers),
         WITH(a_change_is_forgotten_within_seconds),
         WITH(launches_that_differ_a_little_have_values),
         WITH(background_that_idle_time_shows_withholds_values),
