@@ -250,7 +250,7 @@ INSERT INTO stored_identity VALUES (1, random());
 CREATE TABLE stored_retention (
     id           INTEGER PRIMARY KEY CHECK (id = 1),
     first_minute INTEGER NOT NULL,
-    name_bytes   INTEGER NOT NULL   -- what kernels, launch configurations and runs take, with their indices, about
+    name_bytes   INTEGER NOT NULL   -- what kernels, launch configurations, runs and ranges take, with their indices, about
 ) STRICT;
 INSERT INTO stored_retention VALUES (1, 0, 0);
 CREATE TRIGGER stored_kernel_added AFTER INSERT ON stored_kernel BEGIN
@@ -272,6 +272,23 @@ CREATE TRIGGER stored_run_added AFTER INSERT ON stored_run BEGIN
 END;
 CREATE TRIGGER stored_run_dropped AFTER DELETE ON stored_run BEGIN
     UPDATE stored_retention SET name_bytes = name_bytes - 4096;
+END;
+
+-- Where a program was when it launched: the ranges that were open then (NVTX, PyTorch's operators and modules), outermost
+-- first. Launches have range_id in their chunks. Of a run at most 4096, the rest is '(other ranges)'.
+CREATE TABLE stored_range (
+    run_id   INTEGER NOT NULL REFERENCES stored_run ON DELETE CASCADE,
+    range_id INTEGER NOT NULL,              -- 1, 2, ... in each run
+    path     TEXT NOT NULL,
+    phase    TEXT NOT NULL,                 -- '': not known
+    PRIMARY KEY (run_id, range_id),
+    UNIQUE (run_id, path, phase)
+) STRICT, WITHOUT ROWID;
+CREATE TRIGGER stored_range_added AFTER INSERT ON stored_range BEGIN
+    UPDATE stored_retention SET name_bytes = name_bytes + 64 + 2 * length(CAST(new.path AS BLOB));
+END;
+CREATE TRIGGER stored_range_dropped AFTER DELETE ON stored_range BEGIN
+    UPDATE stored_retention SET name_bytes = name_bytes - 64 - 2 * length(CAST(old.path AS BLOB));
 END;
 
 CREATE TABLE stored_loss (

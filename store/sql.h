@@ -177,6 +177,11 @@
     X(TOUCH_DEVICE, "UPDATE stored_device SET driver_version = ?2 WHERE device_id = ?1 " \
       "AND driver_version IS NOT ?2") \
     X(FIND_CONFIG, "SELECT config_id, model_version FROM stored_launch_config WHERE key = ?") \
+    X(FIND_RANGE, "SELECT range_id FROM stored_range WHERE run_id = ? AND path = ? AND phase = ?") \
+    /* at most ?4 of a run, and what stands for the rest */ \
+    X(ADD_RANGE, "INSERT INTO stored_range(run_id, range_id, path, phase) SELECT ?1, 1 + coalesce(max(range_id), 0), " \
+      "iif(count(*) < ?4, ?2, '(other ranges)'), iif(count(*) < ?4, ?3, '') FROM stored_range WHERE run_id = ?1 " \
+      "ON CONFLICT(run_id, path, phase) DO UPDATE SET path = excluded.path RETURNING range_id") \
     X(RUN_USER, "SELECT uid FROM stored_run WHERE uuid = ?") \
     X(RUN_STATE, "SELECT launches, gpu_time_ns, coalesce(first_start_ns, 9223372036854775807), " \
       "coalesce(last_start_ns, -1), rolled_ns FROM stored_run WHERE run_id = ?") \

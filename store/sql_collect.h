@@ -22,6 +22,7 @@
     X(DROP_RUN_OVERHEAD, "DELETE FROM stored_overhead WHERE run_id = ?")                                     \
     X(DROP_RUN_PERIODS, "DELETE FROM stored_period WHERE run_id = ?")                                        \
     X(DROP_RUN_CHANGES, "DELETE FROM stored_minute_change WHERE run_id = ?")                                 \
+    X(DROP_RUN_RANGES, "DELETE FROM stored_range WHERE run_id = ?")                                          \
     X(DROP_RUN, "DELETE FROM stored_run WHERE run_id = ?")                                                   \
     X(LAST_CONFIG, "SELECT max(config_id) FROM stored_launch_config")                                        \
     X(UNUSED_CONFIGS,                                                                                        \

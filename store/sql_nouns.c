@@ -32,10 +32,10 @@ static const struct occ_sql_column config_ids[] = {
 /* X(id, help) */
 #define CAUSES(X)                                                                                            \
     X("registers", "registers")                                                                              \
-    X("shared_memory", "shared memory") X("carveout", "carve-out") X("barriers", "barriers")                 \
-        X("cluster", "cluster size") X("blocks", "maximum blocks per SM")                                    \
-            X("block_size", "warps per block do not divide the SM's warps")                                  \
-                X("small_grid", "less than one full wave") X("tail", "partial last wave")
+    X("shared_memory", "shared memory")                                                                      \
+    X("carveout", "carve-out") X("barriers", "barriers") X("cluster", "cluster size")                        \
+        X("blocks", "maximum blocks per SM") X("block_size", "warps per block do not divide the SM's warps") \
+            X("small_grid", "less than one full wave") X("tail", "partial last wave")
 #define CAUSE(id, text)                                                                                      \
     {"cause_" id, "REAL", "c.cause_" id, "ratio", "part of 1 - expected_elapsed_low: " text},
 
@@ -171,6 +171,17 @@ static const struct occ_sql_column run[] = {
      "JOIN stored_launch_config AS c ON c.config_id = x.config_id JOIN stored_device AS d "
      "ON d.device_id = c.device_id WHERE x.run_id = r.run_id ORDER BY d.device_id))",
      "", "names of the GPUs it used"},
+    END,
+};
+
+static const struct occ_sql_column range[] = {
+    {"run_id", "INTEGER", "run_id", "", "the run, see run"},
+    {"range_id", "INTEGER", "range_id", "", "its number in that run"},
+    {"range", "TEXT", "path", "",
+     "names of the ranges that were open when the launch was made, outermost first, joined by /: NVTX "
+     "ranges, PyTorch's operators, modules and annotations; digits of names that count steps are #"},
+    {"phase", "TEXT", "nullif(phase, '')", "",
+     "forward; backward: of the operator in whose range the forward pass ran; NULL: not known"},
     END,
 };
 
@@ -364,6 +375,10 @@ const struct occ_sql_noun occ_sql_nouns[] = {
      "stored_run AS r LEFT JOIN stored_node AS n ON n.node_id = r.node_id",
      "programs that were observed, and imported recordings",
      {run}},
+    {"range",
+     "stored_range",
+     "where in their programs launches were made: launch JOIN range USING (run_id, range_id)",
+     {range}},
     {"device", "stored_device", "GPUs", {device}},
     {"minute", ROLLUP("stored_minute"), "launches by minute, run and configuration", {minute}},
     {"hour", ROLLUP("stored_hour"), "the same by hour", {hour}},

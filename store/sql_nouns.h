@@ -24,6 +24,7 @@
     X(STREAM, "stream_id", "INTEGER NOT NULL", "", "CUDA stream")                                            \
     X(CORRELATION, "correlation_id", "INTEGER NOT NULL", "", "CUPTI's correlation id")                       \
     X(GRAPH_NODE, "graph_node_id", "INTEGER", "", "node of a CUDA graph; NULL: launched without one")        \
+    X(RANGE, "range_id", "INTEGER", "", "the ranges that it was launched in, see range; NULL: not known")    \
     X(ACHIEVED, "achieved", "REAL", "ratio",                                                                 \
       "measured: warp-cycles / (SM-active cycles x maximum warps per SM); its own where it was measured "    \
       "directly, else the mean of its configuration, run and minute")                                        \

@@ -141,6 +141,18 @@ struct occ_period {
 int occ_store_put_period(struct occ_store *store, int64_t run, const struct occ_period *period,
                          struct occ_error *err);
 
+/*
+ * Interns a range of a run: the names of the ranges that were open when something was launched, outermost
+ * first, joined by '/'; of a long path the last OCC_STORE_RANGE_BYTES are kept. `phase`: "forward",
+ * "backward"; NULL: not known. Launches refer to *ret_range, which is > 0; their range 0 is not known. Each
+ * further path of a run with OCC_STORE_RANGES_MAX of them, or of a history whose names have their share of
+ * the quota, is "(other ranges)". Replacing the numbers of steps ("step 17": "step #") is up to the caller.
+ */
+#define OCC_STORE_RANGES_MAX  4096
+#define OCC_STORE_RANGE_BYTES 1024
+int occ_store_put_range(struct occ_store *store, int64_t run, const char *path, const char *phase,
+                        uint32_t *ret_range, struct occ_error *err);
+
 struct occ_store_device {
     uint8_t uuid[16]; /* all zero: unknown; then name, limits and number are the identity */
     uint64_t number;  /* among the GPUs of its recording */
@@ -207,10 +219,11 @@ struct occ_store_launch {
     uint32_t stream;
     uint32_t correlation;
     uint32_t context;
+    uint32_t range; /* from occ_store_put_range, of the same run; 0: not known */
 };
 
 /* Launches of one run on one device, any order (best ordered by start). Kept in memory until commit; all of
- * them or, on an error, none. OCC_E_FULL: 48 MB (1.2 million launches) wait already: commit first. */
+ * them or, on an error, none. OCC_E_FULL: 48 MB (1 million launches) wait already: commit first. */
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err);
 

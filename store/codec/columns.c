@@ -58,7 +58,7 @@ static int read_header(struct occ_reader *r, uint32_t wanted, uint32_t *ret_n, u
     *ret_n = (uint32_t)n;
     *ret_columns = (uint32_t)columns;
     bool right = !r->failed && format == OCC_COLUMNS_FORMAT && n > 0 && n <= OCC_COLUMNS_MAX_ROWS &&
-                 columns >> OCC_COLUMN_none == 0 && (wanted & ~columns) == 0 &&
+                 columns >> OCC_COLUMN_none == 0 && (wanted & ~columns & ~OCC_COLUMNS_OPTIONAL) == 0 &&
                  sum == checksum(data, (size_t)(r->end - data));
     return right ? 0 : format > OCC_COLUMNS_FORMAT ? OCC_E_VERSION : OCC_E_CORRUPT;
 }
@@ -131,14 +131,18 @@ int occ_columns_decode(struct occ_columns_decoder *d, const void *data, size_t b
     for (unsigned c = OCC_COLUMN_none; c-- > 0;)
         if (wanted >> c & 1)
             wanted |= UINT32_C(1) << occ_column_formats[c].key | UINT32_C(1) << occ_column_formats[c].added;
-    for (unsigned c = 0; c < OCC_COLUMN_none && rc == 0; c++)
+    for (unsigned c = 0; c < OCC_COLUMN_none && rc == 0; c++) {
+        bool is_given = ((there | OCC_COLUMNS_OPTIONAL) & wanted) >> c & 1;
+        uint64_t *values = is_given ? d->values + (size_t)c * d->capacity : NULL;
         if (there >> c & 1) {
-            uint64_t *values = wanted >> c & 1 ? d->values + (size_t)c * d->capacity : NULL;
             uint64_t base = occ_read_varint(&r);
             rc = read_codes(d, &r, ret->n, values);
             if (rc == 0 && values)
                 make_values(d, &occ_column_formats[c], ret, base, values);
-            ret->column[c] = values;
+        } else if (values) {
+            memset(values, 0, ret->n * sizeof *values);
         }
+        ret->column[c] = values;
+    }
     return rc != 0 ? rc : r.at == r.end && times_are_right(ret) ? 0 : OCC_E_CORRUPT;
 }

@@ -25,7 +25,8 @@
 #include <stdint.h>
 
 /* X(name, bits, as it is, key, added). Starts ascend, start + duration < 2^63. achieved ... elapsed_error are
- * a launch's measured values, number0 ... number7 a device's samples (codes.h). */
+ * a launch's measured values, number0 ... number7 a device's samples (codes.h), range a launch's
+ * stored_range. */
 /* clang-format off */
 #define OCC_COLUMNS(X) \
     X(config, 32, true, none, none) X(duration_ns, 63, false, config, none) \
@@ -35,7 +36,7 @@
     X(elapsed, 16, false, config, none) X(elapsed_error, 16, true, none, none) \
     X(number0, 16, true, none, none) X(number1, 16, true, none, none) X(number2, 16, true, none, none) \
     X(number3, 16, true, none, none) X(number4, 16, true, none, none) X(number5, 16, true, none, none) \
-    X(number6, 16, true, none, none) X(number7, 16, true, none, none)
+    X(number6, 16, true, none, none) X(number7, 16, true, none, none) X(range, 32, false, none, none)
 #define OCC_COLUMN_ID(name, bits, as_is, key, added)     OCC_COLUMN_##name,
 #define OCC_COLUMN_VALUES(name, bits, as_is, key, added) const uint64_t *name;
 #define OCC_COLUMN_FROM(rows, member)                    {&(rows)->member, sizeof *(rows), sizeof (rows)->member}
@@ -45,10 +46,12 @@ enum occ_column { OCC_COLUMNS(OCC_COLUMN_ID) OCC_COLUMN_none /* also: how many t
 
 #define OCC_COLUMN_BIT(name)         (UINT32_C(1) << OCC_COLUMN_##name)
 #define OCC_COLUMN_BITS(first, last) ((UINT32_C(2) << OCC_COLUMN_##last) - OCC_COLUMN_BIT(first))
-#define OCC_COLUMNS_FORMAT           1
-#define OCC_COLUMNS_HEADER_BYTES     16
-#define OCC_COLUMNS_MAX_ROWS         (UINT32_C(1) << 18)
-#define OCC_COLUMNS_SLOTS            4096u /* of last[] */
+/* Columns that are 0 in every row where they are not there. */
+#define OCC_COLUMNS_OPTIONAL     OCC_COLUMN_BIT(range)
+#define OCC_COLUMNS_FORMAT       1
+#define OCC_COLUMNS_HEADER_BYTES 16
+#define OCC_COLUMNS_MAX_ROWS     (UINT32_C(1) << 18)
+#define OCC_COLUMNS_SLOTS        4096u /* of last[] */
 
 extern const struct occ_column_format {
     uint8_t bits, key, added; /* enum occ_column */

@@ -30,6 +30,7 @@ SQLITE_EXTENSION_INIT3
     X(STREAM, OCC_COLUMN_BIT(stream))                                                                        \
     X(CORRELATION, OCC_COLUMN_BIT(correlation))                                                              \
     X(GRAPH_NODE, OCC_COLUMN_BIT(graph_node))                                                                \
+    X(RANGE, OCC_COLUMN_BIT(range))                                                                          \
     X(ACHIEVED, OCC_LAUNCH_VALUES_NEED)                                                                      \
     X(ACHIEVED_CI95, OCC_LAUNCH_VALUES_NEED)                                                                 \
     X(ELAPSED, OCC_LAUNCH_VALUES_NEED)                                                                       \
@@ -362,6 +363,10 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
     case COLUMN_GRAPH_NODE:
         if (v->graph_node[row] != 0)
             sqlite3_result_int64(context, (int64_t)v->graph_node[row]);
+        return SQLITE_OK;
+    case COLUMN_RANGE:
+        if (v->range[row] != 0)
+            sqlite3_result_int64(context, (int64_t)v->range[row]);
         return SQLITE_OK;
     case COLUMN_ACHIEVED:
     case COLUMN_ACHIEVED_CI95:

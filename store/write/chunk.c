@@ -6,6 +6,9 @@ static int encode(struct occ_columns_encoder *encoder, const struct occ_chunk *c
                   size_t *ret_bytes)
 {
     const struct occ_store_launch *rows = c->rows;
+    uint32_t ranges = 0;
+    for (uint32_t i = 0; i < c->n; i++)
+        ranges |= rows[i].range;
     const struct occ_column_source sources[OCC_COLUMN_none] = {
         [OCC_COLUMN_config] = OCC_COLUMN_FROM(rows, config),
         [OCC_COLUMN_duration_ns] = OCC_COLUMN_FROM(rows, duration_ns),
@@ -14,6 +17,7 @@ static int encode(struct occ_columns_encoder *encoder, const struct occ_chunk *c
         [OCC_COLUMN_correlation] = OCC_COLUMN_FROM(rows, correlation),
         [OCC_COLUMN_context] = OCC_COLUMN_FROM(rows, context),
         [OCC_COLUMN_graph_node] = OCC_COLUMN_FROM(rows, graph_node),
+        [OCC_COLUMN_range] = {ranges ? &rows->range : NULL, sizeof *rows, sizeof rows->range},
     };
     return occ_columns_encode(encoder, sources, c->n, c->compress, ret_data, ret_bytes);
 }

@@ -1,10 +1,10 @@
 /*
- * Names: kernels, launch configurations, runs and the positions of their rings, which stay when launches are
- * evicted. Together they may take a quarter of the quota, so that there is room for launches whatever
- * programs are called; above it new kernels and configurations are refused. From an eighth of that on, what
- * nothing refers to is deleted, some ids at a time: runs that have ended and of which no launch, minute or
- * hour is left, then configurations that no run refers to, then kernels without configurations. The largest
- * id stays, since SQLite would give it again.
+ * Names: kernels, launch configurations, runs with their ranges and the positions of their rings, which stay
+ * when launches are evicted. Together they may take a quarter of the quota, so that there is room for
+ * launches whatever programs are called; above it new kernels and configurations are refused. From an eighth
+ * of that on, what nothing refers to is deleted, some ids at a time: runs that have ended and of which no
+ * launch, minute or hour is left, then configurations that no run refers to, then kernels without
+ * configurations. The largest id stays, since SQLite would give it again.
  *
  * Foreign keys are not checked meanwhile: SQLite would look for references in tables without an index for
  * that, and by the conditions above there are none. One thread.
@@ -16,15 +16,15 @@
 #define IDS_AT_ONCE   512 /* looked at in a step, of each kind */
 
 static const struct kind {
-    enum occ_sql last, unused, drop[7];
+    enum occ_sql last, unused, drop[8];
     int n_drop;
 } kinds[] = {
     [OCC_NAME_RUN] = {OCC_SQL_LAST_RUN,
                       OCC_SQL_SPENT_RUNS,
                       {OCC_SQL_DROP_RUN_RING, OCC_SQL_DROP_RUN_CONFIGS, OCC_SQL_DROP_RUN_LOSSES,
                        OCC_SQL_DROP_RUN_OVERHEAD, OCC_SQL_DROP_RUN_PERIODS, OCC_SQL_DROP_RUN_CHANGES,
-                       OCC_SQL_DROP_RUN},
-                      7},
+                       OCC_SQL_DROP_RUN_RANGES, OCC_SQL_DROP_RUN},
+                      8},
     [OCC_NAME_CONFIG] = {OCC_SQL_LAST_CONFIG, OCC_SQL_UNUSED_CONFIGS, {OCC_SQL_DROP_CONFIG}, 1},
     [OCC_NAME_KERNEL] = {OCC_SQL_LAST_KERNEL, OCC_SQL_UNUSED_KERNELS, {OCC_SQL_DROP_KERNEL}, 1},
 };

@@ -1,6 +1,7 @@
 /*
- * Who launched what on what: runs, devices, kernels. Each put is a transaction of its own (outside of bulk
- * transactions): the id that it returns stays valid, whatever becomes of the launches. One thread a handle.
+ * Who launched what on what, and where in its program: runs, devices, kernels, ranges. Each put is a
+ * transaction of its own (outside of bulk transactions): the id that it returns stays valid, whatever becomes
+ * of the launches. One thread a handle.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -233,5 +234,32 @@ int occ_store_put_kernel(struct occ_store *s, const char *mangled, uint64_t name
         rc = add_kernel(s, name, hash, &id, err);
     if (rc == 0)
         *ret_id = id;
+    return rc;
+}
+
+/* ---- ranges ---- */
+
+int occ_store_put_range(struct occ_store *s, int64_t run, const char *path, const char *phase,
+                        uint32_t *ret_range, struct occ_error *err)
+{
+    static const enum occ_sql statements[] = {OCC_SQL_FIND_RANGE, OCC_SQL_ADD_RANGE};
+    size_t bytes = strlen(path);
+    int64_t id = 0;
+    int rc = occ_store_check_writable(s, err);
+    path += bytes > OCC_STORE_RANGE_BYTES ? bytes - OCC_STORE_RANGE_BYTES : 0;
+    for (size_t i = 0; i < 2 && rc == 0 && id == 0; i++) {
+        struct occ_binder b = occ_store_statement(s, statements[i]);
+        occ_bind_int(&b, run);
+        bind_foreign_text(&b, path, OCC_STORE_RANGE_BYTES);
+        occ_bind_text(&b, phase ? phase : "");
+        if (statements[i] == OCC_SQL_FIND_RANGE) {
+            rc = find(s, b.stmt, &id, err);
+        } else {
+            occ_bind_int(&b, occ_names_check(s, NULL) == 0 ? OCC_STORE_RANGES_MAX : 0);
+            rc = occ_store_insert(s, b.stmt, &id, err);
+        }
+    }
+    if (rc == 0)
+        *ret_range = (uint32_t)id;
     return rc;
 }

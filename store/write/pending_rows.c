@@ -70,7 +70,8 @@ static int append_columns(struct occ_store *s, const struct occ_columns *c, size
                                                           .config = (uint32_t)c->config[i],
                                                           .stream = (uint32_t)c->stream[i],
                                                           .correlation = (uint32_t)c->correlation[i],
-                                                          .context = (uint32_t)c->context[i]};
+                                                          .context = (uint32_t)c->context[i],
+                                                          .range = (uint32_t)c->range[i]};
     return 0;
 }
 
@@ -82,9 +83,9 @@ static int take_level0(struct occ_store *s, int64_t run, int64_t device, size_t 
     int rc = 0;
     while (occ_store_next(s, stmt, &rc, err)) {
         struct occ_columns columns;
-        int unpacked = occ_columns_decode(s->work->decoder, sqlite3_column_blob(stmt, 1),
-                                          (size_t)sqlite3_column_bytes(stmt, 1),
-                                          OCC_COLUMN_BITS(config, graph_node), &columns);
+        int unpacked = occ_columns_decode(
+            s->work->decoder, sqlite3_column_blob(stmt, 1), (size_t)sqlite3_column_bytes(stmt, 1),
+            OCC_COLUMN_BITS(config, graph_node) | OCC_COLUMN_BIT(range), &columns);
         if (unpacked == 0)
             unpacked = append_columns(s, &columns, n);
         rc = unpacked == OCC_E_NO_MEMORY

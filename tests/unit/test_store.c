@@ -239,6 +239,57 @@ static void periods_with_less_are_kept(void **state)
                      77);
 }
 
+static uint32_t put_range(struct world *w, int run, const char *path, const char *phase)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    uint32_t range = 0;
+    assert_int_equal(occ_store_put_range(w->store, w->run[run], path, phase, &range, &err), 0);
+    return range;
+}
+
+static void ranges_are_interned_by_run(void **state)
+{
+    struct world *w = *state;
+    world_open(w);
+    assert_int_equal(put_range(w, 0, "step #/decoder", NULL), 3);
+    assert_int_equal(put_range(w, 0, "step #/decoder", "backward"), 4);
+    assert_int_equal(put_range(w, 0, "step #/decoder", "backward"), 4);
+    assert_int_equal(put_range(w, 1, "step #/\x01\xff", NULL), 4);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM range"), 2 * WORLD_RANGES + 2);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM range WHERE phase = 'backward' AND "
+                                            "range = 'step #/decoder' AND range_id = 4 AND run_id = 1"),
+                     1);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM range WHERE range GLOB '*[^ -~]*' AND "
+                                            "range NOT LIKE '%?%' AND range NOT LIKE '%\ufffd%'"),
+                     0);
+}
+
+/* Of more than the maximum the rest is one range, and of a long one the end is kept: the innermost. */
+static void ranges_are_bounded(void **state)
+{
+    struct world *w = *state;
+    char path[3 * OCC_STORE_RANGE_BYTES];
+    world_open(w);
+    memset(path, 'x', sizeof path);
+    (void)snprintf(path + sizeof path - 10, 10, "/innermost");
+    (void)put_range(w, 0, path, NULL);
+    assert_int_equal(world_number(w->store, "SELECT length(range) FROM range WHERE range LIKE '%/innermos'"),
+                     OCC_STORE_RANGE_BYTES);
+    for (int i = WORLD_RANGES + 1; i < OCC_STORE_RANGES_MAX; i++) {
+        (void)snprintf(path, sizeof path, "layer %d", i);
+        assert_int_equal(put_range(w, 0, path, "forward"), i + 1);
+    }
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(path, sizeof path, "one more %d", i);
+        assert_int_equal(put_range(w, 0, path, "forward"), OCC_STORE_RANGES_MAX + 1);
+    }
+    assert_int_equal(put_range(w, 0, "step #", NULL), 1);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM range WHERE run_id = 1 AND "
+                                            "range = '(other ranges)' AND phase IS NULL"),
+                     1);
+    assert_int_equal(put_range(w, 1, "one more 0", "forward"), WORLD_RANGES + 1); /* another run's */
+}
+
 static void a_run_lists_its_launches(void **state)
 {
     struct world *w = *state;
@@ -637,7 +688,8 @@ static void launch_gives_back_every_column(void **state)
         sqlite3_prepare_v2(
             occ_store_sqlite(w->store),
             "SELECT start_ns, end_ns, duration_ns, run_id, device_id, context_id, stream_id, correlation_id, "
-            "coalesce(graph_node_id, 0), config_id, block_x, theoretical FROM launch ORDER BY correlation_id",
+            "coalesce(graph_node_id, 0), config_id, coalesce(range_id, 0), range_id IS NULL, block_x, "
+            "theoretical FROM launch ORDER BY correlation_id",
             -1, &stmt, NULL),
         SQLITE_OK);
     for (size_t i = 0; i < w->n; i++) {
@@ -652,8 +704,10 @@ static void launch_gives_back_every_column(void **state)
                                     l->launch.stream,
                                     l->launch.correlation,
                                     (int64_t)l->launch.graph_node,
-                                    l->launch.config};
-        for (int k = 0; k < 10; k++)
+                                    l->launch.config,
+                                    l->launch.range,
+                                    l->launch.range == 0};
+        for (int k = 0; k < 12; k++)
             assert_int_equal(sqlite3_column_int64(stmt, k), expected[k]);
     }
     assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
@@ -1365,6 +1419,8 @@ int main(void)
         TEST(memory_stays_bounded),
         TEST(facts_are_kept_with_the_launches),
         TEST(periods_with_less_are_kept),
+        TEST(ranges_are_interned_by_run),
+        TEST(ranges_are_bounded),
         TEST(a_run_lists_its_launches),
         TEST(putting_again_updates_a_run),
         TEST(configs_carry_the_models_answer),

@@ -220,6 +220,24 @@ static void members_of_any_size_go_in(void **state)
     assert_null(back.duration_ns);
 }
 
+/* Launches without ranges have no such column; one that was not asked for is not made up. */
+static void ranges_are_optional(void **state)
+{
+    struct codec *c = *state;
+    const uint8_t *data = NULL;
+    size_t bytes = 0;
+    struct occ_columns back;
+    random_rows(c, 300, 0);
+    assert_int_equal(encode(c, LAUNCH_COLUMNS, 300, true, &data, &bytes), 0);
+    assert_int_equal(occ_columns_decode(c->decoder, data, bytes, LAUNCH_COLUMNS, &back), 0);
+    assert_null(back.range);
+    assert_int_equal(occ_columns_decode(c->decoder, data, bytes, OCC_COLUMN_BIT(range), &back), 0);
+    for (uint32_t i = 0; i < 300; i++)
+        assert_int_equal(back.range[i], 0);
+    assert_int_equal(occ_columns_decode(c->decoder, data, bytes, OCC_COLUMN_BIT(number7), &back),
+                     OCC_E_CORRUPT);
+}
+
 static void what_repeats_is_small(void **state)
 {
     struct codec *c = *state;
@@ -544,6 +562,7 @@ int main(void)
         TEST(large_values_come_late),
         TEST(members_of_any_size_go_in),
         TEST(what_repeats_is_small),
+        TEST(ranges_are_optional),
         TEST(noise_is_not_matched),
         TEST(limits_are_kept),
         TEST(damage_is_noticed),

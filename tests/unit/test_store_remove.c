@@ -68,6 +68,7 @@ static int set_up(void **state)
     check(occ_store_put_config(w->store, &config, &w->config, &err), &err);
     const struct occ_loss loss = {"ring_full", 5};
     check(occ_store_put_losses(w->store, w->runs[0], &loss, 1, &err), &err);
+    check(occ_store_put_range(w->store, w->runs[0], "step", NULL, &(uint32_t){0}, &err), &err);
     const struct occ_measured_sums sums = {.direct = 1};
     check(occ_store_add_measured(w->store, START_NS / 60000000000, w->runs[0], (uint32_t)w->config, &sums,
                                  &err),
@@ -125,8 +126,8 @@ static void test_beside_a_writer(void **state)
     assert_int_equal(number(w, "SELECT count(*) FROM run"), 1);
     assert_int_equal(number(w, "SELECT sum(launches) FROM run"), 150);
     assert_int_equal(number(w, "SELECT count(*) FROM launch"), 150);
-    static const char *const tables[] = {"chunk",           "minute",        "hour",      "loss",
-                                         "measured_minute", "measured_hour", "run_config"};
+    static const char *const tables[] = {"chunk",           "minute",        "hour",       "loss",
+                                         "measured_minute", "measured_hour", "run_config", "range"};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         char sql[128];
         (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM stored_%s WHERE run_id = %lld", tables[i],

@@ -68,6 +68,8 @@ static void put_configs(struct world *w)
     }
 }
 
+static const char *const ranges[WORLD_RANGES] = {"step #", "step #/encoder", "step #/decoder"};
+
 void world_open(struct world *w)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -82,6 +84,10 @@ void world_open(struct world *w)
                               .exe = "/bin/app",
                               .session = i ? "b" : "a"};
         assert_int_equal(occ_store_put_run(w->store, &run, &w->run[i], &err), 0);
+        for (uint32_t k = 0, range = 0; k < WORLD_RANGES; k++) {
+            assert_int_equal(occ_store_put_range(w->store, w->run[i], ranges[k], NULL, &range, &err), 0);
+            assert_int_equal(range, k + 1);
+        }
     }
     for (int i = 0; i < WORLD_DEVICES; i++) {
         struct occ_store_device device = {.uuid = {(uint8_t)(i + 1)},
@@ -129,7 +135,9 @@ void world_append(struct world *w, int run, int64_t from_ns, int64_t span_ns, si
                                           .config = (uint32_t)w->config[config],
                                           .stream = (uint32_t)(7 + world_random(w) % 3),
                                           .correlation = (uint32_t)(w->n + i),
-                                          .context = 1};
+                                          .context = 1,
+                                          /* none, for long enough that some chunks have none */
+                                          .range = w->n / 256 % 2 ? 0 : w->n % (WORLD_RANGES + 1)};
         if (occ_store_append(w->store, w->run[run], w->config_device[config], &launch, 1, &err) != 0)
             fail_msg("%s", err.message);
         remember(w, w->run[run], w->config_device[config], &launch);

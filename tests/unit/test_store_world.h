@@ -11,6 +11,7 @@
 #define WORLD_DEVICES 2
 #define WORLD_KERNELS 5
 #define WORLD_CONFIGS 24 /* over all devices */
+#define WORLD_RANGES  3  /* of each run: 1, 2, 3 */
 
 struct world_launch {
     int64_t run, device;
