@@ -79,38 +79,29 @@ static int find_position(struct occ_ring_consumer *c, uint64_t next, const char 
     return 0;
 }
 
-/* Maps the header and, after its check, the rest. */
-static int map_ring(struct occ_ring_consumer *c, uint64_t file_bytes, const char **why)
+/* Maps the header after its check. */
+static int map_header(struct occ_ring_consumer *c, uint64_t file_bytes, const char **why)
 {
-    void *page = mmap(NULL, OCC_RING_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
-    if (page == MAP_FAILED)
-        return refuse(why, "mmap", -errno);
-    c->header = page;
     struct occ_ring_header copy;
-    memcpy(&copy, page, sizeof copy);
-    occ_ring_copied();
+    if (!occ_ring_copy(c->fd, &copy, sizeof copy, 0))
+        return refuse(why, "reading", -EPERM);
     int rc = check_header(&copy, file_bytes, why);
     if (rc != 0)
         return rc;
-    c->total_bytes = (size_t)copy.total_bytes;
     c->log_bytes = copy.log_bytes;
     c->ring_slots = copy.ring_slots;
     c->start_ns = copy.start_ns;
     memcpy(c->uuid, copy.uuid, sizeof c->uuid);
-    void *map = mmap(NULL, c->total_bytes, PROT_READ, MAP_SHARED, c->fd, 0);
-    if (map == MAP_FAILED)
+    void *page = mmap(NULL, OCC_RING_HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+    if (page == MAP_FAILED)
         return refuse(why, "mmap", -errno);
-    c->map = map;
-    c->log = c->map + OCC_RING_HEADER_BYTES;
-    c->slots = (const void *)(c->map + OCC_RING_HEADER_BYTES + c->log_bytes);
+    c->header = page;
     return 0;
 }
 
 /* Leaves fd open: on failure it stays the caller's. */
 static void free_consumer(struct occ_ring_consumer *c)
 {
-    if (c->map)
-        (void)munmap((void *)(uintptr_t)c->map, c->total_bytes);
     if (c->header)
         (void)munmap(c->header, OCC_RING_HEADER_BYTES);
     free(c);
@@ -132,7 +123,7 @@ int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consum
     if (!c)
         return refuse(why, "memory", -ENOMEM);
     c->fd = fd;
-    rc = map_ring(c, (uint64_t)st.st_size, why);
+    rc = map_header(c, (uint64_t)st.st_size, why);
     if (rc == 0)
         rc = find_position(c, next, why);
     if (rc != 0) {

@@ -16,13 +16,13 @@ static const char *load_head(struct occ_ring_consumer *c)
     return NULL;
 }
 
-static void copy_launches(const struct occ_ring_consumer *c, struct occ_ring_launch *launches, size_t n)
+static bool copy_launches(const struct occ_ring_consumer *c, struct occ_ring_launch *launches, size_t n)
 {
+    uint64_t slots = OCC_RING_HEADER_BYTES + c->log_bytes;
     size_t at = (size_t)(c->position & (c->ring_slots - 1));
     size_t first = c->ring_slots - at < n ? c->ring_slots - at : n;
-    memcpy(launches, c->slots + at, first * sizeof *launches);
-    memcpy(launches + first, c->slots, (n - first) * sizeof *launches);
-    occ_ring_copied();
+    return occ_ring_copy(c->fd, launches, first * sizeof *launches, slots + at * sizeof *launches) &&
+           occ_ring_copy(c->fd, launches + first, (n - first) * sizeof *launches, slots);
 }
 
 /* The number of copied launches that may be returned; *wrong is what is wrong with the next one, NULL if its
@@ -59,7 +59,8 @@ enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct oc
     size_t n = waiting < max ? (size_t)waiting : max;
     if (n == 0)
         return OCC_RING_EMPTY;
-    copy_launches(c, launches, n);
+    if (!copy_launches(c, launches, n))
+        return occ_ring_quarantine(c, "launches cannot be read");
     n = check_launches(c, launches, n, &wrong);
     if (wrong && n == 0) /* else the valid ones first; the next call finds the bad one again */
         return occ_ring_quarantine(c, wrong);

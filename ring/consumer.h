@@ -2,23 +2,22 @@
  * Inside the consumer's end of the ring: attach.c maps it, log_reader.c reads the log, consumer.c launches.
  *
  * The other end is somebody else's process and may be broken or hostile, so:
- *   - the memfd must be sealed against shrinking (reading it could raise SIGBUS) and growing;
+ *   - the memfd must be sealed against shrinking (its header could raise SIGBUS) and growing;
  *   - the header is copied and checked once; later only what changes is read, once per use, and clamped;
  *   - launches and log records are copied first and checked in the copy: the original may change meanwhile;
- *   - only the header page is mapped for writing.
+ *   - only the header's page is mapped. The rest is read as a file: a page that nobody wrote then reads as
+ *     zeroes, where a mapping would make it, and charge it to the reader.
  */
 #ifndef OCC_RING_CONSUMER_H
 #define OCC_RING_CONSUMER_H
+
+#include <unistd.h>
 
 #include "ring.h"
 
 struct occ_ring_consumer {
     struct occ_ring_header *header; /* one page, writable, for tail */
-    const uint8_t *map;             /* everything, read-only */
-    const uint8_t *log;
-    const struct occ_ring_launch *slots;
-    size_t total_bytes; /* geometry: our own copy */
-    uint64_t log_bytes;
+    uint64_t log_bytes;             /* geometry: our own copy */
     uint32_t ring_slots;
     int fd;
 
@@ -35,10 +34,10 @@ struct occ_ring_consumer {
     _Alignas(8) uint8_t record[OCC_RECORD_MAX_BYTES];
 };
 
-/* Keeps the compiler from reading shared memory a second time after it was copied and checked. */
-static inline void occ_ring_copied(void)
+/* Copies from the file. false: it cannot be read. */
+static inline bool occ_ring_copy(int fd, void *to, size_t n, uint64_t at)
 {
-    atomic_signal_fence(memory_order_seq_cst);
+    return pread(fd, to, n, (off_t)at) == (ssize_t)n;
 }
 
 static inline enum occ_ring_status occ_ring_quarantine(struct occ_ring_consumer *c, const char *why)

@@ -133,21 +133,20 @@ const char *occ_ring_load_log_head(struct occ_ring_consumer *c)
     return NULL;
 }
 
-/* Copies the record at log_position to c->record, of an unknown type its head only: pages that nobody wrote
- * would be charged to whoever reads them. NULL or what is wrong. */
+/* Copies the record at log_position to c->record, of an unknown type its head only. NULL or what is wrong. */
 static const char *copy_record(struct occ_ring_consumer *c)
 {
-    uint64_t published = c->log_head - c->log_position;
+    uint64_t published = c->log_head - c->log_position, at = OCC_RING_HEADER_BYTES + c->log_position;
     struct occ_log_record head;
-    memcpy(&head, c->log + c->log_position, sizeof head); /* published is a multiple of 8 and not 0 */
-    occ_ring_copied();
+    if (!occ_ring_copy(c->fd, &head, sizeof head, at)) /* published is a multiple of 8 and not 0 */
+        return "log record: cannot be read";
     if (head.bytes < sizeof head || head.bytes % 8 != 0 || head.bytes > OCC_RECORD_MAX_BYTES ||
         head.bytes > published)
         return "log record: size";
-    if (find_kind(head.type))
-        memcpy(c->record, c->log + c->log_position, head.bytes);
     memcpy(c->record, &head, sizeof head); /* as it was checked, not as it may be by now */
-    occ_ring_copied();
+    if (find_kind(head.type) &&
+        !occ_ring_copy(c->fd, c->record + sizeof head, head.bytes - sizeof head, at + sizeof head))
+        return "log record: cannot be read";
     return NULL;
 }
 

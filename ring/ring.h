@@ -76,11 +76,11 @@ enum occ_ring_status {
 
 struct occ_ring_consumer;
 
-/* Checks seals and geometry of `fd`, maps it and continues at launch `next` (0 for a new ring, the stored
- * position for a known one; if `next` is below the ring's tail, where the producer may have overwritten, at
- * the tail). Records below `next` are released at once. Takes ownership of fd on success only. -EPROTO: not a
- * ring, -EPERM: not sealed, -EINVAL: geometry or position, -EPROTONOSUPPORT: other major version, else errno
- * of the system. `why` (may be NULL) names the field. */
+/* Checks seals and geometry of `fd`, maps its header and continues at launch `next` (0 for a new ring, the
+ * stored position for a known one; if `next` is below the ring's tail, where the producer may have
+ * overwritten, at the tail). Records below `next` are released at once. Takes ownership of fd on success
+ * only. -EPROTO: not a ring, -EPERM: not sealed, -EINVAL: geometry or position, -EPROTONOSUPPORT: other major
+ * version, else errno of the system. `why` (may be NULL) names the field. */
 int occ_ring_attach(int fd, uint64_t next, struct occ_ring_consumer **ret_consumer, const char **why);
 void occ_ring_detach(struct occ_ring_consumer *consumer); /* NULL is fine */
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <cmocka.h>
 
 #define SLOTS     OCC_RING_MIN_SLOTS
@@ -163,6 +164,49 @@ static void test_a_ring_nobody_may_write_is_refused(void **state)
     int fd = offer(f->producer.header, f->producer.header->total_bytes, F_SEAL_WRITE);
     assert_true(attach_code(fd, NULL) < 0);
     close(fd);
+}
+
+static off_t blocks_of(int fd)
+{
+    struct stat status;
+    assert_int_equal(fstat(fd, &status), 0);
+    return status.st_blocks;
+}
+
+/* A page that was never written would be made by a read through a mapping, and charged to the reader: the
+ * header's, the slots', those of the longest record. */
+static void test_reading_makes_no_pages(void **state)
+{
+    struct fixture *f = *state;
+    struct occ_ring_header header;
+    const struct occ_log_record *record;
+    static struct occ_ring_launch launches[SLOTS];
+    static uint8_t head_only[OCC_RECORD_MAX_BYTES];
+    size_t n = 0;
+    memcpy(&header, f->producer.header, sizeof header);
+    int empty = memfd_create("t", MFD_ALLOW_SEALING);
+    assert_int_equal(ftruncate(empty, (off_t)header.total_bytes), 0);
+    assert_int_equal(fcntl(empty, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
+    assert_int_equal(attach_code(empty, NULL), -EPROTO);
+    assert_int_equal(blocks_of(empty), 0);
+    close(empty);
+
+    for (int with_log = 0; with_log < 2; with_log++) {
+        struct occ_ring_consumer *c = NULL;
+        *(struct occ_log_record *)(void *)head_only =
+            (struct occ_log_record){.type = OCC_RECORD_PROCESS, .bytes = sizeof head_only};
+        header.head = SLOTS;
+        header.log_head = with_log ? LOG_BYTES : 0;
+        int fd = offer(&header, header.total_bytes, 0);
+        assert_int_equal(pwrite(fd, head_only, sizeof(struct occ_log_record), OCC_RING_HEADER_BYTES),
+                         sizeof(struct occ_log_record));
+        off_t before = blocks_of(fd);
+        assert_int_equal(occ_ring_attach(fd, 0, &c, NULL), 0);
+        assert_int_equal(occ_ring_next_log_record(c, &record), with_log ? OCC_RING_BROKEN : OCC_RING_EMPTY);
+        assert_int_equal(occ_ring_read(c, launches, SLOTS, &n), OCC_RING_BROKEN);
+        assert_int_equal(blocks_of(fd), before);
+        occ_ring_detach(c);
+    }
 }
 
 /* ---- records ---- */
@@ -542,6 +586,7 @@ int main(void)
         TEST(test_headers_that_lie_are_refused),
         TEST(test_files_of_another_size_are_refused),
         TEST(test_a_ring_nobody_may_write_is_refused),
+        TEST(test_reading_makes_no_pages),
         TEST(test_log_head_back),
         TEST(test_log_head_beyond),
         TEST(test_log_head_odd),
