@@ -12,6 +12,7 @@
 #include "config_columns.h"
 #include "measured.h"
 #include "sql_collect.h"
+#include "sql_gaps.h"
 #include "sql_nouns.h"
 #include "store.h"
 
@@ -130,7 +131,7 @@
 
 /* X(NAME, "statement") */
 #define OCC_SQL_STATEMENTS(X) \
-    OCC_SQL_COLLECT_STATEMENTS(X) \
+    OCC_SQL_COLLECT_STATEMENTS(X) OCC_SQL_GAP_STATEMENTS(X) \
     X(BEGIN, "BEGIN") X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE") \
     X(COMMIT, "COMMIT") \
     X(ROLLBACK, "ROLLBACK") \

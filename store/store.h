@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "filter.h"
+#include "gaps.h"
 #include "measured.h"
 #include "occupancy/occupancy.h"
 #include "support/error.h"
@@ -325,6 +326,7 @@ struct occ_config_row {
     /* of the newest report with this kernel in this configuration on a GPU with as many SMs of the same
      * compute capability; the filter's run goes first */
     struct occ_ncu_values ncu;
+    struct occ_config_use use; /* not known until occ_store_add_uses() */
 };
 struct occ_config_rows {
     struct occ_config_row *rows; /* by kernel, then device; of these by total_ns, descending */
@@ -334,6 +336,10 @@ struct occ_config_rows {
 int occ_store_configs(struct occ_store *store, const struct occ_filter *filter,
                       struct occ_config_rows *ret_configs, struct occ_error *err);
 void occ_config_rows_free(struct occ_config_rows *configs);
+/* Adds how the configurations used their GPUs in the last seconds of the filter's run, else the newest run of
+ * the first row. */
+int occ_store_add_uses(struct occ_store *store, const struct occ_filter *filter,
+                       struct occ_config_rows *configs, struct occ_error *err);
 
 /* Runs whose times do not count from 1970: a filter with since or until leaves them out. */
 int occ_store_count_unknown_time_base(struct occ_store *store, uint64_t *ret_runs, struct occ_error *err);

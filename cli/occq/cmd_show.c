@@ -97,6 +97,8 @@ static int query(struct occ_store *store, const struct history_args *args, const
     if (strcmp(id, "0") != 0)
         filter.kernel = id;
     int status = occ_store_configs(store, &filter, ret_rows, err);
+    if (status == 0)
+        status = occ_store_add_uses(store, &filter, ret_rows, err);
     for (size_t i = 0; status == 0 && i < ret_rows->n; i++)
         kernel_names_apply(names, &ret_rows->rows[i].kernel);
     return status;

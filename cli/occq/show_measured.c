@@ -11,14 +11,19 @@ enum { SOURCES = 5 };
 
 struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means)
 {
+    const struct occ_config_use *use = &row->use;
     occ_measured_means(&row->measured, ret_means);
-    return (struct analysis){.device = &row->limits,
-                             .launch = &row->launch,
-                             .result = &row->result,
-                             .measured = ret_means,
-                             .has_grid = true,
-                             .name = row->kernel.demangled,
-                             .throughput = show_ncu_throughput(row)};
+    return (struct analysis){
+        .device = &row->limits,
+        .launch = &row->launch,
+        .result = &row->result,
+        .measured = ret_means,
+        .has_grid = true,
+        .name = row->kernel.demangled,
+        .throughput = show_ncu_throughput(row),
+        .alone_ratio = use->total_ns ? (double)use->alone_ns / (double)use->total_ns : NAN,
+        .launch_gap_ns =
+            use->launch_bound && use->launch_ns ? (double)use->launch_ns / (double)use->launches : NAN};
 }
 
 struct source_count {

@@ -15,7 +15,7 @@ struct top_line {
     char by_design[CLI_MARKS_BYTES], letters[CLI_LETTERS_BYTES];
     /* what would save most, at most how much, in which configuration; "", NaN: nothing, or top_advise() was
      * not called */
-    char advice[96], knob[160];
+    char advice[96], knob[192];
     double advice_saves_ns, advice_config;
 };
 

@@ -38,6 +38,8 @@ int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by
 {
     _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
     int status = occ_store_configs(store, filter, &configs, err);
+    if (status == 0)
+        status = occ_store_add_uses(store, filter, &configs, err);
     for (size_t i = 0; status == 0 && i < configs.n; i++) {
         struct top_line *line =
             configs.rows[i].analysed ? line_of(lines, n, &configs.rows[i], by_config) : NULL;

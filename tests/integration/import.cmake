@@ -11,3 +11,7 @@ if(OCC_PYTHON3)
 endif()
 occ_add_script_test(import_recordings
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/import_recordings.sh" "${PROJECT_BINARY_DIR}" ${oracle})
+
+# Gaps between kernels of recordings, against a count by other means.
+occ_add_script_test(gaps_recordings
+  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/gaps.py" "$<TARGET_FILE:occq>")

@@ -4,6 +4,7 @@ occ_add_test(test_store SOURCES test_store.c ${world} USES occ_store PkgConfig::
 occ_add_test(test_store_sql SOURCES test_store_sql.c "${PROJECT_SOURCE_DIR}/store/vtab/launch_group.c" ${world}
              USES occ_store PkgConfig::SQLITE)
 set_source_files_properties("${PROJECT_SOURCE_DIR}/store/vtab/launch_group.c" PROPERTIES COMPILE_DEFINITIONS PASS_ROWS=100u)
+occ_add_test(test_store_gaps SOURCES test_store_gaps.c USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_remove SOURCES test_store_remove.c USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_changes SOURCES test_store_changes.c ${world} USES occ_store PkgConfig::SQLITE)
 occ_add_test(test_store_retention SOURCES test_store_retention.c ${world} USES occ_store PkgConfig::SQLITE)

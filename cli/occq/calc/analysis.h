@@ -23,6 +23,9 @@ struct analysis {
     bool has_grid;                          /* false: no grid is given, and `result` is one full wave's */
     const char *name;                       /* of the kernel; NULL: unknown */
     double throughput; /* share of the peak, compute or memory, the larger, by ncu; NaN: not measured */
+    /* by the gaps between kernels (store/gaps.h) */
+    double alone_ratio;   /* of its time: no other kernel of the program ran; NaN: not known */
+    double launch_gap_ns; /* mean, before a launch of a launch-bound program; NaN: not known, or it is not */
 };
 
 /* Marks, limits, waves, occupancies. */
@@ -56,7 +59,7 @@ const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size
 struct analysis_advice {
     struct occ_advice change;
     double saves_most; /* 0 ... 1, of the launches' time; 0 without a grid */
-    char knob[160];    /* what CUDA calls the change */
+    char knob[192];    /* what CUDA calls the change */
 };
 /* The most saving first; what saves nothing is left out. */
 size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advice[OCC_ADVICE_MAX]);

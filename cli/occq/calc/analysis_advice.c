@@ -12,6 +12,8 @@
 
 /* Throughput of which ncu's own rules say that the kernel uses the device well. */
 #define BUSY_RATIO 0.8
+/* A kernel that runs alone for less of its time leaves little to others. */
+#define ALONE_RATIO_MIN 0.1
 
 /* ---- the knob ---- */
 
@@ -20,10 +22,28 @@ static uint32_t threads_of(const struct occ_launch *l)
     return l->block[0] * l->block[1] * l->block[2];
 }
 
-/* What CUDA calls the change. */
-static void describe_knob(const struct occ_advice *c, const struct occ_device *device, char *knob,
-                          size_t size)
+/* Whether a small grid leaves room for other kernels is known where gaps were measured. */
+static void describe_fill(const struct analysis *a, const char *grid, char *knob, size_t size)
 {
+    char percent[16];
+    if (isnan(a->alone_ratio))
+        (void)snprintf(knob, size,
+                       "<<<%s, block>>>; or other kernels beside it: streams, programmatic dependent launch",
+                       grid);
+    else if (a->alone_ratio < ALONE_RATIO_MIN)
+        (void)snprintf(knob, size, "<<<%s, block>>>; other kernels already run beside it in %s of its time",
+                       grid, cli_percent_text(1 - a->alone_ratio, percent, sizeof percent));
+    else
+        (void)snprintf(knob, size,
+                       "<<<%s, block>>>; or other kernels beside it: streams, programmatic dependent launch; "
+                       "it runs alone in %s of its time",
+                       grid, cli_percent_text(a->alone_ratio, percent, sizeof percent));
+}
+
+/* What CUDA calls the change. */
+static void describe_knob(const struct analysis *a, const struct occ_advice *c, char *knob, size_t size)
+{
+    const struct occ_device *device = a->device;
     char grid[48];
     (void)analysis_dimensions(c->launch.grid, grid, sizeof grid);
     switch (c->kind) {
@@ -56,9 +76,7 @@ static void describe_knob(const struct occ_advice *c, const struct occ_device *d
                        grid, c->needed);
         break;
     case OCC_ADVICE_FILL_WAVE:
-        (void)snprintf(knob, size,
-                       "<<<%s, block>>>; or other kernels beside it: streams, programmatic dependent launch",
-                       grid);
+        describe_fill(a, grid, knob, size);
         break;
     default:
         (void)snprintf(knob, size, "<<<%s, block>>>", grid);
@@ -109,7 +127,7 @@ size_t analysis_advise(const struct analysis *a, struct analysis_advice ret_advi
         if (a->has_grid && saves < OCC_ADVICE_MIN_GAIN)
             continue;
         ret_advice[n] = (struct analysis_advice){.change = changes[i], .saves_most = a->has_grid ? saves : 0};
-        describe_knob(&changes[i], a->device, ret_advice[n].knob, sizeof ret_advice[n].knob);
+        describe_knob(a, &changes[i], ret_advice[n].knob, sizeof ret_advice[n].knob);
         n++;
     }
     qsort(ret_advice, n, sizeof *ret_advice, most_first);
@@ -164,6 +182,15 @@ const char *analysis_advice_note(const struct analysis *a, char *text, size_t si
 
 enum { SHOWN_MAX = 4 };
 
+static void print_graphs(const struct analysis *a)
+{
+    char gap[32];
+    (void)printf(
+        "    CUDA graphs, or fewer and larger kernels: the GPU waits for the CPU, %s before a launch\n"
+        "      cudaStreamBeginCapture(), cudaGraphLaunch(); 'occq gaps' shows all of the run\n",
+        occ_format_duration((int64_t)a->launch_gap_ns, gap, sizeof gap));
+}
+
 static void print_item(const struct analysis *a, const struct analysis_advice *item, uint64_t total_ns)
 {
     const struct occ_advice *c = &item->change;
@@ -201,7 +228,9 @@ void analysis_print_advice(const struct analysis *a, uint64_t total_ns)
         print_item(a, &advice[i], total_ns);
     if (n > SHOWN_MAX)
         (void)printf("    and %zu more with --json\n", n - SHOWN_MAX);
-    if (n == 0 && !note[0])
+    if (!isnan(a->launch_gap_ns))
+        print_graphs(a);
+    if (n == 0 && !note[0] && isnan(a->launch_gap_ns))
         (void)printf("    none: no single change gains occupancy\n");
 }
 
@@ -246,4 +275,6 @@ void analysis_json_advice(struct cli_json *json, const struct analysis *a, uint6
     cli_json_close(json);
     (void)analysis_advice_note(a, note, sizeof note);
     cli_json_string(json, "advice_note", note[0] ? note : NULL);
+    cli_json_real(json, "alone_ratio", a->alone_ratio);
+    cli_json_real(json, "launch_gap_mean_ns", a->launch_gap_ns);
 }

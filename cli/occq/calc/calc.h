@@ -57,7 +57,9 @@ static inline struct analysis calc_analysis(const struct calc_case *c)
                              .result = &c->result,
                              .has_grid = c->has_grid,
                              .name = c->kernel->name,
-                             .throughput = NAN};
+                             .throughput = NAN,
+                             .alone_ratio = NAN,
+                             .launch_gap_ns = NAN};
 }
 
 /* ---- arguments: options, or a row of a batch, and the launch that they describe; pure, any thread ---- */

@@ -1,0 +1,193 @@
+/* occq gaps: whether a run's GPUs wait for the CPU: busy time, gaps between kernels, and what to do about
+ * them; see store/gaps.h. One thread. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/table.h"
+#include "cli/usage.h"
+#include "commands.h"
+#include "history.h"
+#include "sql_table.h"
+#include "store/gaps.h"
+#include "support/text.h"
+
+#define PDL_CC 90 /* programmatic dependent launch: compute capability 9.0 and later (CUDA C++ guide) */
+
+struct line {
+    struct occ_gpu_use use;
+    int64_t span_ns;
+    double busy, launch, small_alone, queued; /* ratios */
+    bool launch_bound;
+    char advice[512];
+};
+
+#define FIELD(name, key, unit, flags, member, help)                                                          \
+    CLI_FIELD(name, key, unit, flags, struct line, member, help)
+#define OF_STRETCHES " / busy stretches (busy time + gaps of at most 100 us)"
+
+static const struct cli_column columns[] = {
+    FIELD("gpu", "device_id", CLI_PLAIN, CLI_DEFAULT, use.device, "the device's number in the history"),
+    FIELD("device", "device", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS | CLI_SPARE(4), use.device_name,
+          "name of the GPU"),
+    FIELD("launches", "launches", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), use.launches,
+          "number of launches that are kept one by one"),
+    FIELD("span", "span_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5), span_ns,
+          "from the first start to the last end"),
+    FIELD("busy_time", "busy_ns", CLI_DURATION, 0, use.busy_ns, "in which a kernel of the run ran"),
+    FIELD("busy", "busy_ratio", CLI_RATIO, CLI_DEFAULT, busy, "the same / span"),
+    FIELD("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(3), use.gaps,
+          "number of times in which no kernel of the run ran; copies are not kernels"),
+    FIELD("gap_p50", "gap_p50_ns", CLI_DURATION, CLI_DEFAULT, use.p50_ns,
+          "half of the gaps are shorter; from a histogram, at most 12.5 % off"),
+    FIELD("gap_p95", "gap_p95_ns", CLI_DURATION, CLI_DEFAULT, use.p95_ns, "95 % of the gaps are shorter"),
+    FIELD("gap_max", "gap_max_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(2), use.max_ns, "the largest gap"),
+    FIELD("launch_gaps", "launch_gap_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT, launch,
+          "gaps above 5 us and up to 100 us before launches outside of CUDA graphs" OF_STRETCHES),
+    FIELD("launch_gap_time", "launch_gap_ns", CLI_DURATION, 0, use.launch_ns, "sum of these gaps"),
+    FIELD("launch_bound", "launch_bound", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, launch_bound,
+          "whether the GPU waits for the CPU: launch_gaps is 10 % or more"),
+    FIELD("queued_gaps", "queued_gap_ratio", CLI_RATIO, 0, queued,
+          "gaps of at most 5 us, which the hardware needs between two kernels" OF_STRETCHES),
+    FIELD("small_alone", "small_alone_ratio", CLI_RATIO, 0, small_alone,
+          "time in which one kernel of less than one wave ran and no other / busy time"),
+    FIELD("unrecorded", "unrecorded_ns", CLI_DURATION, 0, use.unrecorded_ns,
+          "pauses between kernels in which nothing was recorded; they are no gaps"),
+    FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT | CLI_CUTS, advice, "what the gaps suggest"),
+    CLI_COLUMN_END,
+};
+
+/* saves_ns 0: not known. */
+static void add_advice(struct line *line, const char *what, double ratio, const char *of, uint64_t saves_ns)
+{
+    char percent[16], saves[32];
+    size_t n = strlen(line->advice);
+    (void)snprintf(line->advice + n, sizeof line->advice - n, "%s%s %s of %s%s%s", n ? "; " : "", what,
+                   cli_percent_text(ratio, percent, sizeof percent), of, saves_ns ? ", saves 0 to " : "",
+                   saves_ns ? occ_format_duration((int64_t)saves_ns, saves, sizeof saves) : "");
+}
+
+static void advise(struct line *line)
+{
+    const struct occ_gpu_use *use = &line->use;
+    if (line->launch_bound)
+        add_advice(line, "CUDA graphs: the GPU waits for launches in", line->launch, "its busy stretches",
+                   use->launch_ns);
+    if (line->queued >= OCC_GAP_ADVICE_RATIO)
+        add_advice(line,
+                   use->cc >= PDL_CC ? "programmatic dependent launch, or fewer and larger kernels: gaps of "
+                                       "at most 5 us between kernels are"
+                                     : "fewer and larger kernels: gaps of at most 5 us between kernels are",
+                   line->queued, "the busy stretches", use->queued_ns);
+    if (line->small_alone >= OCC_GAP_ADVICE_RATIO)
+        add_advice(line, "streams: kernels of less than one wave leave room for others but run alone in",
+                   line->small_alone, "the busy time", 0);
+}
+
+static struct line line_of(const struct occ_gpu_use *use)
+{
+    struct line line = {.use = *use, .span_ns = use->last_ns - use->first_ns};
+    double busy = (double)use->busy_ns, stretches = busy + (double)use->short_ns;
+    line.busy = busy / (double)line.span_ns;
+    line.launch = occ_gpu_launch_ratio(use);
+    line.launch_bound = occ_gpu_is_launch_bound(use);
+    line.small_alone = (double)use->small_alone_ns / busy;
+    line.queued = (double)use->queued_ns / stretches;
+    advise(&line);
+    return line;
+}
+
+/* What makes the gaps less than certain. */
+static void note_missing(const struct cli_command *command, struct occ_store *store,
+                         const struct history_args *args, int64_t run)
+{
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SELECT sum(launches) FROM stored_loss WHERE run_id = %" PRId64, run);
+    int64_t lost = sql_number(occ_store_sqlite(store), sql);
+    (void)snprintf(sql, sizeof sql, "SELECT evicted_ns FROM stored_run WHERE run_id = %" PRId64, run);
+    if (lost > 0)
+        cli_note(command, "%" PRId64 " launches were lost: gaps may be shorter than they seem", lost);
+    if (args->filter.since_ns <= 0 && sql_number(occ_store_sqlite(store), sql) > 0)
+        cli_note(command,
+                 "the run's older launches are not kept one by one any more; gaps are of the others");
+}
+
+static int print(const struct occ_gpu_uses *uses, const struct cli_selection *selection,
+                 struct occ_error *err)
+{
+    _cleanup_(occ_freep) struct line *lines = calloc(uses->n_gpus + 1, sizeof *lines);
+    if (!lines)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < uses->n_gpus; i++)
+        lines[i] = line_of(&uses->gpus[i]);
+    int status = cli_table_print("gpus", selection, lines, uses->n_gpus, sizeof *lines, err);
+    for (size_t i = 0; i < uses->n_gpus && status == 0 && selection->format == CLI_FORMAT_TEXT; i++)
+        if (lines[i].advice[0])
+            (void)printf("GPU %" PRId64 ": %s\n", lines[i].use.device, lines[i].advice);
+    return status;
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct history_args *args = arguments;
+    const struct cli_selection *selection = &args->list.selection;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    _cleanup_(occ_gpu_uses_free) struct occ_gpu_uses uses = {0};
+    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
+        occ_store_gpu_uses(store, &args->filter, &uses, &err) != 0 || print(&uses, selection, &err) != 0)
+        return cli_failure(command, &err);
+    if (uses.n_gpus == 0)
+        return cli_nothing(command, "no launches of such a run are kept one by one");
+    note_missing(command, store, args, uses.gpus[0].run);
+    if (uses.gpus[0].simulated)
+        cli_note_simulated(command, selection);
+    return CLI_EXIT_OK;
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTION_ALL_USERS,
+    CLI_OPTIONS_PERIOD,
+    CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",
+               "this run ('occq runs' lists them); last (default): the newest", .min = 1, .max = INT64_MAX,
+               .words = cli_run_words),
+    CLI_OPTIONS_LIST,
+};
+
+static const struct cli_example examples[] = {
+    {"occq gaps", "whether the GPUs of the newest run wait for the CPU"},
+    {"occq gaps --run 3 -o +small_alone,queued_gaps", "of another run, with what streams may use"},
+    {"occq gaps --json", "for a program"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_gaps = {
+    .program = "occq",
+    .name = "gaps",
+    .operands = "",
+    .is_paged = true,
+    .summary = "whether a run's GPUs wait for the CPU",
+    .description =
+        "Lists the GPUs of a run with the time in which its kernels ran, and the gaps between them: a row "
+        "for "
+        "each GPU. Kernels of all streams count together; copies and other processes do not, so a gap is "
+        "time without a kernel of this run.\n\n"
+        "A gap above 5 us and up to 100 us before a launch is taken for the CPU's: the launch came too late. "
+        "Where "
+        "such "
+        "gaps are 10 % of the busy stretches or more, the run is launch-bound, and CUDA graphs, larger "
+        "kernels "
+        "or fewer of them help. The hardware needs up to 5 us by itself. Longer gaps have other causes: "
+        "synchronisation, copies, data that are not ready.\n\n"
+        "What advice saves is a range from nothing, since something else may hold the kernels up, to all of "
+        "these gaps. Every launch that is kept one by one is read.",
+    .options = options,
+    .columns = columns,
+    .examples = examples,
+    CLI_ARGS(struct history_args, .filter = {.run = OCC_RUN_LAST}),
+    .check = cli_check_history,
+    .run = run,
+};

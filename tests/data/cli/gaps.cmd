@@ -1,0 +1,1 @@
+occq gaps -d h.db --run 2
