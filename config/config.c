@@ -25,10 +25,30 @@ const char *const occ_setting_words[] = {OCC_CONFIG_SETTINGS(KEY_WORDS) NULL};
 
 /* ---- one value ---- */
 
-static int set_path(const char *text, char *value, struct occ_error *err)
+static bool is_text(enum kind kind)
 {
-    if (text[0] != '\0' && text[0] != '/')
+    return kind == KIND_PATH || kind == KIND_TEXT || kind == KIND_NAME;
+}
+
+static int check_text(enum kind kind, const char *text, struct occ_error *err)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    if (kind == KIND_PATH && text[0] != '\0' && text[0] != '/')
         return occ_fail(err, OCC_E_INVALID, "'%.128s' is not an absolute path", text);
+    if (kind == KIND_NAME &&
+        (text[strspn(text, letters)] != '\0' || text[0] == '\0' || (text[0] >= '0' && text[0] <= '9')))
+        return occ_fail(err, OCC_E_INVALID, "'%.128s' is not a name of letters, digits and _", text);
+    for (size_t i = 0; kind == KIND_TEXT && text[i]; i++)
+        if (text[i] < ' ' || text[i] > '~')
+            return occ_fail(err, OCC_E_INVALID, "only printable ASCII is allowed");
+    return 0;
+}
+
+static int set_text(enum kind kind, const char *text, char *value, struct occ_error *err)
+{
+    int status = check_text(kind, text, err);
+    if (status != 0)
+        return status;
     if (strlen(text) >= OCC_CONFIG_TEXT_BYTES)
         return occ_fail(err, OCC_E_INVALID, "longer than %d bytes", OCC_CONFIG_TEXT_BYTES - 1);
     memset(value, 0, OCC_CONFIG_TEXT_BYTES);
@@ -94,7 +114,9 @@ int occ_setting_set(const struct occ_setting *setting, const char *text, struct 
     void *value = (char *)config + setting->offset;
     switch (setting->kind) {
     case KIND_PATH:
-        return set_path(text, value, err);
+    case KIND_TEXT:
+    case KIND_NAME:
+        return set_text(setting->kind, text, value, err);
     case KIND_BYTES:
     case KIND_QUOTA:
     case KIND_DURATION:
@@ -139,9 +161,10 @@ const char *occ_config_next_change(const struct occ_config *a, const struct occ_
 {
     while (*at < OCC_SETTING_COUNT) {
         const struct occ_setting *s = &occ_settings[(*at)++];
-        size_t bytes = s->kind == KIND_PATH ? sizeof(occ_config_text) : sizeof(uint64_t);
+        size_t bytes = is_text(s->kind) ? sizeof(occ_config_text) : sizeof(uint64_t);
         *ret_live = s->when == WHEN_LIVE;
-        if (memcmp((const char *)a + s->offset, (const char *)b + s->offset, bytes) != 0)
+        if (s->when != WHEN_OTHER &&
+            memcmp((const char *)a + s->offset, (const char *)b + s->offset, bytes) != 0)
             return s->name;
     }
     return NULL;
@@ -183,7 +206,7 @@ static void print_value(const struct occ_setting *setting, const struct occ_conf
     static const struct unit counts[] = {{"", 1}};
     const char *at = (const char *)config + setting->offset;
     uint64_t value = 0;
-    if (setting->kind == KIND_PATH) {
+    if (is_text(setting->kind)) {
         print_text(at, out);
         return;
     }

@@ -16,16 +16,20 @@
 
 #include "support/error.h"
 
-#define OCC_CONFIG_MAX_BYTES  (64u * 1024u)
-#define OCC_CONFIG_TEXT_BYTES 1024 /* longest scalar, with its NUL */
-#define OCC_CONFIG_AGE_MIN_NS INT64_C(3600000000000)
-#define OCC_CONFIG_AGE_MAX_NS INT64_C(3153600000000000000) /* 36500 days */
+#define OCC_CONFIG_MAX_BYTES   (64u * 1024u)
+#define OCC_CONFIG_TEXT_BYTES  1024 /* longest scalar, with its NUL */
+#define OCC_CONFIG_AGE_MIN_NS  INT64_C(3600000000000)
+#define OCC_CONFIG_AGE_MAX_NS  INT64_C(3153600000000000000) /* 36500 days */
+#define OCC_CONFIG_SHIP_MIN_NS INT64_C(10000000000)
+#define OCC_CONFIG_SHIP_MAX_NS INT64_C(3600000000000)
 
 /*
  * X(section, key, kind, type, member, when, default, min, max). `when` a daemon that runs takes another
- * value: LIVE, when it is told to reload; RESTART. Kinds:
+ * value: LIVE, when it is told to reload; RESTART; OTHER: it is another program's. Kinds:
  *
  *   PATH      absolute path; "" = the place that support/paths.h names
+ *   TEXT      printable ASCII
+ *   NAME      of a database: letters, digits and _, not first a digit
  *   BYTES     bytes, min...max
  *   QUOTA     bytes, min...max, or 0 for no limit
  *   DURATION  nanoseconds, min...max
@@ -74,6 +78,19 @@
     X(http, client_ca, PATH, occ_config_text, client_ca, RESTART, "", 0, 0)                                  \
     X(http, max_runs, COUNT, uint64_t, http_max_runs, RESTART, "64", 0, 1024)                                \
     X(identity, dcgm_job_dir, PATH, occ_config_text, job_directory, RESTART, "", 0, 0)                       \
+    X(ship, url, TEXT, occ_config_text, ship_url, OTHER, "", 0, 0)                                           \
+    X(ship, database, NAME, occ_config_text, ship_database, OTHER, "occtrace", 0, 0)                         \
+    X(ship, user, TEXT, occ_config_text, ship_user, OTHER, "default", 0, 0)                                  \
+    X(ship, password_file, PATH, occ_config_text, ship_password_file, OTHER, "", 0, 0)                       \
+    X(ship, ca_file, PATH, occ_config_text, ship_ca_file, OTHER, "", 0, 0)                                   \
+    X(ship, cert_file, PATH, occ_config_text, ship_cert_file, OTHER, "", 0, 0)                               \
+    X(ship, key_file, PATH, occ_config_text, ship_key_file, OTHER, "", 0, 0)                                 \
+    X(ship, interval, AGE, int64_t, ship_interval_ns, OTHER, "0", OCC_CONFIG_SHIP_MIN_NS,                    \
+      OCC_CONFIG_SHIP_MAX_NS)                                                                                \
+    X(ship, cluster, TEXT, occ_config_text, ship_cluster, OTHER, "", 0, 0)                                   \
+    X(ship, node, TEXT, occ_config_text, ship_node, OTHER, "", 0, 0)                                         \
+    X(ship, configs, COUNT, uint64_t, ship_configs, OTHER, "256", 16, 65536)                                 \
+    X(ship, state, PATH, occ_config_text, ship_state, OTHER, "", 0, 0)                                       \
     X(log, level, LEVEL, uint64_t, log_level, LIVE, "warning", 0, 0)
 
 typedef char occ_config_text[OCC_CONFIG_TEXT_BYTES];
@@ -90,6 +107,11 @@ void occ_config_defaults(struct occ_config *config);
 /* Reads `path` over the values in *config. On failure *config is unchanged. OCC_E_NOT_FOUND: no such file;
  * OCC_E_INVALID: "FILE:LINE:COLUMN: section.key: what is wrong". */
 int occ_config_load(const char *path, struct occ_config *config, struct occ_error *err);
+
+/* The service's file and, in the order of their names, those of conf.d that add to it, as far as they are
+ * there.
+ */
+int occ_config_load_system(struct occ_config *config, struct occ_error *err);
 
 /* The same for text in memory; `name` stands for the file in messages. */
 int occ_config_parse(const char *name, const char *text, size_t length, struct occ_config *config,

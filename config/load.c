@@ -2,9 +2,12 @@
  * thread. */
 #include "settings.h"
 
+#include <glob.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "support/cleanup.h"
+#include "support/paths.h"
 #include "support/text.h"
 #include "yaml_reader.h"
 
@@ -113,4 +116,26 @@ int occ_config_load(const char *path, struct occ_config *config, struct occ_erro
     size_t length = 0;
     int status = occ_yaml_read_file(path, &text, &length, err);
     return status == 0 ? occ_config_parse(path, text, length, config, err) : status;
+}
+
+/* ---- the service's ---- */
+
+int occ_config_load_system(struct occ_config *config, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *directory = NULL;
+    _cleanup_(occ_freep) char *file = NULL;
+    _cleanup_(occ_freep) char *pattern = NULL;
+    glob_t found = {0};
+    int status = occ_path_settings(&directory, err);
+    if (status == 0)
+        status = occ_format_text(&file, err, "%s/occtrace.yaml", directory);
+    if (status == 0)
+        status = occ_format_text(&pattern, err, "%s/conf.d/*.yaml", directory);
+    if (status == 0 && access(file, F_OK) == 0)
+        status = occ_config_load(file, config, err);
+    if (status == 0 && glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = 0; status == 0 && i < found.gl_pathc; i++)
+            status = occ_config_load(found.gl_pathv[i], config, err);
+    globfree(&found);
+    return status;
 }

@@ -6,6 +6,8 @@
 
 enum kind {
     KIND_PATH,
+    KIND_TEXT,
+    KIND_NAME,
     KIND_BYTES,
     KIND_QUOTA,
     KIND_DURATION,
@@ -26,7 +28,7 @@ struct occ_setting {
     enum kind kind;
     size_t offset; /* in struct occ_config */
     uint64_t min, max;
-    enum { WHEN_RESTART, WHEN_LIVE } when;
+    enum { WHEN_RESTART, WHEN_LIVE, WHEN_OTHER } when;
 };
 
 #define OCC_SETTING_ONE(section, key, kind, type, member, when, default_text, min, max) +1

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sysexits.h>
@@ -35,33 +34,12 @@
 /* By which the clocks of launches may differ from the machine's. */
 #define SKEW_NS INT64_C(60000000000)
 
-/* The service's file and, in the order of their names, those that add to it. */
-static int load_system_config(struct occ_config *config, struct occ_error *err)
-{
-    _cleanup_(occ_freep) char *directory = NULL;
-    _cleanup_(occ_freep) char *file = NULL;
-    _cleanup_(occ_freep) char *pattern = NULL;
-    glob_t found = {0};
-    int status = occ_path_settings(&directory, err);
-    if (status == 0)
-        status = occ_format_text(&file, err, "%s/occtrace.yaml", directory);
-    if (status == 0)
-        status = occ_format_text(&pattern, err, "%s/conf.d/*.yaml", directory);
-    if (status == 0 && access(file, F_OK) == 0)
-        status = occ_config_load(file, config, err);
-    if (status == 0 && glob(pattern, 0, NULL, &found) == 0)
-        for (size_t i = 0; status == 0 && i < found.gl_pathc; i++)
-            status = occ_config_load(found.gl_pathv[i], config, err);
-    globfree(&found);
-    return status;
-}
-
 static int load_files(const struct occ_options *options, struct occ_config *config, struct occ_error *err)
 {
     occ_config_defaults(config);
     if (options->config)
         return occ_config_load(options->config, config, err);
-    return geteuid() == 0 ? load_system_config(config, err) : 0;
+    return geteuid() == 0 ? occ_config_load_system(config, err) : 0;
 }
 
 /* A setting of the command line (NULL: none given) over the file's. */

@@ -220,8 +220,6 @@
       "WHERE c.run_id = ? AND c.last_start_ns >= ?") \
     X(ADD_MINUTE, OCC_SQL_ADD_TOTALS("stored_minute")) \
     X(ADD_HOUR, OCC_SQL_ADD_TOTALS("stored_hour")) \
-    X(ADD_MINUTE_CHANGE, "INSERT OR REPLACE INTO stored_minute_change(minute, run_id) VALUES(?, ?)") \
-    X(DROP_MINUTE_CHANGES, "DELETE FROM stored_minute_change WHERE minute >= 0 AND minute < ?1 - 10080") \
     X(OLDEST_CHUNKS, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_ns FROM stored_chunk c " \
       "JOIN stored_run r USING(run_id) WHERE c.is_full ORDER BY c.chunk_id LIMIT ?") \
     X(CHUNKS_BEFORE, "SELECT c.chunk_id, c.run_id, c.last_start_ns, r.rolled_ns FROM stored_chunk c " \

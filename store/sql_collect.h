@@ -21,6 +21,8 @@
     X(DROP_RUN_LOSSES, "DELETE FROM stored_loss WHERE run_id = ?")                                           \
     X(DROP_RUN_OVERHEAD, "DELETE FROM stored_overhead WHERE run_id = ?")                                     \
     X(DROP_RUN_PERIODS, "DELETE FROM stored_period WHERE run_id = ?")                                        \
+    X(ADD_MINUTE_CHANGE, "INSERT OR REPLACE INTO stored_minute_change(minute, run_id) VALUES(?, ?)")         \
+    X(DROP_MINUTE_CHANGES, "DELETE FROM stored_minute_change WHERE minute >= 0 AND minute < ?1 - 10080")     \
     X(DROP_RUN_CHANGES, "DELETE FROM stored_minute_change WHERE run_id = ?")                                 \
     X(DROP_RUN_RANGES, "DELETE FROM stored_range WHERE run_id = ?")                                          \
     X(DROP_RUN, "DELETE FROM stored_run WHERE run_id = ?")                                                   \

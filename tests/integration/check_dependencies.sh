@@ -13,6 +13,7 @@ cli/occq/calc: cli image occupancy support
 cli/occq/diff: cli config occupancy store support
 cli/occq/doctor: cli cli/occq config store support
 cli/occtrace: cli config store support
+cluster: config occupancy schema store store/codec support
 config: support
 cupti:
 daemon: attribution config cupti daemon/counters daemon/metrics occupancy ring store support

@@ -30,6 +30,9 @@ static const char all_different[] =
     "overhead: {budget: 0.25}\n"
     "http: {socket: /a/m.sock, max_runs: 5, tls_cert: /a/c, tls_key: /a/k, client_ca: /a/a}\n"
     "identity: {dcgm_job_dir: /a/jobs}\n"
+    "ship: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: "
+    "/a/y,\n"
+    "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s}\n"
     "log: {level: debug}\n";
 
 static int parse(const char *text, struct occ_config *config, struct occ_error *err)
@@ -123,6 +126,10 @@ static const struct {
     {"database:\n  path: /x\n  pth: /y\n", "file.yaml:3:3: unknown key 'pth'; did you mean 'path'?"},
     {"databse:\n  path: /x\n", "file.yaml:1:1: unknown key 'databse'; did you mean 'database'?"},
     {"log: {levl: info}\n", "file.yaml:1:7: unknown key 'levl'; did you mean 'level'?"},
+    {"ship:\n  url: \"https://h\\u00e4\"\n", "file.yaml:2:8: ship.url: only printable ASCII is allowed"},
+    {"ship:\n  database: a;b\n",
+     "file.yaml:2:13: ship.database: 'a;b' is not a name of letters, digits and _"},
+    {"ship:\n  database: 1a\n", "file.yaml:2:13: ship.database: '1a' is not a name"},
     {"zzzzzzzzzz: 1\n", "file.yaml:1:1: unknown key 'zzzzzzzzzz'"},
     {"log:\n  level: loud\n", "file.yaml:2:10: log.level: 'loud' is not one of error, warning, info, debug"},
     {"database:\n  sync: maybe\n", "file.yaml:2:9: database.sync: 'maybe' is not one of normal, full"},
@@ -268,6 +275,7 @@ static void changes_are_named(void **state)
     b = a;
     b.database_path[0] = '/';
     b.max_producers++;
+    b.ship_configs++; /* not the daemon's */
     assert_string_equal(occ_config_next_change(&a, &b, &at, &is_live), "database.path");
     assert_false(is_live);
     assert_string_equal(occ_config_next_change(&a, &b, &at, &is_live), "rings.max_producers");

@@ -1,0 +1,86 @@
+/*
+ * occtrace-ship: command line and settings, then ship.c. Exit codes: 0 done, 1 failure, 2 usage, 78 something
+ * that a person must mend (EX_CONFIG of sysexits.h): a restart does not help.
+ */
+#include <stdio.h>
+#include <sysexits.h>
+
+#include "options.h"
+#include "support/log.h"
+
+static int usage_error(const struct occ_error *err)
+{
+    (void)fprintf(stderr, "occtrace-ship: %s (try --help)\n", err->message);
+    return 2;
+}
+
+static int load_settings(const struct occ_ship_options *options, struct occ_config *config,
+                         struct occ_error *err)
+{
+    occ_config_defaults(config);
+    int rc =
+        options->config ? occ_config_load(options->config, config, err) : occ_config_load_system(config, err);
+    if (rc == 0 && options->log_level && occ_config_set(config, "log.level", options->log_level, err) != 0)
+        rc = occ_error_prefix(err, "option '--log-level'");
+    if (rc == 0)
+        occ_log_set_level((enum occ_log_level)config->log_level);
+    return rc;
+}
+
+static int say_check(struct occ_warehouse *w, struct occ_error *err)
+{
+    int rc = occ_warehouse_check(w, err);
+    if (rc == 0)
+        (void)printf("ClickHouse %s, database %s: version %d, as needed; our clock is %+.1f s off\n",
+                     w->version, w->options.database, OCC_WAREHOUSE_SCHEMA, (double)w->clock_offset_ms / 1e3);
+    return rc;
+}
+
+/* What is asked of the server itself. */
+static int serve(const struct occ_ship_options *options, const struct occ_config *config,
+                 struct occ_error *err)
+{
+    struct occ_ship_names names;
+    struct occ_warehouse_options warehouse;
+    struct occ_warehouse *w = NULL;
+    int rc = occ_ship_warehouse(config, &names, &warehouse, err);
+    if (rc == 0)
+        rc = occ_warehouse_open(&warehouse, &w, err);
+    if (rc == 0)
+        rc = occ_warehouse_meet(w, err);
+    if (rc == 0 && options->print)
+        rc = occ_warehouse_print_schema(w->dialect, config->ship_database, stdout, err);
+    else if (rc == 0 && options->init)
+        rc = occ_warehouse_init(w, err);
+    if (rc == 0 && (options->check || (options->init && !options->print)))
+        rc = say_check(w, err);
+    occ_warehouse_close(w);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_ship_options options;
+    struct occ_config config;
+    enum occ_dialect dialect = OCC_DIALECT_AUTO;
+    occ_log_init("occtrace-ship");
+    if (occ_ship_options_parse(argc, argv, &options, &err) != 0 ||
+        occ_ship_dialect(options.dialect, &dialect, &err) != 0)
+        return usage_error(&err);
+    if (options.help)
+        occ_ship_options_help(stdout);
+    if (options.version)
+        (void)printf("occtrace-ship %s\n%s", OCC_VERSION, OCC_VERSION_DETAILS);
+    if (options.help || options.version)
+        return 0;
+    int rc = load_settings(&options, &config, &err);
+    if (rc == 0 && options.print && dialect != OCC_DIALECT_AUTO)
+        rc = occ_warehouse_print_schema(dialect, config.ship_database, stdout, &err);
+    else if (rc == 0)
+        rc = serve(&options, &config, &err);
+    if (rc == 0)
+        return 0;
+    occ_log(OCC_LOG_ERROR, "%s", err.message);
+    return occ_warehouse_needs_help(rc) ? EX_CONFIG : 1;
+}

@@ -1,0 +1,175 @@
+/* See options.h. */
+#include "options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/text.h"
+
+#define FIRST_ID    256 /* getopt's value of the first row; letters are below */
+#define HELP_INDENT "\n                          "
+#define CREDENTIAL  "clickhouse-password"
+
+static const struct row {
+    char letter; /* 0: none */
+    const char *name;
+    const char *argument; /* NULL: takes none */
+    size_t offset;        /* in struct occ_ship_options: of a text, or a bool where there is no argument */
+    const char *help;
+} rows[] = {
+#define AT(member) offsetof(struct occ_ship_options, member)
+    {'c', "config", "FILE", AT(config),
+     "settings (default: occtrace.yaml and conf.d/*.yaml" HELP_INDENT
+     "in /etc/occtrace, installed in another prefix than" HELP_INDENT "/usr: in PREFIX/etc/occtrace)"},
+    {0, "init", NULL, AT(init), "make the database and its tables, and end"},
+    {0, "print", NULL, AT(print), "with --init: print the SQL instead"},
+    {0, "dialect", "D", AT(dialect),
+     "with --print: 26 for ClickHouse from 21.11 on, 18" HELP_INDENT
+     "for 18.16 to 21.10, auto (default) for the server's"},
+    {0, "check", NULL, AT(check),
+     "say whether the server, its tables and rights are" HELP_INDENT "as needed, and end"},
+    {0, "log-level", "LEVEL", AT(log_level), "error, warning, info or debug"},
+    {'h', "help", NULL, AT(help), "this text"},
+    {'V', "version", NULL, AT(version), "the version"},
+};
+#define N_ROWS (sizeof rows / sizeof *rows)
+
+/* getopt's tables out of ours. */
+static void build_tables(struct option options[N_ROWS + 1], char letters[2 * N_ROWS + 2])
+{
+    char *letter = letters;
+    *letter++ = ':'; /* tells a missing argument from an unknown option */
+    for (int i = 0; i < (int)N_ROWS; i++) {
+        options[i] = (struct option){.name = rows[i].name,
+                                     .has_arg = rows[i].argument ? required_argument : no_argument,
+                                     .val = FIRST_ID + i};
+        if (rows[i].letter)
+            *letter++ = rows[i].letter;
+        if (rows[i].letter && rows[i].argument)
+            *letter++ = ':';
+    }
+    *letter = '\0';
+    options[N_ROWS] = (struct option){0};
+}
+
+static const struct row *row_of(int value)
+{
+    size_t i = 0;
+    while (value < FIRST_ID && rows[i].letter != value)
+        i++;
+    return &rows[value < FIRST_ID ? i : (size_t)(value - FIRST_ID)];
+}
+
+int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_options, struct occ_error *err)
+{
+    struct option table[N_ROWS + 1];
+    char letters[2 * N_ROWS + 2];
+    struct occ_ship_options options = {0};
+    build_tables(table, letters);
+    opterr = 0;
+    optind = 1;
+    for (int at = 1, value; (value = getopt_long(argc, argv, letters, table, NULL)) != -1; at = optind) {
+        const char *word = argv[optind > at ? optind - 1 : at];
+        if (value == '?' || value == ':')
+            return occ_fail(err, OCC_E_INVALID,
+                            value == ':' ? "option '%.64s' needs an argument" : "unknown option '%.64s'",
+                            word);
+        const struct row *row = row_of(value);
+        void *member = (char *)&options + row->offset;
+        if (row->argument)
+            *(const char **)member = optarg;
+        else
+            *(bool *)member = true;
+    }
+    if (optind < argc)
+        return occ_fail(err, OCC_E_INVALID, "unexpected argument '%.64s'", argv[optind]);
+    if (options.print && !options.init)
+        return occ_fail(err, OCC_E_INVALID, "--print goes with --init");
+    *ret_options = options;
+    return 0;
+}
+
+void occ_ship_options_help(FILE *out)
+{
+    (void)fputs("Usage: occtrace-ship [options]\n"
+                "Sends what a node's histories add up to by minute to the cluster's ClickHouse.\n\n",
+                out);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        char left[64], letter[8] = "    ";
+        if (rows[i].letter)
+            (void)snprintf(letter, sizeof letter, "-%c, ", rows[i].letter);
+        (void)snprintf(left, sizeof left, "  %s--%s%s%s", letter, rows[i].name, rows[i].argument ? " " : "",
+                       rows[i].argument ? rows[i].argument : "");
+        (void)fprintf(out, "%-25s %s\n", left, rows[i].help);
+    }
+}
+
+int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ_error *err)
+{
+    static const char *const words[] = {"auto", "18", "26"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (!word || strcmp(word, words[i]) == 0) {
+            *ret_dialect = (enum occ_dialect)i;
+            return 0;
+        }
+    return occ_fail(err, OCC_E_INVALID, "option '--dialect': '%.64s' is not one of auto, 18, 26", word);
+}
+
+/* ---- settings ---- */
+
+static int read_secret(const char *path, char *secret, size_t size, struct occ_error *err)
+{
+    struct stat status;
+    _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
+    if (status.st_mode & S_IRWXO)
+        return occ_fail(err, OCC_E_INVALID,
+                        "%s: a password that every user may read is not used: chmod o= it", path);
+    ssize_t n = read(fd, secret, size - 1);
+    if (n < 0)
+        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
+    secret[n] = '\0';
+    secret[strcspn(secret, "\r\n")] = '\0';
+    return 0;
+}
+
+static int read_password(const struct occ_config *config, char *password, size_t size, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *path = NULL;
+    const char *directory = secure_getenv("CREDENTIALS_DIRECTORY");
+    password[0] = '\0';
+    if (config->ship_password_file[0])
+        return read_secret(config->ship_password_file, password, size, err);
+    if (!directory)
+        return 0;
+    int rc = occ_format_text(&path, err, "%s/" CREDENTIAL, directory);
+    return rc == 0 && access(path, F_OK) == 0 ? read_secret(path, password, size, err) : rc;
+}
+
+int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
+                       struct occ_warehouse_options *ret_options, struct occ_error *err)
+{
+    if (config->ship_url[0] == '\0')
+        return occ_fail(err, OCC_E_INVALID, "ship.url is not set: occtrace.yaml names no warehouse");
+    (void)snprintf(names->node, sizeof names->node, "%s", config->ship_node);
+    if (names->node[0] == '\0' && gethostname(names->node, sizeof names->node - 1) != 0)
+        return occ_fail_errno(err, errno, "cannot find out the host's name");
+    *ret_options = (struct occ_warehouse_options){.http = {.url = config->ship_url,
+                                                           .user = config->ship_user,
+                                                           .password = names->password,
+                                                           .ca_file = config->ship_ca_file,
+                                                           .cert_file = config->ship_cert_file,
+                                                           .key_file = config->ship_key_file},
+                                                  .database = config->ship_database,
+                                                  .cluster = config->ship_cluster,
+                                                  .node = names->node};
+    return read_password(config, names->password, sizeof names->password, err);
+}

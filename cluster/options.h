@@ -1,0 +1,36 @@
+/*
+ * The command line of occtrace-ship, and what its settings say. One thread (getopt).
+ */
+#ifndef OCC_CLUSTER_OPTIONS_H
+#define OCC_CLUSTER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "config/config.h"
+#include "warehouse.h"
+
+/* Texts are argv's; NULL: not given. */
+struct occ_ship_options {
+    const char *config, *dialect, *log_level;
+    bool init, print, check, help, version;
+};
+
+/* OCC_E_INVALID: the message names the option. */
+int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_options,
+                           struct occ_error *err);
+void occ_ship_options_help(FILE *out);
+/* Of --dialect. */
+int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ_error *err);
+
+/* Texts that the settings do not hold. */
+struct occ_ship_names {
+    char node[256], password[1024];
+};
+
+/* The warehouse of the settings; reads the password's file. Both must outlive *ret_options. OCC_E_INVALID:
+ * ship.url is not set, or others may read that file. */
+int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
+                       struct occ_warehouse_options *ret_options, struct occ_error *err);
+
+#endif

@@ -1,0 +1,186 @@
+/* The warehouse's tables: whether they are there, making them, and keeping them small. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "schema/schema.h"
+#include "support/cleanup.h"
+#include "warehouse.h"
+
+#define SQL_BYTES 1024
+
+/* ---- whether they are there ---- */
+
+/* How many of our tables' names are taken, and by tables whose engine keeps the last version of a row. */
+static int count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
+                        uint64_t *ret_version_tables, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
+        "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
+        "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', 'watermark')",
+        w->options.database);
+    int rc = occ_warehouse_ask(w, sql, err);
+    char *at = w->answer.text;
+    *ret_tables = occ_warehouse_next_number(&at);
+    *ret_ours = occ_warehouse_next_number(&at);
+    *ret_version_tables = occ_warehouse_next_number(&at);
+    return rc;
+}
+
+static int read_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.schema_version", w->options.database);
+    int rc = occ_warehouse_ask(w, sql, err);
+    char *at = w->answer.text;
+    *ret_version = occ_warehouse_next_number(&at);
+    return rc;
+}
+
+int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err)
+{
+    uint64_t version = 0, n = 0, ours = 0, unused = 0;
+    int rc = read_schema_version(w, &version, err);
+    if (rc != 0)
+        return rc;
+    if (version > OCC_WAREHOUSE_SCHEMA)
+        return occ_fail(err, OCC_E_VERSION,
+                        "%s: the tables of database %s are of a newer occtrace (version %llu, known is %d): "
+                        "update this one",
+                        w->options.http.url, w->options.database, (unsigned long long)version,
+                        OCC_WAREHOUSE_SCHEMA);
+    if (version < OCC_WAREHOUSE_SCHEMA)
+        return occ_fail(
+            err, OCC_E_VERSION,
+            "%s: the tables of database %s are of an older occtrace (version %llu, needed is %d): update "
+            "them with occtrace-ship --init",
+            w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
+    rc = count_tables(w, &n, &ours, &unused, err);
+    if (rc == 0 && (n != 7 || ours != n))
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "%s: %llu of the 7 tables of database %s are missing or not occtrace's: occtrace-ship --init "
+            "makes missing ones",
+            w->options.http.url, (unsigned long long)(7 - ours), w->options.database);
+    return rc;
+}
+
+/* ---- making it ---- */
+
+/* Calls `use` with each statement of the schema in a dialect. */
+static int for_statements(enum occ_dialect dialect, const char *database,
+                          int (*use)(void *context, const char *statement, struct occ_error *err),
+                          void *context, struct occ_error *err)
+{
+    struct occ_body sql = {0};
+    int rc = 0, choice = -1; /* of {new|old}: -1 outside, else the part we are in */
+    for (const char *at = occ_schema_warehouse; *at && rc == 0; at++) {
+        if (choice < 0 && strncmp(at, "--", 2) == 0) {
+            at += strcspn(at, "\n") - 1; /* for those who read the file */
+        } else if (choice < 0 && *at == '{') {
+            choice = 0;
+        } else if (choice == 0 && *at == '|') {
+            choice = 1;
+        } else if (choice >= 0 && *at == '}') {
+            choice = -1;
+        } else if (strncmp(at, "$db", 3) == 0) {
+            occ_body_put_raw(&sql, database, strlen(database));
+            at += 2;
+        } else if (choice < 0 && strncmp(at, ";\n", 2) == 0) {
+            occ_body_put_raw(&sql, "", 1);
+            rc = sql.failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
+                            : use(context, sql.data + strspn(sql.data, " \n"), err);
+            occ_body_clear(&sql);
+        } else if (choice < 0 || (choice == 0) == (dialect == OCC_DIALECT_NEW)) {
+            occ_body_put_raw(&sql, at, 1);
+        }
+    }
+    occ_body_free(&sql);
+    return rc;
+}
+
+static int print_statement(void *out, const char *statement, struct occ_error *err)
+{
+    (void)err;
+    (void)fprintf(out, "%s;\n\n", statement);
+    return 0;
+}
+
+int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database, FILE *out,
+                               struct occ_error *err)
+{
+    return for_statements(dialect, database, print_statement, out, err);
+}
+
+static int run_statement(void *warehouse, const char *statement, struct occ_error *err)
+{
+    struct occ_warehouse *w = warehouse;
+    int rc = w->dialect == OCC_DIALECT_OLD
+                 ? occ_http_add(w->http, "allow_experimental_low_cardinality_type", "1", err)
+                 : 0;
+    return rc == 0 ? occ_warehouse_ask(w, statement, err) : rc;
+}
+
+int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)
+{
+    uint64_t n = 0, ours = 0, version_tables = 0, version = 0;
+    int rc = count_tables(w, &n, &ours, &version_tables, err);
+    if (rc == 0 && (ours != n || (n > 0 && version_tables == 0)))
+        rc = occ_fail(err, OCC_E_INVALID,
+                      "%s: database %s has tables with occtrace's names that are not occtrace's; "
+                      "nothing was made",
+                      w->options.http.url, w->options.database);
+    if (rc == 0 && version_tables > 0)
+        rc = read_schema_version(w, &version, err);
+    if (rc == 0 && version > OCC_WAREHOUSE_SCHEMA)
+        rc = occ_warehouse_check(w, err);
+    return rc == 0 ? for_statements(w->dialect, w->options.database, run_statement, w, err) : rc;
+}
+
+/* ---- keeping it small ---- */
+
+static const struct {
+    const char *table;
+    int days;
+    bool by_month;
+} partitions[] = {{"minute", 30, false}, {"rank_minute", 90, false}, {"batch", 8, false}, {"run", 400, true}};
+
+static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ_error *err)
+{
+    char sql[SQL_BYTES], first[32];
+    time_t first_s = (time_t)(now_s - partitions[i].days * INT64_C(86400));
+    const char *quote = partitions[i].by_month ? "" : "'";
+    struct tm day = {0};
+    (void)gmtime_r(&first_s, &day);
+    if (partitions[i].by_month)
+        (void)snprintf(first, sizeof first, "%04d%02d", day.tm_year + 1900, day.tm_mon + 1);
+    else
+        (void)snprintf(first, sizeof first, "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1,
+                       day.tm_mday);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT DISTINCT partition FROM system.parts WHERE database = '%s' AND table = '%s' AND active AND "
+        "partition < '%s' ORDER BY partition LIMIT 1000",
+        w->options.database, partitions[i].table, first);
+    int rc = occ_warehouse_ask(w, sql, err);
+    _cleanup_(occ_freep) char *list = rc == 0 ? strdup(w->answer.text) : NULL;
+    char *rest = list;
+    for (char *name; rc == 0 && (name = strsep(&rest, "\n")) && *name;) {
+        (void)snprintf(sql, sizeof sql, "ALTER TABLE %s.%s DROP PARTITION %s%.32s%s", w->options.database,
+                       partitions[i].table, quote, name, quote);
+        rc = occ_warehouse_ask(w, sql, err);
+    }
+    return rc;
+}
+
+int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, struct occ_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < sizeof partitions / sizeof *partitions && rc == 0 && w->dialect == OCC_DIALECT_OLD;
+         i++)
+        rc = drop_old(w, i, now_s, err);
+    return rc;
+}

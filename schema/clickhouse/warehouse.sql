@@ -1,0 +1,173 @@
+-- The warehouse of a cluster: occtrace-ship --init makes it, --init --print prints it. {new|old}: what ClickHouse from
+-- 21.11 on takes, and what 18.16 takes; $db: the database. A statement ends with a semicolon at the end of its line.
+--
+-- Every row is state: a later version of the same key takes its place, so that a row that is sent twice counts once. Ask
+-- with FINAL. Ids are hashes of content, the same on every node. Times of facts are the nodes' own.
+CREATE DATABASE IF NOT EXISTS $db;
+
+-- The highest version is this schema's; 0: it is being made.
+CREATE TABLE IF NOT EXISTS $db.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY version;
+INSERT INTO $db.schema_version SELECT 0, now();
+
+-- kernel: XXH3, 64 bits, of the mangled name.
+CREATE TABLE IF NOT EXISTS $db.kernel (
+    kernel    UInt64,
+    short     String{ CODEC(ZSTD(3))|},
+    demangled String{ CODEC(ZSTD(3))|},
+    mangled   String{ CODEC(ZSTD(3))|},
+    cluster   LowCardinality(String),   -- who sent it last
+    node      LowCardinality(String),
+    version   UInt64
+) ENGINE = ReplacingMergeTree(version) ORDER BY kernel{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
+
+-- Launch configurations and what the model says of them. config: XXH3, 64 bits, of the row's text. Minutes of more
+-- configurations than ship.configs are added up in configurations of the kernel '(other)', one a main_cause.
+CREATE TABLE IF NOT EXISTS $db.launch_config (
+    config                 UInt64,
+    kernel                 UInt64,
+    device                 LowCardinality(String),
+    simulated              UInt8,
+    cc                     UInt16,      -- compute capability: 10 * major + minor
+    sm_count               UInt32,
+    grid_x UInt32, grid_y UInt32, grid_z UInt32,
+    block_x UInt32, block_y UInt32, block_z UInt32,
+    cluster_x UInt32, cluster_y UInt32, cluster_z UInt32,
+    registers_per_thread   UInt32,
+    static_shared_bytes    UInt32,
+    dynamic_shared_bytes   UInt32,
+    shared_config_bytes    UInt32,      -- 0: unknown
+    local_bytes_per_thread UInt32,
+    launch_type            UInt8,       -- 0 regular, 1 cooperative, 2 cooperative on several devices
+    model_version          UInt32,
+    refused                String,      -- why the model gives no answer; then what follows is NULL
+    limiters               LowCardinality(String),
+    main_cause             LowCardinality(String),
+    theoretical            Nullable(Float64),
+    expected_achieved_low  Nullable(Float64), expected_achieved_high Nullable(Float64),
+    expected_elapsed_low   Nullable(Float64), expected_elapsed_high  Nullable(Float64),
+    waves                  Nullable(Float64),
+    full_waves             Nullable(UInt64),
+    partial_blocks         Nullable(UInt64),
+    blocks_per_sm          Nullable(UInt32),
+    warps_per_block        Nullable(UInt32),
+    max_warps_per_sm       Nullable(UInt32),
+    by_design_bits         Nullable(UInt32),
+    cause_registers        Nullable(Float64), cause_shared_memory Nullable(Float64), cause_carveout   Nullable(Float64),
+    cause_barriers         Nullable(Float64), cause_cluster       Nullable(Float64), cause_blocks     Nullable(Float64),
+    cause_block_size       Nullable(Float64), cause_small_grid    Nullable(Float64), cause_tail       Nullable(Float64),
+    cluster                LowCardinality(String),
+    node                   LowCardinality(String),
+    version                UInt64
+) ENGINE = ReplacingMergeTree(version) ORDER BY config{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
+
+-- history: the file on the node that a row comes from; one that is deleted and made anew is another.
+CREATE TABLE IF NOT EXISTS $db.run (
+    run          UUID,
+    cluster      LowCardinality(String),
+    node         LowCardinality(String),
+    history      UInt64,
+    job          String,                -- as in minute
+    user         LowCardinality(String),
+    uid          Nullable(UInt32),
+    pid          Nullable(UInt32),
+    program      String,
+    label        String,
+    session      String,
+    slurm_job    String,
+    slurm_step   String,
+    pod          String,
+    namespace    String,
+    pod_uid      String,
+    container    String,
+    job_trust    LowCardinality(String), -- kernel, scheduler or claimed: who says of which job it is
+    rank         String,
+    level        LowCardinality(String),
+    level_reason String,
+    simulated    UInt8,
+    start_ns     Int64,
+    end_ns       Nullable(Int64),
+    launches     UInt64,
+    gpu_time_ns  UInt64,
+    lost         UInt64,                -- launches that could not be recorded,
+    lost_causes  String,                -- and why
+    start        DateTime('UTC'),
+    version      UInt64
+) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(start) ORDER BY (cluster, run, history){
+  TTL start + INTERVAL 400 DAY|};
+
+-- Launches by minute, launch configuration, job and node, over all ranks of the job on the node. job: slurm:ID, pod:UID,
+-- container:ID, session:ID or run:UUID. A row without launches counts nothing: its configuration went to '(other)'.
+CREATE TABLE IF NOT EXISTS $db.minute (
+    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(1))|},
+    cluster         LowCardinality(String),
+    job             String{ CODEC(ZSTD(1))|},
+    user            LowCardinality(String),
+    node            LowCardinality(String),
+    history         UInt64{ CODEC(ZSTD(1))|},
+    config          UInt64{ CODEC(ZSTD(1))|},
+    ranks           UInt32{ CODEC(T64, ZSTD(1))|},
+    launches        UInt64{ CODEC(T64, ZSTD(1))|},
+    total_ns        UInt64{ CODEC(T64, ZSTD(1))|},
+    min_ns          UInt64{ CODEC(T64, ZSTD(1))|},
+    max_ns          UInt64{ CODEC(T64, ZSTD(1))|},
+    hist_bin        Array(UInt16){ CODEC(ZSTD(1))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
+    hist_n          Array(UInt64){ CODEC(ZSTD(1))|},
+    achieved_sum    Nullable(Float32){ CODEC(ZSTD(1))|}, -- measured value x ns, and the ns for which there is one
+    achieved_ns     Nullable(Float32){ CODEC(ZSTD(1))|},
+    elapsed_sum     Nullable(Float32){ CODEC(ZSTD(1))|},
+    elapsed_ns      Nullable(Float32){ CODEC(ZSTD(1))|},
+    wasted_warp_s   Float32{ CODEC(ZSTD(1))|}, -- of '(other)': waste, and what the SMs could hold; else 0
+    capacity_warp_s Float32{ CODEC(ZSTD(1))|},
+    version         UInt64{ CODEC(Delta, ZSTD(1))|}
+) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){
+  TTL bucket + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+
+-- The same by run and GPU, over all launch configurations.
+CREATE TABLE IF NOT EXISTS $db.rank_minute (
+    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(1))|},
+    cluster         LowCardinality(String),
+    node            LowCardinality(String),
+    history         UInt64{ CODEC(ZSTD(1))|},
+    run             UUID,
+    gpu             UUID,               -- zero: unknown
+    launches        UInt64{ CODEC(T64, ZSTD(1))|},
+    busy_ns         UInt64{ CODEC(T64, ZSTD(1))|}, -- sum of durations
+    wasted_warp_s   Float32,
+    capacity_warp_s Float32,
+    version         UInt64{ CODEC(Delta, ZSTD(1))|}
+) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, run, gpu, node, history, bucket){
+  TTL bucket + INTERVAL 90 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+
+-- What came in: written by the server with the rows themselves, and read by their sender before it goes on.
+CREATE TABLE IF NOT EXISTS $db.batch (
+    name    LowCardinality(String),     -- the table
+    cluster LowCardinality(String),
+    node    LowCardinality(String),
+    version UInt64,
+    rows    UInt64,
+    day     Date
+) ENGINE = MergeTree PARTITION BY day ORDER BY (cluster, node, version, name){ TTL day + INTERVAL 8 DAY|};
+CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_kernel TO $db.batch AS SELECT
+    'kernel' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.kernel GROUP BY cluster, node, version;
+CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_launch_config TO $db.batch AS SELECT
+    'launch_config' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.launch_config
+    GROUP BY cluster, node, version;
+CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_run TO $db.batch AS SELECT
+    'run' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.run GROUP BY cluster, node, version;
+CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_minute TO $db.batch AS SELECT
+    'minute' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.minute GROUP BY cluster, node, version;
+CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_rank_minute TO $db.batch AS SELECT
+    'rank_minute' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.rank_minute
+    GROUP BY cluster, node, version;
+
+-- All minutes of the node before complete_until are in. lost: minutes of runs that its history evicted unsent.
+CREATE TABLE IF NOT EXISTS $db.watermark (
+    cluster         LowCardinality(String),
+    node            LowCardinality(String),
+    complete_until  DateTime('UTC'),
+    clock_offset_ms Int64,              -- the node's clock minus the warehouse's
+    lost            UInt64,
+    version         UInt64
+) ENGINE = ReplacingMergeTree(version) ORDER BY (cluster, node);
+
+INSERT INTO $db.schema_version SELECT 1, now();
