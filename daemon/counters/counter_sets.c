@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-#define REASON(what) "tpc__warp_launch_cycles_stalled_shader_cs_reason_" what "_allocation.sum"
+#define PERCENT(counter)  counter ".avg.pct_of_peak_sustained_elapsed"
+#define UTILIZATION(what) (enum occ_counter)(OCC_COUNTER_UTILIZATION + (int)OCC_UTILIZATION_##what)
+#define REASON(what)      "tpc__warp_launch_cycles_stalled_shader_cs_reason_" what "_allocation.sum"
 
 static const struct occ_counter_set
     /* blocks, warps and how active cycles are spread over SMs, with the two commonest reasons */
@@ -31,19 +33,33 @@ static const struct occ_counter_set
                             {OCC_COUNTER_BLOCKS, OCC_COUNTER_ELAPSED, OCC_COUNTER_STALL_REGISTERS,
                              OCC_COUNTER_STALL_SMEM, OCC_COUNTER_STALL_BLOCKS, OCC_COUNTER_STALL_WARPS,
                              OCC_COUNTER_STALL_BARRIERS}},
+    /* the units whose throughput Nsight Compute's "Speed Of Light" is made of, as far as one pass goes */
+    utilization_set = {7,
+                       {"sm__cycles_active.sum", "sm__cycles_elapsed.max", PERCENT("smsp__issue_active"),
+                        PERCENT("dram__throughput"), PERCENT("lts__t_sectors"),
+                        PERCENT("l1tex__data_pipe_lsu_wavefronts"), PERCENT("sm__pipe_tensor_cycles_active")},
+                       {OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED, UTILIZATION(ISSUE), UTILIZATION(DRAM),
+                        UTILIZATION(L2), UTILIZATION(L1), UTILIZATION(TENSOR)}},
+    /* tensor cores and dram__throughput take a second pass */
+    turing_utilization_set = {6,
+                              {"sm__cycles_active.sum", "sm__cycles_elapsed.max",
+                               PERCENT("smsp__issue_active"), PERCENT("dramc__throughput"),
+                               PERCENT("lts__t_sectors"), PERCENT("l1tex__data_pipe_lsu_wavefronts")},
+                              {OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED, UTILIZATION(ISSUE), UTILIZATION(DRAM),
+                               UTILIZATION(L2), UTILIZATION(L1)}},
     smallest_set = {3,
                     {"sm__warps_active.sum", "sm__cycles_active.sum", "sm__cycles_elapsed.max"},
                     {OCC_COUNTER_WARPS, OCC_COUNTER_ACTIVE, OCC_COUNTER_ELAPSED}};
 
 /* The first row whose prefix matches. Trigger and buffer mode: cupti_pmsampling.h. */
 static const struct occ_chip_sets chips[] = {
-    {"TU", 2, {&main_set, &reasons_set}, true, true},
-    {"GA100", 2, {&main_set, &reasons_set}, true, false},
-    {"GA10", 2, {&main_set, &reasons_set}, false, false},
-    {"AD", 2, {&main_set, &reasons_set}, false, false},
-    {"GH", 2, {&main_set, &reasons_set}, false, false},
-    {"GB", 2, {&blackwell_warps_set, &blackwell_blocks_set}, false, false},
-    {"", 1, {&smallest_set, NULL}, false, false},
+    {"TU", 3, {&main_set, &reasons_set, &turing_utilization_set}, true, true},
+    {"GA100", 3, {&main_set, &reasons_set, &utilization_set}, true, false},
+    {"GA10", 3, {&main_set, &reasons_set, &utilization_set}, false, false},
+    {"AD", 3, {&main_set, &reasons_set, &utilization_set}, false, false},
+    {"GH", 3, {&main_set, &reasons_set, &utilization_set}, false, false},
+    {"GB", 3, {&blackwell_warps_set, &blackwell_blocks_set, &utilization_set}, false, false},
+    {"", 1, {&smallest_set}, false, false},
 };
 
 const struct occ_chip_sets *occ_chip_sets_find(const char *chip)

@@ -19,11 +19,11 @@ struct occ_counter_set {
     enum occ_counter counter[OCC_SET_METRICS_MAX]; /* the member of struct occ_sample for each */
 };
 
-#define OCC_SETS_MAX 2
+#define OCC_SETS_MAX 3
 
 struct occ_chip_sets {
     const char *prefix; /* of chip names: "GH", "GB"; "" matches any */
-    uint32_t n;         /* sets[0] is sampled most of the time */
+    uint32_t n;         /* sets[0] is sampled most of the time; the others where one pass holds them */
     const struct occ_counter_set *sets[OCC_SETS_MAX];
     bool system_clock_only; /* no trigger by time: intervals are counted in system clocks */
     bool keep_oldest;       /* the hardware buffer cannot overwrite its oldest records */

@@ -1,8 +1,8 @@
 /*
  * PM sampling through CUPTI: the counters of a whole GPU at a fixed interval, in one pass, without
- * serialising anything and without a context. The chip's counter sets take turns, the first one most of the
- * time. Samples come straight from one decode of the hardware buffer into an image, which is initialised
- * before each decode since a full image stays full.
+ * serialising anything and without a context. The chip's counter sets take turns, the first one 10 of 11
+ * parts of the time. Samples come straight from one decode of the hardware buffer into an image, which is
+ * initialised before each decode since a full image stays full.
  *
  * Threads: one for each source.
  */
@@ -17,15 +17,16 @@
 #define IMAGE_NS          INT64_C(200000000) /* that an image holds: four rounds of the thread that reads */
 #define IMAGE_MIN_SAMPLES 64u
 #define IMAGE_MAX_SAMPLES 4096u
-#define MAIN_SET_NS       INT64_C(5000000000) /* then the other set has its turn */
-#define OTHER_SET_NS      INT64_C(500000000)
+#define MAIN_SET_NS       INT64_C(5000000000) /* then the other sets have their turns, ... */
+#define OTHER_SETS_NS     INT64_C(500000000)  /* ... all together for this long */
 
 struct occ_source {
     struct occ_pm_library library;
     const struct occ_chip_sets *chip;
-    struct occ_cupti_host hosts[OCC_SETS_MAX]; /* one for each set of the chip */
-    uint32_t at;                               /* index of the set in use */
-    void *sampling;                            /* CUPTI's object; NULL: not enabled */
+    const struct occ_counter_set *sets[OCC_SETS_MAX]; /* those of the chip that one pass holds ... */
+    struct occ_cupti_host hosts[OCC_SETS_MAX];        /* ... and one for each */
+    uint32_t n_sets, at;                              /* at: index of the set in use */
+    void *sampling;                                   /* CUPTI's object; NULL: not enabled */
     bool started;
     uint32_t ordinal;                  /* CUDA's, of the GPU */
     int64_t interval_ns, turn_ends_ns; /* turn_ends: CLOCK_MONOTONIC */
@@ -119,7 +120,8 @@ static enum occ_source_state start(struct occ_source *s, struct occ_error *err)
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "starting PM sampling", err);
     s->started = s->first = true;
-    s->turn_ends_ns = occ_monotonic_ns() + (s->at == 0 ? MAIN_SET_NS : OTHER_SET_NS);
+    int64_t turn_ns = s->at == 0 ? MAIN_SET_NS : OTHER_SETS_NS / (s->n_sets - 1);
+    s->turn_ends_ns = occ_monotonic_ns() + turn_ns;
     return OCC_SOURCE_OK;
 }
 
@@ -137,6 +139,7 @@ static enum occ_source_state find_chip(struct occ_source *s, const char **ret_ch
     return OCC_SOURCE_OK;
 }
 
+/* The first set is needed; of the others, those that this chip and driver have. */
 static enum occ_source_state configure(struct occ_source *s, const char *chip, struct occ_error *err)
 {
     struct occ_cupti_image availability;
@@ -144,8 +147,13 @@ static enum occ_source_state configure(struct occ_source *s, const char *chip, s
     uint32_t result = occ_cupti_availability(s->library.pm.availability, s->ordinal, &availability);
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "asking for the chip's counters", err);
-    for (uint32_t i = 0; i < s->chip->n && state == OCC_SOURCE_OK; i++)
-        state = occ_pm_configure(&s->library, chip, &availability, s->chip->sets[i], &s->hosts[i], err);
+    for (uint32_t i = 0; i < s->chip->n && state == OCC_SOURCE_OK; i++) {
+        const struct occ_counter_set *set = s->sets[s->n_sets] = s->chip->sets[i];
+        enum occ_source_state found = occ_pm_configure(&s->library, chip, &availability, set,
+                                                       &s->hosts[s->n_sets], i == 0 ? err : NULL);
+        s->n_sets += found == OCC_SOURCE_OK;
+        state = i == 0 ? found : OCC_SOURCE_OK;
+    }
     occ_cupti_image_free(&availability);
     return state;
 }
@@ -226,7 +234,7 @@ static enum occ_source_state decode(struct occ_source *s, bool *ret_drained, str
 
 static bool take_values(struct occ_source *s, size_t index, struct occ_sample *sample)
 {
-    const struct occ_counter_set *set = s->chip->sets[s->at];
+    const struct occ_counter_set *set = s->sets[s->at];
     double values[OCC_SET_METRICS_MAX] = {0};
     if (occ_cupti_host_evaluate(&s->hosts[s->at], &s->image, index, values) != OCC_CUPTI_SUCCESS)
         return false;
@@ -255,13 +263,13 @@ static bool take_sample(struct occ_source *s, size_t index, struct occ_sample *s
     return true;
 }
 
-/* Changes to the other set when the turn of the one in use has ended. */
+/* Changes to the next set when the turn of the one in use has ended. */
 static enum occ_source_state rotate(struct occ_source *s, struct occ_error *err)
 {
-    if (s->chip->n < 2 || occ_monotonic_ns() < s->turn_ends_ns)
+    if (s->n_sets < 2 || occ_monotonic_ns() < s->turn_ends_ns)
         return OCC_SOURCE_OK;
     stop(s);
-    s->at = (s->at + 1) % s->chip->n;
+    s->at = (s->at + 1) % s->n_sets;
     s->stats.rotations++;
     s->last_end_ns = 0;
     return start(s, err);

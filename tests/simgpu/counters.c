@@ -17,6 +17,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#define MOST_BUSY   0.95
 #define WAVES_SHOWN 16 /* of a stretch: more are shown as their mean */
 
 struct segments {
@@ -28,6 +29,37 @@ struct segments {
 struct warps {
     double all, early, early_part;
 };
+
+/* What a kernel's instructions do, chosen by its code and not by how many warps there are. */
+struct instructions {
+    double cycles_between;    /* two of a warp */
+    double demand[SIM_UNITS]; /* of the peak, if all schedulers issued in all cycles */
+};
+
+static struct instructions instructions_of(uint64_t hash)
+{
+    struct instructions i = {.cycles_between = 4 + (double)(hash % 61)};
+    i.demand[SIM_UNIT_ISSUE] = 1;
+    for (int unit = SIM_UNIT_DRAM; unit < SIM_UNITS; unit++) {
+        hash = hash * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        i.demand[unit] = (double)(hash >> 33 & 1023) / 512;
+    }
+    return i;
+}
+
+/* A scheduler has a quarter of its SM's warps, each of which has an instruction ready now and then; so many
+ * are issued as the busiest unit can take. */
+static void keep_busy(const struct instructions *instructions, double sms, struct sim_segment *s)
+{
+    double warps = s->active_sms > 0 ? s->warps / (4 * s->active_sms) : 0;
+    double issued = warps / instructions->cycles_between, active = s->active_sms / sms;
+    issued = issued < 1 ? issued : 1;
+    for (int i = 0; i < SIM_UNITS; i++)
+        if (issued * active * instructions->demand[i] > MOST_BUSY)
+            issued = MOST_BUSY / active / instructions->demand[i];
+    for (int i = 0; i < SIM_UNITS; i++)
+        s->busy[i] = issued * active * instructions->demand[i];
+}
 
 static int counters_fd(struct sim_device *device)
 {
@@ -133,6 +165,9 @@ static bool collect(const struct sim_device *device, const struct sim_occupation
         if (!add_stretch(segments, &stretches[i], &warps, sms, occupation->residency->limit))
             return false;
     }
+    const struct instructions instructions = instructions_of(occupation->launch->function->hash);
+    for (size_t i = 0; i < segments->count; i++)
+        keep_busy(&instructions, sms, &segments->items[i]);
     return true;
 }
 
@@ -145,6 +180,8 @@ static void sum_up(const struct segments *segments, double sms, double most_warp
         double length = (double)(s->end_ns - s->start_ns);
         warp_ns += s->warps * length;
         active_ns += s->active_sms * length;
+        for (int unit = 0; unit < SIM_UNITS; unit++)
+            occupation->busy[unit] += s->busy[unit] * length;
     }
     size_t first = 0;
     while (first < segments->count && segments->items[first].blocks <= 0)
@@ -152,6 +189,10 @@ static void sum_up(const struct segments *segments, double sms, double most_warp
     if (first < segments->count)
         ns = (double)(segments->items[segments->count - 1].end_ns - segments->items[first].start_ns);
     occupation->achieved = active_ns > 0 ? warp_ns / (active_ns * most_warps) : 0;
+    for (int unit = 0; unit < SIM_UNITS; unit++) {
+        double of_ns = unit == SIM_UNIT_ISSUE ? active_ns / sms : ns;
+        occupation->busy[unit] = of_ns > 0 ? occupation->busy[unit] / of_ns : 0;
+    }
     occupation->elapsed = ns > 0 ? warp_ns / (ns * sms * most_warps) : 0;
 }
 

@@ -24,8 +24,10 @@
 
 #define SIM_REASON(word) "tpc__warp_launch_cycles_stalled_shader_cs_reason_" word "_allocation.sum"
 
-/* X(NAME, metric). The reasons last, in the order of enum sim_limit. Sums over SMs (reasons: over TPCs, two
- * SMs each) and the interval. */
+#define SIM_PERCENT(counter) counter ".avg.pct_of_peak_sustained_elapsed"
+
+/* X(NAME, metric). The reasons in the order of enum sim_limit, percent of the peak in that of enum sim_unit.
+ * Sums over SMs (reasons: over TPCs, two SMs each) and the interval; percent are means. */
 #define SIM_METRICS_OF_CHIP(X)                                                                               \
     X(BLOCKS, "sm__ctas_active.sum")                                                                         \
     X(WARPS, "sm__warps_active.sum")                                                                         \
@@ -38,7 +40,13 @@
     X(STALL_SMEM, SIM_REASON("shmem"))                                                                       \
     X(STALL_BLOCKS, SIM_REASON("cta"))                                                                       \
     X(STALL_WARPS, SIM_REASON("warp"))                                                                       \
-    X(STALL_BARRIERS, SIM_REASON("barrier"))
+    X(STALL_BARRIERS, SIM_REASON("barrier"))                                                                 \
+    X(ISSUE, SIM_PERCENT("smsp__issue_active"))                                                              \
+    X(DRAM, SIM_PERCENT("dram__throughput"))                                                                 \
+    X(L2, SIM_PERCENT("lts__t_sectors"))                                                                     \
+    X(L1, SIM_PERCENT("l1tex__data_pipe_lsu_wavefronts"))                                                    \
+    X(TENSOR, SIM_PERCENT("sm__pipe_tensor_cycles_active"))                                                  \
+    X(DRAMC, SIM_PERCENT("dramc__throughput"))
 
 enum sim_metric {
 #define X(name, metric) SIM_METRIC_##name,
@@ -47,7 +55,7 @@ enum sim_metric {
         SIM_METRICS
 };
 
-/* What one pass counts. Our rule, so that each set of the sampler is one pass and both together are two. */
+/* What one pass counts. Our rule, so that each set of the sampler is one pass and two together are two. */
 #define SIM_PASS_METRICS 8
 
 #define SIM_CONFIG_MAGIC UINT32_C(0x4347534f) /* "OSGC" */

@@ -68,7 +68,7 @@ void sim_tail_close(struct sim_tail *tail)
 static bool sound(const struct sim_segment *s)
 {
     return s->magic == SIM_SEGMENT_MAGIC && s->waiting <= SIM_NOT_WAITING && s->start_ns < s->end_ns &&
-           s->blocks >= 0 && s->warps >= 0 && s->active_sms >= 0;
+           s->blocks >= 0 && s->warps >= 0 && s->active_sms >= 0 && s->busy[SIM_UNIT_ISSUE] >= 0;
 }
 
 static bool make_room(struct sim_tail *tail)
@@ -183,11 +183,21 @@ static size_t add_segment(struct sim_tail *tail, const struct sim_segment *s, ui
     ret[SIM_METRIC_WARPS] += s->warps * ns;
     if (s->waiting < SIM_NOT_WAITING)
         ret[SIM_METRIC_STALL_REGISTERS + s->waiting] += ns;
+    for (int i = 0; i < SIM_UNITS; i++)
+        ret[SIM_METRIC_ISSUE + i] += s->busy[i] * ns;
     if (s->active_sms <= 0)
         return changes;
     tail->changes[changes++] = (struct change){start, s->active_sms};
     tail->changes[changes++] = (struct change){end, -s->active_sms};
     return changes;
+}
+
+/* ns to percent of the interval; no unit does more than it can. */
+static void to_percent(double ns, double ret[SIM_METRICS])
+{
+    for (int i = SIM_METRIC_ISSUE; i < SIM_METRIC_ISSUE + SIM_UNITS; i++)
+        ret[i] = ret[i] < ns ? 100 * ret[i] / ns : 100;
+    ret[SIM_METRIC_DRAMC] = ret[SIM_METRIC_DRAM];
 }
 
 /* ns to cycles; a reason's are those of the TPCs, and no more than there are. */
@@ -199,8 +209,9 @@ static void to_cycles(const struct sim_tail *tail, double ns, double ret[SIM_MET
     }
     ret[SIM_METRIC_WARPS_OF_TPC] = ret[SIM_METRIC_WARPS];
     ret[SIM_METRIC_ELAPSED] = ns;
-    for (int i = 0; i < SIM_METRICS; i++)
+    for (int i = 0; i < SIM_METRIC_ISSUE; i++)
         ret[i] *= tail->ghz;
+    to_percent(ns, ret);
 }
 
 void sim_tail_sum(struct sim_tail *tail, uint64_t from_ns, uint64_t to_ns, double ret[SIM_METRICS])

@@ -300,6 +300,7 @@ struct sim_occupation {
     const struct sim_launch *launch;
     const struct sim_residency *residency;
     double achieved, elapsed; /* of the most warps: while its SMs are active, and of all SMs all the time */
+    double busy[SIM_UNITS];   /* of the peak, all the time; ISSUE: while its SMs are active */
 };
 /* Keeps samplers (OCCSIM_COUNTERS) from reading until end, so that what starts in between is told before a
  * sample of its time is made. false: there are none. */
@@ -315,7 +316,7 @@ struct sim_truth {
     uint32_t blocks_per_sm;
     uint64_t block_ns;
     double block_ns_total;
-    double achieved, elapsed; /* occupancy, 0...1 */
+    const struct sim_occupation *occupation;
 };
 void sim_truth_write(const struct sim_truth *truth);
 

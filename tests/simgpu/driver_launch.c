@@ -328,8 +328,7 @@ static CUresult execute_kernel_locked(const struct sim_origin *origin, const str
     sim_counters_publish_locked(device, &occupation);
     sim_counters_end_locked(device);
     sim_truth_write(&(struct sim_truth){&activity, work.blocks, work.wave_blocks, residency.blocks_per_sm,
-                                        work.block_ns, placed.block_ns_total, occupation.achieved,
-                                        occupation.elapsed});
+                                        work.block_ns, placed.block_ns_total, &occupation});
     return CUDA_SUCCESS;
 }
 

@@ -26,12 +26,16 @@
 #define SIM_SEGMENT_SUFFIX "segments" /* the records */
 #define SIM_SAMPLER_SUFFIX "sampler"  /* empty; locked by the process that samples the device */
 
+/* What a launch keeps busy beside its SMs. */
+enum sim_unit { SIM_UNIT_ISSUE, SIM_UNIT_DRAM, SIM_UNIT_L2, SIM_UNIT_L1, SIM_UNIT_TENSOR, SIM_UNITS };
+
 struct sim_segment {
     uint32_t magic;
     uint32_t waiting; /* enum sim_limit: what the blocks that wait have too little of; SIM_NOT_WAITING */
     uint64_t start_ns, end_ns;
-    double blocks, warps; /* resident */
-    double active_sms;    /* with a block of this launch */
+    double blocks, warps;   /* resident */
+    double active_sms;      /* with a block of this launch */
+    double busy[SIM_UNITS]; /* 0...1 of what the device can do */
 };
 
 /* Opens a device's file, made if it is not there: for appending, or (`writing` false) for reading. -1: errno.

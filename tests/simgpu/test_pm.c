@@ -32,6 +32,7 @@
         }                                                                                                    \
     } while (0)
 
+enum { SIM_UNITS_TOLD = OCC_UTILIZATION_COUNT };
 enum { INTERVAL_NS = 100000, IMAGE_SAMPLES = 5000, MOST_SAMPLES = 200000, MOST_LAUNCHES = 100 };
 
 static char directory[] = "/tmp/simgpu-pm-XXXXXX", setting[64], truth_path[64], truth_setting[80];
@@ -42,6 +43,7 @@ static char directory[] = "/tmp/simgpu-pm-XXXXXX", setting[64], truth_path[64], 
 static struct truth {
     uint64_t start_ns, end_ns;
     double warps, waves, block_ns, block_ns_total, achieved, elapsed;
+    double busy[SIM_UNITS_TOLD];
 } launches[MOST_LAUNCHES];
 static size_t launch_count;
 
@@ -138,6 +140,9 @@ static void read_truth(void)
             .achieved = strtod(column(line, header, ",achieved"), NULL),
             .elapsed = strtod(column(line, header, ",elapsed"), NULL),
         };
+        const char *const units[SIM_UNITS_TOLD] = {",issue", ",dram", ",l2", ",l1", ",tensor"};
+        for (int i = 0; i < SIM_UNITS_TOLD; i++)
+            launches[launch_count].busy[i] = strtod(column(line, header, units[i]), NULL);
     }
     fclose(file);
 }
@@ -503,6 +508,34 @@ static void both_wait(void)
     NEAR(most, whole);
 }
 
+/* Percent of all units, from launches of two kernels: what they say of themselves. */
+static void utilization(void)
+{
+    start_launcher(launch_one_after_the_other);
+    start_sampling(set_of_chip("GH100", 2));
+    finish_launcher();
+    finish_sampling();
+    read_truth();
+    double active_ns = sum_of(OCC_COUNTER_ACTIVE) / SMS / ghz, issued_ns = 0, told_active_ns = 0;
+    for (int i = 1; i < SIM_UNITS_TOLD; i++) {
+        double told_ns = 0;
+        for (size_t k = 0; k < launch_count; k++)
+            told_ns += launches[k].busy[i] * (double)(launches[k].end_ns - launches[k].start_ns);
+        CHECK(told_ns > 0);
+        NEAR(sum_of((enum occ_counter)(OCC_COUNTER_UTILIZATION + i)) / 100 * INTERVAL_NS, told_ns);
+    }
+    for (size_t k = 0; k < launch_count; k++) {
+        const struct truth *t = &launches[k];
+        double own_ns = (double)(t->end_ns - t->start_ns) * t->elapsed / t->achieved;
+        told_active_ns += own_ns;
+        issued_ns += t->busy[OCC_UTILIZATION_ISSUE] * own_ns;
+    }
+    NEAR(active_ns, told_active_ns);
+    NEAR(sum_of(OCC_COUNTER_UTILIZATION) / 100 * INTERVAL_NS, issued_ns);
+    /* the model's law: with half of the blocks half as many instructions, until a unit is busy */
+    CHECK(launches[0].busy[OCC_UTILIZATION_ISSUE] > launches[1].busy[OCC_UTILIZATION_ISSUE]);
+}
+
 static void nobody_tells(void)
 {
     unsetenv("OCCSIM_COUNTERS");
@@ -568,6 +601,7 @@ static void test_counting(void **state)
     COUNT(unequal_warps, "OCCSIM_WARP_IMBALANCE=40");
     COUNT(reasons);
     COUNT(both_wait, "OCCSIM_BLOCK_NS=200000");
+    COUNT(utilization);
     COUNT(nobody_tells);
     COUNT(garbage, "OCCSIM_LOG=/dev/null");
 }
@@ -640,7 +674,7 @@ static void chip(void)
                     sets->keep_oldest ? CUPTI_ERROR_NOT_SUPPORTED : CUPTI_SUCCESS);
         OK(configure(INTERVAL_NS, AMPLE, CLOCKS, OLDEST));
     }
-    OK(add_metrics(sets->sets[0]->metric, sets->sets[0]->n)); /* both sets in one */
+    OK(add_metrics(sets->sets[0]->metric, sets->sets[0]->n)); /* two sets in one */
     CHECK_EQUAL(make_config(), 2);
     CHECK_EQUAL(configure(INTERVAL_NS, AMPLE, CLOCKS, OLDEST), CUPTI_ERROR_NOT_SUPPORTED);
     CHECK_EQUAL(add_metrics((const char *const[]){"sm__nonsense.sum"}, 1), CUPTI_ERROR_INVALID_METRIC_NAME);

@@ -18,18 +18,43 @@ static const struct occ_cupti_image everything; /* no availability image: what t
 static void sets_are_one_pass(void **state)
 {
     (void)state;
-    static const char *const chips[] = {"TU102", "TU104", "TU116", "GA100", "GA102", "GA106",
-                                        "AD102", "AD107", "GH100", "GB100", "GB202", "GB203"};
+    static const struct {
+        const char *chip;
+        bool has_dram; /* else its memory is the system's, and what utilization needs is not there */
+    } chips[] = {{"TU102", true}, {"TU104", true},  {"TU116", true},  {"GA100", true},
+                 {"GA102", true}, {"GA106", true},  {"AD102", true},  {"AD107", true},
+                 {"GH100", true}, {"GB100", true},  {"GB110", true},  {"GB202", true},
+                 {"GB203", true}, {"GA10B", false}, {"GB10B", false}, {"GB20B", false}};
     for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
-        const struct occ_chip_sets *row = occ_chip_sets_find(chips[i]);
+        const struct occ_chip_sets *row = occ_chip_sets_find(chips[i].chip);
         assert_string_not_equal(row->prefix, "");
+        assert_int_equal(row->n, 3);
         for (uint32_t k = 0; k < row->n; k++) {
             struct occ_error err = OCC_ERROR_INIT;
             struct occ_cupti_host host;
-            if (occ_pm_configure(&library, chips[i], &everything, row->sets[k], &host, &err) != OCC_SOURCE_OK)
-                fail_msg("%s, set %u: %s", chips[i], k, err.message);
-            occ_cupti_host_close(&host);
+            bool is_one_pass = occ_pm_configure(&library, chips[i].chip, &everything, row->sets[k], &host,
+                                                &err) == OCC_SOURCE_OK;
+            if (is_one_pass != (k < 2 || chips[i].has_dram))
+                fail_msg("%s, set %u: %s", chips[i].chip, k, err.message);
+            if (is_one_pass)
+                occ_cupti_host_close(&host);
         }
+    }
+}
+
+/* The last set is that of utilization: all of it but, on Turing, tensor cores. */
+static void the_last_set_is_utilization(void **state)
+{
+    (void)state;
+    static const char *const chips[] = {"TU104", "GA100", "GA102", "AD102", "GH100", "GB100", "GB202"};
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        const struct occ_counter_set *set = occ_chip_sets_find(chips[i])->sets[2];
+        bool has[OCC_COUNTER_COUNT] = {false};
+        for (uint32_t k = 0; k < set->n; k++)
+            has[set->counter[k]] = true;
+        assert_true(has[OCC_COUNTER_ACTIVE] && has[OCC_COUNTER_ELAPSED] && !has[OCC_COUNTER_WARPS]);
+        for (int k = 0; k < OCC_UTILIZATION_COUNT; k++)
+            assert_int_equal(has[OCC_COUNTER_UTILIZATION + k], i > 0 || k != OCC_UTILIZATION_TENSOR);
     }
 }
 
@@ -79,9 +104,8 @@ static void unknown_chips(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sets_are_one_pass),
-        cmocka_unit_test(others_are_refused),
-        cmocka_unit_test(no_driver),
+        cmocka_unit_test(sets_are_one_pass),  cmocka_unit_test(the_last_set_is_utilization),
+        cmocka_unit_test(others_are_refused), cmocka_unit_test(no_driver),
         cmocka_unit_test(unknown_chips),
     };
     struct occ_error err = OCC_ERROR_INIT;
