@@ -75,6 +75,20 @@ int occ_launch_queue_release(struct occ_launch_queue *q, struct occ_attribution 
 
 /* ---- results in ---- */
 
+/* NaN where it is not known. */
+static void set_utilization(const struct occ_measured *m, double values[OCC_MEASURED_VALUE_COUNT])
+{
+    values[OCC_MEASURED_issue_active] = m->utilization[OCC_UTILIZATION_ISSUE];
+    values[OCC_MEASURED_issue_active_error] = m->utilization_se[OCC_UTILIZATION_ISSUE];
+    values[OCC_MEASURED_dram_throughput] = m->utilization[OCC_UTILIZATION_DRAM];
+    values[OCC_MEASURED_l2_throughput] = m->utilization[OCC_UTILIZATION_L2];
+    values[OCC_MEASURED_l1_throughput] = m->utilization[OCC_UTILIZATION_L1];
+    values[OCC_MEASURED_tensor_active] = m->utilization[OCC_UTILIZATION_TENSOR];
+    for (int i = OCC_UTILIZATION_DRAM; i < OCC_UTILIZATION_COUNT; i++) /* fmax: of those that are known */
+        values[OCC_MEASURED_throughput_error] =
+            fmax(values[OCC_MEASURED_throughput_error], m->utilization_se[i]);
+}
+
 static void add_measured(struct occ_measured_sums *sums, const struct occ_measured *m, double ns)
 {
     bool grouped = m->source == OCC_ATTRIBUTION_GROUP; /* the mean of a group belongs to no single member */
@@ -99,6 +113,7 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
         values[OCC_MEASURED_stall_blocks] = m->stall[2];
         values[OCC_MEASURED_stall_warps] = m->stall[3];
         values[OCC_MEASURED_stall_barriers] = m->stall[4];
+        set_utilization(m, values);
     }
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)
         if (isfinite(values[i])) {

@@ -1,5 +1,6 @@
 /* Identifiers and texts of the model's enumerations, from the X-macros of the headers. Threads: any. */
 #include "advice.h"
+#include "bound.h"
 #include "sweep.h"
 #include "waterfall.h"
 
@@ -24,6 +25,10 @@ LABEL(occ_advice_text, enum occ_advice_kind, OCC_ADVICES, 1)
 LABEL(occ_advice_cost, enum occ_advice_kind, OCC_ADVICES, 2)
 LABEL(occ_value_source_word, enum occ_value_source, OCC_VALUE_SOURCES, 0)
 LABEL(occ_value_source_text, enum occ_value_source, OCC_VALUE_SOURCES, 1)
+LABEL(occ_hw_unit_word, enum occ_hw_unit, OCC_HW_UNITS, 0)
+LABEL(occ_hw_unit_text, enum occ_hw_unit, OCC_HW_UNITS, 1)
+LABEL(occ_bound_word, enum occ_bound, OCC_BOUNDS, 0)
+LABEL(occ_bound_text, enum occ_bound, OCC_BOUNDS, 1)
 
 /* Parts of the waterfall: static causes first, then the measured ones. */
 #define LOCAL_LABEL(function, LIST, column) static LABEL(function, unsigned, LIST, column)

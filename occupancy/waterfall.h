@@ -37,6 +37,7 @@
 #define OCC_OCCUPANCY_WATERFALL_H
 
 #include "advice.h"
+#include "bound.h"
 #include "occupancy.h"
 
 #ifdef __cplusplus
@@ -82,6 +83,7 @@ struct occ_measurement {
     double imbalance; /* 1 - active cycles of the least / of the most active SM */
     /* share of cycles in which launching warps stalled for a resource; they overlap; CLUSTER: always NaN */
     double stall[OCC_LIMIT_COUNT];
+    struct occ_hw_utilization utilization;
 };
 
 /* Half-width of the 95 % interval of a normal distribution, in standard errors. */

@@ -378,6 +378,13 @@ CREATE TABLE stored_measured_minute (
     group_achieved_sum       REAL NOT NULL, group_achieved_ns      REAL NOT NULL,
     group_elapsed_sum        REAL NOT NULL, group_elapsed_ns       REAL NOT NULL,
     group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
+    issue_active_sum         REAL NOT NULL, issue_active_ns        REAL NOT NULL,
+    issue_active_error_sum   REAL NOT NULL, issue_active_error_ns  REAL NOT NULL,
+    dram_throughput_sum      REAL NOT NULL, dram_throughput_ns     REAL NOT NULL,
+    l2_throughput_sum        REAL NOT NULL, l2_throughput_ns       REAL NOT NULL,
+    l1_throughput_sum        REAL NOT NULL, l1_throughput_ns       REAL NOT NULL,
+    tensor_active_sum        REAL NOT NULL, tensor_active_ns       REAL NOT NULL,
+    throughput_error_sum     REAL NOT NULL, throughput_error_ns    REAL NOT NULL,
     PRIMARY KEY (config_id, minute, run_id) -- a query reads some minutes of a configuration
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_measured_minute_time ON stored_measured_minute(minute);
@@ -407,6 +414,13 @@ CREATE TABLE stored_measured_hour (
     group_achieved_sum       REAL NOT NULL, group_achieved_ns      REAL NOT NULL,
     group_elapsed_sum        REAL NOT NULL, group_elapsed_ns       REAL NOT NULL,
     group_elapsed_error_sum  REAL NOT NULL, group_elapsed_error_ns REAL NOT NULL,
+    issue_active_sum         REAL NOT NULL, issue_active_ns        REAL NOT NULL,
+    issue_active_error_sum   REAL NOT NULL, issue_active_error_ns  REAL NOT NULL,
+    dram_throughput_sum      REAL NOT NULL, dram_throughput_ns     REAL NOT NULL,
+    l2_throughput_sum        REAL NOT NULL, l2_throughput_ns       REAL NOT NULL,
+    l1_throughput_sum        REAL NOT NULL, l1_throughput_ns       REAL NOT NULL,
+    tensor_active_sum        REAL NOT NULL, tensor_active_ns       REAL NOT NULL,
+    throughput_error_sum     REAL NOT NULL, throughput_error_ns    REAL NOT NULL,
     PRIMARY KEY (config_id, hour, run_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX stored_measured_hour_time ON stored_measured_hour(hour);

@@ -21,8 +21,9 @@ struct occ_store;
 
 /* X(name): ratios 0...1, but variance_inflation (>= 1) and resident_blocks (blocks per active SM). stall_*:
  * share of cycles in which block launch was stalled for that resource, as the hardware counts it
- * (non-exclusive). group_*: means over kernels whose launches cannot be told apart; all others are of
- * launches with values of their own. */
+ * (non-exclusive). issue_active of active cycles, the throughputs and tensor_active of elapsed ones, as in
+ * occupancy/bound.h; throughput_error: the largest of theirs. group_*: means over kernels whose launches
+ * cannot be told apart; all others are of launches with values of their own. */
 #define OCC_MEASURED_VALUES(X)                                                                               \
     X(achieved)                                                                                              \
     X(achieved_error)                                                                                        \
@@ -39,7 +40,14 @@ struct occ_store;
     X(stall_barriers)                                                                                        \
     X(group_achieved)                                                                                        \
     X(group_elapsed)                                                                                         \
-    X(group_elapsed_error)
+    X(group_elapsed_error)                                                                                   \
+    X(issue_active)                                                                                          \
+    X(issue_active_error)                                                                                    \
+    X(dram_throughput)                                                                                       \
+    X(l2_throughput)                                                                                         \
+    X(l1_throughput)                                                                                         \
+    X(tensor_active)                                                                                         \
+    X(throughput_error)
 
 /* X(name, text): the source of launches' values. */
 #define OCC_MEASURED_SOURCES(X)                                                                              \

@@ -76,6 +76,13 @@ void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measure
         {&m->stall[OCC_LIMIT_BLOCKS], OCC_MEASURED_stall_blocks, false},
         {&m->stall[OCC_LIMIT_WARPS], OCC_MEASURED_stall_warps, false},
         {&m->stall[OCC_LIMIT_BARRIERS], OCC_MEASURED_stall_barriers, false},
+        {&m->utilization.ratio[OCC_HW_ISSUE], OCC_MEASURED_issue_active, false},
+        {&m->utilization.ratio[OCC_HW_DRAM], OCC_MEASURED_dram_throughput, false},
+        {&m->utilization.ratio[OCC_HW_L2], OCC_MEASURED_l2_throughput, false},
+        {&m->utilization.ratio[OCC_HW_L1], OCC_MEASURED_l1_throughput, false},
+        {&m->utilization.ratio[OCC_HW_TENSOR], OCC_MEASURED_tensor_active, false},
+        {&m->utilization.issue_error, OCC_MEASURED_issue_active_error, false},
+        {&m->utilization.throughput_error, OCC_MEASURED_throughput_error, false},
     };
     bool known = m->source != OCC_FROM_MODEL && m->source != OCC_FROM_GROUPED;
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
@@ -83,4 +90,5 @@ void occ_measured_means(const struct occ_measured_sums *sums, struct occ_measure
                              ? occ_measured_mean(sums, means[i].value)
                              : NAN;
     m->stall[OCC_LIMIT_CLUSTER] = NAN;
+    m->utilization.ratio[OCC_HW_COMPUTE] = m->utilization.ratio[OCC_HW_MEMORY] = NAN;
 }

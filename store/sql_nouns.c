@@ -33,8 +33,9 @@ static const struct occ_sql_column config_ids[] = {
 #define CAUSES(X)                                                                                            \
     X("registers", "registers")                                                                              \
     X("shared_memory", "shared memory")                                                                      \
-    X("carveout", "carve-out") X("barriers", "barriers") X("cluster", "cluster size")                        \
-        X("blocks", "maximum blocks per SM") X("block_size", "warps per block do not divide the SM's warps") \
+    X("carveout", "carve-out")                                                                               \
+    X("barriers", "barriers") X("cluster", "cluster size") X("blocks", "maximum blocks per SM")              \
+        X("block_size", "warps per block do not divide the SM's warps")                                      \
             X("small_grid", "less than one full wave") X("tail", "partial last wave")
 #define CAUSE(id, text)                                                                                      \
     {"cause_" id, "REAL", "c.cause_" id, "ratio", "part of 1 - expected_elapsed_low: " text},
@@ -304,6 +305,18 @@ static const struct occ_sql_column measured[] = {
      "achieved of launches that cannot be told apart from other kernels: the mean of all of these"},
     {"group_elapsed", "REAL", MEAN("group_elapsed"), "ratio", "elapsed of the same"},
     {"group_elapsed_ci95", "REAL", CI95("group_elapsed"), "ratio", "of group_elapsed: " OCC_SQL_CI95},
+    {"issue_active", "REAL", MEAN("issue_active"), "ratio",
+     "cycles in which a scheduler issued an instruction / its SM-active cycles"},
+    {"issue_active_ci95", "REAL", CI95("issue_active"), "ratio", "of issue_active: " OCC_SQL_CI95},
+    {"no_eligible", "REAL", "1 - " MEAN("issue_active"), "ratio",
+     "cycles in which a scheduler had no eligible warp / its SM-active cycles: 1 - issue_active"},
+    {"dram_throughput", "REAL", MEAN("dram_throughput"), "ratio", "of the peak, over elapsed cycles"},
+    {"l2_throughput", "REAL", MEAN("l2_throughput"), "ratio", "sectors through the L2 cache, of the peak"},
+    {"l1_throughput", "REAL", MEAN("l1_throughput"), "ratio",
+     "wavefronts through L1 caches and shared memory, of the peak"},
+    {"tensor_active", "REAL", MEAN("tensor_active"), "ratio", "cycles in which tensor cores were active"},
+    {"throughput_ci95", "REAL", CI95("throughput"), "ratio",
+     "of the four before it, of the least certain: " OCC_SQL_CI95},
     {"direct", "INTEGER", "sum(m.direct)", "", "launches measured by samples inside them"},
     {"regression", "INTEGER", "sum(m.regression)", "", "launches measured by least squares over many"},
     {"grouped", "INTEGER", "sum(m.grouped)", "", "launches measured only together with other kernels"},

@@ -141,7 +141,7 @@ static bool any_kernel_twice(const struct occ_top *top, size_t shown)
 /* Columns of `top --advice`. */
 static bool is_of_advice(const char *name)
 {
-    static const char *const names[] = {"id", "kernel", "time", "waste", "saves", "advice", "knob"};
+    static const char *const names[] = {"id", "kernel", "time", "waste", "saves", "bound", "advice", "knob"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;

@@ -20,7 +20,8 @@ int show_text(const struct show_group *group, struct occ_error *err);
 /* The whole document: all groups. */
 void show_json(const struct show_group *groups, size_t n);
 
-/* The analysis of a row; *ret_means holds its measured means. Both refer to the row. */
+/* The analysis of a row; *ret_means holds its measured means, with Nsight Compute's utilization where there
+ * is none of ours. Both refer to the row. */
 struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means);
 
 /* What counters measured: launches by source, the group's means, the SMs. Prints nothing if nothing was
@@ -34,8 +35,8 @@ void show_json_measured(struct cli_json *json, const struct occ_config_row *row,
  * nothing, null, if no report has it. */
 void show_ncu(const struct occ_config_row *row);
 void show_json_ncu(struct cli_json *json, const struct occ_config_row *row);
-/* Of compute and memory the larger share of the peak, 0 ... 1; NaN: no report has it. */
-double show_ncu_throughput(const struct occ_config_row *row);
+/* What it has of the units' utilization; all NaN: no report has it. */
+struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row);
 
 /* ---- the achieved occupancy that a recording itself reports, beside ours (reported_occupancy.c); pure ----
  */

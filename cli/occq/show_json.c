@@ -49,6 +49,7 @@ static void put_config(struct cli_json *json, const struct occ_config_row *row)
     cli_json_string(json, "refused", row->analysed ? NULL : row->refused);
     if (row->analysed) {
         analysis_json(json, &a);
+        analysis_json_bound(json, &a);
         analysis_json_advice(json, &a, row->total_ns);
     }
     show_json_measured(json, row, &measured);

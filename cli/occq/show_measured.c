@@ -13,6 +13,8 @@ struct analysis show_analysis(const struct occ_config_row *row, struct occ_measu
 {
     const struct occ_config_use *use = &row->use;
     occ_measured_means(&row->measured, ret_means);
+    if (occ_busiest_unit(&ret_means->utilization) == OCC_HW_COUNT)
+        ret_means->utilization = show_ncu_utilization(row);
     return (struct analysis){
         .device = &row->limits,
         .launch = &row->launch,
@@ -20,7 +22,6 @@ struct analysis show_analysis(const struct occ_config_row *row, struct occ_measu
         .measured = ret_means,
         .has_grid = true,
         .name = row->kernel.demangled,
-        .throughput = show_ncu_throughput(row),
         .alone_ratio = use->total_ns ? (double)use->alone_ns / (double)use->total_ns : NAN,
         .launch_gap_ns =
             use->launch_bound && use->launch_ns ? (double)use->launch_ns / (double)use->launches : NAN};

@@ -63,9 +63,18 @@ static double theirs(const struct occ_config_row *row, enum shown_row which)
     return mean_of(row, shown[which].metric);
 }
 
-double show_ncu_throughput(const struct occ_config_row *row)
+struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row)
 {
-    return fmax(theirs(row, COMPUTE), theirs(row, MEMORY)) / 100;
+    struct occ_hw_utilization u = {.issue_error = NAN, .throughput_error = NAN};
+    for (int i = 0; i < OCC_HW_COUNT; i++)
+        u.ratio[i] = NAN;
+    u.ratio[OCC_HW_ISSUE] = theirs(row, ISSUE) / 100;
+    if (isnan(u.ratio[OCC_HW_ISSUE])) /* by scheduler: the same */
+        u.ratio[OCC_HW_ISSUE] = mean_of(row, "smsp__issue_active.avg.per_cycle_active");
+    u.ratio[OCC_HW_DRAM] = theirs(row, DRAM) / 100;
+    u.ratio[OCC_HW_COMPUTE] = theirs(row, COMPUTE) / 100;
+    u.ratio[OCC_HW_MEMORY] = theirs(row, MEMORY) / 100;
+    return u;
 }
 
 /* NaN: none, or it is ncu's. */

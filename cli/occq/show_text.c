@@ -151,8 +151,10 @@ static int print_analysis(const struct occ_config_row *row, struct occ_error *er
         return status;
     show_measured(row, &measured);
     status = analysis_print_waterfall(&a, err);
-    if (status == 0)
+    if (status == 0) {
+        analysis_print_bound(&a);
         analysis_print_advice(&a, row->total_ns);
+    }
     return status;
 }
 

@@ -17,6 +17,9 @@ struct top_line {
      * not called */
     char advice[96], knob[192];
     double advice_saves_ns, advice_config;
+    /* of the configuration with most time; "": top_advise() was not called, or has no model for it */
+    const char *bound;
+    uint64_t bound_ns; /* its time */
 };
 
 /* Sums over all rows. */

@@ -94,6 +94,10 @@ const struct cli_column top_columns[] = {
         "tail_low", "cause_tail_low", CLI_RATIO, 0, tail_low,
         "tail where it was not measured and a block's time is proportional to the blocks that it shares its "
         "SM with"),
+    FIELD("bound", "bound", CLI_PLAIN, CLI_LEFT | CLI_RARE | CLI_SPARE(15), bound,
+          "with --advice: whether more warps would help, of the configuration with most time: latency (they "
+          "would), "
+          "between, throughput (they would not), too_little_work, not_measured"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice, "with --advice: the change that would save most"),
     FIELD("saves", "advice_saves_max_ns", CLI_DURATION, 0, advice_saves_ns,
           "with --advice: what it saves at most, of the configuration's time"),
@@ -135,6 +139,7 @@ void top_fill_line(const struct occ_top_row *row, const struct top_sums *all, do
         .running_waste_ratio = running / all->waste,
         .advice_saves_ns = NAN,
         .advice_config = NAN,
+        .bound = "",
     };
     uint32_t marks =
         cli_marks(row->kernel.simulated, is_analysed ? row->dominant.by_design : 0, row->kernel.demangled);

@@ -177,6 +177,7 @@ static int put_all_launches(struct history *h)
 
 /* Values of launches that can be told apart. */
 enum { OWN_VALUES = OCC_MEASURED_group_achieved };
+enum { UTILIZATION_VALUES = OCC_MEASURED_VALUE_COUNT - OCC_MEASURED_issue_active };
 
 /* Launches of a shape that have values, and the values in the order of OCC_MEASURED_VALUES; NAN: not
  * measured. */
@@ -184,6 +185,7 @@ struct seen {
     int run, shape, minute; /* after the run's start */
     uint64_t direct, regression, grouped, overlapped;
     double ns, value[OWN_VALUES];
+    double utilization[UTILIZATION_VALUES]; /* the first is 0: not measured */
 };
 
 static void put_value(struct occ_measured_sums *sums, enum occ_measured_value which, double value, double ns)
@@ -203,6 +205,9 @@ static int put_seen(struct history *h, const struct seen *seen)
     int64_t start_ns = START_NS + seen->run * 3600 * 1000 * MS;
     for (int i = 0; i < OWN_VALUES && !seen->grouped; i++)
         put_value(&sums, (enum occ_measured_value)i, seen->value[i], seen->ns);
+    for (int i = 0; i < UTILIZATION_VALUES && seen->utilization[0] > 0; i++)
+        put_value(&sums, (enum occ_measured_value)(OCC_MEASURED_issue_active + i), seen->utilization[i],
+                  seen->ns);
     if (seen->grouped) {
         put_value(&sums, OCC_MEASURED_group_achieved, seen->value[OCC_MEASURED_achieved], seen->ns);
         put_value(&sums, OCC_MEASURED_group_elapsed, seen->value[OCC_MEASURED_elapsed], seen->ns);
@@ -213,7 +218,7 @@ static int put_seen(struct history *h, const struct seen *seen)
 }
 
 /* achieved +-, elapsed +-, variance inflation, SM active, blocks, imbalance, stalls: registers, shared
- * memory, blocks, warps, barriers. softmax has none. */
+ * memory, blocks, warps, barriers; issue active +-, DRAM, L2, L1, tensor cores, +-. softmax has none. */
 static int put_all_seen(struct history *h)
 {
     const struct seen all[] = {
@@ -226,7 +231,8 @@ static int put_all_seen(struct history *h)
          0,
          6,
          180e6,
-         {0.15, 0.004, 0.125, 0.005, 1, 0.8333333333333334, 1.4, 0.12, 0.05, 0.31, 0, 0.02, 0}},
+         {0.15, 0.004, 0.125, 0.005, 1, 0.8333333333333334, 1.4, 0.12, 0.05, 0.31, 0, 0.02, 0},
+         {0.22, 0.01, 0.31, 0.12, 0.45, 0, 0.02}}, /* latency-bound */
         {0,
          0,
          1,
@@ -235,15 +241,25 @@ static int put_all_seen(struct history *h)
          0,
          0,
          120e6,
-         {0.15, 0.008, 0.125, 0.01, 1.5, 0.8333333333333334, 1.4, 0.12, 0.05, 0.31, 0, 0.02, 0}},
+         {0.15, 0.008, 0.125, 0.01, 1.5, 0.8333333333333334, 1.4, 0.12, 0.05, 0.31, 0, 0.02, 0},
+         {0}},
         /* regressed, without blocks */
-        {0, 1, 0, 0, 50, 0, 0, 31e6, {0.05, 0.01, 0.04, 0.01, 4.25, 0.8, NAN, 0.3, NAN, NAN, NAN, NAN, NAN}},
+        {0,
+         1,
+         0,
+         0,
+         50,
+         0,
+         0,
+         31e6,
+         {0.05, 0.01, 0.04, 0.01, 4.25, 0.8, NAN, 0.3, NAN, NAN, NAN, NAN, NAN},
+         {0.35, 0.01, 0.91, 0.5, 0.2, NAN, 0.02}}, /* throughput-bound, on a chip that does not count all */
         /* cannot be told apart; above the model, within the error */
-        {1, 3, 0, 0, 0, 900, 900, 16e6, {0.07, 0.02, 0.021, 0.006, 40, 0.3, 1.12, 0.9, 0, 0, 0, 0, 0}},
+        {1, 3, 0, 0, 0, 900, 900, 16e6, {0.07, 0.02, 0.021, 0.006, 40, 0.3, 1.12, 0.9, 0, 0, 0, 0, 0}, {0}},
         /* only elapsed */
-        {1, 4, 0, 0, 30, 0, 0, 1.3e6, {NAN, NAN, 0.4, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}},
+        {1, 4, 0, 0, 30, 0, 0, 1.3e6, {NAN, NAN, 0.4, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN}, {0}},
         /* the model refuses it, counters do not */
-        {1, 5, 0, 3, 0, 0, 0, 3e4, {0.5, 0.01, 0.25, 0.01, 1, 0.5, 1, 0.5, NAN, NAN, NAN, NAN, NAN}},
+        {1, 5, 0, 3, 0, 0, 0, 3e4, {0.5, 0.01, 0.25, 0.01, 1, 0.5, 1, 0.5, NAN, NAN, NAN, NAN, NAN}, {0}},
     };
     int status = 0;
     for (size_t i = 0; i < sizeof all / sizeof *all && status == 0; i++)

@@ -22,7 +22,6 @@ struct analysis {
     const struct occ_measurement *measured; /* NULL: no launches that could have been measured */
     bool has_grid;                          /* false: no grid is given, and `result` is one full wave's */
     const char *name;                       /* of the kernel; NULL: unknown */
-    double throughput; /* share of the peak, compute or memory, the larger, by ncu; NaN: not measured */
     /* by the gaps between kernels (store/gaps.h) */
     double alone_ratio;   /* of its time: no other kernel of the program ran; NaN: not known */
     double launch_gap_ns; /* mean, before a launch of a launch-bound program; NaN: not known, or it is not */
@@ -35,6 +34,13 @@ int analysis_print(const struct analysis *a, struct occ_error *err);
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
 /* True if the waterfall leads down to a measured value. */
 bool analysis_is_measured(const struct analysis *a);
+
+/* Whether more warps would help; prints nothing where no utilization was measured. */
+enum occ_bound analysis_bound(const struct analysis *a);
+void analysis_print_bound(const struct analysis *a);
+void analysis_json_bound(struct cli_json *json, const struct analysis *a);
+/* Of the busiest unit, 0 ... 1; NaN: not measured. */
+double analysis_throughput(const struct analysis *a);
 
 /* Members of the open JSON object. */
 void analysis_json(struct cli_json *json, const struct analysis *a);

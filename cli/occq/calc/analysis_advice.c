@@ -10,8 +10,6 @@
 #include "cli/values.h"
 #include "support/text.h"
 
-/* Throughput of which ncu's own rules say that the kernel uses the device well. */
-#define BUSY_RATIO 0.8
 /* A kernel that runs alone for less of its time leaves little to others. */
 #define ALONE_RATIO_MIN 0.1
 
@@ -105,7 +103,8 @@ static double most_saved(const struct analysis *a, const struct occ_advice *c)
 {
     double works = working_ratio(c), low = saved(c->elapsed_low_now, c->elapsed_low_then * works);
     double most = fmax(low, saved(c->elapsed_high_now, c->elapsed_high_then * works));
-    return isnan(a->throughput) ? most : fmin(most, fmax(1 - a->throughput, 0));
+    double busy = analysis_throughput(a);
+    return isnan(busy) ? most : fmin(most, fmax(1 - busy, 0));
 }
 
 static int most_first(const void *left, const void *right)
@@ -158,21 +157,23 @@ static bool names_tensor_cores(const char *name)
 
 bool analysis_needs_no_advice(const struct analysis *a)
 {
-    return a->throughput >= BUSY_RATIO || cli_marks(false, 0, a->name) & CLI_MARK_COMMUNICATION;
+    return analysis_bound(a) == OCC_BOUND_THROUGHPUT || cli_marks(false, 0, a->name) & CLI_MARK_COMMUNICATION;
 }
 
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size)
 {
     uint32_t marks = cli_marks(false, a->has_grid ? a->result->by_design : 0, a->name);
     char words[CLI_MARKS_BYTES];
-    if (a->throughput >= BUSY_RATIO)
-        (void)snprintf(text, size, "ncu measured %.0f%% of the peak throughput: more warps do not help",
-                       a->throughput * 100);
+    enum occ_bound bound = analysis_bound(a);
+    bool is_measured = bound == OCC_BOUND_LATENCY || bound == OCC_BOUND_BETWEEN;
+    if (bound == OCC_BOUND_THROUGHPUT)
+        (void)snprintf(text, size, "%.0f%% of the peak throughput was measured: more warps do not help",
+                       analysis_throughput(a) * 100);
     else if (marks)
         (void)snprintf(text, size, "%s: more warps may not help", cli_marks_text(marks, true, words));
     else
         (void)snprintf(text, size, "%s",
-                       names_tensor_cores(a->name)
+                       !is_measured && names_tensor_cores(a->name)
                            ? "maybe a tensor-core kernel, by its name: few warps can be enough"
                            : "");
     return text;

@@ -57,7 +57,6 @@ static inline struct analysis calc_analysis(const struct calc_case *c)
                              .result = &c->result,
                              .has_grid = c->has_grid,
                              .name = c->kernel->name,
-                             .throughput = NAN,
                              .alone_ratio = NAN,
                              .launch_gap_ns = NAN};
 }

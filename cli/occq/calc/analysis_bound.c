@@ -1,0 +1,81 @@
+/* Whether more warps would help, in text and JSON; see analysis.h. One thread (stdio). */
+#include <math.h>
+#include <stdio.h>
+
+#include "analysis.h"
+#include "cli/values.h"
+
+static const struct occ_hw_utilization nothing = {.ratio = {NAN, NAN, NAN, NAN, NAN, NAN, NAN}};
+
+static const struct occ_hw_utilization *utilization_of(const struct analysis *a)
+{
+    return a->measured ? &a->measured->utilization : &nothing;
+}
+
+enum occ_bound analysis_bound(const struct analysis *a)
+{
+    return occ_bound_of(utilization_of(a), a->has_grid ? a->result : NULL);
+}
+
+double analysis_throughput(const struct analysis *a)
+{
+    enum occ_hw_unit busiest = occ_busiest_unit(utilization_of(a));
+    return busiest == OCC_HW_COUNT ? (double)NAN : utilization_of(a)->ratio[busiest];
+}
+
+/* Only Nsight Compute's values have its own units. */
+static bool is_of_ncu(const struct occ_hw_utilization *u)
+{
+    return !isnan(u->ratio[OCC_HW_COMPUTE]) || !isnan(u->ratio[OCC_HW_MEMORY]);
+}
+
+static void print_error(double error)
+{
+    if (error > 0)
+        (void)printf(" +- %.1f%%", OCC_ERRORS_OF_95_PERCENT * error * 100);
+}
+
+void analysis_print_bound(const struct analysis *a)
+{
+    const struct occ_hw_utilization *u = utilization_of(a);
+    const char *separator = "      of the peak: ";
+    if (occ_busiest_unit(u) == OCC_HW_COUNT)
+        return;
+    (void)printf("\n    WOULD MORE WARPS HELP (%s)\n    %s\n",
+                 is_of_ncu(u) ? "Nsight Compute" : "hardware counters", occ_bound_text(analysis_bound(a)));
+    if (!isnan(u->ratio[OCC_HW_ISSUE])) {
+        (void)printf("      no eligible warp in %.1f%% of active cycles, issue active in %.1f%%",
+                     (1 - u->ratio[OCC_HW_ISSUE]) * 100, u->ratio[OCC_HW_ISSUE] * 100);
+        print_error(u->issue_error);
+        (void)putchar('\n');
+    }
+    for (int i = OCC_HW_DRAM; i < OCC_HW_COUNT; i++) {
+        if (isnan(u->ratio[i]))
+            continue;
+        (void)printf("%s%s %.1f%%", separator, occ_hw_unit_text((enum occ_hw_unit)i), u->ratio[i] * 100);
+        separator = ", ";
+    }
+    if (separator[0] == ',') {
+        print_error(u->throughput_error);
+        (void)putchar('\n');
+    }
+}
+
+void analysis_json_bound(struct cli_json *json, const struct analysis *a)
+{
+    const struct occ_hw_utilization *u = utilization_of(a);
+    bool is_measured = occ_busiest_unit(u) != OCC_HW_COUNT;
+    cli_json_object(json, "bound", false);
+    cli_json_string(json, "verdict", occ_bound_word(analysis_bound(a)));
+    cli_json_string(json, "text", occ_bound_text(analysis_bound(a)));
+    cli_json_string(json, "source", !is_measured ? NULL : is_of_ncu(u) ? "ncu" : "counters");
+    for (int i = 0; i < OCC_HW_COUNT; i++)
+        cli_json_real(json, occ_hw_unit_word((enum occ_hw_unit)i), u->ratio[i]);
+    cli_json_real(json, "no_eligible", 1 - u->ratio[OCC_HW_ISSUE]);
+    cli_json_real(json, "issue_active_ci95",
+                  is_measured && !is_of_ncu(u) ? OCC_ERRORS_OF_95_PERCENT * u->issue_error : (double)NAN);
+    cli_json_real(json, "throughput_ci95",
+                  is_measured && !is_of_ncu(u) ? OCC_ERRORS_OF_95_PERCENT * u->throughput_error
+                                               : (double)NAN);
+    cli_json_close(json);
+}
