@@ -86,8 +86,6 @@ static const struct cli_column columns[] = {
     CLI_COLUMN_END,
 };
 
-#define KNOWN_TIME "run_id NOT IN (SELECT run_id FROM run WHERE time_base = 'unknown')"
-
 /* "5 000 000" */
 static const char *grouped(uint64_t number, char buffer[32])
 {
@@ -144,10 +142,10 @@ static int run(const struct cli_command *command, const void *arguments)
                             .selection = &selection,
                             .from = "launch",
                             .order = "start_ns DESC",
-                            .since = "start_ns >= %lld AND " KNOWN_TIME,
-                            .until = "start_ns < %lld AND " KNOWN_TIME,
+                            .since = SQL_LAUNCH_SINCE,
+                            .until = SQL_LAUNCH_UNTIL,
                             .has_launches = true,
-                            .below = "coalesce(achieved, expected_achieved_low) < %!.15g",
+                            .below = SQL_LAUNCH_BELOW,
                             .filter = &args->filter,
                             .number = args->number,
                             .nothing = "no launches match these filters",

@@ -91,10 +91,10 @@ int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_a
 
 static bool is_selected(const struct cli_selection *selection, const struct cli_column *column)
 {
-    for (size_t i = 0; i < selection->n; i++)
+    for (size_t i = 0; selection && i < selection->n; i++)
         if (selection->columns[i] == column)
             return true;
-    return strcmp(column->key, "simulated") == 0;
+    return !selection || strcmp(column->key, "simulated") == 0;
 }
 
 static void add_number(sqlite3_str *sql, const char *condition, int64_t number)
@@ -158,16 +158,24 @@ static char *statement_text(const struct sql_list *list)
     return sqlite3_str_finish(sql);
 }
 
+int sql_prepare_list(struct occ_store *store, const struct sql_list *list, sqlite3_stmt **ret_statement,
+                     struct occ_error *err)
+{
+    sqlite3 *db = occ_store_sqlite(store);
+    char *text = statement_text(list);
+    int status = text ? sql_add_regexp(db, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    *ret_statement = NULL;
+    if (status == 0 && sqlite3_prepare_v2(db, text, -1, ret_statement, NULL) != SQLITE_OK)
+        status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    sqlite3_free(text);
+    return status;
+}
+
 static int print_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
                       struct occ_error *err)
 {
     sqlite3_stmt *statement = NULL;
-    sqlite3 *db = occ_store_sqlite(store);
-    char *text = statement_text(list);
-    int status = text ? sql_add_regexp(db, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    if (status == 0 && sqlite3_prepare_v2(db, text, -1, &statement, NULL) != SQLITE_OK)
-        status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
-    sqlite3_free(text);
+    int status = sql_prepare_list(store, list, &statement, err);
     if (status == 0)
         status = sql_print(statement, list, ret_answer, err);
     (void)sqlite3_finalize(statement);

@@ -29,11 +29,17 @@ struct sql_answer {
     bool simulated; /* column `simulated` of some row is 1 */
 };
 
+/* Conditions on rows of `launch`, for struct sql_list. */
+#define SQL_KNOWN_TIME   "run_id NOT IN (SELECT run_id FROM run WHERE time_base = 'unknown')"
+#define SQL_LAUNCH_SINCE "start_ns >= %lld AND " SQL_KNOWN_TIME
+#define SQL_LAUNCH_UNTIL "start_ns < %lld AND " SQL_KNOWN_TIME
+#define SQL_LAUNCH_BELOW "coalesce(achieved, expected_achieved_low) < %!.15g"
+
 /* What a listing command asks. */
 struct sql_list {
-    const char *name;               /* of the JSON array */
-    const struct cli_column *table; /* columns that are not selected are not computed */
-    const struct cli_selection *selection;
+    const char *name;                      /* of the JSON array */
+    const struct cli_column *table;        /* columns that are not selected are not computed */
+    const struct cli_selection *selection; /* NULL: all */
     const char *from, *order;
     /* Conditions that count if the filter has the value: sqlite3_mprintf() formats, %lld, %Q for texts,
      * %!.15g */
@@ -47,6 +53,11 @@ struct sql_list {
 };
 /* Prints the list and its notes; returns the exit status. */
 int sql_list(const struct cli_command *command, struct occ_store *store, const struct sql_list *list);
+
+/* Its statement, which ends one row behind `number`, for the caller to finalize; result column i is table[i].
+ */
+int sql_prepare_list(struct occ_store *store, const struct sql_list *list,
+                     struct sqlite3_stmt **ret_statement, struct occ_error *err);
 
 /* Prints the rows of a statement that is ready: name, table, selection and number (0: all) of `list`; result
  * column i is table[i]. */

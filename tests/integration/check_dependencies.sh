@@ -8,10 +8,11 @@ cd "$1" || exit 1
 table='
 attribution: support
 cli: cli/occq cli/occtrace occupancy support
-cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor import occupancy store support
+cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export import occupancy store support
 cli/occq/calc: cli image occupancy support
 cli/occq/diff: cli config occupancy store support
 cli/occq/doctor: cli cli/occq config store support
+cli/occq/export: cli support
 cli/occtrace: cli config store support
 cluster: config occupancy schema store store/codec support
 config: support

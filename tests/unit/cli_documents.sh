@@ -46,7 +46,7 @@ for command in $commands; do
     help=$("$occq" "$command" --help)
     diff <(help_options <<<"$help") <(complete_occq "$command" -- | grep -E -- '^--[a-z-]+' | sort) ||
         fail "completion of $command"
-    diff <(help_columns <<<"$help" | sed '/^$/d') <(complete_occq "$command" -o '' | sort | sed '/^$/d') ||
+    [[ $help != *--columns* ]] || diff <(help_columns <<<"$help") <(complete_occq "$command" -o '' | sort) ||
         fail "completion of $command -o"
 done
 [ "$(complete_occq '' | grep -vc -- '^-')" = "$(wc -w <<<"$commands")" ] || fail "completion of commands"

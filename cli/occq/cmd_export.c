@@ -1,0 +1,140 @@
+/* occq export: launches as a timeline that other viewers draw. One thread. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/usage.h"
+#include "commands.h"
+#include "export/lanes.h"
+#include "export/output.h"
+#include "history.h"
+#include "names.h"
+#include "sql_table.h"
+#include "timeline.h"
+#include "support/cleanup.h"
+
+enum { DEFAULT_NUMBER = 2000000 };
+
+struct export_args {
+    struct history_args history;
+    const char *format, *output;
+};
+
+static int write_file(const struct export_args *args, sqlite3_stmt *statement,
+                      struct timeline_counts *ret_counts, struct occ_error *err)
+{
+    struct export_output output;
+    const struct export_format *format =
+        strcmp(args->format, export_perfetto.name) == 0 ? &export_perfetto : &export_chrome;
+    int status = export_output_open(args->output, &output, err);
+    if (status != 0)
+        return status;
+    status = timeline_write(statement, format, output.out, args->history.number, ret_counts, err);
+    if (status == 0)
+        return export_output_finish(&output, err);
+    export_output_abandon(&output);
+    return status;
+}
+
+static int export_launches(const struct cli_command *command, const struct export_args *args,
+                           sqlite3_stmt *statement)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct timeline_counts counts = {0};
+    if (write_file(args, statement, &counts, &err) != 0)
+        return cli_failure(command, &err);
+    if (counts.more)
+        cli_note(command, "only the first %llu launches; --since, --run and --kernel choose others, -n more",
+                 (unsigned long long)counts.launches);
+    if (counts.left_out)
+        cli_note(command, "%llu launches are left out: more than %d of a stream overlap",
+                 (unsigned long long)counts.left_out, EXPORT_LANES_MAX);
+    return CLI_EXIT_OK;
+}
+
+/* Beside runs whose times count from 1970, others have no place. */
+static void leave_unknown_times_out(struct occ_store *store, struct occ_filter *filter)
+{
+    if (filter->run == 0 && filter->since_ns == 0 &&
+        sql_number(occ_store_sqlite(store),
+                   "SELECT EXISTS(SELECT 1 FROM run WHERE time_base IS NOT 'unknown')"))
+        filter->since_ns = 1;
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct export_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_filter filter = args->history.filter;
+    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    sqlite3_stmt *statement = NULL;
+    const struct sql_list list = {.table = timeline_columns,
+                                  .from = "launch",
+                                  .order = "start_ns",
+                                  .since = SQL_LAUNCH_SINCE,
+                                  .until = SQL_LAUNCH_UNTIL,
+                                  .has_launches = true,
+                                  .below = SQL_LAUNCH_BELOW,
+                                  .filter = &filter,
+                                  .number = args->history.number};
+    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
+        return cli_failure(command, &err);
+    leave_unknown_times_out(store, &filter);
+    int status = kernel_names_load(store, args->history.name, &names, &err);
+    if (status == 0)
+        status = kernel_names_add_function(names, occ_store_sqlite(store), &err);
+    if (status == 0)
+        status = sql_prepare_list(store, &list, &statement, &err);
+    int step = status == 0 ? sqlite3_step(statement) : SQLITE_ERROR;
+    if (status == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
+        status = occ_fail(&err, OCC_E_IO, "%s", sqlite3_errmsg(occ_store_sqlite(store)));
+    cli_note_unknown_times(command, store, &filter);
+    int result = status != 0          ? cli_failure(command, &err)
+                 : step == SQLITE_ROW ? export_launches(command, args, statement)
+                                      : cli_nothing(command, "no launches match these filters");
+    (void)sqlite3_finalize(statement);
+    return result;
+}
+
+static const char *const formats[] = {"chrome", "perfetto", NULL};
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTION('o', "output", CLI_TEXT, struct export_args, output, "FILE",
+               "write there instead of to stdout, compressed if FILE ends in .gz or .zst"),
+    CLI_OPTION(
+        0, "format", CLI_WORD, struct export_args, format, "FORMAT",
+        "chrome (default: JSON, for Perfetto, chrome://tracing and others) or perfetto (native: smaller, and "
+        "times are exact)",
+        .words = formats),
+    CLI_OPTION_LOW_OCCUPANCY("launches"),
+    CLI_OPTIONS_FILTER("gpu"),
+    CLI_OPTION_NUMBER("at most N launches, the first (default 2000000)"),
+    CLI_OPTION_NAME,
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+static const struct cli_example examples[] = {
+    {"occq export --run last -o timeline.json.gz", "the newest run, for ui.perfetto.dev"},
+    {"occq export --since 5m --format perfetto -o timeline.pftrace", "the last minutes, Perfetto's own format"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_export = {
+    .program = "occq",
+    .name = "export",
+    .operands = "",
+    .summary = "launches as a timeline for Perfetto or chrome://tracing",
+    .description = "Writes launches as slices, by GPU, run and stream, with launch configuration, "
+                   "occupancies and causes as "
+                   "arguments, and the GPU's counters as tracks where they were recorded. Kernels of a "
+                   "stream that overlap are "
+                   "in several lanes, since viewers drop what overlaps.",
+    .options = options,
+    .examples = examples,
+    CLI_ARGS(struct export_args, .history = {.number = DEFAULT_NUMBER}, .format = "chrome"),
+    .check = cli_check_history,
+    .run = run,
+};

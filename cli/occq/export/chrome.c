@@ -1,0 +1,185 @@
+/*
+ * Chrome's Trace Event Format, JSON, one event a line; see export.h. Viewers read numbers as doubles, so
+ * times count from the first launch, with exactly three decimals of a microsecond; baseTimeNanoseconds is
+ * what they count from, as in Kineto's traces. Thread numbers are unique in the whole file: some importers
+ * give names by them alone. ph, ts, dur, pid and tid come first: old importers look for them before texts.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "export.h"
+
+/* Decimal digits, with leading zeros up to `width`. Returns the end. */
+static char *put_digits(char *at, uint64_t number, unsigned width)
+{
+    char digits[20];
+    unsigned n = 0;
+    do {
+        digits[n++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number || n < width);
+    while (n)
+        *at++ = digits[--n];
+    return at;
+}
+
+static char *put_text(char *at, const char *text)
+{
+    size_t n = strlen(text);
+    return (char *)memcpy(at, text, n) + n;
+}
+
+/* Nanoseconds as microseconds; never negative here. */
+static char *put_us(char *at, int64_t ns)
+{
+    at = put_digits(at, (uint64_t)ns / 1000, 1);
+    *at++ = '.';
+    return put_digits(at, (uint64_t)ns % 1000, 3);
+}
+
+static void next_event(struct export_writer *w)
+{
+    (void)fputs_unlocked(w->written++ ? ",\n" : "\n", w->out);
+}
+
+static void chrome_begin(struct export_writer *w)
+{
+    (void)fprintf(w->out,
+                  "{\"displayTimeUnit\": \"ns\", \"baseTimeNanoseconds\": %" PRId64
+                  ", \"otherData\": {\"producer\": \"occtrace\"}, \"traceEvents\": [",
+                  w->base_ns);
+}
+
+static void add_metadata(struct export_writer *w, const struct export_track *track, const char *key,
+                         const char *name, bool is_number)
+{
+    struct cli_json json = {.out = w->out};
+    next_event(w);
+    (void)fprintf(w->out,
+                  "{\"ph\": \"M\", \"pid\": %" PRIu32 ", \"tid\": %" PRIu32 ", \"name\": \"%s\", \"args\": ",
+                  track->gpu, track->id, key);
+    cli_json_object(&json, NULL, true);
+    if (is_number)
+        cli_json_unsigned(&json, "sort_index", track->id);
+    else
+        cli_json_string(&json, "name", name);
+    cli_json_close(&json);
+    (void)fputc('}', w->out);
+}
+
+static void chrome_add_track(struct export_writer *w, const struct export_track *track)
+{
+    char name[256];
+    if (track->kind == EXPORT_COUNTER)
+        return; /* it begins with its first value */
+    (void)snprintf(name, sizeof name, track->lane ? "%s (overlap %u)" : "%s", track->name, track->lane + 1);
+    add_metadata(w, track, track->kind == EXPORT_GPU ? "process_name" : "thread_name", name, false);
+    add_metadata(w, track, track->kind == EXPORT_GPU ? "process_sort_index" : "thread_sort_index", NULL,
+                 true);
+}
+
+/* "name": ..., "args": {...: all but the end. */
+static bool chrome_add_config(struct export_writer *w, const char *kernel, const struct export_arg *args,
+                              size_t n, struct export_config *config)
+{
+    FILE *memory = open_memstream(&config->bytes, &config->size);
+    struct cli_json json = {.out = memory};
+    (void)w;
+    if (!memory)
+        return false;
+    cli_json_object(&json, NULL, true);
+    cli_json_string(&json, "name", kernel);
+    cli_json_object(&json, "args", true);
+    for (size_t i = 0; i < n; i++)
+        cli_json_value(&json, args[i].key, args[i].value);
+    if (fclose(memory) != 0)
+        return false;
+    config->bytes[0] = ' '; /* the object's brace: it goes on where an event's began */
+    return true;
+}
+
+static char *put_key(char *at, const char *key)
+{
+    at = put_text(at, ", \"");
+    at = put_text(at, key);
+    return put_text(at, "\": ");
+}
+
+/* 0 ... 1, to five decimals: what a history keeps. */
+static char *put_ratio(char *at, const char *key, double ratio)
+{
+    uint64_t steps = (uint64_t)llround(ratio * 1e5);
+    if (isnan(ratio) || !(ratio >= 0 && ratio <= 1e6))
+        return at;
+    at = put_key(at, key);
+    at = put_digits(at, steps / 100000, 1);
+    *at++ = '.';
+    return put_digits(at, steps % 100000, 5);
+}
+
+static char *put_number(char *at, const char *key, uint64_t number)
+{
+    return number ? put_digits(put_key(at, key), number, 1) : at;
+}
+
+static char *put_slice(char *at, struct export_writer *w, const struct export_track *track, int64_t start_ns,
+                       int64_t end_ns)
+{
+    at = put_us(put_text(at, "{\"ph\": \"X\", \"ts\": "), start_ns - w->base_ns);
+    at = put_us(put_text(at, ", \"dur\": "), end_ns - start_ns);
+    at = put_digits(put_text(at, ", \"pid\": "), track->gpu, 1);
+    return put_text(put_digits(put_text(at, ", \"tid\": "), track->id, 1), ",");
+}
+
+static void chrome_add_launch(struct export_writer *w, const struct export_track *track,
+                              const struct export_config *config, const struct export_launch *launch)
+{
+    char head[192], tail[256];
+    char *head_end = put_slice(head, w, track, launch->start_ns, launch->end_ns);
+    char *end = put_number(tail, "correlation_id", launch->correlation);
+    end = put_number(end, "graph_node_id", launch->graph_node);
+    end = put_ratio(end, "achieved", launch->achieved);
+    end = put_ratio(end, "achieved_ci95", launch->achieved_ci95);
+    end = put_text(end, "}}");
+    next_event(w);
+    (void)fwrite_unlocked(head, 1, (size_t)(head_end - head), w->out);
+    (void)fwrite_unlocked(config->bytes, 1, config->size, w->out);
+    (void)fwrite_unlocked(tail, 1, (size_t)(end - tail), w->out);
+}
+
+static void chrome_add_value(struct export_writer *w, const struct export_track *track, int64_t ns,
+                             double value)
+{
+    char time[48];
+    *put_us(time, ns - w->base_ns) = '\0';
+    next_event(w);
+    (void)fprintf(
+        w->out, "{\"ph\": \"C\", \"ts\": %s, \"pid\": %" PRIu32 ", \"name\": \"%s\", \"args\": {\"\": %.3f}}",
+        time, track->gpu, track->name, value);
+}
+
+static void chrome_add_hole(struct export_writer *w, const struct export_track *lane, int64_t start_ns,
+                            int64_t end_ns)
+{
+    char head[192];
+    *put_slice(head, w, lane, start_ns, end_ns) = '\0';
+    next_event(w);
+    (void)fprintf(w->out, "%s \"name\": \"%s\"}", head, lane->name);
+}
+
+static void chrome_end(struct export_writer *w)
+{
+    (void)fputs("\n]}\n", w->out);
+}
+
+const struct export_format export_chrome = {.name = "chrome",
+                                            .begin = chrome_begin,
+                                            .add_track = chrome_add_track,
+                                            .add_config = chrome_add_config,
+                                            .add_launch = chrome_add_launch,
+                                            .add_value = chrome_add_value,
+                                            .add_hole = chrome_add_hole,
+                                            .end = chrome_end};

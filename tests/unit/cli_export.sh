@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# cli_export.sh CLI_HISTORY OCCQ SOURCE: occq export on known histories, on a recorded trace with kernels that overlap and on names that
+# attack; both formats by the rules of their viewers; and outputs that fail.
+set -u
+history=$1 occq=$2 source=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export TZ=UTC LC_ALL=C NO_COLOR=1
+failed=0
+fail() { echo "FAIL: $*"; failed=1; }
+expect() { # status, command...
+    local wanted=$1 status
+    shift
+    "$@" >stdout 2>stderr
+    status=$?
+    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat stderr; }
+}
+command -v python3 >/dev/null || { echo "skipped: python3 is not installed"; exit 77; }
+
+# both WHERE [OPTION...]: the two formats say the same of db, and what SQL says
+both() {
+    local where=$1
+    shift
+    "$occq" sql -d "$db" --csv "SELECT start_ns, duration_ns, config_id, run_id, context_id, stream_id, correlation_id, device_id FROM launch
+        WHERE $where" >launches.csv || fail "sql"
+    for format in chrome perfetto; do
+        expect 0 "$occq" export -d "$db" --format $format -o "out.$format" "$@"
+        python3 "$source/tests/unit/export_check.py" $format "out.$format" launches.csv >"$format.said" || fail "$db: $format"
+    done
+    cmp chrome.said perfetto.said || { fail "$db: the formats differ"; diff chrome.said perfetto.said | head -5; }
+}
+
+"$history" h.db && "$history" m.db measured || exit 1
+cat >names.json <<'JSON'
+{"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}], "traceEvents": [
+{"ph": "X", "cat": "kernel", "name": "</script><!-- \"q\" \\ \u0001 \u202e \u2028 'x'", "pid": 0, "tid": 7, "ts": 1767225600000000, "dur": 10.5, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "registers per thread": 32, "shared memory": 0, "grid": [9, 1, 1], "block": [128, 1, 1]}},
+{"ph": "X", "cat": "kernel", "name": "inner", "pid": 0, "tid": 7, "ts": 1767225600000002, "dur": 3, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 2, "registers per thread": 32, "shared memory": 0, "grid": [9, 1, 1], "block": [128, 1, 1]}},
+{"ph": "X", "cat": "kernel", "name": "across", "pid": 0, "tid": 7, "ts": 1767225600000004, "dur": 30, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 3, "registers per thread": 32, "shared memory": 0, "grid": [9, 1, 1], "block": [128, 1, 1]}},
+{"ph": "X", "cat": "kernel", "name": "none", "pid": 0, "tid": 7, "ts": 1767225600000034, "dur": 0, "args": {"device": 0, "context": 2, "stream": 7, "correlation": 4, "registers per thread": 32, "shared memory": 0, "grid": [9, 1, 1], "block": [128, 1, 1]}}
+]}
+JSON
+expect 0 "$occq" import -d names.db names.json
+expect 0 "$occq" import -d kineto.db "$source/tests/data/import/kineto.json"
+for db in h.db m.db names.db kineto.db; do both 1; done
+db=names.db
+both "correlation_id = 3" --kernel across
+both 1
+grep -q '^1767225600000002000 1767225600000005000 inner .* run 1 stream 7$' chrome.said || { fail "inner"; cat chrome.said; }
+[ "$(grep -c '"thread_name"' out.chrome)" = 4 ] || fail "three lanes and another context"
+# what was not measured is in no counter
+db=m.db
+both 1
+grep -q '^GPU 1 .* occupancy (elapsed), % 1700000001000000000 0.0$' chrome.said || { fail "the end of the counter"; grep '%' chrome.said; }
+grep -q '^GPU 1 .* occupancy (elapsed), % 1700000000001000000 25.0$' chrome.said || fail "the sample in which the first launch begins"
+grep -q '"achieved": 0.20000, "achieved_ci95"' out.chrome || { fail "achieved"; grep -m 1 achieved\" out.chrome; }
+
+# ---- outputs ----
+for end in gz zst; do
+    expect 0 "$occq" export -d h.db -o "out.json.$end"
+    { [ $end = gz ] && gzip -dc out.json.gz || zstd -dcq out.json.zst; } | cmp - <("$occq" export -d h.db) || fail "$end"
+done
+echo before >there.json
+expect 0 "$occq" export -d h.db -o there.json
+cmp there.json <("$occq" export -d h.db) || fail "an existing file is replaced"
+touch new
+[ "$(stat -c %a there.json)" = "$(stat -c %a new)" ] || fail "rights of the file"
+expect 1 "$occq" export -d h.db -o none/out.json
+expect 1 "$occq" export -d h.db -o /dev/full
+[ ! -e none ] || fail "a directory was made"
+for end in json gz zst; do
+    (ulimit -f 1; trap '' XFSZ; exec "$occq" export -d h.db -o limited.$end) 2>stderr && fail "a full disk is no success: $end"
+    [ ! -e limited.$end ] || fail "half a file: $end"
+done
+expect 3 "$occq" export -d h.db --kernel nothing -o nothing.json
+[ ! -e nothing.json ] || fail "a file without launches"
+ls | grep -q '\.json\.......$' && fail "a temporary file is left: $(ls)"
+expect 2 "$occq" export --format svg
+expect 0 "$occq" export -d h.db -n 5
+grep -q 'only the first 5 launches' stderr || fail "nobody says that there are more"
+[ "$(grep -c '"ph": "X"' stdout)" = 5 ] || fail "-n"
+("$occq" export -d h.db; echo $? >status) 2>stderr | head -n 1 >/dev/null
+[ ! -s stderr ] || { fail "a broken pipe"; cat stderr; }
+exit $failed
