@@ -19,8 +19,8 @@
 #define EARLY_COMMIT_ROWS 65536 /* commits for lack of memory are never closer than this */
 #define RING_HALF_FULL    0.5
 #define POLL_MIN_NS       INT64_C(10000000)
-#define POLL_MAX_NS       INT64_C(100000000)
-#define PRICE             2 /* of reading and committing: 1 / their share of the time */
+#define POLL_MAX_NS       INT64_C(250000000) /* the default ring holds a million launches a second so long */
+#define PRICE             2                  /* of reading and committing: 1 / their share of the time */
 
 struct occ_collector {
     struct occ_store *store;
@@ -333,7 +333,7 @@ void occ_collector_poll(struct occ_collector *collector, int64_t now_ns)
     if (occ_share_wait_ns(&c->share, now_ns) == 0)
         attend_all(c, now_ns);
     adapt_interval(c);
-    if ((c->dirty || c->stalled) && now_ns >= c->next_commit_ns)
+    if ((c->dirty || c->stalled) && now_ns + POLL_MIN_NS > c->next_commit_ns) /* polls come a little late */
         (void)commit(c, now_ns, NULL);
     occ_registry_reap(&c->registry, false);
     charge(c, now_ns, PRICE * (occ_monotonic_ns() - began_ns));

@@ -16,14 +16,15 @@
 #include "support/paths.h"
 #include "support/text.h"
 
-#define MAX_OPEN       256
-#define IDLE_NS        INT64_C(60000000000)
-#define REOPEN_NS      INT64_C(500000000)
-#define UPKEEP_NS      INT64_C(60000000000)
-#define UPKEEP_SOON_NS INT64_C(20000000)
-#define CLOCK_ERROR_NS INT64_C(60000000000) /* of a process's start: clocks are set */
-#define SHIP_GROUP     "occtrace-ship"      /* may read every history */
-#define ACCESS_TEXT    160
+#define MAX_OPEN        256
+#define OWNER_CACHE_KIB 256 /* of an owner's history: more make no difference to a writer */
+#define IDLE_NS         INT64_C(60000000000)
+#define REOPEN_NS       INT64_C(500000000)
+#define UPKEEP_NS       INT64_C(60000000000)
+#define UPKEEP_SOON_NS  INT64_C(20000000)
+#define CLOCK_ERROR_NS  INT64_C(60000000000) /* of a process's start: clocks are set */
+#define SHIP_GROUP      "occtrace-ship"      /* may read every history */
+#define ACCESS_TEXT     160
 
 /* ---- an owner's directory ---- */
 
@@ -116,6 +117,7 @@ static int open_files(struct occ_history *h, const struct occ_histories *all, st
     const struct occ_histories_options *options = all->options;
     struct occ_store_options store = options->store;
     store.like = all->first ? all->first->store : NULL;
+    store.cache_kib = options->split ? OWNER_CACHE_KIB : 0;
     int status = occ_histories_path(all, &h->owner, &h->path, err);
     if (status == 0 && options->split)
         status = make_directory(h->path, h->owner.uid, err);

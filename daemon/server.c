@@ -47,6 +47,7 @@
 #define AWAIT_NS        INT64_C(3000000000) /* for counters before a program starts */
 #define SETTLE_NS       INT64_C(4000000000) /* for measured values of the last launches */
 #define SOON_NS         INT64_C(2000000)    /* until the next round when somebody waits for it */
+#define TICK_NS         INT64_C(10000000)   /* shorter waits end when they do */
 /* A private daemon whose starter has left gives up on a history that takes nothing after this. */
 #define PRIVATE_PATIENCE_NS INT64_C(30000000000)
 
@@ -144,15 +145,19 @@ static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t qu
     return next_ns;
 }
 
-static void set_timer(struct occ_server *s, int64_t queues_ns)
+/* false: something is due already. */
+static bool set_timer(struct occ_server *s, int64_t queues_ns)
 {
     int64_t now_ns = occ_monotonic_ns();
     int64_t next_ns = next_ns_of(s, now_ns, queues_ns, occ_requests_await_flush(s));
-    int64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 1;
+    int64_t wait_ns = next_ns - now_ns;
     struct itimerspec when = {0}; /* all zero: disarmed */
+    if (wait_ns <= 0)
+        return false;
     if (next_ns != INT64_MAX)
         when.it_value = (struct timespec){.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000};
     (void)timerfd_settime(s->loop.timer, 0, &when, NULL);
+    return true;
 }
 
 static bool private_is_over(const struct occ_server *s)
@@ -165,13 +170,17 @@ static bool private_is_over(const struct occ_server *s)
            (stats.stalled && occ_monotonic_ns() - s->private.left_ns > PRIVATE_PATIENCE_NS);
 }
 
+/* Equal waits end together, so that many histories with few launches share rounds. */
 static void poll_history(struct occ_server *s, struct occ_history *h)
 {
     int64_t now_ns = occ_monotonic_ns();
     occ_pages_follow(s, h, now_ns);
     occ_collector_poll(h->collector, now_ns);
     int64_t wait_ns = occ_collector_wait_ns(h->collector, now_ns);
-    h->next_poll_ns = wait_ns < 0 ? INT64_MAX : occ_monotonic_ns() + wait_ns;
+    now_ns = occ_monotonic_ns();
+    h->next_poll_ns = wait_ns < 0         ? INT64_MAX
+                      : wait_ns < TICK_NS ? now_ns + wait_ns
+                                          : (now_ns / wait_ns + 1) * wait_ns;
 }
 
 /* Histories whose time has come, in turn, for about a round. */
@@ -211,7 +220,8 @@ static void do_chores(struct occ_server *s, int64_t now_ns)
         return;
     s->next_chores_ns = now_ns + CHORES_NS;
     for (struct occ_history *h = s->histories.first; h; h = h->next)
-        occ_pages_follow(s, h, now_ns);
+        if (h->next_poll_ns == INT64_MAX) /* the others were looked at by their polls */
+            occ_pages_follow(s, h, now_ns);
     for (const struct occ_user *user = s->clients.users; user; user = user->next)
         has_programs |= user->n_programs > 0;
     const struct occ_profiler_users users = occ_clients_users(&s->clients);
@@ -225,7 +235,8 @@ static void do_chores(struct occ_server *s, int64_t now_ns)
     notify_state(s, now_ns);
 }
 
-static void round_of_work(struct occ_server *s)
+/* Whether to wait for an event before the next. */
+static bool round_of_work(struct occ_server *s)
 {
     if (s->private.left_ns)
         handle_backlog(s);
@@ -239,15 +250,13 @@ static void round_of_work(struct occ_server *s)
         occ_requests_serve_flushes(s, now_ns);
     do_chores(s, now_ns);
     occ_clients_sweep(&s->clients);
-    set_timer(s, queues_ns);
+    return set_timer(s, queues_ns);
 }
 
 static void serve(struct occ_server *s)
 {
-    while (!s->stopping && !private_is_over(s)) {
-        (void)handle_events(s, -1);
-        round_of_work(s);
-    }
+    for (bool wait = true; !s->stopping && !private_is_over(s); wait = round_of_work(s))
+        (void)handle_events(s, wait ? -1 : 0);
 }
 
 /* ---- start and end ---- */

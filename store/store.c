@@ -61,9 +61,8 @@ int occ_store_connect(struct occ_store *s, const char *name, int flags, struct o
     char pragmas[192];
     (void)snprintf(pragmas, sizeof pragmas,
                    "PRAGMA locking_mode=%s; PRAGMA cell_size_check=ON; PRAGMA foreign_keys=ON; PRAGMA "
-                   "temp_store=MEMORY; PRAGMA cache_size=-%d",
-                   s->is_alone ? "EXCLUSIVE" : "NORMAL",
-                   s->options.mode == OCC_STORE_WRITE ? WRITER_CACHE_KIB : READER_CACHE_KIB);
+                   "temp_store=MEMORY; PRAGMA cache_size=-%u",
+                   s->is_alone ? "EXCLUSIVE" : "NORMAL", s->options.cache_kib);
     rc = sqlite3_exec(s->db, pragmas, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
         rc = occ_store_register(s->db);
@@ -244,6 +243,8 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
         s->options.chunk_rows = OCC_COLUMNS_MAX_ROWS;
     if (s->options.busy_timeout_ms == 0)
         s->options.busy_timeout_ms = DEFAULT_BUSY_TIMEOUT_MS;
+    if (s->options.cache_kib == 0)
+        s->options.cache_kib = s->options.mode == OCC_STORE_WRITE ? WRITER_CACHE_KIB : READER_CACHE_KIB;
     if (s->options.busy_timeout_ms > BUSY_TIMEOUT_MAX_MS)
         s->options.busy_timeout_ms = BUSY_TIMEOUT_MAX_MS;
     s->path = strdup(path);

@@ -47,6 +47,7 @@ struct occ_store_options {
     struct occ_store_ages ages;
     bool durable_full;        /* synchronous=FULL instead of NORMAL */
     uint32_t busy_timeout_ms; /* how long to wait for another process's lock; 0: 10 s */
+    uint32_t cache_kib;       /* pages of the file in memory; 0: what suits the mode */
     struct occ_store *like;   /* open, of the same thread: working memory is shared with it; NULL: is not */
 };
 

@@ -230,4 +230,20 @@ static inline long resident_bytes(const struct place *p)
     return pages * sysconf(_SC_PAGESIZE);
 }
 
+/* Of the daemon's own; pages of rings are their programs'. */
+static inline long anonymous_bytes(const struct place *p)
+{
+    char path[64], line[128];
+    long kilobytes = -1;
+    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)p->daemon);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file))
+        if (strncmp(line, "RssAnon:", 8) == 0)
+            kilobytes = strtol(line + 8, NULL, 10);
+    (void)fclose(file);
+    assert_true(kilobytes > 0);
+    return kilobytes * 1024;
+}
+
 #endif

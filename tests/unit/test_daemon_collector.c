@@ -1017,7 +1017,7 @@ static void polls_follow_the_load(void **state)
     offer(b, &ring);
     for (int i = 0; i < 5; i++)
         poll_after(b, SECOND / 10);
-    assert_int_equal(occ_collector_wait_ns(b->collector, 0), 100000000);
+    assert_int_equal(occ_collector_wait_ns(b->collector, 0), 250000000);
     b->store->fail_commit = OCC_E_BUSY; /* so that the ring stays full */
     for (uint64_t i = 0; i < 1000; i++)
         push(&ring, i);

@@ -127,22 +127,6 @@ static int64_t count_in(const struct place *p, int uid, const char *sql)
 
 #define RAW_LAUNCHES "SELECT coalesce(sum(launches), 0) FROM stored_chunk"
 
-/* Of the daemon's own; pages of rings are their programs'. */
-static long anonymous_bytes(const struct place *p)
-{
-    char path[64], line[128];
-    long kilobytes = -1;
-    (void)snprintf(path, sizeof path, "/proc/%d/status", (int)p->daemon);
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, "RssAnon:", 8) == 0)
-            kilobytes = strtol(line + 8, NULL, 10);
-    (void)fclose(file);
-    assert_true(kilobytes > 0);
-    return kilobytes * 1024;
-}
-
 /* ---- attacks ---- */
 
 static void begin(void)

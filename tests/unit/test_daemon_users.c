@@ -193,6 +193,65 @@ static int taken_of(struct place *p, int uid)
     return WEXITSTATUS(status);
 }
 
+#define OWNERS          24
+#define OWNER_KERNELS   96
+#define FIRST_OWNER     62000
+#define OWNER_MAX_BYTES (1L << 20) /* docs/decisions/0017 */
+
+/* A program with long names and launches in each owner's history, until all of it is committed. */
+static void launch_as_each_owner(const struct place *p, int unused)
+{
+    static struct occ_ring_producer rings[OWNERS];
+    (void)unused;
+    for (int i = 0; i < OWNERS; i++) {
+        struct occ_ring_producer *ring = &rings[i];
+        char name[2000];
+        check(occ_ring_create(ring, 256, 512u << 10) == 0 && log_process(ring, 0, "", 0) &&
+              log_device(ring, 0));
+        memset(name, 'k', sizeof name);
+        for (uint32_t k = 0; k < OWNER_KERNELS; k++) {
+            struct occ_record_config config = sample_config(k);
+            config.kernel = k;
+            (void)snprintf(name + sizeof name - 12, 12, "%u", k);
+            check(log_kernel(ring, k, name) && occ_ring_log(ring, &config.record, sizeof config, NULL, 0));
+        }
+        for (uint64_t n = 0; n < 200; n++) {
+            struct occ_ring_launch launch = sample_launch(n);
+            launch.config = (uint32_t)n % OWNER_KERNELS;
+            check(occ_ring_push(ring, &launch));
+        }
+        check(seteuid((uid_t)(FIRST_OWNER + i)) == 0);
+        (void)offer(p, ring);
+        check(seteuid(0) == 0);
+    }
+    for (int i = 0; i < OWNERS; i++)
+        while (atomic_load(&rings[i].header->tail) != 200)
+            pause_ms(1);
+    wait_for_end(p);
+}
+
+static void an_open_history_takes_a_mebibyte(void **state)
+{
+    struct place *p = *state;
+    char answer[OCC_CONTROL_BYTES], committed[64];
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE)); /* what histories share is there then */
+    long before = anonymous_bytes(p);
+    pid_t program = run(p, launch_as_each_owner, 0);
+    (void)snprintf(committed, sizeof committed, "\nlaunches %d\n", 10 + 200 * OWNERS);
+    await_status(p, committed);
+    for (uint64_t commits = 0; commits <= OWNERS;) {
+        pause_ms(5);
+        assert_true(ask(p, "status", answer));
+        commits = strtoull(strstr(answer, "\ncommits ") + strlen("\ncommits "), NULL, 10);
+    }
+    long each = (anonymous_bytes(p) - before) / OWNERS;
+    if (!SANITIZED && each > OWNER_MAX_BYTES)
+        fail_msg("%ld bytes for each history", each);
+    let_go(p, program);
+    assert_stops(p);
+}
+
 static void a_user_has_a_share_of_programs(void **state)
 {
     struct place *p = *state;
@@ -370,6 +429,7 @@ int main(void)
         T(each_user_has_a_history_that_he_alone_may_read),
         T(a_history_is_closed_and_opened_again),
         T(a_new_program_is_read_at_once_beside_idle_histories),
+        T(an_open_history_takes_a_mebibyte),
         T(a_user_has_a_share_of_programs),
         T(a_user_has_a_share_of_ring_memory),
         T(a_locked_history_keeps_its_owner_alone),
