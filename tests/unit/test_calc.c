@@ -255,24 +255,24 @@ static void test_a_plot_marks_the_present_once(void **state)
         {.value = 10, .full_wave = 1}, {.value = 20, .full_wave = 0.5}, {.value = 30}};
     struct calc_curve curve = {.axis = OCC_AXIS_REGISTERS, .present = 20, .points = points, .n = 3};
     struct calc_plot plot;
-    calc_plot(&curve, true, &plot);
+    calc_plot(&curve, CALC_PLOT_COLUMNS, true, &plot);
     assert_int_equal(count(&plot, "O"), 1);
     assert_int_equal(plot.rows[4][32], 'O');
     assert_int_equal(plot.rows[0][0], '*');
     assert_int_equal(plot.rows[CALC_PLOT_ROWS - 1][CALC_PLOT_COLUMNS - 1], '*');
     for (int row = 0; row < CALC_PLOT_ROWS; row++)
         assert_int_equal(strlen(plot.rows[row]), CALC_PLOT_COLUMNS);
-    calc_plot(&curve, false, &plot);
+    calc_plot(&curve, CALC_PLOT_COLUMNS, false, &plot);
     assert_int_equal(count(&plot, "\xe2\x97\x8f"), 1);
     for (int row = 0; row < CALC_PLOT_ROWS; row++)
         assert_int_equal(strlen(plot.rows[row]), 3 * CALC_PLOT_COLUMNS);
     assert_memory_equal(plot.rows[0], "\xe2\xa0\x89", 3); /* the upper two dots */
     points[1].status = OCC_BAD_REGISTERS;                 /* not launchable: no mark, and nothing drawn */
-    calc_plot(&curve, true, &plot);
+    calc_plot(&curve, CALC_PLOT_COLUMNS, true, &plot);
     assert_int_equal(count(&plot, "O"), 0);
     assert_int_equal(plot.rows[4][32], ' ');
     curve.present = 31;
-    calc_plot(&curve, false, &plot);
+    calc_plot(&curve, CALC_PLOT_COLUMNS, false, &plot);
     assert_int_equal(count(&plot, "\xe2\x97\x8f"), 0);
 }
 

@@ -121,14 +121,24 @@ void calc_curves_release(struct calc_curves *curves);
 /* The last point that is not after `value`. */
 const struct occ_point *calc_curve_at(const struct calc_curve *curve, uint32_t value);
 
-#define CALC_PLOT_COLUMNS 64
-#define CALC_PLOT_ROWS    8
+/* Where an axis has ticks: multiples of a power of two, at most six. */
+uint32_t calc_tick_step(const struct calc_curve *curve);
+uint32_t calc_first_tick(const struct calc_curve *curve);
+/* A value of an axis for people: "64", of shared memory "64 KiB". */
+const char *calc_axis_value(enum occ_axis axis, uint32_t value, char *buffer, size_t size);
+/* What an axis counts, in the unit of these texts. */
+const char *calc_axis_title(enum occ_axis axis);
+
+#define CALC_PLOT_COLUMNS     64 /* where nobody asks for others */
+#define CALC_PLOT_COLUMNS_MAX 240
+#define CALC_PLOT_ROWS        8
 /* What a terminal shows, the present point marked. */
 struct calc_plot {
-    char rows[CALC_PLOT_ROWS][3 * CALC_PLOT_COLUMNS + 1]; /* UTF-8, NUL-terminated */
+    char rows[CALC_PLOT_ROWS][3 * CALC_PLOT_COLUMNS_MAX + 1]; /* UTF-8, NUL-terminated */
+    char ticks[2 * CALC_PLOT_COLUMNS_MAX];                    /* the line below: values where they are */
 };
-/* Braille, two by four dots a character, or `ascii`. */
-void calc_plot(const struct calc_curve *curve, bool ascii, struct calc_plot *ret_plot);
+/* `columns` wide, up to CALC_PLOT_COLUMNS_MAX. Braille, two by four dots a character, or `ascii`. */
+void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct calc_plot *ret_plot);
 
 /*
  * ---- batch: CSV in, CSV out, row by row, in bounded memory ----

@@ -8,9 +8,11 @@
 #include "calc.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { DOTS_X = 2, DOTS_Y = 4, WIDTH = DOTS_X * CALC_PLOT_COLUMNS, HEIGHT = DOTS_Y * CALC_PLOT_ROWS };
+enum { DOTS_X = 2, DOTS_Y = 4, HEIGHT = DOTS_Y * CALC_PLOT_ROWS };
 
 void calc_curves_release(struct calc_curves *curves)
 {
@@ -58,10 +60,38 @@ const struct occ_point *calc_curve_at(const struct calc_curve *curve, uint32_t v
     return &curve->points[i];
 }
 
+/* ---- axes ---- */
+
+uint32_t calc_tick_step(const struct calc_curve *curve)
+{
+    uint32_t range = curve->points[curve->n - 1].value - curve->points[0].value, step = 1;
+    while (range / step > 5)
+        step *= 2;
+    return step;
+}
+
+uint32_t calc_first_tick(const struct calc_curve *curve)
+{
+    uint32_t first = curve->points[0].value, step = calc_tick_step(curve);
+    return (first + step - 1) / step * step;
+}
+
+const char *calc_axis_value(enum occ_axis axis, uint32_t value, char *buffer, size_t size)
+{
+    bool is_bytes = axis == OCC_AXIS_SMEM;
+    (void)snprintf(buffer, size, is_bytes ? "%.4g KiB" : "%g", is_bytes ? value / 1024.0 : value);
+    return buffer;
+}
+
+const char *calc_axis_title(enum occ_axis axis)
+{
+    return axis == OCC_AXIS_SMEM ? "shared memory per block" : occ_axis_text(axis);
+}
+
 /* ---- the plot ---- */
 
 struct canvas {
-    unsigned char dots[HEIGHT][WIDTH];
+    unsigned char dots[HEIGHT][DOTS_X * CALC_PLOT_COLUMNS_MAX];
     int width, height;
 };
 
@@ -128,11 +158,12 @@ static size_t put_utf8(char *out, unsigned int character)
     return 3;
 }
 
-static void plot_braille(const struct canvas *canvas, int mark_x, int mark_y, struct calc_plot *plot)
+static void plot_braille(const struct canvas *canvas, int columns, int mark_x, int mark_y,
+                         struct calc_plot *plot)
 {
     for (int row = 0; row < CALC_PLOT_ROWS; row++) {
         size_t used = 0;
-        for (int column = 0; column < CALC_PLOT_COLUMNS; column++) {
+        for (int column = 0; column < columns; column++) {
             bool marked = mark_x / DOTS_X == column && mark_y / DOTS_Y == row;
             used += put_utf8(plot->rows[row] + used,
                              marked ? 0x25cf : 0x2800 + braille_bits(canvas, row, column));
@@ -141,27 +172,46 @@ static void plot_braille(const struct canvas *canvas, int mark_x, int mark_y, st
     }
 }
 
-static void plot_ascii(const struct canvas *canvas, int mark_x, int mark_y, struct calc_plot *plot)
+static void plot_ascii(const struct canvas *canvas, int columns, int mark_x, int mark_y,
+                       struct calc_plot *plot)
 {
     for (int row = 0; row < CALC_PLOT_ROWS; row++) {
-        for (int column = 0; column < CALC_PLOT_COLUMNS; column++)
+        for (int column = 0; column < columns; column++)
             plot->rows[row][column] = canvas->dots[row][column] ? '*' : ' ';
         if (mark_y == row)
             plot->rows[row][mark_x] = 'O';
-        plot->rows[row][CALC_PLOT_COLUMNS] = '\0';
+        plot->rows[row][columns] = '\0';
     }
 }
 
-void calc_plot(const struct calc_curve *curve, bool ascii, struct calc_plot *ret_plot)
+/* Labels centred on their columns, as many as have room. */
+static void put_ticks(const struct calc_curve *curve, int columns, struct calc_plot *plot)
 {
-    struct canvas canvas = {.width = ascii ? CALC_PLOT_COLUMNS : WIDTH,
+    uint32_t first = curve->points[0].value, last = curve->points[curve->n - 1].value;
+    uint32_t step = calc_tick_step(curve);
+    int used = 0;
+    plot->ticks[0] = '\0';
+    for (uint64_t value = calc_first_tick(curve); value <= last; value += step) {
+        char label[24];
+        int width = (int)strlen(calc_axis_value(curve->axis, (uint32_t)value, label, sizeof label));
+        int column = (int)lround((double)(value - first) / (last - first) * (columns - 1)) - width / 2;
+        column = column > columns - width ? columns - width : column < 0 ? 0 : column;
+        if (used == 0 || column > used)
+            used += sprintf(plot->ticks + used, "%*s", column - used + width, label);
+    }
+}
+
+void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct calc_plot *ret_plot)
+{
+    struct canvas canvas = {.width = ascii ? columns : DOTS_X * columns,
                             .height = ascii ? CALC_PLOT_ROWS : HEIGHT};
     int x = 0, y = 0;
     draw(curve, &canvas);
+    put_ticks(curve, columns, ret_plot);
     if (!find_present(curve, &canvas, &x, &y))
         x = y = -DOTS_X * DOTS_Y; /* in no character */
     if (ascii)
-        plot_ascii(&canvas, x, y, ret_plot);
+        plot_ascii(&canvas, columns, x, y, ret_plot);
     else
-        plot_braille(&canvas, x, y, ret_plot);
+        plot_braille(&canvas, columns, x, y, ret_plot);
 }

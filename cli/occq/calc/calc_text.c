@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "calc.h"
+#include "cli/screen.h"
 #include "cli/table.h"
 #include "support/cleanup.h"
 #include "support/text.h"
@@ -83,24 +84,33 @@ static void print_allocated(const struct occ_result *r)
 
 /* ---- curves ---- */
 
+enum { PLOT_INDENT = 10, PLOT_MIN = 32 };
+
+/* As wide as the terminal. */
+static int plot_columns(void)
+{
+    size_t width = cli_screen_width();
+    int room = width < CALC_PLOT_COLUMNS_MAX ? (int)width - PLOT_INDENT : CALC_PLOT_COLUMNS_MAX;
+    return width == 0 ? CALC_PLOT_COLUMNS : room < PLOT_MIN ? PLOT_MIN : room;
+}
+
 static void print_curve(const struct calc_curve *curve, bool ascii)
 {
     struct calc_plot plot;
-    char ratio[16];
+    char ratio[16], value[24];
     const struct occ_point *present = calc_curve_at(curve, curve->present);
-    const struct occ_point *first = &curve->points[0], *last = &curve->points[curve->n - 1];
-    calc_plot(curve, ascii, &plot);
-    (void)printf("\n  OCCUPANCY of a full wave over %s", occ_axis_text(curve->axis));
-    if (curve->present >= first->value && present->status == OCC_OK)
-        (void)printf("; %s %u: %s", ascii ? "O" : "\xe2\x97\x8f", curve->present,
+    calc_plot(curve, plot_columns(), ascii, &plot);
+    (void)printf("\n  OCCUPANCY of a full wave over %s", calc_axis_title(curve->axis));
+    if (curve->present >= curve->points[0].value && present->status == OCC_OK)
+        (void)printf("; %s %s: %s", ascii ? "O" : "\xe2\x97\x8f",
+                     calc_axis_value(curve->axis, curve->present, value, sizeof value),
                      cli_percent_text(present->full_wave, ratio, sizeof ratio));
     (void)putchar('\n');
     for (int row = 0; row < CALC_PLOT_ROWS; row++) {
         const char *label = row == 0 ? "100%" : row == CALC_PLOT_ROWS - 1 ? "0%" : "";
         (void)printf("    %4s %s%s\n", label, ascii ? "|" : "\xe2\x94\x82", plot.rows[row]);
     }
-    (void)printf("          %-*u%*u\n", CALC_PLOT_COLUMNS / 2, first->value, CALC_PLOT_COLUMNS / 2,
-                 last->value);
+    (void)printf("%*s%s\n", PLOT_INDENT, "", plot.ticks);
 }
 
 static int print_curves(const struct calc_case *c, struct occ_error *err)
