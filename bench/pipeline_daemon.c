@@ -44,23 +44,10 @@ static pid_t start_daemon(const char *database, const char *socket_path, int *re
 static int offer(const char *socket_path, const struct occ_ring_producer *ring)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct occ_hello hello = {.magic = OCC_HELLO_MAGIC,
-                              .version_major = OCC_RING_VERSION_MAJOR,
-                              .version_minor = OCC_RING_VERSION_MINOR,
-                              .bytes = sizeof hello};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec iov = {.iov_base = &hello, .iov_len = sizeof hello};
-    struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
+    const struct occ_hello hello = occ_hello_of(ring);
     int fd = -1;
-    memcpy(hello.uuid, ring->header->uuid, sizeof hello.uuid);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &ring->fd, sizeof(int));
     check(occ_control_connect(socket_path, &fd, &err), &err, "connect");
-    if (sendmsg(fd, &message, MSG_NOSIGNAL) != (ssize_t)sizeof hello)
+    if (!occ_hello_send(fd, &hello, ring->fd))
         die("sendmsg", strerror(errno));
     return fd;
 }

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "closer.h"
 #include "counters/competing_profilers.h"
 #include "identity.h"
 #include "producers.h"
@@ -36,8 +37,9 @@ struct occ_queue {
     struct occ_event_source source;
     int fd;
     struct occ_share share;
-    bool is_waiting; /* for its share */
-    bool is_drained; /* its last turn left nothing */
+    struct occ_closer *closer; /* of the descriptors that the last packet brought; NULL: they are closed */
+    bool is_waiting;           /* for its share, or the closer */
+    bool is_drained;           /* its last turn left nothing */
 };
 
 /* A user with connections or programs. */

@@ -15,25 +15,25 @@
 #define CLIENTS_BESIDE  64 /* connections beside those of the programs, of all users and of each */
 #define IDLE_CLIENT_NS  INT64_C(10000000000)
 
-/* A daemon of one user has turns without end. */
-static bool is_turn_over(const struct occ_server *s)
+/* A daemon of one user has turns without end, but for descriptors that do not close. */
+static bool is_turn_over(const struct occ_server *s, const struct occ_queue *queue)
 {
     int64_t round_ns = s->histories_options.collector.round_ns;
-    return round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns;
+    return queue->closer || (round_ns && occ_monotonic_ns() - s->loop.turn_ns >= round_ns);
 }
 
 static void end_turn(struct occ_server *s, struct occ_queue *queue)
 {
-    int64_t now_ns = occ_monotonic_ns();
-    if (s->histories_options.collector.round_ns)
-        occ_queue_charge(queue, s->loop.epoll, now_ns, PRICE * (now_ns - s->loop.turn_ns));
+    int64_t now_ns = occ_monotonic_ns(), cost_ns = PRICE * (now_ns - s->loop.turn_ns);
+    occ_queue_charge(queue, s->loop.epoll, now_ns, s->histories_options.collector.round_ns ? cost_ns : 0);
 }
 
 /* All packets of a connection before the next one's: a program may have sent, closed it, and come again. */
 static void on_client(struct occ_server *s, void *about)
 {
     struct occ_client *client = about;
-    for (int i = 0; i < PACKETS_AT_ONCE && client->fd >= 0 && (i == 0 || !is_turn_over(s)); i++) {
+    struct occ_queue *queue = &client->user->queue;
+    for (int i = 0; i < PACKETS_AT_ONCE && client->fd >= 0 && (i == 0 || !is_turn_over(s, queue)); i++) {
         enum occ_packet_status status = occ_packet_receive(client->fd, &s->packet);
         if (status == OCC_PACKET_NONE)
             return;
@@ -43,6 +43,7 @@ static void on_client(struct occ_server *s, void *about)
             occ_program_offer(s, client);
         else
             occ_requests_take(s, client);
+        queue->closer = occ_closer_start(s->packet.fds, s->packet.n_fds);
     }
 }
 
@@ -78,7 +79,7 @@ void occ_connections_accept(struct occ_server *s, void *none)
             break;
         s->accepts++;
         admit(s, fd, &peer, s->loop.turn_ns);
-    } while (!is_turn_over(s));
+    } while (!is_turn_over(s, &s->arrivals));
     s->arrivals.is_drained = fd < 0;
     end_turn(s, &s->arrivals);
 }
@@ -91,11 +92,11 @@ void occ_connections_serve(struct occ_server *s, void *about)
     s->loop.turn_ns = occ_monotonic_ns();
     do { /* what is left when the turn is over is reported again */
         n = epoll_wait(user->queue.fd, events, EVENTS_AT_ONCE, 0);
-        for (int i = 0; i < n && (i == 0 || !is_turn_over(s)); i++) {
+        for (int i = 0; i < n && (i == 0 || !is_turn_over(s, &user->queue)); i++) {
             const struct occ_event_source *source = events[i].data.ptr;
             source->handle(s, source->about);
         }
-    } while (n > 0 && !is_turn_over(s));
+    } while (n > 0 && !is_turn_over(s, &user->queue));
     user->queue.is_drained = n <= 0;
     end_turn(s, &user->queue);
 }

@@ -2,9 +2,9 @@
 #include "packet.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "ring/handshake.h"
 #include "ring/ring_abi.h"
@@ -18,10 +18,7 @@ static void take_descriptors(struct msghdr *message, struct occ_packet *packet)
         for (size_t i = 0; i < n; i++) {
             int fd;
             memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
-            if (packet->n_fds < OCC_PACKET_MAX_FDS)
-                packet->fds[packet->n_fds++] = fd;
-            else
-                (void)close(fd);
+            packet->fds[packet->n_fds++] = fd; /* there is no room for more in `control` */
         }
     }
 }
@@ -33,28 +30,19 @@ enum occ_packet_status occ_packet_receive(int socket, struct occ_packet *packet)
     struct msghdr message = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
     ssize_t n;
+    packet->n_fds = 0;
     do
         n = recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
     if (n < 0)
         return errno == EAGAIN || errno == EWOULDBLOCK ? OCC_PACKET_NONE : OCC_PACKET_END;
-    packet->n_fds = 0;
     take_descriptors(&message, packet);
-    if (n == 0) { /* the end, or an empty packet, which counts as one */
-        occ_packet_close(packet, false);
+    if (n == 0) /* the end, or an empty packet, which counts as one */
         return OCC_PACKET_END;
-    }
     packet->n = (size_t)n;
     packet->bytes[n] = '\0';
     packet->cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
     return OCC_PACKET_ONE;
-}
-
-void occ_packet_close(struct occ_packet *packet, bool keep_first)
-{
-    for (size_t i = keep_first ? 1 : 0; i < packet->n_fds; i++)
-        (void)close(packet->fds[i]);
-    packet->n_fds = keep_first && packet->n_fds ? 1 : 0;
 }
 
 bool occ_packet_is_hello(const struct occ_packet *packet)
@@ -78,6 +66,8 @@ const char *occ_packet_check_hello(const struct occ_packet *packet, uint8_t ret_
         return "the packet says a wrong size";
     if (packet->n_fds != 1)
         return packet->n_fds == 0 ? "no descriptor" : "several descriptors";
+    if (fcntl(packet->fds[0], F_GET_SEALS) < 0) /* asks no file system, which might not answer */
+        return "not a memfd";
     memcpy(ret_uuid, hello.uuid, sizeof hello.uuid);
     return NULL;
 }

@@ -146,12 +146,12 @@ void occ_program_offer(struct occ_server *s, struct occ_client *client)
     struct occ_offer offer = {.peer = client->peer, .identity = occ_client_identity(client), .owner = client};
     const char *wrong = client->was_producer ? "a second ring on one connection"
                                              : occ_packet_check_hello(&s->packet, offer.uuid);
-    occ_packet_close(&s->packet, wrong == NULL);
     if (wrong) {
         occ_program_refuse(s, client, wrong);
         return;
     }
     offer.fd = s->packet.fds[0];
+    s->packet.n_fds = 0;
     if (take_offer(s, client, &offer, &err) != 0) {
         client->producer = NULL;
         occ_program_refuse(s, client, err.message);

@@ -80,7 +80,6 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
     struct occ_answer lines = {.text = answer.text, .size = sizeof answer.text};
     struct occ_request request = {.kind = OCC_REQUEST_PING};
     const char *wrong = occ_packet_check_text(&s->packet);
-    occ_packet_close(&s->packet, false);
     int status = wrong ? occ_fail(&answer.err, OCC_E_INVALID, "%s", wrong)
                        : occ_request_parse(s->packet.bytes, &request, &answer.err);
     switch (request.kind) { /* of an error: OCC_REQUEST_PING, whose answer is not sent */

@@ -70,32 +70,6 @@ static int connect_spare(struct occ_link *link)
     return -1;
 }
 
-static bool send_hello(int fd, const struct occ_ring_producer *ring, int memfd)
-{
-    struct occ_hello hello = {
-        .magic = OCC_HELLO_MAGIC,
-        .version_major = OCC_RING_VERSION_MAJOR,
-        .version_minor = OCC_RING_VERSION_MINOR,
-        .bytes = sizeof hello,
-    };
-    memcpy(hello.uuid, ring->header->uuid, sizeof hello.uuid);
-    union {
-        struct cmsghdr header; /* for its alignment */
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {.bytes = {0}};
-    struct iovec body = {&hello, sizeof hello};
-    struct msghdr message = {.msg_iov = &body,
-                             .msg_iovlen = 1,
-                             .msg_control = control.bytes,
-                             .msg_controllen = sizeof control.bytes};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(rights), &memfd, sizeof memfd);
-    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof hello;
-}
-
 /* The daemon never answers: only its end arrives. */
 static bool has_gone(int fd)
 {
@@ -110,7 +84,8 @@ static bool offer(struct occ_link *link, const struct occ_ring_producer *ring, c
     int fd = ring_fd >= 0 && link->path[0] != '\0' ? connect_spare(link) : -1;
     if (fd < 0)
         return false;
-    if (!send_hello(fd, ring, ring_fd)) {
+    const struct occ_hello hello = occ_hello_of(ring);
+    if (!occ_hello_send(fd, &hello, ring_fd)) {
         occ_fd_close(&link->spare);
         return false;
     }

@@ -12,7 +12,10 @@
 #define OCC_RING_HANDSHAKE_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "ring.h"
 
 #define OCC_HELLO_MAGIC                                                                                      \
     UINT64_C(0x4f4c4c4548434301) /* first byte 0x01: never a text request's first letter */
@@ -25,5 +28,10 @@ struct occ_hello {
     uint8_t uuid[16];
 };
 static_assert(sizeof(struct occ_hello) == 32, "wire");
+
+/* The program's side. Sending does not wait; false: the packet was not taken. `memfd` is the ring's, or a
+ * copy of its descriptor. */
+struct occ_hello occ_hello_of(const struct occ_ring_producer *ring);
+bool occ_hello_send(int socket, const struct occ_hello *hello, int memfd);
 
 #endif

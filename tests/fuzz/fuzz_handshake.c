@@ -116,18 +116,16 @@ static void receive(int fd, unsigned int looks)
     struct occ_request request;
     struct occ_error err = OCC_ERROR_INIT;
     uint8_t uuid[16];
-    if (occ_packet_receive(fd, &packet) != OCC_PACKET_ONE)
-        return;
-    if (occ_packet_is_hello(&packet)) {
-        bool good = occ_packet_check_hello(&packet, uuid) == NULL;
-        occ_packet_close(&packet, good);
-        if (good)
-            let_in(&packet, uuid, looks);
+    bool is_one = occ_packet_receive(fd, &packet) == OCC_PACKET_ONE;
+    bool is_hello = is_one && occ_packet_is_hello(&packet);
+    if (is_hello && occ_packet_check_hello(&packet, uuid) == NULL) {
+        let_in(&packet, uuid, looks);
         return;
     }
-    bool text = occ_packet_check_text(&packet) == NULL;
-    occ_packet_close(&packet, false);
-    if (text && occ_request_parse(packet.bytes, &request, &err) != 0 && err.message[0] == '\0')
+    for (size_t i = 0; i < packet.n_fds; i++)
+        (void)close(packet.fds[i]);
+    bool is_text = is_one && !is_hello && occ_packet_check_text(&packet) == NULL;
+    if (is_text && occ_request_parse(packet.bytes, &request, &err) != 0 && err.message[0] == '\0')
         abort();
 }
 
@@ -135,13 +133,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct occ_ring_producer ring;
     uint8_t hello_bytes[sizeof(struct occ_hello)];
-    struct occ_hello hello = {
-        .magic = OCC_HELLO_MAGIC, .version_major = OCC_RING_VERSION_MAJOR, .bytes = sizeof hello};
+    struct occ_hello hello;
     int ends[2];
     if (size < 1 + sizeof hello || occ_ring_create(&ring, 256, 1u << 15) != 0)
         return 0;
     fill_ring(&ring, data + 1 + sizeof hello, size - 1 - sizeof hello, data[0] & 8);
-    memcpy(hello.uuid, ring.header->uuid, sizeof hello.uuid);
+    hello = occ_hello_of(&ring);
     memcpy(hello_bytes, &hello, sizeof hello);
     for (size_t i = 0; i < sizeof hello; i++)
         hello_bytes[i] ^= data[1 + i];

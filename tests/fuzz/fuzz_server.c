@@ -84,23 +84,10 @@ static void do_connect(struct place *p, uint8_t argument)
 /* A hello with one byte spoiled unless the argument is beyond it. */
 static void do_hello(struct place *p, uint8_t argument)
 {
-    struct occ_hello hello = {.magic = OCC_HELLO_MAGIC,
-                              .version_major = OCC_RING_VERSION_MAJOR,
-                              .version_minor = OCC_RING_VERSION_MINOR,
-                              .bytes = sizeof hello};
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec iov = {.iov_base = &hello, .iov_len = sizeof hello};
-    struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &p->ring.fd, sizeof(int));
-    memcpy(hello.uuid, p->ring.header->uuid, sizeof hello.uuid);
+    struct occ_hello hello = occ_hello_of(&p->ring);
     if (argument < sizeof hello)
         ((uint8_t *)&hello)[argument] ^= 1;
-    (void)sendmsg(p->fd, &message, MSG_NOSIGNAL);
+    (void)occ_hello_send(p->fd, &hello, p->ring.fd);
 }
 
 static void do_hang_up(struct place *p, uint8_t argument)

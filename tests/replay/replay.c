@@ -47,29 +47,6 @@ static int connect_daemon(const char *path)
     return fd;
 }
 
-static int say_hello(int fd, const struct occ_ring_producer *ring)
-{
-    struct occ_hello hello = {.magic = OCC_HELLO_MAGIC,
-                              .version_major = OCC_RING_VERSION_MAJOR,
-                              .version_minor = OCC_RING_VERSION_MINOR,
-                              .bytes = sizeof hello};
-    memcpy(hello.uuid, ring->header->uuid, sizeof hello.uuid);
-    struct iovec data = {&hello, sizeof hello};
-    union {
-        struct cmsghdr header;
-        char space[CMSG_SPACE(sizeof(int))];
-    } control;
-    memset(&control, 0, sizeof control);
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control.space};
-    struct cmsghdr *rights = CMSG_FIRSTHDR(&message);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(rights), &ring->fd, sizeof(int));
-    return sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)sizeof hello ? 0 : -1;
-}
-
 static size_t put_pair(char *text, size_t at, size_t size, const char *key, const char *value)
 {
     int n = snprintf(text + at, size - at, "%s%c%s", key, 0, value);
@@ -166,7 +143,8 @@ static int play(const char *path, FILE *file)
         else {
             push_launches(&ring, launches, header.launches);
             occ_ring_close(&ring);
-            if (fd >= 0 && say_hello(fd, &ring) == 0)
+            const struct occ_hello hello = occ_hello_of(&ring);
+            if (fd >= 0 && occ_hello_send(fd, &hello, ring.fd))
                 wait_until_read(&ring);
             else
                 (void)complain("no daemon: run it as `occtrace replay FILE`");

@@ -5,6 +5,7 @@ occ_add_test(test_daemon_identity SOURCES test_daemon_identity.c USES occ_daemon
 occ_add_test(test_daemon_gpu SOURCES test_daemon_gpu.c USES occ_daemon)
 occ_add_test(test_daemon_users SOURCES test_daemon_users.c USES occ_daemon PkgConfig::SQLITE)
 occ_add_test(test_daemon_hostile SOURCES test_daemon_hostile.c USES occ_daemon PkgConfig::SQLITE)
+occ_add_test(test_daemon_attacks SOURCES test_daemon_attacks.c USES occ_daemon PkgConfig::SQLITE)
 occ_add_test(test_daemon_hours SOURCES test_daemon_hours.c USES occ_daemon PkgConfig::SQLITE)
 add_test(NAME test_daemon_hours_long COMMAND test_daemon_hours long)
 _occ_test_properties(test_daemon_hours_long slow)

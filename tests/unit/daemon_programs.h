@@ -32,21 +32,8 @@ static inline void make_ring(struct occ_ring_producer *ring, uint64_t n)
 
 static inline void say_hello(int fd, const struct occ_ring_producer *ring)
 {
-    struct occ_hello hello = {.magic = OCC_HELLO_MAGIC,
-                              .version_major = OCC_RING_VERSION_MAJOR,
-                              .version_minor = OCC_RING_VERSION_MINOR,
-                              .bytes = sizeof hello};
-    memcpy(hello.uuid, ring->header->uuid, sizeof hello.uuid);
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {0};
-    struct iovec iov = {.iov_base = &hello, .iov_len = sizeof hello};
-    struct msghdr message = {
-        .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &ring->fd, sizeof(int));
-    check(sendmsg(fd, &message, MSG_NOSIGNAL) == sizeof hello);
+    const struct occ_hello hello = occ_hello_of(ring);
+    check(occ_hello_send(fd, &hello, ring->fd));
 }
 
 static inline int connect_to(const struct place *p)

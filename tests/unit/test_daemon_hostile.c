@@ -13,132 +13,15 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <poll.h>
-#include <sqlite3.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
 
-#include "daemon_programs.h"
-#include "support/clock.h"
+#include "daemon_users.h"
 
-#define NEVER_NS       INT64_C(3600000000000)
-#define SECOND_NS      INT64_C(1000000000)
-#define VICTIM         61001
-#define ATTACKER       61003
-#define VICTIM_ROUNDS  4
-#define ROUND_LAUNCHES 500
-#define SHARE_PROGRAMS 128 /* as the service has it */
-#define CLIENTS_BESIDE 64  /* connections of one user beside those of his programs */
-#define MEGABYTE       (1 << 20)
+#define CLIENTS_BESIDE 64 /* connections of one user beside those of his programs */
 
 static uint64_t *counter; /* shared by all processes of a test */
-static int in_place[2];   /* the attacker writes a byte when its attack has begun */
-
-static void be_user(int uid)
-{
-    struct rlimit limit;
-    check(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    limit.rlim_cur = limit.rlim_max;
-    check(setrlimit(RLIMIT_NOFILE, &limit) == 0 && setresgid((gid_t)uid, (gid_t)uid, (gid_t)uid) == 0 &&
-          setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
-}
-
-/* The daemon with the shares and limits that the service has (daemon/main.c). */
-static void start_service(struct place *p)
-{
-    if (geteuid() != 0) {
-        print_message("skipped: only root can start programs of other users\n");
-        skip();
-    }
-    p->split = true;
-    p->max_producers = 1024;
-    p->max_user_producers = SHARE_PROGRAMS;
-    p->max_user_ring_bytes = UINT64_C(2) << 30;
-    p->round_ns = 250000;
-    p->skew_ns = 60 * SECOND_NS;
-    p->idle_ns = NEVER_NS; /* histories stay open: descriptors are counted */
-    assert_int_equal(chmod(p->directory, 0755), 0);
-    start(p, NEVER_NS);
-}
-
-/* ---- the victim ---- */
-
-static uint64_t flushed(int fd)
-{
-    char answer[64];
-    uint64_t launches = 0;
-    check(occ_control_request(fd, "flush " SESSION, DEADLINE_MS, answer, sizeof answer, NULL) == 0);
-    check(occ_parse_u64(answer, 0, UINT64_MAX, &launches, NULL) == 0);
-    return launches;
-}
-
-static struct occ_ring_launch launch_now(uint64_t n)
-{
-    struct occ_ring_launch launch = sample_launch(n);
-    launch.start_ns = (uint64_t)occ_now_ns();
-    return launch;
-}
-
-static void await_committed(const struct occ_ring_producer *ring)
-{
-    while (atomic_load(&ring->header->tail) != ring->head)
-        pause_ms(1);
-}
-
-/* Launches in portions; each is committed before the next. None is lost. */
-static void launch_in_portions(const struct place *p, int uid)
-{
-    struct occ_ring_producer ring;
-    be_user(uid);
-    int asking = connect_to(p);
-    uint64_t before = flushed(asking);
-    make_ring(&ring, 0);
-    (void)offer(p, &ring);
-    for (int i = 0; i < VICTIM_ROUNDS; i++) {
-        for (int k = 0; k < ROUND_LAUNCHES; k++) {
-            struct occ_ring_launch launch = launch_now(ring.head);
-            while (ring.head - atomic_load(&ring.header->tail) > ring.mask)
-                pause_ms(1);
-            check(occ_ring_push(&ring, &launch));
-        }
-        await_committed(&ring);
-    }
-    check(flushed(asking) == before + VICTIM_ROUNDS * ROUND_LAUNCHES);
-}
-
-/* ---- what a history holds ---- */
-
-static int64_t count_in(const struct place *p, int uid, const char *sql)
-{
-    char path[160];
-    struct occ_store *store = NULL;
-    sqlite3_stmt *stmt = NULL;
-    (void)snprintf(path, sizeof path, "%s/u%d/history.db", p->directory, uid);
-    assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
-                     0);
-    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &stmt, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
-    int64_t n = sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    occ_store_close(store);
-    return n;
-}
-
-#define RAW_LAUNCHES "SELECT coalesce(sum(launches), 0) FROM stored_chunk"
 
 /* ---- attacks ---- */
-
-static void begin(void)
-{
-    check(write(in_place[1], "b", 1) == 1);
-}
-
-static bool goes_on(const struct place *p)
-{
-    struct pollfd end = {.fd = p->leave[0], .events = POLLIN};
-    return poll(&end, 1, 0) == 0;
-}
 
 /* The state of a small generator; its low bits are not random. */
 static uint32_t next_random(uint64_t *state)
@@ -340,24 +223,6 @@ static void flush_without_end(const struct place *p, int uid)
     }
 }
 
-/* Up to 8 descriptors of some kind. */
-static void send_packet(int socket, const void *bytes, size_t n, const int *fds, size_t n_fds)
-{
-    _Alignas(struct cmsghdr) char control[CMSG_SPACE(8 * sizeof(int))] = {0};
-    struct iovec iov = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = n};
-    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (n_fds > 0) {
-        message.msg_control = control;
-        message.msg_controllen = CMSG_SPACE(n_fds * sizeof(int));
-        struct cmsghdr *c = CMSG_FIRSTHDR(&message);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(n_fds * sizeof(int));
-        memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
-    }
-    (void)sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
 /* Hellos and requests, cut, lengthened and with changed bytes, with descriptors that are no rings. */
 static void send_nonsense(const struct place *p, int uid)
 {
@@ -471,21 +336,6 @@ static void die_at(const struct place *p, int step)
 }
 
 /* ---- tests ---- */
-
-static void await_byte(void)
-{
-    char byte;
-    assert_int_equal(read(in_place[0], &byte, 1), 1);
-}
-
-/* Runs it beside what the test has started before. */
-static void run_beside(struct place *p, void (*program)(const struct place *p, int variant), int variant)
-{
-    int leave[2];
-    memcpy(leave, p->leave, sizeof leave);
-    let_go(p, run(p, program, variant));
-    memcpy(p->leave, leave, sizeof leave);
-}
 
 /* A victim who was there before, one beside the attack, and nothing left of the attacker afterwards. */
 static void assert_victim_is_unhurt(struct place *p, void (*attack)(const struct place *p, int variant))
@@ -790,7 +640,7 @@ static int open_shared(void **state)
 {
     (void)state;
     counter = mmap(NULL, sizeof *counter, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return counter == MAP_FAILED || pipe(in_place) != 0 ? -1 : 0;
+    return counter == MAP_FAILED ? -1 : open_in_place(state);
 }
 
 static int close_shared(void **state)

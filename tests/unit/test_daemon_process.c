@@ -213,20 +213,10 @@ static void send_packet(int fd, const void *bytes, size_t n, const int *fds, siz
     assert_int_equal(sendmsg(fd, &message, MSG_NOSIGNAL), n);
 }
 
-static struct occ_hello hello_of(const struct occ_ring_producer *ring)
-{
-    struct occ_hello hello = {.magic = OCC_HELLO_MAGIC,
-                              .version_major = OCC_RING_VERSION_MAJOR,
-                              .version_minor = OCC_RING_VERSION_MINOR,
-                              .bytes = sizeof hello};
-    memcpy(hello.uuid, ring->header->uuid, sizeof hello.uuid);
-    return hello;
-}
-
 /* The connection, to be kept open. */
 static int offer(const struct place *p, const struct occ_ring_producer *ring)
 {
-    struct occ_hello hello = hello_of(ring);
+    struct occ_hello hello = occ_hello_of(ring);
     int fd = connect_to(p);
     send_packet(fd, &hello, sizeof hello, &ring->fd, 1);
     return fd;
@@ -532,7 +522,7 @@ static void hostile_handshakes_are_refused(void **state)
     char answer[OCC_CONTROL_BYTES];
     start(p, (const char *[]){"--log-level", "warning", NULL});
     make_ring(&ring, 256, SESSION);
-    const struct occ_hello good = hello_of(&ring);
+    const struct occ_hello good = occ_hello_of(&ring);
     struct occ_hello magic = good, major = good, size = good, uuid = good;
     magic.magic ^= 1ull << 40;
     major.version_major++;

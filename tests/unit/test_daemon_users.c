@@ -10,53 +10,12 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
-#include <sqlite3.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 
-#include "daemon_programs.h"
-#include "support/clock.h"
+#include "daemon_users.h"
 
-#define NEVER_NS INT64_C(3600000000000)
-#define ALICE    61001
-#define BOB      61002
-
-static void needs_root(void)
-{
-    if (geteuid() == 0)
-        return;
-    print_message("skipped: only root can start programs of other users\n");
-    skip();
-}
-
-static void start_for_all(struct place *p)
-{
-    needs_root();
-    p->split = true;
-    assert_int_equal(chmod(p->directory, 0755), 0);
-    start(p, NEVER_NS);
-}
-
-static void be_user(int uid)
-{
-    check(setresgid((gid_t)uid, (gid_t)uid, (gid_t)uid) == 0 &&
-          setresuid((uid_t)uid, (uid_t)uid, (uid_t)uid) == 0);
-}
-
-static void path_of(const struct place *p, int uid, char path[160])
-{
-    (void)snprintf(path, 160, "%s/u%d/history.db", p->directory, uid);
-}
-
-/* How many launches of the session the asker's history has. */
-static uint64_t flushed(int fd)
-{
-    char answer[64];
-    uint64_t launches = 0;
-    check(occ_control_request(fd, "flush " SESSION, DEADLINE_MS, answer, sizeof answer, NULL) == 0);
-    check(occ_parse_u64(answer, 0, UINT64_MAX, &launches, NULL) == 0);
-    return launches;
-}
+#define ALICE 61001
+#define BOB   61002
 
 /* A program of this user with 10 launches, until they have been committed. */
 static void launch_ten(const struct place *p, int uid)
