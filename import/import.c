@@ -111,9 +111,9 @@ static int find_format(const char *path, const char *head, size_t n, const struc
 }
 
 struct recording {
-    const char *path;                /* as it was given */
-    char file[OCC_SPOOL_PATH_BYTES]; /* what is read */
-    struct stat status;              /* before it was read */
+    const char *path;        /* as it was given */
+    struct occ_spooled file; /* what is read */
+    struct stat status;      /* before it was read */
     const struct format *format;
     char hash[HASH_CHARS];
 };
@@ -127,17 +127,17 @@ static int read_and_load(const struct recording *r, struct occ_store *store,
     bool repaired = false;
     int status = occ_import_sink_new(options, &sink, err);
     if (status == 0)
-        status = r->format->read(r->file, sink, err);
+        status = r->format->read(r->file.path, sink, err);
     if (status == OCC_E_INVALID && r->format->read == occ_import_read_kineto) {
         occ_import_sink_free(sink);
         sink = NULL;
         repaired = true;
         status = occ_import_sink_new(options, &sink, err);
         if (status == 0)
-            status = occ_import_repair_kineto(r->file, sink, err);
+            status = occ_import_repair_kineto(r->file.path, sink, err);
     }
-    if (status == 0)
-        status = check_unchanged(&r->status, r->file, err);
+    if (status == 0 && r->file.fd < 0)
+        status = check_unchanged(&r->status, r->file.path, err);
     if (status == 0 && occ_import_load(sink, store, &source, ret_result, err) != 0)
         status = occ_error_prefix(err, "%s", r->path);
     ret_result->repaired = repaired;
@@ -148,7 +148,7 @@ static int read_and_load(const struct recording *r, struct occ_store *store,
 static int open_and_hash(struct recording *r, struct occ_error *err)
 {
     /* O_NONBLOCK: never wait for a FIFO */
-    _cleanup_(occ_closep) int fd = open(r->file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    _cleanup_(occ_closep) int fd = open(r->file.path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     char head[HEAD_BYTES];
     size_t n = 0;
     if (fd < 0 || fstat(fd, &r->status) != 0)
@@ -181,8 +181,8 @@ static int import_spooled(struct recording *r, struct occ_store *store,
 static void name_original(const struct recording *r, struct occ_error *err)
 {
     char rest[OCC_ERROR_MESSAGE_BYTES];
-    size_t length = strlen(r->file);
-    if (strncmp(err->message, r->file, length) != 0)
+    size_t length = strlen(r->file.path);
+    if (strncmp(err->message, r->file.path, length) != 0)
         return;
     (void)snprintf(rest, sizeof rest, "%s", err->message + length);
     (void)snprintf(err->message, sizeof err->message, "%s%s", r->path, rest);
@@ -193,15 +193,12 @@ int occ_import_file(struct occ_store *store, const char *path, const struct occ_
 {
     struct recording r = {.path = path};
     struct occ_error own = OCC_ERROR_INIT; /* occ_error_prefix() needs one */
-    bool is_own = false;
     err = err ? err : &own;
-    int status = occ_spool(path, r.file, &is_own, err);
+    int status = occ_spool(path, &r.file, err);
     if (status == 0)
         status = import_spooled(&r, store, options, ret_result, err);
-    if (!is_own)
-        return status;
-    (void)unlink(r.file);
-    if (status != 0)
+    if (status != 0 && r.file.fd >= 0)
         name_original(&r, err);
+    occ_spooled_close(&r.file);
     return status;
 }

@@ -76,6 +76,8 @@ int occ_kineto_read(struct occ_kineto_input *input, struct occ_import_sink *sink
         k->second = true;
         status = input->rewind(input, err);
         if (status == 0)
+            status = occ_import_sink_restart_ranges(sink, err);
+        if (status == 0)
             status = run_pass(k, input);
     }
     if (status == 0)

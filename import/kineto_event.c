@@ -56,6 +56,7 @@ static enum occ_import_skip make_launch(const struct occ_kineto *k, struct occ_i
     launch->context = (uint32_t)occ_kineto_get(k, ARG_CONTEXT);
     launch->stream = (uint32_t)occ_kineto_get(k, ARG_STREAM);
     launch->correlation = (uint32_t)occ_kineto_get(k, ARG_CORRELATION);
+    launch->origin.id = launch->correlation;
     launch->graph_node = (uint64_t)occ_kineto_get(k, ARG_GRAPH_NODE);
     l->registers_per_thread = (uint32_t)k->values[ARG_REGISTERS];
     l->dynamic_smem_bytes = (uint32_t)occ_kineto_get(k, ARG_SMEM);
@@ -93,13 +94,68 @@ static int end_kernel(struct occ_kineto *k)
     return status == 0 ? occ_import_sink_launch(k->sink, &launch, k->err) : status;
 }
 
+/* ---- ranges ---- */
+
+static bool begins_with(const struct occ_kineto *k, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return k->event.name_bytes >= n && memcmp(k->name, prefix, n) == 0;
+}
+
+/* Kernels do not say of which process they are. */
+static int take_call(struct occ_kineto *k, int64_t end_ns)
+{
+    struct occ_import_call call;
+    memset(&call, 0, sizeof call);
+    call.process = k->values[PID];
+    call.thread = k->values[TID];
+    call.start_ns = k->values[TS];
+    call.end_ns = end_ns;
+    call.origin.id = (uint64_t)occ_kineto_get(k, ARG_CORRELATION);
+    /* of the kernels of a graph, the replay is not the place */
+    bool is_replay = begins_with(k, "cudaGraphLaunch") || begins_with(k, "cuGraphLaunch");
+    return is_replay ? 0 : occ_import_sink_call(k->sink, &call, k->err);
+}
+
+static int take_range(struct occ_kineto *k, int64_t end_ns)
+{
+    static const char module[] = "nn.Module: ", autograd[] = "autograd::engine::evaluate_function: ";
+    size_t skipped = k->event.host == PYTHON ? sizeof module - 1 : 0;
+    if (k->event.host == PYTHON && !begins_with(k, module))
+        return 0;
+    const struct occ_import_range range = {
+        .process = k->values[PID],
+        .thread = k->values[TID],
+        .start_ns = k->values[TS],
+        .end_ns = end_ns,
+        .name = k->name + skipped,
+        .name_bytes = k->event.name_bytes - skipped,
+        .keeps_digits = k->event.host != ANNOTATION, /* Linear_3, aten::conv2d */
+        .is_autograd = begins_with(k, autograd),
+        .sequence = occ_kineto_has(k, ARG_SEQUENCE) ? k->values[ARG_SEQUENCE] : -1};
+    return occ_import_sink_range(k->sink, &range, k->err);
+}
+
+static int end_host(struct occ_kineto *k)
+{
+    const uint64_t needed = BIT(TS) | BIT(DUR) | BIT(PID) | BIT(TID);
+    int64_t end_ns = 0;
+    if (k->only_metadata || !k->event.complete || (k->known & needed) != needed || (k->bad & needed) ||
+        k->event.name_bytes == 0 || __builtin_add_overflow(k->values[TS], k->values[DUR], &end_ns))
+        return 0;
+    return k->event.host == CALL ? take_call(k, end_ns) : take_range(k, end_ns);
+}
+
 int occ_kineto_end_event(struct occ_kineto *k)
 {
+    bool is_process = k->event.host == OPERATOR || k->event.host == CALL;
     occ_kineto_xla_end(k);
-    if (k->event.process && occ_kineto_has(k, PID)) {
+    if (is_process && occ_kineto_has(k, PID)) {
         k->several_pids |= k->pid != 0 && k->pid != k->values[PID];
         k->pid = k->values[PID];
     }
+    if (k->event.host != NO_HOST)
+        return end_host(k);
     return k->event.kernel && k->event.complete ? end_kernel(k) : 0;
 }
 

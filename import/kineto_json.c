@@ -135,7 +135,7 @@ static int on_key(void *context, const unsigned char *text, size_t n)
     enum place place = place_of(k);
     k->tokens++;
     k->key = NULL;
-    if (place == ELSEWHERE || (place == ARGS && !k->event.kernel && k->event.process))
+    if (place == ELSEWHERE)
         return 1;
     for (size_t i = 0; i < sizeof keys / sizeof *keys && !k->key; i++)
         if (keys[i].length == n && keys[i].place == place && memcmp(keys[i].text, text, n) == 0)
@@ -209,6 +209,12 @@ static bool is_text(const unsigned char *text, size_t n, const char *word)
     return n == strlen(word) && strncasecmp((const char *)text, word, n) == 0;
 }
 
+static const struct {
+    const char *category;
+    enum host host;
+} hosts[] = {{"cpu_op", OPERATOR},        {"operator", OPERATOR}, {"user_annotation", ANNOTATION},
+             {"python_function", PYTHON}, {"cuda_runtime", CALL}, {"cuda_driver", CALL}};
+
 static int on_string(void *context, const unsigned char *text, size_t n)
 {
     struct occ_kineto *k = context;
@@ -218,8 +224,9 @@ static int on_string(void *context, const unsigned char *text, size_t n)
         k->event.complete = is_text(text, n, "X");
     } else if (meaning == CATEGORY) {
         k->event.kernel = is_text(text, n, "kernel");
-        k->event.process =
-            is_text(text, n, "cpu_op") || is_text(text, n, "cuda_runtime") || is_text(text, n, "cuda_driver");
+        for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++)
+            if (is_text(text, n, hosts[i].category))
+                k->event.host = hosts[i].host;
     } else if (meaning == NAME) {
         k->status = keep_name(k, text, n);
     } else if (meaning == XLA_DETAILS) {

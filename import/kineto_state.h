@@ -28,6 +28,7 @@ enum place { DOCUMENT, TOP, EVENTS, EVENT, ARGS, VECTOR, DEVICES, DEVICE, DISTRI
     X(ARG_REGISTERS, ARGS, "registers per thread", 0)                                                        \
     X(ARG_SMEM, ARGS, "shared memory", 0)                                                                    \
     X(ARG_ACHIEVED, ARGS, "est. achieved occupancy %", 4)                                                    \
+    X(ARG_SEQUENCE, ARGS, "Sequence number", 0)                                                              \
     X(ARG_GRAPH_NODE, ARGS, "graph node id", 0)                                                              \
     X(DEV_ID, DEVICE, "id", 0)                                                                               \
     X(DEV_MEMORY, DEVICE, "totalGlobalMem", 0)                                                               \
@@ -59,10 +60,14 @@ struct vector {
     bool bad;   /* an element that is no integer */
 };
 
+/* What an event of the program itself is. */
+enum host { NO_HOST, OPERATOR, ANNOTATION, PYTHON, CALL };
+
 struct event {
-    bool kernel, complete, process; /* of category kernel; ph "X"; of the program itself */
-    bool xla;                       /* a kernel as XLA's profiler describes it (kineto_xla.c) */
-    int64_t gpu;                    /* named by a metadata event; -1: none */
+    enum host host;
+    bool kernel, complete; /* of category kernel; ph "X" */
+    bool xla;              /* a kernel as XLA's profiler describes it (kineto_xla.c) */
+    int64_t gpu;           /* named by a metadata event; -1: none */
     bool has_args, bad_name;
     size_t name_bytes;
     struct vector size[SIZE_COUNT];
@@ -112,7 +117,7 @@ static inline int64_t occ_kineto_get(const struct occ_kineto *k, enum integer wh
     return occ_kineto_has(k, what) ? k->values[what] : 0;
 }
 
-/* The event or device at hand is complete: launches and devices go to the sink. */
+/* The event or device at hand is complete: launches, ranges, calls and devices go to the sink. */
 int occ_kineto_end_event(struct occ_kineto *k);
 int occ_kineto_end_device(struct occ_kineto *k);
 

@@ -26,6 +26,7 @@ struct load {
         uint32_t id, device;
     } configs[SET_MAX];
     uint32_t n_kernels, n_configs;
+    uint32_t ranges[OCC_RANGES_PLACES_MAX];        /* 0: not there so far */
     int64_t devices[DEVICES_MAX];                  /* 0: without launches so far */
     struct occ_store_launch batch[BATCH_LAUNCHES]; /* of one device */
     uint32_t n_batch, batch_device;
@@ -80,11 +81,32 @@ static int load_config(struct load *l, const void *data, struct occ_error *err)
     return 0;
 }
 
+/* The history's range of the next launch. */
+static int load_range(struct load *l, uint32_t *ret_range, struct occ_error *err)
+{
+    char path[OCC_STORE_RANGE_BYTES + 1];
+    const char *phase = NULL;
+    uint32_t place = 0;
+    int status = occ_ranges_next(l->sink->ranges, &place, err);
+    *ret_range = 0;
+    if (status != 0 || place == 0)
+        return status;
+    if (l->ranges[place] == 0) {
+        const char *text = occ_ranges_path(l->sink->ranges, place, path, &phase);
+        status = occ_store_put_range(l->store, l->run, text, phase, &l->ranges[place], err);
+    }
+    *ret_range = l->ranges[place];
+    return status;
+}
+
 static int load_launch(struct load *l, const void *data, struct occ_error *err)
 {
     struct staged_launch staged;
     int64_t start_ns = 0;
-    int status = 0;
+    uint32_t range = 0;
+    int status = load_range(l, &range, err);
+    if (status != 0)
+        return status;
     memcpy(&staged, data, sizeof staged);
     l->skips_measured = true;
     if (__builtin_add_overflow(staged.start_ns, l->sink->recording.shift_ns, &start_ns) ||
@@ -102,7 +124,8 @@ static int load_launch(struct load *l, const void *data, struct occ_error *err)
                                                        .config = l->configs[staged.config].id,
                                                        .stream = staged.stream,
                                                        .correlation = staged.correlation,
-                                                       .context = staged.context};
+                                                       .context = staged.context,
+                                                       .range = range};
     l->skips_measured = false;
     l->launches++;
     int64_t end_ns = start_ns + (int64_t)staged.duration_ns;

@@ -1,8 +1,8 @@
 /*
  * The SQLite export of Nsight Systems: table CUPTI_ACTIVITY_KIND_KERNEL with names in StringIds
- * (nsys_names.c), devices in TARGET_INFO_GPU (nsys_devices.c), and small tables about host, process and clock
- * (nsys_facts.c). Tables and columns come and go between versions (2019 ... 2026); what is missing is
- * unknown.
+ * (nsys_names.c), devices in TARGET_INFO_GPU (nsys_devices.c), NVTX ranges (nsys_ranges.c), and small tables
+ * about host, process and clock (nsys_facts.c). Tables and columns come and go between versions (2019 ...
+ * 2026); what is missing is unknown.
  *
  * The file is untrusted: it is opened read-only and immutable (no journal is read, no file appears beside
  * it), and read through nsys_db.c. One thread.
@@ -19,6 +19,7 @@
 
 #include "nsys_parts.h"
 #include "readers.h"
+#include "spool.h"
 #include "support/cleanup.h"
 
 #define PROGRESS_ROWS 8192u
@@ -72,6 +73,7 @@ struct nsys {
     struct occ_error *err;
     struct occ_nsys_names *names;
     struct occ_nsys_devices *devices;
+    struct occ_nsys_ranges *ranges;
     struct occ_nsys_rows launches;
     int64_t rows_read, rows_expected;
     int64_t process;   /* globalPid of the kernels; 0: unknown */
@@ -203,6 +205,8 @@ static int take_launch(struct nsys *n, const struct row *row)
     n->any = true;
     n->process = process;
     fill_launch(row, &launch);
+    launch.origin =
+        occ_nsys_ranges_origin(n->ranges, process, row->value[CORRELATION_ID], row->value[GRAPH_NODE]);
     return occ_import_sink_launch(n->sink, &launch, n->err);
 }
 
@@ -286,7 +290,11 @@ static int read_all(struct nsys *n)
     if (status == 0)
         status = occ_nsys_devices_read(&n->d, n->sink, &n->devices);
     if (status == 0)
+        status = occ_nsys_ranges_new(&n->d, &n->ranges);
+    if (status == 0)
         status = read_launches(n);
+    if (status == 0)
+        status = occ_nsys_ranges_read(n->ranges, n->names, n->sink);
     return status == 0 ? describe_recording(n) : status;
 }
 
@@ -299,6 +307,7 @@ int occ_nsys_read(sqlite3 *db, struct occ_import_sink *sink, struct occ_error *e
     occ_nsys_close(&n.launches);
     occ_nsys_names_free(n.names);
     occ_nsys_devices_free(n.devices);
+    occ_nsys_ranges_free(n.ranges);
     occ_nsys_release(&n.d);
     return status;
 }
@@ -341,7 +350,8 @@ static int refuse_journals(const char *path, struct occ_error *err)
     return 0;
 }
 
-static int read_file(const char *path, struct occ_import_sink *sink, struct occ_error *err)
+/* is_temporary: the name is not needed once the file is open. */
+static int read_file(const char *path, bool is_temporary, struct occ_import_sink *sink, struct occ_error *err)
 {
     sqlite3 *db = NULL;
     int status = refuse_journals(path, err);
@@ -351,6 +361,8 @@ static int read_file(const char *path, struct occ_import_sink *sink, struct occ_
     if (!uri)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     int code = sqlite3_open_v2(uri, &db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    if (is_temporary)
+        (void)unlink(path);
     status = code == SQLITE_OK
                  ? occ_nsys_read(db, sink, err)
                  : occ_fail(err, OCC_E_IO, "%s", db ? sqlite3_errmsg(db) : sqlite3_errstr(code));
@@ -360,9 +372,13 @@ static int read_file(const char *path, struct occ_import_sink *sink, struct occ_
 
 int occ_import_read_nsys(const char *path, struct occ_import_sink *sink, struct occ_error *err)
 {
-    _cleanup_(occ_freep) char *real = realpath(path, NULL); /* journals are beside the target of a link */
+    char name[OCC_SPOOL_PATH_BYTES];
+    bool is_named = strncmp(path, OCC_SPOOL_UNNAMED, strlen(OCC_SPOOL_UNNAMED)) == 0 &&
+                    occ_spool_link(path, name, NULL) == 0;
+    /* journals are beside the target of a link */
+    _cleanup_(occ_freep) char *real = is_named ? strdup(name) : realpath(path, NULL);
     if (!real)
         return occ_fail_errno(err, errno, "%s", path);
-    int status = read_file(real, sink, err);
+    int status = read_file(real, is_named, sink, err);
     return status == 0 ? 0 : occ_error_prefix(err, "%s", path);
 }

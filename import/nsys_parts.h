@@ -1,5 +1,6 @@
 /*
- * Parts of the Nsight Systems reader (nsys.c): nsys_db.c, nsys_names.c, nsys_devices.c, nsys_facts.c.
+ * Parts of the Nsight Systems reader (nsys.c): nsys_db.c, nsys_names.c, nsys_devices.c, nsys_ranges.c,
+ * nsys_facts.c.
  * Internal to import/. One thread.
  */
 #ifndef OCC_IMPORT_NSYS_PARTS_H
@@ -104,6 +105,22 @@ static inline int64_t occ_nsys_pid_of(int64_t global)
 {
     return global >> 24 & OCC_NSYS_PID_MAX;
 }
+
+/* ---- NVTX ranges ---- */
+
+struct occ_nsys_ranges;
+
+/* Looks for ranges, and reads what nodes of CUDA graphs are clones of. The caller frees *ret_ranges also
+ * after a failure. */
+int occ_nsys_ranges_new(struct occ_nsys_db *d, struct occ_nsys_ranges **ret_ranges);
+/* NULL is fine. */
+void occ_nsys_ranges_free(struct occ_nsys_ranges *ranges);
+/* Of a launch; node 0: of no graph. Not known where the recording has no ranges. */
+struct occ_import_origin occ_nsys_ranges_origin(const struct occ_nsys_ranges *ranges, int64_t process,
+                                                int64_t correlation, int64_t node);
+/* Ranges, calls and nodes into the sink. */
+int occ_nsys_ranges_read(struct occ_nsys_ranges *ranges, struct occ_nsys_names *names,
+                         struct occ_import_sink *sink);
 
 /* ---- facts about the recording ---- */
 

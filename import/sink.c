@@ -39,6 +39,8 @@ int occ_import_sink_new(const struct occ_import_options *options, struct occ_imp
         status = occ_fail(err, OCC_E_IO, "no random numbers");
     if (status == 0)
         status = occ_stage_new(&sink->stage, err);
+    if (status == 0)
+        status = occ_ranges_new(sink->seed, &sink->ranges, err);
     if (status != 0)
         occ_import_sink_free(sink);
     else
@@ -51,6 +53,7 @@ void occ_import_sink_free(struct occ_import_sink *sink)
     if (!sink)
         return;
     occ_stage_free(sink->stage);
+    occ_ranges_free(sink->ranges);
     occ_map_free(&sink->kernels.index);
     occ_map_free(&sink->configs.index);
     free(sink);
@@ -237,7 +240,30 @@ int occ_import_sink_launch(struct occ_import_sink *sink, const struct occ_import
                                          .duration_ns = (uint64_t)(launch->end_ns - launch->start_ns),
                                          .graph_node = launch->graph_node};
     status = occ_stage_put(sink->stage, OCC_STAGE_LAUNCH, &staged, sizeof staged, err);
+    if (status == 0)
+        status = occ_ranges_add_launch(sink->ranges, &launch->origin, err);
     return status == 0 && launch->measured ? stage_measured(sink, launch->measured, err) : status;
+}
+
+/* ---- ranges ---- */
+
+int occ_import_sink_range(struct occ_import_sink *sink, const struct occ_import_range *range,
+                          struct occ_error *err)
+{
+    return occ_ranges_add(sink->ranges, range, err);
+}
+
+int occ_import_sink_call(struct occ_import_sink *sink, const struct occ_import_call *call,
+                         struct occ_error *err)
+{
+    return occ_ranges_add_call(sink->ranges, call, err);
+}
+
+int occ_import_sink_restart_ranges(struct occ_import_sink *sink, struct occ_error *err)
+{
+    occ_ranges_free(sink->ranges);
+    sink->ranges = NULL;
+    return occ_ranges_new(sink->seed, &sink->ranges, err);
 }
 
 void occ_import_sink_skip(struct occ_import_sink *sink, enum occ_import_skip why)

@@ -65,6 +65,13 @@ struct occ_import_measured {
     struct occ_import_metric metrics[OCC_IMPORT_METRICS_MAX];
 };
 
+/* What identifies the call that made a launch, or the node of a CUDA graph that it is a replay of. */
+struct occ_import_origin {
+    uint64_t process; /* as far as launches know it, else 0 */
+    uint64_t id;      /* correlation id, or the node's; 0: not known */
+    bool is_node;
+};
+
 struct occ_import_launch {
     const char *name; /* mangled or demangled, as in the source; not NUL-terminated */
     size_t name_bytes;
@@ -76,6 +83,7 @@ struct occ_import_launch {
     uint32_t stream;
     uint32_t context;
     uint32_t correlation;
+    struct occ_import_origin origin;
     double reported_achieved;                   /* the source's own "achieved occupancy" 0...1; NaN: none */
     const struct occ_import_measured *measured; /* NULL: nothing */
 };
@@ -83,6 +91,28 @@ struct occ_import_launch {
  * Launches with impossible times, device or values are counted as skipped; they are no error. */
 int occ_import_sink_launch(struct occ_import_sink *sink, const struct occ_import_launch *launch,
                            struct occ_error *err);
+
+/* What a thread was doing (ranges.h): a range or, `origin`, a call or the making of a node. Times and origins
+ * that are impossible place no launch. */
+struct occ_import_range {
+    int64_t process, thread; /* any numbers */
+    int64_t start_ns, end_ns;
+    const char *name; /* not NUL-terminated; cut */
+    size_t name_bytes;
+    bool keeps_digits; /* they do not count steps: else runs of digits become # */
+    bool is_autograd;  /* its evaluate_function */
+    int64_t sequence;  /* autograd's number of the operator; negative: none */
+};
+struct occ_import_call {
+    int64_t process, thread, start_ns, end_ns;
+    struct occ_import_origin origin;
+};
+int occ_import_sink_range(struct occ_import_sink *sink, const struct occ_import_range *range,
+                          struct occ_error *err);
+int occ_import_sink_call(struct occ_import_sink *sink, const struct occ_import_call *call,
+                         struct occ_error *err);
+/* Drops all of these: the file is read anew. No launch was taken. */
+int occ_import_sink_restart_ranges(struct occ_import_sink *sink, struct occ_error *err);
 
 /* Counts a launch that the reader cannot describe. */
 void occ_import_sink_skip(struct occ_import_sink *sink, enum occ_import_skip why);

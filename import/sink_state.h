@@ -6,6 +6,7 @@
 #include <assert.h>
 
 #include "import.h"
+#include "ranges.h"
 #include "support/map.h"
 
 /* ---- the stage: a recording until it was read whole, an unlinked temporary file (in TMPDIR, else /tmp) of
@@ -57,6 +58,7 @@ struct occ_import_sink {
     struct occ_import_options options;
     uint64_t seed; /* of the hashes: a file cannot choose names that collide */
     struct occ_stage *stage;
+    struct occ_ranges *ranges;
     struct occ_store_device named_gpu;
     struct occ_import_recording recording;
     struct device devices[DEVICES_MAX];

@@ -15,13 +15,38 @@
 
 #include "support/cleanup.h"
 
-int occ_spool_create(char path[OCC_SPOOL_PATH_BYTES], const char *suffix, struct occ_error *err)
+static const char *temporary_directory(void)
 {
     const char *given = secure_getenv("TMPDIR");
-    int n = snprintf(path, OCC_SPOOL_PATH_BYTES, "%s/occq-import-XXXXXX%s",
-                     given && given[0] == '/' ? given : "/tmp", suffix);
+    return given && given[0] == '/' ? given : "/tmp";
+}
+
+int occ_spool_create(char path[OCC_SPOOL_PATH_BYTES], const char *suffix, struct occ_error *err)
+{
+    int n = snprintf(path, OCC_SPOOL_PATH_BYTES, "%s/occq-import-XXXXXX%s", temporary_directory(), suffix);
     int fd = n < OCC_SPOOL_PATH_BYTES ? mkostemps(path, (int)strlen(suffix), O_CLOEXEC) : -1;
     return fd >= 0 ? fd : occ_fail_errno(err, errno, "cannot create a temporary file in TMPDIR");
+}
+
+int occ_spool_unnamed(struct occ_error *err)
+{
+    char path[OCC_SPOOL_PATH_BYTES];
+    int fd = open(temporary_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0 && (fd = occ_spool_create(path, "", err)) >= 0) /* not on this file system */
+        (void)unlink(path);
+    return fd;
+}
+
+int occ_spool_link(const char *path, char name[OCC_SPOOL_PATH_BYTES], struct occ_error *err)
+{
+    int fd = occ_spool_create(name, "", err);
+    if (fd < 0)
+        return fd;
+    (void)close(fd);
+    (void)unlink(name);
+    return linkat(AT_FDCWD, path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0
+               ? 0
+               : occ_fail_errno(err, errno, "cannot name a temporary file in TMPDIR");
 }
 
 static int write_all(int fd, const char *data, size_t n, uint64_t *total, struct occ_error *err)
@@ -136,13 +161,33 @@ static bool is_nsys_report(const char *path)
     return length > 9 && strcmp(path + length - 9, ".nsys-rep") == 0;
 }
 
-int occ_spool(const char *path, char spooled[OCC_SPOOL_PATH_BYTES], bool *ret_own, struct occ_error *err)
+/* A file for what is copied: without a name, so that nothing is left if we are killed, where the file system
+ * has such files. */
+static int create(struct occ_spooled *spooled, bool is_report, struct occ_error *err)
+{
+    int fd = is_report ? -1 : open(temporary_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    spooled->has_name = fd < 0;
+    if (fd < 0)
+        fd = occ_spool_create(spooled->path, is_report ? ".sqlite" : "", err);
+    else
+        (void)snprintf(spooled->path, sizeof spooled->path, OCC_SPOOL_UNNAMED "%d", fd);
+    return spooled->fd = fd;
+}
+
+void occ_spooled_close(struct occ_spooled *spooled)
+{
+    if (spooled->fd >= 0)
+        (void)close(spooled->fd);
+    if (spooled->fd >= 0 && spooled->has_name)
+        (void)unlink(spooled->path);
+}
+
+int occ_spool(const char *path, struct occ_spooled *spooled, struct occ_error *err)
 {
     _cleanup_(occ_closep) int own = -1;
-    _cleanup_(occ_closep) int out = -1;
     char head[4];
     struct stat status;
-    *ret_own = false;
+    spooled->fd = -1;
     if (strcmp(path, "-") != 0 && (own = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)) < 0)
         return occ_fail_errno(err, errno, "%s", path);
     int in = own >= 0 ? own : STDIN_FILENO;
@@ -153,13 +198,12 @@ int occ_spool(const char *path, char spooled[OCC_SPOOL_PATH_BYTES], bool *ret_ow
     if (!is_file && !S_ISFIFO(status.st_mode) && !S_ISSOCK(status.st_mode))
         return occ_fail(err, OCC_E_INVALID, "%s: neither a file nor a pipe", path);
     if (own >= 0 && is_file && !is_report && !is_packed)
-        return snprintf(spooled, OCC_SPOOL_PATH_BYTES, "%s", path) < OCC_SPOOL_PATH_BYTES
+        return snprintf(spooled->path, sizeof spooled->path, "%s", path) < OCC_SPOOL_PATH_BYTES
                    ? 0
                    : occ_fail(err, OCC_E_INVALID, "a path of more than %d bytes", OCC_SPOOL_PATH_BYTES);
-    out = occ_spool_create(spooled, is_report ? ".sqlite" : "", err);
+    int out = create(spooled, is_report, err);
     if (out < 0)
         return out;
-    *ret_own = true;
-    int failed = is_report ? export_nsys(path, spooled, err) : copy(in, out, err);
+    int failed = is_report ? export_nsys(path, spooled->path, err) : copy(in, out, err);
     return failed == 0 ? 0 : occ_error_prefix(err, "%s", path);
 }

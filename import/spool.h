@@ -17,12 +17,23 @@
 
 /* A new file in TMPDIR, open for reading and writing; `suffix` ends its name. A descriptor, or negative. */
 int occ_spool_create(char path[OCC_SPOOL_PATH_BYTES], const char *suffix, struct occ_error *err);
+/* The same without a name. */
+int occ_spool_unnamed(struct occ_error *err);
 
-/*
- * The file to read instead of `path`: `path` itself (*ret_own false), or a new one in TMPDIR, which the
- * caller unlinks.
- * "-" is standard input.
- */
-int occ_spool(const char *path, char spooled[OCC_SPOOL_PATH_BYTES], bool *ret_own, struct occ_error *err);
+/* What the path of a spooled file without a name begins with: its descriptor, which opens it anew. SQLite
+ * follows such links itself and finds nothing: for it, occ_spool_link() gives the file a name. */
+#define OCC_SPOOL_UNNAMED "/proc/self/fd/"
+int occ_spool_link(const char *path, char name[OCC_SPOOL_PATH_BYTES], struct occ_error *err);
+
+/* The file to read instead of a path: that file itself (fd < 0), or a new one in TMPDIR. */
+struct occ_spooled {
+    char path[OCC_SPOOL_PATH_BYTES];
+    int fd;
+    bool has_name; /* of a new file: it is to be unlinked */
+};
+
+/* "-" is standard input. The caller closes *spooled also after an error. */
+int occ_spool(const char *path, struct occ_spooled *spooled, struct occ_error *err);
+void occ_spooled_close(struct occ_spooled *spooled);
 
 #endif

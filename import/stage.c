@@ -23,13 +23,9 @@ struct head {
 /* A file without a name in the temporary directory. */
 static FILE *open_unnamed(void)
 {
-    char name[OCC_SPOOL_PATH_BYTES];
-    int fd = occ_spool_create(name, "", NULL);
-    if (fd < 0)
-        return NULL;
-    (void)unlink(name);
-    FILE *file = fdopen(fd, "w+");
-    if (!file)
+    int fd = occ_spool_unnamed(NULL);
+    FILE *file = fd >= 0 ? fdopen(fd, "w+") : NULL;
+    if (!file && fd >= 0)
         (void)close(fd);
     return file;
 }

@@ -179,10 +179,10 @@ static const struct occ_sql_column range[] = {
     {"run_id", "INTEGER", "run_id", "", "the run, see run"},
     {"range_id", "INTEGER", "range_id", "", "its number in that run"},
     {"range", "TEXT", "path", "",
-     "names of the ranges that were open when the launch was made, outermost first, joined by /: NVTX "
-     "ranges, PyTorch's operators, modules and annotations; digits of names that count steps are #"},
+     "the ranges that were open when the launch was made (NVTX, PyTorch's operators, modules and "
+     "annotations), outermost first, joined by /; digits of NVTX's and annotations' names are #"},
     {"phase", "TEXT", "nullif(phase, '')", "",
-     "forward; backward: of the operator in whose range the forward pass ran; NULL: not known"},
+     "backward: launched by autograd for the operator of that range"},
     END,
 };
 

@@ -330,9 +330,10 @@ static int waste_column(struct launch_cursor *c, sqlite3_context *context)
 
 /* Columns that are those of the chunk: 1 + enum occ_column. */
 static const uint8_t numbers[LAUNCH_COLUMN_COUNT] = {
-    [COLUMN_CONFIG] = 1 + OCC_COLUMN_config,        [COLUMN_START] = 1 + OCC_COLUMN_start_ns,
-    [COLUMN_DURATION] = 1 + OCC_COLUMN_duration_ns, [COLUMN_CONTEXT] = 1 + OCC_COLUMN_context,
-    [COLUMN_STREAM] = 1 + OCC_COLUMN_stream,        [COLUMN_CORRELATION] = 1 + OCC_COLUMN_correlation,
+    [COLUMN_CONFIG] = 1 + OCC_COLUMN_config,         [COLUMN_START] = 1 + OCC_COLUMN_start_ns,
+    [COLUMN_DURATION] = 1 + OCC_COLUMN_duration_ns,  [COLUMN_CONTEXT] = 1 + OCC_COLUMN_context,
+    [COLUMN_STREAM] = 1 + OCC_COLUMN_stream,         [COLUMN_CORRELATION] = 1 + OCC_COLUMN_correlation,
+    [COLUMN_GRAPH_NODE] = 1 + OCC_COLUMN_graph_node, [COLUMN_RANGE] = 1 + OCC_COLUMN_range,
 };
 
 static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
@@ -347,7 +348,9 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
             return rc;
     }
     if (column < LAUNCH_COLUMN_COUNT && numbers[column]) {
-        sqlite3_result_int64(context, (int64_t)v->column[numbers[column] - 1][row]);
+        int64_t number = (int64_t)v->column[numbers[column] - 1][row];
+        if (number != 0 || (column != COLUMN_GRAPH_NODE && column != COLUMN_RANGE))
+            sqlite3_result_int64(context, number);
         return SQLITE_OK;
     }
     switch (column) {
@@ -359,14 +362,6 @@ static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, 
         return SQLITE_OK;
     case COLUMN_DEVICE:
         sqlite3_result_int64(context, c->current->device);
-        return SQLITE_OK;
-    case COLUMN_GRAPH_NODE:
-        if (v->graph_node[row] != 0)
-            sqlite3_result_int64(context, (int64_t)v->graph_node[row]);
-        return SQLITE_OK;
-    case COLUMN_RANGE:
-        if (v->range[row] != 0)
-            sqlite3_result_int64(context, (int64_t)v->range[row]);
         return SQLITE_OK;
     case COLUMN_ACHIEVED:
     case COLUMN_ACHIEVED_CI95:

@@ -1,0 +1,48 @@
+/* What ranges.c sorts, and the orders. Records are zeroed before their members are set: their bytes are kept
+ * in files. Internal to import/. Stateless. */
+#ifndef OCC_IMPORT_RANGE_RECORDS_H
+#define OCC_IMPORT_RANGE_RECORDS_H
+
+#include "sink.h"
+
+/* A range that begins, a call, or the making of a graph's node. */
+struct event {
+    int64_t process, thread, start_ns, end_ns;
+    int64_t sequence; /* of a range */
+    struct occ_import_origin origin;
+    uint32_t order; /* in the file */
+    uint16_t name;
+    bool is_call, is_autograd;
+};
+
+/* An operator of the forward pass or, is_backward, a call of the backward pass. */
+struct link {
+    int64_t process, sequence, start_ns, thread;
+    struct occ_import_origin origin;
+    uint32_t place;
+    bool is_backward;
+};
+
+/* A call with its place, or a launch with its number. */
+struct end {
+    struct occ_import_origin origin;
+    uint64_t launch;
+    uint32_t place;
+    bool is_launch;
+};
+
+struct placed {
+    uint64_t launch;
+    uint32_t place;
+};
+
+/* By thread and time, a range before what it contains. */
+int occ_compare_events(const void *left, const void *right);
+/* By sequence number and time. */
+int occ_compare_links(const void *left, const void *right);
+int occ_compare_origins(const struct occ_import_origin *a, const struct occ_import_origin *b);
+/* By origin, calls before launches. */
+int occ_compare_ends(const void *left, const void *right);
+int occ_compare_placed(const void *left, const void *right);
+
+#endif

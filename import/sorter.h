@@ -1,0 +1,30 @@
+/*
+ * Sorts any number of records of one size in bounded memory: what does not fit lies sorted in an unlinked
+ * temporary file, and is merged when it is read. One thread.
+ */
+#ifndef OCC_IMPORT_SORTER_H
+#define OCC_IMPORT_SORTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "support/error.h"
+
+struct occ_sorter;
+
+/* What qsort() takes; records that compare equal come in any order. */
+typedef int occ_sorter_compare(const void *left, const void *right);
+
+/* `run`: records that are held in memory and sorted at a time. Takes no memory before the first record. */
+int occ_sorter_new(size_t record_bytes, size_t run, occ_sorter_compare *compare,
+                   struct occ_sorter **ret_sorter, struct occ_error *err);
+/* NULL is fine. */
+void occ_sorter_free(struct occ_sorter *sorter);
+
+/* Not after occ_sorter_next(). */
+int occ_sorter_put(struct occ_sorter *sorter, const void *record, struct occ_error *err);
+
+/* The next record, valid until the next call; NULL: no more. */
+int occ_sorter_next(struct occ_sorter *sorter, const void **ret_record, struct occ_error *err);
+
+#endif
