@@ -2,6 +2,7 @@
 #ifndef OCC_STORE_FILTER_H
 #define OCC_STORE_FILTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Which launches; zero-initialised means all of them. */
@@ -12,6 +13,8 @@ struct occ_filter {
     const char *session, *label, *user, *job, *rank;
     const char *gpu;           /* a device's number, or a part of its name; NULL: any */
     int64_t stream;            /* 0: any. Rollups do not know streams: evicted launches are not counted */
+    const char *range_regex;   /* on the range's path, which again only launches know; NULL: any */
+    bool graphs;               /* only launches of CUDA graphs; rollups do not know them either */
     const char *kernel_regex;  /* POSIX extended, on the demangled name; NULL: any */
     const char *kernel;        /* instead: a number, a short name, or else as kernel_regex; NULL: any */
     const char *exclude_regex; /* as kernel_regex; not these; NULL: none */

@@ -59,7 +59,8 @@ struct occ_top_row {
     X(KERNEL, "kernel")                                                                                      \
     X(CONFIG, "config")                                                                                      \
     X(CAUSE, "cause")                                                                                        \
-    X(GPU, "gpu") X(STREAM, "stream") X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label")
+    X(GPU, "gpu")                                                                                            \
+    X(RANGE, "range") X(STREAM, "stream") X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label")
 enum occ_top_by {
 #define X(name, label) OCC_TOP_BY_##name,
     OCC_TOP_BY(X)

@@ -18,9 +18,11 @@
     SQL_COLUMN(name, name, CLI_PLAIN, CLI_LEFT | (flags),                                                    \
                "iif(" name "_x > 0, " name "_x || 'x' || " name "_y || 'x' || " name "_z, NULL)", help)
 #define BY_DESIGN "(SELECT by_design FROM launch_config AS c WHERE c.config_id = launch.config_id)"
-#define EXPECTED  "occupancy of a balanced grid of that size (model, not measured), over "
-#define HIGH_END  "the same if a block's time is proportional to the blocks that it shares its SM with"
-#define CI95      "half-width of the 95 % confidence interval of "
+#define RANGE(column)                                                                                        \
+    "(SELECT " column " FROM range AS g WHERE (g.run_id, g.range_id) = (launch.run_id, launch.range_id))"
+#define EXPECTED "occupancy of a balanced grid of that size (model, not measured), over "
+#define HIGH_END "the same if a block's time is proportional to the blocks that it shares its SM with"
+#define CI95     "half-width of the 95 % confidence interval of "
 
 static const struct cli_column columns[] = {
     UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, "when it began on the device"),
@@ -66,6 +68,10 @@ static const struct cli_column columns[] = {
     SQL_COLUMN("cause", "main_cause", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1),
                "nullif(main_cause, '')", "largest static cause of lost occupancy"),
     COLUMN("stream", "stream_id", CLI_DEFAULT | CLI_SPARE(10), "CUDA stream"),
+    SQL_COLUMN("range", "range", CLI_PLAIN, CLI_LEFT | CLI_CUTS, RANGE("range"),
+               "the ranges that it was launched in, outermost first; shown by default where there are any"),
+    SQL_COLUMN("phase", "phase", CLI_PLAIN, CLI_LEFT, RANGE("phase"),
+               "backward: launched by autograd, for the operator of that range"),
     COLUMN("context", "context_id", 0, "CUDA context"),
     COLUMN("correlation", "correlation_id", 0, "CUPTI's correlation id"),
     COLUMN("graph_node", "graph_node_id", 0, "node of a CUDA graph"),
@@ -119,14 +125,19 @@ static void note_more(const struct cli_command *command, struct occ_store *store
                grouped(launches, all));
 }
 
-/* Shown by default where something was measured. */
-static void mark_measured(struct occ_store *store, struct cli_column *table)
+/* Shown by default where something was measured, or has a range. */
+static void mark_known(struct occ_store *store, struct cli_column *table)
 {
-    if (!sql_number(occ_store_sqlite(store), "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"))
-        return;
+    static const struct {
+        const char *key, *exists;
+    } known[] = {{"achieved", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
+                 {"measured_source", "SELECT EXISTS(SELECT 1 FROM stored_measured_minute)"},
+                 {"range", "SELECT EXISTS(SELECT 1 FROM stored_range)"}};
     for (; table->name; table++)
-        if (strcmp(table->key, "achieved") == 0 || strcmp(table->key, "measured_source") == 0)
-            table->flags |= CLI_DEFAULT;
+        for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+            if (strcmp(table->key, known[i].key) == 0 &&
+                sql_number(occ_store_sqlite(store), known[i].exists) != 0)
+                table->flags |= CLI_DEFAULT;
 }
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -153,7 +164,7 @@ static int run(const struct cli_command *command, const void *arguments)
     memcpy(table, columns, sizeof table);
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
-    mark_measured(store, table);
+    mark_known(store, table);
     if (kernel_names_load(store, args->name, &names, &err) != 0 ||
         kernel_names_add_function(names, occ_store_sqlite(store), &err) != 0 ||
         cli_output_choose(&args->list.output, table, &selection, &err) != 0)

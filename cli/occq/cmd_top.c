@@ -171,6 +171,7 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args,
 
 /* What is printed: the first `shown` rows. */
 struct report {
+    double covered_ratio; /* of the kernel time, with a range; NaN: nothing was asked by range */
     const struct cli_command *command;
     const struct top_args *args;
     struct occ_top *top;
@@ -184,6 +185,9 @@ static void print_footer(const struct report *report, const struct cli_selection
 {
     size_t n = report->top->n, shown = report->shown;
     char waste[64] = "";
+    if (isfinite(report->covered_ratio))
+        cli_footer(report->command, selection, "%.1f %% of kernel time has a range",
+                   floor(report->covered_ratio * 1000) / 10);
     if (shown == 0 || (shown == n && selection->format != CLI_FORMAT_TEXT))
         return;
     if (shown < n && isfinite(waste_ratio))
@@ -241,6 +245,16 @@ static int print_top(const struct report *report, struct occ_error *err)
 
 /* ---- the command ---- */
 
+static double covered_ratio(const struct occ_top *top)
+{
+    double all = 0, covered = 0;
+    for (size_t i = 0; i < top->n; i++) {
+        all += (double)top->rows[i].total_ns;
+        covered += top->rows[i].kernel.short_name ? (double)top->rows[i].total_ns : 0;
+    }
+    return covered / all;
+}
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct top_args *args = arguments;
@@ -255,9 +269,10 @@ static int run(const struct cli_command *command, const void *arguments)
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
     cli_note_unknown_times(command, store, &args->history.filter);
+    double covered = by_of(args) == OCC_TOP_BY_RANGE ? covered_ratio(&top) : (double)NAN;
     filter_losses(&top, args);
     size_t number = (size_t)args->history.number, shown = top.n < number ? top.n : number;
-    if (print_top(&(struct report){command, args, &top, shown, store}, &err) != 0)
+    if (print_top(&(struct report){covered, command, args, &top, shown, store}, &err) != 0)
         return cli_failure(command, &err);
     return shown ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
 }
@@ -284,7 +299,7 @@ static const struct cli_option options[] = {
     CLI_OPTION(
         0, "by", CLI_WORD, struct top_args, by, "WHAT",
         "what a row is: kernel (default), config, cause (the largest of a configuration, by the model), gpu, "
-        "stream, run, rank, user, label",
+        "range (the ranges that launches were made in), stream, run, rank, user, label",
         .words = by_labels),
     CLI_OPTION(
         0, "order", CLI_WORD, struct top_args, order, "ORDER",
@@ -305,6 +320,7 @@ static const struct cli_example examples[] = {
      "kernels that lose 10 % or more to a partial last wave"},
     {"occq top --run last --by cause", "what the last run lost, by cause"},
     {"occq top --exclude 'nccl|nvshmem' --by user", "whose kernels waste the GPU, without communication"},
+    {"occq top --run last --by range", "which layer of a model, or range of NVTX, wastes the GPU"},
     {"occq top --advice -n 5", "what to change first"},
     {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"},
     {NULL, NULL},

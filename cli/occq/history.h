@@ -35,6 +35,11 @@ struct history_args {
 #define CLI_OPTION_STREAM                                                                                    \
     CLI_OPTION(0, "stream", CLI_NUMBER, struct history_args, filter.stream, "ID", "only this CUDA stream",   \
                .min = 1, .max = UINT32_MAX)
+#define CLI_OPTIONS_PLACE                                                                                    \
+    CLI_OPTION(0, "range", CLI_REGEX, struct history_args, filter.range_regex, "REGEX",                      \
+               "only launches made in a range (NVTX, PyTorch's operators and modules) whose path matches"),  \
+        CLI_OPTION(0, "graph", CLI_FLAG, struct history_args, filter.graphs, NULL,                           \
+                   "only launches of CUDA graphs")
 #define CLI_OPTION_KERNEL                                                                                    \
     CLI_OPTION(0, "kernel", CLI_REGEX, struct history_args, filter.kernel_regex, "REGEX",                    \
                "only kernels whose demangled name matches this POSIX extended regular expression")
@@ -46,7 +51,7 @@ struct history_args {
 /* All of the filter; `device`: what the option is called. */
 #define CLI_OPTIONS_FILTER(device)                                                                           \
     CLI_OPTIONS_PERIOD, CLI_OPTIONS_RUN, CLI_OPTION_KERNEL, CLI_OPTION_EXCLUDE, CLI_OPTION_DEVICE(device),   \
-        CLI_OPTION_STREAM
+        CLI_OPTION_STREAM, CLI_OPTIONS_PLACE
 #define CLI_OPTION_LOW_OCCUPANCY(what)                                                                       \
     CLI_OPTION(0, "low-occupancy", CLI_PERCENT, struct history_args, filter.below_achieved, "PCT",           \
                "only " what                                                                                  \

@@ -193,6 +193,50 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, enum 
     return rc;
 }
 
+static bool add_path(struct occ_resolved_filter *f, const char *path)
+{
+    if (!occ_grow((void **)&f->range_paths, &f->ranges_allocated, f->n_ranges, UINT32_MAX,
+                  sizeof *f->range_paths))
+        return false;
+    f->range_paths[f->n_ranges++] = path ? occ_arena_copy(&f->range_texts, path) : NULL;
+    return !f->range_texts.failed;
+}
+
+/* Of all runs: one group for equal paths, which come one after the other. Group 0 has no path. */
+static int find_ranges(struct occ_store *s, const regex_t *regex, struct occ_resolved_filter *f,
+                       struct occ_error *err)
+{
+    sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_RANGES, NULL, 0);
+    bool matches = false, done = add_path(f, NULL);
+    int rc = done ? 0 : occ_store_no_memory(err);
+    while (occ_store_next(s, stmt, &rc, err)) {
+        const char *path = (const char *)sqlite3_column_text(stmt, 2);
+        const char *last = f->range_paths[f->n_ranges - 1];
+        uint64_t key = occ_range_key(sqlite3_column_int64(stmt, 0), (uint64_t)sqlite3_column_int64(stmt, 1));
+        path = path ? path : "";
+        if (!last || strcmp(last, path) != 0) {
+            matches = !regex || regexec(regex, path, 0, NULL, 0) == 0;
+            done = add_path(f, path);
+        }
+        if (!done || (matches && occ_map_put(&f->ranges, key, (uint32_t)f->n_ranges - 1) == OCC_MAP_NONE))
+            rc = occ_store_no_memory(err);
+    }
+    return rc;
+}
+
+static int resolve_ranges(struct occ_store *s, const char *text, struct occ_resolved_filter *f,
+                          struct occ_error *err)
+{
+    regex_t regex;
+    if (!text)
+        return f->by_range ? find_ranges(s, NULL, f, err) : 0;
+    if (regcomp(&regex, text, REG_EXTENDED | REG_NOSUB) != 0)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is not a regular expression", text);
+    int rc = find_ranges(s, &regex, f, err);
+    regfree(&regex);
+    return rc;
+}
+
 static int find_retention(struct occ_store *s, struct occ_resolved_filter *f, struct occ_error *err)
 {
     sqlite3_stmt *stmt = occ_store_query(s, OCC_SQL_FIRST_MINUTE, NULL, 0);
@@ -217,12 +261,17 @@ int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enu
 {
     *f = (struct occ_resolved_filter){.stream = filter->stream,
                                       .by_stream = by == OCC_TOP_BY_STREAM,
+                                      .by_range = by == OCC_TOP_BY_RANGE,
+                                      .has_range_filter = filter->range_regex != NULL,
+                                      .graphs = filter->graphs,
                                       .time = {filter->since_ns > 0 ? filter->since_ns : 0,
                                                filter->until_ns > 0 ? filter->until_ns : INT64_MAX}};
     int rc = find_retention(s, f, err);
     f->hours = whole_hours(f);
     if (rc == 0)
         rc = find_runs(s, filter, by, f, err);
+    if (rc == 0)
+        rc = resolve_ranges(s, filter->range_regex, f, err);
     if (rc == 0) /* measured values depend on the runs */
         rc = find_configs(s, filter, f, err);
     if (rc != 0)
@@ -237,5 +286,8 @@ void occ_resolved_filter_free(struct occ_resolved_filter *f)
     for (size_t i = 0; i < f->n_runs; i++)
         free(f->runs[i].text);
     free(f->runs);
+    occ_map_free(&f->ranges);
+    occ_arena_free(f->range_texts.blocks);
+    free(f->range_paths);
     *f = (struct occ_resolved_filter){0};
 }

@@ -40,6 +40,13 @@ struct occ_resolved_filter {
     struct occ_span time;
     int64_t stream;        /* 0: any */
     bool by_stream;        /* totals are by stream, too */
+    bool by_range;         /* totals are by range, too: the group is a range's path */
+    bool has_range_filter; /* only launches with a range in `ranges` */
+    bool graphs;           /* only launches of CUDA graphs */
+    struct occ_map ranges; /* occ_range_key() -> group of those that are allowed, from 1; 0: no range */
+    struct occ_arena range_texts;
+    const char **range_paths; /* by group */
+    size_t n_ranges, ranges_allocated;
     struct occ_span hours; /* the part of `time` that hour rollups may answer; may be empty */
     bool any_config;
     struct occ_map configs; /* allowed, unless any_config */
@@ -59,8 +66,13 @@ static inline bool occ_filter_has_config(const struct occ_resolved_filter *f, ui
     return f->any_config || occ_map_get(&f->configs, config) != OCC_MAP_NONE;
 }
 
-/* Totals by configuration; the key is group << 32 | configuration, where the group is that of the run, or the
- * stream. `detailed`: with histograms and first and last start; else without (quicker). */
+static inline uint64_t occ_range_key(int64_t run, uint64_t range)
+{
+    return (uint64_t)run << 32 | (uint32_t)range;
+}
+
+/* Totals by configuration; the key is group << 32 | configuration, where the group is that of the run, the
+ * range or the stream. `detailed`: with histograms and first and last start; else without (quicker). */
 int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool detailed,
                       struct occ_totals_table *table, struct occ_error *err);
 

@@ -35,10 +35,12 @@ static int corrupt(struct sum *sum, const char *what)
     return occ_fail(sum->err, OCC_E_CORRUPT, "%s: %s is damaged", sum->store->path, what);
 }
 
-/* Rollups do not know streams. */
-static bool needs_streams(const struct sum *sum)
+/* The columns without which rollups do not answer, but chunks do. */
+static uint32_t own_columns(const struct occ_resolved_filter *f)
 {
-    return sum->filter->stream != 0 || sum->filter->by_stream;
+    return (f->stream != 0 || f->by_stream ? OCC_COLUMN_BIT(stream) : 0) |
+           (f->by_range || f->has_range_filter ? OCC_COLUMN_BIT(range) : 0) |
+           (f->graphs ? OCC_COLUMN_BIT(graph_node) : 0);
 }
 
 /* ---- rollups ---- */
@@ -101,18 +103,29 @@ static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
 
 /* ---- chunks ---- */
 
-static int add_launches(struct sum *sum, const struct occ_columns *c, uint32_t group, struct occ_span span,
-                        bool straddles)
+/* The group of a launch that the filter lets through. */
+static bool find_group(const struct occ_resolved_filter *f, const struct occ_filtered_run *run,
+                       const struct occ_columns *c, uint32_t i, uint32_t *ret_group)
+{
+    uint32_t range = c->range ? occ_map_get(&f->ranges, occ_range_key(run->id, c->range[i])) : OCC_MAP_NONE;
+    *ret_group = f->by_stream  ? (uint32_t)c->stream[i]
+                 : f->by_range ? (range == OCC_MAP_NONE ? 0 : range)
+                               : run->group;
+    return occ_filter_has_config(f, c->config[i]) &&
+           (f->stream == 0 || c->stream[i] == (uint64_t)f->stream) &&
+           (!f->has_range_filter || range != OCC_MAP_NONE) && (!f->graphs || c->graph_node[i] != 0);
+}
+
+static int add_launches(struct sum *sum, const struct occ_columns *c, const struct occ_filtered_run *run,
+                        struct occ_span span, bool straddles)
 {
     for (uint32_t i = 0; i < c->n; i++) {
+        uint32_t group = 0;
         if (straddles && ((int64_t)c->start_ns[i] < span.low || (int64_t)c->start_ns[i] >= span.high))
             continue;
-        if (!occ_filter_has_config(sum->filter, c->config[i]))
+        if (!find_group(sum->filter, run, c, i, &group))
             continue;
-        if (sum->filter->stream != 0 && c->stream[i] != (uint64_t)sum->filter->stream)
-            continue;
-        uint64_t key = (uint64_t)(sum->filter->by_stream ? c->stream[i] : group) << 32;
-        struct occ_totals *t = occ_totals_at(sum->table, key | c->config[i]);
+        struct occ_totals *t = occ_totals_at(sum->table, (uint64_t)group << 32 | c->config[i]);
         if (!t || (sum->detailed && !occ_histogram_add(&t->histogram, c->duration_ns[i], 1)))
             return occ_store_no_memory(sum->err);
         occ_totals_add(t, c->start_ns ? (int64_t)c->start_ns[i] : 0, c->duration_ns[i]);
@@ -125,7 +138,7 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
 {
     if (is_empty(span))
         return 0;
-    uint32_t streams = needs_streams(sum) ? OCC_COLUMN_BIT(stream) : 0;
+    uint32_t own = own_columns(sum->filter);
     sqlite3_stmt *stmt =
         occ_store_query(sum->store, OCC_SQL_CHUNKS_OF_TIME, OCC_INTS(run->id, span.low, span.high));
     int rc = 0;
@@ -136,8 +149,8 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
         uint32_t starts = straddles || sum->detailed ? OCC_COLUMN_BIT(start_ns) : 0;
         int unpacked = occ_columns_decode(
             sum->store->work->decoder, sqlite3_column_blob(stmt, 2), (size_t)sqlite3_column_bytes(stmt, 2),
-            OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns) | starts | streams, &columns);
-        rc = unpacked == 0                 ? add_launches(sum, &columns, run->group, span, straddles)
+            OCC_COLUMN_BIT(config) | OCC_COLUMN_BIT(duration_ns) | starts | own, &columns);
+        rc = unpacked == 0                 ? add_launches(sum, &columns, run, span, straddles)
              : unpacked == OCC_E_NO_MEMORY ? occ_store_no_memory(sum->err)
                                            : corrupt(sum, "a chunk");
     }
@@ -206,7 +219,7 @@ int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool d
     sum.hours = intersect(
         f->hours, (struct occ_span){occ_round_down(runs.low, HOUR_NS), occ_round_up(runs.high, HOUR_NS)});
     bool no_hours = is_empty(sum.hours);
-    if (needs_streams(&sum))
+    if (own_columns(f) != 0)
         return add_all_chunks(&sum);
     int rc = no_hours ? add_rollups(&sum, false, minutes) : add_rollups(&sum, true, sum.hours);
     if (rc == 0 && !no_hours)

@@ -102,6 +102,10 @@ static void name_line(struct top *t, sqlite3_stmt *stmt, uint32_t group, struct 
     if (t->by == OCC_TOP_BY_STREAM) {
         (void)snprintf(number, sizeof number, "%u", group);
         kernel->short_name = occ_arena_copy(&t->arena, number);
+    } else if (t->by == OCC_TOP_BY_RANGE) {
+        const char *path = t->filter.range_paths[group];
+        kernel->short_name = path ? occ_arena_copy(&t->arena, path) : NULL;
+        kernel->id = group;
     } else if (t->by > OCC_TOP_BY_STREAM) {
         const struct occ_filtered_run *run = &t->filter.runs[group];
         kernel->short_name = run->text ? occ_arena_copy(&t->arena, run->text) : NULL;
