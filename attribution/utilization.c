@@ -177,7 +177,7 @@ static bool make_solution(const struct occ_attribution *a, struct occ_solution *
     s->regressor = s->place + a->regressors.n;
     s->n = find_columns(a, s);
     size_t n = s->n, triangle = n * (n + 1) / 2;
-    if (s->n_means > MEANS_MAX)
+    if (s->n_means > fmin(MEANS_MAX, (double)a->utilization_rows.n / 2)) /* rows cannot tell them */
         return true;
     s->inverse = calloc(triangle + (RESPONSES + 2 * OCC_CLUSTERS + 4) * n, sizeof *s->inverse);
     if (!s->inverse)
@@ -190,11 +190,19 @@ static bool make_solution(const struct occ_attribution *a, struct occ_solution *
     return true;
 }
 
+/* The counter set's turn is over, and half of the rows are new. */
+static bool is_due(const struct occ_attribution *a)
+{
+    const struct occ_rows *rows = &a->utilization_rows;
+    const struct occ_row *last = &rows->rows[rows->n - 1];
+    return 2 * rows->fresh >= rows->n && last->start_ns + (int64_t)last->length_ns < a->joined_ns;
+}
+
 int occ_utilization_solve(struct occ_attribution *a, bool final, struct occ_error *err)
 {
     struct occ_rows *rows = &a->utilization_rows;
     struct occ_solution s = {0};
-    if (rows->fresh == 0 || !a->estimate.known || (!final && FRESH * rows->fresh < rows->n))
+    if (rows->fresh == 0 || rows->n == 0 || !a->estimate.known || (!final && !is_due(a)))
         return 0;
     bool has_memory = make_solution(a, &s);
     if (s.inverse) {

@@ -15,7 +15,7 @@
 #define WANDER_NS     1.1e10 /* period */
 
 struct counters_sums {
-    double warps, active, active_min, active_max, stall[REASONS];
+    double warps, active, active_min, active_max, stall[REASONS], busy[PHYSICS_UNITS];
 };
 
 static void *get(size_t n, size_t size)
@@ -39,6 +39,7 @@ void counters_open(struct counters *c)
     const struct counters_options *s = c->options;
     size_t room = (size_t)(c->end_ns / s->interval_ns + BURST_S * 1e9 / BURST_NS) + 2;
     c->edges = get(room + 1, sizeof *c->edges);
+    c->own_random = *c->random ^ UINT64_C(0x5bd1e995);
     double at_ns = 0;
     while (at_ns < c->end_ns && c->n < room) {
         at_ns += interval_at(s, at_ns);
@@ -80,6 +81,9 @@ void counters_add(struct counters *c, const struct counters_piece *p)
         s->active_max += profile->active_max * (to - from) * duration_ns;
         for (int j = 0; j < REASONS; j++)
             s->stall[j] += p->stall[j] * active * duration_ns;
+        for (int j = 0; j < PHYSICS_UNITS && p->busy; j++)
+            s->busy[j] += (physics_until(p->busy->until[j], to) - physics_until(p->busy->until[j], from)) *
+                          p->busy_level * duration_ns;
     }
 }
 
@@ -97,6 +101,8 @@ void counters_add_background(struct counters *c, double from_ns, double to_ns, d
         double busy = fmin(c->sums[i].active / whole_ns, 1), active = fmin(2 * level, 1);
         c->sums[i].warps += level * ns;
         c->sums[i].active += (1 - busy) * active * ns;
+        for (int j = 0; j < PHYSICS_UNITS; j++)
+            c->sums[i].busy[j] += 0.5 * level * ns;
     }
 }
 
@@ -141,6 +147,18 @@ static void fill_stalls(const struct counters *c, const struct counters_sums *su
         sample->value[OCC_COUNTER_STALL_REGISTERS + i] = sums->stall[i] * c->sms * CYCLES_PER_NS;
 }
 
+static void fill_busy(struct counters *c, size_t i, struct occ_sample *sample)
+{
+    const struct counters_sums *sums = &c->sums[i];
+    double ns = c->edges[i + 1] - c->edges[i], speed = cycles_per_ns(c->options, c->edges[i]);
+    double noise = c->options->noise;
+    sample->value[OCC_COUNTER_ELAPSED] = ns * speed;
+    sample->value[OCC_COUNTER_ACTIVE] = fmin(fmax(sums->active, 0), ns) * c->sms * speed;
+    for (int j = 0; j < PHYSICS_UNITS; j++)
+        sample->value[OCC_COUNTER_UTILIZATION + j] =
+            100 * fmin(sums->busy[j] / ns * fmax(1 + noise * random_normal(&c->own_random), 0), 1);
+}
+
 struct occ_sample *counters_read(struct counters *c, size_t *ret_n)
 {
     const struct counters_options *s = c->options;
@@ -158,7 +176,10 @@ struct occ_sample *counters_read(struct counters *c, size_t *ret_n)
         sample->end_ns = COUNTERS_EPOCH_NS + (int64_t)llround(sample_time(c, c->edges[i + 1]));
         for (int j = 0; j < OCC_COUNTER_COUNT; j++)
             sample->value[j] = NAN;
-        if (s->rotated && fmod(from_ns, ROTATION_NS) > ROTATION_NS - ROTATED_NS)
+        double turn_ns = fmod(from_ns, ROTATION_NS) - (ROTATION_NS - ROTATED_NS);
+        if (s->rotated && turn_ns > ROTATED_NS / 2)
+            fill_busy(c, i, sample);
+        else if (s->rotated && turn_ns > 0)
             fill_stalls(c, &c->sums[i], sample);
         else
             fill_counters(c, i, sample);

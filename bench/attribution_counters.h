@@ -20,7 +20,7 @@ struct counters_options {
     double interval_ns, burst_at_s;   /* 2 s of 50 us; 0: never */
     double noise, edge_jitter_ns;     /* of counters, relative; of the samples' edges */
     double missing;                   /* part of the samples */
-    bool rotated;                     /* 0.5 s of every 5.5 s are the other counter set's */
+    bool rotated;                     /* 0.5 s of every 5.5 s are the other counter sets' */
     double offset_ns, ppm, wander_ns; /* sample time = launch time x (1 + ppm) + offset + wander */
     double record_jitter_ns, tick_ns; /* of the launches' records */
     double jump_ns;                   /* of the samples' clock, after 40 % of the time */
@@ -32,8 +32,8 @@ struct counters_sums; /* of a sample */
 struct counters {
     const struct counters_options *options;
     double end_ns, sms, warps_per_sm;
-    uint64_t *random;
-    double *edges; /* n + 1, ns since the epoch */
+    uint64_t *random, own_random; /* own: of what all other draws do not depend on */
+    double *edges;                /* n + 1, ns since the epoch */
     size_t n, last;
     struct counters_sums *sums;
 };
@@ -44,6 +44,8 @@ struct counters_piece {
     const struct physics_profile *profile;
     double level;        /* of the profile's warps */
     const double *stall; /* COUNTERS_REASONS, parts of active cycles */
+    const struct physics_busy *busy;
+    double busy_level; /* of it */
 };
 
 /* Takes options, end_ns, sms, warps_per_sm and random; makes the rest. */

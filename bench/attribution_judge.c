@@ -24,6 +24,8 @@ struct cell {
     uint64_t n_own, n_group, n;
     double ns, warps_ns, active_ns; /* the truth */
     double alone_ns;
+    double busy_ns[PHYSICS_UNITS];                                                             /* the truth */
+    double own_busy_ns[PHYSICS_UNITS], own_busy[PHYSICS_UNITS], own_busy_se_ns[PHYSICS_UNITS]; /* reported */
 };
 
 struct judging {
@@ -107,11 +109,19 @@ static void sum_truth(struct judging *g)
         c->warps_ns += l->elapsed * l->duration_ns;
         c->active_ns += l->active * l->duration_ns;
         c->alone_ns += l->overlapped ? 0 : l->duration_ns;
+        for (int k = 0; k < PHYSICS_UNITS; k++)
+            c->busy_ns[k] += l->busy[k] * l->duration_ns;
     }
 }
 
 static void add_own(struct cell *c, const struct occ_measured *m, double ns)
 {
+    for (int k = 0; k < PHYSICS_UNITS; k++)
+        if (isfinite(m->utilization[k]) && m->utilization_se[k] > 0) {
+            c->own_busy_ns[k] += ns;
+            c->own_busy[k] += m->utilization[k] * ns;
+            c->own_busy_se_ns[k] += m->utilization_se[k] * ns;
+        }
     c->n_own++;
     c->own_ns += ns;
     c->own += m->elapsed * ns;
@@ -172,6 +182,19 @@ static void print_cell(const struct cell *c, size_t at)
                                                  : "");
 }
 
+/* A value is for the launches after the counter set's first turn at the earliest. */
+static void judge_utilization(const struct cell *c, struct judge_result *r)
+{
+    for (int k = 0; k < PHYSICS_UNITS; k++) {
+        double own_ns = c->own_busy_ns[k], of_ns = k == OCC_UTILIZATION_ISSUE ? c->active_ns : c->ns;
+        if (own_ns <= 0 || (k == OCC_UTILIZATION_ISSUE && c->alone_ns < (1 - MINORITY) * c->ns))
+            continue;
+        tally(&r->utilization, c->own_busy[k] / own_ns, c->own_busy_se_ns[k] / own_ns, c->busy_ns[k] / of_ns,
+              own_ns);
+        r->utilization_half_width += Z * c->own_busy_se_ns[k] / own_ns;
+    }
+}
+
 static void judge_cell(const struct cell *c, struct judge_result *r)
 {
     double value = c->own / c->own_ns, se = c->se_ns / c->own_ns;
@@ -185,6 +208,7 @@ static void judge_cell(const struct cell *c, struct judge_result *r)
         return;
     }
     r->own_ns += c->ns;
+    judge_utilization(c, r);
     tally(&r->elapsed, value, se, c->warps_ns / c->ns, c->ns);
     push_half_width(r, se * Z);
     if (c->achieved_ns >= (1 - MINORITY) * c->own_ns && c->alone_ns >= (1 - MINORITY) * c->ns &&
@@ -374,6 +398,8 @@ void judge_pool(struct judge_result *result, const struct judge_result *from)
     pool_tally(&result->elapsed, &from->elapsed);
     pool_tally(&result->achieved, &from->achieved);
     pool_tally(&result->direct, &from->direct);
+    pool_tally(&result->utilization, &from->utilization);
+    result->utilization_half_width += from->utilization_half_width;
     for (size_t i = 0; i < from->n_half_widths; i++)
         push_half_width(result, from->half_widths[i]);
     result->launch_ns += from->launch_ns;

@@ -28,7 +28,10 @@ struct judge_tally {
 struct judge_result {
     struct judge_tally elapsed, achieved; /* of configurations */
     struct judge_tally direct;            /* elapsed of single launches that were read directly */
-    double *half_widths;                  /* of elapsed; n_half_widths */
+    struct judge_tally
+        utilization;               /* of configurations: ISSUE of active cycles, the others of elapsed ones */
+    double utilization_half_width; /* sum */
+    double *half_widths;           /* of elapsed; n_half_widths */
     size_t n_half_widths, half_widths_room;
     double launch_ns, own_ns, grouped_ns, wide_ns; /* launch time: all; of configurations with a value, with a
                                                       group's, with too wide a one */

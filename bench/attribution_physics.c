@@ -151,3 +151,38 @@ double physics_until(const double *until, double u)
     uint32_t bin = (uint32_t)at;
     return until[bin] + (at - bin) * (until[bin + 1] - until[bin]);
 }
+
+/* ---- what instructions keep busy ---- */
+
+/* The more warps a scheduler has, the rarer it has none that is ready; each waits for its memory, of which
+ * the beginning of a kernel needs more and its end less, or the other way round. What no unit can take waits
+ * too. */
+static void fill_bin(const double demand[PHYSICS_UNITS], double warps, double active, double latency,
+                     double ret_busy[PHYSICS_UNITS])
+{
+    double issued = active > 0 ? (1 - exp(-warps / (active * latency))) * active : 0, most = 0;
+    for (int i = 0; i < PHYSICS_UNITS; i++)
+        most = fmax(most, issued * demand[i]);
+    for (int i = 0; i < PHYSICS_UNITS; i++)
+        ret_busy[i] = issued * demand[i] * fmin(1, 0.93 / fmax(most, 1e-9));
+}
+
+void physics_make_busy(const struct physics_kernel *k, const struct physics_profile *p, double level,
+                       uint64_t *random, struct physics_busy *ret)
+{
+    double demand[PHYSICS_UNITS] = {1}, latency = random_between(random, 2, 30), busy[PHYSICS_UNITS];
+    double slope = random_between(random, -0.6, 0.6);
+    for (int i = 1; i < PHYSICS_UNITS; i++)
+        demand[i] = random_uniform(random) < 0.3 ? 0.02 : random_between(random, 0, 2);
+    for (int i = 0; i < PHYSICS_UNITS; i++)
+        ret->until[i][0] = 0;
+    for (uint32_t bin = 0; bin < PHYSICS_BINS; bin++) {
+        double now[PHYSICS_UNITS], u = (bin + 0.5) / PHYSICS_BINS;
+        double warps = (p->warps[bin + 1] - p->warps[bin]) * PHYSICS_BINS * level * k->warps_per_sm / 4;
+        for (int i = 0; i < PHYSICS_UNITS; i++)
+            now[i] = demand[i] * (i == 1 || i == 2 ? 1 + slope * (1 - 2 * u) : 1);
+        fill_bin(now, warps, (p->active[bin + 1] - p->active[bin]) * PHYSICS_BINS, latency, busy);
+        for (int i = 0; i < PHYSICS_UNITS; i++)
+            ret->until[i][bin + 1] = ret->until[i][bin] + busy[i] / PHYSICS_BINS;
+    }
+}

@@ -27,6 +27,18 @@ struct physics_profile {
     double active_min, active_max; /* of the SMs, each a part of the launch's duration */
 };
 
+#define PHYSICS_UNITS 5 /* schedulers, device memory, L2, L1, tensor cores: as enum occ_utilization */
+
+/* How instructions of a kernel keep the units busy: integrals as those of a profile, of what the GPU can do.
+ */
+struct physics_busy {
+    double until[PHYSICS_UNITS][PHYSICS_BINS + 1];
+};
+
+/* Of a kernel with the profile, its warps at `level`. */
+void physics_make_busy(const struct physics_kernel *kernel, const struct physics_profile *profile,
+                       double level, uint64_t *random, struct physics_busy *ret_busy);
+
 void physics_make_profile(const struct physics_kernel *kernel, uint64_t *random,
                           struct physics_profile *ret_profile);
 /* The integral up to u; `until`: warps or active of a profile. */

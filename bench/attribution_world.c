@@ -16,6 +16,7 @@
 /* Of a configuration: what its launches have in common. */
 struct character {
     struct physics_profile profiles[VARIANTS];
+    struct physics_busy busy[VARIANTS];
     double level, spread, phase, period_ns, stall[COUNTERS_REASONS];
     double slow; /* exponent: how occupancy falls where a launch takes longer */
     bool changes;
@@ -28,7 +29,7 @@ struct running {
 struct making {
     const struct world_options *o;
     struct world *world;
-    uint64_t random;
+    uint64_t random, own_random; /* own: of what keeps units busy, which all else does not depend on */
     struct counters counters;
     struct character *characters;
     struct running running[RUNNING_MAX];
@@ -63,6 +64,11 @@ static void draw_characters(struct making *m)
         c->period_ns = random_between(&m->random, 4e10, 9e10);
         for (int j = 0; j < COUNTERS_REASONS; j++)
             c->stall[j] = random_uniform(&m->random) < 0.3 ? random_uniform(&m->random) : 0;
+        uint64_t same = m->own_random + i; /* all variants are one kernel */
+        for (int j = 0; j < VARIANTS; j++) {
+            uint64_t random = same * UINT64_C(0x9e3779b97f4a7c15);
+            physics_make_busy(&t->configs[i], &c->profiles[j], c->level, &random, &c->busy[j]);
+        }
     }
 }
 
@@ -120,21 +126,17 @@ static double sliced(double at_ns, uint32_t process)
 }
 
 /* Counts a launch in all its time slices; returns its end. */
-static double count_slices(struct making *m, const struct timeline_event *e,
-                           const struct physics_profile *profile, double level, const double *stall)
+static double count_slices(struct making *m, const struct timeline_event *e, struct counters_piece p)
 {
     double at_ns = e->start_ns, end_ns = e->start_ns + e->duration_ns, to_ns = 0;
     while (at_ns < end_ns) {
         double next_ns = fmin((floor(at_ns / SLICE_NS) + 1) * SLICE_NS, end_ns);
         double from_ns = sliced(at_ns, e->stream);
         to_ns = from_ns + (next_ns - at_ns);
-        const struct counters_piece p = {from_ns,
-                                         to_ns,
-                                         (at_ns - e->start_ns) / e->duration_ns,
-                                         (next_ns - e->start_ns) / e->duration_ns,
-                                         profile,
-                                         level,
-                                         stall};
+        p.from_ns = from_ns;
+        p.to_ns = to_ns;
+        p.u_from = (at_ns - e->start_ns) / e->duration_ns;
+        p.u_to = (next_ns - e->start_ns) / e->duration_ns;
         counters_add(&m->counters, &p);
         at_ns = next_ns;
     }
@@ -171,17 +173,22 @@ static void report_launch(struct making *m, const struct timeline_event *e, doub
 static void run_launch(struct making *m, const struct timeline_event *e, struct world_launch *launch)
 {
     const struct character *c = &m->characters[e->config];
-    const struct physics_profile *profile = &c->profiles[random_bits(&m->random) % VARIANTS];
+    size_t variant = random_bits(&m->random) % VARIANTS;
+    const struct physics_profile *profile = &c->profiles[variant];
     double level = draw_level(m, c, e), start_ns = e->start_ns, end_ns = e->start_ns + e->duration_ns;
+    double busy_level = fmin(random_lognormal(&m->own_random, c->spread), 1.05);
+    struct counters_piece p = {start_ns,          end_ns,    0, 1, profile, level, c->stall,
+                               &c->busy[variant], busy_level};
     bool overlapped = false;
     if (m->o->others.neighbour == WORLD_SLICES) {
         start_ns = sliced(e->start_ns, e->stream);
-        end_ns = count_slices(m, e, profile, level, c->stall);
+        end_ns = count_slices(m, e, p);
         overlapped = true;
     } else {
-        level = meet(m, e, profile, level);
+        p.level = meet(m, e, profile, level);
+        p.busy_level *= p.level / level;
+        level = p.level;
         overlapped = m->n_running > 1;
-        const struct counters_piece p = {start_ns, end_ns, 0, 1, profile, level, c->stall};
         counters_add(&m->counters, &p);
     }
     double part = e->duration_ns / (end_ns - start_ns); /* of its time it has the GPU */
@@ -190,6 +197,8 @@ static void run_launch(struct making *m, const struct timeline_event *e, struct 
                                     .duration_ns = end_ns - start_ns,
                                     .elapsed = profile->warps[PHYSICS_BINS] * level * part,
                                     .active = profile->active[PHYSICS_BINS] * part};
+    for (int i = 0; i < PHYSICS_UNITS; i++)
+        launch->busy[i] = c->busy[variant].until[i][PHYSICS_BINS] * p.busy_level * part;
     report_launch(m, e, start_ns, end_ns, launch);
 }
 
@@ -233,7 +242,7 @@ static void run_launches(struct making *m)
 
 struct world *world_make(const struct world_options *o, uint64_t seed)
 {
-    struct making m = {.o = o, .random = seed * 7919 + 17};
+    struct making m = {.o = o, .random = seed * 7919 + 17, .own_random = seed * 104729 + 5};
     m.world = get(1, sizeof *m.world);
     m.world->graph = o->timeline.graph_gap_ns > 0;
     struct timeline_options timeline = o->timeline;

@@ -49,6 +49,7 @@ struct world_launch {
     bool reported, overlapped;
     int64_t start_ns, end_ns;            /* as reported */
     double elapsed, active, duration_ns; /* the truth; achieved = elapsed / active */
+    double busy[PHYSICS_UNITS];          /* of the peak, over its time */
 };
 
 struct world {

@@ -12,7 +12,8 @@
  *   grp, wide  share whose configuration has a group's value only; an interval that is too wide
  *   acov, aerr cov and err of achieved occupancy
  *   direct     single launches that were read directly; dcov: share covered
- *   us, MiB    processor time a sample; peak of the heap
+ *   util       values of utilization (schedulers, DRAM, L2, L1, tensor cores); ucov, uerr, uhalf: share
+ * covered, mean error by launch time, mean half-width us, MiB    processor time a sample; peak of the heap
  */
 #include <getopt.h>
 #include <math.h>
@@ -44,6 +45,7 @@ struct options {
 struct figures {
     double covered, covered_time, beyond, error, half, valued, grouped, wide;
     double achieved_covered, achieved_error, direct_covered, us, mib;
+    double utilization_covered, utilization_error, utilization_half;
     char missed[160]; /* the names of the figures that are, each after a space */
 };
 
@@ -93,12 +95,16 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
         .achieved_covered = part((double)r->achieved.covered, (double)r->achieved.n),
         .achieved_error = part(r->achieved.error, r->achieved.weight),
         .direct_covered = part((double)r->direct.covered, (double)r->direct.n),
+        .utilization_covered = part((double)r->utilization.covered, (double)r->utilization.n),
+        .utilization_error = part(r->utilization.error, r->utilization.weight),
+        .utilization_half = part(r->utilization_half_width, (double)r->utilization.n),
         .us = part(r->cpu_ns, (double)r->samples) * 1e-3,
         .mib = (double)r->heap_bytes / 1048576,
     };
     judge_intervals(e, "", &f);
     judge_intervals(&r->achieved, "a", &f);
     judge_intervals(&r->direct, "d", &f);
+    judge_intervals(&r->utilization, "u", &f);
     if (w->kind != WORLDS_HARD) {
         miss(&f, f.error > TARGET_ERROR, "err");
         miss(&f, f.half > TARGET_HALF, "half");
@@ -110,11 +116,12 @@ static struct figures figures_of(const struct worlds_entry *w, struct judge_resu
 
 static void print_row(const struct worlds_entry *w, const struct judge_result *r, const struct figures *f)
 {
-    printf("%-16s %4.0f %6.0f %6.3f %6.3f %6.4f %5.2f %5.2f %5.2f %5.2f %5.2f %6.3f %5.2f %6.0f %6.3f %6.1f "
-           "%5.1f %s\n",
+    printf("%-16s %4.0f %6.0f %6.3f %6.3f %6.4f %5.2f %5.2f %5.2f %5.2f %5.2f %6.3f %5.2f %6.0f %6.3f %6.0f "
+           "%6.3f %5.2f %5.2f %6.1f %5.1f %s\n",
            w->name, (double)r->configs, (double)r->elapsed.n, f->covered, f->covered_time, f->beyond,
            f->error * 100, f->half * 100, f->valued, f->grouped, f->wide, f->achieved_covered,
-           f->achieved_error * 100, (double)r->direct.n, f->direct_covered, f->us, f->mib,
+           f->achieved_error * 100, (double)r->direct.n, f->direct_covered, (double)r->utilization.n,
+           f->utilization_covered, f->utilization_error * 100, f->utilization_half * 100, f->us, f->mib,
            f->missed[0] ? f->missed + 1 : "ok");
 }
 
@@ -149,6 +156,10 @@ static void print_object(const struct worlds_entry *w, const struct judge_result
     print_number("achieved_error_pp", f->achieved_error, 100);
     print_number("direct_launches", (double)r->direct.n, 1);
     print_number("direct_covered", f->direct_covered, 1);
+    print_number("utilization_values", (double)r->utilization.n, 1);
+    print_number("utilization_covered", f->utilization_covered, 1);
+    print_number("utilization_error_pp", f->utilization_error, 100);
+    print_number("utilization_half_width_pp", f->utilization_half, 100);
     print_number("us_a_sample", f->us, 1);
     print_number("heap_mib", f->mib, 1);
     printf(", \"missed\": \"%s\"}", f->missed[0] ? f->missed + 1 : "");
@@ -215,9 +226,10 @@ static int run_all(const struct options *o)
         bench_print_machine();
         printf(",\n  \"seeds\": %d,\n  \"worlds\": [\n", o->seeds);
     } else
-        printf("%-16s %4s %6s %6s %6s %6s %5s %5s %5s %5s %5s %6s %5s %6s %6s %6s %5s missed\n", "world",
-               "cfg", "n", "cov", "covt", ">3se", "err", "half", "val", "grp", "wide", "acov", "aerr",
-               "direct", "dcov", "us", "MiB");
+        printf(
+            "%-16s %4s %6s %6s %6s %6s %5s %5s %5s %5s %5s %6s %5s %6s %6s %6s %6s %5s %5s %6s %5s missed\n",
+            "world", "cfg", "n", "cov", "covt", ">3se", "err", "half", "val", "grp", "wide", "acov", "aerr",
+            "direct", "dcov", "util", "ucov", "uerr", "uhalf", "us", "MiB");
     for (size_t i = 0; i < worlds_count(); i++) {
         char path[512];
         const struct worlds_entry w = worlds_get(i, o->recordings, path, sizeof path);
