@@ -120,9 +120,15 @@ static enum occ_source_state start(struct occ_source *s, struct occ_error *err)
     if (result != OCC_CUPTI_SUCCESS)
         return occ_pm_fail(&s->library, result, "starting PM sampling", err);
     s->started = s->first = true;
+    return OCC_SOURCE_OK;
+}
+
+/* The set in use has its turn from now on; bursts and overflows do not change when it ends. */
+static enum occ_source_state start_turn(struct occ_source *s, struct occ_error *err)
+{
     int64_t turn_ns = s->at == 0 ? MAIN_SET_NS : OTHER_SETS_NS / (s->n_sets - 1);
     s->turn_ends_ns = occ_monotonic_ns() + turn_ns;
-    return OCC_SOURCE_OK;
+    return start(s, err);
 }
 
 static enum occ_source_state find_chip(struct occ_source *s, const char **ret_chip, struct occ_error *err)
@@ -178,7 +184,7 @@ static enum occ_source_state begin(struct occ_source *s, const char *cupti_path,
         state = configure(s, chip, err);
     if (state == OCC_SOURCE_OK)
         state = enable(s, err);
-    return state == OCC_SOURCE_OK ? start(s, err) : state;
+    return state == OCC_SOURCE_OK ? start_turn(s, err) : state;
 }
 
 static enum occ_source_state pm_open(const struct occ_source_options *options, struct occ_source **ret_source,
@@ -272,7 +278,7 @@ static enum occ_source_state rotate(struct occ_source *s, struct occ_error *err)
     s->at = (s->at + 1) % s->n_sets;
     s->stats.rotations++;
     s->last_end_ns = 0;
-    return start(s, err);
+    return start_turn(s, err);
 }
 
 static enum occ_source_state pm_read(struct occ_source *s, struct occ_sample *samples, size_t max,

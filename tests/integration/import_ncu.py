@@ -325,12 +325,44 @@ def broken_reports():
         check(f"flipped at {at}", done.returncode in (0, 1), True)
 
 
+# Kernel -> whether more warps would help, by hand from compute and memory throughput and full waves: ncu's own rules in
+# the same reports say so too (their messages are counted below).
+BOUNDS = {
+    "bitonic_h100": {"bitonicSortGlobalKernel": "latency",        # 41 %, 58 %
+                     "bitonicSortSharedKernel": "between",        # 75 %, 62 %
+                     "bitonic_JSortSharedKernel": "between"},     # 72 %, 49 %
+    "demo_rtx5060ti": {"transposeMatrix": "latency", "transposeMatrixAdvanced": "latency",  # at most 9 %, 52 %
+                       "transposeMatrixHighlyOptimized": "latency", "transposeMatrixOptimized": "latency"},
+    "mlp_t4": {"matrix_addition2D": "throughput"},                # memory 88 %
+    "nsight-training_nvtx_rtx3070": {"check_results_kernel": "throughput", "daxpy_kernel": "throughput",
+                                     "init_data_kernel": "throughput"},  # memory 88 to 95 %
+    "nsight-training_vectoradd_rtx3070": {"VecAdd_kernel": "too_little_work"},  # 0.7 waves; 6 %, 31 %
+    "sgemm_a100": {"sgemm_128x128x8_kernel": "throughput"},       # compute 95 %
+    "transpose_rtx4090": {"copyRow": "not_measured"},             # no throughput was collected
+}
+
+
+def bounds(label, history, data):
+    document = json.loads(occq("show", "-d", history, "--json", ".").stdout)
+    got = {group["kernel"]: config["bound"]["verdict"] for group in document["kernels"]
+           for config in group["launch_configs"]}
+    check(f"{label}: bounds", got, BOUNDS.get(label, got))
+    busy = sum(config["launches"] for group in document["kernels"] for config in group["launch_configs"]
+               if config["bound"]["verdict"] == "throughput")
+    check(f"{label}: ncu's rule for 80 %", busy, data.count(b"greater than 80.0% of the available"))
+    small = sum(verdict == "too_little_work" for verdict in got.values())
+    check(f"{label}: ncu's rule for small grids", small, data.count(b"grid is too small"))
+    if "latency" in got.values():
+        check(f"{label}: ncu's rule for 60 %", data.count(b"below 60.0% of peak") > 0, True)
+
+
 def real_reports():
     folder = pathlib.Path(os.environ.get("OCC_TEST_RECORDINGS", "/nowhere")) / "ncu" / "rep"
     for path in sorted(folder.glob("*.ncu-rep")):
         history, done = imported(path.read_bytes(), path.name)
         check(f"{path.name}: status", done.returncode, 0)
         compare(path.name, history, ncu_decode.decode(path.read_bytes()))
+        bounds(path.stem, history, path.read_bytes())
         print(f"ok: {path.name}")
 
 

@@ -74,6 +74,42 @@ cause full_waves imbalance_within_block
 OCCSIM_IMBALANCE=60 trace_matches_truth h200 --counters=pm
 cause dynamic_smem imbalance_across_blocks
 
+# ---- how busy units are: the third counter set has its turn after five seconds, bursts do not put it off ----
+
+# As compare_with_truth, for schedulers, DRAM, L2, L1 and tensor cores of configurations; 2: fewer than half have values.
+compare_utilization() {
+  sed '1d; s/"//g' truth | awk -F, '{ k = $1 " " $8 " " $11; ns = substr($16, 6) - substr($15, 6); t[k] += ns; a[k] += ns * $25 / $24
+      i[k] += $26 * ns * $25 / $24; for (u = 27; u <= 30; u++) v[k, u] += $u * ns }
+    END { for (k in t) print k, i[k] / a[k], v[k, 27] / t[k], v[k, 28] / t[k], v[k, 29] / t[k], v[k, 30] / t[k] }' >expected
+  query "SELECT format('%s %d %d %f %f %f %f %f %f %f', kernel_mangled, grid_x, block_x, m.issue_active, dram_throughput, l2_throughput,
+      l1_throughput, tensor_active, m.issue_active_ci95, throughput_ci95) AS line
+    FROM measured_config AS m JOIN launch_config USING (config_id) WHERE m.issue_active IS NOT NULL" >got
+  awk 'function beside(a, b) { return a > b ? a - b : b - a }
+       NR == FNR { k = $1 " " $2 " " $3; for (u = 4; u <= 8; u++) truth[k, u] = $u; configs++; next }
+       { k = $1 " " $2 " " $3; known++
+         for (u = 4; u <= 8; u++)
+           if (beside($u, truth[k, u]) > 0.01 + $(u == 4 ? 9 : 10)) { print k, u, "is", $u, "not", truth[k, u]; wrong = 1 } }
+       END { if (!wrong && known < configs / 2) { print "only", known, "of", configs; wrong = 2 }; exit wrong }' expected got >wrong
+}
+for _ in 1 2 3; do
+  title="utilization"
+  rm -f h.db* truth counters/*
+  OCCSIM_BLOCK_NS=30000 "$here/scripts/simgpu" --gpu h200 --build "$build" "$build/bin/occtrace" -q --counters=pm -d h.db \
+    "$build/samples/transformer" --steps 4000 --streams 1 >out 2>err || fail "exit code $?: $(head -3 err)"
+  compare_utilization
+  status=$?
+  [ $status = 2 ] || break
+done
+[ $status = 0 ] || fail "$(cat wrong)"
+# gelu keeps the L2 cache busy all the time: 95 % is the most that the simulated device does
+bound() { "$build/bin/occq" top --advice -d h.db --csv --kernel "$1" -o bound | sed -n 2p | tr -d '\r'; }
+[ "$(bound gelu)" = throughput ] || fail "gelu is bound by '$(bound gelu)'"
+[ "$(query 'SELECT count(*) FROM device_sample WHERE elapsed IS NULL AND sm_active IS NOT NULL')" -gt 0 ] || fail "no turn"
+
+# a chip without DRAM counters: the other sets go on
+OCCSIM_FAULT=lacks:14 trace h200 --counters=pm
+[ "$(query 'SELECT level FROM run')" = full ] || fail "level $(query 'SELECT level, level_reason FROM run')"
+
 # ---- steps down: launches are kept, no value is invented ----
 nothing_measured() {
   [ "$(query 'SELECT count(*) FROM measured_config')" = 0 ] || fail "values out of nothing"

@@ -27,7 +27,7 @@ uint32_t sim_metric_find(const char *name)
     uint32_t i = 0;
     while (i < SIM_METRICS && (!name || strcmp(names[i], name) != 0))
         i++;
-    return i;
+    return i + 1 == (uint64_t)sim_fault(SIM_FAULT_LACKS) ? SIM_METRICS : i;
 }
 
 static uint32_t find_in(const struct sim_config *config, uint32_t metric)

@@ -51,6 +51,7 @@
     X(PM_BACKWARDS, "pm_backwards", "N", "every Nth sample ends before it starts")                           \
     X(RANGE, "range", "CUptiResult", "cuptiRangeProfilerEnable returns it")                                  \
     X(PASSES, "passes", "N", "cuptiProfilerHostGetNumOfPasses says N")                                       \
+    X(LACKS, "lacks", "N", "the Nth metric of cupti_pm.h does not exist")                                    \
     X(RANGE_LOSS, "rangeloss", "N", "every Nth launch has no range, and nobody says so")
 
 enum sim_fault {
