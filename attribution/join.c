@@ -180,10 +180,10 @@ static void drop_rows(struct occ_rows *rows, size_t n)
 }
 
 /* Has room for a row of so many entries, if need be in place of old ones: half of the memory for rows, half
- * for their entries. */
+ * for their entries; a quarter as much for those of utilization. */
 static bool make_room(const struct occ_attribution *a, struct occ_rows *rows, size_t n_entries)
 {
-    size_t bytes = (ROWS_BYTES + a->regressors.n * ROWS_BYTES_EACH) / 2;
+    size_t bytes = (ROWS_BYTES + a->regressors.n * ROWS_BYTES_EACH) / (rows == &a->rows ? 2 : 8);
     size_t max = bytes / sizeof *rows->rows, entries_max = bytes / sizeof *rows->entries;
     if (rows->n >= max || rows->n_entries + n_entries > entries_max)
         drop_rows(rows, rows->n / 4 + 1);

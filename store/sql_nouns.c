@@ -34,7 +34,8 @@ static const struct occ_sql_column config_ids[] = {
     X("registers", "registers")                                                                              \
     X("shared_memory", "shared memory")                                                                      \
     X("carveout", "carve-out")                                                                               \
-    X("barriers", "barriers") X("cluster", "cluster size") X("blocks", "maximum blocks per SM")              \
+    X("barriers", "barriers")                                                                                \
+    X("cluster", "cluster size") X("blocks", "maximum blocks per SM")                                        \
         X("block_size", "warps per block do not divide the SM's warps")                                      \
             X("small_grid", "less than one full wave") X("tail", "partial last wave")
 #define CAUSE(id, text)                                                                                      \
@@ -220,23 +221,14 @@ static const struct occ_sql_column overhead[] = {
             "its number; conditions on it are the fast ones"                                                 \
     }
 
-/* 0: launches without a value of their own took more than a tenth of the time and last 1.2 times as long or
- * as short, so that the means do not stand for all (as occ_measured_is_representative()). */
-/* clang-format off */
-#define REPRESENTATIVE(of) \
-    "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " \
-    of("elapsed_ns") " > 0 AND NOT (" of("elapsed_ns") " / (" of("direct") " + " of("regression") " + " of("exact") \
-    " + " of("ncu") ")) / (" of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
-/* clang-format on */
-#define OF_ALL(name) "sum(m." name ")"
 #define OF_ONE(name) "e." name
 
 /* Measured elapsed occupancy of a row of minutes or hours. */
 #define ELAPSED_OF(unit)                                                                                     \
-    "(SELECT iif(" REPRESENTATIVE(OF_ONE) ", e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL) FROM "           \
-                                          "stored_measured_" unit                                            \
-                                          " AS e WHERE e.config_id = m.config_id AND e." unit " = m." unit   \
-                                          " AND e.run_id = m.run_id)"
+    "(SELECT iif(" OCC_SQL_REPRESENTATIVE(OF_ONE) ", e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL) FROM "   \
+                                                  "stored_measured_" unit                                    \
+                                                  " AS e WHERE e.config_id = m.config_id AND e." unit        \
+                                                  " = m." unit " AND e.run_id = m.run_id)"
 
 #define ROLLUP_COLUMNS(unit, ns)                                                                             \
     START_COLUMNS("m", unit, ns), {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},                 \
@@ -276,57 +268,6 @@ static const struct occ_sql_column minute[] = {ROLLUP_COLUMNS("minute", "6000000
 static const struct occ_sql_column hour[] = {ROLLUP_COLUMNS("hour", "3600000000000")};
 static const struct occ_sql_column measured_minute[] = {START_COLUMNS("m", "minute", "60000000000"), END};
 static const struct occ_sql_column measured_hour[] = {START_COLUMNS("m", "hour", "3600000000000"), END};
-
-#define MEAN(name) "sum(m." name "_sum) / nullif(sum(m." name "_ns), 0)"
-#define CI95(name) "1.96 * " MEAN(name "_error")
-
-static const struct occ_sql_column measured[] = {
-    {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},
-    {"config_id", "INTEGER", "m.config_id", "", "the launch configuration, see launch_config"},
-    {"kernel_id", "INTEGER", "c.kernel_id", "", "its kernel"},
-    {"kernel", "TEXT", "k.short", "", "the kernel's short name"},
-    {"achieved", "REAL", MEAN("achieved"), "ratio",
-     "warp-cycles / (SM-active cycles x maximum warps per SM); a mean by time, as all that follow"},
-    {"achieved_ci95", "REAL", CI95("achieved"), "ratio", "of achieved: " OCC_SQL_CI95},
-    {"elapsed", "REAL", MEAN("elapsed"), "ratio",
-     "warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)"},
-    {"elapsed_ci95", "REAL", CI95("elapsed"), "ratio", "of elapsed: " OCC_SQL_CI95},
-    {"variance_inflation", "REAL", MEAN("variance_inflation"), "",
-     "of the regression; 1: regressors that are independent"},
-    {"sm_active", "REAL", MEAN("sm_active"), "ratio", "SM-active cycles / elapsed cycles of all SMs"},
-    {"resident_blocks", "REAL", MEAN("resident_blocks"), "blocks", "resident blocks per active SM"},
-    {"imbalance", "REAL", MEAN("imbalance"), "ratio", "imbalance between SMs"},
-    {"stall_registers", "REAL", MEAN("stall_registers"), "ratio", OCC_SQL_STALL "registers"},
-    {"stall_shared_memory", "REAL", MEAN("stall_shared_memory"), "ratio", OCC_SQL_STALL "shared memory"},
-    {"stall_blocks", "REAL", MEAN("stall_blocks"), "ratio", OCC_SQL_STALL "block slots"},
-    {"stall_warps", "REAL", MEAN("stall_warps"), "ratio", OCC_SQL_STALL "warp slots"},
-    {"stall_barriers", "REAL", MEAN("stall_barriers"), "ratio", OCC_SQL_STALL "barriers"},
-    {"group_achieved", "REAL", MEAN("group_achieved"), "ratio",
-     "achieved of launches that cannot be told apart from other kernels: the mean of all of these"},
-    {"group_elapsed", "REAL", MEAN("group_elapsed"), "ratio", "elapsed of the same"},
-    {"group_elapsed_ci95", "REAL", CI95("group_elapsed"), "ratio", "of group_elapsed: " OCC_SQL_CI95},
-    {"issue_active", "REAL", MEAN("issue_active"), "ratio",
-     "cycles in which a scheduler issued an instruction / its SM-active cycles"},
-    {"issue_active_ci95", "REAL", CI95("issue_active"), "ratio", "of issue_active: " OCC_SQL_CI95},
-    {"no_eligible", "REAL", "1 - " MEAN("issue_active"), "ratio",
-     "cycles in which a scheduler had no eligible warp / its SM-active cycles: 1 - issue_active"},
-    {"dram_throughput", "REAL", MEAN("dram_throughput"), "ratio", "of the peak, over elapsed cycles"},
-    {"l2_throughput", "REAL", MEAN("l2_throughput"), "ratio", "sectors through the L2 cache, of the peak"},
-    {"l1_throughput", "REAL", MEAN("l1_throughput"), "ratio",
-     "wavefronts through L1 caches and shared memory, of the peak"},
-    {"tensor_active", "REAL", MEAN("tensor_active"), "ratio", "cycles in which tensor cores were active"},
-    {"throughput_ci95", "REAL", CI95("throughput"), "ratio",
-     "of the four before it, of the least certain: " OCC_SQL_CI95},
-    {"direct", "INTEGER", "sum(m.direct)", "", "launches measured by samples inside them"},
-    {"regression", "INTEGER", "sum(m.regression)", "", "launches measured by least squares over many"},
-    {"grouped", "INTEGER", "sum(m.grouped)", "", "launches measured only together with other kernels"},
-    {"exact", "INTEGER", "sum(m.exact)", "", "launches measured one at a time (occtrace --exact)"},
-    {"ncu", "INTEGER", "sum(m.ncu)", "", "launches measured by Nsight Compute, alone and replayed"},
-    {"overlapped", "INTEGER", "sum(m.overlapped)", "", "of them, launches that ran beside other kernels"},
-    {"representative", "INTEGER", REPRESENTATIVE(OF_ALL), "",
-     "0: the launches without a value of their own last longer or shorter, the means do not cover them"},
-    END,
-};
 
 static const struct occ_sql_column ncu_metric[] = {
     {"run_id", "INTEGER", "m.run_id", "", "the imported report, see run"},
@@ -398,15 +339,15 @@ const struct occ_sql_noun occ_sql_nouns[] = {
     {"measured_minute",
      ROLLUP("stored_measured_minute") " GROUP BY m.config_id, m.minute, m.run_id",
      "what counters measured of launches, by configuration, run and minute",
-     {measured_minute, measured}},
+     {measured_minute, occ_sql_measured}},
     {"measured_hour",
      ROLLUP("stored_measured_hour") " GROUP BY m.config_id, m.hour, m.run_id",
      "the same by hour, also where minutes were evicted",
-     {measured_hour, measured}},
+     {measured_hour, occ_sql_measured}},
     {"measured_config",
      ROLLUP("stored_measured_hour") " GROUP BY m.config_id, m.run_id",
      "the same by configuration and run",
-     {measured}},
+     {occ_sql_measured}},
     {"ncu_metric", ROLLUP("stored_ncu_metric"), "values of Nsight Compute's reports", {ncu_metric}},
     {"device_sample", NULL, "counters of a GPU at full rate; read through the extension", {device_sample}},
     {"device_second",

@@ -120,6 +120,18 @@ struct occ_sql_noun {
     const struct occ_sql_column *columns[3]; /* lists that end with a name of NULL; NULL: no more lists */
 };
 
+/* 0: launches without a value of their own took more than a tenth of the time and last 1.2 times as long or
+ * as short, so that the means do not stand for all (as occ_measured_is_representative()). */
+/* clang-format off */
+#define OCC_SQL_REPRESENTATIVE(of) \
+    "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " \
+    of("elapsed_ns") " > 0 AND NOT (" of("elapsed_ns") " / (" of("direct") " + " of("regression") " + " of("exact") \
+    " + " of("ncu") ")) / (" of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
+/* clang-format on */
+
+/* The columns of measured values, over m (stored_measured_*), c and k. */
+extern const struct occ_sql_column occ_sql_measured[];
+
 /* Ends with a row whose name is NULL. */
 extern const struct occ_sql_noun occ_sql_nouns[];
 

@@ -399,6 +399,53 @@ static bool same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
+/* A minute whose launches have them, one whose launches have not, and the mean of both by time. */
+static void utilization_is_null_where_it_was_not_measured(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t first = BEGIN / MINUTE;
+    world_open(w);
+    for (int i = 0; i < 3; i++) {
+        const struct occ_store_launch launch = {.start_ns = (first + i) * MINUTE + 1,
+                                                .duration_ns = 1000,
+                                                .config = (uint32_t)w->config[0],
+                                                .correlation = 1};
+        struct occ_measured_sums sums = {.regression = 1};
+        assert_int_equal(occ_store_append(w->store, w->run[0], w->device[0], &launch, 1, &err), 0);
+        sums.ns[OCC_MEASURED_elapsed] = 1000;
+        sums.sum[OCC_MEASURED_elapsed] = 500;
+        for (int k = OCC_MEASURED_issue_active; k <= OCC_MEASURED_throughput_error && i < 2; k++) {
+            sums.ns[k] = k == OCC_MEASURED_tensor_active ? 0 : 1000 * (1 + 2 * i); /* a chip without */
+            sums.sum[k] = sums.ns[k] * (k == OCC_MEASURED_issue_active ? 0.25 : 0.125) * (1 + i);
+        }
+        assert_int_equal(
+            occ_store_add_measured(w->store, first + i, w->run[0], (uint32_t)w->config[0], &sums, &err), 0);
+    }
+    assert_int_equal(occ_store_finish(w->store, &err), 0);
+    assert_true(number(w->store, "SELECT issue_active FROM measured_minute ORDER BY minute LIMIT 1") == 0.25);
+    assert_true(number(w->store, "SELECT no_eligible FROM measured_minute ORDER BY minute LIMIT 1") == 0.75);
+    assert_true(number(w->store, "SELECT sum(l2_throughput IS NULL) FROM measured_minute") == 1);
+    assert_true(number(w->store, "SELECT sum(no_eligible IS NULL) FROM measured_minute") == 1);
+    assert_true(number(w->store, "SELECT count(tensor_active) FROM measured_minute") == 0);
+    assert_true(number(w->store, "SELECT dram_throughput FROM measured_config") == 0.21875);
+    assert_true(fabs(number(w->store, "SELECT issue_active_ci95 FROM measured_config") - 1.96 * 0.21875) <
+                1e-12);
+    assert_true(fabs(number(w->store, "SELECT throughput_ci95 FROM measured_config") - 1.96 * 0.21875) <
+                1e-12);
+    struct occ_config_rows configs;
+    struct occ_measurement means;
+    const struct occ_filter all = {0};
+    assert_int_equal(occ_store_configs(w->store, &all, &configs, &err), 0);
+    assert_int_equal(configs.n, 1);
+    occ_measured_means(&configs.rows[0].measured, &means);
+    assert_true(means.utilization.ratio[OCC_HW_ISSUE] == 0.4375);
+    assert_true(means.utilization.ratio[OCC_HW_L1] == 0.21875 &&
+                isnan(means.utilization.ratio[OCC_HW_TENSOR]));
+    assert_true(isnan(means.utilization.ratio[OCC_HW_COMPUTE])); /* Nsight Compute's alone */
+    occ_config_rows_free(&configs);
+}
+
 static void a_launch_and_its_config_agree(void **state)
 {
     static const struct minute_case cases[] = {
@@ -916,6 +963,7 @@ int main(void)
         TEST(equal_launches_get_one_value_each),
         TEST(so_many_equal_launches_are_told_apart),
         TEST(a_launch_without_one_has_its_configs),
+        TEST(utilization_is_null_where_it_was_not_measured),
         TEST(a_launch_and_its_config_agree),
         TEST(damage_is_of_values_alone),
         TEST(a_chunk_that_is_too_large_is_not_merged),
