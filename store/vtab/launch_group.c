@@ -227,23 +227,18 @@ static int stream(struct occ_launch_group *g, struct occ_launch_scan *scan)
 }
 
 int occ_launch_group_next(struct occ_launch_group *g, struct occ_launch_scan *scan,
-                          struct occ_launch_chunk **ret_chunk, uint32_t *ret_row)
+                          struct occ_launch_chunk **ret_chunk)
 {
-    struct occ_launch_chunk *c = *ret_chunk;
+    struct occ_launch_chunk *c = NULL;
     int rc = SQLITE_OK;
-    if (c)
-        c->at++;
+    *ret_chunk = NULL;
     while (rc == SQLITE_OK && (!c || c->at >= c->n)) {
-        bool more = g->streams || g->at < g->n_ends;
-        *ret_chunk = NULL;
-        if (!more)
+        if (!g->streams && g->at == g->n_ends)
             return SQLITE_OK;
         rc = g->streams ? stream(g, scan) : next_pass(g, scan);
         c = g->streams ? &g->one : &g->gathered;
     }
     *ret_chunk = c;
-    if (rc == SQLITE_OK)
-        *ret_row = occ_launch_chunk_row(c, c->at);
     return rc;
 }
 

@@ -25,9 +25,9 @@ struct occ_launch_group {
  * that match have the same. `list` is the caller's, until the end of the scan. SQLite codes. */
 int occ_launch_group_start(struct occ_launch_group *group, struct occ_launch_scan *scan, sqlite3_stmt *list,
                            uint32_t columns);
-/* The chunk with the next row and the row's number in it; NULL: there is none. */
+/* The next launches, of which the first is not passed over yet; NULL: there are none. */
 int occ_launch_group_next(struct occ_launch_group *group, struct occ_launch_scan *scan,
-                          struct occ_launch_chunk **ret_chunk, uint32_t *ret_row);
+                          struct occ_launch_chunk **ret_chunk);
 void occ_launch_group_close(struct occ_launch_group *group);
 
 #endif

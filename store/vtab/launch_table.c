@@ -17,27 +17,6 @@
 SQLITE_EXTENSION_INIT3
 #endif
 
-/* What a column needs of the chunk. X(NAME, set of columns) */
-#define COLUMN_NEEDS(X)                                                                                      \
-    X(RUN, 0)                                                                                                \
-    X(CONFIG, OCC_COLUMN_BIT(config))                                                                        \
-    X(KERNEL, OCC_COLUMN_BIT(config))                                                                        \
-    X(DEVICE, 0)                                                                                             \
-    X(START, OCC_COLUMN_BIT(start_ns))                                                                       \
-    X(END, OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns))                                           \
-    X(DURATION, OCC_COLUMN_BIT(duration_ns))                                                                 \
-    X(CONTEXT, OCC_COLUMN_BIT(context))                                                                      \
-    X(STREAM, OCC_COLUMN_BIT(stream))                                                                        \
-    X(CORRELATION, OCC_COLUMN_BIT(correlation))                                                              \
-    X(GRAPH_NODE, OCC_COLUMN_BIT(graph_node))                                                                \
-    X(RANGE, OCC_COLUMN_BIT(range))                                                                          \
-    X(ACHIEVED, OCC_LAUNCH_VALUES_NEED)                                                                      \
-    X(ACHIEVED_CI95, OCC_LAUNCH_VALUES_NEED)                                                                 \
-    X(ELAPSED, OCC_LAUNCH_VALUES_NEED)                                                                       \
-    X(ELAPSED_CI95, OCC_LAUNCH_VALUES_NEED)                                                                  \
-    X(MEASURED_SOURCE, OCC_LAUNCH_VALUES_NEED)                                                               \
-    X(WASTE, OCC_LAUNCH_VALUES_NEED | OCC_COLUMN_BIT(duration_ns))
-
 enum column {
 #define X(NAME, column, type, unit, help) COLUMN_##NAME,
     OCC_SQL_LAUNCH(X)
@@ -54,10 +33,24 @@ static const char declaration[] = "CREATE TABLE launch("
 #undef X
             "CHECK (1))";
 
+/* What a column needs of the chunk. */
 static const uint32_t needs[LAUNCH_COLUMN_COUNT] = {
-#define X(NAME, what) [COLUMN_##NAME] = (what),
-    COLUMN_NEEDS(X)
-#undef X
+    [COLUMN_CONFIG] = OCC_COLUMN_BIT(config),
+    [COLUMN_KERNEL] = OCC_COLUMN_BIT(config),
+    [COLUMN_START] = OCC_COLUMN_BIT(start_ns),
+    [COLUMN_END] = OCC_COLUMN_BIT(start_ns) | OCC_COLUMN_BIT(duration_ns),
+    [COLUMN_DURATION] = OCC_COLUMN_BIT(duration_ns),
+    [COLUMN_CONTEXT] = OCC_COLUMN_BIT(context),
+    [COLUMN_STREAM] = OCC_COLUMN_BIT(stream),
+    [COLUMN_CORRELATION] = OCC_COLUMN_BIT(correlation),
+    [COLUMN_GRAPH_NODE] = OCC_COLUMN_BIT(graph_node),
+    [COLUMN_RANGE] = OCC_COLUMN_BIT(range),
+    [COLUMN_ACHIEVED] = OCC_LAUNCH_VALUES_NEED,
+    [COLUMN_ACHIEVED_CI95] = OCC_LAUNCH_VALUES_NEED,
+    [COLUMN_ELAPSED] = OCC_LAUNCH_VALUES_NEED,
+    [COLUMN_ELAPSED_CI95] = OCC_LAUNCH_VALUES_NEED,
+    [COLUMN_MEASURED_SOURCE] = OCC_LAUNCH_VALUES_NEED,
+    [COLUMN_WASTE] = OCC_LAUNCH_VALUES_NEED | OCC_COLUMN_BIT(duration_ns),
 };
 
 /* ---- plan ---- */
@@ -221,24 +214,30 @@ static int next_chunk(struct launch_cursor *c)
         rc = occ_vtab_step(c->base.pVtab, c->list);
         if (rc == SQLITE_ROW)
             rc = occ_launch_chunk_open(&c->scan, &c->single, c->list);
-        else
-            c->current = NULL;
     } while (rc == SQLITE_OK && c->single.n == 0);
-    if (rc == SQLITE_OK)
-        c->row = occ_launch_chunk_row(&c->single, 0);
+    c->current = rc == SQLITE_OK ? &c->single : NULL;
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* The first row, or the next one where it is not simply that of the current chunk. */
+static int find_row(struct launch_cursor *c)
+{
+    if (c->order == PLAN_BY_START)
+        return occ_launch_merge_next(&c->merge, &c->scan, &c->current, &c->row);
+    int rc =
+        c->order == PLAN_BY_CONFIG ? occ_launch_group_next(&c->group, &c->scan, &c->current) : next_chunk(c);
+    if (rc == SQLITE_OK && c->current)
+        c->row = occ_launch_chunk_row(c->current, 0);
+    return rc;
 }
 
 static int launch_next(sqlite3_vtab_cursor *cursor)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    if (c->order == PLAN_BY_START)
-        return occ_launch_merge_next(&c->merge, &c->scan, &c->current, &c->row);
-    if (c->order == PLAN_BY_CONFIG)
-        return occ_launch_group_next(&c->group, &c->scan, &c->current, &c->row);
-    if (++c->single.at >= c->single.n)
-        return next_chunk(c);
-    c->row = occ_launch_chunk_row(&c->single, c->single.at);
+    struct occ_launch_chunk *chunk = c->current;
+    if (c->order == PLAN_BY_START || ++chunk->at >= chunk->n)
+        return find_row(c);
+    c->row = occ_launch_chunk_row(chunk, chunk->at);
     return SQLITE_OK;
 }
 
@@ -259,11 +258,7 @@ static int launch_filter(sqlite3_vtab_cursor *cursor, int plan, const char *cond
         rc = occ_launch_merge_start(&c->merge, &c->scan, c->list, plan & PLAN_DESCENDING);
     if (rc == SQLITE_OK && c->order == PLAN_BY_CONFIG)
         rc = occ_launch_group_start(&c->group, &c->scan, c->list, (uint32_t)(plan / PLAN_COLUMNS));
-    if (rc != SQLITE_OK)
-        return rc;
-    c->current = c->order ? NULL : &c->single;
-    c->single.n = c->single.at = 0;
-    return launch_next(cursor);
+    return rc == SQLITE_OK ? find_row(c) : rc;
 }
 
 static int launch_eof(sqlite3_vtab_cursor *cursor)
@@ -336,44 +331,47 @@ static const uint8_t numbers[LAUNCH_COLUMN_COUNT] = {
     [COLUMN_GRAPH_NODE] = 1 + OCC_COLUMN_graph_node, [COLUMN_RANGE] = 1 + OCC_COLUMN_range,
 };
 
+static void number_column(const struct launch_cursor *c, sqlite3_context *context, int column)
+{
+    int64_t number = (int64_t)c->current->columns.column[numbers[column] - 1][c->row];
+    if (number != 0 || (column != COLUMN_GRAPH_NODE && column != COLUMN_RANGE))
+        sqlite3_result_int64(context, number);
+}
+
+/* Any column, of which the chunk may still have to decode something. Inlined, its registers would be saved
+ * for every value. */
+__attribute__((noinline)) static int any_column(struct launch_cursor *c, sqlite3_context *context, int column)
+{
+    const struct occ_columns *v = &c->current->columns;
+    uint32_t needed = column < LAUNCH_COLUMN_COUNT ? needs[column] : OCC_COLUMN_BIT(config);
+    c->scan.columns |= needed;
+    int rc = occ_launch_chunk_decode(&c->scan, c->current, needed);
+    if (rc != SQLITE_OK)
+        return rc;
+    if (column >= LAUNCH_COLUMN_COUNT || column == COLUMN_KERNEL)
+        return config_column(c, context, column);
+    if (column == COLUMN_WASTE)
+        return waste_column(c, context);
+    if (column >= COLUMN_ACHIEVED)
+        return measured_column(c, context, column);
+    if (column == COLUMN_END)
+        sqlite3_result_int64(context, (int64_t)(v->start_ns[c->row] + v->duration_ns[c->row]));
+    else if (column == COLUMN_RUN || column == COLUMN_DEVICE)
+        sqlite3_result_int64(context, column == COLUMN_RUN ? c->current->run : c->current->device);
+    else
+        number_column(c, context, column);
+    return SQLITE_OK;
+}
+
+/* Called for each value: a number that is decoded takes the short way. */
 static int launch_column(sqlite3_vtab_cursor *cursor, sqlite3_context *context, int column)
 {
     struct launch_cursor *c = (struct launch_cursor *)cursor;
-    const struct occ_columns *v = &c->current->columns;
-    uint32_t row = c->row, needed = column < LAUNCH_COLUMN_COUNT ? needs[column] : OCC_COLUMN_BIT(config);
-    if (needed & ~c->current->decoded) {
-        c->scan.columns |= needed;
-        int rc = occ_launch_chunk_decode(&c->scan, c->current, needed);
-        if (rc != SQLITE_OK)
-            return rc;
-    }
-    if (column < LAUNCH_COLUMN_COUNT && numbers[column]) {
-        int64_t number = (int64_t)v->column[numbers[column] - 1][row];
-        if (number != 0 || (column != COLUMN_GRAPH_NODE && column != COLUMN_RANGE))
-            sqlite3_result_int64(context, number);
-        return SQLITE_OK;
-    }
-    switch (column) {
-    case COLUMN_END:
-        sqlite3_result_int64(context, (int64_t)(v->start_ns[row] + v->duration_ns[row]));
-        return SQLITE_OK;
-    case COLUMN_RUN:
-        sqlite3_result_int64(context, c->current->run);
-        return SQLITE_OK;
-    case COLUMN_DEVICE:
-        sqlite3_result_int64(context, c->current->device);
-        return SQLITE_OK;
-    case COLUMN_ACHIEVED:
-    case COLUMN_ACHIEVED_CI95:
-    case COLUMN_ELAPSED:
-    case COLUMN_ELAPSED_CI95:
-    case COLUMN_MEASURED_SOURCE:
-        return measured_column(c, context, column);
-    case COLUMN_WASTE:
-        return waste_column(c, context);
-    default:
-        return config_column(c, context, column);
-    }
+    unsigned number = column < LAUNCH_COLUMN_COUNT ? numbers[column] : 0;
+    if (number == 0 || !(c->current->decoded >> (number - 1) & 1))
+        return any_column(c, context, column);
+    number_column(c, context, column);
+    return SQLITE_OK;
 }
 
 int occ_launch_table_register(sqlite3 *db)
