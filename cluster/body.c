@@ -140,9 +140,9 @@ static void put_column(struct occ_body *body, sqlite3_stmt *stmt, int i)
     }
 }
 
-void occ_body_put_columns(struct occ_body *body, sqlite3_stmt *stmt)
+void occ_body_put_columns(struct occ_body *body, sqlite3_stmt *stmt, int first, int n)
 {
-    for (int i = 0; i < sqlite3_column_count(stmt); i++)
+    for (int i = first; i < first + n; i++)
         put_column(body, stmt, i);
 }
 

@@ -29,8 +29,8 @@ void occ_body_put_text(struct occ_body *body, const char *text, size_t n);
 void occ_body_put_float(struct occ_body *body, double value);
 /* [a,b,...] */
 void occ_body_put_list(struct occ_body *body, const uint64_t *values, size_t n);
-/* The columns of a statement's row. */
-void occ_body_put_columns(struct occ_body *body, struct sqlite3_stmt *stmt);
+/* Columns of a statement's row. */
+void occ_body_put_columns(struct occ_body *body, struct sqlite3_stmt *stmt, int first, int n);
 void occ_body_end_row(struct occ_body *body);
 
 /* Text as it is, between rows or columns that were made before. */

@@ -6,7 +6,10 @@
 #include <sysexits.h>
 
 #include "options.h"
+#include "ship.h"
+#include "support/clock.h"
 #include "support/log.h"
+#include "support/paths.h"
 
 static int usage_error(const struct occ_error *err)
 {
@@ -37,25 +40,69 @@ static int say_check(struct occ_warehouse *w, struct occ_error *err)
 }
 
 /* What is asked of the server itself. */
-static int serve(const struct occ_ship_options *options, const struct occ_config *config,
-                 struct occ_error *err)
+static int ask_server(const struct occ_ship_options *options, const struct occ_config *config,
+                      const struct occ_warehouse_options *warehouse, struct occ_error *err)
 {
-    struct occ_ship_names names;
-    struct occ_warehouse_options warehouse;
     struct occ_warehouse *w = NULL;
-    int rc = occ_ship_warehouse(config, &names, &warehouse, err);
-    if (rc == 0)
-        rc = occ_warehouse_open(&warehouse, &w, err);
+    int rc = occ_warehouse_open(warehouse, &w, err);
     if (rc == 0)
         rc = occ_warehouse_meet(w, err);
     if (rc == 0 && options->print)
         rc = occ_warehouse_print_schema(w->dialect, config->ship_database, stdout, err);
     else if (rc == 0 && options->init)
         rc = occ_warehouse_init(w, err);
-    if (rc == 0 && (options->check || (options->init && !options->print)))
+    else if (rc == 0 && options->maintain)
+        rc = occ_warehouse_maintain(w, occ_now_ns() / 1000000000, err);
+    if (rc == 0 && !options->print)
         rc = say_check(w, err);
     occ_warehouse_close(w);
     return rc;
+}
+
+static int ship(const struct occ_ship_options *options, const struct occ_config *config,
+                const struct occ_warehouse_options *warehouse, struct occ_error *err)
+{
+    const struct occ_ship_settings settings = {.history = config->database_path[0]
+                                                              ? config->database_path
+                                                              : OCC_PATH_SERVICE_DIRECTORY "/history.db",
+                                               .state = occ_ship_state_path(config),
+                                               .interval_ns = config->ship_interval_ns,
+                                               .max_configs = config->ship_configs,
+                                               .warehouse = *warehouse};
+    struct occ_ship shipper;
+    int rc = occ_ship_open(&settings, &shipper, err);
+    if (rc != 0)
+        return rc;
+    if (options->once)
+        rc = occ_ship_pass(&shipper, true, err);
+    else
+        occ_ship_run(&shipper);
+    occ_ship_close(&shipper);
+    return rc;
+}
+
+static int print_status(const struct occ_config *config, struct occ_error *err)
+{
+    struct occ_state *state = NULL;
+    int rc = occ_state_open(occ_ship_state_path(config), true, &state, err);
+    if (rc == 0)
+        rc = occ_state_print(state, stdout, err);
+    occ_state_close(state);
+    return rc;
+}
+
+static int serve(const struct occ_ship_options *options, const struct occ_config *config,
+                 struct occ_error *err)
+{
+    struct occ_ship_names names;
+    struct occ_warehouse_options warehouse;
+    if (options->status)
+        return print_status(config, err);
+    int rc = occ_ship_warehouse(config, &names, &warehouse, err);
+    if (rc != 0)
+        return rc;
+    return options->init || options->check || options->maintain ? ask_server(options, config, &warehouse, err)
+                                                                : ship(options, config, &warehouse, err);
 }
 
 int main(int argc, char **argv)

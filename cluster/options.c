@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,85 +10,41 @@
 #include <unistd.h>
 
 #include "support/cleanup.h"
+#include "support/options.h"
 #include "support/text.h"
 
-#define FIRST_ID    256 /* getopt's value of the first row; letters are below */
-#define HELP_INDENT "\n                          "
-#define CREDENTIAL  "clickhouse-password"
+#define CREDENTIAL "clickhouse-password"
 
-static const struct row {
-    char letter; /* 0: none */
-    const char *name;
-    const char *argument; /* NULL: takes none */
-    size_t offset;        /* in struct occ_ship_options: of a text, or a bool where there is no argument */
-    const char *help;
-} rows[] = {
+static const struct occ_option rows[] = {
 #define AT(member) offsetof(struct occ_ship_options, member)
     {'c', "config", "FILE", AT(config),
-     "settings (default: occtrace.yaml and conf.d/*.yaml" HELP_INDENT
-     "in /etc/occtrace, installed in another prefix than" HELP_INDENT "/usr: in PREFIX/etc/occtrace)"},
+     "settings (default: occtrace.yaml and conf.d/*.yaml" OCC_OPTION_INDENT
+     "in /etc/occtrace, installed in another prefix than" OCC_OPTION_INDENT "/usr: in PREFIX/etc/occtrace)"},
     {0, "init", NULL, AT(init), "make the database and its tables, and end"},
     {0, "print", NULL, AT(print), "with --init: print the SQL instead"},
     {0, "dialect", "D", AT(dialect),
-     "with --print: 26 for ClickHouse from 21.11 on, 18" HELP_INDENT
+     "with --print: 26 for ClickHouse from 21.11 on, 18" OCC_OPTION_INDENT
      "for 18.16 to 21.10, auto (default) for the server's"},
     {0, "check", NULL, AT(check),
-     "say whether the server, its tables and rights are" HELP_INDENT "as needed, and end"},
+     "say whether the server, its tables and rights are" OCC_OPTION_INDENT "as needed, and end"},
+    {0, "once", NULL, AT(once),
+     "send what there is, also minutes that are just over," OCC_OPTION_INDENT "and end"},
+    {0, "status", NULL, AT(status), "print how far it came, and end"},
+    {0, "maintain", NULL, AT(maintain),
+     "drop what is too old where the server does not by" OCC_OPTION_INDENT
+     "itself (before 21.11), and end; once a day"},
     {0, "log-level", "LEVEL", AT(log_level), "error, warning, info or debug"},
     {'h', "help", NULL, AT(help), "this text"},
     {'V', "version", NULL, AT(version), "the version"},
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 
-/* getopt's tables out of ours. */
-static void build_tables(struct option options[N_ROWS + 1], char letters[2 * N_ROWS + 2])
-{
-    char *letter = letters;
-    *letter++ = ':'; /* tells a missing argument from an unknown option */
-    for (int i = 0; i < (int)N_ROWS; i++) {
-        options[i] = (struct option){.name = rows[i].name,
-                                     .has_arg = rows[i].argument ? required_argument : no_argument,
-                                     .val = FIRST_ID + i};
-        if (rows[i].letter)
-            *letter++ = rows[i].letter;
-        if (rows[i].letter && rows[i].argument)
-            *letter++ = ':';
-    }
-    *letter = '\0';
-    options[N_ROWS] = (struct option){0};
-}
-
-static const struct row *row_of(int value)
-{
-    size_t i = 0;
-    while (value < FIRST_ID && rows[i].letter != value)
-        i++;
-    return &rows[value < FIRST_ID ? i : (size_t)(value - FIRST_ID)];
-}
-
 int occ_ship_options_parse(int argc, char **argv, struct occ_ship_options *ret_options, struct occ_error *err)
 {
-    struct option table[N_ROWS + 1];
-    char letters[2 * N_ROWS + 2];
     struct occ_ship_options options = {0};
-    build_tables(table, letters);
-    opterr = 0;
-    optind = 1;
-    for (int at = 1, value; (value = getopt_long(argc, argv, letters, table, NULL)) != -1; at = optind) {
-        const char *word = argv[optind > at ? optind - 1 : at];
-        if (value == '?' || value == ':')
-            return occ_fail(err, OCC_E_INVALID,
-                            value == ':' ? "option '%.64s' needs an argument" : "unknown option '%.64s'",
-                            word);
-        const struct row *row = row_of(value);
-        void *member = (char *)&options + row->offset;
-        if (row->argument)
-            *(const char **)member = optarg;
-        else
-            *(bool *)member = true;
-    }
-    if (optind < argc)
-        return occ_fail(err, OCC_E_INVALID, "unexpected argument '%.64s'", argv[optind]);
+    int rc = occ_options_read(rows, N_ROWS, argc, argv, &options, err);
+    if (rc != 0)
+        return rc;
     if (options.print && !options.init)
         return occ_fail(err, OCC_E_INVALID, "--print goes with --init");
     *ret_options = options;
@@ -101,14 +56,7 @@ void occ_ship_options_help(FILE *out)
     (void)fputs("Usage: occtrace-ship [options]\n"
                 "Sends what a node's histories add up to by minute to the cluster's ClickHouse.\n\n",
                 out);
-    for (size_t i = 0; i < N_ROWS; i++) {
-        char left[64], letter[8] = "    ";
-        if (rows[i].letter)
-            (void)snprintf(letter, sizeof letter, "-%c, ", rows[i].letter);
-        (void)snprintf(left, sizeof left, "  %s--%s%s%s", letter, rows[i].name, rows[i].argument ? " " : "",
-                       rows[i].argument ? rows[i].argument : "");
-        (void)fprintf(out, "%-25s %s\n", left, rows[i].help);
-    }
+    occ_options_print(rows, N_ROWS, out);
 }
 
 int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ_error *err)
@@ -123,6 +71,11 @@ int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ
 }
 
 /* ---- settings ---- */
+
+const char *occ_ship_state_path(const struct occ_config *config)
+{
+    return config->ship_state[0] ? config->ship_state : "/var/lib/occtrace-ship/ship.db";
+}
 
 static int read_secret(const char *path, char *secret, size_t size, struct occ_error *err)
 {

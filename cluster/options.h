@@ -13,7 +13,7 @@
 /* Texts are argv's; NULL: not given. */
 struct occ_ship_options {
     const char *config, *dialect, *log_level;
-    bool init, print, check, help, version;
+    bool init, print, check, once, status, maintain, help, version;
 };
 
 /* OCC_E_INVALID: the message names the option. */
@@ -27,6 +27,9 @@ int occ_ship_dialect(const char *word, enum occ_dialect *ret_dialect, struct occ
 struct occ_ship_names {
     char node[256], password[1024];
 };
+
+/* Where the state is. */
+const char *occ_ship_state_path(const struct occ_config *config);
 
 /* The warehouse of the settings; reads the password's file. Both must outlive *ret_options. OCC_E_INVALID:
  * ship.url is not set, or others may read that file. */

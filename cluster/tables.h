@@ -104,6 +104,7 @@ enum occ_ship_table {
                    "WHERE l.run_id = r.run_id AND l.launches > 0), '')")                                     \
     X(start, "max(1000000000, min(r.start_ns / 1000000000, 4294967295))")
 
+#define OCC_SHIP_COUNT(column, ...)                  +1
 #define OCC_SHIP_NAME(column, ...)                   ", " #column
 #define OCC_SHIP_EXPRESSION(column, expression, ...) ", " expression
 

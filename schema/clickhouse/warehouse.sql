@@ -140,7 +140,7 @@ CREATE TABLE IF NOT EXISTS $db.rank_minute (
 
 -- What came in: written by the server with the rows themselves, and read by their sender before it goes on.
 CREATE TABLE IF NOT EXISTS $db.batch (
-    name    LowCardinality(String),     -- the table
+    name    String,                     -- the table
     cluster LowCardinality(String),
     node    LowCardinality(String),
     version UInt64,

@@ -42,7 +42,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlparse(self.path).query))
         sql = query.pop("query", "").encode()
         # no server, so nothing collects inserts of several connections
-        settings = [f"{k} = '{v}'" for k, v in query.items() if k == "insert_deduplication_token"]
+        quoted = {k: v.replace("\\", "\\\\").replace("'", "\\'") for k, v in query.items()}
+        settings = [f"{k} = '{v}'" for k, v in quoted.items() if k == "insert_deduplication_token"]
         if sql and settings:
             sql = sql.replace(b" FORMAT ", f" SETTINGS {', '.join(settings)} FORMAT ".encode())
         if self.headers.get("X-ClickHouse-Key") != password:

@@ -1,0 +1,181 @@
+/* Opening a history, and its changes in batches: see outbox.h. */
+#include "outbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store.h"
+
+#define BATCH_BYTES   (8u << 20)
+#define BATCH_ROWS    50000u
+#define BATCH_DAYS    31       /* a server refuses rows of too many partitions at once */
+#define FIRST_MINUTE  16666667 /* from here on seconds have ten digits, */
+#define LAST_MINUTE   71582787 /* and to here 32 bits */
+#define FUTURE_S      60 /* a minute that ends later than this is of a clock that is wrong: no use to wait */
+#define MINUTES_A_DAY 1440
+
+static const char read_changes[] =
+    "SELECT c.change, c.minute, c.run_id, r.source_hash IS NOT NULL OR r.time_base IS 'unknown', NOT "
+    "EXISTS(SELECT 1 FROM "
+    "stored_minute m WHERE m.minute = c.minute AND m.run_id = c.run_id) FROM stored_minute_change c "
+    "JOIN stored_run r USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
+
+int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
+{
+    int code = sqlite3_errcode(r->db);
+    return occ_fail(err,
+                    code == SQLITE_BUSY    ? OCC_E_BUSY
+                    : code == SQLITE_NOMEM ? OCC_E_NO_MEMORY
+                                           : OCC_E_CORRUPT,
+                    "%s: %s", sqlite3_db_filename(r->db, "main"), sqlite3_errmsg(r->db));
+}
+
+int occ_outbox_no_memory(struct occ_error *err)
+{
+    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
+int occ_outbox_number(struct occ_outbox *r, const char *sql, const int64_t *values, int n,
+                      int64_t *ret_number, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(r->db, sql, -1, &stmt, NULL) == SQLITE_OK ? 0 : occ_outbox_fail(r, err);
+    for (int i = 0; i < n && rc == 0; i++)
+        (void)sqlite3_bind_int64(stmt, i + 1, values[i]);
+    if (rc == 0 && sqlite3_step(stmt) == SQLITE_ROW)
+        *ret_number = sqlite3_column_int64(stmt, 0);
+    else if (rc == 0)
+        rc = occ_outbox_fail(r, err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *err)
+{
+    *r = (struct occ_outbox){0};
+    int rc = occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &r->store, err);
+    if (rc == 0) {
+        r->db = occ_store_sqlite(r->store);
+        rc = occ_outbox_number(r, "SELECT identity FROM stored_identity", NULL, 0, &r->identity, err);
+    }
+    if (rc == 0)
+        rc =
+            occ_outbox_number(r, "SELECT first_minute FROM stored_retention", NULL, 0, &r->first_minute, err);
+    if (rc == 0)
+        rc = occ_outbox_number(r, "SELECT coalesce(max(change), 0) FROM stored_minute_change", NULL, 0,
+                               &r->last_change, err);
+    if (rc == 0 && sqlite3_prepare_v2(r->db, read_changes, -1, &r->read_changes, NULL) != SQLITE_OK)
+        rc = occ_outbox_fail(r, err);
+    if (rc == 0)
+        rc = occ_outbox_prepare_ids(r, err);
+    if (rc == 0)
+        rc = occ_outbox_prepare_minutes(r, err);
+    if (rc != 0)
+        occ_outbox_close(r);
+    return rc;
+}
+
+void occ_outbox_close(struct occ_outbox *r)
+{
+    sqlite3_stmt *const statements[] = {r->read_changes, r->read_config, r->read_run, r->read_minute,
+                                        r->read_run_row};
+    for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
+        (void)sqlite3_finalize(statements[i]);
+    for (size_t i = 0; i < r->n_runs; i++) {
+        free(r->runs[i].job);
+        free(r->runs[i].user);
+    }
+    free(r->runs);
+    free(r->configs);
+    occ_map_free(&r->run_index);
+    occ_map_free(&r->config_index);
+    occ_store_close(r->store);
+    *r = (struct occ_outbox){0};
+}
+
+/* ---- batches ---- */
+
+void occ_batch_free(struct occ_batch *batch)
+{
+    for (int i = 0; i < OCC_SHIP_TABLE_COUNT; i++)
+        occ_body_free(&batch->rows[i]);
+    occ_map_free(&batch->ids);
+    occ_map_free(&batch->runs);
+    occ_map_free(&batch->minutes);
+}
+
+/* Measured values come seconds after the launches: a minute that is sent at once is soon sent again. */
+static bool must_wait(const struct occ_batch *batch, int64_t minute)
+{
+    int64_t over_s = batch->options.now_s - (minute + 1) * 60;
+    return batch->options.now_s != 0 && over_s < OCC_BATCH_WAIT_S && over_s > -FUTURE_S;
+}
+
+static bool is_full(const struct occ_batch *batch, uint32_t days)
+{
+    size_t bytes = 0;
+    uint64_t rows = 0;
+    for (int i = 0; i < OCC_SHIP_TABLE_COUNT; i++) {
+        bytes += batch->rows[i].n;
+        rows += batch->rows[i].rows;
+    }
+    return bytes >= BATCH_BYTES || rows >= BATCH_ROWS || days >= BATCH_DAYS;
+}
+
+/* The statement's change. *days: changes from one day's minutes to another's. */
+static int add_change(struct occ_outbox *r, struct occ_batch *batch, int64_t first, uint32_t *days,
+                      struct occ_error *err)
+{
+    sqlite3_stmt *stmt = r->read_changes;
+    int64_t change = sqlite3_column_int64(stmt, 0), minute = sqlite3_column_int64(stmt, 1);
+    const struct occ_outbox_run *run = NULL;
+    if (sqlite3_column_int(stmt, 3))
+        return 0; /* a recording: not this node's */
+    if (minute == -1)
+        return occ_outbox_run(r, batch, sqlite3_column_int64(stmt, 2), &run, err);
+    bool is_gone = minute < r->first_minute, is_sendable = minute >= FIRST_MINUTE && minute <= LAST_MINUTE;
+    if (is_gone || !is_sendable) {
+        batch->lost += change > first && (is_gone || !sqlite3_column_int(stmt, 4));
+        return 0;
+    }
+    if (occ_map_get(&batch->minutes, (uint64_t)minute) != OCC_MAP_NONE)
+        return 0;
+    if (occ_map_put(&batch->minutes, (uint64_t)minute, 0) == OCC_MAP_NONE)
+        return occ_outbox_no_memory(err);
+    *days += batch->newest_minute / MINUTES_A_DAY != minute / MINUTES_A_DAY;
+    batch->newest_minute = minute > batch->newest_minute ? minute : batch->newest_minute;
+    return occ_outbox_add_minute(r, batch, minute, err);
+}
+
+static int read_all(struct occ_outbox *r, int64_t first, struct occ_batch *batch, struct occ_error *err)
+{
+    int rc = 0, code = SQLITE_DONE;
+    uint32_t days = 0;
+    while (rc == 0 && !batch->is_full && (code = sqlite3_step(r->read_changes)) == SQLITE_ROW) {
+        if (must_wait(batch, sqlite3_column_int64(r->read_changes, 1)))
+            break;
+        rc = add_change(r, batch, first, &days, err);
+        batch->last_change = sqlite3_column_int64(r->read_changes, 0);
+        batch->is_full = is_full(batch, days);
+    }
+    if (rc == 0 && code != SQLITE_DONE && code != SQLITE_ROW)
+        rc = occ_outbox_fail(r, err);
+    for (int i = 0; i < OCC_SHIP_TABLE_COUNT && rc == 0; i++)
+        rc = batch->rows[i].failed ? occ_outbox_no_memory(err) : 0;
+    return rc;
+}
+
+int occ_outbox_read(struct occ_outbox *r, int64_t after, int64_t until, int64_t first,
+                    const struct occ_batch_options *options, struct occ_batch *ret_batch,
+                    struct occ_error *err)
+{
+    *ret_batch = (struct occ_batch){.options = *options};
+    if (sqlite3_exec(r->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK) /* one snapshot */
+        return occ_outbox_fail(r, err);
+    (void)sqlite3_bind_int64(r->read_changes, 1, after);
+    (void)sqlite3_bind_int64(r->read_changes, 2, until);
+    int rc = read_all(r, first, ret_batch, err);
+    (void)sqlite3_reset(r->read_changes);
+    (void)sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}

@@ -1,0 +1,107 @@
+/*
+ * A history, read for the warehouse: minutes, merged over the ranks of each job, and what they refer to. It
+ * reads the history's storage (schema/0001_history.sql), of this version and the one before. One thread.
+ */
+#ifndef OCC_CLUSTER_OUTBOX_H
+#define OCC_CLUSTER_OUTBOX_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "body.h"
+#include "support/error.h"
+#include "support/map.h"
+#include "tables.h"
+
+struct occ_store;
+
+/* A launch configuration, by its content. */
+struct occ_outbox_config {
+    uint64_t id;
+    double warps;            /* that the whole GPU can hold; 0 where the model refuses the configuration */
+    double expected_elapsed; /* low */
+    int cause;               /* enum occ_cause, or OCC_CAUSE_COUNT */
+    char gpu[40];
+};
+
+struct occ_outbox_run {
+    int64_t id;
+    uint64_t group; /* hash of job and user: rows of one are merged */
+    char *job, *user;
+    char uuid[40];
+};
+
+/* Ids that the warehouse has, so that their rows need not be sent again today. */
+struct occ_sent {
+    struct occ_map ids;
+    int64_t day;
+};
+
+/* Whose rows they are, and what of a minute has rows of its own. */
+struct occ_batch_options {
+    const char *cluster, *node;
+    uint64_t version;      /* of the rows */
+    uint64_t max_configs;  /* of a job in a minute */
+    int64_t newest_minute; /* rows of it and of earlier ones may have been sent */
+    int64_t now_s;         /* minutes that ended less than WAIT_S before wait; 0: none does */
+    const struct occ_sent *sent;
+};
+
+enum { OCC_BATCH_WAIT_S = 30 };
+
+struct occ_batch {
+    struct occ_batch_options options;
+    struct occ_body rows[OCC_SHIP_TABLE_COUNT];
+    struct occ_map ids, runs, minutes; /* that are in it */
+    int64_t last_change;               /* up to which changes are in it; 0: none */
+    int64_t newest_minute;
+    uint64_t lost; /* minutes of runs that are no longer there */
+    bool is_full;  /* there may be more */
+};
+void occ_batch_free(struct occ_batch *batch);
+
+struct occ_outbox {
+    struct occ_store *store;
+    sqlite3 *db;
+    int64_t identity, first_minute, last_change;
+    sqlite3_stmt *read_changes, *read_config, *read_run, *read_minute, *read_run_row;
+    struct occ_map config_index, run_index;
+    struct occ_outbox_config *configs;
+    struct occ_outbox_run *runs;
+    size_t n_configs, allocated_configs, n_runs, allocated_runs;
+};
+
+int occ_outbox_open(const char *path, struct occ_outbox *ret_outbox, struct occ_error *err);
+void occ_outbox_close(struct occ_outbox *outbox);
+
+/* The next changes after `after` and up to `until`; evicted ones above `first` are lost. On an error free the
+ * batch. */
+int occ_outbox_read(struct occ_outbox *outbox, int64_t after, int64_t until, int64_t first,
+                    const struct occ_batch_options *options, struct occ_batch *ret_batch,
+                    struct occ_error *err);
+
+/* A number that a statement with these parameters gives. */
+int occ_outbox_number(struct occ_outbox *outbox, const char *sql, const int64_t *values, int n,
+                      int64_t *ret_number, struct occ_error *err);
+
+/* ---- outbox_ids.c: what rows refer to; adds their own rows to the batch ---- */
+
+int occ_outbox_prepare_ids(struct occ_outbox *outbox, struct occ_error *err);
+int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
+                      const struct occ_outbox_config **ret_config, struct occ_error *err);
+int occ_outbox_run(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
+                   const struct occ_outbox_run **ret_run, struct occ_error *err);
+/* The configuration that stands for all others whose main cause this is. */
+uint64_t occ_batch_add_other(struct occ_batch *batch, int cause);
+
+/* ---- outbox_minutes.c ---- */
+
+int occ_outbox_prepare_minutes(struct occ_outbox *outbox, struct occ_error *err);
+int occ_outbox_add_minute(struct occ_outbox *outbox, struct occ_batch *batch, int64_t minute,
+                          struct occ_error *err);
+
+int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err);
+int occ_outbox_no_memory(struct occ_error *err);
+
+#endif

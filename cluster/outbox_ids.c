@@ -1,0 +1,245 @@
+/* What minutes refer to, and its rows: kernels, launch configurations, runs. See outbox.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "occupancy/occupancy.h"
+#include "outbox.h"
+#include "support/array.h"
+
+#define OTHER        "(other)"
+#define ITEMS_MAX    (1u << 22)
+#define N_CONFIG_COL (0 OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_SHIP_COUNT))
+#define N_KERNEL_COL (0 OCC_SHIP_KERNEL_COLUMNS(OCC_SHIP_COUNT))
+
+static const char read_config[] = "SELECT " OCC_SHIP_UUID(
+    "d.uuid") ", coalesce(d.sm_count * c.max_warps_per_sm, 0), c.expected_elapsed_low, "
+              "c.main_cause" OCC_SHIP_KERNEL_COLUMNS(OCC_SHIP_EXPRESSION) OCC_SHIP_LAUNCH_CONFIG_COLUMNS(
+                  OCC_SHIP_EXPRESSION) " FROM stored_launch_config c JOIN stored_kernel k "
+                                       "USING(kernel_id) JOIN stored_device d USING(device_id) "
+                                       "WHERE c.config_id = ?";
+enum { CONFIG_GPU, CONFIG_WARPS, CONFIG_EXPECTED, CONFIG_CAUSE, CONFIG_KERNEL };
+
+static const char read_run[] = "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_USER
+                               ", " OCC_SHIP_UUID("r.uuid") " FROM stored_run r WHERE r.run_id = ?";
+static const char read_run_row[] = "SELECT " OCC_SHIP_UUID("r.uuid")
+    OCC_SHIP_RUN_COLUMNS(OCC_SHIP_EXPRESSION) " FROM stored_run r WHERE r.run_id = ?";
+
+int occ_outbox_prepare_ids(struct occ_outbox *r, struct occ_error *err)
+{
+    if (sqlite3_prepare_v2(r->db, read_config, -1, &r->read_config, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(r->db, read_run, -1, &r->read_run, NULL) != SQLITE_OK ||
+        sqlite3_prepare_v2(r->db, read_run_row, -1, &r->read_run_row, NULL) != SQLITE_OK)
+        return occ_outbox_fail(r, err);
+    return 0;
+}
+
+/* Steps to the row of an id. OCC_E_CORRUPT: there is none. */
+static int find(const struct occ_outbox *r, sqlite3_stmt *stmt, int64_t id, struct occ_error *err)
+{
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_bind_int64(stmt, 1, id);
+    int code = sqlite3_step(stmt);
+    if (code == SQLITE_ROW)
+        return 0;
+    return code == SQLITE_DONE ? occ_fail(err, OCC_E_CORRUPT, "%s: a row that others refer to is missing",
+                                          sqlite3_db_filename(r->db, "main"))
+                               : occ_outbox_fail(r, err);
+}
+
+/* ---- kernels and launch configurations ---- */
+
+/* Whether the batch is to have this id's row. */
+static bool is_new(struct occ_batch *batch, uint64_t id)
+{
+    if (occ_map_get(&batch->options.sent->ids, id) != OCC_MAP_NONE ||
+        occ_map_get(&batch->ids, id) != OCC_MAP_NONE)
+        return false;
+    if (occ_map_put(&batch->ids, id, 0) == OCC_MAP_NONE)
+        batch->rows[OCC_SHIP_KERNEL].failed = true;
+    return true;
+}
+
+static void end_dimension(const struct occ_batch *batch, struct occ_body *rows)
+{
+    occ_body_put_text(rows, batch->options.cluster, strlen(batch->options.cluster));
+    occ_body_put_text(rows, batch->options.node, strlen(batch->options.node));
+    occ_body_put_u64(rows, batch->options.version);
+    occ_body_end_row(rows);
+}
+
+/* The id of what is in `row`, which becomes the row of that id. */
+static uint64_t add_config(struct occ_batch *batch, struct occ_body *row)
+{
+    struct occ_body *rows = &batch->rows[OCC_SHIP_LAUNCH_CONFIG];
+    uint64_t id = row->failed ? 0 : XXH3_64bits(row->data, row->n);
+    rows->failed |= row->failed;
+    if (!row->failed && is_new(batch, id)) {
+        occ_body_put_u64(rows, id);
+        occ_body_put_raw(rows, "\t", 1);
+        occ_body_put_raw(rows, row->data, row->n);
+        end_dimension(batch, rows);
+    }
+    occ_body_free(row);
+    return id;
+}
+
+static uint64_t kernel_of(const char *mangled, size_t n)
+{
+    return XXH3_64bits(mangled, n);
+}
+
+static uint64_t add_kernel(struct occ_batch *batch, sqlite3_stmt *stmt)
+{
+    struct occ_body *rows = &batch->rows[OCC_SHIP_KERNEL];
+    int mangled = CONFIG_KERNEL + N_KERNEL_COL - 1;
+    const char *name = (const char *)sqlite3_column_text(stmt, mangled);
+    uint64_t id = kernel_of(name ? name : "", (size_t)sqlite3_column_bytes(stmt, mangled));
+    if (is_new(batch, id)) {
+        occ_body_put_u64(rows, id);
+        occ_body_put_columns(rows, stmt, CONFIG_KERNEL, N_KERNEL_COL);
+        end_dimension(batch, rows);
+    }
+    return id;
+}
+
+static int cause_of(const char *word)
+{
+#define WORD(name, id, text) id,
+    static const char *const words[] = {OCC_CAUSES(WORD)};
+#undef WORD
+    int cause = 0;
+    while (cause < OCC_CAUSE_COUNT && (!word || strcmp(word, words[cause]) != 0))
+        cause++;
+    return cause;
+}
+
+static void fill_config(struct occ_batch *batch, sqlite3_stmt *stmt, struct occ_outbox_config *config)
+{
+    struct occ_body row = {0};
+    const char *gpu = (const char *)sqlite3_column_text(stmt, CONFIG_GPU);
+    occ_body_put_u64(&row, add_kernel(batch, stmt));
+    occ_body_put_columns(&row, stmt, CONFIG_KERNEL + N_KERNEL_COL, N_CONFIG_COL);
+    *config =
+        (struct occ_outbox_config){.id = add_config(batch, &row),
+                                   .warps = sqlite3_column_double(stmt, CONFIG_WARPS),
+                                   .expected_elapsed = sqlite3_column_double(stmt, CONFIG_EXPECTED),
+                                   .cause = cause_of((const char *)sqlite3_column_text(stmt, CONFIG_CAUSE))};
+    (void)snprintf(config->gpu, sizeof config->gpu, "%s",
+                   gpu && strlen(gpu) == 36 ? gpu : "00000000-0000-0000-0000-000000000000");
+}
+
+int occ_outbox_config(struct occ_outbox *r, struct occ_batch *batch, int64_t id,
+                      const struct occ_outbox_config **ret_config, struct occ_error *err)
+{
+    uint32_t at = occ_map_get(&r->config_index, (uint64_t)id);
+    if (at == OCC_MAP_NONE) {
+        int rc = find(r, r->read_config, id, err);
+        if (rc != 0)
+            return rc;
+        at = (uint32_t)r->n_configs;
+        if (!occ_grow((void **)&r->configs, &r->allocated_configs, r->n_configs, ITEMS_MAX,
+                      sizeof *r->configs) ||
+            occ_map_put(&r->config_index, (uint64_t)id, at) == OCC_MAP_NONE)
+            return occ_outbox_no_memory(err);
+        fill_config(batch, r->read_config, &r->configs[r->n_configs++]);
+        (void)sqlite3_reset(r->read_config);
+    }
+    *ret_config = &r->configs[at];
+    return 0;
+}
+
+static void put_other_column(struct occ_body *row, const char *text, const char *cause)
+{
+    text = text ? text : cause;
+    occ_body_put_raw(row, "\t", 1);
+    occ_body_put_raw(row, text, strlen(text));
+}
+
+uint64_t occ_batch_add_other(struct occ_batch *batch, int cause)
+{
+#define WORD(name, id, text) id,
+    static const char *const words[] = {OCC_CAUSES(WORD) ""};
+#undef WORD
+    struct occ_body row = {0}, *kernels = &batch->rows[OCC_SHIP_KERNEL];
+    uint64_t kernel = kernel_of(OTHER, strlen(OTHER));
+    if (is_new(batch, kernel)) {
+        occ_body_put_u64(kernels, kernel);
+        for (int i = 0; i < N_KERNEL_COL; i++)
+            occ_body_put_text(kernels, OTHER, strlen(OTHER));
+        end_dimension(batch, kernels);
+    }
+    occ_body_put_u64(&row, kernel);
+#define X(column, expression, other) put_other_column(&row, other, words[cause]);
+    OCC_SHIP_LAUNCH_CONFIG_COLUMNS(X)
+#undef X
+    return add_config(batch, &row);
+}
+
+/* ---- runs ---- */
+
+static bool fill_run(sqlite3_stmt *stmt, struct occ_outbox_run *run)
+{
+    const char *job = (const char *)sqlite3_column_text(stmt, 1),
+               *user = (const char *)sqlite3_column_text(stmt, 2);
+    XXH3_state_t *state = XXH3_createState();
+    *run = (struct occ_outbox_run){
+        .id = sqlite3_column_int64(stmt, 0), .job = strdup(job ? job : ""), .user = strdup(user ? user : "")};
+    if (!state || !run->job || !run->user) {
+        (void)XXH3_freeState(state);
+        return false;
+    }
+    (void)XXH3_64bits_reset(state);
+    (void)XXH3_64bits_update(state, run->job, strlen(run->job) + 1);
+    (void)XXH3_64bits_update(state, run->user, strlen(run->user));
+    run->group = XXH3_64bits_digest(state);
+    (void)XXH3_freeState(state);
+    (void)snprintf(run->uuid, sizeof run->uuid, "%s", (const char *)sqlite3_column_text(stmt, 3));
+    return true;
+}
+
+/* Its row, once in a batch. */
+static int add_run_row(struct occ_outbox *r, struct occ_batch *batch, int64_t id, struct occ_error *err)
+{
+    struct occ_body *rows = &batch->rows[OCC_SHIP_RUN];
+    if (occ_map_get(&batch->runs, (uint64_t)id) != OCC_MAP_NONE)
+        return 0;
+    if (occ_map_put(&batch->runs, (uint64_t)id, 0) == OCC_MAP_NONE)
+        return occ_outbox_no_memory(err);
+    int rc = find(r, r->read_run_row, id, err);
+    if (rc != 0)
+        return rc;
+    occ_body_put_columns(rows, r->read_run_row, 0, 1);
+    occ_body_put_text(rows, batch->options.cluster, strlen(batch->options.cluster));
+    occ_body_put_text(rows, batch->options.node, strlen(batch->options.node));
+    occ_body_put_u64(rows, (uint64_t)r->identity);
+    occ_body_put_columns(rows, r->read_run_row, 1, sqlite3_column_count(r->read_run_row) - 1);
+    occ_body_put_u64(rows, batch->options.version);
+    occ_body_end_row(rows);
+    (void)sqlite3_reset(r->read_run_row);
+    return 0;
+}
+
+int occ_outbox_run(struct occ_outbox *r, struct occ_batch *batch, int64_t id,
+                   const struct occ_outbox_run **ret_run, struct occ_error *err)
+{
+    uint32_t at = occ_map_get(&r->run_index, (uint64_t)id);
+    int rc = 0;
+    if (at == OCC_MAP_NONE) {
+        at = (uint32_t)r->n_runs;
+        rc = find(r, r->read_run, id, err);
+        if (rc == 0 &&
+            (!occ_grow((void **)&r->runs, &r->allocated_runs, r->n_runs, ITEMS_MAX, sizeof *r->runs) ||
+             !fill_run(r->read_run, &r->runs[r->n_runs++]) ||
+             occ_map_put(&r->run_index, (uint64_t)id, at) == OCC_MAP_NONE))
+            rc = occ_outbox_no_memory(err);
+        (void)sqlite3_reset(r->read_run);
+    }
+    if (rc == 0)
+        rc = add_run_row(r, batch, id, err);
+    if (rc == 0)
+        *ret_run = &r->runs[at];
+    return rc;
+}

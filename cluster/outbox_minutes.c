@@ -1,0 +1,374 @@
+/*
+ * One minute of a history: its rows by run and launch configuration become rows by job and configuration, and
+ * by run and GPU. Of a job's configurations those that waste most have rows of their own; the others are
+ * added up by main cause, so that sums are exact. See outbox.h.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "occupancy/occupancy.h"
+#include "outbox.h"
+#include "store/codec/histogram.h"
+#include "store/measured.h"
+#include "support/array.h"
+
+#define ROWS_MAX (1u << 22)
+
+/* X(expression): of stored_measured_minute. */
+#define MEASURED_COUNT(name, text) ", e." #name
+static const char read_minute[] = "SELECT m.run_id, m.config_id, m.launches, m.total_duration_ns, "
+                                  "m.min_duration_ns, m.max_duration_ns, m.histogram, "
+                                  "e.achieved_sum, e.achieved_ns, e.elapsed_sum, e.elapsed_ns, "
+                                  "e.group_elapsed_sum, e.group_elapsed_ns" OCC_MEASURED_SOURCES(
+                                      MEASURED_COUNT) " FROM stored_minute m JOIN stored_run r ON r.run_id = "
+                                                      "m.run_id LEFT JOIN stored_measured_minute e "
+                                                      "ON e.config_id = m.config_id AND e.minute = m.minute "
+                                                      "AND e.run_id = m.run_id WHERE m.minute = ? "
+                                                      "AND r.source_hash IS NULL AND r.time_base IS NOT "
+                                                      "'unknown' ORDER BY m.run_id, m.config_id";
+enum {
+    RUN,
+    CONFIG,
+    LAUNCHES,
+    TOTAL,
+    MIN,
+    MAX,
+    HISTOGRAM,
+    ACHIEVED,
+    ELAPSED = ACHIEVED + 2,
+    GROUP = ELAPSED + 2,
+    SOURCES = GROUP + 2
+};
+
+/* A row of the table minute. */
+struct merged {
+    uint64_t group, config;
+    uint32_t run; /* any of the group's: its index */
+    int cause;
+    int64_t last_run;
+    uint32_t ranks;
+    uint64_t launches, total_ns, min_ns, max_ns;
+    struct occ_histogram histogram;
+    double achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, waste, capacity;
+    bool is_other;
+};
+
+/* A row of the table rank_minute. */
+struct rank {
+    uint32_t run, config; /* indices; the configuration's GPU counts */
+    uint64_t launches, busy_ns;
+    double waste, capacity;
+};
+
+struct minute {
+    struct occ_outbox *outbox;
+    struct occ_batch *batch;
+    int64_t number;
+    struct occ_map index; /* group and configuration -> row */
+    struct merged *rows;
+    struct rank *ranks;
+    size_t n, allocated, n_ranks, allocated_ranks;
+};
+
+int occ_outbox_prepare_minutes(struct occ_outbox *r, struct occ_error *err)
+{
+    return sqlite3_prepare_v2(r->db, read_minute, -1, &r->read_minute, NULL) == SQLITE_OK
+               ? 0
+               : occ_outbox_fail(r, err);
+}
+
+static void free_minute(struct minute *m)
+{
+    for (size_t i = 0; i < m->n; i++)
+        occ_histogram_free(&m->rows[i].histogram);
+    free(m->rows);
+    free(m->ranks);
+    occ_map_free(&m->index);
+}
+
+/* ---- merging ---- */
+
+static uint64_t add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static uint64_t column(sqlite3_stmt *stmt, int i)
+{
+    int64_t value = sqlite3_column_int64(stmt, i);
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+/* As occ_top_row's: by what was measured, where that stands for all launches, else by the model. */
+static double unused_share(sqlite3_stmt *stmt, const struct occ_outbox_config *config)
+{
+    struct occ_measured_sums sums = {0};
+    int at = SOURCES;
+    sums.sum[OCC_MEASURED_elapsed] = sqlite3_column_double(stmt, ELAPSED);
+    sums.ns[OCC_MEASURED_elapsed] = sqlite3_column_double(stmt, ELAPSED + 1);
+    sums.sum[OCC_MEASURED_group_elapsed] = sqlite3_column_double(stmt, GROUP);
+    sums.ns[OCC_MEASURED_group_elapsed] = sqlite3_column_double(stmt, GROUP + 1);
+#define X(name, text) sums.name = column(stmt, at++);
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    double ns = sums.ns[OCC_MEASURED_elapsed], elapsed = config->expected_elapsed;
+    if (ns > 0 && occ_measured_is_representative(&sums))
+        elapsed = sums.sum[OCC_MEASURED_elapsed] / ns;
+    return elapsed < 1 ? 1 - elapsed : 0;
+}
+
+static struct merged *row_of(struct minute *m, const struct occ_outbox_run *run,
+                             const struct occ_outbox_config *config)
+{
+    const uint64_t key[] = {run->group, config->id};
+    uint64_t hash = XXH3_64bits(key, sizeof key);
+    uint32_t at = occ_map_get(&m->index, hash);
+    if (at != OCC_MAP_NONE)
+        return &m->rows[at];
+    if (!occ_grow((void **)&m->rows, &m->allocated, m->n, ROWS_MAX, sizeof *m->rows) ||
+        occ_map_put(&m->index, hash, (uint32_t)m->n) == OCC_MAP_NONE)
+        return NULL;
+    m->rows[m->n] = (struct merged){.group = run->group,
+                                    .config = config->id,
+                                    .run = (uint32_t)(run - m->outbox->runs),
+                                    .cause = config->cause,
+                                    .last_run = -1,
+                                    .min_ns = UINT64_MAX};
+    return &m->rows[m->n++];
+}
+
+static struct rank *rank_of(struct minute *m, const struct occ_outbox_run *run,
+                            const struct occ_outbox_config *config)
+{
+    uint32_t number = (uint32_t)(run - m->outbox->runs);
+    for (size_t i = m->n_ranks; i > 0 && m->ranks[i - 1].run == number; i--)
+        if (strcmp(m->outbox->configs[m->ranks[i - 1].config].gpu, config->gpu) == 0)
+            return &m->ranks[i - 1];
+    if (!occ_grow((void **)&m->ranks, &m->allocated_ranks, m->n_ranks, ROWS_MAX, sizeof *m->ranks))
+        return NULL;
+    m->ranks[m->n_ranks] = (struct rank){.run = number, .config = (uint32_t)(config - m->outbox->configs)};
+    return &m->ranks[m->n_ranks++];
+}
+
+/* The statement's row. false: no memory, or a damaged histogram. */
+static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbox_run *run,
+                    const struct occ_outbox_config *config)
+{
+    struct merged *row = row_of(m, run, config);
+    struct rank *rank = rank_of(m, run, config);
+    if (!row || !rank)
+        return false;
+    uint64_t launches = column(stmt, LAUNCHES), total = column(stmt, TOTAL), min = column(stmt, MIN),
+             max = column(stmt, MAX);
+    double capacity = (double)total * 1e-9 * config->warps, waste = capacity * unused_share(stmt, config);
+    row->ranks += row->last_run != run->id;
+    row->last_run = run->id;
+    row->launches = add_saturated(row->launches, launches);
+    row->total_ns = add_saturated(row->total_ns, total);
+    row->min_ns = min < row->min_ns ? min : row->min_ns;
+    row->max_ns = max > row->max_ns ? max : row->max_ns;
+    row->achieved_sum += sqlite3_column_double(stmt, ACHIEVED);
+    row->achieved_ns += sqlite3_column_double(stmt, ACHIEVED + 1);
+    row->elapsed_sum += sqlite3_column_double(stmt, ELAPSED);
+    row->elapsed_ns += sqlite3_column_double(stmt, ELAPSED + 1);
+    row->waste += waste;
+    row->capacity += capacity;
+    rank->launches = add_saturated(rank->launches, launches);
+    rank->busy_ns = add_saturated(rank->busy_ns, total);
+    rank->waste += waste;
+    rank->capacity += capacity;
+    return occ_histogram_add_bytes(&row->histogram, sqlite3_column_blob(stmt, HISTOGRAM),
+                                   (size_t)sqlite3_column_bytes(stmt, HISTOGRAM));
+}
+
+static int read_rows(struct minute *m, struct occ_error *err)
+{
+    struct occ_outbox *r = m->outbox;
+    sqlite3_stmt *stmt = r->read_minute;
+    int rc = 0, code = SQLITE_DONE;
+    (void)sqlite3_reset(stmt);
+    (void)sqlite3_bind_int64(stmt, 1, m->number);
+    while (rc == 0 && (code = sqlite3_step(stmt)) == SQLITE_ROW) {
+        const struct occ_outbox_run *run = NULL;
+        const struct occ_outbox_config *config = NULL;
+        rc = occ_outbox_run(r, m->batch, sqlite3_column_int64(stmt, RUN), &run, err);
+        if (rc == 0)
+            rc = occ_outbox_config(r, m->batch, sqlite3_column_int64(stmt, CONFIG), &config, err);
+        if (rc == 0 && !add_row(m, stmt, run, config))
+            rc = occ_fail(err, OCC_E_CORRUPT, "%s: a minute cannot be added up",
+                          sqlite3_db_filename(r->db, "main"));
+    }
+    if (rc == 0 && code != SQLITE_DONE)
+        rc = occ_outbox_fail(r, err);
+    (void)sqlite3_reset(stmt);
+    return rc;
+}
+
+/* ---- writing ---- */
+
+static void put_whose(const struct occ_batch *batch, struct occ_body *rows)
+{
+    occ_body_put_text(rows, batch->options.cluster, strlen(batch->options.cluster));
+}
+
+static void put_histogram(struct occ_body *rows, const struct occ_histogram *h)
+{
+    uint64_t bins[OCC_HISTOGRAM_BINS], counts[OCC_HISTOGRAM_BINS];
+    size_t n = 0;
+    for (uint16_t i = 0; i < h->count && n < OCC_HISTOGRAM_BINS; i++)
+        if (h->bins[i] > 0) {
+            bins[n] = (uint64_t)h->first + i;
+            counts[n++] = h->bins[i];
+        }
+    occ_body_put_list(rows, bins, n);
+    occ_body_put_list(rows, counts, n);
+}
+
+/* NaN: nothing was measured. */
+static double or_nan(double value, double ns)
+{
+    return ns > 0 ? value : NAN;
+}
+
+static void put_row(struct minute *m, const struct merged *row)
+{
+    const struct occ_outbox_run *run = &m->outbox->runs[row->run];
+    struct occ_body *rows = &m->batch->rows[OCC_SHIP_MINUTE];
+    occ_body_put_u64(rows, (uint64_t)m->number * 60);
+    put_whose(m->batch, rows);
+    occ_body_put_text(rows, run->job, strlen(run->job));
+    occ_body_put_text(rows, run->user, strlen(run->user));
+    occ_body_put_text(rows, m->batch->options.node, strlen(m->batch->options.node));
+    occ_body_put_u64(rows, (uint64_t)m->outbox->identity);
+    occ_body_put_u64(rows, row->config);
+    occ_body_put_u64(rows, row->ranks);
+    occ_body_put_u64(rows, row->launches);
+    occ_body_put_u64(rows, row->total_ns);
+    occ_body_put_u64(rows, row->launches > 0 ? row->min_ns : 0);
+    occ_body_put_u64(rows, row->max_ns);
+    put_histogram(rows, &row->histogram);
+    occ_body_put_float(rows, or_nan(row->achieved_sum, row->achieved_ns));
+    occ_body_put_float(rows, or_nan(row->achieved_ns, row->achieved_ns));
+    occ_body_put_float(rows, or_nan(row->elapsed_sum, row->elapsed_ns));
+    occ_body_put_float(rows, or_nan(row->elapsed_ns, row->elapsed_ns));
+    occ_body_put_float(rows, row->is_other ? row->waste : 0);
+    occ_body_put_float(rows, row->is_other ? row->capacity : 0);
+    occ_body_put_u64(rows, m->batch->options.version);
+    occ_body_end_row(rows);
+}
+
+/* A row that takes away what was sent before. */
+static void put_empty_row(struct minute *m, const struct merged *row)
+{
+    put_row(m, &(struct merged){.run = row->run, .config = row->config});
+}
+
+static void put_ranks(struct minute *m)
+{
+    struct occ_body *rows = &m->batch->rows[OCC_SHIP_RANK_MINUTE];
+    for (size_t i = 0; i < m->n_ranks; i++) {
+        const struct rank *rank = &m->ranks[i];
+        const char *run = m->outbox->runs[rank->run].uuid, *gpu = m->outbox->configs[rank->config].gpu;
+        occ_body_put_u64(rows, (uint64_t)m->number * 60);
+        put_whose(m->batch, rows);
+        occ_body_put_text(rows, m->batch->options.node, strlen(m->batch->options.node));
+        occ_body_put_u64(rows, (uint64_t)m->outbox->identity);
+        occ_body_put_text(rows, run, strlen(run));
+        occ_body_put_text(rows, gpu, strlen(gpu));
+        occ_body_put_u64(rows, rank->launches);
+        occ_body_put_u64(rows, rank->busy_ns);
+        occ_body_put_float(rows, rank->waste);
+        occ_body_put_float(rows, rank->capacity);
+        occ_body_put_u64(rows, m->batch->options.version);
+        occ_body_end_row(rows);
+    }
+}
+
+/* ---- the rest of a job's configurations ---- */
+
+static bool add_to_other(struct merged *other, const struct merged *row)
+{
+    other->ranks = row->ranks > other->ranks ? row->ranks : other->ranks;
+    other->launches = add_saturated(other->launches, row->launches);
+    other->total_ns = add_saturated(other->total_ns, row->total_ns);
+    other->min_ns = row->min_ns < other->min_ns ? row->min_ns : other->min_ns;
+    other->max_ns = row->max_ns > other->max_ns ? row->max_ns : other->max_ns;
+    other->achieved_sum += row->achieved_sum;
+    other->achieved_ns += row->achieved_ns;
+    other->elapsed_sum += row->elapsed_sum;
+    other->elapsed_ns += row->elapsed_ns;
+    other->waste += row->waste;
+    other->capacity += row->capacity;
+    for (uint16_t i = 0; i < row->histogram.count; i++)
+        if (row->histogram.bins[i] > 0 &&
+            !occ_histogram_add(&other->histogram, occ_histogram_low((uint32_t)row->histogram.first + i),
+                               row->histogram.bins[i]))
+            return false;
+    return true;
+}
+
+/* Rows that were sent when fewer or others were folded are taken away again. */
+static bool put_folded(struct minute *m, const struct merged *rows, size_t n)
+{
+    struct merged others[OCC_CAUSE_COUNT + 1] = {0};
+    bool sent_before = m->number <= m->batch->options.newest_minute, added = true;
+    for (int i = 0; i <= OCC_CAUSE_COUNT; i++)
+        others[i] = (struct merged){.run = rows[0].run, .min_ns = UINT64_MAX, .is_other = true};
+    for (size_t i = 0; i < n && added; i++) {
+        added = add_to_other(&others[rows[i].cause], &rows[i]);
+        if (sent_before)
+            put_empty_row(m, &rows[i]);
+    }
+    for (int i = 0; i <= OCC_CAUSE_COUNT; i++) {
+        if (added && (sent_before || others[i].launches > 0)) {
+            others[i].config = occ_batch_add_other(m->batch, i);
+            put_row(m, &others[i]);
+        }
+        occ_histogram_free(&others[i].histogram);
+    }
+    return added;
+}
+
+/* By group; in it those that waste most first, always in the same order. */
+static int compare(const void *a, const void *b)
+{
+    const struct merged *x = a, *y = b;
+    if (x->group != y->group)
+        return x->group < y->group ? -1 : 1;
+    if (x->waste != y->waste)
+        return x->waste > y->waste ? -1 : 1;
+    return x->config < y->config ? -1 : x->config > y->config;
+}
+
+static bool put_groups(struct minute *m)
+{
+    size_t max = m->batch->options.max_configs, kept = max - (OCC_CAUSE_COUNT + 1);
+    bool put = true;
+    if (m->n > 0)
+        qsort(m->rows, m->n, sizeof *m->rows, compare);
+    for (size_t i = 0, end = 0; i < m->n && put; i = end) {
+        while (end < m->n && m->rows[end].group == m->rows[i].group)
+            end++;
+        size_t own = end - i <= max ? end - i : kept;
+        for (size_t k = i; k < i + own; k++)
+            put_row(m, &m->rows[k]);
+        if (i + own < end)
+            put = put_folded(m, &m->rows[i + own], end - i - own);
+    }
+    return put;
+}
+
+int occ_outbox_add_minute(struct occ_outbox *r, struct occ_batch *batch, int64_t number,
+                          struct occ_error *err)
+{
+    struct minute m = {.outbox = r, .batch = batch, .number = number};
+    int rc = read_rows(&m, err);
+    if (rc == 0 && !put_groups(&m))
+        rc = occ_outbox_no_memory(err);
+    if (rc == 0)
+        put_ranks(&m);
+    free_minute(&m);
+    return rc;
+}

@@ -1,0 +1,374 @@
+/* See ship.h. */
+#include "ship.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "support/cleanup.h"
+#include "support/clock.h"
+#include "support/log.h"
+#include "support/text.h"
+
+#define SECOND_NS       INT64_C(1000000000)
+#define DAY_S           INT64_C(86400)
+#define BACK_OFF_MIN_NS SECOND_NS
+#define BACK_OFF_MAX_NS (300 * SECOND_NS)
+#define NEW_INTERVAL_NS (60 * SECOND_NS)
+#define OLD_INTERVAL_NS (300 * SECOND_NS)
+#define SENT_MAX        (1u << 20)
+#define CLOCK_OFF_MS    2000
+/* With more changes than this to be sent, the newest so many go first. */
+#define BACKLOG 4096
+#define NEWEST  1024
+
+int occ_ship_open(const struct occ_ship_settings *settings, struct occ_ship *ret_ship, struct occ_error *err)
+{
+    *ret_ship = (struct occ_ship){.settings = *settings};
+    int rc = occ_state_open(settings->state, false, &ret_ship->state, err);
+    if (rc == 0)
+        rc = occ_state_load_counters(ret_ship->state, &ret_ship->counters, err);
+    if (rc == 0)
+        rc = occ_warehouse_open(&settings->warehouse, &ret_ship->warehouse, err);
+    if (rc != 0)
+        occ_ship_close(ret_ship);
+    return rc;
+}
+
+void occ_ship_close(struct occ_ship *ship)
+{
+    occ_warehouse_close(ship->warehouse);
+    occ_state_close(ship->state);
+    occ_map_free(&ship->sent.ids);
+    *ship = (struct occ_ship){0};
+}
+
+/* ---- one batch ---- */
+
+/* A later batch's rows take the place of an earlier one's, also where the clock was set back or the state was
+ * lost. */
+static uint64_t next_version(struct occ_ship *ship)
+{
+    int64_t now_ms = occ_now_ns() / 1000000;
+    ship->counters.version = now_ms > ship->counters.version ? now_ms : ship->counters.version + 1;
+    return (uint64_t)ship->counters.version;
+}
+
+/* false: what it has is not remembered, and sent again. */
+static bool remember(struct occ_sent *sent, const struct occ_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->ids.capacity; i++)
+        if (batch->ids.values[i] != OCC_MAP_NONE &&
+            (sent->ids.used >= SENT_MAX || occ_map_put(&sent->ids, batch->ids.keys[i], 0) == OCC_MAP_NONE))
+            return false;
+    return true;
+}
+
+static int send_batch(struct occ_ship *ship, const struct occ_batch *batch, struct occ_error *err)
+{
+    uint64_t version = batch->options.version;
+    int rc = 0;
+    bool some = false;
+    for (int i = 0; i < OCC_SHIP_TABLE_COUNT && rc == 0; i++)
+        if (batch->rows[i].rows > 0) {
+            rc = occ_warehouse_insert(ship->warehouse, (enum occ_ship_table)i, &batch->rows[i], version, err);
+            some = true;
+        }
+    if (rc == 0 && some)
+        rc = occ_warehouse_confirm(ship->warehouse, batch->rows, version, err);
+    return rc;
+}
+
+static void count_batch(struct occ_ship *ship, const struct occ_batch *batch)
+{
+    for (int i = 0; i < OCC_SHIP_TABLE_COUNT; i++)
+        ship->counters.rows += (int64_t)batch->rows[i].rows;
+    ship->counters.batches++;
+    ship->counters.lost += (int64_t)batch->lost;
+    (void)remember(&ship->sent, batch);
+}
+
+/* A history while it is read. */
+struct history {
+    struct occ_ship *ship;
+    struct occ_outbox outbox;
+    struct occ_position position;
+    bool all;
+};
+
+static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batch, struct occ_error *err)
+{
+    const struct occ_ship_settings *settings = &h->ship->settings;
+    const struct occ_position *p = &h->position;
+    const struct occ_batch_options options = {.cluster = settings->warehouse.cluster,
+                                              .node = settings->warehouse.node,
+                                              .version = next_version(h->ship),
+                                              .max_configs = settings->max_configs,
+                                              .newest_minute = p->newest_minute,
+                                              .now_s = h->all ? 0 : occ_now_ns() / SECOND_NS,
+                                              .sent = &h->ship->sent};
+    return occ_outbox_read(&h->outbox, of_gap ? p->done : p->newest,
+                           of_gap ? p->gap_end : h->outbox.last_change, p->first, &options, ret_batch, err);
+}
+
+static void move_position(struct occ_position *p, const struct occ_batch *batch, bool of_gap)
+{
+    if (of_gap)
+        p->done = batch->is_full ? batch->last_change : p->gap_end;
+    else if (batch->last_change > 0)
+        p->newest = batch->last_change;
+    if (p->gap_end == 0 || p->done >= p->gap_end) {
+        p->done = p->newest;
+        p->gap_end = 0;
+    }
+    p->lost += (int64_t)batch->lost;
+}
+
+/* Sends the next changes, of the gap or the newest, as many as a batch takes. */
+static int ship_batch(struct history *h, bool of_gap, bool *ret_more, struct occ_error *err)
+{
+    struct occ_ship *ship = h->ship;
+    struct occ_batch batch;
+    uint64_t before = occ_http_sent_bytes(ship->warehouse->http);
+    int rc = read_batch(h, of_gap, &batch, err);
+    bool some = rc == 0 && batch.last_change > 0;
+    if (some && batch.newest_minute > h->position.newest_minute)
+        h->position.newest_minute = batch.newest_minute;
+    if (some) /* from here on the version is used, and these minutes may be there */
+        rc = occ_state_store(ship->state, &h->position, &ship->counters, NULL, err);
+    if (some && rc == 0)
+        rc = send_batch(ship, &batch, err);
+    ship->counters.wire_bytes += (int64_t)(occ_http_sent_bytes(ship->warehouse->http) - before);
+    if (rc == 0) {
+        move_position(&h->position, &batch, of_gap);
+        if (some)
+            count_batch(ship, &batch);
+        if (some || of_gap)
+            rc = occ_state_store(ship->state, &h->position, &ship->counters, NULL, err);
+    }
+    *ret_more = rc == 0 && batch.is_full;
+    occ_batch_free(&batch);
+    return rc;
+}
+
+/* ---- one history ---- */
+
+static int load_position(struct history *h, const char *path, struct occ_error *err)
+{
+    struct occ_position *p = &h->position;
+    struct stat status = {0};
+    int rc = occ_state_load_position(h->ship->state, h->outbox.identity, p, err);
+    if (rc == 0 && stat(path, &status) != 0)
+        rc = occ_fail_errno(err, errno, "%s", path);
+    if (rc == 0 && p->newest > 0 &&
+        (p->inode != (int64_t)status.st_ino || p->newest > h->outbox.last_change)) {
+        occ_log(OCC_LOG_WARNING, "%s is another copy than the one that was sent: all of it is sent again",
+                path);
+        p->done = p->gap_end = p->newest = 0;
+    }
+    if (rc == 0 && p->newest == 0)
+        p->first = h->outbox.last_change;
+    p->inode = (int64_t)status.st_ino;
+    return rc;
+}
+
+/* After a long outage: what is newest goes first. What was sent of it goes again with the rest. */
+static int open_gap(struct history *h, struct occ_error *err)
+{
+    struct occ_position *p = &h->position;
+    int64_t n = 0;
+    int rc = occ_outbox_number(&h->outbox, "SELECT count(*) FROM stored_minute_change WHERE change > ?",
+                               &p->newest, 1, &n, err);
+    if (rc != 0 || n <= BACKLOG)
+        return rc;
+    rc = occ_outbox_number(&h->outbox,
+                           "SELECT change FROM stored_minute_change ORDER BY change DESC LIMIT 1 OFFSET ?",
+                           (const int64_t[]){NEWEST}, 1, &p->gap_end, err);
+    p->newest = p->gap_end;
+    return rc;
+}
+
+/* Minutes before it are in: those that are not changed nor open. Of a run that launches nothing, a minute is
+ * open until the daemon writes it. */
+static int complete_until(struct history *h, int64_t *ret_minute, int64_t *ret_pending, struct occ_error *err)
+{
+    const struct occ_position *p = &h->position;
+    const int64_t values[] = {p->newest, p->done, p->gap_end};
+    int rc = occ_outbox_number(&h->outbox,
+                               "SELECT min(coalesce((SELECT min(minute) FROM stored_minute_change JOIN "
+                               "stored_run r USING(run_id) WHERE minute >= 0 "
+                               "AND (change > ?1 OR (change > ?2 AND change <= ?3)) AND r.source_hash IS "
+                               "NULL), 153722867), coalesce((SELECT "
+                               "min(max(rolled_ns, first_start_ns)) / 60000000000 FROM stored_run WHERE "
+                               "source_hash IS NULL AND last_start_ns >= "
+                               "rolled_ns), 153722867))",
+                               values, 3, ret_minute, err);
+    if (rc == 0)
+        rc = occ_outbox_number(
+            &h->outbox,
+            "SELECT count(*) FROM stored_minute_change WHERE change > ?1 OR (change > ?2 AND change <= ?3)",
+            values, 3, ret_pending, err);
+    return rc;
+}
+
+static int ship_history(struct occ_ship *ship, const char *path, bool all, int64_t *complete_minute,
+                        struct occ_error *err)
+{
+    struct history h = {.ship = ship, .all = all};
+    bool more = true;
+    int64_t minute = 0, pending = 0;
+    int rc = occ_outbox_open(path, &h.outbox, err);
+    if (rc != 0) {
+        occ_log(OCC_LOG_WARNING, "%s", err->message);
+        ship->counters.unreadable++;
+        return 0;
+    }
+    rc = load_position(&h, path, err);
+    if (rc == 0)
+        rc = open_gap(&h, err);
+    while (rc == 0 && more) {
+        rc = ship_batch(&h, false, &more, err);
+        bool has_gap = h.position.gap_end > 0;
+        if (rc == 0 && !more && has_gap)
+            rc = ship_batch(&h, true, &more, err);
+        more |= h.position.gap_end > 0;
+    }
+    if (rc == 0)
+        rc = complete_until(&h, &minute, &pending, err);
+    if (rc == 0) {
+        *complete_minute = minute < *complete_minute ? minute : *complete_minute;
+        ship->counters.pending += pending;
+    }
+    occ_outbox_close(&h.outbox);
+    return rc;
+}
+
+/* ---- all of the node ---- */
+
+static int meet(struct occ_ship *ship, struct occ_error *err)
+{
+    uint64_t version = 0;
+    int64_t today = occ_now_ns() / SECOND_NS / DAY_S, was_off_ms = ship->counters.clock_offset_ms;
+    int rc = occ_warehouse_meet(ship->warehouse, err);
+    if (rc == 0)
+        rc = occ_warehouse_check(ship->warehouse, err);
+    if (rc == 0 && !ship->has_met)
+        rc = occ_warehouse_last_version(ship->warehouse, &version, err);
+    if (rc != 0)
+        return rc;
+    ship->has_met = true;
+    if ((int64_t)version > ship->counters.version)
+        ship->counters.version = (int64_t)version;
+    int64_t off_ms = ship->counters.clock_offset_ms = ship->warehouse->clock_offset_ms;
+    if (llabs(off_ms) > CLOCK_OFF_MS && llabs(was_off_ms) <= CLOCK_OFF_MS)
+        occ_log(OCC_LOG_WARNING,
+                "our clock is %+.0f s off the warehouse's: minutes are sent as this node has them",
+                (double)off_ms / 1e3);
+    if (ship->sent.day != today)
+        occ_map_clear(&ship->sent.ids);
+    ship->sent.day = today;
+    return 0;
+}
+
+/* The daemon's histories: one for all users, and one for each owner beside it. */
+static int find_histories(const char *path, glob_t *ret_found, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *pattern = NULL;
+    const char *name = strrchr(path, '/');
+    int rc = occ_format_text(&pattern, err, "%.*s/*%s", (int)(name - path), path, name);
+    if (rc != 0)
+        return rc;
+    (void)glob(pattern, 0, NULL, ret_found);
+    if (access(path, F_OK) == 0)
+        (void)glob(path, GLOB_APPEND, NULL, ret_found);
+    return 0;
+}
+
+static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct occ_error *err)
+{
+    struct occ_ship_counters *c = &ship->counters;
+    int64_t now_s = occ_now_ns() / SECOND_NS, until_s = (now_s - OCC_BATCH_WAIT_S) / 60 * 60;
+    if (c->unreadable > 0)
+        return 0; /* nobody knows */
+    until_s = complete_minute < until_s / 60 ? complete_minute * 60 : until_s;
+    until_s = until_s > 0 ? until_s : 0;
+    int rc =
+        occ_warehouse_put_watermark(ship->warehouse, until_s, (uint64_t)c->lost, next_version(ship), err);
+    if (rc == 0)
+        c->complete_until_s = until_s;
+    return rc;
+}
+
+int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err)
+{
+    glob_t found = {0};
+    int64_t complete_minute = INT64_MAX / 60;
+    int rc = meet(ship, err);
+    ship->counters.unreadable = ship->counters.pending = 0;
+    if (rc == 0)
+        rc = find_histories(ship->settings.history, &found, err);
+    for (size_t i = 0; i < found.gl_pathc && rc == 0; i++)
+        rc = ship_history(ship, found.gl_pathv[i], all, &complete_minute, err);
+    globfree(&found);
+    if (rc == 0)
+        rc = put_watermark(ship, complete_minute, err);
+    if (rc == 0)
+        ship->counters.last_success_s = occ_now_ns() / SECOND_NS;
+    else
+        ship->counters.failures++;
+    /* what failed may be the state itself */
+    int stored = occ_state_store(ship->state, NULL, &ship->counters, rc == 0 ? "" : err->message,
+                                 rc == 0 ? err : NULL);
+    return rc != 0 ? rc : stored;
+}
+
+/* ---- for ever ---- */
+
+static void sleep_ns(int64_t ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
+    (void)nanosleep(&time, NULL);
+}
+
+/* To this node's second of the next interval. */
+static int64_t until_next_ns(const struct occ_ship *ship)
+{
+    int64_t interval = ship->settings.interval_ns, now = occ_now_ns();
+    const char *node = ship->settings.warehouse.node;
+    if (interval == 0)
+        interval = ship->warehouse->dialect == OCC_DIALECT_OLD ? OLD_INTERVAL_NS : NEW_INTERVAL_NS;
+    int64_t share = (int64_t)(XXH3_64bits(node, strlen(node)) % (uint64_t)interval);
+    return interval - (now - share) % interval;
+}
+
+/* Full jitter: nodes that failed together do not come back together. */
+static int64_t back_off_ns(unsigned int failures)
+{
+    uint64_t number = 0;
+    int64_t max = failures < 9 ? BACK_OFF_MIN_NS << failures : BACK_OFF_MAX_NS;
+    max = max < BACK_OFF_MAX_NS ? max : BACK_OFF_MAX_NS;
+    (void)!getrandom(&number, sizeof number, 0);
+    return BACK_OFF_MIN_NS / 2 + (int64_t)(number % (uint64_t)max);
+}
+
+void occ_ship_run(struct occ_ship *ship)
+{
+    char last[OCC_ERROR_MESSAGE_BYTES] = "";
+    for (unsigned int failures = 0;;) {
+        struct occ_error err = OCC_ERROR_INIT;
+        int rc = occ_ship_pass(ship, false, &err);
+        if (rc != 0 && strcmp(last, err.message) != 0)
+            occ_log(OCC_LOG_ERROR, "%s; nothing is lost as long as the history keeps it", err.message);
+        else if (rc == 0 && last[0])
+            occ_log(OCC_LOG_WARNING, "the warehouse takes what is sent again");
+        (void)snprintf(last, sizeof last, "%s", rc != 0 ? err.message : "");
+        failures = rc == 0 ? 0 : occ_warehouse_needs_help(rc) ? 16 : failures < 16 ? failures + 1 : failures;
+        sleep_ns(rc == 0 ? until_next_ns(ship) : back_off_ns(failures));
+    }
+}

@@ -1,0 +1,196 @@
+/* See state.h. */
+#include "state.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/paths.h"
+#include "support/text.h"
+
+#define BUSY_MS 5000
+
+struct occ_state {
+    sqlite3 *db;
+};
+
+#define COLUMN(name)    #name " INTEGER NOT NULL, "
+#define NAME(name)      #name ", "
+#define PARAMETER(name) "?, "
+static const char schema[] =
+    "PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL;"
+    "CREATE TABLE IF NOT EXISTS position (" OCC_POSITION(
+        COLUMN) "stored TEXT NOT NULL, PRIMARY KEY (identity));"
+                "CREATE TABLE IF NOT EXISTS counter (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;";
+
+static int fail_sql(struct occ_state *s, struct occ_error *err, const char *what)
+{
+    int code = sqlite3_errcode(s->db);
+    return occ_fail(err, code == SQLITE_FULL ? OCC_E_FULL : OCC_E_IO, "%s: %s: %s",
+                    sqlite3_db_filename(s->db, "main"), what, sqlite3_errmsg(s->db));
+}
+
+int occ_state_open(const char *path, bool read_only, struct occ_state **ret_state, struct occ_error *err)
+{
+    struct occ_state *s = calloc(1, sizeof *s);
+    int rc = s ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    if (rc == 0 && !read_only)
+        rc = occ_path_make_parents(path, err);
+    int flags = read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+    if (rc == 0 && sqlite3_open_v2(path, &s->db, flags, NULL) != SQLITE_OK)
+        rc = occ_fail(err, OCC_E_NOT_FOUND, "%s: %s", path, s->db ? sqlite3_errmsg(s->db) : "out of memory");
+    if (rc == 0)
+        (void)sqlite3_busy_timeout(s->db, BUSY_MS);
+    if (rc == 0 && !read_only && sqlite3_exec(s->db, schema, NULL, NULL, NULL) != SQLITE_OK)
+        rc = fail_sql(s, err, "cannot make it");
+    if (rc == 0) {
+        *ret_state = s;
+        return 0;
+    }
+    occ_state_close(s);
+    return rc;
+}
+
+void occ_state_close(struct occ_state *s)
+{
+    if (!s)
+        return;
+    (void)sqlite3_close(s->db);
+    free(s);
+}
+
+/* Steps a statement to its only row, or its end; false: it failed. */
+static bool step(sqlite3_stmt *stmt, bool *ret_row)
+{
+    int code = stmt ? sqlite3_step(stmt) : SQLITE_ERROR;
+    *ret_row = code == SQLITE_ROW;
+    return code == SQLITE_ROW || code == SQLITE_DONE;
+}
+
+int occ_state_load_position(struct occ_state *s, int64_t identity, struct occ_position *ret_position,
+                            struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    *ret_position = (struct occ_position){.identity = identity};
+    (void)sqlite3_prepare_v2(s->db, "SELECT " OCC_POSITION(NAME) "stored FROM position WHERE identity = ?",
+                             -1, &stmt, NULL);
+    (void)sqlite3_bind_int64(stmt, 1, identity);
+    int rc = step(stmt, &row) ? 0 : fail_sql(s, err, "cannot read a position"), at = 0;
+#define X(name) ret_position->name = sqlite3_column_int64(stmt, at++);
+    if (row) {
+        OCC_POSITION(X)
+    }
+#undef X
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+int occ_state_load_counters(struct occ_state *s, struct occ_ship_counters *ret_counters,
+                            struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = true;
+    int rc = 0;
+    *ret_counters = (struct occ_ship_counters){0};
+    (void)sqlite3_prepare_v2(s->db, "SELECT name, value FROM counter", -1, &stmt, NULL);
+    while (row && rc == 0) {
+        rc = step(stmt, &row) ? 0 : fail_sql(s, err, "cannot read the counters");
+        const char *name = row ? (const char *)sqlite3_column_text(stmt, 0) : "";
+#define X(counter, label, kind)                                                                              \
+    if (name && strcmp(name, #counter) == 0)                                                                 \
+        ret_counters->counter = sqlite3_column_int64(stmt, 1);
+        OCC_SHIP_COUNTERS(X)
+#undef X
+    }
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
+static bool run(struct occ_state *s, const char *sql, const int64_t *values, int n)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    (void)sqlite3_prepare_v2(s->db, sql, -1, &stmt, NULL);
+    for (int i = 0; i < n; i++)
+        (void)sqlite3_bind_int64(stmt, i + 1, values[i]);
+    bool done = step(stmt, &row);
+    (void)sqlite3_finalize(stmt);
+    return done;
+}
+
+static bool put_counter(struct occ_state *s, const char *name, int64_t value, const char *text)
+{
+    sqlite3_stmt *stmt = NULL;
+    bool row = false;
+    (void)sqlite3_prepare_v2(s->db, "INSERT OR REPLACE INTO counter VALUES(?, ?)", -1, &stmt, NULL);
+    (void)sqlite3_bind_text(stmt, 1, name, -1, SQLITE_STATIC);
+    if (text)
+        (void)sqlite3_bind_text(stmt, 2, text, -1, SQLITE_STATIC);
+    else
+        (void)sqlite3_bind_int64(stmt, 2, value);
+    bool done = step(stmt, &row);
+    (void)sqlite3_finalize(stmt);
+    return done;
+}
+
+/* Rows of histories that are long gone do not add up. */
+static bool put_position(struct occ_state *s, const struct occ_position *p)
+{
+#define X(name) p->name,
+    const int64_t values[] = {OCC_POSITION(X)};
+#undef X
+    return run(s, "INSERT OR REPLACE INTO position VALUES(" OCC_POSITION(PARAMETER) "datetime())", values,
+               sizeof values / sizeof *values) &&
+           run(s, "DELETE FROM position WHERE stored < datetime('now', '-400 days')", NULL, 0);
+}
+
+int occ_state_store(struct occ_state *s, const struct occ_position *position,
+                    const struct occ_ship_counters *counters, const char *failure, struct occ_error *err)
+{
+    bool stored = run(s, "BEGIN IMMEDIATE", NULL, 0) && (!position || put_position(s, position)) &&
+                  (!failure || put_counter(s, "failure", 0, failure));
+#define X(name, label, kind) stored = stored && put_counter(s, #name, counters->name, NULL);
+    OCC_SHIP_COUNTERS(X)
+#undef X
+    if (stored && run(s, "COMMIT", NULL, 0))
+        return 0;
+    int rc = fail_sql(s, err, "cannot store the position");
+    (void)run(s, "ROLLBACK", NULL, 0);
+    return rc;
+}
+
+/* ---- --status ---- */
+
+static void print_counter(const char *label, int64_t value, bool is_time, FILE *out)
+{
+    char text[64] = "never";
+    time_t time = (time_t)value;
+    struct tm tm = {0};
+    (void)localtime_r(&time, &tm);
+    if (is_time && value > 0)
+        (void)strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &tm);
+    else if (!is_time)
+        (void)snprintf(text, sizeof text, "%lld", (long long)value);
+    (void)fprintf(out, "  %-24s %s\n", label, text);
+}
+
+int occ_state_print(struct occ_state *s, FILE *out, struct occ_error *err)
+{
+    struct occ_ship_counters counters;
+    sqlite3_stmt *stmt = NULL;
+    enum { COUNT, TIME };
+    int rc = occ_state_load_counters(s, &counters, err);
+    if (rc != 0)
+        return rc;
+#define X(name, label, kind) print_counter(label, counters.name, kind == TIME, out);
+    OCC_SHIP_COUNTERS(X)
+#undef X
+    (void)sqlite3_prepare_v2(s->db, "SELECT value FROM counter WHERE name = 'failure' AND value <> ''", -1,
+                             &stmt, NULL);
+    if (stmt && sqlite3_step(stmt) == SQLITE_ROW)
+        (void)fprintf(out, "  %-24s %s\n", "it fails", (const char *)sqlite3_column_text(stmt, 0));
+    (void)sqlite3_finalize(stmt);
+    return 0;
+}

@@ -1,0 +1,130 @@
+"""A proxy between occtrace-ship and its server that does what networks, proxies and servers do to bodies and answers."""
+
+import gzip
+import http.client
+import http.server
+import socket
+import struct
+import threading
+import urllib.parse
+
+
+class Proxy:
+    """Faults happen to requests whose statement begins with a text."""
+
+    def __init__(self, engine):
+        self.engine = engine
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.server.handle_error = lambda *_: None  # connections that we reset
+        self.server.proxy = self
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        self.name = self.begin = self.victim = None
+        self.after, self.clock_offset_s, self.happened = 0, 0, 0
+        self.kill_number, self.kill_before, self.inserts = None, False, 0
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def fault(self, name, begin=None):
+        self.name, self.begin, self.after, self.happened = name, begin, 0, 0
+
+    def fail_after(self, begin, n):
+        self.fault("error", begin)
+        self.after = n
+
+    def kill_at(self, number, before):
+        """The victim is killed at an insert, before or after the server has it."""
+        self.kill_number, self.kill_before, self.inserts = number, before, 0
+
+    def chosen(self, sql):
+        if not self.name or self.begin is None or not sql.startswith(self.begin):
+            return None
+        self.after -= 1
+        if self.after >= 0:
+            return None
+        self.happened += 1
+        return self.name
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def forward(self, body):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.proxy.engine.port, timeout=120)
+        headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "content-length", "connection")}
+        connection.request("POST", self.path, body, headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        return answer.status, text
+
+    def send(self, status, text, **headers):
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(text)))
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.end_headers()
+        self.wfile.write(text)
+
+    def reset(self):
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.close_connection = True
+        self.connection.close()
+
+    def do_POST(self):
+        try:
+            self.answer()
+        except OSError:
+            self.close_connection = True  # the other side is gone
+
+    def kill(self, sql, before):
+        proxy = self.server.proxy
+        if proxy.kill_number is None or not sql.startswith("INSERT") or proxy.kill_before != before:
+            return
+        if proxy.inserts == proxy.kill_number:
+            proxy.victim.kill()
+            proxy.victim.wait()
+        proxy.inserts += 1
+
+    def answer(self):
+        proxy, n = self.server.proxy, int(self.headers.get("Content-Length", 0))
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlparse(self.path).query))
+        sql = query.get("query", "")
+        fault = proxy.chosen(sql)
+        if fault == "cut":
+            self.rfile.read(n // 2)
+            self.reset()
+            return
+        body = self.rfile.read(n)
+        self.kill(sql, True)
+        if fault == "error":
+            self.send(500, b"Code: 252, e.displayText() = DB::Exception: Too many parts (300). Merges are processing slower")
+        elif fault == "denied":
+            self.send(403, b"Code: 516. DB::Exception: default: Authentication failed")
+        elif fault == "redirect":
+            self.send(307, b"", Location=proxy.engine.url)
+        elif fault == "drop":
+            self.send(200, b"")
+        elif fault == "endless":
+            self.send(200, b"x" * 1000000)
+        else:
+            status, text = self.forward(body)
+            self.kill(sql, False)
+            if fault == "twice":
+                status, text = self.forward(body)
+            if not sql and gzip.decompress(body).startswith(b"SELECT toUnixTimestamp"):
+                now, rest = text.split(b"\t", 1)
+                text = str(int(now) + proxy.clock_offset_s).encode() + b"\t" + rest
+            if fault == "answer_lost":
+                self.reset()
+            else:
+                self.send(status, text)
+
+    def log_message(self, *_):
+        pass

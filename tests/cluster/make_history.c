@@ -1,0 +1,136 @@
+/*
+ * Makes or extends a history for the tests of occtrace-ship.
+ *
+ *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [end]
+ *
+ * RUNS ranks of a Slurm job, two to a GPU, launch CONFIGS configurations of 5 kernels in each of MINUTES
+ * minutes from FROM_S on. measured: some of it has measured values. end: the runs end, and so all minutes are
+ * written.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store.h"
+
+#define SECOND  INT64_C(1000000000)
+#define MINUTE  (60 * SECOND)
+#define RUNS    64
+#define CONFIGS 4096
+#define DEVICES 4
+#define KERNELS 5
+#define EACH    3 /* launches of a configuration in a minute */
+
+static struct occ_store *store;
+static struct occ_error err;
+static uint64_t state;
+static int64_t runs[RUNS], devices[DEVICES], kernels[KERNELS], configs[DEVICES][CONFIGS];
+
+static uint64_t random_below(uint64_t n)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (state >> 16) % n;
+}
+
+static void check(int rc)
+{
+    if (rc == 0)
+        return;
+    (void)fprintf(stderr, "make_history: %s\n", err.message);
+    exit(1);
+}
+
+static void put_names(int64_t from_ns, int n_runs, int n_configs, bool end)
+{
+    for (int i = 0; i < DEVICES; i++) {
+        struct occ_store_device device = {
+            .uuid = {(uint8_t)(i + 1)}, .name = "NVIDIA H100 (simulated)", .simulated = true};
+        device.limits.cc = 90;
+        device.limits.sm_count = 132;
+        check(occ_store_put_device(store, &device, &devices[i], &err));
+    }
+    for (uint64_t i = 0; i < KERNELS; i++) {
+        char name[64];
+        (void)snprintf(name, sizeof name, "_Z%dkernel\t\\%llu\nPfi", 10, (unsigned long long)i);
+        check(occ_store_put_kernel(store, name, i + 1, &kernels[i], &err));
+    }
+    for (int d = 0; d < DEVICES; d++)
+        for (int i = 0; i < n_configs; i++) {
+            struct occ_launch_config config = {.kernel = kernels[i % KERNELS], .device = devices[d]};
+            config.launch.grid[0] = (uint32_t)(i + 1);
+            config.launch.grid[1] = config.launch.grid[2] = 1;
+            config.launch.block[0] = 32u * (uint32_t)(1 + i % 33); /* 33: refused */
+            config.launch.block[1] = config.launch.block[2] = 1;
+            config.launch.registers_per_thread = 32u + (uint32_t)(i % 7) * 16u;
+            check(occ_store_put_config(store, &config, &configs[d][i], &err));
+        }
+    for (int i = 0; i < n_runs; i++) {
+        const struct occ_run run = {.uuid = {1, 2, 3, (uint8_t)i},
+                                    .pid = 1000 + i,
+                                    .uid = 1000,
+                                    .start_ns = from_ns,
+                                    .end_ns = end ? from_ns + 1000 * MINUTE : 0,
+                                    .hostname = "node",
+                                    .exe = "/opt/o'brien\t\\train",
+                                    .user = "alice",
+                                    .job = {.slurm_job = i % 8 == 7 ? "43" : "42", .trust = "kernel"},
+                                    .rank = "0"};
+        check(occ_store_put_run(store, &run, &runs[i], &err));
+    }
+}
+
+static void measure(int64_t minute, int run, int config, double ns)
+{
+    struct occ_measured_sums sums = {.direct = EACH};
+    sums.sum[OCC_MEASURED_achieved] = 0.5 * ns;
+    sums.sum[OCC_MEASURED_elapsed] = 0.25 * ns;
+    sums.ns[OCC_MEASURED_achieved] = sums.ns[OCC_MEASURED_elapsed] = ns;
+    check(occ_store_add_measured(store, minute, runs[run], (uint32_t)configs[run / 2 % DEVICES][config],
+                                 &sums, &err));
+}
+
+static void launch(int64_t minute, int run, int n_configs, bool measured)
+{
+    for (int c = 0; c < n_configs; c++) {
+        struct occ_store_launch launches[EACH];
+        double ns = 0;
+        for (int i = 0; i < EACH; i++) {
+            launches[i] = (struct occ_store_launch){.start_ns = minute * MINUTE +
+                                                                (int64_t)random_below((uint64_t)MINUTE),
+                                                    .duration_ns = 500 + random_below(1000000),
+                                                    .config = (uint32_t)configs[run / 2 % DEVICES][c]};
+            ns += (double)launches[i].duration_ns;
+        }
+        check(occ_store_append(store, runs[run], devices[run / 2 % DEVICES], launches, EACH, &err));
+        if (measured && c % 3 == 0)
+            measure(minute, run, c, ns);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    bool measured = false, end = false;
+    for (int i = 7; i < argc; i++) {
+        measured |= strcmp(argv[i], "measured") == 0;
+        end |= strcmp(argv[i], "end") == 0;
+    }
+    if (argc < 7)
+        return 2;
+    state = strtoull(argv[2], NULL, 10);
+    int64_t minute = strtoll(argv[3], NULL, 10) / 60, minutes = strtoll(argv[4], NULL, 10);
+    int n_runs = atoi(argv[5]), n_configs = atoi(argv[6]);
+    if (n_runs > RUNS || n_configs > CONFIGS)
+        return 2;
+    check(occ_store_open(argv[1], &options, &store, &err));
+    put_names(minute * MINUTE, n_runs, n_configs, end);
+    for (int64_t m = minute; m < minute + minutes; m++) {
+        for (int run = 0; run < n_runs; run++)
+            launch(m, run, n_configs, measured);
+        check(occ_store_commit(store, &err));
+    }
+    if (end)
+        check(occ_store_finish(store, &err));
+    occ_store_close(store);
+    return 0;
+}

@@ -1,0 +1,193 @@
+"""A node for tests: settings of occtrace-ship, histories, and what the warehouse must have of them by their own SQL."""
+
+import atexit
+import collections
+import math
+import os
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+
+import engines
+
+ZERO_GPU = "00000000-0000-0000-0000-000000000000"
+
+
+class Site:
+    def __init__(self, ship, url, password=engines.PASSWORD, **settings):
+        self.ship = ship
+        self.dir = tempfile.mkdtemp(prefix="occ-ship-")
+        atexit.register(shutil.rmtree, self.dir)
+        self.file = os.path.join(self.dir, "occtrace.yaml")
+        self.secret = os.path.join(self.dir, "password")
+        self.state = os.path.join(self.dir, "state/ship.db")
+        self.history = os.path.join(self.dir, "histories/u1000/history.db")
+        with open(self.secret, "w") as f:
+            f.write(password + "\n")
+        os.chmod(self.secret, 0o600)
+        self.set(url=url, **settings)
+
+    def set(self, url, **settings):
+        settings = {"url": f"'{url}'", "password_file": self.secret, "node": "n'1", "cluster": "c1", "state": self.state, **settings}
+        with open(self.file, "w") as f:
+            f.write(f"ship: {{{', '.join(f'{key}: {value}' for key, value in settings.items())}}}\n".replace("n'1", "\"n'1\""))
+            f.write(f"database: {{path: {self.dir}/histories/history.db}}\n")
+
+    def start(self, *options):
+        return subprocess.Popen([self.ship, "-c", self.file, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run(self, *options, code=0, says=""):
+        process = self.start(*options)
+        said = process.communicate()[0]
+        assert process.returncode == code, f"{options}: exit code {process.returncode}, not {code}: {said}"
+        assert says in said, f"{options}: '{says}' is not in: {said}"
+        return said
+
+    def status(self, what):
+        line = next(line for line in self.run("--status").splitlines() if line.strip().startswith(what))
+        return line.strip()[len(what):].strip()
+
+
+def varints(data):
+    value = shift = 0
+    for byte in data:
+        value |= (byte & 127) << shift
+        shift += 7
+        if byte < 128:
+            yield value
+            value = shift = 0
+
+
+def add_histogram(bins, data):
+    first, *counts = varints(data)
+    for i, n in enumerate(counts):
+        if n:
+            bins[first + i] += n
+
+
+class Row:
+    def __init__(self):
+        self.launches = self.total = self.high = 0
+        self.low = math.inf
+        self.bins = collections.Counter()
+        self.measured = [0.0] * 4
+        self.waste = self.capacity = 0.0
+        self.runs = set()
+
+
+def rows_of(history):
+    """Of a history: (by minute, job, user and configuration; by minute, run and GPU)."""
+    db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
+    query = """SELECT m.minute * 60, CASE WHEN r.slurm_job IS NULL THEN 'run:' || lower(hex(r.uuid)) ELSE 'slurm:' || r.slurm_job END,
+        r.user, k.mangled, d.name, c.grid_x, c.block_x, c.registers_per_thread, coalesce(c.main_cause, ''), m.launches,
+        m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, m.histogram, e.achieved_sum, e.achieved_ns, e.elapsed_sum,
+        e.elapsed_ns, coalesce(d.sm_count * c.max_warps_per_sm, 0), coalesce(c.expected_elapsed_low, 0), lower(hex(r.uuid)),
+        lower(hex(d.uuid)), (SELECT identity FROM stored_identity)
+        FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id)
+        JOIN stored_kernel k USING(kernel_id) JOIN stored_device d USING(device_id)
+        LEFT JOIN stored_measured_minute e USING(minute, run_id, config_id)"""
+    minutes, ranks = collections.defaultdict(Row), collections.defaultdict(Row)
+    for row in db.execute(query):
+        history_id = row[22] % 2**64
+        for into, key in ((minutes, (history_id, *row[:9])), (ranks, (history_id, row[0], row[20], row[21]))):
+            sums = into[key]
+            sums.launches += row[9]
+            sums.total += row[10]
+            sums.low, sums.high = min(sums.low, row[11]), max(sums.high, row[12])
+            add_histogram(sums.bins, row[13])
+            sums.measured = [a + (b or 0) for a, b in zip(sums.measured, row[14:18])]
+            capacity = row[10] * 1e-9 * row[18]
+            elapsed = row[16] / row[17] if row[17] else row[19]
+            sums.capacity += capacity
+            sums.waste += capacity * max(0, 1 - elapsed)
+            sums.runs.add(row[20])
+    db.close()
+    return minutes, ranks
+
+
+def near(text, value):
+    return math.isclose(float(text), value, rel_tol=2e-6, abs_tol=1e-30)
+
+
+def unescape(text):
+    return text.encode().decode("unicode_escape")
+
+
+def check_measured(columns, sums):
+    for i in (0, 2):
+        if sums.measured[i + 1] == 0:
+            assert columns[i:i + 2] == ["\\N", "\\N"], columns
+        else:
+            assert near(columns[i], sums.measured[i]) and near(columns[i + 1], sums.measured[i + 1]), (columns, sums.measured)
+
+
+def check_row(row, sums):
+    """launches, total, min, max, bins, counts, ranks, measured."""
+    assert [int(x) for x in row[:4]] == [sums.launches, sums.total, sums.low, sums.high], (row, vars(sums))
+    bins = dict(zip((int(x) for x in row[4][1:-1].split(",")), (int(x) for x in row[5][1:-1].split(","))))
+    assert bins == sums.bins, (bins, sums.bins)
+    check_measured(row[7:11], sums)
+
+
+def configs_of(engine):
+    names = {row[0]: unescape(row[1]) for row in engine.ask("SELECT kernel, mangled FROM occtrace.kernel FINAL")}
+    return {row[0]: (names[row[1]], *row[2:3], *(int(x) for x in row[3:6]), row[6]) for row in engine.ask(
+        "SELECT config, kernel, device, grid_x, block_x, registers_per_thread, main_cause FROM occtrace.launch_config FINAL")}
+
+
+def check_minutes(engine, expected, limit):
+    """Rows of their own are exact, and the others' sums by main cause are what is left. How many others there are."""
+    configs, others, in_job = configs_of(engine), {}, collections.Counter()
+    left = dict(expected)
+    for row in engine.ask("SELECT history, toUInt32(bucket), job, user, config, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, "
+                          "ranks, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s "
+                          "FROM occtrace.minute FINAL WHERE launches > 0"):
+        config = configs[row[4]]
+        where = (int(row[0]), int(row[1]), row[2], row[3])
+        in_job[where] += 1
+        if config[0] == "(other)":
+            others[(*where, config[5])] = row
+            continue
+        sums = left.pop((*where, *config))
+        check_row(row[5:16], sums)
+        assert int(row[11]) == len(sums.runs), (row, sums.runs)
+    assert not in_job or max(in_job.values()) <= limit, max(in_job.values())
+    rest = collections.defaultdict(Row)
+    for key, sums in left.items():
+        other = rest[(*key[:4], key[9])]
+        other.launches += sums.launches
+        other.total += sums.total
+        other.low, other.high = min(other.low, sums.low), max(other.high, sums.high)
+        other.bins.update(sums.bins)
+        other.measured = [a + b for a, b in zip(other.measured, sums.measured)]
+        other.waste += sums.waste
+        other.capacity += sums.capacity
+    assert others.keys() == rest.keys(), (others.keys() ^ rest.keys(), len(left), len(expected))
+    for key, row in others.items():
+        check_row(row[5:16], rest[key])
+        assert near(row[16], rest[key].waste) and near(row[17], rest[key].capacity), (row, vars(rest[key]))
+    return len(others)
+
+
+def check_ranks(engine, expected):
+    left = dict(expected)
+    for row in engine.ask("SELECT history, toUInt32(bucket), run, gpu, launches, busy_ns, wasted_warp_s, capacity_warp_s "
+                          "FROM occtrace.rank_minute FINAL"):
+        sums = left.pop((int(row[0]), int(row[1]), row[2].replace("-", ""), row[3].replace("-", "")))
+        assert [int(row[4]), int(row[5])] == [sums.launches, sums.total], (row, vars(sums))
+        assert near(row[6], sums.waste) and near(row[7], sums.capacity), (row, vars(sums))
+    assert not left, f"{len(left)} rows of ranks are missing"
+
+
+def check_all(engine, *histories, limit=256):
+    """The warehouse has the union of the histories' minutes: row by row, nothing else."""
+    minutes, ranks = {}, {}
+    for history in histories:
+        more = rows_of(history)
+        minutes.update(more[0])
+        ranks.update(more[1])
+    assert minutes
+    others = check_minutes(engine, minutes, limit)
+    check_ranks(engine, ranks)
+    return others

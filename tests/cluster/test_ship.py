@@ -1,0 +1,233 @@
+"""What occtrace-ship sends is what the histories have, row by row, on real servers, whatever fails on the way.
+Arguments: OCCTRACE-SHIP MAKE_HISTORY."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+
+import engines
+from faults import Proxy
+from site_ import Site, check_all, rows_of
+
+ship, make_history = sys.argv[1:3]
+NOW = int(time.time()) // 60 * 60
+
+
+def extend(path, seed, minutes_ago, minutes, runs, configs, *options):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    subprocess.run([make_history, path, str(seed), str(NOW - 60 * minutes_ago), str(minutes), str(runs), str(configs), *options],
+                   check=True)
+
+
+def fresh(engine, proxy=None, **settings):
+    engine.ask("DROP DATABASE IF EXISTS occtrace")
+    site = Site(ship, proxy.url if proxy else engine.url, **settings)
+    site.run("--init")
+    return site
+
+
+def all_rows_and_only_once(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 60, 20, 9, 30, "measured", "end")
+    site.run("--once")
+    assert check_all(engine, site.history) == 0
+    rows = site.status("rows")
+    site.run("--once")
+    assert site.status("rows") == rows, "what is there is not sent again"
+    assert site.status("changes to be sent") == "0"
+    assert engine.ask("SELECT count() FROM occtrace.run FINAL") == [["9"]]
+    assert engine.ask("SELECT DISTINCT node, job_trust FROM occtrace.run FINAL") == [["n\\'1", "kernel"]]
+    until = engine.ask("SELECT toUInt32(complete_until), lost FROM occtrace.watermark FINAL")
+    assert until[0][1] == "0" and abs(int(until[0][0]) - time.time()) < 600, until
+
+
+def late_launches_and_late_values(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 60, 20, 8, 10)
+    site.run("--once")
+    check_all(engine, site.history)
+    before = int(site.status("rows"))
+    extend(site.history, 2, 50, 2, 8, 12, "measured")
+    site.run("--once")
+    check_all(engine, site.history)
+    assert int(site.status("rows")) - before < 2 * 2 * 12 + 100, "only what changed is sent"
+
+
+def the_rest_of_many_configurations(engine):
+    site = fresh(engine, configs=16)
+    extend(site.history, 1, 60, 3, 8, 40, "measured")
+    site.run("--once")
+    assert check_all(engine, site.history, limit=16) > 0
+    # others are wasteful now, and a minute that had few has many
+    extend(site.history, 2, 60, 2, 8, 55, "measured")
+    extend(site.history, 3, 50, 1, 8, 8)
+    extend(site.history, 5, 48, 1, 1, 1, "end")
+    site.run("--once")
+    check_all(engine, site.history, limit=16)
+    extend(site.history, 4, 50, 1, 8, 50)
+    extend(site.history, 5, 47, 1, 8, 1, "end")
+    site.run("--once")
+    assert check_all(engine, site.history, limit=16) > 0
+
+
+def histories_beside_each_other(engine):
+    site = fresh(engine)
+    other = site.history.replace("u1000", "u1001")
+    extend(site.history, 1, 60, 5, 8, 10, "end")
+    extend(other, 2, 60, 5, 8, 10, "end")  # the same job in the same minutes
+    site.run("--once")
+    check_all(engine, site.history, other)
+    broken = site.history.replace("u1000", "u1002")
+    os.makedirs(os.path.dirname(broken))
+    with open(broken, "w") as f:
+        f.write("no history" * 1000)
+    extend(other, 3, 30, 5, 8, 10, "end")
+    before = engine.ask("SELECT max(version) FROM occtrace.watermark")
+    site.run("--once", says=broken)
+    check_all(engine, site.history, other)
+    assert site.status("histories not readable") == "1"
+    assert engine.ask("SELECT max(version) FROM occtrace.watermark") == before, "nobody knows what that one has"
+
+
+def a_history_that_is_replaced(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 60, 5, 8, 10, "end")
+    site.run("--once")
+    old = site.history + ".old"
+    os.rename(site.history, old)
+    extend(site.history, 2, 58, 5, 8, 10, "end")
+    site.run("--once")
+    check_all(engine, old, site.history)
+
+
+def an_older_copy_of_a_history(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 60, 5, 8, 10)
+    copy = site.history + ".copy"
+    with sqlite3.connect(site.history) as source, sqlite3.connect(copy) as target:
+        source.backup(target)
+    extend(site.history, 2, 55, 5, 8, 10)
+    site.run("--once")
+    os.rename(copy, site.history)
+    for suffix in ("-wal", "-shm"):
+        if os.path.exists(site.history + suffix):
+            os.unlink(site.history + suffix)
+    extend(site.history, 3, 55, 9, 8, 10)
+    site.run("--once", says="is another copy than the one that was sent")
+    check_all(engine, site.history)
+
+
+def a_state_that_is_lost(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 60, 5, 8, 10, "end")
+    site.run("--once")
+    version = int(site.status("last version"))
+    os.unlink(site.state)
+    extend(site.history, 2, 58, 5, 8, 10, "end")
+    site.run("--once")
+    check_all(engine, site.history)
+    assert int(site.status("last version")) > version
+
+
+def minutes_that_were_evicted(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 60, 5, 8, 10)
+    site.run("--once")
+    extend(site.history, 2, 50, 5, 4, 10)
+    extend(site.history, 2, 44, 1, 4, 10, "end")
+    first = (NOW - 48 * 60) // 60
+    with sqlite3.connect(site.history) as db:  # what a quota does
+        db.execute("DELETE FROM stored_minute WHERE minute < ?", (first,))
+        db.execute("UPDATE stored_retention SET first_minute = ?", (first,))
+    site.run("--once")
+    # the fifth minute of four of the first runs, which was open, and two minutes of the others
+    lost = int(site.status("minutes evicted unsent"))
+    assert lost == 4 + 2 * 4, lost
+    assert engine.ask("SELECT lost FROM occtrace.watermark FINAL") == [[str(lost)]]
+    assert engine.ask(f"SELECT count() FROM occtrace.minute FINAL WHERE bucket < {first * 60}") != [["0"]], "sent ones stay"
+
+
+def newest_first(engine):
+    with Proxy(engine) as proxy:
+        site = fresh(engine, proxy)
+        extend(site.history, 1, 700, 650, 8, 1, "end")  # 5200 changes
+        proxy.fail_after("INSERT INTO occtrace.minute ", 1)
+        site.run("--once", code=1, says="HTTP 500")
+        first, last = engine.ask("SELECT toUInt32(min(bucket)), toUInt32(max(bucket)) FROM occtrace.minute FINAL")[0]
+        assert int(last) == NOW - 51 * 60 and int(first) > NOW - 300 * 60, (first, last, NOW)
+        extend(site.history, 2, 40, 3, 8, 1, "end")
+        proxy.fail_after(None, 0)
+        site.run("--once")
+        check_all(engine, site.history)
+
+
+def a_clock_that_is_wrong(engine):
+    with Proxy(engine) as proxy:
+        site = fresh(engine, proxy)
+        proxy.clock_offset_s = -600
+        extend(site.history, 1, 5, 15, 8, 10, "end")  # to ten minutes after now
+        site.run("--once", says="our clock is +600 s off the warehouse's")
+        check_all(engine, site.history)
+        assert abs(int(site.status("clock offset (ms)")) - 600000) < 5000
+        assert abs(int(engine.ask("SELECT clock_offset_ms FROM occtrace.watermark FINAL")[0][0]) - 600000) < 5000
+
+
+def faults_on_the_way(engine):
+    with Proxy(engine) as proxy:
+        site = fresh(engine, proxy)
+        for number, (fault, code, says) in enumerate((("drop", 1, "said that it has"), ("answer_lost", 1, "127.0.0.1"),
+                                                      ("cut", 1, "127.0.0.1"), ("error", 1, "HTTP 500"),
+                                                      ("denied", 78, "ship.user"), ("redirect", 78, "redirects elsewhere"),
+                                                      ("twice", 0, ""), ("endless", 1, "127.0.0.1"))):
+            for table in ("kernel", "launch_config", "run", "minute", "rank_minute"):
+                extend(site.history, number, 600 - 5 * number, 4, 8, 6 + number, "measured", "end")
+                proxy.fault(fault, f"INSERT INTO occtrace.{table} ")
+                site.run("--once", code=code, says=says)
+                assert proxy.happened > 0
+                proxy.fault(None)
+            failures = int(site.status("failures"))
+            site.run("--once")
+            check_all(engine, site.history)
+            assert "it fails" not in site.run("--status")
+            assert int(site.status("failures")) == failures
+
+
+def a_server_that_goes_away(engine):
+    site = fresh(engine)
+    for number in range(2):
+        extend(site.history, number, 60 - 6 * number, 5, 8, 10, "end")
+        engine.kill()
+        site.run("--once", code=1, says="127.0.0.1")
+        assert "it fails" in site.run("--status")
+        engine.start()
+        site.run("--once")
+        check_all(engine, site.history)
+
+
+def a_shipper_that_is_killed(engine):
+    with Proxy(engine) as proxy:
+        site = fresh(engine, proxy)
+        for number in range(24):
+            extend(site.history, number, 600 - 8 * number, 4, 8, 6 + number, "measured", "end")
+            proxy.kill_at(number % 8, number % 2 == 0)
+            proxy.victim = site.start("--once")
+            proxy.victim.communicate()
+            assert proxy.victim.returncode in (0, -9), proxy.victim.returncode
+        proxy.kill_at(None, False)
+        site.run("--once")
+        check_all(engine, site.history)
+
+
+TESTS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, histories_beside_each_other,
+         a_history_that_is_replaced, an_older_copy_of_a_history, a_state_that_is_lost, minutes_that_were_evicted, newest_first,
+         a_clock_that_is_wrong, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)
+wanted = sys.argv[3:]
+for name in engines.available():
+    with engines.started(name) as server:
+        for test in TESTS:
+            if not wanted or test.__name__ in wanted or name in wanted:
+                began = time.monotonic()
+                test(server)
+                print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
