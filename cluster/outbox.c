@@ -20,21 +20,6 @@ static const char read_changes[] =
     "stored_minute m WHERE m.minute = c.minute AND m.run_id = c.run_id) FROM stored_minute_change c "
     "JOIN stored_run r USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
 
-int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
-{
-    int code = sqlite3_errcode(r->db);
-    return occ_fail(err,
-                    code == SQLITE_BUSY    ? OCC_E_BUSY
-                    : code == SQLITE_NOMEM ? OCC_E_NO_MEMORY
-                                           : OCC_E_CORRUPT,
-                    "%s: %s", sqlite3_db_filename(r->db, "main"), sqlite3_errmsg(r->db));
-}
-
-int occ_outbox_no_memory(struct occ_error *err)
-{
-    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-}
-
 int occ_outbox_number(struct occ_outbox *r, const char *sql, const int64_t *values, int n,
                       int64_t *ret_number, struct occ_error *err)
 {
@@ -123,8 +108,7 @@ static bool is_full(const struct occ_batch *batch, uint32_t days)
 }
 
 /* The statement's change. *days: changes from one day's minutes to another's. */
-static int add_change(struct occ_outbox *r, struct occ_batch *batch, int64_t first, uint32_t *days,
-                      struct occ_error *err)
+static int add_change(struct occ_outbox *r, struct occ_batch *batch, uint32_t *days, struct occ_error *err)
 {
     sqlite3_stmt *stmt = r->read_changes;
     int64_t change = sqlite3_column_int64(stmt, 0), minute = sqlite3_column_int64(stmt, 1);
@@ -135,7 +119,7 @@ static int add_change(struct occ_outbox *r, struct occ_batch *batch, int64_t fir
         return occ_outbox_run(r, batch, sqlite3_column_int64(stmt, 2), &run, err);
     bool is_gone = minute < r->first_minute, is_sendable = minute >= FIRST_MINUTE && minute <= LAST_MINUTE;
     if (is_gone || !is_sendable) {
-        batch->lost += change > first && (is_gone || !sqlite3_column_int(stmt, 4));
+        batch->lost += change > batch->options.first_change && (is_gone || !sqlite3_column_int(stmt, 4));
         return 0;
     }
     if (occ_map_get(&batch->minutes, (uint64_t)minute) != OCC_MAP_NONE)
@@ -147,14 +131,14 @@ static int add_change(struct occ_outbox *r, struct occ_batch *batch, int64_t fir
     return occ_outbox_add_minute(r, batch, minute, err);
 }
 
-static int read_all(struct occ_outbox *r, int64_t first, struct occ_batch *batch, struct occ_error *err)
+static int read_all(struct occ_outbox *r, struct occ_batch *batch, struct occ_error *err)
 {
     int rc = 0, code = SQLITE_DONE;
     uint32_t days = 0;
     while (rc == 0 && !batch->is_full && (code = sqlite3_step(r->read_changes)) == SQLITE_ROW) {
         if (must_wait(batch, sqlite3_column_int64(r->read_changes, 1)))
             break;
-        rc = add_change(r, batch, first, &days, err);
+        rc = add_change(r, batch, &days, err);
         batch->last_change = sqlite3_column_int64(r->read_changes, 0);
         batch->is_full = is_full(batch, days);
     }
@@ -165,7 +149,7 @@ static int read_all(struct occ_outbox *r, int64_t first, struct occ_batch *batch
     return rc;
 }
 
-int occ_outbox_read(struct occ_outbox *r, int64_t after, int64_t until, int64_t first,
+int occ_outbox_read(struct occ_outbox *r, int64_t after, int64_t until,
                     const struct occ_batch_options *options, struct occ_batch *ret_batch,
                     struct occ_error *err)
 {
@@ -174,7 +158,7 @@ int occ_outbox_read(struct occ_outbox *r, int64_t after, int64_t until, int64_t 
         return occ_outbox_fail(r, err);
     (void)sqlite3_bind_int64(r->read_changes, 1, after);
     (void)sqlite3_bind_int64(r->read_changes, 2, until);
-    int rc = read_all(r, first, ret_batch, err);
+    int rc = read_all(r, ret_batch, err);
     (void)sqlite3_reset(r->read_changes);
     (void)sqlite3_exec(r->db, "ROLLBACK", NULL, NULL, NULL);
     return rc;

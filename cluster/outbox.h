@@ -43,6 +43,7 @@ struct occ_batch_options {
     const char *cluster, *node;
     uint64_t version;      /* of the rows */
     uint64_t max_configs;  /* of a job in a minute */
+    int64_t first_change;  /* evicted minutes with a later change are lost */
     int64_t newest_minute; /* rows of it and of earlier ones may have been sent */
     int64_t now_s;         /* minutes that ended less than WAIT_S before wait; 0: none does */
     const struct occ_sent *sent;
@@ -77,7 +78,7 @@ void occ_outbox_close(struct occ_outbox *outbox);
 
 /* The next changes after `after` and up to `until`; evicted ones above `first` are lost. On an error free the
  * batch. */
-int occ_outbox_read(struct occ_outbox *outbox, int64_t after, int64_t until, int64_t first,
+int occ_outbox_read(struct occ_outbox *outbox, int64_t after, int64_t until,
                     const struct occ_batch_options *options, struct occ_batch *ret_batch,
                     struct occ_error *err);
 
@@ -87,6 +88,8 @@ int occ_outbox_number(struct occ_outbox *outbox, const char *sql, const int64_t 
 
 /* ---- outbox_ids.c: what rows refer to; adds their own rows to the batch ---- */
 
+int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err);
+int occ_outbox_no_memory(struct occ_error *err);
 int occ_outbox_prepare_ids(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                       const struct occ_outbox_config **ret_config, struct occ_error *err);
@@ -100,8 +103,5 @@ uint64_t occ_batch_add_other(struct occ_batch *batch, int cause);
 int occ_outbox_prepare_minutes(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_add_minute(struct occ_outbox *outbox, struct occ_batch *batch, int64_t minute,
                           struct occ_error *err);
-
-int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err);
-int occ_outbox_no_memory(struct occ_error *err);
 
 #endif

@@ -27,6 +27,21 @@ static const char read_run[] = "SELECT r.run_id, " OCC_SHIP_JOB ", " OCC_SHIP_US
 static const char read_run_row[] = "SELECT " OCC_SHIP_UUID("r.uuid")
     OCC_SHIP_RUN_COLUMNS(OCC_SHIP_EXPRESSION) " FROM stored_run r WHERE r.run_id = ?";
 
+int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
+{
+    int code = sqlite3_errcode(r->db);
+    return occ_fail(err,
+                    code == SQLITE_BUSY    ? OCC_E_BUSY
+                    : code == SQLITE_NOMEM ? OCC_E_NO_MEMORY
+                                           : OCC_E_CORRUPT,
+                    "%s: %s", sqlite3_db_filename(r->db, "main"), sqlite3_errmsg(r->db));
+}
+
+int occ_outbox_no_memory(struct occ_error *err)
+{
+    return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
 int occ_outbox_prepare_ids(struct occ_outbox *r, struct occ_error *err)
 {
     if (sqlite3_prepare_v2(r->db, read_config, -1, &r->read_config, NULL) != SQLITE_OK ||

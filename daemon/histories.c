@@ -73,6 +73,17 @@ static int make_directory(const char *file, int64_t uid, struct occ_error *err)
     return code == 0 ? set_access(directory, ACL_TYPE_DEFAULT, text, err) : code;
 }
 
+/* The shipper finds histories by listing their directory. Another directory than the service's is not only
+ * ours. */
+static int let_shipper_list(const char *path, struct occ_error *err)
+{
+    if (strcmp(path, OCC_PATH_SERVICE_DIRECTORY "/history.db") != 0 || !getgrnam(SHIP_GROUP) ||
+        access(OCC_PATH_SERVICE_DIRECTORY, F_OK) != 0)
+        return 0;
+    return set_access(OCC_PATH_SERVICE_DIRECTORY, ACL_TYPE_ACCESS,
+                      "u::rwx,g::--x,o::--x,m::r-x,g:" SHIP_GROUP ":r-x", err);
+}
+
 /* ---- opening and closing ---- */
 
 int occ_histories_path(const struct occ_histories *all, const struct occ_owner *owner, char **ret_path,
@@ -163,7 +174,8 @@ int occ_histories_open(struct occ_histories *all, const struct occ_histories_opt
     struct occ_history *first;
     const struct occ_owner root = {.name = "u0", .uid = 0};
     *all = (struct occ_histories){.options = options};
-    return open_history(all, &root, &first, err);
+    int status = options->split ? let_shipper_list(options->path, err) : 0;
+    return status != 0 ? status : open_history(all, &root, &first, err);
 }
 
 void occ_histories_close(struct occ_histories *all)

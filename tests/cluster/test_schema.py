@@ -138,6 +138,11 @@ def printed_without_a_server():
         assert text.count("CREATE TABLE") == 8 and text.count("CREATE MATERIALIZED VIEW") == 5, text
         assert "{" not in text and "|" not in text and "$" not in text and "--" not in text, text
     assert "CODEC" not in old and "TTL" not in old
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/occtrace-ship.8")) as f:
+        page = f.read()
+    for word in site.run("--help").split():
+        if word.startswith("--"):
+            assert word.strip("-:,").replace("-", "\\-") in page, f"the man page lacks {word}"
     site.run("--init", "--print", "--dialect", "19", code=2, says="not one of auto, 18, 26")
     site.run("--print", code=2, says="--print goes with --init")
     site.run("--nonsense", code=2, says="unknown option")

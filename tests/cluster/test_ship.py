@@ -1,5 +1,5 @@
 """What occtrace-ship sends is what the histories have, row by row, on real servers, whatever fails on the way.
-Arguments: OCCTRACE-SHIP MAKE_HISTORY."""
+Arguments: OCCTRACE-SHIP MAKE_HISTORY [ENGINE [TEST]...]."""
 
 import os
 import sqlite3
@@ -39,6 +39,9 @@ def all_rows_and_only_once(engine):
     assert site.status("changes to be sent") == "0"
     assert engine.ask("SELECT count() FROM occtrace.run FINAL") == [["9"]]
     assert engine.ask("SELECT DISTINCT node, job_trust FROM occtrace.run FINAL") == [["n\\'1", "kernel"]]
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../README.md")) as f:
+        answer = engine.ask(f.read().split("```sql\nSELECT short, sum(launches)")[1].split("```")[0].join(("SELECT short, sum(launches)", "")))
+    assert sum(int(row[1]) for row in answer) == sum(row.launches for row in rows_of(site.history)[0].values())
     until = engine.ask("SELECT toUInt32(complete_until), lost FROM occtrace.watermark FINAL")
     assert until[0][1] == "0" and abs(int(until[0][0]) - time.time()) < 600, until
 
@@ -223,11 +226,14 @@ def a_shipper_that_is_killed(engine):
 TESTS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, histories_beside_each_other,
          a_history_that_is_replaced, an_older_copy_of_a_history, a_state_that_is_lost, minutes_that_were_evicted, newest_first,
          a_clock_that_is_wrong, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)
-wanted = sys.argv[3:]
-for name in engines.available():
+names, tests = engines.available(), sys.argv[4:]
+if len(sys.argv) > 3:
+    names = [name for name in names if name == sys.argv[3]]
+for name in names:
     with engines.started(name) as server:
         for test in TESTS:
-            if not wanted or test.__name__ in wanted or name in wanted:
+            if not tests or test.__name__ in tests:
                 began = time.monotonic()
                 test(server)
                 print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
+sys.exit(0 if names else 77)

@@ -28,6 +28,9 @@ inside occtrace -q /bin/true || fail "occtrace /bin/true"
 inside occq calc --gpu t4 --threads 128 --regs 71 --smem 0 | grep -q register || fail "occq calc"
 inside occtraced --check-config || fail "the installed settings"
 inside getent group occtrace >/dev/null || fail "no group occtrace"
+inside getent group occtrace-ship >/dev/null || fail "no group occtrace-ship"
+inside occtrace-ship --init --print --dialect 26 | grep -q occtrace.minute || fail "occtrace-ship"
+grep -qx 'ExecStart=/usr/bin/occtrace-ship' "$root/usr/lib/systemd/system/occtrace-ship.service" || fail "the shipper's unit"
 grep -qx 'ExecStart=/usr/bin/occtraced' "$root/usr/lib/systemd/system/occtraced.service" || fail "the unit"
 [ -e "$root/root/.local/state/occtrace/history.db" ] || fail "no history"
 
@@ -51,4 +54,5 @@ inside dpkg -P occtrace >/dev/null
 left=$(find "$root" -xdev -path "$root/proc" -prune -o -name '*occtrace*' -print | grep -vE "/(occtrace.deb|newer.*|root/.*|var/log.*|dpkg.*)$" || true)
 [ -z "$left" ] || fail "left after the purge: $left"
 ! inside getent group occtrace >/dev/null || fail "the group is left"
+! inside getent passwd occtrace-ship >/dev/null || fail "the shipper's user is left"
 echo "ok: installed, upgraded, removed, purged"
