@@ -52,12 +52,25 @@ static int print_pages(const struct show_group *groups, size_t n, struct occ_err
     return status;
 }
 
-static int print(const struct occ_config_rows *rows, const struct history_args *args, struct occ_error *err)
+static void free_groups(struct show_group **groups)
 {
-    _cleanup_(occ_freep) struct show_group *groups = calloc(rows->n + 1, sizeof *groups);
+    for (struct show_group *g = *groups; g && g->configs; g++)
+        occ_top_free(&g->ranges);
+    free(*groups);
+}
+
+static int print(struct occ_store *store, const struct occ_config_rows *rows, const struct history_args *args,
+                 struct occ_error *err)
+{
+    _cleanup_(free_groups) struct show_group *groups = calloc(rows->n + 1, sizeof *groups);
     if (!groups)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     size_t n = group(rows, args->number ? (size_t)args->number : SIZE_MAX, groups);
+    int status = 0;
+    for (size_t i = 0; i < n && status == 0; i++)
+        status = show_find_ranges(store, &args->filter, &groups[i], err);
+    if (status != 0)
+        return status;
     if (!args->list.output.json)
         return print_pages(groups, n, err);
     show_json(groups, n);
@@ -71,8 +84,8 @@ static int no_launches(const struct cli_command *command, struct occ_store *stor
     _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
     const struct occ_filter any = {.kernel = args->filter.kernel};
     const struct cli_args *common = &args->list.common;
-    static const char *const filters[] = {"since", "until", "run", "label",  "user",
-                                          "job",   "rank",  "gpu", "stream", NULL};
+    static const char *const filters[] = {"since", "until", "run",    "label", "user",  "job",
+                                          "rank",  "gpu",   "stream", "range", "graph", NULL};
     char given[128] = "";
     if (occ_store_configs(store, &any, &rows, NULL) != 0 || rows.n == 0)
         return cli_nothing(command, "there are no launches of such a kernel");
@@ -117,7 +130,7 @@ static int run(const struct cli_command *command, const void *arguments)
     if (status == 0)
         status = query(store, args, names, &rows, &err);
     if (status == 0)
-        status = print(&rows, args, &err);
+        status = print(store, &rows, args, &err);
     if (status != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);
@@ -146,6 +159,7 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_RUN,
     CLI_OPTION_DEVICE("gpu"),
     CLI_OPTION_STREAM,
+    CLI_OPTIONS_PLACE,
     CLI_OPTION_NUMBER("at most N launch configurations of each kernel, those with most time (default: all)"),
     CLI_OPTION_NAME,
     CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL, "print JSON, raw values"),

@@ -78,21 +78,28 @@ static enum occ_top_by by_of(const struct top_args *args)
 
 /* The first two columns are the row's number and name, by what it is; without a number the first is not
  * shown. */
-static void name_columns(struct cli_column *table, enum occ_top_by by)
-{
-    static const char *const ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
+static const char *const row_ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
                                       [OCC_TOP_BY_GPU] = "device_id",
                                       [OCC_TOP_BY_RUN] = "run_id",
                                       [OCC_TOP_BY_LABEL] = NULL};
+
+static void mark_row_columns(struct cli_column *table, enum occ_top_by by)
+{
     if (by == OCC_TOP_BY_KERNEL)
         return;
-    table[0].key = ids[by] ? ids[by] : table[0].key;
-    table[0].flags = ids[by] ? CLI_DEFAULT : CLI_TEXT_ONLY;
-    table[1].name = by_labels[by];
-    table[1].key = by == OCC_TOP_BY_RUN ? "program" : by_labels[by];
-    table[1].help = "what the row adds up";
+    table[0].flags = row_ids[by] ? CLI_DEFAULT : CLI_TEXT_ONLY;
     for (; by == OCC_TOP_BY_CAUSE && table->name; table++)
         table->flags &= strcmp(table->key, "main_cause") == 0 ? 0 : ~0u; /* the row's name */
+}
+
+/* After columns were chosen: -o knows the second one as "kernel". */
+static void name_row_columns(struct cli_column *table, enum occ_top_by by)
+{
+    if (by == OCC_TOP_BY_KERNEL)
+        return;
+    table[0].key = row_ids[by] ? row_ids[by] : table[0].key;
+    table[1].name = by_labels[by];
+    table[1].key = by == OCC_TOP_BY_RUN ? "program" : by_labels[by];
 }
 
 /* ---- filter ---- */
@@ -234,26 +241,17 @@ static int print_top(const struct report *report, struct occ_error *err)
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
     memcpy(table, top_columns, top_columns_bytes);
-    name_columns(table, by_of(args));
+    mark_row_columns(table, by_of(args));
     if (report->top->n > 1)
         qsort_r(report->top->rows, report->top->n, sizeof *report->top->rows, compare,
                 (char *)(uintptr_t)args->order);
     mark_defaults(table, args, report->top, report->shown);
     int status = cli_output_choose(&args->history.list.output, table, &selection, err);
+    name_row_columns(table, by_of(args));
     return status == 0 ? print(report, &selection, err) : status;
 }
 
 /* ---- the command ---- */
-
-static double covered_ratio(const struct occ_top *top)
-{
-    double all = 0, covered = 0;
-    for (size_t i = 0; i < top->n; i++) {
-        all += (double)top->rows[i].total_ns;
-        covered += top->rows[i].kernel.short_name ? (double)top->rows[i].total_ns : 0;
-    }
-    return covered / all;
-}
 
 static int run(const struct cli_command *command, const void *arguments)
 {
@@ -269,7 +267,7 @@ static int run(const struct cli_command *command, const void *arguments)
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
     cli_note_unknown_times(command, store, &args->history.filter);
-    double covered = by_of(args) == OCC_TOP_BY_RANGE ? covered_ratio(&top) : (double)NAN;
+    double covered = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(&top) : (double)NAN;
     filter_losses(&top, args);
     size_t number = (size_t)args->history.number, shown = top.n < number ? top.n : number;
     if (print_top(&(struct report){covered, command, args, &top, shown, store}, &err) != 0)

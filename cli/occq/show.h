@@ -13,6 +13,7 @@ struct show_group {
     size_t n;
     size_t shown; /* the first of them */
     uint64_t launches, total_ns;
+    struct occ_top ranges; /* most time first; without rows where the history knows none */
 };
 
 int show_text(const struct show_group *group, struct occ_error *err);
@@ -23,6 +24,14 @@ void show_json(const struct show_group *groups, size_t n);
 /* The analysis of a row; *ret_means holds its measured means, with Nsight Compute's utilization where there
  * is none of ours. Both refer to the row. */
 struct analysis show_analysis(const struct occ_config_row *row, struct occ_measurement *ret_means);
+
+/* Where the group's launches were made; the caller frees group->ranges. */
+int show_find_ranges(struct occ_store *store, const struct occ_filter *filter, struct show_group *group,
+                     struct occ_error *err);
+/* Those with most time. Prints nothing if none is known. */
+void show_ranges(const struct show_group *group);
+/* The member "ranges" of the open object. */
+void show_json_ranges(struct cli_json *json, const struct show_group *group);
 
 /* What counters measured: launches by source, the group's means, the SMs. Prints nothing if nothing was
  * measured. */

@@ -72,6 +72,7 @@ static void put_group(struct cli_json *json, const struct show_group *group)
     cli_json_unsigned(json, "sm_count", first->limits.sm_count);
     cli_json_bool(json, "simulated", first->kernel.simulated);
     cli_json_unsigned(json, "configs", group->n);
+    show_json_ranges(json, group);
     cli_json_array(json, "launch_configs", false);
     for (size_t i = 0; i < group->shown; i++)
         put_config(json, &group->configs[i]);

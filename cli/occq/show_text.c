@@ -70,6 +70,7 @@ static void print_head(const struct show_group *group)
                  group->launches == 1 ? "" : "es",
                  occ_format_duration((int64_t)group->total_ns, duration, sizeof duration),
                  cli_amount_text(waste, amount, sizeof amount), waste_source(group));
+    show_ranges(group);
 }
 
 /* ---- one launch configuration ---- */

@@ -30,6 +30,9 @@ struct top_sums {
 /* 0 where it is not known. */
 double top_waste_of(const struct occ_top_row *row);
 
+/* Of rows by range: the part of the time that has one; NaN: there is no time. */
+double top_covered_ratio(const struct occ_top *top);
+
 /* `running`: the waste of the row and of those above it. */
 void top_fill_line(const struct occ_top_row *row, const struct top_sums *all, double running,
                    struct top_line *ret_line);

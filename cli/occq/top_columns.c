@@ -20,7 +20,7 @@ const struct cli_column top_columns[] = {
     FIELD("id", "kernel_id", CLI_PLAIN, CLI_DEFAULT, row.kernel.id,
           "the kernel's number in the history, for occq show"),
     FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_CUTS, row.kernel.short_name,
-          "its name, see --name"),
+          "its name, see --name; with --by, what the row adds up"),
     FIELD("launches", "launches", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(6), row.launches,
           "number of launches that match the filters"),
     FIELD("time", "total_duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(2), row.total_ns,
@@ -116,6 +116,16 @@ const size_t top_columns_bytes = sizeof top_columns;
 double top_waste_of(const struct occ_top_row *row)
 {
     return isnan(row->theoretical) ? 0 : row->waste_warp_seconds;
+}
+
+double top_covered_ratio(const struct occ_top *top)
+{
+    double all = 0, covered = 0;
+    for (size_t i = 0; i < top->n; i++) {
+        all += (double)top->rows[i].total_ns;
+        covered += top->rows[i].kernel.short_name ? (double)top->rows[i].total_ns : 0;
+    }
+    return covered / all;
 }
 
 void top_fill_line(const struct occ_top_row *row, const struct top_sums *all, double running,
