@@ -7,7 +7,9 @@
 #include "import/readers.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -739,6 +741,70 @@ static void packed_and_piped(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* Temporary files that have a name, in the world's directory. */
+static int temporary_files(const struct world *w)
+{
+    DIR *directory = opendir(w->directory);
+    int n = 0;
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        n += strncmp(entry->d_name, "occq-import-", 12) == 0;
+    (void)closedir(directory);
+    return n;
+}
+
+/* An import that is killed while it reads a pipe leaves nothing. */
+static void killed_at_a_pipe(void **state)
+{
+    struct world *w = *state;
+    static char blanks[1 << 20]; /* more than a pipe holds: when they are written, most of them were read */
+    int probe = open(w->directory, O_TMPFILE | O_RDWR, 0600);
+    if (probe < 0)
+        skip();
+    (void)close(probe);
+    memset(blanks, ' ', sizeof blanks);
+    assert_int_equal(setenv("TMPDIR", w->directory, 1), 0);
+    assert_int_equal(mkfifo(w->file, 0600), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)import_well(w, &plain);
+        _exit(0);
+    }
+    int fd = open(w->file, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && write(fd, blanks, sizeof blanks) == sizeof blanks);
+    assert_int_equal(temporary_files(w), 0);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    (void)close(fd);
+    assert_int_equal(temporary_files(w), 0);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
+/* SQLite opens files by name. */
+static void piped_sqlite(void **state)
+{
+    struct world *w = *state;
+    static char bytes[1 << 18];
+    make_sqlite(w, GPU_TABLE NAMES OLD OLD_ROW);
+    FILE *file = fopen(w->file, "rb");
+    assert_non_null(file);
+    size_t n = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    assert_in_range(n, 1, sizeof bytes - 1);
+    assert_int_equal(setenv("TMPDIR", w->directory, 1), 0);
+    assert_int_equal(unlink(w->file), 0);
+    assert_int_equal(mkfifo(w->file, 0600), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        write_file(w, bytes, n);
+        _exit(0);
+    }
+    assert_int_equal(import_well(w, &plain).launches, 1);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(temporary_files(w), 0);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
 /* Cut anywhere: an error, or (only at the very end) the whole. */
 static void cut_json(void **state)
 {
@@ -932,6 +998,8 @@ int main(void)
         cmocka_unit_test(repaired_json),
         TEST(lenient_json),
         TEST(packed_and_piped),
+        TEST(killed_at_a_pipe),
+        TEST(piped_sqlite),
         TEST(two_gpus_of_one_model),
         TEST(xla),
         TEST(changing_file),
