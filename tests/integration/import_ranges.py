@@ -2,7 +2,7 @@
 
   import_ranges.py OCCQ TRACE...      and those of the folder OCC_TEST_RECORDINGS, if it is set
 
-The rules are those of docs/decisions/0027-ranges.md; the way is another one: for each call all ranges of its thread are
+The rules are those of docs/decisions/0029-ranges.md; the way is another one: for each call all ranges of its thread are
 looked through, and the forward operator is searched for among all operators.
 """
 import bisect
