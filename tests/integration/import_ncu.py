@@ -352,6 +352,9 @@ def bounds(label, history, data):
     check(f"{label}: ncu's rule for 80 %", busy, data.count(b"greater than 80.0% of the available"))
     small = sum(verdict == "too_little_work" for verdict in got.values())
     check(f"{label}: ncu's rule for small grids", small, data.count(b"grid is too small"))
+    for config in (config for group in document["kernels"] for config in group["launch_configs"]):
+        if config["bound"]["verdict"] == "latency": # an SM that holds all warps it can gets no more
+            check(f"{label}: what would help", config["occupancy"]["theoretical"] < 1, "more warps would help" in config["bound"]["text"])
     if "latency" in got.values():
         check(f"{label}: ncu's rule for 60 %", data.count(b"below 60.0% of peak") > 0, True)
 

@@ -23,6 +23,18 @@ double analysis_throughput(const struct analysis *a)
     return busiest == OCC_HW_COUNT ? (double)NAN : utilization_of(a)->ratio[busiest];
 }
 
+/* Where an SM holds all warps that it can, there are no more to help. */
+static const char *text_of(const struct analysis *a)
+{
+    enum occ_bound bound = analysis_bound(a);
+    bool is_full = a->result->theoretical > 1 - OCC_ADVICE_MIN_GAIN;
+    if (is_full && bound == OCC_BOUND_LATENCY)
+        return "latency-bound, with all warps that an SM can hold: more independent work in each would help";
+    if (is_full && bound == OCC_BOUND_BETWEEN)
+        return "between latency- and throughput-bound, with all warps that an SM can hold";
+    return occ_bound_text(bound);
+}
+
 /* Only Nsight Compute's values have its own units. */
 static bool is_of_ncu(const struct occ_hw_utilization *u)
 {
@@ -42,7 +54,7 @@ void analysis_print_bound(const struct analysis *a)
     if (occ_busiest_unit(u) == OCC_HW_COUNT)
         return;
     (void)printf("\n    WOULD MORE WARPS HELP (%s)\n    %s\n",
-                 is_of_ncu(u) ? "Nsight Compute" : "hardware counters", occ_bound_text(analysis_bound(a)));
+                 is_of_ncu(u) ? "Nsight Compute" : "hardware counters", text_of(a));
     if (!isnan(u->ratio[OCC_HW_ISSUE])) {
         (void)printf("      no eligible warp in %.1f%% of active cycles, issue active in %.1f%%",
                      (1 - u->ratio[OCC_HW_ISSUE]) * 100, u->ratio[OCC_HW_ISSUE] * 100);
@@ -67,7 +79,7 @@ void analysis_json_bound(struct cli_json *json, const struct analysis *a)
     bool is_measured = occ_busiest_unit(u) != OCC_HW_COUNT;
     cli_json_object(json, "bound", false);
     cli_json_string(json, "verdict", occ_bound_word(analysis_bound(a)));
-    cli_json_string(json, "text", occ_bound_text(analysis_bound(a)));
+    cli_json_string(json, "text", text_of(a));
     cli_json_string(json, "source", !is_measured ? NULL : is_of_ncu(u) ? "ncu" : "counters");
     for (int i = 0; i < OCC_HW_COUNT; i++)
         cli_json_real(json, occ_hw_unit_word((enum occ_hw_unit)i), u->ratio[i]);
