@@ -6,6 +6,8 @@
  *   PRIOR_PART +, PRIOR_SD -, PROFILE_SD +, PROFILE_FROM +: repeated_steps_do_not_lead_the_clock_astray
  *   COMMON_SD +, PROFILE_FROM -, CLOCK_SD_US -, BEGIN_ROUNDS -: another_clock_is_found
  *   WINDOW_NS +: a_change_is_forgotten_within_seconds
+ *   UTILIZATION_NS +: a_change_of_utilization_is_forgotten
+ *   UTILIZATION_NS -: utilization_is_kept_for_a_while
  *   BOUND_SLACK +: more_than_a_configuration_allows_withholds_values
  *   BOUND_SLACK -: short_launches_are_regressed
  *   IDLE_SD -, SCALE_MIN +, UNTRACED_SD -: background_that_idle_time_shows_withholds_values

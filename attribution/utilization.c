@@ -129,11 +129,15 @@ static void find_scores(const struct occ_attribution *a, struct occ_solution *s,
         occ_equations_solve(s->inverse, s->n, s->score + c * s->n, s->score + c * s->n, s->scratch);
 }
 
-static void take_values(struct occ_attribution *a, struct occ_solution *s)
+static void forget(struct occ_attribution *a)
 {
     for (size_t i = 0; i < a->regressors.n; i++)
         for (int r = 0; r < RESPONSES; r++)
             a->regressors.items[i].utilization_se[r] = NAN;
+}
+
+static void take_values(struct occ_attribution *a, struct occ_solution *s)
+{
     for (int r = 0; r < RESPONSES; r++) {
         occ_equations_solve(s->inverse, s->n, s->rhs + (size_t)r * s->n, s->x, s->scratch);
         find_scores(a, s, r);
@@ -205,6 +209,7 @@ int occ_utilization_solve(struct occ_attribution *a, bool final, struct occ_erro
     if (rows->fresh == 0 || rows->n == 0 || !a->estimate.known || (!final && !is_due(a)))
         return 0;
     bool has_memory = make_solution(a, &s);
+    forget(a);
     if (s.inverse) {
         build(a, &s);
         add_priors(a, &s);

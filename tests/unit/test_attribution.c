@@ -30,7 +30,8 @@ struct fixture {
     size_t n_runs, room, first; /* first: of the runs that end after the last sample's start */
     int64_t now_ns, offset_ns;
     uint64_t random;
-    bool has_turns;    /* a fifth of the time is another counter set's: utilization, ... */
+    int64_t turn_ms; /* of every 500 ms in which anything runs are another counter set's: utilization, ... */
+    int64_t halves_ns; /* ... which is half as much from then on; ... */
     bool lacks_tensor; /* ... without tensor cores; ... */
     size_t impossible; /* ... one of so many cannot be */
     bool garble;       /* now and then a counter says what cannot be */
@@ -124,7 +125,8 @@ static struct occ_sample utilization_sample(struct fixture *f, int64_t start_ns,
                         fmax((double)(r->start_ns - start_ns), 0);
         for (int i = 0; i < OCC_UTILIZATION_COUNT && inside > 0; i++)
             sample.value[OCC_COUNTER_UTILIZATION + i] +=
-                100 * inside / (double)length_ns * utilization_of(r->shape, i);
+                (f->halves_ns && start_ns >= f->halves_ns ? 50 : 100) * inside / (double)length_ns *
+                utilization_of(r->shape, i);
     }
     if (f->lacks_tensor)
         sample.value[OCC_COUNTER_UTILIZATION + OCC_UTILIZATION_TENSOR] = NAN;
@@ -150,9 +152,10 @@ static void play(struct fixture *f, int64_t interval_ns, struct occ_measured *va
     struct occ_attribution_value some[64];
     int64_t until_ns = START_NS;
     for (int64_t at_ns = START_NS; at_ns < f->now_ns; at_ns += interval_ns) {
-        bool is_turn = f->has_turns && (at_ns - START_NS) / (100 * MS) % 5 == 4;
-        struct occ_sample sample =
-            is_turn ? utilization_sample(f, at_ns, interval_ns) : sample_of(f, at_ns, interval_ns);
+        bool is_turn = (at_ns - START_NS) % (500 * MS) >= (500 - f->turn_ms) * MS;
+        struct occ_sample sample = sample_of(f, at_ns, interval_ns);
+        if (is_turn && sample.value[OCC_COUNTER_WARPS] > 0)
+            sample = utilization_sample(f, at_ns, interval_ns);
         if (f->garble && (at_ns - START_NS) / interval_ns % 40 == 7)
             sample.value[at_ns / interval_ns % 2 ? OCC_COUNTER_WARPS : OCC_COUNTER_ACTIVE] = 0x1p64;
         assert_int_equal(occ_attribution_sample(f->a, &sample, NULL), 0);
@@ -555,14 +558,14 @@ static void assert_withheld(const struct fixture *f)
     }
 }
 
-static void assert_utilization(const struct fixture *f, double scale)
+static void assert_utilization(const struct fixture *f, double scale, double part)
 {
     for (uint32_t kind = 0; kind < 4; kind++) {
         struct occ_measured m;
         double active = fmin((0.15 + 0.2 * kind) * scale * 2, 1);
         occ_attribution_ask(f->a, kind + 1, 0, &m);
         for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
-            double truth = utilization_of(kind + 1, i) / (i == OCC_UTILIZATION_ISSUE ? active : 1);
+            double truth = part * utilization_of(kind + 1, i) / (i == OCC_UTILIZATION_ISSUE ? active : 1);
             if (i == OCC_UTILIZATION_TENSOR && f->lacks_tensor) {
                 assert_true(isnan(m.utilization[i]) && isnan(m.utilization_se[i]));
                 continue;
@@ -577,25 +580,49 @@ static void utilization_is_attributed(void **state)
 {
     struct fixture *f = *state;
     struct occ_measured *values = calloc(40000, sizeof *values);
-    f->has_turns = true;
+    f->turn_ms = 100;
     f->impossible = 20;
     run_for(f, 3000, 1, 0);
     play(f, MS, values);
     assert_kinds(f, 1);
-    assert_utilization(f, 1);
+    assert_utilization(f, 1, 1);
     assert_true(isnan(values[0].utilization[OCC_UTILIZATION_ISSUE])); /* before the set's first turn */
     assert_near(values[f->n_runs - 1].utilization[OCC_UTILIZATION_DRAM],
                 utilization_of(f->runs[f->n_runs - 1].shape, OCC_UTILIZATION_DRAM), 0.02);
     free(values);
 }
 
+/* Its rows are few, and are kept for longer than others: here a minute without any is between them. */
+static void utilization_is_kept_for_a_while(void **state)
+{
+    struct fixture *f = *state;
+    f->turn_ms = 3;
+    run_for(f, 4000, 1, 0);
+    f->now_ns += 60000 * MS;
+    run_for(f, 1000, 1, 0);
+    play(f, MS, NULL);
+    assert_utilization(f, 1, 1);
+}
+
+static void a_change_of_utilization_is_forgotten(void **state)
+{
+    struct fixture *f = *state;
+    f->turn_ms = 100;
+    run_for(f, 2000, 1, 0);
+    f->halves_ns = f->now_ns += 130000 * MS;
+    run_for(f, 2000, 1, 0);
+    play(f, MS, NULL);
+    assert_utilization(f, 1, 0.5);
+}
+
 static void utilization_of_a_chip_without_tensor_cores(void **state)
 {
     struct fixture *f = *state;
-    f->has_turns = f->lacks_tensor = true;
+    f->turn_ms = 100;
+    f->lacks_tensor = true;
     run_for(f, 2000, 1, 0);
     play(f, MS, NULL);
-    assert_utilization(f, 1);
+    assert_utilization(f, 1, 1);
 }
 
 static void utilization_is_not_known(const struct fixture *f)
@@ -618,7 +645,7 @@ static void without_its_counters_utilization_is_not_known(void **state)
 static void beside_untraced_work_utilization_is_withheld(void **state)
 {
     struct fixture *f = *state;
-    f->has_turns = true;
+    f->turn_ms = 100;
     f->background = 0.15;
     run_for(f, 3000, 1, 0);
     play(f, MS, NULL);
@@ -730,7 +757,7 @@ static void overlapped_launches_share_schedulers(void **state)
 {
     struct fixture *f = *state;
     struct occ_measured m;
-    f->has_turns = true;
+    f->turn_ms = 100;
     run_beside(f, 60000);
     for (uint64_t shape = 1; shape <= 2; shape++) {
         occ_attribution_ask(f->a, shape, 0, &m);
@@ -760,6 +787,8 @@ int main(void)
         WITH(keys_are_bounded),
         WITH(hostile_input_does_no_harm),
         WITH(utilization_is_attributed),
+        WITH(utilization_is_kept_for_a_while),
+        WITH(a_change_of_utilization_is_forgotten),
         WITH(utilization_of_a_chip_without_tensor_cores),
         WITH(without_its_counters_utilization_is_not_known),
         WITH(beside_untraced_work_utilization_is_withheld),
