@@ -2,12 +2,15 @@
 #include "clients.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "control.h"
 #include "support/clock.h"
 
 #define CLOSER_POLL_NS INT64_C(20000000)
@@ -18,9 +21,10 @@
 
 /* ---- users ---- */
 
-static struct occ_user *user_of(struct occ_clients *clients, uint32_t uid)
+static struct occ_user *user_of(struct occ_clients *clients, uint32_t peer_uid)
 {
     struct occ_user *user = clients->users;
+    uint32_t uid = clients->is_shared ? occ_identity_owner_uid(clients->root, peer_uid) : peer_uid;
     while (user && user->uid != uid)
         user = user->next;
     if (user || !(user = calloc(1, sizeof *user)))
@@ -149,9 +153,13 @@ void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *
 struct occ_profiler_users occ_clients_users(const struct occ_clients *clients)
 {
     struct occ_profiler_users users = {0};
-    for (const struct occ_user *u = clients->users; u && users.n < OCC_PROFILER_USERS_MAX; u = u->next)
-        if (u->n_programs > 0)
-            users.uids[users.n++] = u->uid;
+    for (const struct occ_client *c = clients->first; c && users.n < OCC_PROFILER_USERS_MAX; c = c->next) {
+        size_t i = 0;
+        while (i < users.n && users.uids[i] != c->peer.uid)
+            i++;
+        if (c->producer && i == users.n)
+            users.uids[users.n++] = c->peer.uid;
+    }
     return users;
 }
 
@@ -166,12 +174,33 @@ void occ_clients_clear(struct occ_clients *clients)
     occ_clients_sweep(clients);
 }
 
-const struct occ_identity *occ_client_identity(struct occ_client *client)
+/* A number of a process may be another's by now, and its control groups are gone with it: what was read of it
+ * holds if it lives still. */
+static bool is_alive(int connection, const struct occ_peer *peer)
 {
-    if (!client->has_identity)
-        occ_identity_read("", client->peer.pid, client->peer.uid, &client->identity);
+    struct pollfd process = {.fd = occ_peer_open_process(connection, peer), .events = POLLIN};
+    bool lives = process.fd >= 0 && poll(&process, 1, 0) == 0;
+    if (process.fd >= 0)
+        (void)close(process.fd);
+    return lives || peer->pid <= 0; /* in a pid namespace that we do not see: its uid alone is known */
+}
+
+bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client)
+{
+    if (client->has_identity)
+        return true;
+    occ_identity_read(clients->root, client->peer.pid, client->peer.uid, &client->identity);
+    occ_identity_owner(&client->identity, &client->owner);
     client->has_identity = true;
-    return &client->identity;
+    return !clients->is_shared || is_alive(client->fd, &client->peer);
+}
+
+bool occ_client_may_command(const struct occ_clients *clients, const struct occ_client *client,
+                            const struct occ_client *target)
+{
+    bool is_outside = client->owner.uid >= 0 || strcmp(client->owner.name, clients->own.name) == 0;
+    bool is_its_owner = target && strcmp(client->owner.name, target->owner.name) == 0;
+    return is_its_owner || (is_outside && occ_control_may_command(client->peer.uid, geteuid()));
 }
 
 int occ_event_watch(int epoll, int fd, struct occ_event_source *source)
@@ -190,5 +219,9 @@ int occ_peer_open_process(int connection, const struct occ_peer *peer)
     }
     if (getsockopt(connection, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size) == 0)
         return pidfd;
+    if (errno != ENOPROTOOPT) { /* the number may be another's by now */
+        errno = errno == EMFILE || errno == ENFILE ? errno : ESRCH;
+        return -1;
+    }
     return (int)syscall(SYS_pidfd_open, (pid_t)peer->pid, 0u);
 }

@@ -45,7 +45,7 @@ struct occ_queue {
 /* A user with connections or programs. */
 struct occ_user {
     struct occ_user *next;
-    uint32_t uid;
+    uint32_t uid;           /* his own, of his programs under subordinate uids too */
     struct occ_queue queue; /* its descriptor is the epoll of his connections and processes */
     size_t n_clients, n_programs;
     bool is_flushing; /* in this round */
@@ -58,7 +58,8 @@ struct occ_client {
     int pidfd; /* -1: none */
     struct occ_peer peer;
     struct occ_user *user;
-    struct occ_identity identity; /* of occ_client_identity() */
+    struct occ_identity identity; /* of occ_client_identify() */
+    struct occ_owner owner;       /* his launches would be this owner's */
     bool has_identity;
     struct occ_history *history;   /* of the producer */
     struct occ_producer *producer; /* NULL: none (any more) */
@@ -74,7 +75,10 @@ struct occ_clients {
     struct occ_client *first;
     size_t n;
     struct occ_user *users;
-    int epoll; /* of the loop */
+    int epoll;            /* of the loop */
+    bool is_shared;       /* by users */
+    const char *root;     /* of identity.h */
+    struct occ_owner own; /* the daemon's own process's */
     void (*serve_user)(struct occ_server *server, void *user);
 };
 
@@ -94,14 +98,20 @@ void occ_clients_sweep(struct occ_clients *clients);
  * answer. */
 void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *user, int64_t since_ns);
 
-/* The users whose programs report. */
+/* Who the peer is by the kernel; read once. false: it has ended, and where the daemon is shared nobody knows
+ * any more whose it was. */
+bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client);
+
+/* Whether it may command the programs of `target`'s owner, or (NULL) all and the daemon: root outside
+ * containers but the daemon's own, and the daemon's user. */
+bool occ_client_may_command(const struct occ_clients *clients, const struct occ_client *client,
+                            const struct occ_client *target);
+
+/* The uids whose programs report. */
 struct occ_profiler_users occ_clients_users(const struct occ_clients *clients);
 
 /* Closes and frees everything. */
 void occ_clients_clear(struct occ_clients *clients);
-
-/* Who the peer is by the kernel, as it was when this was asked first. */
-const struct occ_identity *occ_client_identity(struct occ_client *client);
 
 /* Reports to `source` when fd is readable. 0, or -1 with errno. */
 int occ_event_watch(int epoll, int fd, struct occ_event_source *source);

@@ -39,6 +39,8 @@ static void on_client(struct occ_server *s, void *about)
             return;
         if (status == OCC_PACKET_END)
             occ_program_hang_up(s, client);
+        else if (!occ_client_identify(&s->clients, client))
+            occ_program_refuse(s, client, "it has ended");
         else if (occ_packet_is_hello(&s->packet))
             occ_program_offer(s, client);
         else

@@ -32,18 +32,27 @@ static size_t hex_digits(const char *text)
     return n;
 }
 
-/* The last run of exactly 64 hexadecimal digits. */
-static void find_container(const char *text, char id[OCC_CONTAINER_ID_DIGITS + 1])
+/* The first run of exactly 64 hexadecimal digits up to `end`: the outermost container's, which may name
+ * control groups within its own. NULL: none. */
+static const char *find_container(const char *text, const char *end)
 {
-    for (const char *at = text; *at;) {
+    for (const char *at = text; *at && at < end;) {
         size_t run = hex_digits(at);
         if (run == OCC_CONTAINER_ID_DIGITS)
-            (void)snprintf(id, OCC_CONTAINER_ID_DIGITS + 1, "%.*s", (int)run, at);
+            return at;
         at += run ? run : 1;
     }
+    return NULL;
 }
 
-/* "pod" and a uuid, whose dashes are underscores where systemd names the slice. */
+static const char *line_of(const char *text, const char *at)
+{
+    while (at > text && at[-1] != '\n')
+        at--;
+    return at;
+}
+
+/* "pod" and a uuid, whose dashes are underscores where systemd names the slice, outside of any container. */
 static void find_pod(const char *text, char pod[37])
 {
     static const size_t dashes[] = {8, 13, 18, 23, 36};
@@ -56,7 +65,7 @@ static void find_pod(const char *text, char pod[37])
                 break;
             group++;
         }
-        if (group < 5)
+        if (group < 5 || find_container(line_of(text, at), at))
             continue;
         for (size_t i = 0; i < 36; i++)
             pod[i] = uid[i];
@@ -78,7 +87,9 @@ static void find_word(const char *text, const char *prefix, char *word, size_t s
 void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
 {
     char login[32];
-    find_container(text, identity->container);
+    const char *container = find_container(text, text + strlen(text));
+    if (container)
+        (void)snprintf(identity->container, sizeof identity->container, "%.64s", container);
     find_pod(text, identity->pod);
     if (strstr(text, "slurm")) { /* "/slurm/uid_U/job_J/step_S" or ".../slurmstepd.scope/job_J/step_S" */
         find_word(text, "/job_", identity->slurm_job, sizeof identity->slurm_job);
@@ -172,17 +183,20 @@ static int64_t start_of(const char *root, int32_t pid)
     return booted_ns + ticks * (INT64_C(1000000000) / hz);
 }
 
+uint32_t occ_identity_owner_uid(const char *root, uint32_t uid)
+{
+    _cleanup_(occ_freep) char *text = read_text(root, "/etc/subuid", SUBUID_BYTES);
+    return text ? occ_identity_parse_subuid(text, uid) : uid;
+}
+
 void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_identity *ret_identity)
 {
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/%d/cgroup", pid);
-    _cleanup_(occ_freep) char *subuid = read_text(root, "/etc/subuid", SUBUID_BYTES);
     _cleanup_(occ_freep) char *cgroups = pid > 0 ? read_text(root, path, CGROUP_BYTES) : NULL;
-    *ret_identity = (struct occ_identity){.uid = uid, .owner_uid = uid};
+    *ret_identity = (struct occ_identity){.uid = uid, .owner_uid = occ_identity_owner_uid(root, uid)};
     if (pid > 0)
         ret_identity->start_ns = start_of(root, pid);
-    if (subuid)
-        ret_identity->owner_uid = occ_identity_parse_subuid(subuid, uid);
     ret_identity->is_rootless = ret_identity->owner_uid != uid;
     if (cgroups)
         occ_identity_parse_cgroups(cgroups, ret_identity);

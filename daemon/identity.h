@@ -40,6 +40,9 @@ void occ_identity_parse_cgroups(const char *text, struct occ_identity *identity)
 /* The user to whom the text of /etc/subuid gives `uid`, by name or number; `uid` itself if nobody is. */
 uint32_t occ_identity_parse_subuid(const char *text, uint32_t uid);
 
+/* The same, from the file below `root`. */
+uint32_t occ_identity_owner_uid(const char *root, uint32_t uid);
+
 /* When a process began, in clock ticks since the machine's start, from the text of /proc/PID/stat; -1:
  * unknown. */
 int64_t occ_identity_parse_start(const char *text);

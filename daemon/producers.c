@@ -75,8 +75,7 @@ static void identify(struct occ_producer *p, const struct occ_offer *offer)
     row->start_ns = occ_producer_past_ns(occ_ring_start_ns(p->consumer));
     row->user = user_name(offer->peer.uid);
     row->hostname = own_hostname();
-    if (offer->identity)
-        p->identity = *offer->identity;
+    p->identity = offer->identity ? *offer->identity : (struct occ_identity){.owner_uid = offer->peer.uid};
     occ_run_texts_trust(&row->job, &p->identity);
     row->source.tool = "trace";
     p->process_start_ns = p->identity.start_ns ? p->identity.start_ns : occ_now_ns() - DAY_NS;

@@ -143,7 +143,7 @@ static int take_offer(struct occ_server *s, struct occ_client *client, const str
 void occ_program_offer(struct occ_server *s, struct occ_client *client)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct occ_offer offer = {.peer = client->peer, .identity = occ_client_identity(client), .owner = client};
+    struct occ_offer offer = {.peer = client->peer, .identity = &client->identity, .owner = client};
     const char *wrong = client->was_producer ? "a second ring on one connection"
                                              : occ_packet_check_hello(&s->packet, offer.uuid);
     if (wrong) {

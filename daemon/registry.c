@@ -206,14 +206,15 @@ static void supersede(struct occ_registry *r, const struct occ_producer *newer)
             p->life.dead = true;
 }
 
-/* A user's share of programs and of their rings' memory. */
+/* A user's share of programs and of their rings' memory, also of those under uids subordinate to his. */
 static int check_share(const struct occ_registry *r, const struct occ_offer *offer, uint64_t bytes,
                        struct occ_error *err)
 {
     const struct occ_collector_options *o = r->options;
+    uint32_t owner_uid = offer->identity ? offer->identity->owner_uid : offer->peer.uid;
     size_t n = 0;
     for (const struct occ_producer *p = r->producers; p; p = p->next) {
-        if (p->peer.uid != offer->peer.uid)
+        if (p->identity.owner_uid != owner_uid)
             continue;
         n++;
         bytes += p->ring_bytes;

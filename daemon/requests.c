@@ -30,10 +30,11 @@ static void send_answer(struct occ_server *s, struct occ_client *client, int sta
 }
 
 /* 0 seconds: resumes. */
-static int pause_sampler(struct occ_server *s, const struct occ_peer *peer, unsigned long long seconds,
+static int pause_sampler(struct occ_server *s, const struct occ_client *client, unsigned long long seconds,
                          struct answer *answer)
 {
-    if (!occ_control_may_command(peer->uid, geteuid()))
+    const struct occ_peer *peer = &client->peer;
+    if (!occ_client_may_command(&s->clients, client, NULL))
         return occ_fail(&answer->err, OCC_E_DENIED,
                         "only root and the daemon's own user may pause and resume hardware counters");
     occ_sampler_pause(s->sampler, (int64_t)seconds * 1000000000);
@@ -50,14 +51,14 @@ static int pause_sampler(struct occ_server *s, const struct occ_peer *peer, unsi
 }
 
 /* Of all programs with that process id: one that exec'ed has two. Only their owner and root may. */
-static int pause_run(struct occ_server *s, const struct occ_peer *peer, int32_t pid, bool pause,
+static int pause_run(struct occ_server *s, const struct occ_client *asker, int32_t pid, bool pause,
                      struct answer *answer)
 {
     unsigned int n = 0;
     for (const struct occ_client *client = s->clients.first; client; client = client->next) {
         if (!client->producer || client->peer.pid != pid)
             continue;
-        if (!occ_control_may_command(peer->uid, client->peer.uid))
+        if (!occ_client_may_command(&s->clients, asker, client))
             return occ_fail(&answer->err, OCC_E_DENIED,
                             "only root and its owner may %s recording of process %d",
                             pause ? "pause" : "resume", pid);
@@ -70,7 +71,7 @@ static int pause_run(struct occ_server *s, const struct occ_peer *peer, int32_t 
         return occ_fail(&answer->err, OCC_E_NOT_FOUND, "no process %d reports to this daemon", pid);
     (void)snprintf(answer->text, sizeof answer->text, "ok %u", n);
     occ_log(OCC_LOG_INFO, "recording of process %d is %s by process %d of uid %u", pid,
-            pause ? "paused" : "resumed", (int)peer->pid, peer->uid);
+            pause ? "paused" : "resumed", (int)asker->peer.pid, asker->peer.uid);
     return 0;
 }
 
@@ -97,12 +98,12 @@ void occ_requests_take(struct occ_server *s, struct occ_client *client)
         break;
     case OCC_REQUEST_PAUSE:
     case OCC_REQUEST_RESUME:
-        status = pause_sampler(s, &client->peer, request.number, &answer);
+        status = pause_sampler(s, client, request.number, &answer);
         break;
     case OCC_REQUEST_PAUSE_RUN:
     case OCC_REQUEST_RESUME_RUN:
-        status = pause_run(s, &client->peer, (int32_t)request.number, request.kind == OCC_REQUEST_PAUSE_RUN,
-                           &answer);
+        status =
+            pause_run(s, client, (int32_t)request.number, request.kind == OCC_REQUEST_PAUSE_RUN, &answer);
         break;
     case OCC_REQUEST_FLUSH:
         client->accepts_before = s->accepts;
@@ -148,7 +149,7 @@ static struct occ_history *history_of(struct occ_server *s, struct occ_client *c
 {
     _cleanup_(occ_freep) char *path = NULL;
     struct occ_owner owner;
-    occ_histories_owner(&s->histories, occ_client_identity(client), &owner);
+    occ_histories_owner(&s->histories, &client->identity, &owner);
     struct occ_history *h = occ_histories_find(&s->histories, &owner);
     if (!h && occ_histories_path(&s->histories, &owner, &path, NULL) == 0 && access(path, F_OK) == 0)
         (void)occ_histories_of(&s->histories, &owner, now_ns, &h, NULL);
@@ -198,7 +199,7 @@ void occ_requests_prepare_flushes(struct occ_server *s)
         if (!client->flush_wanted)
             continue;
         client->user->is_flushing = true;
-        occ_histories_owner(&s->histories, occ_client_identity(client), &owner);
+        occ_histories_owner(&s->histories, &client->identity, &owner);
         struct occ_history *h = occ_histories_find(&s->histories, &owner);
         if (h)
             h->next_poll_ns = 0;

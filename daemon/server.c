@@ -263,6 +263,7 @@ static void serve(struct occ_server *s)
 
 static int open_descriptors(struct occ_server *s, struct occ_error *err)
 {
+    struct occ_identity own;
     sigset_t set;
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
@@ -278,6 +279,10 @@ static int open_descriptors(struct occ_server *s, struct occ_error *err)
     if (l->epoll < 0 || l->signals < 0 || l->timer < 0)
         return occ_fail_errno(err, errno, "cannot create the event loop's descriptors");
     s->clients.epoll = l->epoll;
+    s->clients.is_shared = s->histories_options.split || s->histories_options.collector.round_ns;
+    s->clients.root = s->options->root ? s->options->root : "";
+    occ_identity_read(s->clients.root, getpid(), geteuid(), &own);
+    occ_identity_owner(&own, &s->clients.own);
     s->clients.serve_user = occ_connections_serve;
     s->arrivals = (struct occ_queue){.source = {occ_connections_accept, NULL}, .fd = s->listener.fd};
     if (occ_event_watch(l->epoll, s->listener.fd, &s->arrivals.source) != 0)

@@ -132,7 +132,7 @@ void occ_status_answer(const struct occ_server *s, struct occ_client *client, st
     const struct occ_totals t = occ_totals_of(s);
     struct occ_owner owner;
     _cleanup_(occ_freep) char *path = NULL;
-    occ_histories_owner(&s->histories, occ_client_identity(client), &owner);
+    occ_histories_owner(&s->histories, &client->identity, &owner);
     (void)occ_histories_path(&s->histories, &owner, &path, NULL);
     occ_answer_add(answer, "ok\n");
     put_text(answer, OCC_STATUS_VERSION, OCC_VERSION);
@@ -158,9 +158,8 @@ static struct occ_history *find_history(const struct occ_server *s, struct occ_c
 {
     struct occ_owner owner;
     struct occ_history *h = s->histories.first;
-    bool sees_all = occ_control_may_command(client->peer.uid, geteuid());
-    if (!sees_all) {
-        occ_histories_owner(&s->histories, occ_client_identity(client), &owner);
+    if (!occ_client_may_command(&s->clients, client, NULL)) {
+        occ_histories_owner(&s->histories, &client->identity, &owner);
         return number == 0 && s->histories.options->split ? occ_histories_find(&s->histories, &owner) : NULL;
     }
     for (; h && number > 0; number--)

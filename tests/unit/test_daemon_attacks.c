@@ -12,8 +12,11 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/mman.h>
 
 #include "daemon_users.h"
+
+static int *held; /* connections that are answered; shared by all processes of a test */
 
 /* ---- descriptors whose closing waits ---- */
 
@@ -74,12 +77,150 @@ static void a_descriptor_that_does_not_close_keeps_its_sender_alone(void **state
     assert_stops(p);
 }
 
+/* ---- who somebody is ---- */
+
+#define CONTAINER "3f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877"
+
+static void put_file(const struct place *p, const char *path, const char *text)
+{
+    char command[512];
+    (void)snprintf(command, sizeof command, "mkdir -p $(dirname %s/%s) && printf '%s\n' > %s/%s", p->root,
+                   path, text, p->root, path);
+    check(system(command) == 0);
+}
+
+/* The daemon sees this process in that container. */
+static void be_in_container(const struct place *p, const char *id)
+{
+    char path[64], text[128];
+    (void)snprintf(path, sizeof path, "proc/%d/cgroup", (int)getpid());
+    (void)snprintf(text, sizeof text, "0::/docker/%s", id);
+    put_file(p, path, text);
+}
+
+static void start_with_root(struct place *p)
+{
+    (void)snprintf(p->root, sizeof p->root, "%s/root", p->directory);
+    start_service(p);
+}
+
+static void leave_a_ring(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    be_user(uid);
+    make_ring(&ring, 10);
+    (void)offer(p, &ring);
+}
+
+/* Its number may soon be another's, whose launches these would be. */
+static void a_process_that_has_ended_is_nobody(void **state)
+{
+    struct place *p = *state;
+    char path[160];
+    start_service(p);
+    assert_int_equal(kill(p->daemon, SIGSTOP), 0);
+    let_go(p, run(p, leave_a_ring, ATTACKER));
+    assert_int_equal(kill(p->daemon, SIGCONT), 0);
+    await_status(p, "\nrefused 1\n");
+    path_of(p, ATTACKER, path);
+    assert_int_not_equal(access(path, F_OK), 0);
+    let_go(p, run(p, launch_in_portions, VICTIM));
+    assert_stops(p);
+}
+
+static bool is_told(const struct place *p, const char *request, const char *what)
+{
+    char answer[OCC_CONTROL_BYTES];
+    int fd = connect_to(p);
+    bool told = occ_control_request(fd, request, DEADLINE_MS, answer, sizeof answer, NULL) == 0 &&
+                strstr(answer, what) != NULL;
+    (void)close(fd);
+    return told;
+}
+
+static void command_as_root(const struct place *p, int in_container)
+{
+    if (in_container)
+        be_in_container(p, CONTAINER);
+    for (int i = 0; i < 3; i++) {
+        char request[16];
+        (void)snprintf(request, sizeof request, "history %d", i);
+        check(!in_container || !is_told(p, request, "owner u"));
+    }
+    check(is_told(p, "history 0", "owner u0") == !in_container);
+    check(is_told(p, "pause 1", "1") == !in_container);
+    check(is_told(p, "status", "\nlaunches "));
+}
+
+static void root_in_a_container_is_not_root(void **state)
+{
+    struct place *p = *state;
+    start_with_root(p);
+    let_go(p, run(p, launch_in_portions, VICTIM));
+    let_go(p, run(p, command_as_root, true));
+    let_go(p, run(p, command_as_root, false));
+    assert_stops(p);
+}
+
+#define CONNECTIONS 300
+
+/* So many connections; how many are answered. */
+static int hold_connections(const struct place *p, int n)
+{
+    static int fds[CONNECTIONS];
+    char answer[64];
+    int alive = 0;
+    for (int i = 0; i < n; i++)
+        fds[i] = connect_to(p);
+    for (int i = 0; i < n; i++)
+        alive += occ_control_request(fds[i], "ping", DEADLINE_MS, answer, sizeof answer, NULL) == 0;
+    return alive;
+}
+
+static void hold_as_subordinate(const struct place *p, int uid)
+{
+    be_user(uid);
+    *held += hold_connections(p, CONNECTIONS / 2);
+    begin();
+    wait_for_end(p);
+}
+
+/* A user may be any of 65536 others in a namespace of his own. */
+static void subordinate_uids_share_what_their_user_has(void **state)
+{
+    struct place *p = *state;
+    pid_t attackers[4];
+    start_with_root(p);
+    put_file(p, "etc/subuid", "61003:100000:65536");
+    *held = 0;
+    for (int i = 0; i < 4; i++) {
+        attackers[i] = run(p, hold_as_subordinate, i == 0 ? ATTACKER : 100000 + i);
+        await_byte();
+        (void)close(p->leave[0]); /* the other end stays, so that it waits */
+    }
+    assert_in_range(*held, 1, SHARE_PROGRAMS + 64);
+    run_beside(p, launch_in_portions, VICTIM);
+    for (int i = 0; i < 4; i++)
+        assert_true(kill(attackers[i], SIGKILL) == 0 && waitpid(attackers[i], NULL, 0) == attackers[i]);
+    await_status(p, "\nclients 1\nprograms 0\n");
+    assert_stops(p);
+}
+
+static int open_shared(void **state)
+{
+    held = mmap(NULL, sizeof *held, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return held == MAP_FAILED ? -1 : open_in_place(state);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_descriptor_that_does_not_close_keeps_its_sender_alone),
+        T(a_process_that_has_ended_is_nobody),
+        T(root_in_a_container_is_not_root),
+        T(subordinate_uids_share_what_their_user_has),
     };
 #undef T
-    return cmocka_run_group_tests_name("daemon attacks", tests, open_in_place, NULL);
+    return cmocka_run_group_tests_name("daemon attacks", tests, open_shared, NULL);
 }

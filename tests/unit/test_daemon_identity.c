@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #define ID     "3f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877"
+#define OTHER  "4f1c0e9a8b7d6c5f4e3d2c1b0a99887766554433221100ffeeddccbbaa998877"
+#define POD2   "1f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 #define POD    "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"
 #define POD_US "0f1e2d3c_4b5a_6978_8796_a5b4c3d2e1f0"
 
@@ -35,6 +37,10 @@ static void test_control_groups(void **state)
          ID, POD, "", "", "pod-" POD},
         {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope\n", ID, POD, "", "", "pod-" POD},
         {"4:memory:/kubepods/besteffort/pod" POD "/" ID "\n", ID, POD, "", "", "pod-" POD},
+        /* what a container names within its own control group makes it no other's */
+        {"4:memory:/docker/" ID "/pod" POD "/" OTHER "\n", ID, "", "", "", "container-" ID},
+        {"0::/kubepods.slice/kubepods-pod" POD_US ".slice/crio-" ID ".scope/pod" POD2 "/" OTHER "\n", ID, POD,
+         "", "", "pod-" POD},
         {"0::/kubepods.slice/kubepods-pod0f1e2d3c_4b5a.slice\n", "", "", "", "", "u1000"}, /* not a uuid */
         /* without privileges: the engine's control group lies in the user's own slice, where he may give
            names */
@@ -327,14 +333,10 @@ static void test_the_schedulers_word(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control_groups),
-        cmocka_unit_test(test_subordinate_uids),
-        cmocka_unit_test(test_processes),
-        cmocka_unit_test(test_trust),
-        cmocka_unit_test(test_jobs_of_gpus),
-        cmocka_unit_test(test_files_of_others_name_no_jobs),
-        cmocka_unit_test(test_jobs_are_bounded),
-        cmocka_unit_test(test_the_schedulers_word),
+        cmocka_unit_test(test_control_groups),   cmocka_unit_test(test_subordinate_uids),
+        cmocka_unit_test(test_processes),        cmocka_unit_test(test_trust),
+        cmocka_unit_test(test_jobs_of_gpus),     cmocka_unit_test(test_files_of_others_name_no_jobs),
+        cmocka_unit_test(test_jobs_are_bounded), cmocka_unit_test(test_the_schedulers_word),
     };
     return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }
