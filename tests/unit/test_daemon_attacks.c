@@ -206,13 +206,160 @@ static void subordinate_uids_share_what_their_user_has(void **state)
     assert_stops(p);
 }
 
+/* ---- what an owner may do to his history ---- */
+
+/* Until status says so of his history. */
+static void await_state(const struct place *p, int uid, const char *state)
+{
+    char owner[32], line[32], answer[OCC_CONTROL_BYTES];
+    (void)snprintf(owner, sizeof owner, "owner u%d\n", uid);
+    (void)snprintf(line, sizeof line, "\nstate %s\n", state);
+    for (int ms = 0; ms < DEADLINE_MS; ms += 5) {
+        for (int i = 0; i < 3; i++) {
+            char request[16];
+            (void)snprintf(request, sizeof request, "history %d", i);
+            if (ask(p, request, answer) && strstr(answer, owner) && strstr(answer, line))
+                return;
+        }
+        pause_ms(5);
+    }
+    fail_msg("the history of uid %d is not %s", uid, state);
+}
+
+/* The whole of one of the history's files, by one who may only read it. */
+static void lock_file(const struct place *p, const char *suffix)
+{
+    char path[192];
+    path_of(p, ATTACKER, path);
+    (void)strcat(path, suffix);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    check(fd >= 0 && fcntl(fd, F_SETLK, &(struct flock){.l_type = F_RDLCK}) == 0);
+}
+
+static void lock_history(const struct place *p, int is_index)
+{
+    be_user(ATTACKER);
+    lock_file(p, is_index ? "-shm" : "");
+    begin();
+    wait_for_end(p);
+}
+
+#define WAITING 100
+
+static void launch_and_wait(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    be_user(uid);
+    make_ring(&ring, WAITING);
+    (void)offer(p, &ring);
+    await_committed(&ring);
+}
+
+static void a_lock_on_a_file_keeps_its_owner_alone(void **state)
+{
+    struct place *p = *state;
+    int leave[2];
+    start_for_all(p); /* without limits of time, since these launches are of long ago */
+    let_go(p, run(p, launch_in_portions, ATTACKER));
+    for (int is_index = 0; is_index < 2; is_index++) {
+        int64_t before = count_in(p, ATTACKER, RAW_LAUNCHES);
+        pid_t attacker = run(p, lock_history, is_index);
+        memcpy(leave, p->leave, sizeof leave);
+        await_byte();
+        pid_t waiting = run(p, launch_and_wait, ATTACKER);
+        if (is_index)
+            await_state(p, ATTACKER, "locked");
+        run_beside(p, launch_in_portions, VICTIM);
+        memcpy(p->leave, leave, sizeof leave);
+        assert_int_equal(write(p->leave[1], "x", 1), 1); /* the one that waits holds this end too */
+        let_go(p, attacker);
+        await_state(p, ATTACKER, "ok");
+        let_go(p, waiting);
+        assert_int_equal(count_in(p, ATTACKER, RAW_LAUNCHES), before + WAITING);
+    }
+    assert_stops(p);
+    assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), 2 * VICTIM_ROUNDS * ROUND_LAUNCHES);
+}
+
+#define QUOTA     (16 * MEGABYTE)
+#define LOG_BYTES (32 * MEGABYTE) /* that a reader may cause beside the quota */
+
+/* A transaction that sees what is there now. */
+static sqlite3 *begin_reading(const struct place *p)
+{
+    char path[160];
+    sqlite3 *db = NULL;
+    path_of(p, ATTACKER, path);
+    check(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+          sqlite3_exec(db, "BEGIN; SELECT count(*) FROM stored_run", NULL, NULL, NULL) == SQLITE_OK);
+    return db;
+}
+
+static void push_varied(struct occ_ring_producer *ring)
+{
+    struct occ_ring_launch launch = launch_now(ring->head);
+    launch.duration_ns = (ring->head * UINT64_C(2654435761)) % 1000000; /* hard to pack */
+    (void)occ_ring_push(ring, &launch);
+}
+
+/* Launches until some are dropped, since nothing is committed any more; then reads no more, and all that was
+ * taken is committed. */
+static void launch_beside_a_reader(const struct place *p, int uid)
+{
+    static const char text[] = "session\0" SESSION;
+    struct occ_ring_producer ring;
+    be_user(uid);
+    int asking = connect_to(p);
+    check(occ_ring_create(&ring, 65536, 64u << 10) == 0 && log_process(&ring, 1, text, sizeof text) &&
+          log_device(&ring, 0) && log_kernel(&ring, 0, "_Z4axpyPf") && log_config(&ring, 0));
+    (void)offer(p, &ring);
+    push_varied(&ring);
+    await_committed(&ring);
+    sqlite3 *db = begin_reading(p);
+    while (atomic_load(&ring.header->lost[OCC_LOSS_RING_FULL]) == 0)
+        if (ring.head - atomic_load(&ring.header->tail) <= ring.mask ||
+            is_told(p, "history 0", "\nstate full\n"))
+            push_varied(&ring);
+        else
+            pause_ms(1);
+    begin();
+    wait_for_end(p);
+    check(sqlite3_close(db) == SQLITE_OK);
+    await_committed(&ring);
+    check(flushed(asking) == ring.head);
+    occ_ring_close(&ring);
+}
+
+static void a_reader_that_stays_keeps_its_owner_alone(void **state)
+{
+    struct place *p = *state;
+    char path[192];
+    struct stat log;
+    p->max_bytes = QUOTA;
+    p->commit_interval_ns = 10000000;
+    start_service(p);
+    pid_t attacker = run(p, launch_beside_a_reader, ATTACKER);
+    await_byte();
+    await_state(p, ATTACKER, "full");
+    run_beside(p, launch_in_portions, VICTIM);
+    path_of(p, ATTACKER, path);
+    assert_int_equal(stat(strcat(path, "-wal"), &log), 0);
+    assert_in_range(log.st_size, LOG_BYTES, LOG_BYTES + QUOTA);
+    let_go(p, attacker);
+    await_state(p, ATTACKER, "ok");
+    await_status(p, "\nclients 1\nprograms 0\n");
+    assert_stops(p);
+    assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), VICTIM_ROUNDS * ROUND_LAUNCHES);
+    assert_true(count_in(p, ATTACKER, "SELECT launches FROM stored_loss WHERE cause = 'ring_full'") > 0);
+}
+
 static int open_shared(void **state)
 {
     held = mmap(NULL, sizeof *held, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return held == MAP_FAILED ? -1 : open_in_place(state);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
@@ -220,7 +367,11 @@ int main(void)
         T(a_process_that_has_ended_is_nobody),
         T(root_in_a_container_is_not_root),
         T(subordinate_uids_share_what_their_user_has),
+        T(a_lock_on_a_file_keeps_its_owner_alone),
+        T(a_reader_that_stays_keeps_its_owner_alone),
     };
 #undef T
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("daemon attacks", tests, open_shared, NULL);
 }
