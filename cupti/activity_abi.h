@@ -39,7 +39,9 @@ enum occ_cupti_result {
 
 #define OCC_CUPTI_KIND_MEMCPY            1u
 #define OCC_CUPTI_KIND_MEMSET            2u
+#define OCC_CUPTI_KIND_DRIVER            4u
 #define OCC_CUPTI_KIND_CONCURRENT_KERNEL 10u
+#define OCC_CUPTI_KIND_EXTERNAL          39u
 #define OCC_CUPTI_FLUSH_FORCED           1u
 
 enum occ_cupti_attribute {
@@ -104,6 +106,34 @@ static inline size_t occ_cupti_kernel_bytes(uint32_t version)
 {
     return version >= OCC_CUPTI_VERSION_13_0 ? OCC_CUPTI_KERNEL_BYTES_13 : OCC_CUPTI_KERNEL_BYTES_12;
 }
+
+/* CUpti_ActivityExternalCorrelation: precedes the record of an API call that a thread makes while it has a
+ * number of `external_kind`; kernels have the call's correlation. */
+struct occ_cupti_external_record {
+    uint32_t kind;
+    uint32_t external_kind;
+    uint64_t external_id;
+    uint32_t correlation;
+    uint32_t unused;
+};
+static_assert(sizeof(struct occ_cupti_external_record) == 24, "record of all versions");
+
+#define OCC_CUPTI_EXTERNAL_KIND 5u /* CUSTOM2: Kineto takes the first two */
+
+/* CUpti_driver_api_trace_cbid of calls that launch kernels: X(name, number) */
+#define OCC_CUPTI_LAUNCH_CALLS(X)                                                                            \
+    X(cuLaunch, 115)                                                                                         \
+    X(cuLaunchGrid, 116)                                                                                     \
+    X(cuLaunchGridAsync, 117)                                                                                \
+    X(cuLaunchKernel, 307)                                                                                   \
+    X(cuLaunchKernel_ptsz, 442)                                                                              \
+    X(cuLaunchCooperativeKernel, 477)                                                                        \
+    X(cuLaunchCooperativeKernel_ptsz, 478)                                                                   \
+    X(cuLaunchCooperativeKernelMultiDevice, 480)                                                             \
+    X(cuGraphLaunch, 514)                                                                                    \
+    X(cuGraphLaunch_ptsz, 515)                                                                               \
+    X(cuLaunchKernelEx, 652)                                                                                 \
+    X(cuLaunchKernelEx_ptsz, 653)
 
 typedef void occ_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void occ_cupti_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,

@@ -25,6 +25,12 @@
     X(set_attribute, "cuptiActivitySetAttribute", (uint32_t attribute, size_t * bytes, void *value))         \
     X(get_attribute, "cuptiActivityGetAttribute", (uint32_t attribute, size_t * bytes, void *value))
 
+/* Numbers beside the launches of a thread (--nvtx). Before 12.5 a library lacks the last one. */
+#define OCC_CUPTI_EXTERNAL(X)                                                                                \
+    X(push, "cuptiActivityPushExternalCorrelationId", (uint32_t kind, uint64_t id))                          \
+    X(pop, "cuptiActivityPopExternalCorrelationId", (uint32_t kind, uint64_t * last_id))                     \
+    X(enable_driver_api, "cuptiActivityEnableDriverApi", (uint32_t call, uint8_t on))
+
 /* Configuration and evaluation of counters (host.h). */
 #define OCC_CUPTI_HOST(X)                                                                                    \
     X(initialize, "cuptiProfilerInitialize", (struct occ_params_none *))                                     \
@@ -72,6 +78,9 @@
 
 struct occ_cupti_activity {
     OCC_CUPTI_ACTIVITY(OCC_CUPTI_SLOT)
+};
+struct occ_cupti_external {
+    OCC_CUPTI_EXTERNAL(OCC_CUPTI_SLOT)
 };
 struct occ_cupti_host_calls {
     OCC_CUPTI_HOST(OCC_CUPTI_SLOT)

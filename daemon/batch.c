@@ -37,7 +37,8 @@ static struct occ_store_launch row_of(const struct occ_ring_launch *l,
                                      .config = config->id,
                                      .stream = l->stream,
                                      .correlation = l->correlation,
-                                     .context = config->context};
+                                     .context = config->context,
+                                     .range = config->range};
 }
 
 int occ_batch_append(struct occ_batch *b, struct occ_store *store,

@@ -128,13 +128,34 @@ static int take_kernel(struct occ_producer *p, const struct occ_log_record *reco
     return status == OCC_E_DENIED ? 0 : status;
 }
 
+static int take_range(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
+                      struct occ_error *err)
+{
+    const struct occ_record_range *r = (const void *)record;
+    struct occ_producer_tables *t = &p->tables;
+    uint32_t range = 0;
+    int status = grow(&t->ranges, &t->ranges_allocated, t->n_ranges, sizeof *t->ranges, err);
+    if (status != 0)
+        return status;
+    _cleanup_(occ_freep) char *path = strndup((const char *)(r + 1), r->path_bytes);
+    if (!path)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    occ_text_sanitise(path);
+    status = occ_producer_put_row(p, store, err); /* for its id */
+    if (status == 0)
+        status = occ_store_put_range(store, p->run.id, path, NULL, &range, err);
+    if (status == 0)
+        t->ranges[t->n_ranges++] = range;
+    return status;
+}
+
 static int take_config(struct occ_producer *p, const struct occ_log_record *record, struct occ_store *store,
                        struct occ_error *err)
 {
     const struct occ_record_config *s = (const void *)record;
     struct occ_producer_tables *t = &p->tables;
-    if (s->kernel >= t->n_kernels || s->device >= t->n_devices)
-        return occ_fail(err, OCC_E_INVALID, "launch configuration record: unknown kernel or device");
+    if (s->kernel >= t->n_kernels || s->device >= t->n_devices || s->range > t->n_ranges)
+        return occ_fail(err, OCC_E_INVALID, "launch configuration record: unknown kernel, device or range");
     struct occ_launch_config config = {
         .kernel = t->kernels[s->kernel],
         .device = t->devices[s->device].id,
@@ -165,7 +186,10 @@ static int take_config(struct occ_producer *p, const struct occ_log_record *reco
     if (id < 0 || id > UINT32_MAX)
         return occ_fail(err, OCC_E_FULL, "the history holds too many launch configurations");
     t->configs[t->n_configs++] =
-        (struct occ_producer_config){.id = (uint32_t)id, .context = s->context, .device = s->device};
+        (struct occ_producer_config){.id = (uint32_t)id,
+                                     .context = s->context,
+                                     .device = s->device,
+                                     .range = s->range ? t->ranges[s->range - 1] : 0};
     return 0;
 }
 
@@ -293,7 +317,7 @@ static int take(struct occ_producer *p, const struct occ_log_record *record, str
         [OCC_RECORD_PROCESS] = take_process,   [OCC_RECORD_DEVICE] = take_device,
         [OCC_RECORD_KERNEL] = take_kernel,     [OCC_RECORD_CONFIG] = take_config,
         [OCC_RECORD_STATE] = take_state,       [OCC_RECORD_CLOSED] = take_closed,
-        [OCC_RECORD_MEASURED] = take_measured,
+        [OCC_RECORD_MEASURED] = take_measured, [OCC_RECORD_RANGE] = take_range,
     };
     if (record->type >= sizeof takers / sizeof *takers || !takers[record->type])
         return 0; /* of a newer minor version */

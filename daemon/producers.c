@@ -119,6 +119,7 @@ void occ_producer_free(struct occ_producer *producer)
     free(t->devices);
     free(t->kernels);
     free(t->configs);
+    free(t->ranges);
     free(producer->measured.rows);
     occ_run_texts_free(&producer->run.row);
     free(producer);

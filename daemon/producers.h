@@ -48,6 +48,7 @@ struct occ_producer_config {
     uint32_t id;      /* in the store; 0: refused */
     uint32_t context; /* CUDA context */
     uint32_t device;  /* index of the producer's device */
+    uint32_t range;   /* in the store; 0: not known */
 };
 
 /* The ring's ids -> the history's (0: refused); an id is an index. */
@@ -55,8 +56,9 @@ struct occ_producer_tables {
     struct occ_producer_device *devices;
     int64_t *kernels;
     struct occ_producer_config *configs;
-    size_t n_devices, n_kernels, n_configs;
-    size_t devices_allocated, kernels_allocated, configs_allocated;
+    uint32_t *ranges;
+    size_t n_devices, n_kernels, n_configs, n_ranges;
+    size_t devices_allocated, kernels_allocated, configs_allocated, ranges_allocated;
 };
 
 /* Exact values (--exact) of some launches. */

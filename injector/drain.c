@@ -27,6 +27,9 @@ void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t
 static uint32_t config_of(struct occ_drain *drain, struct occ_activity *r)
 {
     struct occ_record_config *config = &r->config;
+    /* A configuration in another range is another one: some room stays for launches without. */
+    if (drain->ranges.calls && drain->intern.config_count < OCC_INTERN_CONFIGS / 2)
+        config->range = occ_ranges_of(&drain->ranges, r->launch.correlation);
     config->device = occ_devices_id(&drain->devices, drain->ring, r->ordinal);
     if (config->device == OCC_DEVICES_FULL)
         return OCC_INTERN_FULL;
@@ -141,6 +144,50 @@ static void drain_buffer(struct occ_drain *drain, uint8_t *buffer, size_t valid_
         lose_rest(drain, valid_bytes, done_bytes);
 }
 
+static void read_ranges(struct occ_drain *drain, uint8_t *buffer, size_t valid_bytes)
+{
+    size_t max = valid_bytes / sizeof(uint64_t);
+    void *record = NULL;
+    while (max-- > 0 && !occ_drain_is_stopped(drain) &&
+           drain->tracing->call.get_next_record(buffer, valid_bytes, &record) == OCC_CUPTI_SUCCESS &&
+           is_within(buffer, valid_bytes, record, sizeof(uint64_t))) {
+        struct occ_cupti_external_record external;
+        uint32_t kind;
+        memcpy(&kind, record, sizeof kind);
+        if (kind != OCC_CUPTI_KIND_EXTERNAL || !is_within(buffer, valid_bytes, record, sizeof external))
+            continue;
+        memcpy(&external, record, sizeof external);
+        occ_ranges_add(&drain->ranges, &external);
+    }
+}
+
+/* Buffers come in any order: the ranges in all of them are read before the first kernel. */
+static void read_ahead(struct occ_drain *drain)
+{
+    struct occ_drain_ahead *a = drain->ahead;
+    drain->n_ahead = drain->at_ahead = 0;
+    while (drain->n_ahead < drain->pool->count &&
+           (a->index = occ_pool_next(drain->pool, &a->buffer, &a->valid_bytes)) >= 0) {
+        read_ranges(drain, a->buffer, a->valid_bytes);
+        drain->n_ahead++;
+        a++;
+    }
+}
+
+static int next_buffer(struct occ_drain *drain, uint8_t **ret_buffer, size_t *ret_valid_bytes)
+{
+    if (!drain->ranges.calls)
+        return occ_pool_next(drain->pool, ret_buffer, ret_valid_bytes);
+    if (drain->at_ahead == drain->n_ahead)
+        read_ahead(drain);
+    if (drain->at_ahead == drain->n_ahead)
+        return -1;
+    const struct occ_drain_ahead *a = &drain->ahead[drain->at_ahead++];
+    *ret_buffer = a->buffer;
+    *ret_valid_bytes = a->valid_bytes;
+    return a->index;
+}
+
 static void count_discarded(struct occ_drain *drain)
 {
     uint64_t bytes = atomic_load_explicit(&drain->pool->discarded_bytes, memory_order_relaxed);
@@ -157,7 +204,7 @@ void occ_drain_all(struct occ_drain *drain)
     int index;
     /* Bounded: a program may fill buffers as fast as they are drained here, and the helper has other work. */
     uint32_t max = drain->pool->count;
-    while (max-- > 0 && (index = occ_pool_next(drain->pool, &buffer, &valid_bytes)) >= 0) {
+    while (max-- > 0 && (index = next_buffer(drain, &buffer, &valid_bytes)) >= 0) {
         begin_buffer(drain, drain->pool->use[index].delivered_ns);
         drain_buffer(drain, buffer, valid_bytes);
         occ_drain_step(drain);

@@ -9,6 +9,7 @@
 #include "devices.h"
 #include "exact_client.h"
 #include "intern.h"
+#include "ranges.h"
 #include "tracing.h"
 
 struct occ_drain {
@@ -18,6 +19,13 @@ struct occ_drain {
     const struct occ_exact_client *exact; /* gets every launch if it measures */
     struct occ_intern intern;
     struct occ_devices devices;
+    struct occ_ranges ranges;
+    struct occ_drain_ahead {
+        int index;
+        uint8_t *buffer;
+        size_t valid_bytes;
+    } ahead[OCC_POOL_MAX_BUFFERS]; /* buffers whose ranges were read: n_ahead, from at_ahead on */
+    uint32_t n_ahead, at_ahead;
     uint64_t off_since_ns; /* CLOCK_REALTIME; launches from then on are ignored; 0: none */
     uint64_t max_launches; /* 0: no limit; later ones are ignored, not lost ... */
     uint64_t beyond_ns;    /* ... and this is the start of the first ignored one; 0: there was none */

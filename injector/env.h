@@ -18,7 +18,7 @@ struct occ_env {
     char cupti[4096];
     char label[256];
     char session[33];
-    bool exact;
+    bool exact, nvtx;
     char log[4096];
     uint64_t budget; /* parts per million; 0: not set, as for the next three */
     uint64_t delay_ms;

@@ -55,6 +55,8 @@ void occ_guest_finish(void)
     if (g->pid != getpid())
         return;
     if (atomic_compare_exchange_strong(&g->state, &running, OCC_GUEST_CLOSED)) {
+        if (g->tracing.nvtx)
+            g->tracing.nvtx->attach(NULL);
         atomic_store_explicit(&g->closing, 1, memory_order_release);
         occ_wake(&g->wake);
         wait_for_helper(g);

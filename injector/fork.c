@@ -16,6 +16,8 @@ static void in_child(void)
     int saved = errno;
     if (atomic_load(&g->state) == OCC_GUEST_IDLE)
         return;
+    if (g->tracing.nvtx)
+        g->tracing.nvtx->attach(NULL);
     occ_link_close(&g->link);
     if (occ_fd_get(&g->memfd) < 0)
         g->ring.fd = -1;

@@ -72,6 +72,8 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
     (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, g->tracing.note);
     if (g->env.exact)
         occ_exact_client_start(&g->exact, occ_guest_path(), &g->tracing.cupti, reason);
+    if (g->env.nvtx && occ_tracing_add_ranges(&g->tracing, occ_guest_path(), reason))
+        (void)occ_ranges_start(&g->drain.ranges, &g->ring, g->tracing.nvtx);
     occ_guest_report(g, OCC_LEVEL_TRACE, occ_clock_ns(CLOCK_REALTIME), reason);
     occ_recording_start(g);
     (void)occ_link_poll(&g->link, &g->ring, &g->memfd, occ_clock_ns(CLOCK_MONOTONIC));

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "companion.h"
 #include "guest.h"
 #include "guest_log.h"
 
@@ -82,6 +83,39 @@ static void enable_copies(struct occ_tracing *t, bool on)
               "refuses to trace memory copies and fills, which avoids it";
 }
 
+/* Numbers are written beside records of API calls alone: those of launches, or else of all. */
+static void enable_ranges(struct occ_tracing *t, bool on)
+{
+    static const uint32_t launches[] = {
+#define CALL(name, number) number,
+        OCC_CUPTI_LAUNCH_CALLS(CALL)
+#undef CALL
+    };
+    uint32_t (*set)(uint32_t kind) = on ? t->call.enable : t->call.disable;
+    if (!t->nvtx)
+        return;
+    (void)set(OCC_CUPTI_KIND_EXTERNAL);
+    for (size_t i = 0; t->external.enable_driver_api && i < sizeof launches / sizeof launches[0]; i++)
+        (void)t->external.enable_driver_api(launches[i], on);
+    if (!t->external.enable_driver_api)
+        (void)set(OCC_CUPTI_KIND_DRIVER);
+    t->nvtx->attach(on ? &t->external : NULL);
+}
+
+bool occ_tracing_add_ranges(struct occ_tracing *tracing, const char *self, char reason[OCC_REASON_BYTES])
+{
+    struct occ_tracing *t = tracing;
+    static const char *const names[] = {OCC_CUPTI_EXTERNAL(OCC_CUPTI_NAME)};
+    size_t missing = occ_library_bind(t->cupti.handle, names, sizeof names / sizeof names[0], &t->external);
+    if (missing < offsetof(struct occ_cupti_external, enable_driver_api) / sizeof(void (*)(void)))
+        (void)snprintf(reason, OCC_REASON_BYTES, "no ranges: libcupti lacks %s", names[missing]);
+    else
+        t->nvtx = occ_companion_open(self, "libocctrace-nvtx.so", "occ_nvtx_library", OCC_NVTX_ABI, "ranges",
+                                     reason);
+    enable_ranges(t, true);
+    return t->nvtx != NULL;
+}
+
 uint32_t occ_tracing_enable(struct occ_tracing *tracing, bool on)
 {
     uint32_t result = on ? tracing->call.enable(OCC_CUPTI_KIND_CONCURRENT_KERNEL)
@@ -89,6 +123,7 @@ uint32_t occ_tracing_enable(struct occ_tracing *tracing, bool on)
     tracing->note = "";
     if (result == OCC_CUPTI_SUCCESS && tracing->cupti.version < OCC_CUPTI_VERSION_13_3)
         enable_copies(tracing, on);
+    enable_ranges(tracing, on);
     return result;
 }
 

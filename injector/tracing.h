@@ -7,6 +7,7 @@
 
 #include "cupti/functions.h"
 #include "cupti/library.h"
+#include "nvtx/nvtx.h"
 #include "ring/ring_abi.h"
 
 static_assert(OCC_CUPTI_REASON_BYTES == OCC_REASON_BYTES, "reasons fit a STATE record");
@@ -16,7 +17,13 @@ struct occ_tracing {
     struct occ_cupti_activity call;
     const char *note; /* for the run's row: how this version is used otherwise, and why; "": as usual */
     uint32_t signs;   /* bit n: row n of tracing.c's attributes read as we had set it */
+    struct occ_cupti_external external;
+    const struct occ_nvtx_library *nvtx; /* NULL: launches do not know their ranges */
 };
+
+/* Opens libocctrace-nvtx.so, whose ranges are from now on recorded whenever kernels are. False, with the
+ * reason: there are no ranges. */
+bool occ_tracing_add_ranges(struct occ_tracing *tracing, const char *self, char reason[OCC_REASON_BYTES]);
 
 /* True: another client has set an attribute of ours, as Kineto does at the end of a session. */
 bool occ_tracing_is_reset(const struct occ_tracing *tracing);

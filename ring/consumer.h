@@ -25,8 +25,8 @@ struct occ_ring_consumer {
     uint64_t released; /* launches that the producer may overwrite */
     uint64_t head;     /* as last seen */
     uint64_t log_position;
-    uint64_t log_head;                  /* as last seen */
-    uint32_t devices, kernels, configs; /* known from the log */
+    uint64_t log_head;                          /* as last seen */
+    uint32_t devices, kernels, ranges, configs; /* known from the log */
 
     uint64_t start_ns;
     uint8_t uuid[16];

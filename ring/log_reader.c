@@ -64,6 +64,23 @@ static const char *check_kernel(struct occ_ring_consumer *c)
     return NULL;
 }
 
+static const char *check_range(struct occ_ring_consumer *c)
+{
+    const struct occ_record_range *r = (const void *)c->record;
+    uint32_t bytes = r->record.bytes;
+    if (bytes < sizeof *r || r->path_bytes < 2 || r->path_bytes > OCC_RANGE_PATH_MAX_BYTES ||
+        bytes != padded(sizeof *r + r->path_bytes))
+        return "range record: size";
+    if (c->ranges >= OCC_LOG_MAX_RANGES)
+        return "range record: too many ranges";
+    if (r->id != c->ranges)
+        return "range record: id out of order";
+    if (strnlen((const char *)(r + 1), r->path_bytes) != r->path_bytes - 1u)
+        return "range record: path without end";
+    c->ranges++;
+    return NULL;
+}
+
 static const char *check_config(struct occ_ring_consumer *c)
 {
     const struct occ_record_config *r = (const void *)c->record;
@@ -75,6 +92,8 @@ static const char *check_config(struct occ_ring_consumer *c)
         return "configuration record: unknown kernel";
     if (r->device >= c->devices)
         return "configuration record: unknown device";
+    if (r->range > c->ranges)
+        return "configuration record: unknown range";
     if (!occ_record_config_is_valid(r))
         return "configuration record: impossible configuration";
     c->configs++;
@@ -115,6 +134,7 @@ static const struct kind {
     [OCC_RECORD_STATE] = {check_state, sizeof(struct occ_record_state), "state record: size"},
     [OCC_RECORD_CLOSED] = {NULL, sizeof(struct occ_record_closed), "closed record: size"},
     [OCC_RECORD_MEASURED] = {check_measured, sizeof(struct occ_record_measured), "measured record: size"},
+    [OCC_RECORD_RANGE] = {check_range, 0, "range record: size"},
 };
 
 /* NULL: a type of a newer version. */

@@ -7,7 +7,7 @@
  *
  *   header  4096 bytes, fields below. Geometry is written once, before the memfd is sealed and passed on, and
  *           never changes: the consumer checks it once and keeps its own copy.
- *   log     append-only records: definitions, each written once (process, device, kernel, launch
+ *   log     append-only records: definitions, each written once (process, device, kernel, range, launch
  *           configuration, state, closed), and sums of measured values. A consumer that comes later reads it
  *           from the start, so a new daemon knows every id that the ring may hold.
  *   ring    a power-of-two number of 40-byte launch records. Record number n (from 0, for ever) lies in slot
@@ -62,7 +62,8 @@
 
 #define OCC_RING_MAGIC         UINT64_C(0x31474e495243434f) /* "OCCRING1" */
 #define OCC_RING_VERSION_MAJOR 1
-#define OCC_RING_VERSION_MINOR 2 /* 1: MEASURED records; 2: paused, budget_ppm, STATE records of periods */
+/* 1: MEASURED records; 2: paused, budget_ppm, STATE records of periods; 3: RANGE records */
+#define OCC_RING_VERSION_MINOR 3
 #define OCC_RING_BYTE_ORDER    UINT32_C(0x01020304)
 
 #define OCC_RING_HEADER_BYTES 4096
@@ -199,6 +200,7 @@ enum occ_record_type {
     OCC_RECORD_STATE = 5,
     OCC_RECORD_CLOSED = 6,
     OCC_RECORD_MEASURED = 7, /* since 1.1 */
+    OCC_RECORD_RANGE = 8,    /* since 1.3 */
 };
 
 struct occ_log_record {
@@ -236,16 +238,10 @@ struct occ_record_device {
     uint8_t uuid[16];
     char name[96]; /* NUL-terminated; ends in "(simulated)" for a simulated device */
     uint32_t cc_major, cc_minor;
-    uint32_t sm_count;
-    uint32_t warp_size;
-    uint32_t max_threads_per_block;
-    uint32_t max_threads_per_sm;
-    uint32_t max_blocks_per_sm;
-    uint32_t registers_per_block;
-    uint32_t registers_per_sm;
-    uint32_t smem_per_block_bytes;
-    uint32_t smem_per_block_optin_bytes;
-    uint32_t smem_per_sm_bytes;
+    uint32_t sm_count, warp_size;
+    uint32_t max_threads_per_block, max_threads_per_sm, max_blocks_per_sm;
+    uint32_t registers_per_block, registers_per_sm;
+    uint32_t smem_per_block_bytes, smem_per_block_optin_bytes, smem_per_sm_bytes;
     uint32_t smem_reserved_per_block_bytes;
     uint32_t clock_khz;
     uint64_t memory_bytes;
@@ -271,16 +267,11 @@ static_assert(sizeof(struct occ_record_kernel) == 32, "wire");
 /* CONFIG: a launch configuration with its kernel and device, all that occupancy depends on. */
 struct occ_record_config {
     struct occ_log_record record;
-    uint32_t id;
-    uint32_t kernel;
-    uint32_t device;
-    uint32_t grid[3];
-    uint32_t block[3];
+    uint32_t id, kernel, device;
+    uint32_t grid[3], block[3];
     uint32_t cluster[3]; /* 1,1,1: no cluster */
     uint32_t registers_per_thread;
-    uint32_t static_smem_bytes;
-    uint32_t dynamic_smem_bytes;
-    uint32_t local_bytes_per_thread;
+    uint32_t static_smem_bytes, dynamic_smem_bytes, local_bytes_per_thread;
     uint32_t smem_executed_bytes; /* shared memory per SM that the driver configured; 0 = unknown */
     int32_t carveout_percent;     /* requested; -1 = default or unknown */
     uint32_t max_active_clusters; /* 0 = unknown */
@@ -290,14 +281,25 @@ struct occ_record_config {
     uint8_t smem_optin;           /* 1: the kernel's limit was raised above the default */
     uint8_t device_launched;      /* 1: by a graph on the device */
     uint32_t context;
-    uint32_t reserved[2];
+    uint32_t range; /* 1 + id of a RANGE record, in which it was launched; 0: not known (since 1.3) */
+    uint32_t reserved;
 };
 static_assert(sizeof(struct occ_record_config) == 104, "wire");
+
+/* RANGE: the names of the ranges that a thread had open (NVTX), outermost first, joined by '/', follow:
+ * `path_bytes` with their NUL. */
+struct occ_record_range {
+    struct occ_log_record record;
+    uint32_t id;
+    uint32_t path_bytes;
+};
+#define OCC_RANGE_PATH_MAX_BYTES 1024u
 
 /* Limits of a log: a reader accepts no more, a writer counts LOG_FULL beyond. */
 #define OCC_LOG_MAX_DEVICES      256u
 #define OCC_LOG_MAX_KERNELS      (1u << 20)
 #define OCC_LOG_MAX_CONFIGS      (1u << 20)
+#define OCC_LOG_MAX_RANGES       4096u
 #define OCC_LOG_MAX_PROCESS_KEYS 64u
 
 /* A possible launch configuration (ids apart): every extent at least 1 and no larger than any GPU's limit,

@@ -68,6 +68,8 @@ static int start_observed(struct trace *trace, char *const *argv, struct occ_err
         {"OCCTRACE_SESSION", trace->session},
         {"OCCTRACE_PRELOAD_ALL", all},
         {"OCCTRACE_EXACT", options->exact ? "1" : NULL},
+        {"OCCTRACE_NVTX", trace->nvtx ? "1" : NULL},
+        {"NVTX_INJECTION64_PATH", getenv("NVTX_INJECTION64_PATH") ? NULL : trace->nvtx},
         {"OCCTRACE_LABEL", options->label},
         {"OCCTRACE_DELAY_MS", print_number(options->delay_ns / MS_NS, delay)},
         {"OCCTRACE_DURATION_MS", print_number(options->duration_ns / MS_NS, duration)},
@@ -105,6 +107,7 @@ static void trace_release(struct trace *trace)
 {
     private_daemon_destroy(&trace->daemon);
     free(trace->library);
+    free(trace->nvtx);
     free(trace->preload);
     free(trace->socket);
     free(trace->db);
@@ -116,6 +119,8 @@ static int run(struct trace *trace, char **argv, int *ret_exit)
     struct occ_error err = OCC_ERROR_INIT;
     child_signals_take(&trace->signals);
     bool is_observed = trace_prepare(trace, &err) == 0;
+    if (is_observed && trace->nvtx && getenv("NVTX_INJECTION64_PATH"))
+        trace_note("--nvtx: NVTX_INJECTION64_PATH is set: another tool gets the ranges");
     if (is_observed && trace->options->exact && !trace->options->quiet)
         trace_note("--exact: kernels run one after the other; their times are not those of a normal run");
     if (!is_observed)

@@ -38,6 +38,8 @@ static int find_libraries(struct trace *trace, const char *self, struct occ_erro
 {
     const char *mode = trace->options->preload;
     int status = find_library(self, "libocctrace.so", &trace->library, err);
+    if (status == 0 && trace->options->nvtx)
+        status = find_library(self, "libocctrace-nvtx.so", &trace->nvtx, err);
     if (status == 0 && !strpbrk(trace->library, " :\t\n") && !(mode && strcmp(mode, "none") == 0))
         status = find_library(self, "libocctrace-preload.so", &trace->preload, err);
     return status;

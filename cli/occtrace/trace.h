@@ -19,6 +19,7 @@ struct trace {
     struct child_signals signals;
     char session[33];
     char *library; /* that CUDA's driver loads */
+    char *nvtx;    /* that NVTX loads; NULL: not wanted */
     char *preload; /* for LD_PRELOAD; NULL: the program starts with the driver's variable instead */
     char *socket;  /* where the program reports */
     char *db;      /* the history; NULL: unknown */

@@ -28,6 +28,9 @@ static const struct cli_option options[] = {
                "measure the achieved occupancy of each launch by itself (the same as --counters=exact), "
                "kept as the mean of each launch configuration and minute; kernels then run one after the "
                "other"),
+    CLI_OPTION(0, "nvtx", CLI_FLAG, struct trace_options, nvtx, NULL,
+               "record with each launch the NVTX push/pop ranges that its thread had open, for 'occq top "
+               "--by range'"),
     CLI_OPTION(
         0, "preload", CLI_WORD, struct trace_options, preload, "MODE",
         "auto (default: a file in LD_PRELOAD sets CUDA_INJECTION64_PATH and takes itself out), all (it "

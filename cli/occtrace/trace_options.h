@@ -14,6 +14,7 @@ struct trace_options {
     int64_t delay_ns, duration_ns; /* 0: none */
     int64_t launches;              /* 0: all */
     bool exact;                    /* by --exact or --counters=exact */
+    bool nvtx;
     bool quiet;
 };
 

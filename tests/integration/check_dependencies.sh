@@ -22,8 +22,9 @@ daemon/counters: attribution cupti support
 daemon/metrics: occupancy store support
 image:
 import: occupancy store support
-injector: cupti injector/exact ring
+injector: cupti injector/exact injector/nvtx ring
 injector/exact: cupti ring
+injector/nvtx: cupti
 injector/preload:
 occupancy:
 ring:
@@ -64,7 +65,7 @@ grep -Hn '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' $files |
     }
     END { exit bad || NR == 0 }' || status=1
 
-if grep -nE 'sqlite3|yaml|zstd|smartcols|CUDA::|lcupti' injector/CMakeLists.txt injector/exact/CMakeLists.txt cupti/CMakeLists.txt \
+if grep -nE 'sqlite3|yaml|zstd|smartcols|CUDA::|lcupti' injector/CMakeLists.txt injector/exact/CMakeLists.txt injector/nvtx/CMakeLists.txt cupti/CMakeLists.txt \
     ring/CMakeLists.txt occupancy/CMakeLists.txt |
     grep -nE 'target_link_libraries|USES|PkgConfig'; then
   echo "the guest side links a library that it must not"

@@ -19,7 +19,7 @@ endif()
 occ_add_script_test(preload COMMAND bash "${_here}/preload.sh" $<TARGET_FILE:occtrace_preload> "${CMAKE_C_COMPILER}")
 if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other people's processes
   occ_add_script_test(exported_symbols COMMAND sh "${_here}/exported_symbols.sh"
-                      $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact>)
+                      $<TARGET_FILE:occtrace_injector> $<TARGET_FILE:occtrace_exact> $<TARGET_FILE:occtrace_nvtx>)
   add_executable(exit_order exit_order.c)
   target_link_libraries(exit_order PRIVATE occ_compile_options ${CMAKE_DL_LIBS})
   set_target_properties(exit_order PROPERTIES ENABLE_EXPORTS ON)
@@ -34,6 +34,7 @@ if(NOT OCC_SANITIZE) # the sanitizers' runtime would have to come first in other
   occ_add_script_test(faults COMMAND bash "${_here}/faults.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(coexistence COMMAND bash "${_here}/coexistence.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(exact COMMAND bash "${_here}/exact.sh" "${PROJECT_BINARY_DIR}")
+  occ_add_script_test(nvtx COMMAND bash "${_here}/nvtx.sh" "${PROJECT_BINARY_DIR}")
   occ_add_script_test(measured COMMAND bash "${_here}/measured.sh" "${PROJECT_BINARY_DIR}")
   # The simulated device runs in real time: a launch that waits for a processor is late for its samples.
   set_tests_properties(measured coexistence PROPERTIES RUN_SERIAL TRUE)

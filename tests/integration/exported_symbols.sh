@@ -1,14 +1,14 @@
 #!/bin/sh
-# The libraries that live in other people's processes export one symbol each and link nothing but libc; the always-on one has
-# nothing of what --exact does in it.   exported_symbols.sh LIBOCCTRACE LIBOCCTRACE_EXACT
+# The libraries that live in other people's processes export what others look for and link nothing but libc; the always-on one
+# has nothing of what --exact does in it.   exported_symbols.sh LIBOCCTRACE LIBOCCTRACE_EXACT LIBOCCTRACE_NVTX
 status=0
 fail() {
   echo "$1"
   status=1
 }
 
-check() { # library, its symbol
-  symbols=$(nm -D --defined-only "$1" | awk '{print $3}' | sed 's/@.*//' | sort -u)
+check() { # library, its symbols
+  symbols=$(nm -D --defined-only "$1" | awk '{print $3}' | sed 's/@.*//' | sort -u | xargs)
   [ "$symbols" = "$2" ] || fail "$1 exports: $symbols"
   needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE '^(libc|libpthread|libdl|librt|ld-linux[^.]*)\.so')
   [ -z "$needed" ] || fail "$1 links: $needed"
@@ -16,6 +16,7 @@ check() { # library, its symbol
 }
 check "$1" InitializeInjection
 check "$2" occ_exact_library
+check "$3" "InitializeInjectionNvtx2 occ_nvtx_library"
 
 # functions of CUPTI by name, since that is how they are bound
 has() { grep -aqE 'cupti(Subscribe|EnableCallback|RangeProfiler|ProfilerHost)' "$1"; }

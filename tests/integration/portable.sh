@@ -19,7 +19,7 @@ tar xzf "$bundle" -C "$root"
 name=$(basename "$bundle" .tar.gz)
 top=$root/$name
 [ ! -e "$top/simgpu" ] || fail "the simulated device is in the bundle"
-for library in libocctrace.so libocctrace-preload.so libocctrace-exact.so; do
+for library in libocctrace.so libocctrace-preload.so libocctrace-exact.so libocctrace-nvtx.so; do
   [ -e "$top/lib/occtrace/$library" ] || fail "$library is not in the bundle"
 done
 

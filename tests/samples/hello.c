@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <nvtx3/nvToolsExt.h>
+
 extern const unsigned char hello_image[];
 
 enum { MAX_THREADS = 64, BLOCK_THREADS = 256, ELEMENTS = 100000, LOG_EVERY_NS = 20000000 };
@@ -32,7 +34,7 @@ struct options {
     uint64_t sleep_ms; /* after each batch */
     uint64_t stdout_bytes;
     uint64_t exit_code;
-    bool fork, exec, spin, exit_at_once, abort, segv;
+    bool fork, exec, spin, exit_at_once, abort, segv, ranges;
     const char *log;
 };
 
@@ -43,7 +45,7 @@ struct worker {
     CUstream stream;
     CUdeviceptr a, b, c;
     int log; /* descriptor; -1: none */
-    uint64_t logged_ns;
+    uint64_t logged_ns, batches;
 };
 
 static atomic_int stop;            /* the signal that asked for it */
@@ -108,14 +110,43 @@ static void write_log(struct worker *worker)
     worker->logged_ns = now;
 }
 
+/* The first half of a batch is in a range of a domain that has the batch's number, the second half in one
+ * below it. */
+static void push_ranges(struct worker *worker, uint64_t i, uint64_t n)
+{
+    static nvtxDomainHandle_t domain;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    char text[32];
+    pthread_mutex_lock(&lock);
+    domain = domain ? domain : nvtxDomainCreateA("hello");
+    pthread_mutex_unlock(&lock);
+    snprintf(text, sizeof text, "batch %" PRIu64, worker->batches);
+    nvtxEventAttributes_t event = {.version = NVTX_VERSION, .size = NVTX_EVENT_ATTRIB_STRUCT_SIZE};
+    event.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+    event.message.registered = i == 0 ? nvtxDomainRegisterStringA(domain, text) : NULL;
+    if (i == 0)
+        nvtxDomainRangePushEx(domain, &event);
+    if (i == n / 2)
+        nvtxRangePushA("second/half");
+    if (i == n) {
+        nvtxRangePop();
+        nvtxDomainRangePop(domain);
+        worker->batches++;
+    }
+}
+
 static void launch_batch(struct worker *worker, uint64_t n)
 {
     unsigned elements = ELEMENTS;
     void *arguments[] = {&worker->a, &worker->b, &worker->c, &elements};
     const struct sample_shape shape = {.grid = {(ELEMENTS + BLOCK_THREADS - 1) / BLOCK_THREADS, 1, 1},
                                        .block = {BLOCK_THREADS, 1, 1}};
-    for (uint64_t i = 0; i < n; i++)
-        sample_launch(worker->kernel, &shape, worker->stream, arguments);
+    for (uint64_t i = 0; i <= n; i++) {
+        if (worker->options->ranges)
+            push_ranges(worker, i, n);
+        if (i < n)
+            sample_launch(worker->kernel, &shape, worker->stream, arguments);
+    }
     CHECK(cu.cuStreamSynchronize(worker->stream));
     atomic_fetch_add(&completed, n);
 }
@@ -125,6 +156,8 @@ static void *work(void *data)
     struct worker *worker = data;
     const struct options *options = worker->options;
     CHECK(cu.cuCtxSetCurrent(worker->device->context));
+    if (options->ranges)
+        nvtxRangePushA("worker");
     for (uint64_t left = options->launches; (options->spin || left > 0) && !atomic_load(&stop);) {
         uint64_t n = options->spin || options->batch < left ? options->batch : left;
         launch_batch(worker, n);
@@ -133,6 +166,8 @@ static void *work(void *data)
         if (options->sleep_ms > 0)
             usleep((useconds_t)(options->sleep_ms * 1000));
     }
+    if (options->ranges)
+        nvtxRangePop();
     return NULL;
 }
 
@@ -251,6 +286,7 @@ static void parse(char **argv, struct options *o)
          .max = 1000000},
         {"--threads", "N", "threads that launch (1)", .number = &o->threads, .min = 1, .max = MAX_THREADS},
         {"--sleep-ms", "MS", "sleep after each batch (0)", .number = &o->sleep_ms, .max = 60000},
+        {"--ranges", NULL, "with NVTX ranges: worker, batch N, second/half", .flag = &o->ranges},
         {"--spin", NULL, "launch until SIGTERM or SIGINT, and die by it", .flag = &o->spin},
         {"--fork", NULL, "do all of it in a child process first", .flag = &o->fork},
         {"--exec", NULL, "start this program anew in the same process first", .flag = &o->exec},

@@ -153,8 +153,9 @@ static void shuffle(struct buffer *buffer, size_t group)
 {
     size_t length = next_offset(buffer, 0), count = buffer->used / length;
     uint8_t keep[SIM_RECORD_MAX_BYTES];
-    if (buffer->used % length)
-        return;
+    for (size_t at = 0; at < buffer->used; at = next_offset(buffer, at))
+        if (next_offset(buffer, at) - at != length)
+            return;
     for (size_t first = 0; first + group <= count; first += group) {
         for (size_t i = 0, j = group - 1; i < j; i++, j--) {
             uint8_t *a = buffer->bytes + (first + i) * length, *b = buffer->bytes + (first + j) * length;
@@ -371,6 +372,19 @@ static bool leaks_locked(const struct sim_activity *activity, CUpti_ActivityKind
     return leaked >= places * attributes[CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_POOL_LIMIT].value;
 }
 
+static void put_locked(struct buffer *buffer, const void *record, size_t bytes, uint64_t complete_ns)
+{
+    if (!buffer) {
+        dropped++;
+        return;
+    }
+    memcpy(buffer->bytes + buffer->used, record, bytes);
+    buffer->used += bytes;
+    buffer->records++;
+    if (complete_ns > buffer->complete_ns)
+        buffer->complete_ns = complete_ns;
+}
+
 static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind kind, bool without_times)
 {
     static uint64_t count;
@@ -378,19 +392,95 @@ static void store_locked(const struct sim_activity *activity, CUpti_ActivityKind
     size_t bytes = sim_record_write(activity, kind, sim_cupti_version(), record);
     bool lose = every(sim_fault(SIM_FAULT_DROP), ++count);
     struct buffer *buffer = lose ? NULL : room_locked(bytes);
-    if (!buffer) {
-        dropped++;
-        return;
-    }
     if (without_times || every(sim_fault(SIM_FAULT_ZERO), count))
         sim_record_set_times(record, 0, 0);
     else if (every(sim_fault(SIM_FAULT_BACKWARDS), count))
         sim_record_set_times(record, activity->end_ns, activity->start_ns);
-    memcpy(buffer->bytes + buffer->used, record, bytes);
-    buffer->used += bytes;
-    buffer->records++;
-    if (activity->end_ns > buffer->complete_ns)
-        buffer->complete_ns = activity->end_ns;
+    put_locked(buffer, record, bytes, activity->end_ns);
+}
+
+/* ---- API calls, and numbers beside them ---- */
+
+#define EXTERNAL_DEPTH 128
+
+static _Thread_local struct external {
+    uint64_t ids[EXTERNAL_DEPTH];
+    size_t n;
+} externals[CUPTI_EXTERNAL_CORRELATION_KIND_SIZE];
+static _Thread_local uint32_t last_call; /* its correlation: the kernels of a graph have one call */
+static uint64_t driver_calls[16];        /* set of those that are recorded without their kind */
+
+static CUpti_CallbackId call_of(const struct sim_activity *activity)
+{
+    return activity->graph                         ? CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch
+           : activity->kind == SIM_ACTIVITY_KERNEL ? CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel
+           : activity->kind == SIM_ACTIVITY_MEMSET ? CUPTI_DRIVER_TRACE_CBID_cuMemsetD8Async
+                                                   : CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync;
+}
+
+/* "When a CUPTI activity API record is created while within an external API region and
+ * CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION is enabled, the activity API record will be preceded by a
+ * CUpti_ActivityExternalCorrelation record for each CUpti_ExternalCorrelationKind." (cupti_activity.h) */
+static void store_call_locked(const struct sim_activity *activity, uint64_t kinds)
+{
+    CUpti_CallbackId call = call_of(activity);
+    bool is_wanted = kinds & KIND_BIT(CUPTI_ACTIVITY_KIND_DRIVER) || driver_calls[call / 64] >> call % 64 & 1;
+    if (!is_wanted || last_call == activity->correlation)
+        return;
+    last_call = activity->correlation;
+    for (int kind = 1; kinds & KIND_BIT(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) &&
+                       kind < CUPTI_EXTERNAL_CORRELATION_KIND_SIZE;
+         kind++) {
+        const struct external *e = &externals[kind];
+        CUpti_ActivityExternalCorrelation record = {.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+                                                    .externalKind = (CUpti_ExternalCorrelationKind)kind,
+                                                    .externalId = e->n ? e->ids[e->n - 1] : 0,
+                                                    .correlationId = activity->correlation};
+        if (e->n)
+            put_locked(room_locked(sizeof record), &record, sizeof record, 0);
+    }
+    uint64_t now_ns = sim_cupti_now();
+    CUpti_ActivityAPI record = {.kind = CUPTI_ACTIVITY_KIND_DRIVER,
+                                .cbid = call,
+                                .start = now_ns,
+                                .end = now_ns,
+                                .correlationId = activity->correlation};
+    put_locked(room_locked(sizeof record), &record, sizeof record, now_ns);
+}
+
+CUptiResult cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t id)
+{
+    sim_cupti_enter(__func__);
+    if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID || kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE ||
+        externals[kind].n == EXTERNAL_DEPTH)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    externals[kind].ids[externals[kind].n++] = id;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind, uint64_t *lastId)
+{
+    sim_cupti_enter(__func__);
+    if (kind <= CUPTI_EXTERNAL_CORRELATION_KIND_INVALID || kind >= CUPTI_EXTERNAL_CORRELATION_KIND_SIZE)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    if (externals[kind].n == 0)
+        return sim_cupti_result(CUPTI_ERROR_QUEUE_EMPTY);
+    uint64_t id = externals[kind].ids[--externals[kind].n];
+    if (lastId)
+        *lastId = id;
+    return CUPTI_SUCCESS;
+}
+
+CUptiResult cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable)
+{
+    sim_cupti_enter(__func__);
+    if (cbid >= 64 * sizeof driver_calls / sizeof *driver_calls)
+        return sim_cupti_result(CUPTI_ERROR_INVALID_PARAMETER);
+    pthread_mutex_lock(&lock);
+    uint64_t bit = UINT64_C(1) << cbid % 64;
+    driver_calls[cbid / 64] = enable ? driver_calls[cbid / 64] | bit : driver_calls[cbid / 64] & ~bit;
+    pthread_mutex_unlock(&lock);
+    return CUPTI_SUCCESS;
 }
 
 /* The kind under which an activity is recorded; INVALID: nobody asked for it. */
@@ -419,6 +509,8 @@ void sim_cupti_activity(const struct sim_activity *activity)
         return;
     pthread_mutex_lock(&lock);
     bool without_times = leaks_locked(activity, kind);
+    if (request_buffer)
+        store_call_locked(activity, kinds);
     if (request_buffer && kind != CUPTI_ACTIVITY_KIND_INVALID)
         store_locked(activity, kind, without_times);
     pthread_mutex_unlock(&lock);

@@ -34,6 +34,8 @@ static const struct length lengths[] = {
     {CUPTI_ACTIVITY_KIND_MEMCPY, 17, sizeof(CUpti_ActivityMemcpy5)},
     {CUPTI_ACTIVITY_KIND_MEMCPY, 26, sizeof(CUpti_ActivityMemcpy6)},
     {CUPTI_ACTIVITY_KIND_MEMSET, 17, sizeof(CUpti_ActivityMemset4)},
+    {CUPTI_ACTIVITY_KIND_DRIVER, 10, sizeof(CUpti_ActivityAPI)},
+    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, 10, sizeof(CUpti_ActivityExternalCorrelation)},
     {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 17, sizeof(CUpti_ActivityGraphTrace)},
     {CUPTI_ACTIVITY_KIND_GRAPH_TRACE, 26, sizeof(CUpti_ActivityGraphTrace2)},
 };
@@ -194,6 +196,7 @@ size_t sim_record_write(const struct sim_activity *activity, CUpti_ActivityKind 
     return bytes;
 }
 
+/* 0: a record without times. */
 static size_t start_offset(const uint8_t *record)
 {
     CUpti_ActivityKind kind;
@@ -203,6 +206,10 @@ static size_t start_offset(const uint8_t *record)
         return offsetof(CUpti_ActivityMemcpy6, start);
     case CUPTI_ACTIVITY_KIND_MEMSET:
         return offsetof(CUpti_ActivityMemset4, start);
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+        return offsetof(CUpti_ActivityAPI, start);
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+        return 0;
     case CUPTI_ACTIVITY_KIND_GRAPH_TRACE:
         return offsetof(CUpti_ActivityGraphTrace2, start);
     default:
@@ -214,13 +221,17 @@ static size_t start_offset(const uint8_t *record)
 void sim_record_set_times(uint8_t *record, uint64_t start_ns, uint64_t end_ns)
 {
     uint64_t times[2] = {start_ns, end_ns};
-    memcpy(record + start_offset(record), times, sizeof times);
+    size_t at = start_offset(record);
+    if (at)
+        memcpy(record + at, times, sizeof times);
 }
 
 void sim_record_times(const uint8_t *record, uint64_t *ret_start_ns, uint64_t *ret_end_ns)
 {
-    uint64_t times[2];
-    memcpy(times, record + start_offset(record), sizeof times);
+    uint64_t times[2] = {0, 0};
+    size_t at = start_offset(record);
+    if (at)
+        memcpy(times, record + at, sizeof times);
     *ret_start_ns = times[0];
     *ret_end_ns = times[1];
 }

@@ -179,12 +179,74 @@ static void copies_and_fills(void)
     CHECK(copy_count == 2 && set_count == 1 && record_count == 1);
 }
 
+static uint32_t external_kinds[64];
+static uint64_t external_ids[64];
+static uint32_t external_correlations[64];
+static size_t external_count;
+
+static void CUPTIAPI take_all(CUcontext ctx, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    CUpti_Activity *record = NULL;
+    (void)ctx;
+    (void)stream;
+    (void)size;
+    while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS && external_count < 64) {
+        const CUpti_ActivityExternalCorrelation *e = (const void *)record;
+        const CUpti_ActivityAPI *api = (const void *)record;
+        const CUpti_ActivityKernel10 *kernel = (const void *)record;
+        external_kinds[external_count] = record->kind;
+        external_ids[external_count] =
+            record->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION ? e->externalId : 0;
+        external_correlations[external_count++] =
+            record->kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION ? e->correlationId
+            : record->kind == CUPTI_ACTIVITY_KIND_DRIVER             ? api->correlationId
+                                                                     : kernel->correlationId;
+    }
+    free(buffer);
+}
+
+/* A number is written before the record of an API call, if that kind and that call are recorded. */
+static void external_correlation(void)
+{
+    const CUpti_ExternalCorrelationKind kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
+    uint64_t last = 0;
+    begin();
+    OK(cuptiActivityRegisterCallbacks(request_buffer, take_all));
+    CHECK_EQUAL(cuptiActivityPushExternalCorrelationId(CUPTI_EXTERNAL_CORRELATION_KIND_SIZE, 1),
+                CUPTI_ERROR_INVALID_PARAMETER);
+    CHECK_EQUAL(cuptiActivityPopExternalCorrelationId(kind, &last), CUPTI_ERROR_QUEUE_EMPTY);
+    OK(cuptiActivityPushExternalCorrelationId(kind, 41));
+    OK(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION));
+    launch_times(1); /* no record of the call: no number */
+    OK(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 1));
+    launch_times(1);
+    OK(cuptiActivityPushExternalCorrelationId(kind, 42));
+    launch_times(1);
+    OK(cuptiActivityPopExternalCorrelationId(kind, &last));
+    CHECK_EQUAL(last, 42);
+    OK(cuptiActivityPopExternalCorrelationId(kind, NULL));
+    launch_times(1); /* none is open */
+    OK(cuptiActivityFlushAll(0));
+    const uint32_t K = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, D = CUPTI_ACTIVITY_KIND_DRIVER,
+                   E = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+    const uint32_t expected[] = {K, E, D, K, E, D, K, D, K};
+    CHECK_EQUAL(external_count, 9);
+    for (size_t i = 0; i < 9; i++)
+        CHECK_EQUAL(external_kinds[i], expected[i]);
+    CHECK(external_ids[1] == 41 && external_ids[4] == 42);
+    CHECK(external_correlations[1] == external_correlations[2] &&
+          external_correlations[2] == external_correlations[3]);
+    CHECK(external_correlations[4] == external_correlations[6] &&
+          external_correlations[3] != external_correlations[4]);
+}
+
 static void test_records(void **state)
 {
     (void)state;
     RUN(one_record);
     RUN(now_is_real);
     RUN(copies_and_fills);
+    RUN(external_correlation);
 }
 
 /* ---- versions ---- */

@@ -167,6 +167,18 @@ int occ_store_put_config(struct occ_store *store, const struct occ_launch_config
     return 0;
 }
 
+int occ_store_put_range(struct occ_store *store, int64_t run, const char *path, const char *phase,
+                        uint32_t *ret_range, struct occ_error *err)
+{
+    if (run < 1 || phase)
+        abort();
+    if (store->fail_put)
+        return fault(store->fail_put, err);
+    copy(store->ranges[store->n_ranges % FAKE_THINGS], sizeof store->ranges[0], path);
+    *ret_range = ++store->n_ranges;
+    return 0;
+}
+
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err)
 {

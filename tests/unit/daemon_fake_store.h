@@ -45,7 +45,8 @@ struct occ_store {
     struct fake_state now, committed;
     struct occ_store_device devices[FAKE_THINGS];
     char device_names[FAKE_THINGS][100];
-    uint32_t n_devices, n_kernels, n_shapes;
+    char ranges[FAKE_THINGS][64];
+    uint32_t n_devices, n_kernels, n_shapes, n_ranges;
     uint64_t commits, puts;
     uint64_t memory_bytes;
     /* an OCC_E_* until it is set to 0 again */

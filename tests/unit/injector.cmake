@@ -16,6 +16,11 @@ foreach(part matching sessions)
   occ_add_test(test_exact_${part} SOURCES test_exact_${part}.c USES occ_exact occ_ring)
 endforeach()
 set_target_properties(test_exact_sessions PROPERTIES ENABLE_EXPORTS ON) # is its own libcupti
+occ_add_test(test_nvtx SOURCES test_nvtx.c USES occ_nvtx Threads::Threads)
+if(OCC_HAVE_CUDA_HEADERS AND EXISTS "${OCC_CUDA_INCLUDE_DIR}/nvtx3/nvToolsExt.h")
+  target_include_directories(test_nvtx SYSTEM PRIVATE "${OCC_CUDA_INCLUDE_DIR}")
+  target_compile_definitions(test_nvtx PRIVATE OCC_HAVE_NVTX)
+endif()
 occ_add_test(test_injector SOURCES test_injector.c USES occ_injector occ_ring)
 target_compile_definitions(test_injector PRIVATE
   OCC_FAKE_CUPTI="$<TARGET_FILE:occ_fake_cupti>" OCC_GUEST_LIBRARY="$<TARGET_FILE:occtrace_injector>")

@@ -53,6 +53,13 @@ static inline bool log_kernel(struct occ_ring_producer *p, uint32_t id, const ch
     return occ_ring_log(p, &f.record, sizeof f, name, bytes);
 }
 
+static inline bool log_range(struct occ_ring_producer *p, uint32_t id, const char *path)
+{
+    uint32_t bytes = (uint32_t)strlen(path) + 1;
+    struct occ_record_range f = {.record.type = OCC_RECORD_RANGE, .id = id, .path_bytes = bytes};
+    return occ_ring_log(p, &f.record, sizeof f, path, bytes);
+}
+
 static inline struct occ_record_config sample_config(uint32_t id)
 {
     return (struct occ_record_config){.record.type = OCC_RECORD_CONFIG,

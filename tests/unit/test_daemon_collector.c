@@ -819,6 +819,33 @@ static void what_a_program_says_of_itself(void **state)
     occ_ring_destroy(&ring);
 }
 
+/* A launch has the range of its configuration; the same after the store was replaced. */
+static void launches_have_their_ranges(void **state)
+{
+    struct bench *b = *state;
+    struct occ_ring_producer ring;
+    make_ring(&ring, 1024);
+    assert_true(log_process(&ring, 1, "exe\0/bin/app", 13) && log_device(&ring, 0) &&
+                log_kernel(&ring, 0, "_Z4axpyPf") && log_range(&ring, 0, "step #/la\nyer"));
+    struct occ_record_config without = sample_config(0), with = sample_config(1);
+    with.range = 1;
+    assert_true(occ_ring_log(&ring, &without.record, sizeof without, NULL, 0) &&
+                occ_ring_log(&ring, &with.record, sizeof with, NULL, 0));
+    for (uint64_t n = 0; n < 6; n++) {
+        struct occ_ring_launch l = sample_launch(n);
+        l.config = n % 2;
+        assert_true(occ_ring_push(&ring, &l));
+    }
+    (void)offer(b, &ring);
+    poll_after(b, SECOND);
+    poll_after(b, SECOND);
+    assert_int_equal(b->store->committed.n_rows, 6);
+    assert_string_equal(b->store->ranges[0], "step #/la?yer");
+    for (size_t i = 0; i < 6; i++)
+        assert_int_equal(b->store->rows[i].launch.range, b->store->rows[i].launch.correlation % 2);
+    occ_ring_destroy(&ring);
+}
+
 static void say_state(struct occ_ring_producer *ring, enum occ_level level, uint64_t time_ns,
                       const char *reason)
 {
@@ -1036,6 +1063,7 @@ int main(void)
         T(slots_come_back_only_after_the_commit),
         T(a_ring_that_is_half_full_is_committed_early),
         T(a_crash_at_any_moment_loses_and_repeats_nothing),
+        T(launches_have_their_ranges),
         T(exact_values_count_once),
         T(exact_values_that_come_late_count_once),
         T(exact_values_wait_for_their_launches),

@@ -324,6 +324,99 @@ static void test_what_else_lies_in_a_buffer(void **state)
     assert_int_equal(occ_ring_pending(f->consumer), 4);
 }
 
+/* ---- ranges ---- */
+
+static uint32_t next_of_two_kinds(uint8_t *buffer, size_t valid_bytes, void **record)
+{
+    uint32_t kind = 0;
+    uint8_t *next = *record;
+    if (next)
+        memcpy(&kind, next, sizeof kind);
+    next = !next ? buffer
+                 : next + (kind == OCC_CUPTI_KIND_EXTERNAL ? sizeof(struct occ_cupti_external_record)
+                                                           : sizeof(struct occ_cupti_kernel));
+    if ((size_t)(next - buffer) + 8 > valid_bytes)
+        return OCC_CUPTI_ERROR_MAX_LIMIT_REACHED;
+    *record = next;
+    return OCC_CUPTI_SUCCESS;
+}
+
+static size_t fake_path(uint64_t id, char *text, size_t size)
+{
+    return id == 9 ? 0 : (size_t)snprintf(text, size, "path %u", (unsigned)id);
+}
+
+static const struct occ_nvtx_library fake_nvtx = {OCC_NVTX_ABI, NULL, fake_path};
+
+static void deliver_kernels(struct fixture *f, uint32_t from, uint32_t n)
+{
+    struct occ_cupti_kernel *records = (void *)take(&f->pool);
+    for (uint32_t i = 0; i < n; i++)
+        records[i] = sample_kernel("k", 1, from + i);
+    assert_true(occ_pool_complete(&f->pool, (uint8_t *)records, n * sizeof *records, 0));
+}
+
+/* By correlation, also where the numbers come in a later buffer; not those of others, stale or impossible
+ * ones. */
+static void test_launches_find_their_ranges(void **state)
+{
+    struct fixture *f = *state;
+    const uint32_t kind = OCC_CUPTI_EXTERNAL_KIND;
+    const struct occ_cupti_external_record numbers[] = {
+        {OCC_CUPTI_KIND_EXTERNAL, kind, 7, 2, 0},
+        {OCC_CUPTI_KIND_EXTERNAL, kind, OCC_NVTX_OTHER, 3, 0},
+        {OCC_CUPTI_KIND_EXTERNAL, kind - 1, 7, 4, 0},              /* another client's */
+        {OCC_CUPTI_KIND_EXTERNAL, kind, OCC_NVTX_OTHER + 1, 5, 0}, /* no path of ours */
+        {OCC_CUPTI_KIND_EXTERNAL, kind, UINT64_MAX, 6, 0},
+        {OCC_CUPTI_KIND_EXTERNAL, kind, 9, 7, 0},                    /* its path is not known */
+        {OCC_CUPTI_KIND_EXTERNAL, kind, 7, 8 + OCC_RANGES_CALLS, 0}, /* a million calls later */
+        {OCC_CUPTI_KIND_EXTERNAL, kind, 7, 9, 0},
+        {OCC_CUPTI_KIND_EXTERNAL, kind, 7, 10, 0}, /* is cut off */
+    };
+    static const uint32_t expected[] = {0, 1, 2, 0, 0, 0, 0, 0, 1, 0};
+    f->tracing.call.get_next_record = next_of_two_kinds;
+    assert_true(occ_ranges_start(&f->drain.ranges, &f->ring, &fake_nvtx));
+    deliver_kernels(f, 1, 10);
+    uint8_t *buffer = take(&f->pool);
+    memcpy(buffer, numbers, sizeof numbers);
+    assert_true(occ_pool_complete(&f->pool, buffer, sizeof numbers - 16, 0));
+    occ_drain_all(&f->drain);
+    const struct occ_log_record *record;
+    uint32_t of_config[8] = {0}, ranges = 0, configs = 0;
+    while (occ_ring_next_log_record(f->consumer, &record) == OCC_RING_OK) {
+        if (record->type == OCC_RECORD_RANGE)
+            assert_string_equal((const char *)record + sizeof(struct occ_record_range),
+                                ranges++ ? "path 4096" : "path 7");
+        if (record->type == OCC_RECORD_CONFIG)
+            of_config[configs++] = ((const struct occ_record_config *)(const void *)record)->range;
+    }
+    assert_int_equal(ranges, 2);
+    assert_int_equal(configs, 3);
+    struct occ_ring_launch launches[16];
+    size_t n;
+    assert_int_equal(occ_ring_read(f->consumer, launches, 16, &n), OCC_RING_OK);
+    assert_int_equal(n, 10);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(of_config[launches[i].config], expected[i]);
+}
+
+/* Half of the configurations are for launches without a range. */
+static void test_ranges_leave_room(void **state)
+{
+    struct fixture *f = *state;
+    const struct occ_cupti_external_record number = {OCC_CUPTI_KIND_EXTERNAL, OCC_CUPTI_EXTERNAL_KIND, 7, 1,
+                                                     0};
+    assert_true(occ_ranges_start(&f->drain.ranges, &f->ring, &fake_nvtx));
+    occ_ranges_add(&f->drain.ranges, &number);
+    f->drain.intern.config_count = OCC_INTERN_CONFIGS / 2;
+    struct occ_cupti_kernel k = sample_kernel("k", 1, 1);
+    occ_drain_record(&f->drain, &k);
+    assert_int_equal(f->drain.ranges.count, 0);
+    f->drain.intern.config_count -= 2;
+    occ_drain_record(&f->drain, &k);
+    assert_int_equal(f->drain.ranges.count, 1);
+}
+
 static uint32_t lost_record(uint8_t *buffer, size_t valid_bytes, void **record)
 {
     (void)buffer;
@@ -468,6 +561,8 @@ int main(void)
         TEST(test_what_the_driver_says_of_a_device),
         TEST(test_records_become_launches),
         TEST(test_what_else_lies_in_a_buffer),
+        TEST(test_launches_find_their_ranges),
+        TEST(test_ranges_leave_room),
         TEST(test_a_library_that_leads_astray),
         TEST(test_a_program_that_is_faster_does_not_keep_the_helper),
         TEST(test_losses_by_cause),

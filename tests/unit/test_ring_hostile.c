@@ -399,6 +399,32 @@ static void test_measured_records(void **state)
     assert_broken(f, "measured record: size");
 }
 
+static void test_range_records(void **state)
+{
+    static const struct {
+        struct occ_record_range record;
+        const char *text;
+        uint32_t bytes;
+        const char *reason;
+    } lies[] = {
+        {{.id = 0, .path_bytes = 8}, "abcdefgh", 8, "range record: path without end"},
+        {{.id = 0, .path_bytes = 8}, "abc\0efg", 8, "range record: path without end"},
+        {{.id = 1, .path_bytes = 8}, "abcdefg", 8, "range record: id out of order"},
+        {{.id = 0, .path_bytes = 1}, "", 1, "range record: size"},
+        {{.id = 0, .path_bytes = 900}, "abcdefg", 8, "range record: size"},
+        {{.id = 0, .path_bytes = UINT32_MAX - 15}, "abcdefg", 8, "range record: size"},
+    };
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        struct fixture *f = *state;
+        struct occ_record_range r = lies[i].record;
+        r.record.type = OCC_RECORD_RANGE;
+        assert_true(occ_ring_log(&f->producer, &r.record, sizeof r, lies[i].text, lies[i].bytes));
+        assert_broken(f, lies[i].reason);
+        tear_down(state);
+        assert_int_equal(set_up(state), 0);
+    }
+}
+
 static void break_with_config(struct fixture *f, struct occ_record_config s, const char *reason)
 {
     assert_true(occ_ring_log(&f->producer, &s.record, sizeof s, NULL, 0));
@@ -415,6 +441,7 @@ static void test_config_fields(void **state)
         {offsetof(struct occ_record_config, id), 3, "configuration record: id out of order"},
         {offsetof(struct occ_record_config, kernel), 1, "configuration record: unknown kernel"},
         {offsetof(struct occ_record_config, device), 1, "configuration record: unknown device"},
+        {offsetof(struct occ_record_config, range), 1, "configuration record: unknown range"},
         {offsetof(struct occ_record_config, grid[0]), 0, "configuration record: impossible configuration"},
         {offsetof(struct occ_record_config, grid[0]), 0x80000000u,
          "configuration record: impossible configuration"},
@@ -603,6 +630,7 @@ int main(void)
         TEST(test_kernel_hash),
         TEST(test_kernel_ids),
         TEST(test_measured_records),
+        TEST(test_range_records),
         TEST(test_config_fields),
         TEST(test_process_records),
         TEST(test_state_records),

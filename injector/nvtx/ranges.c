@@ -1,0 +1,186 @@
+/* Paths and the stacks of threads; see nvtx.h. */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "nvtx.h"
+
+/* ---- paths ---- */
+
+struct node {
+    uint32_t next; /* of the chain, 0: the last; set before the node can be found */
+    uint32_t hash;
+    uint32_t parent;
+    char name[OCC_NVTX_NAME_BYTES];
+};
+
+#define CHAINS 2048u
+
+static struct node nodes[OCC_NVTX_PATHS]; /* 0 is none; pages are touched as they are used */
+static _Atomic uint32_t used;             /* ids given, OCC_NVTX_PATHS at most */
+static _Atomic uint32_t chains[CHAINS];   /* the newest node of each */
+
+/* Digits become '#', a path's separator '|'; cut at a whole character of UTF-8. Returns FNV-1a of it. */
+static uint32_t normalise(uint32_t parent, const char *name, char text[OCC_NVTX_NAME_BYTES])
+{
+    uint32_t hash = (UINT32_C(2166136261) ^ parent) * UINT32_C(16777619), n = 0;
+    bool in_number = false;
+    for (; *name && n < OCC_NVTX_NAME_BYTES - 1; name++) {
+        bool is_digit = *name >= '0' && *name <= '9';
+        if (!is_digit || !in_number)
+            text[n++] = (char)(is_digit ? '#' : *name == '/' ? '|' : *name);
+        in_number = is_digit;
+    }
+    while (*name && n > 0 && (*name & 0xc0) == 0x80) /* what follows the cut continues a character */
+        name = &text[--n];
+    text[n] = '\0';
+    for (uint32_t i = 0; i < n; i++)
+        hash = (hash ^ (uint8_t)text[i]) * UINT32_C(16777619);
+    return hash;
+}
+
+/* Between the nodes `from` and `until`, which is not looked at; 0: not there. */
+static uint32_t find(uint32_t from, uint32_t until, uint32_t hash, uint32_t parent, const char *text)
+{
+    for (uint32_t id = from; id != until; id = nodes[id].next)
+        if (nodes[id].hash == hash && nodes[id].parent == parent && strcmp(nodes[id].name, text) == 0)
+            return id;
+    return 0;
+}
+
+/* 0: none is left. */
+static uint32_t take_id(void)
+{
+    uint32_t last = atomic_load_explicit(&used, memory_order_relaxed);
+    while (last + 1 < OCC_NVTX_PATHS)
+        if (atomic_compare_exchange_weak_explicit(&used, &last, last + 1, memory_order_relaxed,
+                                                  memory_order_relaxed))
+            return last + 1;
+    return 0;
+}
+
+uint32_t occ_nvtx_intern(uint32_t parent, const char *name)
+{
+    char text[OCC_NVTX_NAME_BYTES];
+    if (parent == OCC_NVTX_OTHER)
+        return OCC_NVTX_OTHER;
+    uint32_t hash = normalise(parent, name ? name : "?", text);
+    _Atomic uint32_t *chain = &chains[hash % CHAINS];
+    /* pairs with the release below: nodes that the chain leads to are whole */
+    uint32_t newest = atomic_load_explicit(chain, memory_order_acquire), seen = 0;
+    uint32_t id = find(newest, seen, hash, parent, text), mine = id ? 0 : take_id();
+    if (id || !mine)
+        return id ? id : OCC_NVTX_OTHER;
+    struct node *node = &nodes[mine];
+    node->hash = hash;
+    node->parent = parent;
+    memcpy(node->name, text, sizeof text);
+    do { /* another thread may have been quicker with the same name: then `mine` stays unused */
+        if ((id = find(newest, seen, hash, parent, text)))
+            return id;
+        node->next = seen = newest;
+    } while (!atomic_compare_exchange_weak_explicit(chain, &newest, mine, memory_order_acq_rel,
+                                                    memory_order_acquire));
+    return mine;
+}
+
+const char *occ_nvtx_name(uint64_t id)
+{
+    return id > 0 && id < OCC_NVTX_PATHS ? nodes[id].name : NULL;
+}
+
+/* The caller knows the id from a launch of a thread that had the range open, through CUPTI's and our locks
+ * and atomics: its node is whole. */
+static size_t path(uint64_t id, char *text, size_t size)
+{
+    static const char other[] = "(other ranges)";
+    size_t at = size - 1;
+    if (id == OCC_NVTX_OTHER && size >= sizeof other) {
+        memcpy(text, other, sizeof other);
+        return sizeof other - 1;
+    }
+    text[at] = '\0';
+    for (uint32_t levels = 0; id > 0 && id < OCC_NVTX_PATHS && levels < OCC_NVTX_DEPTH; levels++) {
+        size_t n = strlen(nodes[id].name), gap = at < size - 1;
+        if (n + gap > at)
+            break;
+        at -= gap;
+        if (gap)
+            text[at] = '/';
+        memcpy(text + (at -= n), nodes[id].name, n);
+        id = nodes[id].parent;
+    }
+    memmove(text, text + at, size - at);
+    return size - 1 - at;
+}
+
+/* ---- threads ---- */
+
+static _Atomic(const struct occ_cupti_external *) cupti;
+
+static _Thread_local struct thread {
+    uint32_t depth; /* of open ranges; those beyond OCC_NVTX_DEPTH are only counted */
+    bool told;      /* CUPTI has a number of ours on this thread */
+    uint16_t id[OCC_NVTX_DEPTH], domain[OCC_NVTX_DEPTH];
+} thread;
+
+static void attach(const struct occ_cupti_external *calls)
+{
+    atomic_store_explicit(&cupti, calls, memory_order_release);
+}
+
+static uint32_t innermost(void)
+{
+    uint32_t kept = thread.depth < OCC_NVTX_DEPTH ? thread.depth : OCC_NVTX_DEPTH;
+    return kept ? thread.id[kept - 1] : 0;
+}
+
+/* CUPTI keeps one number of ours for a thread, so that ranges from before it was there count too. */
+static void tell(void)
+{
+    uint64_t last;
+    /* pairs with the release in attach() */
+    const struct occ_cupti_external *calls = atomic_load_explicit(&cupti, memory_order_acquire);
+    uint32_t id = innermost();
+    if (calls && thread.told)
+        (void)calls->pop(OCC_CUPTI_EXTERNAL_KIND, &last);
+    if (calls && id)
+        (void)calls->push(OCC_CUPTI_EXTERNAL_KIND, id);
+    thread.told = calls && id;
+}
+
+int occ_nvtx_push(uint32_t domain, const char *name)
+{
+    uint32_t level = thread.depth++;
+    if (level >= OCC_NVTX_DEPTH)
+        return (int)level;
+    thread.depth = level;
+    uint32_t id = occ_nvtx_intern(innermost(), name);
+    thread.depth = level + 1;
+    thread.id[level] = (uint16_t)id;
+    thread.domain[level] = (uint16_t)domain;
+    tell();
+    return (int)level;
+}
+
+/* Ranges of one domain nest; those of different ones need not. */
+int occ_nvtx_pop(uint32_t domain)
+{
+    uint32_t level = thread.depth;
+    if (level > OCC_NVTX_DEPTH)
+        return (int)--thread.depth;
+    while (level > 0 && thread.domain[level - 1] != domain)
+        level--;
+    if (level == 0)
+        return -1;
+    for (uint32_t i = level; i < thread.depth; i++) {
+        thread.id[i - 1] = thread.id[i];
+        thread.domain[i - 1] = thread.domain[i];
+    }
+    thread.depth--;
+    tell();
+    return (int)level - 1;
+}
+
+__attribute__((visibility("default")))
+const struct occ_nvtx_library occ_nvtx_library = {.abi = OCC_NVTX_ABI, .attach = attach, .path = path};
