@@ -10,6 +10,7 @@
 #include "support/clock.h"
 
 #define PRICE           16 /* of accepting connections, and of packets of a user: 1 / their share of the time */
+#define ACCEPTS_AT_ONCE 64
 #define EVENTS_AT_ONCE  16
 #define PACKETS_AT_ONCE 16
 #define CLIENTS_BESIDE  64 /* connections beside those of the programs, of all users and of each */
@@ -73,15 +74,15 @@ void occ_connections_accept(struct occ_server *s, void *none)
 {
     (void)none;
     struct occ_peer peer;
-    int fd;
+    int fd = 0;
     s->loop.turn_ns = occ_monotonic_ns();
-    do {
+    for (int i = 0; i < ACCEPTS_AT_ONCE && (i == 0 || !is_turn_over(s, &s->arrivals)); i++) {
         fd = occ_listen_accept(&s->listener, &peer, &s->refused);
         if (fd < 0)
             break;
         s->accepts++;
         admit(s, fd, &peer, s->loop.turn_ns);
-    } while (!is_turn_over(s, &s->arrivals));
+    }
     s->arrivals.is_drained = fd < 0;
     end_turn(s, &s->arrivals);
 }

@@ -62,6 +62,7 @@ struct occ_histories_options {
     bool split;
     size_t max_open; /* with `split`; 0: 256 */
     int64_t idle_ns; /* after which a history without anything to do is closed; 0: 60 s */
+    int64_t tour_ns; /* with `split`, between two openings of a closed history for its upkeep; 0: 10 min */
     struct occ_store_options store;
     struct occ_collector_options collector; /* its context is the history */
     struct occ_sampler *sampler;            /* is told of every history */
@@ -79,7 +80,9 @@ struct occ_histories {
     const struct occ_histories_options *options;
     struct occ_history *first; /* the one for all, or root's; the others follow */
     size_t n;
-    uint32_t opened; /* ever */
+    uint32_t opened;         /* ever */
+    struct occ_owner toured; /* whose closed history was opened for its upkeep last, */
+    int64_t next_tour_ns;    /* and when the next one is; INT64_MAX: never */
 };
 
 /* Opens the history for all, or root's. Not split, an owner is anybody. */

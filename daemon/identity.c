@@ -219,3 +219,15 @@ void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *r
         ret_owner->uid = id->owner_uid;
     }
 }
+
+bool occ_identity_parse_owner(const char *name, struct occ_owner *ret_owner)
+{
+    uint64_t uid = 0;
+    bool is_user = name[0] == 'u' && occ_parse_u64(name + 1, 0, UINT32_MAX, &uid, NULL) == 0;
+    if (strlen(name) >= sizeof ret_owner->name ||
+        (!is_user && strncmp(name, "pod-", 4) != 0 && strncmp(name, "container-", 10) != 0))
+        return false;
+    *ret_owner = (struct occ_owner){.uid = is_user ? (int64_t)uid : -1};
+    (void)snprintf(ret_owner->name, sizeof ret_owner->name, "%s", name);
+    return true;
+}

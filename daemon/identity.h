@@ -53,4 +53,7 @@ void occ_identity_read(const char *root, int32_t pid, uint32_t uid, struct occ_i
 /* The pod or container; for a process outside one, or in one without privileges, its user. */
 void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *ret_owner);
 
+/* The owner of this name. false: it is no owner's. */
+bool occ_identity_parse_owner(const char *name, struct occ_owner *ret_owner);
+
 #endif

@@ -39,7 +39,8 @@ struct place {
     bool split;    /* a history for each owner, a socket for all users, and these shares of each */
     size_t max_producers, max_user_producers; /* the first 0: MAX_PRODUCERS */
     uint64_t max_user_ring_bytes;
-    int64_t idle_ns, skew_ns, round_ns;
+    int64_t idle_ns, tour_ns, skew_ns, round_ns;
+    int64_t raw_age_ns; /* of launches; 0: kept */
     uint64_t max_bytes; /* quota of each history; 0: none */
     bool has_counters;
     char jobs[96], root[96];    /* of daemon/jobs.h; "": none */
@@ -89,12 +90,15 @@ static inline int teardown(void **state)
 
 static inline int serve(const struct place *p, int64_t grace_ns)
 {
-    const struct occ_store_options store_options = {
-        .mode = OCC_STORE_WRITE, .busy_timeout_ms = 1, .max_bytes = p->max_bytes};
+    const struct occ_store_options store_options = {.mode = OCC_STORE_WRITE,
+                                                    .busy_timeout_ms = 1,
+                                                    .max_bytes = p->max_bytes,
+                                                    .ages.raw_ns = p->raw_age_ns};
     const struct occ_server_options options = {
         .histories = {.path = p->db,
                       .split = p->split,
                       .idle_ns = p->idle_ns,
+                      .tour_ns = p->tour_ns,
                       .store = store_options,
                       .collector = {.commit_interval_ns =
                                         p->commit_interval_ns ? p->commit_interval_ns : 100000000,

@@ -330,6 +330,21 @@ static void test_the_schedulers_word(void **state)
     }
 }
 
+static void owners_have_names(void **state)
+{
+    struct occ_owner owner;
+    (void)state;
+    assert_true(occ_identity_parse_owner("u1000", &owner));
+    assert_string_equal(owner.name, "u1000");
+    assert_int_equal(owner.uid, 1000);
+    assert_true(occ_identity_parse_owner("pod-c1f2", &owner));
+    assert_int_equal(owner.uid, -1);
+    assert_true(occ_identity_parse_owner("container-0a", &owner));
+    static const char *const none[] = {"", ".", "u", "u-1", "u1x", "u4294967296", "lost+found", "history.db"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        assert_false(occ_identity_parse_owner(none[i], &owner));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -337,6 +352,7 @@ int main(void)
         cmocka_unit_test(test_processes),        cmocka_unit_test(test_trust),
         cmocka_unit_test(test_jobs_of_gpus),     cmocka_unit_test(test_files_of_others_name_no_jobs),
         cmocka_unit_test(test_jobs_are_bounded), cmocka_unit_test(test_the_schedulers_word),
+        cmocka_unit_test(owners_have_names),
     };
     return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

@@ -52,6 +52,24 @@ static int64_t count_launches(const struct place *p, int uid)
     return (int64_t)launches;
 }
 
+static int64_t count_chunks(const struct place *p, int uid)
+{
+    char path[160];
+    struct occ_store *store = NULL;
+    sqlite3_stmt *stmt = NULL;
+    path_of(p, uid, path);
+    assert_int_equal(occ_store_open(path, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
+                     0);
+    assert_int_equal(
+        sqlite3_prepare_v2(occ_store_sqlite(store), "SELECT count(*) FROM stored_chunk", -1, &stmt, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    occ_store_close(store);
+    return n;
+}
+
 static void read_histories(const struct place *p, int uid)
 {
     for (int owner = ALICE; owner <= BOB; owner++) {
@@ -116,6 +134,27 @@ static void be_read_at_once(const struct place *p, int uid)
         meet(fd);
     check(occ_control_request(fd, "status", DEADLINE_MS, answer, sizeof answer, NULL) == 0);
     check(strstr(answer, "\nlaunches 20\n") != NULL);
+}
+
+/* Nobody connects after the restart. */
+static void closed_histories_age(void **state)
+{
+    struct place *p = *state;
+    start_for_all(p);
+    let_go(p, run(p, launch_ten, ALICE));
+    let_go(p, run(p, launch_ten, BOB));
+    assert_stops(p);
+    (void)close(p->control);
+    p->raw_age_ns = 24 * INT64_C(3600000000000); /* the launches are of 2023 */
+    p->tour_ns = 20000000;
+    p->idle_ns = 50000000;
+    start_for_all(p);
+    for (int uid = ALICE; uid <= BOB; uid++)
+        for (int ms = 0; count_chunks(p, uid) > 0; ms += 5) {
+            assert_true(ms < DEADLINE_MS);
+            pause_ms(5);
+        }
+    assert_stops(p);
 }
 
 static void a_new_program_is_read_at_once_beside_idle_histories(void **state)
@@ -387,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(each_user_has_a_history_that_he_alone_may_read),
         T(a_history_is_closed_and_opened_again),
+        T(closed_histories_age),
         T(a_new_program_is_read_at_once_beside_idle_histories),
         T(an_open_history_takes_a_mebibyte),
         T(a_user_has_a_share_of_programs),

@@ -1,0 +1,57 @@
+/* See tour.h. */
+#include "tour.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/log.h"
+
+#define TOUR_NS INT64_C(600000000000)
+
+void occ_tour_plan(struct occ_histories *all, int64_t now_ns)
+{
+    int64_t wait_ns = all->options->tour_ns ? all->options->tour_ns : TOUR_NS;
+    all->next_tour_ns = all->options->split ? now_ns + wait_ns : INT64_MAX;
+}
+
+/* The owner whose directory follows the last one, and the first again behind the end. false: there is none.
+ */
+static bool next_owner(const struct occ_histories *all, struct occ_owner *ret_owner)
+{
+    const char *path = all->options->path;
+    struct occ_owner first = {.name = ""}, owner;
+    _cleanup_(occ_freep) char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
+    DIR *directory = parent ? opendir(parent) : NULL;
+    ret_owner->name[0] = '\0';
+    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (!occ_identity_parse_owner(entry->d_name, &owner))
+            continue;
+        struct occ_owner *least = strcmp(owner.name, all->toured.name) > 0 ? ret_owner : &first;
+        if (!least->name[0] || strcmp(owner.name, least->name) < 0)
+            *least = owner;
+    }
+    if (directory)
+        (void)closedir(directory);
+    if (!ret_owner->name[0])
+        *ret_owner = first;
+    return ret_owner->name[0] != '\0';
+}
+
+void occ_tour_poll(struct occ_histories *all, int64_t now_ns)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_history *h = NULL;
+    struct occ_owner owner;
+    _cleanup_(occ_freep) char *path = NULL;
+    if (now_ns < all->next_tour_ns)
+        return;
+    occ_tour_plan(all, now_ns);
+    if (!next_owner(all, &owner) || occ_histories_path(all, &owner, &path, &err) != 0)
+        return;
+    all->toured = owner;
+    if (access(path, F_OK) == 0 && occ_histories_of(all, &owner, now_ns, &h, &err) != 0)
+        occ_log(OCC_LOG_WARNING, "nothing of %s is deleted by age and size: %s", path, err.message);
+}
