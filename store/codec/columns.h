@@ -91,9 +91,8 @@ struct occ_column_source {
 struct occ_columns_encoder *occ_columns_encoder_new(void); /* NULL: no memory */
 void occ_columns_encoder_free(struct occ_columns_encoder *encoder);
 
-/* Encodes `n` rows of OCC_COLUMN_none sources. compress: all planes; else only the highest of columns with
- * several, which takes little time. *ret_data belongs to the encoder until the next call. OCC_E_INVALID: n is
- * 0 or more than OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
+/* Encodes `n` rows of OCC_COLUMN_none sources. *ret_data belongs to the encoder until the next call.
+ * OCC_E_INVALID: n is 0 or more than OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
 int occ_columns_encode(struct occ_columns_encoder *encoder, const struct occ_column_source *sources,
                        uint32_t n, bool compress, const uint8_t **ret_data, size_t *ret_bytes);
 

@@ -147,9 +147,8 @@ int occ_columns_encode(struct occ_columns_encoder *e, const struct occ_column_so
             occ_write_varint(&e->out, e->column[c].base);
             const unsigned planes = e->column[c].n_planes;
             occ_write_u8(&e->out, (uint8_t)planes);
-            for (unsigned p = 0; p < planes; p++) /* a highest one is 0 in most rows */
-                write_plane(e, e->planes + ((size_t)c * 8 + p) * e->capacity, n,
-                            compress || (p > 0 && p == planes - 1));
+            for (unsigned p = 0; p < planes; p++)
+                write_plane(e, e->planes + ((size_t)c * 8 + p) * e->capacity, n, compress);
         }
     if (e->out.failed)
         return OCC_E_NO_MEMORY;

@@ -26,16 +26,6 @@ static int check(const struct occ_store *s, const struct occ_store_launch *launc
     return rc;
 }
 
-static bool note_configs(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n)
-{
-    uint32_t known = r->configs.used;
-    for (size_t i = 0; i < n; i++)
-        if (occ_map_put(&r->configs, rows[i].config, OCC_CONFIG_NEW) == OCC_MAP_NONE)
-            return false;
-    r->has_new_configs |= r->configs.used > known;
-    return true;
-}
-
 static void count(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -59,7 +49,7 @@ int occ_store_append(struct occ_store *s, int64_t run, int64_t device,
     if (rc != 0 || n == 0)
         return rc;
     struct occ_pending_rows *pending = occ_run_pending_rows(r, device);
-    if (!pending || !note_configs(r, launches, n) || !occ_pending_rows_add(pending, launches, n))
+    if (!pending || !occ_pending_rows_add(pending, launches, n))
         return occ_store_no_memory(err);
     count(r, launches, n);
     return 0;

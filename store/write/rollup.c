@@ -42,6 +42,16 @@ static inline uint64_t first_key(int64_t ns)
     return (uint64_t)(ns / MINUTE_NS) << 32;
 }
 
+/* A configuration that is new to a minute may be new to the run. */
+static bool note_config(struct occ_run_state *r, uint32_t config)
+{
+    uint32_t known = r->configs.used;
+    if (occ_map_put(&r->configs, config, OCC_CONFIG_NEW) == OCC_MAP_NONE)
+        return false;
+    r->has_new_configs |= r->configs.used > known;
+    return true;
+}
+
 int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows, size_t n)
 {
     int64_t minute_ns = 0;
@@ -51,8 +61,10 @@ int occ_rollup_add(struct occ_run_state *r, const struct occ_store_launch *rows,
             minute = first_key(rows[i].start_ns);
             minute_ns = rows[i].start_ns / MINUTE_NS * MINUTE_NS;
         }
+        uint32_t known = r->minutes.n;
         struct occ_totals *t = occ_totals_at(&r->minutes, minute | rows[i].config);
-        if (!t || !occ_histogram_add(&t->histogram, rows[i].duration_ns, 1))
+        if (!t || (r->minutes.n > known && !note_config(r, rows[i].config)) ||
+            !occ_histogram_add(&t->histogram, rows[i].duration_ns, 1))
             return OCC_E_NO_MEMORY;
         occ_totals_add(t, rows[i].start_ns, rows[i].duration_ns);
     }
