@@ -118,7 +118,8 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"occq export --run last -o timeline.json.gz", "the newest run, for ui.perfetto.dev"},
-    {"occq export --since 5m --format perfetto -o timeline.pftrace", "the last minutes, Perfetto's own format"},
+    {"occq export --since 5m --format perfetto -o timeline.pftrace",
+     "the last minutes, Perfetto's own format"},
     {NULL, NULL},
 };
 

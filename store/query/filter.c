@@ -261,13 +261,17 @@ int occ_filter_resolve(struct occ_store *s, const struct occ_filter *filter, enu
 {
     *f = (struct occ_resolved_filter){.stream = filter->stream,
                                       .by_stream = by == OCC_TOP_BY_STREAM,
+                                      .unit_ns = by == OCC_TOP_BY_MINUTE ? MINUTE_NS
+                                                 : by == OCC_TOP_BY_HOUR ? HOUR_NS
+                                                 : by == OCC_TOP_BY_DAY  ? 24 * HOUR_NS
+                                                                         : 0,
                                       .by_range = by == OCC_TOP_BY_RANGE,
                                       .has_range_filter = filter->range_regex != NULL,
                                       .graphs = filter->graphs,
                                       .time = {filter->since_ns > 0 ? filter->since_ns : 0,
                                                filter->until_ns > 0 ? filter->until_ns : INT64_MAX}};
     int rc = find_retention(s, f, err);
-    f->hours = whole_hours(f);
+    f->hours = f->unit_ns == MINUTE_NS ? (struct occ_span){0, 0} : whole_hours(f);
     if (rc == 0)
         rc = find_runs(s, filter, by, f, err);
     if (rc == 0)

@@ -40,6 +40,7 @@ struct occ_resolved_filter {
     struct occ_span time;
     int64_t stream;        /* 0: any */
     bool by_stream;        /* totals are by stream, too */
+    int64_t unit_ns;       /* totals are by these units of time, too; 0: they are not */
     bool by_range;         /* totals are by range, too: the group is a range's path */
     bool has_range_filter; /* only launches with a range in `ranges` */
     bool graphs;           /* only launches of CUDA graphs */

@@ -43,6 +43,13 @@ static uint32_t own_columns(const struct occ_resolved_filter *f)
            (f->graphs ? OCC_COLUMN_BIT(graph_node) : 0);
 }
 
+/* Group of a launch or a rollup that starts then. */
+static uint32_t group_of(const struct occ_resolved_filter *f, const struct occ_filtered_run *run,
+                         int64_t start_ns)
+{
+    return f->unit_ns ? (uint32_t)(start_ns / f->unit_ns) : run->group;
+}
+
 /* ---- rollups ---- */
 
 /* A row: unit of time, run, configuration, launches, total, min, max, first, last, histogram. */
@@ -96,7 +103,7 @@ static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
         const struct occ_filtered_run *run = find_run(sum, sqlite3_column_int64(stmt, 1));
         int64_t start_ns = (int64_t)((uint64_t)sqlite3_column_int64(stmt, 0) * (uint64_t)unit);
         if (run && (hours || wants_minute(sum, run, start_ns, span)))
-            rc = add_rollup(sum, stmt, run->group, start_ns);
+            rc = add_rollup(sum, stmt, group_of(sum->filter, run, start_ns), start_ns);
     }
     return rc;
 }
@@ -110,7 +117,7 @@ static bool find_group(const struct occ_resolved_filter *f, const struct occ_fil
     uint32_t range = c->range ? occ_map_get(&f->ranges, occ_range_key(run->id, c->range[i])) : OCC_MAP_NONE;
     *ret_group = f->by_stream  ? (uint32_t)c->stream[i]
                  : f->by_range ? (range == OCC_MAP_NONE ? 0 : range)
-                               : run->group;
+                               : group_of(f, run, c->start_ns ? (int64_t)c->start_ns[i] : 0);
     return occ_filter_has_config(f, c->config[i]) &&
            (f->stream == 0 || c->stream[i] == (uint64_t)f->stream) &&
            (!f->has_range_filter || range != OCC_MAP_NONE) && (!f->graphs || c->graph_node[i] != 0);

@@ -28,8 +28,9 @@ struct line {
     MEANS(X)
 #undef X
     struct mean part[OCC_PART_COUNT];
-    double weight;        /* of all its configurations */
-    uint64_t dominant_ns; /* time of the dominant configuration: the one with most time */
+    double weight;                  /* of all its configurations */
+    struct occ_histogram durations; /* by time */
+    uint64_t dominant_ns;           /* time of the dominant configuration: the one with most time */
     bool has_dominant;
 };
 
@@ -105,6 +106,8 @@ static void name_line(struct top *t, sqlite3_stmt *stmt, uint32_t group, struct 
     } else if (t->by == OCC_TOP_BY_RANGE) {
         const char *path = t->filter.range_paths[group];
         kernel->short_name = path ? occ_arena_copy(&t->arena, path) : NULL;
+        kernel->id = group;
+    } else if (t->filter.unit_ns) {
         kernel->id = group;
     } else if (t->by > OCC_TOP_BY_STREAM) {
         const struct occ_filtered_run *run = &t->filter.runs[group];
@@ -199,6 +202,27 @@ static void add_result(struct line *line, const struct occ_result *result,
     line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall.used, 0);
 }
 
+static int read_measured(struct top *t, int64_t config, uint32_t group, struct occ_measured_sums *ret_sums)
+{
+    struct occ_resolved_filter f = t->filter; /* the same maps and runs */
+    if (f.unit_ns == 0)
+        return occ_measured_read(t->store, &f, config,
+                                 t->by > OCC_TOP_BY_STREAM ? (int64_t)group : OCC_ANY_GROUP, ret_sums,
+                                 t->err);
+    f.time = (struct occ_span){group * f.unit_ns, (group + INT64_C(1)) * f.unit_ns};
+    if (f.unit_ns >= HOUR_NS)
+        f.hours = f.time;
+    return occ_measured_read(t->store, &f, config, OCC_ANY_GROUP, ret_sums, t->err);
+}
+
+static bool add_durations(struct occ_histogram *sum, const struct occ_histogram *part)
+{
+    for (uint32_t i = 0; i < part->count; i++)
+        if (part->bins[i] && !occ_histogram_add(sum, occ_histogram_low(part->first + i), part->bins[i]))
+            return false;
+    return true;
+}
+
 /* Sums of a configuration, of one group. */
 static int add_config(struct top *t, sqlite3_stmt *stmt, const struct occ_totals *totals)
 {
@@ -216,8 +240,9 @@ static int add_config(struct top *t, sqlite3_stmt *stmt, const struct occ_totals
     row->max_ns = totals->max_ns > row->max_ns ? totals->max_ns : row->max_ns;
     if (!line->has_dominant || totals->total_ns > line->dominant_ns)
         fill_dominant(line, stmt, totals->total_ns);
-    int rc = occ_measured_read(t->store, &t->filter, sqlite3_column_int64(stmt, C_CONFIG),
-                               t->by > OCC_TOP_BY_STREAM ? (int64_t)group : OCC_ANY_GROUP, &sums, t->err);
+    if (!add_durations(&line->durations, &totals->histogram))
+        return occ_store_no_memory(t->err);
+    int rc = read_measured(t, sqlite3_column_int64(stmt, C_CONFIG), group, &sums);
     if (rc != 0)
         return rc;
     occ_measured_means(&sums, &measured);
@@ -273,12 +298,21 @@ static void name_main_cause(struct line *line)
     }
 }
 
+/* Interpolated in a bin, whose upper part may be empty. */
+static uint64_t quantile(const struct line *line, double share)
+{
+    uint64_t ns = occ_histogram_quantile(&line->durations, share);
+    return ns < line->row.max_ns ? ns : line->row.max_ns;
+}
+
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
 #define X(name) row->name = mean_of(&line->name);
     MEANS(X)
 #undef X
+    row->p50_ns = quantile(line, 0.5);
+    row->p95_ns = quantile(line, 0.95);
     row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;
     for (unsigned i = 0; i < OCC_PART_COUNT;
          i++) /* means over all analysed configurations: with `used` they sum to 1 */
@@ -306,7 +340,7 @@ static int answer(struct top *t, const struct occ_filter *filter, struct occ_top
 {
     int rc = occ_filter_resolve(t->store, filter, t->by, &t->filter, t->err);
     if (rc == 0)
-        rc = occ_sum_by_config(t->store, &t->filter, false, &t->totals, t->err);
+        rc = occ_sum_by_config(t->store, &t->filter, t->filter.unit_ns != 0, &t->totals, t->err);
     if (rc == 0 && t->totals.n > 0)
         rc = load_configs(t);
     return rc != 0 ? rc : make_rows(t, ret_top);
@@ -324,6 +358,8 @@ int occ_store_top(struct occ_store *s, const struct occ_filter *filter, enum occ
     occ_resolved_filter_free(&t.filter);
     occ_totals_table_free(&t.totals);
     occ_map_free(&t.index);
+    for (size_t i = 0; i < t.n; i++)
+        occ_histogram_free(&t.lines[i].durations);
     free(t.lines);
     occ_arena_free(t.arena.blocks);
     return rc;

@@ -239,11 +239,20 @@ static void test_a_device_has_its_axes(void **state)
     calc_curves_release(&curves);
 }
 
+enum { COLUMNS = 64 };
+
+static const char *row_of(const struct calc_plot *plot, int row)
+{
+    static char text[CALC_PLOT_ROWS][CLI_CANVAS_ROW_BYTES];
+    cli_canvas_row(&plot->canvas, row, text[row]);
+    return text[row];
+}
+
 static size_t count(const struct calc_plot *plot, const char *mark)
 {
     size_t n = 0;
     for (int row = 0; row < CALC_PLOT_ROWS; row++)
-        for (const char *at = plot->rows[row]; (at = strstr(at, mark)); at += strlen(mark))
+        for (const char *at = row_of(plot, row); (at = strstr(at, mark)); at += strlen(mark))
             n++;
     return n;
 }
@@ -255,24 +264,24 @@ static void test_a_plot_marks_the_present_once(void **state)
         {.value = 10, .full_wave = 1}, {.value = 20, .full_wave = 0.5}, {.value = 30}};
     struct calc_curve curve = {.axis = OCC_AXIS_REGISTERS, .present = 20, .points = points, .n = 3};
     struct calc_plot plot;
-    calc_plot(&curve, CALC_PLOT_COLUMNS, true, &plot);
+    calc_plot(&curve, COLUMNS, true, &plot);
     assert_int_equal(count(&plot, "O"), 1);
-    assert_int_equal(plot.rows[4][32], 'O');
-    assert_int_equal(plot.rows[0][0], '*');
-    assert_int_equal(plot.rows[CALC_PLOT_ROWS - 1][CALC_PLOT_COLUMNS - 1], '*');
+    assert_int_equal(row_of(&plot, 4)[32], 'O');
+    assert_int_equal(row_of(&plot, 0)[0], '*');
+    assert_int_equal(row_of(&plot, CALC_PLOT_ROWS - 1)[COLUMNS - 1], '*');
     for (int row = 0; row < CALC_PLOT_ROWS; row++)
-        assert_int_equal(strlen(plot.rows[row]), CALC_PLOT_COLUMNS);
-    calc_plot(&curve, CALC_PLOT_COLUMNS, false, &plot);
+        assert_int_equal(strlen(row_of(&plot, row)), COLUMNS);
+    calc_plot(&curve, COLUMNS, false, &plot);
     assert_int_equal(count(&plot, "\xe2\x97\x8f"), 1);
     for (int row = 0; row < CALC_PLOT_ROWS; row++)
-        assert_int_equal(strlen(plot.rows[row]), 3 * CALC_PLOT_COLUMNS);
-    assert_memory_equal(plot.rows[0], "\xe2\xa0\x89", 3); /* the upper two dots */
-    points[1].status = OCC_BAD_REGISTERS;                 /* not launchable: no mark, and nothing drawn */
-    calc_plot(&curve, CALC_PLOT_COLUMNS, true, &plot);
+        assert_int_equal(strlen(row_of(&plot, row)), 3 * COLUMNS);
+    assert_memory_equal(row_of(&plot, 0), "\xe2\xa0\x89", 3); /* the upper two dots */
+    points[1].status = OCC_BAD_REGISTERS;                     /* not launchable: no mark, and nothing drawn */
+    calc_plot(&curve, COLUMNS, true, &plot);
     assert_int_equal(count(&plot, "O"), 0);
-    assert_int_equal(plot.rows[4][32], ' ');
+    assert_int_equal(row_of(&plot, 4)[32], ' ');
     curve.present = 31;
-    calc_plot(&curve, CALC_PLOT_COLUMNS, false, &plot);
+    calc_plot(&curve, COLUMNS, false, &plot);
     assert_int_equal(count(&plot, "\xe2\x97\x8f"), 0);
 }
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "cli/occq/diff/changes.h"
 #include "cli/occq/diff/compare.h"
 #include "cli/occq/diff/names.h"
 #include "cli/occq/diff/report.h"
@@ -562,6 +563,97 @@ static void markdown_cannot_be_left(void **state)
     }
 }
 
+/* ---- changes of a series ---- */
+
+enum { POINTS = 2000 };
+
+/* Normal by the sum of twelve, from a generator of its own. */
+static double noise(uint64_t *state)
+{
+    double sum = -6;
+    for (int i = 0; i < 12; i++) {
+        *state = *state * UINT64_C(6364136223846793005) + 1;
+        sum += (double)(*state >> 33) / (double)(UINT64_C(1) << 31);
+    }
+    return sum;
+}
+
+static size_t find(const double *values, size_t n, struct diff_change *ret_first)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    struct diff_change *changes = NULL;
+    size_t found = 0;
+    assert_int_equal(diff_find_changes(values, n, 0.05, &changes, &found, &err), 0);
+    if (found)
+        *ret_first = changes[0];
+    free(changes);
+    return found;
+}
+
+static void noise_changes_nothing(void **state)
+{
+    static double values[POINTS];
+    uint64_t seed = 1;
+    size_t alarms = 0;
+    struct diff_change change;
+    (void)state;
+    for (int series = 0; series < 20; series++) {
+        for (size_t i = 0; i < POINTS; i++)
+            values[i] = exp(0.1 * noise(&seed)); /* 10 %, twice what counts as a change */
+        alarms += find(values, POINTS, &change);
+    }
+    assert_true(alarms <= 1);
+}
+
+static void a_change_is_found_where_it_is(void **state)
+{
+    double values[400];
+    uint64_t seed = 7;
+    struct diff_change change;
+    (void)state;
+    for (size_t at = 3; at <= 397; at += 197) {
+        for (size_t i = 0; i < 400; i++)
+            values[i] = (i < at ? 100 : 112) * exp(0.01 * noise(&seed));
+        values[60] = values[250] = 300; /* a spike is none */
+        assert_int_equal(find(values, 400, &change), 1);
+        assert_int_equal(change.at, at);
+        assert_false(change.possible);
+        assert_true(change.p <= DIFF_CHANGE_P);
+        assert_true(fabs(change.before - 100) < 2.5 && fabs(change.after - 112) < 2.5);
+    }
+}
+
+static void the_newest_points_are_only_possible(void **state)
+{
+    double values[100];
+    uint64_t seed = 3;
+    struct diff_change change;
+    (void)state;
+    for (size_t i = 0; i < 100; i++)
+        values[i] = (i < 98 ? 100 : 130) * exp(0.01 * noise(&seed));
+    assert_int_equal(find(values, 100, &change), 1);
+    assert_int_equal(change.at, 98);
+    assert_true(change.possible && isnan(change.p));
+    assert_int_equal(find(values, 99, &change), 1);
+    assert_int_equal(change.at, 98);
+    assert_int_equal(find(values, 98, &change), 0);
+    values[99] = 100; /* back again: the spike before is no change */
+    assert_int_equal(find(values, 100, &change), 0);
+}
+
+static void what_is_no_value_is_left_out(void **state)
+{
+    double values[60];
+    struct diff_change change;
+    (void)state;
+    for (size_t i = 0; i < 60; i++)
+        values[i] = i % 3 == 0 ? NAN : i % 3 == 1 ? 0 : i < 30 ? 1 : 2;
+    assert_int_equal(find(values, 60, &change), 1);
+    assert_int_equal(change.at, 32);
+    assert_int_equal(find(values, 0, &change), 0);
+    assert_int_equal(find(values, 3, &change), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -586,6 +678,10 @@ int main(void)
         cmocka_unit_test(lines_name_what_changed),
         cmocka_unit_test(sides_must_be_comparable),
         cmocka_unit_test(markdown_cannot_be_left),
+        cmocka_unit_test(noise_changes_nothing),
+        cmocka_unit_test(a_change_is_found_where_it_is),
+        cmocka_unit_test(the_newest_points_are_only_possible),
+        cmocka_unit_test(what_is_no_value_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,7 @@
 
 #include "analysis.h"
 #include "calc_target.h"
+#include "cli/canvas.h"
 #include "cli/options.h"
 #include "occupancy/occupancy.h"
 #include "occupancy/sweep.h"
@@ -129,15 +130,12 @@ const char *calc_axis_value(enum occ_axis axis, uint32_t value, char *buffer, si
 /* What an axis counts, in the unit of these texts. */
 const char *calc_axis_title(enum occ_axis axis);
 
-#define CALC_PLOT_COLUMNS     64 /* where nobody asks for others */
-#define CALC_PLOT_COLUMNS_MAX 240
-#define CALC_PLOT_ROWS        8
+#define CALC_PLOT_ROWS 8
 /* What a terminal shows, the present point marked. */
 struct calc_plot {
-    char rows[CALC_PLOT_ROWS][3 * CALC_PLOT_COLUMNS_MAX + 1]; /* UTF-8, NUL-terminated */
-    char ticks[2 * CALC_PLOT_COLUMNS_MAX];                    /* the line below: values where they are */
+    struct cli_canvas canvas;
+    char ticks[2 * CLI_CANVAS_COLUMNS]; /* the line below: values where they are */
 };
-/* `columns` wide, up to CALC_PLOT_COLUMNS_MAX. Braille, two by four dots a character, or `ascii`. */
 void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct calc_plot *ret_plot);
 
 /*

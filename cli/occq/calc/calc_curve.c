@@ -1,7 +1,6 @@
 /*
- * The curves: the model over a range of one parameter, and how they look on a terminal. A plot has two by
- * four dots a character (U+2800 and up), or one mark a character in ASCII; the heights of neighbouring
- * columns are joined by a vertical line, so that steps read as steps.
+ * The curves: the model over a range of one parameter, and how they look on a terminal: the heights of
+ * neighbouring columns are joined by a vertical line, so that steps read as steps.
  *
  * One thread.
  */
@@ -11,8 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { DOTS_X = 2, DOTS_Y = 4, HEIGHT = DOTS_Y * CALC_PLOT_ROWS };
 
 void calc_curves_release(struct calc_curves *curves)
 {
@@ -90,98 +87,33 @@ const char *calc_axis_title(enum occ_axis axis)
 
 /* ---- the plot ---- */
 
-struct canvas {
-    unsigned char dots[HEIGHT][DOTS_X * CALC_PLOT_COLUMNS_MAX];
-    int width, height;
-};
-
 /* The point that a column shows. */
 static const struct occ_point *point_of_column(const struct calc_curve *curve, int column, int width)
 {
     return &curve->points[(size_t)column * (curve->n - 1) / (size_t)(width - 1)];
 }
 
-/* 0 is the top. */
-static int row_of(double ratio, int height)
-{
-    return (int)lround((1 - fmin(fmax(ratio, 0), 1)) * (height - 1));
-}
-
-static void draw(const struct calc_curve *curve, struct canvas *canvas)
+/* What cannot be launched leaves a gap. */
+static void draw(const struct calc_curve *curve, struct cli_canvas *canvas)
 {
     int last = -1;
     for (int x = 0; x < canvas->width; x++) {
         const struct occ_point *point = point_of_column(curve, x, canvas->width);
-        if (point->status != OCC_OK) {
-            last = -1;
-            continue;
-        }
-        int y = row_of(point->full_wave, canvas->height);
-        int from = last < 0 ? y : last < y ? last + 1 : y, to = last > y ? last - 1 : y;
-        for (int i = from; i <= to; i++)
-            canvas->dots[i][x] = 1;
+        int y = point->status == OCC_OK ? cli_canvas_y(canvas, point->full_wave) : -1;
+        if (y >= 0)
+            cli_canvas_line(canvas, x, last < 0 || last == y ? y : last < y ? last + 1 : last - 1, y);
         last = y;
     }
 }
 
-/* Where the present point is, in dots; false: it is not among the points. */
-static bool find_present(const struct calc_curve *curve, const struct canvas *canvas, int *ret_x, int *ret_y)
+static void mark_present(const struct calc_curve *curve, struct cli_canvas *canvas)
 {
     uint32_t first = curve->points[0].value, last = curve->points[curve->n - 1].value;
-    if (curve->present < first || curve->present > last ||
-        calc_curve_at(curve, curve->present)->status != OCC_OK)
-        return false;
-    double part = (double)(curve->present - first) / (last - first);
-    *ret_x = (int)lround(part * (canvas->width - 1));
-    *ret_y = row_of(calc_curve_at(curve, curve->present)->full_wave, canvas->height);
-    return true;
-}
-
-/* Bits of U+2800's block: the dots are numbered by column, the lowest row was added later. */
-static unsigned int braille_bits(const struct canvas *canvas, int row, int column)
-{
-    static const unsigned char bits[DOTS_Y][DOTS_X] = {
-        {0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
-    unsigned int all = 0;
-    for (int y = 0; y < DOTS_Y; y++)
-        for (int x = 0; x < DOTS_X; x++)
-            if (canvas->dots[row * DOTS_Y + y][column * DOTS_X + x])
-                all |= bits[y][x];
-    return all;
-}
-
-static size_t put_utf8(char *out, unsigned int character)
-{
-    out[0] = (char)(0xe0 | character >> 12);
-    out[1] = (char)(0x80 | (character >> 6 & 0x3f));
-    out[2] = (char)(0x80 | (character & 0x3f));
-    return 3;
-}
-
-static void plot_braille(const struct canvas *canvas, int columns, int mark_x, int mark_y,
-                         struct calc_plot *plot)
-{
-    for (int row = 0; row < CALC_PLOT_ROWS; row++) {
-        size_t used = 0;
-        for (int column = 0; column < columns; column++) {
-            bool marked = mark_x / DOTS_X == column && mark_y / DOTS_Y == row;
-            used += put_utf8(plot->rows[row] + used,
-                             marked ? 0x25cf : 0x2800 + braille_bits(canvas, row, column));
-        }
-        plot->rows[row][used] = '\0';
-    }
-}
-
-static void plot_ascii(const struct canvas *canvas, int columns, int mark_x, int mark_y,
-                       struct calc_plot *plot)
-{
-    for (int row = 0; row < CALC_PLOT_ROWS; row++) {
-        for (int column = 0; column < columns; column++)
-            plot->rows[row][column] = canvas->dots[row][column] ? '*' : ' ';
-        if (mark_y == row)
-            plot->rows[row][mark_x] = 'O';
-        plot->rows[row][columns] = '\0';
-    }
+    const struct occ_point *point = calc_curve_at(curve, curve->present);
+    if (curve->present < first || curve->present > last || point->status != OCC_OK)
+        return;
+    canvas->mark_x = cli_canvas_x(canvas, (double)(curve->present - first) / (last - first));
+    canvas->mark_y = cli_canvas_y(canvas, point->full_wave);
 }
 
 /* Labels centred on their columns, as many as have room. */
@@ -203,15 +135,8 @@ static void put_ticks(const struct calc_curve *curve, int columns, struct calc_p
 
 void calc_plot(const struct calc_curve *curve, int columns, bool ascii, struct calc_plot *ret_plot)
 {
-    struct canvas canvas = {.width = ascii ? columns : DOTS_X * columns,
-                            .height = ascii ? CALC_PLOT_ROWS : HEIGHT};
-    int x = 0, y = 0;
-    draw(curve, &canvas);
-    put_ticks(curve, columns, ret_plot);
-    if (!find_present(curve, &canvas, &x, &y))
-        x = y = -DOTS_X * DOTS_Y; /* in no character */
-    if (ascii)
-        plot_ascii(&canvas, columns, x, y, ret_plot);
-    else
-        plot_braille(&canvas, columns, x, y, ret_plot);
+    cli_canvas_init(&ret_plot->canvas, columns, CALC_PLOT_ROWS, ascii);
+    draw(curve, &ret_plot->canvas);
+    mark_present(curve, &ret_plot->canvas);
+    put_ticks(curve, ret_plot->canvas.columns, ret_plot);
 }

@@ -1,0 +1,271 @@
+/* occq history: how a kernel, a GPU or runs went over hours and weeks, and when that changed. One thread. */
+#include <langinfo.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/canvas.h"
+#include "cli/json.h"
+#include "cli/table.h"
+#include "cli/usage.h"
+#include "commands.h"
+#include "history.h"
+#include "names.h"
+#include "support/text.h"
+#include "trend.h"
+
+struct trend_args {
+    struct history_args history;
+    const char *by;
+    double min_change;
+};
+
+/* ---- text ---- */
+
+enum { INDENT = 12, ROWS = 6, TIME_CHARACTERS = 19 };
+
+#define SERIES_ROW(name, key, title, member, unit) {title, unit},
+static const struct {
+    const char *title;
+    enum cli_unit unit;
+} series[] = {TREND_SERIES(SERIES_ROW)};
+
+static const char *value_text(enum cli_unit unit, double value, char *buffer, size_t size)
+{
+    return unit == CLI_RATIO      ? cli_percent_text(value, buffer, size)
+           : unit == CLI_DURATION ? occ_format_duration((int64_t)llround(value), buffer, size)
+                                  : cli_amount_text(value, buffer, size);
+}
+
+/* Where a moment is between the first and the last unit of time, 0 ... 1. */
+static double place_of(const struct trend *t, int64_t ns)
+{
+    double first = (double)t->points[0].start_ns, span = (double)t->points[t->n - 1].start_ns - first;
+    return span > 0 ? ((double)ns - first) / span : 0;
+}
+
+/* A dot for each unit of time. */
+static void draw(const struct trend *t, enum trend_series which, double top, struct cli_canvas *canvas)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        double value = trend_value(&t->points[i], which);
+        int x = cli_canvas_x(canvas, place_of(t, t->points[i].start_ns)),
+            y = cli_canvas_y(canvas, value / top);
+        if (!isnan(value))
+            cli_canvas_line(canvas, x, y, y);
+    }
+}
+
+/* From 0 to the largest value; occupancies to 100 %. */
+static void print_series(const struct trend *t, enum trend_series which, bool ascii)
+{
+    struct cli_canvas canvas;
+    char row[CLI_CANVAS_ROW_BYTES], label[32];
+    double top = series[which].unit == CLI_RATIO ? 1 : 0;
+    for (size_t i = 0; i < t->n; i++)
+        top = fmax(top, trend_value(&t->points[i], which));
+    if (!(top > 0))
+        return;
+    cli_canvas_init(&canvas, cli_canvas_columns(INDENT), ROWS, ascii);
+    draw(t, which, top, &canvas);
+    (void)printf("  %s\n", series[which].title);
+    for (int i = 0; i < ROWS; i++) {
+        cli_canvas_row(&canvas, i, row);
+        (void)printf("%*s %s%s\n", INDENT - 2,
+                     i == 0          ? value_text(series[which].unit, top, label, sizeof label)
+                     : i == ROWS - 1 ? "0"
+                                     : "",
+                     ascii ? "|" : "\xe2\x94\x82", row);
+    }
+    (void)putchar('\n');
+}
+
+/* Below the pictures: changes (^, ? a possible one), other labels (|), the first and the last unit of time.
+ */
+static void print_marks(const struct trend *t)
+{
+    char marks[2][CLI_CANVAS_COLUMNS + 1], first[32], last[32];
+    int columns = cli_canvas_columns(INDENT);
+    for (int i = 0; i < 2; i++)
+        (void)snprintf(marks[i], sizeof marks[i], "%*s", columns, "");
+    for (size_t i = 0; i < t->n_changes; i++)
+        marks[0][lround(place_of(t, t->changes[i].start_ns) * (columns - 1))] =
+            t->changes[i].possible ? '?' : '^';
+    for (size_t i = 0; i < t->n_labels; i++)
+        marks[1][lround(fmin(place_of(t, t->labels[i].start_ns), 1) * (columns - 1))] = '|';
+    for (int i = 0; i < 2; i++) {
+        size_t length = (size_t)columns;
+        while (length && marks[i][length - 1] == ' ')
+            length--;
+        if (length)
+            (void)printf("%*s  %.*s\n", INDENT - 2, i == 0 ? "changes" : "labels", (int)length, marks[i]);
+    }
+    (void)printf("%*s%-*s%s\n", INDENT, "", columns - TIME_CHARACTERS,
+                 cli_time_text(t->points[0].start_ns, first, sizeof first),
+                 cli_time_text(t->points[t->n - 1].start_ns, last, sizeof last));
+}
+
+static void print_labels(const struct trend *t)
+{
+    enum { SHOWN = 10 };
+    char time[32], line[256];
+    size_t from = t->n_labels > SHOWN ? t->n_labels - SHOWN : 0;
+    (void)printf("%s", t->n_labels ? "\n  labels, the newest\n" : "");
+    for (size_t i = from; i < t->n_labels; i++) {
+        (void)snprintf(line, sizeof line, "%s: %s", cli_time_text(t->labels[i].start_ns, time, sizeof time),
+                       t->labels[i].label);
+        (void)printf("    ");
+        (void)cli_print_wrapped(stdout, line, 4, 6);
+    }
+}
+
+static void print_change(const struct trend_change *c)
+{
+    char time[32], before[32], after[32], began[256] = "", line[512];
+    enum cli_unit unit = series[c->in].unit;
+    if (!isnan(c->run))
+        (void)snprintf(began, sizeof began, "; run %.0f began: %s", c->run, c->began);
+    (void)snprintf(line, sizeof line, "%s%s: %s %s -> %s (%+.1f%%)%s",
+                   cli_time_text(c->start_ns, time, sizeof time), c->possible ? " (only possible yet)" : "",
+                   c->in == TREND_ELAPSED ? "elapsed occupancy" : series[c->in].title,
+                   value_text(unit, c->before, before, sizeof before),
+                   value_text(unit, c->after, after, sizeof after), 100 * c->ratio, began);
+    (void)printf("    ");
+    (void)cli_print_wrapped(stdout, line, 4, 6);
+}
+
+static void print_text(const struct trend *t)
+{
+    bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+    for (int i = 0; i < TREND_SERIES_COUNT; i++)
+        print_series(t, (enum trend_series)i, ascii);
+    print_marks(t);
+    print_labels(t);
+    (void)printf("\n  changes%s\n", t->n_changes ? "" : ": none was found");
+    for (size_t i = 0; i < t->n_changes; i++)
+        print_change(&t->changes[i]);
+    if (t->n_changes)
+        (void)printf("  next: occq diff until:WHEN since:WHEN (which kernels, or their mix)\n");
+}
+
+/* ---- JSON ---- */
+
+static void put_rows(struct cli_json *json, const char *key, const struct cli_column *columns,
+                     const void *rows, size_t n, size_t size)
+{
+    cli_json_array(json, key, false);
+    for (size_t i = 0; i < n; i++) {
+        cli_json_object(json, NULL, true);
+        cli_json_row(json, columns, (const char *)rows + i * size);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+}
+
+static void print_json(const struct trend *t)
+{
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    cli_json_integer(&json, "unit_ns", t->unit_ns);
+    put_rows(&json, "points", trend_point_columns, t->points, t->n, sizeof *t->points);
+    put_rows(&json, "changes", trend_change_columns, t->changes, t->n_changes, sizeof *t->changes);
+    put_rows(&json, "labels", trend_label_columns, t->labels, t->n_labels, sizeof *t->labels);
+    cli_json_end(&json);
+}
+
+/* ---- the command ---- */
+
+static int print(const struct trend_args *args, const struct trend *t, struct occ_error *err)
+{
+    const struct cli_list_args *list = &args->history.list;
+    if (list->output.csv || list->output.columns)
+        return cli_table_print("points", &list->selection, t->points, t->n, sizeof *t->points, err);
+    if (list->output.json)
+        print_json(t);
+    else
+        print_text(t);
+    return 0;
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct trend_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    struct occ_filter filter = args->history.filter;
+    char id[24];
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
+    _cleanup_(trend_release) struct trend trend = {0};
+    int status = cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err);
+    if (status == 0)
+        status = kernel_names_load(store, args->history.name, &names, &err);
+    if (status == 0)
+        (void)snprintf(id, sizeof id, "%lld",
+                       filter.kernel ? (long long)kernel_names_find(names, filter.kernel) : 0);
+    if (status == 0 && strcmp(id, "0") != 0)
+        filter.kernel = id;
+    if (status == 0)
+        status = trend_load(store, &filter, args->by, args->min_change, &trend, &err);
+    if (status == 0 && trend.n)
+        status = print(args, &trend, &err);
+    if (status != 0)
+        return cli_failure(command, &err);
+    cli_note_unknown_times(command, store, &filter);
+    return trend.n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct trend_args *args = arguments;
+    const struct cli_args *common = &args->history.list.common;
+    if (common->operand_count)
+        args->history.filter.kernel = common->operands[0];
+    int status = cli_check_history(args, err);
+    if (status == 0 && args->history.filter.kernel && cli_check_regex(args->history.filter.kernel, err) != 0)
+        return occ_error_prefix(err, "KERNEL");
+    return status;
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTION_ALL_USERS,
+    CLI_OPTIONS_PERIOD,
+    CLI_OPTIONS_RUN,
+    CLI_OPTION_EXCLUDE,
+    CLI_OPTION_DEVICE("gpu"),
+    CLI_OPTION(0, "by", CLI_WORD, struct trend_args, by, "UNIT",
+               "minute, hour or day (default: minutes of up to two days, hours of up to a year, else days)",
+               .words = trend_units),
+    CLI_OPTION(0, "min-change", CLI_PERCENT, struct trend_args, min_change, "PCT",
+               "changes by less than PCT percent are none (default 5)"),
+    CLI_OPTION_NAME,
+    CLI_OPTIONS_LIST,
+};
+
+static const struct cli_example examples[] = {
+    {"occq history gemm", "a kernel, as long as it is known"},
+    {"occq history --since 30d --gpu 1", "a GPU in a month"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_history = {
+    .program = "occq",
+    .name = "history",
+    .operands = "[KERNEL]",
+    .max_operands = 1,
+    .is_paged = true,
+    .summary = "how a kernel, a GPU or runs went over time, and when that changed",
+    .description =
+        "Draws the mean time of a launch, the elapsed occupancy and the waste by minutes, hours or days, and "
+        "lists when the first two changed. KERNEL is as for 'occq show'; without it all launches count.\n\n"
+        "A change is where Student's test on logarithms tells the units of time before and after apart (p at "
+        "most 0.00001) that the energy statistics of E-divisive found in windows of 50, with at least three "
+        "on each side; units without launches are no observations. The newest one or two units can only be "
+        "a possible change. Beside it stands the last run that began then or one unit before.",
+    .options = options,
+    .columns = trend_point_columns,
+    .examples = examples,
+    CLI_ARGS(struct trend_args, .min_change = 0.05),
+    .check = check,
+    .run = run,
+};

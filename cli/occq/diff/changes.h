@@ -1,0 +1,37 @@
+/*
+ * When a series changed: E-divisive statistics (Matteson and James 2014) in windows find candidates,
+ * Student's test on logarithms decides, as Hunter and its successor Otava do. No random numbers. Pure but for
+ * malloc; any thread.
+ */
+#ifndef OCC_DIFF_CHANGES_H
+#define OCC_DIFF_CHANGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "support/error.h"
+
+enum {
+    DIFF_CHANGE_WINDOW = 50, /* points */
+    DIFF_CHANGE_SEGMENT = 3, /* points at least between two changes, so that one spike is none */
+};
+/* A change is accepted up to this, a candidate up to ten times as much: a candidate is the best of fifty, so
+ * that of 40 000 points of noise alone less than one is expected to be taken for a change. */
+#define DIFF_CHANGE_P 1e-5
+
+struct diff_change {
+    size_t at;            /* the first point after it */
+    double before, after; /* geometric means of the points up to the next changes, 50 at most */
+    double p;             /* NaN for a possible one */
+    bool possible;        /* of the newest points, too few to tell */
+};
+
+/*
+ * Changes by `min_change` (0.05: 5 %) and more, in the order of time, of values that are positive (others are
+ * left out). The newest points are a possible change where they leave the points before by `min_change` and
+ * by four standard deviations. *ret_changes is to be freed.
+ */
+int diff_find_changes(const double *values, size_t n, double min_change, struct diff_change **ret_changes,
+                      size_t *ret_n, struct occ_error *err);
+
+#endif

@@ -1,0 +1,218 @@
+/* See trend.h. One thread. */
+#include "trend.h"
+
+#include <math.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/changes.h"
+#include "support/array.h"
+#include "support/cleanup.h"
+#include "support/text.h"
+
+#define MINUTE_NS INT64_C(60000000000)
+enum { UNITS_MAX = 10000 };
+
+const char *const trend_units[] = {"minute", "hour", "day", NULL};
+
+#define FIELD(name, key, unit, member, help)                                                                 \
+    CLI_FIELD(name, key, unit, CLI_DEFAULT, struct trend_point, member, help)
+const struct cli_column trend_point_columns[] = {
+    FIELD("start", "start_ns", CLI_TIME, start_ns, "start of the unit of time"),
+    FIELD("launches", "launches", CLI_PLAIN, launches, "launches that start in it"),
+    FIELD("time", "total_duration_ns", CLI_DURATION, total_ns, "sum of their durations"),
+    FIELD("mean", "mean_duration_ns", CLI_DURATION, mean_ns, "their mean duration"),
+    FIELD("p50", "p50_duration_ns", CLI_DURATION, p50_ns,
+          "median of their durations, from a histogram: at most 12.5 % off, as p95"),
+    FIELD("p95", "p95_duration_ns", CLI_DURATION, p95_ns, "95 % of them are shorter"),
+    FIELD("elapsed", "elapsed", CLI_RATIO, elapsed,
+          "occupancy over the elapsed cycles of all SMs, mean by time: measured, else expected_elapsed_low"),
+    FIELD("measured", "measured_ratio", CLI_RATIO, measured, "part of the time that is measured"),
+    FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, waste, "wasted warp-seconds"),
+    CLI_COLUMN_END,
+};
+#undef FIELD
+
+#define FIELD(key, member) CLI_FIELD(key, key, CLI_PLAIN, CLI_DEFAULT, struct trend_change, member, "")
+const struct cli_column trend_change_columns[] = {
+    FIELD("series", series),      FIELD("start_ns", start_ns),
+    FIELD("before", before),      FIELD("after", after),
+    FIELD("change_ratio", ratio), FIELD("p", p),
+    FIELD("possible", possible),  FIELD("run_id", run),
+    FIELD("run", began),          CLI_COLUMN_END,
+};
+
+const struct cli_column trend_label_columns[] = {
+    CLI_FIELD("start_ns", "start_ns", CLI_PLAIN, CLI_DEFAULT, struct trend_label, start_ns, ""),
+    CLI_FIELD("label", "label", CLI_PLAIN, CLI_DEFAULT, struct trend_label, label, ""),
+    CLI_COLUMN_END,
+};
+
+double trend_value(const struct trend_point *point, enum trend_series series)
+{
+#define X(name, key, title, member, unit) point->member,
+    const double values[] = {TREND_SERIES(X)};
+#undef X
+    return values[series];
+}
+
+void trend_release(struct trend *t)
+{
+    free(t->points);
+    free(t->changes);
+    free(t->labels);
+}
+
+/* ---- points ---- */
+
+static int by_start(const void *left, const void *right)
+{
+    const struct trend_point *a = left, *b = right;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+static int load_points(struct occ_store *store, const struct occ_filter *filter, enum occ_top_by by,
+                       struct trend *t, struct occ_error *err)
+{
+    _cleanup_(occ_top_free) struct occ_top top = {0};
+    t->unit_ns = by == OCC_TOP_BY_MINUTE ? MINUTE_NS
+                 : by == OCC_TOP_BY_HOUR ? 60 * MINUTE_NS
+                                         : 1440 * MINUTE_NS;
+    int status = occ_store_top(store, filter, by, &top, err);
+    if (status != 0)
+        return status;
+    t->points = calloc(top.n + 1, sizeof *t->points);
+    if (!t->points)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < top.n; i++) {
+        const struct occ_top_row *row = &top.rows[i];
+        t->points[t->n++] = (struct trend_point){.start_ns = row->kernel.id * t->unit_ns,
+                                                 .launches = row->launches,
+                                                 .total_ns = row->total_ns,
+                                                 .p50_ns = row->p50_ns,
+                                                 .p95_ns = row->p95_ns,
+                                                 .mean_ns = (double)row->total_ns / (double)row->launches,
+                                                 .elapsed = row->used,
+                                                 .measured = row->measured_share,
+                                                 .waste = row->waste_warp_seconds};
+    }
+    qsort(t->points, t->n, sizeof *t->points, by_start);
+    return 0;
+}
+
+/* Days tell from when to when there are launches. */
+static int choose_and_load(struct occ_store *store, const struct occ_filter *filter, const char *unit,
+                           struct trend *t, struct occ_error *err)
+{
+    for (int i = 0; unit && trend_units[i]; i++)
+        if (strcmp(unit, trend_units[i]) == 0)
+            return load_points(store, filter, (enum occ_top_by)(OCC_TOP_BY_MINUTE + i), t, err);
+    int status = load_points(store, filter, OCC_TOP_BY_DAY, t, err);
+    int64_t days = t->n ? (t->points[t->n - 1].start_ns - t->points[0].start_ns) / t->unit_ns + 1 : 0;
+    if (status != 0 || days == 0 || days > UNITS_MAX / 24)
+        return status;
+    trend_release(t);
+    *t = (struct trend){0};
+    return load_points(store, filter, days <= 2 ? OCC_TOP_BY_MINUTE : OCC_TOP_BY_HOUR, t, err);
+}
+
+/* ---- changes ---- */
+
+/* The last run that began in the unit of time or the one before. */
+static void find_run(struct occ_store *store, const struct trend *t, struct trend_change *change)
+{
+    static const char sql[] = "SELECT run_id, coalesce(label, ''), coalesce(program, '') FROM run "
+                              "WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT 1";
+    sqlite3_stmt *s = NULL;
+    if (sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &s, NULL) != SQLITE_OK)
+        return;
+    (void)sqlite3_bind_int64(s, 1, change->start_ns - t->unit_ns);
+    (void)sqlite3_bind_int64(s, 2, change->start_ns + t->unit_ns);
+    if (sqlite3_step(s) == SQLITE_ROW) {
+        change->run = (double)sqlite3_column_int64(s, 0);
+        (void)snprintf(change->began, sizeof change->began, "%s%s%s", (const char *)sqlite3_column_text(s, 1),
+                       sqlite3_column_bytes(s, 1) && sqlite3_column_bytes(s, 2) ? " " : "",
+                       (const char *)sqlite3_column_text(s, 2));
+        occ_text_sanitise(change->began);
+    }
+    (void)sqlite3_finalize(s);
+}
+
+static int add_change(struct occ_store *store, struct trend *t, enum trend_series series,
+                      const struct diff_change *found, struct occ_error *err)
+{
+#define X(name, key, title, member, unit) key,
+    static const char *const keys[] = {TREND_SERIES(X)};
+#undef X
+    if (!occ_grow((void **)&t->changes, &t->allocated, t->n_changes, SIZE_MAX, sizeof *t->changes))
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    struct trend_change *change = &t->changes[t->n_changes++];
+    *change = (struct trend_change){.in = series,
+                                    .series = keys[series],
+                                    .start_ns = t->points[found->at].start_ns,
+                                    .before = found->before,
+                                    .after = found->after,
+                                    .ratio = found->after / found->before - 1,
+                                    .p = found->p,
+                                    .run = NAN,
+                                    .possible = found->possible};
+    find_run(store, t, change);
+    return 0;
+}
+
+static int find_changes(struct occ_store *store, double min_change, struct trend *t, struct occ_error *err)
+{
+    _cleanup_(occ_freep) double *values = calloc(t->n + 1, sizeof *values);
+    int status = values ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (int series = 0; series < TREND_WASTE && status == 0; series++) {
+        _cleanup_(occ_freep) struct diff_change *found = NULL;
+        size_t n = 0;
+        for (size_t i = 0; i < t->n; i++)
+            values[i] = trend_value(&t->points[i], (enum trend_series)series);
+        status = diff_find_changes(values, t->n, min_change, &found, &n, err);
+        for (size_t i = 0; i < n && status == 0; i++)
+            status = add_change(store, t, (enum trend_series)series, &found[i], err);
+    }
+    return status;
+}
+
+static int load_labels(struct occ_store *store, struct trend *t, struct occ_error *err)
+{
+    static const char sql[] =
+        "SELECT start_ns, label FROM (SELECT start_ns, label, lag(label) OVER (ORDER BY "
+        "start_ns) AS before FROM run WHERE label IS NOT NULL) "
+        "WHERE label IS NOT before AND start_ns >= ? AND start_ns < ? ORDER BY start_ns";
+    sqlite3 *db = occ_store_sqlite(store);
+    sqlite3_stmt *s = NULL;
+    int status = 0, step = SQLITE_ERROR;
+    if (sqlite3_prepare_v2(db, sql, -1, &s, NULL) == SQLITE_OK) {
+        (void)sqlite3_bind_int64(s, 1, t->points[0].start_ns);
+        (void)sqlite3_bind_int64(s, 2, t->points[t->n - 1].start_ns + t->unit_ns);
+    }
+    while (s && status == 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        if (!occ_grow((void **)&t->labels, &t->labels_allocated, t->n_labels, SIZE_MAX, sizeof *t->labels)) {
+            status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+            continue;
+        }
+        struct trend_label *label = &t->labels[t->n_labels++];
+        label->start_ns = sqlite3_column_int64(s, 0);
+        (void)snprintf(label->label, sizeof label->label, "%s", (const char *)sqlite3_column_text(s, 1));
+        occ_text_sanitise(label->label);
+    }
+    if (status == 0 && step != SQLITE_DONE)
+        status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
+    (void)sqlite3_finalize(s);
+    return status;
+}
+
+int trend_load(struct occ_store *store, const struct occ_filter *filter, const char *unit, double min_change,
+               struct trend *ret_trend, struct occ_error *err)
+{
+    *ret_trend = (struct trend){0};
+    int status = choose_and_load(store, filter, unit, ret_trend, err);
+    if (status == 0 && ret_trend->n)
+        status = load_labels(store, ret_trend, err);
+    return status != 0 ? status : find_changes(store, min_change, ret_trend, err);
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# cli_trend.sh OCCQ: occq history on twenty days of hours that are made here: against SQL over single launches, a change at a new label, a
+# spike that is none, and the newest hour.
+set -u
+occq=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export TZ=UTC LC_ALL=C NO_COLOR=1
+failed=0
+fail() { echo "FAIL: $*"; failed=1; }
+expect() { # status, command...
+    local wanted=$1 status
+    shift
+    "$@" >stdout 2>stderr
+    status=$?
+    [ $status = "$wanted" ] || { fail "status $status instead of $wanted: $*"; cat stderr; }
+}
+has() { tr -s '\n ' ' ' <stdout | grep -qF -- "$1" || { fail "lacks: $1"; tail -n 20 stdout; }; }
+
+# record LABEL FIRST END US: five launches an hour of two kernels, durations with 2 % of noise; hour 100 is slow, hours 479 and on are.
+# Times are not at the beginning of hours, and a hundred hours have none.
+record() {
+    awk -v seed="$2" -v first="$2" -v end="$3" -v us="$4" 'BEGIN {
+        srand(seed)
+        printf "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100-SXM4-40GB\", \"computeMajor\": 8, \"computeMinor\": 0, \"numSms\": 108}],\n\"traceEvents\": ["
+        for (h = first; h < end; h++)
+            for (i = 0; i < 10 && (h < 150 || h > 250); i++) {
+                t = h == 100 ? 3 * us : h >= 479 ? 2 * us : us
+                if (i % 2)
+                    t = 40
+                t *= 1 + 0.04 * (rand() - 0.5)
+                printf "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"%s\", \"pid\": 0, \"tid\": 7, \"ts\": %.0f, \"dur\": %.3f, \"args\": {\"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": %d, \"registers per thread\": 64, \"shared memory\": 0, \"grid\": [%d, 1, 1], \"block\": [256, 1, 1]}}\n", n++ ? ", " : "", i % 2 ? "other" : "gemm", 1767225600000000 + h * 3600000000 + i * 300000000 + 17, t, n, i % 2 ? 50 : 1080
+            }
+        print "]}" }' >"$1.json"
+    expect 0 "$occq" import -d h.db --label "$1" "$1.json"
+}
+record main 0 300 100
+record pr 300 480 115
+
+for unit in minute:60 hour:3600 day:86400; do
+    expect 0 "$occq" history -d h.db --by ${unit%:*} --csv -o start,launches,time,waste
+    cut -d, -f1-3 stdout | tail -n +2 >found
+    "$occq" sql -d h.db --csv "SELECT start_ns / 1000000000 / ${unit#*:} * ${unit#*:} * 1000000000, count(*), sum(duration_ns) FROM launch GROUP BY 1 ORDER BY 1" |
+        tail -n +2 | cmp - found || fail "${unit%:*}s differ from SQL's"
+    [ "$(awk -F, 'NR > 1 { s += $4 } END { printf "%.3f", s }' stdout)" = "$("$occq" sql -d h.db --csv 'SELECT round(sum(waste_warp_seconds), 3) AS w FROM launch' |
+        tail -n 1 | awk '{ printf "%.3f", $1 }')" ] || fail "waste by ${unit%:*} differs from SQL's"
+done
+expect 0 "$occq" history -d h.db gemm
+has '2026-01-13 12:00:00: mean time of a launch 100'
+has '(+14.8%); run 2 began: pr pr.json'
+has '2026-01-20 23:00:00 (only possible yet): mean time of a launch'
+has 'labels, the newest 2026-01-01 00:00:00: main 2026-01-13 12:00:00: pr'
+[ "$(grep -c 'mean time of a launch .*->' stdout)" = 2 ] || { fail "a spike, a gap or noise is a change"; cat stdout; }
+[ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail "wider than 80 columns"
+grep -q ' $' stdout && grep -vE '\|' stdout | grep -q ' $' && fail "trailing blanks"
+expect 0 "$occq" history -d h.db gemm --json
+has '"unit_ns": 3600000000000'
+has '"change_ratio": 0.148'
+has '"possible": true'
+expect 0 "$occq" history -d h.db gemm --min-change 20 --until '2026-01-20 20:00'
+has 'changes: none was found'
+expect 0 "$occq" history -d h.db other
+has 'changes: none was found'
+expect 0 "$occq" history -d h.db --label pr --by hour
+expect 3 "$occq" history -d h.db nothing
+expect 2 "$occq" history -d h.db --by week
+expect 2 "$occq" history -d h.db '('
+exit $failed
