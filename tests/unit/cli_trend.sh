@@ -47,7 +47,7 @@ for unit in minute:60 hour:3600 day:86400; do
         tail -n 1 | awk '{ printf "%.3f", $1 }')" ] || fail "waste by ${unit%:*} differs from SQL's"
 done
 expect 0 "$occq" history -d h.db gemm
-has '2026-01-13 12:00:00: mean time of a launch 100'
+has '2026-01-13 12:00:00: mean time of a launch 99.97 us -> 114.8 us'
 has '(+14.8%); run 2 began: pr pr.json'
 has '2026-01-20 23:00:00 (only possible yet): mean time of a launch'
 has 'labels, the newest 2026-01-01 00:00:00: main 2026-01-13 12:00:00: pr'
