@@ -290,6 +290,84 @@ static void ranges_are_bounded(void **state)
     assert_int_equal(put_range(w, 1, "one more 0", "forward"), WORLD_RANGES + 1); /* another run's */
 }
 
+/* The world's launches of a range (0: any or none) by a walk. */
+static uint64_t walk_ns(const struct world *w, const struct occ_filter *f, bool (*is_in)(uint32_t range),
+                        int64_t range)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct occ_store_launch *l = &w->launches[i].launch;
+        if ((f->graphs && l->graph_node == 0) || (f->range_regex && !is_in(l->range)) ||
+            (f->run && w->launches[i].run != f->run) || (range >= 0 && l->range != range))
+            continue;
+        ns += l->duration_ns;
+    }
+    return ns;
+}
+
+static bool is_encoder(uint32_t range)
+{
+    return range == 2;
+}
+
+static bool is_coder(uint32_t range)
+{
+    return range == 2 || range == 3;
+}
+
+static bool is_none(uint32_t range)
+{
+    (void)range;
+    return false;
+}
+
+static void check_ranges(struct world *w, const struct occ_filter *filter, bool (*is_in)(uint32_t range))
+{
+    static const char *const paths[] = {NULL, "step #", "step #/encoder", "step #/decoder"};
+    struct occ_top top = {0}, kernels = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    uint64_t expected = walk_ns(w, filter, is_in, -1), all = 0, by_kernel = 0;
+    assert_int_equal(occ_store_top(w->store, filter, OCC_TOP_BY_RANGE, &top, &err), 0);
+    assert_int_equal(occ_store_top(w->store, filter, OCC_TOP_BY_KERNEL, &kernels, &err), 0);
+    for (size_t i = 0; i < kernels.n; i++)
+        by_kernel += kernels.rows[i].total_ns;
+    for (size_t i = 0; i < top.n; i++) {
+        const char *path = top.rows[i].kernel.short_name;
+        int64_t range = 0;
+        while (range < 4 && (path ? !paths[range] || strcmp(path, paths[range]) != 0 : paths[range] != NULL))
+            range++;
+        assert_true(range < 4);
+        assert_true(top.rows[i].total_ns > 0);
+        assert_int_equal(top.rows[i].total_ns, walk_ns(w, filter, is_in, range));
+        all += top.rows[i].total_ns;
+    }
+    assert_int_equal(all, expected);
+    assert_int_equal(by_kernel, expected);
+    occ_top_free(&top);
+    occ_top_free(&kernels);
+}
+
+static void ranges_and_graphs_are_asked_for(void **state)
+{
+    struct world *w = *state;
+    struct occ_top top = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    world_open(w);
+    for (int i = 0; i < 4; i++) {
+        world_append(w, i % 2, BEGIN, HOUR, 1500);
+        commit(w);
+    }
+    check_ranges(w, &(struct occ_filter){0}, NULL);
+    check_ranges(w, &(struct occ_filter){.graphs = true}, NULL);
+    check_ranges(w, &(struct occ_filter){.range_regex = "coder"}, is_coder);
+    check_ranges(w, &(struct occ_filter){.range_regex = "/encoder$", .graphs = true, .run = w->run[1]},
+                 is_encoder);
+    check_ranges(w, &(struct occ_filter){.range_regex = "nothing"}, is_none);
+    assert_int_equal(
+        occ_store_top(w->store, &(struct occ_filter){.range_regex = "("}, OCC_TOP_BY_KERNEL, &top, &err),
+        OCC_E_INVALID);
+}
+
 static void a_run_lists_its_launches(void **state)
 {
     struct world *w = *state;
@@ -1183,6 +1261,10 @@ static void names_that_nothing_refers_to_are_collected(void **state)
         struct occ_run run = {.uuid = {1, (uint8_t)i, 2}, .start_ns = BEGIN, .end_ns = BEGIN};
         assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
         assert_int_equal(occ_store_put_ring_position(w->store, run.uuid, 1, &err), 0);
+        uint32_t range = 0, other = 0; /* of a run without room for names: one for all */
+        assert_int_equal(occ_store_put_range(w->store, id, "range", NULL, &range, &err), 0);
+        assert_int_equal(occ_store_put_range(w->store, id, "another range", "backward", &other, &err), 0);
+        assert_true(range == 1 && other == 1);
         assert_int_equal(occ_store_end_run(w->store, id, &err), 0);
     }
     commit(w);
@@ -1192,6 +1274,8 @@ static void names_that_nothing_refers_to_are_collected(void **state)
         assert_int_equal(occ_store_collect_names(w->store, &keeper, &more, &err), 0);
     }
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_run"), WORLD_RUNS + 2);
+    assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_range"),
+                     WORLD_RUNS * WORLD_RANGES + 2);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_run_config"), configs);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
     assert_in_range(world_number(w->store, "SELECT count(*) FROM stored_kernel"), 3, WORLD_KERNELS + 2);
@@ -1421,6 +1505,7 @@ int main(void)
         TEST(periods_with_less_are_kept),
         TEST(ranges_are_interned_by_run),
         TEST(ranges_are_bounded),
+        TEST(ranges_and_graphs_are_asked_for),
         TEST(a_run_lists_its_launches),
         TEST(putting_again_updates_a_run),
         TEST(configs_carry_the_models_answer),
