@@ -38,6 +38,17 @@ static int rewind_memory(struct occ_kineto_input *input, struct occ_error *err)
     return 0;
 }
 
+/* What loading does with ranges. */
+static void place_launches(struct occ_import_sink *sink)
+{
+    char path[OCC_STORE_RANGE_BYTES + 1];
+    const char *phase = NULL;
+    uint32_t place = 0;
+    for (int i = 0; i < 64 && occ_ranges_next(sink->ranges, &place, NULL) == 0; i++)
+        if (place != 0)
+            (void)occ_ranges_path(sink->ranges, place, path, &phase);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct occ_import_sink *sink = NULL;
@@ -54,6 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                        .step = 1u + (control >> 2)};
     struct occ_repair repair = occ_repair(&m.input);
     (void)occ_kineto_read(control & 2 ? &repair.input : &m.input, sink, &err);
+    place_launches(sink);
     occ_import_sink_free(sink);
     return 0;
 }

@@ -40,6 +40,17 @@ static int open_sql(sqlite3 *db, const uint8_t *data, size_t size)
     return SQLITE_OK;
 }
 
+/* What loading does with ranges. */
+static void place_launches(struct occ_import_sink *sink)
+{
+    char path[OCC_STORE_RANGE_BYTES + 1];
+    const char *phase = NULL;
+    uint32_t place = 0;
+    for (int i = 0; i < 64 && occ_ranges_next(sink->ranges, &place, NULL) == 0; i++)
+        if (place != 0)
+            (void)occ_ranges_path(sink->ranges, place, path, &phase);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct occ_import_options options = {0};
@@ -54,6 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int code = bytes ? open_bytes(db, data, size) : open_sql(db, data, size);
     if (code == SQLITE_OK && occ_import_sink_new(&options, &sink, NULL) == 0)
         (void)occ_nsys_read(db, sink, &err);
+    if (sink)
+        place_launches(sink);
     occ_import_sink_free(sink);
     (void)sqlite3_close(db);
     return 0;

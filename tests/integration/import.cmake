@@ -8,7 +8,8 @@ if(OCC_PYTHON3)
     LABELS quick)
   # one step of the trace v100.csv of tests/data/diff is of, with what ranges and launches need
   occ_add_script_test(import_ranges COMMAND "${OCC_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/import_ranges.py"
-    $<TARGET_FILE:occq> "${PROJECT_SOURCE_DIR}/tests/data/import/v100_step.json.gz" LABELS quick)
+    $<TARGET_FILE:occq> "${PROJECT_SOURCE_DIR}/tests/data/import/v100_step.json.gz"
+    "${PROJECT_SOURCE_DIR}/tests/data/import/kineto_ranges.json" LABELS quick)
   occ_add_script_test(ncu_truth COMMAND "${OCC_PYTHON3}" -B "${CMAKE_CURRENT_SOURCE_DIR}/ncu_truth.py" $<TARGET_FILE:occq>
     "${PROJECT_SOURCE_DIR}/tests/data/ncu/launches.csv" LABELS quick)
 endif()

@@ -360,47 +360,6 @@ static int tear_down_world(void **state)
     return rmdir(w->directory);
 }
 
-/* Two processes with a thread 5 each. Process 7: a domain, a registered text, a range that is open at the
- * end, one that ends on another thread, a push in the other process at the same time; a graph whose node 11
- * is captured in "capture", instantiated as 12 and launched in "replay". */
-#define P7 "(7 << 24)"
-#define P8 "(8 << 24)"
-static const char recording[] =
-    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
-    "INSERT INTO StringIds VALUES (1, '_Z1kv'), (2, 'registered 3');"
-    "CREATE TABLE TARGET_INFO_GPU (id INTEGER, name TEXT, cuDevice INTEGER, smCount INTEGER, computeMajor "
-    "INTEGER, "
-    "computeMinor INTEGER); INSERT INTO TARGET_INFO_GPU VALUES (0, 'NVIDIA A100', 0, 108, 8, 0);"
-    "CREATE TABLE NVTX_EVENTS (start INTEGER NOT NULL, end INTEGER, eventType INTEGER NOT NULL, text TEXT, "
-    "globalTid INTEGER, endGlobalTid INTEGER, textId INTEGER, domainId INTEGER);"
-    "INSERT INTO NVTX_EVENTS VALUES (0, NULL, 75, 'MPI', " P7 " + 5, NULL, NULL, 1),"
-    "(10, 100, 59, 'step 17', " P7 " + 5, NULL, NULL, 0), (20, 30, 59, NULL, " P7 " + 5, NULL, 2, 1),"
-    "(40, 90, 60, 'moves', " P7 " + 5, " P7 " + 6, NULL, 0), (10, 100, 59, 'another', " P8
-    " + 5, NULL, NULL, 0),"
-    "(200, NULL, 59, 'open', " P7 " + 5, NULL, NULL, 0), (50, NULL, 34, 'a mark', " P7 " + 5, NULL, NULL, 0),"
-    "(300, 310, 60, 'capture', " P7 " + 6, " P7 " + 6, NULL, 0), (400, 450, 70, 'replay', " P7
-    " + 6, NULL, NULL, 0);"
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId "
-    "INTEGER);"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (22, 24, " P7 " + 5, 1), (50, 52, " P7 " + 5, 2),"
-    "(22, 24, " P8 " + 5, 1), (250, 260, " P7 " + 5, 3), (410, 420, " P7 " + 6, 4);"
-    "CREATE TABLE CUDA_GRAPH_EVENTS (start INTEGER, end INTEGER, globalTid INTEGER, graphNodeId INTEGER, "
-    "originalGraphNodeId INTEGER);"
-    "INSERT INTO CUDA_GRAPH_EVENTS VALUES (305, 305, " P7 " + 6, 11, NULL), (401, 405, " P7 " + 6, 12, 11),"
-    "(402, 405, " P7 " + 6, 13, 99);"
-    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER, contextId "
-    "INTEGER, "
-    "streamId INTEGER, correlationId INTEGER, globalPid INTEGER, demangledName INTEGER, shortName INTEGER, "
-    "registersPerThread INTEGER, gridX INTEGER, gridY INTEGER, gridZ INTEGER, blockX INTEGER, blockY "
-    "INTEGER, "
-    "blockZ INTEGER, graphNodeId INTEGER);"
-    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 1000 * id, 1000 * id + 10, 0, 1, 7, correlation, process, "
-    "1, 1, 16, "
-    "1, 1, 1, 32, 1, 1, node FROM (SELECT column1 AS id, column2 AS process, column3 AS correlation, column4 "
-    "AS node "
-    "FROM (VALUES (1, " P7 ", 1, NULL), (2, " P7 ", 2, NULL), (3, " P8 ", 1, NULL), (4, " P7 ", 3, NULL), "
-    "(5, " P7 ", 4, 12), (6, " P7 ", 4, 13), (7, " P7 ", 99, NULL)));";
-
 static int take_path(void *context, int n, char **values, char **names)
 {
     char *all = context;
@@ -432,10 +391,16 @@ static void import_recording(struct world *w, const char *paths)
     assert_string_equal(all, paths);
 }
 
+/* tests/data/import/nsys-nvtx.sql, and more. */
 static void write_recording(struct world *w, const char *more)
 {
+    static char recording[8192];
     sqlite3 *db = NULL;
     char *message = NULL;
+    FILE *file = fopen(OCC_TEST_DATA "/import/nsys-nvtx.sql", "r");
+    assert_non_null(file);
+    recording[fread(recording, 1, sizeof recording - 1, file)] = '\0';
+    (void)fclose(file);
     (void)unlink(w->file);
     assert_int_equal(sqlite3_open(w->file, &db), SQLITE_OK);
     if (sqlite3_exec(db, recording, NULL, NULL, &message) != SQLITE_OK ||
