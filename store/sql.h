@@ -14,6 +14,7 @@
 #include "sql_collect.h"
 #include "sql_gaps.h"
 #include "sql_nouns.h"
+#include "sql_ranges.h"
 #include "store.h"
 
 /* Launches are counted up to 2^62, so that no program's numbers overflow a sum. */
@@ -131,10 +132,8 @@
 
 /* X(NAME, "statement") */
 #define OCC_SQL_STATEMENTS(X) \
-    OCC_SQL_COLLECT_STATEMENTS(X) OCC_SQL_GAP_STATEMENTS(X) \
-    X(BEGIN, "BEGIN") X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE") \
-    X(COMMIT, "COMMIT") \
-    X(ROLLBACK, "ROLLBACK") \
+    OCC_SQL_COLLECT_STATEMENTS(X) OCC_SQL_GAP_STATEMENTS(X) OCC_SQL_RANGE_STATEMENTS(X) \
+    X(BEGIN, "BEGIN") X(BEGIN_IMMEDIATE, "BEGIN IMMEDIATE") X(COMMIT, "COMMIT") X(ROLLBACK, "ROLLBACK") \
     /* one statement, one snapshot: another process may be making this file */ \
     X(FILE_IDENTITY, "SELECT (SELECT application_id FROM pragma_application_id), " \
       "(SELECT count(*) FROM sqlite_master), (SELECT user_version FROM pragma_user_version)") \
@@ -178,11 +177,6 @@
     X(TOUCH_DEVICE, "UPDATE stored_device SET driver_version = ?2 WHERE device_id = ?1 " \
       "AND driver_version IS NOT ?2") \
     X(FIND_CONFIG, "SELECT config_id, model_version FROM stored_launch_config WHERE key = ?") \
-    X(FIND_RANGE, "SELECT range_id FROM stored_range WHERE run_id = ? AND path = ? AND phase = ?") \
-    /* at most ?4 of a run, and what stands for the rest */ \
-    X(ADD_RANGE, "INSERT INTO stored_range(run_id, range_id, path, phase) SELECT ?1, 1 + coalesce(max(range_id), 0), " \
-      "iif(count(*) < ?4, ?2, '(other ranges)'), iif(count(*) < ?4, ?3, '') FROM stored_range WHERE run_id = ?1 " \
-      "ON CONFLICT(run_id, path, phase) DO UPDATE SET path = excluded.path RETURNING range_id") \
     X(RUN_USER, "SELECT uid FROM stored_run WHERE uuid = ?") \
     X(RUN_STATE, "SELECT launches, gpu_time_ns, coalesce(first_start_ns, 9223372036854775807), " \
       "coalesce(last_start_ns, -1), rolled_ns FROM stored_run WHERE run_id = ?") \
@@ -290,7 +284,6 @@
       "coalesce(exe, source_file), rank, user, label FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < " \
       "?2 AND " \
       "(?3 = 0 OR run_id = iif(?3 < 0, (SELECT max(run_id) FROM stored_run), ?3)) AND (?4 OR time_base IS NOT 'unknown')" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)) \
-    X(RANGES, "SELECT run_id, range_id, path FROM stored_range ORDER BY path") \
     X(KERNELS, "SELECT kernel_id, short, demangled FROM stored_kernel") \
     X(CONFIGS_OF_DEVICE, "SELECT config_id, kernel_id, expected_achieved_low FROM stored_launch_config " \
       "WHERE (?1 IS NULL OR device_id IN (SELECT device_id FROM stored_device " \

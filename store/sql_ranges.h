@@ -1,0 +1,15 @@
+/* Statements about ranges, as those of sql.h. */
+#ifndef OCC_STORE_SQL_RANGES_H
+#define OCC_STORE_SQL_RANGES_H
+
+/* ADD_RANGE: at most ?4 of a run, and what stands for the rest. RANGES: equal paths one after the other. */
+/* clang-format off: SQL is laid out by hand */
+#define OCC_SQL_RANGE_STATEMENTS(X) \
+    X(FIND_RANGE, "SELECT range_id FROM stored_range WHERE run_id = ? AND path = ? AND phase = ?") \
+    X(ADD_RANGE, "INSERT INTO stored_range(run_id, range_id, path, phase) SELECT ?1, 1 + coalesce(max(range_id), 0), " \
+      "iif(count(*) < ?4, ?2, '(other ranges)'), iif(count(*) < ?4, ?3, '') FROM stored_range WHERE run_id = ?1 " \
+      "ON CONFLICT(run_id, path, phase) DO UPDATE SET path = excluded.path RETURNING range_id") \
+    X(RANGES, "SELECT run_id, range_id, path FROM stored_range ORDER BY path")
+/* clang-format on */
+
+#endif
