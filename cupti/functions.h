@@ -25,7 +25,7 @@
     X(set_attribute, "cuptiActivitySetAttribute", (uint32_t attribute, size_t * bytes, void *value))         \
     X(get_attribute, "cuptiActivityGetAttribute", (uint32_t attribute, size_t * bytes, void *value))
 
-/* Numbers beside the launches of a thread (--nvtx). Before 12.5 a library lacks the last one. */
+/* Numbers beside the launches of a thread (--nvtx); the last one since 12.5. */
 #define OCC_CUPTI_EXTERNAL(X)                                                                                \
     X(push, "cuptiActivityPushExternalCorrelationId", (uint32_t kind, uint64_t id))                          \
     X(pop, "cuptiActivityPopExternalCorrelationId", (uint32_t kind, uint64_t * last_id))                     \

@@ -141,9 +141,14 @@ static void follow_takeover(struct occ_guest *g)
     if (r->is_gone)
         return;
     struct occ_takeover_signs signs = read_signs(g);
-    if (!occ_takeover_round(&r->takeover, &signs))
+    bool is_time = occ_takeover_round(&r->takeover, &signs);
+    occ_tracing_record_calls(&g->tracing, r->takeover.state == OCC_TAKEOVER_NONE && r->is_enabled);
+    if (!is_time)
         return;
-    bool was_reset = r->takeover.state == OCC_TAKEOVER_TAKEN, is_back = occ_tracing_resume(&g->tracing);
+    bool was_reset = r->takeover.state == OCC_TAKEOVER_TAKEN;
+    if (g->tracing.nvtx && was_reset) /* what was recorded of calls since the session goes to its client */
+        (void)g->tracing.call.flush_all(0);
+    bool is_back = occ_tracing_resume(&g->tracing);
     occ_takeover_came_back(&r->takeover, &signs); /* also if it failed: the next try takes longer */
     r->takeover.state = is_back ? OCC_TAKEOVER_NONE : OCC_TAKEOVER_TAKEN;
     r->flush_failures = 0;

@@ -83,23 +83,28 @@ static void enable_copies(struct occ_tracing *t, bool on)
               "refuses to trace memory copies and fills, which avoids it";
 }
 
-/* Numbers are written beside records of API calls alone: those of launches, or else of all. */
-static void enable_ranges(struct occ_tracing *t, bool on)
+void occ_tracing_record_calls(struct occ_tracing *tracing, bool on)
 {
+    struct occ_tracing *t = tracing;
     static const uint32_t launches[] = {
 #define CALL(name, number) number,
         OCC_CUPTI_LAUNCH_CALLS(CALL)
 #undef CALL
     };
-    uint32_t (*set)(uint32_t kind) = on ? t->call.enable : t->call.disable;
-    if (!t->nvtx)
+    if (!t->nvtx || t->records_calls == on)
         return;
-    (void)set(OCC_CUPTI_KIND_EXTERNAL);
-    for (size_t i = 0; t->external.enable_driver_api && i < sizeof launches / sizeof launches[0]; i++)
+    t->records_calls = on;
+    for (size_t i = 0; i < sizeof launches / sizeof launches[0]; i++)
         (void)t->external.enable_driver_api(launches[i], on);
-    if (!t->external.enable_driver_api)
-        (void)set(OCC_CUPTI_KIND_DRIVER);
     t->nvtx->attach(on ? &t->external : NULL);
+}
+
+/* Numbers are written beside records of API calls alone. */
+static void enable_ranges(struct occ_tracing *t, bool on)
+{
+    if (t->nvtx)
+        (void)(on ? t->call.enable : t->call.disable)(OCC_CUPTI_KIND_EXTERNAL);
+    occ_tracing_record_calls(t, on);
 }
 
 bool occ_tracing_add_ranges(struct occ_tracing *tracing, const char *self, char reason[OCC_REASON_BYTES])
@@ -107,7 +112,7 @@ bool occ_tracing_add_ranges(struct occ_tracing *tracing, const char *self, char 
     struct occ_tracing *t = tracing;
     static const char *const names[] = {OCC_CUPTI_EXTERNAL(OCC_CUPTI_NAME)};
     size_t missing = occ_library_bind(t->cupti.handle, names, sizeof names / sizeof names[0], &t->external);
-    if (missing < offsetof(struct occ_cupti_external, enable_driver_api) / sizeof(void (*)(void)))
+    if (missing < sizeof names / sizeof names[0])
         (void)snprintf(reason, OCC_REASON_BYTES, "no ranges: libcupti lacks %s", names[missing]);
     else
         t->nvtx = occ_companion_open(self, "libocctrace-nvtx.so", "occ_nvtx_library", OCC_NVTX_ABI, "ranges",

@@ -19,6 +19,7 @@ struct occ_tracing {
     uint32_t signs;   /* bit n: row n of tracing.c's attributes read as we had set it */
     struct occ_cupti_external external;
     const struct occ_nvtx_library *nvtx; /* NULL: launches do not know their ranges */
+    bool records_calls;                  /* for these */
 };
 
 /* Opens libocctrace-nvtx.so, whose ranges are from now on recorded whenever kernels are. False, with the
@@ -30,6 +31,10 @@ bool occ_tracing_is_reset(const struct occ_tracing *tracing);
 
 /* Switches records of kernels on or off, and what a version's known leak demands. A result of CUPTI. */
 uint32_t occ_tracing_enable(struct occ_tracing *tracing, bool on);
+
+/* Whether calls that launch kernels are recorded, if there are ranges: by nobody else but us, so that off is
+ * safe in another client's session, in which their records would go into its buffers. */
+void occ_tracing_record_calls(struct occ_tracing *tracing, bool on);
 
 /* Registers again after another client, and enables records. False: CUPTI refuses. */
 bool occ_tracing_resume(struct occ_tracing *tracing);

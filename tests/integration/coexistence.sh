@@ -12,6 +12,7 @@ trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
 occq=$build/bin/occq
 name=
+ranges= # option of hello
 
 fail() { echo "FAILED: $name: $*"; cat "$name.err" "$name.log" 2>/dev/null | tail -20; touch failed; }
 simulated() { "$here/scripts/simgpu" --build "$build" "$@"; }
@@ -36,7 +37,7 @@ spin() {
   while [ "$1" != -- ]; do variables+=("$1"); shift; done
   shift
   env OCCSIM_LOG="$work/$name.log" "${variables[@]}" "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" -d "$name.db" "$@" \
-    "$hello" --spin --batch 5 --sleep-ms 20 >"$name.out" 2>"$name.err" &
+    "$hello" $ranges --spin --batch 5 --sleep-ms 20 >"$name.out" 2>"$name.err" &
   program=$!
 }
 stop() {
@@ -90,6 +91,15 @@ kineto_in_a_window() { # our window ends in its session: the kind that it enable
   local kernels
   kernels=$(sed -n 's/.*ends at launch 1500: \([0-9]*\) kernels.*/\1/p' "$name.log")
   [ "${kernels:-0}" -gt 750 ] || fail "the session got ${kernels:-no} kernels: it was cut"
+}
+kineto_and_nvtx() { # calls are recorded for us alone: not beside its session, nor into its buffers after it
+  "$hello" --help | grep -q -- --ranges || return 0
+  local ranges=--ranges
+  spin OCCSIM_CLIENT=kineto:400:460 -- --nvtx
+  until_true "$BACK"
+  until_true "SELECT count(*) > 20 FROM launch WHERE range_id IS NOT NULL AND start_ns > (SELECT until_ns FROM recording_period)"
+  stop
+  is "$(query "SELECT count(*) FROM recording_period")" 1 "periods"
 }
 subscriber() { # takes the callback API, which we do not need
   spin OCCSIM_CLIENT=subscriber:10:60 --
@@ -194,7 +204,7 @@ budget() { # a budget that nothing meets: down the ladder, each step with its re
                WHERE p.level = 'nothing' AND start_ns > from_ns + 1e9")" 0 "launches at the end"
 }
 
-cases="kineto_at_start kineto_in_the_middle kineto_finalizes kineto_goes_on kineto_twice kineto_in_a_window subscriber nsys nsys_injection ncu
+cases="kineto_at_start kineto_in_the_middle kineto_finalizes kineto_goes_on kineto_twice kineto_in_a_window kineto_and_nvtx subscriber nsys nsys_injection ncu
   refused dcgm another_occtrace delay duration launches pause budget"
 printf 'int occ_unused;\n' | cc -shared -fPIC -x c - -o libtorch_cuda.so || exit 1
 for name in ${*:-$cases}; do

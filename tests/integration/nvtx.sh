@@ -39,6 +39,9 @@ trace "" --nvtx "--ranges --launches 6400 --threads 8"
 expect "$(both 25600)"
 trace small:800 --nvtx "--ranges --launches 128 --threads 3" # each launch has a buffer of its own
 expect "$(both 192)"
+OCCTRACE_CUPTI=$build/simgpu/old/libcupti.so.12 trace "" --nvtx "--ranges --launches 640" # older than 12.5
+expect "0,640"
+query 'SELECT level_reason FROM run' | grep -q 'no ranges: libcupti lacks cuptiActivityEnableDriverApi' || fail "no reason"
 trace "" --nvtx "--ranges --launches 640 --fork" # the child is a run of its own
 expect "$(both 640)"
 trace "" "" "--ranges --launches 640"

@@ -21,7 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#if __has_include(<nvtx3/nvToolsExt.h>)
+#define HAVE_NVTX
 #include <nvtx3/nvToolsExt.h>
+#endif
 
 extern const unsigned char hello_image[];
 
@@ -110,6 +113,7 @@ static void write_log(struct worker *worker)
     worker->logged_ns = now;
 }
 
+#ifdef HAVE_NVTX
 /* The first half of a batch is in a range of a domain that has the batch's number, the second half in one
  * below it. */
 static void push_ranges(struct worker *worker, uint64_t i, uint64_t n)
@@ -134,6 +138,7 @@ static void push_ranges(struct worker *worker, uint64_t i, uint64_t n)
         worker->batches++;
     }
 }
+#endif
 
 static void launch_batch(struct worker *worker, uint64_t n)
 {
@@ -142,8 +147,10 @@ static void launch_batch(struct worker *worker, uint64_t n)
     const struct sample_shape shape = {.grid = {(ELEMENTS + BLOCK_THREADS - 1) / BLOCK_THREADS, 1, 1},
                                        .block = {BLOCK_THREADS, 1, 1}};
     for (uint64_t i = 0; i <= n; i++) {
+#ifdef HAVE_NVTX
         if (worker->options->ranges)
             push_ranges(worker, i, n);
+#endif
         if (i < n)
             sample_launch(worker->kernel, &shape, worker->stream, arguments);
     }
@@ -156,8 +163,10 @@ static void *work(void *data)
     struct worker *worker = data;
     const struct options *options = worker->options;
     CHECK(cu.cuCtxSetCurrent(worker->device->context));
+#ifdef HAVE_NVTX
     if (options->ranges)
         nvtxRangePushA("worker");
+#endif
     for (uint64_t left = options->launches; (options->spin || left > 0) && !atomic_load(&stop);) {
         uint64_t n = options->spin || options->batch < left ? options->batch : left;
         launch_batch(worker, n);
@@ -166,8 +175,10 @@ static void *work(void *data)
         if (options->sleep_ms > 0)
             usleep((useconds_t)(options->sleep_ms * 1000));
     }
+#ifdef HAVE_NVTX
     if (options->ranges)
         nvtxRangePop();
+#endif
     return NULL;
 }
 
@@ -286,7 +297,9 @@ static void parse(char **argv, struct options *o)
          .max = 1000000},
         {"--threads", "N", "threads that launch (1)", .number = &o->threads, .min = 1, .max = MAX_THREADS},
         {"--sleep-ms", "MS", "sleep after each batch (0)", .number = &o->sleep_ms, .max = 60000},
+#ifdef HAVE_NVTX
         {"--ranges", NULL, "with NVTX ranges: worker, batch N, second/half", .flag = &o->ranges},
+#endif
         {"--spin", NULL, "launch until SIGTERM or SIGINT, and die by it", .flag = &o->spin},
         {"--fork", NULL, "do all of it in a child process first", .flag = &o->fork},
         {"--exec", NULL, "start this program anew in the same process first", .flag = &o->exec},
