@@ -4,6 +4,7 @@ import ctypes
 import gzip
 import http.server
 import sys
+import threading
 import urllib.parse
 
 library, data, port, password = sys.argv[1:5]
@@ -18,17 +19,19 @@ chdb.chdb_result_buffer.argtypes = [ctypes.c_void_p]
 chdb.chdb_result_length.restype = ctypes.c_size_t
 chdb.chdb_result_length.argtypes = [ctypes.c_void_p]
 chdb.chdb_destroy_query_result.argtypes = [ctypes.c_void_p]
+one_at_a_time = threading.Lock()
 arguments = [b"clickhouse", f"--path={data}".encode()]
 connection = chdb.chdb_connect(len(arguments), (ctypes.c_char_p * len(arguments))(*arguments))[0]
 
 
 def run(sql):
     """Status and text."""
-    result = chdb.chdb_query_n(connection, sql, len(sql), b"TabSeparated", 12)
-    error = chdb.chdb_result_error(result)
-    n = chdb.chdb_result_length(result)
-    text = ctypes.string_at(chdb.chdb_result_buffer(result), n) if n and not error else b""
-    chdb.chdb_destroy_query_result(result)
+    with one_at_a_time:
+        result = chdb.chdb_query_n(connection, sql, len(sql), b"TabSeparated", 12)
+        error = chdb.chdb_result_error(result)
+        n = chdb.chdb_result_length(result)
+        text = ctypes.string_at(chdb.chdb_result_buffer(result), n) if n and not error else b""
+        chdb.chdb_destroy_query_result(result)
     return (500, error) if error else (200, text)
 
 
@@ -59,4 +62,4 @@ class Handler(http.server.BaseHTTPRequestHandler):
         pass
 
 
-http.server.HTTPServer(("127.0.0.1", int(port)), Handler).serve_forever()
+http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Handler).serve_forever()

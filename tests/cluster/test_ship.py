@@ -209,6 +209,50 @@ def a_server_that_goes_away(engine):
         check_all(engine, site.history)
 
 
+def until(is_so, why):
+    deadline = time.monotonic() + 600
+    while not is_so():
+        assert time.monotonic() < deadline, why
+        time.sleep(0.2)
+
+
+def a_service_that_goes_on(engine):
+    site = fresh(engine, interval="10s")
+    extend(site.history, 1, 60, 5, 8, 10, "end")
+    shipper = site.start()
+    until(lambda: engine.ask("SELECT count() FROM occtrace.watermark") != [["0"]], "the first pass is at once")
+    check_all(engine, site.history)
+    engine.kill()
+    extend(site.history, 2, 50, 5, 8, 10, "end")
+    until(lambda: "it fails" in site.run("--status"), "passes while the server is away")
+    failures = int(site.status("failures"))
+    until(lambda: int(site.status("failures")) > failures, "it tries again")
+    engine.start()
+    until(lambda: "it fails" not in site.run("--status"), "passes after the server is back")
+    check_all(engine, site.history)
+    engine.ask("DROP TABLE occtrace.minute")
+    until(lambda: "are missing or not occtrace's" in site.run("--status"), "a table that is gone")
+    shipper.terminate()
+    said = shipper.communicate()[0].splitlines()
+    assert shipper.returncode == -15
+    assert sum("nothing is lost as long as the history keeps it" in line for line in said) >= 2, said
+    assert sum("the warehouse takes what is sent again" in line for line in said) == 1, said
+    assert len(said) == len(set(said)), f"once each: {said}"
+
+
+def partitions_that_are_too_old(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 40 * 1440, 2, 8, 10, "end")
+    site.run("--once")
+    extend(site.history, 2, 60, 2, 8, 10, "end")
+    site.run("--once")
+    site.run("--maintain", says="as needed")
+    if engine.name == "18":
+        first = engine.ask("SELECT toUInt32(min(bucket)) FROM occtrace.minute")[0][0]
+        assert int(first) == NOW - 60 * 60, "30 days of minutes"
+        assert int(engine.ask("SELECT toUInt32(min(bucket)) FROM occtrace.rank_minute")[0][0]) < NOW - 35 * 86400, "90 of ranks"
+
+
 def a_shipper_that_is_killed(engine):
     with Proxy(engine) as proxy:
         site = fresh(engine, proxy)
@@ -225,7 +269,7 @@ def a_shipper_that_is_killed(engine):
 
 TESTS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, histories_beside_each_other,
          a_history_that_is_replaced, an_older_copy_of_a_history, a_state_that_is_lost, minutes_that_were_evicted, newest_first,
-         a_clock_that_is_wrong, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)
+         a_clock_that_is_wrong, partitions_that_are_too_old, a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)
 names, tests = engines.available(), sys.argv[4:]
 if len(sys.argv) > 3:
     names = [name for name in names if name == sys.argv[3]]
