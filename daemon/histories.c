@@ -2,6 +2,7 @@
 #include "histories.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,6 +169,29 @@ static int open_history(struct occ_histories *all, const struct occ_owner *owner
     return 0;
 }
 
+/* Of owners who may not come back soon: what a daemon closed has no write-ahead log. */
+static void end_others_lost_runs(const struct occ_histories_options *options)
+{
+    static const char log[] = "-wal";
+    _cleanup_(occ_freep) char *pattern = NULL;
+    glob_t found = {0};
+    const char *file = strrchr(options->path, '/');
+    if (occ_format_text(&pattern, NULL, "%.*s/*%s%s", (int)(file - options->path), options->path, file,
+                        log) == 0)
+        (void)glob(pattern, 0, NULL, &found);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        struct occ_history h = {.path = found.gl_pathv[i]};
+        h.path[strlen(h.path) - strlen(log)] = '\0';
+        if (occ_store_open(h.path, &options->store, &h.store, &err) == 0)
+            end_lost_runs(&h);
+        else
+            occ_log(OCC_LOG_WARNING, "%s", err.message);
+        occ_store_close(h.store);
+    }
+    globfree(&found);
+}
+
 int occ_histories_open(struct occ_histories *all, const struct occ_histories_options *options,
                        struct occ_error *err)
 {
@@ -175,6 +199,8 @@ int occ_histories_open(struct occ_histories *all, const struct occ_histories_opt
     const struct occ_owner root = {.name = "u0", .uid = 0};
     *all = (struct occ_histories){.options = options};
     int status = options->split ? let_shipper_list(options->path, err) : 0;
+    if (options->split)
+        end_others_lost_runs(options);
     return status != 0 ? status : open_history(all, &root, &first, err);
 }
 

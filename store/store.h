@@ -271,7 +271,8 @@ int occ_store_put_reported(struct occ_store *store, int64_t run, int64_t config,
 int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *err);
 
 /* Before anything is recorded: runs of this host whose process is no longer there (by `is_alive`, which takes
- * its pid, 0 if that is unknown, and the run's start) end with their last launch: their daemon was killed. */
+ * its pid, 0 if that is unknown, and the run's start) end with their last launch, and their last minutes are
+ * written: their daemon was killed. */
 int occ_store_end_lost_runs(struct occ_store *store, const char *hostname,
                             bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err);
 

@@ -492,6 +492,10 @@ static void a_run_that_lost_program_and_daemon_gets_its_end(void **state)
                    "FROM stored_run r WHERE pid = %d",
                    (int)programs[0]);
     assert_int_equal(number(db, sql), 1);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT sum(m.launches) FROM stored_minute m JOIN stored_run USING(run_id) WHERE pid = %d",
+                   (int)programs[0]);
+    assert_int_equal(number(db, sql), 10);
     assert_int_equal(number(db, "SELECT count(*) FROM stored_run WHERE end_ns IS NULL"), 1);
     occ_store_close(store);
 }

@@ -122,6 +122,34 @@ static void a_history_is_closed_and_opened_again(void **state)
     assert_stops(p);
 }
 
+static void stay_with_ten(const struct place *p, int uid)
+{
+    launch_ten(p, uid);
+    wait_for_end(p);
+}
+
+/* Also of a user who does not come back. */
+static void runs_of_a_killed_daemon_end_in_every_history(void **state)
+{
+    struct place *p = *state;
+    static const char without_end[] = "SELECT count(*) FROM stored_run WHERE end_ns IS NULL";
+    start_for_all(p);
+    pid_t program = run(p, stay_with_ten, ALICE);
+    await_status(p, "\nhistories 2\n");
+    while (count_launches(p, ALICE) != 10)
+        pause_ms(5);
+    assert_int_equal(kill(p->daemon, SIGKILL), 0);
+    assert_int_equal(waitpid(p->daemon, NULL, 0), p->daemon);
+    let_go(p, program);
+    if (p->control >= 0)
+        (void)close(p->control);
+    p->control = -1;
+    assert_int_equal(count_in(p, ALICE, without_end), 1);
+    start_for_all(p);
+    assert_int_equal(count_in(p, ALICE, without_end), 0);
+    assert_stops(p);
+}
+
 /* Its ring is read in the loop's next round: far fewer than so many packets later. */
 static void be_read_at_once(const struct place *p, int uid)
 {
@@ -427,6 +455,7 @@ int main(void)
         T(each_user_has_a_history_that_he_alone_may_read),
         T(a_history_is_closed_and_opened_again),
         T(closed_histories_age),
+        T(runs_of_a_killed_daemon_end_in_every_history),
         T(a_new_program_is_read_at_once_beside_idle_histories),
         T(an_open_history_takes_a_mebibyte),
         T(a_user_has_a_share_of_programs),
