@@ -104,13 +104,16 @@ void occ_connections_serve(struct occ_server *s, void *about)
     end_turn(s, &user->queue);
 }
 
+static int64_t least_wait_ns(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns == 0 || (b_ns > 0 && b_ns < a_ns) ? b_ns : a_ns;
+}
+
 int64_t occ_connections_resume(struct occ_server *s, int64_t now_ns)
 {
-    int64_t least_ns = occ_queue_resume(&s->arrivals, s->loop.epoll, now_ns);
-    for (struct occ_user *user = s->clients.users; user; user = user->next) {
-        int64_t wait_ns = occ_queue_resume(&user->queue, s->loop.epoll, now_ns);
-        if (wait_ns > 0 && (least_ns == 0 || wait_ns < least_ns))
-            least_ns = wait_ns;
-    }
+    int64_t least_ns = least_wait_ns(occ_queue_resume(&s->arrivals, s->loop.epoll, now_ns),
+                                     occ_queue_resume(&s->http_queue, s->loop.epoll, now_ns));
+    for (struct occ_user *user = s->clients.users; user; user = user->next)
+        least_ns = least_wait_ns(least_ns, occ_queue_resume(&user->queue, s->loop.epoll, now_ns));
     return least_ns;
 }

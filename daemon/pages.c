@@ -13,6 +13,7 @@
 #include "support/clock.h"
 #include "support/log.h"
 
+#define PRICE          16 /* of answering: 1 / its share of the loop's time */
 #define DISK_LOW_BYTES (UINT64_C(16) << 20)
 
 #define WORD(name, word, text) word,
@@ -166,7 +167,10 @@ static bool write_health(void *context, FILE *out)
 static void on_http(struct occ_server *s, void *none)
 {
     (void)none;
+    int64_t began_ns = occ_monotonic_ns();
     occ_http_serve(s->http);
+    int64_t now_ns = occ_monotonic_ns();
+    occ_queue_charge(&s->http_queue, s->loop.epoll, now_ns, PRICE * (now_ns - began_ns));
 }
 
 void occ_pages_open(struct occ_server *s)
@@ -180,11 +184,12 @@ void occ_pages_open(struct occ_server *s)
         .context = s};
     if (s->private.on)
         return;
-    s->http_source.handle = on_http;
     int status = occ_http_open(&options, &s->http, &err);
     if (status == 0 && s->http)
         status = occ_meter_new(s->options->http_max_runs, &s->meter, &err);
-    if (status == 0 && s->http && occ_event_watch(s->loop.epoll, occ_http_fd(s->http), &s->http_source) != 0)
+    s->http_queue = (struct occ_queue){.source = {on_http, NULL}, .fd = s->http ? occ_http_fd(s->http) : -1};
+    if (status == 0 && s->http &&
+        occ_event_watch(s->loop.epoll, s->http_queue.fd, &s->http_queue.source) != 0)
         status = occ_fail_errno(&err, errno, "cannot watch the HTTP server");
     if (status == 0)
         return;

@@ -51,7 +51,7 @@ struct occ_server {
     uint64_t accepts, refused; /* connections; and handshakes */
     struct occ_http *http;     /* NULL: nobody is to be answered, */
     struct occ_meter *meter;   /* and this is NULL too */
-    struct occ_event_source http_source;
+    struct occ_queue http_queue;
     struct occ_totals closed;      /* counters of histories that were closed */
     int64_t config_read_ns;        /* since the epoch */
     struct occ_error reload_error; /* of the last reload; code 0: it succeeded */
