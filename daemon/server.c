@@ -272,6 +272,8 @@ static int open_descriptors(struct occ_server *s, struct occ_error *err)
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);
     (void)sigaddset(&set, SIGHUP);
+    (void)sigaddset(&set, SIGUSR1); /* ends the daemon too, but drained */
+    (void)sigaddset(&set, SIGUSR2);
     (void)signal(SIGPIPE, SIG_IGN);
     if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
         return occ_fail_errno(err, errno, "cannot block signals");

@@ -353,6 +353,64 @@ static void a_reader_that_stays_keeps_its_owner_alone(void **state)
     assert_true(count_in(p, ATTACKER, "SELECT launches FROM stored_loss WHERE cause = 'ring_full'") > 0);
 }
 
+/* ---- what lies in the daemon's way ---- */
+
+static void offer_and_be_refused(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    struct pollfd end = {.events = 0};
+    be_user(uid);
+    make_ring(&ring, 10);
+    end.fd = offer(p, &ring);
+    check(poll(&end, 1, DEADLINE_MS) == 1); /* the daemon has closed it */
+}
+
+/* It would have access lists set, and a history written, where the link leads. */
+static void a_link_is_no_owners_directory(void **state)
+{
+    struct place *p = *state;
+    char target[128], link[128];
+    struct stat before, after;
+    start_service(p);
+    (void)snprintf(target, sizeof target, "%s/elsewhere", p->directory);
+    (void)snprintf(link, sizeof link, "%s/u%d", p->directory, ATTACKER);
+    assert_int_equal(mkdir(target, 0700), 0);
+    assert_int_equal(symlink(target, link), 0);
+    assert_int_equal(stat(target, &before), 0);
+    let_go(p, run(p, offer_and_be_refused, ATTACKER));
+    assert_int_equal(stat(target, &after), 0);
+    assert_int_equal(after.st_mode, before.st_mode);
+    assert_int_equal(rmdir(target), 0); /* empty */
+    let_go(p, run(p, launch_in_portions, VICTIM));
+    assert_stops(p);
+}
+
+static void meet_with_ten(const struct place *p, int uid)
+{
+    struct occ_ring_producer ring;
+    be_user(uid);
+    make_ring(&ring, 10);
+    meet(offer(p, &ring));
+}
+
+static void signals_that_end_it_drain_it(void **state)
+{
+    struct place *p = *state;
+    static const int signals[] = {SIGUSR1, SIGUSR2, SIGINT};
+    for (int i = 0; i < 3; i++) {
+        int status = -1;
+        start_for_all(p);
+        let_go(p, run(p, meet_with_ten, VICTIM));
+        assert_int_equal(kill(p->daemon, signals[i]), 0);
+        assert_int_equal(waitpid(p->daemon, &status, 0), p->daemon);
+        assert_int_equal(status, 0);
+        p->daemon = 0;
+        (void)close(p->control);
+        assert_int_equal(count_in(p, VICTIM, RAW_LAUNCHES), 10 * (i + 1));
+    }
+    p->control = -1;
+}
+
 static int open_shared(void **state)
 {
     held = mmap(NULL, sizeof *held, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -369,6 +427,8 @@ int main(int argc, char **argv)
         T(subordinate_uids_share_what_their_user_has),
         T(a_lock_on_a_file_keeps_its_owner_alone),
         T(a_reader_that_stays_keeps_its_owner_alone),
+        T(a_link_is_no_owners_directory),
+        T(signals_that_end_it_drain_it),
     };
 #undef T
     if (argc > 1)
