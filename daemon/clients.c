@@ -21,12 +21,22 @@
 
 /* ---- users ---- */
 
-static struct occ_user *user_of(struct occ_clients *clients, uint32_t peer_uid)
+static struct occ_user *find_user(const struct occ_clients *clients, uint32_t uid)
 {
     struct occ_user *user = clients->users;
-    uint32_t uid = clients->is_shared ? occ_identity_owner_uid(clients->root, peer_uid) : peer_uid;
     while (user && user->uid != uid)
         user = user->next;
+    return user;
+}
+
+static struct occ_user *user_of(struct occ_clients *clients, uint32_t peer_uid)
+{
+    struct occ_user *user = find_user(clients, peer_uid);
+    uint32_t uid = peer_uid;
+    if (!user && clients->is_shared) {
+        uid = occ_identity_owner_uid(clients->root, peer_uid);
+        user = find_user(clients, uid);
+    }
     if (user || !(user = calloc(1, sizeof *user)))
         return user;
     user->uid = uid;

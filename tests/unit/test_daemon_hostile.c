@@ -383,12 +383,12 @@ static void long_names_do_not_stop_the_loop(void **state)
     await_byte();
     assert_int_equal(kill(p->daemon, SIGCONT), 0);
     let_go(p, victim);
-    memcpy(p->leave, leave, sizeof leave);
-    let_go(p, attacker);
     for (int i = 0; i < NAME_RINGS; i++) {
         await_committed(&name_rings[i]);
         occ_ring_destroy(&name_rings[i]);
     }
+    memcpy(p->leave, leave, sizeof leave);
+    let_go(p, attacker);
     assert_int_equal(count_in(p, ATTACKER, "SELECT count(*) FROM stored_kernel"), NAMES * NAME_RINGS);
     assert_stops(p);
 }
