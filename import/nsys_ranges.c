@@ -20,7 +20,7 @@
 #define IS_RANGE  " WHERE eventType IN (59, 60, 70, 71)"
 #define IS_DOMAIN " WHERE eventType = 75"
 
-#define PROCESS_OF(thread) ((thread)&INT64_C(0x7fffffffff000000))
+#define PROCESS_OF(thread) ((thread) & ~INT64_C(0xffffff)) /* its last three bytes number the thread */
 
 struct occ_nsys_ranges {
     struct occ_nsys_db *d;
