@@ -15,6 +15,7 @@
  * JSON on stdout.
  */
 #include <fcntl.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdbool.h>
 
@@ -364,8 +365,11 @@ static void measure(const char *path, uint64_t n, bool keep)
     struct history h;
     double plain_bytes = 0, second_bytes = 0, own_bytes = 0, step_bytes = 0;
     uint64_t less = 4000000; /* enough for a steady rate */
-    double plain = plain_rows(path, less / 2, &plain_bytes);
-    double own = rate_at(path, less, PACE_OWN_SECOND, false, &own_bytes);
+    double plain = 0, own = 0;
+    for (int i = 0; i < 3; i++) { /* in turn, the best of each: other programs slow down one of them */
+        plain = fmax(plain, plain_rows(path, less / 2, &plain_bytes));
+        own = fmax(own, rate_at(path, less, PACE_OWN_SECOND, false, &own_bytes));
+    }
     double second = rate_at(path, less, PACE_WALL_SECOND, false, &second_bytes);
     double step = rate_at(path, less, PACE_MILLION, true, &step_bytes);
     open_history(&h, path, false);

@@ -11,20 +11,17 @@
 SQLITE_EXTENSION_INIT3
 #endif
 
+#define EXPRESSION(column, type, expression, unit, help) ", " expression
+#define LETTER(NAME, letter, of_rows)                    letter,
+
 /* Kernel, warps that the device holds, expected_elapsed_low, and the columns that launches of a configuration
  * share. */
-static const char config_sql[] = "SELECT c.kernel_id, d.sm_count * c.max_warps_per_sm, c.expected_elapsed_low"
-#define X(column, type, expression, unit, help) ", " expression
-    OCC_SQL_CONFIG(X)
-#undef X
-        " FROM \"%w\".stored_launch_config c JOIN \"%w\".stored_kernel k USING(kernel_id) "
-        "JOIN \"%w\".stored_device d USING(device_id) WHERE c.config_id = ?";
+static const char config_sql[] =
+    "SELECT c.kernel_id, d.sm_count * c.max_warps_per_sm, c.expected_elapsed_low" OCC_SQL_CONFIG(
+        EXPRESSION) " FROM \"%w\".stored_launch_config c JOIN \"%w\".stored_kernel k USING(kernel_id) "
+                    "JOIN \"%w\".stored_device d USING(device_id) WHERE c.config_id = ?";
 
-static const char key_letters[] = {
-#define X(NAME, letter, of_rows) letter,
-    OCC_LAUNCH_KEYS(X)
-#undef X
-};
+static const char key_letters[] = {OCC_LAUNCH_KEYS(LETTER)};
 
 /* Columns of the chunk that a condition needs; START: only where the chunk straddles an edge. */
 static const uint32_t key_columns[OCC_LAUNCH_KEY_COUNT] = {

@@ -22,16 +22,11 @@
     X(KERNEL, 'k', true)                                                                                     \
     X(CORRELATION, 'c', true)
 
-enum occ_launch_key {
-#define X(NAME, letter, of_rows) OCC_LAUNCH_KEY_##NAME,
-    OCC_LAUNCH_KEYS(X)
-#undef X
-        OCC_LAUNCH_KEY_COUNT
-};
+#define OCC_LAUNCH_KEY_ID(NAME, letter, of_rows)                       OCC_LAUNCH_KEY_##NAME,
+#define OCC_LAUNCH_CONFIG_COLUMN(column, type, expression, unit, help) +1
 
-#define X(column, type, expression, unit, help) +1
-enum { OCC_LAUNCH_CONFIG_COLUMNS = 0 OCC_SQL_CONFIG(X) };
-#undef X
+enum occ_launch_key { OCC_LAUNCH_KEYS(OCC_LAUNCH_KEY_ID) OCC_LAUNCH_KEY_COUNT };
+enum { OCC_LAUNCH_CONFIG_COLUMNS = 0 OCC_SQL_CONFIG(OCC_LAUNCH_CONFIG_COLUMN) };
 
 /* What the launches of a configuration have in common. */
 struct occ_launch_config_info {

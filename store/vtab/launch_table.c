@@ -17,21 +17,15 @@
 SQLITE_EXTENSION_INIT3
 #endif
 
-enum column {
-#define X(NAME, column, type, unit, help) COLUMN_##NAME,
-    OCC_SQL_LAUNCH(X)
-#undef X
-        LAUNCH_COLUMN_COUNT
-};
+#define COLUMN_ID(NAME, column, type, unit, help)           COLUMN_##NAME,
+#define LAUNCH_COLUMN(NAME, column, type, unit, help)       column " " type ", "
+#define CONFIG_COLUMN(column, type, expression, unit, help) column " " type ", "
+#define KEY(NAME, letter, of_rows)                          {COLUMN_##NAME, letter, of_rows},
 
-static const char declaration[] = "CREATE TABLE launch("
-#define X(NAME, column, type, unit, help) column " " type ", "
-    OCC_SQL_LAUNCH(X)
-#undef X
-#define X(column, type, expression, unit, help) column " " type ", "
-        OCC_SQL_CONFIG(X)
-#undef X
-            "CHECK (1))";
+enum column { OCC_SQL_LAUNCH(COLUMN_ID) LAUNCH_COLUMN_COUNT };
+
+static const char declaration[] =
+    "CREATE TABLE launch(" OCC_SQL_LAUNCH(LAUNCH_COLUMN) OCC_SQL_CONFIG(CONFIG_COLUMN) "CHECK (1))";
 
 /* What a column needs of the chunk. */
 static const uint32_t needs[LAUNCH_COLUMN_COUNT] = {
@@ -66,11 +60,7 @@ enum {
     PLAN_COLUMNS = 64, /* times the set of columns that are used, with PLAN_BY_CONFIG */
 };
 
-static const struct occ_vtab_key keys[] = {
-#define X(NAME, letter, of_rows) {COLUMN_##NAME, letter, of_rows},
-    OCC_LAUNCH_KEYS(X)
-#undef X
-};
+static const struct occ_vtab_key keys[] = {OCC_LAUNCH_KEYS(KEY)};
 
 /* Launches, and how many values each key has. */
 static const char statistics[] = "SELECT n, n, runs, (SELECT max(device_id) FROM \"%w\".stored_device), "
