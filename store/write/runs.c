@@ -117,28 +117,6 @@ void occ_runs_forget_foreign(struct occ_store *s)
     occ_runs_forget(s, is_foreign);
 }
 
-int occ_store_end_lost_runs(struct occ_store *s, const char *hostname,
-                            bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err)
-{
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
-    if (rc != 0)
-        return rc;
-    struct occ_binder b = occ_store_statement(s, OCC_SQL_OPEN_RUNS);
-    occ_bind_text(&b, hostname);
-    while (occ_store_next(s, b.stmt, &rc, err))
-        if (!is_alive(sqlite3_column_int64(b.stmt, 1), sqlite3_column_int64(b.stmt, 2))) {
-            int64_t run = sqlite3_column_int64(b.stmt, 0);
-            rc = occ_store_execute(s, OCC_SQL_END_LOST_RUN, OCC_INTS(run), err);
-            if (rc == 0)
-                rc = occ_store_end_run(s, run, err);
-        }
-    if (rc == 0)
-        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
-    if (rc != 0)
-        occ_store_rollback(s);
-    return rc == 0 ? occ_store_commit(s, err) : rc; /* their last minutes */
-}
-
 /* ---- writing ---- */
 
 int occ_run_follow_watermark(struct occ_store *s, struct occ_run_state *r, struct occ_error *err)
