@@ -505,10 +505,8 @@ static void nobody_says(struct occ_store *store, const char *sql, const char *te
     sqlite3_free(message);
 }
 
-/* Samples are nothing but what is damaged; launches are there whatever was measured of them. */
-static void damage_is_of_values_alone(void **state)
+static void open_with_values(struct world *w)
 {
-    struct world *w = *state;
     world_open(w);
     world_append(w, 0, BEGIN, MINUTE, 300);
     add_values(w, 0, w->n);
@@ -516,6 +514,13 @@ static void damage_is_of_values_alone(void **state)
     struct occ_device_sample sample = {.start_ns = BEGIN, .end_ns = BEGIN + SECOND, .elapsed = 0.5};
     assert_int_equal(occ_store_add_samples(w->store, w->device[0], &sample, 1, &err), 0);
     commit(w);
+}
+
+/* Samples are nothing but what is damaged; launches are there whatever was measured of them. */
+static void damage_is_of_values_alone(void **state)
+{
+    struct world *w = *state;
+    open_with_values(w);
     static const char *const damage[] = {
         "UPDATE stored_series_chunk SET data = x'01'",
         "UPDATE stored_series_chunk SET data = zeroblob(1000)",
@@ -525,7 +530,6 @@ static void damage_is_of_values_alone(void **state)
         ("UPDATE stored_series_chunk SET kind = iif(kind = 'launch_value', 'device_sample', 'launch_value'), "
          "run_id = iif(run_id IS NULL, 1, NULL)"),
     };
-    int64_t measured = world_number(w->store, "SELECT count(measured_source) FROM launch");
     for (size_t i = 0; i < sizeof damage / sizeof *damage; i++) {
         execute(w->store, "BEGIN");
         world_loosen(w->store, "stored_series_chunk");
@@ -537,7 +541,14 @@ static void damage_is_of_values_alone(void **state)
         }
         execute(w->store, "ROLLBACK");
     }
-    /* one of several: the others' stay */
+    check_values(w, w->store);
+}
+
+static void one_damaged_chunk_hides_no_others(void **state)
+{
+    struct world *w = *state;
+    open_with_values(w);
+    int64_t measured = world_number(w->store, "SELECT count(measured_source) FROM launch");
     execute(
         w->store,
         "BEGIN; UPDATE stored_series_chunk SET data = x'01' WHERE kind = 'launch_value' AND device_id = 1");
@@ -587,11 +598,12 @@ static struct occ_device_sample sample_at(int64_t start_ns, int64_t length_ns, i
                                       .stall_barriers = i % 2 ? 1 : NAN};
 }
 
-static void samples_come_back(void **state)
+enum { COUNT = 4000 };
+
+/* 100 a second of one device, and one of another. */
+static void open_with_samples(struct world *w)
 {
-    struct world *w = *state;
     struct occ_error err = OCC_ERROR_INIT;
-    enum { COUNT = 4000 };
     const int64_t length = SECOND / 100;
     world_open(w);
     for (int i = 0; i < COUNT; i++) { /* even ones first, then odd ones; a commit every 100 */
@@ -604,7 +616,14 @@ static void samples_come_back(void **state)
     struct occ_device_sample other = sample_at(BEGIN, length, 7);
     assert_int_equal(occ_store_add_samples(w->store, w->device[1], &other, 1, &err), 0);
     commit(w);
+}
+
+static void samples_come_back(void **state)
+{
+    struct world *w = *state;
+    const int64_t length = SECOND / 100;
     sqlite3_stmt *stmt = NULL;
+    open_with_samples(w);
     assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store),
                                         "SELECT * FROM device_sample WHERE device_id = 1 ORDER BY start_ns",
                                         -1, &stmt, NULL),
@@ -623,7 +642,16 @@ static void samples_come_back(void **state)
     }
     assert_int_equal(sqlite3_step(stmt), SQLITE_DONE);
     (void)sqlite3_finalize(stmt);
-    /* seconds, whatever the order: i % 100 / 100 in each */
+    assert_int_equal(
+        world_number(w->store, "SELECT count(*) FROM stored_series_chunk WHERE kind = 'device_sample'") < 32,
+        1);
+}
+
+/* Whatever the order in which samples came: i % 100 / 100 in each second. */
+static void samples_add_up_to_seconds(void **state)
+{
+    struct world *w = *state;
+    open_with_samples(w);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM stored_device_second WHERE device_id = 1"),
                      40);
     assert_int_equal(world_number(w->store,
@@ -633,11 +661,13 @@ static void samples_come_back(void **state)
                                   "= 0.25 AND resident_blocks_max = 2.125 AND stall_registers_mean IS "
                                   "NULL AND stall_barriers_min = 1 AND unexplained IS NULL"),
                      40);
-    assert_int_equal(
-        world_number(w->store, "SELECT count(*) FROM stored_series_chunk WHERE kind = 'device_sample'") < 32,
-        1);
-    /* only the chunks that are needed */
+}
+
+static void samples_are_found_by_time_and_device(void **state)
+{
+    struct world *w = *state;
     char sql[200];
+    open_with_samples(w);
     (void)snprintf(sql, sizeof sql,
                    "SELECT count(*) FROM device_sample WHERE start_ns >= %lld AND start_ns < %lld",
                    (long long)(BEGIN + SECOND), (long long)(BEGIN + 3 * SECOND));
@@ -966,8 +996,11 @@ int main(void)
         TEST(utilization_is_null_where_it_was_not_measured),
         TEST(a_launch_and_its_config_agree),
         TEST(damage_is_of_values_alone),
+        TEST(one_damaged_chunk_hides_no_others),
         TEST(a_chunk_that_is_too_large_is_not_merged),
         TEST(samples_come_back),
+        TEST(samples_add_up_to_seconds),
+        TEST(samples_are_found_by_time_and_device),
         TEST(means_are_weighed_by_time),
         TEST(a_late_sample_does_not_belittle_its_second),
         TEST(impossible_ones_are_refused),
