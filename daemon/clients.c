@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,25 +22,26 @@
 
 /* ---- users ---- */
 
-static struct occ_user *find_user(const struct occ_clients *clients, uint32_t uid)
+static struct occ_user *find_user(const struct occ_clients *clients, uint32_t uid, const char *container)
 {
     struct occ_user *user = clients->users;
-    while (user && user->uid != uid)
+    while (user && (strcmp(user->container, container) != 0 || (!container[0] && user->uid != uid)))
         user = user->next;
     return user;
 }
 
-static struct occ_user *user_of(struct occ_clients *clients, uint32_t peer_uid)
+static struct occ_user *user_of(struct occ_clients *clients, uint32_t peer_uid, const char *container)
 {
-    struct occ_user *user = find_user(clients, peer_uid);
+    struct occ_user *user = find_user(clients, peer_uid, container);
     uint32_t uid = peer_uid;
-    if (!user && clients->is_shared) {
+    if (!user && clients->is_shared && !container[0]) {
         uid = occ_identity_owner_uid(clients->root, peer_uid);
-        user = find_user(clients, uid);
+        user = find_user(clients, uid, "");
     }
     if (user || !(user = calloc(1, sizeof *user)))
         return user;
     user->uid = uid;
+    (void)snprintf(user->container, sizeof user->container, "%s", container);
     user->queue = (struct occ_queue){.source = {clients->serve_user, user}, .fd = -1};
     user->next = clients->users;
     clients->users = user;
@@ -99,7 +101,7 @@ int64_t occ_queue_resume(struct occ_queue *queue, int epoll, int64_t now_ns)
 struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const struct occ_peer *peer,
                                    int64_t now_ns)
 {
-    struct occ_user *user = user_of(clients, peer->uid);
+    struct occ_user *user = user_of(clients, peer->uid, "");
     struct occ_client *client =
         user && open_queue(user, clients->epoll, now_ns) ? calloc(1, sizeof *client) : NULL;
     if (!client) {
@@ -203,6 +205,27 @@ bool occ_client_identify(const struct occ_clients *clients, struct occ_client *c
     occ_identity_owner(&client->identity, &client->owner);
     client->has_identity = true;
     return !clients->is_shared || is_alive(client->fd, &client->peer);
+}
+
+int occ_client_join_container(struct occ_clients *clients, struct occ_client *client, int64_t now_ns)
+{
+    struct occ_user *from = client->user, *to;
+    if (!clients->is_shared || client->owner.uid >= 0 || from->container[0])
+        return 0;
+    to = user_of(clients, from->uid, client->owner.name);
+    if (!to || !open_queue(to, clients->epoll, now_ns) ||
+        occ_event_watch(to->queue.fd, client->fd, &client->socket_source) != 0)
+        return -1;
+    (void)epoll_ctl(from->queue.fd, EPOLL_CTL_DEL, client->fd, NULL);
+    from->n_clients--;
+    to->n_clients++;
+    client->user = to;
+    return 1;
+}
+
+struct occ_user *occ_clients_arrivals(const struct occ_clients *clients, const struct occ_client *client)
+{
+    return find_user(clients, client->user->uid, "");
 }
 
 bool occ_client_may_command(const struct occ_clients *clients, const struct occ_client *client,

@@ -42,10 +42,12 @@ struct occ_queue {
     bool is_drained;           /* its last turn left nothing */
 };
 
-/* A user with connections or programs. */
+/* A user with connections or programs; a pod or container is one of its own as soon as its first packet tells
+ * who it is. */
 struct occ_user {
     struct occ_user *next;
     uint32_t uid;           /* his own, of his programs under subordinate uids too */
+    char container[80];     /* as an owner's name; "": none, or not known yet */
     struct occ_queue queue; /* its descriptor is the epoll of his connections and processes */
     size_t n_clients, n_programs;
     bool is_flushing; /* in this round */
@@ -94,6 +96,9 @@ void occ_client_forget_process(struct occ_client *client);
 /* Frees records that have neither connection nor producer, and users without records. */
 void occ_clients_sweep(struct occ_clients *clients);
 
+/* Where connections of the client's uid are before they are identified. NULL: none is there. */
+struct occ_user *occ_clients_arrivals(const struct occ_clients *clients, const struct occ_client *client);
+
 /* Closes connections of this user from before `since_ns` that have neither offered a ring nor wait for an
  * answer. */
 void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *user, int64_t since_ns);
@@ -101,6 +106,10 @@ void occ_clients_close_idle(struct occ_clients *clients, const struct occ_user *
 /* Who the peer is by the kernel; read once. false: it has ended, and where the daemon is shared nobody knows
  * any more whose it was. */
 bool occ_client_identify(const struct occ_clients *clients, struct occ_client *client);
+
+/* Moves a client that is identified, and of a pod or container, to that one's share. 1: it is moved; 0: it is
+ * where it belongs; -1: out of memory or descriptors. */
+int occ_client_join_container(struct occ_clients *clients, struct occ_client *client, int64_t now_ns);
 
 /* Whether it may command the programs of `target`'s owner, or (NULL) all and the daemon: root outside
  * containers but the daemon's own, and the daemon's user. */

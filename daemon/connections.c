@@ -29,6 +29,20 @@ static void end_turn(struct occ_server *s, struct occ_queue *queue)
     occ_queue_charge(queue, s->loop.epoll, now_ns, s->histories_options.collector.round_ns ? cost_ns : 0);
 }
 
+/* Of all users, and of this one where each has a share. */
+static bool has_too_many(const struct occ_server *s, const struct occ_user *user)
+{
+    const struct occ_collector_options *options = &s->histories_options.collector;
+    size_t share = options->max_user_producers ? options->max_user_producers : options->max_producers;
+    return s->clients.n > options->max_producers + CLIENTS_BESIDE || user->n_clients > share + CLIENTS_BESIDE;
+}
+
+static bool join_owner(struct occ_server *s, struct occ_client *client)
+{
+    int moved = occ_client_join_container(&s->clients, client, s->loop.turn_ns);
+    return moved == 0 || (moved > 0 && !has_too_many(s, client->user));
+}
+
 /* All packets of a connection before the next one's: a program may have sent, closed it, and come again. */
 static void on_client(struct occ_server *s, void *about)
 {
@@ -42,20 +56,14 @@ static void on_client(struct occ_server *s, void *about)
             occ_program_hang_up(s, client);
         else if (!occ_client_identify(&s->clients, client))
             occ_program_refuse(s, client, "it has ended");
+        else if (!join_owner(s, client))
+            occ_program_refuse(s, client, "too many connections");
         else if (occ_packet_is_hello(&s->packet))
             occ_program_offer(s, client);
         else
             occ_requests_take(s, client);
         queue->closer = occ_closer_start(s->packet.fds, s->packet.n_fds);
     }
-}
-
-/* Of all users, and of this one where each has a share. */
-static bool has_too_many(const struct occ_server *s, const struct occ_user *user)
-{
-    const struct occ_collector_options *options = &s->histories_options.collector;
-    size_t share = options->max_user_producers ? options->max_user_producers : options->max_producers;
-    return s->clients.n > options->max_producers + CLIENTS_BESIDE || user->n_clients > share + CLIENTS_BESIDE;
 }
 
 static void admit(struct occ_server *s, int fd, const struct occ_peer *peer, int64_t now_ns)

@@ -160,7 +160,8 @@ static struct occ_history *history_of(struct occ_server *s, struct occ_client *c
 static bool is_its_turn(const struct occ_server *s, const struct occ_client *client)
 {
     bool accepted = s->arrivals.is_drained || s->accepts - client->accepts_before > OCC_LISTEN_BACKLOG;
-    return accepted && client->user->queue.is_drained;
+    const struct occ_user *arrivals = occ_clients_arrivals(&s->clients, client);
+    return accepted && client->user->queue.is_drained && (!arrivals || arrivals->queue.is_drained);
 }
 
 /* Leaves the client waiting while its session is not settled. */
@@ -198,17 +199,22 @@ void occ_requests_prepare_flushes(struct occ_server *s)
     for (struct occ_client *client = s->clients.first; client; client = client->next) {
         if (!client->flush_wanted)
             continue;
+        struct occ_user *arrivals = occ_clients_arrivals(&s->clients, client);
         client->user->is_flushing = true;
+        if (arrivals)
+            arrivals->is_flushing = true;
         occ_histories_owner(&s->histories, &client->identity, &owner);
         struct occ_history *h = occ_histories_find(&s->histories, &owner);
         if (h)
             h->next_poll_ns = 0;
     }
-    for (struct occ_user *user = s->clients.users; user; user = user->next) {
-        if (user->is_flushing)
+    for (int containers = 0; containers < 2; containers++) /* arrivals go from users to containers */
+        for (struct occ_user *user = s->clients.users; user; user = user->next) {
+            if ((user->container[0] != '\0') != (containers == 1) || !user->is_flushing)
+                continue;
             drain(s, &user->queue);
-        user->is_flushing = false;
-    }
+            user->is_flushing = false;
+        }
 }
 
 void occ_requests_serve_flushes(struct occ_server *s, int64_t now_ns)

@@ -177,6 +177,42 @@ static int hold_connections(const struct place *p, int n)
     return alive;
 }
 
+static void hold_as_root(const struct place *p, int in_container)
+{
+    if (in_container)
+        be_in_container(p, CONTAINER);
+    *held += hold_connections(p, CONNECTIONS / 2);
+    begin();
+    wait_for_end(p);
+}
+
+static void launch_in_container(const struct place *p, int unused)
+{
+    (void)unused;
+    be_in_container(p, CONTAINER);
+    launch_in_portions(p, 0);
+}
+
+/* Together they have more connections than one share. */
+static void a_container_has_a_share_of_its_own(void **state)
+{
+    struct place *p = *state;
+    int leave[2];
+    start_with_root(p);
+    *held = 0;
+    pid_t inside = run(p, hold_as_root, true);
+    memcpy(leave, p->leave, sizeof leave);
+    await_byte();
+    pid_t outside = run(p, hold_as_root, false);
+    await_byte();
+    assert_int_equal(*held, CONNECTIONS);
+    let_go(p, outside);
+    memcpy(p->leave, leave, sizeof leave);
+    let_go(p, inside);
+    let_go(p, run(p, launch_in_container, 0));
+    assert_stops(p);
+}
+
 static void hold_as_subordinate(const struct place *p, int uid)
 {
     be_user(uid);
@@ -424,6 +460,7 @@ int main(int argc, char **argv)
         T(a_descriptor_that_does_not_close_keeps_its_sender_alone),
         T(a_process_that_has_ended_is_nobody),
         T(root_in_a_container_is_not_root),
+        T(a_container_has_a_share_of_its_own),
         T(subordinate_uids_share_what_their_user_has),
         T(a_lock_on_a_file_keeps_its_owner_alone),
         T(a_reader_that_stays_keeps_its_owner_alone),
