@@ -112,7 +112,7 @@ static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batc
                                               .max_configs = settings->max_configs,
                                               .first_change = p->first,
                                               .newest_minute = p->newest_minute,
-                                              .now_s = h->all ? 0 : occ_now_ns() / SECOND_NS,
+                                              .now_s = h->all || of_gap ? 0 : occ_now_ns() / SECOND_NS,
                                               .sent = &h->ship->sent};
     return occ_outbox_read(&h->outbox, of_gap ? p->done : p->newest,
                            of_gap ? p->gap_end : h->outbox.last_change, &options, ret_batch, err);
