@@ -3,9 +3,11 @@
  * hostile input, and what was tuned. Tests of test_attribution.c that fail when one is 5 times as much (+) or
  * a fifth (-):
  *
- *   PRIOR_PART +, PRIOR_SD -, PROFILE_SD +, PROFILE_FROM +: repeated_steps_do_not_lead_the_clock_astray
- *   PROFILE_FROM -, CLOCK_SD_US -, BEGIN_ROUNDS -: another_clock_is_found
+ *   PRIOR_PART +, PRIOR_SD -, PROFILE_FROM +: repeated_steps_do_not_lead_the_clock_astray
+ *   CLOCK_SD_US -, BEGIN_ROUNDS -: another_clock_is_found
+ *   CLOCK_SD_US +, FLOOR -: a_training_step_is_honest
  *   WINDOW_NS +: a_change_is_forgotten_within_seconds
+ *   DRIFT_TIME_NS +: of_kernels_that_drift_the_present_counts_most
  *   UTILIZATION_NS +: a_change_of_utilization_is_forgotten
  *   UTILIZATION_NS -: utilization_is_kept_for_a_while
  *   BOUND_SLACK +: more_than_a_configuration_allows_withholds_values
