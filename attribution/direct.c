@@ -16,12 +16,12 @@ static void read_part(struct occ_attribution *a, struct occ_direct *d, const str
     double length = (double)row->length_ns;
     double expected = (double)(part->time_share * own->value[OCC_RESPONSE_WARPS]);
     double weight = a->making.n_parts == 1 ? 1 : expected * expected / (double)row->variance;
-    for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
+    for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
         if (!isfinite(ratio[r]))
             continue;
-        d->sums.sum[r] +=
-            (occ_regressor_expect(own, part, (enum occ_response)r) + weight * (ratio[r] - predicted[r])) *
-            length;
+        d->sums.sum[r] += (occ_regressor_expect(own, &a->estimate, part, (enum occ_response)r) +
+                           weight * (ratio[r] - predicted[r])) *
+                          length;
         d->sums.ns[r] += (double)part->time_share * length;
     }
     double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX);  /* of values that may be withheld */
@@ -39,25 +39,22 @@ static void read_imbalance(struct occ_direct *d, const struct occ_sample *sample
     }
 }
 
-/* Adds what no launch explains to the past; nothing, while not a launch's value is known. */
+/* Adds what no launch explains to the history. */
 static void push(struct occ_attribution *a, const struct occ_row *row, const double *ratio,
                  const double *predicted)
 {
     int64_t end_ns = row->start_ns + (int64_t)row->length_ns;
-    bool is_idle = a->making.n_parts == 0;
     for (int64_t bin = row->start_ns / OCC_PAST_NS; bin * OCC_PAST_NS < end_ns; bin++) {
         struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
         double inside = fmin((double)(end_ns - bin * OCC_PAST_NS), (double)OCC_PAST_NS) -
                         fmax((double)(row->start_ns - bin * OCC_PAST_NS), 0);
         if (past->bin != bin)
             *past = (struct occ_past){.bin = bin};
-        past->busy_ns += (float)((1 - (double)row->idle) * inside);
-        for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
-            if (!isfinite(ratio[r]) || !(is_idle || a->estimate.known))
-                continue;
-            past->sum[r] += (float)((ratio[r] - (is_idle ? 0 : predicted[r])) * inside);
-            past->ns[r] += (float)inside;
-            past->counted += r == OCC_RESPONSE_WARPS ? (float)(ratio[r] * inside) : 0;
+        past->busy_ns += (float)((1 - (double)row->special[OCC_SPECIAL_IDLE]) * inside);
+        for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
+            double residual = ratio[r] - (a->making.n_parts > 0 ? predicted[r] : 0);
+            past->sum[r] += isfinite(residual) ? (float)(residual * inside) : 0;
+            past->ns[r] += isfinite(residual) ? (float)inside : 0;
         }
     }
 }
@@ -92,8 +89,7 @@ bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *l, s
     free(l->direct);
     l->direct = NULL;
     double duration = (double)(l->end_ns - l->start_ns), ns = d.sums.ns[OCC_RESPONSE_WARPS];
-    if (!a->estimate.known || (double)l->overlapped_ns > OVERLAPPED * duration || ns < COVERED * duration ||
-        d.samples < INTERVALS)
+    if ((double)l->overlapped_ns > OVERLAPPED * duration || ns < COVERED * duration || d.samples < INTERVALS)
         return false;
     double x = d.sums.sum[OCC_RESPONSE_WARPS] / ns, edge = DIRECT_EDGE_NS * x / duration;
     d.sums.variance = d.shared * d.shared / (ns * ns) + NOISE * NOISE * x * x / d.samples + 2 * edge * edge;
@@ -132,7 +128,7 @@ static size_t sum_past(struct occ_attribution *a, int64_t first, int64_t end, st
         struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
         if (past->bin != bin || past->ns[OCC_RESPONSE_WARPS] == 0)
             continue;
-        for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
+        for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
             sums->sum[r] += (double)past->sum[r];
             sums->ns[r] += (double)past->ns[r];
         }
@@ -147,7 +143,7 @@ static size_t sum_past(struct occ_attribution *a, int64_t first, int64_t end, st
     return n;
 }
 
-bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch *launch,
+bool occ_direct_lookup(struct occ_attribution *a, const struct occ_attribution_launch *launch,
                        struct occ_measured *m)
 {
     double offset = occ_clock_offset(a, launch->end_ns), busy_ns = 0;

@@ -20,8 +20,6 @@ bool occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *s
     ret[OCC_RESPONSE_BLOCKS] = sample->value[OCC_COUNTER_BLOCKS] / (sms * cycles);
     for (int i = 0; i < 5; i++) /* counted by TPC: two SMs */
         ret[OCC_RESPONSE_STALLS + i] = sample->value[OCC_COUNTER_STALL_REGISTERS + i] / (sms / 2 * cycles);
-    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
-        ret[OCC_RESPONSE_UTILIZATION + i] = sample->value[OCC_COUNTER_UTILIZATION + i] / 100;
     for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
         double max = r == OCC_RESPONSE_BLOCKS ? BLOCKS_MAX : RATIO_MAX;
         if (ret[r] >= 0 && ret[r] <= max)
@@ -61,8 +59,7 @@ static void admit_launches(struct occ_attribution *a, double from, double to, in
         const struct occ_queued_launch *l = &a->queue.launches[m->next_launch];
         if ((double)(l->start_ns - origin_ns) >= to)
             break;
-        if (!l->is_late && (double)(l->end_ns - origin_ns) > from && l->regressor != OCC_NONE &&
-            m->n_active < OCC_PARTS_MAX)
+        if ((double)(l->end_ns - origin_ns) > from && l->regressor != OCC_NONE && m->n_active < OCC_PARTS_MAX)
             m->active[m->n_active++] = (uint32_t)m->next_launch;
     }
 }
@@ -89,14 +86,15 @@ static void find_parts(struct occ_attribution *a, double from, double to, int64_
 /* ---- a row ---- */
 
 /* Present occupancy at u. */
-static double level_at(const struct occ_regressor *r, float u)
+static double level_at(const struct occ_attribution *a, const struct occ_regressor *r, float u)
 {
-    double functions[OCC_PROFILE + 2], level = (double)r->value[OCC_RESPONSE_WARPS];
+    double functions[OCC_PROFILE + 2], mean = (double)r->value[OCC_RESPONSE_WARPS], level = mean;
     if (u < 0)
         return 0;
     occ_profile_legendre((double)u, functions);
     for (int i = 0; i < OCC_PROFILE; i++)
-        level += functions[i + 1] * (double)r->profile[i];
+        level += functions[i + 1] * ((double)r->profile[i] +
+                                     a->estimate.special[OCC_SPECIAL_PROFILE + i][OCC_RESPONSE_WARPS] * mean);
     return level;
 }
 
@@ -122,8 +120,10 @@ static void add_part(struct occ_attribution *a, struct occ_row *row, const struc
     struct occ_entry *entries = find_entries(&a->making, row, r, l->regressor, is_long);
     for (uint32_t i = 0; i < r->n_entries; i++)
         entries[i].share += i == 0 ? part->time_share : part->profile[i - 1];
-    row->gradient +=
-        (float)((level_at(r, part->at_start) - level_at(r, part->at_end)) * 1e3) / row->length_ns;
+    for (uint32_t i = 0; i < OCC_PROFILE; i++)
+        row->special[OCC_SPECIAL_PROFILE + i] += part->profile[i] * r->value[OCC_RESPONSE_WARPS];
+    row->special[OCC_SPECIAL_OFFSET] +=
+        (float)((level_at(a, r, part->at_start) - level_at(a, r, part->at_end)) * 1e3) / row->length_ns;
     if (part->at_start >= 0)
         row->phase = (l->regressor * PHASES + (uint32_t)(part->at_start * PHASES)) * 2654435761u >> 16;
     double counted = (double)(part->time_share * r->value[OCC_RESPONSE_WARPS]);
@@ -147,7 +147,8 @@ static struct occ_row make_row(struct occ_attribution *a, const struct occ_sampl
     }
     double edge = (a->making.n_parts > 0 ? EDGE_NS : IDLE_EDGE_NS) / length;
     row.variance += (float)(FLOOR * FLOOR + edge * edge);
-    row.idle = (float)((idle + fmax(length - offset_ns - busy_until, 0)) / length);
+    row.special[OCC_SPECIAL_IDLE] = (float)((idle + fmax(length - offset_ns - busy_until, 0)) / length);
+    row.busy_ns = (float)(busy_until + offset_ns);
     return row;
 }
 
@@ -155,13 +156,12 @@ static struct occ_row make_row(struct occ_attribution *a, const struct occ_sampl
 
 static void expect_row(const struct occ_attribution *a, const struct occ_row *row, double *ret)
 {
-    for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
-        ret[r] = (double)row->idle * a->estimate.idle[r];
-        for (size_t i = 0; i < a->making.n_parts; i++) {
-            const struct occ_part *part = &a->making.parts[i];
-            const struct occ_queued_launch *l = &a->queue.launches[part->launch];
-            ret[r] += occ_regressor_expect(&a->regressors.items[l->regressor], part, (enum occ_response)r);
-        }
+    for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
+        ret[r] = (double)row->special[OCC_SPECIAL_IDLE] * a->estimate.special[OCC_SPECIAL_IDLE][r];
+        for (size_t i = 0; i < a->making.n_parts; i++)
+            ret[r] += occ_regressor_expect(
+                &a->regressors.items[a->queue.launches[a->making.parts[i].launch].regressor], &a->estimate,
+                &a->making.parts[i], (enum occ_response)r);
     }
 }
 
@@ -214,12 +214,34 @@ static void keep_row(struct occ_attribution *a, struct occ_rows *rows, struct oc
 
 /* ---- joining ---- */
 
+/* Adds to the second's sums; a second that ends is put out, and dropped if nobody takes them for minutes. */
+static void note_second(struct occ_attribution *a, const struct occ_row *row, double counted, double residual)
+{
+    struct occ_seconds *s = &a->seconds;
+    int64_t second = row->start_ns / 1000000000;
+    double length = (double)row->length_ns;
+    if (second != s->second) {
+        if (s->ns > 0 && s->n < OCC_SECONDS_MAX)
+            s->items[s->n++] = (struct occ_attribution_second){s->second, s->residual / s->ns};
+        s->residual = s->counted = s->ns = 0;
+        s->second = second;
+    }
+    s->residual += residual * length;
+    s->counted += counted * length;
+    s->ns += length;
+    a->stats.residual_ratio = s->counted > 0 ? s->residual / s->counted : NAN;
+}
+
 /* What is only done once, and after the clocks' offset is known. */
 static void note_sample(struct occ_attribution *a, const struct occ_sample *sample, const struct occ_row *row,
                         const double *ratio)
 {
-    double predicted[OCC_RESPONSE_DIRECT];
+    double predicted[OCC_RESPONSE_COUNT], counted = ratio[OCC_RESPONSE_WARPS], residual = counted;
     expect_row(a, row, predicted);
+    if (a->making.n_parts > 0)
+        residual = a->estimate.known ? counted - predicted[OCC_RESPONSE_WARPS] : NAN;
+    if (isfinite(counted))
+        note_second(a, row, counted, residual);
     for (size_t i = 0; i < a->making.n_parts; i++)
         a->queue.launches[a->making.parts[i].launch].covered = true;
     occ_direct_read(a, sample, row, ratio, predicted);
@@ -230,11 +252,12 @@ static void join_sample(struct occ_attribution *a, const struct occ_sample *samp
     double ratio[OCC_RESPONSE_COUNT];
     struct occ_row row = make_row(a, sample);
     bool is_possible = occ_join_ratios(a, sample, ratio);
-    bool has_utilization = isfinite(sample->value[OCC_COUNTER_UTILIZATION]); /* ISSUE is in all such sets */
     if (!is_trial)
         note_sample(a, sample, &row, ratio);
-    if (is_possible && !(is_trial && has_utilization))
-        keep_row(a, has_utilization ? &a->utilization_rows : &a->rows, &row, ratio);
+    if (is_possible && !occ_utilization_is_in(sample))
+        keep_row(a, &a->rows, &row, ratio);
+    else if (is_possible && !is_trial && occ_utilization_read(sample, ratio[OCC_RESPONSE_ACTIVE], ratio))
+        keep_row(a, &a->utilization_rows, &row, ratio);
 }
 
 static void drop_older(struct occ_rows *rows, int64_t than_ns)

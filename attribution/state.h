@@ -13,52 +13,59 @@
 #include "support/array.h"
 #include "support/map.h"
 
-/* What is regressed. Ratios: warps and active of what the GPU has, blocks a mean per SM, stalls of cycles,
- * utilizations of the peak. The first ones are read from single launches too. */
+/* What is regressed. Ratios: warps and active of what the GPU has, blocks a mean per SM, stalls of cycles. */
 enum occ_response {
     OCC_RESPONSE_WARPS,
     OCC_RESPONSE_ACTIVE,
     OCC_RESPONSE_BLOCKS,
     OCC_RESPONSE_STALLS,
-    OCC_RESPONSE_DIRECT = OCC_RESPONSE_STALLS + 5,
-    OCC_RESPONSE_UTILIZATION = OCC_RESPONSE_DIRECT,
-    OCC_RESPONSE_COUNT = OCC_RESPONSE_UTILIZATION + OCC_UTILIZATION_COUNT
+    OCC_RESPONSE_COUNT = OCC_RESPONSE_STALLS + 5
 };
 
 /* Columns that rows have besides regressors'. */
 enum occ_special {
-    OCC_SPECIAL_IDLE,   /* share of the time in which no launch is known to run */
-    OCC_SPECIAL_OFFSET, /* how the prediction changes with the clocks' offset, per us ... */
-    OCC_SPECIAL_DRIFT,  /* ... and with its drift */
-    OCC_SPECIAL
+    OCC_SPECIAL_IDLE,    /* share of the time in which no launch is known to run */
+    OCC_SPECIAL_OFFSET,  /* how the prediction changes with the clocks' offset, per us ... */
+    OCC_SPECIAL_DRIFT,   /* ... and with its drift; a row has it only while it is solved */
+    OCC_SPECIAL_PROFILE, /* of the profile that all launches have in common, in parts of their means */
+    OCC_SPECIAL = OCC_SPECIAL_PROFILE + OCC_PROFILE
 };
+
+/* Rows of utilization have these responses instead. */
+enum { OCC_RESPONSE_UTILIZATION_ACTIVE = OCC_UTILIZATION_COUNT, OCC_RESPONSE_UTILIZATIONS };
+_Static_assert((int)OCC_RESPONSE_UTILIZATIONS <= (int)OCC_RESPONSE_COUNT, "they have room in a row");
 
 #define OCC_NONE UINT32_MAX
 
-/* A launch configuration (of one graph node). */
+/* A launch configuration (of one graph node), isolated or overlapped. */
 struct occ_regressor {
     struct occ_attribution_key model;
+    bool overlapped, taken;
     float bound;                                                /* of elapsed occupancy */
     float prior[OCC_RESPONSE_COUNT], value[OCC_RESPONSE_COUNT]; /* value: the last estimate */
-    float before;                                               /* of warps: the estimate before */
-    float profile[OCC_PROFILE];                                 /* of warps; the last estimate */
-    float utilization_se[OCC_UTILIZATION_COUNT];                /* NaN: not known */
-    double launches, launch_ns, overlapped_ns;                  /* of late */
+    float before;
+    float profile[OCC_PROFILE];       /* of warps; the last estimate */
+    double launches, launch_ns;       /* since it is known */
     double imbalance, imbalance_ns;   /* sums over launches that are read directly: value x ns; ns */
+    int64_t used_ns;                  /* latest end of a launch */
+    uint32_t waiting;                 /* launches that refer to it */
     uint32_t stamp, entry, n_entries; /* in the row that is made now: its entries */
     struct occ_measured measured;     /* as of the last estimate */
+    float utilization[OCC_RESPONSE_UTILIZATIONS];    /* the last estimate of it, of elapsed cycles ... */
+    float utilization_se[OCC_RESPONSE_UTILIZATIONS]; /* ... with its errors; NaN: not known */
 };
 
 struct occ_regressors {
     struct occ_regressor *items;
-    size_t n, allocated, max;
+    size_t n, allocated, max, n_free;
     struct occ_map index;
     uint64_t refused;
+    int64_t swept_ns; /* when unused ones were looked for */
 };
 
 /* Sums of value x ns over the ns for which each response was counted; variance: of their mean of warps. */
 struct occ_sums {
-    double sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT], variance;
+    double sum[OCC_RESPONSE_COUNT], ns[OCC_RESPONSE_COUNT], variance;
 };
 
 /* Of a launch that is read directly. */
@@ -75,8 +82,8 @@ struct occ_queued_launch {
     struct occ_direct *direct; /* NULL: not read directly */
     float overlapped_ns;       /* of its time while others ran */
     uint32_t regressor;        /* OCC_NONE: its value was taken */
-    bool is_late;              /* it came when its first samples were joined, and is not in rows */
     bool covered;              /* a sample saw it */
+    bool counted;              /* its regressor counts it */
 };
 
 /* One launch in one sample. */
@@ -98,8 +105,9 @@ struct occ_entry {
 struct occ_row {
     int64_t start_ns;
     float length_ns, offset_ns; /* offset: by which the clocks were taken to differ */
-    float idle, gradient;       /* what enum occ_special says */
-    float variance;             /* expected, but for a factor that residuals give; infinite: not used */
+    float special[OCC_SPECIAL];
+    float variance; /* expected, but for a factor that residuals give */
+    float busy_ns;  /* from its start to the end of its last launch */
     float response[OCC_RESPONSE_COUNT];
     uint32_t phase;    /* equal for rows that begin at the same place of the same regressor */
     uint32_t first, n; /* entries */
@@ -112,18 +120,19 @@ struct occ_rows {
     size_t fresh; /* rows since the last estimate */
 };
 
-/* What samples counted that no launch explains, in OCC_PAST_NS. */
+/* What samples counted that no launch explains, by OCC_PAST_NS. */
 struct occ_past {
     int64_t bin;
-    float sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT], busy_ns, counted;
+    float sum[OCC_RESPONSE_COUNT], ns[OCC_RESPONSE_COUNT], busy_ns;
 };
 
 struct occ_queue {
-    struct occ_queued_launch *launches;           /* by start, but for late ones */
+    struct occ_queued_launch *launches;
     size_t n_launches, launches_allocated, taken; /* taken: below it, values were taken or have to wait */
+    struct occ_attribution_launch *late;          /* that came when their first samples were joined */
+    size_t n_late, late_allocated;
     struct occ_sample *samples;
     size_t n_samples, samples_allocated;
-    int64_t latest_ns;     /* start of a launch */
     int64_t busy_until_ns; /* latest end of the launches so far ... */
     size_t busy_launch;    /* ... whose it is; SIZE_MAX: gone */
 };
@@ -134,9 +143,10 @@ struct occ_estimate {
     int64_t due_ns;   /* when the next one is */
     int64_t clock_ns; /* launch time + offset + drift x (time - this) = sample time */
     double offset_ns, drift;
-    double idle[OCC_RESPONSE_COUNT]; /* while no launch is known to run */
-    double scale;                    /* of rows' variances */
-    double untraced, untraced_sd;    /* occupancy of work that nobody traced */
+    double special[OCC_SPECIAL][OCC_RESPONSE_COUNT]; /* those of the clocks are 0 */
+    double scale;                                    /* of rows' variances */
+    bool knows[OCC_RESPONSE_COUNT];                  /* what rows that count warps count */
+    double untraced, untraced_sd;                    /* occupancy of work that nobody traced */
 };
 
 /* The row that is being made: its launches, and its entries until the next one. */
@@ -147,16 +157,24 @@ struct occ_making {
     struct occ_entry entries[OCC_ENTRIES_MAX];
 };
 
+/* Sums of the second that is being joined, and those that wait for take_seconds(). */
+struct occ_seconds {
+    int64_t second;
+    double residual, counted, ns;
+    struct occ_attribution_second items[OCC_SECONDS_MAX];
+    uint32_t n;
+};
+
 struct occ_attribution {
     struct occ_attribution_options options;
     struct occ_attribution_stats stats;
     struct occ_regressors regressors;
     struct occ_queue queue;
-    struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
+    struct occ_rows rows, utilization_rows;
     struct occ_estimate estimate;
     struct occ_making making;
+    struct occ_seconds seconds;
     struct occ_past *past; /* OCC_PAST_MAX, by bin */
-    int64_t next_second;   /* for take_seconds() */
     int64_t advanced_ns;   /* launches before this are all here */
     int64_t joined_ns;     /* end of the samples that are joined */
     int64_t settled_ns;    /* launches that end before have their values */
@@ -177,12 +195,13 @@ static inline double occ_clock_offset(const struct occ_attribution *a, int64_t a
 
 /* ---- regressors.c ---- */
 
-/* New or old; OCC_NONE: there is no room. */
-uint32_t occ_regressors_put(struct occ_attribution *a, const struct occ_attribution_key *model);
+/* New or old; OCC_NONE: there is no room. No row from before `oldest_ns` is in use. */
+uint32_t occ_regressors_put(struct occ_regressors *all, const struct occ_attribution_options *options,
+                            const struct occ_attribution_key *model, bool overlapped, int64_t oldest_ns);
 
 /* What the estimate expects of a launch of the regressor in a sample. */
-double occ_regressor_expect(const struct occ_regressor *regressor, const struct occ_part *part,
-                            enum occ_response response);
+double occ_regressor_expect(const struct occ_regressor *regressor, const struct occ_estimate *estimate,
+                            const struct occ_part *part, enum occ_response response);
 
 /* ---- join.c ---- */
 
@@ -198,27 +217,31 @@ void occ_join_block(struct occ_attribution *a, size_t n, bool is_trial);
 struct occ_residuals {
     double squares, rows;         /* in units of their variance; of rows with launches */
     double idle_squares, idle_ns; /* of rows without launches, by time */
-    double counted;               /* by all rows */
+    double common, common_rows;   /* products of residuals that follow each other ... */
+    double last;
+    int64_t last_ns; /* ... the last one, and when its launches end */
+    double counted;  /* by all rows */
 };
 
 /* A weighted least squares problem and its solution. Columns: means, profiles, special ones. The arrays of
  * doubles are one block; n each, except where it says otherwise. */
 struct occ_solution {
-    const struct occ_rows *from;
-    enum occ_response lead; /* rows are used that count this */
+    bool is_main;       /* of rows that count warps */
+    bool has_all_means; /* else there are too many for the rows, or for us: nothing is reported */
     uint32_t n, n_means;
-    uint32_t *place;                     /* column of a row's entry -> column here; OCC_NONE */
-    uint32_t *regressor;                 /* of the means */
-    uint32_t *selected;                  /* room for n_means columns ... */
-    double *weights;                     /* ... and their weights */
-    bool is_unknown[OCC_RESPONSE_COUNT]; /* all of the rows count it, and it is not known yet */
+    uint32_t *place;     /* column of a row's entry -> column here; OCC_NONE */
+    uint32_t *regressor; /* of the means */
+    uint32_t *selected;  /* room for n_means columns ... */
+    double *weights;     /* ... and their weights */
+    bool knows[OCC_RESPONSE_COUNT];
     double rows;
     int64_t from_ns, length_ns;
     double *inverse;      /* W with (X' X / variance + prior)^-1 = W' W (equations.h) */
     double *rhs;          /* OCC_RESPONSE_COUNT x n */
     double *score;        /* 2 x OCC_CLUSTERS x n: what stretches of time, then phases, add to x */
-    double *x, *diagonal; /* of one response: solution; its variances */
-    double *precision;    /* 1 / variance if other columns were known */
+    double *x, *diagonal; /* of warps: solution, its variances */
+    double *prior;        /* 1 / variance before ... */
+    double *precision;    /* ... and if other columns were known */
     double *launch_ns;    /* in rows */
     double *scratch;      /* 2 x n */
     struct occ_residuals residuals;
@@ -228,26 +251,40 @@ struct occ_solution {
 int occ_solve(struct occ_attribution *a, struct occ_error *err);
 /* Sets every regressor's `measured` from its values. */
 void occ_errors_report(struct occ_attribution *a, struct occ_solution *s);
-/* The variance of a mean, by what the equations give and by how clusters of rows scatter. */
-double occ_errors_variance(const struct occ_solution *s, uint32_t column);
 /* Fills in what the sums say of one launch or of a selection of means, but for its source. */
 void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums,
                      struct occ_measured *measured);
-/* Fills in the regressor's utilization, where occupancy is its own. */
-void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *regressor,
-                                 struct occ_measured *measured);
+
+/* The variance of a mean, by what the equations give and by how clusters of rows scatter. */
+double occ_errors_variance(const struct occ_solution *s, uint32_t column);
+
+/* ---- utilization.c ---- */
+
+static inline bool occ_utilization_is_in(const struct occ_sample *sample)
+{
+    return isfinite(sample->value[OCC_COUNTER_UTILIZATION]) != 0; /* ISSUE is in all such sets */
+}
+
+/* Responses of a row that counted it; `active`: the share of active cycles. False: one of them is impossible,
+ * and the others may be too. */
+bool occ_utilization_read(const struct occ_sample *sample, double active, double *ret_response);
+/* Estimates the utilization of all regressors, if enough rows are new. */
+int occ_utilization_solve(struct occ_attribution *a, bool final, struct occ_error *err);
+/* Fills in what is known of the regressor's, where occupancy is. */
+void occ_utilization_fill(const struct occ_attribution *a, const struct occ_regressor *regressor,
+                          struct occ_measured *measured);
 
 /* ---- direct.c ---- */
 
 /* Adds a sample to those of its launches that are long: what was counted, less what the others had of it; and
- * what no launch explains to the past. */
+ * what no launch explains to the history. */
 void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample, const struct occ_row *row,
                      const double *ratio, const double *predicted);
 /* The launch's own value, and what is kept of it is freed. False: it has none. */
 bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *launch,
                        struct occ_measured *ret_measured);
-/* A launch that was reported after its samples were joined, read from the past. */
-bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch *launch,
+/* A launch that was reported after its samples were joined, read from the history. */
+bool occ_direct_lookup(struct occ_attribution *a, const struct occ_attribution_launch *launch,
                        struct occ_measured *ret_measured);
 
 #endif

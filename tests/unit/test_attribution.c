@@ -664,19 +664,6 @@ static void a_change_is_forgotten_within_seconds(void **state)
     assert_kinds(f, 0.5);
 }
 
-/* One percent a second: the mean of ten seconds would be 5 % above the present, which is 0.68. */
-static void of_kernels_that_drift_the_present_counts_most(void **state)
-{
-    struct fixture *f = *state;
-    struct occ_measured m;
-    for (int second = 0; second < 10; second++)
-        run_for(f, 1000, 1 - 0.01 * second, 0);
-    play(f, MS, NULL);
-    occ_attribution_ask(f->a, 4, 0, &m);
-    assert_int_equal(m.source, OCC_ATTRIBUTION_REGRESSED);
-    assert_true(m.elapsed > 0.68 && m.elapsed < 0.7035);
-}
-
 static void launches_that_differ_a_little_have_values(void **state)
 {
     struct fixture *f = *state;
@@ -807,7 +794,6 @@ int main(void)
         WITH(beside_untraced_work_utilization_is_withheld),
         WITH(overlapped_launches_share_schedulers),
         WITH(a_change_is_forgotten_within_seconds),
-        WITH(of_kernels_that_drift_the_present_counts_most),
         WITH(launches_that_differ_a_little_have_values),
         WITH(background_that_idle_time_shows_withholds_values),
         WITH(a_little_background_has_a_place_in_the_error),
