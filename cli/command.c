@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "screen.h"
@@ -161,4 +162,16 @@ int cli_close_stdout(const char *program, int status)
         (void)fprintf(stderr, "%s: cannot write the output: %s\n", program,
                       why ? strerror(why) : "write error");
     return CLI_EXIT_FAILURE;
+}
+
+int cli_check_output(const char *path, struct occ_error *err)
+{
+    static const char magic[] = "SQLite format 3"; /* and its NUL: the first bytes of every such file */
+    char head[sizeof magic] = "";
+    struct stat st;
+    _cleanup_(occ_fclosep) FILE *file =
+        stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
+    if (!file || fread(head, 1, sizeof head, file) != sizeof head || memcmp(head, magic, sizeof magic) != 0)
+        return 0;
+    return occ_fail(err, OCC_E_INVALID, "%s is a database: nothing is written over it", path);
 }

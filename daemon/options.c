@@ -45,6 +45,8 @@ int occ_options_parse(int argc, char **argv, struct occ_options *ret_options, st
     int status = occ_options_read(rows, N_ROWS, argc, argv, &options, err);
     if (status != 0)
         return status;
+    if (options.json && !options.status)
+        return occ_fail(err, OCC_E_INVALID, "--json goes with --status");
     if (options.private) {
         if (occ_parse_u64(options.private, 0, INT_MAX, &fd, err) != 0)
             return occ_error_prefix(err, "option '--private'");

@@ -2,6 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include <sys/stat.h>
+
+#include "cli/command.h"
 #include "cli/usage.h"
 #include "commands.h"
 #include "diff/judge.h"
@@ -20,12 +23,22 @@ enum { EXIT_RULE_FAILS = 4 };
 
 typedef void print_judgement(FILE *out, const struct judgement *judgement);
 
+static bool is_same_file(const char *path, const char *other)
+{
+    struct stat a, b;
+    return stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
 /* `path` NULL: not asked for. */
 static int write_file(const char *path, const struct judgement *judgement, print_judgement *print,
                       struct occ_error *err)
 {
     if (!path)
         return 0;
+    if (cli_check_output(path, err) != 0)
+        return err->code;
+    if (is_same_file(path, judgement->file))
+        return occ_fail(err, OCC_E_INVALID, "%s has the rules: nothing is written over it", path);
     FILE *out = fopen(path, "we");
     if (!out)
         return occ_fail_errno(err, errno, "cannot write %s", path);

@@ -52,15 +52,6 @@ static int export_launches(const struct cli_command *command, const struct expor
     return CLI_EXIT_OK;
 }
 
-/* Beside runs whose times count from 1970, others have no place. */
-static void leave_unknown_times_out(struct occ_store *store, struct occ_filter *filter)
-{
-    if (filter->run == 0 && filter->since_ns == 0 &&
-        sql_number(occ_store_sqlite(store),
-                   "SELECT EXISTS(SELECT 1 FROM run WHERE time_base IS NOT 'unknown')"))
-        filter->since_ns = 1;
-}
-
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct export_args *args = arguments;
@@ -80,7 +71,7 @@ static int run(const struct cli_command *command, const void *arguments)
                                   .number = args->history.number};
     if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
-    leave_unknown_times_out(store, &filter);
+    sql_leave_unknown_times_out(command, store, &filter);
     int status = kernel_names_load(store, args->history.name, &names, &err);
     if (status == 0)
         status = kernel_names_add_function(names, occ_store_sqlite(store), &err);
@@ -89,7 +80,7 @@ static int run(const struct cli_command *command, const void *arguments)
     int step = status == 0 ? sqlite3_step(statement) : SQLITE_ERROR;
     if (status == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
         status = occ_fail(&err, OCC_E_IO, "%s", sqlite3_errmsg(occ_store_sqlite(store)));
-    cli_note_unknown_times(command, store, &filter);
+    cli_note_unknown_times(command, store, &args->history.filter);
     int result = status != 0          ? cli_failure(command, &err)
                  : step == SQLITE_ROW ? export_launches(command, args, statement)
                                       : cli_nothing(command, "no launches match these filters");

@@ -2,6 +2,7 @@
  * them; see store/gaps.h. One thread. */
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct line {
     struct occ_gpu_use use;
     int64_t span_ns;
     double busy, launch, small_alone, queued; /* ratios */
+    double p50_ns, p95_ns, max_ns;            /* NaN: there are no gaps */
     bool launch_bound;
     char advice[512];
 };
@@ -40,10 +42,10 @@ static const struct cli_column columns[] = {
     FIELD("busy", "busy_ratio", CLI_RATIO, CLI_DEFAULT, busy, "the same / span"),
     FIELD("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(3), use.gaps,
           "number of times in which no kernel of the run ran; copies are not kernels"),
-    FIELD("gap_p50", "gap_p50_ns", CLI_DURATION, CLI_DEFAULT, use.p50_ns,
+    FIELD("gap_p50", "gap_p50_ns", CLI_DURATION, CLI_DEFAULT, p50_ns,
           "half of the gaps are shorter; from a histogram, at most 12.5 % off"),
-    FIELD("gap_p95", "gap_p95_ns", CLI_DURATION, CLI_DEFAULT, use.p95_ns, "95 % of the gaps are shorter"),
-    FIELD("gap_max", "gap_max_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(2), use.max_ns, "the largest gap"),
+    FIELD("gap_p95", "gap_p95_ns", CLI_DURATION, CLI_DEFAULT, p95_ns, "95 % of the gaps are shorter"),
+    FIELD("gap_max", "gap_max_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(2), max_ns, "the largest gap"),
     FIELD("launch_gaps", "launch_gap_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT, launch,
           "gaps above 5 us and up to 100 us before launches outside of CUDA graphs" OF_STRETCHES),
     FIELD("launch_gap_time", "launch_gap_ns", CLI_DURATION, 0, use.launch_ns, "sum of these gaps"),
@@ -95,6 +97,9 @@ static struct line line_of(const struct occ_gpu_use *use)
     line.launch_bound = occ_gpu_is_launch_bound(use);
     line.small_alone = (double)use->small_alone_ns / busy;
     line.queued = (double)use->queued_ns / stretches;
+    line.p50_ns = use->gaps ? (double)use->p50_ns : (double)NAN;
+    line.p95_ns = use->gaps ? (double)use->p95_ns : (double)NAN;
+    line.max_ns = use->gaps ? (double)use->max_ns : (double)NAN;
     advise(&line);
     return line;
 }
@@ -112,6 +117,13 @@ static void note_missing(const struct cli_command *command, struct occ_store *st
     if (args->filter.since_ns <= 0 && sql_number(occ_store_sqlite(store), sql) > 0)
         cli_note(command,
                  "the run's older launches are not kept one by one any more; gaps are of the others");
+}
+
+static bool is_replayed(struct occ_store *store, int64_t run)
+{
+    char sql[96];
+    (void)snprintf(sql, sizeof sql, "SELECT source = 'ncu' FROM run WHERE run_id = %" PRId64, run);
+    return sql_number(occ_store_sqlite(store), sql) != 0;
 }
 
 static int print(const struct occ_gpu_uses *uses, const struct cli_selection *selection,
@@ -137,10 +149,15 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(occ_gpu_uses_free) struct occ_gpu_uses uses = {0};
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
-        occ_store_gpu_uses(store, &args->filter, &uses, &err) != 0 || print(&uses, selection, &err) != 0)
+        occ_store_gpu_uses(store, &args->filter, &uses, &err) != 0)
         return cli_failure(command, &err);
     if (uses.n_gpus == 0)
         return cli_nothing(command, "no launches of such a run are kept one by one");
+    if (is_replayed(store, uses.gpus[0].run))
+        return cli_nothing(
+            command, "Nsight Compute ran the kernels one by one, again and again: no gap is the program's");
+    if (print(&uses, selection, &err) != 0)
+        return cli_failure(command, &err);
     note_missing(command, store, args, uses.gpus[0].run);
     if (uses.gpus[0].simulated)
         cli_note_simulated(command, selection);

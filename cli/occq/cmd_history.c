@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "history.h"
 #include "names.h"
+#include "sql_table.h"
 #include "support/text.h"
 #include "trend.h"
 
@@ -198,6 +199,8 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(trend_release) struct trend trend = {0};
     int status = cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err);
     if (status == 0)
+        sql_leave_unknown_times_out(command, store, &filter);
+    if (status == 0)
         status = kernel_names_load(store, args->history.name, &names, &err);
     if (status == 0)
         (void)snprintf(id, sizeof id, "%lld",
@@ -210,7 +213,7 @@ static int run(const struct cli_command *command, const void *arguments)
         status = print(args, &trend, &err);
     if (status != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, store, &filter);
+    cli_note_unknown_times(command, store, &args->history.filter);
     return trend.n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
 }
 
@@ -218,12 +221,12 @@ static int check(void *arguments, struct occ_error *err)
 {
     struct trend_args *args = arguments;
     const struct cli_args *common = &args->history.list.common;
-    if (common->operand_count)
-        args->history.filter.kernel = common->operands[0];
+    const char *kernel = args->history.filter.kernel = common->operand_count ? common->operands[0] : NULL;
     int status = cli_check_history(args, err);
-    if (status == 0 && args->history.filter.kernel && cli_check_regex(args->history.filter.kernel, err) != 0)
-        return occ_error_prefix(err, "KERNEL");
-    return status;
+    if (status != 0 || !kernel)
+        return status;
+    status = kernel[0] ? cli_check_regex(kernel, err) : occ_fail(err, OCC_E_INVALID, "the value is empty");
+    return status == 0 ? 0 : occ_error_prefix(err, "KERNEL");
 }
 
 static const struct cli_option options[] = {
@@ -259,8 +262,9 @@ const struct cli_command cli_history = {
         "Draws the mean time of a launch, the elapsed occupancy and the waste by minutes, hours or days, and "
         "lists when the first two changed. KERNEL is as for 'occq show'; without it all launches count.\n\n"
         "A change is where Student's test on logarithms tells the units of time before and after apart (p at "
-        "most 0.00001) that the energy statistics of E-divisive found in windows of 50, with at least three "
-        "on each side; units without launches are no observations. The newest one or two units can only be "
+        "most 0.000001) that the energy statistics of E-divisive found in windows of 50, with at least three "
+        "on each side; units without launches are no observations, and what rises or falls slowly is no "
+        "change. The newest one or two units can only be "
         "a possible change. Beside it stands the last run that began then or one unit before.",
     .options = options,
     .columns = trend_point_columns,

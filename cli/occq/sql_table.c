@@ -1,6 +1,7 @@
 /* Tables over SQL; see sql_table.h. One thread. */
 #include "sql_table.h"
 
+#include <inttypes.h>
 #include <regex.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -260,4 +261,18 @@ int sql_add_regexp(sqlite3 *db, struct occ_error *err)
     int code =
         sqlite3_create_function(db, "regexp", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, match, NULL, NULL);
     return code == SQLITE_OK ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "%s", sqlite3_errmsg(db));
+}
+
+void sql_leave_unknown_times_out(const struct cli_command *command, struct occ_store *store,
+                                 struct occ_filter *filter)
+{
+    uint64_t n = 0;
+    if (filter->run != 0 || filter->since_ns != 0 || filter->until_ns != 0 ||
+        occ_store_count_unknown_time_base(store, &n, NULL) != 0 || n == 0 ||
+        !sql_number(occ_store_sqlite(store),
+                    "SELECT EXISTS(SELECT 1 FROM run WHERE time_base IS NOT 'unknown')"))
+        return;
+    filter->since_ns = 1;
+    cli_note(command, "%" PRIu64 " imported run%s without absolute times %s left out; --run chooses one", n,
+             n == 1 ? "" : "s", n == 1 ? "is" : "are");
 }

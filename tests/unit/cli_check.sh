@@ -144,9 +144,23 @@ expect 3 check label:none
 expect 1 "$occq" check -d none.db --rules rules.yaml
 expect 1 check --junit none/junit.xml
 expect 2 "$occq" check -d ci.db
+cp rules.yaml kept.yaml
+for over in ci.db rules.yaml; do # nothing is written over a history or the rules
+    expect 1 check --junit $over
+    expect 1 check --gitlab $over
+done
+cmp rules.yaml kept.yaml || fail 'the rules are gone'
+expect 0 "$occq" info -d ci.db
+record commands.json 41 256 100 50 '::stop-commands::(t'
+expect 0 "$occq" import -d commands.db commands.json
+printf 'config:\n  - {rule: all, registers_per_thread: "<= 8"}\n' >commands.yaml
+expect 4 "$occq" check -d commands.db --rules commands.yaml --github
+grep -q 'stop-commands' stdout || fail 'the name is not there'
+grep -vE '^::error ' stdout | grep -qE '^[[:space:]]*::' && { fail 'a name is a command for GitHub'; cat stdout; }
 for wrong in 'rule: x' 'config: {rule: x}' 'config: [{waves: ">= 1"}]' 'config: [{rule: x}]' 'config: [{rule: x, waves: many}]' \
     'config: [{rule: x, waves: ">= "}]' 'config: [{rule: x, wave: ">= 1"}]' 'measured: [{rule: x, metric: speed}]' \
-    'allow: [{rule: x, reason: y}]' 'config: [{rule: x, rule: y}]' 'config: [{rule: x, kernel: "("}]' '&a [*a]' '- x' 'measured: [{rule: x, floor: -1}]'; do
+    'allow: [{rule: x, reason: y}]' 'config: [{rule: x, rule: y}]' 'config: [{rule: x, kernel: "("}]' '&a [*a]' '- x' 'measured: [{rule: x, floor: -1}]' \
+    'config: [{rule: x, theoretical: "<= 25"}]'; do
     echo "$wrong" >rules.yaml
     expect 2 check
     grep -qE '^occq check: .*rules.yaml:[0-9]+:[0-9]+: ' stderr || { fail "no place in: $wrong"; cat stderr; }
@@ -166,7 +180,7 @@ import hostile.db h hostile.json
 printf 'config:\n  - rule: "a,b: ]]><x>\\n::set-output"\n    kernel: owned\n    waves: ">= 1000"\n' >rules.yaml
 expect 4 "$occq" check -d hostile.db --rules rules.yaml --github --junit junit.xml --gitlab gitlab.json
 [ "$(grep -c '^::' stdout)" = 1 ] || { fail "a name is a workflow command"; cat stdout; }
-has stdout 'title=a%2Cb%3A ]]><x>%0A%3A%3Aset-output::fails%0A1 judged, 1 fail%0Ax|`]]>?##[error]owned?&"@all?[31m%250A: waves'
+has stdout 'title=a%2Cb%3A ]]><x>%0A%3A%3Aset-output::fails%0A1 judged, 1 fail%0Ax|`]]>?##(error]owned?&"@all?[31m%250A: waves'
 command -v python3 >/dev/null && { python3 -c 'import json, sys; json.load(open("gitlab.json"))' || fail "gitlab.json is no JSON"; }
 command -v python3 >/dev/null && { python3 -c 'import xml.dom.minidom as x; x.parse("junit.xml")' || fail "junit.xml is no XML"; }
 expect 0 "$occq" diff hostile.db hostile.db --markdown

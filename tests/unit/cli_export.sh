@@ -72,6 +72,12 @@ for end in json gz zst; do
     (ulimit -f 1; trap '' XFSZ; exec "$occq" export -d h.db -o limited.$end) 2>stderr && fail "a full disk is no success: $end"
     [ ! -e limited.$end ] || fail "half a file: $end"
 done
+expect 1 "$occq" export -d h.db -o h.db # a history is not replaced
+expect 0 "$occq" info -d h.db
+ln -s there.json link.json
+chmod 600 there.json
+expect 0 "$occq" export -d h.db -o link.json
+[ -L link.json ] && [ "$(stat -c %a there.json)" = 600 ] || fail "a link and rights are kept"
 expect 3 "$occq" export -d h.db --kernel nothing -o nothing.json
 [ ! -e nothing.json ] || fail "a file without launches"
 ls | grep -q '\.json\.......$' && fail "a temporary file is left: $(ls)"

@@ -63,6 +63,20 @@ has 'changes: none was found'
 expect 0 "$occq" history -d h.db other
 has 'changes: none was found'
 expect 0 "$occq" history -d h.db --label pr --by hour
+expect 2 "$occq" history -d h.db ''
+# a recording whose times count from anywhere has no place beside the others
+cat >anywhere.json <<'JSON'
+{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000, "dur": 5, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "registers per thread": 64, "shared memory": 0, "grid": [1, 1, 1], "block": [32, 1, 1]}}],
+ "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}]}
+JSON
+expect 0 "$occq" history -d h.db gemm --csv
+cp stdout before
+expect 0 "$occq" import -d h.db anywhere.json
+expect 0 "$occq" history -d h.db gemm --csv
+cmp -s stdout before || fail 'times that count from anywhere are in the history'
+grep -q '1 imported run without absolute times is left out' stderr || { fail 'nobody says what is left out'; cat stderr; }
+expect 0 "$occq" history -d h.db --run 3 --csv
+[ "$(wc -l <stdout)" = 2 ] || fail '--run of such a recording'
 expect 3 "$occq" history -d h.db nothing
 expect 2 "$occq" history -d h.db --by week
 expect 2 "$occq" history -d h.db '('

@@ -623,6 +623,31 @@ static void a_change_is_found_where_it_is(void **state)
     }
 }
 
+static void several_changes_are_all_found(void **state)
+{
+    static const struct {
+        size_t each;
+        double levels[4];
+        size_t n;
+    } series[] = {{20, {100, 130, 100}, 3}, {20, {100, 200, 400}, 3}, {20, {100, 130, 160}, 3},
+                  {10, {100, 200, 100}, 3}, {50, {100, 130, 100}, 3}, {10, {100, 110, 121, 133}, 4}};
+    double values[200];
+    uint64_t seed = 11;
+    (void)state;
+    for (size_t k = 0; k < COUNT(series); k++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        struct diff_change *changes = NULL;
+        size_t n = series[k].each * series[k].n, found = 0;
+        for (size_t i = 0; i < n; i++)
+            values[i] = series[k].levels[i / series[k].each] * exp(0.01 * noise(&seed));
+        assert_int_equal(diff_find_changes(values, n, 0.05, &changes, &found, &err), 0);
+        assert_int_equal(found, series[k].n - 1);
+        for (size_t i = 0; i < found; i++)
+            assert_int_equal(changes[i].at, series[k].each * (i + 1));
+        free(changes);
+    }
+}
+
 static void the_newest_points_are_only_possible(void **state)
 {
     double values[100];
@@ -680,6 +705,7 @@ int main(void)
         cmocka_unit_test(markdown_cannot_be_left),
         cmocka_unit_test(noise_changes_nothing),
         cmocka_unit_test(a_change_is_found_where_it_is),
+        cmocka_unit_test(several_changes_are_all_found),
         cmocka_unit_test(the_newest_points_are_only_possible),
         cmocka_unit_test(what_is_no_value_is_left_out),
     };

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "cli/command.h"
 #include "support/cleanup.h"
 
 enum {
@@ -185,6 +186,8 @@ int calc_svg(const struct calc_case *c, const char *path, struct occ_error *err)
     int status = calc_curves_new(c, &curves, err);
     if (status != 0)
         return status;
+    if (cli_check_output(path, err) != 0)
+        return err->code;
     FILE *out = fopen(path, "we");
     if (!out)
         return occ_fail_errno(err, errno, "--svg: cannot write %s", path);

@@ -8,8 +8,8 @@
 #include "statistics.h"
 #include "support/cleanup.h"
 
-#define CANDIDATE_P      (10 * DIFF_CHANGE_P)
-#define POSSIBLE_SPREADS 4.0 /* standard deviations */
+#define CANDIDATE_P      0.01 /* other changes beside it still widen the spread */
+#define POSSIBLE_SPREADS 4.0  /* standard deviations */
 
 struct series {
     const double *logs; /* of the values */
@@ -28,11 +28,11 @@ static double mean(const double *logs, size_t n)
 }
 
 /* Student's test of the logarithms, with one variance for both sides: a new level has few points at first. */
-static double p_of(const struct series *s, size_t from, size_t at, size_t to)
+static double p_of(const struct series *s, size_t from, size_t at, size_t to, bool in_order)
 {
     struct diff_logs a, b;
-    diff_logs_of(s->values + from, at - from, true, &a);
-    diff_logs_of(s->values + at, to - at, true, &b);
+    diff_logs_of(s->values + from, at - from, in_order, &a);
+    diff_logs_of(s->values + at, to - at, in_order, &b);
     double n = (double)a.n, m = (double)b.n, d = fabs(b.mean - a.mean);
     double variance = ((n - 1) * n * a.variance + (m - 1) * m * b.variance) / (n + m - 2);
     double error = sqrt(variance * (1 / n + 1 / m));
@@ -79,7 +79,7 @@ static void find_candidates(struct series *s, size_t from, size_t to)
         to = best > from ? best : to;
         best = find_best(s, from, to);
     }
-    if (best == 0 || !(p_of(s, from, best, to) <= CANDIDATE_P))
+    if (best == 0 || !(p_of(s, from, best, to, false) <= CANDIDATE_P))
         return;
     s->candidate[best] = true;
     find_candidates(s, from, best);
@@ -113,7 +113,7 @@ static size_t find_worst(const struct series *s, struct diff_change *changes, si
         bool is_short = at - from < DIFF_CHANGE_SEGMENT || to - at < DIFF_CHANGE_SEGMENT;
         changes[i].before = exp(before);
         changes[i].after = exp(after);
-        changes[i].p = is_short || fabs(after - before) < s->min_log ? 1 : p_of(s, from, at, to);
+        changes[i].p = is_short || fabs(after - before) < s->min_log ? 1 : p_of(s, from, at, to, true);
         worst = changes[i].p > largest ? i : worst;
         largest = fmax(largest, changes[i].p);
     }

@@ -15,9 +15,9 @@ enum {
     DIFF_CHANGE_WINDOW = 50, /* points */
     DIFF_CHANGE_SEGMENT = 3, /* points at least between two changes, so that one spike is none */
 };
-/* A change is accepted up to this, a candidate up to ten times as much: a candidate is the best of fifty, so
- * that of 40 000 points of noise alone less than one is expected to be taken for a change. */
-#define DIFF_CHANGE_P 1e-5
+/* A change is accepted up to this: a candidate is the best of fifty, so that of 40 000 points of noise alone
+ * less than one is expected to be taken for a change. */
+#define DIFF_CHANGE_P 1e-6
 
 struct diff_change {
     size_t at;            /* the first point after it */

@@ -43,6 +43,8 @@ static int add_finding(const struct judge_terms *terms, struct rule_result *resu
     *added = *finding;
     (void)snprintf(added->text, sizeof added->text, "%.150s: %s", kernel->short_name, text);
     occ_text_sanitise(added->text);
+    for (char *at = added->text; (at = strstr(at, "##[")); at++) /* a command for GitHub, wherever it is */
+        at[2] = '(';
     return 0;
 }
 

@@ -68,7 +68,7 @@ void judgement_print(FILE *out, const struct judgement *j)
         (void)fprintf(out, "%-10s  ", rule_state_word(r->state));
         put_text(out, r->rule->name, put_safe);
         (void)fputs(": ", out);
-        describe(out, r, "\n            ");
+        describe(out, r, "\n          - "); /* a line that begins with :: is a command for GitHub */
         (void)fputc('\n', out);
     }
 }

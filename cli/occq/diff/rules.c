@@ -80,8 +80,12 @@ static int add_condition(struct rule *rule, enum rule_number number, const char 
     if (rule->n_conditions == RULE_CONDITIONS)
         return occ_fail(err, OCC_E_INVALID, "a rule has at most %d conditions", RULE_CONDITIONS);
     condition->number = number;
-    rule->n_conditions++;
-    return parse_condition(text, condition, err);
+    int status = parse_condition(text, condition, err);
+    bool is_ratio = number >= RULE_NUMBER_theoretical && number <= RULE_NUMBER_expected_elapsed_high;
+    if (status == 0 && is_ratio && !condition->of_baseline && condition->value > 1)
+        return occ_fail(err, OCC_E_INVALID, "an occupancy is 0 to 1, or 0%% to 100%%");
+    rule->n_conditions += status == 0;
+    return status;
 }
 
 static int copy_text(const char *text, char copy[RULE_TEXT_BYTES], struct occ_error *err)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+
+#include "cli/command.h"
 
 enum { BUFFER_BYTES = 1 << 20, ZSTD_LEVEL = 3 };
 
@@ -106,29 +109,47 @@ static FILE *open_stream(int fd, const char *path)
     return ends_in(path, ".gz") ? open_gzip(fd) : ends_in(path, ".zst") ? open_zstd(fd) : fdopen(fd, "w");
 }
 
-/* A new file beside `path`, with the rights that a new file gets. */
-static int make_temporary(struct export_output *output)
+/* The file without a name, in the directory of `path`, with the rights of what it replaces, else of a new
+ * file: whatever ends the program, nothing is left. Where the file system has no such files, one beside
+ * `path`. */
+static int make_temporary(struct export_output *output, const struct stat *before)
 {
+    char directory[PATH_MAX];
     mode_t mask = umask(0);
     (void)umask(mask);
+    mode_t mode = before ? before->st_mode & 07777 : 0666 & ~mask;
+    (void)snprintf(directory, sizeof directory, "%s", output->path);
+    char *slash = strrchr(directory, '/');
+    (void)snprintf(slash ? slash + 1 : directory, 2, ".");
     if (asprintf(&output->temporary, "%s.XXXXXX", output->path) < 0)
         output->temporary = NULL;
-    int fd = output->temporary ? mkostemp(output->temporary, O_CLOEXEC) : -1;
+    int fd = output->temporary ? open(directory, O_TMPFILE | O_WRONLY | O_CLOEXEC, mode) : -1;
+    output->is_named = fd < 0;
+    if (fd < 0 && output->temporary)
+        fd = mkostemp(output->temporary, O_CLOEXEC);
     if (fd >= 0)
-        (void)fchmod(fd, 0666 & ~mask);
+        (void)fchmod(fd, mode);
     return fd;
 }
 
 int export_output_open(const char *path, struct export_output *ret_output, struct occ_error *err)
 {
     struct stat st;
-    *ret_output = (struct export_output){.path = path, .out = path ? NULL : stdout};
+    *ret_output = (struct export_output){.fd = -1, .out = path ? NULL : stdout};
     if (!path) {
         (void)setvbuf(stdout, NULL, _IOFBF, BUFFER_BYTES);
         return 0;
     }
-    bool is_special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-    int fd = is_special ? open(path, O_WRONLY | O_CLOEXEC) : make_temporary(ret_output);
+    if (cli_check_output(path, err) != 0)
+        return err->code;
+    bool exists = stat(path, &st) == 0, is_special = exists && !S_ISREG(st.st_mode);
+    char *target = exists ? realpath(path, NULL) : NULL; /* what a link leads to */
+    ret_output->path = target ? target : strdup(path);
+    int fd = !ret_output->path ? -1
+             : is_special      ? open(path, O_WRONLY | O_CLOEXEC)
+                               : make_temporary(ret_output, exists ? &st : NULL);
+    if (fd >= 0 && ret_output->temporary)
+        ret_output->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (fd >= 0)
         ret_output->out = open_stream(fd, path);
     if (!ret_output->out) {
@@ -140,6 +161,20 @@ int export_output_open(const char *path, struct export_output *ret_output, struc
     return 0;
 }
 
+/* Gives a file without a name the temporary one. */
+static bool give_name(struct export_output *output)
+{
+    char link[64];
+    if (output->is_named)
+        return true;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", output->fd);
+    int fd = mkostemp(output->temporary, O_CLOEXEC); /* a name that nothing has */
+    if (fd < 0 || close(fd) != 0 || unlink(output->temporary) != 0)
+        return false;
+    output->is_named = linkat(AT_FDCWD, link, AT_FDCWD, output->temporary, AT_SYMLINK_FOLLOW) == 0;
+    return output->is_named;
+}
+
 int export_output_finish(struct export_output *output, struct occ_error *err)
 {
     if (!output->path)
@@ -148,24 +183,24 @@ int export_output_finish(struct export_output *output, struct occ_error *err)
     good = fclose(output->out) == 0 && good;
     output->out = NULL;
     if (good && output->temporary)
-        good = rename(output->temporary, output->path) == 0;
-    if (!good) {
+        good = give_name(output) && rename(output->temporary, output->path) == 0;
+    if (!good)
         (void)occ_fail(err, OCC_E_IO, "cannot write %s: %s", output->path, strerror(errno));
-        export_output_abandon(output);
-        return err->code;
-    }
-    free(output->temporary);
-    output->temporary = NULL;
-    return 0;
+    else
+        output->is_named = false;
+    export_output_abandon(output);
+    return good ? 0 : err->code;
 }
 
 void export_output_abandon(struct export_output *output)
 {
     if (output->out && output->path)
         (void)fclose(output->out);
-    output->out = NULL;
-    if (output->temporary)
+    if (output->temporary && output->is_named)
         (void)unlink(output->temporary);
+    if (output->fd >= 0)
+        (void)close(output->fd);
     free(output->temporary);
-    output->temporary = NULL;
+    free(output->path);
+    *output = (struct export_output){.fd = -1};
 }
