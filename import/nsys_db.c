@@ -65,6 +65,18 @@ static int read_number(struct occ_nsys_db *d, const char *sql, int64_t *ret_numb
     return status;
 }
 
+/* SQLite reads what is missing of the last page as zeros. */
+static int refuse_cut(struct occ_nsys_db *d, int64_t page_bytes)
+{
+    sqlite3_file *file = NULL;
+    sqlite3_int64 size = 0;
+    if (sqlite3_file_control(d->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+        !file->pMethods || file->pMethods->xFileSize(file, &size) != SQLITE_OK || page_bytes <= 0 ||
+        size % page_bytes == 0)
+        return 0;
+    return occ_fail(d->err, OCC_E_CORRUPT, "the file ends inside a page: it was cut off");
+}
+
 int occ_nsys_restrict(sqlite3 *db, struct occ_nsys_db *ret_db, struct occ_error *err)
 {
     static const struct {
@@ -91,6 +103,8 @@ int occ_nsys_restrict(sqlite3 *db, struct occ_nsys_db *ret_db, struct occ_error 
     int status = read_number(ret_db, "PRAGMA page_count", &pages);
     if (status == 0)
         status = read_number(ret_db, "PRAGMA page_size", &page_bytes);
+    if (status == 0)
+        status = refuse_cut(ret_db, page_bytes);
     if (status == 0)
         ret_db->steps_left += (uint64_t)pages * (uint64_t)page_bytes * STEPS_PER_BYTE;
     (void)sqlite3_set_authorizer(db, authorize, NULL);

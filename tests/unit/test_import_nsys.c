@@ -534,6 +534,17 @@ static void unfinished_files(void **state)
     }
 }
 
+static void cut_files(void **state)
+{
+    struct world *w = *state;
+    struct stat st;
+    make(w, GPU NAMES KERNELS ROW("100", "0", PID, "2"));
+    assert_int_equal(stat(w->file, &st), 0);
+    assert_int_equal(truncate(w->file, st.st_size - 1), 0);
+    must_fail(w, "the file ends inside a page: it was cut off");
+    assert_string_equal(ask(w, "SELECT count(*) FROM stored_run"), "0");
+}
+
 static void import_meanwhile(void *context, uint64_t done, uint64_t total)
 {
     struct world **w = context;
@@ -606,6 +617,7 @@ int main(void)
         TEST(schemas_are_bounded),
         TEST(shared_pages_are_left),
         TEST(unfinished_files),
+        TEST(cut_files),
         TEST(odd_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
