@@ -101,7 +101,7 @@ static void print_marks(const struct trend *t)
         if (length)
             (void)printf("%*s  %.*s\n", INDENT - 2, i == 0 ? "changes" : "labels", (int)length, marks[i]);
     }
-    (void)printf("%*s%-*s%s\n", INDENT, "", columns - TIME_CHARACTERS,
+    (void)printf("%*s%-*s %s\n", INDENT, "", columns - TIME_CHARACTERS - 1,
                  cli_time_text(t->points[0].start_ns, first, sizeof first),
                  cli_time_text(t->points[t->n - 1].start_ns, last, sizeof last));
 }
@@ -145,8 +145,10 @@ static void print_text(const struct trend *t)
     (void)printf("\n  changes%s\n", t->n_changes ? "" : ": none was found");
     for (size_t i = 0; i < t->n_changes; i++)
         print_change(&t->changes[i]);
-    if (t->n_changes)
-        (void)printf("  next: occq diff until:WHEN since:WHEN (which kernels, or their mix)\n");
+    if (t->n_changes) {
+        long long seconds = t->changes[0].start_ns / 1000000000;
+        (void)printf("  next: occq diff until:@%lld since:@%lld (why)\n", seconds, seconds);
+    }
 }
 
 /* ---- JSON ---- */
