@@ -389,10 +389,24 @@ static pid_t find_helper(void)
     return found;
 }
 
+static bool is_asleep(pid_t thread)
+{
+    char path[64], line[512] = "";
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)thread);
+    FILE *stat = fopen(path, "r");
+    const char *state = stat && fgets(line, sizeof line, stat) ? strrchr(line, ')') : NULL;
+    if (stat)
+        fclose(stat);
+    return state && strncmp(state, ") S", 3) == 0;
+}
+
+/* Until it has begun and sleeps: a child that is forked while it holds the loader's lock (glibc does not
+ * reset the one of dl_iterate_phdr) would wait for that for ever. */
 static void initialise_and_wait_for_helper(void)
 {
+    pid_t helper;
     InitializeInjection();
-    while (find_helper() == 0)
+    while ((helper = find_helper()) == 0 || !is_asleep(helper))
         usleep(1000);
 }
 
