@@ -5,7 +5,12 @@ occ_add_test(test_daemon_identity SOURCES test_daemon_identity.c USES occ_daemon
 occ_add_test(test_daemon_gpu SOURCES test_daemon_gpu.c USES occ_daemon)
 occ_add_test(test_daemon_users SOURCES test_daemon_users.c USES occ_daemon PkgConfig::SQLITE)
 occ_add_test(test_daemon_hostile SOURCES test_daemon_hostile.c USES occ_daemon PkgConfig::SQLITE)
-occ_add_test(test_daemon_attacks SOURCES test_daemon_attacks.c USES occ_daemon PkgConfig::SQLITE)
+# Turns are shares of elapsed time: beside hundreds of connections a victim waits for minutes under the thread sanitizer.
+set(_attacks_label quick)
+if(OCC_SANITIZE STREQUAL thread)
+  set(_attacks_label slow)
+endif()
+occ_add_test(test_daemon_attacks SOURCES test_daemon_attacks.c USES occ_daemon PkgConfig::SQLITE LABELS ${_attacks_label})
 occ_add_test(test_daemon_hours SOURCES test_daemon_hours.c USES occ_daemon PkgConfig::SQLITE)
 add_test(NAME test_daemon_hours_long COMMAND test_daemon_hours long)
 _occ_test_properties(test_daemon_hours_long slow)
