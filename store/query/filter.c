@@ -145,7 +145,7 @@ static bool set_group(const struct occ_resolved_filter *f, sqlite3_stmt *stmt, e
 {
     static const int columns[] = {
         [OCC_TOP_BY_RUN] = 5, [OCC_TOP_BY_RANK] = 6, [OCC_TOP_BY_USER] = 7, [OCC_TOP_BY_LABEL] = 8};
-    if (by < OCC_TOP_BY_RUN)
+    if (by < OCC_TOP_BY_RUN || by > OCC_TOP_BY_LABEL)
         return true;
     const char *text = (const char *)sqlite3_column_text(stmt, columns[by]);
     if (by == OCC_TOP_BY_RUN && text && strrchr(text, '/'))
