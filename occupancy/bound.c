@@ -31,7 +31,7 @@ static bool is_whole(const struct occ_hw_utilization *u)
 }
 
 /* Half of the 95 % interval; ncu gives no error. */
-static double doubt(const struct occ_hw_utilization *u, enum occ_hw_unit unit)
+static double half_width(const struct occ_hw_utilization *u, enum occ_hw_unit unit)
 {
     double error = unit == OCC_HW_ISSUE ? u->issue_error : u->throughput_error;
     return unit < OCC_HW_COMPUTE && error > 0 ? OF_95_PERCENT * error : 0;
@@ -42,8 +42,8 @@ enum occ_bound occ_bound_of(const struct occ_hw_utilization *u, const struct occ
     double low = 0, high = 0;
     for (int i = 0; i < OCC_HW_COUNT; i++)
         if (is_known(u, (enum occ_hw_unit)i)) {
-            low = fmax(low, u->ratio[i] - doubt(u, (enum occ_hw_unit)i));
-            high = fmax(high, u->ratio[i] + doubt(u, (enum occ_hw_unit)i));
+            low = fmax(low, u->ratio[i] - half_width(u, (enum occ_hw_unit)i));
+            high = fmax(high, u->ratio[i] + half_width(u, (enum occ_hw_unit)i));
         }
     if (low >= OCC_BOUND_THROUGHPUT_MIN)
         return OCC_BOUND_THROUGHPUT;

@@ -125,8 +125,8 @@ struct occ_sql_noun {
 /* clang-format off */
 #define OCC_SQL_REPRESENTATIVE(of) \
     "iif(" of("group_elapsed_ns") " > 0.1 * (" of("elapsed_ns") " + " of("group_elapsed_ns") ") AND " \
-    of("elapsed_ns") " > 0 AND NOT (" of("elapsed_ns") " / (" of("direct") " + " of("regression") " + " of("exact") \
-    " + " of("ncu") ")) / (" of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
+    of("elapsed_ns") " > 0 AND NOT (" of("elapsed_ns") " / (" of("direct") " + " of("regression") " + " \
+    of("exact") " + " of("ncu") ")) / (" of("group_elapsed_ns") " / " of("grouped") ") BETWEEN 1 / 1.2 AND 1.2, 0, 1)"
 /* clang-format on */
 
 /* The columns of measured values, over m (stored_measured_*), c and k. */

@@ -78,3 +78,10 @@ uint64_t occ_histogram_quantile(const struct occ_histogram *h, double share)
     }
     return 0;
 }
+
+uint64_t occ_histogram_quantile_within(const struct occ_histogram *h, double share, uint64_t min,
+                                       uint64_t max)
+{
+    uint64_t value = occ_histogram_quantile(h, share);
+    return h->count == 0 ? 0 : value < min ? min : value > max ? max : value;
+}

@@ -56,5 +56,8 @@ void occ_histogram_write(const struct occ_histogram *h, struct occ_writer *w);
 
 /* The value below which `share` (0...1) of all lie, interpolated in its bin; 0 when empty. */
 uint64_t occ_histogram_quantile(const struct occ_histogram *h, double share);
+/* The same, kept within the smallest and the largest value, which a part of a bin may lie beyond. */
+uint64_t occ_histogram_quantile_within(const struct occ_histogram *h, double share, uint64_t min,
+                                       uint64_t max);
 
 #endif

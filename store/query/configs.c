@@ -81,10 +81,8 @@ static void fill_totals(const struct occ_totals *t, struct occ_config_row *row)
     row->last_ns = t->last_ns;
     uint64_t *const quantiles[] = {&row->p50_ns, &row->p95_ns, &row->p99_ns};
     static const double shares[] = {0.50, 0.95, 0.99};
-    for (size_t i = 0; i < 3; i++) {
-        uint64_t quantile = occ_histogram_quantile(&t->histogram, shares[i]);
-        *quantiles[i] = quantile < t->min_ns ? t->min_ns : quantile > t->max_ns ? t->max_ns : quantile;
-    }
+    for (size_t i = 0; i < 3; i++)
+        *quantiles[i] = occ_histogram_quantile_within(&t->histogram, shares[i], t->min_ns, t->max_ns);
 }
 
 static void fill_waste(struct occ_config_row *row)

@@ -147,13 +147,6 @@ static int conclude_configs(struct sweep *s, size_t first)
     return rc;
 }
 
-/* Interpolated in a bin, whose upper part may be empty. */
-static uint64_t quantile(const struct sweep *s, double share)
-{
-    uint64_t ns = occ_histogram_quantile(&s->gaps, share);
-    return ns < s->gpu->max_ns ? ns : s->gpu->max_ns;
-}
-
 static int read_gpu(struct sweep *s, struct occ_span time)
 {
     size_t first_config = s->uses->n_configs;
@@ -166,8 +159,8 @@ static int read_gpu(struct sweep *s, struct occ_span time)
     if (rc != 0)
         return rc;
     add_alone(s, INT64_MAX);
-    s->gpu->p50_ns = quantile(s, 0.5);
-    s->gpu->p95_ns = quantile(s, 0.95);
+    s->gpu->p50_ns = occ_histogram_quantile_within(&s->gaps, 0.5, 0, s->gpu->max_ns);
+    s->gpu->p95_ns = occ_histogram_quantile_within(&s->gaps, 0.95, 0, s->gpu->max_ns);
     return conclude_configs(s, first_config);
 }
 

@@ -298,21 +298,14 @@ static void name_main_cause(struct line *line)
     }
 }
 
-/* Interpolated in a bin, whose upper part may be empty. */
-static uint64_t quantile(const struct line *line, double share)
-{
-    uint64_t ns = occ_histogram_quantile(&line->durations, share);
-    return ns < line->row.max_ns ? ns : line->row.max_ns;
-}
-
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
 #define X(name) row->name = mean_of(&line->name);
     MEANS(X)
 #undef X
-    row->p50_ns = quantile(line, 0.5);
-    row->p95_ns = quantile(line, 0.95);
+    row->p50_ns = occ_histogram_quantile_within(&line->durations, 0.5, row->min_ns, row->max_ns);
+    row->p95_ns = occ_histogram_quantile_within(&line->durations, 0.95, row->min_ns, row->max_ns);
     row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;
     for (unsigned i = 0; i < OCC_PART_COUNT;
          i++) /* means over all analysed configurations: with `used` they sum to 1 */

@@ -274,24 +274,24 @@ static void write_end(struct export_writer *w, const struct export_track *track,
     write_event(w, ns, &(struct pieces){{event, "", ""}, {(size_t)(end - event), 0, 0}});
 }
 
+static uint8_t *annotation(uint8_t *at, const uint8_t *inner, const uint8_t *end)
+{
+    size_t n = (size_t)(end - inner);
+    return (uint8_t *)memcpy(varint(varint(at, EVENT_ANNOTATION << 3 | BYTES), n), inner, n) + n;
+}
+
 static uint8_t *annotation_number(uint8_t *at, unsigned key, uint64_t number)
 {
     uint8_t inner[32];
     uint8_t *end = number_field(number_field(inner, ANNOTATION_NAME, key), ANNOTATION_UINT, number);
-    if (number == 0)
-        return at;
-    at = varint(varint(at, EVENT_ANNOTATION << 3 | BYTES), (uint64_t)(end - inner));
-    return (uint8_t *)memcpy(at, inner, (size_t)(end - inner)) + (end - inner);
+    return number ? annotation(at, inner, end) : at;
 }
 
 static uint8_t *annotation_real(uint8_t *at, unsigned key, double real)
 {
     uint8_t inner[32];
     uint8_t *end = double_field(number_field(inner, ANNOTATION_NAME, key), ANNOTATION_DOUBLE, real);
-    if (isnan(real))
-        return at;
-    at = varint(varint(at, EVENT_ANNOTATION << 3 | BYTES), (uint64_t)(end - inner));
-    return (uint8_t *)memcpy(at, inner, (size_t)(end - inner)) + (end - inner);
+    return isnan(real) ? at : annotation(at, inner, end);
 }
 
 static void perfetto_add_launch(struct export_writer *w, const struct export_track *track,
@@ -324,11 +324,11 @@ static void perfetto_add_hole(struct export_writer *w, const struct export_track
     uint8_t event[48];
     uint8_t *end = begin_event(event, TYPE_BEGIN, lane);
     put_text(&name, EVENT_NAME_TEXT, lane->name);
-    if (!name.failed)
+    if (!name.failed) {
         write_event(w, start_ns,
                     &(struct pieces){{event, name.bytes, ""}, {(size_t)(end - event), name.size, 0}});
-    if (!name.failed)
         write_end(w, lane, end_ns);
+    }
     free(name.bytes);
 }
 
