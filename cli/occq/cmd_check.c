@@ -1,10 +1,8 @@
 /* occq check: rules that a run must keep, for CI. One thread. */
-#include <errno.h>
 #include <string.h>
-
 #include <sys/stat.h>
 
-#include "cli/command.h"
+#include "cli/file.h"
 #include "cli/usage.h"
 #include "commands.h"
 #include "diff/judge.h"
@@ -33,20 +31,15 @@ static bool is_same_file(const char *path, const char *other)
 static int write_file(const char *path, const struct judgement *judgement, print_judgement *print,
                       struct occ_error *err)
 {
+    struct cli_file output;
     if (!path)
         return 0;
-    if (cli_check_output(path, err) != 0)
-        return err->code;
     if (is_same_file(path, judgement->file))
         return occ_fail(err, OCC_E_INVALID, "%s has the rules: nothing is written over it", path);
-    FILE *out = fopen(path, "we");
-    if (!out)
-        return occ_fail_errno(err, errno, "cannot write %s", path);
-    print(out, judgement);
-    bool failed = ferror(out) != 0;
-    if (fclose(out) != 0 || failed)
-        return occ_fail_errno(err, errno, "cannot write %s", path);
-    return 0;
+    if (cli_file_open(path, &output, err) != 0)
+        return err->code;
+    print(output.out, judgement);
+    return cli_file_finish(&output, err);
 }
 
 static int print_all(const struct check_args *args, const struct judgement *judgement, struct occ_error *err)

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/file.h"
 #include "cli/usage.h"
 #include "commands.h"
 #include "export/lanes.h"
-#include "export/output.h"
 #include "history.h"
 #include "names.h"
 #include "sql_table.h"
@@ -23,16 +23,16 @@ struct export_args {
 static int write_file(const struct export_args *args, sqlite3_stmt *statement,
                       struct timeline_counts *ret_counts, struct occ_error *err)
 {
-    struct export_output output;
+    struct cli_file output;
     const struct export_format *format =
         strcmp(args->format, export_perfetto.name) == 0 ? &export_perfetto : &export_chrome;
-    int status = export_output_open(args->output, &output, err);
+    int status = cli_file_open(args->output, &output, err);
     if (status != 0)
         return status;
     status = timeline_write(statement, format, output.out, args->history.number, ret_counts, err);
     if (status == 0)
-        return export_output_finish(&output, err);
-    export_output_abandon(&output);
+        return cli_file_finish(&output, err);
+    cli_file_abandon(&output);
     return status;
 }
 

@@ -1,13 +1,13 @@
 /* A file that is there whole or not at all, compressed as its name says. One thread. */
-#ifndef OCC_EXPORT_OUTPUT_H
-#define OCC_EXPORT_OUTPUT_H
+#ifndef OCC_CLI_FILE_H
+#define OCC_CLI_FILE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "support/error.h"
 
-struct export_output {
+struct cli_file {
     FILE *out;
     char *path;      /* of the file that it becomes; NULL: stdout */
     char *temporary; /* its name until then; NULL: `path` is no regular file */
@@ -16,10 +16,10 @@ struct export_output {
 };
 
 /* `path` NULL: stdout. Names that end in ".gz" and ".zst" are compressed. A database is not replaced. */
-int export_output_open(const char *path, struct export_output *ret_output, struct occ_error *err);
+int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_error *err);
 /* Completes the file and gives it its name; what was there before is replaced. */
-int export_output_finish(struct export_output *output, struct occ_error *err);
-/* After a failure: nothing is left. After export_output_finish() this does nothing. */
-void export_output_abandon(struct export_output *output);
+int cli_file_finish(struct cli_file *output, struct occ_error *err);
+/* After a failure: nothing is left. After cli_file_finish() this does nothing. */
+void cli_file_abandon(struct cli_file *output);
 
 #endif

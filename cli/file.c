@@ -1,5 +1,5 @@
-/* See output.h. */
-#include "output.h"
+/* See file.h. */
+#include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "cli/command.h"
+#include "command.h"
 
 enum { BUFFER_BYTES = 1 << 20, ZSTD_LEVEL = 3 };
 
@@ -112,7 +112,7 @@ static FILE *open_stream(int fd, const char *path)
 /* The file without a name, in the directory of `path`, with the rights of what it replaces, else of a new
  * file: whatever ends the program, nothing is left. Where the file system has no such files, one beside
  * `path`. */
-static int make_temporary(struct export_output *output, const struct stat *before)
+static int make_temporary(struct cli_file *output, const struct stat *before)
 {
     char directory[PATH_MAX];
     mode_t mask = umask(0);
@@ -132,10 +132,10 @@ static int make_temporary(struct export_output *output, const struct stat *befor
     return fd;
 }
 
-int export_output_open(const char *path, struct export_output *ret_output, struct occ_error *err)
+int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_error *err)
 {
     struct stat st;
-    *ret_output = (struct export_output){.fd = -1, .out = path ? NULL : stdout};
+    *ret_output = (struct cli_file){.fd = -1, .out = path ? NULL : stdout};
     if (!path) {
         (void)setvbuf(stdout, NULL, _IOFBF, BUFFER_BYTES);
         return 0;
@@ -154,7 +154,7 @@ int export_output_open(const char *path, struct export_output *ret_output, struc
         ret_output->out = open_stream(fd, path);
     if (!ret_output->out) {
         (void)occ_fail(err, OCC_E_IO, "cannot write %s: %s", path, strerror(errno));
-        export_output_abandon(ret_output);
+        cli_file_abandon(ret_output);
         return err->code;
     }
     (void)setvbuf(ret_output->out, NULL, _IOFBF, BUFFER_BYTES);
@@ -162,7 +162,7 @@ int export_output_open(const char *path, struct export_output *ret_output, struc
 }
 
 /* Gives a file without a name the temporary one. */
-static bool give_name(struct export_output *output)
+static bool give_name(struct cli_file *output)
 {
     char link[64];
     if (output->is_named)
@@ -175,7 +175,7 @@ static bool give_name(struct export_output *output)
     return output->is_named;
 }
 
-int export_output_finish(struct export_output *output, struct occ_error *err)
+int cli_file_finish(struct cli_file *output, struct occ_error *err)
 {
     if (!output->path)
         return 0; /* the caller's program looks at stdout when it ends */
@@ -188,11 +188,11 @@ int export_output_finish(struct export_output *output, struct occ_error *err)
         (void)occ_fail(err, OCC_E_IO, "cannot write %s: %s", output->path, strerror(errno));
     else
         output->is_named = false;
-    export_output_abandon(output);
+    cli_file_abandon(output);
     return good ? 0 : err->code;
 }
 
-void export_output_abandon(struct export_output *output)
+void cli_file_abandon(struct cli_file *output)
 {
     if (output->out && output->path)
         (void)fclose(output->out);
@@ -202,5 +202,5 @@ void export_output_abandon(struct export_output *output)
         (void)close(output->fd);
     free(output->temporary);
     free(output->path);
-    *output = (struct export_output){.fd = -1};
+    *output = (struct cli_file){.fd = -1};
 }
