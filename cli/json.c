@@ -7,8 +7,9 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-static void write_escaped(FILE *out, const char *at, unsigned char sanitised)
+static void write_escaped(const struct cli_json *json, const char *at, unsigned char sanitised)
 {
+    FILE *out = json->out;
     unsigned char c = (unsigned char)*at;
     if (c == '"' || c == '\\')
         (void)fprintf(out, "\\%c", c);
@@ -16,7 +17,7 @@ static void write_escaped(FILE *out, const char *at, unsigned char sanitised)
         (void)fputs("\\n", out);
     else if (c == '\t')
         (void)fputs("\\t", out);
-    else if (c < 0x20 || c == 0x7f)
+    else if (c < 0x20 || c == 0x7f || (json->in_html && (c == '<' || c == '>' || c == '&')))
         (void)fprintf(out, "\\u%04x", c);
     else if (c != sanitised)
         (void)fputs("\\ufffd", out);
@@ -25,14 +26,15 @@ static void write_escaped(FILE *out, const char *at, unsigned char sanitised)
 }
 
 /* What occ_text_sanitise() changes is what JSON (or the reader's terminal) cannot have as it is. */
-static void write_string(FILE *out, const char *string)
+static void write_string(const struct cli_json *json, const char *string)
 {
+    FILE *out = json->out;
     _cleanup_(occ_freep) char *clean = strdup(string);
     if (clean)
         occ_text_sanitise(clean);
     (void)fputc('"', out);
     for (size_t i = 0; clean && string[i]; i++)
-        write_escaped(out, string + i, (unsigned char)clean[i]);
+        write_escaped(json, string + i, (unsigned char)clean[i]);
     (void)fputc('"', out);
 }
 
@@ -53,7 +55,7 @@ static void lead(struct cli_json *json, const char *key)
         json->open[json->depth - 1].filled = true;
     }
     if (key) {
-        write_string(json->out, key);
+        write_string(json, key);
         (void)fputs(": ", json->out);
     }
 }
@@ -107,7 +109,7 @@ void cli_json_value(struct cli_json *json, const char *key, struct cli_value val
     char digits[64];
     lead(json, key);
     if (value.type == CLI_STRING)
-        write_string(json->out, value.string);
+        write_string(json, value.string);
     else
         (void)fputs(value.type == CLI_NONE ? "null" : cli_value_raw(&value, digits, sizeof digits),
                     json->out);
@@ -133,4 +135,16 @@ void cli_json_row(struct cli_json *json, const struct cli_column *table, const v
 {
     for (; table->name; table++)
         cli_json_value(json, table->key, table->get(table, row));
+}
+
+void cli_json_rows(struct cli_json *json, const char *key, const struct cli_column *table, const void *rows,
+                   size_t n, size_t row_bytes)
+{
+    cli_json_array(json, key, false);
+    for (size_t i = 0; i < n; i++) {
+        cli_json_object(json, NULL, true);
+        cli_json_row(json, table, (const char *)rows + i * row_bytes);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
 }

@@ -20,6 +20,7 @@
 
 struct cli_json {
     FILE *out;
+    bool in_html; /* escapes what could end or open an element: set after cli_json_begin() */
     int depth;
     struct {
         char end; /* '}' or ']' */
@@ -47,5 +48,8 @@ void cli_json_null(struct cli_json *json, const char *key);
 
 /* A member for each column of `table`. */
 void cli_json_row(struct cli_json *json, const struct cli_column *table, const void *row);
+/* An array of an object for each of `n` rows of `row_bytes` bytes. */
+void cli_json_rows(struct cli_json *json, const char *key, const struct cli_column *table, const void *rows,
+                   size_t n, size_t row_bytes);
 
 #endif

@@ -12,6 +12,14 @@ struct diff_args {
     bool force, markdown;
 };
 
+static void print_json(const struct diff_report *report, const struct diff_line *lines)
+{
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    diff_json(&json, report, lines);
+    cli_json_end(&json);
+}
+
 static int print(const struct diff_args *args, const struct diff_report *report,
                  const struct diff_line *lines, struct occ_error *err)
 {
@@ -21,7 +29,7 @@ static int print(const struct diff_args *args, const struct diff_report *report,
         return cli_table_print("kernels", &list->selection, lines,
                                list->output.csv || n < report->shown ? n : report->shown, sizeof *lines, err);
     if (list->output.json)
-        diff_print_json(report, lines);
+        print_json(report, lines);
     else if (args->markdown)
         diff_print_markdown(report, lines);
     else

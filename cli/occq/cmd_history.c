@@ -151,32 +151,15 @@ static void print_text(const struct trend *t)
     }
 }
 
-/* ---- JSON ---- */
-
-static void put_rows(struct cli_json *json, const char *key, const struct cli_column *columns,
-                     const void *rows, size_t n, size_t size)
-{
-    cli_json_array(json, key, false);
-    for (size_t i = 0; i < n; i++) {
-        cli_json_object(json, NULL, true);
-        cli_json_row(json, columns, (const char *)rows + i * size);
-        cli_json_close(json);
-    }
-    cli_json_close(json);
-}
+/* ---- the command ---- */
 
 static void print_json(const struct trend *t)
 {
     struct cli_json json;
     cli_json_begin(&json, stdout);
-    cli_json_integer(&json, "unit_ns", t->unit_ns);
-    put_rows(&json, "points", trend_point_columns, t->points, t->n, sizeof *t->points);
-    put_rows(&json, "changes", trend_change_columns, t->changes, t->n_changes, sizeof *t->changes);
-    put_rows(&json, "labels", trend_label_columns, t->labels, t->n_labels, sizeof *t->labels);
+    trend_json(&json, t);
     cli_json_end(&json);
 }
-
-/* ---- the command ---- */
 
 static int print(const struct trend_args *args, const struct trend *t, struct occ_error *err)
 {

@@ -4,7 +4,7 @@
 #include "cli/usage.h"
 #include "commands.h"
 #include "history.h"
-#include "sql_table.h"
+#include "lists.h"
 
 #define COLUMN(name, unit, flags, help) SQL_COLUMN(name, name, unit, flags, NULL, help)
 
@@ -44,19 +44,18 @@ static const char rows[] =
     "SELECT * FROM part "
     "UNION ALL SELECT 10, 'sums and names', NULL, sum(iif(at = 12, bytes, -bytes)), NULL, NULL FROM part)";
 
+const struct sql_list info_list = {
+    .name = "info", .table = columns, .from = rows, .order = "at", .nothing = "nothing"};
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct history_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    const struct sql_list list = {.name = "info",
-                                  .table = columns,
-                                  .selection = &args->list.selection,
-                                  .from = rows,
-                                  .order = "at",
-                                  .filter = &args->filter,
-                                  .number = args->number,
-                                  .nothing = "nothing"};
+    struct sql_list list = info_list;
+    list.selection = &args->list.selection;
+    list.filter = &args->filter;
+    list.number = args->number;
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     int status = sql_list(command, store, &list);

@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "daemon.h"
 #include "history.h"
-#include "sql_table.h"
+#include "lists.h"
 #include "support/cleanup.h"
 #include "support/control.h"
 #include "support/text.h"
@@ -92,6 +92,15 @@ static void note_more(const struct cli_command *command, struct occ_store *store
     cli_footer(command, list->selection, "only the newest %" PRId64 " runs; -n shows more", list->number);
 }
 
+const struct sql_list runs_list = {.name = "runs",
+                                   .table = columns,
+                                   .from = "run",
+                                   .order = "start_ns DESC, run_id DESC",
+                                   .since = LASTS " >= %lld AND time_base = 'epoch'",
+                                   .until = "start_ns < %lld AND time_base = 'epoch'",
+                                   .nothing = "no runs match these filters",
+                                   .note_more = note_more};
+
 /* ---- pause PID, resume PID ---- */
 
 static int send_pause(const struct cli_command *command, const struct runs_args *args)
@@ -130,17 +139,10 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct history_args *args = &runs->history;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    const struct sql_list list = {.name = "runs",
-                                  .table = columns,
-                                  .selection = &args->list.selection,
-                                  .from = "run",
-                                  .order = "start_ns DESC, run_id DESC",
-                                  .since = LASTS " >= %lld AND time_base = 'epoch'",
-                                  .until = "start_ns < %lld AND time_base = 'epoch'",
-                                  .filter = &args->filter,
-                                  .number = args->number,
-                                  .nothing = "no runs match these filters",
-                                  .note_more = note_more};
+    struct sql_list list = runs_list;
+    list.selection = &args->list.selection;
+    list.filter = &args->filter;
+    list.number = args->number;
     if (args->list.common.operand_count > 0)
         return send_pause(command, runs);
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)

@@ -16,31 +16,6 @@
 #include "support/cleanup.h"
 #include "support/text.h"
 
-static int most_time_first(const void *left, const void *right)
-{
-    const struct show_group *a = left, *b = right;
-    return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
-}
-
-/* The rows by kernel and device, those with most time first. Returns the number of groups written to `groups`
- * (room for rows->n). */
-static size_t group(const struct occ_config_rows *rows, size_t shown_max, struct show_group *groups)
-{
-    size_t n = 0;
-    for (const struct occ_config_row *row = rows->rows; row < rows->rows + rows->n; row++) {
-        if (n == 0 || groups[n - 1].configs->kernel.id != row->kernel.id ||
-            groups[n - 1].configs->kernel.device != row->kernel.device)
-            groups[n++] = (struct show_group){.configs = row};
-        struct show_group *g = &groups[n - 1];
-        g->n++;
-        g->shown = g->n < shown_max ? g->n : shown_max;
-        g->launches += row->launches;
-        g->total_ns += row->total_ns;
-    }
-    qsort(groups, n, sizeof *groups, most_time_first);
-    return n;
-}
-
 static int print_pages(const struct show_group *groups, size_t n, struct occ_error *err)
 {
     int status = 0;
@@ -52,28 +27,22 @@ static int print_pages(const struct show_group *groups, size_t n, struct occ_err
     return status;
 }
 
-static void free_groups(struct show_group **groups)
-{
-    for (struct show_group *g = *groups; g && g->configs; g++)
-        occ_top_free(&g->ranges);
-    free(*groups);
-}
-
 static int print(struct occ_store *store, const struct occ_config_rows *rows, const struct history_args *args,
                  struct occ_error *err)
 {
-    _cleanup_(free_groups) struct show_group *groups = calloc(rows->n + 1, sizeof *groups);
-    if (!groups)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    size_t n = group(rows, args->number ? (size_t)args->number : SIZE_MAX, groups);
-    int status = 0;
+    _cleanup_(show_groups_free) struct show_group *groups = NULL;
+    size_t n = 0;
+    int status = show_groups_make(rows, args->number ? (size_t)args->number : SIZE_MAX, &groups, &n, err);
     for (size_t i = 0; i < n && status == 0; i++)
         status = show_find_ranges(store, &args->filter, &groups[i], err);
     if (status != 0)
         return status;
     if (!args->list.output.json)
         return print_pages(groups, n, err);
-    show_json(groups, n);
+    struct cli_json json;
+    cli_json_begin(&json, stdout);
+    show_json(&json, groups, n);
+    cli_json_end(&json);
     return 0;
 }
 

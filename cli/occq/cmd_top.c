@@ -20,48 +20,11 @@ struct top_args {
     double min_loss;
 };
 
-/* ---- order ---- */
-
 #define CAUSE_LABEL(name, label, text)          label,
 #define MEASURED_LABEL(name, label, text, gain) label,
 #define CAUSE_LABELS                            OCC_CAUSES(CAUSE_LABEL) OCC_MEASURED_CAUSES(MEASURED_LABEL)
 static const char *const cause_labels[] = {CAUSE_LABELS NULL};
 static const char *const order_labels[] = {"waste", "time", "launches", "occupancy", CAUSE_LABELS NULL};
-
-/* The cause of that label; OCC_PART_COUNT: none. */
-static unsigned part_of(const char *label)
-{
-    unsigned part = 0;
-    while (part < OCC_PART_COUNT && (!label || strcmp(cause_labels[part], label) != 0))
-        part++;
-    return part;
-}
-
-/* What rows are ordered by, the largest first. */
-static double key_of(const struct occ_top_row *row, const char *by)
-{
-    unsigned part = part_of(by);
-    return part < OCC_PART_COUNT         ? row->part[part]
-           : strcmp(by, "waste") == 0    ? row->waste_warp_seconds
-           : strcmp(by, "time") == 0     ? (double)row->total_ns
-           : strcmp(by, "launches") == 0 ? (double)row->launches
-           : isnan(row->achieved)        ? -row->expected_achieved_low
-                                         : -row->achieved;
-}
-
-/* NaN is last; ties are broken, so that two calls print the same. */
-static int compare(const void *left, const void *right, void *by)
-{
-    const struct occ_top_row *a = left, *b = right;
-    double key_a = key_of(a, by), key_b = key_of(b, by);
-    if (isnan(key_a) != isnan(key_b))
-        return isnan(key_a) - isnan(key_b);
-    if (key_a < key_b || key_a > key_b)
-        return key_a < key_b ? 1 : -1;
-    return a->kernel.id != b->kernel.id
-               ? (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id)
-               : (a->kernel.device > b->kernel.device) - (a->kernel.device < b->kernel.device);
-}
 
 /* ---- what rows are ---- */
 
@@ -109,7 +72,7 @@ static void name_row_columns(struct cli_column *table, enum occ_top_by by)
 /* Keeps the rows that lose enough to the given cause, else to their largest. */
 static void filter_losses(struct occ_top *top, const struct top_args *args)
 {
-    unsigned part = part_of(args->cause);
+    unsigned part = top_part_of(args->cause);
     double min_loss = args->min_loss > 0 ? args->min_loss : SHOWN_LOSS_MIN;
     size_t kept = 0;
     if (!args->cause && !(args->min_loss > 0))
@@ -166,7 +129,7 @@ static void mark_defaults(struct cli_column *table, const struct top_args *args,
         if (args->advice)
             table->flags = is_of_advice(table->name) ? table->flags | CLI_DEFAULT
                                                      : table->flags & ~(unsigned)CLI_DEFAULT;
-        bool is_cause = part_of(table->name) < OCC_PART_COUNT;
+        bool is_cause = top_part_of(table->name) < OCC_PART_COUNT;
         if ((is_cause && strcmp(table->name, args->order) == 0) ||
             (is_cause && args->cause && strcmp(table->name, args->cause) == 0) ||
             (has_achieved && strcmp(table->name, "achieved") == 0))
@@ -206,21 +169,13 @@ static void print_footer(const struct report *report, const struct cli_selection
 static int print(const struct report *report, const struct cli_selection *selection, struct occ_error *err)
 {
     const struct occ_top *top = report->top;
-    _cleanup_(occ_freep) struct top_line *lines = calloc(report->shown + 1, sizeof *lines);
-    struct top_sums all = {0};
-    double running = 0;
+    struct top_sums all;
     bool simulated = false;
+    _cleanup_(occ_freep) struct top_line *lines = top_make_lines(top, report->shown, &all);
     if (!lines)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < top->n; i++) {
-        all.ns += (double)top->rows[i].total_ns;
-        all.waste += top_waste_of(&top->rows[i]);
-    }
-    for (size_t i = 0; i < report->shown; i++) {
-        running += top_waste_of(&top->rows[i]);
-        top_fill_line(&top->rows[i], &all, running, &lines[i]);
+    for (size_t i = 0; i < report->shown; i++)
         simulated = simulated || top->rows[i].kernel.simulated;
-    }
     int status = report->args->advice
                      ? top_advise(report->store, &report->args->history.filter,
                                   by_of(report->args) == OCC_TOP_BY_CONFIG, lines, report->shown, err)
@@ -228,7 +183,8 @@ static int print(const struct report *report, const struct cli_selection *select
     if (status == 0)
         status = cli_table_print("top", selection, lines, report->shown, sizeof *lines, err);
     if (status == 0)
-        print_footer(report, selection, running / all.waste);
+        print_footer(report, selection,
+                     report->shown ? lines[report->shown - 1].running_waste_ratio : (double)NAN);
     if (status == 0 && simulated)
         cli_note_simulated(report->command, selection);
     return status;
@@ -242,9 +198,7 @@ static int print_top(const struct report *report, struct occ_error *err)
     struct cli_selection selection;
     memcpy(table, top_columns, top_columns_bytes);
     mark_row_columns(table, by_of(args));
-    if (report->top->n > 1)
-        qsort_r(report->top->rows, report->top->n, sizeof *report->top->rows, compare,
-                (char *)(uintptr_t)args->order);
+    top_sort(report->top, args->order);
     mark_defaults(table, args, report->top, report->shown);
     int status = cli_output_choose(&args->history.list.output, table, &selection, err);
     name_row_columns(table, by_of(args));

@@ -16,10 +16,17 @@ struct show_group {
     struct occ_top ranges; /* most time first; without rows where the history knows none */
 };
 
+/* The rows by kernel and device, those with most time first; they must outlive the groups. `shown_max`: of
+ * the configurations of each. */
+int show_groups_make(const struct occ_config_rows *rows, size_t shown_max, struct show_group **ret_groups,
+                     size_t *ret_n, struct occ_error *err);
+/* NULL is fine. */
+void show_groups_free(struct show_group **groups);
+
 int show_text(const struct show_group *group, struct occ_error *err);
 
-/* The whole document: all groups. */
-void show_json(const struct show_group *groups, size_t n);
+/* Member "kernels" of the open object: all groups. */
+void show_json(struct cli_json *json, const struct show_group *groups, size_t n);
 
 /* The analysis of a row; *ret_means holds its measured means, with Nsight Compute's utilization where there
  * is none of ours. Both refer to the row. */

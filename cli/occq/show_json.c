@@ -80,13 +80,10 @@ static void put_group(struct cli_json *json, const struct show_group *group)
     cli_json_close(json);
 }
 
-void show_json(const struct show_group *groups, size_t n)
+void show_json(struct cli_json *json, const struct show_group *groups, size_t n)
 {
-    struct cli_json json;
-    cli_json_begin(&json, stdout);
-    cli_json_array(&json, "kernels", false);
+    cli_json_array(json, "kernels", false);
     for (size_t i = 0; i < n; i++)
-        put_group(&json, &groups[i]);
-    cli_json_close(&json);
-    cli_json_end(&json);
+        put_group(json, &groups[i]);
+    cli_json_close(json);
 }

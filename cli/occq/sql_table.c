@@ -66,25 +66,39 @@ static bool is_simulated(const struct row *row)
     return false;
 }
 
-int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_answer *ret_answer,
-              struct occ_error *err)
+int sql_visit(sqlite3_stmt *statement, const struct sql_list *list, const struct sql_visitor *visitor,
+              struct sql_answer *ret_answer, struct occ_error *err)
 {
-    _cleanup_(cli_table_freep) struct cli_table *output = NULL;
     _cleanup_(row_release) struct row row = {.statement = statement, .table = list->table};
     const struct row *row_pointer = &row;
     struct sql_answer answer = {0};
-    int step = SQLITE_DONE, status = cli_table_new(stdout, list->name, list->selection, &output, err);
+    int step = SQLITE_DONE, status = 0;
     while (status == 0 && (step = sqlite3_step(statement)) == SQLITE_ROW && !ferror(stdout)) {
         answer.has_more = list->number > 0 && answer.rows == (size_t)list->number;
         if (answer.has_more)
             break;
-        status = cli_table_add(output, &row_pointer, err);
+        status = visitor->row(visitor->context, &row_pointer, err);
         answer.simulated = answer.simulated || is_simulated(&row);
         answer.rows++;
     }
     *ret_answer = answer;
     if (status == 0 && step != SQLITE_DONE && step != SQLITE_ROW)
         return occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(sqlite3_db_handle(statement)));
+    return status;
+}
+
+static int add_to_table(void *table, const void *row, struct occ_error *err)
+{
+    return cli_table_add(table, row, err);
+}
+
+int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_answer *ret_answer,
+              struct occ_error *err)
+{
+    _cleanup_(cli_table_freep) struct cli_table *output = NULL;
+    int status = cli_table_new(stdout, list->name, list->selection, &output, err);
+    if (status == 0)
+        status = sql_visit(statement, list, &(struct sql_visitor){add_to_table, output}, ret_answer, err);
     return status == 0 ? cli_table_finish(output, err) : status;
 }
 

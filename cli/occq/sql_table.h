@@ -59,6 +59,15 @@ int sql_list(const struct cli_command *command, struct occ_store *store, const s
 int sql_prepare_list(struct occ_store *store, const struct sql_list *list,
                      struct sqlite3_stmt **ret_statement, struct occ_error *err);
 
+struct sql_visitor {
+    int (*row)(void *context, const void *row, struct occ_error *err); /* `row` is for the columns' getters */
+    void *context;
+};
+/* Visits the rows of a statement that is ready: table and number (0: all) of `list`; result column i is
+ * table[i]. */
+int sql_visit(struct sqlite3_stmt *statement, const struct sql_list *list, const struct sql_visitor *visitor,
+              struct sql_answer *ret_answer, struct occ_error *err);
+
 /* Prints the rows of a statement that is ready: name, table, selection and number (0: all) of `list`; result
  * column i is table[i]. */
 int sql_print(struct sqlite3_stmt *statement, const struct sql_list *list, struct sql_answer *ret_answer,

@@ -27,15 +27,17 @@ struct top_sums {
     double ns, waste;
 };
 
-/* 0 where it is not known. */
-double top_waste_of(const struct occ_top_row *row);
-
 /* Of rows by range: the part of the time that has one; NaN: there is no time. */
 double top_covered_ratio(const struct occ_top *top);
 
-/* `running`: the waste of the row and of those above it. */
-void top_fill_line(const struct occ_top_row *row, const struct top_sums *all, double running,
-                   struct top_line *ret_line);
+/* The cause with that label; OCC_PART_COUNT: none. */
+unsigned top_part_of(const char *label);
+
+/* `by`: "waste", "time", "launches", "occupancy" (the lowest first), or a cause's label. */
+void top_sort(struct occ_top *top, const char *by);
+
+/* The first `n` rows, to be freed; the sums are of all. NULL: no memory. */
+struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all);
 
 /* Advice for lines of kernels or of configurations. */
 int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,

@@ -1,7 +1,5 @@
-/* The columns of `occq top`, and what a row shows in them; see top.h. One thread. */
+/* The columns of `occq top`; see top.h. One thread. */
 #include "top.h"
-
-#include <math.h>
 
 /* ---- columns ---- */
 
@@ -112,47 +110,3 @@ const struct cli_column top_columns[] = {
 };
 
 const size_t top_columns_bytes = sizeof top_columns;
-
-double top_waste_of(const struct occ_top_row *row)
-{
-    return isnan(row->theoretical) ? 0 : row->waste_warp_seconds;
-}
-
-double top_covered_ratio(const struct occ_top *top)
-{
-    double all = 0, covered = 0;
-    for (size_t i = 0; i < top->n; i++) {
-        all += (double)top->rows[i].total_ns;
-        covered += top->rows[i].kernel.short_name ? (double)top->rows[i].total_ns : 0;
-    }
-    return covered / all;
-}
-
-void top_fill_line(const struct occ_top_row *row, const struct top_sums *all, double running,
-                   struct top_line *ret_line)
-{
-    bool is_analysed = !isnan(row->theoretical);
-    double launches = (double)row->launches, total_ns = (double)row->total_ns;
-    *ret_line = (struct top_line){
-        .row = *row,
-        .share = total_ns / all->ns, /* NaN for 0 / 0 */
-        .mean_duration_ns = total_ns / launches,
-        .achieved_ci95 = row->achieved_error * OCC_ERRORS_OF_95_PERCENT,
-        .elapsed_ci95 = row->elapsed_error * OCC_ERRORS_OF_95_PERCENT,
-        .waves = is_analysed ? row->dominant.waves : (double)NAN,
-        .full_waves = is_analysed ? (double)row->dominant.full_waves : (double)NAN,
-        .partial_blocks = is_analysed ? (double)row->dominant.partial_blocks : (double)NAN,
-        .main_cause_ratio = row->main_cause[0] ? row->main_cause_ratio : (double)NAN,
-        .tail_low = row->part[OCC_CAUSE_TAIL] - row->tail_spread,
-        .waste_warp_seconds = is_analysed ? row->waste_warp_seconds : (double)NAN,
-        .waste_ratio = is_analysed ? row->waste_warp_seconds / all->waste : (double)NAN,
-        .running_waste_ratio = running / all->waste,
-        .advice_saves_ns = NAN,
-        .advice_config = NAN,
-        .bound = "",
-    };
-    uint32_t marks =
-        cli_marks(row->kernel.simulated, is_analysed ? row->dominant.by_design : 0, row->kernel.demangled);
-    (void)cli_marks_text(marks, false, ret_line->by_design);
-    (void)cli_marks_letters(marks, ret_line->letters);
-}

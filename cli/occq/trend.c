@@ -216,3 +216,11 @@ int trend_load(struct occ_store *store, const struct occ_filter *filter, const c
         status = load_labels(store, ret_trend, err);
     return status != 0 ? status : find_changes(store, min_change, ret_trend, err);
 }
+
+void trend_json(struct cli_json *json, const struct trend *t)
+{
+    cli_json_integer(json, "unit_ns", t->unit_ns);
+    cli_json_rows(json, "points", trend_point_columns, t->points, t->n, sizeof *t->points);
+    cli_json_rows(json, "changes", trend_change_columns, t->changes, t->n_changes, sizeof *t->changes);
+    cli_json_rows(json, "labels", trend_label_columns, t->labels, t->n_labels, sizeof *t->labels);
+}

@@ -5,7 +5,7 @@
 #ifndef OCC_OCCQ_TREND_H
 #define OCC_OCCQ_TREND_H
 
-#include "cli/values.h"
+#include "cli/json.h"
 #include "store/store.h"
 
 /* A unit of time in which there are launches. */
@@ -64,6 +64,9 @@ extern const char *const trend_units[]; /* "minute", "hour", "day"; NULL ends th
  * the smallest that counts. No launches: no points. */
 int trend_load(struct occ_store *store, const struct occ_filter *filter, const char *unit, double min_change,
                struct trend *ret_trend, struct occ_error *err);
+
+/* Members of the open object: what `occq history --json` prints. */
+void trend_json(struct cli_json *json, const struct trend *trend);
 
 double trend_value(const struct trend_point *point, enum trend_series series);
 

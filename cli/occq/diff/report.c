@@ -183,22 +183,19 @@ static void row_json(struct cli_json *json, const char *key, const struct cli_co
     cli_json_close(json);
 }
 
-void diff_print_json(const struct diff_report *r, const struct diff_line *lines)
+void diff_json(struct cli_json *json, const struct diff_report *r, const struct diff_line *lines)
 {
-    struct cli_json json;
     struct diff_summary summary;
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
-    cli_json_begin(&json, stdout);
-    row_json(&json, "a", side_columns, &r->side[DIFF_A]);
-    row_json(&json, "b", side_columns, &r->side[DIFF_B]);
-    cli_json_string(&json, "not_comparable", r->incomparable);
-    cli_json_string(&json, "replicates", r->diff->by_runs ? "runs" : "blocks");
-    row_json(&json, "summary", summary_columns, &summary);
-    cli_json_array(&json, "kernels", false);
+    row_json(json, "a", side_columns, &r->side[DIFF_A]);
+    row_json(json, "b", side_columns, &r->side[DIFF_B]);
+    cli_json_string(json, "not_comparable", r->incomparable);
+    cli_json_string(json, "replicates", r->diff->by_runs ? "runs" : "blocks");
+    row_json(json, "summary", summary_columns, &summary);
+    cli_json_array(json, "kernels", false);
     for (size_t i = 0; i < r->diff->n_pairs; i++)
-        row_json(&json, NULL, diff_columns, &lines[i]);
-    cli_json_close(&json);
-    cli_json_end(&json);
+        row_json(json, NULL, diff_columns, &lines[i]);
+    cli_json_close(json);
 }
 
 /* ---- Markdown ---- */

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "cli/values.h"
+#include "cli/json.h"
 #include "compare.h"
 
 /* What launch configurations are described by. X(key, word, value of const struct occ_config_row *row) */
@@ -61,7 +61,8 @@ extern const struct cli_column diff_columns[];
 struct diff_line *diff_make_lines(const struct diff_report *report);
 
 void diff_print_text(const struct diff_report *report, const struct diff_line *lines);
-void diff_print_json(const struct diff_report *report, const struct diff_line *lines);
+/* Members of the open object: what `occq diff --json` prints. */
+void diff_json(struct cli_json *json, const struct diff_report *report, const struct diff_line *lines);
 void diff_print_markdown(const struct diff_report *report, const struct diff_line *lines);
 
 /* A code span that ends where the text ends, also within a table. */

@@ -1,0 +1,112 @@
+/* The rows of `occq top`: their order, and what each shows; see top.h. One thread. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "top.h"
+
+/* ---- order ---- */
+
+unsigned top_part_of(const char *label)
+{
+    unsigned part = 0;
+    while (part < OCC_PART_COUNT && (!label || strcmp(occ_part_word(part), label) != 0))
+        part++;
+    return part;
+}
+
+/* What rows are ordered by, the largest first. */
+static double key_of(const struct occ_top_row *row, const char *by)
+{
+    unsigned part = top_part_of(by);
+    return part < OCC_PART_COUNT         ? row->part[part]
+           : strcmp(by, "waste") == 0    ? row->waste_warp_seconds
+           : strcmp(by, "time") == 0     ? (double)row->total_ns
+           : strcmp(by, "launches") == 0 ? (double)row->launches
+           : isnan(row->achieved)        ? -row->expected_achieved_low
+                                         : -row->achieved;
+}
+
+/* NaN is last; ties are broken, so that two calls print the same. */
+static int compare(const void *left, const void *right, void *by)
+{
+    const struct occ_top_row *a = left, *b = right;
+    double key_a = key_of(a, by), key_b = key_of(b, by);
+    if (isnan(key_a) != isnan(key_b))
+        return isnan(key_a) - isnan(key_b);
+    if (key_a < key_b || key_a > key_b)
+        return key_a < key_b ? 1 : -1;
+    return a->kernel.id != b->kernel.id
+               ? (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id)
+               : (a->kernel.device > b->kernel.device) - (a->kernel.device < b->kernel.device);
+}
+
+void top_sort(struct occ_top *top, const char *by)
+{
+    if (top->n > 1)
+        qsort_r(top->rows, top->n, sizeof *top->rows, compare, (char *)(uintptr_t)by);
+}
+
+/* ---- rows ---- */
+
+/* 0 where it is not known. */
+static double waste_of(const struct occ_top_row *row)
+{
+    return isnan(row->theoretical) ? 0 : row->waste_warp_seconds;
+}
+
+static void fill_line(const struct occ_top_row *row, const struct top_sums *all, double running,
+                      struct top_line *ret_line)
+{
+    bool is_analysed = !isnan(row->theoretical);
+    double launches = (double)row->launches, total_ns = (double)row->total_ns;
+    *ret_line = (struct top_line){
+        .row = *row,
+        .share = total_ns / all->ns, /* NaN for 0 / 0 */
+        .mean_duration_ns = total_ns / launches,
+        .achieved_ci95 = row->achieved_error * OCC_ERRORS_OF_95_PERCENT,
+        .elapsed_ci95 = row->elapsed_error * OCC_ERRORS_OF_95_PERCENT,
+        .waves = is_analysed ? row->dominant.waves : (double)NAN,
+        .full_waves = is_analysed ? (double)row->dominant.full_waves : (double)NAN,
+        .partial_blocks = is_analysed ? (double)row->dominant.partial_blocks : (double)NAN,
+        .main_cause_ratio = row->main_cause[0] ? row->main_cause_ratio : (double)NAN,
+        .tail_low = row->part[OCC_CAUSE_TAIL] - row->tail_spread,
+        .waste_warp_seconds = is_analysed ? row->waste_warp_seconds : (double)NAN,
+        .waste_ratio = is_analysed ? row->waste_warp_seconds / all->waste : (double)NAN,
+        .running_waste_ratio = running / all->waste,
+        .advice_saves_ns = NAN,
+        .advice_config = NAN,
+        .bound = "",
+    };
+    uint32_t marks =
+        cli_marks(row->kernel.simulated, is_analysed ? row->dominant.by_design : 0, row->kernel.demangled);
+    (void)cli_marks_text(marks, false, ret_line->by_design);
+    (void)cli_marks_letters(marks, ret_line->letters);
+}
+
+struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all)
+{
+    struct top_line *lines = calloc(n + 1, sizeof *lines);
+    struct top_sums all = {0};
+    double running = 0;
+    for (size_t i = 0; i < top->n; i++) {
+        all.ns += (double)top->rows[i].total_ns;
+        all.waste += waste_of(&top->rows[i]);
+    }
+    for (size_t i = 0; lines && i < n; i++) {
+        running += waste_of(&top->rows[i]);
+        fill_line(&top->rows[i], &all, running, &lines[i]);
+    }
+    *ret_all = all;
+    return lines;
+}
+
+double top_covered_ratio(const struct occ_top *top)
+{
+    double all = 0, covered = 0;
+    for (size_t i = 0; i < top->n; i++) {
+        all += (double)top->rows[i].total_ns;
+        covered += top->rows[i].kernel.short_name ? (double)top->rows[i].total_ns : 0;
+    }
+    return covered / all;
+}
