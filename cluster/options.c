@@ -2,11 +2,9 @@
 #include "options.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "support/cleanup.h"
@@ -77,34 +75,17 @@ const char *occ_ship_state_path(const struct occ_config *config)
     return config->ship_state[0] ? config->ship_state : "/var/lib/occtrace-ship/ship.db";
 }
 
-static int read_secret(const char *path, char *secret, size_t size, struct occ_error *err)
-{
-    struct stat status;
-    _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &status) != 0)
-        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
-    if (status.st_mode & S_IRWXO)
-        return occ_fail(err, OCC_E_INVALID,
-                        "%s: a password that every user may read is not used: chmod o= it", path);
-    ssize_t n = read(fd, secret, size - 1);
-    if (n < 0)
-        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
-    secret[n] = '\0';
-    secret[strcspn(secret, "\r\n")] = '\0';
-    return 0;
-}
-
 static int read_password(const struct occ_config *config, char *password, size_t size, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *path = NULL;
     const char *directory = secure_getenv("CREDENTIALS_DIRECTORY");
     password[0] = '\0';
     if (config->ship_password_file[0])
-        return read_secret(config->ship_password_file, password, size, err);
+        return occ_warehouse_read_secret(config->ship_password_file, password, size, err);
     if (!directory)
         return 0;
     int rc = occ_format_text(&path, err, "%s/" CREDENTIAL, directory);
-    return rc == 0 && access(path, F_OK) == 0 ? read_secret(path, password, size, err) : rc;
+    return rc == 0 && access(path, F_OK) == 0 ? occ_warehouse_read_secret(path, password, size, err) : rc;
 }
 
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
@@ -121,6 +102,7 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
                                                            .ca_file = config->ship_ca_file,
                                                            .cert_file = config->ship_cert_file,
                                                            .key_file = config->ship_key_file},
+                                                  .section = "ship",
                                                   .database = config->ship_database,
                                                   .cluster = config->ship_cluster,
                                                   .node = names->node};

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "config/config.h"
-#include "warehouse.h"
+#include "insert.h"
 
 /* Texts are argv's; NULL: not given. */
 struct occ_ship_options {

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "body.h"
+#include "store/remote/body.h"
 #include "support/error.h"
 #include "support/map.h"
 #include "tables.h"

@@ -11,7 +11,7 @@
 
 #include "outbox.h"
 #include "state.h"
-#include "warehouse.h"
+#include "insert.h"
 
 struct occ_ship_settings {
     const char *history; /* database.path of the daemon; histories of owners lie in directories beside it */

@@ -1,72 +1,13 @@
-/* The warehouse's tables: whether they are there, making them, and keeping them small. */
+/* The warehouse's tables: making them, and keeping them small. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "schema/schema.h"
 #include "support/cleanup.h"
-#include "warehouse.h"
+#include "insert.h"
 
 #define SQL_BYTES 1024
-
-/* ---- whether they are there ---- */
-
-/* How many of our tables' names are taken, and by tables whose engine keeps the last version of a row. */
-static int count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
-                        uint64_t *ret_version_tables, struct occ_error *err)
-{
-    char sql[SQL_BYTES];
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
-        "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
-        "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', 'watermark')",
-        w->options.database);
-    int rc = occ_warehouse_ask(w, sql, err);
-    char *at = w->answer.text;
-    *ret_tables = occ_warehouse_next_number(&at);
-    *ret_ours = occ_warehouse_next_number(&at);
-    *ret_version_tables = occ_warehouse_next_number(&at);
-    return rc;
-}
-
-static int read_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err)
-{
-    char sql[SQL_BYTES];
-    (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.schema_version", w->options.database);
-    int rc = occ_warehouse_ask(w, sql, err);
-    char *at = w->answer.text;
-    *ret_version = occ_warehouse_next_number(&at);
-    return rc;
-}
-
-int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err)
-{
-    uint64_t version = 0, n = 0, ours = 0, unused = 0;
-    int rc = read_schema_version(w, &version, err);
-    if (rc != 0)
-        return rc;
-    if (version > OCC_WAREHOUSE_SCHEMA)
-        return occ_fail(err, OCC_E_VERSION,
-                        "%s: the tables of database %s are of a newer occtrace (version %llu, known is %d): "
-                        "update this one",
-                        w->options.http.url, w->options.database, (unsigned long long)version,
-                        OCC_WAREHOUSE_SCHEMA);
-    if (version < OCC_WAREHOUSE_SCHEMA)
-        return occ_fail(
-            err, OCC_E_VERSION,
-            "%s: the tables of database %s are of an older occtrace (version %llu, needed is %d): update "
-            "them with occtrace-ship --init",
-            w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
-    rc = count_tables(w, &n, &ours, &unused, err);
-    if (rc == 0 && (n != 7 || ours != n))
-        return occ_fail(
-            err, OCC_E_INVALID,
-            "%s: %llu of the 7 tables of database %s are missing or not occtrace's: occtrace-ship --init "
-            "makes missing ones",
-            w->options.http.url, (unsigned long long)(7 - ours), w->options.database);
-    return rc;
-}
 
 /* ---- making it ---- */
 
@@ -127,14 +68,14 @@ static int run_statement(void *warehouse, const char *statement, struct occ_erro
 int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)
 {
     uint64_t n = 0, ours = 0, version_tables = 0, version = 0;
-    int rc = count_tables(w, &n, &ours, &version_tables, err);
+    int rc = occ_warehouse_count_tables(w, &n, &ours, &version_tables, err);
     if (rc == 0 && (ours != n || (n > 0 && version_tables == 0)))
         rc = occ_fail(err, OCC_E_INVALID,
                       "%s: database %s has tables with occtrace's names that are not occtrace's; "
                       "nothing was made",
                       w->options.http.url, w->options.database);
     if (rc == 0 && version_tables > 0)
-        rc = read_schema_version(w, &version, err);
+        rc = occ_warehouse_schema_version(w, &version, err);
     if (rc == 0 && version > OCC_WAREHOUSE_SCHEMA)
         rc = occ_warehouse_check(w, err);
     return rc == 0 ? for_statements(w->dialect, w->options.database, run_statement, w, err) : rc;

@@ -15,8 +15,8 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 occupancy and what limits it, measures what was achieved, and keeps the history
 in SQLite. The driver and CUPTI are opened at run time, where they exist.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_DEPENDS passwd)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libmicrohttpd12) # opened at run time, for /metrics
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "passwd, libcurl4") # opened at run time
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libmicrohttpd12) # the same, for /metrics
 set(_debian "${CMAKE_CURRENT_LIST_DIR}/debian")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA "${_debian}/postinst;${_debian}/prerm;${_debian}/postrm;${_debian}/conffiles")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION share/doc/occtrace RENAME copyright)

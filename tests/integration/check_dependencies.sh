@@ -8,13 +8,13 @@ cd "$1" || exit 1
 table='
 attribution: support
 cli: cli/occq cli/occtrace occupancy support
-cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export import occupancy store support
+cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export config import occupancy store store/remote support
 cli/occq/calc: cli image occupancy support
 cli/occq/diff: cli config occupancy store support
 cli/occq/doctor: cli cli/occq config store support
 cli/occq/export: cli support
 cli/occtrace: cli config store support
-cluster: config occupancy schema store store/codec support
+cluster: config occupancy schema store store/codec store/remote support
 config: support
 cupti:
 daemon: attribution config cupti daemon/counters daemon/metrics occupancy ring store support
@@ -31,6 +31,7 @@ ring:
 schema:
 store: occupancy schema store/codec store/query store/vtab store/write support
 store/codec: store support
+store/remote: occupancy store store/codec store/query support
 store/query: occupancy store store/codec support
 store/vtab: occupancy store store/codec support
 store/write: occupancy store store/codec support

@@ -1,8 +1,8 @@
 /*
  * Rows on their way into a table of the warehouse, in ClickHouse's format TabSeparated. One thread at a time.
  */
-#ifndef OCC_CLUSTER_BODY_H
-#define OCC_CLUSTER_BODY_H
+#ifndef OCC_STORE_REMOTE_BODY_H
+#define OCC_STORE_REMOTE_BODY_H
 
 #include <stdbool.h>
 #include <stddef.h>

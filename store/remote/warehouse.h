@@ -3,16 +3,13 @@
  * kinds of errors: those that go away with time (OCC_E_IO, OCC_E_BUSY, OCC_E_NO_MEMORY), and those that a
  * person must mend (occ_warehouse_needs_help()). One thread.
  */
-#ifndef OCC_CLUSTER_WAREHOUSE_H
-#define OCC_CLUSTER_WAREHOUSE_H
+#ifndef OCC_STORE_REMOTE_WAREHOUSE_H
+#define OCC_STORE_REMOTE_WAREHOUSE_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
-#include "body.h"
 #include "http.h"
-#include "tables.h"
 
 #define OCC_WAREHOUSE_SCHEMA 1
 
@@ -21,7 +18,9 @@ enum occ_dialect { OCC_DIALECT_AUTO, OCC_DIALECT_OLD, OCC_DIALECT_NEW };
 
 struct occ_warehouse_options {
     struct occ_http_options http;
-    const char *database, *cluster, *node;
+    const char *section; /* of the settings that messages name: "ship" */
+    const char *database;
+    const char *cluster, *node; /* of rows that are sent */
 };
 
 struct occ_warehouse {
@@ -41,36 +40,27 @@ void occ_warehouse_close(struct occ_warehouse *w);
 /* Whether waiting alone does not help. */
 bool occ_warehouse_needs_help(int code);
 
+/* Posts the request whose query was added. */
+int occ_warehouse_post(struct occ_warehouse *w, const char *data, size_t n, struct occ_error *err);
 /* One statement; w->answer has what it gave. */
 int occ_warehouse_ask(struct occ_warehouse *w, const char *sql, struct occ_error *err);
 /* The next number of an answer's row; 0 where there is none. */
 uint64_t occ_warehouse_next_number(char **at);
 
+/* 'text', quoted for SQL, as far as it fits. */
+void occ_warehouse_quote(const char *text, char *out, size_t size);
+
 /* Asks for version and clock. OCC_E_VERSION: too old, or no ClickHouse. */
 int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err);
-/* Sends rows: 0 when the server says that it has them. `version` is theirs. */
-int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, const struct occ_body *rows,
-                         uint64_t version, struct occ_error *err);
-/* Whether it has at least as many rows of a version as were sent. OCC_E_IO: it has not. */
-int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OCC_SHIP_TABLE_COUNT],
-                          uint64_t version, struct occ_error *err);
-/* The highest version that it has of this node; 0: none. */
-int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
-int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
-                                uint64_t version, struct occ_error *err);
-
-/* ---- tables.c ---- */
-
 /* Whether the database has our tables, in this version. OCC_E_NOT_FOUND: it has none; OCC_E_VERSION: of
  * another version; OCC_E_INVALID: those of another program. */
 int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err);
+/* How many of our tables' names are taken, and by tables whose engine keeps the last version of a row. */
+int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
+                               uint64_t *ret_version_tables, struct occ_error *err);
+int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
 
-/* Makes the database and its tables, where they are missing. */
-int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err);
-/* The statements that do it. */
-int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database, FILE *out,
-                               struct occ_error *err);
-/* Drops partitions that are too old, where the server does not by itself. */
-int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, struct occ_error *err);
+/* The first line of a file that not every user may read. */
+int occ_warehouse_read_secret(const char *path, char *secret, size_t size, struct occ_error *err);
 
 #endif

@@ -1,0 +1,108 @@
+/* See insert.h. */
+#include "insert.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SYNC_INSERT_ROWS 10000 /* from here on a part of its own is right */
+#define SQL_BYTES        1024
+
+#define X(NAME, name, columns) {name, columns},
+static const struct table {
+    const char *name, *columns;
+} tables[OCC_SHIP_TABLE_COUNT] = {OCC_SHIP_TABLES(X)};
+#undef X
+
+/* cluster = '...' AND node = '...' */
+static void say_whose(const struct occ_warehouse *w, char *out, size_t size)
+{
+    char cluster[2 * 256 + 4], node[2 * 256 + 4];
+    occ_warehouse_quote(w->options.cluster, cluster, sizeof cluster);
+    occ_warehouse_quote(w->options.node, node, sizeof node);
+    (void)snprintf(out, size, "cluster = %s AND node = %s", cluster, node);
+}
+
+int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, const struct occ_body *rows,
+                         uint64_t version, struct occ_error *err)
+{
+    char sql[2 * SQL_BYTES], token[512];
+    bool batches = w->dialect == OCC_DIALECT_NEW && rows->rows < SYNC_INSERT_ROWS;
+    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s (%s) FORMAT TabSeparated", w->options.database,
+                   tables[table].name, tables[table].columns);
+    (void)snprintf(token, sizeof token, "%s:%llu:%s", w->options.node, (unsigned long long)version,
+                   tables[table].name);
+    int rc = occ_http_add(w->http, "query", sql, err);
+    if (rc == 0 && w->dialect == OCC_DIALECT_NEW)
+        rc = occ_http_add(w->http, "insert_deduplication_token", token, err);
+    if (rc == 0 && batches)
+        rc = occ_http_add(w->http, "async_insert", "1", err);
+    if (rc == 0 && batches)
+        rc = occ_http_add(w->http, "wait_for_async_insert", "1", err);
+    return rc == 0 ? occ_warehouse_post(w, rows->data, rows->n, err) : rc;
+}
+
+static uint64_t received(const char *text, const char *table)
+{
+    size_t n = strlen(table);
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (strncmp(line, table, n) == 0 && line[n] == '\t')
+            return strtoull(line + n + 1, NULL, 10);
+    return 0;
+}
+
+int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OCC_SHIP_TABLE_COUNT],
+                          uint64_t version, struct occ_error *err)
+{
+    char whose[2 * SQL_BYTES], sql[3 * SQL_BYTES];
+    say_whose(w, whose, sizeof whose);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT name, sum(rows) FROM %s.batch WHERE %s AND version = %llu GROUP BY name",
+                   w->options.database, whose, (unsigned long long)version);
+    int rc = occ_warehouse_ask(w, sql, err);
+    for (int i = 0; i < OCC_SHIP_TABLE_COUNT && rc == 0; i++) {
+        uint64_t there = received(w->answer.text, tables[i].name);
+        if (there < rows[i].rows)
+            rc = occ_fail(err, OCC_E_IO, "%s: said that it has %llu rows of %s, and has %llu",
+                          w->options.http.url, (unsigned long long)rows[i].rows, tables[i].name,
+                          (unsigned long long)there);
+    }
+    return rc;
+}
+
+int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err)
+{
+    char whose[2 * SQL_BYTES], sql[3 * SQL_BYTES];
+    say_whose(w, whose, sizeof whose);
+    (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.batch WHERE %s", w->options.database, whose);
+    int rc = occ_warehouse_ask(w, sql, err);
+    char *at = w->answer.text;
+    *ret_version = occ_warehouse_next_number(&at);
+    return rc;
+}
+
+int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
+                                uint64_t version, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    struct occ_body row = {0};
+    occ_body_put_text(&row, w->options.cluster, strlen(w->options.cluster));
+    occ_body_put_text(&row, w->options.node, strlen(w->options.node));
+    (void)snprintf(sql, sizeof sql, "\t%lld\t%lld\t%llu\t%llu", (long long)complete_until_s,
+                   (long long)w->clock_offset_ms, (unsigned long long)lost, (unsigned long long)version);
+    occ_body_put_raw(&row, sql, strlen(sql));
+    occ_body_end_row(&row);
+    (void)snprintf(
+        sql, sizeof sql,
+        "INSERT INTO %s.watermark (cluster, node, complete_until, clock_offset_ms, lost, version) FORMAT "
+        "TabSeparated",
+        w->options.database);
+    int rc = row.failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
+                        : occ_http_add(w->http, "query", sql, err);
+    if (rc == 0 && w->dialect == OCC_DIALECT_NEW)
+        rc = occ_http_add(w->http, "async_insert", "1", err);
+    if (rc == 0)
+        rc = occ_warehouse_post(w, row.data, row.n, err);
+    occ_body_free(&row);
+    return rc;
+}

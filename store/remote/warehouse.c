@@ -1,0 +1,236 @@
+/* The warehouse's answers: see warehouse.h. */
+#include "warehouse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "support/cleanup.h"
+#include "support/clock.h"
+#include "support/text.h"
+
+#define SQL_BYTES 1024
+
+int occ_warehouse_open(const struct occ_warehouse_options *options, struct occ_warehouse **ret_warehouse,
+                       struct occ_error *err)
+{
+    struct occ_warehouse *w = calloc(1, sizeof *w);
+    if (!w)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    w->options = *options;
+    int rc = occ_http_open(&w->options.http, &w->http, err);
+    if (rc != 0) {
+        free(w);
+        return occ_error_prefix(err, "%s.url", options->section);
+    }
+    *ret_warehouse = w;
+    return 0;
+}
+
+void occ_warehouse_close(struct occ_warehouse *w)
+{
+    if (!w)
+        return;
+    occ_http_close(w->http);
+    free(w->answer.text);
+    free(w);
+}
+
+bool occ_warehouse_needs_help(int code)
+{
+    return code != OCC_E_IO && code != OCC_E_BUSY && code != OCC_E_NO_MEMORY && code != OCC_E_FULL;
+}
+
+/* ---- answers ---- */
+
+/* ClickHouse's exceptions that mean more than "later". `of_user`: what follows "SECTION.user". */
+static const struct {
+    int exception, code;
+    bool of_user;
+    const char *advice;
+} exceptions[] = {
+    {81, OCC_E_NOT_FOUND, false, "there is no such database: make it with occtrace-ship --init"},
+    {60, OCC_E_NOT_FOUND, false, "there is no such table: make it with occtrace-ship --init"},
+    {16, OCC_E_INVALID, false, "a table of that name is not occtrace's"},
+    {47, OCC_E_INVALID, false, "a table of that name is not occtrace's"},
+    {53, OCC_E_INVALID, false, "a table of that name is not occtrace's"},
+    {27, OCC_E_INVALID, false, "a table of that name has columns of other types"},
+    {497, OCC_E_DENIED, true, "lacks a right"},
+    {164, OCC_E_DENIED, true, "may only read"},
+    {192, OCC_E_DENIED, true, "is unknown there"},
+    {193, OCC_E_DENIED, true, "or its password is wrong"},
+    {194, OCC_E_DENIED, true, "needs a password: password_file"},
+    {516, OCC_E_DENIED, true, "or its password is wrong"},
+};
+
+/* "Code: 60, e.displayText() = ..." or "Code: 60. DB::Exception: ..."; 0: none. */
+static int exception_of(const char *text)
+{
+    const char *at = strstr(text, "Code: ");
+    return at ? atoi(at + strlen("Code: ")) : 0;
+}
+
+static int fail_status(const struct occ_warehouse *w, int exception, struct occ_error *err)
+{
+    char reason[160];
+    long status = w->answer.status;
+    (void)snprintf(reason, sizeof reason, "%s", w->answer.text);
+    reason[strcspn(reason, "\r\n")] = '\0';
+    occ_text_sanitise(reason);
+    for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
+        if (exceptions[i].exception == exception)
+            return occ_fail(err, exceptions[i].code, "%s: %s%s%s (%s)", w->options.http.url,
+                            exceptions[i].of_user ? w->options.section : "",
+                            exceptions[i].of_user ? ".user " : "", exceptions[i].advice, reason);
+    if (status == 401 || status == 403)
+        return occ_fail(err, OCC_E_DENIED, "%s: %s.user or its password is wrong (HTTP %ld)",
+                        w->options.http.url, w->options.section, status);
+    if (status >= 300 && status < 400)
+        return occ_fail(err, OCC_E_INVALID,
+                        "%s: redirects elsewhere, which is not followed: name the server itself",
+                        w->options.http.url);
+    return occ_fail(err, OCC_E_IO, "%s: HTTP %ld: %s", w->options.http.url, status, reason);
+}
+
+int occ_warehouse_post(struct occ_warehouse *w, const char *data, size_t n, struct occ_error *err)
+{
+    int rc = occ_http_post(w->http, data, n, &w->answer, err);
+    if (rc != 0)
+        return rc;
+    int exception = exception_of(w->answer.text);
+    return w->answer.status == 200 && exception == 0 ? 0 : fail_status(w, exception, err);
+}
+
+int occ_warehouse_ask(struct occ_warehouse *w, const char *sql, struct occ_error *err)
+{
+    return occ_warehouse_post(w, sql, strlen(sql), err);
+}
+
+uint64_t occ_warehouse_next_number(char **at)
+{
+    char *end = *at;
+    uint64_t number = strtoull(*at, &end, 10);
+    *at = *end == '\t' ? end + 1 : end;
+    return number;
+}
+
+void occ_warehouse_quote(const char *text, char *out, size_t size)
+{
+    size_t n = 0;
+    out[n++] = '\'';
+    for (; *text && n + 4 < size; text++) {
+        if (*text == '\'' || *text == '\\')
+            out[n++] = '\\';
+        out[n++] = *text;
+    }
+    out[n++] = '\'';
+    out[n] = '\0';
+}
+
+/* ---- the server ---- */
+
+int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err)
+{
+    int64_t began_ns = occ_now_ns();
+    int rc = occ_warehouse_ask(w, "SELECT toUnixTimestamp(now()), version()", err);
+    int64_t middle_ms = (began_ns / 2 + occ_now_ns() / 2) / 1000000;
+    if (rc != 0)
+        return rc;
+    char *at = w->answer.text;
+    uint64_t server_s = occ_warehouse_next_number(&at);
+    (void)snprintf(w->version, sizeof w->version, "%.*s", (int)strcspn(at, "\r\n"), at);
+    unsigned int major = 0, minor = 0;
+    if (server_s == 0 || sscanf(w->version, "%u.%u", &major, &minor) != 2) {
+        w->version[0] = '\0';
+        return occ_fail(err, OCC_E_VERSION, "%s: does not answer as ClickHouse does", w->options.http.url);
+    }
+    occ_text_sanitise(w->version);
+    if (major < 18 || (major == 18 && minor < 16))
+        return occ_fail(err, OCC_E_VERSION, "%s: ClickHouse %s is too old; 18.16 or later is needed",
+                        w->options.http.url, w->version);
+    /* which has async_insert */
+    w->dialect = major > 21 || (major == 21 && minor >= 11) ? OCC_DIALECT_NEW : OCC_DIALECT_OLD;
+    w->clock_offset_ms = middle_ms - (int64_t)server_s * 1000 - 500;
+    return 0;
+}
+
+/* ---- whether they are there ---- */
+
+int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
+                               uint64_t *ret_version_tables, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
+        "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
+        "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', 'watermark')",
+        w->options.database);
+    int rc = occ_warehouse_ask(w, sql, err);
+    char *at = w->answer.text;
+    *ret_tables = occ_warehouse_next_number(&at);
+    *ret_ours = occ_warehouse_next_number(&at);
+    *ret_version_tables = occ_warehouse_next_number(&at);
+    return rc;
+}
+
+int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.schema_version", w->options.database);
+    int rc = occ_warehouse_ask(w, sql, err);
+    char *at = w->answer.text;
+    *ret_version = occ_warehouse_next_number(&at);
+    return rc;
+}
+
+int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err)
+{
+    uint64_t version = 0, n = 0, ours = 0, unused = 0;
+    int rc = occ_warehouse_schema_version(w, &version, err);
+    if (rc != 0)
+        return rc;
+    if (version > OCC_WAREHOUSE_SCHEMA)
+        return occ_fail(err, OCC_E_VERSION,
+                        "%s: the tables of database %s are of a newer occtrace (version %llu, known is %d): "
+                        "update this one",
+                        w->options.http.url, w->options.database, (unsigned long long)version,
+                        OCC_WAREHOUSE_SCHEMA);
+    if (version < OCC_WAREHOUSE_SCHEMA)
+        return occ_fail(
+            err, OCC_E_VERSION,
+            "%s: the tables of database %s are of an older occtrace (version %llu, needed is %d): update "
+            "them with occtrace-ship --init",
+            w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
+    rc = occ_warehouse_count_tables(w, &n, &ours, &unused, err);
+    if (rc == 0 && (n != 7 || ours != n))
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "%s: %llu of the 7 tables of database %s are missing or not occtrace's: occtrace-ship --init "
+            "makes missing ones",
+            w->options.http.url, (unsigned long long)(7 - ours), w->options.database);
+    return rc;
+}
+
+/* ---- the password ---- */
+
+int occ_warehouse_read_secret(const char *path, char *secret, size_t size, struct occ_error *err)
+{
+    struct stat status;
+    _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
+    if (status.st_mode & S_IRWXO)
+        return occ_fail(err, OCC_E_INVALID,
+                        "%s: a password that every user may read is not used: chmod o= it", path);
+    ssize_t n = read(fd, secret, size - 1);
+    if (n < 0)
+        return occ_fail_errno(err, errno, "cannot read the password in %s", path);
+    secret[n] = '\0';
+    secret[strcspn(secret, "\r\n")] = '\0';
+    return 0;
+}
