@@ -38,9 +38,13 @@ newest=$({ find "$top/bin" "$top/lib" "$top/libexec" -type f -exec objdump -T {}
 echo "needs glibc ${newest#GLIBC_} or newer"
 [ "${newest#GLIBC_2.}" -le 34 ] || fail "glibc 2.34 is not enough"
 here=$(cd "$(dirname "$0")/../.." && pwd)
-if grep -rlF "$here/" "$top/bin" "$top/lib/occtrace" "$top/libexec" 2>/dev/null; then
+if grep -rlF "$here/" "$top"; then
   fail "the build directory is in these files"
 fi
+for unit in "$top"/lib/systemd/system/*.service; do
+  program=$(sed -n 's|^ExecStart=/opt/occtrace/||p' "$unit")
+  [ -n "$program" ] && [ -x "$top/$program" ] || fail "$unit starts what is not in the bundle"
+done
 
 # the empty root
 for library in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1; do

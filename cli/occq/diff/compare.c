@@ -83,8 +83,9 @@ static struct diff_ratio achieved_ratio(const struct diff_pair *pair)
 {
     const struct diff_sums *a = &pair->sums[DIFF_A], *b = &pair->sums[DIFF_B];
     double mean_a = diff_mean(a, DIFF_VALUE_achieved), mean_b = diff_mean(b, DIFF_VALUE_achieved);
-    double error = hypot(diff_mean(a, DIFF_VALUE_achieved_error) / mean_a,
-                         diff_mean(b, DIFF_VALUE_achieved_error) / mean_b);
+    double error_a = diff_mean(a, DIFF_VALUE_achieved_error) / mean_a;
+    double error_b = diff_mean(b, DIFF_VALUE_achieved_error) / mean_b;
+    double error = sqrt(error_a * error_a + error_b * error_b);
     double d = mean_a > 0 && mean_b > 0 ? log(mean_b / mean_a) : (double)NAN;
     double half = OCC_ERRORS_OF_95_PERCENT * error;
     if (isnan(d + error) || !(error > 0))
