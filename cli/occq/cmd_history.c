@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/canvas.h"
+#include "cli/file.h"
 #include "cli/json.h"
 #include "cli/table.h"
 #include "cli/usage.h"
@@ -12,31 +13,17 @@
 #include "history.h"
 #include "names.h"
 #include "sql_table.h"
-#include "support/text.h"
 #include "trend.h"
 
 struct trend_args {
     struct history_args history;
-    const char *by;
+    const char *by, *svg;
     double min_change;
 };
 
 /* ---- text ---- */
 
 enum { INDENT = 12, ROWS = 6, TIME_CHARACTERS = 19 };
-
-#define SERIES_ROW(name, key, title, member, unit) {title, unit},
-static const struct {
-    const char *title;
-    enum cli_unit unit;
-} series[] = {TREND_SERIES(SERIES_ROW)};
-
-static const char *value_text(enum cli_unit unit, double value, char *buffer, size_t size)
-{
-    return unit == CLI_RATIO      ? cli_percent_text(value, buffer, size)
-           : unit == CLI_DURATION ? occ_format_duration((int64_t)llround(value), buffer, size)
-                                  : cli_amount_text(value, buffer, size);
-}
 
 /* Where a moment is between the first and the last unit of time, 0 ... 1. */
 static double place_of(const struct trend *t, int64_t ns)
@@ -45,15 +32,23 @@ static double place_of(const struct trend *t, int64_t ns)
     return span > 0 ? ((double)ns - first) / span : 0;
 }
 
-/* A dot for each unit of time. */
+/* The upper dots: of durations the 95th percentile. */
+static double upper_of(const struct trend_point *point, enum trend_series which)
+{
+    struct trend_value v = trend_value(point, which);
+    return which == TREND_MEAN ? fmax(v.mean, v.high) : v.mean;
+}
+
+/* For each unit of time. */
 static void draw(const struct trend *t, enum trend_series which, double top, struct cli_canvas *canvas)
 {
     for (size_t i = 0; i < t->n; i++) {
-        double value = trend_value(&t->points[i], which);
-        int x = cli_canvas_x(canvas, place_of(t, t->points[i].start_ns)),
-            y = cli_canvas_y(canvas, value / top);
-        if (!isnan(value))
+        const double values[] = {trend_value(&t->points[i], which).mean, upper_of(&t->points[i], which)};
+        int x = cli_canvas_x(canvas, place_of(t, t->points[i].start_ns));
+        for (int k = 0; k < 2 && !isnan(values[k]); k++) {
+            int y = cli_canvas_y(canvas, values[k] / top);
             cli_canvas_line(canvas, x, y, y);
+        }
     }
 }
 
@@ -62,18 +57,19 @@ static void print_series(const struct trend *t, enum trend_series which, bool as
 {
     struct cli_canvas canvas;
     char row[CLI_CANVAS_ROW_BYTES], label[32];
-    double top = series[which].unit == CLI_RATIO ? 1 : 0;
+    double top = trend_series[which].unit == CLI_RATIO ? 1 : 0;
     for (size_t i = 0; i < t->n; i++)
-        top = fmax(top, trend_value(&t->points[i], which));
+        top = fmax(top, upper_of(&t->points[i], which));
     if (!(top > 0))
         return;
     cli_canvas_init(&canvas, cli_canvas_columns(INDENT), ROWS, ascii);
     draw(t, which, top, &canvas);
-    (void)printf("  %s\n", series[which].title);
+    (void)printf("  %s%s\n", trend_series[which].name,
+                 which == TREND_MEAN ? "; the upper dots: 95th percentile" : trend_series[which].source);
     for (int i = 0; i < ROWS; i++) {
         cli_canvas_row(&canvas, i, row);
         (void)printf("%*s %s%s\n", INDENT - 2,
-                     i == 0          ? value_text(series[which].unit, top, label, sizeof label)
+                     i == 0          ? trend_value_text(which, top, label, sizeof label)
                      : i == ROWS - 1 ? "0"
                                      : "",
                      ascii ? "|" : "\xe2\x94\x82", row);
@@ -81,7 +77,8 @@ static void print_series(const struct trend *t, enum trend_series which, bool as
     (void)putchar('\n');
 }
 
-/* Below the pictures: changes (^, ? a possible one), other labels (|), the first and the last unit of time.
+/* Below the pictures: changes (^, ? a possible one, / a drift), other labels (|), the first and the last unit
+ * of time.
  */
 static void print_marks(const struct trend *t)
 {
@@ -90,8 +87,10 @@ static void print_marks(const struct trend *t)
     for (int i = 0; i < 2; i++)
         (void)snprintf(marks[i], sizeof marks[i], "%*s", columns, "");
     for (size_t i = 0; i < t->n_changes; i++)
-        marks[0][lround(place_of(t, t->changes[i].start_ns) * (columns - 1))] =
-            t->changes[i].possible ? '?' : '^';
+        marks[0][lround(place_of(t, t->changes[i].start_ns) * (columns - 1))] = t->changes[i].possible ? '?'
+                                                                                : t->changes[i].is_drift
+                                                                                    ? '/'
+                                                                                    : '^';
     for (size_t i = 0; i < t->n_labels; i++)
         marks[1][lround(fmin(place_of(t, t->labels[i].start_ns), 1) * (columns - 1))] = '|';
     for (int i = 0; i < 2; i++) {
@@ -120,38 +119,24 @@ static void print_labels(const struct trend *t)
     }
 }
 
-static void print_change(const struct trend_change *c)
-{
-    char time[32], before[32], after[32], began[256] = "", line[512];
-    enum cli_unit unit = series[c->in].unit;
-    if (!isnan(c->run))
-        (void)snprintf(began, sizeof began, "; run %.0f began: %s", c->run, c->began);
-    (void)snprintf(line, sizeof line, "%s%s: %s %s -> %s (%+.1f%%)%s",
-                   cli_time_text(c->start_ns, time, sizeof time), c->possible ? " (only possible yet)" : "",
-                   c->in == TREND_ELAPSED ? "elapsed occupancy" : series[c->in].title,
-                   value_text(unit, c->before, before, sizeof before),
-                   value_text(unit, c->after, after, sizeof after), 100 * c->ratio, began);
-    (void)printf("    ");
-    (void)cli_print_wrapped(stdout, line, 4, 6);
-}
-
 static void print_text(const struct trend *t)
 {
+    char line[512];
     bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
     for (int i = 0; i < TREND_SERIES_COUNT; i++)
         print_series(t, (enum trend_series)i, ascii);
     print_marks(t);
     print_labels(t);
     (void)printf("\n  changes%s\n", t->n_changes ? "" : ": none was found");
-    for (size_t i = 0; i < t->n_changes; i++)
-        print_change(&t->changes[i]);
-    if (t->n_changes) {
+    for (size_t i = 0; i < t->n_changes; i++) {
+        (void)printf("    ");
+        (void)cli_print_wrapped(stdout, trend_change_text(t, &t->changes[i], line, sizeof line), 4, 6);
+    }
+    if (t->n_changes && !t->changes[0].is_drift) {
         long long seconds = t->changes[0].start_ns / 1000000000;
         (void)printf("  next: occq diff until:@%lld since:@%lld (why)\n", seconds, seconds);
     }
 }
-
-/* ---- the command ---- */
 
 static void print_json(const struct trend *t)
 {
@@ -161,9 +146,23 @@ static void print_json(const struct trend *t)
     cli_json_end(&json);
 }
 
-static int print(const struct trend_args *args, const struct trend *t, struct occ_error *err)
+/* ---- the command ---- */
+
+static int draw_file(const char *path, const struct trend *t, const char *what, struct occ_error *err)
+{
+    struct cli_file file;
+    if (cli_file_open(path, &file, err) != 0)
+        return err->code;
+    trend_svg(t, what, file.out);
+    return cli_file_finish(&file, err);
+}
+
+static int print(const struct trend_args *args, const char *what, const struct trend *t,
+                 struct occ_error *err)
 {
     const struct cli_list_args *list = &args->history.list;
+    if (args->svg && draw_file(args->svg, t, what, err) != 0)
+        return occ_error_prefix(err, "--svg");
     if (list->output.csv || list->output.columns)
         return cli_table_print("points", &list->selection, t->points, t->n, sizeof *t->points, err);
     if (list->output.json)
@@ -195,9 +194,12 @@ static int run(const struct cli_command *command, const void *arguments)
     if (status == 0)
         status = trend_load(store, &filter, args->by, args->min_change, &trend, &err);
     if (status == 0 && trend.n)
-        status = print(args, &trend, &err);
+        status = print(args, args->history.filter.kernel ? args->history.filter.kernel : "all launches",
+                       &trend, &err);
     if (status != 0)
         return cli_failure(command, &err);
+    if (trend.simulated)
+        cli_note_simulated(command, &args->history.list.selection);
     cli_note_unknown_times(command, store, &args->history.filter);
     return trend.n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
 }
@@ -226,6 +228,7 @@ static const struct cli_option options[] = {
                .words = trend_units),
     CLI_OPTION(0, "min-change", CLI_PERCENT, struct trend_args, min_change, "PCT",
                "changes by less than PCT percent are none (default 5)"),
+    CLI_OPTION(0, "svg", CLI_TEXT, struct trend_args, svg, "FILE", "also draw it into an SVG file"),
     CLI_OPTION_NAME,
     CLI_OPTIONS_LIST,
 };
@@ -248,9 +251,11 @@ const struct cli_command cli_history = {
         "lists when the first two changed. KERNEL is as for 'occq show'; without it all launches count.\n\n"
         "A change is where Student's test on logarithms tells the units of time before and after apart (p at "
         "most 0.000001) that the energy statistics of E-divisive found in windows of 50, with at least three "
-        "on each side; units without launches are no observations, and what rises or falls slowly is no "
-        "change. The newest one or two units can only be "
-        "a possible change. Beside it stands the last run that began then or one unit before.",
+        "on each side; units without launches are no observations. What rises or falls slowly is no step but "
+        "a drift, which is looked for since the last step, by a line through 16 units and more. The newest "
+        "one or two units can only be "
+        "a possible change. Beside it stand how much of it comes from kernels (of one KERNEL: from its "
+        "configurations) and how much from their mix, and the last run that began then or one unit before.",
     .options = options,
     .columns = trend_point_columns,
     .examples = examples,

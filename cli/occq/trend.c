@@ -13,7 +13,7 @@
 #include "support/text.h"
 
 #define MINUTE_NS INT64_C(60000000000)
-enum { UNITS_MAX = 10000 };
+enum { UNITS_MAX = 10000, MINUTES_HOURS_MAX = 48 };
 
 const char *const trend_units[] = {"minute", "hour", "day", NULL};
 
@@ -29,6 +29,10 @@ const struct cli_column trend_point_columns[] = {
     FIELD("p95", "p95_duration_ns", CLI_DURATION, p95_ns, "95 % of them are shorter"),
     FIELD("elapsed", "elapsed", CLI_RATIO, elapsed,
           "occupancy over the elapsed cycles of all SMs, mean by time: measured, else expected_elapsed_low"),
+    FIELD("low", "elapsed_low", CLI_RATIO, elapsed_low,
+          "low end of what elapsed may be: 95 % confidence interval of what is measured"),
+    FIELD("high", "elapsed_high", CLI_RATIO, elapsed_high,
+          "high end: the same, and the range of what is expected"),
     FIELD("measured", "measured_ratio", CLI_RATIO, measured, "part of the time that is measured"),
     FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, waste, "wasted warp-seconds"),
     CLI_COLUMN_END,
@@ -37,11 +41,19 @@ const struct cli_column trend_point_columns[] = {
 
 #define FIELD(key, member) CLI_FIELD(key, key, CLI_PLAIN, CLI_DEFAULT, struct trend_change, member, "")
 const struct cli_column trend_change_columns[] = {
-    FIELD("series", series),      FIELD("start_ns", start_ns),
-    FIELD("before", before),      FIELD("after", after),
-    FIELD("change_ratio", ratio), FIELD("p", p),
-    FIELD("possible", possible),  FIELD("run_id", run),
-    FIELD("run", began),          CLI_COLUMN_END,
+    FIELD("series", series),
+    FIELD("start_ns", start_ns),
+    FIELD("before", before),
+    FIELD("after", after),
+    FIELD("change_ratio", ratio),
+    FIELD("p", p),
+    FIELD("possible", possible),
+    FIELD("drift", is_drift),
+    FIELD("kernels_ratio", split.kernels),
+    FIELD("mix_ratio", split.mix),
+    FIELD("run_id", run),
+    FIELD("run", began),
+    CLI_COLUMN_END,
 };
 
 const struct cli_column trend_label_columns[] = {
@@ -50,12 +62,41 @@ const struct cli_column trend_label_columns[] = {
     CLI_COLUMN_END,
 };
 
-double trend_value(const struct trend_point *point, enum trend_series series)
+#define X(name, key, text, source, member, low, high, band, unit) {key, text, source, band, unit},
+const struct trend_series_text trend_series[TREND_SERIES_COUNT] = {TREND_SERIES(X)};
+#undef X
+
+struct trend_value trend_value(const struct trend_point *point, enum trend_series series)
 {
-#define X(name, key, title, member, unit) point->member,
-    const double values[] = {TREND_SERIES(X)};
+#define X(name, key, text, source, member, low, high, band, unit)                                            \
+    {(double)point->member, (double)point->low, (double)point->high},
+    const struct trend_value values[] = {TREND_SERIES(X)};
 #undef X
     return values[series];
+}
+
+const char *trend_value_text(enum trend_series series, double value, char *buffer, size_t size)
+{
+    enum cli_unit unit = trend_series[series].unit;
+    return unit == CLI_RATIO      ? cli_percent_text(value, buffer, size)
+           : unit == CLI_DURATION ? occ_format_duration((int64_t)llround(value), buffer, size)
+                                  : cli_amount_text(value, buffer, size);
+}
+
+const char *trend_change_text(const struct trend *t, const struct trend_change *c, char *buffer, size_t size)
+{
+    const char *what = t->one_kernel ? "configurations" : "kernels";
+    char time[32], before[32], after[32], split[96] = "", began[256] = "";
+    if (!isnan(c->split.kernels))
+        (void)snprintf(split, sizeof split, ": %s %+.1f%%, mix of %s %+.1f%%", what, 100 * c->split.kernels,
+                       what, 100 * c->split.mix);
+    if (!isnan(c->run))
+        (void)snprintf(began, sizeof began, "; run %.0f began: %s", c->run, c->began);
+    (void)snprintf(buffer, size, "%s%s%s: %s %s -> %s (%+.1f%%%s)%s", c->is_drift ? "slowly since " : "",
+                   cli_time_text(c->start_ns, time, sizeof time), c->possible ? " (only possible yet)" : "",
+                   trend_series[c->in].name, trend_value_text(c->in, c->before, before, sizeof before),
+                   trend_value_text(c->in, c->after, after, sizeof after), 100 * c->ratio, split, began);
+    return buffer;
 }
 
 void trend_release(struct trend *t)
@@ -88,6 +129,9 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     for (size_t i = 0; i < top.n; i++) {
         const struct occ_top_row *row = &top.rows[i];
+        double error = row->measured_share > 0 ? row->elapsed_error * row->measured_share : 0;
+        double half = OCC_ERRORS_OF_95_PERCENT * error, spread = row->tail_spread;
+        t->simulated = t->simulated || row->kernel.simulated;
         t->points[t->n++] = (struct trend_point){.start_ns = row->kernel.id * t->unit_ns,
                                                  .launches = row->launches,
                                                  .total_ns = row->total_ns,
@@ -95,6 +139,8 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
                                                  .p95_ns = row->p95_ns,
                                                  .mean_ns = (double)row->total_ns / (double)row->launches,
                                                  .elapsed = row->used,
+                                                 .elapsed_low = fmax(row->used - half, 0),
+                                                 .elapsed_high = fmin(row->used + spread + half, 1),
                                                  .measured = row->measured_share,
                                                  .waste = row->waste_warp_seconds};
     }
@@ -102,23 +148,30 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
     return 0;
 }
 
-/* Days tell from when to when there are launches. */
+/* Hours tell from when to when there are launches. */
 static int choose_and_load(struct occ_store *store, const struct occ_filter *filter, const char *unit,
                            struct trend *t, struct occ_error *err)
 {
     for (int i = 0; unit && trend_units[i]; i++)
         if (strcmp(unit, trend_units[i]) == 0)
             return load_points(store, filter, (enum occ_top_by)(OCC_TOP_BY_MINUTE + i), t, err);
-    int status = load_points(store, filter, OCC_TOP_BY_DAY, t, err);
-    int64_t days = t->n ? (t->points[t->n - 1].start_ns - t->points[0].start_ns) / t->unit_ns + 1 : 0;
-    if (status != 0 || days == 0 || days > UNITS_MAX / 24)
+    int status = load_points(store, filter, OCC_TOP_BY_HOUR, t, err);
+    int64_t hours = t->n ? (t->points[t->n - 1].start_ns - t->points[0].start_ns) / t->unit_ns + 1 : 0;
+    if (status != 0 || hours == 0 || (hours > MINUTES_HOURS_MAX && hours <= UNITS_MAX))
         return status;
     trend_release(t);
     *t = (struct trend){0};
-    return load_points(store, filter, days <= 2 ? OCC_TOP_BY_MINUTE : OCC_TOP_BY_HOUR, t, err);
+    return load_points(store, filter, hours > UNITS_MAX ? OCC_TOP_BY_DAY : OCC_TOP_BY_MINUTE, t, err);
 }
 
 /* ---- changes ---- */
+
+struct trend_question {
+    struct occ_store *store;
+    const struct occ_filter *filter;
+    enum trend_series series;
+    struct occ_error *err;
+};
 
 /* The last run that began in the unit of time or the one before. */
 static void find_run(struct occ_store *store, const struct trend *t, struct trend_change *change)
@@ -140,40 +193,71 @@ static void find_run(struct occ_store *store, const struct trend *t, struct tren
     (void)sqlite3_finalize(s);
 }
 
-static int add_change(struct occ_store *store, struct trend *t, enum trend_series series,
-                      const struct diff_change *found, struct occ_error *err)
+/* The launches of `points` from one to another. */
+static struct occ_filter between(const struct trend *t, const struct occ_filter *filter, size_t from,
+                                 size_t to)
 {
-#define X(name, key, title, member, unit) key,
-    static const char *const keys[] = {TREND_SERIES(X)};
-#undef X
+    struct occ_filter f = *filter;
+    int64_t start = t->points[from].start_ns, end = t->points[to - 1].start_ns + t->unit_ns;
+    f.since_ns = f.since_ns > start ? f.since_ns : start;
+    f.until_ns = f.until_ns && f.until_ns < end ? f.until_ns : end;
+    return f;
+}
+
+static int add_change(const struct trend_question *q, const struct diff_change *found, struct trend *t)
+{
     if (!occ_grow((void **)&t->changes, &t->allocated, t->n_changes, SIZE_MAX, sizeof *t->changes))
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    struct trend_change *change = &t->changes[t->n_changes++];
-    *change = (struct trend_change){.in = series,
-                                    .series = keys[series],
-                                    .start_ns = t->points[found->at].start_ns,
-                                    .before = found->before,
-                                    .after = found->after,
-                                    .ratio = found->after / found->before - 1,
-                                    .p = found->p,
-                                    .run = NAN,
-                                    .possible = found->possible};
-    find_run(store, t, change);
+        return occ_fail(q->err, OCC_E_NO_MEMORY, "out of memory");
+    t->changes[t->n_changes++] = (struct trend_change){.in = q->series,
+                                                       .series = trend_series[q->series].key,
+                                                       .start_ns = t->points[found->at].start_ns,
+                                                       .before = found->before,
+                                                       .after = found->after,
+                                                       .ratio = found->after / found->before - 1,
+                                                       .p = found->p,
+                                                       .split = {NAN, NAN},
+                                                       .run = NAN,
+                                                       .possible = found->possible,
+                                                       .is_drift = found->is_drift};
     return 0;
 }
 
-static int find_changes(struct occ_store *store, double min_change, struct trend *t, struct occ_error *err)
+/* `found` has `n` steps of a series; this is the i-th. */
+static int add_step(const struct trend_question *q, const struct diff_change *found, size_t n, size_t i,
+                    struct trend *t)
+{
+    size_t at = found[i].at, from = i ? found[i - 1].at : 0, to = i + 1 < n ? found[i + 1].at : t->n;
+    from = found[i].possible || at - from < DIFF_CHANGE_WINDOW ? from : at - DIFF_CHANGE_WINDOW;
+    to = to - at < DIFF_CHANGE_WINDOW ? to : at + DIFF_CHANGE_WINDOW;
+    const struct occ_filter sides[] = {between(t, q->filter, from, at), between(t, q->filter, at, to)};
+    int status = add_change(q, &found[i], t);
+    if (status != 0)
+        return status;
+    find_run(q->store, t, &t->changes[t->n_changes - 1]);
+    return trend_split(q->store, sides, t->one_kernel ? OCC_TOP_BY_CONFIG : OCC_TOP_BY_KERNEL, q->series,
+                       &t->changes[t->n_changes - 1].split, q->err);
+}
+
+/* Steps, and a drift since the last of them. */
+static int find_changes(struct trend_question *q, double min_change, struct trend *t)
 {
     _cleanup_(occ_freep) double *values = calloc(t->n + 1, sizeof *values);
-    int status = values ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (int series = 0; series < TREND_WASTE && status == 0; series++) {
+    int status = values ? 0 : occ_fail(q->err, OCC_E_NO_MEMORY, "out of memory");
+    for (q->series = 0; q->series < TREND_WASTE && status == 0; q->series++) {
         _cleanup_(occ_freep) struct diff_change *found = NULL;
-        size_t n = 0;
+        struct diff_change drift;
+        size_t n = 0, last = 0;
         for (size_t i = 0; i < t->n; i++)
-            values[i] = trend_value(&t->points[i], (enum trend_series)series);
-        status = diff_find_changes(values, t->n, min_change, &found, &n, err);
-        for (size_t i = 0; i < n && status == 0; i++)
-            status = add_change(store, t, (enum trend_series)series, &found[i], err);
+            values[i] = trend_value(&t->points[i], q->series).mean;
+        status = diff_find_changes(values, t->n, min_change, &found, &n, q->err);
+        for (size_t i = 0; i < n && status == 0; i++) {
+            status = add_step(q, found, n, i, t);
+            last = found[i].possible ? last : found[i].at;
+        }
+        if (status == 0 && diff_find_drift(values + last, t->n - last, min_change, &drift)) {
+            drift.at += last;
+            status = add_change(q, &drift, t);
+        }
     }
     return status;
 }
@@ -214,12 +298,15 @@ int trend_load(struct occ_store *store, const struct occ_filter *filter, const c
     int status = choose_and_load(store, filter, unit, ret_trend, err);
     if (status == 0 && ret_trend->n)
         status = load_labels(store, ret_trend, err);
-    return status != 0 ? status : find_changes(store, min_change, ret_trend, err);
+    ret_trend->one_kernel = filter->kernel != NULL;
+    struct trend_question question = {.store = store, .filter = filter, .err = err};
+    return status != 0 ? status : find_changes(&question, min_change, ret_trend);
 }
 
 void trend_json(struct cli_json *json, const struct trend *t)
 {
     cli_json_integer(json, "unit_ns", t->unit_ns);
+    cli_json_bool(json, "simulated", t->simulated);
     cli_json_rows(json, "points", trend_point_columns, t->points, t->n, sizeof *t->points);
     cli_json_rows(json, "changes", trend_change_columns, t->changes, t->n_changes, sizeof *t->changes);
     cli_json_rows(json, "labels", trend_label_columns, t->labels, t->n_labels, sizeof *t->labels);

@@ -5,6 +5,8 @@
 #ifndef OCC_OCCQ_TREND_H
 #define OCC_OCCQ_TREND_H
 
+#include <stdio.h>
+
 #include "cli/json.h"
 #include "store/store.h"
 
@@ -13,21 +15,33 @@ struct trend_point {
     int64_t start_ns;
     uint64_t launches, total_ns, p50_ns, p95_ns;
     double mean_ns;
-    double elapsed;  /* mean by time: measured, else the low end of what is expected; NaN: not known */
-    double measured; /* part of the time that is measured */
-    double waste;    /* warp-seconds */
+    double elapsed; /* mean by time: measured, else the low end of what is expected; NaN: not known */
+    double elapsed_low, elapsed_high; /* 95 % of what is measured, and the range of what is expected */
+    double measured;                  /* part of the time that is measured */
+    double waste;                     /* warp-seconds */
 };
 extern const struct cli_column trend_point_columns[];
 
-/* The series that are drawn. Changes are looked for in those before WASTE, which goes with the number of
- * launches. X(NAME, key, title, member, unit) */
+/* The series that are drawn, with their bands. Changes are looked for in those before WASTE, which goes with
+ * the number of launches. X(NAME, key, name, source, member, low end, high end, band, unit) */
 #define TREND_SERIES(X)                                                                                      \
-    X(MEAN, "mean_duration_ns", "mean time of a launch", mean_ns, CLI_DURATION)                              \
-    X(ELAPSED, "elapsed", "elapsed occupancy (measured, else the low end of what is expected)", elapsed,     \
-      CLI_RATIO)                                                                                             \
-    X(WASTE, "waste_warp_seconds", "wasted warp-seconds", waste, CLI_AMOUNT)
-#define TREND_ENUMERATOR(name, key, title, member, unit) TREND_##name,
+    X(MEAN, "mean_duration_ns", "mean time of a launch", "", mean_ns, p50_ns, p95_ns,                        \
+      "; band: median to 95th percentile", CLI_DURATION)                                                     \
+    X(ELAPSED, "elapsed", "elapsed occupancy", " (measured, else the low end of what is expected)", elapsed, \
+      elapsed_low, elapsed_high, "; band: 95 % confidence interval, range of what is expected", CLI_RATIO)   \
+    X(WASTE, "waste_warp_seconds", "wasted warp-seconds", "", waste, waste, waste, "", CLI_AMOUNT)
+#define TREND_ENUMERATOR(name, ...) TREND_##name,
 enum trend_series { TREND_SERIES(TREND_ENUMERATOR) TREND_SERIES_COUNT };
+struct trend_series_text {
+    const char *key, *name, *source, *band;
+    enum cli_unit unit;
+};
+extern const struct trend_series_text trend_series[TREND_SERIES_COUNT];
+
+/* What of the ratio of two means, less 1, comes from kernels and from their mix. */
+struct trend_split {
+    double kernels, mix;
+};
 
 struct trend_change {
     enum trend_series in;
@@ -35,8 +49,11 @@ struct trend_change {
     int64_t start_ns;               /* of the first unit of time after it */
     double before, after, ratio, p; /* ratio: after / before - 1; p: NaN: only possible */
     bool possible;                  /* of the newest points, too few to tell */
-    double run;                     /* the last that began then or one unit before; NaN: none */
-    char began[160];                /* its label and program, safe to print */
+    bool is_drift;                  /* no step, but a slow rise or fall from then to the last point */
+    /* Of the launches up to the changes beside it or 50 units of time; NaN: of a drift. */
+    struct trend_split split;
+    double run;      /* the last that began then or one unit before; NaN: none */
+    char began[160]; /* its label and program, safe to print */
 };
 extern const struct cli_column trend_change_columns[];
 
@@ -49,6 +66,8 @@ extern const struct cli_column trend_label_columns[];
 
 struct trend {
     int64_t unit_ns;
+    bool simulated;             /* some launches are of a simulated device */
+    bool one_kernel;            /* mixes are of its configurations */
     struct trend_point *points; /* in the order of time */
     size_t n;
     struct trend_change *changes;
@@ -65,9 +84,23 @@ extern const char *const trend_units[]; /* "minute", "hour", "day"; NULL ends th
 int trend_load(struct occ_store *store, const struct occ_filter *filter, const char *unit, double min_change,
                struct trend *ret_trend, struct occ_error *err);
 
+struct trend_value {
+    double mean, low, high; /* NaN: not known */
+};
+struct trend_value trend_value(const struct trend_point *point, enum trend_series series);
+/* For people. Return `buffer`. */
+const char *trend_value_text(enum trend_series series, double value, char *buffer, size_t size);
+const char *trend_change_text(const struct trend *trend, const struct trend_change *change, char *buffer,
+                              size_t size);
+
+/* How the mean of a series goes from the launches of one filter to another's. */
+int trend_split(struct occ_store *store, const struct occ_filter sides[2], enum occ_top_by by,
+                enum trend_series series, struct trend_split *ret_split, struct occ_error *err);
+
+/* The picture in SVG; `what`: what the launches are. */
+void trend_svg(const struct trend *trend, const char *what, FILE *out);
+
 /* Members of the open object: what `occq history --json` prints. */
 void trend_json(struct cli_json *json, const struct trend *trend);
-
-double trend_value(const struct trend_point *point, enum trend_series series);
 
 #endif

@@ -48,7 +48,7 @@ for unit in minute:60 hour:3600 day:86400; do
 done
 expect 0 "$occq" history -d h.db gemm
 has '2026-01-13 12:00:00: mean time of a launch 99.97 us -> 114.8 us'
-has '(+14.8%); run 2 began: pr pr.json'
+has '(+14.8%: configurations +14.8%, mix of configurations +0.0%); run 2 began: pr pr.json'
 has '2026-01-20 23:00:00 (only possible yet): mean time of a launch'
 has 'labels, the newest 2026-01-01 00:00:00: main 2026-01-13 12:00:00: pr'
 [ "$(grep -c 'mean time of a launch .*->' stdout)" = 2 ] || { fail "a spike, a gap or noise is a change"; cat stdout; }
@@ -64,6 +64,14 @@ expect 0 "$occq" history -d h.db other
 has 'changes: none was found'
 expect 0 "$occq" history -d h.db --label pr --by hour
 expect 2 "$occq" history -d h.db ''
+# gemm has 66.7 % of the time of hour 478 and 85.2 % of 479, and 41.7 % elapsed occupancy; the other kernel 5.8 %
+expect 0 "$occq" history -d h.db --svg h.svg
+has 'elapsed occupancy 31.9% -> 36.4% (+14.0%: kernels +0.0%, mix of kernels +13.8%)'
+[ "$(head -c 4 h.svg)" = '<svg' ] && [ "$(grep -c 'class="mark"' h.svg)" = 3 ] && [ "$(grep -c 'class="label"' h.svg)" = 6 ] || fail "the picture"
+grep -q '>pr</text>' h.svg && grep -q 'class="value">2?</text>' h.svg || fail "labels and possible changes in the picture"
+grep -q '>1  2026-01-13 12:00:00: mean time of a launch 70 us -&gt; 77.36 us' h.svg || fail "the changes below the picture"
+expect 0 "$occq" history -d h.db 'gem|<&>' --svg none.svg
+grep -q '>gem|&lt;&amp;&gt;, by hours<' none.svg || fail "markup in a picture"
 # a recording whose times count from anywhere has no place beside the others
 cat >anywhere.json <<'JSON'
 {"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000, "dur": 5, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "registers per thread": 64, "shared memory": 0, "grid": [1, 1, 1], "block": [32, 1, 1]}}],

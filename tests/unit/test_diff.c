@@ -648,6 +648,30 @@ static void several_changes_are_all_found(void **state)
     }
 }
 
+static void a_drift_is_told_from_noise_and_from_waves(void **state)
+{
+    static double values[POINTS];
+    uint64_t seed = 5;
+    size_t alarms = 0;
+    struct diff_change change;
+    (void)state;
+    for (size_t i = 0; i < 400; i++)
+        values[i] = i == 100 ? NAN : 100 * exp(0.2 * (double)i / 400 + 0.02 * noise(&seed));
+    assert_int_equal(find(values, 400, &change), 0);
+    assert_true(diff_find_drift(values, 400, 0.05, &change));
+    assert_true(change.is_drift && change.at == 0);
+    assert_true(fabs(change.before - 100) < 1 && fabs(change.after - 122.1) < 1);
+    assert_false(diff_find_drift(values, 400, 0.25, &change));
+    assert_false(diff_find_drift(values, DIFF_DRIFT_POINTS - 1, 0.001, &change));
+    for (int series = 0; series < 100; series++) { /* neighbours are correlated by 0.9 */
+        double wave = 0;
+        for (size_t i = 0; i < 500; i++)
+            values[i] = exp(wave = 0.9 * wave + 0.1 * noise(&seed));
+        alarms += diff_find_drift(values, 500, 0.05, &change);
+    }
+    assert_int_equal(alarms, 0);
+}
+
 static void the_newest_points_are_only_possible(void **state)
 {
     double values[100];
@@ -706,6 +730,7 @@ int main(void)
         cmocka_unit_test(noise_changes_nothing),
         cmocka_unit_test(a_change_is_found_where_it_is),
         cmocka_unit_test(several_changes_are_all_found),
+        cmocka_unit_test(a_drift_is_told_from_noise_and_from_waves),
         cmocka_unit_test(the_newest_points_are_only_possible),
         cmocka_unit_test(what_is_no_value_is_left_out),
     };

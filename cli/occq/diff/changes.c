@@ -145,7 +145,7 @@ static bool leaves(const struct series *s, size_t from, size_t at, struct diff_c
     double far = fmax(s->min_log, POSSIBLE_SPREADS * sqrt(squares / (double)(n - 1)));
     for (size_t i = at; i < s->n; i++)
         least = fmin(least, sign * (s->logs[i] - before));
-    *ret_change = (struct diff_change){at, exp(before), exp(after), NAN, true};
+    *ret_change = (struct diff_change){at, exp(before), exp(after), NAN, true, false};
     return least > far;
 }
 
@@ -195,4 +195,48 @@ int diff_find_changes(const double *values, size_t n, double min_change, struct 
     *ret_changes = changes;
     *ret_n = found;
     return 0;
+}
+
+/* ---- drifts ---- */
+
+/* The least-squares line of m logarithms over their index; leaves the residuals' exponentials in `kept`. */
+static void fit_line(const double *logs, size_t m, double *kept, double *ret_slope, double *ret_squares)
+{
+    double middle = (double)(m - 1) / 2, level = mean(logs, m), products = 0, squares = 0;
+    for (size_t i = 0; i < m; i++) {
+        products += ((double)i - middle) * (logs[i] - level);
+        squares += ((double)i - middle) * ((double)i - middle);
+    }
+    *ret_slope = products / squares;
+    *ret_squares = squares;
+    for (size_t i = 0; i < m; i++)
+        kept[i] = exp(logs[i] - level - *ret_slope * ((double)i - middle));
+}
+
+static bool has_steps(const double *values, size_t n, double min_change)
+{
+    _cleanup_(occ_freep) struct diff_change *steps = NULL;
+    size_t found = 0;
+    return diff_find_changes(values, n, min_change, &steps, &found, NULL) != 0 ||
+           (found && !steps[0].possible);
+}
+
+bool diff_find_drift(const double *values, size_t n, double min_change, struct diff_change *ret_drift)
+{
+    _cleanup_(occ_freep) double *kept = calloc(2 * n + 1, sizeof *kept);
+    _cleanup_(occ_freep) size_t *index = calloc(n + 1, sizeof *index);
+    double slope, squares;
+    struct diff_logs residuals;
+    size_t m = kept && index ? take_values(values, n, kept, kept + n, index) : 0;
+    if (m < DIFF_DRIFT_POINTS)
+        return false;
+    const double *logs = kept + n;
+    fit_line(logs, m, kept, &slope, &squares);
+    diff_logs_of(kept, m, true, &residuals);
+    double error = sqrt(residuals.variance * (double)m / squares), half = slope * (double)(m - 1) / 2;
+    double p = error > 0 ? 2 * diff_student_cdf(-fabs(slope) / error, (double)m - 2) : 1;
+    *ret_drift = (struct diff_change){index[0], exp(mean(logs, m) - half), exp(mean(logs, m) + half), p,
+                                      .is_drift = true};
+    return p <= DIFF_CHANGE_P && 2 * fabs(half) >= log1p(min_change) &&
+           !has_steps(values, n, expm1(fabs(half)));
 }

@@ -14,6 +14,7 @@
 enum {
     DIFF_CHANGE_WINDOW = 50, /* points */
     DIFF_CHANGE_SEGMENT = 3, /* points at least between two changes, so that one spike is none */
+    DIFF_DRIFT_POINTS = 16,
 };
 /* A change is accepted up to this: a candidate is the best of fifty, so that of 40 000 points of noise alone
  * less than one is expected to be taken for a change. */
@@ -24,6 +25,7 @@ struct diff_change {
     double before, after; /* geometric means of the points up to the next changes, 50 at most */
     double p;             /* NaN for a possible one */
     bool possible;        /* of the newest points, too few to tell */
+    bool is_drift;        /* no step: `at` is its first point, before and after are its ends */
 };
 
 /*
@@ -33,5 +35,10 @@ struct diff_change {
  */
 int diff_find_changes(const double *values, size_t n, double min_change, struct diff_change **ret_changes,
                       size_t *ret_n, struct occ_error *err);
+
+/* Whether values rise or fall by `min_change` and more from the first to the last, by the least-squares line
+ * of their logarithms, at DIFF_CHANGE_P and with DIFF_DRIFT_POINTS at least, and no step is half of it. A
+ * correlation of neighbours beside the line widens its error. false also without memory. */
+bool diff_find_drift(const double *values, size_t n, double min_change, struct diff_change *ret_drift);
 
 #endif

@@ -1,0 +1,271 @@
+/*
+ * `occq history --svg`: a plot for each series with its band, over one axis of time; below them the changes,
+ * which are numbered in their plots. One thread (stdio).
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/svg.h"
+#include "trend.h"
+
+enum {
+    WIDTH = 900,
+    LEFT = 80,
+    PLOT_X = 790,
+    PLOT_Y = 120,
+    PANEL_Y = 175,
+    HEAD = 95,
+    LINE = 16,
+    COLUMN_X = 2, /* width of a column, in which units of time are added up */
+    COLUMNS = PLOT_X / COLUMN_X,
+    CHANGES_SHOWN = 20
+};
+
+/* What the units of time of a column say. */
+struct column {
+    double sum, low, high;
+    int n;
+};
+
+struct plot {
+    struct cli_svg_plot svg;
+    const struct trend *trend;
+    enum trend_series series;
+    double top; /* value at the upper end */
+    struct column columns[COLUMNS];
+};
+
+static double x_of(const struct trend *t, int64_t ns)
+{
+    double first = (double)t->points[0].start_ns, last = (double)t->points[t->n - 1].start_ns;
+    double place = last > first ? ((double)ns - first) / (last - first) : 0.5;
+    return fmin(fmax(place, 0), 1) * (PLOT_X - COLUMN_X) + COLUMN_X / 2.0;
+}
+
+static double y_of(const struct plot *plot, double value)
+{
+    return (1 - fmin(value / plot->top, 1)) * PLOT_Y;
+}
+
+/* ---- axes ---- */
+
+/* The next of 1, 1.5, 2, 3, 4, 5, 6, 8 and 10 times a power of ten. */
+static double round_up(double value)
+{
+    static const double steps[] = {1, 1.5, 2, 3, 4, 5, 6, 8, 10};
+    double power = pow(10, floor(log10(value)));
+    size_t i = 0;
+    while (i + 1 < sizeof steps / sizeof *steps && steps[i] * power < value)
+        i++;
+    return steps[i] * power;
+}
+
+static void put_values(const struct plot *plot)
+{
+    char label[32];
+    for (int half = 0; half <= 2; half++) {
+        double value = plot->top * half / 2;
+        (void)trend_value_text(plot->series, value, label, sizeof label);
+        cli_svg_tick_y(&plot->svg, y_of(plot, value), half ? label : "0");
+    }
+}
+
+/* Minutes between two ticks: so few that at most eight fit. */
+static int tick_minutes(const struct trend *t)
+{
+    static const int steps[] = {1,    5,    15,   30,    60,    180,   360,   720,
+                                1440, 2880, 5760, 10080, 20160, 43200, 129600};
+    double span = (double)(t->points[t->n - 1].start_ns - t->points[0].start_ns) / 60e9;
+    size_t i = 0;
+    while (i + 1 < sizeof steps / sizeof *steps && span / steps[i] > 8)
+        i++;
+    return span / steps[i] > 8 ? 525600 : steps[i];
+}
+
+/* At whole hours or days of local time. */
+static void put_times(const struct plot *plot)
+{
+    const struct trend *t = plot->trend;
+    int step = tick_minutes(t);
+    time_t at = (time_t)(t->points[0].start_ns / 1000000000),
+           last = (time_t)(t->points[t->n - 1].start_ns / 1000000000);
+    struct tm tm;
+    char label[32];
+    (void)localtime_r(&at, &tm);
+    tm.tm_min = step < 1440 ? (tm.tm_hour * 60 + tm.tm_min) / step * step : 0;
+    tm.tm_hour = tm.tm_sec = 0;
+    for (tm.tm_isdst = -1; (at = mktime(&tm)) != -1 && at <= last; tm.tm_min += step, tm.tm_isdst = -1) {
+        (void)strftime(label, sizeof label, step < 1440 ? "%m-%d %H:%M" : "%Y-%m-%d", &tm);
+        if ((int64_t)at * 1000000000 >= t->points[0].start_ns)
+            cli_svg_tick_x(&plot->svg, x_of(t, (int64_t)at * 1000000000), label);
+    }
+}
+
+/* ---- a series ---- */
+
+static void add_up(struct plot *plot)
+{
+    const struct trend *t = plot->trend;
+    for (size_t i = 0; i < t->n; i++) {
+        struct trend_value v = trend_value(&t->points[i], plot->series);
+        struct column *c = &plot->columns[(int)(x_of(t, t->points[i].start_ns) / COLUMN_X)];
+        if (isnan(v.mean))
+            continue;
+        c->low = c->n ? fmin(c->low, fmin(v.low, v.mean)) : fmin(v.low, v.mean);
+        c->high = c->n ? fmax(c->high, fmax(v.high, v.mean)) : fmax(v.high, v.mean);
+        c->sum += v.mean;
+        c->n++;
+        plot->top = fmax(plot->top, c->high);
+    }
+    plot->top = trend_series[plot->series].unit == CLI_RATIO ? 1 : plot->top > 0 ? round_up(plot->top) : 0;
+}
+
+static void put_band(const struct plot *plot)
+{
+    (void)fputs("<path class=\"band\" d=\"", plot->svg.out);
+    for (int i = 0; i < COLUMNS; i++) {
+        const struct column *c = &plot->columns[i];
+        if (c->n && c->high > c->low)
+            (void)fprintf(plot->svg.out, "M%d %.1fV%.1fh%dV%.1fz", i * COLUMN_X, y_of(plot, c->high),
+                          y_of(plot, c->low), COLUMN_X, y_of(plot, c->high));
+    }
+    (void)fputs("\"/>\n", plot->svg.out);
+}
+
+/* Joined where the next unit of time, or the next column, follows; else a dash. */
+static void put_means(const struct plot *plot)
+{
+    const struct trend *t = plot->trend;
+    int next = 1 + (int)(x_of(t, t->points[0].start_ns + t->unit_ns) / COLUMN_X), last = -next - 1;
+    (void)fputs("<path class=\"curve\" d=\"", plot->svg.out);
+    for (int i = 0; i < COLUMNS; i++) {
+        const struct column *c = &plot->columns[i];
+        if (c->n == 0)
+            continue;
+        double y = y_of(plot, c->sum / c->n);
+        (void)fprintf(plot->svg.out, i - last <= next ? "L%d %.1f" : "M%d %.1fh%d", i * COLUMN_X, y,
+                      COLUMN_X);
+        last = i;
+    }
+    (void)fputs("\"/>\n", plot->svg.out);
+}
+
+static void put_marks(const struct plot *plot)
+{
+    const struct trend *t = plot->trend;
+    for (size_t i = 0; i < t->n_labels; i++) {
+        double x = x_of(t, t->labels[i].start_ns);
+        (void)fprintf(plot->svg.out, "<path class=\"label\" d=\"M%.1f 0V%d\"/>\n", x, PLOT_Y);
+    }
+    for (size_t i = 0; i < t->n_changes; i++) {
+        double x = x_of(t, t->changes[i].start_ns);
+        if (t->changes[i].in != plot->series)
+            continue;
+        (void)fprintf(plot->svg.out, "<path class=\"mark\" d=\"M%.1f 0V%d\"/>\n", x, PLOT_Y);
+        cli_svg_text(plot->svg.out, x + (x < PLOT_X - 20 ? 3 : -3), 10,
+                     x < PLOT_X - 20 ? CLI_SVG_START : CLI_SVG_END, "value", "%zu%s", i + 1,
+                     t->changes[i].possible   ? "?"
+                     : t->changes[i].is_drift ? " drift"
+                                              : "");
+    }
+}
+
+static void put_plot(const struct trend *t, enum trend_series series, FILE *out)
+{
+    struct plot plot = {.svg = {out, PLOT_X, PLOT_Y}, .trend = t, .series = series};
+    (void)fprintf(out, "<g transform=\"translate(%d %d)\">\n", LEFT, HEAD + (int)series * PANEL_Y);
+    cli_svg_text(out, 0, -7, CLI_SVG_START, "title", "%s%s%s", trend_series[series].name,
+                 trend_series[series].source, trend_series[series].band);
+    add_up(&plot);
+    if (plot.top > 0) {
+        put_values(&plot);
+        put_band(&plot);
+        put_means(&plot);
+    } else
+        cli_svg_text(out, PLOT_X / 2.0, PLOT_Y / 2.0, CLI_SVG_MIDDLE, "", "not known");
+    put_times(&plot);
+    put_marks(&plot);
+    if (series + 1 == TREND_SERIES_COUNT)
+        cli_svg_titles(&plot.svg, tzname[0], NULL);
+    (void)fputs("</g>\n", out);
+}
+
+/* ---- texts ---- */
+
+/* Above the plots, as many as have room. */
+static void put_labels(const struct trend *t, FILE *out)
+{
+    enum { LETTER_X = 6 };
+    double used = 0;
+    for (size_t i = 0; i < t->n_labels; i++) {
+        double x = x_of(t, t->labels[i].start_ns),
+               width = LETTER_X * (double)(strlen(t->labels[i].label) + 1);
+        x = x + width > PLOT_X ? PLOT_X - width : x;
+        if (x >= used) {
+            cli_svg_text(out, LEFT + x, HEAD - 25, CLI_SVG_START, "", "%s", t->labels[i].label);
+            used = x + width;
+        }
+    }
+}
+
+static const char *unit_of(const struct trend *t)
+{
+    return t->unit_ns < INT64_C(3600000000000)    ? trend_units[0]
+           : t->unit_ns < INT64_C(86400000000000) ? trend_units[1]
+                                                  : trend_units[2];
+}
+
+static void put_head(const struct trend *t, const char *what, FILE *out)
+{
+    double last = x_of(t, t->points[t->n - 1].start_ns) - x_of(t, t->points[0].start_ns);
+    double units = (double)(t->points[t->n - 1].start_ns - t->points[0].start_ns) / (double)t->unit_ns;
+    double in_column = last > 0 ? ceil(units / last * COLUMN_X) : 1;
+    char first[32], end[32], columns[64] = "";
+    if (in_column > 1)
+        (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f", in_column);
+    cli_svg_text(out, 16, 24, CLI_SVG_START, "head", "%s%s, by %ss", what, t->simulated ? " (simulated)" : "",
+                 unit_of(t));
+    cli_svg_text(out, 16, 43, CLI_SVG_START, "", "%s to %s%s%s",
+                 cli_time_text(t->points[0].start_ns, first, sizeof first),
+                 cli_time_text(t->points[t->n - 1].start_ns, end, sizeof end), columns,
+                 t->n_labels ? "; labels where they begin" : "");
+}
+
+/* Returns the number of lines; `out` NULL: only counts. */
+static int put_change(const struct trend *t, size_t i, int y, FILE *out)
+{
+    enum { LETTERS = 140 };
+    char line[512];
+    size_t rest = strlen(trend_change_text(t, &t->changes[i], line, sizeof line)), at = LETTERS;
+    while (rest > LETTERS && at > 0 && line[at] != ' ')
+        at--;
+    bool breaks = rest > LETTERS && at > 0;
+    if (!out)
+        return breaks ? 2 : 1;
+    cli_svg_text(out, 16, y, CLI_SVG_START, "", "%zu  %.*s", i + 1, breaks ? (int)at : (int)rest, line);
+    if (breaks)
+        cli_svg_text(out, 32, y + LINE, CLI_SVG_START, "", "%.*s", LETTERS, line + at + 1);
+    return breaks ? 2 : 1;
+}
+
+void trend_svg(const struct trend *t, const char *what, FILE *out)
+{
+    size_t shown = t->n_changes < CHANGES_SHOWN ? t->n_changes : CHANGES_SHOWN;
+    int y = HEAD + TREND_SERIES_COUNT * PANEL_Y, lines = 2;
+    for (size_t i = 0; i < shown; i++)
+        lines += put_change(t, i, 0, NULL);
+    cli_svg_begin(out, WIDTH, y + lines * LINE);
+    put_head(t, what, out);
+    put_labels(t, out);
+    for (int i = 0; i < TREND_SERIES_COUNT; i++)
+        put_plot(t, (enum trend_series)i, out);
+    cli_svg_text(out, 16, y, CLI_SVG_START, "title",
+                 shown < t->n_changes ? "changes, the first %zu of %zu"
+                 : shown              ? "changes"
+                                      : "changes: none was found",
+                 shown, t->n_changes);
+    for (size_t i = 0; i < shown; i++)
+        y += LINE * put_change(t, i, y + LINE, out);
+    cli_svg_end(out);
+}
