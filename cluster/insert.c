@@ -63,7 +63,7 @@ int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OC
     for (int i = 0; i < OCC_SHIP_TABLE_COUNT && rc == 0; i++) {
         uint64_t there = received(w->answer.text, tables[i].name);
         if (there < rows[i].rows)
-            rc = occ_fail(err, OCC_E_IO, "%s: said that it has %llu rows of %s, and has %llu",
+            rc = occ_fail(err, OCC_E_BUSY, "%s: said that it has %llu rows of %s, and has %llu",
                           w->options.http.url, (unsigned long long)rows[i].rows, tables[i].name,
                           (unsigned long long)there);
     }

@@ -13,7 +13,7 @@
 /* Sends rows: 0 when the server says that it has them. `version` is theirs. */
 int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, const struct occ_body *rows,
                          uint64_t version, struct occ_error *err);
-/* Whether it has at least as many rows of a version as were sent. OCC_E_IO: it has not. */
+/* Whether it has at least as many rows of a version as were sent. OCC_E_BUSY: it has not. */
 int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OCC_SHIP_TABLE_COUNT],
                           uint64_t version, struct occ_error *err);
 /* The highest version that it has of this node; 0: none. */

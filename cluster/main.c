@@ -66,6 +66,7 @@ static int ship(const struct occ_ship_options *options, const struct occ_config 
                                                               ? config->database_path
                                                               : OCC_PATH_SERVICE_DIRECTORY "/history.db",
                                                .state = occ_ship_state_path(config),
+                                               .metrics = config->ship_metrics_file,
                                                .interval_ns = config->ship_interval_ns,
                                                .max_configs = config->ship_configs,
                                                .warehouse = *warehouse};

@@ -5,12 +5,10 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-#include <xxhash.h>
 
+#include "metrics.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"
@@ -18,10 +16,6 @@
 
 #define SECOND_NS       INT64_C(1000000000)
 #define DAY_S           INT64_C(86400)
-#define BACK_OFF_MIN_NS SECOND_NS
-#define BACK_OFF_MAX_NS (300 * SECOND_NS)
-#define NEW_INTERVAL_NS (60 * SECOND_NS)
-#define OLD_INTERVAL_NS (300 * SECOND_NS)
 #define SENT_MAX        (1u << 20)
 #define CLOCK_OFF_MS    2000
 /* With more changes than this to be sent, the newest so many go first. */
@@ -160,7 +154,15 @@ static int ship_batch(struct history *h, bool of_gap, bool *ret_more, struct occ
 
 /* ---- one history ---- */
 
-static int load_position(struct history *h, const char *path, struct occ_error *err)
+/* One over all histories. */
+struct pass {
+    bool all, is_offline;    /* is_offline: they are counted, and nothing is sent */
+    int64_t complete_minute; /* minutes before it are in */
+    int64_t oldest_minute;   /* that is not in though it is over; or NONE */
+};
+#define NONE INT64_C(153722867)
+
+static int load_position(struct history *h, const char *path, bool is_offline, struct occ_error *err)
 {
     struct occ_position *p = &h->position;
     struct stat status = {0};
@@ -169,8 +171,8 @@ static int load_position(struct history *h, const char *path, struct occ_error *
         rc = occ_fail_errno(err, errno, "%s", path);
     if (rc == 0 && p->newest > 0 &&
         (p->inode != (int64_t)status.st_ino || p->newest > h->outbox.last_change)) {
-        occ_log(OCC_LOG_WARNING, "%s is another copy than the one that was sent: all of it is sent again",
-                path);
+        occ_log(is_offline ? OCC_LOG_DEBUG : OCC_LOG_WARNING,
+                "%s is another copy than the one that was sent: all of it is sent again", path);
         p->done = p->gap_end = p->newest = 0;
     }
     if (rc == 0 && p->newest == 0)
@@ -195,59 +197,66 @@ static int open_gap(struct history *h, struct occ_error *err)
     return rc;
 }
 
-/* Minutes before it are in: those that are not changed nor open. Of a run that launches nothing, a minute is
- * open until the daemon writes it. */
-static int complete_until(struct history *h, int64_t *ret_minute, int64_t *ret_pending, struct occ_error *err)
+/* Minutes are not in while they are changed or open. Of a run that launches nothing, a minute is open until
+ * the daemon writes it. */
+static int count_unsent(struct history *h, struct pass *pass, struct occ_error *err)
 {
     const struct occ_position *p = &h->position;
     const int64_t values[] = {p->newest, p->done, p->gap_end};
-    int rc = occ_outbox_number(&h->outbox,
-                               "SELECT min(coalesce((SELECT min(minute) FROM stored_minute_change JOIN "
-                               "stored_run r USING(run_id) WHERE minute >= 0 "
-                               "AND (change > ?1 OR (change > ?2 AND change <= ?3)) AND r.source_hash IS "
-                               "NULL), 153722867), coalesce((SELECT "
-                               "min(max(rolled_ns, first_start_ns)) / 60000000000 FROM stored_run WHERE "
-                               "source_hash IS NULL AND last_start_ns >= "
-                               "rolled_ns), 153722867))",
-                               values, 3, ret_minute, err);
+    int64_t changed = NONE, open = NONE, pending = 0;
+    int rc =
+        occ_outbox_number(&h->outbox,
+                          "SELECT coalesce(min(minute), 153722867) FROM stored_minute_change JOIN "
+                          "stored_run r USING(run_id) WHERE minute >= 0 AND (change > ?1 OR (change > ?2 AND "
+                          "change <= ?3)) AND r.source_hash IS NULL",
+                          values, 3, &changed, err);
+    if (rc == 0)
+        rc =
+            occ_outbox_number(&h->outbox,
+                              "SELECT coalesce(min(max(rolled_ns, first_start_ns)) / 60000000000, 153722867) "
+                              "FROM stored_run WHERE source_hash IS NULL AND last_start_ns >= rolled_ns",
+                              NULL, 0, &open, err);
     if (rc == 0)
         rc = occ_outbox_number(
             &h->outbox,
             "SELECT count(*) FROM stored_minute_change WHERE change > ?1 OR (change > ?2 AND change <= ?3)",
-            values, 3, ret_pending, err);
+            values, 3, &pending, err);
+    h->ship->counters.pending += pending;
+    pass->oldest_minute = changed < pass->oldest_minute ? changed : pass->oldest_minute;
+    pass->complete_minute = changed < pass->complete_minute ? changed : pass->complete_minute;
+    pass->complete_minute = open < pass->complete_minute ? open : pass->complete_minute;
     return rc;
 }
 
-static int ship_history(struct occ_ship *ship, const char *path, bool all, int64_t *complete_minute,
-                        struct occ_error *err)
+static int send_changes(struct history *h, struct occ_error *err)
 {
-    struct history h = {.ship = ship, .all = all};
     bool more = true;
-    int64_t minute = 0, pending = 0;
+    int rc = open_gap(h, err);
+    while (rc == 0 && more) {
+        rc = ship_batch(h, false, &more, err);
+        bool has_gap = h->position.gap_end > 0;
+        if (rc == 0 && !more && has_gap)
+            rc = ship_batch(h, true, &more, err);
+        more |= h->position.gap_end > 0;
+    }
+    return rc;
+}
+
+static int ship_history(struct occ_ship *ship, const char *path, struct pass *pass, struct occ_error *err)
+{
+    struct history h = {.ship = ship, .all = pass->all};
     int rc = occ_outbox_open(path, &h.outbox, err);
     if (rc != 0) {
         occ_log(OCC_LOG_WARNING, "%s", err->message);
         ship->counters.unreadable++;
         return 0;
     }
-    rc = load_position(&h, path, err);
-    if (rc == 0)
-        rc = open_gap(&h, err);
-    while (rc == 0 && more) {
-        rc = ship_batch(&h, false, &more, err);
-        bool has_gap = h.position.gap_end > 0;
-        if (rc == 0 && !more && has_gap)
-            rc = ship_batch(&h, true, &more, err);
-        more |= h.position.gap_end > 0;
-    }
-    if (rc == 0)
-        rc = complete_until(&h, &minute, &pending, err);
-    if (rc == 0) {
-        *complete_minute = minute < *complete_minute ? minute : *complete_minute;
-        ship->counters.pending += pending;
-    }
+    rc = load_position(&h, path, pass->is_offline, err);
+    if (rc == 0 && !pass->is_offline)
+        rc = send_changes(&h, err);
+    int counted = count_unsent(&h, pass, rc == 0 ? err : NULL);
     occ_outbox_close(&h.outbox);
-    return rc;
+    return rc != 0 ? rc : counted;
 }
 
 /* ---- all of the node ---- */
@@ -306,70 +315,77 @@ static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct 
     return rc;
 }
 
-int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err)
+/* After the first failure the other histories are counted only. */
+static int pass_histories(struct occ_ship *ship, struct pass *pass, struct occ_error *err)
 {
     glob_t found = {0};
-    int64_t complete_minute = INT64_MAX / 60;
-    int rc = meet(ship, err);
-    ship->counters.unreadable = ship->counters.pending = 0;
-    if (rc == 0)
-        rc = find_histories(ship->settings.history, &found, err);
-    for (size_t i = 0; i < found.gl_pathc && rc == 0; i++)
-        rc = ship_history(ship, found.gl_pathv[i], all, &complete_minute, err);
+    int rc = find_histories(ship->settings.history, &found, err);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        int code = ship_history(ship, found.gl_pathv[i], pass, rc == 0 ? err : NULL);
+        rc = rc != 0 ? rc : code;
+        pass->is_offline |= rc != 0;
+    }
     globfree(&found);
+    return rc;
+}
+
+static int64_t *failures_of(struct occ_ship *ship, int code)
+{
+    struct occ_ship_counters *c = &ship->counters;
+    switch (code) {
+    case OCC_E_IO:
+        return ship->warehouse->has_no_answer ? &c->failures_network : &c->failures_local;
+    case OCC_E_BUSY:
+        return &c->failures_server;
+    case OCC_E_DENIED:
+        return &c->failures_denied;
+    case OCC_E_NOT_FOUND:
+    case OCC_E_INVALID:
+    case OCC_E_VERSION:
+        return &c->failures_schema;
+    default:
+        return &c->failures_local;
+    }
+}
+
+static void end_pass(struct occ_ship *ship, const struct pass *pass, int rc)
+{
+    struct occ_ship_counters *c = &ship->counters;
+    c->oldest_unsent_s = pass->oldest_minute == NONE ? 0 : pass->oldest_minute * 60;
+    if (rc == 0) {
+        c->last_success_s = occ_now_ns() / SECOND_NS;
+    } else {
+        c->failures++;
+        ++*failures_of(ship, rc);
+    }
+}
+
+static void write_metrics(struct occ_ship *ship)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    if (ship->settings.metrics[0] == '\0')
+        return;
+    int rc =
+        occ_ship_metrics_write(ship->settings.metrics, ship->settings.warehouse.node, &ship->counters, &err);
+    if (rc != 0 && !ship->has_no_metrics)
+        occ_log(OCC_LOG_WARNING, "%s", err.message);
+    ship->has_no_metrics = rc != 0;
+}
+
+int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err)
+{
+    int met = meet(ship, err);
+    struct pass pass = {
+        .all = all, .is_offline = met != 0, .complete_minute = INT64_MAX / 60, .oldest_minute = NONE};
+    ship->counters.unreadable = ship->counters.pending = 0;
+    int rc = pass_histories(ship, &pass, met == 0 ? err : NULL);
+    rc = met != 0 ? met : rc;
     if (rc == 0)
-        rc = put_watermark(ship, complete_minute, err);
-    if (rc == 0)
-        ship->counters.last_success_s = occ_now_ns() / SECOND_NS;
-    else
-        ship->counters.failures++;
+        rc = put_watermark(ship, pass.complete_minute, err);
+    end_pass(ship, &pass, rc);
     /* what failed may be the state itself */
     int stored = occ_state_store(ship->state, NULL, &ship->counters, rc == 0 ? "" : err->message,
                                  rc == 0 ? err : NULL);
+    write_metrics(ship);
     return rc != 0 ? rc : stored;
-}
-
-/* ---- for ever ---- */
-
-static void sleep_ns(int64_t ns)
-{
-    const struct timespec time = {.tv_sec = (time_t)(ns / SECOND_NS), .tv_nsec = (long)(ns % SECOND_NS)};
-    (void)nanosleep(&time, NULL);
-}
-
-/* To this node's second of the next interval. */
-static int64_t until_next_ns(const struct occ_ship *ship)
-{
-    int64_t interval = ship->settings.interval_ns, now = occ_now_ns();
-    const char *node = ship->settings.warehouse.node;
-    if (interval == 0)
-        interval = ship->warehouse->dialect == OCC_DIALECT_OLD ? OLD_INTERVAL_NS : NEW_INTERVAL_NS;
-    int64_t share = (int64_t)(XXH3_64bits(node, strlen(node)) % (uint64_t)interval);
-    return interval - (now - share) % interval;
-}
-
-/* Full jitter: nodes that failed together do not come back together. */
-static int64_t back_off_ns(unsigned int failures)
-{
-    uint64_t number = 0;
-    int64_t max = failures < 9 ? BACK_OFF_MIN_NS << failures : BACK_OFF_MAX_NS;
-    max = max < BACK_OFF_MAX_NS ? max : BACK_OFF_MAX_NS;
-    (void)!getrandom(&number, sizeof number, 0);
-    return BACK_OFF_MIN_NS / 2 + (int64_t)(number % (uint64_t)max);
-}
-
-void occ_ship_run(struct occ_ship *ship)
-{
-    char last[OCC_ERROR_MESSAGE_BYTES] = "";
-    for (unsigned int failures = 0;;) {
-        struct occ_error err = OCC_ERROR_INIT;
-        int rc = occ_ship_pass(ship, false, &err);
-        if (rc != 0 && strcmp(last, err.message) != 0)
-            occ_log(OCC_LOG_ERROR, "%s; nothing is lost as long as the history keeps it", err.message);
-        else if (rc == 0 && last[0])
-            occ_log(OCC_LOG_WARNING, "the warehouse takes what is sent again");
-        (void)snprintf(last, sizeof last, "%s", rc != 0 ? err.message : "");
-        failures = rc == 0 ? 0 : occ_warehouse_needs_help(rc) ? 16 : failures < 16 ? failures + 1 : failures;
-        sleep_ns(rc == 0 ? until_next_ns(ship) : back_off_ns(failures));
-    }
 }

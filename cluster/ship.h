@@ -16,6 +16,7 @@
 struct occ_ship_settings {
     const char *history; /* database.path of the daemon; histories of owners lie in directories beside it */
     const char *state;   /* path */
+    const char *metrics; /* path of metrics.h; "": none */
     int64_t interval_ns; /* 0: by the server's version */
     uint64_t max_configs;
     struct occ_warehouse_options warehouse;
@@ -27,7 +28,8 @@ struct occ_ship {
     struct occ_state *state;
     struct occ_ship_counters counters;
     struct occ_sent sent;
-    bool has_met; /* the server, since we started */
+    bool has_met;        /* the server, since we started */
+    bool has_no_metrics; /* they could not be written */
 };
 
 /* The settings' texts must outlive it. */

@@ -31,10 +31,16 @@ struct occ_position {
     X(rows, "rows", COUNT)                                                                                   \
     X(wire_bytes, "bytes sent", COUNT)                                                                       \
     X(failures, "failures", COUNT)                                                                           \
+    X(failures_network, "  no answer", COUNT)                                                                \
+    X(failures_server, "  not taken", COUNT)                                                                 \
+    X(failures_denied, "  not allowed", COUNT)                                                               \
+    X(failures_schema, "  wrong tables", COUNT)                                                              \
+    X(failures_local, "  of this node", COUNT)                                                               \
     X(lost, "minutes evicted unsent", COUNT)                                                                 \
     X(unreadable, "histories not readable", COUNT)                                                           \
     X(pending, "changes to be sent", COUNT)                                                                  \
     X(clock_offset_ms, "clock offset (ms)", COUNT)                                                           \
+    X(oldest_unsent_s, "oldest unsent minute", TIME)                                                         \
     X(complete_until_s, "complete until", TIME)                                                              \
     X(last_success_s, "last success", TIME)
 

@@ -90,6 +90,7 @@
     X(ship, cluster, TEXT, occ_config_text, ship_cluster, OTHER, "", 0, 0)                                   \
     X(ship, node, TEXT, occ_config_text, ship_node, OTHER, "", 0, 0)                                         \
     X(ship, configs, COUNT, uint64_t, ship_configs, OTHER, "256", 16, 65536)                                 \
+    X(ship, metrics_file, PATH, occ_config_text, ship_metrics_file, OTHER, "", 0, 0)                         \
     X(ship, state, PATH, occ_config_text, ship_state, OTHER, "", 0, 0)                                       \
     X(log, level, LEVEL, uint64_t, log_level, LIVE, "warning", 0, 0)
 

@@ -93,12 +93,13 @@ static int fail_status(const struct occ_warehouse *w, int exception, struct occ_
         return occ_fail(err, OCC_E_INVALID,
                         "%s: redirects elsewhere, which is not followed: name the server itself",
                         w->options.http.url);
-    return occ_fail(err, OCC_E_IO, "%s: HTTP %ld: %s", w->options.http.url, status, reason);
+    return occ_fail(err, OCC_E_BUSY, "%s: HTTP %ld: %s", w->options.http.url, status, reason);
 }
 
 int occ_warehouse_post(struct occ_warehouse *w, const char *data, size_t n, struct occ_error *err)
 {
     int rc = occ_http_post(w->http, data, n, &w->answer, err);
+    w->has_no_answer = rc != 0;
     if (rc != 0)
         return rc;
     int exception = exception_of(w->answer.text);

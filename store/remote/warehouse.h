@@ -1,7 +1,8 @@
 /*
  * The warehouse: a ClickHouse server, from 18.16 on, and its database. What it answers becomes one of two
  * kinds of errors: those that go away with time (OCC_E_IO, OCC_E_BUSY, OCC_E_NO_MEMORY), and those that a
- * person must mend (occ_warehouse_needs_help()). One thread.
+ * person must mend (occ_warehouse_needs_help()). OCC_E_IO: no answer came; OCC_E_BUSY: it did not take what
+ * was sent. One thread.
  */
 #ifndef OCC_STORE_REMOTE_WAREHOUSE_H
 #define OCC_STORE_REMOTE_WAREHOUSE_H
@@ -29,6 +30,7 @@ struct occ_warehouse {
     struct occ_http_answer answer; /* to the last request */
     enum occ_dialect dialect;      /* of the server, after occ_warehouse_meet() */
     char version[32];
+    bool has_no_answer;      /* to the last request */
     int64_t clock_offset_ms; /* our clock minus the server's, to half a second */
 };
 

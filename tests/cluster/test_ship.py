@@ -2,6 +2,8 @@
 Arguments: OCCTRACE-SHIP MAKE_HISTORY [ENGINE [rows|faults|TEST]...]."""
 
 import os
+import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -73,6 +75,62 @@ def the_rest_of_many_configurations(engine):
     extend(site.history, 5, 47, 1, 8, 1, "end")
     site.run("--once")
     assert check_all(engine, site.history, limit=16) > 0
+
+
+def metrics_of(site):
+    """Of the textfile: name and reason to value; promtool reads it too, where it is installed."""
+    page = os.path.join(site.dir, "ship.prom")
+    with open(page) as f:
+        text = f.read()
+    assert os.stat(page).st_mode & 0o777 == 0o644 and not os.path.exists(page + ".new")
+    if shutil.which("promtool"):
+        subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True)
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/occtrace-ship.8")) as f:
+        manual = f.read()
+    values = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            assert line.split()[1] == "TYPE" or line.split()[2] in manual, f"the man page lacks {line.split()[2]}"
+            continue
+        name, labels, value = re.fullmatch(r'occtrace_ship_([a-z_]+)\{hostname="n\'1"(?:,reason="([a-z]+)")?\} (\S+)', line).groups()
+        values[(name, labels) if labels else name] = float(value)
+    return values
+
+
+def its_own_metrics(engine):
+    site = fresh(engine)
+    site.set(engine.url, metrics_file=os.path.join(site.dir, "ship.prom"))
+    extend(site.history, 1, 60, 5, 8, 10, "end")
+    site.run("--once")
+    first = metrics_of(site)
+    assert first["rows_total"] == int(site.status("rows")) > 0 and first["sent_bytes_total"] > 1000
+    assert first["pending_changes"] == 0 and "oldest_unsent_timestamp_seconds" not in first
+    assert abs(first["last_success_timestamp_seconds"] - time.time()) < 600 and abs(first["clock_offset_seconds"]) < 60
+    extend(site.history, 2, 50, 3, 8, 10, "end")
+    site.set("http://127.0.0.1:1/", metrics_file=os.path.join(site.dir, "ship.prom"))
+    site.run("--once", code=1)
+    away = metrics_of(site)
+    assert away["pending_changes"] >= 3 * 8 and away["oldest_unsent_timestamp_seconds"] == NOW - 50 * 60, away
+    assert away[("failures_total", "network")] == 1 and away["last_success_timestamp_seconds"] == first["last_success_timestamp_seconds"]
+    assert site.status("oldest unsent minute") == time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(NOW - 50 * 60))
+    site.set(engine.url, metrics_file=os.path.join(site.dir, "ship.prom"), database="nowhere")
+    site.run("--once", code=78)
+    assert metrics_of(site)[("failures_total", "schema")] == 1
+    site.set(engine.url, metrics_file=os.path.join(site.dir, "ship.prom"), user="nobody")
+    with open(site.secret, "w") as f:
+        f.write("wrong\n")
+    site.run("--once", code=78)
+    assert metrics_of(site)[("failures_total", "denied")] == 1
+    with open(site.secret, "w") as f:
+        f.write(engines.PASSWORD + "\n")
+    with Proxy(engine) as proxy:
+        site.set(proxy.url, metrics_file=os.path.join(site.dir, "ship.prom"))
+        proxy.fault("drop", "INSERT INTO occtrace.minute")
+        site.run("--once", code=1)
+        assert metrics_of(site)[("failures_total", "server")] == 1
+    site.set(engine.url, metrics_file=os.path.join(site.dir, "nowhere/ship.prom"))
+    site.run("--once", says="cannot write the metrics")
+    check_all(engine, site.history)
 
 
 def histories_beside_each_other(engine):
@@ -267,7 +325,7 @@ def a_shipper_that_is_killed(engine):
         check_all(engine, site.history)
 
 
-ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, histories_beside_each_other,
+ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics, histories_beside_each_other,
         a_history_that_is_replaced, an_older_copy_of_a_history, a_state_that_is_lost, minutes_that_were_evicted, newest_first,
         a_clock_that_is_wrong, partitions_that_are_too_old)
 FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)
