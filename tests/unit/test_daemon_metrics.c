@@ -101,6 +101,73 @@ static void launches_are_counted(void **state)
     free(page);
 }
 
+#define CROWD_PROGRAMS 200
+#define CROWD_KERNELS  500
+
+/* Launches each of its kernels once, on one of 8 GPUs, in one of 50 jobs. */
+static void make_full_ring(struct occ_ring_producer *ring, unsigned int number)
+{
+    char text[128], name[32];
+    struct occ_record_device device = {
+        .record.type = OCC_RECORD_DEVICE, .cc_major = 9, .sm_count = 132, .name = "a device"};
+    device.uuid[0] = (uint8_t)(number % 8 + 1);
+    int n = snprintf(text, sizeof text, "session%c" SESSION "%cslurm_job%c%u", 0, 0, 0, number % 50);
+    check(occ_ring_create(ring, 512, 128u << 10) == 0);
+    check(log_process(ring, 2, text, (uint32_t)n + 1) &&
+          occ_ring_log(ring, &device.record, sizeof device, NULL, 0));
+    for (uint32_t i = 0; i < CROWD_KERNELS; i++) {
+        struct occ_record_config config = sample_config(i);
+        struct occ_ring_launch launch = sample_launch(i);
+        (void)snprintf(name, sizeof name, "_Z9kernel%03uPf", i);
+        config.kernel = launch.config = i;
+        check(log_kernel(ring, i, name) && occ_ring_log(ring, &config.record, sizeof config, NULL, 0));
+        check(occ_ring_push(ring, &launch));
+    }
+}
+
+static void report_all(const struct place *p, int variant)
+{
+    static struct occ_ring_producer rings[CROWD_PROGRAMS];
+    (void)variant;
+    for (unsigned int i = 0; i < CROWD_PROGRAMS; i++) {
+        make_full_ring(&rings[i], i);
+        meet(offer(p, &rings[i]));
+    }
+    wait_for_end(p);
+}
+
+static size_t count_series(const char *page)
+{
+    size_t n = 0;
+    for (const char *line = strstr(page, "\r\n\r\n") + 4; *line; line = strchr(line, '\n') + 1)
+        n += *line != '#';
+    return n;
+}
+
+/* Whatever runs on a node, its page stays small. */
+static void a_full_node_has_few_series(void **state)
+{
+    struct place *p = *state;
+    char *page = malloc(PAGE_BYTES);
+    p->max_producers = p->max_user_producers = CROWD_PROGRAMS + 8;
+    start_with_http(p);
+    pid_t program = run(p, report_all, 0);
+    await_launches(p, (uint64_t)CROWD_PROGRAMS * CROWD_KERNELS);
+    await_metric(p, "occtrace_programs{", page);
+    for (int gpu = 1; gpu <= 8; gpu++) {
+        char uuid[128];
+        (void)snprintf(uuid, sizeof uuid,
+                       "UUID=\"GPU-%02d000000-0000-0000-0000-000000000000\",modelName=\"a device\"} %d\n",
+                       gpu, CROWD_PROGRAMS / 8 * CROWD_KERNELS);
+        await_metric(p, uuid, page);
+    }
+    assert_in_range(count_series(page), 200, 399);
+    assert_non_null(strstr(page, "slurm_job=\"49\""));
+    let_go(p, program);
+    assert_stops(p);
+    free(page);
+}
+
 /* On GPU 0, which the scheduler has given to a job; so has GPU 1, where nothing runs. */
 static void jobs_are_named(void **state)
 {
@@ -257,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(jobs_are_named),
         T(launches_are_counted),
+        T(a_full_node_has_few_series),
         T(openmetrics_on_request),
         T(socket_is_closed_to_others),
         T(tcp_names_nobody),
