@@ -4,34 +4,68 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <wchar.h>
 
 #include "support/cleanup.h"
 #include "support/text.h"
 
+locale_t cli_text_locale(void)
+{
+    static locale_t locale;
+    if (!locale)
+        locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+    return locale ? locale : LC_GLOBAL_LOCALE;
+}
+
+/* The bytes of the first character, and the columns that it takes: 2 of an East Asian one, 0 of an accent. */
+static size_t character(const char *text, size_t *ret_columns)
+{
+    wchar_t code = 0;
+    mbstate_t state = {0};
+    locale_t user = uselocale(cli_text_locale());
+    size_t bytes = mbrtowc(&code, text, 4, &state);
+    int columns = bytes <= 4 ? wcwidth(code) : 1;
+    (void)uselocale(user);
+    *ret_columns = columns < 0 ? 1 : (size_t)columns;
+    return bytes > 0 && bytes <= 4 ? bytes : 1;
+}
+
 size_t cli_text_width(const char *text)
 {
     size_t n = 0;
-    for (; *text; text++)
-        n += ((unsigned char)*text & 0xc0) != 0x80;
+    for (size_t columns; *text; n += columns)
+        text += character(text, &columns);
     return n;
 }
 
-/* Behind `n` characters. */
-static const char *skip(const char *text, size_t n)
+/* Behind the characters that fit into `n` columns. */
+static const char *fitting(const char *text, size_t n)
 {
-    for (; *text && (n > 0 || ((unsigned char)*text & 0xc0) == 0x80); text++)
-        n -= ((unsigned char)*text & 0xc0) != 0x80;
+    for (size_t columns, bytes; *text; text += bytes, n -= columns) {
+        bytes = character(text, &columns);
+        if (columns > n)
+            break;
+    }
     return text;
 }
 
-static char *put(char *to, const char *text, size_t characters)
+/* The first character behind `n` columns or more; accents belong to the one before. */
+static const char *skip(const char *text, size_t n)
 {
-    return stpncpy(to, text, (size_t)(skip(text, characters) - text));
+    size_t done = 0, columns = 0, bytes;
+    for (; *text && (bytes = character(text, &columns), done < n || columns == 0); done += columns)
+        text += bytes;
+    return text;
+}
+
+static char *put(char *to, const char *text, size_t columns)
+{
+    return stpncpy(to, text, (size_t)(fitting(text, columns) - text));
 }
 
 enum { PARTS_MAX = 3 };
 
-/* What is shown of a text: parts that begin at these characters. */
+/* What is shown of a text: parts that begin at these columns. */
 struct parts {
     size_t from[PARTS_MAX], n;
     bool brief; /* with two parts: little of the first, for more of the second */
@@ -69,12 +103,16 @@ static int compare(const void *left, const void *right)
     return order != 0 ? order : strcmp(a->whole, b->whole);
 }
 
-/* In characters: where the first and the last of sorted texts differ. */
+/* In columns: where the first and the last of sorted texts differ. */
 static size_t common_prefix(const struct entry *first, const struct entry *last)
 {
-    size_t bytes = 0, n = 0;
-    for (; first->whole[bytes] && first->whole[bytes] == last->whole[bytes]; bytes++)
-        n += ((unsigned char)first->whole[bytes] & 0xc0) != 0x80;
+    const char *a = first->whole, *b = last->whole;
+    size_t n = 0;
+    for (size_t bytes, columns; *a; a += bytes, b += bytes, n += columns) {
+        bytes = character(a, &columns);
+        if (strncmp(a, b, bytes) != 0)
+            break;
+    }
     return n;
 }
 
@@ -100,7 +138,7 @@ static char *numbered(const struct column *column, const char *text, size_t numb
 /* A part of each where they differ, then more of it, then another part, at last a number. */
 static bool add_part(const struct column *column, const struct entry *entries, size_t n, size_t *numbers)
 {
-    enum { CONTEXT = 2 }; /* characters before the difference */
+    enum { CONTEXT = 2 }; /* columns before the difference */
     size_t from = common_prefix(&entries[0], &entries[n - 1]);
     for (size_t i = 0; i < n; i++) {
         struct parts *parts = &column->parts[entries[i].at];

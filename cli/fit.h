@@ -6,11 +6,15 @@
 #ifndef OCC_CLI_FIT_H
 #define OCC_CLI_FIT_H
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Characters of a sanitised text: all bytes but UTF-8's continuations. */
+/* Columns on a screen of a sanitised text in UTF-8, whatever the locale: 2 of an East Asian character. */
 size_t cli_text_width(const char *text);
+
+/* In which the width of UTF-8 is known; where none is installed, the user's. For uselocale(). */
+locale_t cli_text_locale(void);
 
 /* Replaces texts (malloc'ed, sanitised) that are wider than `width`, which is at least 8. `ellipsis`: what
  * stands for what was left out. false: no memory. */

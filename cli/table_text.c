@@ -16,8 +16,8 @@ struct cli_text_table {
     FILE *out;
     const struct cli_selection *selection;
     struct libscols_table *block;
-    size_t rows;                    /* of the block */
-    size_t widths[CLI_MAX_COLUMNS]; /* of the block's texts and headings, in characters */
+    size_t rows;                                           /* of the block */
+    size_t widths[CLI_MAX_COLUMNS];                        /* of the block's texts and headings, in columns */
     bool hidden[CLI_MAX_COLUMNS], filled[CLI_MAX_COLUMNS]; /* filled: some row has a value */
     char letters[CLI_LETTERS_BYTES];                       /* marks of any row */
 };
@@ -216,7 +216,10 @@ static int flush(struct cli_text_table *table, struct occ_error *err)
     char buffer[64];
     if (table->rows == 0)
         return 0;
-    bool done = fit(table) && scols_print_table_to_string(table->block, &text) == 0 && text;
+    bool done = fit(table);
+    locale_t user = uselocale(cli_text_locale()); /* libsmartcols prints "\\xe8" in others */
+    done = done && scols_print_table_to_string(table->block, &text) == 0 && text;
+    (void)uselocale(user);
     scols_table_remove_lines(table->block);
     table->rows = 0;
     for (size_t i = 0; i < table->selection->n; i++)

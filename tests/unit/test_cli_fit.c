@@ -52,6 +52,20 @@ static void test_alike(void **state)
                                        {NULL, NULL}});
 }
 
+/* Wide characters take two columns, accents none; none is cut in half. */
+static void test_wide(void **state)
+{
+    (void)state;
+    assert_int_equal(cli_text_width("\u884c\u5217 e\u0301\U0001f680"), 8);
+    check(8, (const char *const[][2]){{"\u884c\u5217\u306e\u639b", "\u884c\u5217\u306e\u639b"},
+                                      {"\u884c\u5217\u306e\u639b\u7b97", "\u884c\u5217\u306e" DOTS},
+                                      {"e\u0301e\u03013456789", "e\u0301e\u030134567" DOTS},
+                                      {NULL, NULL}});
+    check(9, (const char *const[][2]){{"\u52a0\u7b97\u884c\u5217\u306e\u639b_a", "\u52a0" DOTS "\u306e\u639b_a"},
+                                      {"\u52a0\u7b97\u884c\u5217\u306e\u639b_b", "\u52a0" DOTS "\u306e\u639b_b"},
+                                      {NULL, NULL}});
+}
+
 /* Some of the texts have more in common than all of them. */
 static void test_groups(void **state)
 {
@@ -92,7 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_short),  cmocka_unit_test(test_end),     cmocka_unit_test(test_alike),
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_numbers), cmocka_unit_test(test_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
