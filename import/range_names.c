@@ -11,15 +11,25 @@ void occ_range_names_free(struct occ_range_names *r)
     occ_arena_free(r->arena.blocks);
 }
 
-/* The name as paths have it. */
+#define ELLIPSIS "\xe2\x80\xa6"
+enum { ELLIPSIS_BYTES = sizeof ELLIPSIS - 1 };
+
+/* The name as paths have it; what is cut ends with an ellipsis, at a whole character. */
 static size_t simplify(const struct occ_import_range *range, char name[OCC_RANGE_NAME_BYTES])
 {
     size_t n = 0;
-    for (size_t i = 0; i < range->name_bytes && n < OCC_RANGE_NAME_BYTES; i++) {
+    for (size_t i = 0; i < range->name_bytes; i++) {
         char c = range->name[i];
         bool is_digit = !range->keeps_digits && c >= '0' && c <= '9';
         if (is_digit && n > 0 && name[n - 1] == '#')
             continue;
+        if (n == OCC_RANGE_NAME_BYTES) {
+            n -= ELLIPSIS_BYTES;
+            while (n > 0 && (name[n] & 0xc0) == 0x80)
+                n--;
+            memcpy(name + n, ELLIPSIS, ELLIPSIS_BYTES);
+            return n + ELLIPSIS_BYTES;
+        }
         name[n++] = is_digit ? '#' : c != '\0' ? c : '?';
     }
     return n;
@@ -71,8 +81,8 @@ const char *occ_range_names_path(const struct occ_range_names *r, uint32_t node,
     for (; node != 0; node = r->node[node].parent) {
         const char *name = r->texts[r->node[node].name];
         size_t n = strlen(name), slash = at < OCC_STORE_RANGE_BYTES;
-        if (n + slash > at)
-            break; /* the innermost are kept */
+        if (n + slash + (r->node[node].parent ? sizeof ELLIPSIS : 0) > at) /* the innermost are kept */
+            return memcpy(path + at - sizeof ELLIPSIS, ELLIPSIS "/", sizeof ELLIPSIS);
         if (slash)
             path[--at] = '/';
         memcpy(path + (at -= n), name, n);

@@ -11,7 +11,7 @@
 
 #define OCC_RANGE_NAMES_MAX  (1u << 14)
 #define OCC_RANGE_NODES_MAX  (1u << 16)
-#define OCC_RANGE_NAME_BYTES 256u /* longer ones are cut */
+#define OCC_RANGE_NAME_BYTES 256u /* longer ones are cut, with an ellipsis */
 #define OCC_OTHER_RANGES     1u   /* node 0 is none */
 
 struct occ_range_names {
@@ -33,7 +33,7 @@ int occ_range_names_find(struct occ_range_names *names, const struct occ_import_
 /* The node of a range within those of a node. */
 int occ_range_names_child(struct occ_range_names *names, uint32_t parent, uint16_t name, uint32_t *ret_node,
                           struct occ_error *err);
-/* Names joined by '/', of a long path the innermost ones. Returns a text in `path`, or a constant. */
+/* Names joined by '/', of a long path an ellipsis and the innermost ones. Returns a text in `path`, or a constant. */
 const char *occ_range_names_path(const struct occ_range_names *names, uint32_t node,
                                  char path[OCC_STORE_RANGE_BYTES + 1]);
 

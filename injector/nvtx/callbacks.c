@@ -7,6 +7,8 @@
 
 #include "nvtx.h"
 
+#define WIDE_BYTES (2 * OCC_NVTX_NAME_BYTES) /* of a wide name in UTF-8, so that its cut is seen */
+
 /* Handles that NVTX gets from us are ids. */
 static uint32_t id_of(const void *handle)
 {
@@ -18,17 +20,28 @@ static void *handle_of(uint32_t id)
     return (void *)(uintptr_t)(id == OCC_NVTX_OTHER ? 0 : id);
 }
 
-/* ASCII as it is, all else '?': names of ranges are rarely wide. */
-static const char *narrow(const wchar_t *wide, char text[OCC_NVTX_NAME_BYTES])
+/* As UTF-8; what is no character is '?'. What does not fit into a name is cut there: this takes one more. */
+static const char *narrow(const wchar_t *wide, char text[WIDE_BYTES])
 {
+    static const struct {
+        uint32_t last, lead;
+    } forms[] = {{0x7f, 0}, {0x7ff, 0xc0}, {0xffff, 0xe0}, {0x10ffff, 0xf0}};
     size_t n = 0;
-    for (; wide && wide[n] && n < OCC_NVTX_NAME_BYTES - 1; n++)
-        text[n] = (char)(wide[n] < 128 ? wide[n] : L'?');
+    for (; wide && *wide && n + 4 < WIDE_BYTES; wide++) {
+        uint32_t code = (uint32_t)*wide, more = 0;
+        bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
+        code = is_surrogate || code > 0x10ffff ? '?' : code;
+        while (code > forms[more].last)
+            more++;
+        text[n++] = (char)(forms[more].lead | code >> 6 * more);
+        while (more > 0)
+            text[n++] = (char)(0x80 | (code >> 6 * --more & 0x3f));
+    }
     text[n] = '\0';
     return text;
 }
 
-static const char *text_of(const struct occ_nvtx_event *event, char text[OCC_NVTX_NAME_BYTES])
+static const char *text_of(const struct occ_nvtx_event *event, char text[WIDE_BYTES])
 {
     if (!event || event->size < sizeof *event)
         return NULL;
@@ -51,24 +64,14 @@ static int push_a(const char *name)
 
 static int push_w(const wchar_t *name)
 {
-    char text[OCC_NVTX_NAME_BYTES];
+    char text[WIDE_BYTES];
     return occ_nvtx_push(0, narrow(name, text));
 }
 
-/* "domain:text", as Nsight Systems prints it. */
 static int push_in_domain(const void *domain, const struct occ_nvtx_event *event)
 {
-    char text[OCC_NVTX_NAME_BYTES], name[2 * OCC_NVTX_NAME_BYTES];
-    const char *prefix = occ_nvtx_name(id_of(domain)), *message = text_of(event, text);
-    if (!prefix)
-        return occ_nvtx_push(0, message);
-    size_t n = strlen(prefix), m = message ? strnlen(message, OCC_NVTX_NAME_BYTES - 1) : 0;
-    memcpy(name, prefix, n);
-    name[n] = ':';
-    if (m)
-        memcpy(name + n + 1, message, m);
-    name[n + 1 + m] = '\0';
-    return occ_nvtx_push(id_of(domain), name);
+    char text[WIDE_BYTES];
+    return occ_nvtx_push(id_of(domain), text_of(event, text));
 }
 
 static int push_ex(const struct occ_nvtx_event *event)
@@ -89,23 +92,23 @@ static int pop_in_domain(const void *domain)
 static void *string_a(const void *domain, const char *text)
 {
     (void)domain;
-    return handle_of(occ_nvtx_intern(OCC_NVTX_STRINGS, text));
+    return handle_of(occ_nvtx_intern(OCC_NVTX_STRINGS, NULL, text));
 }
 
 static void *string_w(const void *domain, const wchar_t *wide)
 {
-    char text[OCC_NVTX_NAME_BYTES];
+    char text[WIDE_BYTES];
     return string_a(domain, narrow(wide, text));
 }
 
 static void *domain_a(const char *name)
 {
-    return handle_of(occ_nvtx_intern(OCC_NVTX_DOMAINS, name));
+    return handle_of(occ_nvtx_intern(OCC_NVTX_DOMAINS, NULL, name));
 }
 
 static void *domain_w(const wchar_t *wide)
 {
-    char text[OCC_NVTX_NAME_BYTES];
+    char text[WIDE_BYTES];
     return domain_a(narrow(wide, text));
 }
 

@@ -5,7 +5,8 @@
  * as external correlation id: CUPTI then writes it beside the launches of that thread.
  *
  * - A path is the names of the open push/pop ranges of a thread, outermost first. Digits become '#', so that
- *   "step 17" and "step 18" are one; names are cut to OCC_NVTX_NAME_BYTES, stacks to OCC_NVTX_DEPTH.
+ *   "step 17" and "step 18" are one; longer names than OCC_NVTX_NAME_BYTES end with an ellipsis, stacks have
+ *   OCC_NVTX_DEPTH levels.
  * - At most OCC_NVTX_PATHS paths, registered strings and domains together; a range beyond is OCC_NVTX_OTHER.
  * - Ranges by nvtxRangeStart need not nest and may end in another thread: they are not taken.
  *
@@ -34,8 +35,8 @@ struct occ_nvtx_library {
     /* From now on this CUPTI is told, whose results do not matter; NULL: no more. Borrowed for good.
      * Async-signal-safe. */
     void (*attach)(const struct occ_cupti_external *cupti);
-    /* The path of an id, its names joined by '/', with its NUL; of one that is too long its end. Its length;
-     * 0: there is no such path. */
+    /* The path of an id, its names joined by '/', with its NUL; of one that is too long an ellipsis and its
+     * end. Its length; 0: there is no such path. */
     size_t (*path)(uint64_t id, char *text, size_t size);
 };
 
@@ -44,9 +45,10 @@ extern const struct occ_nvtx_library occ_nvtx_library;
 
 /* ---- inside the library ---- */
 
-/* A name below a path, 0: none; > 0. Ids of names that are no path (strings, domains) come from the roots. */
+/* A name below a path, 0: none; > 0. `domain`: "domain:name"; NULL: the default one. Ids of names that are no
+ * path (strings, domains) come from the roots. */
 enum { OCC_NVTX_STRINGS = 0xffff, OCC_NVTX_DOMAINS = 0xfffe };
-uint32_t occ_nvtx_intern(uint32_t parent, const char *name);
+uint32_t occ_nvtx_intern(uint32_t parent, const char *domain, const char *name);
 const char *occ_nvtx_name(uint64_t id);
 
 /* What NVTX calls; return the range's level, or -1. `domain`: an id, 0: the default one. */

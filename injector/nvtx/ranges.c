@@ -20,22 +20,40 @@ static struct node nodes[OCC_NVTX_PATHS]; /* 0 is none; pages are touched as the
 static _Atomic uint32_t used;             /* ids given, OCC_NVTX_PATHS at most */
 static _Atomic uint32_t chains[CHAINS];   /* the newest node of each */
 
-/* Digits become '#', a path's separator '|'; cut at a whole character of UTF-8. Returns FNV-1a of it. */
-static uint32_t normalise(uint32_t parent, const char *name, char text[OCC_NVTX_NAME_BYTES])
+#define ELLIPSIS "\xe2\x80\xa6"
+
+struct text {
+    char text[OCC_NVTX_NAME_BYTES];
+    uint32_t n;
+    bool is_cut;
+};
+
+/* Digits become '#', a path's separator '|'; what is cut ends with an ellipsis, at a whole character. */
+static void append(struct text *to, const char *name)
 {
-    uint32_t hash = (UINT32_C(2166136261) ^ parent) * UINT32_C(16777619), n = 0;
+    enum { ROOM = OCC_NVTX_NAME_BYTES - sizeof ELLIPSIS };
     bool in_number = false;
-    for (; *name && n < OCC_NVTX_NAME_BYTES - 1; name++) {
+    for (; *name && !to->is_cut; name++) {
         bool is_digit = *name >= '0' && *name <= '9';
-        if (!is_digit || !in_number)
-            text[n++] = (char)(is_digit ? '#' : *name == '/' ? '|' : *name);
+        to->is_cut = to->n == OCC_NVTX_NAME_BYTES - 1 && !(is_digit && in_number);
+        if (!to->is_cut && (!is_digit || !in_number))
+            to->text[to->n++] = (char)(is_digit ? '#' : *name == '/' ? '|' : *name);
         in_number = is_digit;
     }
-    while (*name && n > 0 && (*name & 0xc0) == 0x80) /* what follows the cut continues a character */
-        name = &text[--n];
-    text[n] = '\0';
-    for (uint32_t i = 0; i < n; i++)
-        hash = (hash ^ (uint8_t)text[i]) * UINT32_C(16777619);
+    if (!to->is_cut)
+        return;
+    for (to->n = ROOM; to->n > 0 && (to->text[to->n] & 0xc0) == 0x80;)
+        to->n--;
+    memcpy(to->text + to->n, ELLIPSIS, sizeof ELLIPSIS);
+    to->n += sizeof ELLIPSIS - 1;
+}
+
+/* FNV-1a */
+static uint32_t hash_of(uint32_t parent, const struct text *name)
+{
+    uint32_t hash = (UINT32_C(2166136261) ^ parent) * UINT32_C(16777619);
+    for (uint32_t i = 0; i < name->n; i++)
+        hash = (hash ^ (uint8_t)name->text[i]) * UINT32_C(16777619);
     return hash;
 }
 
@@ -59,24 +77,29 @@ static uint32_t take_id(void)
     return 0;
 }
 
-uint32_t occ_nvtx_intern(uint32_t parent, const char *name)
+uint32_t occ_nvtx_intern(uint32_t parent, const char *domain, const char *name)
 {
-    char text[OCC_NVTX_NAME_BYTES];
+    struct text text = {.n = 0};
     if (parent == OCC_NVTX_OTHER)
         return OCC_NVTX_OTHER;
-    uint32_t hash = normalise(parent, name ? name : "?", text);
+    if (domain) { /* as Nsight Systems prints it */
+        append(&text, domain);
+        append(&text, ":");
+    }
+    append(&text, name ? name : domain ? "" : "?");
+    uint32_t hash = hash_of(parent, &text);
     _Atomic uint32_t *chain = &chains[hash % CHAINS];
     /* pairs with the release below: nodes that the chain leads to are whole */
     uint32_t newest = atomic_load_explicit(chain, memory_order_acquire), seen = 0;
-    uint32_t id = find(newest, seen, hash, parent, text), mine = id ? 0 : take_id();
+    uint32_t id = find(newest, seen, hash, parent, text.text), mine = id ? 0 : take_id();
     if (id || !mine)
         return id ? id : OCC_NVTX_OTHER;
     struct node *node = &nodes[mine];
     node->hash = hash;
     node->parent = parent;
-    memcpy(node->name, text, sizeof text);
+    memcpy(node->name, text.text, sizeof text.text);
     do { /* another thread may have been quicker with the same name: then `mine` stays unused */
-        if ((id = find(newest, seen, hash, parent, text)))
+        if ((id = find(newest, seen, hash, parent, text.text)))
             return id;
         node->next = seen = newest;
     } while (!atomic_compare_exchange_weak_explicit(chain, &newest, mine, memory_order_acq_rel,
@@ -102,8 +125,12 @@ static size_t path(uint64_t id, char *text, size_t size)
     text[at] = '\0';
     for (uint32_t levels = 0; id > 0 && id < OCC_NVTX_PATHS && levels < OCC_NVTX_DEPTH; levels++) {
         size_t n = strlen(nodes[id].name), gap = at < size - 1;
-        if (n + gap > at)
+        size_t left = nodes[id].parent ? sizeof ELLIPSIS : 0; /* for an ellipsis and a slash */
+        if (n + gap + left > at) {
+            at -= gap ? sizeof ELLIPSIS : 0;
+            memcpy(text + at, ELLIPSIS "/", gap ? sizeof ELLIPSIS : 0);
             break;
+        }
         at -= gap;
         if (gap)
             text[at] = '/';
@@ -155,7 +182,7 @@ int occ_nvtx_push(uint32_t domain, const char *name)
     if (level >= OCC_NVTX_DEPTH)
         return (int)level;
     thread.depth = level;
-    uint32_t id = occ_nvtx_intern(innermost(), name);
+    uint32_t id = occ_nvtx_intern(innermost(), occ_nvtx_name(domain), name);
     thread.depth = level + 1;
     thread.id[level] = (uint16_t)id;
     thread.domain[level] = (uint16_t)domain;

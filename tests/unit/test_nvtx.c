@@ -144,7 +144,10 @@ static void nested(void)
     EXPECT(push_a("step 17") == 0 && strcmp(path_now(), "step #") == 0);
     uint64_t step = told[0];
     EXPECT(push_a("layer/4") == 1 && strcmp(path_now(), "step #/layer|#") == 0);
-    EXPECT(push_w(L"w\u00e4rm") == 2 && strcmp(path_now(), "step #/layer|#/w?rm") == 0);
+    EXPECT(push_w(L"w\u00e4rm \u884c\U0001f680") == 2);
+    EXPECT(strcmp(path_now(), "step #/layer|#/w\u00e4rm \u884c\U0001f680") == 0 && pop() == 2);
+    EXPECT(push_w((const wchar_t[]){0xd800, 0x7fffffff, 0}) == 2);
+    EXPECT(strcmp(path_now(), "step #/layer|#/??") == 0);
     EXPECT(pop() == 2 && pop() == 1 && told[0] == step);
     EXPECT(pop() == 0 && n_told == 0);
     EXPECT(pop() == -1 && n_told == 0);
@@ -178,21 +181,41 @@ static void long_and_deep(void)
 {
     char name[300], expected[300], text[64];
     memset(name, 'a', sizeof name);
-    memcpy(name + OCC_NVTX_NAME_BYTES - 2, "\xc3\xa4", 2); /* the cut is inside a character */
+    memcpy(name + OCC_NVTX_NAME_BYTES - 5, "\xc3\xa4", 2); /* the cut is inside a character */
     name[sizeof name - 1] = '\0';
     EXPECT(push_a(name) == 0);
-    memset(expected, 'a', OCC_NVTX_NAME_BYTES - 2);
-    expected[OCC_NVTX_NAME_BYTES - 2] = '\0';
+    memset(expected, 'a', OCC_NVTX_NAME_BYTES - 5);
+    strcpy(expected + OCC_NVTX_NAME_BYTES - 5, "\u2026");
     EXPECT(strcmp(path_now(), expected) == 0);
     EXPECT(push_a("inner") == 1);
-    EXPECT(occ_nvtx_library.path(told[0], text, sizeof text) == 5 &&
-           strcmp(text, "inner") == 0); /* its end */
+    EXPECT(occ_nvtx_library.path(told[0], text, sizeof text) == 9 &&
+           strcmp(text, "\u2026/inner") == 0); /* its end */
     for (int i = 2; i < 200; i++)
         EXPECT(push_a("d") == i);
     for (int i = 199; i >= (int)OCC_NVTX_DEPTH; i--)
         EXPECT(pop() == i && strlen(path_now()) == strlen(expected) + 6 + 2 * (OCC_NVTX_DEPTH - 2));
     for (int i = OCC_NVTX_DEPTH - 1; i >= 0; i--)
         EXPECT(pop() == i);
+}
+
+/* A name that just fits is whole; one byte more, of whatever kind, and it says that it is cut. */
+static void fitting(void)
+{
+    wchar_t wide[300];
+    char name[OCC_NVTX_NAME_BYTES + 1] = "", digits[300];
+    struct occ_nvtx_event event = {.size = sizeof event, .message_type = OCC_NVTX_TEXT_ASCII};
+    event.message.ascii = name;
+    memset(name, 'a', OCC_NVTX_NAME_BYTES - 1);
+    EXPECT(push_a(name) == 0 && strcmp(path_now(), name) == 0 && pop() == 0);
+    EXPECT(domain_push(domain_a("d"), &event) == 0 && strncmp(path_now(), "d:aaa", 5) == 0);
+    EXPECT(strlen(path_now()) == OCC_NVTX_NAME_BYTES - 1 && strstr(path_now(), "a\u2026"));
+    EXPECT(domain_pop(domain_a("d")) == 0);
+    for (size_t i = 0; i < 300; i++)
+        wide[i] = i < 299 ? 0x884c : 0;
+    EXPECT(push_w(wide) == 0 && strlen(path_now()) == OCC_NVTX_NAME_BYTES - 1 && pop() == 0);
+    memset(digits, '7', sizeof digits);
+    strcpy(digits + 290, "th");
+    EXPECT(push_a(digits) == 0 && strcmp(path_now(), "#th") == 0 && pop() == 0);
 }
 
 static void many_paths(void)
@@ -265,6 +288,7 @@ static void refused(void)
 TEST(nested)
 TEST(domains)
 TEST(long_and_deep)
+TEST(fitting)
 TEST(many_paths)
 TEST(attached_late)
 TEST(threads)
@@ -274,9 +298,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nested),        cmocka_unit_test(test_domains),
-        cmocka_unit_test(test_long_and_deep), cmocka_unit_test(test_many_paths),
-        cmocka_unit_test(test_attached_late), cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_long_and_deep), cmocka_unit_test(test_fitting),
+        cmocka_unit_test(test_many_paths),    cmocka_unit_test(test_attached_late),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
