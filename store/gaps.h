@@ -42,6 +42,7 @@ struct occ_gpu_use {
     uint64_t short_ns;         /* sum of gaps inside busy stretches, of which: */
     uint64_t launch_ns;        /* before launches outside of graphs */
     uint64_t queued_ns;        /* too short to be the CPU's */
+    uint64_t long_ns;          /* sum of gaps between busy stretches */
     uint64_t unrecorded_ns;    /* holes in which nothing was recorded: no gaps */
 };
 

@@ -23,24 +23,24 @@ struct sweep {
     struct occ_store *store;
     struct occ_error *err;
     struct occ_gpu_uses *uses;
-    struct occ_gpu_use *gpu;     /* the last of uses */
-    int64_t at_ns;               /* the last start */
-    int64_t end_ns, earlier_ns;  /* the last end, and the second last */
-    size_t owner;                /* in uses->configs: of the launch that ends last */
-    struct occ_map config_index; /* of this GPU's configurations in uses->configs */
-    struct occ_span *holes;      /* in which nothing was recorded */
-    size_t n_holes, allocated_holes;
+    struct occ_gpu_use *gpu;               /* the last of uses */
+    int64_t at_ns;                         /* the last start */
+    int64_t end_ns, earlier_ns;            /* the last end, and the second last */
+    size_t owner;                          /* in uses->configs: of the launch that ends last */
+    struct occ_map config_index;           /* of this GPU's configurations in uses->configs */
+    struct occ_span *holes;                /* in which nothing was recorded, by time; they do not overlap */
+    size_t hole, n_holes, allocated_holes; /* hole: the first that ends after the last gap began */
     struct occ_histogram gaps;
 };
 
 /* ---- the sweep ---- */
 
-static bool is_hole(const struct sweep *s, int64_t low, int64_t high)
+/* Gaps come in the order of time. */
+static bool is_hole(struct sweep *s, int64_t low, int64_t high)
 {
-    for (size_t i = 0; i < s->n_holes; i++)
-        if (s->holes[i].low < high && s->holes[i].high > low)
-            return true;
-    return false;
+    while (s->hole < s->n_holes && s->holes[s->hole].high <= low)
+        s->hole++;
+    return s->hole < s->n_holes && s->holes[s->hole].low < high;
 }
 
 /* false: no memory. */
@@ -54,7 +54,7 @@ static bool add_gap(struct sweep *s, const struct launch *next, struct occ_confi
     }
     gpu->gaps++;
     gpu->max_ns = ns > gpu->max_ns ? ns : gpu->max_ns;
-    gpu->short_ns += ns <= OCC_GAP_SHORT_NS ? ns : 0;
+    *(ns <= OCC_GAP_SHORT_NS ? &gpu->short_ns : &gpu->long_ns) += ns;
     if (ns <= OCC_GAP_QUEUED_NS) {
         gpu->queued_ns += ns;
     } else if (ns <= OCC_GAP_SHORT_NS && !next->in_graph) {
@@ -164,17 +164,27 @@ static int read_gpu(struct sweep *s, struct occ_span time)
     return conclude_configs(s, first_config);
 }
 
+/* false: no memory. */
+static bool add_hole(struct sweep *s, struct occ_span hole)
+{
+    struct occ_span *last = s->n_holes ? &s->holes[s->n_holes - 1] : NULL;
+    if (last && hole.low <= last->high) {
+        last->high = hole.high > last->high ? hole.high : last->high;
+        return true;
+    }
+    if (!occ_grow((void **)&s->holes, &s->allocated_holes, s->n_holes, SIZE_MAX, sizeof *s->holes))
+        return false;
+    s->holes[s->n_holes++] = hole;
+    return true;
+}
+
 static int read_holes(struct sweep *s)
 {
     sqlite3_stmt *stmt = occ_store_query(s->store, OCC_SQL_HOLES, OCC_INTS(s->gpu->run));
     int rc = 0;
-    while (occ_store_next(s->store, stmt, &rc, s->err)) {
-        if (occ_grow((void **)&s->holes, &s->allocated_holes, s->n_holes, SIZE_MAX, sizeof *s->holes))
-            s->holes[s->n_holes++] =
-                (struct occ_span){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)};
-        else
+    while (occ_store_next(s->store, stmt, &rc, s->err))
+        if (!add_hole(s, (struct occ_span){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)}))
             rc = occ_store_no_memory(s->err);
-    }
     return rc;
 }
 

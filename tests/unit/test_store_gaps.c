@@ -157,10 +157,13 @@ static void test_time_and_holes(void **state)
     const struct occ_period periods[] = {
         {.from_ns = T0 + 65 * US, .until_ns = T0 + 71 * US, .level = "nothing", .reason = "paused"},
         {.from_ns = T0 + 15 * US, .until_ns = T0 + 20 * US, .level = "trace", .reason = "no counters"},
+        /* in no order, within one another, and before the gap: they hide nothing of what comes */
+        {.from_ns = T0 + 1 * US, .until_ns = T0 + 9 * US, .level = "nothing", .reason = "paused"},
+        {.from_ns = T0 + 2 * US, .until_ns = T0 + 3 * US, .level = "configs", .reason = "overhead"},
     };
     struct occ_gpu_uses uses;
     put(w, launches, 4);
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < 4; i++)
         check(occ_store_put_period(w->store, w->run, &periods[i], &err), &err);
     struct occ_gpu_use u = ask(w, &(struct occ_filter){.run = w->run}, &uses);
     assert_int_equal(u.gaps, 2);
