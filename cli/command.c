@@ -66,7 +66,7 @@ int cli_run(const struct cli_command *command, char **argv)
         cli_print_help(stdout, command, NULL);
         return CLI_EXIT_OK;
     }
-    if (status == 0 && command->columns) {
+    if (status == 0 && command->columns && !command->checks_columns) {
         struct cli_list_args *list = (struct cli_list_args *)args;
         status = cli_output_choose(&list->output, command->columns, &list->selection, &err);
     }

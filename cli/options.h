@@ -73,6 +73,7 @@ struct cli_command {
     const char *description; /* paragraphs, divided by an empty line */
     const struct cli_option *options;
     const struct cli_column *columns;   /* for -o; NULL: none */
+    bool checks_columns;                /* `check` checks -o: names of columns depend on other options */
     const struct cli_example *examples; /* ends with command NULL; may be NULL */
     /* The command's arguments: their defaults and size. They begin with a struct cli_args, and with columns
      * with a struct cli_list_args (command.h). */

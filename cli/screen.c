@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <langinfo.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fit.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
@@ -75,6 +77,47 @@ char *cli_screen_text(const char *text)
     }
     *out = '\0';
     return copy;
+}
+
+/* The words that do not fit go below, two columns further in. */
+static void put_line(const char *line)
+{
+    size_t limit = cli_screen_width(), column = strspn(line, " "), indent = column + 2;
+    if (limit <= indent || cli_text_width(line) <= limit) {
+        (void)puts(line);
+        return;
+    }
+    (void)printf("%*s", (int)column, "");
+    for (line += column; *line;) {
+        size_t blanks = strspn(line, " "), length = blanks + strcspn(line + blanks, " ");
+        _cleanup_(occ_freep) char *word = strndup(line, length);
+        size_t width = word ? cli_text_width(word) : 0;
+        bool wraps = column + width > limit && column > indent;
+        if (wraps)
+            (void)printf("\n%*s", (int)indent, "");
+        (void)fputs(word ? word + (wraps ? blanks : 0) : "", stdout);
+        column = wraps ? indent + width - blanks : column + width;
+        line += length;
+    }
+    (void)putchar('\n');
+}
+
+void cli_print(const char *format, ...)
+{
+    static char *begun; /* a line that has not ended */
+    char *text = NULL, *all = NULL, *rest;
+    va_list arguments;
+    va_start(arguments, format);
+    int n = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (n >= 0 && asprintf(&all, "%s%s", begun ? begun : "", text) >= 0) {
+        for (rest = all; strchr(rest, '\n');)
+            put_line(strsep(&rest, "\n"));
+        free(begun);
+        begun = *rest ? strdup(rest) : NULL;
+        free(all);
+    }
+    free(n >= 0 ? text : NULL);
 }
 
 /* ---- the pager ---- */

@@ -23,6 +23,9 @@ bool cli_screen_has_colour(void);
 
 /* What stands for text that was left out: "\u2026", or ".." where the locale has no such character. */
 const char *cli_screen_ellipsis(void);
+/* printf() of text for people: a line that is wider than the screen goes on below, further in. A line is
+ * written when it ends; other output begins where one has. */
+void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A sanitised copy for the screen, which the caller frees: the locale may have no ellipsis. NULL: no memory.
  */
 char *cli_screen_text(const char *text);

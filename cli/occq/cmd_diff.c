@@ -80,6 +80,15 @@ static int run(const struct cli_command *command, const void *arguments)
     return status == 0 ? report_sides(command, args, &sides) : cli_failure(command, &err);
 }
 
+static int check(void *arguments, struct occ_error *err)
+{
+    const struct diff_args *args = arguments;
+    const struct cli_output *output = &args->history.list.output;
+    if (args->markdown && (output->json || output->csv || output->columns))
+        return occ_fail(err, OCC_E_INVALID, "--markdown excludes --json, --csv and -o");
+    return cli_check_history(arguments, err);
+}
+
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION_KERNEL,
@@ -134,6 +143,6 @@ const struct cli_command cli_diff = {
     .columns = diff_columns,
     .examples = examples,
     CLI_ARGS(struct diff_args, .history = {.number = 20}, .floor = 0.05, .min_share = 0.01),
-    .check = cli_check_history,
+    .check = check,
     .run = run,
 };

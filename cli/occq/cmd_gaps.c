@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/screen.h"
 #include "cli/table.h"
 #include "cli/usage.h"
 #include "commands.h"
@@ -20,8 +21,8 @@
 struct line {
     struct occ_gpu_use use;
     int64_t span_ns;
-    double busy, launch, small_alone, queued; /* ratios */
-    double p50_ns, p95_ns, max_ns;            /* NaN: there are no gaps */
+    double busy, launch, small_alone, queued, longer; /* ratios */
+    double p50_ns, p95_ns, max_ns;                    /* NaN: there are no gaps */
     bool launch_bound;
     char advice[512];
 };
@@ -53,6 +54,8 @@ static const struct cli_column columns[] = {
           "whether the GPU waits for the CPU: launch_gaps is 10 % or more"),
     FIELD("queued_gaps", "queued_gap_ratio", CLI_RATIO, 0, queued,
           "gaps of at most 5 us, which the hardware needs between two kernels" OF_STRETCHES),
+    FIELD("long_gaps", "long_gap_ratio", CLI_RATIO, 0, longer,
+          "gaps above 100 us, which count neither for launches nor for the hardware / span"),
     FIELD("small_alone", "small_alone_ratio", CLI_RATIO, 0, small_alone,
           "time in which one kernel of less than one wave ran and no other / busy time"),
     FIELD("unrecorded", "unrecorded_ns", CLI_DURATION, 0, use.unrecorded_ns,
@@ -86,6 +89,11 @@ static void advise(struct line *line)
     if (line->small_alone >= OCC_GAP_ADVICE_RATIO)
         add_advice(line, "streams: kernels of less than one wave leave room for others but run alone in",
                    line->small_alone, "the busy time", 0);
+    if (line->longer >= OCC_GAP_ADVICE_RATIO)
+        add_advice(line,
+                   "look for synchronisation, copies and waits for data: gaps above 100 us, which are not "
+                   "counted as waiting for launches, are",
+                   line->longer, "the span", 0);
 }
 
 static struct line line_of(const struct occ_gpu_use *use)
@@ -97,6 +105,7 @@ static struct line line_of(const struct occ_gpu_use *use)
     line.launch_bound = occ_gpu_is_launch_bound(use);
     line.small_alone = (double)use->small_alone_ns / busy;
     line.queued = (double)use->queued_ns / stretches;
+    line.longer = (double)use->long_ns / (double)line.span_ns;
     line.p50_ns = use->gaps ? (double)use->p50_ns : (double)NAN;
     line.p95_ns = use->gaps ? (double)use->p95_ns : (double)NAN;
     line.max_ns = use->gaps ? (double)use->max_ns : (double)NAN;
@@ -137,7 +146,7 @@ static int print(const struct occ_gpu_uses *uses, const struct cli_selection *se
     int status = cli_table_print("gpus", selection, lines, uses->n_gpus, sizeof *lines, err);
     for (size_t i = 0; i < uses->n_gpus && status == 0 && selection->format == CLI_FORMAT_TEXT; i++)
         if (lines[i].advice[0])
-            (void)printf("GPU %" PRId64 ": %s\n", lines[i].use.device, lines[i].advice);
+            cli_print("GPU %" PRId64 ": %s\n", lines[i].use.device, lines[i].advice);
     return status;
 }
 
@@ -152,7 +161,8 @@ static int run(const struct cli_command *command, const void *arguments)
         occ_store_gpu_uses(store, &args->filter, &uses, &err) != 0)
         return cli_failure(command, &err);
     if (uses.n_gpus == 0)
-        return cli_nothing(command, "no launches of such a run are kept one by one");
+        return sql_no_launches(command, store, &args->filter,
+                               "no launches of that run and time are kept one by one");
     if (is_replayed(store, uses.gpus[0].run))
         return cli_nothing(
             command, "Nsight Compute ran the kernels one by one, again and again: no gap is the program's");

@@ -13,6 +13,7 @@
 #include "cli/usage.h"
 #include "names.h"
 #include "show.h"
+#include "sql_table.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 
@@ -55,7 +56,7 @@ static int no_launches(const struct cli_command *command, struct occ_store *stor
     const struct cli_args *common = &args->list.common;
     static const char *const filters[] = {"since", "until", "run",    "label", "user",  "job",
                                           "rank",  "gpu",   "stream", "range", "graph", NULL};
-    char given[128] = "";
+    char given[128] = "", why[192];
     if (occ_store_configs(store, &any, &rows, NULL) != 0 || rows.n == 0)
         return cli_nothing(command, "there are no launches of such a kernel");
     for (size_t i = 0; filters[i]; i++) {
@@ -63,8 +64,8 @@ static int no_launches(const struct cli_command *command, struct occ_store *stor
         if (cli_is_given(command->options, common, filters[i]))
             (void)snprintf(given + used, sizeof given - used, "%s--%s", used ? ", " : "", filters[i]);
     }
-    cli_note(command, "the kernel has launches, but none that match %s", given);
-    return CLI_EXIT_NOTHING;
+    (void)snprintf(why, sizeof why, "the kernel has launches, but none that match %s", given);
+    return sql_no_launches(command, store, &args->filter, why);
 }
 
 /* ---- the command ---- */

@@ -10,6 +10,7 @@
 #include "history.h"
 #include "cli/usage.h"
 #include "names.h"
+#include "sql_table.h"
 #include "support/cleanup.h"
 #include "top.h"
 
@@ -46,23 +47,16 @@ static const char *const row_ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
                                       [OCC_TOP_BY_RUN] = "run_id",
                                       [OCC_TOP_BY_LABEL] = NULL};
 
-static void mark_row_columns(struct cli_column *table, enum occ_top_by by)
+static void copy_columns(enum occ_top_by by, struct cli_column *table)
 {
+    memcpy(table, top_columns, top_columns_bytes);
     if (by == OCC_TOP_BY_KERNEL)
         return;
     table[0].flags = row_ids[by] ? CLI_DEFAULT : CLI_TEXT_ONLY;
+    table[0].key = row_ids[by] ? row_ids[by] : table[0].key;
+    table[1].name = by_labels[by]; /* -o knows it as "kernel" too, until its key is set */
     for (; by == OCC_TOP_BY_CAUSE && table->name; table++)
         table->flags &= strcmp(table->key, "main_cause") == 0 ? 0 : ~0u; /* the row's name */
-}
-
-/* After columns were chosen: -o knows the second one as "kernel". */
-static void name_row_columns(struct cli_column *table, enum occ_top_by by)
-{
-    if (by == OCC_TOP_BY_KERNEL)
-        return;
-    table[0].key = row_ids[by] ? row_ids[by] : table[0].key;
-    table[1].name = by_labels[by];
-    table[1].key = by == OCC_TOP_BY_RUN ? "program" : by_labels[by];
 }
 
 /* ---- filter ---- */
@@ -111,7 +105,8 @@ static bool any_kernel_twice(const struct occ_top *top, size_t shown)
 /* Columns of `top --advice`. */
 static bool is_of_advice(const char *name)
 {
-    static const char *const names[] = {"id", "kernel", "time", "waste", "saves", "bound", "advice", "knob"};
+    static const char *const names[] = {"id",    "kernel", "config", "time", "waste",
+                                        "saves", "bound",  "advice", "knob"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -196,12 +191,11 @@ static int print_top(const struct report *report, struct occ_error *err)
     const struct top_args *args = report->args;
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
-    memcpy(table, top_columns, top_columns_bytes);
-    mark_row_columns(table, by_of(args));
+    copy_columns(by_of(args), table);
     top_sort(report->top, args->order);
     mark_defaults(table, args, report->top, report->shown);
     int status = cli_output_choose(&args->history.list.output, table, &selection, err);
-    name_row_columns(table, by_of(args));
+    table[1].key = by_of(args) == OCC_TOP_BY_RUN ? "program" : by_labels[by_of(args)];
     return status == 0 ? print(report, &selection, err) : status;
 }
 
@@ -226,12 +220,18 @@ static int run(const struct cli_command *command, const void *arguments)
     size_t number = (size_t)args->history.number, shown = top.n < number ? top.n : number;
     if (print_top(&(struct report){covered, command, args, &top, shown, store}, &err) != 0)
         return cli_failure(command, &err);
-    return shown ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
+    return shown ? CLI_EXIT_OK
+                 : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
 static int check(void *arguments, struct occ_error *err)
 {
     const struct top_args *args = arguments;
+    struct cli_column table[TOP_COLUMNS_MAX];
+    struct cli_selection selection;
+    copy_columns(by_of(args), table);
+    if (cli_output_choose(&args->history.list.output, table, &selection, err) != 0)
+        return err->code;
     if (args->advice && by_of(args) != OCC_TOP_BY_KERNEL && by_of(args) != OCC_TOP_BY_CONFIG)
         return occ_fail(err, OCC_E_INVALID, "--advice is for kernels and configurations, not for --by %s",
                         args->by);
@@ -295,6 +295,7 @@ const struct cli_command cli_top = {
         "part of the time.",
     .options = options,
     .columns = top_columns,
+    .checks_columns = true,
     .examples = examples,
     CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "kernel", .order = "waste"),
     .check = check,

@@ -12,6 +12,7 @@
 #include "history.h"
 #include "cli/usage.h"
 #include "names.h"
+#include "sql_table.h"
 #include "support/cleanup.h"
 
 struct whatif_args {
@@ -279,7 +280,8 @@ static int run(const struct cli_command *command, const void *arguments)
     if (simulated)
         cli_note_simulated(command, &args->history.list.selection);
     note_left_out(command, target, rows, n);
-    return n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
+    return n ? CLI_EXIT_OK
+             : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
 static const struct cli_option options[] = {

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "cli/screen.h"
 #include "cli/values.h"
 #include "occupancy/waterfall.h"
 #include "show.h"
@@ -48,20 +49,20 @@ static void print_launches(const struct occ_measured_sums *sums, const struct oc
     struct source_count counts[SOURCES];
     const char *separator = ": ";
     count_sources(sums, counts);
-    (void)printf("    measured in %" PRIu64 " launches", occ_measured_launches(sums));
+    cli_print("    measured in %" PRIu64 " launches", occ_measured_launches(sums));
     for (size_t i = 0; i < SOURCES; i++) {
         if (counts[i].launches == 0)
             continue;
-        (void)printf("%s%s %" PRIu64 " (%s)", separator, occ_value_source_word(counts[i].source),
-                     counts[i].launches, occ_value_source_text(counts[i].source));
+        cli_print("%s%s %" PRIu64 " (%s)", separator, occ_value_source_word(counts[i].source),
+                  counts[i].launches, occ_value_source_text(counts[i].source));
         separator = ", ";
     }
     if (!isnan(measured->variance_inflation))
-        (void)printf("; variance inflation %.2f", measured->variance_inflation);
-    (void)putchar('\n');
+        cli_print("; variance inflation %.2f", measured->variance_inflation);
+    cli_print("\n");
     if (sums->overlapped)
-        (void)printf("    %.1f%% of them overlapped other kernels\n",
-                     100.0 * (double)sums->overlapped / (double)occ_measured_launches(sums));
+        cli_print("    %.1f%% of them overlapped other kernels\n",
+                  100.0 * (double)sums->overlapped / (double)occ_measured_launches(sums));
 }
 
 /* Kernels that always run together have values as a group only. */
@@ -73,14 +74,14 @@ static void print_group(const struct occ_measured_sums *sums)
     double error = occ_measured_mean(sums, OCC_MEASURED_group_elapsed_error);
     if (isnan(elapsed))
         return;
-    (void)printf("    means of its group: elapsed %.1f%%", elapsed * 100);
+    cli_print("    means of its group: elapsed %.1f%%", elapsed * 100);
     if (!isnan(error))
-        (void)printf(" +- %.1f%%", OCC_ERRORS_OF_95_PERCENT * error * 100);
+        cli_print(" +- %.1f%%", OCC_ERRORS_OF_95_PERCENT * error * 100);
     if (!isnan(achieved))
-        (void)printf(", achieved %.1f%%", achieved * 100);
-    (void)printf("; not this kernel's own\n");
+        cli_print(", achieved %.1f%%", achieved * 100);
+    cli_print("; not this kernel's own\n");
     if (!occ_measured_is_representative(sums))
-        (void)printf(
+        cli_print(
             "    only %.1f%% of the time has values of this kernel, in launches whose durations differ from "
             "the rest; no mean is given\n",
             100 * own_ns / (own_ns + others_ns));
@@ -89,31 +90,31 @@ static void print_group(const struct occ_measured_sums *sums)
 static void print_expected_blocks(const struct occ_result *r)
 {
     double all = (double)r->max_warps_per_sm / r->warps_per_block;
-    (void)printf(" (expected: %.2f", r->expected_achieved_low * all);
+    cli_print(" (expected: %.2f", r->expected_achieved_low * all);
     if (r->expected_achieved_high > r->expected_achieved_low)
-        (void)printf(" to %.2f", r->expected_achieved_high * all);
-    (void)putchar(')');
+        cli_print(" to %.2f", r->expected_achieved_high * all);
+    cli_print(")");
 }
 
 static void print_sms(const struct occ_config_row *row, const struct occ_measurement *m)
 {
     const char *separator = "    SMs: ";
     if (!isnan(m->sm_active)) {
-        (void)printf("%sactive %.1f%% of the time", separator, m->sm_active * 100);
+        cli_print("%sactive %.1f%% of the time", separator, m->sm_active * 100);
         separator = "; ";
     }
     if (!isnan(m->resident_blocks)) {
-        (void)printf("%s%.2f blocks per active SM", separator, m->resident_blocks);
+        cli_print("%s%.2f blocks per active SM", separator, m->resident_blocks);
         if (row->analysed)
             print_expected_blocks(&row->result);
         separator = "; ";
     }
     if (!isnan(m->imbalance)) {
-        (void)printf("%sthe minimum SM activity is %.1f%% below the maximum", separator, m->imbalance * 100);
+        cli_print("%sthe minimum SM activity is %.1f%% below the maximum", separator, m->imbalance * 100);
         separator = "; ";
     }
     if (separator[0] == ';')
-        (void)putchar('\n');
+        cli_print("\n");
 }
 
 void show_measured(const struct occ_config_row *row, const struct occ_measurement *measured)

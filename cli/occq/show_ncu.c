@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/screen.h"
 #include "cli/values.h"
 #include "show.h"
 #include "support/text.h"
@@ -152,10 +153,10 @@ static void print_stalls(const struct occ_config_row *row)
     for (int i = 0; i < STALLS_SHOWN && (stall = next_stall(row, stall)); i++) {
         const char *reason = stall->metric + strlen(STALL_PREFIX);
         int n = (int)strlen(reason) - (int)strlen("_per_issue_active.ratio");
-        (void)printf("%s%.*s %.2f", separator, n > 0 ? n : 0, reason, stall->mean);
+        cli_print("%s%.*s %.2f", separator, n > 0 ? n : 0, reason, stall->mean);
         separator = ", ";
     }
-    (void)fputs(separator[0] == ',' ? "\n" : "", stdout);
+    cli_print("%s", separator[0] == ',' ? "\n" : "");
 }
 
 static const char *format(double value, enum shown_row which, char text[32])
@@ -174,12 +175,12 @@ void show_ncu(const struct occ_config_row *row)
     if (row->ncu.launches == 0)
         return;
     (void)snprintf(heading, sizeof heading, "NSIGHT COMPUTE (run %" PRId64 ")", row->ncu.run);
-    (void)printf("\n    %-28s%10s %10s\n", heading, "ncu", "here");
+    cli_print("\n    %-28s%10s %10s\n", heading, "ncu", "here");
     for (enum shown_row i = 0; i < SHOWN_COUNT; i++) {
         const char *why = difference(row, i);
         if (!isnan(theirs(row, i)))
-            (void)printf("    %-28s%10s %10s%s%s\n", shown[i].text, format(theirs(row, i), i, value),
-                         format(ours(row, i), i, own), why ? "  " : "", why ? why : "");
+            cli_print("    %-28s%10s %10s%s%s\n", shown[i].text, format(theirs(row, i), i, value),
+                      format(ours(row, i), i, own), why ? "  " : "", why ? why : "");
     }
     print_stalls(row);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "cli/json.h"
+#include "cli/screen.h"
 #include "cli/values.h"
 #include "sql_table.h"
 #include "top.h"
@@ -44,18 +45,18 @@ void show_ranges(const struct show_group *group)
     size_t shown = 0, known = 0;
     if (!(covered > 0))
         return;
-    (void)printf("  launched in (%.1f %% of its time has a range):\n", floor(covered * 1000) / 10);
+    cli_print("  launched in (%.1f %% of its time has a range):\n", floor(covered * 1000) / 10);
     for (size_t i = 0; i < ranges->n; i++) {
         const struct occ_top_row *row = &ranges->rows[i];
         known += row->kernel.short_name != NULL;
         if (!row->kernel.short_name || shown == SHOWN_MAX)
             continue;
         shown++;
-        (void)printf("    %5.1f %%  %s\n", 100 * (double)row->total_ns / (double)group->total_ns,
-                     row->kernel.short_name);
+        cli_print("    %5.1f %%  %s\n", 100 * (double)row->total_ns / (double)group->total_ns,
+                  row->kernel.short_name);
     }
     if (known > shown)
-        (void)printf("    and %zu more: occq top --by range --kernel ...\n", known - shown);
+        cli_print("    and %zu more: occq top --by range --kernel ...\n", known - shown);
 }
 
 void show_json_ranges(struct cli_json *json, const struct show_group *group)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/screen.h"
 #include "cli/values.h"
 #include "calc/calc_target.h"
 #include "show.h"
@@ -24,7 +25,7 @@ static void print_name(const char *indent, const char *name)
     if (!clean)
         return;
     occ_text_sanitise(clean);
-    (void)printf("%s%s\n", indent, clean);
+    cli_print("%s%s\n", indent, clean);
 }
 
 /* The names of simulated devices end in "(simulated)"; one that does not is marked. */
@@ -61,15 +62,15 @@ static void print_head(const struct show_group *group)
     print_name("  ", where);
     uint32_t rules = occ_device_rules_of(first->limits.cc);
     if (rules != first->limits.cc && rules != 0)
-        (void)printf(
+        cli_print(
             "  compute capability %u.%u is not known here: limits are estimated by the rules of %u.%u\n",
             first->limits.cc / 10, first->limits.cc % 10, rules / 10, rules % 10);
-    (void)printf("  kernel %" PRId64 ": %zu launch configuration%s, %" PRIu64
-                 " launch%s, %s, %s warp-seconds wasted (%s)\n",
-                 first->kernel.id, group->n, group->n == 1 ? "" : "s", group->launches,
-                 group->launches == 1 ? "" : "es",
-                 occ_format_duration((int64_t)group->total_ns, duration, sizeof duration),
-                 cli_amount_text(waste, amount, sizeof amount), waste_source(group));
+    cli_print("  kernel %" PRId64 ": %zu launch configuration%s, %" PRIu64
+              " launch%s, %s, %s warp-seconds wasted (%s)\n",
+              first->kernel.id, group->n, group->n == 1 ? "" : "s", group->launches,
+              group->launches == 1 ? "" : "es",
+              occ_format_duration((int64_t)group->total_ns, duration, sizeof duration),
+              cli_amount_text(waste, amount, sizeof amount), waste_source(group));
     show_ranges(group);
 }
 
@@ -79,12 +80,12 @@ static void print_configuration(const struct occ_config_row *row)
 {
     const struct occ_launch *l = &row->launch;
     char grid[48], block[48], cluster[48], fixed[32], dynamic[32];
-    (void)printf("\n  launch configuration %" PRId64 ": grid %s, block %s", row->id,
-                 analysis_dimensions(l->grid, grid, sizeof grid),
-                 analysis_dimensions(l->block, block, sizeof block));
+    cli_print("\n  launch configuration %" PRId64 ": grid %s, block %s", row->id,
+              analysis_dimensions(l->grid, grid, sizeof grid),
+              analysis_dimensions(l->block, block, sizeof block));
     if (calc_cluster_blocks(l) > 1)
-        (void)printf(", cluster %s", analysis_dimensions(l->cluster, cluster, sizeof cluster));
-    (void)printf(
+        cli_print(", cluster %s", analysis_dimensions(l->cluster, cluster, sizeof cluster));
+    cli_print(
         "\n    %u registers per thread, shared memory %s static + %s dynamic, local memory %u B per thread\n",
         l->registers_per_thread, occ_format_bytes(l->static_smem_bytes, fixed, sizeof fixed),
         occ_format_bytes(l->dynamic_smem_bytes, dynamic, sizeof dynamic), row->local_bytes_per_thread);
@@ -97,11 +98,10 @@ static void print_times(const struct occ_config_row *row)
                                row->p95_ns,   row->p99_ns, row->max_ns};
     for (size_t i = 0; i < 6; i++)
         (void)occ_format_duration((int64_t)times[i], text[i], sizeof text[i]);
-    (void)printf("    %" PRIu64 " launch%s, %s in all; min %s, p50 %s, p95 %s, p99 %s, max %s\n",
-                 row->launches, row->launches == 1 ? "" : "es", text[0], text[1], text[2], text[3], text[4],
-                 text[5]);
-    (void)printf("    from %s to %s\n", cli_time_text(row->first_ns, since, sizeof since),
-                 cli_time_text(row->last_ns, until, sizeof until));
+    cli_print("    %" PRIu64 " launch%s, %s in all; min %s, p50 %s, p95 %s, p99 %s, max %s\n", row->launches,
+              row->launches == 1 ? "" : "es", text[0], text[1], text[2], text[3], text[4], text[5]);
+    cli_print("    from %s to %s\n", cli_time_text(row->first_ns, since, sizeof since),
+              cli_time_text(row->last_ns, until, sizeof until));
 }
 
 /* The recording's own number beside ours. */
@@ -112,19 +112,19 @@ static void print_reported(const struct occ_config_row *row)
     const char *source = row->source ? row->source : "the recording";
     if (row->reported.launches == 0)
         return;
-    (void)printf(
+    cli_print(
         "\n    %s reports an achieved occupancy of %s (its own estimate, not measured); expected here: %s\n",
         source, cli_percent_text(row->reported.mean, reported, sizeof reported),
         cli_percent_text(reported_expected(row), expected, sizeof expected));
     if (difference[0])
-        (void)printf("    why they differ: %s\n", difference);
+        cli_print("    why they differ: %s\n", difference);
 }
 
 static void print_missing(const struct occ_config_row *row)
 {
     if (!row->missing_fields)
         return;
-    (void)printf("\n    not in %s recordings", row->source ? row->source : "such");
+    cli_print("\n    not in %s recordings", row->source ? row->source : "such");
     print_name(": ", row->missing_fields);
 }
 
@@ -137,9 +137,8 @@ static void print_refused(const struct occ_config_row *row)
     occ_measured_means(&row->measured, &measured);
     if (measured.source == OCC_FROM_MODEL)
         return;
-    (void)printf("    achieved %s, elapsed %s\n",
-                 cli_percent_text(measured.achieved, achieved, sizeof achieved),
-                 cli_percent_text(measured.elapsed, elapsed, sizeof elapsed));
+    cli_print("    achieved %s, elapsed %s\n", cli_percent_text(measured.achieved, achieved, sizeof achieved),
+              cli_percent_text(measured.elapsed, elapsed, sizeof elapsed));
     show_measured(row, &measured);
 }
 
@@ -181,7 +180,7 @@ int show_text(const struct show_group *group, struct occ_error *err)
     for (size_t i = 0; i < group->shown && status == 0; i++)
         status = print_config(&group->configs[i], err);
     if (status == 0 && group->shown < group->n)
-        (void)printf("\n  and %zu more launch configuration%s\n", group->n - group->shown,
-                     group->n - group->shown == 1 ? "" : "s");
+        cli_print("\n  and %zu more launch configuration%s\n", group->n - group->shown,
+                  group->n - group->shown == 1 ? "" : "s");
     return status;
 }

@@ -204,6 +204,28 @@ static int print_list(struct occ_store *store, const struct sql_list *list, stru
     return status;
 }
 
+int64_t sql_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *statement = NULL;
+    int64_t number = 0;
+    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW)
+        number = sqlite3_column_int64(statement, 0);
+    (void)sqlite3_finalize(statement);
+    return number;
+}
+
+int sql_no_launches(const struct cli_command *command, struct occ_store *store,
+                    const struct occ_filter *filter, const char *why)
+{
+    char text[96];
+    (void)snprintf(text, sizeof text, "SELECT count(*) FROM run WHERE run_id = %" PRId64, filter->run);
+    if (filter->run <= 0 || sql_number(occ_store_sqlite(store), text) > 0)
+        return cli_nothing(command, why);
+    (void)snprintf(text, sizeof text, "there is no run %" PRId64 " ('occq runs' lists them)", filter->run);
+    return cli_nothing(command, text);
+}
+
 int sql_list(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
 {
     struct occ_error err = OCC_ERROR_INIT;
@@ -215,18 +237,7 @@ int sql_list(const struct cli_command *command, struct occ_store *store, const s
         list->note_more(command, store, list);
     if (answer.simulated)
         cli_note_simulated(command, list->selection);
-    return answer.rows ? CLI_EXIT_OK : cli_nothing(command, list->nothing);
-}
-
-int64_t sql_number(sqlite3 *db, const char *sql)
-{
-    sqlite3_stmt *statement = NULL;
-    int64_t number = 0;
-    if (sqlite3_prepare_v2(db, sql, -1, &statement, NULL) == SQLITE_OK &&
-        sqlite3_step(statement) == SQLITE_ROW)
-        number = sqlite3_column_int64(statement, 0);
-    (void)sqlite3_finalize(statement);
-    return number;
+    return answer.rows ? CLI_EXIT_OK : sql_no_launches(command, store, list->filter, list->nothing);
 }
 
 /* ---- REGEXP ---- */

@@ -76,6 +76,10 @@ int sql_print(struct sqlite3_stmt *statement, const struct sql_list *list, struc
 /* The first integer that `sql` returns; 0: none. */
 int64_t sql_number(struct sqlite3 *db, const char *sql);
 
+/* As cli_nothing(): that the filter's run is not there, else `why`. */
+int sql_no_launches(const struct cli_command *command, struct occ_store *store,
+                    const struct occ_filter *filter, const char *why);
+
 /* Where times matter, and neither a run nor a period is asked for: runs without known times are left out
  * beside those with, which a line on stderr says. */
 void sql_leave_unknown_times_out(const struct cli_command *command, struct occ_store *store,

@@ -159,7 +159,7 @@ grep -q 'stop-commands' stdout || fail 'the name is not there'
 grep -vE '^::error ' stdout | grep -qE '^[[:space:]]*::' && { fail 'a name is a command for GitHub'; cat stdout; }
 for wrong in 'rule: x' 'config: {rule: x}' 'config: [{waves: ">= 1"}]' 'config: [{rule: x}]' 'config: [{rule: x, waves: many}]' \
     'config: [{rule: x, waves: ">= "}]' 'config: [{rule: x, wave: ">= 1"}]' 'measured: [{rule: x, metric: speed}]' \
-    'allow: [{rule: x, reason: y}]' 'config: [{rule: x, rule: y}]' 'config: [{rule: x, kernel: "("}]' '&a [*a]' '- x' 'measured: [{rule: x, floor: -1}]' \
+    'allow: [{rule: x, reason: y}]' 'allow: [{rule: gone, reason: y, until: 2100-01-01}]' 'config: [{rule: x, rule: y}]' 'config: [{rule: x, kernel: "("}]' '&a [*a]' '- x' 'measured: [{rule: x, floor: -1}]' \
     'config: [{rule: x, theoretical: "<= 25"}]'; do
     echo "$wrong" >rules.yaml
     expect 2 check

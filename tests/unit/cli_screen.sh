@@ -55,6 +55,23 @@ grep -q 'status [01]' out || fail "a pager that ends at once: $(cat out)"
 OCC_PAGER='sed s/^/paged:/' "$occq" top -d h.db -n 2 --color=always >out
 grep -q paged: out && fail "paged into a file"
 grep -q $'\033\[31m' out || fail "no colour for the largest share"
+for kernel in 1 2 3; do # of what `show` prints only words without a blank may be wider
+    COLUMNS=80 "$occq" show $kernel -d h.db >out || fail "show"
+    wide=$(grep -vE '[^ ]{40}' out | wc -L)
+    [ "$wide" -le 80 ] || fail "$wide columns: $(cat out)"
+done
+grep -q '^      [a-z]' out || fail "nothing is wrapped: $(cat out)"
+"$occq" show 3 -d h.db | grep -q '.\{100\}' || fail "wrapped in a pipe"
 LC_ALL=C COLUMNS=80 "$occq" top -d h.db >out
 grep -q -e $'\342' -e '\\x' out && fail "no ASCII: $(cat out)"
+
+# names of wide characters are as wide as they look, whatever the locale
+sed 's/"name": "[^"]*"/"name": "\xe8\xa1\x8c\xe5\x88\x97<float>"/; 20q' trace.json | sed '$s/,*$/]}/' >wide.json
+"$occq" import -d w.db wide.json >/dev/null 2>&1 || fail "import of wide names"
+for locale in C C.UTF-8; do
+    LC_ALL=$locale COLUMNS=80 "$occq" top -d w.db >out
+    grep -q $'\xe8\xa1\x8c\xe5\x88\x97' out || fail "no wide name in $locale"
+    heading=$(sed -n '1s/TIME.*/TIME/p' out | wc -L) row=$(sed -n '2s/ms.*/ms/p' out | wc -L)
+    [ "$heading" = "$row" ] || fail "wide names in $locale: $(cat out)"
+done
 exit $failed

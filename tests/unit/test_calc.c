@@ -285,6 +285,35 @@ static void test_a_plot_marks_the_present_once(void **state)
     assert_int_equal(count(&plot, "\xe2\x97\x8f"), 0);
 }
 
+/* ---- advice ---- */
+
+/* Nothing is offered beside a cause where a unit is busy already. */
+static void test_help_agrees_with_the_verdict(void **state)
+{
+    (void)state;
+    struct calc_target target;
+    struct calc_case c;
+    make_case("h200", &target, &c);
+    for (int busy = 0; busy < 2; busy++) {
+        struct occ_measurement m = {.source = OCC_FROM_NCU, .achieved = 0.3, .elapsed = 0.2, .stall = {NAN}};
+        const struct analysis a = {.device = &target.device,
+                                   .launch = &c.launch,
+                                   .result = &c.result,
+                                   .measured = &m,
+                                   .has_grid = true,
+                                   .alone_ratio = NAN,
+                                   .launch_gap_ns = NAN};
+        struct analysis_waterfall waterfall;
+        size_t helps = 0;
+        for (int i = 0; i < OCC_HW_COUNT; i++)
+            m.utilization.ratio[i] = busy ? 0.95 : 0.3;
+        analysis_explain(&a, &waterfall);
+        for (unsigned part = 0; part < OCC_PART_COUNT; part++)
+            helps += waterfall.parts[part].help[0] != '\0';
+        assert_int_equal(helps == 0, busy);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +323,7 @@ int main(void)
         cmocka_unit_test(test_numbers_are_the_models),
         cmocka_unit_test(test_printed_names_are_known),
         cmocka_unit_test(test_a_device_has_its_axes),
+        cmocka_unit_test(test_help_agrees_with_the_verdict),
         cmocka_unit_test(test_a_plot_marks_the_present_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 
 #include "analysis.h"
 #include "cli/marks.h"
+#include "cli/screen.h"
 #include "cli/values.h"
 #include "support/text.h"
 
@@ -155,11 +156,6 @@ static bool names_tensor_cores(const char *name)
     return false;
 }
 
-bool analysis_needs_no_advice(const struct analysis *a)
-{
-    return analysis_bound(a) == OCC_BOUND_THROUGHPUT || cli_marks(false, 0, a->name) & CLI_MARK_COMMUNICATION;
-}
-
 const char *analysis_advice_note(const struct analysis *a, char *text, size_t size)
 {
     uint32_t marks = cli_marks(false, a->has_grid ? a->result->by_design : 0, a->name);
@@ -186,34 +182,33 @@ enum { SHOWN_MAX = 4 };
 static void print_graphs(const struct analysis *a)
 {
     char gap[32];
-    (void)printf(
-        "    CUDA graphs, or fewer and larger kernels: the GPU waits for the CPU, %s before a launch\n"
-        "      cudaStreamBeginCapture(), cudaGraphLaunch(); 'occq gaps' shows all of the run\n",
-        occ_format_duration((int64_t)a->launch_gap_ns, gap, sizeof gap));
+    cli_print("    CUDA graphs, or fewer and larger kernels: the GPU waits for the CPU, %s before a launch\n"
+              "      cudaStreamBeginCapture(), cudaGraphLaunch(); 'occq gaps' shows all of the run\n",
+              occ_format_duration((int64_t)a->launch_gap_ns, gap, sizeof gap));
 }
 
 static void print_item(const struct analysis *a, const struct analysis_advice *item, uint64_t total_ns)
 {
     const struct occ_advice *c = &item->change;
     char change[96], time[32], now[24], then[24];
-    (void)printf("    %s\n      ", analysis_advice_change(c, change, sizeof change));
+    cli_print("    %s\n      ", analysis_advice_change(c, change, sizeof change));
     if (a->has_grid)
-        (void)printf("saves 0 to %.1f%% of its time", item->saves_most * 100);
+        cli_print("saves 0 to %.1f%% of its time", item->saves_most * 100);
     if (a->has_grid && total_ns > 0)
-        (void)printf(" (%s)",
-                     occ_format_duration((int64_t)(item->saves_most * (double)total_ns), time, sizeof time));
+        cli_print(" (%s)",
+                  occ_format_duration((int64_t)(item->saves_most * (double)total_ns), time, sizeof time));
     if (a->has_grid)
-        (void)printf(": expected elapsed %s -> %s, ",
-                     cli_range_text(c->elapsed_low_now, c->elapsed_high_now, now, sizeof now),
-                     cli_range_text(c->elapsed_low_then, c->elapsed_high_then, then, sizeof then));
-    (void)printf("theoretical %s -> %s", cli_percent_text(c->theoretical_now, now, sizeof now),
-                 cli_percent_text(c->theoretical_then, then, sizeof then));
+        cli_print(": expected elapsed %s -> %s, ",
+                  cli_range_text(c->elapsed_low_now, c->elapsed_high_now, now, sizeof now),
+                  cli_range_text(c->elapsed_low_then, c->elapsed_high_then, then, sizeof then));
+    cli_print("theoretical %s -> %s", cli_percent_text(c->theoretical_now, now, sizeof now),
+              cli_percent_text(c->theoretical_then, then, sizeof then));
     if (c->blocks_now != c->blocks_then)
-        (void)printf(", %u -> %u blocks per SM", c->blocks_now, c->blocks_then);
-    (void)printf("\n      %s", item->knob);
+        cli_print(", %u -> %u blocks per SM", c->blocks_now, c->blocks_then);
+    cli_print("\n      %s", item->knob);
     if (c->cost_amount)
-        (void)printf("; trade-off: %" PRIu64 " %s", c->cost_amount, occ_advice_cost(c->kind));
-    (void)putchar('\n');
+        cli_print("; trade-off: %" PRIu64 " %s", c->cost_amount, occ_advice_cost(c->kind));
+    cli_print("\n");
 }
 
 void analysis_print_advice(const struct analysis *a, uint64_t total_ns)
@@ -222,17 +217,17 @@ void analysis_print_advice(const struct analysis *a, uint64_t total_ns)
     char note[256];
     size_t n = analysis_needs_no_advice(a) ? 0 : analysis_advise(a, advice);
     (void)analysis_advice_note(a, note, sizeof note);
-    (void)printf("\n    ADVICE%s\n", n > 1 ? " (each alone)" : "");
+    cli_print("\n    ADVICE%s\n", n > 1 ? " (each alone)" : "");
     if (note[0])
-        (void)printf("    %s\n", note);
+        cli_print("    %s\n", note);
     for (size_t i = 0; i < n && i < SHOWN_MAX; i++)
         print_item(a, &advice[i], total_ns);
     if (n > SHOWN_MAX)
-        (void)printf("    and %zu more with --json\n", n - SHOWN_MAX);
+        cli_print("    and %zu more with --json\n", n - SHOWN_MAX);
     if (!isnan(a->launch_gap_ns))
         print_graphs(a);
     if (n == 0 && !note[0] && isnan(a->launch_gap_ns))
-        (void)printf("    none: no single change gains occupancy\n");
+        cli_print("    none: no single change gains occupancy\n");
 }
 
 /* ---- JSON ---- */

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "analysis.h"
+#include "cli/marks.h"
+#include "cli/screen.h"
 #include "cli/values.h"
 
 static const struct occ_hw_utilization nothing = {.ratio = {NAN, NAN, NAN, NAN, NAN, NAN, NAN}};
@@ -21,6 +23,11 @@ double analysis_throughput(const struct analysis *a)
 {
     enum occ_hw_unit busiest = occ_busiest_unit(utilization_of(a));
     return busiest == OCC_HW_COUNT ? (double)NAN : utilization_of(a)->ratio[busiest];
+}
+
+bool analysis_needs_no_advice(const struct analysis *a)
+{
+    return analysis_bound(a) == OCC_BOUND_THROUGHPUT || cli_marks(false, 0, a->name) & CLI_MARK_COMMUNICATION;
 }
 
 /* Where an SM holds all warps that it can, there are no more to help. */
@@ -44,7 +51,7 @@ static bool is_of_ncu(const struct occ_hw_utilization *u)
 static void print_error(double error)
 {
     if (error > 0)
-        (void)printf(" +- %.1f%%", OCC_ERRORS_OF_95_PERCENT * error * 100);
+        cli_print(" +- %.1f%%", OCC_ERRORS_OF_95_PERCENT * error * 100);
 }
 
 void analysis_print_bound(const struct analysis *a)
@@ -53,23 +60,23 @@ void analysis_print_bound(const struct analysis *a)
     const char *separator = "      of the peak: ";
     if (occ_busiest_unit(u) == OCC_HW_COUNT)
         return;
-    (void)printf("\n    WOULD MORE WARPS HELP (%s)\n    %s\n",
-                 is_of_ncu(u) ? "Nsight Compute" : "hardware counters", text_of(a));
+    cli_print("\n    WOULD MORE WARPS HELP (%s)\n    %s\n",
+              is_of_ncu(u) ? "Nsight Compute" : "hardware counters", text_of(a));
     if (!isnan(u->ratio[OCC_HW_ISSUE])) {
-        (void)printf("      no eligible warp in %.1f%% of active cycles, issue active in %.1f%%",
-                     (1 - u->ratio[OCC_HW_ISSUE]) * 100, u->ratio[OCC_HW_ISSUE] * 100);
+        cli_print("      no eligible warp in %.1f%% of active cycles, issue active in %.1f%%",
+                  (1 - u->ratio[OCC_HW_ISSUE]) * 100, u->ratio[OCC_HW_ISSUE] * 100);
         print_error(u->issue_error);
-        (void)putchar('\n');
+        cli_print("\n");
     }
     for (int i = OCC_HW_DRAM; i < OCC_HW_COUNT; i++) {
         if (isnan(u->ratio[i]))
             continue;
-        (void)printf("%s%s %.1f%%", separator, occ_hw_unit_text((enum occ_hw_unit)i), u->ratio[i] * 100);
+        cli_print("%s%s %.1f%%", separator, occ_hw_unit_text((enum occ_hw_unit)i), u->ratio[i] * 100);
         separator = ", ";
     }
     if (separator[0] == ',') {
         print_error(u->throughput_error);
-        (void)putchar('\n');
+        cli_print("\n");
     }
 }
 

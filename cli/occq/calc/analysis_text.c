@@ -6,6 +6,7 @@
 
 #include "analysis.h"
 #include "cli/marks.h"
+#include "cli/screen.h"
 #include "cli/table.h"
 
 const char *analysis_dimensions(const uint32_t dimensions[3], char *buffer, size_t size)
@@ -25,7 +26,7 @@ static int print_table(const struct cli_column *columns, bool more, const void *
 {
     struct cli_selection selection = {.format = CLI_FORMAT_TEXT};
     cli_select(columns, 0, more ? 0 : CLI_MORE, &selection);
-    (void)putchar('\n');
+    cli_print("\n");
     return cli_table_print("", &selection, rows, n, row_bytes, err);
 }
 
@@ -93,7 +94,7 @@ static void print_stall_reason(const struct analysis *a)
     char limiters[64];
     enum occ_limit stalled = a->measured ? occ_most_stalled(a->measured) : OCC_LIMIT_COUNT;
     if (a->measured && analysis_stall_disagrees(a->result, a->measured, stalled))
-        (void)printf(
+        cli_print(
             "    the hardware disagrees: the launch of warps stalled most for %s (%.1f%% of the cycles), "
             "not for %s\n",
             occ_limit_word(stalled), a->measured->stall[stalled] * 100,
@@ -116,12 +117,12 @@ static int print_limits(const struct analysis *a, struct occ_error *err)
     }
     if (print_table(limit_columns, has_stalls(a->measured), rows, OCC_LIMIT_COUNT, sizeof *rows, err) != 0)
         return OCC_E_NO_MEMORY;
-    (void)printf("    * limits: %s -> %u block%s, %u of %u warps per SM\n",
-                 occ_limiters_text(r->limiters, limiters, sizeof limiters), r->blocks_per_sm,
-                 r->blocks_per_sm == 1 ? "" : "s", r->warps_per_sm, r->max_warps_per_sm);
+    cli_print("    * limits: %s -> %u block%s, %u of %u warps per SM\n",
+              occ_limiters_text(r->limiters, limiters, sizeof limiters), r->blocks_per_sm,
+              r->blocks_per_sm == 1 ? "" : "s", r->warps_per_sm, r->max_warps_per_sm);
     if (r->blocks_per_sm_largest_carveout > r->blocks_per_sm)
-        (void)printf("    with the largest shared-memory carve-out: %u blocks per SM\n",
-                     r->blocks_per_sm_largest_carveout);
+        cli_print("    with the largest shared-memory carve-out: %u blocks per SM\n",
+                  r->blocks_per_sm_largest_carveout);
     print_stall_reason(a);
     return 0;
 }
@@ -132,16 +133,16 @@ static void print_waves(const struct occ_result *r)
 {
     double part = r->wave_blocks ? 100.0 * (double)r->partial_blocks / (double)r->wave_blocks : 0;
     const char *blocks = r->partial_blocks == 1 ? "block" : "blocks", *waves = r->full_waves == 1 ? "" : "s";
-    (void)printf("\n    waves: %.2f = %" PRIu64 " blocks / %" PRIu64 " in a wave; ", r->waves, r->grid_blocks,
-                 r->wave_blocks);
+    cli_print("\n    waves: %.2f = %" PRIu64 " blocks / %" PRIu64 " in a wave; ", r->waves, r->grid_blocks,
+              r->wave_blocks);
     if (r->full_waves == 0)
-        (void)printf("no full wave: %" PRIu64 " %s fill%s %.1f%% of one\n", r->partial_blocks, blocks,
-                     r->partial_blocks == 1 ? "s" : "", part);
+        cli_print("no full wave: %" PRIu64 " %s fill%s %.1f%% of one\n", r->partial_blocks, blocks,
+                  r->partial_blocks == 1 ? "s" : "", part);
     else if (r->partial_blocks)
-        (void)printf("%" PRIu64 " full wave%s + a partial wave of %" PRIu64 " %s (%.1f%%)\n", r->full_waves,
-                     waves, r->partial_blocks, blocks, part);
+        cli_print("%" PRIu64 " full wave%s + a partial wave of %" PRIu64 " %s (%.1f%%)\n", r->full_waves,
+                  waves, r->partial_blocks, blocks, part);
     else
-        (void)printf("%" PRIu64 " full wave%s\n", r->full_waves, waves);
+        cli_print("%" PRIu64 " full wave%s\n", r->full_waves, waves);
 }
 
 struct occupancy_row {
@@ -194,7 +195,7 @@ int analysis_print(const struct analysis *a, struct occ_error *err)
     char notes[CLI_MARKS_BYTES];
     uint32_t by_design = a->result->by_design & ~(a->has_grid ? 0 : (uint32_t)OCC_BY_DESIGN_PERSISTENT);
     if (by_design)
-        (void)printf("    %s\n", cli_marks_text(by_design, true, notes));
+        cli_print("    %s\n", cli_marks_text(by_design, true, notes));
     int status = print_limits(a, err);
     if (status == 0 && a->has_grid)
         print_waves(a->result);
@@ -261,7 +262,7 @@ int analysis_print_waterfall(const struct analysis *a, struct occ_error *err)
     if (print_table(waterfall_columns, a->measured != NULL, rows, n, sizeof *rows, err) != 0)
         return OCC_E_NO_MEMORY;
     if (r->cause[OCC_CAUSE_PARTIAL_WARP] > 0)
-        (void)printf("    also: %s, %.1f%% of all threads\n", occ_cause_text(OCC_CAUSE_PARTIAL_WARP),
-                     r->cause[OCC_CAUSE_PARTIAL_WARP] * 100);
+        cli_print("    also: %s, %.1f%% of all threads\n", occ_cause_text(OCC_CAUSE_PARTIAL_WARP),
+                  r->cause[OCC_CAUSE_PARTIAL_WARP] * 100);
     return 0;
 }

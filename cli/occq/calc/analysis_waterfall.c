@@ -41,6 +41,7 @@ void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_w
 {
     struct occ_advice advice[OCC_ADVICE_MAX];
     struct occ_waterfall w;
+    bool has_help = !analysis_needs_no_advice(a);
     size_t n = occ_advise(a->device, a->launch, a->result, advice, OCC_ADVICE_MAX);
     occ_explain(a->result, a->measured, &w);
     *ret_waterfall =
@@ -51,7 +52,8 @@ void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_w
         p->source = part < OCC_CAUSE_COUNT ? OCC_FROM_MODEL : w.source;
         p->is_shown = is_shown(&w, part);
         p->is_within_error = part >= OCC_CAUSE_COUNT && fabs(w.part[part]) <= w.error;
-        find_help(a, advice, n < OCC_ADVICE_MAX ? n : OCC_ADVICE_MAX, part, p);
+        if (has_help)
+            find_help(a, advice, n < OCC_ADVICE_MAX ? n : OCC_ADVICE_MAX, part, p);
     }
 }
 

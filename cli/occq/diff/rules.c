@@ -248,6 +248,7 @@ static int read_rule(struct occ_yaml *yaml, enum rule_class class, struct rules 
     struct rule *rule = &rules->all[rules->n++];
     *rule = (struct rule){.class = class,
                           .line = yaml->event.start_mark.line + 1,
+                          .column = yaml->event.start_mark.column + 1,
                           .min_time = class == RULE_MEASURED ? 0.01 : 0,
                           .floor = NAN};
     while (status == 0 && (status = occ_yaml_next(yaml, err)) == 0 &&
@@ -288,6 +289,22 @@ static int read_rules(struct occ_yaml *yaml, struct rules *rules, struct occ_err
     return status == 0 ? occ_yaml_end(yaml, err) : status;
 }
 
+/* Exceptions are to rules that there are. */
+static int check_exceptions(const char *file, const struct rules *rules, struct occ_error *err)
+{
+    const char *names[RULES_MAX + 1] = {NULL};
+    size_t n = 0;
+    for (size_t i = 0; i < rules->n; i++)
+        if (rules->all[i].class != RULE_ALLOW)
+            names[n++] = rules->all[i].name;
+    for (size_t i = 0, at; i < rules->n; i++)
+        if (rules->all[i].class == RULE_ALLOW && parse_word(rules->all[i].name, names, &at, NULL) != 0) {
+            (void)cli_fail_unknown("rule", "", rules->all[i].name, strlen(rules->all[i].name), names, err);
+            return occ_error_prefix(err, "%s:%zu:%zu: allow", file, rules->all[i].line, rules->all[i].column);
+        }
+    return 0;
+}
+
 int rules_parse(const char *name, const char *text, size_t length, struct rules *ret_rules,
                 struct occ_error *err)
 {
@@ -296,6 +313,8 @@ int rules_parse(const char *name, const char *text, size_t length, struct rules 
     int status = occ_yaml_open(&yaml, name, text, length, err);
     if (status == 0)
         status = read_rules(&yaml, &rules, err);
+    if (status == 0)
+        status = check_exceptions(name, &rules, err);
     occ_yaml_close(&yaml);
     if (status == 0)
         *ret_rules = rules;

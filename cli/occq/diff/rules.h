@@ -49,7 +49,7 @@ bool rule_condition_holds(const struct rule_condition *condition, double number,
 
 struct rule {
     enum rule_class class;
-    size_t line;
+    size_t line, column;
     char name[RULE_TEXT_BYTES];
     char pattern[RULE_TEXT_BYTES];                     /* on the demangled name; "": every kernel */
     regex_t kernel;                                    /* of the pattern */

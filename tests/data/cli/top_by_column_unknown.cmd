@@ -1,0 +1,1 @@
+occq top -d h.db --by user -o usr
