@@ -7,7 +7,8 @@
 
 static const char style[] =
     "<style>svg{background:#fff;font:11px sans-serif}text{fill:#444}.head{font-size:14px;fill:#111}"
-    ".title{fill:#111}.grid,.hatch{stroke:#8886}.curve{fill:none;stroke:#1b66b3;stroke-width:2}"
+    ".title{fill:#111}.middle{text-anchor:middle}.end{text-anchor:end}.grid,.hatch{stroke:#8886}.curve{fill:"
+    "none;stroke:#1b66b3;stroke-width:2}"
     ".band{fill:#1b66b3;fill-opacity:.25}.mark{stroke:#b3321f;stroke-dasharray:4 2}"
     ".label{stroke:#777;stroke-dasharray:1 3}circle,.value{fill:#b3321f}.value{font-weight:bold}"
     "@media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#bbb}.head,.title{fill:#eee}"
@@ -41,20 +42,15 @@ static void put_escaped(FILE *out, const char *text)
     }
 }
 
-void cli_svg_text(FILE *out, double x, double y, enum cli_svg_anchor anchor, const char *class,
-                  const char *format, ...)
+void cli_svg_text(FILE *out, double x, double y, const char *classes, const char *format, ...)
 {
-    static const char *const anchors[] = {"", " text-anchor=\"middle\"", " text-anchor=\"end\""};
     char text[512];
     va_list values;
     va_start(values, format);
     (void)vsnprintf(text, sizeof text, format, values);
     va_end(values);
     occ_text_sanitise(text);
-    (void)fprintf(out, "<text x=\"%.4g\" y=\"%.4g\"%s", x, y, anchors[anchor]);
-    if (class[0])
-        (void)fprintf(out, " class=\"%s\"", class);
-    (void)fputc('>', out);
+    (void)fprintf(out, "<text x=\"%.4g\" y=\"%.4g\" class=\"%s\">", x, y, classes);
     put_escaped(out, text);
     (void)fputs("</text>\n", out);
 }
@@ -63,23 +59,23 @@ void cli_svg_tick_x(const struct cli_svg_plot *plot, double x, const char *label
 {
     (void)fprintf(plot->out, "<line x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\" class=\"grid\"/>", x,
                   plot->height, x, plot->height + 4);
-    cli_svg_text(plot->out, x, plot->height + 17, CLI_SVG_MIDDLE, "", "%s", label);
+    cli_svg_text(plot->out, x, plot->height + 17, "middle", "%s", label);
 }
 
 void cli_svg_tick_y(const struct cli_svg_plot *plot, double y, const char *label)
 {
     (void)fprintf(plot->out, "<line x1=\"0\" y1=\"%g\" x2=\"%g\" y2=\"%g\" class=\"grid\"/>", y, plot->width,
                   y);
-    cli_svg_text(plot->out, -6, y + 4, CLI_SVG_END, "", "%s", label);
+    cli_svg_text(plot->out, -6, y + 4, "end", "%s", label);
 }
 
 void cli_svg_titles(const struct cli_svg_plot *plot, const char *x_title, const char *y_title)
 {
     if (x_title)
-        cli_svg_text(plot->out, plot->width / 2, plot->height + 35, CLI_SVG_MIDDLE, "title", "%s", x_title);
+        cli_svg_text(plot->out, plot->width / 2, plot->height + 35, "title middle", "%s", x_title);
     if (!y_title)
         return;
     (void)fprintf(plot->out, "<g transform=\"translate(-48 %g) rotate(-90)\">", plot->height / 2);
-    cli_svg_text(plot->out, 0, 0, CLI_SVG_MIDDLE, "title", "%s", y_title);
+    cli_svg_text(plot->out, 0, 0, "title middle", "%s", y_title);
     (void)fputs("</g>\n", plot->out);
 }

@@ -13,13 +13,10 @@
 void cli_svg_begin(FILE *out, double width, double height);
 void cli_svg_end(FILE *out);
 
-/* What a text's x and y are. */
-enum cli_svg_anchor { CLI_SVG_START, CLI_SVG_MIDDLE, CLI_SVG_END };
-
-/* At most 511 bytes; markup is escaped, what is no printable UTF-8 replaced. `class`: one of the style, or
- * "". */
-void cli_svg_text(FILE *out, double x, double y, enum cli_svg_anchor anchor, const char *class,
-                  const char *format, ...) __attribute__((format(printf, 6, 7)));
+/* At most 511 bytes; markup is escaped, what is no printable UTF-8 replaced. x is where it starts, or with
+ * the class middle or end its middle or end. */
+void cli_svg_text(FILE *out, double x, double y, const char *classes, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
 
 /* A plot's area is `width` by `height`, its upper left corner is 0, 0. */
 struct cli_svg_plot {

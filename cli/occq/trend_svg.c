@@ -164,7 +164,7 @@ static void put_marks(const struct plot *plot)
             continue;
         (void)fprintf(plot->svg.out, "<path class=\"mark\" d=\"M%.1f 0V%d\"/>\n", x, PLOT_Y);
         cli_svg_text(plot->svg.out, x + (x < PLOT_X - 20 ? 3 : -3), 10,
-                     x < PLOT_X - 20 ? CLI_SVG_START : CLI_SVG_END, "value", "%zu%s", i + 1,
+                     x < PLOT_X - 20 ? "value" : "value end", "%zu%s", i + 1,
                      t->changes[i].possible   ? "?"
                      : t->changes[i].is_drift ? " drift"
                                               : "");
@@ -174,20 +174,22 @@ static void put_marks(const struct plot *plot)
 static void put_plot(const struct trend *t, enum trend_series series, FILE *out)
 {
     struct plot plot = {.svg = {out, PLOT_X, PLOT_Y}, .trend = t, .series = series};
+    char title[32];
     (void)fprintf(out, "<g transform=\"translate(%d %d)\">\n", LEFT, HEAD + (int)series * PANEL_Y);
-    cli_svg_text(out, 0, -7, CLI_SVG_START, "title", "%s%s%s", trend_series[series].name,
-                 trend_series[series].source, trend_series[series].band);
+    cli_svg_text(out, 0, -7, "title", "%s%s%s", trend_series[series].name, trend_series[series].source,
+                 trend_series[series].band);
     add_up(&plot);
     if (plot.top > 0) {
         put_values(&plot);
         put_band(&plot);
         put_means(&plot);
     } else
-        cli_svg_text(out, PLOT_X / 2.0, PLOT_Y / 2.0, CLI_SVG_MIDDLE, "", "not known");
+        cli_svg_text(out, PLOT_X / 2.0, PLOT_Y / 2.0, "middle", "not known");
     put_times(&plot);
     put_marks(&plot);
+    (void)snprintf(title, sizeof title, "time (%s)", tzname[0]);
     if (series + 1 == TREND_SERIES_COUNT)
-        cli_svg_titles(&plot.svg, tzname[0], NULL);
+        cli_svg_titles(&plot.svg, title, NULL);
     (void)fputs("</g>\n", out);
 }
 
@@ -203,7 +205,7 @@ static void put_labels(const struct trend *t, FILE *out)
                width = LETTER_X * (double)(strlen(t->labels[i].label) + 1);
         x = x + width > PLOT_X ? PLOT_X - width : x;
         if (x >= used) {
-            cli_svg_text(out, LEFT + x, HEAD - 25, CLI_SVG_START, "", "%s", t->labels[i].label);
+            cli_svg_text(out, LEFT + x, HEAD - 25, "", "%s", t->labels[i].label);
             used = x + width;
         }
     }
@@ -224,10 +226,8 @@ static void put_head(const struct trend *t, const char *what, FILE *out)
     char first[32], end[32], columns[64] = "";
     if (in_column > 1)
         (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f", in_column);
-    cli_svg_text(out, 16, 24, CLI_SVG_START, "head", "%s%s, by %ss", what, t->simulated ? " (simulated)" : "",
-                 unit_of(t));
-    cli_svg_text(out, 16, 43, CLI_SVG_START, "", "%s to %s%s%s",
-                 cli_time_text(t->points[0].start_ns, first, sizeof first),
+    cli_svg_text(out, 16, 24, "head", "%s%s, by %ss", what, t->simulated ? " (simulated)" : "", unit_of(t));
+    cli_svg_text(out, 16, 43, "", "%s to %s%s%s", cli_time_text(t->points[0].start_ns, first, sizeof first),
                  cli_time_text(t->points[t->n - 1].start_ns, end, sizeof end), columns,
                  t->n_labels ? "; labels where they begin" : "");
 }
@@ -243,9 +243,9 @@ static int put_change(const struct trend *t, size_t i, int y, FILE *out)
     bool breaks = rest > LETTERS && at > 0;
     if (!out)
         return breaks ? 2 : 1;
-    cli_svg_text(out, 16, y, CLI_SVG_START, "", "%zu  %.*s", i + 1, breaks ? (int)at : (int)rest, line);
+    cli_svg_text(out, 16, y, "", "%zu  %.*s", i + 1, breaks ? (int)at : (int)rest, line);
     if (breaks)
-        cli_svg_text(out, 32, y + LINE, CLI_SVG_START, "", "%.*s", LETTERS, line + at + 1);
+        cli_svg_text(out, 32, y + LINE, "", "%.*s", LETTERS, line + at + 1);
     return breaks ? 2 : 1;
 }
 
@@ -260,7 +260,7 @@ void trend_svg(const struct trend *t, const char *what, FILE *out)
     put_labels(t, out);
     for (int i = 0; i < TREND_SERIES_COUNT; i++)
         put_plot(t, (enum trend_series)i, out);
-    cli_svg_text(out, 16, y, CLI_SVG_START, "title",
+    cli_svg_text(out, 16, y, "title",
                  shown < t->n_changes ? "changes, the first %zu of %zu"
                  : shown              ? "changes"
                                       : "changes: none was found",

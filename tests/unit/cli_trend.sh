@@ -68,7 +68,7 @@ expect 2 "$occq" history -d h.db ''
 expect 0 "$occq" history -d h.db --svg h.svg
 has 'elapsed occupancy 31.9% -> 36.4% (+14.0%: kernels +0.0%, mix of kernels +13.8%)'
 [ "$(head -c 4 h.svg)" = '<svg' ] && [ "$(grep -c 'class="mark"' h.svg)" = 3 ] && [ "$(grep -c 'class="label"' h.svg)" = 6 ] || fail "the picture"
-grep -q '>pr</text>' h.svg && grep -q 'class="value">2?</text>' h.svg || fail "labels and possible changes in the picture"
+grep -q '>pr</text>' h.svg && grep -q 'class="value end">2?</text>' h.svg || fail "labels and possible changes in the picture"
 grep -q '>1  2026-01-13 12:00:00: mean time of a launch 70 us -&gt; 77.36 us' h.svg || fail "the changes below the picture"
 expect 0 "$occq" history -d h.db 'gem|<&>' --svg none.svg
 grep -q '>gem|&lt;&amp;&gt;, by hours<' none.svg || fail "markup in a picture"

@@ -48,7 +48,7 @@ static void put_gap(FILE *out, double from, double to)
     (void)fprintf(out, "<rect x=\"%.1f\" y=\"0\" width=\"%.1f\" height=\"%d\" fill=\"url(#hatch)\"/>\n", from,
                   to - from, PLOT_Y);
     if (to - from > PLOT_X / 5.0)
-        cli_svg_text(out, (from + to) / 2, PLOT_Y / 2.0, CLI_SVG_MIDDLE, "", "cannot launch");
+        cli_svg_text(out, (from + to) / 2, PLOT_Y / 2.0, "middle", "cannot launch");
 }
 
 /* Values that cannot be launched, from the first of them to the next that can. */
@@ -92,7 +92,7 @@ static void put_present(FILE *out, const struct calc_curve *curve)
     bool is_right = x > PLOT_X / 2.0;
     (void)fprintf(out, "<circle cx=\"%.1f\" cy=\"%.2f\" r=\"4\"/>", x, y);
     cli_svg_text(out, x + (is_right ? -8 : 8), y + (point->full_wave > 0.9 ? 14 : -7),
-                 is_right ? CLI_SVG_END : CLI_SVG_START, "value", "%s: %.1f%%",
+                 is_right ? "value end" : "value", "%s: %.1f%%",
                  calc_axis_value(curve->axis, curve->present, value, sizeof value), point->full_wave * 100);
 }
 
@@ -102,15 +102,13 @@ static void put_head(FILE *out, const struct calc_case *c)
     const struct occ_launch *l = &c->launch;
     const char *name = c->kernel->name;
     char block[48], shared[24], limiters[128];
-    cli_svg_text(out, 16, 24, CLI_SVG_START, "head", "%s%s%s: occupancy of a full wave", name ? name : "",
+    cli_svg_text(out, 16, 24, "head", "%s%s%s: occupancy of a full wave", name ? name : "",
                  name ? " on " : "", c->target->title);
     cli_svg_text(
-        out, 16, 43, CLI_SVG_START, "",
-        "%s threads per block, %u registers per thread, %s of shared memory per block",
+        out, 16, 43, "", "%s threads per block, %u registers per thread, %s of shared memory per block",
         analysis_dimensions(l->block, block, sizeof block), l->registers_per_thread,
         calc_axis_value(OCC_AXIS_SMEM, l->static_smem_bytes + l->dynamic_smem_bytes, shared, sizeof shared));
-    cli_svg_text(out, 16, 59, CLI_SVG_START, "", "theoretical occupancy %.1f%%, limited by %s",
-                 c->result.theoretical * 100,
+    cli_svg_text(out, 16, 59, "", "theoretical occupancy %.1f%%, limited by %s", c->result.theoretical * 100,
                  occ_limiters_text(c->result.limiters, limiters, sizeof limiters));
 }
 
