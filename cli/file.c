@@ -87,7 +87,7 @@ static FILE *open_zstd(int fd)
 
 static FILE *open_gzip(int fd)
 {
-    gzFile file = gzdopen(fd, "wb");
+    gzFile file = gzdopen(fd, "wb1");
     FILE *out =
         file ? fopencookie(file, "w", (cookie_io_functions_t){.write = gzip_write, .close = gzip_close})
              : NULL;

@@ -56,31 +56,31 @@ static void csv_begin(struct cli_table *table)
 
 /* Line ends may stand in a field; other control characters would reach the terminal of who looks at the file.
  */
-static int csv_string(FILE *out, const char *string, struct occ_error *err)
+int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *err)
 {
-    _cleanup_(occ_freep) char *clean = strdup(string);
+    char digits[64];
+    _cleanup_(occ_freep) char *clean = value->type == CLI_STRING ? strdup(value->string) : NULL;
+    if (value->type != CLI_STRING) {
+        (void)fputs(cli_value_raw(value, digits, sizeof digits), out);
+        return 0;
+    }
     if (!clean)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     occ_text_sanitise(clean);
-    for (size_t i = 0; string[i]; i++)
-        if (string[i] == '\n' || string[i] == '\t' || string[i] == '\r')
-            clean[i] = string[i];
+    for (size_t i = 0; value->string[i]; i++)
+        if (value->string[i] == '\n' || value->string[i] == '\t' || value->string[i] == '\r')
+            clean[i] = value->string[i];
     cli_csv_field(out, clean);
     return 0;
 }
 
 static int csv_add(struct cli_table *table, const void *row, struct occ_error *err)
 {
-    char digits[64];
     int status = 0;
     for (size_t i = 0; i < table->selection->n && status == 0; i++) {
-        const struct cli_column *column = table->selection->columns[i];
-        struct cli_value value = column->get(column, row);
+        struct cli_value value = table->selection->columns[i]->get(table->selection->columns[i], row);
         (void)fputs(i ? "," : "", table->out);
-        if (value.type == CLI_STRING)
-            status = csv_string(table->out, value.string, err);
-        else
-            (void)fputs(cli_value_raw(&value, digits, sizeof digits), table->out);
+        status = cli_csv_value(table->out, &value, err);
     }
     (void)fputc('\n', table->out);
     return status;

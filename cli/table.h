@@ -29,5 +29,7 @@ int cli_table_print(const char *name, const struct cli_selection *selection, con
 
 /* One CSV field, quoted if need be. */
 void cli_csv_field(FILE *out, const char *text);
+/* The same of a value: raw, control characters of texts replaced. */
+int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *err);
 
 #endif

@@ -13,23 +13,42 @@
 #include "timeline.h"
 #include "support/cleanup.h"
 
-enum { DEFAULT_NUMBER = 2000000 };
+enum { NUMBER_FOR_VIEWERS = 2000000 };
 
 struct export_args {
     struct history_args history;
     const char *format, *output;
+    bool csv;
 };
+
+static const struct export_format *const known_formats[] = {&export_chrome, &export_perfetto, &export_csv,
+                                                            &export_jsonl};
+
+static const struct export_format *format_of(const struct export_args *args)
+{
+    const char *name = args->csv ? export_csv.name : args->format;
+    size_t i = 0;
+    while (strcmp(known_formats[i]->name, name) != 0)
+        i++;
+    return known_formats[i];
+}
+
+/* Launches at most: what viewers can draw; of lines all. */
+static int64_t number_of(const struct export_args *args)
+{
+    return args->history.number       ? args->history.number
+           : format_of(args)->is_flat ? INT64_MAX - 1
+                                      : NUMBER_FOR_VIEWERS;
+}
 
 static int write_file(const struct export_args *args, sqlite3_stmt *statement,
                       struct timeline_counts *ret_counts, struct occ_error *err)
 {
     struct cli_file output;
-    const struct export_format *format =
-        strcmp(args->format, export_perfetto.name) == 0 ? &export_perfetto : &export_chrome;
     int status = cli_file_open(args->output, &output, err);
     if (status != 0)
         return status;
-    status = timeline_write(statement, format, output.out, args->history.number, ret_counts, err);
+    status = timeline_write(statement, format_of(args), output.out, number_of(args), ret_counts, err);
     if (status == 0)
         return cli_file_finish(&output, err);
     cli_file_abandon(&output);
@@ -68,7 +87,7 @@ static int run(const struct cli_command *command, const void *arguments)
                                   .has_launches = true,
                                   .below = SQL_LAUNCH_BELOW,
                                   .filter = &filter,
-                                  .number = args->history.number};
+                                  .number = number_of(args)};
     if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     sql_leave_unknown_times_out(command, store, &filter);
@@ -88,7 +107,7 @@ static int run(const struct cli_command *command, const void *arguments)
     return result;
 }
 
-static const char *const formats[] = {"chrome", "perfetto", NULL};
+static const char *const formats[] = {"chrome", "perfetto", "csv", "jsonl", NULL};
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
@@ -96,12 +115,13 @@ static const struct cli_option options[] = {
                "write there instead of to stdout, compressed if FILE ends in .gz or .zst"),
     CLI_OPTION(
         0, "format", CLI_WORD, struct export_args, format, "FORMAT",
-        "chrome (default: JSON, for Perfetto, chrome://tracing and others) or perfetto (native: smaller, and "
-        "times are exact)",
+        "chrome (default: JSON, for Perfetto, chrome://tracing and others), perfetto (native: smaller, and "
+        "times are exact), csv or jsonl (a line for each launch, for other programs)",
         .words = formats),
+    CLI_OPTION(0, "csv", CLI_FLAG, struct export_args, csv, NULL, "the same as --format csv"),
     CLI_OPTION_LOW_OCCUPANCY("launches"),
     CLI_OPTIONS_FILTER("gpu"),
-    CLI_OPTION_NUMBER("at most N launches, the first (default 2000000)"),
+    CLI_OPTION_NUMBER("at most N launches, the first (default 2000000; csv and jsonl: all)"),
     CLI_OPTION_NAME,
     CLI_OPTION_HELP,
     CLI_OPTION_END,
@@ -111,6 +131,8 @@ static const struct cli_example examples[] = {
     {"occq export --run last -o timeline.json.gz", "the newest run, for ui.perfetto.dev"},
     {"occq export --since 5m --format perfetto -o timeline.pftrace",
      "the last minutes, Perfetto's own format"},
+    {"occq export --csv | duckdb -c \"COPY (FROM read_csv('/dev/stdin')) TO 'launches.parquet'\"",
+     "all launches as Parquet"},
     {NULL, NULL},
 };
 
@@ -118,15 +140,18 @@ const struct cli_command cli_export = {
     .program = "occq",
     .name = "export",
     .operands = "",
-    .summary = "launches as a timeline for Perfetto or chrome://tracing",
-    .description = "Writes launches as slices, by GPU, run and stream, with launch configuration, "
-                   "occupancies and causes as "
-                   "arguments, and the GPU's counters as tracks where they were recorded. Kernels of a "
-                   "stream that overlap are "
-                   "in several lanes, since viewers drop what overlaps.",
+    .summary = "launches as a timeline for Perfetto or chrome://tracing, as CSV or JSON lines",
+    .description =
+        "Writes launches as slices, by GPU, run and stream, with launch configuration, "
+        "occupancies and causes as "
+        "arguments, and the GPU's counters as tracks where they were recorded. Kernels of a "
+        "stream that overlap are "
+        "in several lanes, since viewers drop what overlaps.\n\n"
+        "CSV and JSON lines have the same of each launch, in the columns that 'occq sql' knows; counters "
+        "are not in them.",
     .options = options,
     .examples = examples,
-    CLI_ARGS(struct export_args, .history = {.number = DEFAULT_NUMBER}, .format = "chrome"),
+    CLI_ARGS(struct export_args, .format = "chrome"),
     .check = cli_check_history,
     .run = run,
 };

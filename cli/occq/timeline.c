@@ -5,6 +5,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/lanes.h"
 #include "sql_table.h"
@@ -30,7 +31,7 @@ enum { LAUNCH_COLUMNS(X) };
 const struct cli_column timeline_columns[] = {LAUNCH_COLUMNS(X) CLI_COLUMN_END};
 #undef X
 
-enum { DEVICES_MAX = 4096, CONFIGS_MAX = 1 << 24 };
+enum { DEVICES_MAX = 4096, CONFIGS_KEPT = 1 << 14 };
 
 #define SIZE(name)  name "_x || 'x' || " name "_y || 'x' || " name "_z"
 #define RATIO(name) "round(" name ", 5)"
@@ -53,10 +54,10 @@ enum { DEVICES_MAX = 4096, CONFIGS_MAX = 1 << 24 };
     X(limiters, "limiters")                                                                                  \
     X(main_cause, "nullif(main_cause, '')")
 #define ARGUMENT(name, sql)     ", " sql " AS " #name
-#define CAUSE(name, word, text) ", nullif(round(cause_" word ", 5), 0) AS cause_" word
+#define CAUSE(name, word, text) ", round(cause_" word ", 5) AS cause_" word
 static const char config_sql[] = "SELECT kernel_name(kernel_id), device_id" CONFIG_ARGUMENTS(ARGUMENT)
     OCC_CAUSES(CAUSE) " FROM launch_config WHERE config_id = ?";
-enum { CONFIG_KERNEL, CONFIG_DEVICE, CONFIG_FIRST_ARGUMENT };
+enum { CONFIG_KERNEL, CONFIG_DEVICE, CONFIG_FIRST_ARGUMENT = CONFIG_DEVICE };
 
 struct device {
     int64_t id;
@@ -84,10 +85,16 @@ struct timeline {
     uint64_t launches, left_out;
 };
 
+static void drop_configs(struct timeline *t)
+{
+    while (t->n_configs)
+        free(t->configs[--t->n_configs].shared.bytes);
+    occ_map_clear(&t->config_index);
+}
+
 static void timeline_release(struct timeline *t)
 {
-    for (size_t i = 0; i < t->n_configs; i++)
-        free(t->configs[i].shared.bytes);
+    drop_configs(t);
     free(t->configs);
     free(t->devices);
     occ_map_free(&t->config_index);
@@ -155,14 +162,22 @@ static struct cli_value value_of(sqlite3_stmt *s, int column)
     }
 }
 
+/* A cause that costs nothing is no argument of a slice. */
+static bool is_left_out(const struct timeline *t, const struct export_arg *arg)
+{
+    return !t->format->is_flat && strncmp(arg->key, "cause_", strlen("cause_")) == 0 &&
+           arg->value.type == CLI_REAL && !(arg->value.real > 0);
+}
+
 static bool add_config(struct timeline *t, sqlite3_stmt *s, struct config *config)
 {
     struct export_arg args[EXPORT_KEYS_MAX];
     const char *kernel = (const char *)sqlite3_column_text(s, CONFIG_KERNEL);
     size_t n = 0;
-    for (int i = CONFIG_FIRST_ARGUMENT; i < sqlite3_column_count(s) && n < EXPORT_KEYS_MAX; i++)
-        if (sqlite3_column_type(s, i) != SQLITE_NULL)
-            args[n++] = (struct export_arg){sqlite3_column_name(s, i), value_of(s, i)};
+    for (int i = CONFIG_FIRST_ARGUMENT; i < sqlite3_column_count(s) && n < EXPORT_KEYS_MAX; i++) {
+        args[n] = (struct export_arg){sqlite3_column_name(s, i), value_of(s, i)};
+        n += !is_left_out(t, &args[n]);
+    }
     return t->format->add_config(&t->writer, kernel ? kernel : "?", args, n, &config->shared);
 }
 
@@ -174,7 +189,7 @@ static int load_config(struct timeline *t, int64_t id, struct config *config, st
     if (sqlite3_step(s) != SQLITE_ROW)
         return occ_fail(err, OCC_E_CORRUPT, "the history has no launch configuration %lld", (long long)id);
     *config = (struct config){.device = sqlite3_column_int64(s, CONFIG_DEVICE)};
-    int status = find_gpu(t, config->device, &config->gpu, err);
+    int status = t->format->is_flat ? 0 : find_gpu(t, config->device, &config->gpu, err);
     if (status == 0 && !add_config(t, s, config))
         status = no_memory(err);
     return status;
@@ -186,8 +201,10 @@ static int find_config(struct timeline *t, int64_t id, const struct config **ret
     uint32_t i = occ_map_get(&t->config_index, (uint64_t)id);
     int status = 0;
     if (i == OCC_MAP_NONE) {
+        if (t->n_configs == CONFIGS_KEPT)
+            drop_configs(t);
         i = (uint32_t)t->n_configs;
-        if (!occ_grow((void **)&t->configs, &t->configs_allocated, i, CONFIGS_MAX, sizeof *t->configs) ||
+        if (!occ_grow((void **)&t->configs, &t->configs_allocated, i, CONFIGS_KEPT, sizeof *t->configs) ||
             occ_map_put(&t->config_index, (uint64_t)id, i) == OCC_MAP_NONE)
             return no_memory(err);
         status = load_config(t, id, &t->configs[t->n_configs++], err);
@@ -198,13 +215,13 @@ static int find_config(struct timeline *t, int64_t id, const struct config **ret
 
 /* ---- launches ---- */
 
-static struct export_lane *take_lane(struct timeline *t, const struct config *config, sqlite3_stmt *s,
+static struct export_lane *take_lane(struct timeline *t, const struct config *config,
                                      const struct export_launch *launch)
 {
     const struct export_stream_key key = {.device = config->device,
-                                          .run = sqlite3_column_int64(s, AT_run_id),
-                                          .context = sqlite3_column_int64(s, AT_context_id),
-                                          .stream = sqlite3_column_int64(s, AT_stream_id)};
+                                          .run = (int64_t)launch->run,
+                                          .context = (int64_t)launch->context,
+                                          .stream = (int64_t)launch->stream};
     char context[32] = "", name[96];
     unsigned number;
     struct export_lane *lane = export_lanes_take(&t->lanes, &key, launch->start_ns, launch->end_ns, &number);
@@ -227,6 +244,9 @@ static int add_launch(struct timeline *t, sqlite3_stmt *s, struct occ_error *err
 {
     const struct config *config = NULL;
     struct export_launch launch = {.start_ns = sqlite3_column_int64(s, AT_start_ns),
+                                   .run = (uint64_t)sqlite3_column_int64(s, AT_run_id),
+                                   .context = (uint64_t)sqlite3_column_int64(s, AT_context_id),
+                                   .stream = (uint64_t)sqlite3_column_int64(s, AT_stream_id),
                                    .correlation = (uint64_t)sqlite3_column_int64(s, AT_correlation_id),
                                    .graph_node = (uint64_t)sqlite3_column_int64(s, AT_graph_node_id),
                                    .achieved = ratio_of(s, AT_achieved),
@@ -235,11 +255,14 @@ static int add_launch(struct timeline *t, sqlite3_stmt *s, struct occ_error *err
     int status = find_config(t, sqlite3_column_int64(s, AT_config_id), &config, err);
     if (status != 0)
         return status;
-    const struct export_lane *lane = take_lane(t, config, s, &launch);
-    t->left_out += !lane;
-    if (!lane)
-        return 0;
-    const struct export_track track = {.kind = EXPORT_LANE, .id = lane->track, .gpu = config->gpu};
+    struct export_track track = {.kind = EXPORT_LANE, .gpu = config->gpu};
+    if (!t->format->is_flat) {
+        const struct export_lane *lane = take_lane(t, config, &launch);
+        t->left_out += !lane;
+        if (!lane)
+            return 0;
+        track.id = lane->track;
+    }
     t->format->add_launch(&t->writer, &track, &config->shared, &launch);
     t->launches++;
     t->end_ns = launch.end_ns > t->end_ns ? launch.end_ns : t->end_ns;
@@ -331,7 +354,7 @@ static int write_all(struct timeline *t, sqlite3_stmt *s, int64_t number, bool *
     *ret_more = step == SQLITE_ROW && !ferror(t->writer.out);
     if (status == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
         status = sql_failed(t, err);
-    if (status == 0)
+    if (status == 0 && !t->format->is_flat)
         status = add_counters(t, err);
     if (status == 0)
         t->format->end(&t->writer);

@@ -28,9 +28,27 @@ both() {
         expect 0 "$occq" export -d "$db" --format $format -o "out.$format" "$@"
         python3 "$source/tests/unit/export_check.py" $format "out.$format" launches.csv >"$format.said" || fail "$db: $format"
     done
+    expect 0 "$occq" export -d "$db" --csv -o out.csv "$@"
+    expect 0 "$occq" export -d "$db" --format jsonl -o out.jsonl "$@"
+    python3 lines.py out.csv out.jsonl launches.csv || fail "$db: lines"
     cmp chrome.said perfetto.said || { fail "$db: the formats differ"; diff chrome.said perfetto.said | head -5; }
 }
 
+cat >lines.py <<'PYTHON'
+import csv, json, sys
+lines, wanted = list(csv.DictReader(open(sys.argv[1], newline=""))), sorted(map(list, map(dict.items, csv.DictReader(open(sys.argv[3])))))
+objects = [json.loads(line) for line in open(sys.argv[2])]
+text = lambda v: "" if v is None else str(v)
+number = lambda t: float(t) if t.replace(".", "").replace("e-", "").isdigit() else t.replace("\ufffd", "?")
+assert lines and [list(o) for o in objects] == [list(r) for r in lines], "columns"
+for o, r in zip(objects, lines):
+    for k in r:
+        if k != "kernel":
+            assert number(text(o[k])) == number(r[k]), (k, o[k], r[k])
+        assert r[k] != "" or o[k] is None, k
+assert sorted([(k, r[k] or "0" * (k == "correlation_id")) for k in dict(wanted[0])] for r in lines) == [[(k, v or "0" * (k == "correlation_id")) for k, v in w] for w in wanted], "launches differ from SQL's"
+assert [int(r["start_ns"]) for r in lines] == sorted(int(r["start_ns"]) for r in lines), "order"
+PYTHON
 "$history" h.db && "$history" m.db measured || exit 1
 cat >names.json <<'JSON'
 {"deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108}], "traceEvents": [
@@ -68,8 +86,8 @@ touch new
 expect 1 "$occq" export -d h.db -o none/out.json
 expect 1 "$occq" export -d h.db -o /dev/full
 [ ! -e none ] || fail "a directory was made"
-for end in json gz zst; do
-    (ulimit -f 1; trap '' XFSZ; exec "$occq" export -d h.db -o limited.$end) 2>stderr && fail "a full disk is no success: $end"
+for end in json gz zst csv jsonl; do
+    (ulimit -f 1; trap '' XFSZ; exec "$occq" export -d h.db $([ $end = csv ] || [ $end = jsonl ] && echo --format $end) -o limited.$end) 2>stderr && fail "a full disk is no success: $end"
     [ ! -e limited.$end ] || fail "half a file: $end"
 done
 expect 1 "$occq" export -d h.db -o h.db # a history is not replaced
@@ -82,9 +100,14 @@ expect 3 "$occq" export -d h.db --kernel nothing -o nothing.json
 [ ! -e nothing.json ] || fail "a file without launches"
 ls | grep -q '\.json\.......$' && fail "a temporary file is left: $(ls)"
 expect 2 "$occq" export --format svg
+head -n 1 out.csv | grep -q '^start_ns,duration_ns,run_id,.*,achieved,achieved_ci95,kernel,device_id,.*,static_shared_bytes,' || fail "heading"
 expect 0 "$occq" export -d h.db -n 5
 grep -q 'only the first 5 launches' stderr || fail "nobody says that there are more"
 [ "$(grep -c '"ph": "X"' stdout)" = 5 ] || fail "-n"
-("$occq" export -d h.db; echo $? >status) 2>stderr | head -n 1 >/dev/null
-[ ! -s stderr ] || { fail "a broken pipe"; cat stderr; }
+expect 0 "$occq" export -d h.db -n 5 --csv
+[ "$(wc -l <stdout)" = 6 ] || fail "-n of lines"
+for format in chrome perfetto csv jsonl; do
+    ("$occq" export -d h.db --format $format; echo $? >status) 2>stderr | head -c 9 >/dev/null
+    [ ! -s stderr ] || { fail "a broken pipe: $format"; cat stderr; }
+done
 exit $failed

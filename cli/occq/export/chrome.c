@@ -10,34 +10,14 @@
 #include <string.h>
 
 #include "cli/json.h"
-#include "export.h"
-
-/* Decimal digits, with leading zeros up to `width`. Returns the end. */
-static char *put_digits(char *at, uint64_t number, unsigned width)
-{
-    char digits[20];
-    unsigned n = 0;
-    do {
-        digits[n++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number || n < width);
-    while (n)
-        *at++ = digits[--n];
-    return at;
-}
-
-static char *put_text(char *at, const char *text)
-{
-    size_t n = strlen(text);
-    return (char *)memcpy(at, text, n) + n;
-}
+#include "digits.h"
 
 /* Nanoseconds as microseconds; never negative here. */
 static char *put_us(char *at, int64_t ns)
 {
-    at = put_digits(at, (uint64_t)ns / 1000, 1);
+    at = export_put_digits(at, (uint64_t)ns / 1000, 1);
     *at++ = '.';
-    return put_digits(at, (uint64_t)ns % 1000, 3);
+    return export_put_digits(at, (uint64_t)ns % 1000, 3);
 }
 
 static void next_event(struct export_writer *w)
@@ -94,7 +74,8 @@ static bool chrome_add_config(struct export_writer *w, const char *kernel, const
     cli_json_string(&json, "name", kernel);
     cli_json_object(&json, "args", true);
     for (size_t i = 0; i < n; i++)
-        cli_json_value(&json, args[i].key, args[i].value);
+        if (args[i].value.type != CLI_NONE)
+            cli_json_value(&json, args[i].key, args[i].value);
     if (fclose(memory) != 0)
         return false;
     config->bytes[0] = ' '; /* the object's brace: it goes on where an event's began */
@@ -103,35 +84,28 @@ static bool chrome_add_config(struct export_writer *w, const char *kernel, const
 
 static char *put_key(char *at, const char *key)
 {
-    at = put_text(at, ", \"");
-    at = put_text(at, key);
-    return put_text(at, "\": ");
+    at = export_put_text(at, ", \"");
+    at = export_put_text(at, key);
+    return export_put_text(at, "\": ");
 }
 
-/* 0 ... 1, to five decimals: what a history keeps. */
 static char *put_ratio(char *at, const char *key, double ratio)
 {
-    uint64_t steps = (uint64_t)llround(ratio * 1e5);
-    if (isnan(ratio) || !(ratio >= 0 && ratio <= 1e6))
-        return at;
-    at = put_key(at, key);
-    at = put_digits(at, steps / 100000, 1);
-    *at++ = '.';
-    return put_digits(at, steps % 100000, 5);
+    return isnan(ratio) ? at : export_put_ratio(put_key(at, key), ratio);
 }
 
 static char *put_number(char *at, const char *key, uint64_t number)
 {
-    return number ? put_digits(put_key(at, key), number, 1) : at;
+    return number ? export_put_digits(put_key(at, key), number, 1) : at;
 }
 
 static char *put_slice(char *at, struct export_writer *w, const struct export_track *track, int64_t start_ns,
                        int64_t end_ns)
 {
-    at = put_us(put_text(at, "{\"ph\": \"X\", \"ts\": "), start_ns - w->base_ns);
-    at = put_us(put_text(at, ", \"dur\": "), end_ns - start_ns);
-    at = put_digits(put_text(at, ", \"pid\": "), track->gpu, 1);
-    return put_text(put_digits(put_text(at, ", \"tid\": "), track->id, 1), ",");
+    at = put_us(export_put_text(at, "{\"ph\": \"X\", \"ts\": "), start_ns - w->base_ns);
+    at = put_us(export_put_text(at, ", \"dur\": "), end_ns - start_ns);
+    at = export_put_digits(export_put_text(at, ", \"pid\": "), track->gpu, 1);
+    return export_put_text(export_put_digits(export_put_text(at, ", \"tid\": "), track->id, 1), ",");
 }
 
 static void chrome_add_launch(struct export_writer *w, const struct export_track *track,
@@ -143,7 +117,7 @@ static void chrome_add_launch(struct export_writer *w, const struct export_track
     end = put_number(end, "graph_node_id", launch->graph_node);
     end = put_ratio(end, "achieved", launch->achieved);
     end = put_ratio(end, "achieved_ci95", launch->achieved_ci95);
-    end = put_text(end, "}}");
+    end = export_put_text(end, "}}");
     next_event(w);
     (void)fwrite_unlocked(head, 1, (size_t)(head_end - head), w->out);
     (void)fwrite_unlocked(config->bytes, 1, config->size, w->out);

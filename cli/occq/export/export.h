@@ -1,9 +1,10 @@
 /*
  * Timelines for other viewers. A timeline is made of tracks: GPUs, below them lanes of kernels (on which no
- * two overlap) and counters. Two formats write the same calls:
+ * two overlap) and counters. These formats write the same calls:
  *
- *   chrome    Trace Event Format, JSON; times are microseconds since the first launch, with three decimals
- *   perfetto  TrackEvent packets (protocol buffers), names interned; times are nanoseconds since 1970
+ *   chrome      Trace Event Format, JSON; times are microseconds since the first launch, with three decimals
+ *   perfetto    TrackEvent packets (protocol buffers), names interned; times are nanoseconds since 1970
+ *   csv, jsonl  a line for each launch, without tracks and counters
  *
  * Texts may be any bytes; what is not UTF-8 is replaced. Write errors stay in the stream. One thread.
  */
@@ -37,8 +38,8 @@ struct export_track {
 
 struct export_launch {
     int64_t start_ns, end_ns;
-    uint64_t correlation, graph_node; /* 0: none */
-    double achieved, achieved_ci95;   /* NaN: not measured */
+    uint64_t run, context, stream, correlation, graph_node; /* 0: none */
+    double achieved, achieved_ci95;                         /* NaN: not measured */
 };
 
 enum { EXPORT_KEYS_MAX = 64 };
@@ -58,9 +59,10 @@ struct export_writer {
 
 struct export_format {
     const char *name;
+    bool is_flat; /* has no tracks: neither these nor values and holes are added */
     void (*begin)(struct export_writer *writer);
     void (*add_track)(struct export_writer *writer, const struct export_track *track);
-    /* Prepares what launches with these arguments repeat. false: no memory. */
+    /* Prepares what launches with these arguments (always the same keys) repeat. false: no memory. */
     bool (*add_config)(struct export_writer *writer, const char *kernel, const struct export_arg *args,
                        size_t n, struct export_config *ret_config);
     void (*add_launch)(struct export_writer *writer, const struct export_track *track,
@@ -73,6 +75,6 @@ struct export_format {
                      int64_t end_ns);
     void (*end)(struct export_writer *writer);
 };
-extern const struct export_format export_chrome, export_perfetto;
+extern const struct export_format export_chrome, export_perfetto, export_csv, export_jsonl;
 
 #endif

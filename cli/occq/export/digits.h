@@ -1,0 +1,39 @@
+/* Numbers and texts into a line that is made launch by launch; the caller has the room. Return the end. */
+#ifndef OCC_EXPORT_DIGITS_H
+#define OCC_EXPORT_DIGITS_H
+
+#include <math.h>
+#include <string.h>
+
+#include "export.h"
+
+/* Decimal digits, with leading zeros up to `width`. */
+static inline char *export_put_digits(char *at, uint64_t number, unsigned width)
+{
+    char digits[20];
+    unsigned n = 0;
+    do {
+        digits[n++] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number || n < width);
+    while (n)
+        *at++ = digits[--n];
+    return at;
+}
+
+static inline char *export_put_text(char *at, const char *text)
+{
+    size_t n = strlen(text);
+    return (char *)memcpy(at, text, n) + n;
+}
+
+/* 0 ... 1, to five decimals: what a history keeps. */
+static inline char *export_put_ratio(char *at, double ratio)
+{
+    uint64_t steps = (uint64_t)llround(fmin(fmax(ratio, 0), 1e6) * 1e5);
+    at = export_put_digits(at, steps / 100000, 1);
+    *at++ = '.';
+    return export_put_digits(at, steps % 100000, 5);
+}
+
+#endif
