@@ -1,4 +1,4 @@
-/* The JSON writer; see json.h. State in struct cli_json only. */
+/* The JSON writer; see json.h. State in struct cli_json, and what documents end with. */
 #include "json.h"
 
 #include <assert.h>
@@ -98,8 +98,17 @@ void cli_json_begin(struct cli_json *json, FILE *out)
     cli_json_unsigned(json, "schema", CLI_JSON_SCHEMA);
 }
 
+static void (*put_last)(struct cli_json *json);
+
+void cli_json_set_last(void (*put)(struct cli_json *json))
+{
+    put_last = put;
+}
+
 void cli_json_end(struct cli_json *json)
 {
+    if (put_last)
+        put_last(json);
     cli_json_close(json);
     (void)fputc('\n', json->out);
 }

@@ -32,6 +32,10 @@ struct cli_json {
 void cli_json_begin(struct cli_json *json, FILE *out);
 void cli_json_end(struct cli_json *json);
 
+/* From now on each document of the process ends with what this puts, if it is the last to be set; NULL:
+ * nothing. */
+void cli_json_set_last(void (*put)(struct cli_json *json));
+
 /* `key` NULL inside arrays. */
 void cli_json_object(struct cli_json *json, const char *key, bool compact);
 void cli_json_array(struct cli_json *json, const char *key, bool compact);

@@ -8,7 +8,7 @@
 
 #include "store/remote/body.h"
 #include "store/remote/warehouse.h"
-#include "tables.h"
+#include "store/remote/tables.h"
 
 /* Sends rows: 0 when the server says that it has them. `version` is theirs. */
 int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, const struct occ_body *rows,

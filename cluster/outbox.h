@@ -12,7 +12,7 @@
 #include "store/remote/body.h"
 #include "support/error.h"
 #include "support/map.h"
-#include "tables.h"
+#include "store/remote/tables.h"
 
 struct occ_store;
 

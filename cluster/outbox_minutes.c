@@ -14,33 +14,19 @@
 #include "store/measured.h"
 #include "support/array.h"
 
-#define ROWS_MAX (1u << 22)
+#define ROWS_MAX     (1u << 22)
+#define MEASURED_MAX (8 + 2 * OCC_MEASURED_VALUE_COUNT)
 
-/* X(expression): of stored_measured_minute. */
 #define MEASURED_COUNT(name, text) ", e." #name
-static const char read_minute[] = "SELECT m.run_id, m.config_id, m.launches, m.total_duration_ns, "
-                                  "m.min_duration_ns, m.max_duration_ns, m.histogram, "
-                                  "e.achieved_sum, e.achieved_ns, e.elapsed_sum, e.elapsed_ns, "
-                                  "e.group_elapsed_sum, e.group_elapsed_ns" OCC_MEASURED_SOURCES(
-                                      MEASURED_COUNT) " FROM stored_minute m JOIN stored_run r ON r.run_id = "
-                                                      "m.run_id LEFT JOIN stored_measured_minute e "
-                                                      "ON e.config_id = m.config_id AND e.minute = m.minute "
-                                                      "AND e.run_id = m.run_id WHERE m.minute = ? "
-                                                      "AND r.source_hash IS NULL AND r.time_base IS NOT "
-                                                      "'unknown' ORDER BY m.run_id, m.config_id";
-enum {
-    RUN,
-    CONFIG,
-    LAUNCHES,
-    TOTAL,
-    MIN,
-    MAX,
-    HISTOGRAM,
-    ACHIEVED,
-    ELAPSED = ACHIEVED + 2,
-    GROUP = ELAPSED + 2,
-    SOURCES = GROUP + 2
-};
+#define MEASURED_SUMS(name)        ", e." #name "_sum, e." #name "_ns"
+static const char read_minute[] =
+    "SELECT m.run_id, m.config_id, m.launches, m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, "
+    "m.histogram" OCC_MEASURED_SOURCES(MEASURED_COUNT) ", e.overlapped" OCC_MEASURED_VALUES(
+        MEASURED_SUMS) " FROM stored_minute m JOIN stored_run r ON r.run_id = m.run_id LEFT JOIN "
+                       "stored_measured_minute e ON e.config_id = m.config_id AND e.minute = m.minute AND "
+                       "e.run_id = m.run_id WHERE m.minute = ? AND r.source_hash IS NULL AND r.time_base IS "
+                       "NOT 'unknown' ORDER BY m.run_id, m.config_id";
+enum { RUN, CONFIG, LAUNCHES, TOTAL, MIN, MAX, HISTOGRAM, MEASURED };
 
 /* A row of the table minute. */
 struct merged {
@@ -51,7 +37,8 @@ struct merged {
     uint32_t ranks;
     uint64_t launches, total_ns, min_ns, max_ns;
     struct occ_histogram histogram;
-    double achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, waste, capacity;
+    struct occ_measured_sums measured;
+    double waste, capacity;
     bool is_other;
 };
 
@@ -101,21 +88,37 @@ static uint64_t column(sqlite3_stmt *stmt, int i)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-/* As occ_top_row's: by what was measured, where that stands for all launches, else by the model. */
-static double unused_share(sqlite3_stmt *stmt, const struct occ_outbox_config *config)
+static void read_measured(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
-    struct occ_measured_sums sums = {0};
-    int at = SOURCES;
-    sums.sum[OCC_MEASURED_elapsed] = sqlite3_column_double(stmt, ELAPSED);
-    sums.ns[OCC_MEASURED_elapsed] = sqlite3_column_double(stmt, ELAPSED + 1);
-    sums.sum[OCC_MEASURED_group_elapsed] = sqlite3_column_double(stmt, GROUP);
-    sums.ns[OCC_MEASURED_group_elapsed] = sqlite3_column_double(stmt, GROUP + 1);
-#define X(name, text) sums.name = column(stmt, at++);
+    int at = MEASURED;
+#define X(name, text) sums->name = column(stmt, at++);
     OCC_MEASURED_SOURCES(X)
+    X(overlapped, "")
 #undef X
-    double ns = sums.ns[OCC_MEASURED_elapsed], elapsed = config->expected_elapsed;
-    if (ns > 0 && occ_measured_is_representative(&sums))
-        elapsed = sums.sum[OCC_MEASURED_elapsed] / ns;
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
+        sums->sum[i] = sqlite3_column_double(stmt, at++);
+        sums->ns[i] = sqlite3_column_double(stmt, at++);
+    }
+}
+
+static void add_measured(struct occ_measured_sums *sums, const struct occ_measured_sums *more)
+{
+#define X(name, text) sums->name = add_saturated(sums->name, more->name);
+    OCC_MEASURED_SOURCES(X)
+    X(overlapped, "")
+#undef X
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
+        sums->sum[i] += more->sum[i];
+        sums->ns[i] += more->ns[i];
+    }
+}
+
+/* As occ_top_row's: by what was measured, where that stands for all launches, else by the model. */
+static double unused_share(const struct occ_measured_sums *sums, const struct occ_outbox_config *config)
+{
+    double ns = sums->ns[OCC_MEASURED_elapsed], elapsed = config->expected_elapsed;
+    if (ns > 0 && occ_measured_is_representative(sums))
+        elapsed = sums->sum[OCC_MEASURED_elapsed] / ns;
     return elapsed < 1 ? 1 - elapsed : 0;
 }
 
@@ -162,17 +165,17 @@ static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbo
         return false;
     uint64_t launches = column(stmt, LAUNCHES), total = column(stmt, TOTAL), min = column(stmt, MIN),
              max = column(stmt, MAX);
-    double capacity = (double)total * 1e-9 * config->warps, waste = capacity * unused_share(stmt, config);
+    struct occ_measured_sums measured;
+    read_measured(stmt, &measured);
+    double capacity = (double)total * 1e-9 * config->warps,
+           waste = capacity * unused_share(&measured, config);
     row->ranks += row->last_run != run->id;
     row->last_run = run->id;
     row->launches = add_saturated(row->launches, launches);
     row->total_ns = add_saturated(row->total_ns, total);
     row->min_ns = min < row->min_ns ? min : row->min_ns;
     row->max_ns = max > row->max_ns ? max : row->max_ns;
-    row->achieved_sum += sqlite3_column_double(stmt, ACHIEVED);
-    row->achieved_ns += sqlite3_column_double(stmt, ACHIEVED + 1);
-    row->elapsed_sum += sqlite3_column_double(stmt, ELAPSED);
-    row->elapsed_ns += sqlite3_column_double(stmt, ELAPSED + 1);
+    add_measured(&row->measured, &measured);
     row->waste += waste;
     row->capacity += capacity;
     rank->launches = add_saturated(rank->launches, launches);
@@ -226,10 +229,26 @@ static void put_histogram(struct occ_body *rows, const struct occ_histogram *h)
     occ_body_put_list(rows, counts, n);
 }
 
-/* NaN: nothing was measured. */
-static double or_nan(double value, double ns)
+/* What tables read by itself, then all of it. */
+static void put_measured(struct occ_body *rows, const struct occ_measured_sums *sums)
 {
-    return ns > 0 ? value : NAN;
+    static const enum occ_measured_value own[] = {OCC_MEASURED_achieved, OCC_MEASURED_elapsed};
+    double values[MEASURED_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        bool known = sums->ns[own[i]] > 0;
+        occ_body_put_float(rows, known ? sums->sum[own[i]] : (double)NAN);
+        occ_body_put_float(rows, known ? sums->ns[own[i]] : (double)NAN);
+    }
+#define X(name, text) values[n++] = (double)sums->name;
+    OCC_MEASURED_SOURCES(X)
+    X(overlapped, "")
+#undef X
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
+        values[n++] = sums->sum[i];
+        values[n++] = sums->ns[i];
+    }
+    occ_body_put_floats(rows, values, occ_measured_launches(sums) > 0 ? n : 0);
 }
 
 static void put_row(struct minute *m, const struct merged *row)
@@ -249,10 +268,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_u64(rows, row->launches > 0 ? row->min_ns : 0);
     occ_body_put_u64(rows, row->max_ns);
     put_histogram(rows, &row->histogram);
-    occ_body_put_float(rows, or_nan(row->achieved_sum, row->achieved_ns));
-    occ_body_put_float(rows, or_nan(row->achieved_ns, row->achieved_ns));
-    occ_body_put_float(rows, or_nan(row->elapsed_sum, row->elapsed_ns));
-    occ_body_put_float(rows, or_nan(row->elapsed_ns, row->elapsed_ns));
+    put_measured(rows, &row->measured);
     occ_body_put_float(rows, row->is_other ? row->waste : 0);
     occ_body_put_float(rows, row->is_other ? row->capacity : 0);
     occ_body_put_u64(rows, m->batch->options.version);
@@ -295,10 +311,7 @@ static bool add_to_other(struct merged *other, const struct merged *row)
     other->total_ns = add_saturated(other->total_ns, row->total_ns);
     other->min_ns = row->min_ns < other->min_ns ? row->min_ns : other->min_ns;
     other->max_ns = row->max_ns > other->max_ns ? row->max_ns : other->max_ns;
-    other->achieved_sum += row->achieved_sum;
-    other->achieved_ns += row->achieved_ns;
-    other->elapsed_sum += row->elapsed_sum;
-    other->elapsed_ns += row->elapsed_ns;
+    add_measured(&other->measured, &row->measured);
     other->waste += row->waste;
     other->capacity += row->capacity;
     for (uint16_t i = 0; i < row->histogram.count; i++)

@@ -92,6 +92,12 @@
     X(ship, configs, COUNT, uint64_t, ship_configs, OTHER, "256", 16, 65536)                                 \
     X(ship, metrics_file, PATH, occ_config_text, ship_metrics_file, OTHER, "", 0, 0)                         \
     X(ship, state, PATH, occ_config_text, ship_state, OTHER, "", 0, 0)                                       \
+    X(cluster, database, NAME, occ_config_text, cluster_database, OTHER, "occtrace", 0, 0)                   \
+    X(cluster, user, TEXT, occ_config_text, cluster_user, OTHER, "default", 0, 0)                            \
+    X(cluster, password_file, PATH, occ_config_text, cluster_password_file, OTHER, "", 0, 0)                 \
+    X(cluster, ca_file, PATH, occ_config_text, cluster_ca_file, OTHER, "", 0, 0)                             \
+    X(cluster, cert_file, PATH, occ_config_text, cluster_cert_file, OTHER, "", 0, 0)                         \
+    X(cluster, key_file, PATH, occ_config_text, cluster_key_file, OTHER, "", 0, 0)                           \
     X(log, level, LEVEL, uint64_t, log_level, LIVE, "warning", 0, 0)
 
 typedef char occ_config_text[OCC_CONFIG_TEXT_BYTES];

@@ -136,6 +136,8 @@ void occ_store_disconnect(struct occ_store *s);
 /* Whose file is this, and of which version? Reads only. An empty file is version 0. */
 int occ_store_file_version(struct occ_store *s, int64_t *ret_version, struct occ_error *err);
 int occ_store_migrate(struct occ_store *s, struct occ_error *err);
+/* The migrations that follow a version. */
+int occ_store_make_tables(struct occ_store *s, int64_t version, struct occ_error *err);
 
 /* write/identity.c */
 /* Steps a bound statement that adds a row and returns its id; where the file is full, once more after making

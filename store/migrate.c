@@ -140,6 +140,15 @@ static int check_reading(const struct occ_store *s, int64_t version, struct occ_
                     s->path, (long long)version, newest - 1, newest, s->path);
 }
 
+int occ_store_make_tables(struct occ_store *s, int64_t version, struct occ_error *err)
+{
+    int rc = 0;
+    for (const struct occ_schema_migration *m = occ_schema_migrations; rc == 0 && m->version != 0; m++)
+        if (m->version > version)
+            rc = apply(s, m, err);
+    return rc;
+}
+
 int occ_store_migrate(struct occ_store *s, struct occ_error *err)
 {
     int64_t version = 0;
@@ -149,8 +158,5 @@ int occ_store_migrate(struct occ_store *s, struct occ_error *err)
     if (s->options.mode == OCC_STORE_READ)
         return check_reading(s, version, err);
     rc = set_up_writing(s, version, err);
-    for (const struct occ_schema_migration *m = occ_schema_migrations; rc == 0 && m->version != 0; m++)
-        if (m->version > version)
-            rc = apply(s, m, err);
-    return rc;
+    return rc == 0 ? occ_store_make_tables(s, version, err) : rc;
 }

@@ -281,7 +281,8 @@
     X(MEASURED_HOURS, OCC_SQL_MEASURED("stored_measured_hour", "hour")) \
     X(FIRST_MINUTE, "SELECT max(first_minute) FROM stored_retention") \
     X(RUNS_OF_FILTER, "SELECT run_id, first_start_ns, last_start_ns, rolled_ns, evicted_ns, " \
-      "coalesce(exe, source_file), rank, user, label FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < " \
+      "coalesce(exe, source_file), rank, user, label, coalesce(slurm_job, k8s_pod), (SELECT hostname FROM " \
+      "stored_node n WHERE n.node_id = stored_run.node_id) FROM stored_run WHERE first_start_ns IS NOT NULL AND last_start_ns >= ?1 AND first_start_ns < " \
       "?2 AND " \
       "(?3 = 0 OR run_id = iif(?3 < 0, (SELECT max(run_id) FROM stored_run), ?3)) AND (?4 OR time_base IS NOT 'unknown')" OCC_FILTER_RUN_TEXTS(OCC_FILTER_RUN_TEXT)) \
     X(KERNELS, "SELECT kernel_id, short, demangled FROM stored_kernel") \

@@ -257,6 +257,25 @@ int occ_store_open(const char *path, const struct occ_store_options *options, st
     return 0;
 }
 
+int occ_store_open_memory(struct occ_store **ret_store, struct occ_error *err)
+{
+    struct occ_store *s = calloc(1, sizeof *s);
+    if (!s)
+        return occ_store_no_memory(err);
+    s->options.cache_kib = READER_CACHE_KIB;
+    s->path = strdup("a history in memory");
+    int rc = s->path && join_workspace(s) ? 0 : occ_store_no_memory(err);
+    if (rc == 0)
+        rc = occ_store_connect(s, ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    if (rc == 0)
+        rc = occ_store_make_tables(s, 0, err);
+    if (rc == 0)
+        *ret_store = s;
+    else
+        occ_store_close(s);
+    return rc;
+}
+
 static bool is_any(const struct occ_run_state *r)
 {
     (void)r;

@@ -54,6 +54,8 @@ struct occ_store_options {
 /* Opens `path` and migrates it to this version. Write mode creates it (mode 0640) and its directories. */
 int occ_store_open(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
                    struct occ_error *err);
+/* An empty history in memory, to be filled by SQL on its storage and then read. */
+int occ_store_open_memory(struct occ_store **ret_store, struct occ_error *err);
 /* The schema of histories that this version writes. */
 int occ_store_newest_version(void);
 

@@ -61,7 +61,7 @@ struct occ_top_row {
     X(CONFIG, "config")                                                                                      \
     X(CAUSE, "cause")                                                                                        \
     X(GPU, "gpu")                                                                                            \
-    X(RANGE, "range") X(STREAM, "stream") X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label")
+    X(RANGE, "range") X(STREAM, "stream") X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job") X(NODE, "node")
 /* Or all launches that start in a unit of time. X(NAME, label) */
 #define OCC_TOP_BY_TIME(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day")
 enum occ_top_by {

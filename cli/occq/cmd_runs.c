@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/usage.h"
+#include "cluster.h"
 #include "commands.h"
 #include "daemon.h"
 #include "history.h"
@@ -145,13 +146,20 @@ static int run(const struct cli_command *command, const void *arguments)
     list.number = args->number;
     if (args->list.common.operand_count > 0)
         return send_pause(command, runs);
-    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
+    if (cluster_open(command, args, CLUSTER_RUNS, OCC_TOP_BY_KERNEL, &store, &err) != 0)
         return cli_failure(command, &err);
     return sql_list(command, store, &list);
 }
 
+static int check(void *args, struct occ_error *err)
+{
+    int status = cli_check_history(args, err);
+    return status == 0 ? cluster_check(args, CLUSTER_RUNS, err) : status;
+}
+
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTIONS_RUN,
@@ -191,6 +199,6 @@ const struct cli_command cli_runs = {
     .columns = columns,
     .examples = examples,
     CLI_ARGS(struct runs_args, .history = {.number = 50}),
-    .check = cli_check_history,
+    .check = check,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster.h"
 #include "commands.h"
 #include "history.h"
 #include "cli/usage.h"
@@ -94,7 +95,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
-    int status = cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err);
+    int status = cluster_open(command, args, CLUSTER_HISTOGRAMS, OCC_TOP_BY_KERNEL, &store, &err);
     if (status == 0)
         status = kernel_names_load(store, args->name, &names, &err);
     if (status == 0)
@@ -112,6 +113,8 @@ static int check(void *arguments, struct occ_error *err)
     struct history_args *args = arguments;
     const char *text = args->filter.kernel = args->list.common.operands[0];
     int status = cli_check_history(args, err);
+    if (status == 0)
+        status = cluster_check(args, CLUSTER_HISTOGRAMS, err);
     if (status != 0)
         return status;
     status = text[0] ? cli_check_regex(text, err) : occ_fail(err, OCC_E_INVALID, "the value is empty");
@@ -124,6 +127,7 @@ static int check(void *arguments, struct occ_error *err)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTIONS_RUN,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster.h"
 #include "commands.h"
 #include "history.h"
 #include "cli/usage.h"
@@ -45,7 +46,7 @@ static enum occ_top_by by_of(const struct top_args *args)
 static const char *const row_ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
                                       [OCC_TOP_BY_GPU] = "device_id",
                                       [OCC_TOP_BY_RUN] = "run_id",
-                                      [OCC_TOP_BY_LABEL] = NULL};
+                                      [OCC_TOP_BY_NODE] = NULL};
 
 static void copy_columns(enum occ_top_by by, struct cli_column *table)
 {
@@ -208,7 +209,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
-    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
+    if (cluster_open(command, &args->history, CLUSTER_SUMS, by_of(args), &store, &err) != 0 ||
         occ_store_top(store, &args->history.filter, by_of(args), &top, &err) != 0 ||
         kernel_names_load(store, args->history.name, &names, &err) != 0)
         return cli_failure(command, &err);
@@ -235,11 +236,13 @@ static int check(void *arguments, struct occ_error *err)
     if (args->advice && by_of(args) != OCC_TOP_BY_KERNEL && by_of(args) != OCC_TOP_BY_CONFIG)
         return occ_fail(err, OCC_E_INVALID, "--advice is for kernels and configurations, not for --by %s",
                         args->by);
-    return cli_check_history(arguments, err);
+    int status = cli_check_history(arguments, err);
+    return status == 0 ? cluster_check(arguments, CLUSTER_SUMS, err) : status;
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
     CLI_OPTION_ALL_USERS,
     CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
     CLI_OPTION(0, "cause", CLI_WORD, struct top_args, cause, "CAUSE",
@@ -251,7 +254,8 @@ static const struct cli_option options[] = {
     CLI_OPTION(
         0, "by", CLI_WORD, struct top_args, by, "WHAT",
         "what a row is: kernel (default), config, cause (the largest of a configuration, by the model), gpu, "
-        "range (the ranges that launches were made in), stream, run, rank, user, label",
+        "range (the ranges that launches were made in), stream, run, rank, user, label, job (Slurm's, or the "
+        "pod), node",
         .words = by_labels),
     CLI_OPTION(
         0, "order", CLI_WORD, struct top_args, order, "ORDER",

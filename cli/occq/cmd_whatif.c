@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "calc/calc_target.h"
+#include "cluster.h"
 #include "commands.h"
 #include "history.h"
 #include "cli/usage.h"
@@ -242,6 +243,8 @@ static int check(void *arguments, struct occ_error *err)
 {
     struct whatif_args *args = arguments;
     int status = cli_check_history(args, err);
+    if (status == 0)
+        status = cluster_check(&args->history, CLUSTER_SUMS, err);
     if (status != 0)
         return status;
     if (!args->gpu)
@@ -259,7 +262,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows configs = {0};
     _cleanup_(occ_freep) struct whatif_row *rows = NULL;
-    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
+    if (cluster_open(command, &args->history, CLUSTER_SUMS, OCC_TOP_BY_KERNEL, &store, &err) != 0 ||
         occ_store_configs(store, &args->history.filter, &configs, &err) != 0 ||
         kernel_names_load(store, args->history.name, &names, &err) != 0)
         return cli_failure(command, &err);
@@ -286,6 +289,7 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
     CLI_OPTION(0, "gpu", CLI_TEXT, struct whatif_args, gpu, "NAME",
                "the other GPU or MIG slice ('occq gpus' lists them)"),
     CLI_OPTIONS_FILTER("device"),

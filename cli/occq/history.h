@@ -10,8 +10,10 @@
 struct history_args {
     struct cli_list_args list;
     struct occ_filter filter;
-    const char *name; /* form of kernel names: see names.h */
-    int64_t number;   /* of rows at most */
+    const char *cluster, *node; /* see cluster.h */
+    struct occ_filter asked;    /* of the warehouse: the filter as it was given */
+    const char *name;           /* form of kernel names: see names.h */
+    int64_t number;             /* of rows at most */
 };
 
 #define CLI_OPTIONS_PERIOD                                                                                   \

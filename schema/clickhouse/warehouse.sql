@@ -29,6 +29,23 @@ CREATE TABLE IF NOT EXISTS $db.launch_config (
     simulated              UInt8,
     cc                     UInt16,      -- compute capability: 10 * major + minor
     sm_count               UInt32,
+    warp_size              UInt32,      -- the device's limits, as the node's model takes them
+    max_threads_per_block  UInt32,
+    max_threads_per_sm     UInt32,
+    max_blocks_per_sm      UInt32,
+    device_registers_per_block      UInt32,
+    registers_per_sm                UInt32,
+    device_shared_per_block_bytes   UInt32,
+    shared_per_block_optin_bytes    UInt32,
+    shared_per_sm_bytes             UInt32,
+    shared_reserved_per_block_bytes UInt32,
+    max_registers_per_thread        UInt32,
+    register_unit          UInt32,
+    warp_unit              UInt32,
+    sub_partitions         UInt32,
+    shared_unit_bytes      UInt32,
+    max_barriers_per_sm    UInt32,
+    device_max_cluster_size UInt32,
     grid_x UInt32, grid_y UInt32, grid_z UInt32,
     block_x UInt32, block_y UInt32, block_z UInt32,
     cluster_x UInt32, cluster_y UInt32, cluster_z UInt32,
@@ -36,8 +53,15 @@ CREATE TABLE IF NOT EXISTS $db.launch_config (
     static_shared_bytes    UInt32,
     dynamic_shared_bytes   UInt32,
     shared_config_bytes    UInt32,      -- 0: unknown
+    carveout_percent       Int32,       -- -1: the driver's default
+    barriers               UInt32,      -- 0: unknown
+    max_active_clusters    UInt32,      -- 0: unknown
+    shared_optin           Nullable(UInt8),
     local_bytes_per_thread UInt32,
+    max_cluster_size       UInt32,
     launch_type            UInt8,       -- 0 regular, 1 cooperative, 2 cooperative on several devices
+    cache_config           UInt8,
+    device_launched        UInt8,
     model_version          UInt32,
     refused                String,      -- why the model gives no answer; then what follows is NULL
     limiters               LowCardinality(String),
@@ -52,6 +76,19 @@ CREATE TABLE IF NOT EXISTS $db.launch_config (
     warps_per_block        Nullable(UInt32),
     max_warps_per_sm       Nullable(UInt32),
     by_design_bits         Nullable(UInt32),
+    grid_blocks            Nullable(UInt64),
+    wave_blocks            Nullable(UInt64),
+    blocks_per_sm_largest_carveout Nullable(UInt32),
+    warps_per_sm           Nullable(UInt32),
+    registers_per_warp     Nullable(UInt32),
+    registers_per_block    Nullable(UInt32),
+    shared_per_block_bytes Nullable(UInt32),
+    used_shared_config_bytes Nullable(UInt32),
+    shared_config_from_driver Nullable(UInt8),
+    limiter_bits           Nullable(UInt32),
+    limit_warps            Nullable(UInt32), limit_registers Nullable(UInt32), limit_shared_memory Nullable(UInt32),
+    limit_blocks           Nullable(UInt32), limit_barriers  Nullable(UInt32), limit_cluster       Nullable(UInt32),
+    cause_partial_warp     Nullable(Float64),
     cause_registers        Nullable(Float64), cause_shared_memory Nullable(Float64), cause_carveout   Nullable(Float64),
     cause_barriers         Nullable(Float64), cause_cluster       Nullable(Float64), cause_blocks     Nullable(Float64),
     cause_block_size       Nullable(Float64), cause_small_grid    Nullable(Float64), cause_tail       Nullable(Float64),
@@ -86,10 +123,16 @@ CREATE TABLE IF NOT EXISTS $db.run (
     simulated    UInt8,
     start_ns     Int64,
     end_ns       Nullable(Int64),
+    last_start_ns Nullable(Int64),
     launches     UInt64,
     gpu_time_ns  UInt64,
     lost         UInt64,                -- launches that could not be recorded,
     lost_causes  String,                -- and why
+    kernels      UInt32,
+    configs      UInt32,
+    devices      String,
+    helper_cpu_ns  Nullable(UInt64),
+    process_cpu_ns Nullable(UInt64),
     start        DateTime('UTC'),
     version      UInt64
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(start) ORDER BY (cluster, run, history){
@@ -116,6 +159,8 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     achieved_ns     Nullable(Float32){ CODEC(ZSTD(1))|},
     elapsed_sum     Nullable(Float32){ CODEC(ZSTD(1))|},
     elapsed_ns      Nullable(Float32){ CODEC(ZSTD(1))|},
+    measured        Array(Float32){ CODEC(ZSTD(1))|}, -- launches by source and overlapped ones, then sum and ns of each
+                                                      -- value, as in the history's measured_minute; empty: nothing
     wasted_warp_s   Float32{ CODEC(ZSTD(1))|}, -- of '(other)': waste, and what the SMs could hold; else 0
     capacity_warp_s Float32{ CODEC(ZSTD(1))|},
     version         UInt64{ CODEC(Delta, ZSTD(1))|}

@@ -144,8 +144,9 @@ static bool set_group(const struct occ_resolved_filter *f, sqlite3_stmt *stmt, e
                       struct occ_filtered_run *run)
 {
     static const int columns[] = {
-        [OCC_TOP_BY_RUN] = 5, [OCC_TOP_BY_RANK] = 6, [OCC_TOP_BY_USER] = 7, [OCC_TOP_BY_LABEL] = 8};
-    if (by < OCC_TOP_BY_RUN || by > OCC_TOP_BY_LABEL)
+        [OCC_TOP_BY_RUN] = 5,   [OCC_TOP_BY_RANK] = 6, [OCC_TOP_BY_USER] = 7,
+        [OCC_TOP_BY_LABEL] = 8, [OCC_TOP_BY_JOB] = 9,  [OCC_TOP_BY_NODE] = 10};
+    if (by < OCC_TOP_BY_RUN || by > OCC_TOP_BY_NODE)
         return true;
     const char *text = (const char *)sqlite3_column_text(stmt, columns[by]);
     if (by == OCC_TOP_BY_RUN && text && strrchr(text, '/'))

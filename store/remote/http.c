@@ -27,8 +27,10 @@
 #define CURL_FUNCTIONS(X)                                                                                    \
     X(easy_init)                                                                                             \
     X(easy_cleanup)                                                                                          \
-    X(easy_perform) X(easy_getinfo) X(easy_escape) X(easy_strerror) X(slist_append) X(slist_free_all)        \
-        X(free) X(url) X(url_cleanup) X(url_set) X(url_get)
+    X(easy_perform)                                                                                          \
+    X(easy_getinfo)                                                                                          \
+    X(easy_escape)                                                                                           \
+    X(easy_strerror) X(slist_append) X(slist_free_all) X(free) X(url) X(url_cleanup) X(url_set) X(url_get)
 static struct {
 #define X(name) __typeof__(&curl_##name) name;
     CURL_FUNCTIONS(X)

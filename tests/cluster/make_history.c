@@ -1,11 +1,11 @@
 /*
- * Makes or extends a history for the tests of occtrace-ship.
+ * Makes or extends a history for the tests of occtrace-ship and of occq --cluster.
  *
- *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [end]
+ *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [end] [nodeN]
  *
  * RUNS ranks of a Slurm job, two to a GPU, launch CONFIGS configurations of 5 kernels in each of MINUTES
  * minutes from FROM_S on. measured: some of it has measured values. end: the runs end, and so all minutes are
- * written.
+ * written. nodeN: the runs of that node, which are others than those of node0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 static struct occ_store *store;
 static struct occ_error err;
 static uint64_t state;
+static int node;
 static int64_t runs[RUNS], devices[DEVICES], kernels[KERNELS], configs[DEVICES][CONFIGS];
 
 static uint64_t random_below(uint64_t n)
@@ -64,13 +65,15 @@ static void put_names(int64_t from_ns, int n_runs, int n_configs, bool end)
             config.launch.registers_per_thread = 32u + (uint32_t)(i % 7) * 16u;
             check(occ_store_put_config(store, &config, &configs[d][i], &err));
         }
+    char hostname[32];
+    (void)snprintf(hostname, sizeof hostname, "node%d", node);
     for (int i = 0; i < n_runs; i++) {
-        const struct occ_run run = {.uuid = {1, 2, 3, (uint8_t)i},
+        const struct occ_run run = {.uuid = {1, 2, 3, (uint8_t)(i + RUNS * node)},
                                     .pid = 1000 + i,
                                     .uid = 1000,
-                                    .start_ns = from_ns,
+                                    .start_ns = from_ns + i + RUNS * node,
                                     .end_ns = end ? from_ns + 1000 * MINUTE : 0,
-                                    .hostname = "node",
+                                    .hostname = hostname,
                                     .exe = "/opt/o'brien\t\\train",
                                     .user = "alice",
                                     .job = {.slurm_job = i % 8 == 7 ? "43" : "42", .trust = "kernel"},
@@ -114,6 +117,7 @@ int main(int argc, char **argv)
     for (int i = 7; i < argc; i++) {
         measured |= strcmp(argv[i], "measured") == 0;
         end |= strcmp(argv[i], "end") == 0;
+        node = strncmp(argv[i], "node", 4) == 0 ? atoi(argv[i] + 4) : node;
     }
     if (argc < 7)
         return 2;

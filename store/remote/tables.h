@@ -3,8 +3,8 @@
  * schema/clickhouse/warehouse.sql. The columns of run and launch_config are made by SQL on the history's
  * storage: X(column, expression).
  */
-#ifndef OCC_CLUSTER_TABLES_H
-#define OCC_CLUSTER_TABLES_H
+#ifndef OCC_STORE_REMOTE_TABLES_H
+#define OCC_STORE_REMOTE_TABLES_H
 
 enum occ_ship_table {
     OCC_SHIP_KERNEL,
@@ -25,6 +25,23 @@ enum occ_ship_table {
     X(simulated, "d.simulated", "0")                                                                         \
     X(cc, "d.cc", "0")                                                                                       \
     X(sm_count, "d.sm_count", "0")                                                                           \
+    X(warp_size, "d.warp_size", "0")                                                                         \
+    X(max_threads_per_block, "d.max_threads_per_block", "0")                                                 \
+    X(max_threads_per_sm, "d.max_threads_per_sm", "0")                                                       \
+    X(max_blocks_per_sm, "d.max_blocks_per_sm", "0")                                                         \
+    X(device_registers_per_block, "d.registers_per_block", "0")                                              \
+    X(registers_per_sm, "d.registers_per_sm", "0")                                                           \
+    X(device_shared_per_block_bytes, "d.shared_per_block_bytes", "0")                                        \
+    X(shared_per_block_optin_bytes, "d.shared_per_block_optin_bytes", "0")                                   \
+    X(shared_per_sm_bytes, "d.shared_per_sm_bytes", "0")                                                     \
+    X(shared_reserved_per_block_bytes, "d.shared_reserved_per_block_bytes", "0")                             \
+    X(max_registers_per_thread, "d.max_registers_per_thread", "0")                                           \
+    X(register_unit, "d.register_unit", "0")                                                                 \
+    X(warp_unit, "d.warp_unit", "0")                                                                         \
+    X(sub_partitions, "d.sub_partitions", "0")                                                               \
+    X(shared_unit_bytes, "d.shared_unit_bytes", "0")                                                         \
+    X(max_barriers_per_sm, "d.max_barriers_per_sm", "0")                                                     \
+    X(device_max_cluster_size, "d.max_cluster_size", "0")                                                    \
     X(grid_x, "c.grid_x", "0")                                                                               \
     X(grid_y, "c.grid_y", "0")                                                                               \
     X(grid_z, "c.grid_z", "0")                                                                               \
@@ -38,8 +55,15 @@ enum occ_ship_table {
     X(static_shared_bytes, "c.static_shared_bytes", "0")                                                     \
     X(dynamic_shared_bytes, "c.dynamic_shared_bytes", "0")                                                   \
     X(shared_config_bytes, "c.shared_config_bytes", "0")                                                     \
+    X(carveout_percent, "c.carveout_percent", "0")                                                           \
+    X(barriers, "c.barriers", "0")                                                                           \
+    X(max_active_clusters, "c.max_active_clusters", "0")                                                     \
+    X(shared_optin, "c.shared_optin", "\\N")                                                                 \
     X(local_bytes_per_thread, "c.local_bytes_per_thread", "0")                                               \
+    X(max_cluster_size, "c.max_cluster_size", "0")                                                           \
     X(launch_type, "c.launch_type", "0")                                                                     \
+    X(cache_config, "c.cache_config", "0")                                                                   \
+    X(device_launched, "c.device_launched", "0")                                                             \
     X(model_version, "c.model_version", "0")                                                                 \
     X(refused, "coalesce(c.refused, '')", "")                                                                \
     X(limiters, "coalesce(c.limiters, '')", "")                                                              \
@@ -64,6 +88,23 @@ enum occ_ship_table {
     X(cause_blocks, "c.cause_blocks", "\\N")                                                                 \
     X(cause_block_size, "c.cause_block_size", "\\N")                                                         \
     X(cause_small_grid, "c.cause_small_grid", "\\N")                                                         \
+    X(grid_blocks, "c.grid_blocks", "\\N")                                                                   \
+    X(wave_blocks, "c.wave_blocks", "\\N")                                                                   \
+    X(blocks_per_sm_largest_carveout, "c.blocks_per_sm_largest_carveout", "\\N")                             \
+    X(warps_per_sm, "c.warps_per_sm", "\\N")                                                                 \
+    X(registers_per_warp, "c.registers_per_warp", "\\N")                                                     \
+    X(registers_per_block, "c.registers_per_block", "\\N")                                                   \
+    X(shared_per_block_bytes, "c.shared_per_block_bytes", "\\N")                                             \
+    X(used_shared_config_bytes, "c.used_shared_config_bytes", "\\N")                                         \
+    X(shared_config_from_driver, "c.shared_config_from_driver", "\\N")                                       \
+    X(limiter_bits, "c.limiter_bits", "\\N")                                                                 \
+    X(limit_warps, "c.limit_warps", "\\N")                                                                   \
+    X(limit_registers, "c.limit_registers", "\\N")                                                           \
+    X(limit_shared_memory, "c.limit_shared_memory", "\\N")                                                   \
+    X(limit_blocks, "c.limit_blocks", "\\N")                                                                 \
+    X(limit_barriers, "c.limit_barriers", "\\N")                                                             \
+    X(limit_cluster, "c.limit_cluster", "\\N")                                                               \
+    X(cause_partial_warp, "c.cause_partial_warp", "\\N")                                                     \
     X(cause_tail, "c.cause_tail", "\\N")
 
 #define OCC_SHIP_UUID(blob)                                                                                  \
@@ -97,11 +138,22 @@ enum occ_ship_table {
     X(simulated, "r.simulated")                                                                              \
     X(start_ns, "r.start_ns")                                                                                \
     X(end_ns, "r.end_ns")                                                                                    \
+    X(last_start_ns, "r.last_start_ns")                                                                      \
     X(launches, "r.launches")                                                                                \
     X(gpu_time_ns, "r.gpu_time_ns")                                                                          \
     X(lost, "(SELECT coalesce(sum(l.launches), 0) FROM stored_loss l WHERE l.run_id = r.run_id)")            \
     X(lost_causes, "coalesce((SELECT group_concat(l.cause || ' ' || l.launches, ', ') FROM stored_loss l "   \
                    "WHERE l.run_id = r.run_id AND l.launches > 0), '')")                                     \
+    X(kernels, "(SELECT count(DISTINCT c.kernel_id) FROM stored_run_config x JOIN stored_launch_config c "   \
+               "USING(config_id) WHERE x.run_id = r.run_id)")                                                \
+    X(configs, "(SELECT count(*) FROM stored_run_config x WHERE x.run_id = r.run_id)")                       \
+    X(devices, "coalesce((SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name FROM "                \
+               "stored_run_config x JOIN stored_launch_config c USING(config_id) JOIN stored_device d "      \
+               "USING(device_id) WHERE x.run_id = r.run_id ORDER BY d.device_id)), '')")                     \
+    X(helper_cpu_ns, "(SELECT nullif(o.total, 0) FROM stored_overhead o WHERE o.run_id = r.run_id AND "      \
+                     "o.quantity = 'helper_cpu_ns')")                                                        \
+    X(process_cpu_ns, "(SELECT nullif(o.total, 0) FROM stored_overhead o WHERE o.run_id = r.run_id AND "     \
+                      "o.quantity = 'process_cpu_ns')")                                                      \
     X(start, "max(1000000000, min(r.start_ns / 1000000000, 4294967295))")
 
 #define OCC_SHIP_COUNT(column, ...)                  +1
@@ -116,7 +168,7 @@ enum occ_ship_table {
     X(RUN, "run", "run, cluster, node, history" OCC_SHIP_RUN_COLUMNS(OCC_SHIP_NAME) ", version")             \
     X(MINUTE, "minute",                                                                                      \
       "bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, "       \
-      "hist_bin, hist_n, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, "                \
+      "hist_bin, hist_n, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, measured, wasted_warp_s, "      \
       "capacity_warp_s, version")                                                                            \
     X(RANK_MINUTE, "rank_minute",                                                                            \
       "bucket, cluster, node, history, run, gpu, launches, busy_ns, wasted_warp_s, capacity_warp_s, "        \

@@ -1,0 +1,153 @@
+/* See cluster.h. */
+#include "cluster.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/json.h"
+#include "cli/usage.h"
+#include "config/config.h"
+#include "store/remote/remote.h"
+#include "support/text.h"
+
+#define ANSWER_BYTES_MAX (UINT64_C(256) << 20)
+
+const char *cluster_url(const struct history_args *args)
+{
+    const struct cli_args *common = &args->list.common;
+    const char *url =
+        args->cluster || common->db || common->all_users ? args->cluster : secure_getenv("OCCTRACE_CLUSTER");
+    return url && url[0] ? url : NULL;
+}
+
+int cluster_check(struct history_args *args, enum cluster_need need, struct occ_error *err)
+{
+    struct occ_filter *f = &args->filter;
+    bool is_of_run = f->run != 0 || f->label || f->rank || f->session;
+    if (!cluster_url(args))
+        return args->node ? occ_fail(err, OCC_E_INVALID, "--node goes with --cluster") : 0;
+    if (args->cluster && (args->list.common.db || args->list.common.all_users))
+        return occ_fail(err, OCC_E_INVALID, "--cluster goes with neither --db nor --all-users");
+    if (f->stream != 0 || f->range_regex || f->graphs)
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "only the nodes know streams, ranges and graphs, which the cluster's minutes do not have");
+    if (f->run == OCC_RUN_LAST || (need != CLUSTER_RUNS && is_of_run))
+        return occ_fail(err, OCC_E_INVALID,
+                        "the cluster's minutes are of jobs, not of runs: --job, --user or --node chooses");
+    args->asked = *f;
+    if (need != CLUSTER_RUNS) { /* the warehouse answers for them */
+        f->since_ns = f->until_ns = 0;
+        f->job = f->user = NULL;
+    }
+    return 0;
+}
+
+/* ---- the connection ---- */
+
+/* The system's settings, and the user's over them. */
+static int load_settings(struct occ_config *config, struct occ_error *err)
+{
+    const char *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
+    _cleanup_(occ_freep) char *path = NULL;
+    occ_config_defaults(config);
+    int rc = occ_config_load_system(config, err);
+    if (rc == 0 && (base || home))
+        rc = occ_format_text(&path, err, "%s%s/occtrace/occtrace.yaml", base ? base : home,
+                             base ? "" : "/.config");
+    return rc == 0 && path && access(path, F_OK) == 0 ? occ_config_load(path, config, err) : rc;
+}
+
+int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struct occ_error *err)
+{
+    static struct occ_config config;
+    static char password[1024];
+    _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
+    int rc = load_settings(&config, err);
+    if (rc == 0 && config.cluster_password_file[0])
+        rc = occ_warehouse_read_secret(config.cluster_password_file, password, sizeof password, err);
+    const struct occ_warehouse_options options = {.http = {.url = url,
+                                                           .user = config.cluster_user,
+                                                           .password = password,
+                                                           .ca_file = config.cluster_ca_file,
+                                                           .cert_file = config.cluster_cert_file,
+                                                           .key_file = config.cluster_key_file,
+                                                           .max_answer_bytes = ANSWER_BYTES_MAX},
+                                                  .section = "cluster",
+                                                  .database = config.cluster_database,
+                                                  .cluster = "",
+                                                  .node = ""};
+    if (rc == 0)
+        rc = occ_warehouse_open(&options, &w, err);
+    if (rc == 0)
+        rc = occ_warehouse_meet(w, err);
+    if (rc == 0)
+        rc = occ_warehouse_check(w, err);
+    if (rc == 0)
+        *ret_warehouse = occ_take(w);
+    return rc;
+}
+
+/* ---- how complete it is ---- */
+
+static struct occ_remote_state state; /* of the answer that is printed */
+
+static void put_state(struct cli_json *json)
+{
+    cli_json_object(json, "cluster", true);
+    cli_json_unsigned(json, "nodes", state.nodes);
+    cli_json_integer(json, "complete_until_ns", state.complete_until_ns);
+    cli_json_unsigned(json, "silent_nodes", state.silent);
+    cli_json_string(json, "silent", state.silent_names);
+    cli_json_unsigned(json, "lost_minutes", state.lost_minutes);
+    cli_json_close(json);
+}
+
+int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
+                   struct occ_error *err)
+{
+    char until[32], silent[320] = "", lost[64] = "";
+    int rc = occ_remote_get_state(w, &state, err);
+    if (rc != 0)
+        return rc;
+    if (in_json) {
+        cli_json_set_last(put_state);
+        return 0;
+    }
+    if (state.silent > 0)
+        (void)snprintf(silent, sizeof silent, "; %" PRIu64 " silent: %s", state.silent, state.silent_names);
+    if (state.lost_minutes > 0)
+        (void)snprintf(lost, sizeof lost, "; %" PRIu64 " minutes lost", state.lost_minutes);
+    cli_note(command, "%" PRIu64 " node%s, complete until %s%s%s", state.nodes, state.nodes == 1 ? "" : "s",
+             state.complete_until_ns > 0 ? cli_time_text(state.complete_until_ns, until, sizeof until) : "-",
+             silent, lost);
+    return 0;
+}
+
+int cluster_open(const struct cli_command *command, const struct history_args *args, enum cluster_need need,
+                 enum occ_top_by by, struct occ_store **ret_store, struct occ_error *err)
+{
+    const struct occ_filter *f = &args->asked;
+    const char *url = cluster_url(args);
+    _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
+    if (!url)
+        return cli_open_history(&args->list.common, OCC_STORE_READ, ret_store, err);
+    const struct occ_remote_question question = {
+        .since_ns = f->since_ns,
+        .until_ns = f->until_ns,
+        .job = f->job,
+        .user = f->user,
+        .node = args->node,
+        .by = by,
+        .histograms = need == CLUSTER_HISTOGRAMS,
+        .runs = need == CLUSTER_RUNS,
+        .run = f->run,
+        .max_runs = f->label || f->rank || f->session ? INT64_MAX : args->number + 1};
+    int rc = cluster_connect(url, &w, err);
+    if (rc == 0) /* before the rows, of which there may be more by then */
+        rc = cluster_report(command, w, args->list.output.json, err);
+    return rc == 0 ? occ_remote_ask(w, &question, ret_store, err) : rc;
+}

@@ -1,0 +1,34 @@
+/* --cluster: commands answer from the cluster's warehouse. One thread. */
+#ifndef OCC_OCCQ_CLUSTER_H
+#define OCC_OCCQ_CLUSTER_H
+
+#include "history.h"
+#include "store/remote/warehouse.h"
+
+#define CLI_OPTIONS_CLUSTER                                                                                  \
+    CLI_OPTION(0, "cluster", CLI_TEXT, struct history_args, cluster, "URL",                                  \
+               "ask the cluster's warehouse (default: $OCCTRACE_CLUSTER, without --db)"),                    \
+        CLI_OPTION(0, "node", CLI_TEXT, struct history_args, node, "NAME", "with it: only this node")
+
+/* What a command needs of the warehouse. */
+enum cluster_need { CLUSTER_SUMS, CLUSTER_HISTOGRAMS, CLUSTER_RUNS };
+
+/* The warehouse to ask; NULL: none, the command is about a history. */
+const char *cluster_url(const struct history_args *args);
+
+/* For `check`: OCC_E_INVALID, a filter that only launches or runs know. `need`: of the command. */
+int cluster_check(struct history_args *args, enum cluster_need need, struct occ_error *err);
+
+/* Connects, with the settings' account, and looks at its tables. The settings live as long as the process. */
+int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struct occ_error *err);
+OCC_CLEANUP(occ_warehouse, occ_warehouse_close)
+
+/* How complete the answer is: a line on stderr, or the member "cluster" of JSON. */
+int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
+                   struct occ_error *err);
+
+/* The history to answer from: cli_open_history(), or what the warehouse has for it. */
+int cluster_open(const struct cli_command *command, const struct history_args *args, enum cluster_need need,
+                 enum occ_top_by by, struct occ_store **ret_store, struct occ_error *err);
+
+#endif

@@ -1,0 +1,106 @@
+/* Answers of the warehouse as rows of a temporary table: see remote.h. */
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "remote.h"
+
+/* Undoes the escapes of TabSeparated in place; returns the length. */
+static size_t unescape(char *text)
+{
+    static const char from[] = "btnrf0", to[] = "\b\t\n\r\f";
+    char *out = text;
+    for (const char *in = text; *in; in++) {
+        const char *escape = *in == '\\' && in[1] ? strchr(from, in[1]) : NULL;
+        if (*in == '\\' && in[1])
+            in++;
+        *out++ = escape ? to[escape - from] : *in;
+    }
+    *out = '\0';
+    return (size_t)(out - text);
+}
+
+static int fail_answer(const struct occ_warehouse *w, struct occ_error *err)
+{
+    return occ_fail(err, OCC_E_IO, "%s: the answer is not whole, or not of ClickHouse", w->options.http.url);
+}
+
+static int fail_sql(const struct occ_warehouse *w, sqlite3 *db, struct occ_error *err)
+{
+    int code = sqlite3_errcode(db) == SQLITE_NOMEM ? OCC_E_NO_MEMORY : OCC_E_CORRUPT;
+    return occ_fail(err, code, "%s: the answer has a value that cannot be: %s", w->options.http.url,
+                    sqlite3_errmsg(db));
+}
+
+/* Inserts a line's fields. */
+static int put_line(const struct occ_warehouse *w, sqlite3_stmt *insert, char *line, struct occ_error *err)
+{
+    int n = 0, wanted = sqlite3_bind_parameter_count(insert);
+    for (char *field; (field = strsep(&line, "\t"));) {
+        bool is_null = strcmp(field, "\\N") == 0;
+        size_t length = is_null ? 0 : unescape(field);
+        if (++n > wanted)
+            return fail_answer(w, err);
+        (void)sqlite3_bind_text(insert, n, is_null ? NULL : field, (int)length, SQLITE_STATIC);
+    }
+    if (n != wanted)
+        return fail_answer(w, err);
+    int code = sqlite3_step(insert);
+    (void)sqlite3_reset(insert);
+    return code == SQLITE_DONE ? 0 : fail_sql(w, sqlite3_db_handle(insert), err);
+}
+
+static int put_lines(const struct occ_warehouse *w, sqlite3_stmt *insert, const char *names,
+                     struct occ_error *err)
+{
+    char *rest = w->answer.text, *header = strsep(&rest, "\n");
+    int rc = 0;
+    if (!rest || memchr(rest, '\0', w->answer.n - (size_t)(rest - w->answer.text)))
+        return fail_answer(w, err);
+    for (const char *name = names; *header || *name; header++, name++) { /* "a\tb" and "a, b" */
+        bool is_end = name[0] == ',' && name[1] == ' ';
+        name += is_end;
+        if (*header != (is_end ? '\t' : *name))
+            return fail_answer(w, err);
+    }
+    for (char *line; rc == 0 && *rest;) {
+        line = strsep(&rest, "\n");
+        if (!rest) /* the last line ends, too */
+            return fail_answer(w, err);
+        rc = put_line(w, insert, line, err);
+    }
+    return rc;
+}
+
+static int prepare(const struct occ_warehouse *w, sqlite3 *db, const char *table, const char *names,
+                   sqlite3_stmt **ret_insert, struct occ_error *err)
+{
+    sqlite3_str *sql = sqlite3_str_new(db);
+    sqlite3_str_appendf(sql, "INSERT INTO temp.%s VALUES(?", table);
+    for (const char *at = names; (at = strchr(at, ',')); at++)
+        sqlite3_str_appendall(sql, ", ?");
+    sqlite3_str_appendall(sql, ")");
+    char *insert = sqlite3_str_finish(sql),
+         *create = sqlite3_mprintf("CREATE TEMP TABLE %s(%s)", table, names);
+    bool done = insert && create && sqlite3_exec(db, create, NULL, NULL, NULL) == SQLITE_OK &&
+                sqlite3_prepare_v2(db, insert, -1, ret_insert, NULL) == SQLITE_OK;
+    sqlite3_free(insert);
+    sqlite3_free(create);
+    return done ? 0 : fail_sql(w, db, err);
+}
+
+int occ_remote_fetch(struct occ_warehouse *w, sqlite3 *db, const char *table, const char *names,
+                     const char *sql, struct occ_error *err)
+{
+    sqlite3_stmt *insert = NULL;
+    char *statement = sqlite3_mprintf("%s FORMAT TabSeparatedWithNames", sql);
+    int rc =
+        statement ? occ_warehouse_ask(w, statement, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    sqlite3_free(statement);
+    if (rc == 0)
+        rc = prepare(w, db, table, names, &insert, err);
+    if (rc == 0)
+        rc = put_lines(w, insert, names, err);
+    (void)sqlite3_finalize(insert);
+    return rc;
+}

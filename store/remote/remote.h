@@ -1,0 +1,49 @@
+/*
+ * Questions to the cluster's warehouse: what a question needs, added up by ClickHouse, becomes a history in
+ * memory, over which the code of store/query answers as over any other. One thread.
+ *
+ * In that history a run stands for all runs of a job, user or node, with one hour that holds all its
+ * launches: times of launches are known to the minute. Numbers of kernels and configurations are parts of
+ * their ids in the warehouse: the same in every answer.
+ */
+#ifndef OCC_STORE_REMOTE_REMOTE_H
+#define OCC_STORE_REMOTE_REMOTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "store/store.h"
+#include "warehouse.h"
+
+/* Zero-initialised means all of it. */
+struct occ_remote_question {
+    int64_t since_ns, until_ns; /* minutes that begin in this time; 0: open */
+    const char *job;            /* Slurm's, the pod, or the warehouse's own name of a job; NULL: any */
+    const char *user, *node;    /* NULL: any */
+    enum occ_top_by by;         /* what is told apart: USER, JOB, NODE, else nothing */
+    bool histograms;            /* of durations */
+    bool runs;                  /* the table `run` instead of launches, and of it: */
+    int64_t run, max_runs;      /* this one, 0: any; the newest so many */
+};
+
+/* How much of the cluster has arrived. */
+struct occ_remote_state {
+    uint64_t nodes, silent;    /* silent: nothing for 15 minutes */
+    uint64_t lost_minutes;     /* minutes of runs that a node evicted before they were sent */
+    int64_t complete_until_ns; /* all nodes that are not silent have sent what is before */
+    char silent_names[256];    /* as many as fit, joined by ", " */
+};
+
+/* Fetches what the question needs. *ret_store is read by the caller's thread and closed with
+ * occ_store_close(). */
+int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *question,
+                   struct occ_store **ret_store, struct occ_error *err);
+
+int occ_remote_get_state(struct occ_warehouse *w, struct occ_remote_state *ret_state, struct occ_error *err);
+
+/* Rows of a statement, as texts, in a temporary table of `db`. `names`: of the result columns, joined by
+ * ", ". */
+int occ_remote_fetch(struct occ_warehouse *w, struct sqlite3 *db, const char *table, const char *names,
+                     const char *sql, struct occ_error *err);
+
+#endif

@@ -1,0 +1,51 @@
+"""occq --cluster for tests: its settings, and its answers beside those from the merged histories."""
+
+import os
+import subprocess
+import tempfile
+
+import engines
+from merge import canonical
+
+
+class Asker:
+    def __init__(self, occq, url, password=engines.PASSWORD, **settings):
+        self.occq, self.url = occq, url
+        self.home = tempfile.TemporaryDirectory(prefix="occ-ask-")
+        self.set(password, **settings)
+
+    def set(self, password, **settings):
+        directory = os.path.join(self.home.name, "occtrace")
+        os.makedirs(directory, exist_ok=True)
+        secret = os.path.join(directory, "password")
+        with open(secret, "w") as f:
+            f.write(password + "\n")
+        os.chmod(secret, 0o600)
+        settings = {"password_file": secret, **settings}
+        with open(os.path.join(directory, "occtrace.yaml"), "w") as f:
+            f.write("cluster:\n" + "".join(f"  {key}: {value}\n" for key, value in settings.items()))
+
+    def run(self, *words, code=0, says="", **more):
+        environment = {**os.environ, "XDG_CONFIG_HOME": self.home.name, "TZ": "UTC", **more}
+        process = subprocess.run([self.occq, *words], env=environment, capture_output=True, text=True)
+        assert process.returncode == code, f"{words}: exit code {process.returncode}, not {code}: {process.stderr}"
+        assert says in process.stderr, f"{words}: '{says}' is not in: {process.stderr}"
+        return process.stdout
+
+    def ask(self, *words, **more):
+        return self.run(words[0], "--cluster", self.url, *words[1:], **more)
+
+    def compare(self, merged, *words):
+        """The warehouse's answer is that from the merged file."""
+        theirs = canonical(self.ask(*words, "--json"))
+        ours = canonical(self.run(words[0], "--db", merged, *words[1:], "--json"))
+        assert theirs == ours, difference(theirs, ours, words)
+        return ours
+
+
+def difference(theirs, ours, where):
+    if isinstance(theirs, dict) and isinstance(ours, dict) and theirs.keys() == ours.keys():
+        return next(difference(theirs[k], ours[k], (*where, k)) for k in theirs if theirs[k] != ours[k])
+    if isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours):
+        return next(difference(a, b, (*where, i)) for i, (a, b) in enumerate(zip(theirs, ours)) if a != b)
+    return f"{where}: the warehouse has {str(theirs)[:500]}, the histories {str(ours)[:500]}"
