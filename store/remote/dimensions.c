@@ -1,0 +1,143 @@
+/* Kernels, devices and launch configurations of the sums: see load.h. */
+#include <string.h>
+
+#include "load.h"
+
+#define LISTED_MAX 5000 /* ids that a statement lists; more of them are asked for again */
+
+/* "id, id, ..." of a column, or, where there are too many, the statement that selects them. */
+static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
+{
+    sqlite3_stmt *stmt = NULL;
+    sqlite3_str *list = sqlite3_str_new(l->db);
+    int n = 0;
+    if (sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK)
+        while (n <= LISTED_MAX && sqlite3_step(stmt) == SQLITE_ROW)
+            sqlite3_str_appendf(list, "%s%s", n++ > 0 ? ", " : "",
+                                (const char *)sqlite3_column_text(stmt, 0));
+    (void)sqlite3_finalize(stmt);
+    char *ids = sqlite3_str_finish(list);
+    if (n > LISTED_MAX) {
+        sqlite3_free(ids);
+        return otherwise;
+    }
+    sqlite3_free(otherwise);
+    return ids ? ids : sqlite3_mprintf("0");
+}
+
+static int fetch_configs(const struct occ_load *l)
+{
+    static const char names[] = "config_id, kernel_id" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(OCC_LOAD_COMMA);
+    char *ids = ids_of(l, "SELECT DISTINCT config_id FROM sums",
+                       sqlite3_mprintf("SELECT DISTINCT toInt64(config) FROM %s.minute WHERE %s",
+                                       l->w->options.database, l->where));
+    int rc =
+        occ_load_fetch(l, "configs", names,
+                       sqlite3_mprintf("SELECT toInt64(config) AS config_id, toInt64(kernel) AS kernel_id"
+                                       "%s FROM %s.launch_config FINAL WHERE toInt64(config) IN (%s)",
+                                       names + strlen("config_id, kernel_id"), l->w->options.database, ids));
+    sqlite3_free(ids);
+    return rc;
+}
+
+static int fetch_kernels(const struct occ_load *l)
+{
+    static const char names[] = "kernel_id" OCC_SHIP_KERNEL_COLUMNS(OCC_LOAD_COMMA);
+    char *ids =
+        ids_of(l, "SELECT DISTINCT kernel_id FROM configs",
+               sqlite3_mprintf("SELECT toInt64(kernel) FROM %s.launch_config", l->w->options.database));
+    int rc =
+        occ_load_fetch(l, "kernels", names,
+                       sqlite3_mprintf("SELECT toInt64(kernel) AS kernel_id%s FROM %s.kernel FINAL WHERE "
+                                       "toInt64(kernel) IN (%s)",
+                                       names + strlen("kernel_id"), l->w->options.database, ids));
+    sqlite3_free(ids);
+    return rc;
+}
+
+/* A short number for an id: 31 bits of it; NULL (SQLite takes another) where two are alike. */
+#define NUMBER(id)                                                                                           \
+    "iif(row_number() OVER (PARTITION BY CAST(" id " AS INTEGER) & 2147483647 ORDER BY " id ") = 1, "        \
+    "max(CAST(" id " AS INTEGER) & 2147483647, 1), NULL) AS number"
+#define NUMBERED_FIRST " ORDER BY number IS NULL"
+
+static int put_kernels(const struct occ_load *l)
+{
+    return occ_load_run(
+        l, sqlite3_mprintf("INSERT INTO stored_kernel(kernel_id, hash, mangled, demangled, short) "
+                           "SELECT " NUMBER("kernel_id") ", CAST(kernel_id AS INTEGER), mangled, "
+                                                         "demangled, short FROM kernels" NUMBERED_FIRST));
+}
+
+/* The columns of a table of the history: what comes from it has its letter. */
+static void append_columns(sqlite3_str *sql, char letter, const char *between, bool in_warehouse)
+{
+    static const struct {
+        const char *column, *expression;
+    } all[] = {
+#define X(column, expression, other) {#column, expression},
+        OCC_SHIP_LAUNCH_CONFIG_COLUMNS(X)
+#undef X
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        bool is_device = all[i].expression[0] == 'd';
+        if (is_device != (letter == 'd'))
+            continue;
+        sqlite3_str_appendall(sql, between);
+        if (in_warehouse && all[i].expression[1] == 'o') /* a coalesce() of a text */
+            sqlite3_str_appendf(sql, "nullif(%s, '')", all[i].column);
+        else
+            sqlite3_str_appendall(sql, in_warehouse || !is_device ? all[i].column : all[i].expression + 2);
+    }
+}
+
+static char *device_key(sqlite3 *db)
+{
+    sqlite3_str *sql = sqlite3_str_new(db);
+    sqlite3_str_appendall(sql, "CAST(''");
+    append_columns(sql, 'd', " || '/' || ", true);
+    sqlite3_str_appendall(sql, " AS BLOB)");
+    return sqlite3_str_finish(sql);
+}
+
+static int put_devices(const struct occ_load *l, const char *key)
+{
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    sqlite3_str_appendall(sql, "INSERT INTO stored_device(key");
+    append_columns(sql, 'd', ", ", false);
+    sqlite3_str_appendf(sql, ") SELECT DISTINCT %s", key);
+    append_columns(sql, 'd', ", ", true);
+    sqlite3_str_appendall(sql, " FROM configs ORDER BY 1");
+    return occ_load_run(l, sqlite3_str_finish(sql));
+}
+
+static int put_configs(const struct occ_load *l, const char *key)
+{
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    sqlite3_str_appendall(sql, "INSERT INTO stored_launch_config(config_id, key, kernel_id, device_id");
+    append_columns(sql, 'c', ", ", false);
+    sqlite3_str_appendall(
+        sql, ") SELECT " NUMBER(
+                 "config_id") ", CAST(config_id AS BLOB), (SELECT k.kernel_id "
+                              "FROM stored_kernel AS k WHERE k.hash = CAST(c.kernel_id AS INTEGER)), (SELECT "
+                              "device_id FROM stored_device AS d WHERE d.key = c.device_key)");
+    append_columns(sql, 'c', ", ", true);
+    sqlite3_str_appendf(sql, " FROM (SELECT *, %s AS device_key FROM configs) AS c" NUMBERED_FIRST, key);
+    return occ_load_run(l, sqlite3_str_finish(sql));
+}
+
+int occ_load_dimensions(const struct occ_load *l)
+{
+    char *key = device_key(l->db);
+    int rc = key ? fetch_configs(l) : occ_load_no_memory(l->err);
+    if (rc == 0)
+        rc = fetch_kernels(l);
+    if (rc == 0)
+        rc = put_kernels(l);
+    if (rc == 0)
+        rc = put_devices(l, key);
+    if (rc == 0)
+        rc = put_configs(l, key);
+    sqlite3_free(key);
+    return rc;
+}

@@ -1,0 +1,71 @@
+/* The table `run`: see load.h. */
+#include <string.h>
+
+#include "load.h"
+
+/* As `occq runs` chooses: those that go on in the time. */
+static char *make_runs_where(const struct occ_load *l)
+{
+    const struct occ_remote_question *q = l->question;
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    sqlite3_str_appendall(sql, "1");
+    if (q->since_ns > 0)
+        sqlite3_str_appendf(
+            sql, " AND greatest(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns) >= %lld",
+            (long long)q->since_ns);
+    if (q->until_ns > 0)
+        sqlite3_str_appendf(sql, " AND start_ns < %lld", (long long)q->until_ns);
+    if (q->run > 0)
+        sqlite3_str_appendf(sql, " AND substring(toString(run), 1, 8) IN ('%08llx', '%08llx')",
+                            (unsigned long long)q->run, (unsigned long long)q->run | 0x80000000u);
+    occ_load_append_text(sql, " AND user = ", q->user, "");
+    occ_load_append_text(sql, " AND node = ", q->node, "");
+    if (q->job) {
+        sqlite3_str_appendall(sql, " AND ");
+        occ_load_append_job(sql, q->job);
+    }
+    return sqlite3_str_finish(sql);
+}
+
+static int fetch_runs(const struct occ_load *l)
+{
+    static const char names[] = "number, run, node, history" OCC_SHIP_RUN_COLUMNS(OCC_LOAD_COMMA);
+    char *where = make_runs_where(l);
+    int rc = occ_load_fetch(
+        l, "runs", names,
+        sqlite3_mprintf("SELECT bitAnd(reinterpretAsUInt32(reverse(unhex(substring(toString(run), 1, "
+                        "8)))), 2147483647) AS number, run, node, history%s FROM %s.run FINAL "
+                        "WHERE %s ORDER BY start_ns DESC LIMIT %lld",
+                        names + strlen("number, run, node, history"), l->w->options.database, where,
+                        (long long)l->question->max_runs));
+    sqlite3_free(where);
+    return rc;
+}
+
+/* What is not of stored_run's own columns goes into a table that hides the view `run`. */
+static const char put_runs[] =
+    "INSERT INTO stored_node(hostname) SELECT DISTINCT node FROM runs;"
+    "INSERT INTO stored_run(run_id, uuid, node_id, pid, uid, start_ns, end_ns, exe, user, label, session_id, "
+    "slurm_job, slurm_step, k8s_pod, k8s_namespace, k8s_pod_uid, container, job_trust, rank, source, level, "
+    "level_reason, simulated, launches, gpu_time_ns, last_start_ns) SELECT iif(row_number() OVER (PARTITION "
+    "BY "
+    "number ORDER BY run, history) = 1, max(CAST(number AS INTEGER), 1), NULL) AS id, CAST(run || history AS "
+    "BLOB), node_id, pid, uid, start_ns, end_ns, program, nullif(user, ''), nullif(label, ''), "
+    "nullif(session, ''), nullif(slurm_job, ''), nullif(slurm_step, ''), nullif(pod, ''), nullif(namespace, "
+    "''), "
+    "nullif(pod_uid, ''), nullif(container, ''), nullif(job_trust, ''), nullif(rank, ''), 'trace', "
+    "nullif(level, ''), nullif(level_reason, ''), simulated, launches, gpu_time_ns, last_start_ns "
+    "FROM runs JOIN stored_node ON hostname = node ORDER BY id IS NULL;"
+    "CREATE TEMP TABLE run AS SELECT * FROM main.run;"
+    "UPDATE temp.run SET (uuid, exe, kernels, configs, devices, lost, lost_causes, helper_cpu_ns, "
+    "process_cpu_ns, overhead_ratio) = (SELECT replace(a.run, '-', ''), NULL, CAST(a.kernels AS INTEGER), "
+    "CAST(a.configs AS INTEGER), nullif(a.devices, ''), CAST(a.lost AS INTEGER), nullif(a.lost_causes, ''), "
+    "CAST(a.helper_cpu_ns AS INTEGER), CAST(a.process_cpu_ns AS INTEGER), CAST(a.helper_cpu_ns AS REAL) / "
+    "CAST(a.process_cpu_ns AS REAL) FROM runs AS a WHERE lower(hex(CAST(a.run || a.history AS BLOB))) = "
+    "temp.run.uuid)";
+
+int occ_load_runs(const struct occ_load *l)
+{
+    int rc = fetch_runs(l);
+    return rc == 0 ? occ_load_run(l, sqlite3_mprintf("%s", put_runs)) : rc;
+}
