@@ -64,7 +64,7 @@ static int run(const struct cli_command *command, const void *arguments)
 {
     const struct diff_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(sides_free) struct sides sides = {0};
+    _cleanup_(sides_free) struct sides sides = {.by_range = true};
     int status = 0;
     for (int i = 0; i < DIFF_SIDES && status == 0; i++) {
         status = side_parse(&sides.side[i], args->history.list.common.operands[i], &args->history.list.common,
@@ -124,7 +124,9 @@ const struct cli_command cli_diff = {
     .summary = "what changed between two runs, labels, times, GPUs or histories",
     .description =
         "Compares two sides. A and B are: " SIDES_HELP ".\n\n"
-        "Kernels are matched by name and launch configuration; what is left, by name and number of threads, "
+        "Kernels are matched by name, launch configuration and range (see occq top --by range), so that each "
+        "layer has a line of its own; what is left, by name and launch configuration, by name and number of "
+        "threads, "
         "by name, by the name without hashes, counters and ABI tags, by the name without tile sizes and "
         "integer template arguments, and last by their neighbours in the order of launches. Pairs "
         "with different names are shown with how they were matched.\n\n"

@@ -153,15 +153,20 @@ static int find_runs(struct side *side, const struct side *other, struct occ_err
 
 /* ---- launch configurations ---- */
 
-static int add_part(struct sides *sides, uint32_t which, uint32_t run, struct occ_config_row *row,
-                    struct occ_error *err)
+static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at, struct occ_error *err)
 {
     struct diff_facts *facts = &sides->side[which].facts;
+    struct occ_config_row *row = &sides->side[which].rows[run].rows[at];
+    const struct side_range *ranges = sides->side[which].ranges[run];
+    const struct side_range range = ranges ? ranges[at] : (struct side_range){0, NULL};
+    if (row->launches == 0) /* all are in rows of their ranges */
+        return 0;
     if (!occ_grow((void **)&sides->parts, &sides->parts_allocated, sides->n_parts, DIFF_NO_PAIR,
                   sizeof *sides->parts))
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     kernel_names_apply(sides->side[which].names, &row->kernel);
-    sides->parts[sides->n_parts++] = (struct diff_part){.row = row, .side = which, .run = run};
+    sides->parts[sides->n_parts++] =
+        (struct diff_part){.row = row, .side = which, .run = run, .range = range.path, .range_id = range.id};
     if (facts->device &&
         (strcmp(facts->device, row->kernel.device_name) != 0 || facts->sm_count != row->limits.sm_count))
         return occ_fail(err, OCC_E_INVALID, "%s: launches on several GPU models (%s, %s): choose with gpu:ID",
@@ -182,8 +187,11 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
         struct occ_filter filter = side->filter;
         filter.run = side->runs[i];
         status = occ_store_configs(side->store, &filter, &side->rows[i], err);
+        if (status == 0 && sides->by_range)
+            status = side_split_by_range(side->store, &filter, &side->rows[i], &side->texts, &side->ranges[i],
+                                         err);
         for (size_t k = 0; k < side->rows[i].n && status == 0; k++)
-            status = add_part(sides, which, i, &side->rows[i].rows[k], err);
+            status = add_part(sides, which, i, k, err);
     }
     if (status == 0 && side->facts.launches == 0)
         return occ_fail(err, OCC_E_NOT_FOUND, "%s: no launches", side->text ? side->text : "the history");
@@ -199,15 +207,23 @@ struct launch {
 typedef int visit_launch(void *context, const struct launch *launch);
 
 static const char launches_sql[] =
-    "SELECT config_id, duration_ns, device_id, stream_id FROM launch WHERE run_id = ?1 AND start_ns >= ?2 "
-    "AND start_ns < ?3 ORDER BY start_ns";
+    "SELECT config_id, duration_ns, device_id, stream_id, iif(?4, coalesce(range_id, 0), 0) FROM launch "
+    "WHERE run_id = ?1 AND start_ns >= ?2 AND start_ns < ?3 ORDER BY start_ns";
 
-/* Configuration -> item of a side. */
-static int map_items(const struct sides *sides, uint32_t which, struct occ_map *items, struct occ_error *err)
+static uint64_t key_of(int64_t config, uint32_t range)
 {
+    return (uint64_t)config << 32 | range;
+}
+
+/* Configuration and range -> item of a run. */
+static int map_items(const struct sides *sides, uint32_t which, uint32_t run, struct occ_map *items,
+                     struct occ_error *err)
+{
+    occ_map_clear(items);
     for (size_t i = 0; i < sides->n_parts; i++) {
         const struct diff_part *part = &sides->parts[i];
-        if (part->side == which && occ_map_put(items, (uint64_t)part->row->id, part->item) == OCC_MAP_NONE)
+        if (part->side == which && part->run == run &&
+            occ_map_put(items, key_of(part->row->id, part->range_id), part->item) == OCC_MAP_NONE)
             return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     }
     return 0;
@@ -222,8 +238,10 @@ static int visit_run(const struct side *side, uint32_t run, const struct occ_map
     (void)sqlite3_bind_int64(stmt, 1, side->runs[run]);
     (void)sqlite3_bind_int64(stmt, 2, side->filter.since_ns);
     (void)sqlite3_bind_int64(stmt, 3, side->filter.until_ns > 0 ? side->filter.until_ns : INT64_MAX);
+    (void)sqlite3_bind_int(stmt, 4, side->ranges[run] != NULL);
     while (rc == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW) {
-        launch.item = occ_map_get(items, (uint64_t)sqlite3_column_int64(stmt, 0));
+        launch.item = occ_map_get(
+            items, key_of(sqlite3_column_int64(stmt, 0), (uint32_t)sqlite3_column_int64(stmt, 4)));
         launch.duration_ns = (uint64_t)sqlite3_column_int64(stmt, 1);
         launch.stream =
             (uint64_t)sqlite3_column_int64(stmt, 2) << 32 | (uint32_t)sqlite3_column_int64(stmt, 3);
@@ -239,10 +257,12 @@ static int visit_side(struct sides *sides, uint32_t which, visit_launch *visit, 
 {
     struct side *side = &sides->side[which];
     struct occ_map items = {0};
-    int status = map_items(sides, which, &items, err);
-    for (uint32_t i = side->n_runs; i > 0 && status == 0; i--)
-        if (visit_run(side, i - 1, &items, visit, context) != 0)
+    int status = 0;
+    for (uint32_t i = side->n_runs; i > 0 && status == 0; i--) {
+        status = map_items(sides, which, i - 1, &items, err);
+        if (status == 0 && visit_run(side, i - 1, &items, visit, context) != 0)
             status = fail_sql(side, err);
+    }
     occ_map_free(&items);
     return status;
 }
@@ -356,8 +376,11 @@ void sides_free(struct sides *sides)
     diff_free(&sides->diff);
     free(sides->parts);
     for (struct side *side = sides->side; side < sides->side + DIFF_SIDES; side++) {
-        for (uint32_t i = 0; i < side->n_runs; i++)
+        for (uint32_t i = 0; i < side->n_runs; i++) {
             occ_config_rows_free(&side->rows[i]);
+            free(side->ranges[i]);
+        }
+        occ_arena_free(side->texts.blocks);
         kernel_names_free(side->names);
         occ_store_close(side->store);
         free(side->words);

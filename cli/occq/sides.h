@@ -12,6 +12,7 @@
 #include "diff/report.h"
 #include "history.h"
 #include "names.h"
+#include "side_ranges.h"
 
 #define SIDES_HELP                                                                                           \
     "run:ID or run:last, last:N (the newest N runs), label:TEXT (* and ? match any text and character), "    \
@@ -29,11 +30,14 @@ struct side {
     int64_t runs[DIFF_RUNS_MAX]; /* the newest first */
     uint32_t n_runs;
     struct occ_config_rows rows[DIFF_RUNS_MAX];
+    struct side_range *ranges[DIFF_RUNS_MAX]; /* of each row; NULL: the runs are not split */
+    struct occ_arena texts;                   /* of ranges */
     struct diff_facts facts;
 };
 
 struct sides {
     struct side side[DIFF_SIDES];
+    bool by_range; /* what a kernel does in one range and in another is compared apart */
     struct diff_part *parts;
     size_t n_parts, parts_allocated;
     struct diff diff;

@@ -87,6 +87,35 @@ has stdout 'KERNEL VERDICT gemm worse'
 expect 2 "$occq" diff -d ci.db run:x run:2
 [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail 'diff is wider than 80 columns'
 
+# one kernel in two ranges, of which one gets slower; and what has no durations
+layers() { # FILE DECODER_US RANGE
+    awk -v us="$2" -v range="$3" 'BEGIN {
+        printf "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100-SXM4-40GB\", \"computeMajor\": 8, \"computeMinor\": 0, \"numSms\": 108}],\n\"traceEvents\": ["
+        for (i = 1; i <= 800; i++) {
+            at = 1767225600000000 + i * 200
+            where = "\"ph\": \"X\", \"pid\": 9, \"tid\": 9, \"ts\":"
+            printf "%s{\"cat\": \"user_annotation\", \"name\": \"%s\", %s %.0f, \"dur\": 90}", i == 1 ? "" : ", ", i % 2 ? "encoder" : range, where, at
+            printf ", {\"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", %s %.0f, \"dur\": 5, \"args\": {\"correlation\": %d}}", where, at + 10, i
+            printf ", {\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, \"ts\": %.0f, \"dur\": %.3f, \"args\": {\"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": %d, \"registers per thread\": 32, \"shared memory\": 0, \"grid\": [108, 1, 1], \"block\": [128, 1, 1]}}\n", at + 30, (i % 2 ? 50 : us) + i % 7 / 10, i
+        }
+        print "]}" }' >"$1"
+}
+layers fast.json 60 decoder
+layers slow.json 75 decoder
+layers moved.json 75 head
+import layers.db - fast.json slow.json moved.json
+expect 0 "$occq" diff -d layers.db run:1 run:2
+has stdout '1 worse, 0 better, 1 same, 0 undecided, 0 new, 0 gone'
+has stdout 'worse: gemm in decoder 60.3'
+expect 0 "$occq" diff -d layers.db run:1 run:3 # the range has another name: matched all the same
+has stdout 'worse: gemm in decoder -> head 60.3'
+expect 0 "$occq" diff -d layers.db run:1 run:2 --csv
+grep -q '^worse,.*,range,gemm,.*,decoder,' stdout || fail "--csv has no range: $(cat stdout)"
+sed 's/"dur": [0-9.]*/"dur": 0/g' fast.json >nothing.json
+import nothing.db - nothing.json
+expect 0 "$occq" diff nothing.db nothing.db
+has stdout 'elapsed - -> - waste'
+
 # ---- check: the sample's pipeline, which passes on what is unchanged and fails on the change ----
 rules=$source/docs/occq-rules.yaml
 check() { "$occq" check -d ci.db --rules "$rules" "$@"; }

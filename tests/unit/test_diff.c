@@ -259,6 +259,38 @@ static void kernels_are_matched_level_by_level(void **state)
     diff_free(&c.diff);
 }
 
+/* A configuration in two ranges is two pairs; what has another range on the other side, or none, is matched
+ * as if there were none. */
+static void ranges_are_part_of_the_key(void **state)
+{
+    const struct occ_config_row row = config("k", 8, 128, 32, 10, 100);
+    const struct {
+        const char *range;
+        uint32_t side;
+    } known[] = {{"x", DIFF_A}, {"y", DIFF_A},   {"old", DIFF_A}, {"y", DIFF_B},
+                 {"x", DIFF_B}, {"new", DIFF_B}, {NULL, DIFF_B}};
+    struct compared c;
+    (void)state;
+    for (size_t i = 0; i < COUNT(known); i++)
+        c.parts[i] = (struct diff_part){.row = &row, .range = known[i].range, .side = known[i].side};
+    assert_int_equal(diff_collect(&c.diff, c.parts, COUNT(known), (const uint32_t[]){1, 1}, NULL), 0);
+    for (enum diff_level level = 0; level < DIFF_PLACE; level++)
+        assert_int_equal(diff_match(&c.diff, level, NULL), 0);
+    assert_int_equal(diff_sample(&c.diff, NULL), 0);
+    assert_int_equal(c.diff.n_pairs, 3);
+    for (uint32_t i = 0; i < c.diff.n_pairs; i++) {
+        const struct diff_pair *pair = &c.diff.pairs[i];
+        bool is_rest = strcmp(pair->main_item[DIFF_A]->range, "old") == 0;
+        assert_int_equal(pair->level, is_rest ? DIFF_CONFIG : DIFF_RANGE);
+        assert_int_equal(pair->n[DIFF_A], 1);
+        assert_int_equal(pair->n[DIFF_B], is_rest ? 2 : 1);
+        assert_int_equal(pair->kernels[DIFF_B], 1);
+        assert_int_equal(pair->configs[DIFF_B], 1);
+        assert_true(is_rest || strcmp(pair->main_item[DIFF_A]->range, pair->main_item[DIFF_B]->range) == 0);
+    }
+    diff_free(&c.diff);
+}
+
 static void neighbours_match_what_names_do_not(void **state)
 {
     const struct occ_config_row a[] = {config("p", 1, 32, 8, 9, 1), config("q", 1, 32, 8, 9, 1),
@@ -714,6 +746,7 @@ int main(void)
         cmocka_unit_test(verdicts_need_interval_and_rate),
         cmocka_unit_test(names_lose_what_is_numbered_anew),
         cmocka_unit_test(kernels_are_matched_level_by_level),
+        cmocka_unit_test(ranges_are_part_of_the_key),
         cmocka_unit_test(neighbours_match_what_names_do_not),
         cmocka_unit_test(blocks_decide),
         cmocka_unit_test(warm_up_is_left_out),

@@ -194,4 +194,7 @@ void diff_sum_up(const struct diff *diff, double floor, double min_share, struct
         add_occupancy(&diff->pairs[i], known_ns, ret_summary);
         ret_summary->verdicts[diff_verdict_of(diff, &diff->pairs[i], DIFF_METRIC_TIME, floor, min_share)]++;
     }
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        if (!(known_ns[side] > 0))
+            ret_summary->elapsed[side] = ret_summary->elapsed_mix = ret_summary->elapsed_kernels = NAN;
 }

@@ -23,6 +23,7 @@ enum { DIFF_A, DIFF_B, DIFF_SIDES };
 
 /* How the kernels of a pair were matched, in this order. X(NAME, word, text) */
 #define DIFF_LEVELS(X)                                                                                       \
+    X(RANGE, "range", "same name, launch configuration and range")                                           \
     X(CONFIG, "config", "same name and launch configuration")                                                \
     X(WORK, "work", "same name and number of threads")                                                       \
     X(NAME, "name", "same name")                                                                             \
@@ -48,16 +49,19 @@ struct diff_sums {
 };
 double diff_mean(const struct diff_sums *sums, enum diff_value value); /* NaN: not known */
 
-/* A launch configuration in a run, which is the run's index in its side. */
+/* A launch configuration in a run, which is the run's index in its side; or what it did in a range. */
 struct diff_part {
     const struct occ_config_row *row;
+    const char *range; /* its path; NULL: not known */
+    uint32_t range_id; /* for the caller */
     uint32_t side, run;
     uint32_t item; /* set by diff_collect() */
 };
 
-/* A launch configuration of a kernel on a side. */
+/* A launch configuration of a kernel on a side; or what it did in a range. */
 struct diff_item {
     const struct occ_config_row *row; /* one of those it was seen in */
+    const char *range;                /* NULL: not known */
     uint32_t side, pair;
     uint32_t before, after; /* pairs around most of its launches: the majority vote of Boyer and Moore */
     uint64_t votes, voters;
@@ -73,7 +77,9 @@ struct diff_pair {
     enum diff_level level;
     uint32_t n[DIFF_SIDES];                        /* items */
     uint32_t kernels[DIFF_SIDES];                  /* different names among them */
+    uint32_t configs[DIFF_SIDES];                  /* different launch configurations */
     const struct diff_item *main_item[DIFF_SIDES]; /* the one with most time; NULL: there is none */
+    const struct diff_item *last_item[DIFF_SIDES]; /* in the order of diff->items */
     struct diff_sums sums[DIFF_SIDES];
     double run_spread; /* of A's runs, relative standard deviation; NaN: fewer than 5 runs */
     struct diff_ratio ratio[DIFF_METRIC_COUNT];

@@ -29,6 +29,8 @@ const struct cli_column diff_columns[] = {
     FIELD("kernel", "kernel", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT, kernel, "short name"),
     FIELD("mangled_a", "kernel_mangled_a", CLI_PLAIN, CLI_LEFT, mangled_a, "name in the driver, of A"),
     FIELD("mangled_b", "kernel_mangled_b", CLI_PLAIN, CLI_LEFT, mangled_b, "name in the driver, of B"),
+    FIELD("range", "range", CLI_PLAIN, CLI_LEFT, range,
+          "where its launches were made, as in occq top --by range"),
     FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT, share,
           "the larger of its shares of A's and of B's time"),
     FIELD("change", "mean_duration_change_ratio", CLI_RATIO, CLI_DEFAULT, change,
@@ -90,6 +92,23 @@ static void write_names(const struct diff_pair *pair, struct text *text)
     occ_text_sanitise(text->buffer);
 }
 
+/* `side`'s, where it is one. */
+static const char *range_of(const struct diff_pair *pair, uint32_t side)
+{
+    return pair->n[side] == 1 ? pair->main_item[side]->range : NULL;
+}
+
+static void write_range(const struct diff_pair *pair, struct text *text)
+{
+    const char *a = range_of(pair, DIFF_A), *b = range_of(pair, DIFF_B);
+    if (pair->n[DIFF_A] > 1 || pair->n[DIFF_B] > 1)
+        return;
+    add(text, "%.250s", a ? a : "");
+    if (b && (!a || strcmp(a, b) != 0))
+        add(text, "%s%.250s", a ? " -> " : "", b);
+    occ_text_sanitise(text->buffer);
+}
+
 static void add_number(struct text *text, const char *word, double a, double b)
 {
     if (a < b || a > b)
@@ -127,9 +146,9 @@ static void add_fields(struct text *text, const struct diff_pair *pair)
     }
     DIFF_FIELDS(X)
 #undef X
-    if (pair->n[DIFF_A] > 1 || pair->n[DIFF_B] > 1)
-        add(text, "%s%u launch configurations -> %u", text->used ? ", of " : "", pair->n[DIFF_A],
-            pair->n[DIFF_B]);
+    if (pair->configs[DIFF_A] > 1 || pair->configs[DIFF_B] > 1)
+        add(text, "%s%u launch configurations -> %u", text->used ? ", of " : "", pair->configs[DIFF_A],
+            pair->configs[DIFF_B]);
 }
 
 static void write_changes(const struct diff_pair *pair, struct text *text)
@@ -192,6 +211,7 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
     }
     line->change = (isnan(ratio->ratio) ? line->mean_ns[DIFF_B] / line->mean_ns[DIFF_A] : ratio->ratio) - 1;
     write_names(pair, &(struct text){line->kernel, sizeof line->kernel, 0});
+    write_range(pair, &(struct text){line->range, sizeof line->range, 0});
     write_changes(pair, &(struct text){line->changes, sizeof line->changes, 0});
 }
 

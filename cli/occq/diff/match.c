@@ -42,6 +42,15 @@ static int make_config_key(const struct occ_config_row *row, char **ret_key, str
     return occ_format_text(ret_key, err, "%s\n%s", row->kernel.mangled, numbers);
 }
 
+/* Of an item: its configuration and range. */
+static int make_part_key(const struct diff_part *part, char **ret_key, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *config = NULL;
+    int status = make_config_key(part->row, &config, err);
+    return status == 0 ? occ_format_text(ret_key, err, "%s\n%s", config, part->range ? part->range : "")
+                       : status;
+}
+
 static uint64_t product(const uint32_t size[3])
 {
     return (uint64_t)size[0] * size[1] * size[2];
@@ -64,6 +73,10 @@ static int make_key(const struct diff_item *item, enum diff_level level, char **
     const struct occ_row_kernel *kernel = &item->row->kernel;
     const struct occ_launch *launch = &item->row->launch;
     switch (level) {
+    case DIFF_RANGE:
+        return item->range
+                   ? make_part_key(&(struct diff_part){.row = item->row, .range = item->range}, ret_key, err)
+                   : 0;
     case DIFF_CONFIG:
         return make_config_key(item->row, ret_key, err);
     case DIFF_WORK:
@@ -152,7 +165,7 @@ static int key_parts(const struct diff *diff, struct keys *keys, struct occ_erro
         struct keyed *entry = &keys->all[keys->n];
         entry->side = diff->parts[keys->n].side;
         entry->index = (uint32_t)keys->n;
-        status = make_config_key(diff->parts[keys->n].row, &entry->key, err);
+        status = make_part_key(&diff->parts[keys->n], &entry->key, err);
     }
     qsort(keys->all, keys->n, sizeof *keys->all, by_key);
     return status;
@@ -165,8 +178,8 @@ static void make_items(struct diff *diff, const struct keys *keys)
         bool is_new = i == 0 || keys->all[i].side != keys->all[i - 1].side ||
                       strcmp(keys->all[i].key, keys->all[i - 1].key) != 0;
         if (is_new)
-            diff->items[diff->n_items++] =
-                (struct diff_item){.row = part->row, .side = part->side, .pair = DIFF_NO_PAIR};
+            diff->items[diff->n_items++] = (struct diff_item){
+                .row = part->row, .range = part->range, .side = part->side, .pair = DIFF_NO_PAIR};
         part->item = diff->n_items - 1;
         add_row(&diff->items[part->item].sums, part->row);
         diff->total_ns[part->side] += part->row->total_ns;
@@ -253,23 +266,22 @@ void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after
 
 /* ---- what pairs hold ---- */
 
-/* Items are in the order of their key, which begins with the name, then of their side. */
+/* Items are in the order of their key: name, configuration, range. */
 static void fill_pairs(struct diff *diff, uint32_t side)
 {
-    const struct diff_item *last = NULL;
     for (const struct diff_item *item = diff->items; item < diff->items + diff->n_items; item++) {
         struct diff_pair *pair = &diff->pairs[item->pair];
-        const struct diff_item *main_item = pair->main_item[side];
+        const struct diff_item *main_item = pair->main_item[side], *last = pair->last_item[side];
         if (item->side != side)
             continue;
-        bool is_same_name = last && last->pair == item->pair && pair->n[side] > 0 &&
-                            strcmp(last->row->kernel.mangled, item->row->kernel.mangled) == 0;
+        bool is_same_name = last && strcmp(last->row->kernel.mangled, item->row->kernel.mangled) == 0;
         pair->kernels[side] += is_same_name ? 0 : 1;
+        pair->configs[side] += is_same_name && last->row->id == item->row->id ? 0 : 1;
         pair->n[side]++;
         if (!main_item || item->sums.total_ns > main_item->sums.total_ns)
             pair->main_item[side] = item;
+        pair->last_item[side] = item;
         add_sums(&pair->sums[side], &item->sums);
-        last = item;
     }
 }
 

@@ -53,10 +53,12 @@ static void print_sums(const struct diff_summary *s)
                  percent(s->time_ns[DIFF_B] / a - 1, text[0]), percent(s->time_duration / a, text[1]),
                  percent(s->time_launches / a, text[2]), percent(s->time_new / a, text[3]),
                  percent(s->time_gone / a, text[4]));
-    (void)printf("elapsed  %s -> %s: kernels %+.1f points, mix of kernels %+.1f\n",
-                 cli_percent_text(s->elapsed[DIFF_A], from, sizeof from),
-                 cli_percent_text(s->elapsed[DIFF_B], to, sizeof to), 100 * s->elapsed_kernels,
-                 100 * s->elapsed_mix);
+    (void)printf("elapsed  %s -> %s", cli_percent_text(s->elapsed[DIFF_A], from, sizeof from),
+                 cli_percent_text(s->elapsed[DIFF_B], to, sizeof to));
+    if (!isnan(s->elapsed_kernels))
+        (void)printf(": kernels %+.1f points, mix of kernels %+.1f", 100 * s->elapsed_kernels,
+                     100 * s->elapsed_mix);
+    (void)putchar('\n');
     (void)printf("waste    %s -> %s warp-seconds\n", cli_amount_text(s->waste[DIFF_A], from, sizeof from),
                  cli_amount_text(s->waste[DIFF_B], to, sizeof to));
 }
@@ -114,6 +116,10 @@ static void print_line(const struct diff_line *line)
     char text[LINE];
     (void)snprintf(text, sizeof text, "%s: %s", line->verdict, line->kernel);
     print_wrapped(text, 0);
+    if (line->range[0]) {
+        (void)snprintf(text, sizeof text, "in %s", line->range);
+        print_wrapped(text, INDENT);
+    }
     print_times(line);
     if (line->changes[0])
         print_wrapped(line->changes, INDENT);
@@ -222,6 +228,10 @@ static void print_markdown_line(const struct diff_line *line)
     char from[32], to[32], change[16], low[16], high[16];
     (void)printf("| %s | ", line->verdict);
     diff_markdown_code(stdout, line->kernel);
+    if (line->range[0]) {
+        (void)printf(" in ");
+        diff_markdown_code(stdout, line->range);
+    }
     (void)printf(" | %s | %s | %s | %s to %s | %s%s%s |\n", duration(line->mean_ns[DIFF_A], from),
                  duration(line->mean_ns[DIFF_B], to), percent(line->change, change), percent(line->low, low),
                  percent(line->high, high), line->changes, line->advice[0] ? "; " : "", line->advice);

@@ -47,6 +47,7 @@ struct diff_line {
     const struct diff_pair *pair;
     const char *verdict, *verdict_waste, *verdict_achieved, *match, *mangled_a, *mangled_b;
     char kernel[512];     /* "matmul", "matmul -> gemm", "sum +2 -> fused" */
+    char range[512];      /* "model/linear", "model/linear -> model/fused"; "": not known, or several */
     char changes[1024];   /* "registers 41 -> 43, block 256 -> 128, theoretical 50.0% -> 37.5%" */
     char advice[320];     /* what A's advice predicted and what it brought; "": B follows none */
     double advised_saves; /* of the time of a launch, at most; NaN: B follows no advice */
