@@ -307,6 +307,15 @@ void occ_store_get_stats(struct occ_store *store, struct occ_store_stats *ret_st
 
 /* ---- queries ---- */
 
+/* Launches by duration: of one bin of the histogram. */
+struct occ_duration_bin {
+    uint64_t from_ns, until_ns, launches; /* from <= duration < until */
+};
+struct occ_duration_bins {
+    const struct occ_duration_bin *list; /* those with launches, ascending; eight make an octave */
+    size_t n;
+};
+
 /* Everything about a launch configuration: identity, limits, analysis, totals of its launches, measured
  * values. */
 struct occ_config_row {
@@ -319,7 +328,8 @@ struct occ_config_row {
     const char *refused; /* and this is why */
     struct occ_result result;
     uint64_t launches, total_ns, min_ns, max_ns;
-    uint64_t p50_ns, p95_ns, p99_ns;        /* from the histogram, at most 12.5 % off */
+    uint64_t p50_ns, p95_ns, p99_ns; /* from the histogram, at most 12.5 % off */
+    struct occ_duration_bins durations;
     int64_t first_ns, last_ns;              /* first and last start */
     double waste_warp_seconds;              /* as occ_top_row's */
     struct occ_measured_sums measured;      /* by whole minutes */

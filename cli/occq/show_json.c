@@ -13,6 +13,16 @@ static void put_times(struct cli_json *json, const struct occ_config_row *row)
     cli_json_unsigned(json, "p95_duration_ns", row->p95_ns);
     cli_json_unsigned(json, "p99_duration_ns", row->p99_ns);
     cli_json_unsigned(json, "max_duration_ns", row->max_ns);
+    /* pairs: the smallest duration of a bin, launches in it */
+    cli_json_array(json, "duration_histogram", true);
+    for (const struct occ_duration_bin *bin = row->durations.list;
+         bin < row->durations.list + row->durations.n; bin++) {
+        cli_json_array(json, NULL, true);
+        cli_json_unsigned(json, NULL, bin->from_ns);
+        cli_json_unsigned(json, NULL, bin->launches);
+        cli_json_close(json);
+    }
+    cli_json_close(json);
     cli_json_integer(json, "first_start_ns", row->first_ns);
     cli_json_integer(json, "last_start_ns", row->last_ns);
     cli_json_real(json, "waste_warp_seconds", row->waste_warp_seconds);

@@ -71,6 +71,19 @@ static void read_config(struct query *q, sqlite3_stmt *stmt, struct occ_config_r
         read_result(stmt, &at, &row->result);
 }
 
+static void fill_durations(struct query *q, const struct occ_histogram *h, struct occ_duration_bins *ret_bins)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < h->count; i++)
+        n += h->bins[i] != 0;
+    struct occ_duration_bin *list = occ_arena_get(&q->arena, n + 1, sizeof *list);
+    *ret_bins = (struct occ_duration_bins){.list = list};
+    for (uint32_t i = 0; list && i < h->count; i++)
+        if (h->bins[i])
+            list[ret_bins->n++] = (struct occ_duration_bin){occ_histogram_low(h->first + i),
+                                                            occ_histogram_low(h->first + i + 1), h->bins[i]};
+}
+
 static void fill_totals(const struct occ_totals *t, struct occ_config_row *row)
 {
     row->launches = t->launches;
@@ -138,6 +151,7 @@ static int make_row(struct query *q, const struct occ_totals *t, struct occ_conf
     if (rc != 0 || row->id == 0)
         return rc;
     fill_totals(t, row);
+    fill_durations(q, &t->histogram, &row->durations);
     rc = read_reported(q, row);
     if (rc == 0)
         rc = occ_measured_read(q->store, &q->filter, row->id, OCC_ANY_GROUP, &row->measured, q->err);
