@@ -5,25 +5,23 @@
 
 #include "support/text.h"
 
-static const char style[] =
-    "<style>svg{background:#fff;font:11px sans-serif}text{fill:#444}.head{font-size:14px;fill:#111}"
-    ".title{fill:#111}.middle{text-anchor:middle}.end{text-anchor:end}.grid,.hatch{stroke:#8886}.curve{fill:"
-    "none;stroke:#1b66b3;stroke-width:2}"
-    ".band{fill:#1b66b3;fill-opacity:.25}.mark{stroke:#b3321f;stroke-dasharray:4 2}"
-    ".label{stroke:#777;stroke-dasharray:1 3}circle,.value{fill:#b3321f}.value{font-weight:bold}"
-    "@media(prefers-color-scheme:dark){svg{background:#16181c}text{fill:#bbb}.head,.title{fill:#eee}"
-    ".curve{stroke:#6cb0f5}.band{fill:#6cb0f5}.mark{stroke:#ff8f73}.label{stroke:#999}"
-    "circle,.value{fill:#ff8f73}}</style>\n"
-    "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
-    "patternTransform=\"rotate(45)\"><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" "
-    "class=\"hatch\"/></pattern></defs>\n";
+extern const char cli_svg_style[]; /* svg.css */
+
+void cli_svg_hatch(FILE *out)
+{
+    (void)fputs("<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+                "patternTransform=\"rotate(45)\"><line x1=\"0\" y1=\"0\" x2=\"0\" y2=\"6\" "
+                "class=\"hatch\"/></pattern></defs>\n",
+                out);
+}
 
 void cli_svg_begin(FILE *out, double width, double height)
 {
-    (void)fprintf(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%g\" height=\"%g\" viewBox=\"0 0 %g %g\">\n%s",
-        width, height, width, height, style);
+    (void)fprintf(out,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\" width=\"%g\" height=\"%g\" "
+                  "viewBox=\"0 0 %g %g\">\n<style>%s</style>\n",
+                  width, height, width, height, cli_svg_style);
+    cli_svg_hatch(out);
 }
 
 void cli_svg_end(FILE *out)

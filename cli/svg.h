@@ -11,6 +11,8 @@
 #include <stdio.h>
 
 void cli_svg_begin(FILE *out, double width, double height);
+/* Instead, for elements <svg class="picture"> of a page that has the style of svg.css: the pattern, once. */
+void cli_svg_hatch(FILE *out);
 void cli_svg_end(FILE *out);
 
 /* At most 511 bytes; markup is escaped, what is no printable UTF-8 replaced. x is where it starts, or with

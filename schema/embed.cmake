@@ -1,12 +1,6 @@
 # cmake -DOUTPUT=schema.c "-DINPUTS=0001_a.sql;0002_b.sql" [-DWAREHOUSE=warehouse.sql] -P embed.cmake
-# Writes the numbered SQL files into a C table. Bytes as numbers: no limit on the length of a string literal,
-# no quoting.
-function(bytes_of file variable)
-  file(READ "${file}" hex HEX)
-  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
-  string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
-  set(${variable} "${bytes}" PARENT_SCOPE)
-endfunction()
+# Writes the numbered SQL files into a C table.
+include("${CMAKE_CURRENT_LIST_DIR}/../cmake/embed.cmake")
 
 set(arrays "")
 set(rows "")
@@ -21,12 +15,12 @@ foreach(input IN LISTS INPUTS)
     message(FATAL_ERROR "${input}: migration ${expected} is missing")
   endif()
   math(EXPR expected "${expected} + 1")
-  bytes_of("${input}" bytes)
+  occ_bytes_of("${input}" bytes)
   string(APPEND arrays "static const char sql_${version}[] = {${bytes}0};\n")
   string(APPEND rows "    {${version}, \"${name}\", sql_${version}},\n")
 endforeach()
 if(WAREHOUSE)
-  bytes_of("${WAREHOUSE}" bytes)
+  occ_bytes_of("${WAREHOUSE}" bytes)
   string(APPEND arrays "const char occ_schema_warehouse[] = {${bytes}0};\n")
 endif()
 file(WRITE "${OUTPUT}" "/* Made by schema/embed.cmake. */

@@ -193,6 +193,18 @@ int sql_prepare_list(struct occ_store *store, const struct sql_list *list, sqlit
     return status;
 }
 
+int sql_visit_list(struct occ_store *store, const struct sql_list *list, const struct sql_visitor *visitor,
+                   struct occ_error *err)
+{
+    sqlite3_stmt *statement = NULL;
+    struct sql_answer answer;
+    int status = sql_prepare_list(store, list, &statement, err);
+    if (status == 0)
+        status = sql_visit(statement, list, visitor, &answer, err);
+    (void)sqlite3_finalize(statement);
+    return status;
+}
+
 static int print_list(struct occ_store *store, const struct sql_list *list, struct sql_answer *ret_answer,
                       struct occ_error *err)
 {

@@ -40,6 +40,7 @@ void top_sort(struct occ_top *top, const char *by);
 struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_sums *ret_all);
 
 /* Advice for lines of kernels or of configurations. */
+void top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n);
 int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,
                struct top_line *lines, size_t n, struct occ_error *err);
 

@@ -37,6 +37,15 @@ static void add_config(struct top_line *line, const struct occ_config_row *confi
     (void)snprintf(line->knob, sizeof line->knob, "%s", advice[0].knob);
 }
 
+void top_advise_rows(const struct occ_config_rows *configs, bool by_config, struct top_line *lines, size_t n)
+{
+    for (const struct occ_config_row *row = configs->rows; row < configs->rows + configs->n; row++) {
+        struct top_line *line = row->analysed ? line_of(lines, n, row, by_config) : NULL;
+        if (line)
+            add_config(line, row);
+    }
+}
+
 int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by_config,
                struct top_line *lines, size_t n, struct occ_error *err)
 {
@@ -44,11 +53,7 @@ int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by
     int status = occ_store_configs(store, filter, &configs, err);
     if (status == 0)
         status = occ_store_add_uses(store, filter, &configs, err);
-    for (size_t i = 0; status == 0 && i < configs.n; i++) {
-        struct top_line *line =
-            configs.rows[i].analysed ? line_of(lines, n, &configs.rows[i], by_config) : NULL;
-        if (line)
-            add_config(line, &configs.rows[i]);
-    }
+    if (status == 0)
+        top_advise_rows(&configs, by_config, lines, n);
     return status;
 }

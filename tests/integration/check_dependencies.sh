@@ -8,11 +8,12 @@ cd "$1" || exit 1
 table='
 attribution: support
 cli: cli/occq cli/occtrace occupancy support
-cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export config import occupancy store store/remote support
+cli/occq: cli cli/occq/calc cli/occq/diff cli/occq/doctor cli/occq/export cli/occq/report config import occupancy store store/remote support
 cli/occq/calc: cli image occupancy support
 cli/occq/diff: cli config occupancy store support
 cli/occq/doctor: cli cli/occq config store support
 cli/occq/export: cli support
+cli/occq/report: cli cli/occq cli/occq/calc cli/occq/diff occupancy store support
 cli/occtrace: cli config store support
 cluster: config occupancy schema store store/codec store/remote support
 config: support

@@ -61,3 +61,7 @@ occ_add_script_test(cli_screen
 occ_add_script_test(cli_examples
   COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/cli_examples.sh" "$<TARGET_FILE:cli_history>" "$<TARGET_FILE:occq>"
           "${PROJECT_SOURCE_DIR}/tests/data/import")
+
+# occq report as a file; tests/browser looks at it.
+occ_add_script_test(cli_report
+  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_report.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:cli_history>")

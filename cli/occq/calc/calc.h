@@ -103,6 +103,10 @@ int calc_svg(const struct calc_case *c, const char *path, struct occ_error *err)
 
 /* ---- curves ---- */
 
+struct calc_curve;
+/* A picture in a page; see cli_svg_hatch(). */
+void calc_svg_panel(FILE *out, const struct calc_curve *curve);
+
 /* The occupancy of a full wave over one parameter of a launch. */
 struct calc_curve {
     enum occ_axis axis;

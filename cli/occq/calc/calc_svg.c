@@ -8,7 +8,7 @@
 #include "support/cleanup.h"
 
 enum {
-    PANEL_X = 390,
+    PANEL_X = 390, /* room for the largest tick's half behind the plot */
     PANEL_Y = 235,
     PLOT_X = 300,
     PLOT_Y = 150,
@@ -43,12 +43,17 @@ static void put_axes(const struct cli_svg_plot *plot, const struct calc_curve *c
     cli_svg_titles(plot, calc_axis_title(curve->axis), "occupancy");
 }
 
-static void put_gap(FILE *out, double from, double to)
+/* What cannot be launched, and why; in a narrow gap upright. */
+static void put_gap(FILE *out, double from, double to, const char *reason)
 {
+    bool is_wide = to - from > PLOT_X / 2.0;
     (void)fprintf(out, "<rect x=\"%.1f\" y=\"0\" width=\"%.1f\" height=\"%d\" fill=\"url(#hatch)\"/>\n", from,
                   to - from, PLOT_Y);
-    if (to - from > PLOT_X / 5.0)
-        cli_svg_text(out, (from + to) / 2, PLOT_Y / 2.0, "middle", "cannot launch");
+    (void)fprintf(out, "<g transform=\"translate(%.1f %d) rotate(%d)\">", (from + to) / 2, PLOT_Y / 2,
+                  is_wide ? 0 : -90);
+    cli_svg_text(out, 0, -3, "middle", "cannot launch:");
+    cli_svg_text(out, 0, 10, "middle", "%s", reason);
+    (void)fputs("</g>\n", out);
 }
 
 /* Values that cannot be launched, from the first of them to the next that can. */
@@ -60,7 +65,8 @@ static void put_gaps(FILE *out, const struct calc_curve *curve)
             i++;
         if (i > first)
             put_gap(out, x_of(curve, curve->points[first].value),
-                    i < curve->n ? x_of(curve, curve->points[i].value) : PLOT_X);
+                    i < curve->n ? x_of(curve, curve->points[i].value) : PLOT_X,
+                    occ_status_text(curve->points[first].status));
     }
 }
 
@@ -112,19 +118,37 @@ static void put_head(FILE *out, const struct calc_case *c)
                  occ_limiters_text(c->result.limiters, limiters, sizeof limiters));
 }
 
+static void put_curve(FILE *out, const struct calc_curve *curve)
+{
+    put_axes(&(struct cli_svg_plot){out, PLOT_X, PLOT_Y}, curve);
+    put_gaps(out, curve);
+    put_line(out, curve);
+    put_present(out, curve);
+}
+
+void calc_svg_panel(FILE *out, const struct calc_curve *curve)
+{
+    char value[24];
+    (void)fprintf(
+        out,
+        "<svg class=\"picture\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Occupancy of a full "
+        "wave over %s; of this launch, %s: %.1f%%\"><g transform=\"translate(%d %d)\">\n",
+        PANEL_X, PANEL_Y, calc_axis_title(curve->axis),
+        calc_axis_value(curve->axis, curve->present, value, sizeof value),
+        calc_curve_at(curve, curve->present)->full_wave * 100, MARGIN_X, MARGIN_Y);
+    put_curve(out, curve);
+    (void)fputs("</g></svg>\n", out);
+}
+
 static void put_document(FILE *out, const struct calc_case *c, const struct calc_curves *curves)
 {
-    const struct cli_svg_plot plot = {out, PLOT_X, PLOT_Y};
     size_t rows = (curves->n + IN_A_ROW - 1) / IN_A_ROW;
     cli_svg_begin(out, PANEL_X * IN_A_ROW, (double)(HEAD + rows * PANEL_Y));
     put_head(out, c);
     for (size_t i = 0; i < curves->n; i++) {
         (void)fprintf(out, "<g transform=\"translate(%zu %zu)\">\n", i % IN_A_ROW * PANEL_X + MARGIN_X,
                       HEAD + i / IN_A_ROW * PANEL_Y + MARGIN_Y);
-        put_axes(&plot, &curves->list[i]);
-        put_gaps(out, &curves->list[i]);
-        put_line(out, &curves->list[i]);
-        put_present(out, &curves->list[i]);
+        put_curve(out, &curves->list[i]);
         (void)fputs("</g>\n", out);
     }
     cli_svg_end(out);

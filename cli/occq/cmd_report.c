@@ -1,0 +1,303 @@
+/* occq report: what the history says, as one HTML file. One thread. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/file.h"
+#include "cli/usage.h"
+#include "commands.h"
+#include "diff_advice.h"
+#include "history.h"
+#include "names.h"
+#include "report/report.h"
+#include "sides.h"
+#include "sql_table.h"
+#include "support/cleanup.h"
+
+enum { KERNELS = 20, LINES_MAX = 1000, CONFIGS_SHOWN = 1 };
+/* Where a kernel's launches were made is looked for in each of them: only up to so many. */
+#define RANGES_LAUNCHES_MAX 2000000u
+
+struct report_args {
+    struct history_args history;
+    const char *output;
+    bool diff;
+};
+
+/* What the report is made from. */
+struct source {
+    struct occ_store *store;
+    struct occ_filter filter;
+    struct kernel_names *names;
+    struct occ_top top;
+    struct occ_config_rows configs;
+    struct show_group *all; /* of configs */
+    struct trend trend;
+    struct sides sides;
+    struct diff_report diff;
+    struct diff_line *diff_lines;
+    struct report report;
+    char asked[512];
+};
+
+static void source_free(struct source *s)
+{
+    free(s->diff_lines);
+    sides_free(&s->sides);
+    trend_release(&s->trend);
+    show_groups_free(&s->report.groups);
+    free(s->all);
+    occ_config_rows_free(&s->configs);
+    free(s->report.lines);
+    occ_top_free(&s->top);
+    kernel_names_freep(&s->names);
+    occ_store_freep(&s->store);
+}
+
+/* ---- which launches ---- */
+
+static void add_asked(struct source *s, const struct cli_option *option, const void *field)
+{
+    size_t used = strlen(s->asked);
+    char text[64] = "";
+    const char *value = text;
+    if (option->kind == CLI_TEXT || option->kind == CLI_REGEX)
+        value = *(const char *const *)field;
+    else if (option->kind == CLI_MOMENT)
+        (void)cli_time_text(*(const int64_t *)field, text, sizeof text);
+    else if (option->kind == CLI_PERCENT)
+        (void)cli_percent_text(*(const double *)field, text, sizeof text);
+    else if (option->kind == CLI_NUMBER && *(const int64_t *)field == OCC_RUN_LAST)
+        value = "last";
+    else if (option->kind == CLI_NUMBER)
+        (void)snprintf(text, sizeof text, "%" PRId64, *(const int64_t *)field);
+    (void)snprintf(s->asked + used, sizeof s->asked - used, "%s--%s%s%s", used ? " " : "", option->name,
+                   value[0] ? " " : "", value);
+}
+
+/* The options that choose launches: those of the filter. */
+static void say_asked(struct source *s, const struct cli_command *command, const struct report_args *args)
+{
+    const size_t from = offsetof(struct history_args, filter), until = from + sizeof args->history.filter;
+    for (const struct cli_option *o = command->options; o->name; o++)
+        if (o->offset >= from && o->offset < until &&
+            cli_is_given(command->options, &args->history.list.common, o->name))
+            add_asked(s, o, (const char *)args + o->offset);
+}
+
+/* ---- what they add up to ---- */
+
+/* How a kernel's configurations used the GPU, of its own newest run: what `occq show` of that kernel says. */
+static int add_uses(struct source *s, int64_t kernel, struct occ_error *err)
+{
+    struct occ_config_rows of_kernel = {.rows = s->configs.rows};
+    const struct occ_config_row *end = s->configs.rows + s->configs.n;
+    while (of_kernel.rows < end && of_kernel.rows->kernel.id != kernel)
+        of_kernel.rows++;
+    while (of_kernel.rows + of_kernel.n < end && of_kernel.rows[of_kernel.n].kernel.id == kernel)
+        of_kernel.n++;
+    return occ_store_add_uses(s->store, &s->filter, &of_kernel, err);
+}
+
+/* The sections, in the order of the lines. */
+static int choose_groups(struct source *s, size_t number, struct occ_error *err)
+{
+    size_t n = 0, n_all = 0;
+    struct report *r = &s->report;
+    int status = show_groups_make(&s->configs, CONFIGS_SHOWN, &s->all, &n_all, err);
+    r->groups = status == 0 ? calloc(number + 1, sizeof *r->groups) : NULL;
+    if (!r->groups)
+        return status != 0 ? status : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < r->n_lines && n < number; i++)
+        for (size_t k = 0; k < n_all; k++)
+            if (s->all[k].configs->kernel.id == r->lines[i].row.kernel.id &&
+                s->all[k].configs->kernel.device == r->lines[i].row.kernel.device)
+                r->groups[n++] = s->all[k];
+    r->n_groups = n;
+    for (size_t i = 0; i < n && status == 0; i++) {
+        status = add_uses(s, r->groups[i].configs->kernel.id, err);
+        if (status == 0 && r->groups[i].launches <= RANGES_LAUNCHES_MAX)
+            status = show_find_ranges(s->store, &s->filter, &r->groups[i], err);
+    }
+    return status;
+}
+
+static int load_kernels(struct source *s, size_t number, struct occ_error *err)
+{
+    struct report *r = &s->report;
+    int status = occ_store_top(s->store, &s->filter, OCC_TOP_BY_KERNEL, &s->top, err);
+    if (status != 0 || s->top.n == 0)
+        return status;
+    for (size_t i = 0; i < s->top.n; i++)
+        kernel_names_apply(s->names, &s->top.rows[i].kernel);
+    top_sort(&s->top, "waste");
+    r->n_lines = s->top.n < LINES_MAX ? s->top.n : LINES_MAX;
+    r->lines = top_make_lines(&s->top, r->n_lines, &r->sums);
+    if (!r->lines)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    status = occ_store_configs(s->store, &s->filter, &s->configs, err);
+    for (size_t i = 0; i < s->configs.n; i++)
+        kernel_names_apply(s->names, &s->configs.rows[i].kernel);
+    if (status == 0)
+        status = choose_groups(s, number, err);
+    if (status == 0)
+        top_advise_rows(&s->configs, false, r->lines, r->n_groups);
+    return status;
+}
+
+/* A few hundred points at most: minutes of hours, hours of days, else days. */
+static const char *unit_of(const struct occ_config_rows *configs)
+{
+    const int64_t hour_ns = INT64_C(3600000000000);
+    int64_t first = INT64_MAX, last = 0;
+    for (size_t i = 0; i < configs->n; i++) {
+        first = configs->rows[i].first_ns < first ? configs->rows[i].first_ns : first;
+        last = configs->rows[i].last_ns > last ? configs->rows[i].last_ns : last;
+    }
+    return last - first <= 4 * hour_ns ? "minute" : last - first <= 240 * hour_ns ? "hour" : "day";
+}
+
+static int load_diff(struct source *s, const struct report_args *args, struct occ_error *err)
+{
+    int status = 0;
+    for (int i = 0; i < DIFF_SIDES && status == 0; i++) {
+        struct side *side = &s->sides.side[i];
+        status = side_parse(side, args->history.list.common.operands[i], &args->history.list.common, err);
+        side->filter.kernel_regex = args->history.filter.kernel_regex;
+        side->filter.exclude_regex = args->history.filter.exclude_regex;
+    }
+    if (status == 0)
+        status = sides_compare(&s->sides, err);
+    if (status != 0)
+        return status;
+    s->diff = (struct diff_report){.diff = &s->sides.diff,
+                                   .side = {s->sides.side[DIFF_A].facts, s->sides.side[DIFF_B].facts},
+                                   .floor = 0.05,
+                                   .min_share = 0.01,
+                                   .shown = (size_t)args->history.number};
+    s->diff.incomparable = diff_incomparable(&s->diff.side[DIFF_A], &s->diff.side[DIFF_B]);
+    if (s->diff.incomparable)
+        return occ_fail(err, OCC_E_INVALID, "not comparable: %s ('occq diff --force' compares all the same)",
+                        s->diff.incomparable);
+    s->diff_lines = diff_make_lines(&s->diff);
+    if (!s->diff_lines)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    diff_add_advice(s->diff_lines, s->sides.diff.n_pairs);
+    return 0;
+}
+
+static int load(const struct cli_command *command, const struct report_args *args, struct source *s,
+                struct occ_error *err)
+{
+    s->filter = args->history.filter;
+    say_asked(s, command, args);
+    int status = cli_open_history(&args->history.list.common, OCC_STORE_READ, &s->store, err);
+    if (status == 0)
+        status = kernel_names_load(s->store, args->history.name, &s->names, err);
+    if (status == 0)
+        status = load_kernels(s, (size_t)args->history.number, err);
+    if (status != 0 || s->top.n == 0)
+        return status;
+    struct occ_filter of_trend = s->filter;
+    sql_leave_unknown_times_out(command, s->store, &of_trend);
+    status = trend_load(s->store, &of_trend, unit_of(&s->configs), 0.05, &s->trend, err);
+    return status == 0 && args->diff ? load_diff(s, args, err) : status;
+}
+
+/* ---- the command ---- */
+
+static int write_file(const struct report_args *args, struct source *s, struct occ_error *err)
+{
+    struct cli_file output;
+    struct report *r = &s->report;
+    r->store = s->store;
+    r->filter = &s->filter;
+    r->asked = s->asked;
+    r->top = &s->top;
+    r->trend = &s->trend;
+    r->diff = args->diff ? &s->diff : NULL;
+    r->diff_lines = s->diff_lines;
+    int status = cli_file_open(args->output, &output, err);
+    if (status != 0)
+        return status;
+    status = report_page(output.out, r, err);
+    if (status == 0)
+        return cli_file_finish(&output, err);
+    cli_file_abandon(&output);
+    return status;
+}
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct report_args *args = arguments;
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(source_free) struct source source = {0};
+    int status = load(command, args, &source, &err);
+    if (status == 0 && source.top.n == 0)
+        return cli_nothing(command, "no launches match these filters");
+    if (status == 0)
+        status = write_file(args, &source, &err);
+    if (status != 0)
+        return cli_failure(command, &err);
+    cli_note_unknown_times(command, source.store, &args->history.filter);
+    return CLI_EXIT_OK;
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct report_args *args = arguments;
+    if (args->diff != (args->history.list.common.operand_count == DIFF_SIDES))
+        return occ_fail(err, OCC_E_INVALID, "--diff has two sides: --diff A B");
+    if (!args->output && isatty(STDOUT_FILENO))
+        return occ_fail(err, OCC_E_INVALID, "-o FILE is missing: a report is not for a terminal");
+    return cli_check_history(args, err);
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTION('o', "output", CLI_TEXT, struct report_args, output, "FILE",
+               "write there instead of to stdout"),
+    CLI_OPTION(0, "diff", CLI_FLAG, struct report_args, diff, NULL,
+               "begin with what changed between A and B, which are as for 'occq diff'"),
+    CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
+    CLI_OPTIONS_FILTER("gpu"),
+    CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N",
+               "sections of at most N kernels (default 20)", .min = 1, .max = LINES_MAX),
+    CLI_OPTION_NAME,
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+static const struct cli_example examples[] = {
+    {"occq report --run last -o report.html", "the newest run"},
+    {"occq report --since 1d --exclude nccl -o report.html", "a day, without communication"},
+    {"occq report --diff label:before label:after -o report.html", "two labels, compared"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_report = {
+    .program = "occq",
+    .name = "report",
+    .operands = "[A B]",
+    .max_operands = DIFF_SIDES,
+    .summary = "one HTML file to look at and to share",
+    .description =
+        "Writes a page that needs nothing else, no network and no script: where the GPU's warp-seconds go, "
+        "by "
+        "kernel and cause; occupancy and waste over time; for the most wasteful kernels the waterfall, the "
+        "calculator's curves, durations and advice; runs, with what was lost. Its script only sorts and "
+        "filters "
+        "the table of kernels. A kernel's section has an address: #kernel-ID-DEVICE.\n\n"
+        "Numbers are those of the other commands. The element with the id occtrace-data has them as JSON: "
+        "top, "
+        "kernels, history, runs and info are what 'occq top --json' (of the columns shown), 'show --json -n "
+        "1', "
+        "'history --json', 'runs --json' and 'info --json' print, and diff what 'diff --json' prints.\n\n"
+        "The table has at most 1000 kernels; how many others there are, and what they waste, is below it.",
+    .options = options,
+    .examples = examples,
+    CLI_ARGS(struct report_args, .history = {.number = KERNELS}),
+    .check = check,
+    .run = run,
+};

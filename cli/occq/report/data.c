@@ -1,0 +1,92 @@
+/* The page's data: what --json of the commands prints; see report.h. One thread. */
+#include "cli/json.h"
+#include "html.h"
+#include "report.h"
+
+const char report_top_columns[] =
+    "id,kernel,launches,time,theor,expect_low,expect_high,achieved,cause,loss,waste,"
+    "device_id";
+
+const struct report_list report_lists[] = {
+    {&runs_list, "Runs: what was recorded, and what was lost",
+     "run,start,duration,program,label,command_line,launches,lost,lost_causes,level,reason,periods,missing,"
+     "simulated",
+     true},
+    {&info_list, "What the history holds", "what,count,size,first,last", false},
+    {NULL, NULL, NULL, false},
+};
+
+int report_visit(const struct report *report, const struct report_list *list,
+                 const struct cli_selection *selection, const struct sql_visitor *visitor,
+                 struct occ_error *err)
+{
+    enum { ROWS = 50 };
+    static const struct occ_filter none = {0};
+    struct sql_list of = *list->list;
+    of.selection = selection;
+    of.filter = list->is_filtered ? report->filter : &none;
+    of.number = ROWS;
+    return sql_visit_list(report->store, &of, visitor, err);
+}
+
+struct rows {
+    struct cli_json *json;
+    struct cli_selection columns;
+};
+
+static int put_row(void *context, const void *row, struct occ_error *err)
+{
+    const struct rows *rows = context;
+    (void)err;
+    cli_json_object(rows->json, NULL, true);
+    for (size_t i = 0; i < rows->columns.n; i++)
+        cli_json_value(rows->json, rows->columns.columns[i]->key,
+                       rows->columns.columns[i]->get(rows->columns.columns[i], row));
+    cli_json_close(rows->json);
+    return 0;
+}
+
+static void put_top(struct cli_json *json, const struct report *r)
+{
+    struct rows rows = {.json = json};
+    html_choose(top_columns, report_top_columns, &rows.columns);
+    cli_json_array(json, "top", false);
+    for (size_t i = 0; i < r->n_lines; i++)
+        (void)put_row(&rows, &r->lines[i], NULL);
+    cli_json_close(json);
+}
+
+static int put_list(struct cli_json *json, const struct report *r, const struct report_list *list,
+                    struct occ_error *err)
+{
+    struct rows rows = {.json = json};
+    html_choose(list->list->table, list->columns, &rows.columns);
+    cli_json_array(json, list->list->name, false);
+    int status = report_visit(r, list, &rows.columns, &(struct sql_visitor){put_row, &rows}, err);
+    cli_json_close(json);
+    return status;
+}
+
+int report_data(FILE *out, const struct report *r, struct occ_error *err)
+{
+    struct cli_json json;
+    int status = 0;
+    (void)fputs("<script type=\"application/json\" id=\"occtrace-data\">", out);
+    cli_json_begin(&json, out);
+    json.in_html = true;
+    put_top(&json, r);
+    show_json(&json, r->groups, r->n_groups);
+    cli_json_object(&json, "history", false);
+    trend_json(&json, r->trend);
+    cli_json_close(&json);
+    for (const struct report_list *list = report_lists; list->list && status == 0; list++)
+        status = put_list(&json, r, list, err);
+    if (r->diff) {
+        cli_json_object(&json, "diff", false);
+        diff_json(&json, r->diff, r->diff_lines);
+        cli_json_close(&json);
+    }
+    cli_json_end(&json);
+    (void)fputs("</script>\n", out);
+    return status;
+}

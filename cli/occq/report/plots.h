@@ -1,0 +1,17 @@
+/* Plots over time and durations: SVG that is as wide as the page, with its labels as text. One thread. */
+#ifndef OCC_REPORT_PLOTS_H
+#define OCC_REPORT_PLOTS_H
+
+#include <stdio.h>
+
+#include "cli/occq/trend.h"
+#include "store/store.h"
+
+/* Elapsed occupancy with its interval or range, waste, and the time of a launch, by units of time; changes
+ * are marked. */
+void plots_trend(FILE *out, const struct trend *trend);
+
+/* Launches by duration. */
+void plots_durations(FILE *out, const struct occ_config_row *row);
+
+#endif

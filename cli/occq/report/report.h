@@ -1,0 +1,59 @@
+/*
+ * `occq report`: one HTML file that needs nothing else. All numbers and sentences are printed here, by the
+ * functions of the other commands; the page's script sorts, filters and shows them. One thread.
+ */
+#ifndef OCC_REPORT_H
+#define OCC_REPORT_H
+
+#include <stdio.h>
+
+#include "cli/occq/diff/report.h"
+#include "cli/occq/lists.h"
+#include "cli/occq/show.h"
+#include "cli/occq/top.h"
+#include "cli/occq/trend.h"
+
+struct report {
+    struct occ_store *store;
+    const struct occ_filter *filter;
+    const char *asked;   /* the filters in words; "": none */
+    struct occ_top *top; /* all kernels, by waste */
+    struct top_line *lines;
+    struct top_sums sums;
+    size_t n_lines;            /* in the table: the first of them */
+    struct show_group *groups; /* those with a section of their own, as lines are ordered */
+    size_t n_groups;
+    const struct trend *trend;
+    const struct diff_report *diff; /* NULL: no comparison was asked for */
+    const struct diff_line *diff_lines;
+};
+
+/* "kernel-12-1": where the section or the row of a kernel on a device is. */
+#define REPORT_ANCHOR_BYTES 48
+const char *report_anchor(const struct occ_row_kernel *kernel, char anchor[REPORT_ANCHOR_BYTES]);
+
+/* Write errors stay in `out`. */
+int report_page(FILE *out, const struct report *report, struct occ_error *err);
+
+/* A kernel's section. */
+int report_kernel(FILE *out, const struct show_group *group, struct occ_error *err);
+
+/* A list of other commands, for the page and its data. */
+struct report_list {
+    const struct sql_list *list;
+    const char *title, *columns; /* by name */
+    bool is_filtered;            /* its rows are those of the report's filter */
+};
+/* Runs, and what the history holds; `list` NULL ends them. */
+extern const struct report_list report_lists[];
+/* Its rows, of `selection` (in which html_choose() put the columns). */
+int report_visit(const struct report *report, const struct report_list *list,
+                 const struct cli_selection *selection, const struct sql_visitor *visitor,
+                 struct occ_error *err);
+
+/* The columns of the table of kernels, also in the page's data. */
+extern const char report_top_columns[];
+/* The page's data: what --json of the commands prints, as an element. */
+int report_data(FILE *out, const struct report *report, struct occ_error *err);
+
+#endif

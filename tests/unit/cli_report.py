@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""cli_report.py OCCQ CLI_HISTORY: occq report as a file, without a browser (tests/browser has one): its data are what --json prints,
+texts are never markup, its policy names its style and script, and it is there whole or not at all."""
+import base64
+import hashlib
+import html.parser
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+import report_history
+
+occq, cli_history = sys.argv[1:3]
+os.environ.update(TZ="UTC", LC_ALL="C", NO_COLOR="1")
+work = tempfile.TemporaryDirectory()
+os.chdir(work.name)
+
+
+def run(*arguments, status=0, **more):
+    done = subprocess.run([occq, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+    assert done.returncode == status, (arguments, done.returncode, done.stderr)
+    return done
+
+
+def output(*arguments):
+    return json.loads(run(*arguments, "--json").stdout)
+
+
+class Page(html.parser.HTMLParser):
+    """Elements, and the texts of cells by table."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.ids, self.tables, self.raw, self.meta = set(), set(), [], {}, {}, {}
+        self.table = self.row = self.script = None
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.tags.add(tag)
+        self.attributes.update(attributes)
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if tag == "meta" and "http-equiv" in attributes:
+            self.meta[attributes["http-equiv"]] = attributes["content"]
+        if tag == "table":
+            self.table = self.tables.setdefault(attributes.get("id"), [])
+        if tag == "tr" and self.table is not None:
+            self.row = []
+            self.table.append(self.row)
+        if tag in ("td", "th") and self.row is not None:
+            self.row.append("")
+        if tag in ("script", "style"):
+            self.script = tag + attributes.get("id", "")
+            self.raw[self.script] = ""
+
+    def handle_endtag(self, tag):
+        if tag in ("script", "style"):
+            self.script = None
+        if tag == "table":
+            self.table = self.row = None
+
+    def handle_data(self, data):
+        if self.script:
+            self.raw[self.script] += data
+        elif self.row:
+            self.row[-1] += data.rstrip("\n")
+
+
+def check_page(database, *filters, history=()):
+    run("report", "-d", database, "-o", "page.html", *filters)
+    text = open("page.html", encoding="utf-8").read()
+    page = Page(text)
+    data = json.loads(page.raw["scriptocctrace-data"])
+    assert not re.search("[<>&\u2028\u2029]", page.raw["scriptocctrace-data"]), "data that HTML reads"
+    top = output("top", "-d", database, "-n", "1000", *filters)["top"]
+    assert len(top) == len(data["top"])
+    for ours, theirs in zip(data["top"], top):
+        assert ours == {key: theirs[key] for key in ours}
+    for kernel in data["kernels"]:
+        others = output("show", "-d", database, str(kernel["kernel_id"]), "-n", "1", *filters)["kernels"]
+        assert kernel in others, kernel["kernel"]
+    assert {k: data["history"][k] for k in ("points", "changes", "labels", "unit_ns", "simulated")} == {
+        k: v for k, v in output("history", "-d", database, *filters, *history).items() if k != "schema"}
+    for name in "runs", "info":
+        for ours, theirs in zip(data[name], output(name, "-d", database, *(filters if name == "runs" else ()))[name]):
+            assert ours == {key: theirs[key] for key in ours}, (ours, theirs)
+    policy = page.meta["Content-Security-Policy"]
+    for kind in "script", "style":
+        digest = base64.b64encode(hashlib.sha256(page.raw[kind].encode()).digest()).decode()
+        assert "%s-src 'sha256-%s'" % (kind, digest) in policy, kind
+    assert "default-src 'none'" in policy
+    assert not {"iframe", "img", "link", "object", "base", "form"} & page.tags, page.tags
+    assert not {a for a in page.attributes if a.startswith("on") or a in ("style", "src")}, page.attributes
+    assert not re.search(r'(href|src)="(?!#)', text), "a link that leaves the page"
+    assert len(set(page.ids)) == len(page.ids), "an id twice"
+    assert text.endswith("</html>\n")
+    return page, data, text
+
+
+# known histories, hostile names, another filter
+subprocess.run([cli_history, "h.db"], check=True)
+subprocess.run([cli_history, "m.db", "measured"], check=True)
+for database in "h.db", "m.db":
+    page, data, text = check_page(database, history=("--by", "minute"))
+    assert "simulated device" in text and len(data["kernels"]) == len(data["top"])
+check_page("m.db", "--run", "1", history=("--by", "minute"))
+report_history.hostile(occq, "hostile.db")
+page, data, text = check_page("hostile.db", history=("--by", "minute"))
+assert "<b>label" not in text and "alert(1)&lt;/script&gt;" in text and "\u202e" not in text
+names = {row[0] for row in page.tables["top"][1:]}
+assert "<!--<script>" in names and "x" * 2000 in text and "@{}%s%n" in names, names
+assert len(page.tables["top"]) == 1 + len(report_history.HOSTILE)
+
+# cells are the values of --json as a terminal shows them
+columns = page.tables["top"][0]
+for row, line in zip(page.tables["top"][1:], data["top"]):
+    cells = dict(zip(columns, row))
+    assert cells["launches"] == str(line["launches"]) and cells["loss"] == ("-" if line["main_cause_ratio"] is None else "%.1f%%" % (100 * line["main_cause_ratio"])), (cells, line)
+
+# many kernels: a table of 1000, and how many more there are; one launch; a comparison
+report_history.many(occq, "many.db", 1000)
+page, data, text = check_page("many.db", history=("--by", "minute"))
+assert len(text.encode()) <= 1000000, len(text)
+report_history.many(occq, "most.db", 10000)
+text = run("report", "-d", "most.db").stdout.decode()
+assert "9000 more kernels" in text and len(text.encode()) <= 1000000, len(text)
+report_history.make(occq, "one.db", [("one", 1767225600000000, 5, 1, 32)])
+check_page("one.db", history=("--by", "minute"))
+data = json.loads(Page(run("report", "-d", "hostile.db", "--diff", "run:1", "run:1").stdout.decode()).raw["scriptocctrace-data"])
+assert data["diff"] == {k: v for k, v in output("diff", "-d", "hostile.db", "run:1", "run:1").items() if k != "schema"}
+
+# nothing to report, wrong usage, and files: whole or not there
+run("report", "-d", "h.db", "--kernel", "nothing", "-o", "none.html", status=3)
+assert not os.path.exists("none.html")
+run("report", "-d", "none.db", "-o", "none.html", status=1)
+run("report", "-d", "h.db", "--diff", "run:1", status=2)
+run("report", "-d", "h.db", "run:1", "run:2", status=2)
+run("report", "-d", "h.db", "-o", "/dev/full", status=1)
+run("report", "-d", "h.db", "-o", "h.db", status=1)
+open("old.html", "w").write("old")
+
+
+def small_files():
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+
+
+run("report", "-d", "h.db", "-o", "old.html", status=1, preexec_fn=small_files)
+assert open("old.html").read() == "old" and not [name for name in os.listdir() if name.startswith("old.html.")]
+run("report", "-d", "h.db", "-o", "old.html")
+assert open("old.html").read().endswith("</html>\n")
+reader, writer = os.pipe()
+os.close(reader)
+assert subprocess.run([occq, "report", "-d", "h.db"], stdout=writer, stderr=subprocess.PIPE).returncode == 1
