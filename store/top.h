@@ -80,6 +80,10 @@ struct occ_top {
  * `kernel` has no texts. */
 int occ_store_top(struct occ_store *store, const struct occ_filter *filter, enum occ_top_by by,
                   struct occ_top *ret_top, struct occ_error *err);
+/* Several answers from one pass over the launches, of one moment: by `n` (at most 4) of kernel, configuration,
+ * cause and GPU. The caller frees all of them, also after a failure: they are zeroed before. */
+int occ_store_tops(struct occ_store *store, const struct occ_filter *filter, const enum occ_top_by *by,
+                   size_t n, struct occ_top *ret_tops, struct occ_error *err);
 void occ_top_free(struct occ_top *top);
 
 #endif

@@ -30,34 +30,12 @@ static const char *const order_labels[] = {"waste", "time", "launches", "occupan
 
 /* ---- what rows are ---- */
 
-#define BY_LABEL(name, label) label,
-static const char *const by_labels[] = {OCC_TOP_BY(BY_LABEL) NULL};
-
 static enum occ_top_by by_of(const struct top_args *args)
 {
     size_t i = 0;
-    while (strcmp(by_labels[i], args->by) != 0)
+    while (strcmp(top_by_labels[i], args->by) != 0)
         i++;
     return (enum occ_top_by)i;
-}
-
-/* The first two columns are the row's number and name, by what it is; without a number the first is not
- * shown. */
-static const char *const row_ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
-                                      [OCC_TOP_BY_GPU] = "device_id",
-                                      [OCC_TOP_BY_RUN] = "run_id",
-                                      [OCC_TOP_BY_NODE] = NULL};
-
-static void copy_columns(enum occ_top_by by, struct cli_column *table)
-{
-    memcpy(table, top_columns, top_columns_bytes);
-    if (by == OCC_TOP_BY_KERNEL)
-        return;
-    table[0].flags = row_ids[by] ? CLI_DEFAULT : CLI_TEXT_ONLY;
-    table[0].key = row_ids[by] ? row_ids[by] : table[0].key;
-    table[1].name = by_labels[by]; /* -o knows it as "kernel" too, until its key is set */
-    for (; by == OCC_TOP_BY_CAUSE && table->name; table++)
-        table->flags &= strcmp(table->key, "main_cause") == 0 ? 0 : ~0u; /* the row's name */
 }
 
 /* ---- filter ---- */
@@ -192,11 +170,11 @@ static int print_top(const struct report *report, struct occ_error *err)
     const struct top_args *args = report->args;
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
-    copy_columns(by_of(args), table);
+    top_copy_columns(by_of(args), table);
     top_sort(report->top, args->order);
     mark_defaults(table, args, report->top, report->shown);
     int status = cli_output_choose(&args->history.list.output, table, &selection, err);
-    table[1].key = by_of(args) == OCC_TOP_BY_RUN ? "program" : by_labels[by_of(args)];
+    top_name_rows(by_of(args), table);
     return status == 0 ? print(report, &selection, err) : status;
 }
 
@@ -230,7 +208,7 @@ static int check(void *arguments, struct occ_error *err)
     const struct top_args *args = arguments;
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
-    copy_columns(by_of(args), table);
+    top_copy_columns(by_of(args), table);
     if (cli_output_choose(&args->history.list.output, table, &selection, err) != 0)
         return err->code;
     if (args->advice && by_of(args) != OCC_TOP_BY_KERNEL && by_of(args) != OCC_TOP_BY_CONFIG)
@@ -256,7 +234,7 @@ static const struct cli_option options[] = {
         "what a row is: kernel (default), config, cause (the largest of a configuration, by the model), gpu, "
         "range (the ranges that launches were made in), stream, run, rank, user, label, job (Slurm's, or the "
         "pod), node",
-        .words = by_labels),
+        .words = top_by_labels),
     CLI_OPTION(
         0, "order", CLI_WORD, struct top_args, order, "ORDER",
         "waste (default), time, launches, occupancy (lowest first; measured, else expected), or a cause "

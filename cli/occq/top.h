@@ -49,4 +49,9 @@ int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by
 extern const struct cli_column top_columns[];
 extern const size_t top_columns_bytes;
 
+extern const char *const top_by_labels[]; /* by enum occ_top_by, NULL ends them */
+/* The columns by what rows are; -o knows the second one as "kernel" too, until top_name_rows(). */
+void top_copy_columns(enum occ_top_by by, struct cli_column *table);
+void top_name_rows(enum occ_top_by by, struct cli_column *table);
+
 #endif

@@ -1,4 +1,6 @@
 /* The columns of `occq top`; see top.h. One thread. */
+#include <string.h>
+
 #include "top.h"
 
 /* ---- columns ---- */
@@ -110,3 +112,36 @@ const struct cli_column top_columns[] = {
 };
 
 const size_t top_columns_bytes = sizeof top_columns;
+
+/* ---- what rows are ---- */
+
+#define BY_LABEL(name, label) label,
+const char *const top_by_labels[] = {OCC_TOP_BY(BY_LABEL) NULL};
+
+/* The first two columns are the row's number and name, by what it is; without a number the first is not
+ * shown. */
+static const char *const row_ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
+                                      [OCC_TOP_BY_GPU] = "device_id",
+                                      [OCC_TOP_BY_RUN] = "run_id",
+                                      [OCC_TOP_BY_NODE] = NULL};
+
+void top_copy_columns(enum occ_top_by by, struct cli_column *table)
+{
+    memcpy(table, top_columns, top_columns_bytes);
+    if (by == OCC_TOP_BY_KERNEL)
+        return;
+    table[0].flags = row_ids[by] ? CLI_DEFAULT : CLI_TEXT_ONLY;
+    table[0].key = row_ids[by] ? row_ids[by] : table[0].key;
+    table[1].name = top_by_labels[by];
+    for (struct cli_column *c = table + 2; c->name; c++) { /* what the first two say */
+        if (by == OCC_TOP_BY_CAUSE && strcmp(c->key, "main_cause") == 0)
+            c->flags = 0;
+        if (by == OCC_TOP_BY_GPU && strcmp(c->key, "device_id") == 0)
+            c->flags = CLI_TEXT_ONLY;
+    }
+}
+
+void top_name_rows(enum occ_top_by by, struct cli_column *table)
+{
+    table[1].key = by == OCC_TOP_BY_RUN ? "program" : top_by_labels[by];
+}

@@ -34,16 +34,24 @@ struct line {
     bool has_dominant;
 };
 
-struct top {
-    struct occ_store *store;
-    struct occ_error *err;
+/* The rows of an answer. */
+struct lines {
     enum occ_top_by by;
-    struct occ_resolved_filter filter;
-    struct occ_totals_table totals;
     struct line *lines;
     size_t n, allocated;
     struct occ_map index; /* key_of() -> line */
     struct occ_arena arena;
+};
+
+enum { ANSWERS_MAX = 4 };
+
+struct top {
+    struct occ_store *store;
+    struct occ_error *err;
+    struct occ_resolved_filter filter;
+    struct occ_totals_table totals;
+    struct lines answers[ANSWERS_MAX];
+    size_t n;
 };
 
 static void add_mean(struct mean *mean, double value, double weight)
@@ -66,13 +74,13 @@ enum {
         C_CAUSES
 };
 
-static const char *copy_column(struct top *t, sqlite3_stmt *stmt, int column)
+static const char *copy_column(struct lines *t, sqlite3_stmt *stmt, int column)
 {
     return occ_arena_copy(&t->arena, (const char *)sqlite3_column_text(stmt, column));
 }
 
 /* What rows are told apart by. */
-static uint64_t key_of(const struct top *t, sqlite3_stmt *stmt, uint32_t group)
+static uint64_t key_of(const struct lines *t, sqlite3_stmt *stmt, uint32_t group)
 {
     const char *cause = (const char *)sqlite3_column_text(stmt, C_MAIN_CAUSE);
     uint32_t number = 0;
@@ -93,7 +101,8 @@ static uint64_t key_of(const struct top *t, sqlite3_stmt *stmt, uint32_t group)
     }
 }
 
-static void name_line(struct top *t, sqlite3_stmt *stmt, uint32_t group, struct occ_row_kernel *kernel)
+static void name_line(struct lines *t, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
+                      uint32_t group, struct occ_row_kernel *kernel)
 {
     static const int columns[] = {[OCC_TOP_BY_KERNEL] = C_SHORT,
                                   [OCC_TOP_BY_CONFIG] = C_CONFIG_TEXT,
@@ -104,13 +113,13 @@ static void name_line(struct top *t, sqlite3_stmt *stmt, uint32_t group, struct 
         (void)snprintf(number, sizeof number, "%u", group);
         kernel->short_name = occ_arena_copy(&t->arena, number);
     } else if (t->by == OCC_TOP_BY_RANGE) {
-        const char *path = t->filter.range_paths[group];
+        const char *path = f->range_paths[group];
         kernel->short_name = path ? occ_arena_copy(&t->arena, path) : NULL;
         kernel->id = group;
-    } else if (t->filter.unit_ns) {
+    } else if (f->unit_ns) {
         kernel->id = group;
     } else if (t->by > OCC_TOP_BY_STREAM) {
-        const struct occ_filtered_run *run = &t->filter.runs[group];
+        const struct occ_filtered_run *run = &f->runs[group];
         kernel->short_name = run->text ? occ_arena_copy(&t->arena, run->text) : NULL;
         kernel->id = run->id;
     } else {
@@ -129,7 +138,8 @@ static void name_line(struct top *t, sqlite3_stmt *stmt, uint32_t group, struct 
 }
 
 /* NULL: no memory. */
-static struct line *find_line(struct top *t, sqlite3_stmt *stmt, uint32_t group)
+static struct line *find_line(struct lines *t, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
+                              uint32_t group)
 {
     if (!occ_grow((void **)&t->lines, &t->allocated, t->n, UINT32_MAX, sizeof *t->lines))
         return NULL;
@@ -138,7 +148,7 @@ static struct line *find_line(struct top *t, sqlite3_stmt *stmt, uint32_t group)
         return NULL;
     if (at == t->n) {
         t->lines[t->n] = (struct line){.row = {.min_ns = UINT64_MAX}};
-        name_line(t, stmt, group, &t->lines[t->n++].row.kernel);
+        name_line(t, f, stmt, group, &t->lines[t->n++].row.kernel);
     }
     t->lines[at].row.kernel.simulated |= sqlite3_column_int(stmt, C_SIMULATED) != 0;
     return &t->lines[at];
@@ -177,14 +187,6 @@ static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
         result->cause[i] = sqlite3_column_double(stmt, C_CAUSES + 1 + i);
 }
 
-static void add_measured(struct line *line, const struct occ_measurement *measured, double weight)
-{
-    add_mean(&line->achieved, measured->achieved, weight);
-    add_mean(&line->achieved_error, measured->achieved_error, weight);
-    add_mean(&line->elapsed, measured->elapsed, weight);
-    add_mean(&line->elapsed_error, measured->elapsed_error, weight);
-}
-
 static void add_result(struct line *line, const struct occ_result *result,
                        const struct occ_measurement *measured, double weight, double capacity_seconds)
 {
@@ -207,8 +209,8 @@ static int read_measured(struct top *t, int64_t config, uint32_t group, struct o
     struct occ_resolved_filter f = t->filter; /* the same maps and runs */
     if (f.unit_ns == 0)
         return occ_measured_read(t->store, &f, config,
-                                 t->by > OCC_TOP_BY_STREAM ? (int64_t)group : OCC_ANY_GROUP, ret_sums,
-                                 t->err);
+                                 t->answers[0].by > OCC_TOP_BY_STREAM ? (int64_t)group : OCC_ANY_GROUP,
+                                 ret_sums, t->err);
     f.time = (struct occ_span){group * f.unit_ns, (group + INT64_C(1)) * f.unit_ns};
     if (f.unit_ns >= HOUR_NS)
         f.hours = f.time;
@@ -224,15 +226,9 @@ static bool add_durations(struct occ_histogram *sum, const struct occ_histogram 
 }
 
 /* Sums of a configuration, of one group. */
-static int add_config(struct top *t, sqlite3_stmt *stmt, const struct occ_totals *totals)
+static void add_totals(struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals)
 {
-    uint32_t group = (uint32_t)(totals->key >> 32);
-    struct line *line = find_line(t, stmt, group);
-    if (!line)
-        return occ_store_no_memory(t->err);
     struct occ_top_row *row = &line->row;
-    struct occ_measured_sums sums;
-    struct occ_measurement measured;
     row->configs++;
     row->launches += totals->launches;
     row->total_ns = occ_add_saturated(row->total_ns, totals->total_ns);
@@ -240,23 +236,45 @@ static int add_config(struct top *t, sqlite3_stmt *stmt, const struct occ_totals
     row->max_ns = totals->max_ns > row->max_ns ? totals->max_ns : row->max_ns;
     if (!line->has_dominant || totals->total_ns > line->dominant_ns)
         fill_dominant(line, stmt, totals->total_ns);
-    if (!add_durations(&line->durations, &totals->histogram))
-        return occ_store_no_memory(t->err);
+}
+
+/* What is known of a configuration's occupancy. */
+static void add_occupancy(struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals,
+                          const struct occ_measurement *measured)
+{
+    /* launches of no measurable time have a mean too */
+    double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
+    line->weight += weight;
+    add_mean(&line->achieved, measured->achieved, weight);
+    add_mean(&line->achieved_error, measured->achieved_error, weight);
+    add_mean(&line->elapsed, measured->elapsed, weight);
+    add_mean(&line->elapsed_error, measured->elapsed_error, weight);
+    if (sqlite3_column_type(stmt, C_ELAPSED_LOW) == SQLITE_NULL)
+        return;
+    struct occ_result result;
+    read_result(stmt, &result);
+    add_result(line, &result, measured, weight,
+               (double)totals->total_ns * 1e-9 * sqlite3_column_double(stmt, C_SMS) *
+                   result.max_warps_per_sm);
+}
+
+/* To a line of each answer. */
+static int add_config(struct top *t, sqlite3_stmt *stmt, const struct occ_totals *totals)
+{
+    uint32_t group = (uint32_t)(totals->key >> 32);
+    struct occ_measured_sums sums;
+    struct occ_measurement measured;
     int rc = read_measured(t, sqlite3_column_int64(stmt, C_CONFIG), group, &sums);
     if (rc != 0)
         return rc;
     occ_measured_means(&sums, &measured);
-    /* launches of no measurable time have a mean too */
-    double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
-    line->weight += weight;
-    add_measured(line, &measured, weight);
-    if (sqlite3_column_type(stmt, C_ELAPSED_LOW) == SQLITE_NULL)
-        return 0;
-    struct occ_result result;
-    read_result(stmt, &result);
-    add_result(line, &result, &measured, weight,
-               (double)totals->total_ns * 1e-9 * sqlite3_column_double(stmt, C_SMS) *
-                   result.max_warps_per_sm);
+    for (size_t i = 0; i < t->n; i++) {
+        struct line *line = find_line(&t->answers[i], &t->filter, stmt, group);
+        if (!line || !add_durations(&line->durations, &totals->histogram))
+            return occ_store_no_memory(t->err);
+        add_totals(line, stmt, totals);
+        add_occupancy(line, stmt, totals, &measured);
+    }
     return 0;
 }
 
@@ -313,12 +331,12 @@ static void finish_line(struct line *line)
     name_main_cause(line);
 }
 
-static int make_rows(struct top *t, struct occ_top *ret_top)
+static int make_rows(struct lines *t, struct occ_top *ret_top, struct occ_error *err)
 {
     struct occ_top_row *rows = malloc((t->n + 1) * sizeof *rows);
     if (!rows || t->arena.failed) {
         free(rows);
-        return occ_store_no_memory(t->err);
+        return occ_store_no_memory(err);
     }
     for (size_t i = 0; i < t->n; i++) {
         finish_line(&t->lines[i]);
@@ -329,33 +347,46 @@ static int make_rows(struct top *t, struct occ_top *ret_top)
     return 0;
 }
 
-static int answer(struct top *t, const struct occ_filter *filter, struct occ_top *ret_top)
+static int answer(struct top *t, const struct occ_filter *filter, struct occ_top *ret_tops)
 {
-    int rc = occ_filter_resolve(t->store, filter, t->by, &t->filter, t->err);
+    int rc = occ_filter_resolve(t->store, filter, t->answers[0].by, &t->filter, t->err);
     if (rc == 0)
         rc = occ_sum_by_config(t->store, &t->filter, t->filter.unit_ns != 0, &t->totals, t->err);
     if (rc == 0 && t->totals.n > 0)
         rc = load_configs(t);
-    return rc != 0 ? rc : make_rows(t, ret_top);
+    for (size_t i = 0; i < t->n && rc == 0; i++)
+        rc = make_rows(&t->answers[i], &ret_tops[i], t->err);
+    return rc;
+}
+
+int occ_store_tops(struct occ_store *s, const struct occ_filter *filter, const enum occ_top_by *by, size_t n,
+                   struct occ_top *ret_tops, struct occ_error *err)
+{
+    struct top t = {.store = s, .err = err, .n = n < ANSWERS_MAX ? n : ANSWERS_MAX};
+    int rc = occ_store_execute(s, OCC_SQL_BEGIN, NULL, 0, err);
+    if (rc != 0)
+        return rc;
+    for (size_t i = 0; i < t.n; i++)
+        t.answers[i].by = by[i];
+    rc = answer(&t, filter, ret_tops);
+    occ_store_rollback(s);
+    occ_resolved_filter_free(&t.filter);
+    occ_totals_table_free(&t.totals);
+    for (size_t i = 0; i < t.n; i++) {
+        struct lines *answer = &t.answers[i];
+        occ_map_free(&answer->index);
+        for (size_t k = 0; k < answer->n; k++)
+            occ_histogram_free(&answer->lines[k].durations);
+        free(answer->lines);
+        occ_arena_free(answer->arena.blocks);
+    }
+    return rc;
 }
 
 int occ_store_top(struct occ_store *s, const struct occ_filter *filter, enum occ_top_by by,
                   struct occ_top *ret_top, struct occ_error *err)
 {
-    struct top t = {.store = s, .err = err, .by = by};
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN, NULL, 0, err);
-    if (rc != 0)
-        return rc;
-    rc = answer(&t, filter, ret_top);
-    occ_store_rollback(s);
-    occ_resolved_filter_free(&t.filter);
-    occ_totals_table_free(&t.totals);
-    occ_map_free(&t.index);
-    for (size_t i = 0; i < t.n; i++)
-        occ_histogram_free(&t.lines[i].durations);
-    free(t.lines);
-    occ_arena_free(t.arena.blocks);
-    return rc;
+    return occ_store_tops(s, filter, &by, 1, ret_top, err);
 }
 
 void occ_top_free(struct occ_top *top)
