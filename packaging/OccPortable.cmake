@@ -29,6 +29,7 @@ occ_link_statically(ZSTD libzstd)
 occ_link_statically(YAML libyaml)
 occ_link_statically(YAJL libyajl_s)
 occ_link_statically(ZLIB libz)
+occ_link_statically(NCURSESW libncursesw libtinfo)
 occ_link_statically(XXHASH libxxhash)
 
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${OCC_INSTALL_PLUGINDIR}")
@@ -45,7 +46,7 @@ occ_carry_library(smartcols libsmartcols.so.1)
 occ_carry_library(libacl libacl.so.1)
 
 # Whose code is in it.
-foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libsmartcols1 libacl1)
+foreach(package libsqlite3-0 libzstd1 libyaml-0-2 libyajl2 zlib1g libxxhash0 libncursesw6 libtinfo6 libsmartcols1 libacl1)
   if(EXISTS "/usr/share/doc/${package}/copyright")
     install(FILES "/usr/share/doc/${package}/copyright" DESTINATION share/doc/occtrace/licences RENAME ${package})
   endif()

@@ -13,6 +13,7 @@ cli/occq/calc: cli image occupancy support
 cli/occq/diff: cli config occupancy store support
 cli/occq/doctor: cli cli/occq config store support
 cli/occq/export: cli support
+cli/occq/live: cli cli/occq store support
 cli/occq/report: cli cli/occq cli/occq/calc cli/occq/diff occupancy store support
 cli/occtrace: cli config store support
 cluster: config occupancy schema store store/codec store/remote support

@@ -1,0 +1,202 @@
+/* occq live: the kernels that waste most now. One thread, and on a terminal that of query.h. */
+#include <errno.h>
+#include <time.h>
+
+#include "cli/occq/commands.h"
+#include "cli/occq/names.h"
+#include "cli/json.h"
+#include "cli/table.h"
+#include "cli/usage.h"
+#include "live.h"
+
+#define SECOND_NS INT64_C(1000000000)
+
+/* ---- without a terminal ---- */
+
+static int print_text(const struct live_args *args, const struct live_sample *sample,
+                      const struct top_line *lines, struct occ_error *err)
+{
+    static const struct live_model no_filter;
+    struct cli_selection columns;
+    char line[LIVE_LINE_BYTES], time[32];
+    live_head_text(sample, line);
+    (void)printf("%s  %s\n", cli_time_text(sample->at_ns, time, sizeof time), line);
+    for (size_t i = 0; i < sample->gpus.n; i++) {
+        live_gpu_text(sample, i, line);
+        (void)printf("%s\n", line);
+    }
+    live_causes_text(sample, line);
+    (void)printf("%s\n", line);
+    if (sample->kernels.n == 0) {
+        live_nothing_text(sample, &no_filter, line);
+        (void)printf("%s\n", line);
+    }
+    int status = live_choose_columns(args, &columns, err);
+    return status != 0 ? status
+                       : cli_table_print("kernels", &columns, lines, sample->kernels.n, sizeof *lines, err);
+}
+
+/* As `occq top --json`, by what the rows are. */
+static void put_rows(struct cli_json *json, const char *key, enum occ_top_by by, const struct top_line *lines,
+                     size_t n)
+{
+    struct cli_column columns[TOP_COLUMNS_MAX];
+    top_copy_columns(by, columns);
+    top_name_rows(by, columns);
+    cli_json_array(json, key, false);
+    for (size_t i = 0; i < n; i++) {
+        cli_json_object(json, NULL, true);
+        for (const struct cli_column *c = columns; c->name; c++)
+            if (!(c->flags & CLI_TEXT_ONLY))
+                cli_json_value(json, c->key, c->get(c, &lines[i]));
+        cli_json_close(json);
+    }
+    cli_json_close(json);
+}
+
+static int print_json(const struct live_sample *sample, const struct top_line *lines, struct occ_error *err)
+{
+    struct top_sums sums;
+    _cleanup_(occ_freep) struct top_line *gpus = top_make_lines(&sample->gpus, sample->gpus.n, &sums);
+    _cleanup_(occ_freep) struct top_line *causes = top_make_lines(&sample->causes, sample->causes.n, &sums);
+    struct cli_json json;
+    if (!gpus || !causes)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    cli_json_begin(&json, stdout);
+    cli_json_integer(&json, "at_ns", sample->at_ns);
+    cli_json_integer(&json, "window_ns", sample->window_ns);
+    cli_json_value(&json, "newest_start_ns",
+                   sample->newest_ns ? cli_integer(sample->newest_ns) : cli_string(NULL));
+    cli_json_integer(&json, "runs", sample->runs);
+    cli_json_integer(&json, "lost", sample->lost);
+    cli_json_real(&json, "overhead_ratio", sample->overhead);
+    put_rows(&json, "gpus", OCC_TOP_BY_GPU, gpus, sample->gpus.n);
+    put_rows(&json, "causes", OCC_TOP_BY_CAUSE, causes, sample->causes.n);
+    put_rows(&json, "kernels", OCC_TOP_BY_KERNEL, lines, sample->kernels.n);
+    cli_json_end(&json);
+    return 0;
+}
+
+static int print_sample(const struct live_args *args, struct live_sample *sample, struct occ_error *err)
+{
+    struct top_sums sums;
+    top_sort(&sample->kernels, "waste");
+    _cleanup_(occ_freep) struct top_line *lines = top_make_lines(&sample->kernels, sample->kernels.n, &sums);
+    int status = !lines                           ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
+                 : args->history.list.output.json ? print_json(sample, lines, err)
+                                                  : print_text(args, sample, lines, err);
+    if (fflush(stdout) != 0 && status == 0)
+        status = occ_fail_errno(err, errno, "cannot write");
+    return status;
+}
+
+/* One answer after the other. What goes on without a history is no failure, unless it is the last word. */
+static int print_batches(const struct cli_command *command, const struct live_args *args,
+                         struct live_reader *reader)
+{
+    const struct timespec interval = {args->interval_ns / SECOND_NS, args->interval_ns % SECOND_NS};
+    int result = CLI_EXIT_OK;
+    for (int64_t i = 0; args->history.number == 0 || i < args->history.number; i++) {
+        struct occ_error err = OCC_ERROR_INIT;
+        if (i)
+            (void)nanosleep(&interval, NULL);
+        if (i && !args->history.list.output.json)
+            (void)putchar('\n');
+        _cleanup_(live_sample_freep) struct live_sample *sample = live_read(reader, args->window_ns);
+        if (sample && sample->err.code == 0 && print_sample(args, sample, &err) != 0)
+            return ferror(stdout) ? CLI_EXIT_FAILURE : cli_failure(command, &err);
+        result = !sample                  ? CLI_EXIT_FAILURE
+                 : sample->err.code != 0  ? cli_failure(command, &sample->err)
+                 : sample->kernels.n == 0 ? CLI_EXIT_NOTHING
+                                          : CLI_EXIT_OK;
+    }
+    return result;
+}
+
+/* ---- the command ---- */
+
+static int run(const struct cli_command *command, const void *arguments)
+{
+    const struct live_args *args = arguments;
+    struct live_reader reader;
+    if (!args->batch)
+        return live_run(command, args);
+    live_reader_init(&reader, &args->history);
+    int result = print_batches(command, args, &reader);
+    live_reader_release(&reader);
+    return result;
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    const struct live_args *args = arguments;
+    struct cli_selection columns;
+    if (!args->batch && (args->history.list.output.json || args->history.number != 0))
+        return occ_fail(err, OCC_E_INVALID, "--json and -n are for batches (-b)");
+    if (args->history.list.output.json && args->history.list.output.columns)
+        return occ_fail(err, OCC_E_INVALID, "--json prints all columns");
+    return live_choose_columns(args, &columns, err);
+}
+
+static const struct cli_option options[] = {
+    CLI_OPTION_DB,
+    CLI_OPTION('w', "window", CLI_SPAN, struct live_args, window_ns, "DURATION",
+               "launches of the last DURATION (default 5s; 1s to 1h)", .min = SECOND_NS,
+               .max = 3600 * SECOND_NS),
+    CLI_OPTION('i', "interval", CLI_SPAN, struct live_args, interval_ns, "DURATION",
+               "from one answer to the next (default 1s; 100ms to 1h)", .min = SECOND_NS / 10,
+               .max = 3600 * SECOND_NS),
+    CLI_OPTION('b', "batch", CLI_FLAG, struct live_args, batch, NULL,
+               "print plain text, one answer after the other, without a terminal"),
+    CLI_OPTION_NUMBER("with -b: N answers (default: until interrupted)"),
+    CLI_OPTION(0, "ascii", CLI_FLAG, struct live_args, ascii, NULL,
+               "no blocks in trends, for consoles that lack them"),
+    CLI_OPTIONS_RUN,
+    CLI_OPTION_KERNEL,
+    CLI_OPTION_EXCLUDE,
+    CLI_OPTION_DEVICE("gpu"),
+    CLI_OPTION_NAME,
+    CLI_OPTION('o', "columns", CLI_TEXT, struct cli_list_args, output.columns, "LIST",
+               "columns to show, separated by commas; +LIST adds to the default ones"),
+    CLI_OPTION(0, "json", CLI_FLAG, struct cli_list_args, output.json, NULL,
+               "with -b: a JSON document for each answer, with all columns"),
+    CLI_OPTION_HELP,
+    CLI_OPTION_END,
+};
+
+static const struct cli_example examples[] = {
+    {"occq live", "what wastes the GPUs now"},
+    {"occq live --window 30s --kernel gemm", "some kernels, of the last half minute"},
+    {"occq live -b -n 1 --json", "one answer, for a program"},
+    {NULL, NULL},
+};
+
+const struct cli_command cli_live = {
+    .program = "occq",
+    .name = "live",
+    .operands = "",
+    .summary = "the kernels that waste most now, while programs run",
+    .description =
+        "Asks a history that grows again and again and shows GPUs, causes and kernels by wasted warp-seconds "
+        "of "
+        "the last seconds, as 'occq top --since' would, with the last ten values of each kernel beside it. "
+        "Keys "
+        "order, filter and pause, and open 'occq show' for a kernel; h lists them.\n\n"
+        "Above the table stand the age of the newest launch, the runs in progress with the launches that "
+        "they "
+        "lost and occtrace's share of their CPU time, and a line for each GPU: busy is the time of its "
+        "kernels / "
+        "window (beyond 100 % kernels overlap), achieved is measured, expected is the model's where nothing "
+        "is.\n\n"
+        "Launches are stored about two seconds after they end; those of a window count that began in it. An "
+        "answer "
+        "that takes long is asked less often, so that it takes about 1 % of a processor. A history that is "
+        "missing, replaced or upgraded meanwhile is waited for.\n\n"
+        "Works from 60 x 12 characters, without colours (NO_COLOR) and without UTF-8. -b prints for scripts.",
+    .options = options,
+    .columns = top_columns,
+    .examples = examples,
+    CLI_ARGS(struct live_args, .window_ns = 5 * SECOND_NS, .interval_ns = SECOND_NS),
+    .check = check,
+    .run = run,
+};

@@ -1,0 +1,276 @@
+/* What occq live shows of made-up answers: order, selection, filter, values, texts. One thread. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/occq/live/model.h"
+
+#define SECOND INT64_C(1000000000)
+enum { ROWS = 8 };
+
+static struct occ_top_row rows[ROWS];
+static char names[ROWS][32];
+
+static const struct cli_column *column(const char *name)
+{
+    const struct cli_column *c = top_columns;
+    while (strcmp(c->name, name) != 0)
+        c++;
+    return c;
+}
+
+/* Kernels 1, 2 ... named kernel_1 ... with that waste; negative: it was not analysed. */
+static struct occ_top sample(const double *waste, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        (void)snprintf(names[i], sizeof names[i], "kernel_%zu", i + 1);
+        rows[i] = (struct occ_top_row){.waste_warp_seconds = waste[i],
+                                       .theoretical = waste[i] < 0 ? NAN : 0.5,
+                                       .launches = 10 * (i + 1),
+                                       .total_ns = 1000,
+                                       .achieved = NAN};
+        rows[i].kernel = (struct occ_row_kernel){.id = (int64_t)i + 1, .device = 1, .short_name = names[i]};
+    }
+    return (struct occ_top){.rows = rows, .n = n};
+}
+#define SAMPLE(...)                                                                                          \
+    sample((const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double))
+
+/* "3 1 2": the rows' kernels; '>' before the selected one. */
+static const char *order_of(const struct live_model *m)
+{
+    static char text[128];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < m->n; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s%d", i ? " " : "",
+                                 i == m->at ? ">" : "", (int)m->items[i].kernel->id);
+    return text;
+}
+
+static void show(struct live_model *m, struct occ_top top, bool held)
+{
+    assert_true(live_record(m, &top));
+    assert_true(live_arrange(m, &top, held));
+}
+
+static struct live_model model(const char *order)
+{
+    return (struct live_model){.order = column(order)};
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    struct live_model m = model("waste");
+    struct occ_top top = SAMPLE(2, -1, 9, 2);
+    show(&m, top, false);
+    assert_string_equal(order_of(&m), ">3 1 4 2"); /* ties by number, unknown last */
+    assert_true(m.items[1].line->running_waste_ratio == 11 / 13.0);
+    assert_true(m.items[3].line->running_waste_ratio == 1);
+    m.inverted = true;
+    assert_true(live_arrange(&m, &top, false));
+    assert_string_equal(order_of(&m), ">1 4 3 2");
+    m.inverted = false;
+    m.order = column("kernel");
+    assert_true(live_arrange(&m, &top, false));
+    assert_string_equal(order_of(&m), ">1 2 3 4");
+    m.order = column("launches");
+    assert_true(live_arrange(&m, &top, false));
+    assert_string_equal(order_of(&m), ">4 3 2 1");
+    m.order = column("achieved"); /* nobody has one */
+    assert_true(live_arrange(&m, &top, false));
+    assert_string_equal(order_of(&m), ">1 2 3 4");
+    live_model_release(&m);
+}
+
+static void test_devices_are_rows(void **state)
+{
+    (void)state;
+    struct live_model m = model("waste");
+    struct occ_top top = SAMPLE(1, 5);
+    rows[1].kernel.id = 1;
+    rows[1].kernel.device = 2;
+    show(&m, top, false);
+    live_move(&m, 1);
+    rows[0].waste_warp_seconds = 9;
+    show(&m, top, false);
+    assert_int_equal(m.at, 0);
+    assert_int_equal(m.items[m.at].kernel->device, 1);
+    live_model_release(&m);
+}
+
+static void test_selection(void **state)
+{
+    (void)state;
+    struct live_model m = model("waste");
+    show(&m, SAMPLE(1, 2, 3), false);
+    show(&m, SAMPLE(3, 2, 1), false);
+    assert_string_equal(order_of(&m), ">1 2 3"); /* nothing chosen: the first row */
+    live_move(&m, 1);
+    show(&m, SAMPLE(1, 9, 5), false);
+    assert_string_equal(order_of(&m), ">2 3 1"); /* its kernel */
+    live_move(&m, -1);
+    show(&m, SAMPLE(7), false);
+    assert_int_equal(m.selected, 2); /* has no launches for a while */
+    show(&m, SAMPLE(7, 8, 9), false);
+    assert_string_equal(order_of(&m), "3 >2 1");
+    live_move(&m, 100);
+    assert_string_equal(order_of(&m), "3 2 >1");
+    live_move(&m, -100);
+    assert_string_equal(order_of(&m), ">3 2 1");
+    show(&m, (struct occ_top){0}, false);
+    live_move(&m, 1);
+    assert_int_equal(m.n, 0);
+    assert_int_equal(m.at, 0);
+    live_model_release(&m);
+}
+
+static void test_held_order(void **state)
+{
+    (void)state;
+    struct live_model m = model("waste");
+    show(&m, SAMPLE(1, 2, 3), false);
+    show(&m, SAMPLE(9, 2, 1, 100), true);
+    assert_string_equal(order_of(&m), ">3 2 1 4"); /* new ones follow */
+    show(&m, SAMPLE(9, 8, 1, 100), true);
+    assert_string_equal(order_of(&m), ">3 2 1 4");
+    show(&m, SAMPLE(9, 8, 1, 100), false);
+    assert_string_equal(order_of(&m), ">4 1 2 3");
+    live_model_release(&m);
+}
+
+static void test_filter(void **state)
+{
+    (void)state;
+    struct live_model m = model("waste");
+    char line[LIVE_LINE_BYTES];
+    struct occ_top top = SAMPLE(1, 2, 3);
+    struct live_sample s = {.kernels = top, .newest_ns = 1, .window_ns = SECOND};
+    rows[2].kernel.demangled = "void ns::Gemm<float>()";
+    (void)snprintf(m.filter, sizeof m.filter, "GEMM");
+    show(&m, top, false);
+    assert_string_equal(order_of(&m), ">3");
+    assert_true(m.items[0].line->waste_ratio == 0.5); /* of all kernels */
+    live_nothing_text(&s, &m, line);
+    assert_string_equal(line, "");
+    (void)snprintf(m.filter, sizeof m.filter, "a\033");
+    assert_true(live_arrange(&m, &top, false));
+    live_nothing_text(&s, &m, line);
+    assert_string_equal(line, "no kernel's name has 'a?' in it");
+    live_model_release(&m);
+}
+
+static void test_scrolling(void **state)
+{
+    (void)state;
+    struct live_model m = model("kernel");
+    show(&m, SAMPLE(1, 1, 1, 1, 1, 1, 1, 1), false);
+    for (int i = 0; i < 4; i++) {
+        live_move(&m, 1);
+        live_scroll(&m, 3);
+        assert_in_range(m.at, m.first, m.first + 2);
+    }
+    assert_int_equal(m.first, 2);
+    live_move(&m, -2);
+    live_scroll(&m, 3);
+    assert_int_equal(m.first, 2);
+    live_scroll(&m, 100); /* the screen grew */
+    assert_int_equal(m.first, 0);
+    live_move(&m, 100);
+    live_scroll(&m, 1);
+    assert_int_equal(m.first, 7);
+    live_model_release(&m);
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    struct live_model m = model("waste");
+    show(&m, SAMPLE(1, 2), false);
+    show(&m, SAMPLE(3), false);
+    assert_int_equal(m.n_kernels, 2);
+    assert_true(m.kernels[0].values[LIVE_VALUES - 1] == 3 && m.kernels[0].values[LIVE_VALUES - 2] == 1);
+    assert_true(m.kernels[1].values[LIVE_VALUES - 1] == 0 && m.kernels[1].values[LIVE_VALUES - 2] == 2);
+    for (int i = 0; i < LIVE_VALUES - 2; i++)
+        show(&m, SAMPLE(3), false);
+    assert_int_equal(m.n_kernels, 2);
+    show(&m, SAMPLE(3), false); /* its last value has gone */
+    assert_int_equal(m.n_kernels, 1);
+    live_model_release(&m);
+}
+
+static void test_sparkline(void **state)
+{
+    (void)state;
+    char text[3 * LIVE_VALUES + 1];
+    live_sparkline((const double[LIVE_VALUES]){0, 1, 2, 4, 8, 8, 0.001, 7.999}, true, text);
+    assert_string_equal(text, " .:=##.#  ");
+    live_sparkline((const double[LIVE_VALUES]){[8] = 4, [9] = 8}, false, text);
+    assert_string_equal(text, "        \xe2\x96\x84\xe2\x96\x88");
+    live_sparkline((const double[LIVE_VALUES]){0}, true, text);
+    assert_string_equal(text, "          ");
+}
+
+static void test_texts(void **state)
+{
+    (void)state;
+    char line[LIVE_LINE_BYTES];
+    struct live_model m = model("waste");
+    struct live_sample s = {
+        .at_ns = 100 * SECOND, .window_ns = 5 * SECOND, .runs = 1, .lost = 7, .overhead = NAN};
+    live_head_text(&s, line);
+    assert_string_equal(line, "last 5 s  no launches yet  1 run  lost 7  overhead -");
+    live_nothing_text(&s, &m, line);
+    assert_non_null(strstr(line, "waits for the first launch"));
+    live_causes_text(&s, line);
+    assert_string_equal(line, "waste by main cause: -");
+    s.newest_ns = 40 * SECOND;
+    live_nothing_text(&s, &m, line);
+    assert_string_equal(line, "no launches in the last 5 s that match (newest 1 min ago); waits for more");
+    s.newest_ns = 160 * SECOND;
+    live_head_text(&s, line);
+    assert_non_null(strstr(line, "newest 1 min ahead (the clock was set back)"));
+    (void)occ_fail(&s.err, OCC_E_IO, "%s", "a\nb");
+    live_nothing_text(&s, &m, line);
+    assert_string_equal(line, "a?b; this goes on when it can be read");
+}
+
+static void test_gpus_and_causes(void **state)
+{
+    (void)state;
+    char line[LIVE_LINE_BYTES];
+    struct live_sample s = {.window_ns = 1000};
+    s.gpus = s.causes = SAMPLE(1, 3);
+    rows[0].total_ns = 2000;
+    rows[0].expected_achieved_low = 0.25;
+    rows[0].kernel.short_name = "GPU\033[2J of a very long name, longer than there is room";
+    rows[1].achieved = 0.5;
+    rows[1].kernel.simulated = true;
+    live_gpu_text(&s, 0, line);
+    assert_string_equal(line, "GPU 1  GPU?[2J of a very lon busy 200.0%  expected  25.0%  waste   1.000");
+    assert_true(strlen(line) < 80);
+    live_gpu_text(&s, 1, line);
+    assert_string_equal(line, "GPU 2  kernel_2              busy 100.0%  achieved  50.0%  waste   3.000 sim");
+    live_causes_text(&s, line);
+    assert_string_equal(line, "waste by main cause: GPU?[2J of a very long name, l 25.0%, kernel_2 75.0%");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_order),     cmocka_unit_test(test_devices_are_rows),
+        cmocka_unit_test(test_selection), cmocka_unit_test(test_held_order),
+        cmocka_unit_test(test_filter),    cmocka_unit_test(test_scrolling),
+        cmocka_unit_test(test_values),    cmocka_unit_test(test_sparkline),
+        cmocka_unit_test(test_texts),     cmocka_unit_test(test_gpus_and_causes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
