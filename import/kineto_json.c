@@ -129,17 +129,41 @@ static int on_array(void *context)
     return begin(context, false);
 }
 
+static uint32_t slot_of(enum place place, const unsigned char *text, size_t n)
+{
+    return ((uint32_t)n * 37 + text[0] * 5u + text[n - 1] * 11u + (uint32_t)place * 61) %
+           OCC_KINETO_KEY_SLOTS;
+}
+
+static uint32_t next_slot(uint32_t slot)
+{
+    return (slot + 1) % OCC_KINETO_KEY_SLOTS;
+}
+
+static void index_keys(struct occ_kineto *k)
+{
+    memset(k->key_slots, 0, sizeof k->key_slots);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        uint32_t slot = slot_of(keys[i].place, (const unsigned char *)keys[i].text, keys[i].length);
+        while (k->key_slots[slot])
+            slot = next_slot(slot);
+        k->key_slots[slot] = (uint8_t)(i + 1);
+    }
+}
+
 static int on_key(void *context, const unsigned char *text, size_t n)
 {
     struct occ_kineto *k = context;
     enum place place = place_of(k);
     k->tokens++;
     k->key = NULL;
-    if (place == ELSEWHERE)
+    if (place == ELSEWHERE || n == 0)
         return 1;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys && !k->key; i++)
-        if (keys[i].length == n && keys[i].place == place && memcmp(keys[i].text, text, n) == 0)
-            k->key = &keys[i];
+    for (uint32_t slot = slot_of(place, text, n); k->key_slots[slot] && !k->key; slot = next_slot(slot)) {
+        const struct kineto_key *key = &keys[k->key_slots[slot] - 1];
+        if (key->length == n && key->place == place && memcmp(key->text, text, n) == 0)
+            k->key = key;
+    }
     return 1;
 }
 
@@ -329,6 +353,7 @@ int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input)
     k->depth = 0;
     k->stack[0] = DOCUMENT;
     k->key = NULL;
+    index_keys(k);
     if (!chunk || !parser)
         return occ_fail(k->err, OCC_E_NO_MEMORY, "out of memory");
     (void)yajl_config(parser, yajl_dont_validate_strings, 1);

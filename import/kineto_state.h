@@ -75,6 +75,8 @@ struct event {
 
 struct kineto_key;
 
+#define OCC_KINETO_KEY_SLOTS 256u /* a few keys: most texts that are none end at an empty slot */
+
 struct occ_kineto {
     struct occ_import_sink *sink;
     struct occ_error *err;
@@ -82,9 +84,10 @@ struct occ_kineto {
 
     enum place stack[DEPTH_MAX + 1];
     int depth;
-    const struct kineto_key *key; /* of the next value; NULL: none of ours */
-    struct vector *vector;        /* of the array at hand */
-    uint64_t tokens;              /* so far: tells a token that takes too long */
+    uint8_t key_slots[OCC_KINETO_KEY_SLOTS]; /* 1 + key of the table, by hash; 0: none */
+    const struct kineto_key *key;            /* of the next value; NULL: none of ours */
+    struct vector *vector;                   /* of the array at hand */
+    uint64_t tokens;                         /* so far: tells a token that takes too long */
 
     int64_t values[INTEGER_COUNT];
     uint64_t known, bad; /* a bit for each integer */
