@@ -28,7 +28,14 @@ int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err);
 /* The statements that do it. */
 int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database, FILE *out,
                                struct occ_error *err);
-/* Drops partitions that are too old, where the server does not by itself. */
-int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, struct occ_error *err);
+/* Roles and users: SQL, or for old servers XML. Names in capitals are to be replaced. */
+void occ_warehouse_print_accounts(enum occ_dialect dialect, const char *database, FILE *out);
+
+/* ---- maintain.c ---- */
+
+/* Sums up hours whose minutes have changed, and drops partitions that are too old, where the server does not
+ * by itself. */
+int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, uint64_t *ret_hours,
+                           struct occ_error *err);
 
 #endif

@@ -11,6 +11,8 @@
 #include "support/log.h"
 #include "support/paths.h"
 
+#define MAINTAIN_S 3600 /* an hour of a large cluster is a long statement */
+
 static int usage_error(const struct occ_error *err)
 {
     (void)fprintf(stderr, "occtrace-ship: %s (try --help)\n", err->message);
@@ -43,17 +45,24 @@ static int say_check(struct occ_warehouse *w, struct occ_error *err)
 static int ask_server(const struct occ_ship_options *options, const struct occ_config *config,
                       const struct occ_warehouse_options *warehouse, struct occ_error *err)
 {
+    struct occ_warehouse_options patient = *warehouse;
     struct occ_warehouse *w = NULL;
-    int rc = occ_warehouse_open(warehouse, &w, err);
+    uint64_t hours = 0;
+    patient.http.timeout_s = options->maintain ? MAINTAIN_S : 0;
+    int rc = occ_warehouse_open(&patient, &w, err);
     if (rc == 0)
         rc = occ_warehouse_meet(w, err);
-    if (rc == 0 && options->print)
+    if (rc == 0 && options->accounts)
+        occ_warehouse_print_accounts(w->dialect, config->ship_database, stdout);
+    else if (rc == 0 && options->print)
         rc = occ_warehouse_print_schema(w->dialect, config->ship_database, stdout, err);
     else if (rc == 0 && options->init)
         rc = occ_warehouse_init(w, err);
     else if (rc == 0 && options->maintain)
-        rc = occ_warehouse_maintain(w, occ_now_ns() / 1000000000, err);
-    if (rc == 0 && !options->print)
+        rc = occ_warehouse_maintain(w, occ_now_ns() / 1000000000, &hours, err);
+    if (rc == 0 && options->maintain)
+        (void)printf("%llu hours summed up\n", (unsigned long long)hours);
+    if (rc == 0 && !options->print && !options->accounts)
         rc = say_check(w, err);
     occ_warehouse_close(w);
     return rc;
@@ -102,8 +111,9 @@ static int serve(const struct occ_ship_options *options, const struct occ_config
     int rc = occ_ship_warehouse(config, &names, &warehouse, err);
     if (rc != 0)
         return rc;
-    return options->init || options->check || options->maintain ? ask_server(options, config, &warehouse, err)
-                                                                : ship(options, config, &warehouse, err);
+    return options->init || options->accounts || options->check || options->maintain
+               ? ask_server(options, config, &warehouse, err)
+               : ship(options, config, &warehouse, err);
 }
 
 int main(int argc, char **argv)
@@ -125,6 +135,8 @@ int main(int argc, char **argv)
     int rc = load_settings(&options, &config, &err);
     if (rc == 0 && options.print && dialect != OCC_DIALECT_AUTO)
         rc = occ_warehouse_print_schema(dialect, config.ship_database, stdout, &err);
+    else if (rc == 0 && options.accounts && dialect != OCC_DIALECT_AUTO)
+        occ_warehouse_print_accounts(dialect, config.ship_database, stdout);
     else if (rc == 0)
         rc = serve(&options, &config, &err);
     if (rc == 0)

@@ -20,8 +20,11 @@ static const struct occ_option rows[] = {
      "in /etc/occtrace, installed in another prefix than" OCC_OPTION_INDENT "/usr: in PREFIX/etc/occtrace)"},
     {0, "init", NULL, AT(init), "make the database and its tables, and end"},
     {0, "print", NULL, AT(print), "with --init: print the SQL instead"},
+    {0, "accounts", NULL, AT(accounts),
+     "print accounts for administrators, nodes and readers:" OCC_OPTION_INDENT
+     "SQL, or for dialect 18 a file for users.d; and end"},
     {0, "dialect", "D", AT(dialect),
-     "with --print: 26 for ClickHouse from 21.11 on, 18" OCC_OPTION_INDENT
+     "with --print, --accounts: 26 for ClickHouse from 21.11 on, 18" OCC_OPTION_INDENT
      "for 18.16 to 21.10, auto (default) for the server's"},
     {0, "check", NULL, AT(check),
      "say whether the server, its tables and rights are" OCC_OPTION_INDENT "as needed, and end"},
@@ -29,8 +32,9 @@ static const struct occ_option rows[] = {
      "send what there is, also minutes that are just over," OCC_OPTION_INDENT "and end"},
     {0, "status", NULL, AT(status), "print how far it came, and end"},
     {0, "maintain", NULL, AT(maintain),
-     "drop what is too old where the server does not by" OCC_OPTION_INDENT
-     "itself (before 21.11), and end; once a day"},
+     "sum up by hour what has changed, drop what is too old" OCC_OPTION_INDENT
+     "where the server does not by itself (before 21.11)," OCC_OPTION_INDENT
+     "and end; every ten minutes, on one machine"},
     {0, "log-level", "LEVEL", AT(log_level), "error, warning, info or debug"},
     {'h', "help", NULL, AT(help), "this text"},
     {'V', "version", NULL, AT(version), "the version"},

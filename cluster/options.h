@@ -13,7 +13,7 @@
 /* Texts are argv's; NULL: not given. */
 struct occ_ship_options {
     const char *config, *dialect, *log_level;
-    bool init, print, check, once, status, maintain, help, version;
+    bool init, print, accounts, check, once, status, maintain, help, version;
 };
 
 /* OCC_E_INVALID: the message names the option. */

@@ -286,13 +286,15 @@ static void put_ranks(struct minute *m)
     struct occ_body *rows = &m->batch->rows[OCC_SHIP_RANK_MINUTE];
     for (size_t i = 0; i < m->n_ranks; i++) {
         const struct rank *rank = &m->ranks[i];
-        const char *run = m->outbox->runs[rank->run].uuid, *gpu = m->outbox->configs[rank->config].gpu;
+        const struct occ_outbox_run *run = &m->outbox->runs[rank->run];
+        const char *gpu = m->outbox->configs[rank->config].gpu;
         occ_body_put_u64(rows, (uint64_t)m->number * 60);
         put_whose(m->batch, rows);
         occ_body_put_text(rows, m->batch->options.node, strlen(m->batch->options.node));
         occ_body_put_u64(rows, (uint64_t)m->outbox->identity);
-        occ_body_put_text(rows, run, strlen(run));
+        occ_body_put_text(rows, run->uuid, strlen(run->uuid));
         occ_body_put_text(rows, gpu, strlen(gpu));
+        occ_body_put_text(rows, run->user, strlen(run->user));
         occ_body_put_u64(rows, rank->launches);
         occ_body_put_u64(rows, rank->busy_ns);
         occ_body_put_float(rows, rank->waste);

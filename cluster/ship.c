@@ -14,10 +14,10 @@
 #include "support/log.h"
 #include "support/text.h"
 
-#define SECOND_NS       INT64_C(1000000000)
-#define DAY_S           INT64_C(86400)
-#define SENT_MAX        (1u << 20)
-#define CLOCK_OFF_MS    2000
+#define SECOND_NS    INT64_C(1000000000)
+#define DAY_S        INT64_C(86400)
+#define SENT_MAX     (1u << 20)
+#define CLOCK_OFF_MS 2000
 /* With more changes than this to be sent, the newest so many go first. */
 #define BACKLOG 4096
 #define NEWEST  1024

@@ -1,7 +1,6 @@
 /* The warehouse's tables: making them, and keeping them small. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "schema/schema.h"
 #include "support/cleanup.h"
@@ -18,7 +17,7 @@ static int for_statements(enum occ_dialect dialect, const char *database,
 {
     struct occ_body sql = {0};
     int rc = 0, choice = -1; /* of {new|old}: -1 outside, else the part we are in */
-    for (const char *at = occ_schema_warehouse; *at && rc == 0; at++) {
+    for (const char *at = occ_schema_warehouse_sql; *at && rc == 0; at++) {
         if (choice < 0 && strncmp(at, "--", 2) == 0) {
             at += strcspn(at, "\n") - 1; /* for those who read the file */
         } else if (choice < 0 && *at == '{') {
@@ -56,6 +55,14 @@ int occ_warehouse_print_schema(enum occ_dialect dialect, const char *database, F
     return for_statements(dialect, database, print_statement, out, err);
 }
 
+void occ_warehouse_print_accounts(enum occ_dialect dialect, const char *database, FILE *out)
+{
+    const char *text = dialect == OCC_DIALECT_OLD ? occ_schema_accounts_xml : occ_schema_accounts_sql;
+    for (const char *at; (at = strstr(text, "$db")); text = at + 3)
+        (void)fprintf(out, "%.*s%s", (int)(at - text), text, database);
+    (void)fputs(text, out);
+}
+
 static int run_statement(void *warehouse, const char *statement, struct occ_error *err)
 {
     struct occ_warehouse *w = warehouse;
@@ -79,49 +86,4 @@ int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)
     if (rc == 0 && version > OCC_WAREHOUSE_SCHEMA)
         rc = occ_warehouse_check(w, err);
     return rc == 0 ? for_statements(w->dialect, w->options.database, run_statement, w, err) : rc;
-}
-
-/* ---- keeping it small ---- */
-
-static const struct {
-    const char *table;
-    int days;
-    bool by_month;
-} partitions[] = {{"minute", 30, false}, {"rank_minute", 90, false}, {"batch", 8, false}, {"run", 400, true}};
-
-static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ_error *err)
-{
-    char sql[SQL_BYTES], first[32];
-    time_t first_s = (time_t)(now_s - partitions[i].days * INT64_C(86400));
-    const char *quote = partitions[i].by_month ? "" : "'";
-    struct tm day = {0};
-    (void)gmtime_r(&first_s, &day);
-    if (partitions[i].by_month)
-        (void)snprintf(first, sizeof first, "%04d%02d", day.tm_year + 1900, day.tm_mon + 1);
-    else
-        (void)snprintf(first, sizeof first, "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1,
-                       day.tm_mday);
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT DISTINCT partition FROM system.parts WHERE database = '%s' AND table = '%s' AND active AND "
-        "partition < '%s' ORDER BY partition LIMIT 1000",
-        w->options.database, partitions[i].table, first);
-    int rc = occ_warehouse_ask(w, sql, err);
-    _cleanup_(occ_freep) char *list = rc == 0 ? strdup(w->answer.text) : NULL;
-    char *rest = list;
-    for (char *name; rc == 0 && (name = strsep(&rest, "\n")) && *name;) {
-        (void)snprintf(sql, sizeof sql, "ALTER TABLE %s.%s DROP PARTITION %s%.32s%s", w->options.database,
-                       partitions[i].table, quote, name, quote);
-        rc = occ_warehouse_ask(w, sql, err);
-    }
-    return rc;
-}
-
-int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, struct occ_error *err)
-{
-    int rc = 0;
-    for (size_t i = 0; i < sizeof partitions / sizeof *partitions && rc == 0 && w->dialect == OCC_DIALECT_OLD;
-         i++)
-        rc = drop_old(w, i, now_s, err);
-    return rc;
 }

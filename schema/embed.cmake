@@ -1,4 +1,4 @@
-# cmake -DOUTPUT=schema.c "-DINPUTS=0001_a.sql;0002_b.sql" [-DWAREHOUSE=warehouse.sql] -P embed.cmake
+# cmake -DOUTPUT=schema.c "-DINPUTS=0001_a.sql;0002_b.sql" ["-DTEXTS=warehouse.sql;accounts.xml"] -P embed.cmake
 # Writes the numbered SQL files into a C table.
 include("${CMAKE_CURRENT_LIST_DIR}/../cmake/embed.cmake")
 
@@ -19,10 +19,12 @@ foreach(input IN LISTS INPUTS)
   string(APPEND arrays "static const char sql_${version}[] = {${bytes}0};\n")
   string(APPEND rows "    {${version}, \"${name}\", sql_${version}},\n")
 endforeach()
-if(WAREHOUSE)
-  occ_bytes_of("${WAREHOUSE}" bytes)
-  string(APPEND arrays "const char occ_schema_warehouse[] = {${bytes}0};\n")
-endif()
+foreach(text IN LISTS TEXTS)
+  get_filename_component(name "${text}" NAME)
+  string(REPLACE "." "_" name "${name}")
+  occ_bytes_of("${text}" bytes)
+  string(APPEND arrays "const char occ_schema_${name}[] = {${bytes}0};\n")
+endforeach()
 file(WRITE "${OUTPUT}" "/* Made by schema/embed.cmake. */
 #include \"schema/schema.h\"
 

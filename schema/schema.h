@@ -20,7 +20,7 @@ struct occ_schema_migration {
 /* Ends with a row whose version is 0. */
 extern const struct occ_schema_migration occ_schema_migrations[];
 
-/* clickhouse/warehouse.sql. */
-extern const char occ_schema_warehouse[];
+/* clickhouse/; $db: the database. */
+extern const char occ_schema_warehouse_sql[], occ_schema_accounts_sql[], occ_schema_accounts_xml[];
 
 #endif

@@ -2,7 +2,8 @@
 -- 21.11 on takes, and what 18.16 takes; $db: the database. A statement ends with a semicolon at the end of its line.
 --
 -- Every row is state: a later version of the same key takes its place, so that a row that is sent twice counts once. Ask
--- with FINAL. Ids are hashes of content, the same on every node. Times of facts are the nodes' own.
+-- with FINAL. Ids are hashes of content, the same on every node. Times of facts are the nodes' own. own_node: an account
+-- occ_node_NAME sends rows of the node NAME only (occtrace-ship --accounts).
 CREATE DATABASE IF NOT EXISTS $db;
 
 -- The highest version is this schema's; 0: it is being made.
@@ -17,7 +18,8 @@ CREATE TABLE IF NOT EXISTS $db.kernel (
     mangled   String{ CODEC(ZSTD(3))|},
     cluster   LowCardinality(String),   -- who sent it last
     node      LowCardinality(String),
-    version   UInt64
+    version   UInt64{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) ORDER BY kernel{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
 
 -- Launch configurations and what the model says of them. config: XXH3, 64 bits, of the row's text. Minutes of more
@@ -94,7 +96,8 @@ CREATE TABLE IF NOT EXISTS $db.launch_config (
     cause_block_size       Nullable(Float64), cause_small_grid    Nullable(Float64), cause_tail       Nullable(Float64),
     cluster                LowCardinality(String),
     node                   LowCardinality(String),
-    version                UInt64
+    version                UInt64{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) ORDER BY config{ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
 
 -- history: the file on the node that a row comes from; one that is deleted and made anew is another.
@@ -134,54 +137,90 @@ CREATE TABLE IF NOT EXISTS $db.run (
     helper_cpu_ns  Nullable(UInt64),
     process_cpu_ns Nullable(UInt64),
     start        DateTime('UTC'),
-    version      UInt64
+    version      UInt64{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(start) ORDER BY (cluster, run, history){
   TTL start + INTERVAL 400 DAY|};
 
 -- Launches by minute, launch configuration, job and node, over all ranks of the job on the node. job: slurm:ID, pod:UID,
 -- container:ID, session:ID or run:UUID. A row without launches counts nothing: its configuration went to '(other)'.
 CREATE TABLE IF NOT EXISTS $db.minute (
-    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(1))|},
+    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(3))|},
     cluster         LowCardinality(String),
-    job             String{ CODEC(ZSTD(1))|},
+    job             {LowCardinality(String)|String},
     user            LowCardinality(String),
     node            LowCardinality(String),
-    history         UInt64{ CODEC(ZSTD(1))|},
-    config          UInt64{ CODEC(ZSTD(1))|},
-    ranks           UInt32{ CODEC(T64, ZSTD(1))|},
-    launches        UInt64{ CODEC(T64, ZSTD(1))|},
-    total_ns        UInt64{ CODEC(T64, ZSTD(1))|},
-    min_ns          UInt64{ CODEC(T64, ZSTD(1))|},
-    max_ns          UInt64{ CODEC(T64, ZSTD(1))|},
-    hist_bin        Array(UInt16){ CODEC(ZSTD(1))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
-    hist_n          Array(UInt64){ CODEC(ZSTD(1))|},
-    achieved_sum    Nullable(Float32){ CODEC(ZSTD(1))|}, -- measured value x ns, and the ns for which there is one
-    achieved_ns     Nullable(Float32){ CODEC(ZSTD(1))|},
-    elapsed_sum     Nullable(Float32){ CODEC(ZSTD(1))|},
-    elapsed_ns      Nullable(Float32){ CODEC(ZSTD(1))|},
-    measured        Array(Float32){ CODEC(ZSTD(1))|}, -- launches by source and overlapped ones, then sum and ns of each
+    history         UInt64{ CODEC(ZSTD(3))|},
+    config          UInt64{ CODEC(ZSTD(3))|},
+    ranks           UInt32{ CODEC(T64('bit'), ZSTD(3))|},
+    launches        UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    total_ns        UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    min_ns          UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    max_ns          UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    hist_bin        Array(UInt16){ CODEC(ZSTD(3))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
+    hist_n          Array(UInt64){ CODEC(T64('bit'), ZSTD(3))|},
+    achieved_sum    Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|}, -- measured value x ns, and the ns for which there is one
+    achieved_ns     Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|},
+    elapsed_sum     Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|},
+    elapsed_ns      Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|},
+    measured        Array(Float32){ CODEC(ZSTD(3))|}, -- launches by source and overlapped ones, then sum and ns of each
                                                       -- value, as in the history's measured_minute; empty: nothing
-    wasted_warp_s   Float32{ CODEC(ZSTD(1))|}, -- of '(other)': waste, and what the SMs could hold; else 0
-    capacity_warp_s Float32{ CODEC(ZSTD(1))|},
-    version         UInt64{ CODEC(Delta, ZSTD(1))|}
+    wasted_warp_s   Float32{ CODEC(ZSTD(3))|}, -- of '(other)': waste, and what the SMs could hold; else 0
+    capacity_warp_s Float32{ CODEC(ZSTD(3))|},
+    version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){
   TTL bucket + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
 
 -- The same by run and GPU, over all launch configurations.
 CREATE TABLE IF NOT EXISTS $db.rank_minute (
-    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(1))|},
+    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(3))|},
     cluster         LowCardinality(String),
     node            LowCardinality(String),
-    history         UInt64{ CODEC(ZSTD(1))|},
+    history         UInt64{ CODEC(ZSTD(3))|},
     run             UUID,
     gpu             UUID,               -- zero: unknown
-    launches        UInt64{ CODEC(T64, ZSTD(1))|},
-    busy_ns         UInt64{ CODEC(T64, ZSTD(1))|}, -- sum of durations
-    wasted_warp_s   Float32,
-    capacity_warp_s Float32,
-    version         UInt64{ CODEC(Delta, ZSTD(1))|}
+    user            LowCardinality(String),
+    launches        UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    busy_ns         UInt64{ CODEC(T64('bit'), ZSTD(3))|}, -- sum of durations
+    wasted_warp_s   Float32{ CODEC(Gorilla, ZSTD(3))|},
+    capacity_warp_s Float32{ CODEC(Gorilla, ZSTD(3))|},
+    version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, run, gpu, node, history, bucket){
   TTL bucket + INTERVAL 90 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+
+-- Minutes by hour, over all nodes. Written by occtrace-ship --maintain from the minutes of hours that have changed.
+CREATE TABLE IF NOT EXISTS $db.hour (
+    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(3))|},
+    cluster         LowCardinality(String),
+    job             {LowCardinality(String)|String},
+    user            LowCardinality(String),
+    config          UInt64{ CODEC(ZSTD(3))|},
+    nodes           UInt32{ CODEC(T64('bit'), ZSTD(3))|},
+    launches        UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    total_ns        UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    min_ns          UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    max_ns          UInt64{ CODEC(T64('bit'), ZSTD(3))|},
+    achieved_sum    Nullable(Float64){ CODEC(Gorilla, ZSTD(3))|},
+    achieved_ns     Nullable(Float64){ CODEC(Gorilla, ZSTD(3))|},
+    elapsed_sum     Nullable(Float64){ CODEC(Gorilla, ZSTD(3))|},
+    elapsed_ns      Nullable(Float64){ CODEC(Gorilla, ZSTD(3))|},
+    wasted_warp_s   Float64{ CODEC(Gorilla, ZSTD(3))|}, -- of '(other)'
+    capacity_warp_s Float64{ CODEC(Gorilla, ZSTD(3))|},
+    version         UInt64{ CODEC(Delta, ZSTD(3))|}
+) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(bucket) ORDER BY (cluster, job, user, config, bucket){
+  TTL bucket + INTERVAL 400 DAY SETTINGS ttl_only_drop_parts = 1|};
+
+-- When minutes of an hour last came in, and up to when such changes are in `hour`: hours with a later one are behind.
+CREATE TABLE IF NOT EXISTS $db.hour_change (hour DateTime('UTC'), changed DateTime) ENGINE = ReplacingMergeTree(changed)
+  ORDER BY hour{ TTL hour + INTERVAL 60 DAY|};
+CREATE MATERIALIZED VIEW IF NOT EXISTS $db.hour_change_of_minute TO $db.hour_change AS SELECT
+    toStartOfHour(bucket) AS hour, now() AS changed FROM $db.minute GROUP BY hour;
+CREATE TABLE IF NOT EXISTS $db.hour_done (name String, done DateTime) ENGINE = ReplacingMergeTree(done) ORDER BY name;
+
+-- Whose rows an account sees beside those of the user of its name: occtrace-ship --accounts.
+CREATE TABLE IF NOT EXISTS $db.reader (account String, user String) ENGINE = ReplacingMergeTree ORDER BY (account, user);
 
 -- What came in: written by the server with the rows themselves, and read by their sender before it goes on.
 CREATE TABLE IF NOT EXISTS $db.batch (
@@ -190,7 +229,8 @@ CREATE TABLE IF NOT EXISTS $db.batch (
     node    LowCardinality(String),
     version UInt64,
     rows    UInt64,
-    day     Date
+    day     Date{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = MergeTree PARTITION BY day ORDER BY (cluster, node, version, name){ TTL day + INTERVAL 8 DAY|};
 CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_kernel TO $db.batch AS SELECT
     'kernel' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.kernel GROUP BY cluster, node, version;
@@ -212,7 +252,8 @@ CREATE TABLE IF NOT EXISTS $db.watermark (
     complete_until  DateTime('UTC'),
     clock_offset_ms Int64,              -- the node's clock minus the warehouse's
     lost            UInt64,
-    version         UInt64
-) ENGINE = ReplacingMergeTree(version) ORDER BY (cluster, node);
+    version         UInt64{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
+) ENGINE = ReplacingMergeTree(version) ORDER BY (cluster, node){ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
 
 INSERT INTO $db.schema_version SELECT 1, now();

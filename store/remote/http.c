@@ -182,8 +182,8 @@ static bool set_up(struct occ_http *http, const struct occ_http_options *options
     (void)curl.easy_setopt(easy, CURLOPT_PROXY, "");
     (void)curl.easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     (void)curl.easy_setopt(easy, CURLOPT_CONNECTTIMEOUT, CONNECT_S);
-    (void)curl.easy_setopt(easy, CURLOPT_TIMEOUT, REQUEST_S);
-    (void)curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, SLOW_S);
+    (void)curl.easy_setopt(easy, CURLOPT_TIMEOUT, options->timeout_s ? options->timeout_s : REQUEST_S);
+    (void)curl.easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, options->timeout_s ? options->timeout_s : SLOW_S);
     (void)curl.easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES);
     (void)curl.easy_setopt(easy, CURLOPT_WRITEFUNCTION, receive);
     (void)curl.easy_setopt(easy, CURLOPT_WRITEDATA, http);

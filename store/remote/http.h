@@ -15,6 +15,7 @@ struct occ_http_options {
     const char *user, *password;                /* ClickHouse's headers; "": none */
     const char *ca_file, *cert_file, *key_file; /* ""; the system's authorities; no certificate of ours */
     size_t max_answer_bytes;                    /* 0: 64 KiB */
+    long timeout_s;                             /* of a request; 0: 30 s */
 };
 
 /* All zero at first; the caller frees `text`. */

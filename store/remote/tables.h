@@ -171,7 +171,7 @@ enum occ_ship_table {
       "hist_bin, hist_n, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, measured, wasted_warp_s, "      \
       "capacity_warp_s, version")                                                                            \
     X(RANK_MINUTE, "rank_minute",                                                                            \
-      "bucket, cluster, node, history, run, gpu, launches, busy_ns, wasted_warp_s, capacity_warp_s, "        \
+      "bucket, cluster, node, history, run, gpu, user, launches, busy_ns, wasted_warp_s, capacity_warp_s, "  \
       "version")
 
 #endif

@@ -13,7 +13,8 @@ import threading
 import engines
 
 ship = sys.argv[1]
-TABLES = ["kernel", "launch_config", "minute", "rank_minute", "run", "schema_version", "watermark"]
+TABLES = ["hour", "hour_change", "hour_done", "kernel", "launch_config", "minute", "rank_minute", "reader", "run", "schema_version",
+          "watermark"]
 
 
 class Site:
@@ -135,7 +136,7 @@ def printed_without_a_server():
     site = Site("")
     old, new = (site.run("--init", "--print", "--dialect", d) for d in ("18", "26"))
     for text in (old, new):
-        assert text.count("CREATE TABLE") == 8 and text.count("CREATE MATERIALIZED VIEW") == 5, text
+        assert text.count("CREATE TABLE") == 12 and text.count("CREATE MATERIALIZED VIEW") == 6, text
         assert "{" not in text and "|" not in text and "$" not in text and "--" not in text, text
     assert "CODEC" not in old and "TTL" not in old
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/occtrace-ship.8")) as f:

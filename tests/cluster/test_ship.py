@@ -133,6 +133,44 @@ def its_own_metrics(engine):
     check_all(engine, site.history)
 
 
+def check_hours(engine):
+    """The table hour is what the minutes add up to, row by row."""
+    sums = """toUInt32({}), cluster, job, user, config, sum(launches), sum(total_ns), max(max_ns), round(sum(toFloat64(achieved_sum)) / 1e6),
+        round(sum(toFloat64(elapsed_ns)) / 1e6), round(sum(toFloat64(capacity_warp_s)))"""
+    order = " GROUP BY 1, cluster, job, user, config ORDER BY 1, cluster, job, user, config".replace("1", "{0}")
+    hours, minutes = ([row for row in engine.ask(f"SELECT {sums.format(bucket)} FROM occtrace.{table} FINAL{order.format(bucket)}") if row[5] != "0"]
+                      for table, bucket in (("hour", "bucket"), ("minute", "toStartOfHour(bucket)")))
+    assert hours == minutes and hours, (len(hours), len(minutes))
+    few = engine.ask("SELECT sum(min_ns), max(nodes) FROM occtrace.hour FINAL WHERE launches > 0")[0]
+    assert few[1] == "1" and int(few[0]) == int(engine.ask("SELECT sum(low) FROM (SELECT min(min_ns) AS low FROM occtrace.minute FINAL WHERE "
+        "launches > 0 GROUP BY toStartOfHour(bucket), cluster, job, user, config)")[0][0])
+
+
+def hours_after_an_outage_of_a_day(engine):
+    site = fresh(engine, configs=16)
+    extend(site.history, 1, 30, 2, 8, 10, "measured", "end")
+    site.run("--once")
+    site.run("--maintain", says="hours summed up")
+    check_hours(engine)
+    engine.ask("TRUNCATE TABLE occtrace.hour_change")  # nothing has changed for a long time
+    site.run("--maintain", says="0 hours summed up")
+    for hour in range(2, 27):
+        extend(site.history, hour, 60 * hour, 1, 8, 10, "measured", "end")
+    site.run("--once")
+    site.run("--maintain", says="25 hours summed up")
+    check_hours(engine)
+    engine.ask("TRUNCATE TABLE occtrace.hour_change")
+    extend(site.history, 40, 60 * 20, 1, 8, 40, "measured", "end")  # late launches: some rows go to (other)
+    site.run("--once")
+    site.run("--maintain", says="1 hours summed up")
+    check_hours(engine)
+    check_all(engine, site.history, limit=16)
+    extend(site.history, 41, 1440 * 29 + 120, 1, 8, 10, "measured", "end")  # minutes beside it may be gone
+    engine.ask("TRUNCATE TABLE occtrace.hour_change")
+    site.run("--once")
+    site.run("--maintain", says="0 hours summed up")
+
+
 def histories_beside_each_other(engine):
     site = fresh(engine)
     other = site.history.replace("u1000", "u1001")
@@ -325,7 +363,7 @@ def a_shipper_that_is_killed(engine):
         check_all(engine, site.history)
 
 
-ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics, histories_beside_each_other,
+ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics, hours_after_an_outage_of_a_day, histories_beside_each_other,
         a_history_that_is_replaced, an_older_copy_of_a_history, a_state_that_is_lost, minutes_that_were_evicted, newest_first,
         a_clock_that_is_wrong, partitions_that_are_too_old)
 FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)

@@ -1,0 +1,122 @@
+/* What the warehouse does not do by itself: sums by hour, and on old servers dropping what is too old. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "insert.h"
+#include "support/cleanup.h"
+
+#define SQL_BYTES 2048
+#define DAY_S     INT64_C(86400)
+/* An insert that came before it is not under way any more. */
+#define MARGIN_S 600
+/* Minutes of older hours may be gone, so that their sums stay as they are. */
+#define HOURS_DAYS 29
+
+/* ---- hours ---- */
+
+/* `at`: seconds since 1970. Rows without launches count nothing. */
+static int sum_hour(struct occ_warehouse *w, uint64_t at, uint64_t version, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    (void)snprintf(
+        sql, sizeof sql,
+        "INSERT INTO %s.hour (bucket, cluster, job, user, config, nodes, launches, total_ns, min_ns, max_ns, "
+        "achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, version) "
+        "SELECT toDateTime(%llu), cluster, job, user, config, uniqExactIf(node, launches > 0), "
+        "sum(launches), "
+        "sum(total_ns), minIf(min_ns, launches > 0), max(max_ns), sum(toFloat64(achieved_sum)), "
+        "sum(toFloat64(achieved_ns)), sum(toFloat64(elapsed_sum)), sum(toFloat64(elapsed_ns)), "
+        "sum(toFloat64(wasted_warp_s)), sum(toFloat64(capacity_warp_s)), %llu FROM (SELECT * FROM %s.minute "
+        "FINAL WHERE bucket >= toDateTime(%llu) AND bucket < toDateTime(%llu)) GROUP BY cluster, job, user, "
+        "config",
+        w->options.database, (unsigned long long)at, (unsigned long long)version, w->options.database,
+        (unsigned long long)at, (unsigned long long)at + 3600);
+    return occ_warehouse_ask(w, sql, err);
+}
+
+/* The server's clock, and up to when changes are in. */
+static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret_done_s,
+                     struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    (void)snprintf(sql, sizeof sql, "SELECT toUInt32(now()), toUInt32(max(done)) FROM %s.hour_done",
+                   w->options.database);
+    int rc = occ_warehouse_ask(w, sql, err);
+    char *at = w->answer.text;
+    *ret_now_s = rc == 0 ? occ_warehouse_next_number(&at) : 0;
+    *ret_done_s = rc == 0 ? occ_warehouse_next_number(&at) : 0;
+    return rc;
+}
+
+/* Hours that have changed since, however old they are: after an outage too. */
+static int sum_hours(struct occ_warehouse *w, uint64_t *ret_hours, struct occ_error *err)
+{
+    char sql[SQL_BYTES];
+    uint64_t now_s = 0, done_s = 0, n = 0;
+    int rc = read_done(w, &now_s, &done_s, err);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT toUInt32(hour) AS at FROM %s.hour_change WHERE changed >= toDateTime(%llu) AND "
+                   "toUInt32(hour) > %llu GROUP BY at ORDER BY at",
+                   w->options.database, (unsigned long long)done_s,
+                   (unsigned long long)(now_s - HOURS_DAYS * DAY_S));
+    rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
+    _cleanup_(occ_freep) char *list = rc == 0 ? strdup(w->answer.text) : NULL;
+    char *rest = list;
+    for (char *hour; rc == 0 && (hour = strsep(&rest, "\n")) && *hour; n++)
+        rc = sum_hour(w, strtoull(hour, NULL, 10), now_s, err);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.hour_done SELECT 'hour', toDateTime(%llu)",
+                   w->options.database, (unsigned long long)(now_s - MARGIN_S));
+    rc = rc == 0 ? occ_warehouse_ask(w, sql, err) : rc;
+    *ret_hours = n;
+    return rc;
+}
+
+/* ---- partitions that are too old ---- */
+
+static const struct {
+    const char *table;
+    int days;
+    bool by_month;
+} partitions[] = {{"minute", 30, false},
+                  {"rank_minute", 90, false},
+                  {"batch", 8, false},
+                  {"run", 400, true},
+                  {"hour", 400, true}};
+
+static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ_error *err)
+{
+    char sql[SQL_BYTES], first[32];
+    time_t first_s = (time_t)(now_s - partitions[i].days * INT64_C(86400));
+    const char *quote = partitions[i].by_month ? "" : "'";
+    struct tm day = {0};
+    (void)gmtime_r(&first_s, &day);
+    if (partitions[i].by_month)
+        (void)snprintf(first, sizeof first, "%04d%02d", day.tm_year + 1900, day.tm_mon + 1);
+    else
+        (void)snprintf(first, sizeof first, "%04d-%02d-%02d", day.tm_year + 1900, day.tm_mon + 1,
+                       day.tm_mday);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT DISTINCT partition FROM system.parts WHERE database = '%s' AND table = '%s' AND active AND "
+        "partition < '%s' ORDER BY partition LIMIT 1000",
+        w->options.database, partitions[i].table, first);
+    int rc = occ_warehouse_ask(w, sql, err);
+    _cleanup_(occ_freep) char *list = rc == 0 ? strdup(w->answer.text) : NULL;
+    char *rest = list;
+    for (char *name; rc == 0 && (name = strsep(&rest, "\n")) && *name;) {
+        (void)snprintf(sql, sizeof sql, "ALTER TABLE %s.%s DROP PARTITION %s%.32s%s", w->options.database,
+                       partitions[i].table, quote, name, quote);
+        rc = occ_warehouse_ask(w, sql, err);
+    }
+    return rc;
+}
+
+int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, uint64_t *ret_hours, struct occ_error *err)
+{
+    int rc = sum_hours(w, ret_hours, err);
+    for (size_t i = 0; i < sizeof partitions / sizeof *partitions && rc == 0 && w->dialect == OCC_DIALECT_OLD;
+         i++)
+        rc = drop_old(w, i, now_s, err);
+    return rc;
+}

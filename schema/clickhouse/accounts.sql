@@ -1,0 +1,54 @@
+-- Accounts of the warehouse, for ClickHouse from 21.11 on: printed by occtrace-ship --accounts, to be run by an administrator
+-- after --init has made the tables. What is in capitals is to be replaced.
+
+-- Makes and maintains the tables: occtrace-ship --init, --maintain.
+CREATE ROLE IF NOT EXISTS occ_admin;
+GRANT SHOW, SELECT, INSERT, ALTER, CREATE DATABASE, CREATE TABLE, CREATE VIEW, DROP TABLE, DROP VIEW, TRUNCATE, OPTIMIZE ON $db.* TO occ_admin;
+
+-- A node: inserts, and reads what has arrived of it. The tables take rows from the account occ_node_NAME only if NAME is their
+-- node (CONSTRAINT own_node). The views that count what arrives work with the rights of the sender: of facts a node may read which
+-- nodes there are.
+CREATE ROLE IF NOT EXISTS occ_node;
+GRANT INSERT ON $db.kernel TO occ_node;
+GRANT INSERT ON $db.launch_config TO occ_node;
+GRANT INSERT ON $db.run TO occ_node;
+GRANT INSERT ON $db.minute TO occ_node;
+GRANT INSERT ON $db.rank_minute TO occ_node;
+GRANT INSERT ON $db.watermark TO occ_node;
+GRANT SELECT(cluster, node, version) ON $db.kernel TO occ_node;
+GRANT SELECT(cluster, node, version) ON $db.launch_config TO occ_node;
+GRANT SELECT(cluster, node, version) ON $db.run TO occ_node;
+GRANT SELECT(cluster, node, version, bucket) ON $db.minute TO occ_node;
+GRANT SELECT(cluster, node, version) ON $db.rank_minute TO occ_node;
+GRANT INSERT ON $db.batch TO occ_node;
+GRANT INSERT ON $db.hour_change TO occ_node;
+GRANT SELECT ON $db.schema_version TO occ_node;
+GRANT SELECT ON $db.batch TO occ_node;
+CREATE ROW POLICY IF NOT EXISTS occ_node ON $db.batch USING node = substring(currentUser(), 10) TO occ_node;
+CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.batch USING 1 TO ALL EXCEPT occ_node;
+
+-- A reader: rows of the user that has the account's name, and of those that the table reader names beside it (a team).
+CREATE ROLE IF NOT EXISTS occ_reader;
+GRANT SELECT ON $db.* TO occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.reader USING account = currentUser() TO occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.run USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.hour USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.rank_minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.reader USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.run USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.minute USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.hour USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.rank_minute USING 1 TO ALL EXCEPT occ_reader;
+
+-- Who sees every user's rows: dashboards of the fleet.
+CREATE ROLE IF NOT EXISTS occ_reader_all;
+GRANT SELECT ON $db.* TO occ_reader_all;
+
+CREATE USER IF NOT EXISTS occ_admin IDENTIFIED WITH sha256_password BY 'PASSWORD' DEFAULT ROLE occ_admin;
+GRANT occ_admin TO occ_admin;
+CREATE USER IF NOT EXISTS `occ_node_NODE` IDENTIFIED WITH sha256_password BY 'PASSWORD' DEFAULT ROLE occ_node;
+GRANT occ_node TO `occ_node_NODE`;
+CREATE USER IF NOT EXISTS `USER` IDENTIFIED WITH sha256_password BY 'PASSWORD' SETTINGS readonly = 2 DEFAULT ROLE occ_reader;
+GRANT occ_reader TO `USER`;
+-- INSERT INTO $db.reader (account, user) VALUES ('USER', 'COLLEAGUE');

@@ -1,0 +1,195 @@
+"""The accounts that occtrace-ship --accounts prints: an administrator makes and maintains the tables, a node only inserts, a reader sees the
+rows of his user. ClickHouse 18.16, which has no row policies, gets the printed file. libchdb has one user, `default`, whose rights are a file's: it gets the
+printed grants and row policies of one role after the other. Not tested: that a server of today hands them out by role, and that
+currentUser() is the sender of an insert that it collected from several. Arguments: OCCTRACE-SHIP MAKE_HISTORY."""
+
+import hashlib
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import engines
+from site_ import Site, check_all
+
+ship, make_history = sys.argv[1:3]
+NOW = int(time.time()) // 60 * 60
+FACTS = ("minute", "rank_minute", "run", "hour")
+
+
+def text(dialect):
+    return subprocess.run([ship, "--accounts", "--dialect", dialect], capture_output=True, text=True, check=True).stdout
+
+
+def ask(engine, user, sql):
+    """Rows, or the server's refusal as OSError."""
+    request = urllib.request.Request(engine.url, sql.encode(), {"X-ClickHouse-User": user, "X-ClickHouse-Key": engines.PASSWORD})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return [line.split("\t") for line in answer.read().decode().splitlines()]
+    except urllib.error.HTTPError as error:
+        raise OSError(error.read().decode()) from None
+
+
+def refused(engine, user, sql):
+    try:
+        ask(engine, user, sql)
+    except OSError as error:
+        assert re.search(r"Code: (291|392|497|164|60|469|81)\b", str(error)), f"{user}: {sql}: {error}"
+        return
+    raise AssertionError(f"{user} may do: {sql}")
+
+
+def make(site, users):
+    """Nine runs, whose users are these in turn."""
+    os.makedirs(os.path.dirname(site.history))
+    subprocess.run([make_history, site.history, "1", str(NOW - 3600), "5", "9", "20", "measured", "end"], check=True)
+    with sqlite3.connect(site.history) as db:
+        for i, user in enumerate(users):
+            db.execute("UPDATE stored_run SET user = ? WHERE run_id % ? = ?", (user, len(users), i))
+
+
+def what_a_node_may_not(engine, user):
+    for sql in ("SELECT job FROM occtrace.minute", "SELECT user FROM occtrace.run", "SELECT launches FROM occtrace.hour", "SELECT short FROM occtrace.kernel") if engine.name == "26" else ():
+        refused(engine, user, sql)  # 18.16 has no rights by table
+    for sql in ("DROP TABLE occtrace.minute", "CREATE TABLE occtrace.x (a String) ENGINE = MergeTree ORDER BY a", "ALTER TABLE occtrace.minute DROP PARTITION '2020-01-01'"):
+        refused(engine, user, sql)
+
+
+def what_a_reader_may_not(engine, account):
+    assert ask(engine, account, "SELECT count() FROM occtrace.launch_config FINAL") != [["0"]]
+    for sql in ("INSERT INTO occtrace.watermark (node) VALUES ('x')", "DROP TABLE occtrace.minute"):
+        refused(engine, account, sql)
+
+
+def on_18():
+    engine = engines.Engine("18")
+    sha = hashlib.sha256(engines.PASSWORD.encode()).hexdigest()
+    os.mkdir(f"{engine.dir}/users.d")
+    with open(f"{engine.dir}/users.d/occtrace.xml", "w") as f:
+        f.write(text("18").replace("SHA256", sha).replace("NODE", "n1"))
+    try:
+        engine.start()
+        site = Site(ship, engine.url)
+        make(site, ("alice", "bob"))
+        site.set(engine.url, user="occ_admin", node="n1")
+        site.run("--init", says="as needed")
+        refused(engine, "occ_admin", "CREATE DATABASE other")
+        site.set(engine.url, user="occ_node_n1", node="n1")
+        site.run("--check", says="as needed")
+        site.run("--once")
+        check_all(engine, site.history)
+        site.set(engine.url, user="occ_admin", node="n1")
+        site.run("--maintain", says="hours summed up")
+        what_a_node_may_not(engine, "occ_node_n1")
+        assert sorted(ask(engine, "occ_reader", "SELECT DISTINCT user FROM occtrace.minute")) == [["alice"], ["bob"]]
+        what_a_reader_may_not(engine, "occ_reader")
+    finally:
+        engine.close()
+
+
+CHDB_USERS = """<clickhouse><profiles><default><default_view_definer>occ_admin</default_view_definer>{settings}</default></profiles><users>
+<default><password/><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota>{rights}</default>
+<occ_admin><password/><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota></occ_admin>
+</users><quotas><default/></quotas></clickhouse>"""
+
+
+def xml(value):
+    return value.replace("&", "&amp;").replace("<", "&lt;")
+
+
+def rights_of(role):
+    """The printed grants and row policies of a role, as libchdb's only user has them; a node's with the node's account in them."""
+    sql = text("26")
+    grants = re.findall(rf"^GRANT (.* ON .*) TO {role};$", sql, re.M)
+    policies = re.findall(rf"^CREATE ROW POLICY IF NOT EXISTS \w+ ON occtrace\.(\w+) USING (.*) TO {role};$", sql, re.M)
+    assert grants, role
+    filters = "".join(f"<{table}><filter>{xml(condition)}</filter></{table}>" for table, condition in policies)
+    if role == "occ_node":
+        filters = filters.replace("currentUser()", "'occ_node_n1'")
+    return ("<grants>" + "".join(f"<query>GRANT {xml(grant)}</query>" for grant in grants) + "</grants>"
+            + (f"<databases><occtrace>{filters}</occtrace></databases>" if filters else ""))
+
+
+def as_role(engine, role, settings=""):
+    engine.kill()
+    with open(f"{engine.dir}/users.xml", "w") as f:
+        f.write(CHDB_USERS.format(rights=rights_of(role) if role else "", settings=settings))
+    engine.start()
+
+
+def statements_are_valid(engine):
+    sql = "\n".join(line for line in text("26").splitlines() if not line.startswith("--"))
+    statements = [s.strip() for s in sql.split(";\n") if s.strip()]
+    assert len(statements) > 25
+    for statement in statements:
+        engine.ask("EXPLAIN AST " + statement.rstrip(";"))
+
+
+def rows_of_another_node(engine):
+    """The tables' constraint, with another account in it than libchdb has."""
+    made = subprocess.run([ship, "--init", "--print", "--dialect", "26"], capture_output=True, text=True, check=True).stdout
+    engine.ask("CREATE DATABASE mine")
+    tables = re.findall(r"CREATE TABLE .*?;\n", made, re.S)
+    checked = [t.replace("occtrace.", "mine.").replace("currentUser()", "'occ_node_n1'") for t in tables if "own_node" in t]
+    assert len(checked) == 7
+    for table in checked:
+        engine.ask(table.rstrip(";\n"))
+        name = re.search(r"mine\.(\w+)", table)[1]
+        engine.ask(f"INSERT INTO mine.{name} (node, version) VALUES ('n1', 1)")
+        try:
+            engine.ask(f"INSERT INTO mine.{name} (node, version) VALUES ('n2', 1)")
+        except OSError as error:
+            assert "own_node" in str(error), error
+        else:
+            raise AssertionError(f"{name} takes rows of another node")
+
+
+def on_26():
+    engine = engines.Engine("26")
+    with open(f"{engine.dir}/config.xml", "w") as f:
+        f.write(f"<clickhouse><users_config>{engine.dir}/users.xml</users_config></clickhouse>")
+    try:
+        as_role(engine, None)
+        statements_are_valid(engine)
+        rows_of_another_node(engine)
+        site = Site(ship, engine.url)
+        site.set(engine.url, node="n1")
+        make(site, ("default", "bob", "carol"))
+        as_role(engine, "occ_admin")
+        site.run("--init", says="as needed")
+        as_role(engine, "occ_node")
+        site.run("--check", says="as needed")
+        site.run("--once")
+        what_a_node_may_not(engine, "default")
+        as_role(engine, "occ_admin")
+        site.run("--maintain", says="hours summed up")
+        check_all(engine, site.history)
+        assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
+        engine.ask("INSERT INTO occtrace.batch SELECT 'minute', 'c1', 'n2', 7, 1, today()")
+        as_role(engine, "occ_node")
+        assert engine.ask("SELECT DISTINCT node FROM occtrace.batch") == [["n1"]]
+        as_role(engine, "occ_reader", "<readonly>2</readonly>")
+        what_a_reader_may_not(engine, "default")
+        for table in FACTS:
+            for final in ("", " FINAL"):
+                assert engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}{final}") == [["default"]], table
+        as_role(engine, "occ_admin")
+        engine.ask("INSERT INTO occtrace.reader VALUES ('default', 'carol'), ('someone', 'bob')")
+        as_role(engine, "occ_reader", "<readonly>2</readonly>")
+        for table in FACTS:
+            assert sorted(engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}")) == [["carol"], ["default"]], table
+        assert engine.ask("SELECT * FROM occtrace.reader") == [["default", "carol"]]
+        as_role(engine, "occ_reader_all", "<readonly>2</readonly>")
+        assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
+    finally:
+        engine.close()
+
+
+for name in engines.available():
+    {"18": on_18, "26": on_26}[name]()
+    print(f"{name}: accounts", flush=True)
