@@ -32,7 +32,6 @@ struct source {
     struct kernel_names *names;
     struct occ_top top;
     struct occ_config_rows configs;
-    struct show_group *all; /* of configs */
     struct trend trend;
     struct sides sides;
     struct diff_report diff;
@@ -47,7 +46,7 @@ static void source_free(struct source *s)
     sides_free(&s->sides);
     trend_release(&s->trend);
     show_groups_free(&s->report.groups);
-    free(s->all);
+    free((struct show_group *)(uintptr_t)s->report.all);
     occ_config_rows_free(&s->configs);
     free(s->report.lines);
     occ_top_free(&s->top);
@@ -103,21 +102,24 @@ static int add_uses(struct source *s, int64_t kernel, struct occ_error *err)
 /* The sections, in the order of the lines. */
 static int choose_groups(struct source *s, size_t number, struct occ_error *err)
 {
-    size_t n = 0, n_all = 0;
+    size_t n = 0;
     struct report *r = &s->report;
-    int status = show_groups_make(&s->configs, CONFIGS_SHOWN, &s->all, &n_all, err);
+    struct show_group *all = NULL;
+    int status = show_groups_make(&s->configs, CONFIGS_SHOWN, &all, &r->n_all, err);
+    r->all = all;
     r->groups = status == 0 ? calloc(number + 1, sizeof *r->groups) : NULL;
     if (!r->groups)
         return status != 0 ? status : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (size_t i = 0; i < r->n_lines && n < number; i++)
-        for (size_t k = 0; k < n_all; k++)
-            if (s->all[k].configs->kernel.id == r->lines[i].row.kernel.id &&
-                s->all[k].configs->kernel.device == r->lines[i].row.kernel.device)
-                r->groups[n++] = s->all[k];
+    for (size_t i = 0; i < r->n_lines && n < number && n == i; i++)
+        for (size_t k = 0; k < r->n_all && n == i; k++)
+            if (all[k].configs->kernel.id == r->lines[i].row.kernel.id &&
+                all[k].configs->kernel.device == r->lines[i].row.kernel.device)
+                r->groups[n++] = all[k];
     r->n_groups = n;
     for (size_t i = 0; i < n && status == 0; i++) {
         status = add_uses(s, r->groups[i].configs->kernel.id, err);
-        if (status == 0 && r->groups[i].launches <= RANGES_LAUNCHES_MAX)
+        r->groups[i].has_no_ranges = r->groups[i].launches > RANGES_LAUNCHES_MAX;
+        if (status == 0 && !r->groups[i].has_no_ranges)
             status = show_find_ranges(s->store, &s->filter, &r->groups[i], err);
     }
     return status;
@@ -146,16 +148,22 @@ static int load_kernels(struct source *s, size_t number, struct occ_error *err)
     return status;
 }
 
-/* A few hundred points at most: minutes of hours, hours of days, else days. */
+/* The shortest unit of time that makes some hundred points at most, and that is answered in half a second:
+ * rollups are by unit and configuration. */
 static const char *unit_of(const struct occ_config_rows *configs)
 {
-    const int64_t hour_ns = INT64_C(3600000000000);
+    enum { POINTS_MAX = 250, ROLLUPS_MAX = 300000 };
+    static const int64_t unit_ns[] = {INT64_C(60000000000), INT64_C(3600000000000)};
     int64_t first = INT64_MAX, last = 0;
-    for (size_t i = 0; i < configs->n; i++) {
-        first = configs->rows[i].first_ns < first ? configs->rows[i].first_ns : first;
-        last = configs->rows[i].last_ns > last ? configs->rows[i].last_ns : last;
+    size_t i = 0;
+    for (const struct occ_config_row *row = configs->rows; row < configs->rows + configs->n; row++) {
+        first = row->first_ns < first ? row->first_ns : first;
+        last = row->last_ns > last ? row->last_ns : last;
     }
-    return last - first <= 4 * hour_ns ? "minute" : last - first <= 240 * hour_ns ? "hour" : "day";
+    while (i < 2 && ((last - first) / unit_ns[i] > POINTS_MAX ||
+                     (last - first) / unit_ns[i] * (int64_t)configs->n > ROLLUPS_MAX))
+        i++;
+    return trend_units[i];
 }
 
 static int load_diff(struct source *s, const struct report_args *args, struct occ_error *err)

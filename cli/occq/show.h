@@ -13,6 +13,7 @@ struct show_group {
     size_t n;
     size_t shown; /* the first of them */
     uint64_t launches, total_ns;
+    bool has_no_ranges;    /* they were not looked for */
     struct occ_top ranges; /* most time first; without rows where the history knows none */
 };
 

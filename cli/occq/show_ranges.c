@@ -61,6 +61,10 @@ void show_ranges(const struct show_group *group)
 
 void show_json_ranges(struct cli_json *json, const struct show_group *group)
 {
+    if (group->has_no_ranges) {
+        cli_json_null(json, "ranges");
+        return;
+    }
     cli_json_array(json, "ranges", false);
     for (size_t i = 0; i < group->ranges.n; i++) {
         const struct occ_top_row *row = &group->ranges.rows[i];

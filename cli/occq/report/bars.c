@@ -77,15 +77,10 @@ void bars_legend(FILE *out, const struct top_line *lines, size_t n)
     (void)fputs("</ul>\n", out);
 }
 
-double bars_warp_seconds(const struct occ_top_row *row)
-{
-    return row->used < 1 ? row->waste_warp_seconds / (1 - row->used) : (double)NAN;
-}
-
-void bars_stacked(FILE *out, const struct occ_top_row *row, double largest_seconds)
+void bars_stacked(FILE *out, const struct occ_top_row *row, double length)
 {
     enum { LETTER_MIN_PERMILLE = 35 };
-    double length = bars_warp_seconds(row) / largest_seconds, at = 0;
+    double at = 0;
     (void)fputs("<svg class=\"bar\" aria-hidden=\"true\">", out);
     if (!isnan(length)) {
         put_rect(out, 0, row->used * length, "used");

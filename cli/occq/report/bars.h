@@ -4,17 +4,15 @@
 
 #include <stdio.h>
 
-#include "cli/occq/calc/analysis.h"
+#include "cli/occq/show.h"
 #include "cli/occq/top.h"
 
 /* The patterns that bars refer to: once in a page. */
 void bars_patterns(FILE *out);
 /* What letters and patterns mean, of the causes that the lines have. */
 void bars_legend(FILE *out, const struct top_line *lines, size_t n);
-/* The row's warp-seconds, of `largest_seconds`: used, and by cause. */
-void bars_stacked(FILE *out, const struct occ_top_row *row, double largest_seconds);
-/* Used and wasted; NaN: not known. */
-double bars_warp_seconds(const struct occ_top_row *row);
+/* The row's warp-seconds, as a bar of that length (0 ... 1; NaN: none): used, and by cause. */
+void bars_stacked(FILE *out, const struct occ_top_row *row, double length);
 
 /* From 100 % down to what is used, as a table. */
 void bars_waterfall(FILE *out, const struct analysis *a);

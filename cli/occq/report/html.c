@@ -45,11 +45,11 @@ void html_choose(const struct cli_column *table, const char *names, struct cli_s
 
 void html_table_begin(FILE *out, const char *id, const char *caption, const struct cli_selection *columns)
 {
-    html_put(
-        out,
-        "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"@\">\n<table id=\"@\"><caption>@"
-        "</caption>\n<thead><tr>",
-        caption, id, caption);
+    html_put(out,
+             "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table: @\">\n<table "
+             "id=\"@\"><caption>@"
+             "</caption>\n<thead><tr>",
+             caption, id, caption);
     for (size_t i = 0; i < columns->n; i++) {
         const struct cli_column *c = columns->columns[i];
         html_put(out, "<th scope=\"col\" data-key=\"@\" title=\"@\"", c->key, c->help);

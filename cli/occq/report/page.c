@@ -142,9 +142,11 @@ static void put_verdict(FILE *out, const struct report *r)
 static void put_where(FILE *out, const struct report *r)
 {
     char anchor[REPORT_ANCHOR_BYTES], waste[32], ratio[16];
-    double largest = 0;
-    for (size_t i = 0; i < r->n_groups; i++)
-        largest = fmax(largest, bars_warp_seconds(&r->lines[i].row));
+    double largest = 0, seconds;
+    for (size_t i = 0; i < r->n_groups; i++) {
+        (void)report_devices(r, &r->groups[i], &seconds);
+        largest = fmax(largest, seconds);
+    }
     (void)fputs(
         "<section aria-labelledby=\"where\"><h2 id=\"where\">Where the warp-seconds go</h2>\n"
         "<p>A bar is what the GPU could hold while the kernel ran: what was used, and what was lost to each "
@@ -161,7 +163,8 @@ static void put_where(FILE *out, const struct report *r)
         html_put(out,
                  "<tr><th scope=\"row\" class=\"l\"><a href=\"#@\"><bdi>@</bdi></a></th><td class=\"wide\">",
                  report_anchor(&line->row.kernel, anchor), line->row.kernel.short_name);
-        bars_stacked(out, &line->row, largest);
+        (void)report_devices(r, &r->groups[i], &seconds);
+        bars_stacked(out, &line->row, seconds / largest);
         html_put(out, "</td><td>@</td><td>@</td></tr>\n",
                  cli_amount_text(line->waste_warp_seconds, waste, sizeof waste),
                  cli_percent_text(line->waste_ratio, ratio, sizeof ratio));
@@ -298,7 +301,7 @@ int report_page(FILE *out, const struct report *r, struct occ_error *err)
     put_trend(out, r);
     (void)fputs("<section aria-labelledby=\"each\"><h2 id=\"each\">Each kernel</h2>\n", out);
     for (size_t i = 0; i < r->n_groups && status == 0; i++)
-        status = report_kernel(out, &r->groups[i], err);
+        status = report_kernel(out, r, &r->groups[i], err);
     (void)fputs("</section>\n", out);
     for (const struct report_list *list = report_lists; list->list && status == 0; list++)
         status = put_list(out, r, list, err);

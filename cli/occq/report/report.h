@@ -23,6 +23,8 @@ struct report {
     size_t n_lines;            /* in the table: the first of them */
     struct show_group *groups; /* those with a section of their own, as lines are ordered */
     size_t n_groups;
+    const struct show_group *all; /* of every kernel on every device */
+    size_t n_all;
     const struct trend *trend;
     const struct diff_report *diff; /* NULL: no comparison was asked for */
     const struct diff_line *diff_lines;
@@ -36,7 +38,12 @@ const char *report_anchor(const struct occ_row_kernel *kernel, char anchor[REPOR
 int report_page(FILE *out, const struct report *report, struct occ_error *err);
 
 /* A kernel's section. */
-int report_kernel(FILE *out, const struct show_group *group, struct occ_error *err);
+int report_kernel(FILE *out, const struct report *report, const struct show_group *group,
+                  struct occ_error *err);
+
+/* A row of the table adds up all devices of a model: how many they are, and the warp-seconds that they could
+ * hold while the kernel ran; NaN: not analysed. */
+size_t report_devices(const struct report *report, const struct show_group *group, double *ret_warp_seconds);
 
 /* A list of other commands, for the page and its data. */
 struct report_list {
