@@ -26,6 +26,7 @@ extern "C" {
 /* clang-format off */
 #define OCC_ADVICES(X)                                                                                       \
     /* [registers per thread] the largest value for one more block per SM; the largest for the most blocks */\
+    /* of those with at least half of the present value */                                                  \
     X(REGISTERS, "registers", "fewer registers per thread",                                                  \
       "bytes per thread that may spill to local memory")                                                     \
     /* [static + dynamic bytes per block] likewise, under the same carve-out */                              \
@@ -35,7 +36,7 @@ extern "C" {
     /* [barriers per block] the largest value for one more block; the largest for the most blocks */         \
     X(BARRIERS, "barriers", "fewer barriers per block", "fewer barriers per block")                          \
     /* [registers per thread; also_*: static + dynamic bytes] both limit, and only both together gain: the */\
-    /* largest values for one more block; the largest for the most blocks */                                 \
+    /* largest values for one more block; for the most blocks with at least half of the registers */         \
     X(REGISTERS_SMEM, "registers+shared_memory", "fewer registers per thread with less shared memory",       \
       "bytes per thread that may spill to local memory")                                                     \
     /* [blocks per cluster] the largest smaller cluster with more blocks in a full wave */                   \

@@ -14,15 +14,17 @@ struct resource {
     enum occ_axis axis;
     uint32_t min; /* smallest value that makes sense */
     uint32_t unit_cost;
+    bool keeps_half; /* the most blocks are those that half of the present value gives */
 };
 
 #define REGISTER_BYTES 4
 
 static const struct resource registers = {
-    OCC_ADVICE_REGISTERS, OCC_LIMIT_REGISTERS, OCC_AXIS_REGISTERS, 1, REGISTER_BYTES,
+    OCC_ADVICE_REGISTERS, OCC_LIMIT_REGISTERS, OCC_AXIS_REGISTERS, 1, REGISTER_BYTES, true,
 };
-static const struct resource smem = {OCC_ADVICE_SMEM, OCC_LIMIT_SMEM, OCC_AXIS_SMEM, 0, 1};
-static const struct resource barriers = {OCC_ADVICE_BARRIERS, OCC_LIMIT_BARRIERS, OCC_AXIS_BARRIERS, 1, 1};
+static const struct resource smem = {OCC_ADVICE_SMEM, OCC_LIMIT_SMEM, OCC_AXIS_SMEM, 0, 1, false};
+static const struct resource barriers = {
+    OCC_ADVICE_BARRIERS, OCC_LIMIT_BARRIERS, OCC_AXIS_BARRIERS, 1, 1, false};
 
 /* ---- thresholds of one resource ---- */
 
@@ -86,17 +88,19 @@ static uint32_t offer_threshold(struct adviser *a, const struct resource *resour
     return blocks_of(a, &launch);
 }
 
+static uint32_t least_of(const struct adviser *a, const struct resource *resource)
+{
+    return resource->keeps_half ? (value_of(a, resource) + 1) / 2 : resource->min;
+}
+
 static void advise_resource(struct adviser *a, const struct resource *resource)
 {
-    uint32_t now = value_of(a, resource);
-    uint32_t blocks = a->result->blocks_per_sm;
-    if (!(a->result->limiters & 1u << resource->limit) || now <= resource->min)
+    uint32_t blocks = a->result->blocks_per_sm, most = blocks_with(a, resource, least_of(a, resource));
+    if (!(a->result->limiters & 1u << resource->limit) || value_of(a, resource) <= resource->min ||
+        blocks_with(a, resource, resource->min) <= blocks)
         return;
-    uint32_t max = blocks_with(a, resource, resource->min);
-    if (max <= blocks)
-        return;
-    if (offer_threshold(a, resource, blocks + 1) < max)
-        (void)offer_threshold(a, resource, max);
+    if (offer_threshold(a, resource, blocks + 1) < most)
+        (void)offer_threshold(a, resource, most);
 }
 
 /* ---- registers and shared memory that tie ---- */
@@ -140,12 +144,12 @@ static void advise_registers_and_smem(struct adviser *a)
     struct occ_launch little_smem, few_registers;
     struct adviser no_smem = without(a, &smem, &little_smem);
     struct adviser no_registers = without(a, &registers, &few_registers);
-    uint32_t blocks = a->result->blocks_per_sm;
-    uint32_t max = blocks_with(&no_smem, &registers, registers.min);
-    if (max <= blocks)
+    uint32_t blocks = a->result->blocks_per_sm,
+             most = blocks_with(&no_smem, &registers, least_of(a, &registers));
+    if (blocks_with(&no_smem, &registers, registers.min) <= blocks)
         return;
-    if (offer_both(a, &no_smem, &no_registers, blocks + 1) < max)
-        (void)offer_both(a, &no_smem, &no_registers, max);
+    if (offer_both(a, &no_smem, &no_registers, blocks + 1) < most)
+        (void)offer_both(a, &no_smem, &no_registers, most);
 }
 
 /* ---- carve-out ---- */

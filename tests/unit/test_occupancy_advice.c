@@ -80,7 +80,7 @@ static void registers_of_the_next_block(void **state)
     assert_int_equal(found.items[0].launch.registers_per_thread, 64);
 }
 
-static void registers_of_the_next_and_of_all_blocks(void **state)
+static void registers_of_the_next_block_and_of_half_of_them(void **state)
 {
     (void)state;
     struct occ_launch launch = launch_of(1080, 128, 133, 0); /* 3 of 16 blocks */
@@ -88,8 +88,15 @@ static void registers_of_the_next_and_of_all_blocks(void **state)
     assert_int_equal(found.count, 2);
     assert_int_equal(found.items[0].needed, 128);
     assert_int_equal(found.items[0].blocks_then, 4);
-    assert_int_equal(found.items[1].needed, 32);
-    assert_int_equal(found.items[1].blocks_then, 16);
+    assert_int_equal(found.items[1].needed, 72); /* 64 and less are below half */
+    assert_int_equal(found.items[1].blocks_then, 7);
+
+    launch = launch_of(1080, 256, 128, 0); /* 2 of 8 blocks: 80 and 64 registers give 3 and 4 */
+    found = advice_on_gpu("a100", &launch, OCC_ADVICE_REGISTERS);
+    assert_int_equal(found.count, 2);
+    assert_int_equal(found.items[0].needed, 80);
+    assert_int_equal(found.items[1].needed, 64);
+    assert_int_equal(found.items[1].blocks_then, 4);
 
     launch = launch_of(1080, 256, 32, 0); /* full */
     assert_int_equal(advice_on_gpu("a100", &launch, OCC_ADVICE_REGISTERS).count, 0);
@@ -588,7 +595,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(registers_of_the_next_block),
-        cmocka_unit_test(registers_of_the_next_and_of_all_blocks),
+        cmocka_unit_test(registers_of_the_next_block_and_of_half_of_them),
         cmocka_unit_test(shared_memory_of_the_next_block),
         cmocka_unit_test(registers_and_shared_memory_that_tie),
         cmocka_unit_test(shared_memory_under_the_present_carveout),
