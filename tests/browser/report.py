@@ -202,6 +202,8 @@ def check_known():
     check_keyboard()
     browser.value("window.dispatchEvent(new Event('beforeprint'))")
     assert browser.value("Array.from(document.querySelectorAll('details')).every((d) => d.open)")
+    browser.open(page, width=740, media="print")
+    assert browser.value("document.documentElement.scrollWidth") <= 740, "wider than paper"
     assert browser.pdf().startswith(b"%PDF") and len(browser.pdf()) > 20000
     check_events()
     browser.open(page, script=False)

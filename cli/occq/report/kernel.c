@@ -138,7 +138,7 @@ static void put_marks(FILE *out, const struct occ_config_row *row)
     (void)cli_marks_text(cli_marks(false, row->analysed ? row->result.by_design : 0, row->kernel.demangled),
                          true, words);
     if (words[0])
-        html_put(out, "<p class=\"note\">Low by design: @.</p>\n", words);
+        html_put(out, "<p class=\"note\">@.</p>\n", words);
 }
 
 size_t report_devices(const struct report *report, const struct show_group *group, double *ret_warp_seconds)

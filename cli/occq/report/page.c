@@ -6,6 +6,7 @@
 
 #include "assets.h"
 #include "bars.h"
+#include "cli/marks.h"
 #include "html.h"
 #include "plots.h"
 #include "report.h"
@@ -69,19 +70,31 @@ static void put_best_advice(FILE *out, const struct report *r)
              occ_format_duration((int64_t)best->advice_saves_ns, saves, sizeof saves), best->knob);
 }
 
-static void put_largest(FILE *out, const struct top_line *line)
+/* Whether the kernel communicates, which is low by design. */
+static bool put_waster(FILE *out, const struct top_line *line)
 {
-    char anchor[REPORT_ANCHOR_BYTES], part[16], loss[16];
-    if (isnan(line->waste_ratio))
-        return;
+    char anchor[REPORT_ANCHOR_BYTES], part[16], loss[16], words[CLI_MARKS_BYTES];
+    unsigned cause = top_part_of(line->row.main_cause);
+    (void)cli_marks_text(cli_marks(false, 0, line->row.kernel.demangled), true, words);
     html_put(out, "<p><a href=\"#@\"><bdi>@</bdi></a> has @ of that",
              report_anchor(&line->row.kernel, anchor), line->row.kernel.short_name,
              cli_percent_text(line->waste_ratio, part, sizeof part));
-    unsigned cause = top_part_of(line->row.main_cause);
-    if (cause < OCC_PART_COUNT)
+    if (words[0])
+        html_put(out, ": @", words);
+    else if (cause < OCC_PART_COUNT)
         html_put(out, ": @ (@ of its occupancy)", occ_part_text(cause, 1),
                  cli_percent_text(line->main_cause_ratio, loss, sizeof loss));
     (void)fputs(".</p>\n", out);
+    return words[0] != '\0';
+}
+
+/* The largest, and where that is so by design, the next. */
+static void put_largest(FILE *out, const struct report *r)
+{
+    enum { MOST = 3 };
+    bool by_design = true;
+    for (size_t i = 0; by_design && i < r->n_lines && i < MOST && !isnan(r->lines[i].waste_ratio); i++)
+        by_design = put_waster(out, &r->lines[i]);
 }
 
 static void put_notes(FILE *out, const struct report *r)
@@ -131,7 +144,7 @@ static void put_verdict(FILE *out, const struct report *r)
     html_put(out, " took <b>@</b> and wasted <b>@</b> warp-seconds.</p>\n",
              occ_format_duration((int64_t)total_ns, time, sizeof time),
              cli_amount_text(r->sums.waste, waste, sizeof waste));
-    put_largest(out, &r->lines[0]);
+    put_largest(out, r);
     put_best_advice(out, r);
     put_notes(out, r);
     (void)fputs("</section>\n", out);
@@ -189,7 +202,7 @@ static void put_kernels(FILE *out, const struct report *r)
     struct cli_selection columns;
     char anchor[REPORT_ANCHOR_BYTES];
     html_choose(top_columns,
-                "kernel,launches,time,share,theor,expect_low,expect_high,achieved,cause,loss,waste,waste%",
+                "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved",
                 &columns);
     (void)fputs(
         "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>\n<div id=\"controls\"></div>\n",
