@@ -2,6 +2,8 @@
 #include "cluster.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,8 @@
 #include "cli/json.h"
 #include "cli/usage.h"
 #include "config/config.h"
-#include "store/remote/remote.h"
+#include "support/arena.h"
+#include "support/array.h"
 #include "support/text.h"
 
 #define ANSWER_BYTES_MAX (UINT64_C(256) << 20)
@@ -127,27 +130,80 @@ int cluster_report(const struct cli_command *command, struct occ_warehouse *w, b
     return 0;
 }
 
+int cluster_ask(const struct cli_command *command, const struct history_args *args,
+                struct occ_remote_question *question, struct occ_store **ret_store, struct occ_error *err)
+{
+    _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
+    int rc = cluster_connect(cluster_url(args), &w, err);
+    if (rc == 0) /* before the rows, of which there may be more by then */
+        rc = cluster_report(command, w, args->list.output.json, err);
+    question->since_ns = args->asked.since_ns;
+    question->until_ns = args->asked.until_ns;
+    question->job = args->asked.job;
+    question->user = args->asked.user;
+    question->node = args->node;
+    return rc == 0 ? occ_remote_ask(w, question, ret_store, err) : rc;
+}
+
+static struct occ_top_row read_gpu(sqlite3_stmt *stmt, struct occ_arena *arena)
+{
+    struct occ_top_row row = {.waste_warp_seconds = sqlite3_column_double(stmt, 3),
+                              .launches = (uint64_t)sqlite3_column_int64(stmt, 1),
+                              .total_ns = (uint64_t)sqlite3_column_int64(stmt, 2)};
+    double *const unknown[] = {&row.theoretical,
+                               &row.expected_achieved_low,
+                               &row.expected_achieved_high,
+                               &row.expected_elapsed_low,
+                               &row.expected_elapsed_high,
+                               &row.achieved,
+                               &row.achieved_error,
+                               &row.elapsed,
+                               &row.elapsed_error,
+                               &row.tail_spread,
+                               &row.main_cause_ratio,
+                               &row.dominant.waves};
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        *unknown[i] = (double)NAN;
+    for (size_t i = 0; i < OCC_PART_COUNT; i++)
+        row.part[i] = (double)NAN;
+    row.used = 1 - row.waste_warp_seconds / sqlite3_column_double(stmt, 4);
+    row.kernel.short_name = occ_arena_copy(arena, (const char *)sqlite3_column_text(stmt, 0));
+    return row;
+}
+
+int cluster_top_gpus(struct occ_store *store, struct occ_top *ret_top, struct occ_error *err)
+{
+    sqlite3 *db = occ_store_sqlite(store);
+    sqlite3_stmt *stmt = NULL;
+    struct occ_arena arena = {0};
+    size_t allocated = 0;
+    bool done =
+        sqlite3_prepare_v2(db,
+                           "SELECT node || ' ' || gpu, sum(launches), sum(busy_ns), total(wasted_warp_s), "
+                           "total(capacity_warp_s) FROM rank GROUP BY node, gpu",
+                           -1, &stmt, NULL) == SQLITE_OK;
+    while (done && sqlite3_step(stmt) == SQLITE_ROW) {
+        done = occ_grow((void **)&ret_top->rows, &allocated, ret_top->n, UINT32_MAX, sizeof *ret_top->rows);
+        if (done)
+            ret_top->rows[ret_top->n++] = read_gpu(stmt, &arena);
+    }
+    done = sqlite3_finalize(stmt) == SQLITE_OK && done && !arena.failed;
+    ret_top->memory = arena.blocks;
+    return done ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
 int cluster_open(const struct cli_command *command, const struct history_args *args, enum cluster_need need,
                  enum occ_top_by by, struct occ_store **ret_store, struct occ_error *err)
 {
     const struct occ_filter *f = &args->asked;
-    const char *url = cluster_url(args);
-    _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
-    if (!url)
-        return cli_open_history(&args->list.common, OCC_STORE_READ, ret_store, err);
-    const struct occ_remote_question question = {
-        .since_ns = f->since_ns,
-        .until_ns = f->until_ns,
-        .job = f->job,
-        .user = f->user,
-        .node = args->node,
-        .by = by,
-        .histograms = need == CLUSTER_HISTOGRAMS,
-        .runs = need == CLUSTER_RUNS,
-        .run = f->run,
-        .max_runs = f->label || f->rank || f->session ? INT64_MAX : args->number + 1};
-    int rc = cluster_connect(url, &w, err);
-    if (rc == 0) /* before the rows, of which there may be more by then */
-        rc = cluster_report(command, w, args->list.output.json, err);
-    return rc == 0 ? occ_remote_ask(w, &question, ret_store, err) : rc;
+    struct occ_remote_question question = {.kind = need == CLUSTER_RUNS   ? OCC_REMOTE_RUNS
+                                                   : by == OCC_TOP_BY_GPU ? OCC_REMOTE_RANKS
+                                                                          : OCC_REMOTE_LAUNCHES,
+                                           .by = by,
+                                           .histograms = need == CLUSTER_HISTOGRAMS,
+                                           .run = f->run,
+                                           .max_runs = f->label || f->rank || f->session ? INT64_MAX
+                                                                                         : args->number + 1};
+    return cluster_url(args) ? cluster_ask(command, args, &question, ret_store, err)
+                             : cli_open_history(&args->list.common, OCC_STORE_READ, ret_store, err);
 }

@@ -3,7 +3,7 @@
 #define OCC_OCCQ_CLUSTER_H
 
 #include "history.h"
-#include "store/remote/warehouse.h"
+#include "store/remote/remote.h"
 
 #define CLI_OPTIONS_CLUSTER                                                                                  \
     CLI_OPTION(0, "cluster", CLI_TEXT, struct history_args, cluster, "URL",                                  \
@@ -26,6 +26,13 @@ OCC_CLEANUP(occ_warehouse, occ_warehouse_close)
 /* How complete the answer is: a line on stderr, or the member "cluster" of JSON. */
 int cluster_report(const struct cli_command *command, struct occ_warehouse *w, bool in_json,
                    struct occ_error *err);
+
+/* What the warehouse answers to the question, which gets the arguments' filters. */
+int cluster_ask(const struct cli_command *command, const struct history_args *args,
+                struct occ_remote_question *question, struct occ_store **ret_store, struct occ_error *err);
+
+/* Of an answer about ranks: a row for each GPU, of which the warehouse knows time and waste alone. */
+int cluster_top_gpus(struct occ_store *store, struct occ_top *ret_top, struct occ_error *err);
 
 /* The history to answer from: cli_open_history(), or what the warehouse has for it. */
 int cluster_open(const struct cli_command *command, const struct history_args *args, enum cluster_need need,

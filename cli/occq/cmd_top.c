@@ -180,6 +180,14 @@ static int print_top(const struct report *report, struct occ_error *err)
 
 /* ---- the command ---- */
 
+static int query(const struct top_args *args, struct occ_store *store, struct occ_top *ret_top,
+                 struct occ_error *err)
+{
+    return by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history)
+               ? cluster_top_gpus(store, ret_top, err)
+               : occ_store_top(store, &args->history.filter, by_of(args), ret_top, err);
+}
+
 static int run(const struct cli_command *command, const void *arguments)
 {
     const struct top_args *args = arguments;
@@ -188,7 +196,7 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_top_free) struct occ_top top = {0};
     if (cluster_open(command, &args->history, CLUSTER_SUMS, by_of(args), &store, &err) != 0 ||
-        occ_store_top(store, &args->history.filter, by_of(args), &top, &err) != 0 ||
+        query(args, store, &top, &err) != 0 ||
         kernel_names_load(store, args->history.name, &names, &err) != 0)
         return cli_failure(command, &err);
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
@@ -203,6 +211,25 @@ static int run(const struct cli_command *command, const void *arguments)
                  : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
+/* What a warehouse can tell apart. */
+static int check_by(const struct top_args *args, struct occ_error *err)
+{
+    static const bool unknown[] = {
+        [OCC_TOP_BY_RANGE] = true, [OCC_TOP_BY_STREAM] = true, [OCC_TOP_BY_RUN] = true,
+        [OCC_TOP_BY_RANK] = true,  [OCC_TOP_BY_LABEL] = true,  [OCC_TOP_BY_NODE] = false};
+    const struct occ_filter *f = &args->history.filter;
+    bool chooses = f->kernel_regex || f->exclude_regex || f->gpu || f->below_achieved > 0;
+    if (!cluster_url(&args->history))
+        return 0;
+    if (unknown[by_of(args)])
+        return occ_fail(err, OCC_E_INVALID, "--by %s: the cluster's minutes are of jobs; only the nodes know",
+                        args->by);
+    return by_of(args) == OCC_TOP_BY_GPU && chooses
+               ? occ_fail(err, OCC_E_INVALID,
+                          "--by gpu: of GPUs the cluster knows sums over all kernels alone")
+               : 0;
+}
+
 static int check(void *arguments, struct occ_error *err)
 {
     const struct top_args *args = arguments;
@@ -215,6 +242,8 @@ static int check(void *arguments, struct occ_error *err)
         return occ_fail(err, OCC_E_INVALID, "--advice is for kernels and configurations, not for --by %s",
                         args->by);
     int status = cli_check_history(arguments, err);
+    if (status == 0)
+        status = check_by(args, err);
     return status == 0 ? cluster_check(arguments, CLUSTER_SUMS, err) : status;
 }
 

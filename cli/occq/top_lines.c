@@ -52,13 +52,13 @@ void top_sort(struct occ_top *top, const char *by)
 /* 0 where it is not known. */
 static double waste_of(const struct occ_top_row *row)
 {
-    return isnan(row->theoretical) ? 0 : row->waste_warp_seconds;
+    return isnan(row->used) ? 0 : row->waste_warp_seconds;
 }
 
 static void fill_line(const struct occ_top_row *row, const struct top_sums *all, double running,
                       struct top_line *ret_line)
 {
-    bool is_analysed = !isnan(row->theoretical);
+    bool is_analysed = !isnan(row->theoretical), has_waste = !isnan(row->used);
     double launches = (double)row->launches, total_ns = (double)row->total_ns;
     *ret_line = (struct top_line){
         .row = *row,
@@ -71,8 +71,8 @@ static void fill_line(const struct occ_top_row *row, const struct top_sums *all,
         .partial_blocks = is_analysed ? (double)row->dominant.partial_blocks : (double)NAN,
         .main_cause_ratio = row->main_cause[0] ? row->main_cause_ratio : (double)NAN,
         .tail_low = row->part[OCC_CAUSE_TAIL] - row->tail_spread,
-        .waste_warp_seconds = is_analysed ? row->waste_warp_seconds : (double)NAN,
-        .waste_ratio = is_analysed ? row->waste_warp_seconds / all->waste : (double)NAN,
+        .waste_warp_seconds = has_waste ? row->waste_warp_seconds : (double)NAN,
+        .waste_ratio = has_waste ? row->waste_warp_seconds / all->waste : (double)NAN,
         .running_waste_ratio = running / all->waste,
         .advice_saves_ns = NAN,
         .advice_config = NAN,

@@ -5,9 +5,8 @@
 #include "load.h"
 #include "store/codec/histogram.h"
 
-#define SECOND_NS  INT64_C(1000000000)
-#define HOUR_NS    INT64_C(3600000000000)
-#define MOMENT_MAX UINT32_MAX /* of a DateTime, in seconds */
+#define SECOND_NS INT64_C(1000000000)
+#define HOUR_NS   INT64_C(3600000000000)
 
 /* ---- histograms ---- */
 
@@ -51,22 +50,13 @@ static void pack_histogram(sqlite3_context *context, int argc, sqlite3_value **v
 
 /* ---- what is asked ---- */
 
-static long long seconds(int64_t ns)
-{
-    int64_t s = ns / SECOND_NS + (ns % SECOND_NS > 0);
-    return s > MOMENT_MAX ? MOMENT_MAX : s;
-}
-
 /* Only columns of the tables' keys: what FINAL leaves does not depend on whether it comes before or after. */
 static char *make_where(const struct occ_load *l)
 {
     const struct occ_remote_question *q = l->question;
     sqlite3_str *sql = sqlite3_str_new(l->db);
     sqlite3_str_appendall(sql, "1");
-    if (q->since_ns > 0)
-        sqlite3_str_appendf(sql, " AND bucket >= toDateTime(%lld)", seconds(q->since_ns));
-    if (q->until_ns > 0)
-        sqlite3_str_appendf(sql, " AND bucket < toDateTime(%lld)", seconds(q->until_ns));
+    occ_load_append_period(l, sql);
     occ_load_append_text(sql, " AND user = ", q->user, "");
     occ_load_append_text(sql, " AND node = ", q->node, "");
     if (q->job) {
@@ -91,17 +81,20 @@ static int fetch_sums(const struct occ_load *l)
                                              "multiIf(job LIKE 'slurm:%', substring(job, 7), job)",
                                          [OCC_TOP_BY_NODE] = "node"};
     enum occ_top_by by = l->question->by;
-    const char *group = (size_t)by < sizeof groups / sizeof *groups && groups[by] ? groups[by] : "''";
+    const char *group = (size_t)by < sizeof groups / sizeof *groups ? groups[by] : NULL;
+    bool is_new = l->w->dialect == OCC_DIALECT_NEW;
     return occ_load_fetch(
         l, "sums", names,
-        sqlite3_mprintf("SELECT toString(%s) AS grp, toInt64(config) AS config_id, sum(launches) AS n, "
-                        "sum(total_ns) AS total, minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, "
-                        "toUInt32(min(bucket)) AS first, toUInt32(max(bucket)) AS last, %s AS histogram, "
-                        "sumForEach(measured) AS measures, sum(wasted_warp_s) AS wasted, "
-                        "sum(capacity_warp_s) AS capacity FROM %s.minute FINAL WHERE %s "
-                        "GROUP BY grp, config HAVING n > 0",
-                        group, l->question->histograms ? "sumMap(hist_bin, hist_n)" : "''",
-                        l->w->options.database, l->where));
+        sqlite3_mprintf(
+            "SELECT toString(%s) AS grp, toInt64(config) AS config_id, sum(launches) AS n, sum(total_ns) AS "
+            "total, minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
+            "toUInt32(max(bucket)) AS last, %s AS histogram, sumForEach(measured) AS measures, "
+            "sum(wasted_warp_s) AS wasted, sum(capacity_warp_s) AS capacity FROM %s.minute FINAL WHERE %s "
+            "GROUP BY %s config HAVING n > 0%s",
+            group ? group : "''", l->question->histograms ? "sumMap(hist_bin, hist_n)" : "''",
+            l->w->options.database, l->where, group ? "grp," : "",
+            /* days are partitions, and part of the key */
+            is_new ? " SETTINGS do_not_merge_across_partitions_select_final = 1" : ""));
 }
 
 /* A run for each group, within the hour of the first minute; its launches are rolled up and evicted. */

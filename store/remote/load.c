@@ -1,7 +1,9 @@
 /* See load.h. */
 #include "load.h"
 
-#define TEXT_BYTES 1024 /* a quoted text of the question */
+#define TEXT_BYTES 1024       /* a quoted text of the question */
+#define MOMENT_MAX UINT32_MAX /* of a DateTime, in seconds */
+#define SECOND_NS  INT64_C(1000000000)
 
 int occ_load_no_memory(struct occ_error *err)
 {
@@ -41,4 +43,19 @@ void occ_load_append_job(sqlite3_str *sql, const char *job)
     occ_load_append_text(sql, "(job = ", job, "");
     occ_load_append_text(sql, " OR slurm_job = ", job, "");
     occ_load_append_text(sql, " OR pod = ", job, ")");
+}
+
+long long occ_load_seconds(int64_t ns)
+{
+    int64_t s = ns / SECOND_NS + (ns % SECOND_NS > 0);
+    return s > MOMENT_MAX ? MOMENT_MAX : s;
+}
+
+void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql)
+{
+    const struct occ_remote_question *q = l->question;
+    if (q->since_ns > 0)
+        sqlite3_str_appendf(sql, " AND bucket >= toDateTime(%lld)", occ_load_seconds(q->since_ns));
+    if (q->until_ns > 0)
+        sqlite3_str_appendf(sql, " AND bucket < toDateTime(%lld)", occ_load_seconds(q->until_ns));
 }

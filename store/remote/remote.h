@@ -15,15 +15,25 @@
 #include "store/store.h"
 #include "warehouse.h"
 
+/*
+ * What a question is about: launches; the table `run`; or a table of its own:
+ *   rank  a run's launches on a GPU: run, gpu, node, rank, program, user, job, launches, busy_ns,
+ *         wasted_warp_s, capacity_warp_s, first_ns, last_ns (to the minute)
+ *   idle  runs that go on and launch nothing: the same, without launches and sums, with last_ns (0: never)
+ * and idle_ns, until when the node has sent its minutes
+ */
+enum occ_remote_kind { OCC_REMOTE_LAUNCHES, OCC_REMOTE_RUNS, OCC_REMOTE_RANKS, OCC_REMOTE_IDLE };
+
 /* Zero-initialised means all of it. */
 struct occ_remote_question {
+    enum occ_remote_kind kind;
     int64_t since_ns, until_ns; /* minutes that begin in this time; 0: open */
     const char *job;            /* Slurm's, the pod, or the warehouse's own name of a job; NULL: any */
     const char *user, *node;    /* NULL: any */
-    enum occ_top_by by;         /* what is told apart: USER, JOB, NODE, else nothing */
-    bool histograms;            /* of durations */
-    bool runs;                  /* the table `run` instead of launches, and of it: */
-    int64_t run, max_runs;      /* this one, 0: any; the newest so many */
+    enum occ_top_by by;         /* of launches what is told apart: USER, JOB, NODE, else nothing */
+    bool histograms;            /* of their durations */
+    int64_t run, max_runs;      /* of runs this one, 0: any; the newest so many */
+    int64_t idle_ns;            /* at least */
 };
 
 /* How much of the cluster has arrived. */

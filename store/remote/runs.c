@@ -64,7 +64,7 @@ static const char put_runs[] =
     "CAST(a.process_cpu_ns AS REAL) FROM runs AS a WHERE lower(hex(CAST(a.run || a.history AS BLOB))) = "
     "temp.run.uuid)";
 
-int occ_load_runs(const struct occ_load *l)
+int occ_load_runs(struct occ_load *l)
 {
     int rc = fetch_runs(l);
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf("%s", put_runs)) : rc;
