@@ -66,7 +66,7 @@ def how_complete_it_is(asker, engine):
     assert (state["nodes"], state["silent_nodes"], state["lost_minutes"]) == (3, 0, 0), state
     assert abs(state["complete_until_ns"] / 1e9 - time.time()) < 600, state
     asker.ask("top", says="3 nodes, complete until 20")
-    engine.ask(f"INSERT INTO occtrace.watermark VALUES ('c1', 'no\033[31mde', {NOW - 7200}, 0, 5, 1)")
+    engine.ask(f"INSERT INTO occtrace.watermark VALUES ('c1', 'no\033[31mde', {NOW - 7200}, 0, 5, {NOW}000)")
     asker.ask("top", says="4 nodes, complete until 20")
     asker.ask("top", says="; 1 silent: no?[31mde; 5 minutes lost")
     later = json.loads(asker.ask("top", "--json"))["cluster"]
