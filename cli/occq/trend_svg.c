@@ -36,11 +36,18 @@ struct plot {
     struct column columns[COLUMNS];
 };
 
+/* From the start of the first unit of time to the end of the last. */
 static double x_of(const struct trend *t, int64_t ns)
 {
-    double first = (double)t->points[0].start_ns, last = (double)t->points[t->n - 1].start_ns;
-    double place = last > first ? ((double)ns - first) / (last - first) : 0.5;
-    return fmin(fmax(place, 0), 1) * (PLOT_X - COLUMN_X) + COLUMN_X / 2.0;
+    double first = (double)t->points[0].start_ns;
+    double end = (double)t->points[t->n - 1].start_ns + (double)t->unit_ns;
+    return fmin(fmax(((double)ns - first) / (end - first), 0), 1) * PLOT_X;
+}
+
+/* Of a unit of time, a column at least. */
+static double width_of(const struct trend *t)
+{
+    return fmax(x_of(t, t->points[0].start_ns + t->unit_ns), COLUMN_X);
 }
 
 static double y_of(const struct plot *plot, double value)
@@ -80,7 +87,10 @@ static int tick_minutes(const struct trend *t)
     size_t i = 0;
     while (i + 1 < sizeof steps / sizeof *steps && span / steps[i] > 8)
         i++;
-    return span / steps[i] > 8 ? 525600 : steps[i];
+    int minutes = steps[i];
+    while (span / minutes > 8)
+        minutes *= 2;
+    return minutes;
 }
 
 /* At whole hours or days of local time. */
@@ -109,7 +119,7 @@ static void add_up(struct plot *plot)
     const struct trend *t = plot->trend;
     for (size_t i = 0; i < t->n; i++) {
         struct trend_value v = trend_value(&t->points[i], plot->series);
-        struct column *c = &plot->columns[(int)(x_of(t, t->points[i].start_ns) / COLUMN_X)];
+        struct column *c = &plot->columns[(int)fmin(x_of(t, t->points[i].start_ns) / COLUMN_X, COLUMNS - 1)];
         if (isnan(v.mean))
             continue;
         c->low = c->n ? fmin(c->low, fmin(v.low, v.mean)) : fmin(v.low, v.mean);
@@ -127,26 +137,24 @@ static void put_band(const struct plot *plot)
     for (int i = 0; i < COLUMNS; i++) {
         const struct column *c = &plot->columns[i];
         if (c->n && c->high > c->low)
-            (void)fprintf(plot->svg.out, "M%d %.1fV%.1fh%dV%.1fz", i * COLUMN_X, y_of(plot, c->high),
-                          y_of(plot, c->low), COLUMN_X, y_of(plot, c->high));
+            (void)fprintf(plot->svg.out, "M%d %.1fV%.1fh%.1fV%.1fz", i * COLUMN_X, y_of(plot, c->high),
+                          y_of(plot, c->low), width_of(plot->trend), y_of(plot, c->high));
     }
     (void)fputs("\"/>\n", plot->svg.out);
 }
 
-/* Joined where the next unit of time, or the next column, follows; else a dash. */
+/* A step for each unit of time or column, joined to the next if that follows. */
 static void put_means(const struct plot *plot)
 {
-    const struct trend *t = plot->trend;
-    int next = 1 + (int)(x_of(t, t->points[0].start_ns + t->unit_ns) / COLUMN_X), last = -next - 1;
+    double width = width_of(plot->trend), end = -PLOT_X;
     (void)fputs("<path class=\"curve\" d=\"", plot->svg.out);
     for (int i = 0; i < COLUMNS; i++) {
         const struct column *c = &plot->columns[i];
         if (c->n == 0)
             continue;
-        double y = y_of(plot, c->sum / c->n);
-        (void)fprintf(plot->svg.out, i - last <= next ? "L%d %.1f" : "M%d %.1fh%d", i * COLUMN_X, y,
-                      COLUMN_X);
-        last = i;
+        (void)fprintf(plot->svg.out, "%c%d %.1fh%.1f", i * COLUMN_X <= end + COLUMN_X ? 'L' : 'M',
+                      i * COLUMN_X, y_of(plot, c->sum / c->n), width);
+        end = i * COLUMN_X + width;
     }
     (void)fputs("\"/>\n", plot->svg.out);
 }
@@ -220,12 +228,11 @@ static const char *unit_of(const struct trend *t)
 
 static void put_head(const struct trend *t, const char *what, FILE *out)
 {
-    double last = x_of(t, t->points[t->n - 1].start_ns) - x_of(t, t->points[0].start_ns);
-    double units = (double)(t->points[t->n - 1].start_ns - t->points[0].start_ns) / (double)t->unit_ns;
-    double in_column = last > 0 ? ceil(units / last * COLUMN_X) : 1;
-    char first[32], end[32], columns[64] = "";
+    double in_column = COLUMN_X / x_of(t, t->points[0].start_ns + t->unit_ns);
+    char first[32], end[32], columns[96] = "";
     if (in_column > 1)
-        (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f", in_column);
+        (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f, its band holds theirs",
+                       ceil(in_column));
     cli_svg_text(out, 16, 24, "head", "%s%s, by %ss", what, t->simulated ? " (simulated)" : "", unit_of(t));
     cli_svg_text(out, 16, 43, "", "%s to %s%s%s", cli_time_text(t->points[0].start_ns, first, sizeof first),
                  cli_time_text(t->points[t->n - 1].start_ns, end, sizeof end), columns,

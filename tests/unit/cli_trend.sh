@@ -72,6 +72,22 @@ grep -q '>pr</text>' h.svg && grep -q 'class="value end">2?</text>' h.svg || fai
 grep -q '>1  2026-01-13 12:00:00: mean time of a launch 70 us -&gt; 77.36 us' h.svg || fail "the changes below the picture"
 expect 0 "$occq" history -d h.db 'gem|<&>' --svg none.svg
 grep -q '>gem|&lt;&amp;&gt;, by hours<' none.svg || fail "markup in a picture"
+# pictures are whole or not there, and no history is replaced
+expect 1 "$occq" history -d h.db --svg h.db
+expect 1 "$occq" history -d h.db --svg /dev/full
+(ulimit -f 1; trap '' XFSZ; exec "$occq" history -d h.db gemm --svg limited.svg) >stdout 2>stderr && fail "a full disk is no success"
+[ ! -e limited.svg ] || fail "half a picture"
+expect 3 "$occq" history -d h.db nothing --svg nothing.svg
+[ ! -e nothing.svg ] || fail "a picture of nothing"
+# a clock that goes back by a year, and one that is decades ahead
+awk 'BEGIN { srand(1); printf "{\"deviceProperties\": [{\"id\": 0, \"name\": \"NVIDIA A100-SXM4-40GB\", \"computeMajor\": 8, \"computeMinor\": 0, \"numSms\": 108}], \"traceEvents\": ["
+    for (h = 0; h < 30; h++)
+        printf "%s{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"gemm\", \"pid\": 0, \"tid\": 7, \"ts\": %.0f, \"dur\": 8, \"args\": {\"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": 1, \"registers per thread\": 64, \"shared memory\": 0, \"grid\": [9, 1, 1], \"block\": [256, 1, 1]}}", h ? ", " : "", (h == 29 ? 3767225600 : h > 20 ? 1735689600 : 1767225600) * 1000000 + h * 3600000000
+    print "]}" }' >clock.json
+expect 0 "$occq" import -d clock.db clock.json
+expect 0 "$occq" history -d clock.db --svg clock.svg
+has '2025-01-01 00:00:00 2089-05-19 00:00:00'
+[ "$(grep -c '<line' clock.svg)" -le 40 ] && python3 -c 'import sys, xml.dom.minidom as d; [d.parse(f) for f in sys.argv[1:]]' clock.svg h.svg none.svg || fail "the picture of a clock that steps"
 # a recording whose times count from anywhere has no place beside the others
 cat >anywhere.json <<'JSON'
 {"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1000, "dur": 5, "args": {"device": 0, "context": 1, "stream": 7, "correlation": 1, "registers per thread": 64, "shared memory": 0, "grid": [1, 1, 1], "block": [32, 1, 1]}}],
