@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/array.h"
+
 #define NUMBER_BYTES 40
 
 void occ_body_free(struct occ_body *body)
@@ -25,18 +27,8 @@ void occ_body_clear(struct occ_body *body)
 /* Room for `n` bytes more, or NULL. */
 static char *reserve(struct occ_body *body, size_t n)
 {
-    if (body->failed)
-        return NULL;
-    if (body->allocated - body->n < n) {
-        size_t more = 2 * body->allocated > body->n + n ? 2 * body->allocated : body->n + n + 4096;
-        char *moved = realloc(body->data, more);
-        body->failed = !moved;
-        if (!moved)
-            return NULL;
-        body->data = moved;
-        body->allocated = more;
-    }
-    return body->data + body->n;
+    body->failed |= n && !occ_grow((void **)&body->data, &body->allocated, body->n + n - 1, SIZE_MAX, 1);
+    return body->failed ? NULL : body->data + body->n;
 }
 
 void occ_body_put_raw(struct occ_body *body, const char *text, size_t n)

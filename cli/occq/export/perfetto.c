@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "export.h"
+#include "support/array.h"
 #include "support/text.h"
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2 };
@@ -52,16 +53,8 @@ struct message {
 
 static void put(struct message *m, const void *bytes, size_t n)
 {
-    if (!m->failed && m->size + n > m->allocated) {
-        size_t allocated = 2 * (m->size + n) + 64;
-        char *moved = realloc(m->bytes, allocated);
-        m->failed = !moved;
-        if (moved) {
-            m->bytes = moved;
-            m->allocated = allocated;
-        }
-    }
-    if (m->failed)
+    m->failed |= n && !occ_grow((void **)&m->bytes, &m->allocated, m->size + n - 1, SIZE_MAX, 1);
+    if (m->failed || n == 0)
         return;
     memcpy(m->bytes + m->size, bytes, n);
     m->size += n;
