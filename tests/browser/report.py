@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 
+sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit"))
 import report_history
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.dont_write_bytecode = True
 import report_history
 
 occq, cli_history = sys.argv[1:3]

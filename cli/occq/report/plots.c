@@ -143,7 +143,7 @@ void plots_durations(FILE *out, const struct occ_config_row *row)
     uint64_t most = 0;
     for (size_t i = 0; i < bins->n; i++)
         most = bins->list[i].launches > most ? bins->list[i].launches : most;
-    if (bins->n == 0)
+    if (bins->n < 2) /* nothing that the text does not say */
         return;
     double low = log2((double)bins->list[0].from_ns + 1);
     double span = log2((double)bins->list[bins->n - 1].until_ns + 1) - low;
