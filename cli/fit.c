@@ -71,6 +71,16 @@ struct parts {
     bool brief; /* with two parts: little of the first, for more of the second */
 };
 
+/* A short name has an ellipsis of its own, which may be beside one of ours: one is enough. */
+static char *merge_ellipses(char *text, const char *ellipsis)
+{
+    size_t n = strlen(ellipsis);
+    for (char *at = text; at && (at = strstr(at, ellipsis)); at += n)
+        while (strncmp(at + n, ellipsis, n) == 0)
+            memmove(at, at + n, strlen(at + n) + 1);
+    return text;
+}
+
 /* The parts with ellipses between them, as wide as the column; the last is moved to the end of the text if it
  * would be beyond. NULL: no memory. */
 static char *cut(const char *text, size_t width, const struct parts *parts, const char *ellipsis)
@@ -81,12 +91,14 @@ static char *cut(const char *text, size_t width, const struct parts *parts, cons
         bool is_last = i + 1 == parts->n;
         size_t room = is_last ? left : width / (parts->brief && parts->n == 2 ? 6 : 3) - gap,
                from = parts->from[i];
-        if (is_last && from + room >= all)
-            return (void)put(at, skip(text, all > room ? all - room : 0), room), out;
+        if (is_last && from + room >= all) {
+            (void)put(at, skip(text, all > room ? all - room : 0), room);
+            break;
+        }
         at = stpcpy(put(at, skip(text, from), is_last ? room - gap : room), ellipsis);
         left -= is_last ? 0 : room + gap;
     }
-    return out;
+    return merge_ellipses(out, ellipsis);
 }
 
 /* ---- texts that look alike after the cut ---- */

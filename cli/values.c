@@ -101,8 +101,16 @@ const char *cli_amount_text(double amount, char *buffer, size_t size)
 
 const char *cli_time_text(int64_t ns, char *buffer, size_t size)
 {
+    enum {
+        DAYS_UNKNOWN = 365
+    }; /* since 1970: no program of today, but a recording whose times begin anywhere */
     time_t seconds = (time_t)(ns / 1000000000);
     struct tm tm;
+    char since[32];
+    if (seconds >= 0 && seconds < DAYS_UNKNOWN * 86400) {
+        (void)snprintf(buffer, size, "+%s", occ_format_duration(ns, since, sizeof since));
+        return buffer;
+    }
     if (!localtime_r(&seconds, &tm) || strftime(buffer, size, "%Y-%m-%d %H:%M:%S", &tm) == 0)
         (void)snprintf(buffer, size, "@%" PRId64, ns / 1000000000);
     return buffer;

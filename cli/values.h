@@ -132,7 +132,7 @@ const char *cli_percent_text(double ratio, char *buffer, size_t size);
 const char *cli_range_text(double low, double high, char *buffer, size_t size);
 /* "12.35k"; "-" for NaN. */
 const char *cli_amount_text(double amount, char *buffer, size_t size);
-/* "2026-01-31 12:00:00", local time. */
+/* "2026-01-31 12:00:00", local time; "+2.5 ms": of a recording without absolute times. */
 const char *cli_time_text(int64_t ns, char *buffer, size_t size);
 
 #endif

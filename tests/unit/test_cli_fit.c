@@ -52,6 +52,16 @@ static void test_alike(void **state)
                                        {NULL, NULL}});
 }
 
+/* A name that is short already has no second ellipsis beside its own. */
+static void test_short_names(void **state)
+{
+    (void)state;
+    check(27, (const char *const[][2]){
+                  {"Kernel<" DOTS "128x64_32x6_nn_align4>", "Kernel<" DOTS "64_32x6_nn_align4>"},
+                  {"Kernel<" DOTS "128x64_32x6_nn_align8>", "Kernel<" DOTS "64_32x6_nn_align8>"},
+                  {NULL, NULL}});
+}
+
 /* Wide characters take two columns, accents none; none is cut in half. */
 static void test_wide(void **state)
 {
@@ -61,9 +71,10 @@ static void test_wide(void **state)
                                       {"\u884c\u5217\u306e\u639b\u7b97", "\u884c\u5217\u306e" DOTS},
                                       {"e\u0301e\u03013456789", "e\u0301e\u030134567" DOTS},
                                       {NULL, NULL}});
-    check(9, (const char *const[][2]){{"\u52a0\u7b97\u884c\u5217\u306e\u639b_a", "\u52a0" DOTS "\u306e\u639b_a"},
-                                      {"\u52a0\u7b97\u884c\u5217\u306e\u639b_b", "\u52a0" DOTS "\u306e\u639b_b"},
-                                      {NULL, NULL}});
+    check(9,
+          (const char *const[][2]){{"\u52a0\u7b97\u884c\u5217\u306e\u639b_a", "\u52a0" DOTS "\u306e\u639b_a"},
+                                   {"\u52a0\u7b97\u884c\u5217\u306e\u639b_b", "\u52a0" DOTS "\u306e\u639b_b"},
+                                   {NULL, NULL}});
 }
 
 /* Some of the texts have more in common than all of them. */
@@ -105,8 +116,9 @@ static void test_numbers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short),  cmocka_unit_test(test_end),     cmocka_unit_test(test_alike),
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_numbers), cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_short),       cmocka_unit_test(test_end),     cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_groups),      cmocka_unit_test(test_numbers), cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_short_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
