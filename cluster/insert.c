@@ -81,6 +81,18 @@ int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, s
     return rc;
 }
 
+int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_knows, struct occ_error *err)
+{
+    char whose[2 * SQL_BYTES], sql[3 * SQL_BYTES];
+    say_whose(w, whose, sizeof whose);
+    (void)snprintf(sql, sizeof sql, "SELECT count() FROM %s.run WHERE %s AND history = %llu",
+                   w->options.database, whose, (unsigned long long)history);
+    int rc = occ_warehouse_ask(w, sql, err);
+    char *at = w->answer.text;
+    *ret_knows = occ_warehouse_next_number(&at) > 0;
+    return rc;
+}
+
 int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
                                 uint64_t version, struct occ_error *err)
 {

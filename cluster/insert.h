@@ -18,6 +18,8 @@ int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OC
                           uint64_t version, struct occ_error *err);
 /* The highest version that it has of this node; 0: none. */
 int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
+/* Whether it has runs of this node's history: then it may have any of its minutes. */
+int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_knows, struct occ_error *err);
 int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
                                 uint64_t version, struct occ_error *err);
 

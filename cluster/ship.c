@@ -181,6 +181,19 @@ static int load_position(struct history *h, const char *path, bool is_offline, s
     return rc;
 }
 
+/* Where the state was lost, but not the rows: minutes that are sent again may have other rows than before. */
+static int find_sent_minutes(struct history *h, struct occ_error *err)
+{
+    bool knows = false;
+    if (h->position.newest_minute > 0)
+        return 0;
+    int rc = occ_warehouse_knows(h->ship->warehouse, h->outbox.identity, &knows, err);
+    return rc == 0 && knows
+               ? occ_outbox_number(&h->outbox, "SELECT coalesce(max(minute), 0) FROM stored_minute_change",
+                                   NULL, 0, &h->position.newest_minute, err)
+               : rc;
+}
+
 /* After a long outage: what is newest goes first. What was sent of it goes again with the rest. */
 static int open_gap(struct history *h, struct occ_error *err)
 {
@@ -231,7 +244,9 @@ static int count_unsent(struct history *h, struct pass *pass, struct occ_error *
 static int send_changes(struct history *h, struct occ_error *err)
 {
     bool more = true;
-    int rc = open_gap(h, err);
+    int rc = find_sent_minutes(h, err);
+    if (rc == 0)
+        rc = open_gap(h, err);
     while (rc == 0 && more) {
         rc = ship_batch(h, false, &more, err);
         bool has_gap = h->position.gap_end > 0;

@@ -5,7 +5,9 @@ import http.client
 import http.server
 import socket
 import struct
+import sys
 import threading
+import time
 import urllib.parse
 
 
@@ -19,9 +21,10 @@ class Proxy:
         self.server.handle_error = lambda *_: None  # connections that we reset
         self.server.proxy = self
         self.url = f"http://127.0.0.1:{self.server.server_port}/"
-        self.name = self.begin = self.victim = None
-        self.after, self.clock_offset_s, self.happened = 0, 0, 0
+        self.victim, self.clock_offset_s = None, 0
+        self.fault(None)
         self.kill_number, self.kill_before, self.inserts = None, False, 0
+        self.late, self.partition = [], threading.Event()
 
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -31,19 +34,28 @@ class Proxy:
         self.server.shutdown()
         self.server.server_close()
 
-    def fault(self, name, begin=None):
-        self.name, self.begin, self.after, self.happened = name, begin, 0, 0
-
-    def fail_after(self, begin, n):
-        self.fault("error", begin)
-        self.after = n
+    def fault(self, name, begin=None, after=0, times=sys.maxsize):
+        """From the request `after` such requests on, so many times."""
+        self.name, self.begin, self.after, self.times, self.happened = name, begin, after, times, 0
 
     def kill_at(self, number, before):
         """The victim is killed at an insert, before or after the server has it."""
         self.kill_number, self.kill_before, self.inserts = number, before, 0
 
+    def heal(self):
+        """Requests that were held in a partition end, without an answer."""
+        self.partition.set()
+        self.partition = threading.Event()
+
+    def deliver_late(self):
+        """Bodies that their sender gave up long ago."""
+        late, self.late = self.late, []
+        for deliver in late:
+            deliver()
+        return len(late)
+
     def chosen(self, sql):
-        if not self.name or self.begin is None or not sql.startswith(self.begin):
+        if not self.name or self.begin is None or not sql.startswith(self.begin) or self.happened >= self.times:
             return None
         self.after -= 1
         if self.after >= 0:
@@ -56,10 +68,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def forward(self, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.proxy.engine.port, timeout=120)
-        headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "content-length", "connection")}
-        connection.request("POST", self.path, body, headers)
-        answer = connection.getresponse()
+        kept = "".join(f"{k}: {v}\r\n" for k, v in self.headers.items() if k.lower() not in ("content-length", "connection"))
+        head = f"POST {self.path} HTTP/1.1\r\n{kept}Content-Length: {len(body)}\r\n\r\n"
+        connection = socket.create_connection(("127.0.0.1", self.server.proxy.engine.port), timeout=120)
+        connection.sendall(head.encode() + body)  # at once: a server may answer and close before it has read all
+        answer = http.client.HTTPResponse(connection, method="POST")
+        answer.begin()
         text = answer.read()
         connection.close()
         return answer.status, text
@@ -113,12 +127,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(200, b"")
         elif fault == "endless":
             self.send(200, b"x" * 1000000)
+        elif fault == "partition":
+            proxy.partition.wait()
+            self.reset()
+        elif fault == "deliver_late":
+            proxy.late.append(lambda: self.forward(body))
+            self.reset()
         else:
             status, text = self.forward(body)
             self.kill(sql, False)
+            if fault == "slow":
+                time.sleep(1)
             if fault == "twice":
                 status, text = self.forward(body)
-            if not sql and gzip.decompress(body).startswith(b"SELECT toUnixTimestamp"):
+            if status == 200 and not sql and gzip.decompress(body).startswith(b"SELECT toUnixTimestamp"):
                 now, rest = text.split(b"\t", 1)
                 text = str(int(now) + proxy.clock_offset_s).encode() + b"\t" + rest
             if fault == "answer_lost":

@@ -230,6 +230,16 @@ def a_state_that_is_lost(engine):
     assert int(site.status("last version")) > version
 
 
+def a_state_that_is_lost_and_other_minutes(engine):
+    site = fresh(engine, configs=16)
+    extend(site.history, 1, 60, 3, 8, 40, "measured")
+    site.run("--once")
+    os.unlink(site.state)
+    extend(site.history, 2, 60, 2, 8, 55, "measured", "end")  # others have rows of their own now
+    site.run("--once")
+    check_all(engine, site.history, limit=16)
+
+
 def minutes_that_were_evicted(engine):
     site = fresh(engine)
     extend(site.history, 1, 60, 5, 8, 10)
@@ -252,12 +262,12 @@ def newest_first(engine):
     with Proxy(engine) as proxy:
         site = fresh(engine, proxy)
         extend(site.history, 1, 700, 650, 8, 1, "end")  # 5200 changes
-        proxy.fail_after("INSERT INTO occtrace.minute ", 1)
+        proxy.fault("error", "INSERT INTO occtrace.minute ", after=1)
         site.run("--once", code=1, says="HTTP 500")
         first, last = engine.ask("SELECT toUInt32(min(bucket)), toUInt32(max(bucket)) FROM occtrace.minute FINAL")[0]
         assert int(last) == NOW - 51 * 60 and int(first) > NOW - 300 * 60, (first, last, NOW)
         extend(site.history, 2, 40, 3, 8, 1, "end")
-        proxy.fail_after(None, 0)
+        proxy.fault(None)
         site.run("--once")
         check_all(engine, site.history)
 
@@ -363,8 +373,9 @@ def a_shipper_that_is_killed(engine):
         check_all(engine, site.history)
 
 
-ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics, hours_after_an_outage_of_a_day, histories_beside_each_other,
-        a_history_that_is_replaced, an_older_copy_of_a_history, a_state_that_is_lost, minutes_that_were_evicted, newest_first,
+ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
+        hours_after_an_outage_of_a_day, histories_beside_each_other, a_history_that_is_replaced, an_older_copy_of_a_history,
+        a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
         a_clock_that_is_wrong, partitions_that_are_too_old)
 FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)
 names, wanted = engines.available(), sys.argv[4:]
