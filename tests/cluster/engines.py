@@ -14,7 +14,7 @@ import urllib.error
 import urllib.request
 
 PASSWORD = "secret 'with\\ quotes"
-SERVER = shutil.which("clickhouse-server") or "/usr/bin/clickhouse-server"
+SERVER = shutil.which("clickhouse-server") or "/usr/sbin/clickhouse-server"
 CACHE = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
 LIBRARIES = glob.glob(os.path.join(CACHE, "occtrace/chdb/node_modules/@chdb/lib-*/libchdb.so"))
 
@@ -23,6 +23,7 @@ CONFIG = """<?xml version="1.0"?><yandex>
 <http_port>{port}</http_port><listen_host>127.0.0.1</listen_host><path>{dir}/data/</path><tmp_path>{dir}/tmp/</tmp_path>
 <users_config>{dir}/users.xml</users_config><default_profile>default</default_profile>
 <default_database>default</default_database><mark_cache_size>67108864</mark_cache_size>
+<merge_tree><old_parts_lifetime>10</old_parts_lifetime></merge_tree>
 <format_schema_path>{dir}/format/</format_schema_path></yandex>"""
 USERS = """<?xml version="1.0"?><yandex><profiles><default/></profiles>
 <users><default><password>{password}</password><networks><ip>::/0</ip></networks><profile>default</profile>

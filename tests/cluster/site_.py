@@ -11,7 +11,8 @@ import tempfile
 
 import engines
 
-ZERO_GPU = "00000000-0000-0000-0000-000000000000"
+CONFIG = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers_per_thread", "static_shared_bytes",
+          "dynamic_shared_bytes")
 
 
 class Site:
@@ -21,7 +22,7 @@ class Site:
         atexit.register(shutil.rmtree, self.dir)
         self.file = os.path.join(self.dir, "occtrace.yaml")
         self.secret = os.path.join(self.dir, "password")
-        self.state = os.path.join(self.dir, "state/ship.db")
+        self.state = os.path.join(self.dir, "histories/state/ship.db")
         self.history = os.path.join(self.dir, "histories/u1000/history.db")
         with open(self.secret, "w") as f:
             f.write(password + "\n")
@@ -34,8 +35,9 @@ class Site:
             f.write(f"ship: {{{', '.join(f'{key}: {value}' for key, value in settings.items())}}}\n".replace("n'1", "\"n'1\""))
             f.write(f"database: {{path: {self.dir}/histories/history.db}}\n")
 
-    def start(self, *options):
-        return subprocess.Popen([self.ship, "-c", self.file, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    def start(self, *options, **settings):
+        return subprocess.Popen([self.ship, "-c", self.file, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                **settings)
 
     def run(self, *options, code=0, says=""):
         process = self.start(*options)
@@ -79,8 +81,9 @@ class Row:
 def rows_of(history):
     """Of a history: (by minute, job, user and configuration; by minute, run and GPU)."""
     db = sqlite3.connect(f"file:{history}?mode=ro", uri=True)
-    query = """SELECT m.minute * 60, CASE WHEN r.slurm_job IS NULL THEN 'run:' || lower(hex(r.uuid)) ELSE 'slurm:' || r.slurm_job END,
-        r.user, k.mangled, d.name, c.grid_x, c.block_x, c.registers_per_thread, coalesce(c.main_cause, ''), m.launches,
+    query = f"""SELECT m.minute * 60, coalesce('slurm:' || r.slurm_job, 'pod:' || r.k8s_pod_uid,
+        'container:' || r.container, 'session:' || r.session_id, 'run:' || lower(hex(r.uuid))),
+        r.user, k.mangled, d.name, {" || ',' || ".join("c." + c for c in CONFIG)}, coalesce(c.main_cause, ''), m.launches,
         m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, m.histogram, e.achieved_sum, e.achieved_ns, e.elapsed_sum,
         e.elapsed_ns, coalesce(d.sm_count * c.max_warps_per_sm, 0), coalesce(c.expected_elapsed_low, 0), lower(hex(r.uuid)),
         lower(hex(d.uuid)), (SELECT identity FROM stored_identity)
@@ -89,19 +92,19 @@ def rows_of(history):
         LEFT JOIN stored_measured_minute e USING(minute, run_id, config_id)"""
     minutes, ranks = collections.defaultdict(Row), collections.defaultdict(Row)
     for row in db.execute(query):
-        history_id = row[22] % 2**64
-        for into, key in ((minutes, (history_id, *row[:9])), (ranks, (history_id, row[0], row[20], row[21]))):
+        history_id = row[20] % 2**64
+        for into, key in ((minutes, (history_id, *row[:7])), (ranks, (history_id, row[0], row[18], row[19]))):
             sums = into[key]
-            sums.launches += row[9]
-            sums.total += row[10]
-            sums.low, sums.high = min(sums.low, row[11]), max(sums.high, row[12])
-            add_histogram(sums.bins, row[13])
-            sums.measured = [a + (b or 0) for a, b in zip(sums.measured, row[14:18])]
-            capacity = row[10] * 1e-9 * row[18]
-            elapsed = row[16] / row[17] if row[17] else row[19]
+            sums.launches += row[7]
+            sums.total += row[8]
+            sums.low, sums.high = min(sums.low, row[9]), max(sums.high, row[10])
+            add_histogram(sums.bins, row[11])
+            sums.measured = [a + (b or 0) for a, b in zip(sums.measured, row[12:16])]
+            capacity = row[8] * 1e-9 * row[16]
+            elapsed = row[14] / row[15] if row[15] else row[17]
             sums.capacity += capacity
             sums.waste += capacity * max(0, 1 - elapsed)
-            sums.runs.add(row[20])
+            sums.runs.add(row[18])
     db.close()
     return minutes, ranks
 
@@ -122,9 +125,9 @@ def check_measured(columns, sums):
             assert near(columns[i], sums.measured[i]) and near(columns[i + 1], sums.measured[i + 1]), (columns, sums.measured)
 
 
-def check_row(row, sums):
+def check_row(row, sums, where):
     """launches, total, min, max, bins, counts, ranks, measured."""
-    assert [int(x) for x in row[:4]] == [sums.launches, sums.total, sums.low, sums.high], (row, vars(sums))
+    assert [int(x) for x in row[:4]] == [sums.launches, sums.total, sums.low, sums.high], (where, row, vars(sums))
     bins = dict(zip((int(x) for x in row[4][1:-1].split(",")), (int(x) for x in row[5][1:-1].split(","))))
     assert bins == sums.bins, (bins, sums.bins)
     check_measured(row[7:11], sums)
@@ -132,8 +135,8 @@ def check_row(row, sums):
 
 def configs_of(engine):
     names = {row[0]: unescape(row[1]) for row in engine.ask("SELECT kernel, mangled FROM occtrace.kernel FINAL")}
-    return {row[0]: (names[row[1]], *row[2:3], *(int(x) for x in row[3:6]), row[6]) for row in engine.ask(
-        "SELECT config, kernel, device, grid_x, block_x, registers_per_thread, main_cause FROM occtrace.launch_config FINAL")}
+    return {row[0]: (names[row[1]], row[2], ",".join(row[4:]), row[3]) for row in engine.ask(
+        f"SELECT config, kernel, device, main_cause, {', '.join(CONFIG)} FROM occtrace.launch_config FINAL")}
 
 
 def check_minutes(engine, expected, limit):
@@ -147,15 +150,15 @@ def check_minutes(engine, expected, limit):
         where = (int(row[0]), int(row[1]), row[2], row[3])
         in_job[where] += 1
         if config[0] == "(other)":
-            others[(*where, config[5])] = row
+            others[(*where, config[3])] = row
             continue
         sums = left.pop((*where, *config))
-        check_row(row[5:16], sums)
+        check_row(row[5:16], sums, where)
         assert int(row[11]) == len(sums.runs), (row, sums.runs)
     assert not in_job or max(in_job.values()) <= limit, max(in_job.values())
     rest = collections.defaultdict(Row)
     for key, sums in left.items():
-        other = rest[(*key[:4], key[9])]
+        other = rest[(*key[:4], key[7])]
         other.launches += sums.launches
         other.total += sums.total
         other.low, other.high = min(other.low, sums.low), max(other.high, sums.high)
@@ -165,7 +168,7 @@ def check_minutes(engine, expected, limit):
         other.capacity += sums.capacity
     assert others.keys() == rest.keys(), (others.keys() ^ rest.keys(), len(left), len(expected))
     for key, row in others.items():
-        check_row(row[5:16], rest[key])
+        check_row(row[5:16], rest[key], key)
         assert near(row[16], rest[key].waste) and near(row[17], rest[key].capacity), (row, vars(rest[key]))
     return len(others)
 

@@ -1,0 +1,468 @@
+"""Three nodes, one warehouse, and faults in an order that a seed gives: what the warehouse has in the end is what the nodes'
+histories have, row by row, nothing lost and nothing twice.
+
+    chaos.py BUILD [--engine 18|26] [--faults N] [--seed S]
+
+Each node has a daemon that programs report to (a recording is replayed), the history of another owner beside its own, which
+make_history extends, and a shipper: on the third node one that goes on, on the others one run after the other. A round is one
+fault, or two at once, while all three nodes record and ship. BUILD: the tree's build. The seed is printed; the same one gives
+the same faults in the same order."""
+
+import argparse
+import concurrent.futures
+import contextlib
+import glob
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import engines
+from faults import Proxy
+from site_ import Site, check_ranks, check_minutes, rows_of
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RECORDING = os.path.join(HERE, "../data/transformer-h200.recording")
+TABLES = ("kernel", "launch_config", "run", "minute", "rank_minute", "watermark")
+ON_THE_WAY = ("drop", "slow", "cut", "answer_lost", "twice", "error", "denied", "partition", "deliver_late")
+ROUNDS_TO_A_CHECK = 8
+DISK_BYTES = {"node": 64 << 20, "server": 1 << 30}
+MINUTES_BACK = 60
+
+
+def mount(path, kind):
+    """A file system of its own that can be full; False: not allowed here."""
+    size = DISK_BYTES[kind]
+    return subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", path], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def fill(path):
+    with contextlib.suppress(OSError), open(os.path.join(path, "ballast"), "wb") as f:
+        for chunk in (1 << 20, 4096):
+            with contextlib.suppress(OSError):
+                while True:
+                    os.write(f.fileno(), b"x" * chunk)
+
+
+def free(path):
+    os.unlink(os.path.join(path, "ballast"))
+
+
+def wait_until(is_so, why):
+    deadline = time.monotonic() + 300
+    while not is_so():
+        if time.monotonic() > deadline:
+            raise RuntimeError(why)
+        time.sleep(0.02)
+
+
+class Node:
+    def __init__(self, world, number):
+        self.world, self.number = world, number
+        self.proxy = Proxy(world.engine).__enter__()
+        # the third's configurations are folded
+        self.site = Site(world.program("occtrace-ship"), self.proxy.url, node=f"node{number}", interval="10s", user=world.user,
+                         configs=16 if number == 3 else 256)
+        self.histories = os.path.join(self.site.dir, "histories")
+        os.mkdir(self.histories)
+        self.has_disk = mount(self.histories, "node")
+        self.own = os.path.join(self.histories, "history.db")
+        self.owner = 1000
+        self.socket = os.path.join(self.site.dir, "socket")
+        self.clock_off_s = 0
+        self.past = []  # rows of histories that are gone
+        self.daemon = self.service = None
+        self.start_daemon()
+
+    def close(self):
+        for process in (self.daemon, self.service):
+            if process:
+                process.kill()
+                process.wait()
+        self.proxy.__exit__()
+        if self.has_disk:
+            subprocess.run(["umount", "-l", self.histories], check=True)
+
+    # ---- processes ----
+
+    def environment(self):
+        clock = os.path.join(self.world.build, "lib/occtrace/libclock_off.so")
+        return {**os.environ, "LD_PRELOAD": clock, "OCC_CLOCK_OFF_S": str(self.clock_off_s), "OCCTRACE_SOCKET": self.socket,
+                "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
+
+    def start_daemon(self):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.socket)
+        self.daemon = subprocess.Popen([self.world.program("occtraced"), "-c", self.site.file, "--socket", self.socket],
+                                       env=self.environment(), stderr=self.world.log)
+        wait_until(lambda: os.path.exists(self.socket) or self.daemon.poll() is not None, "no daemon")
+
+    def kill_daemon(self):
+        self.daemon.kill()
+        self.daemon.wait()
+
+    def ship_once(self):
+        process = self.site.start("--once", env=self.environment())
+        said = process.communicate()[0]
+        self.world.log.write(f"node{self.number}: exit code {process.returncode} {said}\n".encode())
+        return process.returncode, said
+
+    def start_service(self):
+        self.service = self.site.start(env=self.environment())
+
+    def stop_service(self):
+        if self.service:
+            self.service.kill()
+            self.service.communicate()
+        self.service = None
+
+    def drain(self):
+        """Everything is sent; the position never passes what the server has."""
+        code, said = self.ship_once()
+        assert code == 0, f"node{self.number}: {said}"
+        assert self.site.status("changes to be sent") == "0"
+        assert os.path.getsize(self.site.state) < 1 << 20
+
+    # ---- recording ----
+
+    def history(self):
+        return os.path.join(self.histories, f"u{self.owner}/history.db")
+
+    def extend(self, plan):
+        os.makedirs(os.path.dirname(self.history()), exist_ok=True)
+        begin = int(time.time()) // 60 * 60 + self.clock_off_s - 60 * plan["ago"]
+        process = subprocess.Popen([self.world.program("make_history"), self.history(), str(plan["seed"]), str(begin),
+                                    str(plan["minutes"]), "8", str(plan["configs"]), *plan["options"]], stderr=self.world.log)
+        if plan["kill"]:
+            time.sleep(plan["kill"])
+            process.kill()
+        process.wait()
+
+    def replay(self):
+        """A program that ends; the daemon may be away, or unable to write."""
+        process = subprocess.Popen([self.world.replay, RECORDING], env=self.environment(), stdout=self.world.log, stderr=self.world.log)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(3)
+        process.kill()
+        process.wait()
+
+    # ---- what must be there ----
+
+    def files(self):
+        return [path for path in [self.own, *glob.glob(os.path.join(self.histories, "u*/history.db"))] if os.path.exists(path)]
+
+    def expected(self):
+        minutes, ranks = {}, {}
+        for more in [*self.past, *(rows_of(path) for path in self.files())]:
+            minutes.update(more[0])
+            ranks.update(more[1])
+        return minutes, ranks
+
+
+def grow_and_ship(node, plan):
+    if plan["replay"]:
+        node.replay()
+    node.extend(plan)
+    for _ in range(plan["passes"]):
+        if node.service is None:
+            node.ship_once()
+
+
+class World:
+    def __init__(self, arguments, engine, log):
+        self.build, self.engine, self.log = arguments.build, engine, log
+        self.random = random.Random(arguments.seed)
+        self.user = "shipper" if engine.name == "18" else "default"
+        self.replay = os.path.join(self.build, "samples/replay")
+        self.server_disk = os.path.join(engine.dir, "data")
+        self.has_server_disk = mount(self.server_disk, "server")
+        self.nodes, self.happened = [], 0
+
+    def start(self):
+        self.users(True)
+        self.engine.start()
+        for number in (1, 2, 3):
+            self.nodes.append(Node(self, number))
+        self.nodes[0].site.run("--init")
+        self.nodes[2].start_service()
+        if not self.has_server_disk or not self.nodes[0].has_disk:
+            print("NOT TRIED: full disks (nothing can be mounted here)", flush=True)
+
+    def close(self):
+        for node in self.nodes:
+            node.close()
+        self.engine.kill()
+        if self.has_server_disk:
+            subprocess.run(["umount", "-l", self.server_disk], check=True)
+
+    def program(self, name):
+        return os.path.join(self.build, "bin", name)
+
+    def users(self, has_shipper):
+        """The server reads the file again when it changes."""
+        text = engines.USERS.format(password=engines.PASSWORD)
+        default = text[text.index("<default><password>"):text.index("</users>")]
+        if has_shipper and self.user != "default":
+            text = text.replace(default, default + default.replace("default>", "shipper>"))
+        with open(os.path.join(self.engine.dir, "users.new"), "w") as f:
+            f.write(text)
+        os.rename(os.path.join(self.engine.dir, "users.new"), os.path.join(self.engine.dir, "users.xml"))
+
+    def plan(self):
+        draw = self.random
+        return {"seed": draw.randrange(1 << 30), "ago": draw.randint(2, MINUTES_BACK), "minutes": draw.randint(1, 4),
+                "configs": draw.randint(1, 40), "options": [o for o in ("measured", "end") if draw.random() < 0.4],
+                "kill": draw.random() * 0.1 if draw.random() < 0.1 else 0, "replay": draw.random() < 0.3, "passes": draw.randint(1, 2)}
+
+    def settle(self, node):
+        """A node whose file is about to go has sent what is in it: nobody can send it later."""
+        node.stop_service()
+        node.proxy.fault(None)
+        node.proxy.deliver_late()
+        node.drain()
+
+    def round(self, faults):
+        lifts = [fault(self, node) for fault, node in faults]
+        plans = [(node, self.plan()) for node in self.nodes]
+        with concurrent.futures.ThreadPoolExecutor(3) as threads:
+            running = [threads.submit(grow_and_ship, *each) for each in plans]
+            # what hangs in a partition ends with it
+            concurrent.futures.wait(running, timeout=3)
+            for node in self.nodes:
+                node.proxy.heal()
+            for lift in reversed(lifts):
+                if lift:
+                    lift()
+            for each in running:
+                each.result()
+        for node in self.nodes:
+            if node.daemon.poll() is not None:  # it could not begin on a full disk
+                node.start_daemon()
+        if self.nodes[2].service is None or self.nodes[2].service.poll() is not None:
+            self.nodes[2].stop_service()
+            self.nodes[2].start_service()
+
+    def check(self):
+        self.nodes[2].stop_service()
+        for node in self.nodes:
+            node.proxy.deliver_late()
+            node.drain()
+        minutes, ranks = {}, {}
+        for node in self.nodes:
+            more = node.expected()
+            minutes.update(more[0])
+            ranks.update(more[1])
+        check_minutes(self.engine, minutes, 256)
+        check_ranks(self.engine, ranks)
+        self.nodes[2].start_service()
+        return len(minutes), len(ranks)
+
+
+# ---- faults: each begins one, and returns how it ends ----
+
+def on_the_way(kind):
+    def begin(world, node):
+        table = world.random.choice(TABLES)
+        node.stop_service()
+        node.proxy.fault(kind, f"INSERT INTO occtrace.{table} ", times=world.random.randint(1, 2))
+
+        def lift():
+            world.happened += node.proxy.happened
+            node.proxy.fault(None)
+        return lift
+    begin.__name__ = kind
+    return begin
+
+
+def shipper_killed(world, node):
+    node.stop_service()
+    node.proxy.kill_at(world.random.randrange(6), world.random.random() < 0.5)
+    node.proxy.victim = node.site.start("--once", env=node.environment())
+    node.proxy.victim.communicate()
+    node.proxy.kill_at(None, False)
+
+
+def service_killed(world, _):
+    world.nodes[2].stop_service()
+
+
+def daemon_killed(world, node):
+    program = subprocess.Popen([world.replay, RECORDING], env=node.environment(), stdout=world.log, stderr=world.log)
+    time.sleep(world.random.random() * 0.3)
+    node.kill_daemon()
+    program.kill()
+    program.wait()
+    return node.start_daemon
+
+
+def server_killed(world, _):
+    world.engine.kill()
+    return world.engine.start
+
+
+def server_frozen(world, _):
+    world.engine.signal(signal.SIGSTOP)
+    return lambda: world.engine.signal(signal.SIGCONT)
+
+
+def wrong_password(world, node):
+    with open(node.site.secret, "w") as f:
+        f.write("wrong\n")
+
+    def lift():
+        with open(node.site.secret, "w") as f:
+            f.write(engines.PASSWORD + "\n")
+    return lift
+
+
+def user_removed(world, node):
+    """Of the warehouse; where the server has none, all are refused."""
+    if world.engine.name != "18":
+        for each in world.nodes:
+            each.proxy.fault("denied", "INSERT")
+        return lambda: [each.proxy.fault(None) for each in world.nodes]
+    world.users(False)
+    world.engine.ask("SYSTEM RELOAD CONFIG")
+    node.site.run("--check", code=78, says="ship.user is unknown there")
+
+    def lift():
+        world.users(True)
+        world.engine.ask("SYSTEM RELOAD CONFIG")
+    return lift
+
+
+def node_disk_full(world, node):
+    if not node.has_disk:
+        return None
+    fill(node.histories)
+    return lambda: free(node.histories)
+
+
+def server_disk_full(world, _):
+    if not world.has_server_disk:
+        return None
+    fill(world.server_disk)
+
+    def lift():
+        """What a merge wrote on the full disk is unreadable in 26 until the server finds it at its start."""
+        free(world.server_disk)
+        world.engine.kill()
+        world.engine.start()
+    return lift
+
+
+def clock_off(world, node):
+    """From now on; daemon and shipper meet it when they start."""
+    node.clock_off_s = world.random.choice([0, 600, -600])
+    node.kill_daemon()
+    node.start_daemon()
+
+
+def history_replaced(world, node):
+    if not os.path.exists(node.history()):
+        return
+    world.settle(node)
+    node.past.append(rows_of(node.history()))
+    for path in glob.glob(node.history() + "*"):
+        os.unlink(path)
+
+
+def owner_removed(world, node):
+    history_replaced(world, node)
+    shutil.rmtree(os.path.dirname(node.history()), ignore_errors=True)
+    node.owner += 1
+
+
+def backup_restored(world, node):
+    """What was sent since the backup stays; node 3's folded rows would be others than those of either copy."""
+    if node.number == 3 or not os.path.exists(node.history()):
+        return
+    copy = node.history() + ".copy"
+    with contextlib.closing(sqlite3.connect(node.history())) as source, contextlib.closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+    node.extend(world.plan())
+    world.settle(node)
+    node.past.append(rows_of(node.history()))
+    for path in (node.history() + "-wal", node.history() + "-shm"):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+    os.rename(copy, node.history())
+
+
+def state_lost(world, node):
+    """A body that is still under way when nobody knows of it any more could replace a later one."""
+    node.stop_service()
+    node.proxy.deliver_late()
+    shutil.rmtree(os.path.dirname(node.site.state), ignore_errors=True)
+
+
+FAULTS = (*(on_the_way(kind) for kind in ON_THE_WAY), shipper_killed, service_killed, daemon_killed, server_killed, server_frozen,
+          wrong_password, user_removed, node_disk_full, server_disk_full, clock_off, history_replaced, owner_removed,
+          backup_restored, state_lost)
+
+
+# what needs the server goes first, and of those that take it away there is one at a time
+ORDER = {history_replaced: 0, owner_removed: 0, backup_restored: 0, user_removed: 1, server_disk_full: 3, server_killed: 3, server_frozen: 3}
+
+
+def order_of(fault):
+    return ORDER.get(fault, 2)
+
+
+def faults_in_order(draw, n):
+    """Each once before any comes again."""
+    order = []
+    while len(order) < n:
+        order += draw.sample(FAULTS, len(FAULTS))
+    return order[:n]
+
+
+def run(world, n):
+    order, rounds = faults_in_order(world.random, n), 0
+    while order:
+        faults = []
+        for _ in range(min(len(order), world.random.choice([1, 1, 2]))):
+            if not faults or order_of(faults[0][0]) != 3 or order_of(order[-1]) != 3:
+                faults.append((order.pop(), world.random.choice(world.nodes)))
+        faults.sort(key=lambda each: order_of(each[0]))
+        print(", ".join(f"{fault.__name__}({node.number})" for fault, node in faults), flush=True)
+        world.round(faults)
+        rounds += 1
+        if rounds % ROUNDS_TO_A_CHECK == 0 or not order:
+            print("checked: %d rows of minutes, %d of ranks" % world.check(), flush=True)
+    assert world.happened >= n // len(FAULTS) * len(ON_THE_WAY) // 2, f"{world.happened} faults on the way happened"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("--engine", choices=["18", "26"])
+    parser.add_argument("--faults", type=int, default=len(FAULTS))
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    arguments = parser.parse_args()
+    names = [name for name in engines.available() if arguments.engine in (None, name)]
+    for name in names:
+        print(f"ClickHouse {name}, seed {arguments.seed}, {arguments.faults} faults", flush=True)
+        began, engine = time.monotonic(), engines.Engine(name)
+        with open(os.path.join(engine.dir, "chaos.log"), "wb", buffering=0) as log:
+            world = World(arguments, engine, log)
+            try:
+                world.start()
+                run(world, arguments.faults)
+            except BaseException:
+                with open(log.name, errors="replace") as said:
+                    print(said.read()[-4000:], flush=True)
+                raise
+            finally:
+                world.close()
+                engine.close()
+        print(f"{time.monotonic() - began:.0f} s", flush=True)
+    return 0 if names else 77
+
+
+if __name__ == "__main__":
+    sys.exit(main())
