@@ -299,11 +299,14 @@ bool occ_store_is_replaced(const struct occ_store *s)
 
 int occ_store_reopen(struct occ_store *s, struct occ_error *err)
 {
+    int moved = 0; /* else the log is this file's, and has what is in no file yet */
+    (void)sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
     drop_pending(s);
     s->bulk = s->bulk_failed = false;
     /* before the next: both may share the old file's -shm, and a process's locks on it */
     occ_store_disconnect(s);
-    remove_stale_log(s);
+    if (moved)
+        remove_stale_log(s);
     int rc = open_for_writing(s, err);
     if (rc == 0)
         return 0;

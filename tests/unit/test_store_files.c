@@ -236,6 +236,32 @@ static void a_failed_bulk_transaction_writes_nothing_more(void **state)
     world_remove_directory(&w);
 }
 
+/* Where the log could not be emptied, it has what is in no file yet. */
+static void a_history_that_is_opened_anew_keeps_its_log(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    struct occ_error err = OCC_ERROR_INIT;
+    world_make_directory(&w);
+    world_open(&w);
+    world_append(&w, 0, BEGIN, MINUTE, 2000);
+    assert_int_equal(occ_store_commit(w.store, &err), 0);
+    assert_int_equal(occ_store_begin_bulk(w.store, &err), 0);
+    world_append(&w, 0, BEGIN + MINUTE, MINUTE, 100000);
+    disk_is_full = true;
+    int rc = occ_store_commit(w.store, &err);
+    if (rc == 0)
+        rc = occ_store_end_bulk(w.store, &err);
+    assert_int_equal(rc, OCC_E_FULL);
+    assert_true(occ_store_is_replaced(w.store));
+    (void)occ_store_reopen(w.store, &err);
+    disk_is_full = false;
+    assert_int_equal(occ_store_reopen(w.store, &err), 0);
+    assert_int_equal(world_number(w.store, "SELECT sum(launches) FROM stored_run"), 2000);
+    occ_store_close(w.store);
+    world_remove_directory(&w);
+}
+
 /* Opens, appends, commits and closes until something fails. */
 static int live(struct world *w)
 {
@@ -292,6 +318,7 @@ int main(void)
         cmocka_unit_test(a_full_disk_loses_nothing),
         cmocka_unit_test(a_full_disk_below_the_quota_recovers),
         cmocka_unit_test(a_failed_bulk_transaction_writes_nothing_more),
+        cmocka_unit_test(a_history_that_is_opened_anew_keeps_its_log),
         cmocka_unit_test(every_write_may_fail),
     };
     return cmocka_run_group_tests(tests, replace_writes, NULL);
