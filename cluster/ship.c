@@ -260,9 +260,10 @@ static int send_changes(struct history *h, struct occ_error *err)
 static int ship_history(struct occ_ship *ship, const char *path, struct pass *pass, struct occ_error *err)
 {
     struct history h = {.ship = ship, .all = pass->all};
-    int rc = occ_outbox_open(path, &h.outbox, err);
+    struct occ_error unreadable = OCC_ERROR_INIT;
+    int rc = occ_outbox_open(path, &h.outbox, &unreadable);
     if (rc != 0) {
-        occ_log(OCC_LOG_WARNING, "%s", err->message);
+        occ_log(OCC_LOG_WARNING, "%s", unreadable.message);
         ship->counters.unreadable++;
         return 0;
     }

@@ -187,6 +187,9 @@ def histories_beside_each_other(engine):
     site.run("--once", says=broken)
     check_all(engine, site.history, other)
     assert site.status("histories not readable") == "1"
+    site.set("http://127.0.0.1:1/")
+    site.run("--once", code=1, says=broken)
+    site.set(engine.url)
     assert engine.ask("SELECT max(version) FROM occtrace.watermark") == before, "nobody knows what that one has"
 
 
