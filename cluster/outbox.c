@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "store/store.h"
+#include "support/cleanup.h"
+#include "support/text.h"
 
 #define BATCH_BYTES   (8u << 20)
 #define BATCH_ROWS    50000u
@@ -33,6 +36,19 @@ int occ_outbox_number(struct occ_outbox *r, const char *sql, const int64_t *valu
         rc = occ_outbox_fail(r, err);
     (void)sqlite3_finalize(stmt);
     return rc;
+}
+
+int occ_outbox_find(const char *path, glob_t *ret_found, struct occ_error *err)
+{
+    _cleanup_(occ_freep) char *pattern = NULL;
+    const char *name = strrchr(path, '/');
+    int rc = occ_format_text(&pattern, err, "%.*s/*%s", (int)(name - path), path, name);
+    if (rc != 0)
+        return rc;
+    (void)glob(pattern, 0, NULL, ret_found);
+    if (access(path, F_OK) == 0)
+        (void)glob(path, GLOB_APPEND, NULL, ret_found);
+    return 0;
 }
 
 int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *err)

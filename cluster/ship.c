@@ -2,17 +2,13 @@
 #include "ship.h"
 
 #include <errno.h>
-#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "metrics.h"
-#include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/log.h"
-#include "support/text.h"
 
 #define SECOND_NS    INT64_C(1000000000)
 #define DAY_S        INT64_C(86400)
@@ -302,20 +298,6 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
     return 0;
 }
 
-/* The daemon's histories: one for all users, and one for each owner beside it. */
-static int find_histories(const char *path, glob_t *ret_found, struct occ_error *err)
-{
-    _cleanup_(occ_freep) char *pattern = NULL;
-    const char *name = strrchr(path, '/');
-    int rc = occ_format_text(&pattern, err, "%.*s/*%s", (int)(name - path), path, name);
-    if (rc != 0)
-        return rc;
-    (void)glob(pattern, 0, NULL, ret_found);
-    if (access(path, F_OK) == 0)
-        (void)glob(path, GLOB_APPEND, NULL, ret_found);
-    return 0;
-}
-
 static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct occ_error *err)
 {
     struct occ_ship_counters *c = &ship->counters;
@@ -335,7 +317,7 @@ static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct 
 static int pass_histories(struct occ_ship *ship, struct pass *pass, struct occ_error *err)
 {
     glob_t found = {0};
-    int rc = find_histories(ship->settings.history, &found, err);
+    int rc = occ_outbox_find(ship->settings.history, &found, err);
     for (size_t i = 0; i < found.gl_pathc; i++) {
         int code = ship_history(ship, found.gl_pathv[i], pass, rc == 0 ? err : NULL);
         rc = rc != 0 ? rc : code;
