@@ -8,12 +8,32 @@
 #include "cli/table.h"
 #include "digits.h"
 
-/* X(name, member of struct export_launch) */
-#define IDS(X)                                                                                               \
-    X(run_id, run)                                                                                           \
-    X(context_id, context)                                                                                   \
-    X(stream_id, stream) X(correlation_id, correlation) X(graph_node_id, graph_node)
-#define RATIOS(X) X(achieved, achieved) X(achieved_ci95, achieved_ci95)
+static const char *const keys[] = {"start_ns",       "duration_ns",   "run_id",   "context_id",   "stream_id",
+                                   "correlation_id", "graph_node_id", "achieved", "achieved_ci95"};
+enum { ALWAYS = 2, NUMBERS = 7, KEYS = sizeof keys / sizeof *keys };
+
+static char *put_value(char *at, size_t i, const struct export_launch *l, const char *null)
+{
+    const uint64_t numbers[NUMBERS] = {(uint64_t)l->start_ns,
+                                       (uint64_t)(l->end_ns - l->start_ns),
+                                       l->run,
+                                       l->context,
+                                       l->stream,
+                                       l->correlation,
+                                       l->graph_node};
+    const double ratios[] = {l->achieved, l->achieved_ci95};
+    if (i < NUMBERS)
+        return i < ALWAYS || numbers[i] ? export_put_digits(at, numbers[i], 1) : export_put_text(at, null);
+    return isnan(ratios[i - NUMBERS]) ? export_put_text(at, null) : export_put_ratio(at, ratios[i - NUMBERS]);
+}
+
+static void put_rest(struct export_writer *w, const char *line, const char *end,
+                     const struct export_config *config)
+{
+    (void)fwrite_unlocked(line, 1, (size_t)(end - line), w->out);
+    (void)fwrite_unlocked(config->bytes, 1, config->size, w->out);
+    (void)fputc_unlocked('\n', w->out);
+}
 
 static void begin_or_end(struct export_writer *w)
 {
@@ -24,9 +44,9 @@ static void begin_or_end(struct export_writer *w)
 
 static void csv_heading(FILE *out, const struct export_arg *args, size_t n)
 {
-#define X(name, member) "," #name
-    (void)fputs("start_ns,duration_ns" IDS(X) RATIOS(X) ",kernel", out);
-#undef X
+    for (size_t i = 0; i < KEYS; i++)
+        (void)fprintf(out, "%s,", keys[i]);
+    (void)fputs("kernel", out);
     for (size_t i = 0; i < n; i++)
         (void)fprintf(out, ",%s", args[i].key);
     (void)fputc('\n', out);
@@ -49,38 +69,16 @@ static bool csv_add_config(struct export_writer *w, const char *kernel, const st
     return fclose(memory) == 0 && status == 0;
 }
 
-static char *put_csv(char *at, const struct export_launch *l)
-{
-    *at++ = ',';
-    at = export_put_digits(at, (uint64_t)(l->end_ns - l->start_ns), 1);
-#define X(name, member)                                                                                      \
-    *at++ = ',';                                                                                             \
-    at = l->member ? export_put_digits(at, l->member, 1) : at;
-    IDS(X)
-#undef X
-#define X(name, member)                                                                                      \
-    *at++ = ',';                                                                                             \
-    at = isnan(l->member) ? at : export_put_ratio(at, l->member);
-    RATIOS(X)
-#undef X
-    *at++ = ',';
-    return at;
-}
-
-static void put_line(struct export_writer *w, const char *line, const char *end,
-                     const struct export_config *config)
-{
-    (void)fwrite_unlocked(line, 1, (size_t)(end - line), w->out);
-    (void)fwrite_unlocked(config->bytes, 1, config->size, w->out);
-    (void)fputc_unlocked('\n', w->out);
-}
-
 static void csv_add_launch(struct export_writer *w, const struct export_track *track,
                            const struct export_config *config, const struct export_launch *launch)
 {
-    char line[256];
+    char line[256], *at = line;
     (void)track;
-    put_line(w, line, put_csv(export_put_digits(line, (uint64_t)launch->start_ns, 1), launch), config);
+    for (size_t i = 0; i < KEYS; i++) {
+        at = put_value(at, i, launch, "");
+        *at++ = ',';
+    }
+    put_rest(w, line, at, config);
 }
 
 /* ---- JSON ---- */
@@ -101,29 +99,22 @@ static bool jsonl_add_config(struct export_writer *w, const char *kernel, const 
     cli_json_close(&json);
     if (fclose(memory) != 0)
         return false;
-    config->bytes[0] = ','; /* the object's brace: it goes on where the line's began */
+    config->bytes[0] = ' '; /* the object's brace: it goes on where the line's began */
     return true;
 }
 
 static void jsonl_add_launch(struct export_writer *w, const struct export_track *track,
-                             const struct export_config *config, const struct export_launch *l)
+                             const struct export_config *config, const struct export_launch *launch)
 {
-    char line[512];
+    char line[512], *at = line;
     (void)track;
-    char *at = export_put_text(line, "{\"start_ns\": ");
-    at = export_put_text(export_put_digits(at, (uint64_t)l->start_ns, 1), ", \"duration_ns\": ");
-    at = export_put_digits(at, (uint64_t)(l->end_ns - l->start_ns), 1);
-#define X(name, member)                                                                                      \
-    at = export_put_text(at, ", \"" #name "\": ");                                                           \
-    at = l->member ? export_put_digits(at, l->member, 1) : export_put_text(at, "null");
-    IDS(X)
-#undef X
-#define X(name, member)                                                                                      \
-    at = export_put_text(at, ", \"" #name "\": ");                                                           \
-    at = isnan(l->member) ? export_put_text(at, "null") : export_put_ratio(at, l->member);
-    RATIOS(X)
-#undef X
-    put_line(w, line, at, config);
+    for (size_t i = 0; i < KEYS; i++) {
+        at = export_put_text(at, i ? ", \"" : "{\"");
+        at = export_put_text(export_put_text(at, keys[i]), "\": ");
+        at = put_value(at, i, launch, "null");
+    }
+    *at++ = ',';
+    put_rest(w, line, at, config);
 }
 
 const struct export_format export_csv = {.name = "csv",
