@@ -278,9 +278,11 @@ static int check_operands(const struct cli_command *command, const struct cli_ar
     char shown[PRINTABLE_BYTES];
     if (args->help || args->version)
         return 0;
+    const char *next = command->operands;
+    for (int i = 0; i < args->operand_count && strchr(next, ' '); i++)
+        next = strchr(next, ' ') + 1;
     if (args->operand_count < command->min_operands)
-        return occ_fail(err, OCC_E_INVALID, "%.*s is missing", (int)strcspn(command->operands, " "),
-                        command->operands);
+        return occ_fail(err, OCC_E_INVALID, "%.*s is missing", (int)strcspn(next, " "), next);
     if (command->stops_at_operand || args->operand_count <= command->max_operands)
         return 0;
     (void)printable(args->operands[command->max_operands], SIZE_MAX, shown);

@@ -183,8 +183,10 @@ static int import_directory(const struct cli_command *command, const struct impo
     free(entries);
     if (n > 0)
         return exit_status;
-    (void)(n < 0 ? occ_fail_errno(&err, errno, "%s", directory)
-                 : occ_fail(&err, OCC_E_INVALID, "%s: no recording in this directory", directory));
+    (void)(n < 0
+               ? occ_fail_errno(&err, errno, "%s", directory)
+               : occ_fail(&err, OCC_E_INVALID,
+                          "%s: no recording in this directory (directories in it are not read)", directory));
     return cli_failure(command, &err);
 }
 

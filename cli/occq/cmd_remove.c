@@ -181,6 +181,21 @@ static int run_prune(const struct cli_command *command, const void *arguments)
     return status;
 }
 
+/* A run that was asked for and is not there; 0: none. */
+static uint64_t missing_run(const struct cli_args *common, const struct rows *rows)
+{
+    for (int i = 0; i < common->operand_count; i++) {
+        uint64_t run = 0;
+        size_t k = 0;
+        (void)occ_parse_u64(common->operands[i], 1, INT64_MAX, &run, NULL);
+        while (k < rows->n && (uint64_t)rows->rows[k].run != run)
+            k++;
+        if (k == rows->n)
+            return run;
+    }
+    return 0;
+}
+
 static int run_rm(const struct cli_command *command, const void *arguments)
 {
     const struct remove_args *args = arguments;
@@ -199,8 +214,9 @@ static int run_rm(const struct cli_command *command, const void *arguments)
     (void)strncat(ids, "]", sizeof ids - strlen(ids) - 1);
     if (open_history(common, &store, &err) != 0 || find(store, ids, args, &rows, &err) != 0)
         return cli_failure(command, &err);
-    if (rows.n < (size_t)common->operand_count) {
-        cli_note(command, "there are only %zu of these runs; nothing was removed", rows.n);
+    uint64_t missing = missing_run(common, &rows);
+    if (missing > 0) {
+        cli_note(command, "there is no run %" PRIu64 "; nothing was removed", missing);
         return CLI_EXIT_FAILURE;
     }
     if (leave_live(&rows) > 0) {

@@ -1,0 +1,1 @@
+occq diff -d h.db run:1
