@@ -238,10 +238,13 @@ static void put_trend(FILE *out, const struct report *r)
 {
     struct cli_selection columns;
     char text[512];
-    (void)fputs("<section aria-labelledby=\"time\"><h2 id=\"time\">Over time</h2>\n<p>Bands are 95% "
-                "confidence intervals "
-                "of what was measured and ranges of what is expected.</p>\n",
-                out);
+    const int64_t minute_ns = INT64_C(60000000000);
+    html_put(out,
+             "<section aria-labelledby=\"time\"><h2 id=\"time\">Over time</h2>\n<p>A step is @; nothing is "
+             "drawn where there are no launches.</p>\n",
+             r->trend->unit_ns == minute_ns        ? "a minute"
+             : r->trend->unit_ns == 60 * minute_ns ? "an hour"
+                                                   : "a day");
     plots_trend(out, r->trend);
     (void)fputs("<h3>Changes</h3>\n<ul>\n", out);
     for (size_t i = 0; i < r->trend->n_changes; i++)
