@@ -14,13 +14,16 @@ import urllib.parse
 class Proxy:
     """Faults happen to requests whose statement begins with a text."""
 
-    def __init__(self, engine):
+    def __init__(self, engine, tls=None):
         self.engine = engine
+        self.location = None  # of redirects; None: the engine's
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.server.handle_error = lambda *_: None  # connections that we reset
         self.server.proxy = self
-        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server.server_port}/"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
         self.victim, self.clock_offset_s = None, 0
         self.fault(None)
         self.kill_number, self.kill_before, self.inserts = None, False, 0
@@ -122,7 +125,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif fault == "denied":
             self.send(403, b"Code: 516. DB::Exception: default: Authentication failed")
         elif fault == "redirect":
-            self.send(307, b"", Location=proxy.engine.url)
+            self.send(307, b"", Location=proxy.location or proxy.engine.url)
         elif fault == "drop":
             self.send(200, b"")
         elif fault == "endless":
