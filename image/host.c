@@ -37,8 +37,10 @@ int occ_image_host_list(struct occ_image_list *list, struct occ_image_error *err
             code = list_section(list, &elf, i, err);
     }
     if (!code && !list->count)
-        code = occ_image_fail(err, OCC_IMAGE_E_NO_BINARY, "an ELF file for machine %u without CUDA code (%s)",
-                              elf.header.e_machine,
+        code = occ_image_fail(err, OCC_IMAGE_E_NO_BINARY, "an ELF file for %s without CUDA code (%s)",
+                              elf.header.e_machine == EM_X86_64    ? "x86-64"
+                              : elf.header.e_machine == EM_AARCH64 ? "aarch64"
+                                                                   : "another machine",
                               elf.section_count ? "no .nv_fatbin section" : "it has no section table");
     return code;
 }

@@ -116,7 +116,7 @@ static void note_more(const struct cli_command *command, struct occ_store *store
     (void)grouped((uint64_t)list->number, shown);
     if (list->filter->below_achieved > 0 ||
         occ_store_top(store, list->filter, OCC_TOP_BY_KERNEL, &top, NULL) != 0) {
-        cli_footer(command, list->selection, "only the newest %s launches; -n shows more", shown);
+        cli_footer(command, list->selection, "the newest %s; -n shows more", shown);
         return;
     }
     for (size_t i = 0; i < top.n; i++)

@@ -90,7 +90,7 @@ enum { PATIENCE_MS = 5000 };
 static void note_more(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
 {
     (void)store;
-    cli_footer(command, list->selection, "only the newest %" PRId64 " runs; -n shows more", list->number);
+    cli_footer(command, list->selection, "the newest %" PRId64 "; -n shows more", list->number);
 }
 
 const struct sql_list runs_list = {.name = "runs",
