@@ -32,6 +32,8 @@ inside getent group occtrace-ship >/dev/null || fail "no group occtrace-ship"
 inside occtrace-ship --init --print --dialect 26 | grep -q occtrace.minute || fail "occtrace-ship"
 grep -qx 'ExecStart=/usr/bin/occtrace-ship' "$root/usr/lib/systemd/system/occtrace-ship.service" || fail "the shipper's unit"
 grep -qx 'ExecStart=/usr/bin/occtraced' "$root/usr/lib/systemd/system/occtraced.service" || fail "the unit"
+inside sh -c '. /usr/share/occtrace/opt-in/profile.sh && /usr/share/occtrace/opt-in/slurm-task-prolog' || fail "the opt-in"
+grep -q /usr/lib/occtrace/libocctrace.so "$root/usr/share/occtrace/opt-in/occtrace-cdi.yaml" || fail "the CDI device"
 [ -e "$root/root/.local/state/occtrace/history.db" ] || fail "no history"
 
 # the upgrade: a newer version with other settings; those of the administrator stay

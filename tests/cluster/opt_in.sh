@@ -1,0 +1,267 @@
+#!/usr/bin/env bash
+# How programs of a node report without being started by occtrace: packaging/opt-in tried with login shells, srun, podman, and
+# an upgrade while programs run.   opt_in.sh BUILD [CASE]
+#
+# Everything happens in namespaces of its own (/run, /etc/cdi, the host's name, the network), as root of this machine or of a user
+# namespace; what cannot be had here is said.
+set -euo pipefail
+build=$(cd "$1" && pwd)
+here=$(cd "$(dirname "$0")/../.." && pwd)
+if [ -z "${OCC_OPT_IN:-}" ]; then
+  as_root=()
+  [ "$(id -u)" -eq 0 ] || as_root=(--user --map-root-user)
+  unshare "${as_root[@]}" --mount --net --uts true 2>/dev/null || { echo "SKIP: no namespaces can be made here"; exit 77; }
+  OCC_OPT_IN=1 exec unshare "${as_root[@]}" --mount --net --uts --propagation private "$0" "$@"
+fi
+work=$(mktemp -d)
+plugins=$work/plugins share=$work/share pids=()
+finish() {
+  kill "${pids[@]}" 2>/dev/null || true
+  wait
+  rm -rf "$work"
+}
+trap finish EXIT
+fail() { echo "FAILED: $*"; cat "$work/daemon.log"; query "SELECT run_id, launches, slurm_job, end_ns FROM run" || true; exit 1; }
+is() { [ "$2" = "$3" ] || fail "$1: '$2', expected '$3'"; }
+
+# ---- the node: what the package installs, and a daemon ----
+
+mount -t tmpfs tmpfs /run
+mkdir -p /run/occtrace "$plugins" "$share/opt-in" "$work/home/.config/occtrace"
+cp "$build"/lib/occtrace/libocctrace.so "$plugins"
+for file in "$here"/packaging/opt-in/*.in; do
+  sed "s|@plugins@|$plugins|g; s|@share@|$share|g" "$file" >"$share/opt-in/$(basename "$file" .in)"
+done
+chmod +x "$share/opt-in/slurm-task-prolog" "$share/opt-in/oci-hook"
+export HOME=$work/home XDG_CONFIG_HOME=$work/home/.config
+unset CUDA_INJECTION64_PATH OCCTRACE_SOCKET OCCTRACE_DISABLE LD_PRELOAD OCCTRACE_CUPTI XDG_RUNTIME_DIR
+library=$plugins/libocctrace.so
+history=$work/history.db
+hello=() # a CUDA program on the simulated device, where it is built
+if [ -x "$build/samples/hello" ] && [ -e "$build/simgpu/libcuda.so.1" ]; then
+  hello=("$here/scripts/simgpu" --build "$build" "$build/samples/hello")
+else
+  echo "NOT TESTED: programs that launch kernels (no simulated device in this build)"
+fi
+wait_for() { # seconds of patience, command
+  local i
+  for ((i = 0; i < 50 * $1; i++)); do
+    "${@:2}" && return
+    sleep 0.02
+  done
+  fail "waited in vain: ${*:2}"
+}
+start_daemon() {
+  rm -f /run/occtrace/occtraced.sock
+  "$build/bin/occtraced" -d "$history" --socket /run/occtrace/occtraced.sock 2>"$work/daemon.log" &
+  daemon=$!
+  pids+=("$daemon")
+  wait_for 30 test -S /run/occtrace/occtraced.sock
+}
+query() { "$build/bin/occq" sql -d "$history" --csv "$1" | sed 1d | tr -d '\r'; }
+has() { [ "$(query "$1")" = "$2" ]; }
+# SQL EXPECTED COMMAND...: the command's programs are recorded. A program waits two seconds for the daemon when it ends, no
+# longer: on a machine under load it may take another.
+recorded() {
+  local i attempt
+  for attempt in 1 2 3 4 5; do
+    "${@:3}" >"$work/recorded.out" || fail "${*:3}: $(cat "$work/recorded.out")"
+    for ((i = 0; i < 250; i++)); do
+      has "$1" "$2" && return
+      sleep 0.02
+    done
+  done
+  fail "not recorded: ${*:3}"
+}
+start_daemon
+
+# ---- login shells ----
+
+profile_of() { sh -c ". $share/opt-in/profile.sh; printf %s \"\${CUDA_INJECTION64_PATH:-}\""; }
+login_shells() {
+  is "a login shell" "$(profile_of)" "$library"
+  is "another profiler's" "$(CUDA_INJECTION64_PATH=/other.so profile_of)" /other.so
+  touch "$HOME/.config/occtrace/off"
+  is "a user who is out" "$(profile_of)" ""
+  rm "$HOME/.config/occtrace/off"
+  is "set -eu" "$(env -u HOME -u XDG_CONFIG_HOME sh -euc ". $share/opt-in/profile.sh; printf %s \"\$CUDA_INJECTION64_PATH\"")" "$library"
+  mv /run/occtrace/occtraced.sock /run/occtrace/away
+  is "no daemon" "$(profile_of)" ""
+  mv /run/occtrace/away /run/occtrace/occtraced.sock
+  [ ${#hello[@]} -gt 0 ] || return 0
+  recorded "SELECT max(launches) FROM run WHERE end_ns IS NOT NULL" 7 \
+    sh -c '. "$0"; exec "$@"' "$share/opt-in/profile.sh" "${hello[@]}" --launches 7
+  OCCTRACE_DISABLE=1 sh -c '. "$0"; exec "$@"' "$share/opt-in/profile.sh" "${hello[@]}" --launches 8 >/dev/null
+  sleep 1
+  is "a program that is out" "$(query 'SELECT count(*) FROM run WHERE launches = 8')" 0
+}
+
+# ---- Slurm: one node, its controller and munge, in this network namespace ----
+
+start_slurm() {
+  ip link set lo up
+  ip addr add 10.11.12.13/32 dev lo # names are looked up for families that have more than a loopback address
+  hostname occtest
+  echo "127.0.0.1 localhost occtest" >"$work/hosts"
+  mount --bind "$work/hosts" /etc/hosts
+  mkdir -p "$work"/slurm/{state,spool} "$work/munge"
+  chmod 755 "$work" "$work/munge"
+  head -c 128 /dev/urandom >"$work/munge/key"
+  chmod 600 "$work/munge/key"
+  cat >"$work/slurm/slurm.conf" <<S
+ClusterName=test
+SlurmctldHost=occtest(127.0.0.1)
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+AuthType=auth/munge
+AuthInfo=socket=$work/munge/socket
+CryptoType=crypto/munge
+StateSaveLocation=$work/slurm/state
+SlurmdSpoolDir=$work/slurm/spool
+SlurmctldPidFile=$work/slurm/slurmctld.pid
+SlurmdPidFile=$work/slurm/slurmd.pid
+SlurmctldLogFile=$work/slurm/slurmctld.log
+SlurmdLogFile=$work/slurm/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+MpiDefault=none
+SelectType=select/linear
+ReturnToService=2
+TaskProlog=$share/opt-in/slurm-task-prolog
+NodeName=occtest NodeAddr=127.0.0.1 CPUs=$(nproc) State=UNKNOWN
+PartitionName=test Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+S
+  export SLURM_CONF=$work/slurm/slurm.conf
+  munged --foreground --force --key-file="$work/munge/key" --socket="$work/munge/socket" --pid-file="$work/munge/pid" \
+    --log-file="$work/munge/log" --seed-file="$work/munge/seed" 2>"$work/munge/out" &
+  pids+=($!)
+  wait_for 20 test -S "$work/munge/socket"
+  slurmctld -D >"$work/slurm/ctld.out" 2>&1 &
+  pids+=($!)
+  slurmd -D >"$work/slurm/d.out" 2>&1 &
+  pids+=($!)
+}
+slurm_is_up() { timeout 5 sinfo -h -o %T 2>/dev/null | grep -q idle; }
+injected() { printenv CUDA_INJECTION64_PATH || echo none; }
+slurm() {
+  local tool i
+  for tool in srun slurmctld slurmd munged ip; do
+    PATH=$PATH:/usr/sbin command -v $tool >/dev/null || { echo "NOT TESTED with srun: no $tool (scripts/setup --cluster)"; return 0; }
+  done
+  PATH=$PATH:/usr/sbin
+  start_slurm
+  for ((i = 0; i < 200; i++)); do
+    slurm_is_up && break
+    sleep 0.1
+  done
+  if ! slurm_is_up; then
+    echo "NOT TESTED with srun: Slurm does not start here: $(cat "$work"/munge/out "$work"/slurm/*.out | grep -i error | tail -1)"
+    return 0
+  fi
+  export -f injected
+  is "srun" "$(srun bash -c injected)" "$library"
+  is "a job that is out" "$(OCCTRACE_DISABLE=1 srun bash -c injected)" none
+  is "a job with another profiler" "$(CUDA_INJECTION64_PATH=/other.so srun bash -c injected)" /other.so
+  touch "$HOME/.config/occtrace/off"
+  is "a job of a user who is out" "$(srun bash -c injected)" none
+  rm "$HOME/.config/occtrace/off"
+  is "a batch job" "$(sbatch --wait -o "$work/batch" --wrap 'srun printenv CUDA_INJECTION64_PATH' >/dev/null; cat "$work/batch")" "$library"
+  [ ${#hello[@]} -gt 0 ] || return 0
+  recorded "SELECT max(ranks) FROM (SELECT count(*) AS ranks FROM run WHERE launches = 5 GROUP BY slurm_job)" 2 \
+    srun -n 2 --overcommit "${hello[@]}" --launches 5
+}
+
+# ---- containers: the CDI device, and the hook for all containers ----
+
+in_container() { # options of podman...
+  timeout 60 podman --root "$work/podman/root" --runroot "$work/podman/run" --tmpdir "$work/podman/tmp" --cgroup-manager=cgroupfs \
+    --storage-driver=vfs --runtime crun --events-backend none --hooks-dir "$work/hooks" run --rm --network=none --cgroups=disabled \
+    --ulimit "nofile=$(ulimit -n):$(ulimit -Hn)" --ulimit nproc=1000:1000 --security-opt seccomp=unconfined \
+    -v /usr:/usr:ro -v "$here:$here:ro" -v "$build:$build:ro" "$@"
+}
+containers() {
+  local root=$work/rootfs dir inside
+  for tool in podman crun jq; do
+    command -v $tool >/dev/null || { echo "NOT TESTED with containers: no $tool (scripts/setup --cluster)"; return 0; }
+  done
+  mkdir -p "$root"/{usr,etc,tmp,proc,dev,sys,run} "$work/hooks" "$work/cdi"
+  for dir in bin lib lib64; do ln -s "usr/$dir" "$root/$dir"; done
+  [ -d /sys/fs/cgroup/unified ] && { umount -l /sys/fs/cgroup/unified || true; } # crun takes no hybrid
+  mount -t tmpfs tmpfs /etc/containers 2>/dev/null || true
+  if ! in_container --rootfs "$root" true 2>"$work/podman.err"; then
+    echo "NOT TESTED with containers: podman does not run here: $(tail -1 "$work/podman.err")"
+    return 0
+  fi
+  inside='printenv CUDA_INJECTION64_PATH; ls -d "$CUDA_INJECTION64_PATH" "$OCCTRACE_SOCKET"'
+  is "a container that asks for nothing" "$(in_container --rootfs "$root" sh -c 'printenv CUDA_INJECTION64_PATH || echo none')" none
+  # /etc/cdi is where podman looks
+  mkdir -p "$work/etc" && mount -t overlay overlay -o "lowerdir=/etc,upperdir=$(mktemp -d -p "$work"),workdir=$(mktemp -d -p "$work")" /etc \
+    2>/dev/null && mkdir -p /etc/cdi && cp "$share/opt-in/occtrace-cdi.yaml" /etc/cdi/ ||
+    { echo "NOT TESTED with containers: CDI (nothing can be put over /etc)"; return 0; }
+  is "the CDI device" "$(in_container --device occtrace.io/profiler=node --rootfs "$root" sh -c "$inside" | tr '\n' ' ')" \
+    "$library /run/occtrace/occtraced.sock $library "
+  cp "$share/opt-in/oci-hook.json" "$work/hooks/"
+  is "the hook" "$(in_container --rootfs "$root" sh -c "$inside" | tr '\n' ' ')" "$library /run/occtrace/occtraced.sock $library "
+  local none='printenv CUDA_INJECTION64_PATH || echo none'
+  is "a container that is out" "$(in_container --annotation io.occtrace.off=1 --rootfs "$root" sh -c "$none")" none
+  is "a variable" "$(in_container -e OCCTRACE_DISABLE=1 --rootfs "$root" sh -c "$none")" none
+  is "another profiler" "$(in_container -e CUDA_INJECTION64_PATH=/other.so --rootfs "$root" sh -c "$none")" /other.so
+  is "a broken configuration" "$(echo '{"process": 7' | "$share/opt-in/oci-hook")" '{"process": 7'
+  [ ${#hello[@]} -gt 0 ] || return 0
+  recorded "SELECT min(1, count(*)) FROM run WHERE launches = 9" 1 in_container --rootfs "$root" "${hello[@]}" --launches 9
+}
+
+# ---- an upgrade: the library is replaced by rename, the daemon by another process ----
+
+upgrade() {
+  local old
+  [ ${#hello[@]} -gt 0 ] || return 0
+  export CUDA_INJECTION64_PATH=$library
+  "${hello[@]}" --spin --batch 16 --sleep-ms 5 >"$work/spin.out" 2>"$work/spin.err" &
+  old=$!
+  pids+=("$old")
+  wait_for 30 has "SELECT count(*) FROM run WHERE end_ns IS NULL AND launches > 0" 1
+  cp "$library" "$library.dpkg-new" # as dpkg does
+  mv "$library.dpkg-new" "$library"
+  grep -q "libocctrace.so (deleted)" "/proc/$old/maps" || fail "the running program does not keep its library"
+  kill "$daemon"
+  wait "$daemon" || true
+  start_daemon
+  recorded "SELECT min(1, count(*)) FROM run WHERE launches = 11 AND end_ns IS NOT NULL" 1 "${hello[@]}" --launches 11
+  kill -TERM "$old"
+  local code=0
+  wait "$old" || code=$?
+  is "the old program's end" "$code" 143 # it ends by the signal, after its loop
+  wait_for 30 has "SELECT count(*) FROM run WHERE end_ns IS NULL" 0
+  is "lost" "$(query 'SELECT coalesce(sum(lost), 0) FROM run')" 0
+  [ ! -s "$work/spin.err" ] || fail "the program says: $(cat "$work/spin.err")"
+  unset CUDA_INJECTION64_PATH
+}
+
+# ---- what Kubernetes and CDI are given: valid, and of one mind about paths ----
+
+manifests() {
+  python3 -c 'import yaml' 2>/dev/null || { echo "NOT TESTED: manifests (no python3-yaml; scripts/setup --cluster)"; return 0; }
+  python3 - "$here/packaging/kubernetes/occtrace.yaml" "$share/opt-in/occtrace-cdi.yaml" "$work/settings.yaml" <<'P'
+import sys, yaml
+kinds = {document["kind"]: document for document in yaml.safe_load_all(open(sys.argv[1]))}
+pod = kinds["DaemonSet"]["spec"]["template"]
+assert pod["metadata"]["labels"].items() >= kinds["DaemonSet"]["spec"]["selector"]["matchLabels"].items()
+volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
+used = {mount["name"] for c in pod["spec"]["containers"] + pod["spec"]["initContainers"] for mount in c["volumeMounts"]}
+assert used == volumes, used ^ volumes
+edits = yaml.safe_load(open(sys.argv[2]))["devices"][0]["containerEdits"]
+environment = dict(line.split("=") for line in edits["env"])
+for path in environment.values():
+    assert any(path.startswith(mount["containerPath"] + "/") for mount in edits["mounts"]), path
+open(sys.argv[3], "w").write(kinds["ConfigMap"]["data"]["occtrace.yaml"])
+P
+  "$build/bin/occtraced" --check-config -c "$work/settings.yaml" || fail "the ConfigMap's settings"
+}
+
+for each in ${2:-manifests login_shells slurm containers upgrade}; do
+  echo "-- $each"
+  $each
+done
+echo ok
