@@ -110,6 +110,8 @@ subprocess.run([cli_history, "h.db"], check=True)
 subprocess.run([cli_history, "m.db", "measured"], check=True)
 for database in "h.db", "m.db":
     page, data, text = check_page(database, history=("--by", "minute"))
+    lost = sum(run["lost"] for run in data["runs"])
+    assert lost > 0 and "could not be recorded: %d." % lost in text
     assert "simulated device" in text and len(data["kernels"]) == len(data["top"])
 check_page("m.db", "--run", "1", history=("--by", "minute"))
 report_history.hostile(occq, "hostile.db")

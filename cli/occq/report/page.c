@@ -97,6 +97,33 @@ static void put_largest(FILE *out, const struct report *r)
         by_design = put_waster(out, &r->lines[i]);
 }
 
+static int add_lost(void *sum, const void *row, struct occ_error *err)
+{
+    struct cli_selection lost;
+    (void)err;
+    html_choose(runs_list.table, "lost", &lost);
+    const struct cli_value value = lost.columns[0]->get(lost.columns[0], row);
+    *(int64_t *)sum += value.type == CLI_INTEGER ? value.integer : 0;
+    return 0;
+}
+
+static int put_lost(FILE *out, const struct report *r, struct occ_error *err)
+{
+    struct cli_selection columns;
+    int64_t lost = 0;
+    char text[32];
+    html_choose(runs_list.table, "lost", &columns);
+    int status = report_visit(r, &report_lists[0], &columns, &(struct sql_visitor){add_lost, &lost}, err);
+    (void)snprintf(text, sizeof text, "%" PRId64, lost);
+    if (status == 0 && lost > 0)
+        html_put(
+            out,
+            "<p class=\"note\">Launches that could not be recorded: @. <a href=\"#runs\">Runs</a> have the "
+            "causes.</p>\n",
+            text);
+    return status;
+}
+
 static void put_notes(FILE *out, const struct report *r)
 {
     size_t simulated = 0, measured = 0;
@@ -123,7 +150,7 @@ static void put_notes(FILE *out, const struct report *r)
                  text[1]);
 }
 
-static void put_verdict(FILE *out, const struct report *r)
+static int put_verdict(FILE *out, const struct report *r, struct occ_error *err)
 {
     char time[32], waste[32];
     uint64_t launches = 0, total_ns = 0;
@@ -147,7 +174,9 @@ static void put_verdict(FILE *out, const struct report *r)
     put_largest(out, r);
     put_best_advice(out, r);
     put_notes(out, r);
+    int status = put_lost(out, r, err);
     (void)fputs("</section>\n", out);
+    return status;
 }
 
 /* ---- kernels ---- */
@@ -307,9 +336,8 @@ static int put_list(FILE *out, const struct report *r, const struct report_list 
 
 int report_page(FILE *out, const struct report *r, struct occ_error *err)
 {
-    int status = 0;
     put_head(out);
-    put_verdict(out, r);
+    int status = put_verdict(out, r, err);
     if (r->diff)
         put_diff(out, r);
     put_where(out, r);
