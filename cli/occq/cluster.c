@@ -11,7 +11,6 @@
 
 #include "cli/json.h"
 #include "cli/usage.h"
-#include "config/config.h"
 #include "support/arena.h"
 #include "support/array.h"
 #include "support/text.h"
@@ -51,8 +50,7 @@ int cluster_check(struct history_args *args, enum cluster_need need, struct occ_
 
 /* ---- the connection ---- */
 
-/* The system's settings, and the user's over them. */
-static int load_settings(struct occ_config *config, struct occ_error *err)
+int cluster_settings(struct occ_config *config, struct occ_error *err)
 {
     const char *base = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
     _cleanup_(occ_freep) char *path = NULL;
@@ -69,7 +67,7 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
     static struct occ_config config;
     static char password[1024];
     _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
-    int rc = load_settings(&config, err);
+    int rc = cluster_settings(&config, err);
     if (rc == 0 && config.cluster_password_file[0])
         rc = occ_warehouse_read_secret(config.cluster_password_file, password, sizeof password, err);
     const struct occ_warehouse_options options = {.http = {.url = url,

@@ -2,12 +2,15 @@
 #ifndef OCC_OCCQ_CLUSTER_H
 #define OCC_OCCQ_CLUSTER_H
 
+#include "config/config.h"
 #include "history.h"
 #include "store/remote/remote.h"
 
-#define CLI_OPTIONS_CLUSTER                                                                                  \
+#define CLI_OPTION_CLUSTER                                                                                   \
     CLI_OPTION(0, "cluster", CLI_TEXT, struct history_args, cluster, "URL",                                  \
-               "ask the cluster's warehouse (default: $OCCTRACE_CLUSTER, without --db)"),                    \
+               "ask the cluster's warehouse (default: $OCCTRACE_CLUSTER, without --db)")
+#define CLI_OPTIONS_CLUSTER                                                                                  \
+    CLI_OPTION_CLUSTER,                                                                                      \
         CLI_OPTION(0, "node", CLI_TEXT, struct history_args, node, "NAME", "with it: only this node")
 
 /* What a command needs of the warehouse. */
@@ -18,6 +21,9 @@ const char *cluster_url(const struct history_args *args);
 
 /* For `check`: OCC_E_INVALID, a filter that only launches or runs know. `need`: of the command. */
 int cluster_check(struct history_args *args, enum cluster_need need, struct occ_error *err);
+
+/* The system's settings, and the user's over them. */
+int cluster_settings(struct occ_config *ret_config, struct occ_error *err);
 
 /* Connects, with the settings' account, and looks at its tables. The settings live as long as the process. */
 int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struct occ_error *err);

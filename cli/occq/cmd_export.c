@@ -9,6 +9,7 @@
 #include "export/lanes.h"
 #include "history.h"
 #include "names.h"
+#include "node.h"
 #include "sql_table.h"
 #include "timeline.h"
 #include "support/cleanup.h"
@@ -88,6 +89,8 @@ static int run(const struct cli_command *command, const void *arguments)
                                   .below = SQL_LAUNCH_BELOW,
                                   .filter = &filter,
                                   .number = number_of(args)};
+    if (args->history.node)
+        return node_run(command, args->history.node);
     if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     sql_leave_unknown_times_out(command, store, &filter);
@@ -111,6 +114,7 @@ static const char *const formats[] = {"chrome", "perfetto", "csv", "jsonl", NULL
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTION_NODE,
     CLI_OPTION('o', "output", CLI_TEXT, struct export_args, output, "FILE",
                "write there instead of to stdout, compressed if FILE ends in .gz or .zst"),
     CLI_OPTION(

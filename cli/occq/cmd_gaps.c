@@ -12,6 +12,7 @@
 #include "cli/usage.h"
 #include "commands.h"
 #include "history.h"
+#include "node.h"
 #include "sql_table.h"
 #include "store/gaps.h"
 #include "support/text.h"
@@ -157,6 +158,8 @@ static int run(const struct cli_command *command, const void *arguments)
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(occ_gpu_uses_free) struct occ_gpu_uses uses = {0};
+    if (args->node)
+        return node_run(command, args->node);
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0 ||
         occ_store_gpu_uses(store, &args->filter, &uses, &err) != 0)
         return cli_failure(command, &err);
@@ -176,6 +179,7 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTION_NODE,
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "history.h"
 #include "names.h"
+#include "node.h"
 #include "sql_table.h"
 #include "support/cleanup.h"
 
@@ -162,6 +163,8 @@ static int run(const struct cli_command *command, const void *arguments)
                             .nothing = "no launches match these filters",
                             .note_more = note_more};
     memcpy(table, columns, sizeof table);
+    if (args->node)
+        return node_run(command, args->node);
     if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     mark_known(store, table);
@@ -174,6 +177,7 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTION_NODE,
     CLI_OPTION_ALL_USERS,
     CLI_OPTION_LOW_OCCUPANCY("launches"),
     CLI_OPTIONS_FILTER("gpu"),

@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "cli/usage.h"
+#include "cluster.h"
 #include "commands.h"
 #include "history.h"
 #include "sql_table.h"
 #include "support/cleanup.h"
 
 struct sql_args {
-    struct cli_list_args list;
+    struct history_args history;
     bool schema;
 };
 
@@ -179,7 +180,7 @@ static int ask(const struct cli_command *command, const struct sql_args *args, c
 {
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
-    if (cli_open_history(&args->list.common, OCC_STORE_READ, &store, &err) != 0)
+    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
         return cli_failure(command, &err);
     struct output output = {.db = occ_store_sqlite(store), .format = format};
     int status = sql_add_regexp(output.db, &err);
@@ -187,6 +188,31 @@ static int ask(const struct cli_command *command, const struct sql_args *args, c
     (void)sqlite3_set_authorizer(output.db, authorize, NULL);
     if (status == 0)
         status = args->schema ? show_schema(&output, text, &err) : run_all(&output, text, &err);
+    if (status != 0)
+        return cli_failure(command, &err);
+    return output.rows ? CLI_EXIT_OK : CLI_EXIT_NOTHING;
+}
+
+/* The warehouse's SQL and its answer, as one statement over a history in memory. */
+static int ask_cluster(const struct cli_command *command, const struct sql_args *args, const char *text,
+                       enum cli_format format)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    _cleanup_(occ_warehouse_freep) struct occ_warehouse *w = NULL;
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    char *select = NULL;
+    int status = cluster_connect(cluster_url(&args->history), &w, &err);
+    if (status == 0)
+        status = cluster_report(command, w, format == CLI_FORMAT_JSON, &err);
+    if (status == 0)
+        status = occ_store_open_memory(&store, &err);
+    struct output output = {.db = store ? occ_store_sqlite(store) : NULL, .format = format};
+    if (status == 0)
+        status = occ_remote_select(w, output.db, text, &select, &err);
+    const char *rows = select;
+    if (status == 0)
+        status = run_statement(&output, &rows, NULL, &err);
+    sqlite3_free(select);
     if (status != 0)
         return cli_failure(command, &err);
     return output.rows ? CLI_EXIT_OK : CLI_EXIT_NOTHING;
@@ -209,21 +235,32 @@ static int run(const struct cli_command *command, const void *arguments)
     enum cli_format format;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(occ_freep) char *input = NULL;
-    const char *text = args->list.common.operands[0];
+    const char *text = args->history.list.common.operands[0];
     bool is_stdin = !args->schema && (!text || strcmp(text, "-") == 0);
     if (is_stdin)
         text = input = read_stdin();
-    if (cli_output_format(&args->list.output, &format, &err) != 0)
+    if (cli_output_format(&args->history.list.output, &format, &err) != 0)
         return cli_usage_error(command, &err);
     if (!args->schema && (!text || !text[strspn(text, " \t\r\n;")])) {
         (void)occ_fail(&err, OCC_E_INVALID, is_stdin ? "STATEMENT is missing" : "the statement is empty");
         return cli_usage_error(command, &err);
     }
-    return ask(command, args, text, format);
+    return cluster_url(&args->history) ? ask_cluster(command, args, text, format)
+                                       : ask(command, args, text, format);
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct sql_args *args = arguments;
+    if (args->schema && cluster_url(&args->history))
+        return occ_fail(err, OCC_E_INVALID,
+                        "--schema is of a history; of a warehouse: DESCRIBE TABLE occtrace.minute");
+    return cluster_check(&args->history, CLUSTER_SUMS, err);
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTION_CLUSTER,
     CLI_OPTION(0, "schema", CLI_FLAG, struct sql_args, schema, NULL,
                "print the columns of all tables, or of the TABLE given instead of a statement"),
     CLI_OPTION_JSON,
@@ -263,5 +300,6 @@ const struct cli_command cli_sql = {
     .options = options,
     .examples = examples,
     CLI_ARGS(struct sql_args, ),
+    .check = check,
     .run = run,
 };

@@ -8,6 +8,7 @@
 #include "cli/complete.h"
 #include "cli/usage.h"
 #include "commands.h"
+#include "node.h"
 #include "support/log.h"
 
 enum { MAX_COMMANDS = 32 };
@@ -51,8 +52,10 @@ static int run(char **argv)
     struct cli_args args = {0};
     struct occ_error err = OCC_ERROR_INIT;
     const struct cli_command *command = argv[0] ? find_command(argv[0]) : NULL;
-    if (command)
+    if (command) {
+        node_keep_arguments(argv + 1);
         return cli_run(command, argv + 1);
+    }
     if (argv[0] && strcmp(argv[0], "--complete") == 0) {
         cli_complete(stdout, &cli_occq, cli_commands, argv + 1);
         return CLI_EXIT_OK;

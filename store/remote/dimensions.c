@@ -13,8 +13,8 @@ static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
     int n = 0;
     if (sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK)
         while (n <= LISTED_MAX && sqlite3_step(stmt) == SQLITE_ROW)
-            sqlite3_str_appendf(list, "%s%s", n++ > 0 ? ", " : "",
-                                (const char *)sqlite3_column_text(stmt, 0));
+            sqlite3_str_appendf(list, "%s%lld", n++ > 0 ? ", " : "",
+                                (long long)sqlite3_column_int64(stmt, 0)); /* a text of ours: a number */
     (void)sqlite3_finalize(stmt);
     char *ids = sqlite3_str_finish(list);
     if (n > LISTED_MAX) {

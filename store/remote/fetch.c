@@ -50,11 +50,23 @@ static int put_line(const struct occ_warehouse *w, sqlite3_stmt *insert, char *l
     return code == SQLITE_DONE ? 0 : fail_sql(w, sqlite3_db_handle(insert), err);
 }
 
+/* Whole lines. */
+static int put_rest(const struct occ_warehouse *w, sqlite3_stmt *insert, char *rest, struct occ_error *err)
+{
+    int rc = 0;
+    for (char *line; rc == 0 && *rest;) {
+        line = strsep(&rest, "\n");
+        if (!rest)
+            return fail_answer(w, err);
+        rc = put_line(w, insert, line, err);
+    }
+    return rc;
+}
+
 static int put_lines(const struct occ_warehouse *w, sqlite3_stmt *insert, const char *names,
                      struct occ_error *err)
 {
     char *rest = w->answer.text, *header = strsep(&rest, "\n");
-    int rc = 0;
     if (!rest || memchr(rest, '\0', w->answer.n - (size_t)(rest - w->answer.text)))
         return fail_answer(w, err);
     for (const char *name = names; *header || *name; header++, name++) { /* "a\tb" and "a, b" */
@@ -63,13 +75,7 @@ static int put_lines(const struct occ_warehouse *w, sqlite3_stmt *insert, const 
         if (*header != (is_end ? '\t' : *name))
             return fail_answer(w, err);
     }
-    for (char *line; rc == 0 && *rest;) {
-        line = strsep(&rest, "\n");
-        if (!rest) /* the last line ends, too */
-            return fail_answer(w, err);
-        rc = put_line(w, insert, line, err);
-    }
-    return rc;
+    return put_rest(w, insert, rest, err);
 }
 
 static int prepare(const struct occ_warehouse *w, sqlite3 *db, const char *table, const char *names,
@@ -102,5 +108,77 @@ int occ_remote_fetch(struct occ_warehouse *w, sqlite3 *db, const char *table, co
     if (rc == 0)
         rc = put_lines(w, insert, names, err);
     (void)sqlite3_finalize(insert);
+    return rc;
+}
+
+/* ---- any statement ---- */
+
+#define READ_ONLY 164 /* ClickHouse's exception */
+
+/* Whoever may only read may not even ask for it. */
+static int ask_read_only(struct occ_warehouse *w, const char *sql, struct occ_error *err)
+{
+    int rc = occ_http_add(w->http, "readonly", "1", err);
+    if (rc == 0)
+        rc = occ_warehouse_ask(w, sql, err);
+    return rc == OCC_E_DENIED && occ_warehouse_exception(w) == READ_ONLY &&
+                   strstr(w->answer.text, "'readonly'")
+               ? occ_warehouse_ask(w, sql, err)
+               : rc;
+}
+
+/* Columns c0, c1 ... for a line of names and one of types, and the statement that gives them their names.
+ * Numbers become numbers, also UInt64 as far as SQLite has them. */
+static bool make_columns(char *names, char *types, sqlite3_str *columns, sqlite3_str *select)
+{
+    for (int n = 0; names && types; n++) {
+        char *name = strsep(&names, "\t"), *type = strsep(&types, "\t");
+        bool is_wide = strstr(type, "UInt64") != NULL;
+        const char *affinity = is_wide                 ? ""
+                               : strstr(type, "Int")   ? " INTEGER"
+                               : strstr(type, "Float") ? " REAL"
+                                                       : " TEXT";
+        (void)unescape(name);
+        sqlite3_str_appendf(columns, "%sc%d%s", n ? ", " : "", n, affinity);
+        sqlite3_str_appendall(select, n ? ", " : "SELECT ");
+        if (is_wide)
+            sqlite3_str_appendf(select, "iif(length(c%d) < 19, CAST(c%d AS INTEGER), c%d)", n, n, n);
+        else
+            sqlite3_str_appendf(select, "c%d", n);
+        sqlite3_str_appendf(select, " AS \"%w\"", name);
+    }
+    sqlite3_str_appendall(select, " FROM temp.rows");
+    return !names && !types;
+}
+
+static int put_answer(struct occ_warehouse *w, sqlite3 *db, sqlite3_str *select, struct occ_error *err)
+{
+    char *rest = w->answer.text, *names = strsep(&rest, "\n"), *types = rest ? strsep(&rest, "\n") : NULL;
+    sqlite3_str *list = sqlite3_str_new(db);
+    sqlite3_stmt *insert = NULL;
+    bool is_whole = rest && !memchr(rest, '\0', w->answer.n - (size_t)(rest - w->answer.text)) &&
+                    make_columns(names, types, list, select);
+    char *columns = sqlite3_str_finish(list);
+    int rc = is_whole && columns ? prepare(w, db, "rows", columns, &insert, err) : fail_answer(w, err);
+    if (rc == 0)
+        rc = put_rest(w, insert, rest, err);
+    (void)sqlite3_finalize(insert);
+    sqlite3_free(columns);
+    return rc;
+}
+
+int occ_remote_select(struct occ_warehouse *w, sqlite3 *db, const char *sql, char **ret_select,
+                      struct occ_error *err)
+{
+    size_t n = strlen(sql);
+    while (n > 0 && strchr(" \t\r\n;", sql[n - 1]))
+        n--;
+    char *statement = sqlite3_mprintf("%.*s\nFORMAT TabSeparatedWithNamesAndTypes", (int)n, sql);
+    int rc = statement ? ask_read_only(w, statement, err) : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    sqlite3_str *select = sqlite3_str_new(db);
+    if (rc == 0)
+        rc = put_answer(w, db, select, err);
+    sqlite3_free(statement);
+    *ret_select = sqlite3_str_finish(select);
     return rc;
 }

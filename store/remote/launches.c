@@ -74,7 +74,7 @@ static char *make_where(const struct occ_load *l)
 static int fetch_sums(const struct occ_load *l)
 {
     static const char names[] =
-        "grp, config_id, n, total, low, high, first, last, histogram, measures, wasted, "
+        "config_id, grp, n, total, low, high, first, last, histogram, measures, wasted, "
         "capacity";
     static const char *const groups[] = {[OCC_TOP_BY_USER] = "user",
                                          [OCC_TOP_BY_JOB] =
@@ -86,7 +86,7 @@ static int fetch_sums(const struct occ_load *l)
     return occ_load_fetch(
         l, "sums", names,
         sqlite3_mprintf(
-            "SELECT toString(%s) AS grp, toInt64(config) AS config_id, sum(launches) AS n, sum(total_ns) AS "
+            "SELECT toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS "
             "total, minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
             "toUInt32(max(bucket)) AS last, %s AS histogram, sumForEach(measured) AS measures, "
             "sum(wasted_warp_s) AS wasted, sum(capacity_warp_s) AS capacity FROM %s.minute FINAL WHERE %s "

@@ -76,8 +76,8 @@ int occ_load_idle(struct occ_load *l)
         rc = fetch_gpus(l);
     if (rc == 0)
         rc = occ_load_fetch(
-            l, "watermarks", "node, until",
-            sqlite3_mprintf("SELECT node, toUInt32(complete_until) AS until FROM %s.watermark FINAL",
+            l, "watermarks", "until, node",
+            sqlite3_mprintf("SELECT toUInt32(complete_until) AS until, node FROM %s.watermark FINAL",
                             l->w->options.database));
     return rc == 0
                ? occ_load_run(

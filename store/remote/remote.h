@@ -56,4 +56,9 @@ int occ_remote_get_state(struct occ_warehouse *w, struct occ_remote_state *ret_s
 int occ_remote_fetch(struct occ_warehouse *w, struct sqlite3 *db, const char *table, const char *names,
                      const char *sql, struct occ_error *err);
 
+/* What any statement that reads gives, in temp.rows. *ret_select: the statement that selects it by the names
+ * of its columns; sqlite3_free() also after a failure. */
+int occ_remote_select(struct occ_warehouse *w, struct sqlite3 *db, const char *sql, char **ret_select,
+                      struct occ_error *err);
+
 #endif

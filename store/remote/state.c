@@ -31,12 +31,12 @@ int occ_remote_get_state(struct occ_warehouse *w, struct occ_remote_state *ret_s
 {
     sqlite3 *db = NULL;
     char *sql =
-        sqlite3_mprintf("SELECT node, toUInt32(complete_until) AS until, lost, toUInt32(now()) AS now FROM "
+        sqlite3_mprintf("SELECT toUInt32(complete_until) AS until, node, lost, toUInt32(now()) AS now FROM "
                         "%s.watermark FINAL",
                         w->options.database);
     *ret_state = (struct occ_remote_state){0};
     int rc = sql && sqlite3_open(":memory:", &db) == SQLITE_OK
-                 ? occ_remote_fetch(w, db, "watermarks", "node, until, lost, now", sql, err)
+                 ? occ_remote_fetch(w, db, "watermarks", "until, node, lost, now", sql, err)
                  : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     if (rc == 0)
         read_sums(db, ret_state);

@@ -67,10 +67,18 @@ static const struct {
     {516, OCC_E_DENIED, true, "or its password is wrong"},
 };
 
-/* "Code: 60, e.displayText() = ..." or "Code: 60. DB::Exception: ..."; 0: none. */
-static int exception_of(const char *text)
+/* "Code: 60, e.displayText() = ..." or "Code: 60. DB::Exception: ...", a line of its own: an answer that was
+ * begun may end with one. */
+static const char *find_exception(const char *text)
 {
-    const char *at = strstr(text, "Code: ");
+    static const char begin[] = "\nCode: ";
+    const char *line = strncmp(text, begin + 1, strlen(begin) - 1) == 0 ? text : strstr(text, begin);
+    return line ? strstr(line, begin + 1) : NULL;
+}
+
+int occ_warehouse_exception(const struct occ_warehouse *w)
+{
+    const char *at = find_exception(w->answer.text);
     return at ? atoi(at + strlen("Code: ")) : 0;
 }
 
@@ -78,7 +86,8 @@ static int fail_status(const struct occ_warehouse *w, int exception, struct occ_
 {
     char reason[160];
     long status = w->answer.status;
-    (void)snprintf(reason, sizeof reason, "%s", w->answer.text);
+    const char *found = find_exception(w->answer.text);
+    (void)snprintf(reason, sizeof reason, "%s", found ? found : w->answer.text);
     reason[strcspn(reason, "\r\n")] = '\0';
     occ_text_sanitise(reason);
     for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++)
@@ -102,7 +111,7 @@ int occ_warehouse_post(struct occ_warehouse *w, const char *data, size_t n, stru
     w->has_no_answer = rc != 0;
     if (rc != 0)
         return rc;
-    int exception = exception_of(w->answer.text);
+    int exception = occ_warehouse_exception(w);
     return w->answer.status == 200 && exception == 0 ? 0 : fail_status(w, exception, err);
 }
 

@@ -46,6 +46,8 @@ bool occ_warehouse_needs_help(int code);
 int occ_warehouse_post(struct occ_warehouse *w, const char *data, size_t n, struct occ_error *err);
 /* One statement; w->answer has what it gave. */
 int occ_warehouse_ask(struct occ_warehouse *w, const char *sql, struct occ_error *err);
+/* ClickHouse's exception in the answer; 0: none. */
+int occ_warehouse_exception(const struct occ_warehouse *w);
 /* The next number of an answer's row; 0 where there is none. */
 uint64_t occ_warehouse_next_number(char **at);
 

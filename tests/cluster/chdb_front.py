@@ -49,7 +49,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         settings = [f"{k} = '{v}'" for k, v in quoted.items() if k == "insert_deduplication_token"]
         if sql and settings:
             sql = sql.replace(b" FORMAT ", f" SETTINGS {', '.join(settings)} FORMAT ".encode())
-        if self.headers.get("X-ClickHouse-Key") != password:
+        writes = not body.split(None, 1)[:1] or body.split(None, 1)[0].upper() not in (b"SELECT", b"WITH", b"SHOW", b"DESCRIBE", b"EXPLAIN")
+        if "readonly" in query and writes:
+            status, text = 500, b"Code: 164. DB::Exception: default: Cannot execute query in readonly mode. (READONLY)"
+        elif self.headers.get("X-ClickHouse-Key") != password:
             status, text = 403, b"Code: 516. DB::Exception: default: Authentication failed"
         else:
             status, text = run(sql + b"\n" + body if sql else body)

@@ -10,6 +10,7 @@ import time
 
 import engines
 from asked import Asker
+from broken import Broken
 from merge import merge
 from site_ import Site
 
@@ -96,6 +97,106 @@ def what_cannot_be_asked(asker, merged):
     assert asker.run("top", "--db", merged, OCCTRACE_CLUSTER="http://127.0.0.1:1/")
 
 
+def statements(asker, engine):
+    rows = json.loads(asker.ask("sql", "SELECT 18446744073709551615 AS big, toUInt64(7) AS n, -1.5 AS x, 'a\\tb' AS t, NULL AS none, "
+                                "[1, 2] AS list, 'x' AS \"a \\\"b\" -- ;", "--json"))["rows"]
+    assert rows == [{"big": "18446744073709551615", "n": 7, "x": -1.5, "t": "a\tb", "none": None, "list": "[1,2]", 'a "b': "x"}], rows
+    assert asker.ask("sql", "SELECT sum(launches) AS n FROM occtrace.minute FINAL;", "--csv").startswith("n\n")
+    asker.ask("sql", "SELECT 1 WHERE 0", code=3)
+    for write in ("DROP TABLE occtrace.run", "TRUNCATE TABLE occtrace.run"):
+        asker.ask("sql", write, code=1, says="may only read")
+    asker.ask("sql", "INSERT INTO occtrace.run (run) SELECT run FROM occtrace.run", code=1)
+    asker.ask("sql", "SELECT nonsense FROM occtrace.run", code=1, says="nonsense")
+    asker.ask("sql", "--schema", code=2, says="DESCRIBE TABLE")
+    assert engine.ask("SELECT count() > 0 FROM occtrace.run") == [["1"]]
+
+
+FAULTS = (("dropped", "is not whole"), ("cut_line", "is not whole"), ("other_columns", "is not whole"), ("more_fields", "is not whole"),
+          ("words", "launch configurations are missing"), ("reset", "http://127.0.0.1"), ("redirect", "redirects elsewhere"),
+          ("exception_in_the_body", "Memory limit ?[31m exceeded"), ("endless", "longer than 256 MB"))
+
+
+def answers_that_are_broken(asker, engine):
+    with Broken(engine) as proxy:
+        broken = Asker(occq, proxy.url)
+        for proxy.marker in (b".minute FINAL", b".kernel FINAL", b".watermark FINAL"):
+            for proxy.fault, says in FAULTS:
+                if proxy.fault in ("endless", "words") and proxy.marker != b".minute FINAL":
+                    continue
+                broken.ask("top", code=1, says=says)
+        proxy.fault, proxy.marker = "dropped", b"nonsense"
+        assert broken.ask("top")
+        proxy.marker = b"version()"
+        broken.ask("top", code=1, says="does not answer as ClickHouse does")
+        proxy.fault, proxy.marker = "late", b".minute FINAL"
+        if engine.name == "18":
+            broken.ask("top", code=1, says="Timeout was reached")
+        proxy.shutdown()
+
+
+def warehouses_that_are_not_ours(asker, engine):
+    for password in ("wrong", ""):
+        asker.set(password)
+        asker.ask("top", code=1, says="cluster.user or its password is wrong" if engine.name == "26" or password else "password")
+    asker.set(engines.PASSWORD, database="nothing")
+    asker.ask("top", code=1, says="make it with occtrace-ship --init")
+    os.chmod(os.path.join(asker.home.name, "occtrace/password"), 0o644)
+    asker.ask("top", code=1, says="chmod o=")
+    asker.set(engines.PASSWORD)
+    engine.ask("INSERT INTO occtrace.schema_version SELECT 2, now()")
+    for words in (("top",), ("runs",), ("sql", "SELECT 1"), ("idle",)):
+        asker.ask(*words, code=1, says="of a newer occtrace (version 2, known is 1): update this one")
+    for version, what in ((0, "of an older occtrace"), (1, "another table")):
+        engine.ask("DROP TABLE occtrace.schema_version")
+        engine.ask("CREATE TABLE occtrace.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY version")
+        engine.ask(f"INSERT INTO occtrace.schema_version SELECT {version}, now()")
+        if version == 0:
+            asker.ask("top", code=1, says=what)
+    engine.ask("DROP TABLE occtrace.minute")
+    asker.ask("top", code=1, says="1 of the 7 tables")
+    engine.ask("CREATE TABLE occtrace.minute (bucket DateTime, thing String) ENGINE = ReplacingMergeTree ORDER BY bucket")
+    asker.ask("top", code=1, says="a table of that name is not occtrace's")
+
+
+SSH = """#!/bin/sh
+printf '%s|' "$0" "$@" >"$TOLD"
+while [ $# -gt 1 ]; do shift; done
+exec sh -c "$1"
+"""
+NODES_OCCQ = """#!/bin/sh
+for word in "$@"; do printf '<%s>' "$word"; done
+"""
+
+
+def single_launches_of_a_node(asker, directory):
+    bin_ = os.path.join(directory, "bin")
+    os.mkdir(bin_)
+    for name, text in (("ssh", SSH), ("occq", NODES_OCCQ)):
+        with open(os.path.join(bin_, name), "w") as f:
+            f.write(text)
+        os.chmod(os.path.join(bin_, name), 0o755)
+    told = os.path.join(directory, "told")
+    path = {"PATH": f"{bin_}:{os.environ['PATH']}", "TOLD": told}
+    hostile = "it's $(touch %s/x) `touch %s/x` \" ; touch %s/x; \\." % (directory, directory, directory)
+    assert asker.run("launches", "--node", "gpu-7.site", "--kernel", hostile, "-n5", "--cluster=" + asker.url, **path) == (
+        f"<launches><--kernel><{hostile}><-n5>")
+    with open(told) as f:
+        words = f.read().split("|")
+    assert words[1:5] == ["-oBatchMode=yes", "--", "gpu-7.site", "occq launches '--kernel' 'it'\\''s $(touch %s/x) `touch %s/x` \" ; "
+                          "touch %s/x; \\.' '-n5'" % (directory, directory, directory)], words
+    assert not os.path.exists(os.path.join(directory, "x"))
+    asker.run("export", "--run", "3", "--node=n1", **path)
+    os.unlink(told)
+    for name in ("-oProxyCommand=touch x", "$(touch x)", "a b", "n1;ls", "n'1", "", ".n", "n" * 300, "n\n2"):
+        asker.run("launches", f"--node={name}", code=2 if name == "" else 1, **path)
+    asker.set(engines.PASSWORD, nodes="'gpu-[0-9]+'", command="env {node} {arguments}")
+    asker.run("launches", "--node", "gpu-1.example.org", code=1, says="does not match cluster.nodes", **path)
+    assert not os.path.exists(told), "nothing was run"
+    # words of their own: env takes "gpu-1" for a program
+    asker.run("launches", "--node", "gpu-1", "--kernel", "a b", code=127, says="gpu-1", **path)
+    asker.set(engines.PASSWORD)
+
+
 for name in engines.available():
     if name != wanted:
         continue
@@ -103,7 +204,9 @@ for name in engines.available():
         merged = three_nodes(engine, directory)
         asker = Asker(occq, engine.url)
         for test, about in ((the_same_answers, merged), (what_only_a_cluster_knows, merged), (what_cannot_be_asked, merged),
-                            (how_complete_it_is, engine), (programs_that_wait, engine)):
+                            (single_launches_of_a_node, directory),
+                            (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
+                            (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
             began = time.monotonic()
             test(asker, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)

@@ -33,7 +33,8 @@ static const char all_different[] =
     "ship: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: "
     "/a/y,\n"
     "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s, metrics_file: /a/t}\n"
-    "cluster: {database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: /a/y, key_file: /a/z}\n"
+    "cluster: {database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: /a/y, key_file: /a/z,\n"
+    "  command: c, nodes: n}\n"
     "log: {level: debug}\n";
 
 static int parse(const char *text, struct occ_config *config, struct occ_error *err)

@@ -1,0 +1,132 @@
+/* See node.h. */
+#include "node.h"
+
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/usage.h"
+#include "cluster.h"
+
+enum { WORDS_MAX = 256 };
+
+static char **given; /* the process's arguments behind the command, before they were parsed */
+
+void node_keep_arguments(char **argv)
+{
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    given = calloc(n + 1, sizeof *given);
+    if (given)
+        memcpy(given, argv, n * sizeof *given);
+}
+
+/* What is no option of ssh and nothing that a shell reads. */
+int node_check_name(const char *name, const char *pattern, struct occ_error *err)
+{
+    static const char rule[] = "^[A-Za-z0-9][A-Za-z0-9.-]{0,253}$";
+    regex_t host, nodes;
+    char anchored[1100];
+    (void)snprintf(anchored, sizeof anchored, "^(%s)$", pattern);
+    if (regcomp(&host, rule, REG_EXTENDED | REG_NOSUB) != 0)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    bool is_host = regexec(&host, name, 0, NULL, 0) == 0;
+    regfree(&host);
+    if (!is_host)
+        return occ_fail(err, OCC_E_INVALID, "'%.64s' is no host's name", name);
+    if (regcomp(&nodes, anchored, REG_EXTENDED | REG_NOSUB) != 0)
+        return occ_fail(err, OCC_E_INVALID, "cluster.nodes is not a regular expression");
+    bool is_node = regexec(&nodes, name, 0, NULL, 0) == 0;
+    regfree(&nodes);
+    return is_node ? 0 : occ_fail(err, OCC_E_DENIED, "node '%.64s' does not match cluster.nodes", name);
+}
+
+/* A word in quotes, as the remote shell reads it. */
+static void put_quoted(FILE *out, const char *word)
+{
+    (void)fputc('\'', out);
+    for (; *word; word++)
+        (void)fputs(*word == '\'' ? "'\\''" : (const char[]){*word, '\0'}, out);
+    (void)fputc('\'', out);
+}
+
+/* The next argument that is for the node, too. */
+static char *next_argument(char ***at)
+{
+    static const char *const ours[] = {"--node", "--cluster"};
+    while (**at) {
+        char *word = *(*at)++;
+        bool is_ours = false;
+        for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+            size_t n = strlen(ours[i]);
+            if (strncmp(word, ours[i], n) != 0 || (word[n] && word[n] != '='))
+                continue;
+            *at += !word[n] && **at;
+            is_ours = true;
+        }
+        if (!is_ours)
+            return word;
+    }
+    return NULL;
+}
+
+/* "occq COMMAND ARGUMENT...", each in quotes; NULL: no memory. */
+static char *command_line(const struct cli_command *command)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    char **at = given;
+    if (!out)
+        return NULL;
+    (void)fprintf(out, "%s %s", command->program, command->name);
+    for (char *word; at && (word = next_argument(&at));) {
+        (void)fputc(' ', out);
+        put_quoted(out, word);
+    }
+    return fclose(out) == 0 ? text : NULL;
+}
+
+/* The words of the setting; those that stand for something are replaced. */
+static size_t make_words(const struct cli_command *command, const char *node, char *setting, char **words)
+{
+    size_t n = 0;
+    for (char *word; (word = strsep(&setting, " ")) && n + 3 < WORDS_MAX;) {
+        char **at = given;
+        if (strcmp(word, "{node}") == 0)
+            words[n++] = (char *)(uintptr_t)node;
+        else if (strcmp(word, "{command}") == 0)
+            words[n++] = command_line(command);
+        else if (strcmp(word, "{arguments}") == 0) {
+            words[n++] = (char *)(uintptr_t)command->program;
+            words[n++] = (char *)(uintptr_t)command->name;
+            for (char *next; at && n + 1 < WORDS_MAX && (next = next_argument(&at));)
+                words[n++] = next;
+        } else if (word[0])
+            words[n++] = word;
+    }
+    words[n] = NULL;
+    return n;
+}
+
+int node_run(const struct cli_command *command, const char *node)
+{
+    static struct occ_config config;
+    char *words[WORDS_MAX];
+    struct occ_error err = OCC_ERROR_INIT;
+    int rc = cluster_settings(&config, &err);
+    if (rc == 0)
+        rc = node_check_name(node, config.cluster_nodes, &err);
+    if (rc == 0 && make_words(command, node, config.cluster_command, words) == 0)
+        rc = occ_fail(&err, OCC_E_INVALID, "cluster.command is empty");
+    if (rc == 0) {
+        (void)fflush(NULL);
+        (void)execvp(words[0], words);
+        (void)occ_fail_errno(&err, errno, "cannot run %s", words[0]);
+    }
+    return cli_failure(command, &err);
+}

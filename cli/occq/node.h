@@ -1,0 +1,25 @@
+/*
+ * --node: questions about single launches, which stay on their node, are asked there, by the command of the
+ * settings (cluster.command). No shell here; the node's shell gets every argument in quotes. One thread.
+ */
+#ifndef OCC_OCCQ_NODE_H
+#define OCC_OCCQ_NODE_H
+
+#include "history.h"
+
+#define CLI_OPTION_NODE                                                                                      \
+    CLI_OPTION(0, "node", CLI_TEXT, struct history_args, node, "NAME",                                       \
+               "ask this node of the cluster (cluster.command in occtrace.yaml)"),                           \
+        CLI_OPTION(0, "cluster", CLI_TEXT, struct history_args, cluster, "URL",                              \
+                   "with --node: its warehouse, which has no single launches")
+
+/* Before they are parsed: what follows the command. */
+void node_keep_arguments(char **argv);
+
+/* OCC_E_INVALID: no host's name; OCC_E_DENIED: none that the pattern allows. */
+int node_check_name(const char *name, const char *pattern, struct occ_error *err);
+
+/* Becomes that command; returns the exit status where it cannot be run. */
+int node_run(const struct cli_command *command, const char *node);
+
+#endif
