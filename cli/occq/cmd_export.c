@@ -135,7 +135,7 @@ static const struct cli_example examples[] = {
     {"occq export --run last -o timeline.json.gz", "the newest run, for ui.perfetto.dev"},
     {"occq export --since 5m --format perfetto -o timeline.pftrace",
      "the last minutes, Perfetto's own format"},
-    {"occq export --csv | duckdb -c \"COPY (FROM read_csv('/dev/stdin')) TO 'launches.parquet'\"",
+    {"occq export --csv | duckdb -c \"COPY(FROM read_csv('/dev/stdin'))TO'l.parquet'\"",
      "all launches as Parquet"},
     {NULL, NULL},
 };

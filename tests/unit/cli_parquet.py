@@ -47,12 +47,12 @@ ask(connection, example[2])
 if export.wait() != 0:
     sys.exit("FAIL: occq export: status %d" % export.returncode)
 totals = "count(*) AS n, sum(duration_ns) AS ns, count(achieved) AS measured, round(sum(achieved * duration_ns)) AS achieved, min(start_ns) AS first"
-found = ask(connection, "SELECT %s FROM 'launches.parquet'" % totals)[0]
+found = ask(connection, "SELECT %s FROM 'l.parquet'" % totals)[0]
 wanted = subprocess.run([occq, "sql", "-d", "h.db", "--csv", "SELECT %s FROM launch" % totals], stdout=subprocess.PIPE, text=True).stdout.split()[1]
 if [float(v) for v in found[:3] + found[4:]] != [float(v) for i, v in enumerate(wanted.split(",")) if i != 3] or \
         abs(float(found[3]) / float(wanted.split(",")[3]) - 1) > 1e-4:
     sys.exit("FAIL: %s instead of %s" % (found, wanted))
-types = dict(ask(connection, "SELECT column_name, column_type FROM (DESCRIBE FROM 'launches.parquet')"))
+types = dict(ask(connection, "SELECT column_name, column_type FROM (DESCRIBE FROM 'l.parquet')"))
 for name, kind in (("start_ns", "BIGINT"), ("achieved", "DOUBLE"), ("kernel", "VARCHAR"), ("theoretical", "DOUBLE"), ("config_id", "BIGINT")):
     if types.get(name) != kind:
         sys.exit("FAIL: %s is %s" % (name, types.get(name)))
