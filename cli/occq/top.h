@@ -27,6 +27,9 @@ struct top_sums {
     double ns, waste;
 };
 
+/* 0 where it is not known. */
+double top_waste_of(const struct occ_top_row *row);
+
 /* Of rows by range: the part of the time that has one; NaN: there is no time. */
 double top_covered_ratio(const struct occ_top *top);
 

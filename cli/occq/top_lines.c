@@ -49,8 +49,7 @@ void top_sort(struct occ_top *top, const char *by)
 
 /* ---- rows ---- */
 
-/* 0 where it is not known. */
-static double waste_of(const struct occ_top_row *row)
+double top_waste_of(const struct occ_top_row *row)
 {
     return isnan(row->used) ? 0 : row->waste_warp_seconds;
 }
@@ -91,10 +90,10 @@ struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_
     double running = 0;
     for (size_t i = 0; i < top->n; i++) {
         all.ns += (double)top->rows[i].total_ns;
-        all.waste += waste_of(&top->rows[i]);
+        all.waste += top_waste_of(&top->rows[i]);
     }
     for (size_t i = 0; lines && i < n; i++) {
-        running += waste_of(&top->rows[i]);
+        running += top_waste_of(&top->rows[i]);
         fill_line(&top->rows[i], &all, running, &lines[i]);
     }
     *ret_all = all;

@@ -70,3 +70,5 @@ occ_add_script_test(cli_report
 occ_add_test(test_live SOURCES test_live.c USES occ_occq m)
 add_executable(live_history live_history.c)
 target_link_libraries(live_history PRIVATE occ_compile_options occ_store)
+occ_add_script_test(cli_live
+  COMMAND python3 "${CMAKE_CURRENT_SOURCE_DIR}/cli_live.py" "$<TARGET_FILE:occq>" "$<TARGET_FILE:live_history>" LABELS slow)

@@ -32,7 +32,8 @@ static struct occ_top sample(const double *waste, size_t n)
     for (size_t i = 0; i < n; i++) {
         (void)snprintf(names[i], sizeof names[i], "kernel_%zu", i + 1);
         rows[i] = (struct occ_top_row){.waste_warp_seconds = waste[i],
-                                       .theoretical = waste[i] < 0 ? NAN : 0.5,
+                                       .theoretical = 0.5,
+                                       .used = waste[i] < 0 ? NAN : 0.5,
                                        .launches = 10 * (i + 1),
                                        .total_ns = 1000,
                                        .achieved = NAN};

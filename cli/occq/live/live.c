@@ -64,6 +64,9 @@ static void end(struct terminal *t)
 {
     if (t->screen) {
         (void)curs_set(1);
+        (void)move(LINES - 1, 0); /* where a terminal has only one screen, the prompt comes here */
+        (void)clrtoeol();
+        (void)refresh();
         (void)endwin();
         delscreen(t->screen);
     }

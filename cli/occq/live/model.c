@@ -59,7 +59,7 @@ bool live_record(struct live_model *model, const struct occ_top *kernels)
         const struct occ_row_kernel *k = &kernels->rows[i].kernel;
         struct live_kernel *known = find_kernel(model, k->id, k->device);
         all[n] = known ? *known : (struct live_kernel){.id = k->id, .device = k->device, .place = SIZE_MAX};
-        (void)push_value(&all[n++], live_waste_of(&kernels->rows[i]));
+        (void)push_value(&all[n++], top_waste_of(&kernels->rows[i]));
         if (known)
             known->id = 0; /* taken */
     }
@@ -136,7 +136,7 @@ static void number_rows(struct live_model *model, const struct top_sums *sums)
     for (size_t i = 0; i < model->n_kernels; i++)
         model->kernels[i].place = SIZE_MAX;
     for (size_t i = 0; i < model->n; i++) {
-        running += live_waste_of(&model->items[i].line->row);
+        running += top_waste_of(&model->items[i].line->row);
         model->items[i].line->running_waste_ratio = running / sums->waste;
         model->items[i].kernel->place = i;
     }

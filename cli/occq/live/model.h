@@ -5,8 +5,6 @@
 #ifndef OCC_OCCQ_LIVE_MODEL_H
 #define OCC_OCCQ_LIVE_MODEL_H
 
-#include <math.h>
-
 #include "cli/occq/top.h"
 #include "support/arena.h"
 #include "support/cleanup.h"
@@ -27,12 +25,6 @@ void live_sample_free(struct live_sample *sample);
 OCC_CLEANUP(live_sample, live_sample_free)
 
 enum { LIVE_VALUES = 10, LIVE_FILTER_BYTES = 64 };
-
-/* 0 where it is not known. */
-static inline double live_waste_of(const struct occ_top_row *row)
-{
-    return isnan(row->theoretical) ? 0 : row->waste_warp_seconds;
-}
 
 /* A kernel on a device, and the waste of its last samples, the newest last. */
 struct live_kernel {

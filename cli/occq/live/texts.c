@@ -63,7 +63,7 @@ void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LI
         name, cli_percent_text((double)row->total_ns / (double)sample->window_ns, busy, sizeof busy),
         measured ? "achieved" : "expected",
         cli_percent_text(measured ? row->achieved : row->expected_achieved_low, occupancy, sizeof occupancy),
-        cli_amount_text(isnan(row->theoretical) ? (double)NAN : row->waste_warp_seconds, waste, sizeof waste),
+        cli_amount_text(isnan(row->used) ? (double)NAN : row->waste_warp_seconds, waste, sizeof waste),
         row->kernel.simulated ? " sim" : "");
     occ_text_sanitise(line);
 }
@@ -74,13 +74,13 @@ void live_causes_text(const struct live_sample *sample, char line[LIVE_LINE_BYTE
     size_t used =
         (size_t)snprintf(line, LIVE_LINE_BYTES, "waste by main cause:%s", sample->causes.n ? "" : " -");
     for (size_t i = 0; i < sample->causes.n; i++)
-        all += live_waste_of(&sample->causes.rows[i]);
+        all += top_waste_of(&sample->causes.rows[i]);
     for (size_t i = 0; i < sample->causes.n && used < LIVE_LINE_BYTES - 64; i++) {
         const struct occ_top_row *row = &sample->causes.rows[i];
         char share[32];
         used += (size_t)snprintf(line + used, 64, "%s %.30s %s", i ? "," : "",
                                  row->kernel.short_name ? row->kernel.short_name : "none",
-                                 cli_percent_text(live_waste_of(row) / all, share, sizeof share));
+                                 cli_percent_text(top_waste_of(row) / all, share, sizeof share));
     }
     occ_text_sanitise(line);
 }
