@@ -29,8 +29,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/cluster"))
 import engines  # noqa: E402
 
-COLUMNS = ("bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, achieved_sum, "
-           "achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, version")
+COLUMNS = ("bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, measured, "
+           "wasted_warp_s, capacity_warp_s, version")
 VARIANTS, RANKS, STEPS_A_MINUTE = 24, 8, 3
 
 
@@ -58,10 +58,11 @@ def row(config, durations, measured, rng):
     counts = {b: round(n * k / len(durations) + rng.gauss(0, 1) * math.sqrt(n * k) / len(durations)) for b, k in sorted(bins.items())}
     counts = {b: k for b, k in counts.items() if k > 0} or {max(bins): n}
     low, high = int(min(durations) * (1 - abs(rng.gauss(0, 0.02)))), int(max(durations) * (1 + abs(rng.gauss(0, 0.1))))
-    share = 0.3 + config % 50 / 100 + rng.gauss(0, 0.01)
-    values = [f"{share * total:.9g}", f"{total:.9g}", f"{0.9 * share * total:.9g}", f"{total:.9g}"] if measured else ["\\N"] * 4
+    values = [n // 2, n - n // 2, 0, 0, 0, n % 7] if measured else []
+    for i in range(24 if measured else 0):  # of the 24 values 14 are there, with a noise of 1 %
+        values += [f"{(0.1 + 0.05 * i) * total * (1 + rng.random() / 100):.9g}", f"{total:.9g}"] if i < 14 else [0, 0]
     return "\t".join(map(str, ("@B", "prod", "slurm:@J", "user@U", "gpu-node-@N", "@H", config, RANKS, sum(counts.values()), total, low, high,
-                               "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, counts.values())) + "]", *values, 0, 0, "@V"))) + "\n"
+                               "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, counts.values())) + "]", "[" + ",".join(map(str, values)) + "]", 0, 0, "@V"))) + "\n"
 
 
 class Fleet:

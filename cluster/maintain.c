@@ -24,12 +24,12 @@ static int sum_hour(struct occ_warehouse *w, uint64_t at, uint64_t version, stru
         "INSERT INTO %s.hour (bucket, cluster, job, user, config, nodes, launches, total_ns, min_ns, max_ns, "
         "achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, version) "
         "SELECT toDateTime(%llu), cluster, job, user, config, uniqExactIf(node, launches > 0), "
-        "sum(launches), "
-        "sum(total_ns), minIf(min_ns, launches > 0), max(max_ns), sum(toFloat64(achieved_sum)), "
+        "sum(launches), sum(total_ns), minIf(min_ns, launches > 0), max(max_ns), "
+        "sum(toFloat64(achieved_sum)), "
         "sum(toFloat64(achieved_ns)), sum(toFloat64(elapsed_sum)), sum(toFloat64(elapsed_ns)), "
-        "sum(toFloat64(wasted_warp_s)), sum(toFloat64(capacity_warp_s)), %llu FROM (SELECT * FROM %s.minute "
-        "FINAL WHERE bucket >= toDateTime(%llu) AND bucket < toDateTime(%llu)) GROUP BY cluster, job, user, "
-        "config",
+        "sum(toFloat64(wasted_warp_s)), sum(toFloat64(capacity_warp_s)), %llu FROM %s.minute "
+        "FINAL WHERE bucket >= toDateTime(%llu) AND bucket < toDateTime(%llu) GROUP BY "
+        "cluster, job, user, config",
         w->options.database, (unsigned long long)at, (unsigned long long)version, w->options.database,
         (unsigned long long)at, (unsigned long long)at + 3600);
     return occ_warehouse_ask(w, sql, err);

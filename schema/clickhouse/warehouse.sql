@@ -159,12 +159,12 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     max_ns          UInt64{ CODEC(T64('bit'), ZSTD(3))|},
     hist_bin        Array(UInt16){ CODEC(ZSTD(3))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
     hist_n          Array(UInt64){ CODEC(T64('bit'), ZSTD(3))|},
-    achieved_sum    Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|}, -- measured value x ns, and the ns for which there is one
-    achieved_ns     Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|},
-    elapsed_sum     Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|},
-    elapsed_ns      Nullable(Float32){ CODEC(Gorilla, ZSTD(3))|},
     measured        Array(Float32){ CODEC(ZSTD(3))|}, -- launches by source and overlapped ones, then sum and ns of each
                                                       -- value, as in the history's measured_minute; empty: nothing
+    achieved_sum    Nullable(Float32) ALIAS if(measured[8] > 0, measured[7], NULL), -- measured value x ns, and the ns for
+    achieved_ns     Nullable(Float32) ALIAS if(measured[8] > 0, measured[8], NULL), -- which there is one
+    elapsed_sum     Nullable(Float32) ALIAS if(measured[12] > 0, measured[11], NULL),
+    elapsed_ns      Nullable(Float32) ALIAS if(measured[12] > 0, measured[12], NULL),
     wasted_warp_s   Float32{ CODEC(ZSTD(3))|}, -- of '(other)': waste, and what the SMs could hold; else 0
     capacity_warp_s Float32{ CODEC(ZSTD(3))|},
     version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
