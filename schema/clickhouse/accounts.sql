@@ -17,7 +17,7 @@ GRANT INSERT ON $db.rank_minute TO occ_node;
 GRANT INSERT ON $db.watermark TO occ_node;
 GRANT SELECT(cluster, node, version) ON $db.kernel TO occ_node;
 GRANT SELECT(cluster, node, version) ON $db.launch_config TO occ_node;
-GRANT SELECT(cluster, node, version) ON $db.run TO occ_node;
+GRANT SELECT(cluster, node, history, version) ON $db.run TO occ_node;
 GRANT SELECT(cluster, node, version, bucket) ON $db.minute TO occ_node;
 GRANT SELECT(cluster, node, version) ON $db.rank_minute TO occ_node;
 GRANT INSERT ON $db.batch TO occ_node;
