@@ -218,7 +218,7 @@ static void test_headers_that_lie(void **state)
     LIES(m.header.e_shentsize = 40, "section headers of 40 bytes");
     LIES(m.header.e_shstrndx = SECTIONS, "section names: section 9 of 9");
     LIES(m.header.e_shoff = 0, "without sections");
-    REFUSED(m.header.e_machine = EM_X86_64, OCC_IMAGE_E_NO_BINARY, "machine 62 without CUDA code");
+    REFUSED(m.header.e_machine = EM_X86_64, OCC_IMAGE_E_NO_BINARY, "x86-64 without CUDA code");
 }
 
 static void test_sections_that_lie(void **state)
