@@ -136,6 +136,12 @@ text = run("report", "-d", "most.db").stdout.decode()
 assert "9000 more kernels" in text and len(text.encode()) <= 1000000, len(text)
 report_history.make(occq, "one.db", [("one", 1767225600000000, 5, 1, 32)])
 check_page("one.db", history=("--by", "minute"))
+# a kernel on two GPUs of a model: one row, whose bar is all of it
+report_history.make(occq, "two.db", [("two", 1767225600000000 + 9 * i, 5, 100, 200) for i in range(6)], gpus=2)
+page, data, text = check_page("two.db", history=("--by", "minute"))
+bar = re.search('<table class="where">.*?<svg class="bar"[^>]*>(.*?)</svg>', text, re.S)[1]
+assert abs(sum(float(width) for width in re.findall('width="([0-9.]+)%"', bar)) - 100) < 0.1, bar
+assert len(data["top"]) == 1 and "It ran on 1 more device of this model" in text
 data = json.loads(Page(run("report", "-d", "hostile.db", "--diff", "run:1", "run:1").stdout.decode()).raw["scriptocctrace-data"])
 assert data["diff"] == {k: v for k, v in output("diff", "-d", "hostile.db", "run:1", "run:1").items() if k != "schema"}
 
