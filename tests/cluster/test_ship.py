@@ -318,6 +318,46 @@ def a_server_that_goes_away(engine):
         check_all(engine, site.history)
 
 
+def tables_that_are_not_ours(engine):
+    """Each fails a pass with its reason, and what was recorded meanwhile is sent when the tables are right again."""
+    version = "CREATE TABLE occtrace.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY version"
+    for number, (spoil, says, mend) in enumerate((
+            (("DROP DATABASE occtrace",), "there is no such database", ()),
+            (("DROP TABLE occtrace.watermark",), "1 of the ", ()),
+            (("INSERT INTO occtrace.schema_version SELECT 7, now()",), "of a newer occtrace (version 7",
+             ("DROP TABLE occtrace.schema_version", version)),
+            (("DROP TABLE occtrace.schema_version", version), "of an older occtrace (version 0", ()),
+            (("DROP TABLE occtrace.minute", "CREATE TABLE occtrace.minute (bucket DateTime, x String) ENGINE = MergeTree ORDER BY x"),
+             "are missing or not occtrace's", ("DROP TABLE occtrace.minute",)))):
+        site = fresh(engine)
+        extend(site.history, number, 60, 4, 8, 10, "end")
+        for statement in spoil:
+            engine.ask(statement)
+        page = os.path.join(site.dir, "ship.prom")
+        site.set(engine.url, metrics_file=page)
+        site.run("--once", code=78, says=says)
+        assert says in site.status("it fails") and site.status("changes to be sent") != "0"
+        assert metrics_of(site)[("failures_total", "schema")] == 1
+        for statement in mend:
+            engine.ask(statement)
+        site.run("--init", says="as needed")
+        site.run("--once")
+        check_all(engine, site.history)
+
+
+def a_server_that_never_answers(engine):
+    with Proxy(engine) as proxy:
+        site = fresh(engine, proxy)
+        extend(site.history, 1, 60, 4, 8, 10, "end")
+        proxy.fault("partition", "INSERT INTO occtrace.minute ")
+        site.run("--once", code=1, says="127.0.0.1")  # by itself
+        assert proxy.happened == 1 and site.status("changes to be sent") != "0"
+        proxy.fault(None)
+        proxy.heal()
+        site.run("--once")
+        check_all(engine, site.history)
+
+
 def until(is_so, why):
     deadline = time.monotonic() + 600
     while not is_so():
@@ -380,7 +420,8 @@ ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_
         hours_after_an_outage_of_a_day, histories_beside_each_other, a_history_that_is_replaced, an_older_copy_of_a_history,
         a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
         a_clock_that_is_wrong, partitions_that_are_too_old)
-FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away)
+FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away, tables_that_are_not_ours,
+          a_server_that_never_answers)
 names, wanted = engines.available(), sys.argv[4:]
 if len(sys.argv) > 3:
     names = [name for name in names if name == sys.argv[3]]
