@@ -30,8 +30,7 @@ int occ_attribution_new(const struct occ_attribution_options *options,
     a->regressors.max = options->max_keys ? options->max_keys : REGRESSORS_MAX;
     a->queue.busy_launch = SIZE_MAX;
     a->advanced_ns = a->joined_ns = INT64_MIN / 2; /* before all times */
-    a->estimate.scale = FIRST_SCALE;
-    a->stats.residual_ratio = NAN;
+    a->estimate.scale = SPREAD_MAX * SPREAD_MAX;
     a->past = calloc(OCC_PAST_MAX, sizeof *a->past);
     if (!a->past) {
         occ_attribution_free(a);
@@ -55,7 +54,6 @@ void occ_attribution_free(struct occ_attribution *a)
     for (size_t i = 0; i < a->queue.n_launches; i++)
         free(a->queue.launches[i].direct);
     free(a->queue.launches);
-    free(a->queue.late);
     free(a->queue.samples);
     free(a);
 }
@@ -65,135 +63,123 @@ void occ_attribution_free(struct occ_attribution *a)
 /* How long it runs beside what came before it, for both. */
 static void note_overlap(struct occ_attribution *a, struct occ_queued_launch *launch)
 {
-    if (launch->start_ns < a->queue.busy_until_ns) {
-        int64_t end = launch->end_ns < a->queue.busy_until_ns ? launch->end_ns : a->queue.busy_until_ns;
-        launch->overlapped_ns = (float)(end - launch->start_ns);
-        if (a->queue.busy_launch < a->queue.n_launches)
-            a->queue.launches[a->queue.busy_launch].overlapped_ns += launch->overlapped_ns;
-    }
-    if (launch->end_ns > a->queue.busy_until_ns) {
-        a->queue.busy_until_ns = launch->end_ns;
-        a->queue.busy_launch = a->queue.n_launches;
-    }
-}
-
-/* The oldest time that rows, or samples to come, have launches of. */
-static int64_t oldest_ns(const struct occ_attribution *a)
-{
-    int64_t oldest = a->rows.n > 0 ? a->rows.rows[0].start_ns : a->joined_ns;
-    if (a->utilization_rows.n > 0 && a->utilization_rows.rows[0].start_ns < oldest)
-        oldest = a->utilization_rows.rows[0].start_ns;
-    return oldest - CLOCKS_NS;
-}
-
-/* Launches that start before `until_ns` are about to be joined, and count in their regressors: those that
- * overlap others get the regressor for that. Where there is no room for it, they keep the other. */
-static void count_launches(struct occ_attribution *a, int64_t until_ns)
-{
-    for (size_t i = 0; i < a->queue.n_launches && a->queue.launches[i].start_ns < until_ns; i++) {
-        struct occ_queued_launch *l = &a->queue.launches[i];
-        double duration = (double)(l->end_ns - l->start_ns);
-        if (l->counted || l->regressor == OCC_NONE)
-            continue;
-        l->counted = true;
-        if ((double)l->overlapped_ns > OVERLAPPED * duration) {
-            const struct occ_attribution_key model = a->regressors.items[l->regressor].model;
-            uint32_t other = occ_regressors_put(&a->regressors, &a->options, &model, true, oldest_ns(a));
-            if (other != OCC_NONE) {
-                a->regressors.items[l->regressor].waiting--;
-                a->regressors.items[other].waiting++;
-                l->regressor = other;
-            }
+    struct occ_queue *q = &a->queue;
+    if (launch->start_ns < q->busy_until_ns) {
+        int64_t end_ns = launch->end_ns < q->busy_until_ns ? launch->end_ns : q->busy_until_ns;
+        launch->overlapped_ns = (float)(end_ns - launch->start_ns);
+        if (q->busy_launch < q->n_launches && q->launches[q->busy_launch].regressor != OCC_NONE) {
+            struct occ_queued_launch *other = &q->launches[q->busy_launch];
+            other->overlapped_ns += launch->overlapped_ns;
+            a->regressors.items[other->regressor].overlapped_ns += (double)launch->overlapped_ns;
         }
-        struct occ_regressor *r = &a->regressors.items[l->regressor];
-        r->launches++;
-        r->launch_ns += duration;
-        r->used_ns = l->end_ns > r->used_ns ? l->end_ns : r->used_ns;
+    }
+    if (launch->end_ns > q->busy_until_ns) {
+        q->busy_until_ns = launch->end_ns;
+        q->busy_launch = q->n_launches;
     }
 }
 
-/* A kernel that ran for long is reported when it ends: most of its samples are joined by then, and it waits
- * for the last. */
-static bool put_late(struct occ_attribution *a, const struct occ_attribution_launch *launch)
+static void note_launch(struct occ_attribution *a, struct occ_queued_launch *launch)
 {
-    if (!occ_grow((void **)&a->queue.late, &a->queue.late_allocated, a->queue.n_late, LATE_MAX,
-                  sizeof *a->queue.late))
-        return false;
-    a->queue.late[a->queue.n_late++] = *launch;
-    return true;
+    struct occ_regressor *r = &a->regressors.items[launch->regressor];
+    note_overlap(a, launch);
+    r->launches++;
+    r->launch_ns += (double)(launch->end_ns - launch->start_ns);
+    r->overlapped_ns += (double)launch->overlapped_ns;
+    a->queue.latest_ns = launch->start_ns;
 }
 
 int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
                            struct occ_error *err)
 {
-    struct occ_queued_launch own = {
-        .start_ns = launch->start_ns, .end_ns = launch->end_ns, .tag = launch->tag};
+    struct occ_queue *q = &a->queue;
+    struct occ_queued_launch own = {.start_ns = launch->start_ns,
+                                    .end_ns = launch->end_ns,
+                                    .tag = launch->tag,
+                                    .is_late = launch->start_ns < a->advanced_ns};
     if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns)
         return occ_fail(err, OCC_E_INVALID, "a launch that ends before it starts");
     if (launch->end_ns - launch->start_ns > LAUNCH_NS_MAX)
         return occ_fail(err, OCC_E_INVALID, "a launch that lasts for more than a day");
-    if (launch->start_ns < a->advanced_ns)
-        return put_late(a, launch) ? 0 : occ_fail(err, OCC_E_FULL, "too many launches come late");
-    if (a->queue.n_launches > 0 && launch->start_ns < a->queue.launches[a->queue.n_launches - 1].start_ns)
+    if (!own.is_late && launch->start_ns < q->latest_ns)
         return occ_fail(err, OCC_E_INVALID, "launches are not in order of their start");
-    if (!occ_grow((void **)&a->queue.launches, &a->queue.launches_allocated, a->queue.n_launches,
-                  a->options.max_launches, sizeof *a->queue.launches)) {
+    if (!occ_grow((void **)&q->launches, &q->launches_allocated, q->n_launches, a->options.max_launches,
+                  sizeof *q->launches)) {
         a->stats.dropped_launches++;
         return occ_fail(err, OCC_E_FULL, "too many launches wait for their samples");
     }
-    own.regressor = occ_regressors_put(&a->regressors, &a->options, &launch->key, false, oldest_ns(a));
+    own.regressor = occ_regressors_put(a, &launch->key);
     if (own.regressor == OCC_NONE)
         return occ_fail(err, OCC_E_FULL, "too many kernels");
-    note_overlap(a, &own);
-    a->regressors.items[own.regressor].waiting++;
-    a->queue.launches[a->queue.n_launches++] = own;
+    if (!own.is_late)
+        note_launch(a, &own);
+    q->launches[q->n_launches++] = own;
     return 0;
+}
+
+/* Fills in the ratios that are regressed; NaN where the sample did not count. False: one cannot be, and the
+ * others may be wrong too. */
+static bool read_ratios(const struct occ_attribution *a, const struct occ_sample *sample, float *ret)
+{
+    const double *value = sample->value, sms = a->options.sm_count;
+    double cycles = isfinite(value[OCC_COUNTER_ELAPSED])
+                        ? value[OCC_COUNTER_ELAPSED]
+                        : a->cycles_per_ns * (double)(sample->end_ns - sample->start_ns);
+    bool is_possible = true;
+    ret[OCC_RESPONSE_WARPS] =
+        (float)(value[OCC_COUNTER_WARPS] / (sms * a->options.max_warps_per_sm * cycles));
+    ret[OCC_RESPONSE_ACTIVE] = (float)(value[OCC_COUNTER_ACTIVE] / (sms * cycles));
+    ret[OCC_RESPONSE_BLOCKS] = (float)(value[OCC_COUNTER_BLOCKS] / (sms * cycles));
+    for (int i = 0; i < 5; i++) /* counted by TPC: two SMs */
+        ret[OCC_RESPONSE_STALLS + i] = (float)(value[OCC_COUNTER_STALL_REGISTERS + i] / (sms / 2 * cycles));
+    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
+        ret[OCC_RESPONSE_UTILIZATION + i] = (float)(value[OCC_COUNTER_UTILIZATION + i] / 100);
+    for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
+        double max = r == OCC_RESPONSE_BLOCKS ? BLOCKS_MAX : RATIO_MAX;
+        if (isnan(ret[r]) || ((double)ret[r] >= 0 && (double)ret[r] <= max))
+            continue;
+        is_possible = false;
+        ret[r] = NAN;
+    }
+    return is_possible;
 }
 
 static bool is_sound(const struct occ_attribution *a, const struct occ_sample *sample)
 {
+    const struct occ_queue *q = &a->queue;
     double cycles = sample->value[OCC_COUNTER_ELAPSED];
     return sample->start_ns >= 0 && sample->end_ns > sample->start_ns &&
            sample->end_ns - sample->start_ns <= SAMPLE_NS_MAX &&
-           (a->queue.n_samples == 0 ||
-            sample->start_ns >= a->queue.samples[a->queue.n_samples - 1].start_ns) &&
+           (q->n_samples == 0 || sample->start_ns >= q->samples[q->n_samples - 1].start_ns) &&
            sample->start_ns >= a->joined_ns && !(cycles <= 0) && !isinf(cycles) &&
            (isfinite(cycles) || a->cycles_per_ns > 0);
 }
 
 int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *sample, struct occ_error *err)
 {
+    struct occ_queue *q = &a->queue;
+    struct occ_queued_sample own = {.start_ns = sample->start_ns, .end_ns = sample->end_ns, .imbalance = NAN};
+    double length = (double)(sample->end_ns - sample->start_ns), most = sample->value[OCC_COUNTER_ACTIVE_MAX];
     if (!is_sound(a, sample)) {
         a->stats.bad_samples++;
         return 0;
     }
-    if (!occ_grow((void **)&a->queue.samples, &a->queue.samples_allocated, a->queue.n_samples, SAMPLES_MAX,
-                  sizeof *a->queue.samples)) {
-        if (a->queue.n_samples < SAMPLES_MAX)
+    if (!occ_grow((void **)&q->samples, &q->samples_allocated, q->n_samples, SAMPLES_MAX,
+                  sizeof *q->samples)) {
+        if (q->n_samples < SAMPLES_MAX)
             return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
         a->stats.dropped_samples++;
         return 0;
     }
-    double length = (double)(sample->end_ns - sample->start_ns);
     a->longest_ns = fmax(a->longest_ns, length);
     if (isfinite(sample->value[OCC_COUNTER_ELAPSED]))
         a->cycles_per_ns = sample->value[OCC_COUNTER_ELAPSED] / length;
-    double ratio[OCC_RESPONSE_COUNT];
-    a->stats.bad_samples += !occ_join_ratios(a, sample, ratio);
-    a->queue.samples[a->queue.n_samples++] = *sample;
+    own.is_possible = read_ratios(a, sample, own.ratio);
+    a->stats.bad_samples += !own.is_possible;
+    if (most > 0)
+        own.imbalance = (float)(1 - sample->value[OCC_COUNTER_ACTIVE_MIN] / most);
+    q->samples[q->n_samples++] = own;
     return 0;
-}
-
-/* ---- settling ---- */
-
-static struct occ_measured value_of(struct occ_attribution *a, struct occ_queued_launch *l)
-{
-    const struct occ_regressor *r = &a->regressors.items[l->regressor];
-    struct occ_measured value = OCC_NOT_MEASURED;
-    if (!occ_direct_report(a, l, &value) && l->covered)
-        value = r->measured;
-    occ_utilization_fill(a, r, &value);
-    return value;
 }
 
 /* ---- blocks ---- */
@@ -205,18 +191,18 @@ static int begin(struct occ_attribution *a, size_t n, struct occ_error *err)
     int status = 0;
     a->estimate.clock_ns = a->queue.samples[0].start_ns;
     for (int round = 0; round < BEGIN_ROUNDS && status == 0; round++) {
-        a->rows.n = a->rows.n_entries = 0;
+        size_t n_rows = a->rows.n, n_entries = a->rows.n_entries; /* of blocks without an estimate */
         occ_join_block(a, n, true);
-        status = a->rows.n_entries >= BEGIN_ENTRIES ? occ_solve(a, err) : 0;
+        status = occ_solve(a, err);
+        a->rows.n = n_rows < a->rows.n ? n_rows : a->rows.n;
+        a->rows.n_entries = n_entries < a->rows.n_entries ? n_entries : a->rows.n_entries;
     }
-    a->rows.n = a->rows.n_entries = 0;
     return status;
 }
 
 static int process_block(struct occ_attribution *a, size_t n, bool final, struct occ_error *err)
 {
     struct occ_queue *q = &a->queue;
-    count_launches(a, q->samples[n - 1].end_ns + CLOCKS_NS);
     a->joined_ns = q->samples[n - 1].end_ns;
     int status = a->estimate.known ? 0 : begin(a, n, err);
     if (status != 0)
@@ -226,17 +212,20 @@ static int process_block(struct occ_attribution *a, size_t n, bool final, struct
     q->n_samples -= n;
     memmove(q->samples, q->samples + n, q->n_samples * sizeof *q->samples);
     bool is_due = a->joined_ns >= a->estimate.due_ns && FRESH * a->rows.fresh >= a->rows.n;
-    status = a->estimate.known && (is_due || final) ? occ_solve(a, err) : 0;
-    return status == 0 ? occ_utilization_solve(a, final, err) : status;
+    return a->estimate.known && (is_due || final) ? occ_solve(a, err) : 0;
 }
 
-/* Number of samples whose launches are all here; of BLOCK_NS. */
-static size_t next_block(const struct occ_attribution *a)
+/* Number of samples whose launches are all here; of BLOCK_NS, and the first ones all at once: fewer have led
+ * the clock astray. */
+static size_t next_block(const struct occ_attribution *a, bool final)
 {
     const struct occ_queue *q = &a->queue;
+    int64_t end_ns = q->n_samples > 0 ? q->samples[0].start_ns + BLOCK_NS : 0,
+            until_ns = a->advanced_ns - CLOCKS_NS;
     size_t n = 0;
-    while (n < q->n_samples && q->samples[n].end_ns <= a->advanced_ns - CLOCKS_NS &&
-           q->samples[n].start_ns - q->samples[0].start_ns < BLOCK_NS)
+    if (!a->estimate.known && until_ns < end_ns && !final)
+        return 0;
+    while (n < q->n_samples && q->samples[n].end_ns <= until_ns && q->samples[n].start_ns < end_ns)
         n++;
     return n;
 }
@@ -246,7 +235,7 @@ int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool fi
     int status = 0;
     a->advanced_ns = until_ns > a->advanced_ns ? until_ns : a->advanced_ns;
     a->settled_ns = a->joined_ns - CLOCKS_NS;
-    for (size_t n; status == 0 && (n = next_block(a)) > 0;)
+    for (size_t n; status == 0 && (n = next_block(a, final)) > 0;)
         status = process_block(a, n, final && n == a->queue.n_samples, err);
     if (a->queue.n_samples == 0 && a->advanced_ns - a->options.watermark_ns > a->settled_ns)
         a->settled_ns = a->advanced_ns - a->options.watermark_ns; /* no samples of these will come */
@@ -264,102 +253,113 @@ void occ_attribution_restart(struct occ_attribution *a)
 
 /* ---- out ---- */
 
-static size_t take_late(struct occ_attribution *a, struct occ_attribution_value *values, size_t max)
+/* False: it was read by no sample. */
+static bool find_value(struct occ_attribution *a, struct occ_queued_launch *l, struct occ_measured *ret)
 {
-    size_t kept = 0, n = 0;
-    for (size_t i = 0; i < a->queue.n_late; i++) {
-        const struct occ_attribution_launch *l = &a->queue.late[i];
-        struct occ_measured measured;
-        if (l->end_ns > a->settled_ns || n == max)
-            a->queue.late[kept++] = *l;
-        else if (occ_direct_lookup(a, l, &measured))
-            values[n++] =
-                (struct occ_attribution_value){l->tag, l->key.shape, l->start_ns, l->end_ns, measured};
-        else
-            a->stats.late_launches++;
-    }
-    a->queue.n_late = kept;
-    return n;
+    const struct occ_regressor *r = &a->regressors.items[l->regressor];
+    *ret = OCC_NOT_MEASURED;
+    if (l->is_late && !occ_direct_lookup(a, l, ret))
+        return false;
+    if (!l->is_late && !occ_direct_report(a, l, ret) && l->covered)
+        *ret = r->measured;
+    occ_errors_fill_utilization(a, r, ret);
+    return true;
 }
 
 /* Launches whose values were taken leave. */
-static void remove_taken(struct occ_attribution *a)
+static void remove_taken(struct occ_queue *q)
 {
     size_t kept = 0, busy = SIZE_MAX;
-    for (size_t i = 0; i < a->queue.n_launches; i++) {
-        if (a->queue.launches[i].regressor == OCC_NONE)
+    for (size_t i = 0; i < q->n_launches; i++) {
+        if (q->launches[i].regressor == OCC_NONE)
             continue;
-        busy = i == a->queue.busy_launch ? kept : busy;
-        a->queue.launches[kept++] = a->queue.launches[i];
+        busy = i == q->busy_launch ? kept : busy;
+        q->launches[kept++] = q->launches[i];
     }
-    a->queue.n_launches = kept;
-    a->queue.busy_launch = busy;
-    a->queue.taken = 0;
+    q->n_launches = kept;
+    q->busy_launch = busy;
+    q->taken = 0;
+    q->latest_ns = kept > 0 ? q->latest_ns : 0;
 }
 
 size_t occ_attribution_take(struct occ_attribution *a, struct occ_attribution_value *values, size_t max)
 {
-    size_t n = take_late(a, values, max);
+    size_t n = 0;
     for (; a->queue.taken < a->queue.n_launches && n < max; a->queue.taken++) {
         struct occ_queued_launch *l = &a->queue.launches[a->queue.taken];
         if (l->end_ns > a->settled_ns || l->regressor == OCC_NONE)
             continue;
-        struct occ_regressor *r = &a->regressors.items[l->regressor];
-        values[n++] =
-            (struct occ_attribution_value){l->tag, r->model.shape, l->start_ns, l->end_ns, value_of(a, l)};
-        r->waiting--;
+        values[n] = (struct occ_attribution_value){.tag = l->tag,
+                                                   .shape = a->regressors.items[l->regressor].model.shape,
+                                                   .start_ns = l->start_ns,
+                                                   .end_ns = l->end_ns};
+        if (find_value(a, l, &values[n].measured))
+            n++;
+        else
+            a->stats.late_launches++;
         l->regressor = OCC_NONE;
     }
     if (n < max)
-        remove_taken(a);
+        remove_taken(&a->queue);
     return n;
+}
+
+/* Adds up the second's bins of the past: what no launch explains, and all that was counted. */
+static bool sum_second(const struct occ_attribution *a, int64_t second, double *ret_residual,
+                       double *ret_counted)
+{
+    const int64_t bins = 1000000000 / OCC_PAST_NS;
+    double residual = 0, counted = 0, ns = 0;
+    bool was_sampled = false;
+    for (int64_t bin = second * bins; bin < (second + 1) * bins; bin++) {
+        const struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
+        if (past->bin != bin)
+            continue;
+        was_sampled = true;
+        residual += (double)past->sum[OCC_RESPONSE_WARPS];
+        counted += (double)past->counted;
+        ns += (double)past->ns[OCC_RESPONSE_WARPS];
+    }
+    *ret_residual = residual / ns; /* of nothing: NaN */
+    *ret_counted = counted / ns;
+    return was_sampled;
 }
 
 size_t occ_attribution_take_seconds(struct occ_attribution *a, struct occ_attribution_second *seconds,
                                     size_t max)
 {
-    struct occ_seconds *s = &a->seconds;
-    size_t n = s->n < max ? s->n : max;
-    memcpy(seconds, s->items, n * sizeof *seconds);
-    s->n -= (uint32_t)n;
-    memmove(s->items, s->items + n, s->n * sizeof *s->items);
+    int64_t end = a->joined_ns / 1000000000, oldest = end - OCC_SECONDS_MAX;
+    size_t n = 0;
+    double counted;
+    a->next_second = a->next_second > oldest ? a->next_second : oldest;
+    for (; a->next_second < end && n < max; a->next_second++)
+        if (a->next_second >= 0 && sum_second(a, a->next_second, &seconds[n].unexplained, &counted))
+            seconds[n++].second = a->next_second;
     return n;
 }
 
 void occ_attribution_read(const struct occ_attribution *a, const struct occ_sample *sample,
                           struct occ_measured *ret)
 {
-    double ratio[OCC_RESPONSE_COUNT];
-    (void)occ_join_ratios(a, sample, ratio);
-    *ret = (struct occ_measured){.elapsed = ratio[OCC_RESPONSE_WARPS],
-                                 .sm_active = ratio[OCC_RESPONSE_ACTIVE],
-                                 .blocks = ratio[OCC_RESPONSE_ACTIVE] > 0
-                                               ? ratio[OCC_RESPONSE_BLOCKS] / ratio[OCC_RESPONSE_ACTIVE]
-                                               : NAN};
-    memcpy(ret->stall, ratio + OCC_RESPONSE_STALLS, sizeof ret->stall);
-}
-
-void occ_attribution_ask(const struct occ_attribution *a, uint64_t shape, uint64_t graph_node,
-                         struct occ_measured *ret_measured)
-{
-    const struct occ_regressor *found = NULL;
-    for (size_t i = 0; i < a->regressors.n; i++) {
-        const struct occ_regressor *r = &a->regressors.items[i];
-        if (r->taken && r->model.shape == shape && r->model.graph_node == graph_node &&
-            (!found || r->launch_ns > found->launch_ns))
-            found = r;
-    }
-    *ret_measured = found ? found->measured : OCC_NOT_MEASURED;
-    if (found)
-        occ_utilization_fill(a, found, ret_measured);
+    float ratio[OCC_RESPONSE_COUNT], active;
+    (void)read_ratios(a, sample, ratio);
+    active = ratio[OCC_RESPONSE_ACTIVE];
+    *ret = (struct occ_measured){.elapsed = (double)ratio[OCC_RESPONSE_WARPS],
+                                 .sm_active = (double)active,
+                                 .blocks = active > 0 ? (double)(ratio[OCC_RESPONSE_BLOCKS] / active) : NAN};
+    for (int i = 0; i < 5; i++)
+        ret->stall[i] = (double)ratio[OCC_RESPONSE_STALLS + i];
 }
 
 void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attribution_stats *ret_stats)
 {
+    double residual, counted;
+    (void)sum_second(a, a->joined_ns > 0 ? a->joined_ns / 1000000000 - 1 : 0, &residual, &counted);
     *ret_stats = a->stats;
+    ret_stats->residual_ratio = residual / counted;
     ret_stats->offset_ns = llround(a->estimate.offset_ns);
     ret_stats->drift_ppm = a->estimate.drift * 1e6;
-    ret_stats->waiting = a->queue.n_launches + a->queue.n_late;
+    ret_stats->waiting = a->queue.n_launches;
     ret_stats->keys = a->regressors.n;
     ret_stats->keys_refused = a->regressors.refused;
 }

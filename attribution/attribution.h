@@ -132,11 +132,6 @@ size_t occ_attribution_take_seconds(struct occ_attribution *attribution,
 void occ_attribution_read(const struct occ_attribution *attribution, const struct occ_sample *sample,
                           struct occ_measured *ret_measured);
 
-/* The present estimate of a key; where its launches ran in different company, of those that ran for longest.
- * Source NONE if there is none. Slow: for tests and benchmarks. */
-void occ_attribution_ask(const struct occ_attribution *attribution, uint64_t shape, uint64_t graph_node,
-                         struct occ_measured *ret_measured);
-
 void occ_attribution_get_stats(const struct occ_attribution *attribution,
                                struct occ_attribution_stats *ret_stats);
 

@@ -3,20 +3,28 @@
  * hostile input, and what was tuned. Tests of test_attribution.c that fail when one is 5 times as much (+) or
  * a fifth (-):
  *
- *   PRIOR_PART +, PRIOR_SD -, PROFILE_SD +, PROFILE_FROM +: repeated_steps_do_not_lead_the_clock_astray
- *   COMMON_SD +, PROFILE_FROM -, CLOCK_SD_US -, BEGIN_ROUNDS -: another_clock_is_found
- *   WINDOW_NS +: a_change_is_forgotten_within_seconds
+ *   PRIOR_SD -, PROFILE_FROM +: repeated_steps_do_not_lead_the_clock_astray
+ *   CLOCK_SD_US -, BEGIN_ROUNDS -, PROFILE_FROM -: another_clock_is_found
+ *   FRESH +: a_training_step_is_honest
+ *   WINDOW_NS +, BLOCK_NS -, FRESH -: a_change_is_forgotten_within_seconds
+ *   DRIFT_TIME_NS +: of_kernels_that_drift_the_present_counts_most
  *   UTILIZATION_NS +: a_change_of_utilization_is_forgotten
  *   UTILIZATION_NS -: utilization_is_kept_for_a_while
- *   BOUND_SLACK +: more_than_a_configuration_allows_withholds_values
- *   BOUND_SLACK -: short_launches_are_regressed
+ *   BOUND_SLACK +, ABOVE -: more_than_a_configuration_allows_withholds_values
  *   IDLE_SD -, SCALE_MIN +, UNTRACED_SD -: background_that_idle_time_shows_withholds_values
  *   UNTRACED_SD +, ERROR_MAX -: a_little_background_has_a_place_in_the_error
  *   SPREAD_MAX -: launches_that_differ_a_little_have_values
  *   SPREAD_MAX +, NOISE +, INTERVALS +, COVERED +, DIRECT_ERROR_MAX -: long_launches_are_read_one_by_one
+ *   COVERED -: long_launches_are_not_read_where_samples_are_lost
+ *   LATE_COVERED +: a_late_long_launch_is_read_from_the_past
  *   INTERVALS -: stragglers_are_not_read_for_all
  *   OVERLAPPED -: a_short_overlap_leaves_achieved
  *   OVERLAPPED +: a_longer_overlap_withholds_achieved
+ *   OVERLAPPED_MARGIN + -, SCALE_MIN -: beside_others_achieved_is_withheld
+ *   UNTOLD + -, PROFILE_SD +, CLOCK_SD_US +: what_only_a_burst_tells_stands_for_all
+ *   CLOCK_ERROR_US + -: the_clocks_have_a_place_in_the_error
+ *   ERROR_MIN + -: a_steady_kernel_is_certain
+ *   CORRELATED +, IDLE_SD +: what_always_runs_together_is_a_group
  *
  * The others are judged by bench_attribution alone.
  */
@@ -29,7 +37,6 @@
 #define REGRESSORS_MAX   8192
 #define LAUNCHES_MAX     262144                /* that wait */
 #define SAMPLES_MAX      262144                /* that wait */
-#define LATE_MAX         4096u                 /* launches that wait */
 #define WATERMARK_NS     INT64_C(2000000000)
 #define SAMPLE_NS_MAX    INT64_C(60000000000)
 #define LAUNCH_NS_MAX    INT64_C(86400000000000)
@@ -44,32 +51,25 @@
 #define ROWS_BYTES_EACH  ((size_t)24 << 10)    /* ... and for each regressor */
 #define MEANS_MAX        1500.0                /* columns of means ... */
 #define PROFILES_MAX     450.0                 /* ... from which on profiles have none */
-#define SWEEP_NS         INT64_C(1000000000)   /* between searches for regressors without use */
 
 /* ---- what launches and counters are like ---- */
 #define PRIOR_PART       0.9     /* of the bound: most kernels come near it */
 #define PRIOR_SD         0.35    /* of a mean, in bounds */
 #define PROFILE_SD       0.15    /* of a launch's profile, by degree */
-#define COMMON_SD        0.3     /* of the profile that all have in common */
 #define PROFILE_FROM     0.2     /* samples that a launch with a profile of its own lasts */
 #define BOUND_SLACK      1.02
 #define IDLE_SD          0.002   /* of occupancy while nothing is known to run */
-#define FIRST_SCALE      0.01    /* of rows' variances: launches differ by a tenth ... */
-#define SCALE_MIN        1e-4    /* ... and at least by a hundredth */
+#define SCALE_MIN        1e-4    /* of rows' variances: launches differ by a hundredth at least */
 #define FLOOR            1e-3    /* of a row's standard deviation */
-#define EDGE_NS          400.0   /* by which times of launches jitter */
-#define IDLE_EDGE_NS     5000.0  /* the same for samples in which nothing runs */
+#define DRIFT_TIME_NS    4e9     /* in which kernels drift by as much as their launches differ */
 #define SPREAD_MAX       0.25    /* by which launches of a configuration differ at most */
 #define NOISE            0.03    /* of a sample's count, relative */
 #define OVERLAPPED       0.1     /* of a launch's time: then its active cycles are not its own */
 
 /* ---- clocks ---- */
 #define CLOCKS_NS        INT64_C(64000)  /* by which launches' and samples' differ at most */
-#define CLOCK_SD_US      16.0            /* by which they drift apart between estimates, or in ... */
-#define DRIFT_NS         1e10            /* ... so much time */
-#define DIRECT_EDGE_NS   8000.0          /* by which they may be beside each other still */
-#define BEGIN_ENTRIES    64              /* of rows, for a first estimate ... */
-#define BEGIN_ROUNDS     4               /* ... that is made so often */
+#define CLOCK_SD_US      16.0            /* by which they drift apart between estimates, or in WINDOW_NS */
+#define BEGIN_ROUNDS     4               /* until the first offset is found */
 
 /* ---- when ---- */
 #define WINDOW_NS        INT64_C(10000000000)  /* of rows: a change of behaviour is forgotten after it */
@@ -83,14 +83,14 @@
 #define OCC_CLUSTERS     32      /* of rows whose errors are taken to be independent */
 #define PHASES           8       /* of a launch, in which residuals are alike */
 #define LEVERAGE_MAX     0.75
-#define PRIOR_SHARE      0.25    /* of the prior's variance: above, too little was measured */
 #define OVERLAPPED_MARGIN 4.0    /* of variances: what launches take from each other changes as they run */
 #define ERROR_MIN        0.001
 #define ERROR_MAX        0.026   /* a mean that is less certain is withheld, ... */
 #define DIRECT_ERROR_MAX 0.036   /* ... and a single launch's value */
 #define CORRELATED       0.3     /* means without values that are reported as one */
 #define GROUP_SHARE      1e-3    /* of launch time: shorter ones are not worth a group */
-#define COMMON_PART      0.5     /* of how residuals vary together: what that does to means */
+#define CLOCK_ERROR_US   3.0     /* of the clocks, beside what their offset is uncertain */
+#define UNTOLD           0.15   /* by which launches without values differ from those that have one */
 #define ABOVE            3.0     /* standard errors above what a configuration allows: others' work */
 #define UNTRACED_SD      0.4     /* of what is counted while nothing runs */
 

@@ -7,77 +7,90 @@
 
 /* ---- launches that wait for their samples ---- */
 
+/* What present values expect of the row. */
+static void expect_row(const struct occ_attribution *a, const struct occ_row *row, double *ret)
+{
+    for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
+        ret[r] = (double)row->idle * a->estimate.idle[r];
+        for (size_t i = 0; i < a->making.n_parts; i++) {
+            const struct occ_part *part = &a->making.parts[i];
+            const struct occ_queued_launch *l = &a->queue.launches[part->launch];
+            ret[r] += occ_regressor_expect(&a->regressors.items[l->regressor], part, (enum occ_response)r);
+        }
+    }
+}
+
 /* A sample is divided by what is expected of its launches; what is counted beyond that, by the variances of
  * what is expected. */
 static void read_part(struct occ_attribution *a, struct occ_direct *d, const struct occ_part *part,
-                      const struct occ_row *row, const double *ratio, const double *predicted)
+                      const struct occ_row *row, const double *expected)
 {
     const struct occ_regressor *own = &a->regressors.items[a->queue.launches[part->launch].regressor];
     double length = (double)row->length_ns;
-    double expected = (double)(part->time_share * own->value[OCC_RESPONSE_WARPS]);
-    double weight = a->making.n_parts == 1 ? 1 : expected * expected / (double)row->variance;
-    for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
-        if (!isfinite(ratio[r]))
+    double warps = (double)(part->time_share * own->value[OCC_RESPONSE_WARPS]);
+    double weight = a->making.n_parts == 1 ? 1 : warps * warps / (double)row->variance;
+    for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
+        if (!isfinite(row->response[r]))
             continue;
-        d->sums.sum[r] += (occ_regressor_expect(own, &a->estimate, part, (enum occ_response)r) +
-                           weight * (ratio[r] - predicted[r])) *
+        d->sums.sum[r] += (occ_regressor_expect(own, part, (enum occ_response)r) +
+                           weight * ((double)row->response[r] - expected[r])) *
                           length;
         d->sums.ns[r] += (double)part->time_share * length;
     }
-    double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX);  /* of values that may be withheld */
-    d->shared += expected * sqrt(1 - weight) * spread * length; /* their errors repeat: no squares */
+    double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
+    d->shared += warps * sqrt(1 - weight) * spread * length;   /* their errors repeat: no squares */
     d->samples++;
 }
 
-static void read_imbalance(struct occ_direct *d, const struct occ_sample *sample)
-{
-    double least = sample->value[OCC_COUNTER_ACTIVE_MIN], most = sample->value[OCC_COUNTER_ACTIVE_MAX];
-    double length = (double)(sample->end_ns - sample->start_ns);
-    if (isfinite(least) && most > 0) {
-        d->imbalance += (1 - least / most) * length;
-        d->imbalance_ns += length;
-    }
-}
-
-/* Adds what no launch explains to the history. */
-static void push(struct occ_attribution *a, const struct occ_row *row, const double *ratio,
-                 const double *predicted)
+/* Adds what no launch explains to the past; nothing, while not a launch's value is known. */
+static void push(struct occ_attribution *a, const struct occ_row *row, const double *expected)
 {
     int64_t end_ns = row->start_ns + (int64_t)row->length_ns;
+    bool is_idle = a->making.n_parts == 0;
     for (int64_t bin = row->start_ns / OCC_PAST_NS; bin * OCC_PAST_NS < end_ns; bin++) {
         struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
         double inside = fmin((double)(end_ns - bin * OCC_PAST_NS), (double)OCC_PAST_NS) -
                         fmax((double)(row->start_ns - bin * OCC_PAST_NS), 0);
         if (past->bin != bin)
             *past = (struct occ_past){.bin = bin};
-        past->busy_ns += (float)((1 - (double)row->special[OCC_SPECIAL_IDLE]) * inside);
-        for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
-            double residual = ratio[r] - (a->making.n_parts > 0 ? predicted[r] : 0);
-            past->sum[r] += isfinite(residual) ? (float)(residual * inside) : 0;
-            past->ns[r] += isfinite(residual) ? (float)inside : 0;
+        past->busy_ns += (float)((1 - (double)row->idle) * inside);
+        for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
+            double counted = (double)row->response[r];
+            if (!isfinite(counted) || !(is_idle || a->estimate.known))
+                continue;
+            past->sum[r] += (float)((counted - (is_idle ? 0 : expected[r])) * inside);
+            past->ns[r] += (float)inside;
+            past->counted += r == OCC_RESPONSE_WARPS ? (float)(counted * inside) : 0;
         }
     }
 }
 
-void occ_direct_read(struct occ_attribution *a, const struct occ_sample *sample, const struct occ_row *row,
-                     const double *ratio, const double *predicted)
+/* Stragglers, and those that are long in a burst, would stand for all. */
+static bool is_long(const struct occ_attribution *a, const struct occ_queued_launch *l)
 {
-    push(a, row, ratio, predicted);
+    const struct occ_regressor *r = &a->regressors.items[l->regressor];
+    double shortest_ns = fmin((double)(l->end_ns - l->start_ns), r->launch_ns / r->launches);
+    return shortest_ns >= INTERVALS * a->longest_ns;
+}
+
+void occ_direct_read(struct occ_attribution *a, const struct occ_row *row, double imbalance)
+{
+    double expected[OCC_RESPONSE_DIRECT];
+    expect_row(a, row, expected);
+    push(a, row, expected);
     for (size_t i = 0; i < a->making.n_parts; i++) {
         const struct occ_part *part = &a->making.parts[i];
         struct occ_queued_launch *l = &a->queue.launches[part->launch];
-        const struct occ_regressor *r = &a->regressors.items[l->regressor];
-        double shortest_ns = fmin((double)(l->end_ns - l->start_ns), r->launch_ns / r->launches);
-        if (shortest_ns <
-            INTERVALS * a->longest_ns) /* stragglers, or those in a burst, would stand for all */
-            continue;
-        if (!l->direct)
+        l->covered = true;
+        if (!l->direct && is_long(a, l))
             l->direct = calloc(1, sizeof *l->direct); /* without memory it is not read */
         if (!l->direct)
             continue;
-        read_part(a, l->direct, part, row, ratio, predicted);
-        if (a->making.n_parts == 1 && part->at_start >= 0 && part->at_end >= 0)
-            read_imbalance(l->direct, sample);
+        read_part(a, l->direct, part, row, expected);
+        if (a->making.n_parts == 1 && part->at_start >= 0 && part->at_end >= 0 && isfinite(imbalance)) {
+            l->direct->imbalance += imbalance * (double)row->length_ns;
+            l->direct->imbalance_ns += (double)row->length_ns;
+        }
     }
 }
 
@@ -89,10 +102,11 @@ bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *l, s
     free(l->direct);
     l->direct = NULL;
     double duration = (double)(l->end_ns - l->start_ns), ns = d.sums.ns[OCC_RESPONSE_WARPS];
-    if ((double)l->overlapped_ns > OVERLAPPED * duration || ns < COVERED * duration || d.samples < INTERVALS)
+    if (!a->estimate.known || (double)l->overlapped_ns > OVERLAPPED * duration || ns < COVERED * duration ||
+        d.samples < INTERVALS)
         return false;
-    double x = d.sums.sum[OCC_RESPONSE_WARPS] / ns, edge = DIRECT_EDGE_NS * x / duration;
-    d.sums.variance = d.shared * d.shared / (ns * ns) + NOISE * NOISE * x * x / d.samples + 2 * edge * edge;
+    double x = d.sums.sum[OCC_RESPONSE_WARPS] / ns;
+    d.sums.variance = d.shared * d.shared / (ns * ns) + NOISE * NOISE * x * x / d.samples;
     *m = (struct occ_measured){.source = OCC_ATTRIBUTION_DIRECT,
                                .variance_inflation = 1,
                                .launches = 1,
@@ -128,7 +142,7 @@ static size_t sum_past(struct occ_attribution *a, int64_t first, int64_t end, st
         struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
         if (past->bin != bin || past->ns[OCC_RESPONSE_WARPS] == 0)
             continue;
-        for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
+        for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
             sums->sum[r] += (double)past->sum[r];
             sums->ns[r] += (double)past->ns[r];
         }
@@ -143,7 +157,7 @@ static size_t sum_past(struct occ_attribution *a, int64_t first, int64_t end, st
     return n;
 }
 
-bool occ_direct_lookup(struct occ_attribution *a, const struct occ_attribution_launch *launch,
+bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch *launch,
                        struct occ_measured *m)
 {
     double offset = occ_clock_offset(a, launch->end_ns), busy_ns = 0;

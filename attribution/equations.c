@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#define LOST_PIVOT 1e-10 /* of a diagonal element */
-
 static double dot(const double *a, const double *b, uint32_t n)
 {
     double sums[4] = {0};
@@ -25,7 +23,7 @@ static void add_scaled(double *restrict y, const double *restrict x, double scal
         y[i] += scale * x[i];
 }
 
-static void factor(double *matrix, uint32_t n)
+static void factor(double *matrix, const double *prior, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         double *row = occ_equations_row(matrix, i);
@@ -33,14 +31,13 @@ static void factor(double *matrix, uint32_t n)
             const double *other = occ_equations_row(matrix, k);
             row[k] = (row[k] - dot(row, other, k)) / other[k];
         }
-        double left = row[i] - dot(row, row, i), least = row[i] * LOST_PIVOT;
-        row[i] = left > least ? sqrt(left) : INFINITY;
+        row[i] = sqrt(fmax(row[i] - dot(row, row, i), prior[i])); /* less is a rounding error */
     }
 }
 
-void occ_equations_factor(double *matrix, uint32_t n)
+void occ_equations_factor(double *matrix, const double *prior, uint32_t n)
 {
-    factor(matrix, n);
+    factor(matrix, prior, n);
     for (uint32_t i = 0; i < n; i++) { /* row i of W = (e_i - sum of L_ik x row k of W) / L_ii */
         double *row = occ_equations_row(matrix, i), pivot = row[i];
         for (uint32_t k = 0; k < i; k++) {

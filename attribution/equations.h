@@ -12,9 +12,9 @@ static inline double *occ_equations_row(double *matrix, uint32_t i)
     return matrix + (size_t)i * (i + 1) / 2;
 }
 
-/* Replaces the matrix A by the inverse of its Cholesky factor, W with A^-1 = W' W. A pivot that rounding has
- * taken counts as an equation of which nothing is known. */
-void occ_equations_factor(double *matrix, uint32_t n);
+/* Replaces the matrix A by the inverse of its Cholesky factor, W with A^-1 = W' W. `prior`: a diagonal that
+ * A has a part of, below which no pivot falls but by rounding. */
+void occ_equations_factor(double *matrix, const double *prior, uint32_t n);
 /* x = A^-1 b; `scratch`: n. x may be b. */
 void occ_equations_solve(const double *inverse, uint32_t n, const double *b, double *x, double *scratch);
 /* The diagonal of A^-1. */

@@ -44,13 +44,13 @@ static double model_variance(const struct occ_solution *s, const struct selectio
 }
 
 /* What OCC_CLUSTERS scores give. Few clusters say less than many: a t distribution's 95 % are wider. */
-static double cluster_variance(const struct occ_solution *s, const struct selection *of, const double *score)
+static double cluster_variance(const struct occ_solution *s, const struct selection *of)
 {
     double squares = 0, fourths = 1e-300;
-    for (uint32_t c = 0; c < OCC_CLUSTERS; c++, score += s->n) {
+    for (uint32_t c = 0; c < OCC_CLUSTERS; c++) {
         double sum = 0;
         for (uint32_t k = 0; k < of->n; k++)
-            sum += of->weights[k] * score[of->columns[k]];
+            sum += of->weights[k] * s->score[c * (size_t)s->n + of->columns[k]];
         squares += sum * sum;
         fourths += sum * sum * sum * sum;
     }
@@ -61,9 +61,7 @@ static double cluster_variance(const struct occ_solution *s, const struct select
 
 static double variance_of(const struct occ_solution *s, const struct selection *of)
 {
-    double by_time = cluster_variance(s, of, s->score);
-    double by_phase = cluster_variance(s, of, s->score + (size_t)OCC_CLUSTERS * s->n);
-    return fmax(model_variance(s, of), fmax(by_time, by_phase));
+    return fmax(model_variance(s, of), cluster_variance(s, of));
 }
 
 double occ_errors_variance(const struct occ_solution *s, uint32_t column)
@@ -75,8 +73,8 @@ double occ_errors_variance(const struct occ_solution *s, uint32_t column)
 /* ---- work nobody traced ---- */
 
 /* What is counted while no launch runs may be there beside launches too, or be launches without records: half
- * of it is assumed. Residuals that go on beyond a launch, launches that seem to differ by more than
- * SPREAD_MAX and means above what a configuration allows are others' work too. */
+ * of it is assumed. Launches that seem to differ by more than SPREAD_MAX and means above what a configuration
+ * allows are others' work too. */
 static void find_untraced(struct occ_attribution *a, const struct occ_solution *s)
 {
     double above = 0;
@@ -86,23 +84,18 @@ static void find_untraced(struct occ_attribution *a, const struct occ_solution *
         above = excess > ABOVE * sd ? fmax(above, ABOVE * excess) : above; /* it may be more elsewhere */
     }
     uint32_t idle = s->n - OCC_SPECIAL + OCC_SPECIAL_IDLE;
-    double sd = sqrt(occ_errors_variance(s, idle));
-    double seen = fmax(s->x[idle] - 2 * sd, 0);
-    const struct occ_residuals *r = &s->residuals;
-    double varied = fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) * r->counted / s->rows;
-    double common = COMMON_PART * sqrt(fmax(r->common / fmax(r->common_rows, 1), 0));
-    double bursts = sqrt(r->idle_squares / fmax(r->idle_ns, 1));
+    double seen = fmax(s->x[idle], 0);
+    double varied = fmax(sqrt(a->estimate.scale) - SPREAD_MAX, 0) * s->counted / s->rows;
     a->estimate.untraced = seen / 2;
-    a->estimate.untraced_sd = occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above),
-                                             occ_quadrature(varied, occ_quadrature(common, bursts)));
+    a->estimate.untraced_sd = occ_quadrature(occ_quadrature(UNTRACED_SD * seen, above), varied);
 }
 
 /* ---- values ---- */
 
 void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sums, struct occ_measured *m)
 {
-    double value[OCC_RESPONSE_COUNT];
-    for (int r = 0; r < OCC_RESPONSE_COUNT; r++)
+    double value[OCC_RESPONSE_DIRECT];
+    for (int r = 0; r < OCC_RESPONSE_DIRECT; r++)
         value[r] = sums->ns[r] > 0 ? sums->sum[r] / sums->ns[r] : NAN;
     double x = value[OCC_RESPONSE_WARPS] = clamp(value[OCC_RESPONSE_WARPS] - a->estimate.untraced);
     double y = value[OCC_RESPONSE_ACTIVE] = clamp(value[OCC_RESPONSE_ACTIVE]);
@@ -117,12 +110,32 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
     for (int i = 0; i < 5; i++)
         m->stall[i] = clamp(value[OCC_RESPONSE_STALLS + i]);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
-        m->utilization[i] = m->utilization_se[i] = NAN; /* utilization.c may know it */
+        m->utilization[i] = m->utilization_se[i] = NAN;
+}
+
+void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *r,
+                                 struct occ_measured *m)
+{
+    double active = (double)r->value[OCC_RESPONSE_ACTIVE],
+           margin = m->overlapped ? sqrt(OVERLAPPED_MARGIN) : 1;
+    bool is_own = m->source == OCC_ATTRIBUTION_DIRECT || m->source == OCC_ATTRIBUTION_REGRESSED;
+    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
+        double value = clamp((double)r->value[OCC_RESPONSE_UTILIZATION + i]);
+        double se = occ_quadrature((double)r->utilization_se[i] * margin,
+                                   occ_quadrature(a->estimate.untraced_sd, ERROR_MIN));
+        if (i == OCC_UTILIZATION_ISSUE) { /* schedulers have no cycles while their SM is idle */
+            value = m->overlapped ? NAN : fmin(value / active, 1);
+            se *= occ_quadrature(1, value) / active; /* active cycles are as uncertain */
+        }
+        bool is_known = is_own && isfinite(value) && se <= ERROR_MAX;
+        m->utilization[i] = is_known ? value : NAN;
+        m->utilization_se[i] = is_known ? se : NAN;
+    }
 }
 
 static void add_mean(struct occ_sums *sums, const struct occ_regressor *r, double weight)
 {
-    for (int i = 0; i < OCC_RESPONSE_COUNT; i++) {
+    for (int i = 0; i < OCC_RESPONSE_DIRECT; i++) {
         float value = i == OCC_RESPONSE_WARPS ? fminf(r->value[i], r->bound) : r->value[i];
         sums->sum[i] += (double)value * weight;
         sums->ns[i] += weight;
@@ -140,28 +153,39 @@ static double variance_inflation(const struct occ_solution *s, uint32_t column)
     return variance * s->precision[column];
 }
 
+/* A value that comes and goes, since only bursts of samples tell it, stands for launches without one too. */
+static double find_untold(const struct occ_attribution *a, struct occ_regressor *r, bool is_told)
+{
+    r->untold += is_told ? 0 : 1 - a->estimate.faded;
+    return UNTOLD * r->untold * (double)r->value[OCC_RESPONSE_WARPS];
+}
+
 /* Reports the selection's mean as the value of all in it, if it is certain enough. */
 static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
 {
     struct occ_sums sums = {.variance = variance_of(s, of)};
-    double prior_variance = 0, overlapped = 0, launches = 0, shortest_ns = INFINITY;
+    double overlapped = 0, launches = 0, moved = 0, by_clock = 0, shortest_ns = INFINITY;
     double clock_ns = 1e3 * sqrt(s->diagonal[s->n - OCC_SPECIAL + OCC_SPECIAL_OFFSET]);
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
-        add_mean(&sums, r, of->weights[k]);
-        prior_variance += of->weights[k] * of->weights[k] / s->prior[of->columns[k]];
-        overlapped += r->overlapped ? of->weights[k] : 0;
-        double moved = of->weights[k] * (double)(r->value[0] - r->before);
-        sums.variance = fmax(sums.variance, moved * moved);
+        double weight = of->weights[k], value = (double)r->value[OCC_RESPONSE_WARPS];
+        add_mean(&sums, r, weight);
+        overlapped += weight * r->overlapped_ns / r->launch_ns;
+        launches += s->launch_ns[of->columns[k]] * r->launches / r->launch_ns;
         shortest_ns = fmin(shortest_ns, r->launch_ns / r->launches);
-        launches += s->launch_ns[of->columns[k]] * r->launches / fmax(r->launch_ns, 1);
+        moved += weight * (value - (double)r->before);
+        by_clock += weight * s->clock[of->columns[k]] * CLOCK_ERROR_US;
     }
     struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .launches = (uint64_t)launches};
-    bool has_told = sums.variance > 0 && sums.variance <= PRIOR_SHARE * prior_variance &&
-                    clock_ns < shortest_ns; /* else it may have run in another sample */
+    sums.variance = fmax(sums.variance + by_clock * by_clock, moved * moved);
     sums.variance *= m.overlapped ? OVERLAPPED_MARGIN : 1;
+    if (of->n == 1) {
+        bool is_told = sums.variance <= ERROR_MAX * ERROR_MAX;
+        double untold = find_untold(a, regressor_at(a, s, of->columns[0]), is_told);
+        sums.variance += untold * untold;
+    }
     occ_errors_fill(a, &sums, &m);
-    if (!has_told || !(m.elapsed_se <= ERROR_MAX))
+    if (!(m.elapsed_se <= ERROR_MAX) || clock_ns > shortest_ns) /* it may have run in another sample */
         return;
     m.source = of->n > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED;
     m.group = of->n > 1 ? s->regressor[of->columns[0]] + 1 : 0;
@@ -192,22 +216,25 @@ static void select_group(const struct occ_attribution *a, struct occ_solution *s
         ret->weights[k] = s->launch_ns[ret->columns[k]] / ns;
 }
 
+/* What a clock that is 1 us ahead does to the solution. */
+static void find_clock(struct occ_solution *s)
+{
+    uint32_t offset = s->n - OCC_SPECIAL + OCC_SPECIAL_OFFSET;
+    s->clock[offset] = 1 / s->diagonal[offset];
+    occ_equations_solve(s->inverse, s->n, s->clock, s->clock, s->scratch);
+}
+
 void occ_errors_report(struct occ_attribution *a, struct occ_solution *s)
 {
     struct selection group = {.columns = s->selected, .weights = s->weights};
     double weight = 1, all_ns = 0;
-    for (uint32_t c = 0; c < 2 * OCC_CLUSTERS; c++) {
-        double *score = s->score + (size_t)c * s->n;
-        occ_equations_solve(s->inverse, s->n, score, score, s->scratch);
-    }
     find_untraced(a, s);
-    for (size_t i = 0; i < a->regressors.n; i++)
-        a->regressors.items[i].measured = OCC_NOT_MEASURED;
-    for (uint32_t i = 0; i < s->n_means && s->has_all_means; i++) {
+    find_clock(s);
+    for (uint32_t i = 0; i < s->n_means; i++) {
         report(a, s, &(struct selection){1, &i, &weight});
         all_ns += s->launch_ns[i];
     }
-    for (uint32_t i = 0; i < s->n_means && s->has_all_means; i++)
+    for (uint32_t i = 0; i < s->n_means; i++)
         if (regressor_at(a, s, i)->measured.source == OCC_ATTRIBUTION_NONE &&
             s->launch_ns[i] > GROUP_SHARE * all_ns) { /* shorter ones are not worth it */
             select_group(a, s, i, &group);

@@ -6,28 +6,25 @@
 
 #include "state.h"
 
-/* ---- samples ---- */
+/* ---- occupancy profiles ---- */
 
-bool occ_join_ratios(const struct occ_attribution *a, const struct occ_sample *sample, double *ret)
+/* P0 ... at u. (n + 1) P(n+1) = (2 n + 1) x P(n) - n P(n-1) */
+static void find_legendre(double u, double ret[OCC_PROFILE + 2])
 {
-    const double sms = a->options.sm_count, warps = a->options.max_warps_per_sm;
-    double cycles = sample->value[OCC_COUNTER_ELAPSED];
-    bool is_possible = true;
-    if (!isfinite(cycles))
-        cycles = a->cycles_per_ns * (double)(sample->end_ns - sample->start_ns);
-    ret[OCC_RESPONSE_WARPS] = sample->value[OCC_COUNTER_WARPS] / (sms * warps * cycles);
-    ret[OCC_RESPONSE_ACTIVE] = sample->value[OCC_COUNTER_ACTIVE] / (sms * cycles);
-    ret[OCC_RESPONSE_BLOCKS] = sample->value[OCC_COUNTER_BLOCKS] / (sms * cycles);
-    for (int i = 0; i < 5; i++) /* counted by TPC: two SMs */
-        ret[OCC_RESPONSE_STALLS + i] = sample->value[OCC_COUNTER_STALL_REGISTERS + i] / (sms / 2 * cycles);
-    for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
-        double max = r == OCC_RESPONSE_BLOCKS ? BLOCKS_MAX : RATIO_MAX;
-        if (ret[r] >= 0 && ret[r] <= max)
-            continue;
-        is_possible &= isnan(ret[r]);
-        ret[r] = NAN;
-    }
-    return is_possible;
+    double x = 2 * u - 1;
+    ret[0] = 1;
+    ret[1] = x;
+    for (int n = 1; n <= OCC_PROFILE; n++)
+        ret[n + 1] = ((2 * n + 1) * x * ret[n] - n * ret[n - 1]) / (n + 1);
+}
+
+/* The functions' integrals from 0 to u: (P(n+1) - P(n-1)) / (2 (2 n + 1)). */
+static void integrate_legendre(double u, double ret[OCC_PROFILE])
+{
+    double p[OCC_PROFILE + 2];
+    find_legendre(u, p);
+    for (int n = 1; n <= OCC_PROFILE; n++)
+        ret[n - 1] = (p[n + 1] - p[n - 1]) / (2 * (2 * n + 1));
 }
 
 /* ---- launches of a sample ---- */
@@ -44,7 +41,7 @@ static struct occ_part make_part(uint32_t launch, double from, double to, double
         double u = (double)(edge ? part.at_end : part.at_start), scale = duration / (to - from);
         if (u < 0)
             continue;
-        occ_profile_integrate(u, functions);
+        integrate_legendre(u, functions);
         for (int i = 0; i < OCC_PROFILE; i++)
             part.profile[i] += (float)(functions[i] * (edge ? scale : -scale));
     }
@@ -59,7 +56,8 @@ static void admit_launches(struct occ_attribution *a, double from, double to, in
         const struct occ_queued_launch *l = &a->queue.launches[m->next_launch];
         if ((double)(l->start_ns - origin_ns) >= to)
             break;
-        if ((double)(l->end_ns - origin_ns) > from && l->regressor != OCC_NONE && m->n_active < OCC_PARTS_MAX)
+        if (!l->is_late && (double)(l->end_ns - origin_ns) > from && l->regressor != OCC_NONE &&
+            m->n_active < OCC_PARTS_MAX)
             m->active[m->n_active++] = (uint32_t)m->next_launch;
     }
 }
@@ -86,15 +84,14 @@ static void find_parts(struct occ_attribution *a, double from, double to, int64_
 /* ---- a row ---- */
 
 /* Present occupancy at u. */
-static double level_at(const struct occ_attribution *a, const struct occ_regressor *r, float u)
+static double level_at(const struct occ_regressor *r, float u)
 {
-    double functions[OCC_PROFILE + 2], mean = (double)r->value[OCC_RESPONSE_WARPS], level = mean;
+    double functions[OCC_PROFILE + 2], level = (double)r->value[OCC_RESPONSE_WARPS];
     if (u < 0)
         return 0;
-    occ_profile_legendre((double)u, functions);
+    find_legendre((double)u, functions);
     for (int i = 0; i < OCC_PROFILE; i++)
-        level += functions[i + 1] * ((double)r->profile[i] +
-                                     a->estimate.special[OCC_SPECIAL_PROFILE + i][OCC_RESPONSE_WARPS] * mean);
+        level += functions[i + 1] * (double)r->profile[i];
     return level;
 }
 
@@ -120,10 +117,8 @@ static void add_part(struct occ_attribution *a, struct occ_row *row, const struc
     struct occ_entry *entries = find_entries(&a->making, row, r, l->regressor, is_long);
     for (uint32_t i = 0; i < r->n_entries; i++)
         entries[i].share += i == 0 ? part->time_share : part->profile[i - 1];
-    for (uint32_t i = 0; i < OCC_PROFILE; i++)
-        row->special[OCC_SPECIAL_PROFILE + i] += part->profile[i] * r->value[OCC_RESPONSE_WARPS];
-    row->special[OCC_SPECIAL_OFFSET] +=
-        (float)((level_at(a, r, part->at_start) - level_at(a, r, part->at_end)) * 1e3) / row->length_ns;
+    row->gradient +=
+        (float)((level_at(r, part->at_start) - level_at(r, part->at_end)) * 1e3) / row->length_ns;
     if (part->at_start >= 0)
         row->phase = (l->regressor * PHASES + (uint32_t)(part->at_start * PHASES)) * 2654435761u >> 16;
     double counted = (double)(part->time_share * r->value[OCC_RESPONSE_WARPS]);
@@ -131,7 +126,7 @@ static void add_part(struct occ_attribution *a, struct occ_row *row, const struc
 }
 
 /* Makes a row of a sample: its launches in making.parts, its entries in making.entries. */
-static struct occ_row make_row(struct occ_attribution *a, const struct occ_sample *sample)
+static struct occ_row make_row(struct occ_attribution *a, const struct occ_queued_sample *sample)
 {
     double length = (double)(sample->end_ns - sample->start_ns), idle = 0;
     double offset_ns = occ_clock_offset(a, sample->start_ns), busy_until = -offset_ns;
@@ -145,24 +140,9 @@ static struct occ_row make_row(struct occ_attribution *a, const struct occ_sampl
         idle += fmax((double)(l->start_ns - sample->start_ns) - busy_until, 0);
         busy_until = fmax(busy_until, (double)(l->end_ns - sample->start_ns));
     }
-    double edge = (a->making.n_parts > 0 ? EDGE_NS : IDLE_EDGE_NS) / length;
-    row.variance += (float)(FLOOR * FLOOR + edge * edge);
-    row.special[OCC_SPECIAL_IDLE] = (float)((idle + fmax(length - offset_ns - busy_until, 0)) / length);
-    row.busy_ns = (float)(busy_until + offset_ns);
+    row.variance += (float)(FLOOR * FLOOR);
+    row.idle = (float)((idle + fmax(length - offset_ns - busy_until, 0)) / length);
     return row;
-}
-
-/* ---- what present values expect ---- */
-
-static void expect_row(const struct occ_attribution *a, const struct occ_row *row, double *ret)
-{
-    for (int r = 0; r < OCC_RESPONSE_COUNT; r++) {
-        ret[r] = (double)row->special[OCC_SPECIAL_IDLE] * a->estimate.special[OCC_SPECIAL_IDLE][r];
-        for (size_t i = 0; i < a->making.n_parts; i++)
-            ret[r] += occ_regressor_expect(
-                &a->regressors.items[a->queue.launches[a->making.parts[i].launch].regressor], &a->estimate,
-                &a->making.parts[i], (enum occ_response)r);
-    }
 }
 
 /* ---- rows that are kept ---- */
@@ -193,8 +173,7 @@ static bool make_room(const struct occ_attribution *a, struct occ_rows *rows, si
 }
 
 /* Keeps the row for the equations. Without memory it is not regressed. */
-static void keep_row(struct occ_attribution *a, struct occ_rows *rows, struct occ_row *row,
-                     const double *response)
+static void keep_row(struct occ_attribution *a, struct occ_rows *rows, struct occ_row *row)
 {
     uint32_t n = row->n;
     if (!make_room(a, rows, n))
@@ -206,58 +185,21 @@ static void keep_row(struct occ_attribution *a, struct occ_rows *rows, struct oc
             rows->entries[rows->n_entries++] = a->making.entries[i];
             row->n++;
         }
-    for (int r = 0; r < OCC_RESPONSE_COUNT; r++)
-        row->response[r] = (float)response[r];
     rows->rows[rows->n++] = *row;
     rows->fresh++;
 }
 
 /* ---- joining ---- */
 
-/* Adds to the second's sums; a second that ends is put out, and dropped if nobody takes them for minutes. */
-static void note_second(struct occ_attribution *a, const struct occ_row *row, double counted, double residual)
+static void join_sample(struct occ_attribution *a, const struct occ_queued_sample *sample, bool is_trial)
 {
-    struct occ_seconds *s = &a->seconds;
-    int64_t second = row->start_ns / 1000000000;
-    double length = (double)row->length_ns;
-    if (second != s->second) {
-        if (s->ns > 0 && s->n < OCC_SECONDS_MAX)
-            s->items[s->n++] = (struct occ_attribution_second){s->second, s->residual / s->ns};
-        s->residual = s->counted = s->ns = 0;
-        s->second = second;
-    }
-    s->residual += residual * length;
-    s->counted += counted * length;
-    s->ns += length;
-    a->stats.residual_ratio = s->counted > 0 ? s->residual / s->counted : NAN;
-}
-
-/* What is only done once, and after the clocks' offset is known. */
-static void note_sample(struct occ_attribution *a, const struct occ_sample *sample, const struct occ_row *row,
-                        const double *ratio)
-{
-    double predicted[OCC_RESPONSE_COUNT], counted = ratio[OCC_RESPONSE_WARPS], residual = counted;
-    expect_row(a, row, predicted);
-    if (a->making.n_parts > 0)
-        residual = a->estimate.known ? counted - predicted[OCC_RESPONSE_WARPS] : NAN;
-    if (isfinite(counted))
-        note_second(a, row, counted, residual);
-    for (size_t i = 0; i < a->making.n_parts; i++)
-        a->queue.launches[a->making.parts[i].launch].covered = true;
-    occ_direct_read(a, sample, row, ratio, predicted);
-}
-
-static void join_sample(struct occ_attribution *a, const struct occ_sample *sample, bool is_trial)
-{
-    double ratio[OCC_RESPONSE_COUNT];
     struct occ_row row = make_row(a, sample);
-    bool is_possible = occ_join_ratios(a, sample, ratio);
+    bool has_utilization = isfinite(sample->ratio[OCC_RESPONSE_UTILIZATION]); /* ISSUE is in all such sets */
+    memcpy(row.response, sample->ratio, sizeof row.response);
     if (!is_trial)
-        note_sample(a, sample, &row, ratio);
-    if (is_possible && !occ_utilization_is_in(sample))
-        keep_row(a, &a->rows, &row, ratio);
-    else if (is_possible && !is_trial && occ_utilization_read(sample, ratio[OCC_RESPONSE_ACTIVE], ratio))
-        keep_row(a, &a->utilization_rows, &row, ratio);
+        occ_direct_read(a, &row, (double)sample->imbalance);
+    if (sample->is_possible && !(is_trial && has_utilization))
+        keep_row(a, has_utilization ? &a->utilization_rows : &a->rows, &row);
 }
 
 static void drop_older(struct occ_rows *rows, int64_t than_ns)

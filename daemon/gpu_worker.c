@@ -169,27 +169,32 @@ static int restart(struct occ_gpu_worker *w, struct occ_error *err)
     return 0;
 }
 
-/* The clock by which launches and samples are timed was set: what waits has the old times. */
-static int handle_clock_step(struct occ_gpu_worker *w, struct occ_error *err)
+/* Begins anew if the clock by which launches and samples are timed was set, since what waits has the old
+ * times, or if the attribution has no room for more launch configurations. */
+static int handle_restart(struct occ_gpu_worker *w, struct occ_error *err)
 {
     int64_t ahead_ns = occ_now_ns() - occ_monotonic_ns();
     int64_t step_ns = w->ahead_ns ? ahead_ns - w->ahead_ns : 0;
+    bool was_set = step_ns >= STEP_NS || step_ns <= -STEP_NS;
+    struct occ_attribution_stats stats;
+    occ_attribution_get_stats(w->attribution, &stats);
     w->ahead_ns = ahead_ns;
-    if (step_ns < STEP_NS && step_ns > -STEP_NS)
+    if (!was_set && stats.keys_refused == 0)
         return 0;
     int status = occ_attribution_advance(w->attribution, INT64_MAX, true, err);
     if (status == 0) {
         collect(w);
         status = restart(w, err);
     }
-    occ_source_select_close(&w->sources); /* it converts times by the old clock */
+    if (was_set)
+        occ_source_select_close(&w->sources); /* it converts times by the old clock */
     return status;
 }
 
 static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struct occ_error *err)
 {
     bool final = orders->settle || orders->stop;
-    int status = handle_clock_step(w, err);
+    int status = handle_restart(w, err);
     if (status != 0)
         return status;
     int64_t until_ns = occ_now_ns() - (final ? 0 : w->watermark_ns);
