@@ -51,7 +51,7 @@ static const struct kineto_key keys[] = {
 
 static enum place place_of(const struct occ_kineto *k)
 {
-    return k->stack[k->depth];
+    return k->stack.place[k->stack.depth];
 }
 
 /* The place of a map or array that begins here. */
@@ -83,11 +83,11 @@ static int begin(struct occ_kineto *k, bool map)
 {
     enum place inner = inner_place(k, map);
     k->tokens++;
-    if (k->depth == DEPTH_MAX) {
+    if (k->stack.depth == DEPTH_MAX) {
         k->status = occ_fail(k->err, OCC_E_INVALID, "nested deeper than %d levels", DEPTH_MAX);
         return 0;
     }
-    k->stack[++k->depth] = inner;
+    k->stack.place[++k->stack.depth] = inner;
     if (inner == EVENT) {
         k->event = (struct event){.gpu = -1};
         drop(k, TS, ARG_GRAPH_NODE);
@@ -109,7 +109,7 @@ static int begin(struct occ_kineto *k, bool map)
 static int on_end(void *context)
 {
     struct occ_kineto *k = context;
-    enum place inner = k->stack[k->depth--];
+    enum place inner = k->stack.place[k->stack.depth--];
     k->tokens++;
     k->key = NULL;
     if (inner == EVENT)
@@ -350,8 +350,8 @@ int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input)
     _cleanup_(occ_freep) unsigned char *chunk = malloc(CHUNK_BYTES);
     _cleanup_(parser_freep) yajl_handle parser = yajl_alloc(&callbacks, NULL, k);
     struct pass pass = {.kineto = k, .parser = parser};
-    k->depth = 0;
-    k->stack[0] = DOCUMENT;
+    k->stack.depth = 0;
+    k->stack.place[0] = DOCUMENT;
     k->key = NULL;
     index_keys(k);
     if (!chunk || !parser)

@@ -82,8 +82,10 @@ struct occ_kineto {
     struct occ_error *err;
     int status; /* not 0: stop */
 
-    enum place stack[DEPTH_MAX + 1];
-    int depth;
+    struct {
+        enum place place[DEPTH_MAX + 1];
+        int depth;
+    } stack;
     uint8_t key_slots[OCC_KINETO_KEY_SLOTS]; /* 1 + key of the table, by hash; 0: none */
     const struct kineto_key *key;            /* of the next value; NULL: none of ours */
     struct vector *vector;                   /* of the array at hand */
