@@ -33,7 +33,8 @@ int occ_range_names_find(struct occ_range_names *names, const struct occ_import_
 /* The node of a range within those of a node. */
 int occ_range_names_child(struct occ_range_names *names, uint32_t parent, uint16_t name, uint32_t *ret_node,
                           struct occ_error *err);
-/* Names joined by '/', of a long path an ellipsis and the innermost ones. Returns a text in `path`, or a constant. */
+/* Names joined by '/', of a long path an ellipsis and the innermost ones. Returns a text in `path`, or a
+ * constant. */
 const char *occ_range_names_path(const struct occ_range_names *names, uint32_t node,
                                  char path[OCC_STORE_RANGE_BYTES + 1]);
 
