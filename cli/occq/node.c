@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <regex.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/usage.h"
@@ -113,6 +115,21 @@ static size_t make_words(const struct cli_command *command, const char *node, ch
     return n;
 }
 
+/* Its exit status; the pager, if there is one, reads what it prints. */
+static int run_words(char **words, struct occ_error *err)
+{
+    int status = 0;
+    pid_t child;
+    (void)fflush(NULL);
+    int failed = posix_spawnp(&child, words[0], NULL, NULL, words, environ);
+    if (failed != 0)
+        return occ_fail_errno(err, failed, "cannot run %s", words[0]);
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return occ_fail_errno(err, errno, "cannot wait for %s", words[0]);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : CLI_EXIT_FAILURE;
+}
+
 int node_run(const struct cli_command *command, const char *node)
 {
     static struct occ_config config;
@@ -123,10 +140,7 @@ int node_run(const struct cli_command *command, const char *node)
         rc = node_check_name(node, config.cluster_nodes, &err);
     if (rc == 0 && make_words(command, node, config.cluster_command, words) == 0)
         rc = occ_fail(&err, OCC_E_INVALID, "cluster.command is empty");
-    if (rc == 0) {
-        (void)fflush(NULL);
-        (void)execvp(words[0], words);
-        (void)occ_fail_errno(&err, errno, "cannot run %s", words[0]);
-    }
-    return cli_failure(command, &err);
+    if (rc == 0)
+        rc = run_words(words, &err);
+    return rc < 0 ? cli_failure(command, &err) : rc;
 }
