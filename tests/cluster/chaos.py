@@ -6,7 +6,8 @@ histories have, row by row, nothing lost and nothing twice.
 Each node has a daemon that programs report to (a recording is replayed), the history of another owner beside its own, which
 make_history extends, and a shipper: on the third node one that goes on, on the others one run after the other. A round is one
 fault, or two at once, while all three nodes record and ship. BUILD: the tree's build. The seed is printed; the same one gives
-the same faults in the same order."""
+the same faults in the same order. With an even one answers of occq are compared too; then no backup is restored (what it lacks
+is in the warehouse alone) and nothing is folded."""
 
 import argparse
 import concurrent.futures
@@ -22,13 +23,17 @@ import sys
 import time
 
 import engines
+from asked import Asker, difference
 from faults import Proxy
+from merge import canonical, merge
 from site_ import Site, check_ranks, check_minutes, rows_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDING = os.path.join(HERE, "../data/transformer-h200.recording")
 TABLES = ("kernel", "launch_config", "run", "minute", "rank_minute", "watermark")
 ON_THE_WAY = ("drop", "slow", "cut", "answer_lost", "twice", "error", "denied", "partition", "deliver_late")
+QUESTIONS = (("top", "-n", "500", "--by", "config"), ("top", "--job", "42"), ("top", "--by", "user"), ("top", "--by", "node"), ("runs", "-n", "1000"),
+             ("show", "kernel", "--job", "43"))
 ROUNDS_TO_A_CHECK = 8
 DISK_BYTES = {"node": 64 << 20, "server": 1 << 30}
 MINUTES_BACK = 60
@@ -52,6 +57,11 @@ def free(path):
     os.unlink(os.path.join(path, "ballast"))
 
 
+def copy_history(path, copy):
+    with contextlib.closing(sqlite3.connect(path)) as source, contextlib.closing(sqlite3.connect(copy)) as target:
+        source.backup(target)
+
+
 def wait_until(is_so, why):
     deadline = time.monotonic() + 300
     while not is_so():
@@ -60,13 +70,22 @@ def wait_until(is_so, why):
         time.sleep(0.02)
 
 
+def without_order(value):
+    """Sums over the rows above, which of equally wasteful rows depend on the digits beyond a Float32's."""
+    if isinstance(value, list):
+        return [without_order(v) for v in value]
+    if isinstance(value, dict):
+        return {k: without_order(v) for k, v in value.items() if k != "running_waste_ratio"}
+    return value
+
+
 class Node:
     def __init__(self, world, number):
         self.world, self.number = world, number
         self.proxy = Proxy(world.engine).__enter__()
-        # the third's configurations are folded
+        # the third's configurations are folded, unless answers are to be those of the histories
         self.site = Site(world.program("occtrace-ship"), self.proxy.url, node=f"node{number}", interval="10s", user=world.user,
-                         configs=16 if number == 3 else 256)
+                         configs=16 if number == 3 and not world.compares else 256, cluster="c1")
         self.histories = os.path.join(self.site.dir, "histories")
         os.mkdir(self.histories)
         self.has_disk = mount(self.histories, "node")
@@ -74,7 +93,8 @@ class Node:
         self.owner = 1000
         self.socket = os.path.join(self.site.dir, "socket")
         self.clock_off_s = 0
-        self.past = []  # rows of histories that are gone
+        self.past = []  # rows of histories that are gone,
+        self.gone = []  # and copies of them
         self.daemon = self.service = None
         self.start_daemon()
 
@@ -90,8 +110,9 @@ class Node:
     # ---- processes ----
 
     def environment(self):
-        clock = os.path.join(self.world.build, "lib/occtrace/libclock_off.so")
+        clock = os.path.join(self.world.build, "lib/occtrace/libother_node.so")
         return {**os.environ, "LD_PRELOAD": clock, "OCC_CLOCK_OFF_S": str(self.clock_off_s), "OCCTRACE_SOCKET": self.socket,
+                "OCC_HOSTNAME": f"node{self.number}",
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def start_daemon(self):
@@ -136,7 +157,8 @@ class Node:
         os.makedirs(os.path.dirname(self.history()), exist_ok=True)
         begin = int(time.time()) // 60 * 60 + self.clock_off_s - 60 * plan["ago"]
         process = subprocess.Popen([self.world.program("make_history"), self.history(), str(plan["seed"]), str(begin),
-                                    str(plan["minutes"]), "8", str(plan["configs"]), *plan["options"]], stderr=self.world.log)
+                                    str(plan["minutes"]), "8", str(plan["configs"]), *plan["options"],
+                                    f"node{self.number}", f"first{256 * len(self.past)}"], stderr=self.world.log)
         if plan["kill"]:
             time.sleep(plan["kill"])
             process.kill()
@@ -154,6 +176,13 @@ class Node:
 
     def files(self):
         return [path for path in [self.own, *glob.glob(os.path.join(self.histories, "u*/history.db"))] if os.path.exists(path)]
+
+    def last_changes(self):
+        changes = []
+        for path in self.files():
+            with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+                changes.append(db.execute("SELECT max(change) FROM stored_minute_change").fetchone())
+        return changes
 
     def expected(self):
         minutes, ranks = {}, {}
@@ -181,6 +210,7 @@ class World:
         self.server_disk = os.path.join(engine.dir, "data")
         self.has_server_disk = mount(self.server_disk, "server")
         self.nodes, self.happened = [], 0
+        self.compares = arguments.seed % 2 == 0
 
     def start(self):
         self.users(True)
@@ -247,19 +277,44 @@ class World:
             self.nodes[2].start_service()
 
     def check(self):
+        """Again where a daemon wrote the end of a run meanwhile."""
         self.nodes[2].stop_service()
+        while True:
+            before = [node.last_changes() for node in self.nodes]
+            try:
+                return self.check_once()
+            except AssertionError:
+                if [node.last_changes() for node in self.nodes] == before:
+                    raise
+            finally:
+                if self.nodes[2].service is None:
+                    self.nodes[2].start_service()
+
+    def check_once(self):
+        self.nodes[2].stop_service()
+        minutes, ranks = {}, {}
         for node in self.nodes:
             node.proxy.deliver_late()
             node.drain()
-        minutes, ranks = {}, {}
         for node in self.nodes:
             more = node.expected()
             minutes.update(more[0])
             ranks.update(more[1])
         check_minutes(self.engine, minutes, 256)
         check_ranks(self.engine, ranks)
-        self.nodes[2].start_service()
+        if self.compares:
+            self.ask()
         return len(minutes), len(ranks)
+
+    def ask(self):
+        """occq --cluster answers what occq answers from all histories merged into one."""
+        merged = os.path.join(self.engine.dir, "merged.db")
+        merge(merged, [path for node in self.nodes for path in (*node.gone, *node.files())])
+        asker = Asker(self.program("occq"), self.engine.url)
+        for question in QUESTIONS:
+            theirs = without_order(canonical(asker.ask(*question, "--json")))
+            ours = without_order(canonical(asker.run(question[0], "--db", merged, *question[1:], "--json")))
+            assert theirs == ours, difference(theirs, ours, question)
 
 
 # ---- faults: each begins one, and returns how it ends ----
@@ -367,6 +422,8 @@ def history_replaced(world, node):
         return
     world.settle(node)
     node.past.append(rows_of(node.history()))
+    node.gone.append(os.path.join(world.engine.dir, f"node{node.number}-{len(node.gone)}.db"))
+    copy_history(node.history(), node.gone[-1])
     for path in glob.glob(node.history() + "*"):
         os.unlink(path)
 
@@ -379,11 +436,10 @@ def owner_removed(world, node):
 
 def backup_restored(world, node):
     """What was sent since the backup stays; node 3's folded rows would be others than those of either copy."""
-    if node.number == 3 or not os.path.exists(node.history()):
+    if world.compares or node.number == 3 or not os.path.exists(node.history()):
         return
     copy = node.history() + ".copy"
-    with contextlib.closing(sqlite3.connect(node.history())) as source, contextlib.closing(sqlite3.connect(copy)) as target:
-        source.backup(target)
+    copy_history(node.history(), copy)
     node.extend(world.plan())
     world.settle(node)
     node.past.append(rows_of(node.history()))

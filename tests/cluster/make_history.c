@@ -1,11 +1,12 @@
 /*
  * Makes or extends a history for the tests of occtrace-ship and of occq --cluster.
  *
- *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [end] [nodeN]
+ *   make_history PATH SEED FROM_S MINUTES RUNS CONFIGS [measured] [end] [nodeN] [firstN]
  *
  * RUNS ranks of a Slurm job, two to a GPU, launch CONFIGS configurations of 5 kernels in each of MINUTES
  * minutes from FROM_S on. measured: some of it has measured values. end: the runs end, and so all minutes are
- * written. nodeN: the runs of that node, which are others than those of node0.
+ * written. nodeN: the runs of that node, which are others than those of node0. firstN: the
+ * first run's number, which runs of two histories of a node must not share.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@
 static struct occ_store *store;
 static struct occ_error err;
 static uint64_t state;
-static int node;
+static int node, first;
 static int64_t runs[RUNS], devices[DEVICES], kernels[KERNELS], configs[DEVICES][CONFIGS];
 
 static uint64_t random_below(uint64_t n)
@@ -68,10 +69,11 @@ static void put_names(int64_t from_ns, int n_runs, int n_configs, bool end)
     char hostname[32];
     (void)snprintf(hostname, sizeof hostname, "node%d", node);
     for (int i = 0; i < n_runs; i++) {
-        const struct occ_run run = {.uuid = {1, 2, 3, (uint8_t)(i + RUNS * node)},
+        const int number = first + i + RUNS * node;
+        const struct occ_run run = {.uuid = {1, 2, 3, (uint8_t)number, (uint8_t)(number >> 8)},
                                     .pid = 1000 + i,
                                     .uid = 1000,
-                                    .start_ns = from_ns + i + RUNS * node,
+                                    .start_ns = from_ns + number,
                                     .end_ns = end ? from_ns + 1000 * MINUTE : 0,
                                     .hostname = hostname,
                                     .exe = "/opt/o'brien\t\\train",
@@ -118,6 +120,7 @@ int main(int argc, char **argv)
         measured |= strcmp(argv[i], "measured") == 0;
         end |= strcmp(argv[i], "end") == 0;
         node = strncmp(argv[i], "node", 4) == 0 ? atoi(argv[i] + 4) : node;
+        first = strncmp(argv[i], "first", 5) == 0 ? atoi(argv[i] + 5) : first;
     }
     if (argc < 7)
         return 2;
