@@ -164,14 +164,30 @@ int cli_close_stdout(const char *program, int status)
     return CLI_EXIT_FAILURE;
 }
 
-int cli_check_output(const char *path, struct occ_error *err)
+static bool is_database(const char *path)
 {
     static const char magic[] = "SQLite format 3"; /* and its NUL: the first bytes of every such file */
     char head[sizeof magic] = "";
     struct stat st;
     _cleanup_(occ_fclosep) FILE *file =
         stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
-    if (!file || fread(head, 1, sizeof head, file) != sizeof head || memcmp(head, magic, sizeof magic) != 0)
-        return 0;
-    return occ_fail(err, OCC_E_INVALID, "%s is a database: nothing is written over it", path);
+    return file && fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, magic, sizeof magic) == 0;
+}
+
+int cli_check_output(const char *path, struct occ_error *err)
+{
+    static const char *const ends[] = {"-wal", "-shm", "-journal"}; /* of SQLite's files beside a database */
+    _cleanup_(occ_freep) char *target = realpath(path, NULL);
+    char *name = target ? target : strdupa(path);
+    if (is_database(name))
+        return occ_fail(err, OCC_E_INVALID, "%s is a database: nothing is written over it", path);
+    for (size_t i = 0, n = strlen(name); i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (n <= end || strcmp(name + n - end, ends[i]) != 0)
+            continue;
+        name[n - end] = '\0';
+        if (is_database(name))
+            return occ_fail(err, OCC_E_INVALID, "%s is part of a database: nothing is written over it", path);
+    }
+    return 0;
 }

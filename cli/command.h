@@ -53,7 +53,8 @@ void cli_note_simulated(const struct cli_command *command, const struct cli_sele
 void cli_footer(const struct cli_command *command, const struct cli_selection *selection, const char *format,
                 ...) __attribute__((format(printf, 3, 4)));
 
-/* Before a result is written to `path`: OCC_E_INVALID, it is a database, which the result would replace. */
+/* Before a result is written to `path`: OCC_E_INVALID, the result would replace a database, or SQLite would
+ * take it for the log or journal of one. */
 int cli_check_output(const char *path, struct occ_error *err);
 
 /* Flushes stdout; a write error turns `status` into CLI_EXIT_FAILURE (silently if the reader has gone). */

@@ -91,6 +91,16 @@ for end in json gz zst csv jsonl; do
     [ ! -e limited.$end ] || fail "half a file: $end"
 done
 expect 1 "$occq" export -d h.db -o h.db # a history is not replaced
+ln -s h.db-wal link-to-log.json
+echo log >h.db-wal
+for end in wal shm journal; do # nor what SQLite has beside it, or would take for that
+    expect 1 "$occq" export -d m.db -o h.db-$end
+    grep -q "h.db-$end is part of a database" stderr || { fail "no reason: h.db-$end"; cat stderr; }
+    expect 0 "$occq" export -d m.db -o no-history.db-$end
+done
+expect 1 "$occq" export -d m.db -o link-to-log.json
+[ "$(cat h.db-wal)" = log ] || fail "the log of a history was replaced"
+rm h.db-wal
 expect 0 "$occq" info -d h.db
 ln -s there.json link.json
 chmod 600 there.json
