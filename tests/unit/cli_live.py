@@ -108,7 +108,7 @@ def test_table():
     write("a.db", "kernels=5", "gpus=2", "lost=7", "measured")
     s = Screen("-d a.db -w 1h")
     s.wait_rows([">kernel_0", "kernel_1", "kernel_2", "kernel_3", "kernel_4"])
-    for text in ("last 1 h", "1 run ", "lost 7", "overhead 2.0%", "GPU 1  NVIDIA H100", "GPU 2 ", " sim\n",
+    for text in ("last 1 h", "1 run ", "lost 7", "overhead 2.0%", "GPU 1  busy", "GPU 2 ", " sim  NVIDIA H100",
                  "achieved  50.0%", "waste by main cause: ", "TREND", "by waste  h help", "\u2588"):
         s.wait(text)
     if any(len(line) > 80 for line in s.lines()):

@@ -252,16 +252,15 @@ static void test_gpus_and_causes(void **state)
     s.gpus = s.causes = SAMPLE(1, 3);
     rows[0].total_ns = 2000;
     rows[0].expected_achieved_low = 0.25;
-    rows[0].kernel.short_name = "GPU\033[2J of a very long name, longer than there is room";
+    rows[0].kernel.short_name = "GPU\033[2J of a very long name";
     rows[1].achieved = 0.5;
     rows[1].kernel.simulated = true;
     live_gpu_text(&s, 0, line);
-    assert_string_equal(line, "GPU 1  GPU?[2J of a very lon busy 200.0%  expected  25.0%  waste   1.000");
-    assert_true(strlen(line) < 80);
+    assert_string_equal(line, "GPU 1  busy 200.0%  expected  25.0%  waste   1.000  GPU?[2J of a very long name");
     live_gpu_text(&s, 1, line);
-    assert_string_equal(line, "GPU 2  kernel_2              busy 100.0%  achieved  50.0%  waste   3.000 sim");
+    assert_string_equal(line, "GPU 2  busy 100.0%  achieved  50.0%  waste   3.000  sim  kernel_2");
     live_causes_text(&s, line);
-    assert_string_equal(line, "waste by main cause: GPU?[2J of a very long name, l 25.0%, kernel_2 75.0%");
+    assert_string_equal(line, "waste by main cause: GPU?[2J of a very long name 25.0%, kernel_2 75.0%");
 }
 
 int main(void)

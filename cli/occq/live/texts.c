@@ -56,15 +56,14 @@ void live_gpu_text(const struct live_sample *sample, size_t i, char line[LIVE_LI
 {
     const struct occ_top_row *row = &sample->gpus.rows[i];
     bool measured = !isnan(row->achieved);
-    char busy[32], occupancy[32], waste[32], name[128];
-    (void)snprintf(name, sizeof name, "%s", row->kernel.short_name ? row->kernel.short_name : "-");
+    char busy[32], occupancy[32], waste[32];
     (void)snprintf(
-        line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " %-21.21s busy %6s  %s %6s  waste %7s%s", row->kernel.id,
-        name, cli_percent_text((double)row->total_ns / (double)sample->window_ns, busy, sizeof busy),
+        line, LIVE_LINE_BYTES, "GPU %-2" PRId64 " busy %6s  %s %6s  waste %7s%s  %s", row->kernel.id,
+        cli_percent_text((double)row->total_ns / (double)sample->window_ns, busy, sizeof busy),
         measured ? "achieved" : "expected",
         cli_percent_text(measured ? row->achieved : row->expected_achieved_low, occupancy, sizeof occupancy),
         cli_amount_text(isnan(row->used) ? (double)NAN : row->waste_warp_seconds, waste, sizeof waste),
-        row->kernel.simulated ? " sim" : "");
+        row->kernel.simulated ? "  sim" : "", row->kernel.short_name ? row->kernel.short_name : "");
     occ_text_sanitise(line);
 }
 
