@@ -172,7 +172,7 @@ static char *statement_text(const struct sql_list *list)
     OCC_FILTER_RUN_TEXTS(RUN_TEXT)
     if (list->has_launches)
         add_launch_conditions(sql, filter);
-    if (filter->below_achieved > 0) {
+    if (list->below && filter->below_achieved > 0) {
         sqlite3_str_appendall(sql, " AND ");
         sqlite3_str_appendf(sql, list->below, filter->below_achieved);
     }

@@ -42,7 +42,7 @@ struct sql_list {
     const struct cli_selection *selection; /* NULL: all */
     const char *from, *order;
     /* Conditions that count if the filter has the value: sqlite3_mprintf() formats, %lld, %Q for texts,
-     * %!.15g */
+     * %!.15g. `below` NULL: rows have no occupancy of their own, all count */
     const char *since, *until, *below;
     bool has_launches; /* rows have a kernel, a device and a stream */
     const struct occ_filter *filter;

@@ -114,6 +114,11 @@ for database in "h.db", "m.db":
     assert lost > 0 and "could not be recorded: %d." % lost in text
     assert "simulated device" in text and len(data["kernels"]) == len(data["top"])
 check_page("m.db", "--run", "1", history=("--by", "minute"))
+run("report", "-d", "h.db", "--low-occupancy=99", "-o", "low.html")
+data = json.loads(Page(open("low.html", encoding="utf-8").read()).raw["scriptocctrace-data"])
+assert [line["kernel_id"] for line in data["top"]] == [
+    line["kernel_id"] for line in output("top", "-d", "h.db", "--low-occupancy=99")["top"]] != []
+assert len(data["runs"]) == len(output("runs", "-d", "h.db")["runs"])
 report_history.hostile(occq, "hostile.db")
 page, data, text = check_page("hostile.db", history=("--by", "minute"))
 assert "<b>label" not in text and "alert(1)&lt;/script&gt;" in text and "\u202e" not in text
