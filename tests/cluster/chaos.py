@@ -500,6 +500,7 @@ def main():
     parser.add_argument("--faults", type=int, default=len(FAULTS))
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # mounts and servers end with it
     names = [name for name in engines.available() if arguments.engine in (None, name)]
     for name in names:
         print(f"ClickHouse {name}, seed {arguments.seed}, {arguments.faults} faults", flush=True)
