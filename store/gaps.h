@@ -24,6 +24,9 @@ struct occ_store;
 
 #define OCC_GAP_SHORT_NS  100000 /* at most: inside a busy stretch */
 #define OCC_GAP_QUEUED_NS 5000   /* at most: what the hardware needs between two kernels */
+/* At least: no recording, where the injector records one second of ten and does not tell which (level
+ * configs): it does not record for a second or more, and a shorter gap is one between two kernels. */
+#define OCC_GAP_SAMPLED_NS 500000000
 /* From this part of the busy stretches on, what they are lost to deserves advice. A choice. */
 #define OCC_GAP_ADVICE_RATIO 0.1
 
@@ -61,6 +64,8 @@ struct occ_gpu_uses {
     size_t n_gpus, n_configs, allocated_gpus, allocated_configs;
 };
 
+/* From the first start to the last end, without holes: what parts of the time are parts of. */
+int64_t occ_gpu_recorded_ns(const struct occ_gpu_use *use);
 /* Part of the busy stretches in which the GPU waits for a launch; NaN: there is no time. */
 double occ_gpu_launch_ratio(const struct occ_gpu_use *use);
 bool occ_gpu_is_launch_bound(const struct occ_gpu_use *use);

@@ -41,7 +41,7 @@ static const struct cli_column columns[] = {
     FIELD("span", "span_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(5), span_ns,
           "from the first start to the last end"),
     FIELD("busy_time", "busy_ns", CLI_DURATION, 0, use.busy_ns, "in which a kernel of the run ran"),
-    FIELD("busy", "busy_ratio", CLI_RATIO, CLI_DEFAULT, busy, "the same / span"),
+    FIELD("busy", "busy_ratio", CLI_RATIO, CLI_DEFAULT, busy, "busy_time / (span - unrecorded)"),
     FIELD("gaps", "gaps", CLI_PLAIN, CLI_DEFAULT | CLI_SPARE(3), use.gaps,
           "number of times in which no kernel of the run ran; copies are not kernels"),
     FIELD("gap_p50", "gap_p50_ns", CLI_DURATION, CLI_DEFAULT, p50_ns,
@@ -56,11 +56,11 @@ static const struct cli_column columns[] = {
     FIELD("queued_gaps", "queued_gap_ratio", CLI_RATIO, 0, queued,
           "gaps of at most 5 us, which the hardware needs between two kernels" OF_STRETCHES),
     FIELD("long_gaps", "long_gap_ratio", CLI_RATIO, 0, longer,
-          "gaps above 100 us, which count neither for launches nor for the hardware / span"),
+          "gaps above 100 us, which count neither for launches nor for the hardware / (span - unrecorded)"),
     FIELD("small_alone", "small_alone_ratio", CLI_RATIO, 0, small_alone,
           "time in which one kernel of less than one wave ran and no other / busy time"),
     FIELD("unrecorded", "unrecorded_ns", CLI_DURATION, 0, use.unrecorded_ns,
-          "pauses between kernels in which nothing was recorded; they are no gaps"),
+          "part of the span between kernels in which nothing was recorded; it is no gap"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT | CLI_CUTS, advice, "what the gaps suggest"),
     CLI_COLUMN_END,
 };
@@ -94,19 +94,20 @@ static void advise(struct line *line)
         add_advice(line,
                    "look for synchronisation, copies and waits for data: gaps above 100 us, which are not "
                    "counted as waiting for launches, are",
-                   line->longer, "the span", 0);
+                   line->longer, line->use.unrecorded_ns ? "the recorded time" : "the span", 0);
 }
 
 static struct line line_of(const struct occ_gpu_use *use)
 {
     struct line line = {.use = *use, .span_ns = use->last_ns - use->first_ns};
     double busy = (double)use->busy_ns, stretches = busy + (double)use->short_ns;
-    line.busy = busy / (double)line.span_ns;
+    double recorded = (double)occ_gpu_recorded_ns(use);
+    line.busy = busy / recorded;
     line.launch = occ_gpu_launch_ratio(use);
     line.launch_bound = occ_gpu_is_launch_bound(use);
     line.small_alone = (double)use->small_alone_ns / busy;
     line.queued = (double)use->queued_ns / stretches;
-    line.longer = (double)use->long_ns / (double)line.span_ns;
+    line.longer = (double)use->long_ns / recorded;
     line.p50_ns = use->gaps ? (double)use->p50_ns : (double)NAN;
     line.p95_ns = use->gaps ? (double)use->p95_ns : (double)NAN;
     line.max_ns = use->gaps ? (double)use->max_ns : (double)NAN;
@@ -116,12 +117,18 @@ static struct line line_of(const struct occ_gpu_use *use)
 
 /* What makes the gaps less than certain. */
 static void note_missing(const struct cli_command *command, struct occ_store *store,
-                         const struct history_args *args, int64_t run)
+                         const struct history_args *args, const struct occ_gpu_uses *uses)
 {
-    char sql[96];
+    int64_t run = uses->gpus[0].run;
+    char sql[96], time[32];
     (void)snprintf(sql, sizeof sql, "SELECT sum(launches) FROM stored_loss WHERE run_id = %" PRId64, run);
     int64_t lost = sql_number(occ_store_sqlite(store), sql);
     (void)snprintf(sql, sizeof sql, "SELECT evicted_ns FROM stored_run WHERE run_id = %" PRId64, run);
+    for (size_t i = 0; i < uses->n_gpus; i++)
+        if (uses->gpus[i].unrecorded_ns > 0)
+            cli_note(command, "GPU %" PRId64 ": nothing was recorded in %s of the span; the rest counts",
+                     uses->gpus[i].device,
+                     occ_format_duration((int64_t)uses->gpus[i].unrecorded_ns, time, sizeof time));
     if (lost > 0)
         cli_note(command, "%" PRId64 " launches were lost: gaps may be shorter than they seem", lost);
     if (args->filter.since_ns <= 0 && sql_number(occ_store_sqlite(store), sql) > 0)
@@ -171,7 +178,7 @@ static int run(const struct cli_command *command, const void *arguments)
             command, "Nsight Compute ran the kernels one by one, again and again: no gap is the program's");
     if (print(&uses, selection, &err) != 0)
         return cli_failure(command, &err);
-    note_missing(command, store, args, uses.gpus[0].run);
+    note_missing(command, store, args, &uses);
     if (uses.gpus[0].simulated)
         cli_note_simulated(command, selection);
     return CLI_EXIT_OK;

@@ -19,6 +19,12 @@ struct launch {
     bool in_graph;
 };
 
+/* A time in which nothing was recorded, or not for the whole of it. */
+struct hole {
+    struct occ_span time;
+    uint64_t gap_ns; /* a shorter gap in it was recorded */
+};
+
 struct sweep {
     struct occ_store *store;
     struct occ_error *err;
@@ -28,7 +34,7 @@ struct sweep {
     int64_t end_ns, earlier_ns;            /* the last end, and the second last */
     size_t owner;                          /* in uses->configs: of the launch that ends last */
     struct occ_map config_index;           /* of this GPU's configurations in uses->configs */
-    struct occ_span *holes;                /* in which nothing was recorded, by time; they do not overlap */
+    struct hole *holes;                    /* by time; they do not overlap */
     size_t hole, n_holes, allocated_holes; /* hole: the first that ends after the last gap began */
     struct occ_histogram gaps;
 };
@@ -38,9 +44,12 @@ struct sweep {
 /* Gaps come in the order of time. */
 static bool is_hole(struct sweep *s, int64_t low, int64_t high)
 {
-    while (s->hole < s->n_holes && s->holes[s->hole].high <= low)
+    while (s->hole < s->n_holes && s->holes[s->hole].time.high <= low)
         s->hole++;
-    return s->hole < s->n_holes && s->holes[s->hole].low < high;
+    for (size_t i = s->hole; i < s->n_holes && s->holes[i].time.low < high; i++)
+        if ((uint64_t)(high - low) >= s->holes[i].gap_ns)
+            return true;
+    return false;
 }
 
 /* false: no memory. */
@@ -121,6 +130,11 @@ static int add_launch(struct sweep *s, struct launch l)
 
 /* ---- a run on a GPU ---- */
 
+int64_t occ_gpu_recorded_ns(const struct occ_gpu_use *use)
+{
+    return use->last_ns - use->first_ns - (int64_t)use->unrecorded_ns;
+}
+
 double occ_gpu_launch_ratio(const struct occ_gpu_use *use)
 {
     uint64_t stretches_ns = use->busy_ns + use->short_ns;
@@ -164,14 +178,13 @@ static int read_gpu(struct sweep *s, struct occ_span time)
     return conclude_configs(s, first_config);
 }
 
-/* false: no memory. */
-static bool add_hole(struct sweep *s, struct occ_span hole)
+/* Periods overlap in a damaged file only: there the first counts. false: no memory. */
+static bool add_hole(struct sweep *s, struct hole hole)
 {
-    struct occ_span *last = s->n_holes ? &s->holes[s->n_holes - 1] : NULL;
-    if (last && hole.low <= last->high) {
-        last->high = hole.high > last->high ? hole.high : last->high;
+    int64_t last_ns = s->n_holes ? s->holes[s->n_holes - 1].time.high : INT64_MIN;
+    hole.time.low = hole.time.low > last_ns ? hole.time.low : last_ns;
+    if (hole.time.low >= hole.time.high)
         return true;
-    }
     if (!occ_grow((void **)&s->holes, &s->allocated_holes, s->n_holes, SIZE_MAX, sizeof *s->holes))
         return false;
     s->holes[s->n_holes++] = hole;
@@ -183,7 +196,8 @@ static int read_holes(struct sweep *s)
     sqlite3_stmt *stmt = occ_store_query(s->store, OCC_SQL_HOLES, OCC_INTS(s->gpu->run));
     int rc = 0;
     while (occ_store_next(s->store, stmt, &rc, s->err))
-        if (!add_hole(s, (struct occ_span){sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)}))
+        if (!add_hole(s, (struct hole){{sqlite3_column_int64(stmt, 0), sqlite3_column_int64(stmt, 1)},
+                                       sqlite3_column_int(stmt, 2) ? OCC_GAP_SAMPLED_NS : 0}))
             rc = occ_store_no_memory(s->err);
     return rc;
 }

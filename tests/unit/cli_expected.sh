@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export TZ=UTC LC_ALL=C NO_COLOR=1
 failed=0
-"$history" "$work/h.db" && "$history" "$work/m.db" measured || exit 1 # without and with what counters said
+"$history" "$work/h.db" && "$history" "$work/m.db" measured && "$history" "$work/p.db" paused || exit 1 # m.db: with what counters said
 cd "$work" || exit 1
 occq() { "$occq" "$@"; }
 cases=0

@@ -1,8 +1,9 @@
 /*
- * cli_history FILE [measured]: writes a small history through the store, always the same: three runs on two
- * devices (one of them simulated), kernels that differ in what limits them, one with a name that tries to
- * write to the terminal, one shape that the model refuses. "measured" adds what counters would have said of
- * some of it. What occq says about both is in tests/data/cli.
+ * cli_history FILE [measured|paused]: writes a small history through the store, always the same: three runs
+ * on two devices (one of them simulated), kernels that differ in what limits them, one with a name that tries
+ * to write to the terminal, one shape that the model refuses. "measured" adds what counters would have said
+ * of some of it, "paused" five seconds of the second run without recording. What occq says about both is in
+ * tests/data/cli.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -287,8 +288,19 @@ static int put_series(struct history *h)
                : occ_store_add_unexplained(h->store, h->devices[0], START_NS / (1000 * MS), 0.03125, &h->err);
 }
 
-static int fill(struct history *h, bool measured)
+static int put_pause(struct history *h)
 {
+    const int64_t from_ns = START_NS + 3602 * 1000 * MS;
+    const struct occ_period pause = {.from_ns = from_ns,
+                                     .until_ns = from_ns + 5000 * MS,
+                                     .level = "nothing",
+                                     .reason = "paused by its owner"};
+    return occ_store_put_period(h->store, h->runs[1], &pause, &h->err);
+}
+
+static int fill(struct history *h, const char *what)
+{
+    bool measured = strcmp(what, "measured") == 0;
     int status = put_runs(h);
     status = status ? status : put_weakness(h);
     status = status ? status : put_devices(h);
@@ -299,6 +311,8 @@ static int fill(struct history *h, bool measured)
         status = status ? status : put_all_seen(h);
     if (measured)
         status = status ? status : put_series(h);
+    if (strcmp(what, "paused") == 0)
+        status = status ? status : put_pause(h);
     return status ? status : occ_store_finish(h->store, &h->err);
 }
 
@@ -306,14 +320,14 @@ int main(int argc, char **argv)
 {
     struct history history = {0};
     const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
-    bool measured = argc == 3 && strcmp(argv[2], "measured") == 0;
-    if (argc != 2 && !measured) {
-        (void)fputs("Usage: cli_history FILE [measured]\n", stderr);
+    const char *what = argc == 3 ? argv[2] : "";
+    if (argc != 2 && (argc != 3 || (strcmp(what, "measured") != 0 && strcmp(what, "paused") != 0))) {
+        (void)fputs("Usage: cli_history FILE [measured|paused]\n", stderr);
         return 2;
     }
     int status = occ_store_open(argv[1], &options, &history.store, &history.err);
     if (status == 0)
-        status = fill(&history, measured);
+        status = fill(&history, what);
     if (status != 0)
         (void)fprintf(stderr, "cli_history: %s\n", history.err.message);
     occ_store_close(history.store);

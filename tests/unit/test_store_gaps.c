@@ -170,6 +170,7 @@ static void test_time_and_holes(void **state)
     assert_int_equal(u.launch_ns, 40 * US);
     assert_int_equal(u.unrecorded_ns, 20 * US);
     assert_int_equal(u.busy_ns, 40 * US);
+    assert_int_equal(occ_gpu_recorded_ns(&u), 80 * US);
     occ_gpu_uses_free(&uses);
     const struct occ_filter part = {.run = w->run, .since_ns = T0 + 1, .until_ns = T0 + 90 * US};
     u = ask(w, &part, &uses);
@@ -178,6 +179,41 @@ static void test_time_and_holes(void **state)
     occ_gpu_uses_free(&uses);
     check(occ_store_gpu_uses(w->store, &(struct occ_filter){.run = w->run + 1}, &uses, &err), &err);
     assert_int_equal(uses.n_gpus, 0);
+    occ_gpu_uses_free(&uses);
+}
+
+/* One second of ten is recorded: between its launches are gaps, and the nine seconds are a hole. A pause
+ * right after it is a hole of any length. */
+static void test_sampled(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const int64_t second = 1000000000;
+    const struct timed launches[] = {
+        {0, 400 * US, 1, 0, 7},
+        {450 * US, 850 * US, 1, 0, 7},
+        {9 * second, 9 * second + 400 * US, 1, 0, 7},
+        {9 * second + 600 * US, 9 * second + 700 * US, 1, 0, 7},
+        {9 * second + 900 * US, 9 * second + 1000 * US, 1, 0, 7},
+    };
+    const struct occ_period periods[] = {
+        {.from_ns = T0, .until_ns = T0 + 9 * second + 800 * US, .level = "configs", .reason = "sampled"},
+        {.from_ns = T0 + 9 * second + 800 * US,
+         .until_ns = T0 + 9 * second + 850 * US,
+         .level = "nothing",
+         .reason = "paused"},
+    };
+    struct occ_gpu_uses uses;
+    put(w, launches, 5);
+    for (size_t i = 0; i < 2; i++)
+        check(occ_store_put_period(w->store, w->run, &periods[i], &err), &err);
+    struct occ_gpu_use u = ask(w, &(struct occ_filter){.run = w->run}, &uses);
+    assert_int_equal(u.gaps, 2);
+    assert_int_equal(u.launch_ns, 50 * US);
+    assert_int_equal(u.long_ns, 200 * US);
+    assert_int_equal(u.unrecorded_ns, 9 * second - 850 * US + 200 * US);
+    assert_int_equal(occ_gpu_recorded_ns(&u), 1650 * US);
+    assert_int_equal(u.busy_ns, 1400 * US);
     occ_gpu_uses_free(&uses);
 }
 
@@ -269,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_by_hand, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_time_and_holes, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sampled, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_random, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_uses_of_configs, set_up, tear_down),
     };

@@ -1,0 +1,1 @@
+occq gaps -d p.db --run 2 -o +long_gaps,unrecorded
