@@ -15,31 +15,29 @@
 #include "cli/table.h"
 #include "cli/values.h"
 
-enum { MAX_ARGUMENTS = 32, ARGUMENTS_BYTES = 1024 };
+enum { MAX_ARGUMENTS = 32, MAX_COMMANDS = 64 };
 
 static const struct cli_command *choose(uint8_t number)
 {
-    const struct cli_command *all[16] = {&cli_occq, &cli_occtrace};
+    const struct cli_command *all[MAX_COMMANDS] = {&cli_occq, &cli_occtrace};
     size_t n = 2;
-    for (const struct cli_command *const *c = cli_commands; *c && n < 16; c++)
+    for (const struct cli_command *const *c = cli_commands; *c && n < MAX_COMMANDS; c++)
         all[n++] = *c;
     return all[number % n];
 }
 
 static void check_parse(const struct cli_command *command, char **argv, int argc)
 {
-    union {
-        struct cli_args common;
-        char bytes[ARGUMENTS_BYTES]; /* more than any command's arguments */
-    } args = {0};
+    /* programs parse into structures of their own */
+    size_t bytes = command->args_bytes ? command->args_bytes : sizeof(struct trace_options);
+    struct cli_args *args = calloc(1, bytes);
     struct occ_error err = OCC_ERROR_INIT;
-    if (cli_parse(command, argv, &args.common, &err) != 0) {
-        if (err.code != OCC_E_INVALID || !err.message[0])
-            abort();
-        return;
-    }
-    if (args.common.operand_count > argc || args.common.operands[args.common.operand_count])
+    bool failed = cli_parse(command, argv, args, &err) != 0;
+    if (failed && (err.code != OCC_E_INVALID || !err.message[0]))
         abort();
+    if (!failed && (args->operand_count > argc || args->operands[args->operand_count]))
+        abort();
+    free(args);
 }
 
 static void check_columns(const struct cli_column *columns, const char *list)
