@@ -9,6 +9,7 @@
 struct occ_filter {
     int64_t since_ns, until_ns; /* since <= start < until; 0: open */
     int64_t run;                /* 0: any; OCC_RUN_LAST: the newest */
+    int64_t first_run;          /* only runs with this number and larger ones; 0: any */
     /* of the run; NULL: any. label: * and ? stand for any text and character. job: Slurm's, or the pod */
     const char *session, *label, *user, *job, *rank;
     const char *gpu;           /* a device's number, or a part of its name; NULL: any */

@@ -41,21 +41,10 @@ static int report_sides(const struct cli_command *command, const struct diff_arg
                         const struct sides *sides)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    struct diff_report report = {.diff = &sides->diff,
-                                 .side = {sides->side[DIFF_A].facts, sides->side[DIFF_B].facts},
-                                 .floor = args->floor,
-                                 .min_share = args->min_share,
-                                 .shown = (size_t)args->history.number};
-    report.incomparable = diff_incomparable(&report.side[DIFF_A], &report.side[DIFF_B]);
-    if (report.incomparable && !args->force)
-        (void)occ_fail(&err, OCC_E_INVALID, "not comparable: %s (--force compares all the same)",
-                       report.incomparable);
-    _cleanup_(occ_freep) struct diff_line *lines = err.code == 0 ? diff_make_lines(&report) : NULL;
-    if (!lines && err.code == 0)
-        (void)occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
-    if (lines)
-        diff_add_advice(lines, sides->diff.n_pairs);
-    if (!lines || print(args, &report, lines, &err) != 0)
+    struct diff_report report = {
+        .floor = args->floor, .min_share = args->min_share, .shown = (size_t)args->history.number};
+    _cleanup_(occ_freep) struct diff_line *lines = NULL;
+    if (diff_answer(sides, args->force, &report, &lines, &err) != 0 || print(args, &report, lines, &err) != 0)
         return cli_failure(command, &err);
     return CLI_EXIT_OK;
 }
@@ -65,16 +54,9 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct diff_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     _cleanup_(sides_free) struct sides sides = {.by_range = true};
-    int status = 0;
-    for (int i = 0; i < DIFF_SIDES && status == 0; i++) {
-        status = side_parse(&sides.side[i], args->history.list.common.operands[i], &args->history.list.common,
-                            &err);
-        sides.side[i].filter.kernel_regex = args->history.filter.kernel_regex;
-        sides.side[i].filter.exclude_regex = args->history.filter.exclude_regex;
-    }
-    if (status != 0)
+    if (sides_parse(&sides, &args->history, &err) != 0)
         return cli_usage_error(command, &err);
-    status = sides_compare(&sides, &err);
+    int status = sides_compare(&sides, &err);
     if (status == OCC_E_NOT_FOUND && sides.side[DIFF_B].store)
         return cli_nothing(command, err.message);
     return status == 0 ? report_sides(command, args, &sides) : cli_failure(command, &err);
@@ -144,7 +126,7 @@ const struct cli_command cli_diff = {
     .options = options,
     .columns = diff_columns,
     .examples = examples,
-    CLI_ARGS(struct diff_args, .history = {.number = 20}, .floor = 0.05, .min_share = 0.01),
+    CLI_ARGS(struct diff_args, .history = {.number = 20}, .floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE),
     .check = check,
     .run = run,
 };

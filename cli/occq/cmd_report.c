@@ -75,13 +75,19 @@ static void add_asked(struct source *s, const struct cli_option *option, const v
                    value[0] ? " " : "", value);
 }
 
-/* The options that choose launches: those of the filter. */
-static void say_asked(struct source *s, const struct cli_command *command, const struct report_args *args)
+/* Whether it is an option that chooses launches, one of the filter's, and is there. */
+static bool is_given_filter(const struct cli_option *o, const struct cli_option *options,
+                            const struct report_args *args)
 {
     const size_t from = offsetof(struct history_args, filter), until = from + sizeof args->history.filter;
+    return o->offset >= from && o->offset < until &&
+           cli_is_given(options, &args->history.list.common, o->name);
+}
+
+static void say_asked(struct source *s, const struct cli_command *command, const struct report_args *args)
+{
     for (const struct cli_option *o = command->options; o->name; o++)
-        if (o->offset >= from && o->offset < until &&
-            cli_is_given(command->options, &args->history.list.common, o->name))
+        if (is_given_filter(o, command->options, args))
             add_asked(s, o, (const char *)args + o->offset);
 }
 
@@ -166,41 +172,29 @@ static const char *unit_of(const struct occ_config_rows *configs)
     return trend_units[i];
 }
 
+/* The comparison; the rest of the page is about B's launches. */
 static int load_diff(struct source *s, const struct report_args *args, struct occ_error *err)
 {
-    int status = 0;
-    for (int i = 0; i < DIFF_SIDES && status == 0; i++) {
-        struct side *side = &s->sides.side[i];
-        status = side_parse(side, args->history.list.common.operands[i], &args->history.list.common, err);
-        side->filter.kernel_regex = args->history.filter.kernel_regex;
-        side->filter.exclude_regex = args->history.filter.exclude_regex;
-    }
+    const struct side *b = &s->sides.side[DIFF_B];
+    s->diff = (struct diff_report){
+        .floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE, .shown = (size_t)args->history.number};
+    int status = sides_compare(&s->sides, err);
     if (status == 0)
-        status = sides_compare(&s->sides, err);
-    if (status != 0)
-        return status;
-    s->diff = (struct diff_report){.diff = &s->sides.diff,
-                                   .side = {s->sides.side[DIFF_A].facts, s->sides.side[DIFF_B].facts},
-                                   .floor = 0.05,
-                                   .min_share = 0.01,
-                                   .shown = (size_t)args->history.number};
-    s->diff.incomparable = diff_incomparable(&s->diff.side[DIFF_A], &s->diff.side[DIFF_B]);
-    if (s->diff.incomparable)
-        return occ_fail(err, OCC_E_INVALID, "not comparable: %s ('occq diff --force' compares all the same)",
-                        s->diff.incomparable);
-    s->diff_lines = diff_make_lines(&s->diff);
-    if (!s->diff_lines)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    diff_add_advice(s->diff_lines, s->sides.diff.n_pairs);
-    return 0;
+        status = diff_answer(&s->sides, false, &s->diff, &s->diff_lines, err);
+    s->filter = b->filter;
+    s->filter.first_run = b->last ? b->runs[b->n_runs - 1] : 0;
+    return status;
 }
 
 static int load(const struct cli_command *command, const struct report_args *args, struct source *s,
                 struct occ_error *err)
 {
+    const struct cli_args *where = args->diff ? &s->sides.side[DIFF_B].where : &args->history.list.common;
     s->filter = args->history.filter;
     say_asked(s, command, args);
-    int status = cli_open_history(&args->history.list.common, OCC_STORE_READ, &s->store, err);
+    int status = args->diff ? load_diff(s, args, err) : 0;
+    if (status == 0)
+        status = cli_open_history(where, OCC_STORE_READ, &s->store, err);
     if (status == 0)
         status = kernel_names_load(s->store, args->history.name, &s->names, err);
     if (status == 0)
@@ -209,8 +203,7 @@ static int load(const struct cli_command *command, const struct report_args *arg
         return status;
     struct occ_filter of_trend = s->filter;
     sql_leave_unknown_times_out(command, s->store, &of_trend);
-    status = trend_load(s->store, &of_trend, unit_of(&s->configs), 0.05, &s->trend, err);
-    return status == 0 && args->diff ? load_diff(s, args, err) : status;
+    return trend_load(s->store, &of_trend, unit_of(&s->configs), 0.05, &s->trend, err);
 }
 
 /* ---- the command ---- */
@@ -240,26 +233,20 @@ static int run(const struct cli_command *command, const void *arguments)
 {
     const struct report_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(source_free) struct source source = {0};
+    _cleanup_(source_free) struct source source = {.sides.by_range = true};
+    if (args->diff && sides_parse(&source.sides, &args->history, &err) != 0)
+        return cli_usage_error(command, &err);
     int status = load(command, args, &source, &err);
+    if (status == OCC_E_NOT_FOUND && source.sides.side[DIFF_B].store)
+        return cli_nothing(command, err.message);
     if (status == 0 && source.top.n == 0)
         return cli_nothing(command, "no launches match these filters");
     if (status == 0)
         status = write_file(args, &source, &err);
     if (status != 0)
         return cli_failure(command, &err);
-    cli_note_unknown_times(command, source.store, &args->history.filter);
+    cli_note_unknown_times(command, source.store, &source.filter);
     return CLI_EXIT_OK;
-}
-
-static int check(void *arguments, struct occ_error *err)
-{
-    struct report_args *args = arguments;
-    if (args->diff != (args->history.list.common.operand_count == DIFF_SIDES))
-        return occ_fail(err, OCC_E_INVALID, "--diff has two sides: --diff A B");
-    if (!args->output && isatty(STDOUT_FILENO))
-        return occ_fail(err, OCC_E_INVALID, "-o FILE is missing: a report is not for a terminal");
-    return cli_check_history(args, err);
 }
 
 static const struct cli_option options[] = {
@@ -267,7 +254,7 @@ static const struct cli_option options[] = {
     CLI_OPTION('o', "output", CLI_TEXT, struct report_args, output, "FILE",
                "write there instead of to stdout"),
     CLI_OPTION(0, "diff", CLI_FLAG, struct report_args, diff, NULL,
-               "begin with what changed between A and B, which are as for 'occq diff'"),
+               "begin with what changed between A and B, which are as for 'occq diff'; the rest is about B"),
     CLI_OPTION_LOW_OCCUPANCY("launch configurations"),
     CLI_OPTIONS_FILTER("gpu"),
     CLI_OPTION('n', "number", CLI_NUMBER, struct history_args, number, "N",
@@ -276,6 +263,27 @@ static const struct cli_option options[] = {
     CLI_OPTION_HELP,
     CLI_OPTION_END,
 };
+
+static bool diff_takes(const struct cli_option *option)
+{
+    for (const struct cli_option *o = cli_diff.options; o->name; o++)
+        if (strcmp(o->name, option->name) == 0)
+            return true;
+    return false;
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct report_args *args = arguments;
+    if (args->diff != (args->history.list.common.operand_count == DIFF_SIDES))
+        return occ_fail(err, OCC_E_INVALID, "--diff has two sides: --diff A B");
+    for (const struct cli_option *o = options; o->name && args->diff; o++)
+        if (is_given_filter(o, options, args) && !diff_takes(o))
+            return occ_fail(err, OCC_E_INVALID, "--diff excludes --%s: A and B choose the launches", o->name);
+    if (!args->output && isatty(STDOUT_FILENO))
+        return occ_fail(err, OCC_E_INVALID, "-o FILE is missing: a report is not for a terminal");
+    return cli_check_history(args, err);
+}
 
 static const struct cli_example examples[] = {
     {"occq report --run last -o report.html", "the newest run"},
@@ -302,6 +310,9 @@ const struct cli_command cli_report = {
         "kernels, history, runs and info are what 'occq top --json' (of the columns shown), 'show --json -n "
         "1', "
         "'history --json', 'runs --json' and 'info --json' print, and diff what 'diff --json' prints.\n\n"
+        "With --diff the page is about B's launches; --kernel and --exclude choose kernels of both sides, "
+        "and "
+        "other filters are words of A and B.\n\n"
         "The table has at most 1000 kernels; how many others there are, and what they waste, is below it.",
     .options = options,
     .examples = examples,

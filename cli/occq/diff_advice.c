@@ -96,8 +96,21 @@ static void add_to_line(struct diff_line *line)
         }
 }
 
-void diff_add_advice(struct diff_line *lines, size_t n)
+int diff_answer(const struct sides *sides, bool force, struct diff_report *report,
+                struct diff_line **ret_lines, struct occ_error *err)
 {
-    for (size_t i = 0; i < n; i++)
+    report->diff = &sides->diff;
+    for (int i = 0; i < DIFF_SIDES; i++)
+        report->side[i] = sides->side[i].facts;
+    report->incomparable = diff_incomparable(&report->side[DIFF_A], &report->side[DIFF_B]);
+    if (report->incomparable && !force)
+        return occ_fail(err, OCC_E_INVALID, "not comparable: %s (occq diff --force compares all the same)",
+                        report->incomparable);
+    struct diff_line *lines = diff_make_lines(report);
+    if (!lines)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    for (size_t i = 0; i < sides->diff.n_pairs; i++)
         add_to_line(&lines[i]);
+    *ret_lines = lines;
+    return 0;
 }

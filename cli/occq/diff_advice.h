@@ -2,10 +2,15 @@
 #ifndef OCC_OCCQ_DIFF_ADVICE_H
 #define OCC_OCCQ_DIFF_ADVICE_H
 
-#include "diff/report.h"
+#include "sides.h"
 
-/* Sets `advice` and `advised_saves` of the lines whose launch configuration in B has what `occq show` advises
- * for A's; of several pieces of advice, the one that saves most. */
-void diff_add_advice(struct diff_line *lines, size_t n);
+/*
+ * The answer about two compared sides: sets `diff`, `side` and `incomparable` of the report, whose other
+ * members are the caller's, and makes its rows, which the caller frees. Lines whose launch configuration in B
+ * has what `occq show` advises for A's get the advice; of several pieces, the one that saves most.
+ * OCC_E_INVALID: the sides are not comparable, and it is not to be done by `force`.
+ */
+int diff_answer(const struct sides *sides, bool force, struct diff_report *report,
+                struct diff_line **ret_lines, struct occ_error *err);
 
 #endif

@@ -71,6 +71,18 @@ int side_parse(struct side *side, const char *text, const struct cli_args *where
     return status;
 }
 
+int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err)
+{
+    char *const *operand = args->list.common.operands;
+    int status = 0;
+    for (struct side *side = sides->side; side < sides->side + DIFF_SIDES && status == 0; side++) {
+        status = side_parse(side, *operand++, &args->list.common, err);
+        side->filter.kernel_regex = args->filter.kernel_regex;
+        side->filter.exclude_regex = args->filter.exclude_regex;
+    }
+    return status;
+}
+
 /* ---- runs ---- */
 
 static const char runs_sql[] =

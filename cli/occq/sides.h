@@ -47,6 +47,9 @@ void sides_free(struct sides *sides);
 /* `text` NULL: all runs. OCC_E_INVALID: wrong usage. */
 int side_parse(struct side *side, const char *text, const struct cli_args *where, struct occ_error *err);
 
+/* The operands A and B, of which --kernel and --exclude choose launches. */
+int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err);
+
 /*
  * Reads both sides (A may have the text NULL: there is none) and compares them. Runs of B are not runs of A
  * where A takes the newest ones. OCC_E_NOT_FOUND: a side has no launches; OCC_E_INVALID: a side has launches

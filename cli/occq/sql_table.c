@@ -166,7 +166,8 @@ static char *statement_text(const struct sql_list *list)
         sqlite3_str_appendall(sql, " AND run_id = (SELECT max(run_id) FROM run)");
     else
         add_number(sql, "run_id = %lld", filter->run);
-        /* "+": tested row by row, else the table of launches would be scanned once for each of them */
+    add_number(sql, "run_id >= %lld", filter->first_run);
+    /* "+": tested row by row, else the table of launches would be scanned once for each of them */
 #define RUN_TEXT(member, before, after)                                                                      \
     add_text(sql, "+run_id IN (SELECT run_id FROM stored_run WHERE " before "%Q" after ")", filter->member);
     OCC_FILTER_RUN_TEXTS(RUN_TEXT)

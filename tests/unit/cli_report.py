@@ -17,6 +17,7 @@ sys.dont_write_bytecode = True
 import report_history
 
 occq, cli_history = sys.argv[1:3]
+ranges = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../data/import/kineto_ranges.json")
 os.environ.update(TZ="UTC", LC_ALL="C", NO_COLOR="1")
 work = tempfile.TemporaryDirectory()
 os.chdir(work.name)
@@ -147,8 +148,28 @@ page, data, text = check_page("two.db", history=("--by", "minute"))
 bar = re.search('<table class="where">.*?<svg class="bar"[^>]*>(.*?)</svg>', text, re.S)[1]
 assert abs(sum(float(width) for width in re.findall('width="([0-9.]+)%"', bar)) - 100) < 0.1, bar
 assert len(data["top"]) == 1 and "It ran on 1 more device of this model" in text
-data = json.loads(Page(run("report", "-d", "hostile.db", "--diff", "run:1", "run:1").stdout.decode()).raw["scriptocctrace-data"])
-assert data["diff"] == {k: v for k, v in output("diff", "-d", "hostile.db", "run:1", "run:1").items() if k != "schema"}
+
+# comparisons are those of occq diff, by range; all else is about B's launches
+for i, label in enumerate("abb"):
+    with open(ranges) as recording, open("ranges.json", "w") as copy:
+        json.dump(dict(json.load(recording), copy=i), copy)
+    run("import", "-d", "ranges.db", "--label", label, "ranges.json")
+report_history.make(occq, "other.db", [("other", 1767225600000000 + 9 * i, 5, 100, 200) for i in range(6)])
+for database, a, b, runs, filters in [
+        ("hostile.db", "run:1", "run:1", [1], ()), ("ranges.db", "label:a", "label:b", [3, 2], ()), ("ranges.db", "run:3", "run:1", [1], ()),
+        ("ranges.db", "run:1", "last:2", [3, 2], ()), ("ranges.db", "last:1", "last:2", [3, 2], ("--exclude", "void")),
+        ("ranges.db", "run:1", "ranges.db,run:2", [2], ()), ("hostile.db", "run:1", "other.db", [1], ())]:
+    text = run("report", "-d", database, "--diff", a, b, *filters).stdout.decode()
+    data = json.loads(Page(text).raw["scriptocctrace-data"])
+    diff = {k: v for k, v in output("diff", "-d", database, a, b, *filters).items() if k != "schema"}
+    assert data["diff"] == diff, (database, a, b)
+    assert database != "ranges.db" or any(line["range"] for line in diff["kernels"])
+    assert [line["run_id"] for line in data["runs"]] == runs and sum(line["launches"] for line in data["top"]) == diff["b"]["launches"], (a, b)
+    assert "is about B: <bdi>%s</bdi>" % diff["b"]["title"].replace("<", "&lt;").replace(">", "&gt;") in text
+for filter in ["--range", "x"], ["--gpu", "A100"], ["--since", "1h"], ["--run", "1"], ["--low-occupancy"], ["--graph"]:
+    assert filter[0] in run("report", "-d", "ranges.db", "--diff", "run:1", "run:2", *filter, status=2).stderr.decode()
+run("report", "-d", "ranges.db", "--diff", "run:1", "rum:2", status=2)
+run("report", "-d", "ranges.db", "--diff", "run:1", "run:9", status=3)
 
 # nothing to report, wrong usage, and files: whole or not there
 run("report", "-d", "h.db", "--kernel", "nothing", "-o", "none.html", status=3)

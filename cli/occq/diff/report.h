@@ -42,6 +42,10 @@ struct diff_report {
     const char *incomparable; /* why, and it is done all the same; NULL: they are comparable */
 };
 
+/* What occq diff does unless its options say otherwise. */
+#define DIFF_FLOOR     0.05
+#define DIFF_MIN_SHARE 0.01
+
 /* A row. Texts are safe to print. */
 struct diff_line {
     const struct diff_pair *pair;

@@ -162,6 +162,9 @@ static int put_verdict(FILE *out, const struct report *r, struct occ_error *err)
     put_devices(out, r);
     if (r->asked[0])
         html_put(out, " \xc2\xb7 <bdi>@</bdi>", r->asked);
+    if (r->diff)
+        html_put(out, " \xc2\xb7 all but <a href=\"#diff\">what changed</a> is about B: <bdi>@</bdi>",
+                 r->diff->side[DIFF_B].title);
     (void)fputs(
         "</p></header>\n<main>\n<section aria-labelledby=\"verdict\"><h2 id=\"verdict\">Verdict</h2>\n<p>",
         out);

@@ -26,7 +26,7 @@ struct report {
     const struct show_group *all; /* of every kernel on every device */
     size_t n_all;
     const struct trend *trend;
-    const struct diff_report *diff; /* NULL: no comparison was asked for */
+    const struct diff_report *diff; /* NULL: no comparison; else all is about its B */
     const struct diff_line *diff_lines;
 };
 
