@@ -103,9 +103,10 @@ static int run(const struct cli_command *command, const void *arguments)
     if (status == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
         status = occ_fail(&err, OCC_E_IO, "%s", sqlite3_errmsg(occ_store_sqlite(store)));
     cli_note_unknown_times(command, store, &args->history.filter);
-    int result = status != 0          ? cli_failure(command, &err)
-                 : step == SQLITE_ROW ? export_launches(command, args, statement)
-                                      : cli_nothing(command, "no launches match these filters");
+    int result = status != 0 ? cli_failure(command, &err)
+                 : step == SQLITE_ROW
+                     ? export_launches(command, args, statement)
+                     : sql_no_launches(command, store, &filter, "no launches match these filters");
     (void)sqlite3_finalize(statement);
     return result;
 }

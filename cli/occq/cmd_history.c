@@ -201,7 +201,10 @@ static int run(const struct cli_command *command, const void *arguments)
     if (trend.simulated)
         cli_note_simulated(command, &args->history.list.selection);
     cli_note_unknown_times(command, store, &args->history.filter);
-    return trend.n ? CLI_EXIT_OK : cli_nothing(command, "no launches match these filters");
+    sql_note_partial(command, store, &args->history.filter);
+    return trend.n
+               ? CLI_EXIT_OK
+               : sql_no_launches(command, store, &args->history.filter, "no launches match these filters");
 }
 
 static int check(void *arguments, struct occ_error *err)

@@ -84,9 +84,6 @@ struct runs_args {
 
 enum { PATIENCE_MS = 5000 };
 
-/* A run lasts until its end or its last launch, whichever is later. */
-#define LASTS "max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns)"
-
 static void note_more(const struct cli_command *command, struct occ_store *store, const struct sql_list *list)
 {
     (void)store;
@@ -97,8 +94,8 @@ const struct sql_list runs_list = {.name = "runs",
                                    .table = columns,
                                    .from = "run",
                                    .order = "start_ns DESC, run_id DESC",
-                                   .since = LASTS " >= %lld AND time_base = 'epoch'",
-                                   .until = "start_ns < %lld AND time_base = 'epoch'",
+                                   .since = SQL_RUN_SINCE,
+                                   .until = SQL_RUN_UNTIL,
                                    .nothing = "no runs match these filters",
                                    .note_more = note_more};
 

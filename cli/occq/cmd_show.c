@@ -105,6 +105,7 @@ static int run(const struct cli_command *command, const void *arguments)
     if (status != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);
+    sql_note_partial(command, store, &args->filter);
     return rows.n ? CLI_EXIT_OK : no_launches(command, store, args);
 }
 

@@ -202,6 +202,7 @@ static int run(const struct cli_command *command, const void *arguments)
     for (size_t i = 0; i < top.n && by_of(args) == OCC_TOP_BY_KERNEL; i++)
         kernel_names_apply(names, &top.rows[i].kernel);
     cli_note_unknown_times(command, store, &args->history.filter);
+    sql_note_partial(command, store, &args->history.filter);
     double covered = by_of(args) == OCC_TOP_BY_RANGE ? top_covered_ratio(&top) : (double)NAN;
     filter_losses(&top, args);
     size_t number = (size_t)args->history.number, shown = top.n < number ? top.n : number;

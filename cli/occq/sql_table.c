@@ -314,3 +314,53 @@ void sql_leave_unknown_times_out(const struct cli_command *command, struct occ_s
     cli_note(command, "%" PRIu64 " imported run%s without absolute times %s left out; --run chooses one", n,
              n == 1 ? "" : "s", n == 1 ? "is" : "are");
 }
+
+/* ---- partial recordings ---- */
+
+static const struct cli_column partial[] = {
+    SQL_COLUMN("runs", "runs", CLI_PLAIN, 0, "count(*)", ""),
+    SQL_COLUMN("lost", "lost", CLI_PLAIN, 0, "coalesce(sum(lost), 0)", ""),
+    CLI_COLUMN_END,
+};
+
+static int read_partial(void *context, const void *row, struct occ_error *err)
+{
+    int64_t *numbers = context;
+    (void)err;
+    for (size_t i = 0; i < 2; i++)
+        numbers[i] = sql_get_value(&partial[i], row).integer;
+    return 0;
+}
+
+void sql_note_partial(const struct cli_command *command, struct occ_store *store,
+                      const struct occ_filter *filter)
+{
+    int64_t numbers[2] = {0}; /* of runs, of launches */
+    char from[512], lost[64] = "";
+    const struct occ_filter runs = {.run = filter->run,
+                                    .since_ns = filter->since_ns,
+                                    .until_ns = filter->until_ns,
+                                    .session = filter->session,
+                                    .label = filter->label,
+                                    .user = filter->user,
+                                    .job = filter->job,
+                                    .rank = filter->rank};
+    const struct sql_list list = {.table = partial,
+                                  .from = from,
+                                  .order = "1",
+                                  .since = SQL_RUN_SINCE,
+                                  .until = SQL_RUN_UNTIL,
+                                  .filter = &runs};
+    (void)snprintf(from, sizeof from,
+                   "(SELECT * FROM run WHERE lost > 0 OR run_id IN (SELECT run_id FROM recording_period "
+                   "WHERE level IN ('configs', 'nothing') AND coalesce(until_ns, %" PRId64 ") > %" PRId64
+                   " AND from_ns < %" PRId64 "))",
+                   INT64_MAX, filter->since_ns, filter->until_ns > 0 ? filter->until_ns : INT64_MAX);
+    if (sql_visit_list(store, &list, &(struct sql_visitor){read_partial, numbers}, NULL) != 0 ||
+        numbers[0] == 0)
+        return;
+    if (numbers[1] > 0)
+        (void)snprintf(lost, sizeof lost, ", %" PRId64 " launches were lost", numbers[1]);
+    cli_note(command, "%" PRId64 " run%s recorded in part%s ('occq runs' tells why)", numbers[0],
+             numbers[0] == 1 ? " was" : "s were", lost);
+}

@@ -34,6 +34,10 @@ struct sql_answer {
 #define SQL_LAUNCH_SINCE "start_ns >= %lld AND " SQL_KNOWN_TIME
 #define SQL_LAUNCH_UNTIL "start_ns < %lld AND " SQL_KNOWN_TIME
 #define SQL_LAUNCH_BELOW "coalesce(achieved, expected_achieved_low) < %!.15g"
+/* Conditions on rows of `run`. A run lasts until its end or its last launch, whichever is later. */
+#define SQL_RUN_SINCE                                                                                        \
+    "max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns) >= %lld AND time_base = 'epoch'"
+#define SQL_RUN_UNTIL "start_ns < %lld AND time_base = 'epoch'"
 
 /* What a listing command asks. */
 struct sql_list {
@@ -88,6 +92,11 @@ int sql_no_launches(const struct cli_command *command, struct occ_store *store,
  * beside those with, which a line on stderr says. */
 void sql_leave_unknown_times_out(const struct cli_command *command, struct occ_store *store,
                                  struct occ_filter *filter);
+
+/* One line on stderr when runs of the filter and its period, which have any kernels, lost launches or were
+ * not recorded all the time. */
+void sql_note_partial(const struct cli_command *command, struct occ_store *store,
+                      const struct occ_filter *filter);
 
 /* "x REGEXP pattern": POSIX extended regular expressions. */
 int sql_add_regexp(struct sqlite3 *db, struct occ_error *err);

@@ -231,6 +231,12 @@ static void test_texts(void **state)
     assert_string_equal(line, "last 5 s  no launches yet  1 run  lost 7  overhead -");
     live_nothing_text(&s, &m, line);
     assert_non_null(strstr(line, "waits for the first launch"));
+    s.missing_run = 99;
+    live_head_text(&s, line);
+    assert_string_equal(line, "last 5 s  there is no run 99  1 run  lost 7  overhead -");
+    live_nothing_text(&s, &m, line);
+    assert_string_equal(line, "there is no run 99 ('occq runs' lists them); waits for it");
+    s.missing_run = 0;
     live_causes_text(&s, line);
     assert_string_equal(line, "waste by main cause: -");
     s.newest_ns = 40 * SECOND;
@@ -256,7 +262,8 @@ static void test_gpus_and_causes(void **state)
     rows[1].achieved = 0.5;
     rows[1].kernel.simulated = true;
     live_gpu_text(&s, 0, line);
-    assert_string_equal(line, "GPU 1  busy 200.0%  expected  25.0%  waste   1.000  GPU?[2J of a very long name");
+    assert_string_equal(line,
+                        "GPU 1  busy 200.0%  expected  25.0%  waste   1.000  GPU?[2J of a very long name");
     live_gpu_text(&s, 1, line);
     assert_string_equal(line, "GPU 2  busy 100.0%  achieved  50.0%  waste   3.000  sim  kernel_2");
     live_causes_text(&s, line);

@@ -17,6 +17,7 @@ struct live_sample {
     struct occ_top kernels, gpus, causes;
     struct occ_arena names; /* of kernels */
     int64_t newest_ns;      /* the last start of all; 0: the history has no launches */
+    int64_t missing_run;    /* that the filter asks for; 0: it is there */
     int64_t runs;           /* in progress; of them: */
     int64_t lost;
     double overhead; /* CPU time of our threads / of the programs; NaN: not known */

@@ -3,6 +3,7 @@
 #include "query.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <sqlite3.h>
@@ -128,6 +129,15 @@ static int ask_runs(struct live_reader *reader, struct live_sample *sample, stru
     return status;
 }
 
+/* Of the filter, where it is not there; 0: it is, or any run is asked for. */
+static int64_t missing_run(struct live_reader *reader)
+{
+    int64_t run = reader->args->filter.run;
+    char sql[80];
+    (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM run WHERE run_id = %" PRId64, run);
+    return run > 0 && number(reader, sql) == 0 ? run : 0;
+}
+
 /* ---- a sample ---- */
 
 /* Launches may be a little ahead, where a clock is set while they run, but not all that came before. */
@@ -147,6 +157,8 @@ static int ask(struct live_reader *reader, struct live_sample *sample, struct oc
     sample->causes = tops[2];
     if (status == 0)
         status = name_kernels(reader, sample, err);
+    if (status == 0 && sample->kernels.n == 0)
+        sample->missing_run = missing_run(reader);
     return status == 0 ? ask_runs(reader, sample, err) : status;
 }
 

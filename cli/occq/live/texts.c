@@ -35,7 +35,9 @@ static void age_text(const struct live_sample *sample, char *text, size_t size)
     int64_t age_ns = sample->at_ns - sample->newest_ns;
     char age[32];
     (void)occ_format_duration(age_ns < 0 ? -age_ns : age_ns, age, sizeof age);
-    if (sample->newest_ns == 0)
+    if (sample->missing_run != 0)
+        (void)snprintf(text, size, "there is no run %" PRId64, sample->missing_run);
+    else if (sample->newest_ns == 0)
         (void)snprintf(text, size, "no launches yet");
     else
         (void)snprintf(text, size, "newest %s %s", age,
@@ -96,6 +98,8 @@ void live_nothing_text(const struct live_sample *sample, const struct live_model
                        sample->err.message);
     else if (model->n == 0 && sample->kernels.n > 0)
         (void)snprintf(line, LIVE_LINE_BYTES, "no kernel's name has '%s' in it", model->filter);
+    else if (model->n == 0 && sample->missing_run != 0)
+        (void)snprintf(line, LIVE_LINE_BYTES, "%s ('occq runs' lists them); waits for it", age);
     else if (model->n == 0 && sample->newest_ns == 0)
         (void)snprintf(line, LIVE_LINE_BYTES, "waits for the first launch: \"occtrace PROGRAM\" records one");
     else if (model->n == 0)

@@ -1,0 +1,1 @@
+for c in 'top --run last' 'top --run 2 -o kernel,launches' 'history --csv -o launches --by hour' 'show tiny --since @1700003606 --json' 'show tiny --since @1700003608 --json'; do occq $c -d p.db 2>&1 >out | sed "s/^/$c: /"; done
