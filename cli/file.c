@@ -104,6 +104,22 @@ static bool ends_in(const char *text, const char *end)
     return n > m && strcmp(text + n - m, end) == 0;
 }
 
+bool cli_file_ends_in(const char *path, const char *end)
+{
+    size_t n = strlen(path), m = strlen(end);
+    n -= ends_in(path, ".gz") ? strlen(".gz") : ends_in(path, ".zst") ? strlen(".zst") : 0;
+    return n > m && strncmp(path + n - m, end, m) == 0;
+}
+
+static int check_compression(const char *path, struct occ_error *err)
+{
+    static const char *const others[] = {".bz2", ".xz", ".lz4", ".zip", ".br"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (ends_in(path, others[i]))
+            return occ_fail(err, OCC_E_INVALID, "%s: only .gz and .zst are compressed", path);
+    return 0;
+}
+
 static FILE *open_stream(int fd, const char *path)
 {
     return ends_in(path, ".gz") ? open_gzip(fd) : ends_in(path, ".zst") ? open_zstd(fd) : fdopen(fd, "w");
@@ -140,7 +156,7 @@ int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_erro
         (void)setvbuf(stdout, NULL, _IOFBF, BUFFER_BYTES);
         return 0;
     }
-    if (cli_check_output(path, err) != 0)
+    if (check_compression(path, err) != 0 || cli_check_output(path, err) != 0)
         return err->code;
     bool exists = stat(path, &st) == 0, is_special = exists && !S_ISREG(st.st_mode);
     char *target = exists ? realpath(path, NULL) : NULL; /* what a link leads to */

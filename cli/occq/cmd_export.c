@@ -25,13 +25,44 @@ struct export_args {
 static const struct export_format *const known_formats[] = {&export_chrome, &export_perfetto, &export_csv,
                                                             &export_jsonl};
 
+static const struct {
+    const char *end;
+    const struct export_format *format;
+} endings[] = {
+    {".json", &export_chrome}, {".pftrace", &export_perfetto}, {".perfetto-trace", &export_perfetto},
+    {".csv", &export_csv},     {".jsonl", &export_jsonl},      {".ndjson", &export_jsonl}};
+
 static const struct export_format *format_of(const struct export_args *args)
 {
-    const char *name = args->csv ? export_csv.name : args->format;
     size_t i = 0;
-    while (strcmp(known_formats[i]->name, name) != 0)
+    while (strcmp(known_formats[i]->name, args->format) != 0)
         i++;
     return known_formats[i];
+}
+
+/* By the output's name; NULL: it does not tell. */
+static const char *format_by_ending(const char *output)
+{
+    for (size_t i = 0; output && i < sizeof endings / sizeof *endings; i++)
+        if (cli_file_ends_in(output, endings[i].end))
+            return endings[i].format->name;
+    return NULL;
+}
+
+static int check(void *arguments, struct occ_error *err)
+{
+    struct export_args *args = arguments;
+    const char *by_ending = format_by_ending(args->output);
+    if (args->csv && args->format && strcmp(args->format, export_csv.name) != 0)
+        return occ_fail(err, OCC_E_INVALID, "--csv and --format %s exclude each other", args->format);
+    args->format = args->csv      ? export_csv.name
+                   : args->format ? args->format
+                   : by_ending    ? by_ending
+                                  : export_chrome.name;
+    if (by_ending && strcmp(by_ending, args->format) != 0)
+        return occ_fail(err, OCC_E_INVALID, "the name of %s is that of format %s, not of %s", args->output,
+                        by_ending, args->format);
+    return cli_check_history(arguments, err);
 }
 
 /* Launches at most: what viewers can draw; of lines all. */
@@ -120,8 +151,9 @@ static const struct cli_option options[] = {
                "write there instead of to stdout, compressed if FILE ends in .gz or .zst"),
     CLI_OPTION(
         0, "format", CLI_WORD, struct export_args, format, "FORMAT",
-        "chrome (default: JSON, for Perfetto, chrome://tracing and others), perfetto (native: smaller, and "
-        "times are exact), csv or jsonl (a line for each launch, for other programs)",
+        "chrome (JSON, for Perfetto, chrome://tracing and others), perfetto (native: smaller, and times are "
+        "exact), csv or jsonl (a line for each launch, for other programs); default: by the end of FILE "
+        "(.json, .pftrace, .csv, .jsonl), else chrome",
         .words = formats),
     CLI_OPTION(0, "csv", CLI_FLAG, struct export_args, csv, NULL, "the same as --format csv"),
     CLI_OPTION_LOW_OCCUPANCY("launches"),
@@ -134,8 +166,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_example examples[] = {
     {"occq export --run last -o timeline.json.gz", "the newest run, for ui.perfetto.dev"},
-    {"occq export --since 5m --format perfetto -o timeline.pftrace",
-     "the last minutes, Perfetto's own format"},
+    {"occq export --since 5m -o timeline.pftrace", "the last minutes, Perfetto's own format"},
     {"occq export --csv | duckdb -c \"COPY(FROM read_csv('/dev/stdin'))TO'l.parquet'\"",
      "all launches as Parquet"},
     {NULL, NULL},
@@ -156,7 +187,7 @@ const struct cli_command cli_export = {
         "are not in them.",
     .options = options,
     .examples = examples,
-    CLI_ARGS(struct export_args, .format = "chrome"),
-    .check = cli_check_history,
+    CLI_ARGS(struct export_args, ),
+    .check = check,
     .run = run,
 };

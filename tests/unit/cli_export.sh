@@ -78,6 +78,27 @@ for end in gz zst; do
     expect 0 "$occq" export -d h.db -o "out.json.$end"
     { [ $end = gz ] && gzip -dc out.json.gz || zstd -dcq out.json.zst; } | cmp - <("$occq" export -d h.db) || fail "$end"
 done
+# the format follows the name, which --format must not contradict
+for end in json:chrome pftrace:perfetto perfetto-trace:perfetto csv:csv jsonl:jsonl ndjson:jsonl any:chrome; do
+    "$occq" export -d h.db --format ${end#*:} >wanted
+    for compression in "" .gz .zst; do
+        expect 0 "$occq" export -d h.db -o "named.${end%:*}$compression"
+        case $compression in
+            .gz) gzip -dc ;;
+            .zst) zstd -dcq ;;
+            *) cat ;;
+        esac <"named.${end%:*}$compression" | cmp - wanted || fail "named.${end%:*}$compression is not ${end#*:}"
+    done
+done
+rm named.*
+expect 2 "$occq" export -d h.db --format perfetto -o named.json.gz
+grep -q 'the name of named.json.gz is that of format chrome, not of perfetto' stderr || fail "reason: perfetto in .json"
+expect 2 "$occq" export -d h.db --csv -o named.jsonl
+expect 2 "$occq" export -d h.db --csv --format perfetto
+expect 0 "$occq" export -d h.db --csv --format csv -n 1
+expect 1 "$occq" export -d h.db -o named.json.bz2
+grep -q 'named.json.bz2: only .gz and .zst are compressed' stderr || fail "reason: bz2"
+ls named.* 2>/dev/null && fail "files that were refused"
 echo before >there.json
 expect 0 "$occq" export -d h.db -o there.json
 cmp there.json <("$occq" export -d h.db) || fail "an existing file is replaced"
