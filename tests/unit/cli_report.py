@@ -3,6 +3,7 @@
 texts are never markup, its policy names its style and script, and it is there whole or not at all."""
 import base64
 import hashlib
+import html
 import html.parser
 import json
 import os
@@ -165,10 +166,19 @@ for database, a, b, runs, filters in [
     assert data["diff"] == diff, (database, a, b)
     assert database != "ranges.db" or any(line["range"] for line in diff["kernels"])
     assert [line["run_id"] for line in data["runs"]] == runs and sum(line["launches"] for line in data["top"]) == diff["b"]["launches"], (a, b)
+    changed = Page(text).tables["changed"]
+    assert [row[1] for row in changed[1:]] == [line["kernel"].replace("\u2028", "?").replace("\u2029", "?").replace("\u202e", "?") for line in diff["kernels"][:20]]
+    has_ranges = any(line["range"] for line in diff["kernels"][:20])
+    assert has_ranges == ("range" in changed[0]) and (not has_ranges or [row[2] for row in changed[1:]] == [line["range"] or "-" for line in diff["kernels"][:20]])
+    said = html.unescape(re.sub("<[^>]*>", " ", re.search('<h2 id="diff">.*?</section>', text, re.S)[0])).split()
+    for line in run("diff", "-d", database, a, b, *filters).stdout.decode().split("\n\n")[:2]:
+        assert " ".join(line.split()) in " ".join(said), line
+    assert text.count("<bdi>", text.index('id="changed"'), text.index('id="where"')) >= len(changed) - 1
     assert "is about B: <bdi>%s</bdi>" % diff["b"]["title"].replace("<", "&lt;").replace(">", "&gt;") in text
 for filter in ["--range", "x"], ["--gpu", "A100"], ["--since", "1h"], ["--run", "1"], ["--low-occupancy"], ["--graph"]:
     assert filter[0] in run("report", "-d", "ranges.db", "--diff", "run:1", "run:2", *filter, status=2).stderr.decode()
 run("report", "-d", "ranges.db", "--diff", "run:1", "rum:2", status=2)
+assert b"3 of 11 rows" in run("report", "-d", "hostile.db", "-n", "3", "--diff", "run:1", "run:1").stdout
 run("report", "-d", "ranges.db", "--diff", "run:1", "run:9", status=3)
 
 # nothing to report, wrong usage, and files: whole or not there

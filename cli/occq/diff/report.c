@@ -11,7 +11,7 @@
 
 enum { LINE = 2048, INDENT = 2 };
 
-static const char *caveat(const struct diff *diff)
+const char *diff_caveat(const struct diff *diff)
 {
     return diff->by_runs ? "Verdicts are by the spread between runs."
            : diff->runs[DIFF_A] > 1 || diff->runs[DIFF_B] > 1
@@ -34,41 +34,51 @@ static const char *percent(double change, char buffer[16])
 }
 
 /* "1 worse, 3 better, ..." */
-static void print_counts(const struct diff_summary *s)
+static void print_counts(FILE *out, const struct diff_summary *s)
 {
     static const enum diff_verdict order[] = {DIFF_WORSE,     DIFF_BETTER, DIFF_SAME,
                                               DIFF_UNDECIDED, DIFF_NEW,    DIFF_GONE};
     for (size_t i = 0; i < DIFF_VERDICT_COUNT; i++)
-        (void)printf("%s%" PRIu32 " %s", i ? ", " : "", s->verdicts[order[i]], diff_verdict_word(order[i]));
-    (void)putchar('\n');
+        (void)fprintf(out, "%s%" PRIu32 " %s", i ? ", " : "", s->verdicts[order[i]],
+                      diff_verdict_word(order[i]));
+    (void)fputc('\n', out);
 }
 
-static void print_sums(const struct diff_summary *s)
+static void print_sums(FILE *out, const struct diff_summary *s)
 {
     double a = s->time_ns[DIFF_A];
     char from[32], to[32], text[5][16];
-    (void)printf("time     %s -> %s (%s): duration of launches %s,\n"
-                 "         number of launches %s, new kernels %s, gone %s\n",
-                 duration(a, from), duration(s->time_ns[DIFF_B], to),
-                 percent(s->time_ns[DIFF_B] / a - 1, text[0]), percent(s->time_duration / a, text[1]),
-                 percent(s->time_launches / a, text[2]), percent(s->time_new / a, text[3]),
-                 percent(s->time_gone / a, text[4]));
-    (void)printf("elapsed  %s -> %s", cli_percent_text(s->elapsed[DIFF_A], from, sizeof from),
-                 cli_percent_text(s->elapsed[DIFF_B], to, sizeof to));
+    (void)fprintf(out,
+                  "time     %s -> %s (%s): duration of launches %s,\n"
+                  "         number of launches %s, new kernels %s, gone %s\n",
+                  duration(a, from), duration(s->time_ns[DIFF_B], to),
+                  percent(s->time_ns[DIFF_B] / a - 1, text[0]), percent(s->time_duration / a, text[1]),
+                  percent(s->time_launches / a, text[2]), percent(s->time_new / a, text[3]),
+                  percent(s->time_gone / a, text[4]));
+    (void)fprintf(out, "elapsed  %s -> %s", cli_percent_text(s->elapsed[DIFF_A], from, sizeof from),
+                  cli_percent_text(s->elapsed[DIFF_B], to, sizeof to));
     if (!isnan(s->elapsed_kernels))
-        (void)printf(": kernels %+.1f points, mix of kernels %+.1f", 100 * s->elapsed_kernels,
-                     100 * s->elapsed_mix);
-    (void)putchar('\n');
-    (void)printf("waste    %s -> %s warp-seconds\n", cli_amount_text(s->waste[DIFF_A], from, sizeof from),
-                 cli_amount_text(s->waste[DIFF_B], to, sizeof to));
+        (void)fprintf(out, ": kernels %+.1f points, mix of kernels %+.1f", 100 * s->elapsed_kernels,
+                      100 * s->elapsed_mix);
+    (void)fputc('\n', out);
+    (void)fprintf(out, "waste    %s -> %s warp-seconds\n",
+                  cli_amount_text(s->waste[DIFF_A], from, sizeof from),
+                  cli_amount_text(s->waste[DIFF_B], to, sizeof to));
 }
 
-/* "20 of 100 rows, ..."; nothing if these are all. */
-static void print_footer(const struct diff_report *r)
+void diff_print_summary(FILE *out, const struct diff_report *r)
+{
+    struct diff_summary summary;
+    diff_sum_up(r->diff, r->floor, r->min_share, &summary);
+    print_sums(out, &summary);
+    print_counts(out, &summary);
+}
+
+void diff_print_footer(FILE *out, const struct diff_report *r)
 {
     if (r->shown < r->diff->n_pairs)
-        (void)printf("\n%zu of %" PRIu32 " rows, by the change of total time (-n shows more)\n", r->shown,
-                     r->diff->n_pairs);
+        (void)fprintf(out, "\n%zu of %" PRIu32 " rows, by the change of total time (-n shows more)\n",
+                      r->shown, r->diff->n_pairs);
 }
 
 /* ---- text ---- */
@@ -79,15 +89,15 @@ static void print_wrapped(const char *text, int indent)
     (void)cli_print_wrapped(stdout, text, indent, indent ? indent : 3);
 }
 
-static void print_side(const struct diff_report *r, uint32_t side)
+const char *diff_side_text(const struct diff_report *r, uint32_t side, char line[DIFF_SIDE_BYTES])
 {
     const struct diff_facts *facts = &r->side[side];
-    char time[32], line[LINE];
-    (void)snprintf(line, sizeof line, "%c: %s; %" PRIu64 " launches, %s; %s%s", "AB"[side], facts -> title,
-                   facts -> launches, duration((double)r->diff->total_ns[side], time), facts -> device,
-                   facts -> simulated ? " - simulated" : "");
+    char time[32];
+    (void)snprintf(line, DIFF_SIDE_BYTES, "%c: %s; %" PRIu64 " launches, %s; %s%s", "AB"[side],
+                   facts -> title, facts -> launches, duration((double)r->diff->total_ns[side], time),
+                   facts -> device, facts -> simulated ? " - simulated" : "");
     occ_text_sanitise(line);
-    print_wrapped(line, 0);
+    return line;
 }
 
 static void print_times(const struct diff_line *line)
@@ -133,21 +143,19 @@ static void print_line(const struct diff_line *line)
 
 void diff_print_text(const struct diff_report *r, const struct diff_line *lines)
 {
-    struct diff_summary summary;
-    diff_sum_up(r->diff, r->floor, r->min_share, &summary);
-    print_side(r, DIFF_A);
-    print_side(r, DIFF_B);
+    char side[DIFF_SIDE_BYTES];
+    print_wrapped(diff_side_text(r, DIFF_A, side), 0);
+    print_wrapped(diff_side_text(r, DIFF_B, side), 0);
     if (r->incomparable)
         (void)printf("Not comparable: %s.\n", r->incomparable);
-    (void)cli_print_wrapped(stdout, caveat(r->diff), 0, 0);
+    (void)cli_print_wrapped(stdout, diff_caveat(r->diff), 0, 0);
     (void)putchar('\n');
-    print_sums(&summary);
-    print_counts(&summary);
+    diff_print_summary(stdout, r);
     for (size_t i = 0; i < r->diff->n_pairs && i < r->shown; i++) {
         (void)putchar('\n');
         print_line(&lines[i]);
     }
-    print_footer(r);
+    diff_print_footer(stdout, r);
 }
 
 /* ---- JSON ---- */
@@ -242,7 +250,7 @@ void diff_print_markdown(const struct diff_report *r, const struct diff_line *li
     struct diff_summary summary;
     diff_sum_up(r->diff, r->floor, r->min_share, &summary);
     (void)fputs("### GPU kernels: ", stdout);
-    print_counts(&summary);
+    print_counts(stdout, &summary);
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         (void)printf("\n%c: ", "AB"[side]);
         diff_markdown_code(stdout, r->side[side].title);
@@ -252,12 +260,12 @@ void diff_print_markdown(const struct diff_report *r, const struct diff_line *li
     }
     if (r->incomparable)
         (void)printf("\n**Not comparable: %s.**\n", r->incomparable);
-    (void)printf("\n%s\n\n```\n", caveat(r->diff));
-    print_sums(&summary);
+    (void)printf("\n%s\n\n```\n", diff_caveat(r->diff));
+    print_sums(stdout, &summary);
     (void)fputs("```\n\n| verdict | kernel | A, a launch | B, a launch | change | 95 % | what changed |\n"
                 "|---|---|---:|---:|---:|---:|---|\n",
                 stdout);
     for (size_t i = 0; i < r->diff->n_pairs && i < r->shown; i++)
         print_markdown_line(&lines[i]);
-    print_footer(r);
+    diff_print_footer(stdout, r);
 }

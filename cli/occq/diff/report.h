@@ -1,4 +1,4 @@
-/* The answer of occq diff: what changed in words, as text, JSON and Markdown on stdout. One thread (stdio).
+/* The answer of occq diff: what changed in words, as text, JSON and Markdown. One thread (stdio).
  */
 #ifndef OCC_DIFF_REPORT_H
 #define OCC_DIFF_REPORT_H
@@ -64,6 +64,16 @@ extern const struct cli_column diff_columns[];
 /* Rows by the change of their total time, the largest first: an array of report->diff->n_pairs, to be freed.
  * NULL: no memory. */
 struct diff_line *diff_make_lines(const struct diff_report *report);
+
+/* "A: run 3 before; 42 launches, 1.2 ms; NVIDIA A100". Safe to print. */
+#define DIFF_SIDE_BYTES 2048
+const char *diff_side_text(const struct diff_report *report, uint32_t side, char line[DIFF_SIDE_BYTES]);
+/* What verdicts are by: a sentence. */
+const char *diff_caveat(const struct diff *diff);
+/* Times, occupancy and waste of both sides, and how many rows have which verdict: lines of numbers. */
+void diff_print_summary(FILE *out, const struct diff_report *report);
+/* "20 of 100 rows, ..." behind an empty line; nothing if these are all. */
+void diff_print_footer(FILE *out, const struct diff_report *report);
 
 void diff_print_text(const struct diff_report *report, const struct diff_line *lines);
 /* Members of the open object: what `occq diff --json` prints. */

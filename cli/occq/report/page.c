@@ -294,16 +294,28 @@ static void put_diff(FILE *out, const struct report *r)
 {
     const struct diff_report *diff = r->diff;
     struct cli_selection columns;
+    char side[DIFF_SIDES][DIFF_SIDE_BYTES];
     size_t n = diff->diff->n_pairs < diff->shown ? diff->diff->n_pairs : diff->shown;
+    bool has_ranges = false;
+    for (size_t i = 0; i < n; i++)
+        has_ranges = has_ranges || r->diff_lines[i].range[0];
     html_put(out,
-             "<section aria-labelledby=\"diff\"><h2 id=\"diff\">What changed</h2>\n<p>A: <bdi>@</bdi>, B: "
-             "<bdi>@</bdi></p>\n",
-             diff->side[DIFF_A].title, diff->side[DIFF_B].title);
-    cli_select(diff_columns, CLI_DEFAULT, 0, &columns);
+             "<section aria-labelledby=\"diff\"><h2 id=\"diff\">What changed</h2>\n<p><bdi>@</bdi><br><bdi>@"
+             "</bdi></p>\n<p class=\"note\">@</p>\n<pre>",
+             diff_side_text(diff, DIFF_A, side[DIFF_A]), diff_side_text(diff, DIFF_B, side[DIFF_B]),
+             diff_caveat(diff->diff));
+    diff_print_summary(out, diff);
+    (void)fputs("</pre>\n", out);
+    html_choose(diff_columns,
+                has_ranges ? "verdict,kernel,range,share,change,low,high,changes"
+                           : "verdict,kernel,share,change,low,high,changes",
+                &columns);
     html_table_begin(out, "changed", "Kernels by change of their time", &columns);
     put_rows(out, &columns, r->diff_lines, n, sizeof *r->diff_lines);
     html_table_end(out);
-    (void)fputs("</section>\n", out);
+    (void)fputs("<p>", out);
+    diff_print_footer(out, diff);
+    (void)fputs("</p></section>\n", out);
 }
 
 struct rows {
