@@ -1,6 +1,9 @@
 /* See governor.h. */
 #include "governor.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define CALM_WINDOWS 6u   /* a minute */
 #define MAX_PATIENCE 360u /* an hour */
 
@@ -65,4 +68,16 @@ bool occ_governor_round(struct occ_governor *governor, const struct occ_governor
     if (g->since_up < MAX_PATIENCE)
         g->since_up++;
     return g->share > g->budget ? step_down(g) : step_up(g);
+}
+
+void occ_governor_describe(const struct occ_governor *governor, char *text, size_t size)
+{
+    enum { DIGITS_MIN = 2, DIGITS_MAX = 9 };
+    char share[24], budget[24];
+    int digits = DIGITS_MIN;
+    do {
+        (void)snprintf(share, sizeof share, "%.*g", digits, governor->share * 100);
+        (void)snprintf(budget, sizeof budget, "%.*g", digits, governor->budget * 100);
+    } while (strcmp(share, budget) == 0 && digits++ < DIGITS_MAX);
+    (void)snprintf(text, size, ": overhead was %s %%, the budget is %s %% (OCCTRACE_BUDGET)", share, budget);
 }

@@ -10,6 +10,7 @@
 #define OCC_INJECTOR_GOVERNOR_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define OCC_GOVERNOR_WINDOW_NS UINT64_C(10000000000)
@@ -46,5 +47,8 @@ void occ_governor_skip(struct occ_governor *governor, const struct occ_governor_
 
 /* Call it about once a second. True: `step` changed. */
 bool occ_governor_round(struct occ_governor *governor, const struct occ_governor_cost *cost);
+
+/* For people: the overhead and the budget, with so many digits that they differ. */
+void occ_governor_describe(const struct occ_governor *governor, char *text, size_t size);
 
 #endif

@@ -198,11 +198,9 @@ void occ_recording_report(struct occ_guest *g)
     enum cause cause = find_cause(g);
     if (cause == r->cause)
         return;
-    char reason[OCC_REASON_BYTES], figures[80] = "";
+    char reason[OCC_REASON_BYTES], figures[112] = "";
     if (causes[cause].is_overhead)
-        (void)snprintf(figures, sizeof figures,
-                       ": overhead was %.2g %%, the budget is %.2g %% (OCCTRACE_BUDGET)",
-                       r->governor.share * 100, r->governor.budget * 100);
+        occ_governor_describe(&r->governor, figures, sizeof figures);
     (void)snprintf(reason, sizeof reason, "%s%s", causes[cause].text, figures);
     r->reported_from_ns = begin_of(g, cause);
     r->cause = cause;

@@ -61,6 +61,23 @@ static void test_above_the_budget_for_ten_seconds_is_a_step_down(void **state)
     assert_int_equal(w.governor.step, OCC_STEP_NOTHING);
 }
 
+static void check_text(double share, double budget, const char *figures)
+{
+    const struct occ_governor governor = {.share = share, .budget = budget};
+    char text[112];
+    occ_governor_describe(&governor, text, sizeof text);
+    assert_string_equal(text, figures);
+}
+
+static void test_a_text_tells_overhead_and_budget_apart(void **state)
+{
+    (void)state;
+    check_text(0.034, 0.01, ": overhead was 3.4 %, the budget is 1 % (OCCTRACE_BUDGET)");
+    check_text(0.010234, 0.01, ": overhead was 1.02 %, the budget is 1 % (OCCTRACE_BUDGET)");
+    check_text(0.0100002, 0.01, ": overhead was 1.00002 %, the budget is 1 % (OCCTRACE_BUDGET)");
+    check_text(0.01, 0.01, ": overhead was 1 %, the budget is 1 % (OCCTRACE_BUDGET)");
+}
+
 static void test_at_the_budget_nothing_changes(void **state)
 {
     (void)state;
@@ -313,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_above_the_budget_for_ten_seconds_is_a_step_down),
+        cmocka_unit_test(test_a_text_tells_overhead_and_budget_apart),
         cmocka_unit_test(test_at_the_budget_nothing_changes),
         cmocka_unit_test(test_a_burst_is_measured_over_the_window),
         cmocka_unit_test(test_the_base_is_the_larger_of_elapsed_and_cpu_time),
