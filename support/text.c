@@ -100,6 +100,10 @@ static bool parse_date(const char *text, int64_t *ret_ns)
         struct tm tm = {.tm_isdst = -1};
         const char *end = strptime(text, formats[i], &tm);
         if (end && *end == '\0') {
+            struct tm utc = tm;
+            (void)timegm(&utc); /* February 30 becomes March 1 or 2 */
+            if (utc.tm_mday != tm.tm_mday)
+                return false;
             time_t seconds = mktime(&tm);
             int64_t ns;
             if (seconds == (time_t)-1 || __builtin_mul_overflow((int64_t)seconds, 1000000000, &ns))

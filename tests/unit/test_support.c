@@ -75,6 +75,10 @@ static void test_moments(void **state)
     assert_true(ns == INT64_C(1699920000000000000));
     assert_int_equal(occ_parse_time_ns("yesterday", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("@-5", now, &ns, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_time_ns("2024-02-29 12:00", now, &ns, NULL), 0);
+    assert_int_equal(occ_parse_time_ns("2024-02-30 00:00", now, &ns, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_time_ns("2023-02-29", now, &ns, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_time_ns("2023-04-31T10:00:00", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2262-04-01", now, &ns, NULL), 0); /* the last year of 2^63 ns */
     assert_int_equal(occ_parse_time_ns("2263-01-01", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("9999w", now, &ns, NULL), 0);
