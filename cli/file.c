@@ -156,6 +156,9 @@ int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_erro
         (void)setvbuf(stdout, NULL, _IOFBF, BUFFER_BYTES);
         return 0;
     }
+    if (strcmp(path, "-") == 0) /* stdout has other text where the file is a second output */
+        return occ_fail(err, OCC_E_INVALID,
+                        "'-' is not a file: /dev/stdout is standard output, ./- a file of that name");
     if (check_compression(path, err) != 0 || cli_check_output(path, err) != 0)
         return err->code;
     bool exists = stat(path, &st) == 0, is_special = exists && !S_ISREG(st.st_mode);

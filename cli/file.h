@@ -17,8 +17,8 @@ struct cli_file {
 
 /* Whether the name ends so, without ".gz" or ".zst". */
 bool cli_file_ends_in(const char *path, const char *end);
-/* `path` NULL: stdout. Names that end in ".gz" and ".zst" are compressed, those of other compressions
- * refused. Of a database nothing is replaced: see cli_check_output(). */
+/* `path` NULL: stdout; "-" is refused. Names that end in ".gz" and ".zst" are compressed, those of other
+ * compressions refused. Of a database nothing is replaced: see cli_check_output(). */
 int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_error *err);
 /* Completes the file and gives it its name; what was there before is replaced. */
 int cli_file_finish(struct cli_file *output, struct occ_error *err);

@@ -189,6 +189,9 @@ run("report", "-d", "h.db", "--diff", "run:1", status=2)
 run("report", "-d", "h.db", "run:1", "run:2", status=2)
 run("report", "-d", "h.db", "-o", "/dev/full", status=1)
 run("report", "-d", "h.db", "-o", "h.db", status=1)
+for arguments in [("report", "-o"), ("export", "-o"), ("history", "--svg")]:
+    assert b"/dev/stdout" in run(arguments[0], "-d", "h.db", arguments[1], "-", status=1).stderr and not os.path.exists("-")
+assert run("report", "-d", "h.db", "-o", "/dev/stdout").stdout.endswith(b"</html>\n")
 open("old.html", "w").write("old")
 
 
