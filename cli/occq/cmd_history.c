@@ -193,6 +193,9 @@ static int run(const struct cli_command *command, const void *arguments)
         filter.kernel = id;
     if (status == 0)
         status = trend_load(store, &filter, args->by, args->min_change, &trend, &err);
+    if (status == 0 && trend.n_kernels > 1)
+        cli_footer(command, &args->history.list.selection, "%zu kernels match; all of them count",
+                   trend.n_kernels);
     if (status == 0 && trend.n)
         status = print(args, args->history.filter.kernel ? args->history.filter.kernel : "all launches",
                        &trend, &err);

@@ -10,6 +10,7 @@
 #include "diff/changes.h"
 #include "support/array.h"
 #include "support/cleanup.h"
+#include "support/map.h"
 #include "support/text.h"
 
 #define MINUTE_NS INT64_C(60000000000)
@@ -85,7 +86,7 @@ const char *trend_value_text(enum trend_series series, double value, char *buffe
 
 const char *trend_change_text(const struct trend *t, const struct trend_change *c, char *buffer, size_t size)
 {
-    const char *what = t->one_kernel ? "configurations" : "kernels";
+    const char *what = t->n_kernels == 1 ? "configurations" : "kernels";
     char time[32], before[32], after[32], split[96] = "", began[256] = "";
     if (!isnan(c->split.kernels))
         (void)snprintf(split, sizeof split, ": %s %+.1f%%, mix of %s %+.1f%%", what, 100 * c->split.kernels,
@@ -234,7 +235,7 @@ static int add_step(const struct trend_question *q, const struct diff_change *fo
     if (status != 0)
         return status;
     find_run(q->store, t, &t->changes[t->n_changes - 1]);
-    return trend_split(q->store, sides, t->one_kernel ? OCC_TOP_BY_CONFIG : OCC_TOP_BY_KERNEL, q->series,
+    return trend_split(q->store, sides, t->n_kernels == 1 ? OCC_TOP_BY_CONFIG : OCC_TOP_BY_KERNEL, q->series,
                        &t->changes[t->n_changes - 1].split, q->err);
 }
 
@@ -291,6 +292,20 @@ static int load_labels(struct occ_store *store, struct trend *t, struct occ_erro
     return status;
 }
 
+/* A kernel has a row for each device. */
+static int count_kernels(struct occ_store *store, const struct occ_filter *filter, struct trend *t,
+                         struct occ_error *err)
+{
+    _cleanup_(occ_map_free) struct occ_map seen = {0};
+    _cleanup_(occ_top_free) struct occ_top top = {0};
+    int status = occ_store_top(store, filter, OCC_TOP_BY_KERNEL, &top, err);
+    for (size_t i = 0; i < top.n && status == 0; i++)
+        if (occ_map_put(&seen, (uint64_t)top.rows[i].kernel.id, 0) == OCC_MAP_NONE)
+            status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    t->n_kernels = seen.used;
+    return status;
+}
+
 int trend_load(struct occ_store *store, const struct occ_filter *filter, const char *unit, double min_change,
                struct trend *ret_trend, struct occ_error *err)
 {
@@ -298,7 +313,8 @@ int trend_load(struct occ_store *store, const struct occ_filter *filter, const c
     int status = choose_and_load(store, filter, unit, ret_trend, err);
     if (status == 0 && ret_trend->n)
         status = load_labels(store, ret_trend, err);
-    ret_trend->one_kernel = filter->kernel != NULL;
+    if (status == 0 && filter->kernel)
+        status = count_kernels(store, filter, ret_trend, err);
     struct trend_question question = {.store = store, .filter = filter, .err = err};
     return status != 0 ? status : find_changes(&question, min_change, ret_trend);
 }
@@ -307,6 +323,7 @@ void trend_json(struct cli_json *json, const struct trend *t)
 {
     cli_json_integer(json, "unit_ns", t->unit_ns);
     cli_json_bool(json, "simulated", t->simulated);
+    cli_json_value(json, "kernels", t->n_kernels ? cli_unsigned(t->n_kernels) : cli_string(NULL));
     cli_json_rows(json, "points", trend_point_columns, t->points, t->n, sizeof *t->points);
     cli_json_rows(json, "changes", trend_change_columns, t->changes, t->n_changes, sizeof *t->changes);
     cli_json_rows(json, "labels", trend_label_columns, t->labels, t->n_labels, sizeof *t->labels);

@@ -67,7 +67,8 @@ extern const struct cli_column trend_label_columns[];
 struct trend {
     int64_t unit_ns;
     bool simulated;             /* some launches are of a simulated device */
-    bool one_kernel;            /* mixes are of its configurations */
+    size_t n_kernels;           /* that the filter's KERNEL matches; 0: none is asked for. 1: mixes are of its
+                                   configurations, else of kernels */
     struct trend_point *points; /* in the order of time */
     size_t n;
     struct trend_change *changes;

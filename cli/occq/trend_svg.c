@@ -229,11 +229,14 @@ static const char *unit_of(const struct trend *t)
 static void put_head(const struct trend *t, const char *what, FILE *out)
 {
     double in_column = COLUMN_X / x_of(t, t->points[0].start_ns + t->unit_ns);
-    char first[32], end[32], columns[96] = "";
+    char first[32], end[32], columns[96] = "", kernels[32] = "";
     if (in_column > 1)
         (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f, its band holds theirs",
                        ceil(in_column));
-    cli_svg_text(out, 16, 24, "head", "%s%s, by %ss", what, t->simulated ? " (simulated)" : "", unit_of(t));
+    if (t->n_kernels > 1)
+        (void)snprintf(kernels, sizeof kernels, " (%zu kernels)", t->n_kernels);
+    cli_svg_text(out, 16, 24, "head", "%s%s%s, by %ss", what, kernels, t->simulated ? " (simulated)" : "",
+                 unit_of(t));
     cli_svg_text(out, 16, 43, "", "%s to %s%s%s", cli_time_text(t->points[0].start_ns, first, sizeof first),
                  cli_time_text(t->points[t->n - 1].start_ns, end, sizeof end), columns,
                  t->n_labels ? "; labels where they begin" : "");

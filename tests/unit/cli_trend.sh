@@ -64,6 +64,19 @@ expect 0 "$occq" history -d h.db other
 has 'changes: none was found'
 expect 0 "$occq" history -d h.db --label pr --by hour
 expect 2 "$occq" history -d h.db ''
+# a KERNEL that matches several: their number, and mixes are of kernels
+expect 0 "$occq" history -d h.db 'gemm|oth' --svg both.svg
+has '2 kernels match; all of them count'
+has 'mix of kernels'
+grep -q '>gemm|oth (2 kernels), by hours<' both.svg || fail 'number of kernels in the picture'
+expect 0 "$occq" history -d h.db 'gemm|oth' --json
+has '"kernels": 2,'
+grep -q '2 kernels match' stderr || fail 'number of kernels beside JSON'
+expect 0 "$occq" history -d h.db gemm --json
+has '"kernels": 1,'
+grep -q 'kernels match' stderr && fail 'one kernel is not several'
+expect 0 "$occq" history -d h.db --json
+has '"kernels": null,'
 # gemm has 66.7 % of the time of hour 478 and 85.2 % of 479, and 41.7 % elapsed occupancy; the other kernel 5.8 %
 expect 0 "$occq" history -d h.db --svg h.svg
 has 'elapsed occupancy 31.9% -> 36.4% (+14.0%: kernels +0.0%, mix of kernels +13.8%)'
