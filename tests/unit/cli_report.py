@@ -149,6 +149,16 @@ page, data, text = check_page("two.db", history=("--by", "minute"))
 bar = re.search('<table class="where">.*?<svg class="bar"[^>]*>(.*?)</svg>', text, re.S)[1]
 assert abs(sum(float(width) for width in re.findall('width="([0-9.]+)%"', bar)) - 100) < 0.1, bar
 assert len(data["top"]) == 1 and "It ran on 1 more device of this model" in text
+# the same kernel on two models of GPU: each bar and row has its GPU, kernels on one have none
+shared = [("shared", 1767225600000000 + 9 * i, 5, 100, 200) for i in range(6)]
+for model in "A100-SXM4-40GB", "A100-PCIE-40GB":
+    report_history.make(occq, "models.db", shared + [("only " + model, 1767225600000100, 5, 100, 200)], model=model)
+page, data, text = check_page("models.db", history=("--by", "minute"))
+models = {"NVIDIA A100-SXM4-40GB", "NVIDIA A100-PCIE-40GB"}
+names = re.findall('<th scope="row" class="l">(.*?)</th>', text[text.index('id="where"'):text.index('id="kernels"')])
+assert len(names) == 4 and {name.split(" on ")[1] for name in names if ">shared<" in name} == {"<bdi>%s</bdi>" % model for model in models}, names
+assert not any(" on " in name for name in names if ">shared<" not in name), names
+assert page.tables["top"][0][1] == "device" and {row[1] for row in page.tables["top"][1:]} == models
 
 # comparisons are those of occq diff, by range; all else is about B's launches
 for i, label in enumerate("abb"):

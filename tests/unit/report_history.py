@@ -7,18 +7,18 @@ HOSTILE = ["</script><script>alert(1)</script>", "<!--<script>", "javascript:ale
            "<img src=x onerror=alert(1)>", "\x1b[31mred", "x" * 2000, "&lt;b&gt;", "]]>", "@{}%s%n"]
 
 
-def record(path, launches, gpus=1):
+def record(path, launches, gpus=1, model="A100-SXM4-40GB"):
     """`launches`: name, start in us, duration in us, blocks, registers. A recording of PyTorch's profiler."""
     events = [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start, "dur": duration,
                "args": {"device": i % gpus, "context": 1, "stream": 7, "correlation": i, "registers per thread": registers, "shared memory": 0,
                         "grid": [blocks, 1, 1], "block": [256, 1, 1]}} for i, (name, start, duration, blocks, registers) in enumerate(launches)]
     with open(path, "w") as out:
-        json.dump({"deviceProperties": [{"id": gpu, "name": "NVIDIA A100-SXM4-40GB", "computeMajor": 8, "computeMinor": 0, "numSms": 108} for gpu in range(gpus)],
+        json.dump({"deviceProperties": [{"id": gpu, "name": "NVIDIA " + model, "computeMajor": 8, "computeMinor": 0, "numSms": 108} for gpu in range(gpus)],
                    "traceEvents": events}, out)
 
 
-def make(occq, database, launches, label="test", gpus=1):
-    record(database + ".json", launches, gpus)
+def make(occq, database, launches, label="test", gpus=1, model="A100-SXM4-40GB"):
+    record(database + ".json", launches, gpus, model)
     subprocess.run([occq, "import", "-d", database, "--label", label, database + ".json"], check=True, stdout=subprocess.DEVNULL)
     os.unlink(database + ".json")
 

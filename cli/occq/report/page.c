@@ -184,9 +184,28 @@ static int put_verdict(FILE *out, const struct report *r, struct occ_error *err)
 
 /* ---- kernels ---- */
 
+static bool is_same_device(const struct occ_row_kernel *a, const struct occ_row_kernel *b)
+{
+    return strcmp(a->device_name ? a->device_name : "", b->device_name ? b->device_name : "") == 0;
+}
+
+/* The kernel's name, with its GPU where the name appears for several. */
+static void put_name(FILE *out, const struct report *r, const struct occ_row_kernel *kernel)
+{
+    char anchor[REPORT_ANCHOR_BYTES];
+    bool is_on_others = false;
+    for (size_t i = 0; i < r->n_groups && !is_on_others; i++) {
+        const struct occ_row_kernel *other = &r->lines[i].row.kernel;
+        is_on_others = strcmp(other->short_name, kernel->short_name) == 0 && !is_same_device(other, kernel);
+    }
+    html_put(out, "<a href=\"#@\"><bdi>@</bdi></a>", report_anchor(kernel, anchor), kernel->short_name);
+    if (is_on_others)
+        html_put(out, " on <bdi>@</bdi>", kernel->device_name);
+}
+
 static void put_where(FILE *out, const struct report *r)
 {
-    char anchor[REPORT_ANCHOR_BYTES], waste[32], ratio[16];
+    char waste[32], ratio[16];
     double largest = 0, seconds;
     for (size_t i = 0; i < r->n_groups; i++) {
         (void)report_devices(r, &r->groups[i], &seconds);
@@ -205,9 +224,9 @@ static void put_where(FILE *out, const struct report *r)
         out);
     for (size_t i = 0; i < r->n_groups; i++) {
         const struct top_line *line = &r->lines[i];
-        html_put(out,
-                 "<tr><th scope=\"row\" class=\"l\"><a href=\"#@\"><bdi>@</bdi></a></th><td class=\"wide\">",
-                 report_anchor(&line->row.kernel, anchor), line->row.kernel.short_name);
+        (void)fputs("<tr><th scope=\"row\" class=\"l\">", out);
+        put_name(out, r, &line->row.kernel);
+        (void)fputs("</th><td class=\"wide\">", out);
         (void)report_devices(r, &r->groups[i], &seconds);
         bars_stacked(out, &line->row, seconds / largest);
         html_put(out, "</td><td>@</td><td>@</td></tr>\n",
@@ -233,9 +252,15 @@ static void put_kernels(FILE *out, const struct report *r)
 {
     struct cli_selection columns;
     char anchor[REPORT_ANCHOR_BYTES];
-    html_choose(top_columns,
-                "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved",
-                &columns);
+    bool several = false;
+    for (size_t i = 1; i < r->top->n && !several; i++)
+        several = !is_same_device(&r->top->rows[0].kernel, &r->top->rows[i].kernel);
+    html_choose(
+        top_columns,
+        several ? "kernel,device,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,"
+                  "achieved"
+                : "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved",
+        &columns);
     (void)fputs(
         "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>\n<div id=\"controls\"></div>\n",
         out);
