@@ -12,6 +12,7 @@
 
 #include "cli/usage.h"
 #include "cluster.h"
+#include "support/cleanup.h"
 
 enum { WORDS_MAX = 256 };
 
@@ -94,7 +95,8 @@ static char *command_line(const struct cli_command *command)
 }
 
 /* The words of the setting; those that stand for something are replaced. */
-static size_t make_words(const struct cli_command *command, const char *node, char *setting, char **words)
+static size_t make_words(const struct cli_command *command, const char *node, char *setting, char *line,
+                         char **words)
 {
     size_t n = 0;
     for (char *word; (word = strsep(&setting, " ")) && n + 3 < WORDS_MAX;) {
@@ -102,7 +104,7 @@ static size_t make_words(const struct cli_command *command, const char *node, ch
         if (strcmp(word, "{node}") == 0)
             words[n++] = (char *)(uintptr_t)node;
         else if (strcmp(word, "{command}") == 0)
-            words[n++] = command_line(command);
+            words[n++] = line;
         else if (strcmp(word, "{arguments}") == 0) {
             words[n++] = (char *)(uintptr_t)command->program;
             words[n++] = (char *)(uintptr_t)command->name;
@@ -135,10 +137,11 @@ int node_run(const struct cli_command *command, const char *node)
     static struct occ_config config;
     char *words[WORDS_MAX];
     struct occ_error err = OCC_ERROR_INIT;
-    int rc = cluster_settings(&config, &err);
+    _cleanup_(occ_freep) char *line = command_line(command);
+    int rc = line ? cluster_settings(&config, &err) : occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
     if (rc == 0)
         rc = node_check_name(node, config.cluster_nodes, &err);
-    if (rc == 0 && make_words(command, node, config.cluster_command, words) == 0)
+    if (rc == 0 && make_words(command, node, config.cluster_command, line, words) == 0)
         rc = occ_fail(&err, OCC_E_INVALID, "cluster.command is empty");
     if (rc == 0)
         rc = run_words(words, &err);

@@ -29,7 +29,7 @@ inside occq calc --gpu t4 --threads 128 --regs 71 --smem 0 | grep -q register ||
 inside occtraced --check-config || fail "the installed settings"
 inside getent group occtrace >/dev/null || fail "no group occtrace"
 inside getent group occtrace-ship >/dev/null || fail "no group occtrace-ship"
-inside occtrace-ship --init --print --dialect 26 | grep -q occtrace.minute || fail "occtrace-ship"
+inside occtrace-ship --init --print --dialect 26 | grep occtrace.minute >/dev/null || fail "occtrace-ship"
 grep -qx 'ExecStart=/usr/bin/occtrace-ship' "$root/usr/lib/systemd/system/occtrace-ship.service" || fail "the shipper's unit"
 grep -qx 'ExecStart=/usr/bin/occtraced' "$root/usr/lib/systemd/system/occtraced.service" || fail "the unit"
 inside sh -c '. /usr/share/occtrace/opt-in/profile.sh && /usr/share/occtrace/opt-in/slurm-task-prolog' || fail "the opt-in"
