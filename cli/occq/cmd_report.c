@@ -307,12 +307,12 @@ const struct cli_command cli_report = {
         "the table of kernels. A kernel's section has an address: #kernel-ID-DEVICE.\n\n"
         "Numbers are those of the other commands. The element with the id occtrace-data has them as JSON: "
         "top, "
-        "kernels, history, runs and info are what 'occq top --json' (of the columns shown), 'show --json -n "
-        "1', "
-        "'history --json', 'runs --json' and 'info --json' print, and diff what 'diff --json' prints.\n\n"
-        "With --diff the page is about B's launches; --kernel and --exclude choose kernels of both sides, "
+        "kernels, history, runs and info are what 'occq top --json', 'show --json -n 1', 'history --json', "
+        "'runs --json' and 'info --json' print (of top and of the newest 50 runs not all columns), "
         "and "
-        "other filters are words of A and B.\n\n"
+        "diff what 'diff --json' prints.\n\n"
+        "With --diff the page is about B's launches; --kernel and --exclude choose kernels of both sides, "
+        "and other filters are words of A and B.\n\n"
         "The table has at most 1000 kernels; how many others there are, and what they waste, is below it.",
     .options = options,
     .examples = examples,

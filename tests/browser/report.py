@@ -156,6 +156,19 @@ def check_size(width):
     assert small == [], small
 
 
+def check_words():
+    """A cause is a word: its cell has one line."""
+    for width in 500, 700, 1000, 1200:
+        browser.open("file://" + os.path.abspath("page.html"), width=width)
+        lines = browser.value("""(() => {
+            const at = Array.from(document.querySelectorAll('#top thead th'), (e) => e.dataset.key).indexOf('main_cause');
+            return Array.from(document.querySelectorAll('#top tbody tr'), (row) => {
+                const range = document.createRange();
+                range.selectNodeContents(row.cells[at]);
+                return range.getClientRects().length; }); })()""")
+        assert lines and max(lines) == 1, (width, lines)
+
+
 def check_complete():
     """What is there without the script."""
     text = browser.value("document.body.innerText")
@@ -194,6 +207,8 @@ def check_known():
         check_events()
         if screenshots:
             browser.screenshot("%s/report-%d%s.png" % (screenshots, width, "-dark" if dark else ""), height=1400 if width > 400 else 1100)
+    browser.open(page)
+    check_words()
     browser.open(page)
     data = check_numbers("m.db")
     check_order(data)

@@ -257,10 +257,9 @@ static void put_kernels(FILE *out, const struct report *r)
         several = !is_same_device(&r->top->rows[0].kernel, &r->top->rows[i].kernel);
     html_choose(
         top_columns,
-        several ? "kernel,device,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,"
-                  "achieved"
-                : "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved",
+        "kernel,waste,waste%,cause,loss,launches,time,share,theor,expect_low,expect_high,achieved,device",
         &columns);
+    columns.n -= several ? 0 : 1;
     (void)fputs(
         "<section aria-labelledby=\"kernels\"><h2 id=\"kernels\">Kernels</h2>\n<div id=\"controls\"></div>\n",
         out);
