@@ -23,9 +23,9 @@ mount -t proc proc "$root/proc" 2>/dev/null || echo "no /proc in the root: goes 
 cp "$package" "$root/occtrace.deb"
 
 inside dpkg -i /occtrace.deb >/dev/null
-inside occtrace --version | grep -q '^history: schema' || fail "occtrace --version"
+inside occtrace --version | grep '^history: schema' >/dev/null || fail "occtrace --version"
 inside occtrace -q /bin/true || fail "occtrace /bin/true"
-inside occq calc --gpu t4 --threads 128 --regs 71 --smem 0 | grep -q register || fail "occq calc"
+inside occq calc --gpu t4 --threads 128 --regs 71 --smem 0 | grep register >/dev/null || fail "occq calc"
 inside occtraced --check-config || fail "the installed settings"
 inside getent group occtrace >/dev/null || fail "no group occtrace"
 inside getent group occtrace-ship >/dev/null || fail "no group occtrace-ship"
@@ -46,7 +46,7 @@ echo '# by the maintainer' >>"$root/newer/etc/occtrace/occtrace.yaml"
 dpkg-deb -b "$root/newer" "$root/newer.deb" >/dev/null
 inside dpkg -i --force-confold /newer.deb >/dev/null 2>&1
 [ "$(inside dpkg-query -W -f '${Version}' occtrace)" = 999 ] || fail "not upgraded"
-tail -1 "$root/etc/occtrace/occtrace.yaml" | grep -q administrator || fail "the upgrade took the administrator's settings"
+tail -1 "$root/etc/occtrace/occtrace.yaml" | grep administrator >/dev/null || fail "the upgrade took the administrator's settings"
 inside occtraced --check-config || fail "the settings after the upgrade"
 
 inside dpkg -r occtrace >/dev/null
