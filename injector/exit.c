@@ -4,7 +4,8 @@
  *
  * Handlers run in the reverse order of their registration, and libcupti registers its own when it is loaded
  * and when it first sees a context. Ours is registered after each of these: the last round must not meet a
- * libcupti that is torn down.
+ * libcupti that is torn down. Threads that call exit(3) at the same time run the handlers side by side, each
+ * the next one: there is one of ours for each of them, which waits for the last round, too.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@
 #define LIMIT_NS       UINT64_C(2000000000)
 #define PATIENCE_LOOKS 25
 #define LOOK_NS        UINT64_C(20000000)
+/* Handlers of ours that are left while one registers itself anew. */
+#define SPARE_HANDLERS 3
 
 /* Grows while the helper does something: its steps, and its CPU time within one. */
 static uint64_t progress_of(struct occ_guest *g)
@@ -40,29 +43,37 @@ static void wait_for_helper(struct occ_guest *g)
         progress = progress_of(g);
         still = progress == seen ? still + 1 : 0;
     }
-    if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 &&
+        !atomic_exchange_explicit(&g->drain.is_stopped, true, memory_order_acq_rel)) {
         /* From now on CUPTI may be torn down. The ring stays open, which tells the daemon that records are
          * missing, not how many. */
-        atomic_store_explicit(&g->drain.is_stopped, true, memory_order_release);
         occ_guest_log("CUPTI did not return its records in time");
     }
+}
+
+static bool is_in_last_round(struct occ_guest *g)
+{
+    return atomic_load_explicit(&g->closing, memory_order_acquire) != 0 &&
+           atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && !occ_drain_is_stopped(&g->drain);
 }
 
 void occ_guest_finish(void)
 {
     struct occ_guest *g = occ_guest();
-    int running = OCC_GUEST_RUNNING, quiet = OCC_GUEST_QUIET;
+    int quiet = OCC_GUEST_QUIET;
     if (g->pid != getpid())
         return;
-    if (atomic_compare_exchange_strong(&g->state, &running, OCC_GUEST_CLOSED)) {
+    if (atomic_load(&g->state) == OCC_GUEST_RUNNING) {
         if (g->tracing.nvtx)
             g->tracing.nvtx->attach(NULL);
         atomic_store_explicit(&g->closing, 1, memory_order_release);
+        atomic_store(&g->state, OCC_GUEST_CLOSED);
         occ_wake(&g->wake);
-        wait_for_helper(g);
     } else if (atomic_compare_exchange_strong(&g->state, &quiet, OCC_GUEST_CLOSED)) {
         occ_guest_close_ring(g);
     }
+    if (is_in_last_round(g))
+        wait_for_helper(g);
 }
 
 __attribute__((destructor)) static void on_unload(void)
@@ -70,7 +81,16 @@ __attribute__((destructor)) static void on_unload(void)
     occ_guest_finish();
 }
 
+static void on_exit_called(void)
+{
+    struct occ_guest *g = occ_guest();
+    if (g->pid == getpid() && (atomic_load(&g->state) == OCC_GUEST_RUNNING || is_in_last_round(g)))
+        (void)atexit(on_exit_called);
+    occ_guest_finish();
+}
+
 void occ_exit_prepare(void)
 {
-    (void)atexit(occ_guest_finish);
+    for (int i = 0; i <= SPARE_HANDLERS; i++)
+        (void)atexit(on_exit_called);
 }
