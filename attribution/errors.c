@@ -116,7 +116,7 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
 void occ_errors_fill_utilization(const struct occ_attribution *a, const struct occ_regressor *r,
                                  struct occ_measured *m)
 {
-    double active = (double)r->value[OCC_RESPONSE_ACTIVE],
+    double active = clamp((double)r->value[OCC_RESPONSE_ACTIVE]),
            margin = m->overlapped ? sqrt(OVERLAPPED_MARGIN) : 1;
     bool is_own = m->source == OCC_ATTRIBUTION_DIRECT || m->source == OCC_ATTRIBUTION_REGRESSED;
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
@@ -127,7 +127,7 @@ void occ_errors_fill_utilization(const struct occ_attribution *a, const struct o
             value = m->overlapped ? NAN : fmin(value / active, 1);
             se *= occ_quadrature(1, value) / active; /* active cycles are as uncertain */
         }
-        bool is_known = is_own && isfinite(value) && se <= ERROR_MAX;
+        bool is_known = is_own && isfinite(value) && se <= ERROR_MAX; /* infinite where no SM seems active */
         m->utilization[i] = is_known ? value : NAN;
         m->utilization_se[i] = is_known ? se : NAN;
     }
