@@ -57,7 +57,8 @@ static bool is_in_last_round(struct occ_guest *g)
            atomic_load_explicit(&g->finished, memory_order_acquire) == 0 && !occ_drain_is_stopped(&g->drain);
 }
 
-void occ_guest_finish(void)
+/* Waits for the helper's last round, a bounded time. Later calls do nothing. */
+static void finish(void)
 {
     struct occ_guest *g = occ_guest();
     int quiet = OCC_GUEST_QUIET;
@@ -78,7 +79,7 @@ void occ_guest_finish(void)
 
 __attribute__((destructor)) static void on_unload(void)
 {
-    occ_guest_finish();
+    finish();
 }
 
 static void on_exit_called(void)
@@ -86,7 +87,7 @@ static void on_exit_called(void)
     struct occ_guest *g = occ_guest();
     if (g->pid == getpid() && (atomic_load(&g->state) == OCC_GUEST_RUNNING || is_in_last_round(g)))
         (void)atexit(on_exit_called);
-    occ_guest_finish();
+    finish();
 }
 
 void occ_exit_prepare(void)

@@ -86,8 +86,6 @@ const char *occ_preflight_refusal(void);
 void occ_fork_prepare(void);
 /* exit.c: each time that libcupti may have registered an exit handler of its own. Any thread. */
 void occ_exit_prepare(void);
-/* The program ends: waits for the helper's last round, a bounded time. Later calls do nothing. */
-void occ_guest_finish(void);
 
 /* helper.c: starts the one thread. False: the system allows no further thread. */
 bool occ_helper_start(struct occ_guest *guest);

@@ -28,8 +28,9 @@ void node_keep_arguments(char **argv)
         memcpy(given, argv, n * sizeof *given);
 }
 
-/* What is no option of ssh and nothing that a shell reads. */
-int node_check_name(const char *name, const char *pattern, struct occ_error *err)
+/* What is no option of ssh and nothing that a shell reads. OCC_E_INVALID: no host's name; OCC_E_DENIED: none
+ * that the pattern allows. */
+static int node_check_name(const char *name, const char *pattern, struct occ_error *err)
 {
     static const char rule[] = "^[A-Za-z0-9][A-Za-z0-9.-]{0,253}$";
     regex_t host, nodes;

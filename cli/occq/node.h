@@ -16,9 +16,6 @@
 /* Before they are parsed: what follows the command. */
 void node_keep_arguments(char **argv);
 
-/* OCC_E_INVALID: no host's name; OCC_E_DENIED: none that the pattern allows. */
-int node_check_name(const char *name, const char *pattern, struct occ_error *err);
-
 /* Runs that command; returns the exit status. */
 int node_run(const struct cli_command *command, const char *node);
 

@@ -50,7 +50,6 @@ int top_advise(struct occ_store *store, const struct occ_filter *filter, bool by
 #define TOP_COLUMNS_MAX CLI_MAX_COLUMNS
 /* The row's number and name are the first two. */
 extern const struct cli_column top_columns[];
-extern const size_t top_columns_bytes;
 
 extern const char *const top_by_labels[]; /* by enum occ_top_by, NULL ends them */
 /* The columns by what rows are; -o knows the second one as "kernel" too, until top_name_rows(). */

@@ -111,8 +111,6 @@ const struct cli_column top_columns[] = {
     CLI_COLUMN_END,
 };
 
-const size_t top_columns_bytes = sizeof top_columns;
-
 /* ---- what rows are ---- */
 
 #define BY_LABEL(name, label) label,
@@ -127,7 +125,7 @@ static const char *const row_ids[] = {[OCC_TOP_BY_CONFIG] = "config_id",
 
 void top_copy_columns(enum occ_top_by by, struct cli_column *table)
 {
-    memcpy(table, top_columns, top_columns_bytes);
+    memcpy(table, top_columns, sizeof top_columns);
     if (by == OCC_TOP_BY_KERNEL)
         return;
     table[0].flags = row_ids[by] ? CLI_DEFAULT : CLI_TEXT_ONLY;

@@ -41,7 +41,7 @@ const struct cli_column trend_point_columns[] = {
 #undef FIELD
 
 #define FIELD(key, member) CLI_FIELD(key, key, CLI_PLAIN, CLI_DEFAULT, struct trend_change, member, "")
-const struct cli_column trend_change_columns[] = {
+static const struct cli_column trend_change_columns[] = {
     FIELD("series", series),
     FIELD("start_ns", start_ns),
     FIELD("before", before),
@@ -57,7 +57,7 @@ const struct cli_column trend_change_columns[] = {
     CLI_COLUMN_END,
 };
 
-const struct cli_column trend_label_columns[] = {
+static const struct cli_column trend_label_columns[] = {
     CLI_FIELD("start_ns", "start_ns", CLI_PLAIN, CLI_DEFAULT, struct trend_label, start_ns, ""),
     CLI_FIELD("label", "label", CLI_PLAIN, CLI_DEFAULT, struct trend_label, label, ""),
     CLI_COLUMN_END,

@@ -55,14 +55,12 @@ struct trend_change {
     double run;      /* the last that began then or one unit before; NaN: none */
     char began[160]; /* its label and program, safe to print */
 };
-extern const struct cli_column trend_change_columns[];
 
 /* Runs with another label than those before begin here. */
 struct trend_label {
     int64_t start_ns;
     char label[128]; /* safe to print */
 };
-extern const struct cli_column trend_label_columns[];
 
 struct trend {
     int64_t unit_ns;

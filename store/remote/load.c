@@ -45,7 +45,8 @@ void occ_load_append_job(sqlite3_str *sql, const char *job)
     occ_load_append_text(sql, " OR pod = ", job, ")");
 }
 
-long long occ_load_seconds(int64_t ns)
+/* Rounded up, as a DateTime has them. */
+static long long seconds(int64_t ns)
 {
     int64_t s = ns / SECOND_NS + (ns % SECOND_NS > 0);
     return s > MOMENT_MAX ? MOMENT_MAX : s;
@@ -55,7 +56,7 @@ void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql)
 {
     const struct occ_remote_question *q = l->question;
     if (q->since_ns > 0)
-        sqlite3_str_appendf(sql, " AND bucket >= toDateTime(%lld)", occ_load_seconds(q->since_ns));
+        sqlite3_str_appendf(sql, " AND bucket >= toDateTime(%lld)", seconds(q->since_ns));
     if (q->until_ns > 0)
-        sqlite3_str_appendf(sql, " AND bucket < toDateTime(%lld)", occ_load_seconds(q->until_ns));
+        sqlite3_str_appendf(sql, " AND bucket < toDateTime(%lld)", seconds(q->until_ns));
 }

@@ -29,8 +29,6 @@ void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text
 /* A job by Slurm's number, its pod or the name that it has here. */
 void occ_load_append_job(sqlite3_str *sql, const char *job);
 
-/* In seconds, rounded up, as a DateTime has them. */
-long long occ_load_seconds(int64_t ns);
 /* Buckets in the question's time; of a table with `bucket`. */
 void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql);
 
