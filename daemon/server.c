@@ -147,10 +147,10 @@ static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t qu
     return next_ns;
 }
 
-/* false: something is due already. */
-static bool set_timer(struct occ_server *s, int64_t queues_ns)
+/* At the end of the round, since flushes take turns of queues too. false: something is due already. */
+static bool set_timer(struct occ_server *s)
 {
-    int64_t now_ns = occ_monotonic_ns();
+    int64_t now_ns = occ_monotonic_ns(), queues_ns = occ_connections_resume(s, now_ns);
     int64_t next_ns = next_ns_of(s, now_ns, queues_ns, occ_requests_await_flush(s));
     int64_t wait_ns = next_ns - now_ns;
     struct itimerspec when = {0}; /* all zero: disarmed */
@@ -244,7 +244,7 @@ static bool round_of_work(struct occ_server *s)
     if (s->private.left_ns)
         handle_backlog(s);
     bool flush = occ_requests_await_flush(s), last_one = s->private.left_ns && s->program_ended;
-    int64_t now_ns = occ_monotonic_ns(), queues_ns = occ_connections_resume(s, now_ns);
+    int64_t now_ns = occ_monotonic_ns();
     s->program_ended = false;
     if (flush)
         occ_requests_prepare_flushes(s);
@@ -253,7 +253,7 @@ static bool round_of_work(struct occ_server *s)
         occ_requests_serve_flushes(s, now_ns);
     do_chores(s, now_ns);
     occ_clients_sweep(&s->clients);
-    return set_timer(s, queues_ns);
+    return set_timer(s);
 }
 
 static void serve(struct occ_server *s)
