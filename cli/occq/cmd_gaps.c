@@ -190,7 +190,7 @@ static const struct cli_option options[] = {
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",
-               "this run ('occq runs' lists them); last (default): the newest", .min = 1, .max = INT64_MAX,
+               "this run ('occq runs' lists them); last (default): the last that was recorded or imported", .min = 1, .max = INT64_MAX,
                .words = cli_run_words),
     CLI_OPTIONS_LIST,
 };

@@ -22,7 +22,7 @@ struct history_args {
         CLI_OPTION(0, "until", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN", "only before then")
 #define CLI_OPTIONS_RUN                                                                                      \
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",                                  \
-               "only this run ('occq runs' lists them); last: the newest", .min = 1, .max = INT64_MAX,       \
+               "only this run ('occq runs' lists them); last: the last that was recorded or imported", .min = 1, .max = INT64_MAX,       \
                .words = cli_run_words),                                                                      \
         CLI_OPTION(0, "label", CLI_TEXT, struct history_args, filter.label, "TEXT",                          \
                    "only runs with this label (occtrace --label); * and ? match any text and character"),    \
