@@ -1,7 +1,7 @@
 """Three nodes, one warehouse, and faults in an order that a seed gives: what the warehouse has in the end is what the nodes'
 histories have, row by row, nothing lost and nothing twice.
 
-    chaos.py BUILD [--engine 18|26] [--faults N] [--seed S]
+    chaos.py BUILD [--engine 18|26] [--faults N] [--seed S]         another seed each time without --seed
 
 Each node has a daemon that programs report to (a recording is replayed), the history of another owner beside its own, which
 make_history extends, and a shipper: on the third node one that goes on, on the others one run after the other. A round is one
@@ -21,6 +21,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import traceback
 
 import engines
 from asked import Asker, difference
@@ -36,7 +37,8 @@ QUESTIONS = (("top", "-n", "500", "--by", "config"), ("top", "--job", "42"), ("t
              ("show", "kernel", "--job", "43"))
 ROUNDS_TO_A_CHECK = 8
 DISK_BYTES = {"node": 64 << 20, "server": 1 << 30}
-MINUTES_BACK = 60
+MINUTES_BACK = 130  # over two hours' ends, whenever it runs
+LOG_LINES = 25
 
 
 def mount(path, kind):
@@ -55,6 +57,14 @@ def fill(path):
 
 def free(path):
     os.unlink(os.path.join(path, "ballast"))
+
+
+def is_history(path):
+    """Not where who makes it was killed before its tables were there: that file is empty."""
+    if not os.path.exists(path):
+        return False
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        return db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'stored_minute'").fetchone() == (1,)
 
 
 def copy_history(path, copy):
@@ -129,7 +139,8 @@ class Node:
     def ship_once(self):
         process = self.site.start("--once", env=self.environment())
         said = process.communicate()[0]
-        self.world.log.write(f"node{self.number}: exit code {process.returncode} {said}\n".encode())
+        if process.returncode or said:
+            self.world.log.write(f"node{self.number}: exit code {process.returncode} {said}".encode())
         return process.returncode, said
 
     def start_service(self):
@@ -166,7 +177,7 @@ class Node:
 
     def replay(self):
         """A program that ends; the daemon may be away, or unable to write."""
-        process = subprocess.Popen([self.world.replay, RECORDING], env=self.environment(), stdout=self.world.log, stderr=self.world.log)
+        process = subprocess.Popen([self.world.replay, RECORDING], env=self.environment(), stdout=subprocess.DEVNULL, stderr=self.world.log)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(3)
         process.kill()
@@ -175,7 +186,7 @@ class Node:
     # ---- what must be there ----
 
     def files(self):
-        return [path for path in [self.own, *glob.glob(os.path.join(self.histories, "u*/history.db"))] if os.path.exists(path)]
+        return [path for path in [self.own, *glob.glob(os.path.join(self.histories, "u*/history.db"))] if is_history(path)]
 
     def last_changes(self):
         changes = []
@@ -220,7 +231,7 @@ class World:
         self.nodes[0].site.run("--init")
         self.nodes[2].start_service()
         if not self.has_server_disk or not self.nodes[0].has_disk:
-            print("NOT TRIED: full disks (nothing can be mounted here)", flush=True)
+            self.say("NOT TRIED: full disks (nothing can be mounted here)")
 
     def close(self):
         for node in self.nodes:
@@ -228,6 +239,10 @@ class World:
         self.engine.kill()
         if self.has_server_disk:
             subprocess.run(["umount", "-l", self.server_disk], check=True)
+
+    def say(self, text):
+        print(text, flush=True)
+        self.log.write(f"-- {text}\n".encode())
 
     def program(self, name):
         return os.path.join(self.build, "bin", name)
@@ -346,7 +361,7 @@ def service_killed(world, _):
 
 
 def daemon_killed(world, node):
-    program = subprocess.Popen([world.replay, RECORDING], env=node.environment(), stdout=world.log, stderr=world.log)
+    program = subprocess.Popen([world.replay, RECORDING], env=node.environment(), stdout=subprocess.DEVNULL, stderr=world.log)
     time.sleep(world.random.random() * 0.3)
     node.kill_daemon()
     program.kill()
@@ -418,7 +433,7 @@ def clock_off(world, node):
 
 
 def history_replaced(world, node):
-    if not os.path.exists(node.history()):
+    if not is_history(node.history()):
         return
     world.settle(node)
     node.past.append(rows_of(node.history()))
@@ -436,7 +451,7 @@ def owner_removed(world, node):
 
 def backup_restored(world, node):
     """What was sent since the backup stays; node 3's folded rows would be others than those of either copy."""
-    if world.compares or node.number == 3 or not os.path.exists(node.history()):
+    if world.compares or node.number == 3 or not is_history(node.history()):
         return
     copy = node.history() + ".copy"
     copy_history(node.history(), copy)
@@ -485,12 +500,32 @@ def run(world, n):
             if not faults or order_of(faults[0][0]) != 3 or order_of(order[-1]) != 3:
                 faults.append((order.pop(), world.random.choice(world.nodes)))
         faults.sort(key=lambda each: order_of(each[0]))
-        print(", ".join(f"{fault.__name__}({node.number})" for fault, node in faults), flush=True)
+        world.say(", ".join(f"{fault.__name__}({node.number})" for fault, node in faults))
         world.round(faults)
         rounds += 1
         if rounds % ROUNDS_TO_A_CHECK == 0 or not order:
-            print("checked: %d rows of minutes, %d of ranks" % world.check(), flush=True)
+            world.say("checked: %d rows of minutes, %d of ranks" % world.check())
     assert world.happened >= n // len(FAULTS) * len(ON_THE_WAY) // 2, f"{world.happened} faults on the way happened"
+
+
+def run_on(name, arguments):
+    """None, or why it failed: what the processes said at last, and the whole traceback."""
+    engine, failure = engines.Engine(name), None
+    with open(os.path.join(engine.dir, "chaos.log"), "wb", buffering=0) as log:
+        world = World(arguments, engine, log)
+        try:
+            world.start()
+            run(world, arguments.faults)
+        except BaseException:
+            with open(log.name, errors="replace") as said:
+                failure = "".join(said.readlines()[-LOG_LINES:]) + traceback.format_exc()
+        try:
+            world.close()
+        finally:
+            engine.close()
+            if failure:
+                print(f"FAILED; at last:\n{failure}", flush=True)
+    return failure
 
 
 def main():
@@ -500,23 +535,14 @@ def main():
     parser.add_argument("--faults", type=int, default=len(FAULTS))
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # mounts and servers end with it
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # mounts and servers end with it
     names = [name for name in engines.available() if arguments.engine in (None, name)]
     for name in names:
-        print(f"ClickHouse {name}, seed {arguments.seed}, {arguments.faults} faults", flush=True)
-        began, engine = time.monotonic(), engines.Engine(name)
-        with open(os.path.join(engine.dir, "chaos.log"), "wb", buffering=0) as log:
-            world = World(arguments, engine, log)
-            try:
-                world.start()
-                run(world, arguments.faults)
-            except BaseException:
-                with open(log.name, errors="replace") as said:
-                    print(said.read()[-4000:], flush=True)
-                raise
-            finally:
-                world.close()
-                engine.close()
+        what = f"ClickHouse {name}, seed {arguments.seed}, {arguments.faults} faults"
+        print(what, flush=True)
+        began = time.monotonic()
+        if run_on(name, arguments):
+            sys.exit(f"FAILED: {what}")
         print(f"{time.monotonic() - began:.0f} s", flush=True)
     return 0 if names else 77
 

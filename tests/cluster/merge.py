@@ -15,6 +15,9 @@ from site_ import varints
 
 HERE = {"kernel_id", "config_id", "device_id", "run_id", "uuid"}
 ON_THE_NODE = {"exe", "command_line", "cwd", "claims", "cupti_version", "cupti_path", "cupti_note", "recording_periods"}
+# Measured values are there before their minute is over: of a minute that is not written yet they are left out.
+MEASURED = ("stored_measured_minute AS e WHERE EXISTS(SELECT 1 FROM one.stored_minute AS m WHERE m.minute = e.minute AND "
+            "m.run_id = e.run_id AND m.config_id = e.config_id)")
 
 
 def columns(db, table, *but):
@@ -62,7 +65,8 @@ def translate(db, table, key, content, ids):
     return mapped
 
 
-def add_rows(db, table, unit, ids):
+def add_rows(db, table, unit, rows, ids):
+    """rows: their units of time and where they are."""
     names = columns(db, table, unit, "run_id", "config_id")
     if table in ("stored_minute", "stored_hour"):
         add = {"min_duration_ns": "min", "first_start_offset_ns": "min", "max_duration_ns": "max", "last_start_offset_ns": "max"}
@@ -70,7 +74,8 @@ def add_rows(db, table, unit, ids):
                          if n == "histogram" else f"{n} = {n} + excluded.{n}" for n in names)
     else:
         sets = ", ".join(f"{n} = {n} + excluded.{n}" for n in names)
-    for row in db.execute(f"SELECT {unit}, run_id, config_id, {', '.join(names)} FROM one.{table}").fetchall():
+    unit_of, source = rows
+    for row in db.execute(f"SELECT {unit_of}, run_id, config_id, {', '.join(names)} FROM one.{source}").fetchall():
         db.execute(f"INSERT INTO main.{table}({unit}, run_id, config_id, {', '.join(names)}) VALUES(?, ?, ?{', ?' * len(names)}) "
                    f"ON CONFLICT DO UPDATE SET {sets}", [row[0], ids["run_id"][row[1]], ids["config_id"][row[2]], *row[3:]])
 
@@ -82,9 +87,10 @@ def add_history(db, path):
     ids["kernel_id"] = translate(db, "stored_kernel", "kernel_id", ["hash", "mangled"], {})
     ids["config_id"] = translate(db, "stored_launch_config", "config_id", None, ids)
     ids["run_id"] = translate(db, "stored_run", "run_id", ["uuid"], ids)
-    for table, unit in (("stored_minute", "minute"), ("stored_hour", "hour"), ("stored_measured_minute", "minute"),
-                        ("stored_measured_hour", "hour")):
-        add_rows(db, table, unit, ids)
+    for table, unit, rows in (("stored_minute", "minute", ("minute", "stored_minute")), ("stored_hour", "hour", ("hour", "stored_hour")),
+                              ("stored_measured_minute", "minute", ("minute", MEASURED)),
+                              ("stored_measured_hour", "hour", ("minute / 60", MEASURED))):
+        add_rows(db, table, unit, rows, ids)
     for run, config in db.execute("SELECT run_id, config_id FROM one.stored_run_config").fetchall():
         db.execute("INSERT OR IGNORE INTO main.stored_run_config VALUES(?, ?)", [ids["run_id"][run], ids["config_id"][config]])
     for table in ("stored_loss", "stored_overhead", "stored_period"):

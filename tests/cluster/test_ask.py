@@ -1,8 +1,10 @@
 """occq --cluster answers what occq answers from the nodes' histories merged into one, and says what is wrong.
 Arguments: OCCQ OCCTRACE-SHIP MAKE_HISTORY ENGINE."""
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -24,7 +26,7 @@ QUESTIONS = (("top",), ("top", "-n", "500", "--by", "config"), ("top", "--by", "
 
 def three_nodes(engine, directory):
     engine.ask("DROP DATABASE IF EXISTS occtrace")
-    histories = []
+    histories, sites = [], []
     for node in range(3):
         site = Site(ship, engine.url, node=f"node{node}", cluster="c1")
         if node == 0:
@@ -32,10 +34,11 @@ def three_nodes(engine, directory):
         os.makedirs(os.path.dirname(site.history))
         subprocess.run([make_history, site.history, str(node), str(NOW - 7200), "90", "9", "20", "measured", "end", f"node{node}"], check=True)
         site.run("--once")
+        sites.append(site)
         histories.append(site.history)
     merged = os.path.join(directory, "merged.db")
     merge(merged, histories)
-    return merged
+    return merged, sites
 
 
 def the_same_answers(asker, merged):
@@ -83,6 +86,22 @@ def programs_that_wait(asker, engine):
     assert json.loads(asker.ask("idle", "--user", "bob", "--json"))["idle"] == rows
     asker.ask("idle", "--user", "alice", code=3)
     asker.ask("idle", "--for", "3h", code=3)
+
+
+def a_minute_that_is_open(asker, sites):
+    """Its measured values are in the history before it, and come with it."""
+    history = sites[0].history
+    for minutes, end in (("2", ()), ("3", ("end",))):
+        subprocess.run([make_history, history, "7", str(NOW - 600), minutes, "9", "20", "measured", *end, "node0", "first300"], check=True)
+        with contextlib.closing(sqlite3.connect(history)) as db:
+            (is_open,) = db.execute("SELECT (SELECT max(minute) FROM stored_measured_minute) > max(minute) FROM stored_minute").fetchone()
+        assert is_open == (not end), minutes
+        sites[0].run("--once")
+        with tempfile.TemporaryDirectory() as directory:
+            merged = os.path.join(directory, "merged.db")
+            merge(merged, [site.history for site in sites])
+            for question in (("show", "kernel", "--job", "43"), ("top", "-n", "500", "--by", "config"), ("top", "--by", "node")):
+                assert asker.compare(merged, *question), question
 
 
 def what_cannot_be_asked(asker, merged):
@@ -201,11 +220,11 @@ for name in engines.available():
     if name != wanted:
         continue
     with engines.started(name) as engine, tempfile.TemporaryDirectory() as directory:
-        merged = three_nodes(engine, directory)
+        merged, sites = three_nodes(engine, directory)
         asker = Asker(occq, engine.url)
         for test, about in ((the_same_answers, merged), (what_only_a_cluster_knows, merged), (what_cannot_be_asked, merged),
                             (single_launches_of_a_node, directory),
-                            (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
+                            (a_minute_that_is_open, sites), (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
                             (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
             began = time.monotonic()
             test(asker, about)
