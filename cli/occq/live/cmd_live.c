@@ -13,8 +13,7 @@
 
 /* ---- without a terminal ---- */
 
-static int print_text(const struct live_args *args, const struct live_sample *sample,
-                      const struct top_line *lines, struct occ_error *err)
+static int print_text(const struct live_args *args, const struct live_sample *sample, struct occ_error *err)
 {
     static const struct live_model no_filter;
     struct cli_selection columns;
@@ -33,7 +32,8 @@ static int print_text(const struct live_args *args, const struct live_sample *sa
     }
     int status = live_choose_columns(args, &columns, err);
     return status != 0 ? status
-                       : cli_table_print("kernels", &columns, lines, sample->kernels.n, sizeof *lines, err);
+                       : cli_table_print("kernels", &columns, sample->lines, sample->kernels.n,
+                                         sizeof *sample->lines, err);
 }
 
 /* As `occq top --json`, by what the rows are. */
@@ -54,7 +54,7 @@ static void put_rows(struct cli_json *json, const char *key, enum occ_top_by by,
     cli_json_close(json);
 }
 
-static int print_json(const struct live_sample *sample, const struct top_line *lines, struct occ_error *err)
+static int print_json(const struct live_sample *sample, struct occ_error *err)
 {
     struct top_sums sums;
     _cleanup_(occ_freep) struct top_line *gpus = top_make_lines(&sample->gpus, sample->gpus.n, &sums);
@@ -72,19 +72,14 @@ static int print_json(const struct live_sample *sample, const struct top_line *l
     cli_json_real(&json, "overhead_ratio", sample->overhead);
     put_rows(&json, "gpus", OCC_TOP_BY_GPU, gpus, sample->gpus.n);
     put_rows(&json, "causes", OCC_TOP_BY_CAUSE, causes, sample->causes.n);
-    put_rows(&json, "kernels", OCC_TOP_BY_KERNEL, lines, sample->kernels.n);
+    put_rows(&json, "kernels", OCC_TOP_BY_KERNEL, sample->lines, sample->kernels.n);
     cli_json_end(&json);
     return 0;
 }
 
-static int print_sample(const struct live_args *args, struct live_sample *sample, struct occ_error *err)
+static int print_sample(const struct live_args *args, const struct live_sample *sample, struct occ_error *err)
 {
-    struct top_sums sums;
-    top_sort(&sample->kernels, "waste");
-    _cleanup_(occ_freep) struct top_line *lines = top_make_lines(&sample->kernels, sample->kernels.n, &sums);
-    int status = !lines                           ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
-                 : args->history.list.output.json ? print_json(sample, lines, err)
-                                                  : print_text(args, sample, lines, err);
+    int status = args->history.list.output.json ? print_json(sample, err) : print_text(args, sample, err);
     if (fflush(stdout) != 0 && status == 0)
         status = occ_fail_errno(err, errno, "cannot write");
     return status;

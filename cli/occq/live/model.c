@@ -12,13 +12,13 @@ void live_sample_free(struct live_sample *sample)
     occ_top_free(&sample->gpus);
     occ_top_free(&sample->causes);
     occ_arena_free(sample->names.blocks);
+    free(sample->lines);
     free(sample);
 }
 
 void live_model_release(struct live_model *model)
 {
     free(model->kernels);
-    free(model->lines);
     free(model->items);
 }
 
@@ -142,24 +142,21 @@ static void number_rows(struct live_model *model, const struct top_sums *sums)
     }
 }
 
-bool live_arrange(struct live_model *model, const struct occ_top *kernels, bool held)
+bool live_arrange(struct live_model *model, const struct live_sample *sample, bool held)
 {
-    struct top_sums sums;
-    free(model->lines);
     free(model->items);
     model->n = 0;
-    model->lines = top_make_lines(kernels, kernels->n, &sums);
-    model->items = calloc(kernels->n + 1, sizeof *model->items);
-    if (!model->lines || !model->items)
+    model->items = calloc(sample->kernels.n + 1, sizeof *model->items);
+    if (!model->items)
         return false;
-    for (size_t i = 0; i < kernels->n; i++) {
-        struct top_line *line = &model->lines[i];
+    for (size_t i = 0; i < sample->kernels.n; i++) {
+        struct top_line *line = &sample->lines[i];
         struct live_kernel *known = find_kernel(model, line->row.kernel.id, line->row.kernel.device);
         if (known && matches(model, &line->row.kernel))
             model->items[model->n++] = (struct live_item){line, known, model->order->get(model->order, line)};
     }
     qsort_r(model->items, model->n, sizeof *model->items, held ? by_place : by_value, &model->inverted);
-    number_rows(model, &sums);
+    number_rows(model, &sample->sums);
     find_selected(model);
     return true;
 }

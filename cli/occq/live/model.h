@@ -11,14 +11,16 @@
 
 /* What the history said at one moment of the launches of its last seconds. */
 struct live_sample {
-    int64_t at_ns, window_ns; /* launches that began in the window before `at_ns`, or later */
-    int64_t cpu_ns;           /* what asking took */
-    struct occ_error err;     /* code 0: none; else there is nothing but this, for people */
-    struct occ_top kernels, gpus, causes;
-    struct occ_arena names; /* of kernels */
-    int64_t newest_ns;      /* the last start of all; 0: the history has no launches */
-    int64_t missing_run;    /* that the filter asks for; 0: it is there */
-    int64_t runs;           /* in progress; of them: */
+    int64_t at_ns, window_ns;             /* launches that began in the window before `at_ns`, or later */
+    int64_t cpu_ns;                       /* what asking took */
+    struct occ_error err;                 /* code 0: none; else there is nothing but this, for people */
+    struct occ_top kernels, gpus, causes; /* the most waste first; GPUs by number */
+    struct occ_arena names;               /* of kernels */
+    struct top_line *lines;               /* of kernels */
+    struct top_sums sums;                 /* of their lines */
+    int64_t newest_ns;                    /* the last start of all; 0: the history has no launches */
+    int64_t missing_run;                  /* that the filter asks for; 0: it is there */
+    int64_t runs;                         /* in progress; of them: */
     int64_t lost;
     double overhead; /* CPU time of our threads / of the programs; NaN: not known */
 };
@@ -49,7 +51,6 @@ struct live_model {
     int64_t selected, selected_device; /* of the kernel; 0: the first row */
     struct live_kernel *kernels;       /* by id and device */
     size_t n_kernels;
-    struct top_line *lines;  /* of the sample of live_arrange(), all its kernels */
     struct live_item *items; /* of those that match the filter, in their order */
     size_t n;
     size_t at, first; /* place of the selected row or where it was; the first on the screen */
@@ -61,7 +62,7 @@ bool live_record(struct live_model *model, const struct occ_top *kernels);
 
 /* Rows of a recorded sample, which has to stay. `held`: those that had a place keep their order, and new ones
  * follow. false: no memory, there are no rows. */
-bool live_arrange(struct live_model *model, const struct occ_top *kernels, bool held);
+bool live_arrange(struct live_model *model, const struct live_sample *sample, bool held);
 
 /* Selects the row so many rows below. */
 void live_move(struct live_model *model, int64_t rows);

@@ -168,6 +168,17 @@ static int by_number(const void *left, const void *right)
     return (a->kernel.id > b->kernel.id) - (a->kernel.id < b->kernel.id);
 }
 
+/* Here, since the terminal's thread has to answer keys. */
+static int arrange(struct live_sample *sample, struct occ_error *err)
+{
+    top_sort(&sample->kernels, "waste");
+    top_sort(&sample->causes, "waste");
+    if (sample->gpus.n)
+        qsort(sample->gpus.rows, sample->gpus.n, sizeof *sample->gpus.rows, by_number);
+    sample->lines = top_make_lines(&sample->kernels, sample->kernels.n, &sample->sums);
+    return sample->lines ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
 struct live_sample *live_read(struct live_reader *reader, int64_t window_ns)
 {
     struct live_sample *sample = calloc(1, sizeof *sample);
@@ -177,11 +188,10 @@ struct live_sample *live_read(struct live_reader *reader, int64_t window_ns)
     sample->at_ns = occ_now_ns();
     sample->window_ns = window_ns;
     sample->overhead = NAN;
-    if (ask(reader, sample, &sample->err) != 0)
+    if (ask(reader, sample, &sample->err) != 0 || arrange(sample, &sample->err) != 0) {
         close_history(reader);
-    top_sort(&sample->causes, "waste");
-    if (sample->gpus.n)
-        qsort(sample->gpus.rows, sample->gpus.n, sizeof *sample->gpus.rows, by_number);
+        sample->kernels.n = sample->gpus.n = sample->causes.n = 0;
+    }
     sample->cpu_ns = occ_clock_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
     return sample;
 }

@@ -34,6 +34,6 @@ bool live_is_held(const struct live_ui *ui)
 
 void live_rearrange(struct live_ui *ui)
 {
-    if (ui->sample && !live_arrange(&ui->model, &ui->sample->kernels, live_is_held(ui)))
+    if (ui->sample && !live_arrange(&ui->model, ui->sample, live_is_held(ui)))
         (void)occ_fail(&ui->err, OCC_E_NO_MEMORY, "out of memory");
 }
