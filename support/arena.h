@@ -22,7 +22,7 @@ struct occ_arena {
 static inline void *occ_arena_get(struct occ_arena *arena, size_t n, size_t size)
 {
     struct occ_arena_block *block =
-        n < (SIZE_MAX - sizeof *block) / size ? calloc(1, sizeof *block + n * size) : NULL;
+        n < (PTRDIFF_MAX - sizeof *block) / size ? calloc(1, sizeof *block + n * size) : NULL;
     arena->failed |= !block;
     if (!block)
         return NULL;

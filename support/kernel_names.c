@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "cleanup.h"
 #include "error.h"
 #include "name_pieces.h"
 #include "text.h"
@@ -33,16 +34,17 @@ static int compare(const void *left, const void *right)
 }
 
 /* Divides classes (at first all 0) by the texts; returns how many there are, 0 without memory. `ret_sorted`,
- * if it is not NULL: the texts by class. */
+ * if it is not NULL: the texts by class, malloc'ed. */
 static size_t divide(struct occ_arena *arena, const char *const *texts, size_t n, uint32_t *class_of,
                      struct entry **ret_sorted)
 {
     uint32_t count = 0;
-    struct entry *entries = NEW(arena, n, entries);
-    for (size_t i = 0; entries && i < n; i++)
-        entries[i] = (struct entry){class_of[i], texts[i], i};
+    struct entry *entries = calloc(n, sizeof *entries);
+    arena->failed |= !entries;
     if (!entries)
         return 0;
+    for (size_t i = 0; i < n; i++)
+        entries[i] = (struct entry){class_of[i], texts[i], i};
     qsort(entries, n, sizeof *entries, compare);
     for (size_t i = 0; i < n; i++) {
         count += i == 0 || compare(&entries[i - 1], &entries[i]) != 0;
@@ -50,6 +52,8 @@ static size_t divide(struct occ_arena *arena, const char *const *texts, size_t n
     }
     if (ret_sorted)
         *ret_sorted = entries;
+    else
+        free(entries);
     return count;
 }
 
@@ -119,7 +123,7 @@ static void describe(struct occ_arena *arena, const struct occ_name_pieces *name
     const struct occ_name_pieces **same = NEW(arena, n, same);
     const char **texts = NEW(arena, n, texts);
     uint32_t *class_of = NEW(arena, n, class_of);
-    struct entry *sorted = NULL;
+    _cleanup_(occ_freep) struct entry *sorted = NULL;
     for (size_t i = 0; !arena->failed && i < n; i++)
         texts[i] = names[i].key;
     if (arena->failed || divide(arena, texts, n, class_of, &sorted) == 0)

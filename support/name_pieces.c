@@ -61,13 +61,12 @@ static void cut_parts(struct occ_arena *arena, const char *s, const char **slots
     }
 }
 
-/* `head`, `after`: where the head begins and ends in `text`. */
+/* What is around the head, which begins and ends at `head` and `after` in `text`. */
 static void cut(struct occ_arena *arena, const char *text, const char *head, const char *after,
                 struct occ_name_pieces *ret_pieces)
 {
     for (size_t i = 0; i < SLOTS; i++)
         ret_pieces->slots[i] = "";
-    ret_pieces->key = ret_pieces->head = occ_arena_part(arena, head, (size_t)(after - head));
     ret_pieces->slots[SCOPE] = occ_arena_part(arena, text, (size_t)(head - text));
     if (*after == '<')
         after = cut_list(arena, after, ret_pieces->slots);
@@ -84,6 +83,7 @@ void occ_name_cut_type(struct occ_arena *arena, const char *text, struct occ_nam
         head = after;
     size_t n = identifier(head);
     cut(arena, text, head, head + n, ret_pieces);
+    ret_pieces->key = ret_pieces->head = occ_arena_part(arena, head, n);
     occ_name_put(&line, head, n);
     occ_name_put_text(&line, head[n] ? "<" OCC_NAME_ELLIPSIS ">" : "");
     bool short_enough = strlen(simple) <= OCC_NAME_SHORT_ENOUGH || n == 0;

@@ -17,7 +17,25 @@ struct kernel_names {
     struct occ_arena arena;
 };
 
-static int read_names(struct kernel_names *names, const char *form, sqlite3 *db, struct occ_error *err)
+/* Long names are most of what is held: the demangled one only where it differs and kernels are told apart. */
+static void add_kernel(struct kernel_names *names, bool is_distinct, int64_t id, const char *demangled,
+                       const char *name)
+{
+    names->arena.failed |=
+        !occ_grow((void **)&names->kernels, &names->allocated, names->n, UINT32_MAX, sizeof *names->kernels);
+    if (names->arena.failed)
+        return;
+    const char *copy = occ_arena_copy(&names->arena, name);
+    bool is_second = is_distinct && demangled && strcmp(copy, demangled) != 0;
+    names->kernels[names->n++] = (struct occ_kernel_name){
+        .id = id,
+        .short_name = copy,
+        .demangled = is_second ? occ_arena_copy(&names->arena, demangled) : copy,
+    };
+}
+
+static int read_names(struct kernel_names *names, const char *form, bool is_distinct, sqlite3 *db,
+                      struct occ_error *err)
 {
     /* one column of the view `kernel` for each label */
     static const char statement[] =
@@ -28,17 +46,10 @@ static int read_names(struct kernel_names *names, const char *form, sqlite3 *db,
     while (strcmp(form, name_labels[column - 2]) != 0)
         column++;
     if (sqlite3_prepare_v2(db, statement, -1, &stmt, NULL) == SQLITE_OK)
-        while ((step = sqlite3_step(stmt)) == SQLITE_ROW && !names->arena.failed) {
-            const char *texts[] = {(const char *)sqlite3_column_text(stmt, 1),
-                                   (const char *)sqlite3_column_text(stmt, column)};
-            names->arena.failed |= !occ_grow((void **)&names->kernels, &names->allocated, names->n,
-                                             UINT32_MAX, sizeof *names->kernels);
-            if (!names->arena.failed)
-                names->kernels[names->n++] =
-                    (struct occ_kernel_name){.id = sqlite3_column_int64(stmt, 0),
-                                             .demangled = occ_arena_copy(&names->arena, texts[0]),
-                                             .short_name = occ_arena_copy(&names->arena, texts[1])};
-        }
+        while ((step = sqlite3_step(stmt)) == SQLITE_ROW && !names->arena.failed)
+            add_kernel(names, is_distinct, sqlite3_column_int64(stmt, 0),
+                       (const char *)sqlite3_column_text(stmt, 1),
+                       (const char *)sqlite3_column_text(stmt, column));
     (void)sqlite3_finalize(stmt);
     return names->arena.failed   ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
            : step != SQLITE_DONE ? occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db))
@@ -51,11 +62,14 @@ int kernel_names_load(struct occ_store *store, const char *form, struct kernel_n
     _cleanup_(kernel_names_freep) struct kernel_names *names = calloc(1, sizeof *names);
     if (!names)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    form = form ? form : "distinct";
-    int status = read_names(names, form, occ_store_sqlite(store), err);
-    if (status == 0 && strcmp(form, "distinct") == 0 &&
-        occ_kernel_names_distinguish(names->kernels, names->n) != 0)
+    bool is_distinct = !form || strcmp(form, "distinct") == 0;
+    int status = read_names(names, form ? form : "distinct", is_distinct, occ_store_sqlite(store), err);
+    if (status == 0 && is_distinct && occ_kernel_names_distinguish(names->kernels, names->n) != 0)
         status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    if (status == 0 && is_distinct) { /* each has its `name` */
+        occ_arena_free(names->arena.blocks);
+        names->arena = (struct occ_arena){0};
+    }
     if (status == 0)
         *ret_names = occ_take(names);
     return status;
