@@ -65,21 +65,8 @@ static void chrome_add_track(struct export_writer *w, const struct export_track 
 static bool chrome_add_config(struct export_writer *w, const char *kernel, const struct export_arg *args,
                               size_t n, struct export_config *config)
 {
-    FILE *memory = open_memstream(&config->bytes, &config->size);
-    struct cli_json json = {.out = memory};
     (void)w;
-    if (!memory)
-        return false;
-    cli_json_object(&json, NULL, true);
-    cli_json_string(&json, "name", kernel);
-    cli_json_object(&json, "args", true);
-    for (size_t i = 0; i < n; i++)
-        if (args[i].value.type != CLI_NONE)
-            cli_json_value(&json, args[i].key, args[i].value);
-    if (fclose(memory) != 0)
-        return false;
-    config->bytes[0] = ' '; /* the object's brace: it goes on where an event's began */
-    return true;
+    return export_config_json("name", kernel, "args", args, n, config);
 }
 
 static char *put_key(char *at, const char *key)

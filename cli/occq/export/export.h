@@ -75,6 +75,11 @@ struct export_format {
                      int64_t end_ns);
     void (*end)(struct export_writer *writer);
 };
+/* The rest of a launch's JSON object. `nested`: the arguments that have a value are in an object of that
+ * name, which stays open; NULL: all are members, and nothing is open. */
+bool export_config_json(const char *name_key, const char *kernel, const char *nested,
+                        const struct export_arg *args, size_t n, struct export_config *ret_config);
+
 extern const struct export_format export_chrome, export_perfetto, export_csv, export_jsonl;
 
 #endif

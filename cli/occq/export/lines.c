@@ -83,24 +83,33 @@ static void csv_add_launch(struct export_writer *w, const struct export_track *t
 
 /* ---- JSON ---- */
 
-/* The rest of the line's object. */
-static bool jsonl_add_config(struct export_writer *w, const char *kernel, const struct export_arg *args,
-                             size_t n, struct export_config *config)
+bool export_config_json(const char *name_key, const char *kernel, const char *nested,
+                        const struct export_arg *args, size_t n, struct export_config *ret_config)
 {
-    FILE *memory = open_memstream(&config->bytes, &config->size);
+    FILE *memory = open_memstream(&ret_config->bytes, &ret_config->size);
     struct cli_json json = {.out = memory};
-    (void)w;
     if (!memory)
         return false;
     cli_json_object(&json, NULL, true);
-    cli_json_string(&json, "kernel", kernel);
+    cli_json_string(&json, name_key, kernel);
+    if (nested)
+        cli_json_object(&json, nested, true);
     for (size_t i = 0; i < n; i++)
-        cli_json_value(&json, args[i].key, args[i].value);
-    cli_json_close(&json);
+        if (!nested || args[i].value.type != CLI_NONE)
+            cli_json_value(&json, args[i].key, args[i].value);
+    if (!nested)
+        cli_json_close(&json);
     if (fclose(memory) != 0)
         return false;
-    config->bytes[0] = ' '; /* the object's brace: it goes on where the line's began */
+    ret_config->bytes[0] = ' '; /* the object's brace: it goes on where an event's or a line's began */
     return true;
+}
+
+static bool jsonl_add_config(struct export_writer *w, const char *kernel, const struct export_arg *args,
+                             size_t n, struct export_config *config)
+{
+    (void)w;
+    return export_config_json("kernel", kernel, NULL, args, n, config);
 }
 
 static void jsonl_add_launch(struct export_writer *w, const struct export_track *track,
