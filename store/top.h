@@ -61,7 +61,9 @@ struct occ_top_row {
     X(CONFIG, "config")                                                                                      \
     X(CAUSE, "cause")                                                                                        \
     X(GPU, "gpu")                                                                                            \
-    X(RANGE, "range") X(STREAM, "stream") X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job") X(NODE, "node")
+    X(RANGE, "range")                                                                                        \
+    X(STREAM, "stream") X(RUN, "run") X(RANK, "rank") X(USER, "user") X(LABEL, "label") X(JOB, "job")        \
+        X(NODE, "node")
 /* Or all launches that start in a unit of time. X(NAME, label) */
 #define OCC_TOP_BY_TIME(X) X(MINUTE, "minute") X(HOUR, "hour") X(DAY, "day")
 enum occ_top_by {
@@ -73,15 +75,17 @@ enum occ_top_by {
 struct occ_top {
     struct occ_top_row *rows; /* unordered */
     size_t n;
-    void *memory; /* owner of the strings */
+    size_t n_kernels; /* with launches that match the filter */
+    void *memory;     /* owner of the strings */
 };
 /* By anything but a kernel, kernel.short_name says which rows are added up (NULL: not known), and kernel.id
  * is the configuration's, the device's or the run's; by time it is the number of the unit since 1970, and
  * `kernel` has no texts. */
 int occ_store_top(struct occ_store *store, const struct occ_filter *filter, enum occ_top_by by,
                   struct occ_top *ret_top, struct occ_error *err);
-/* Several answers from one pass over the launches, of one moment: by `n` (at most 4) of kernel, configuration,
- * cause and GPU. The caller frees all of them, also after a failure: they are zeroed before. */
+/* Several answers from one pass over the launches, of one moment: by `n` (at most 4) of kernel,
+ * configuration, cause and GPU. The caller frees all of them, also after a failure: they are zeroed before.
+ */
 int occ_store_tops(struct occ_store *store, const struct occ_filter *filter, const enum occ_top_by *by,
                    size_t n, struct occ_top *ret_tops, struct occ_error *err);
 void occ_top_free(struct occ_top *top);

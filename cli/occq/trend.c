@@ -10,7 +10,6 @@
 #include "diff/changes.h"
 #include "support/array.h"
 #include "support/cleanup.h"
-#include "support/map.h"
 #include "support/text.h"
 
 #define MINUTE_NS INT64_C(60000000000)
@@ -125,6 +124,7 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
     int status = occ_store_top(store, filter, by, &top, err);
     if (status != 0)
         return status;
+    t->n_kernels = filter->kernel ? top.n_kernels : 0;
     t->points = calloc(top.n + 1, sizeof *t->points);
     if (!t->points)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
@@ -292,20 +292,6 @@ static int load_labels(struct occ_store *store, struct trend *t, struct occ_erro
     return status;
 }
 
-/* A kernel has a row for each device. */
-static int count_kernels(struct occ_store *store, const struct occ_filter *filter, struct trend *t,
-                         struct occ_error *err)
-{
-    _cleanup_(occ_map_free) struct occ_map seen = {0};
-    _cleanup_(occ_top_free) struct occ_top top = {0};
-    int status = occ_store_top(store, filter, OCC_TOP_BY_KERNEL, &top, err);
-    for (size_t i = 0; i < top.n && status == 0; i++)
-        if (occ_map_put(&seen, (uint64_t)top.rows[i].kernel.id, 0) == OCC_MAP_NONE)
-            status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    t->n_kernels = seen.used;
-    return status;
-}
-
 int trend_load(struct occ_store *store, const struct occ_filter *filter, const char *unit, double min_change,
                struct trend *ret_trend, struct occ_error *err)
 {
@@ -313,8 +299,6 @@ int trend_load(struct occ_store *store, const struct occ_filter *filter, const c
     int status = choose_and_load(store, filter, unit, ret_trend, err);
     if (status == 0 && ret_trend->n)
         status = load_labels(store, ret_trend, err);
-    if (status == 0 && filter->kernel)
-        status = count_kernels(store, filter, ret_trend, err);
     struct trend_question question = {.store = store, .filter = filter, .err = err};
     return status != 0 ? status : find_changes(&question, min_change, ret_trend);
 }

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "query.h"
+#include "top_config.h"
 #include "support/arena.h"
 #include "support/array.h"
 
@@ -50,6 +50,7 @@ struct top {
     struct occ_error *err;
     struct occ_resolved_filter filter;
     struct occ_totals_table totals;
+    struct occ_map kernels; /* that launches are of */
     struct lines answers[ANSWERS_MAX];
     size_t n;
 };
@@ -67,13 +68,6 @@ static double mean_of(const struct mean *mean)
     return mean->weight > 0 ? mean->sum / mean->weight : NAN;
 }
 
-enum {
-#define X(name, expression) C_##name,
-    OCC_SQL_TOP(X)
-#undef X
-        C_CAUSES
-};
-
 static const char *copy_column(struct lines *t, sqlite3_stmt *stmt, int column)
 {
     return occ_arena_copy(&t->arena, (const char *)sqlite3_column_text(stmt, column));
@@ -82,17 +76,18 @@ static const char *copy_column(struct lines *t, sqlite3_stmt *stmt, int column)
 /* What rows are told apart by. */
 static uint64_t key_of(const struct lines *t, sqlite3_stmt *stmt, uint32_t group)
 {
-    const char *cause = (const char *)sqlite3_column_text(stmt, C_MAIN_CAUSE);
+    const char *cause;
     uint32_t number = 0;
     switch (t->by) {
     case OCC_TOP_BY_KERNEL:
-        return (uint64_t)sqlite3_column_int64(stmt, C_KERNEL) << 32 |
-               (uint32_t)sqlite3_column_int64(stmt, C_MODEL);
+        return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_KERNEL) << 32 |
+               (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_MODEL);
     case OCC_TOP_BY_CONFIG:
-        return (uint64_t)sqlite3_column_int64(stmt, C_CONFIG);
+        return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_CONFIG);
     case OCC_TOP_BY_GPU:
-        return (uint64_t)sqlite3_column_int64(stmt, C_DEVICE_ID);
+        return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_DEVICE_ID);
     case OCC_TOP_BY_CAUSE:
+        cause = (const char *)sqlite3_column_text(stmt, OCC_TOP_MAIN_CAUSE);
         while (number < OCC_CAUSE_COUNT && strcmp(cause ? cause : "", occ_cause_word(number)) != 0)
             number++;
         return number;
@@ -104,10 +99,10 @@ static uint64_t key_of(const struct lines *t, sqlite3_stmt *stmt, uint32_t group
 static void name_line(struct lines *t, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
                       uint32_t group, struct occ_row_kernel *kernel)
 {
-    static const int columns[] = {[OCC_TOP_BY_KERNEL] = C_SHORT,
-                                  [OCC_TOP_BY_CONFIG] = C_CONFIG_TEXT,
-                                  [OCC_TOP_BY_CAUSE] = C_MAIN_CAUSE,
-                                  [OCC_TOP_BY_GPU] = C_DEVICE};
+    static const int columns[] = {[OCC_TOP_BY_KERNEL] = OCC_TOP_SHORT,
+                                  [OCC_TOP_BY_CONFIG] = OCC_TOP_CONFIG_TEXT,
+                                  [OCC_TOP_BY_CAUSE] = OCC_TOP_MAIN_CAUSE,
+                                  [OCC_TOP_BY_GPU] = OCC_TOP_DEVICE};
     char number[16];
     if (t->by == OCC_TOP_BY_STREAM) {
         (void)snprintf(number, sizeof number, "%u", group);
@@ -125,16 +120,16 @@ static void name_line(struct lines *t, const struct occ_resolved_filter *f, sqli
     } else {
         bool has_name = sqlite3_column_bytes(stmt, columns[t->by]) > 0;
         kernel->short_name = has_name ? copy_column(t, stmt, columns[t->by]) : NULL;
-        kernel->id = sqlite3_column_int64(stmt, t->by == OCC_TOP_BY_KERNEL   ? C_KERNEL
-                                                : t->by == OCC_TOP_BY_CONFIG ? C_CONFIG
-                                                                             : C_DEVICE_ID);
+        kernel->id = sqlite3_column_int64(stmt, t->by == OCC_TOP_BY_KERNEL   ? OCC_TOP_KERNEL
+                                                : t->by == OCC_TOP_BY_CONFIG ? OCC_TOP_CONFIG
+                                                                             : OCC_TOP_DEVICE_ID);
     }
     if (t->by > OCC_TOP_BY_CONFIG)
         return;
-    kernel->device = sqlite3_column_int64(stmt, C_MODEL);
-    kernel->demangled = copy_column(t, stmt, C_DEMANGLED);
-    kernel->mangled = copy_column(t, stmt, C_MANGLED);
-    kernel->device_name = copy_column(t, stmt, C_DEVICE);
+    kernel->device = sqlite3_column_int64(stmt, OCC_TOP_MODEL);
+    kernel->demangled = copy_column(t, stmt, OCC_TOP_DEMANGLED);
+    kernel->mangled = copy_column(t, stmt, OCC_TOP_MANGLED);
+    kernel->device_name = copy_column(t, stmt, OCC_TOP_DEVICE);
 }
 
 /* NULL: no memory. */
@@ -150,41 +145,7 @@ static struct line *find_line(struct lines *t, const struct occ_resolved_filter 
         t->lines[t->n] = (struct line){.row = {.min_ns = UINT64_MAX}};
         name_line(t, f, stmt, group, &t->lines[t->n++].row.kernel);
     }
-    t->lines[at].row.kernel.simulated |= sqlite3_column_int(stmt, C_SIMULATED) != 0;
     return &t->lines[at];
-}
-
-/* The columns of the dominant configuration. */
-static void fill_dominant(struct line *line, sqlite3_stmt *stmt, uint64_t total_ns)
-{
-    struct occ_top_row *row = &line->row;
-    line->has_dominant = true;
-    line->dominant_ns = total_ns;
-    row->dominant.registers_per_thread = (uint32_t)sqlite3_column_int64(stmt, C_REGISTERS);
-    row->dominant.block_threads = (uint32_t)sqlite3_column_int64(stmt, C_BLOCK_THREADS);
-    row->dominant.waves =
-        sqlite3_column_type(stmt, C_WAVES) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, C_WAVES);
-    row->dominant.full_waves = (uint64_t)sqlite3_column_int64(stmt, C_FULL_WAVES);
-    row->dominant.partial_blocks = (uint64_t)sqlite3_column_int64(stmt, C_PARTIAL_BLOCKS);
-    row->dominant.by_design = (uint32_t)sqlite3_column_int64(stmt, C_BY_DESIGN);
-    (void)occ_limiters_text((uint32_t)sqlite3_column_int64(stmt, C_LIMITERS), row->dominant.limiters,
-                            sizeof row->dominant.limiters);
-}
-
-/* As much of the model's result as the waterfall takes. */
-static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
-{
-    *result = (struct occ_result){
-        .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, C_WARPS_PER_BLOCK),
-        .max_warps_per_sm = (uint32_t)sqlite3_column_int64(stmt, C_MAX_WARPS),
-        .theoretical = sqlite3_column_double(stmt, C_THEORETICAL),
-        .expected_achieved_low = sqlite3_column_double(stmt, C_ACHIEVED_LOW),
-        .expected_achieved_high = sqlite3_column_double(stmt, C_ACHIEVED_HIGH),
-        .expected_elapsed_low = sqlite3_column_double(stmt, C_ELAPSED_LOW),
-        .expected_elapsed_high = sqlite3_column_double(stmt, C_ELAPSED_HIGH),
-    };
-    for (int i = 0; i < OCC_CAUSE_COUNT; i++)
-        result->cause[i] = sqlite3_column_double(stmt, C_CAUSES + 1 + i);
 }
 
 static void add_result(struct line *line, const struct occ_result *result,
@@ -204,17 +165,20 @@ static void add_result(struct line *line, const struct occ_result *result,
     line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall.used, 0);
 }
 
-static int read_measured(struct top *t, int64_t config, uint32_t group, struct occ_measured_sums *ret_sums)
+/* Of a group of the configuration. */
+static int read_measured(struct top *t, const struct occ_top_config *config, uint32_t group,
+                         struct occ_measured_sums *ret_sums)
 {
     struct occ_resolved_filter f = t->filter; /* the same maps and runs */
-    if (f.unit_ns == 0)
-        return occ_measured_read(t->store, &f, config,
-                                 t->answers[0].by > OCC_TOP_BY_STREAM ? (int64_t)group : OCC_ANY_GROUP,
-                                 ret_sums, t->err);
-    f.time = (struct occ_span){group * f.unit_ns, (group + INT64_C(1)) * f.unit_ns};
+    *ret_sums = config->measured;
+    if (!config->is_measured || (f.unit_ns == 0 && t->answers[0].by <= OCC_TOP_BY_STREAM))
+        return 0;
+    if (f.unit_ns)
+        f.time = (struct occ_span){group * f.unit_ns, (group + INT64_C(1)) * f.unit_ns};
     if (f.unit_ns >= HOUR_NS)
         f.hours = f.time;
-    return occ_measured_read(t->store, &f, config, OCC_ANY_GROUP, ret_sums, t->err);
+    return occ_measured_read(t->store, &f, config->id, f.unit_ns ? OCC_ANY_GROUP : (int64_t)group, ret_sums,
+                             t->err);
 }
 
 static bool add_durations(struct occ_histogram *sum, const struct occ_histogram *part)
@@ -226,21 +190,26 @@ static bool add_durations(struct occ_histogram *sum, const struct occ_histogram 
 }
 
 /* Sums of a configuration, of one group. */
-static void add_totals(struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals)
+static void add_totals(struct line *line, const struct occ_top_config *config,
+                       const struct occ_totals *totals)
 {
     struct occ_top_row *row = &line->row;
+    row->kernel.simulated |= config->is_simulated;
     row->configs++;
     row->launches += totals->launches;
     row->total_ns = occ_add_saturated(row->total_ns, totals->total_ns);
     row->min_ns = totals->min_ns < row->min_ns ? totals->min_ns : row->min_ns;
     row->max_ns = totals->max_ns > row->max_ns ? totals->max_ns : row->max_ns;
-    if (!line->has_dominant || totals->total_ns > line->dominant_ns)
-        fill_dominant(line, stmt, totals->total_ns);
+    if (line->has_dominant && totals->total_ns <= line->dominant_ns)
+        return;
+    line->has_dominant = true;
+    line->dominant_ns = totals->total_ns;
+    row->dominant = config->dominant;
 }
 
 /* What is known of a configuration's occupancy. */
-static void add_occupancy(struct line *line, sqlite3_stmt *stmt, const struct occ_totals *totals,
-                          const struct occ_measurement *measured)
+static void add_occupancy(struct line *line, const struct occ_top_config *config,
+                          const struct occ_totals *totals, const struct occ_measurement *measured)
 {
     /* launches of no measurable time have a mean too */
     double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
@@ -249,33 +218,36 @@ static void add_occupancy(struct line *line, sqlite3_stmt *stmt, const struct oc
     add_mean(&line->achieved_error, measured->achieved_error, weight);
     add_mean(&line->elapsed, measured->elapsed, weight);
     add_mean(&line->elapsed_error, measured->elapsed_error, weight);
-    if (sqlite3_column_type(stmt, C_ELAPSED_LOW) == SQLITE_NULL)
-        return;
-    struct occ_result result;
-    read_result(stmt, &result);
-    add_result(line, &result, measured, weight,
-               (double)totals->total_ns * 1e-9 * sqlite3_column_double(stmt, C_SMS) *
-                   result.max_warps_per_sm);
+    if (config->is_analysed)
+        add_result(line, &config->result, measured, weight, (double)totals->total_ns * 1e-9 * config->warps);
 }
 
 /* To a line of each answer. */
-static int add_config(struct top *t, sqlite3_stmt *stmt, const struct occ_totals *totals)
+static int add_config(struct top *t, const struct occ_top_config *config, const struct occ_totals *totals)
 {
     uint32_t group = (uint32_t)(totals->key >> 32);
     struct occ_measured_sums sums;
     struct occ_measurement measured;
-    int rc = read_measured(t, sqlite3_column_int64(stmt, C_CONFIG), group, &sums);
+    int rc = read_measured(t, config, group, &sums);
     if (rc != 0)
         return rc;
     occ_measured_means(&sums, &measured);
     for (size_t i = 0; i < t->n; i++) {
-        struct line *line = find_line(&t->answers[i], &t->filter, stmt, group);
+        struct line *line = find_line(&t->answers[i], &t->filter, config->stmt, group);
         if (!line || !add_durations(&line->durations, &totals->histogram))
             return occ_store_no_memory(t->err);
-        add_totals(line, stmt, totals);
-        add_occupancy(line, stmt, totals, &measured);
+        add_totals(line, config, totals);
+        add_occupancy(line, config, totals, &measured);
     }
     return 0;
+}
+
+/* Reads the configuration. */
+static int add_kernel(struct top *t, sqlite3_stmt *stmt, struct occ_top_config *config)
+{
+    if (occ_map_put(&t->kernels, (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_KERNEL), 0) == OCC_MAP_NONE)
+        return occ_store_no_memory(t->err);
+    return occ_top_config_read(t->store, &t->filter, stmt, config, t->err);
 }
 
 static int by_config(const void *left, const void *right)
@@ -289,16 +261,19 @@ static int by_config(const void *left, const void *right)
 static int load_configs(struct top *t)
 {
     struct occ_totals *at = t->totals.entries, *end = at + t->totals.n;
+    struct occ_top_config config;
     int rc = 0;
     qsort(at, t->totals.n, sizeof *at, by_config);
     sqlite3_stmt *stmt =
         occ_store_query(t->store, OCC_SQL_TOP_CONFIGS, OCC_INTS((uint32_t)at->key, (uint32_t)end[-1].key));
     while (occ_store_next(t->store, stmt, &rc, t->err)) {
-        int64_t id = sqlite3_column_int64(stmt, C_CONFIG);
+        int64_t id = sqlite3_column_int64(stmt, OCC_TOP_CONFIG);
         while (at < end && (uint32_t)at->key < id)
             at++;
+        if (at < end && (uint32_t)at->key == id)
+            rc = add_kernel(t, stmt, &config);
         while (at < end && (uint32_t)at->key == id && rc == 0)
-            rc = add_config(t, stmt, at++);
+            rc = add_config(t, &config, at++);
     }
     return rc;
 }
@@ -331,7 +306,7 @@ static void finish_line(struct line *line)
     name_main_cause(line);
 }
 
-static int make_rows(struct lines *t, struct occ_top *ret_top, struct occ_error *err)
+static int make_rows(struct lines *t, size_t n_kernels, struct occ_top *ret_top, struct occ_error *err)
 {
     struct occ_top_row *rows = malloc((t->n + 1) * sizeof *rows);
     if (!rows || t->arena.failed) {
@@ -342,7 +317,7 @@ static int make_rows(struct lines *t, struct occ_top *ret_top, struct occ_error 
         finish_line(&t->lines[i]);
         rows[i] = t->lines[i].row;
     }
-    *ret_top = (struct occ_top){.rows = rows, .n = t->n, .memory = t->arena.blocks};
+    *ret_top = (struct occ_top){.rows = rows, .n = t->n, .n_kernels = n_kernels, .memory = t->arena.blocks};
     t->arena.blocks = NULL;
     return 0;
 }
@@ -355,7 +330,7 @@ static int answer(struct top *t, const struct occ_filter *filter, struct occ_top
     if (rc == 0 && t->totals.n > 0)
         rc = load_configs(t);
     for (size_t i = 0; i < t->n && rc == 0; i++)
-        rc = make_rows(&t->answers[i], &ret_tops[i], t->err);
+        rc = make_rows(&t->answers[i], t->kernels.used, &ret_tops[i], t->err);
     return rc;
 }
 
@@ -372,6 +347,7 @@ int occ_store_tops(struct occ_store *s, const struct occ_filter *filter, const e
     occ_store_rollback(s);
     occ_resolved_filter_free(&t.filter);
     occ_totals_table_free(&t.totals);
+    occ_map_free(&t.kernels);
     for (size_t i = 0; i < t.n; i++) {
         struct lines *answer = &t.answers[i];
         occ_map_free(&answer->index);

@@ -1,0 +1,50 @@
+/* See top_config.h. One thread. */
+#include "top_config.h"
+
+static void read_dominant(sqlite3_stmt *stmt, struct occ_dominant_config *dominant)
+{
+    dominant->registers_per_thread = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_REGISTERS);
+    dominant->block_threads = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_BLOCK_THREADS);
+    dominant->waves = sqlite3_column_type(stmt, OCC_TOP_WAVES) == SQLITE_NULL
+                          ? NAN
+                          : sqlite3_column_double(stmt, OCC_TOP_WAVES);
+    dominant->full_waves = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_FULL_WAVES);
+    dominant->partial_blocks = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_PARTIAL_BLOCKS);
+    dominant->by_design = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_BY_DESIGN);
+    (void)occ_limiters_text((uint32_t)sqlite3_column_int64(stmt, OCC_TOP_LIMITERS), dominant->limiters,
+                            sizeof dominant->limiters);
+}
+
+/* As much of the model's result as the waterfall takes. */
+static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
+{
+    *result = (struct occ_result){
+        .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_WARPS_PER_BLOCK),
+        .max_warps_per_sm = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_MAX_WARPS),
+        .theoretical = sqlite3_column_double(stmt, OCC_TOP_THEORETICAL),
+        .expected_achieved_low = sqlite3_column_double(stmt, OCC_TOP_ACHIEVED_LOW),
+        .expected_achieved_high = sqlite3_column_double(stmt, OCC_TOP_ACHIEVED_HIGH),
+        .expected_elapsed_low = sqlite3_column_double(stmt, OCC_TOP_ELAPSED_LOW),
+        .expected_elapsed_high = sqlite3_column_double(stmt, OCC_TOP_ELAPSED_HIGH),
+    };
+    for (int i = 0; i < OCC_CAUSE_COUNT; i++)
+        result->cause[i] = sqlite3_column_double(stmt, OCC_TOP_CAUSES + 1 + i);
+}
+
+int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
+                        struct occ_top_config *ret_config, struct occ_error *err)
+{
+    *ret_config =
+        (struct occ_top_config){.stmt = stmt,
+                                .id = sqlite3_column_int64(stmt, OCC_TOP_CONFIG),
+                                .is_analysed = sqlite3_column_type(stmt, OCC_TOP_ELAPSED_LOW) != SQLITE_NULL,
+                                .is_simulated = sqlite3_column_int(stmt, OCC_TOP_SIMULATED) != 0};
+    read_result(stmt, &ret_config->result);
+    read_dominant(stmt, &ret_config->dominant);
+    ret_config->warps = sqlite3_column_double(stmt, OCC_TOP_SMS) * ret_config->result.max_warps_per_sm;
+    int rc = occ_measured_read(s, f, ret_config->id, OCC_ANY_GROUP, &ret_config->measured, err);
+#define X(name, text) ret_config->is_measured = ret_config->is_measured || ret_config->measured.name > 0;
+    OCC_MEASURED_SOURCES(X)
+#undef X
+    return rc;
+}

@@ -1,0 +1,28 @@
+/* What `top` reads of a launch configuration, once for all its totals. One thread. */
+#ifndef OCC_STORE_TOP_CONFIG_H
+#define OCC_STORE_TOP_CONFIG_H
+
+#include "query.h"
+
+/* The columns of OCC_SQL_TOP_CONFIGS. */
+enum {
+#define X(name, expression) OCC_TOP_##name,
+    OCC_SQL_TOP(X)
+#undef X
+        OCC_TOP_CAUSES
+};
+
+struct occ_top_config {
+    sqlite3_stmt *stmt; /* on its row, for names */
+    int64_t id;
+    bool is_analysed, is_simulated, is_measured;
+    struct occ_result result;
+    double warps; /* that its device can hold */
+    struct occ_dominant_config dominant;
+    struct occ_measured_sums measured; /* of all groups */
+};
+
+int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
+                        struct occ_top_config *ret_config, struct occ_error *err);
+
+#endif
