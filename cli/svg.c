@@ -40,6 +40,15 @@ static void put_escaped(FILE *out, const char *text)
     }
 }
 
+/* x with its unit: "" or "%". */
+static void put_text(FILE *out, double x, const char *unit, double y, const char *classes, char *text)
+{
+    occ_text_sanitise(text);
+    (void)fprintf(out, "<text x=\"%.4g%s\" y=\"%.4g\" class=\"%s\">", x, unit, y, classes);
+    put_escaped(out, text);
+    (void)fputs("</text>\n", out);
+}
+
 void cli_svg_text(FILE *out, double x, double y, const char *classes, const char *format, ...)
 {
     char text[512];
@@ -47,30 +56,57 @@ void cli_svg_text(FILE *out, double x, double y, const char *classes, const char
     va_start(values, format);
     (void)vsnprintf(text, sizeof text, format, values);
     va_end(values);
-    occ_text_sanitise(text);
-    (void)fprintf(out, "<text x=\"%.4g\" y=\"%.4g\" class=\"%s\">", x, y, classes);
-    put_escaped(out, text);
-    (void)fputs("</text>\n", out);
+    put_text(out, x, "", y, classes, text);
 }
 
-void cli_svg_tick_x(const struct cli_svg_plot *plot, double x, const char *label)
+/* ---- plots ---- */
+
+static double percent(const struct cli_svg_plot *plot, double x)
 {
-    (void)fprintf(plot->out, "<line x1=\"%.1f\" y1=\"%g\" x2=\"%.1f\" y2=\"%g\" class=\"grid\"/>", x,
-                  plot->height, x, plot->height + 4);
-    cli_svg_text(plot->out, x, plot->height + 17, "middle", "%s", label);
+    return x / plot->width * 100;
+}
+
+void cli_svg_plot_begin(const struct cli_svg_plot *plot, double x, double y)
+{
+    char width[32];
+    (void)snprintf(width, sizeof width, "%g", plot->width);
+    (void)fprintf(plot->out,
+                  "<svg class=\"area\" x=\"%g\" y=\"%g\" width=\"%s\" height=\"%g\" overflow=\"visible\">\n",
+                  x, y, plot->shown ? plot->shown : width, plot->height);
+}
+
+void cli_svg_shapes_begin(const struct cli_svg_plot *plot)
+{
+    (void)fprintf(plot->out, "<svg viewBox=\"0 0 %g %g\" preserveAspectRatio=\"none\">\n", plot->width,
+                  plot->height);
+}
+
+void cli_svg_plot_text(const struct cli_svg_plot *plot, double x, double y, const char *classes,
+                       const char *text)
+{
+    char copy[512];
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    put_text(plot->out, percent(plot, x), "%", y, classes, copy);
+}
+
+void cli_svg_tick_x(const struct cli_svg_plot *plot, double x, bool minor, const char *label)
+{
+    const char *class = minor ? " minor" : "";
+    (void)fprintf(plot->out, "<line x1=\"%.2f%%\" y1=\"%g\" x2=\"%.2f%%\" y2=\"%g\" class=\"grid%s\"/>",
+                  percent(plot, x), plot->height, percent(plot, x), plot->height + 4, class);
+    cli_svg_plot_text(plot, x, plot->height + 17, minor ? "middle minor" : "middle", label);
 }
 
 void cli_svg_tick_y(const struct cli_svg_plot *plot, double y, const char *label)
 {
-    (void)fprintf(plot->out, "<line x1=\"0\" y1=\"%g\" x2=\"%g\" y2=\"%g\" class=\"grid\"/>", y, plot->width,
-                  y);
+    (void)fprintf(plot->out, "<line x1=\"0\" y1=\"%g\" x2=\"100%%\" y2=\"%g\" class=\"grid\"/>", y, y);
     cli_svg_text(plot->out, -6, y + 4, "end", "%s", label);
 }
 
 void cli_svg_titles(const struct cli_svg_plot *plot, const char *x_title, const char *y_title)
 {
     if (x_title)
-        cli_svg_text(plot->out, plot->width / 2, plot->height + 35, "title middle", "%s", x_title);
+        cli_svg_plot_text(plot, plot->width / 2, plot->height + 35, "title middle", x_title);
     if (!y_title)
         return;
     (void)fprintf(plot->out, "<g transform=\"translate(-48 %g) rotate(-90)\">", plot->height / 2);

@@ -133,6 +133,8 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
         double error = row->measured_share > 0 ? row->elapsed_error * row->measured_share : 0;
         double half = OCC_ERRORS_OF_95_PERCENT * error, spread = row->tail_spread;
         t->simulated = t->simulated || row->kernel.simulated;
+        double low = fmax(row->used - half, 0), high = fmin(row->used + spread + half, 1);
+        double all = row->waste_warp_seconds / (1 - row->used); /* that could be held */
         t->points[t->n++] = (struct trend_point){.start_ns = row->kernel.id * t->unit_ns,
                                                  .launches = row->launches,
                                                  .total_ns = row->total_ns,
@@ -140,10 +142,12 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
                                                  .p95_ns = row->p95_ns,
                                                  .mean_ns = (double)row->total_ns / (double)row->launches,
                                                  .elapsed = row->used,
-                                                 .elapsed_low = fmax(row->used - half, 0),
-                                                 .elapsed_high = fmin(row->used + spread + half, 1),
+                                                 .elapsed_low = low,
+                                                 .elapsed_high = high,
                                                  .measured = row->measured_share,
-                                                 .waste = row->waste_warp_seconds};
+                                                 .waste = row->waste_warp_seconds,
+                                                 .waste_low = row->used < 1 ? all * (1 - high) : 0,
+                                                 .waste_high = row->used < 1 ? all * (1 - low) : 0};
     }
     qsort(t->points, t->n, sizeof *t->points, by_start);
     return 0;

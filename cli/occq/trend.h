@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "cli/json.h"
+#include "cli/svg.h"
 #include "store/store.h"
 
 /* A unit of time in which there are launches. */
@@ -16,9 +17,9 @@ struct trend_point {
     uint64_t launches, total_ns, p50_ns, p95_ns;
     double mean_ns;
     double elapsed; /* mean by time: measured, else the low end of what is expected; NaN: not known */
-    double elapsed_low, elapsed_high; /* 95 % of what is measured, and the range of what is expected */
-    double measured;                  /* part of the time that is measured */
-    double waste;                     /* warp-seconds */
+    double elapsed_low, elapsed_high;    /* 95 % of what is measured, and the range of what is expected */
+    double measured;                     /* part of the time that is measured */
+    double waste, waste_low, waste_high; /* warp-seconds; the ends: of all less what is used */
 };
 extern const struct cli_column trend_point_columns[];
 
@@ -29,7 +30,8 @@ extern const struct cli_column trend_point_columns[];
       "; band: median to 95th percentile", CLI_DURATION)                                                     \
     X(ELAPSED, "elapsed", "elapsed occupancy", " (measured, else the low end of what is expected)", elapsed, \
       elapsed_low, elapsed_high, "; band: 95 % confidence interval, range of what is expected", CLI_RATIO)   \
-    X(WASTE, "waste_warp_seconds", "wasted warp-seconds", "", waste, waste, waste, "", CLI_AMOUNT)
+    X(WASTE, "waste_warp_seconds", "wasted warp-seconds", "", waste, waste_low, waste_high,                  \
+      "; band: as that of elapsed occupancy", CLI_AMOUNT)
 #define TREND_ENUMERATOR(name, ...) TREND_##name,
 enum trend_series { TREND_SERIES(TREND_ENUMERATOR) TREND_SERIES_COUNT };
 struct trend_series_text {
@@ -96,7 +98,10 @@ const char *trend_change_text(const struct trend *trend, const struct trend_chan
 int trend_split(struct occ_store *store, const struct occ_filter sides[2], enum occ_top_by by,
                 enum trend_series series, struct trend_split *ret_split, struct occ_error *err);
 
-/* The picture in SVG; `what`: what the launches are. */
+/* A series in the area of `plot`, with its axes, changes and labels. */
+void trend_plot(const struct cli_svg_plot *plot, const struct trend *trend, enum trend_series series);
+
+/* A picture of all series in SVG; `what`: what the launches are. */
 void trend_svg(const struct trend *trend, const char *what, FILE *out);
 
 /* Members of the open object: what `occq history --json` prints. */

@@ -1,6 +1,6 @@
 /*
- * `occq history --svg`: a plot for each series with its band, over one axis of time; below them the changes,
- * which are numbered in their plots. One thread (stdio).
+ * Series as plots with their bands over an axis of time, for `occq history --svg`, where the changes are
+ * below them, and for `occq report`. Changes are numbered in their plots. One thread (stdio).
  */
 #include <math.h>
 #include <string.h>
@@ -9,50 +9,43 @@
 #include "cli/svg.h"
 #include "trend.h"
 
-enum {
-    WIDTH = 900,
-    LEFT = 80,
-    PLOT_X = 790,
-    PLOT_Y = 120,
-    PANEL_Y = 175,
-    HEAD = 95,
-    LINE = 16,
-    COLUMN_X = 2, /* width of a column, in which units of time are added up */
-    COLUMNS = PLOT_X / COLUMN_X,
-    CHANGES_SHOWN = 20
-};
+enum { COLUMNS = 395 }; /* of a plot; units of time are added up in them */
 
-/* What the units of time of a column say. */
+/* What the units of time of a column say; x, end: where the first begins, and the last or the column ends. */
 struct column {
-    double sum, low, high;
+    double x, end, sum, low, high;
     int n;
 };
 
 struct plot {
-    struct cli_svg_plot svg;
+    const struct cli_svg_plot *svg;
     const struct trend *trend;
     enum trend_series series;
     double top; /* value at the upper end */
     struct column columns[COLUMNS];
 };
 
-/* From the start of the first unit of time to the end of the last. */
-static double x_of(const struct trend *t, int64_t ns)
+/* From the start of the first unit of time to the end of the last, 0 ... 1. */
+static double place_of(const struct trend *t, int64_t ns)
 {
     double first = (double)t->points[0].start_ns;
     double end = (double)t->points[t->n - 1].start_ns + (double)t->unit_ns;
-    return fmin(fmax(((double)ns - first) / (end - first), 0), 1) * PLOT_X;
+    return fmin(fmax(((double)ns - first) / (end - first), 0), 1);
 }
 
-/* Of a unit of time, a column at least. */
-static double width_of(const struct trend *t)
+static double x_of(const struct plot *plot, int64_t ns)
 {
-    return fmax(x_of(t, t->points[0].start_ns + t->unit_ns), COLUMN_X);
+    return place_of(plot->trend, ns) * plot->svg->width;
+}
+
+static double column_width(const struct plot *plot)
+{
+    return plot->svg->width / COLUMNS;
 }
 
 static double y_of(const struct plot *plot, double value)
 {
-    return (1 - fmin(value / plot->top, 1)) * PLOT_Y;
+    return (1 - fmin(value / plot->top, 1)) * plot->svg->height;
 }
 
 /* ---- axes ---- */
@@ -74,7 +67,7 @@ static void put_values(const struct plot *plot)
     for (int half = 0; half <= 2; half++) {
         double value = plot->top * half / 2;
         (void)trend_value_text(plot->series, value, label, sizeof label);
-        cli_svg_tick_y(&plot->svg, y_of(plot, value), half ? label : "0");
+        cli_svg_tick_y(plot->svg, y_of(plot, value), half ? label : "0");
     }
 }
 
@@ -102,13 +95,14 @@ static void put_times(const struct plot *plot)
            last = (time_t)(t->points[t->n - 1].start_ns / 1000000000);
     struct tm tm;
     char label[32];
+    int n = 0;
     (void)localtime_r(&at, &tm);
     tm.tm_min = step < 1440 ? (tm.tm_hour * 60 + tm.tm_min) / step * step : 0;
     tm.tm_hour = tm.tm_sec = 0;
     for (tm.tm_isdst = -1; (at = mktime(&tm)) != -1 && at <= last; tm.tm_min += step, tm.tm_isdst = -1) {
         (void)strftime(label, sizeof label, step < 1440 ? "%m-%d %H:%M" : "%Y-%m-%d", &tm);
         if ((int64_t)at * 1000000000 >= t->points[0].start_ns)
-            cli_svg_tick_x(&plot->svg, x_of(t, (int64_t)at * 1000000000), label);
+            cli_svg_tick_x(plot->svg, x_of(plot, (int64_t)at * 1000000000), n++ % 4 != 0, label);
     }
 }
 
@@ -119,9 +113,13 @@ static void add_up(struct plot *plot)
     const struct trend *t = plot->trend;
     for (size_t i = 0; i < t->n; i++) {
         struct trend_value v = trend_value(&t->points[i], plot->series);
-        struct column *c = &plot->columns[(int)fmin(x_of(t, t->points[i].start_ns) / COLUMN_X, COLUMNS - 1)];
+        double x = x_of(plot, t->points[i].start_ns);
+        int at = (int)fmin(x / column_width(plot), COLUMNS - 1);
+        struct column *c = &plot->columns[at];
         if (isnan(v.mean))
             continue;
+        c->x = c->n ? c->x : x;
+        c->end = fmax(x_of(plot, t->points[i].start_ns + t->unit_ns), (at + 1) * column_width(plot));
         c->low = c->n ? fmin(c->low, fmin(v.low, v.mean)) : fmin(v.low, v.mean);
         c->high = c->n ? fmax(c->high, fmax(v.high, v.mean)) : fmax(v.high, v.mean);
         c->sum += v.mean;
@@ -133,75 +131,110 @@ static void add_up(struct plot *plot)
 
 static void put_band(const struct plot *plot)
 {
-    (void)fputs("<path class=\"band\" d=\"", plot->svg.out);
-    for (int i = 0; i < COLUMNS; i++) {
-        const struct column *c = &plot->columns[i];
+    (void)fputs("<path class=\"band\" d=\"", plot->svg->out);
+    for (const struct column *c = plot->columns; c < plot->columns + COLUMNS; c++)
         if (c->n && c->high > c->low)
-            (void)fprintf(plot->svg.out, "M%d %.1fV%.1fh%.1fV%.1fz", i * COLUMN_X, y_of(plot, c->high),
-                          y_of(plot, c->low), width_of(plot->trend), y_of(plot, c->high));
-    }
-    (void)fputs("\"/>\n", plot->svg.out);
+            (void)fprintf(plot->svg->out, "M%.1f %.1fV%.1fH%.1fV%.1fz", c->x, y_of(plot, c->high),
+                          y_of(plot, c->low), c->end, y_of(plot, c->high));
+    (void)fputs("\"/>\n", plot->svg->out);
 }
 
 /* A step for each unit of time or column, joined to the next if that follows. */
 static void put_means(const struct plot *plot)
 {
-    double width = width_of(plot->trend), end = -PLOT_X;
-    (void)fputs("<path class=\"curve\" d=\"", plot->svg.out);
-    for (int i = 0; i < COLUMNS; i++) {
-        const struct column *c = &plot->columns[i];
+    double end = -plot->svg->width;
+    (void)fputs("<path class=\"curve\" d=\"", plot->svg->out);
+    for (const struct column *c = plot->columns; c < plot->columns + COLUMNS; c++) {
         if (c->n == 0)
             continue;
-        (void)fprintf(plot->svg.out, "%c%d %.1fh%.1f", i * COLUMN_X <= end + COLUMN_X ? 'L' : 'M',
-                      i * COLUMN_X, y_of(plot, c->sum / c->n), width);
-        end = i * COLUMN_X + width;
+        (void)fprintf(plot->svg->out, "%c%.1f %.1fH%.1f", c->x <= end + column_width(plot) ? 'L' : 'M', c->x,
+                      y_of(plot, c->sum / c->n), c->end);
+        end = c->end;
     }
-    (void)fputs("\"/>\n", plot->svg.out);
+    (void)fputs("\"/>\n", plot->svg->out);
 }
 
-static void put_marks(const struct plot *plot)
+static void put_line(const struct plot *plot, const char *class, int64_t ns)
+{
+    double x = x_of(plot, ns);
+    (void)fprintf(plot->svg->out, "<path class=\"%s\" d=\"M%.1f 0V%g\"/>\n", class, x, plot->svg->height);
+}
+
+/* Labels and changes. */
+static void put_lines(const struct plot *plot)
 {
     const struct trend *t = plot->trend;
-    for (size_t i = 0; i < t->n_labels; i++) {
-        double x = x_of(t, t->labels[i].start_ns);
-        (void)fprintf(plot->svg.out, "<path class=\"label\" d=\"M%.1f 0V%d\"/>\n", x, PLOT_Y);
-    }
-    for (size_t i = 0; i < t->n_changes; i++) {
-        double x = x_of(t, t->changes[i].start_ns);
-        if (t->changes[i].in != plot->series)
-            continue;
-        (void)fprintf(plot->svg.out, "<path class=\"mark\" d=\"M%.1f 0V%d\"/>\n", x, PLOT_Y);
-        cli_svg_text(plot->svg.out, x + (x < PLOT_X - 20 ? 3 : -3), 10,
-                     x < PLOT_X - 20 ? "value" : "value end", "%zu%s", i + 1,
-                     t->changes[i].possible   ? "?"
-                     : t->changes[i].is_drift ? " drift"
-                                              : "");
+    for (size_t i = 0; i < t->n_labels; i++)
+        put_line(plot, "label", t->labels[i].start_ns);
+    for (size_t i = 0; i < t->n_changes; i++)
+        if (t->changes[i].in == plot->series)
+            put_line(plot, "mark", t->changes[i].start_ns);
+}
+
+/* The numbers of changes, beside their lines. */
+static void put_numbers(const struct plot *plot)
+{
+    enum { ROOM = 20, GAP = 3 };
+    char number[32];
+    for (size_t i = 0; i < plot->trend->n_changes; i++) {
+        const struct trend_change *change = &plot->trend->changes[i];
+        double x = x_of(plot, change->start_ns);
+        bool is_left = x < plot->svg->width - ROOM;
+        (void)snprintf(number, sizeof number, "%zu%s", i + 1,
+                       change->possible   ? "?"
+                       : change->is_drift ? " drift"
+                                          : "");
+        if (change->in == plot->series)
+            cli_svg_plot_text(plot->svg, is_left ? x + GAP : x - GAP, 10, is_left ? "value" : "value end",
+                              number);
     }
 }
 
-static void put_plot(const struct trend *t, enum trend_series series, FILE *out)
+void trend_plot(const struct cli_svg_plot *svg, const struct trend *t, enum trend_series series)
 {
-    struct plot plot = {.svg = {out, PLOT_X, PLOT_Y}, .trend = t, .series = series};
-    char title[32];
-    (void)fprintf(out, "<g transform=\"translate(%d %d)\">\n", LEFT, HEAD + (int)series * PANEL_Y);
-    cli_svg_text(out, 0, -7, "title", "%s%s%s", trend_series[series].name, trend_series[series].source,
-                 trend_series[series].band);
+    struct plot plot = {.svg = svg, .trend = t, .series = series};
     add_up(&plot);
-    if (plot.top > 0) {
+    if (plot.top > 0)
         put_values(&plot);
+    else
+        cli_svg_plot_text(svg, svg->width / 2, svg->height / 2, "middle", "not known");
+    put_times(&plot);
+    cli_svg_shapes_begin(svg);
+    if (plot.top > 0) {
         put_band(&plot);
         put_means(&plot);
-    } else
-        cli_svg_text(out, PLOT_X / 2.0, PLOT_Y / 2.0, "middle", "not known");
-    put_times(&plot);
-    put_marks(&plot);
-    (void)snprintf(title, sizeof title, "time (%s)", tzname[0]);
-    if (series + 1 == TREND_SERIES_COUNT)
-        cli_svg_titles(&plot.svg, title, NULL);
-    (void)fputs("</g>\n", out);
+    }
+    put_lines(&plot);
+    cli_svg_end(svg->out);
+    put_numbers(&plot);
 }
 
-/* ---- texts ---- */
+/* ---- a picture of its own ---- */
+
+enum {
+    WIDTH = 900,
+    LEFT = 80,
+    PLOT_X = 790,
+    PLOT_Y = 120,
+    PANEL_Y = 175,
+    HEAD = 95,
+    LINE = 16,
+    CHANGES_SHOWN = 20
+};
+
+static void put_panel(const struct trend *t, enum trend_series series, FILE *out)
+{
+    const struct cli_svg_plot plot = {.out = out, .width = PLOT_X, .height = PLOT_Y};
+    char title[32];
+    cli_svg_plot_begin(&plot, LEFT, HEAD + (int)series * PANEL_Y);
+    cli_svg_text(out, 0, -7, "title", "%s%s%s", trend_series[series].name, trend_series[series].source,
+                 trend_series[series].band);
+    trend_plot(&plot, t, series);
+    (void)snprintf(title, sizeof title, "time (%s)", tzname[0]);
+    if (series + 1 == TREND_SERIES_COUNT)
+        cli_svg_titles(&plot, title, NULL);
+    cli_svg_end(out);
+}
 
 /* Above the plots, as many as have room. */
 static void put_labels(const struct trend *t, FILE *out)
@@ -209,7 +242,7 @@ static void put_labels(const struct trend *t, FILE *out)
     enum { LETTER_X = 6 };
     double used = 0;
     for (size_t i = 0; i < t->n_labels; i++) {
-        double x = x_of(t, t->labels[i].start_ns),
+        double x = PLOT_X * place_of(t, t->labels[i].start_ns),
                width = LETTER_X * (double)(strlen(t->labels[i].label) + 1);
         x = x + width > PLOT_X ? PLOT_X - width : x;
         if (x >= used) {
@@ -228,7 +261,7 @@ static const char *unit_of(const struct trend *t)
 
 static void put_head(const struct trend *t, const char *what, FILE *out)
 {
-    double in_column = COLUMN_X / x_of(t, t->points[0].start_ns + t->unit_ns);
+    double in_column = 1 / (COLUMNS * place_of(t, t->points[0].start_ns + t->unit_ns));
     char first[32], end[32], columns[96] = "", kernels[32] = "";
     if (in_column > 1)
         (void)snprintf(columns, sizeof columns, "; a point is the mean of up to %.0f, its band holds theirs",
@@ -269,7 +302,7 @@ void trend_svg(const struct trend *t, const char *what, FILE *out)
     put_head(t, what, out);
     put_labels(t, out);
     for (int i = 0; i < TREND_SERIES_COUNT; i++)
-        put_plot(t, (enum trend_series)i, out);
+        put_panel(t, (enum trend_series)i, out);
     cli_svg_text(out, 16, y, "title",
                  shown < t->n_changes ? "changes, the first %zu of %zu"
                  : shown              ? "changes"

@@ -38,7 +38,7 @@ static void put_axes(const struct cli_svg_plot *plot, const struct calc_curve *c
     }
     for (uint64_t value = calc_first_tick(curve); value <= curve->points[curve->n - 1].value;
          value += calc_tick_step(curve))
-        cli_svg_tick_x(plot, x_of(curve, (uint32_t)value),
+        cli_svg_tick_x(plot, x_of(curve, (uint32_t)value), false,
                        calc_axis_value(curve->axis, (uint32_t)value, label, sizeof label));
     cli_svg_titles(plot, calc_axis_title(curve->axis), "occupancy");
 }
@@ -118,12 +118,15 @@ static void put_head(FILE *out, const struct calc_case *c)
                  occ_limiters_text(c->result.limiters, limiters, sizeof limiters));
 }
 
-static void put_curve(FILE *out, const struct calc_curve *curve)
+static void put_curve(FILE *out, double x, double y, const struct calc_curve *curve)
 {
-    put_axes(&(struct cli_svg_plot){out, PLOT_X, PLOT_Y}, curve);
+    const struct cli_svg_plot plot = {.out = out, .width = PLOT_X, .height = PLOT_Y};
+    cli_svg_plot_begin(&plot, x, y);
+    put_axes(&plot, curve);
     put_gaps(out, curve);
     put_line(out, curve);
     put_present(out, curve);
+    cli_svg_end(out);
 }
 
 void calc_svg_panel(FILE *out, const struct calc_curve *curve)
@@ -132,12 +135,12 @@ void calc_svg_panel(FILE *out, const struct calc_curve *curve)
     (void)fprintf(
         out,
         "<svg class=\"picture\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Occupancy of a full "
-        "wave over %s; of this launch, %s: %.1f%%\"><g transform=\"translate(%d %d)\">\n",
+        "wave over %s; of this launch, %s: %.1f%%\">\n",
         PANEL_X, PANEL_Y, calc_axis_title(curve->axis),
         calc_axis_value(curve->axis, curve->present, value, sizeof value),
-        calc_curve_at(curve, curve->present)->full_wave * 100, MARGIN_X, MARGIN_Y);
-    put_curve(out, curve);
-    (void)fputs("</g></svg>\n", out);
+        calc_curve_at(curve, curve->present)->full_wave * 100);
+    put_curve(out, MARGIN_X, MARGIN_Y, curve);
+    cli_svg_end(out);
 }
 
 static void put_document(FILE *out, const struct calc_case *c, const struct calc_curves *curves)
@@ -145,12 +148,9 @@ static void put_document(FILE *out, const struct calc_case *c, const struct calc
     size_t rows = (curves->n + IN_A_ROW - 1) / IN_A_ROW;
     cli_svg_begin(out, PANEL_X * IN_A_ROW, (double)(HEAD + rows * PANEL_Y));
     put_head(out, c);
-    for (size_t i = 0; i < curves->n; i++) {
-        (void)fprintf(out, "<g transform=\"translate(%zu %zu)\">\n", i % IN_A_ROW * PANEL_X + MARGIN_X,
-                      HEAD + i / IN_A_ROW * PANEL_Y + MARGIN_Y);
-        put_curve(out, &curves->list[i]);
-        (void)fputs("</g>\n", out);
-    }
+    for (size_t i = 0; i < curves->n; i++)
+        put_curve(out, (double)(i % IN_A_ROW * PANEL_X + MARGIN_X),
+                  (double)(HEAD + i / IN_A_ROW * PANEL_Y + MARGIN_Y), &curves->list[i]);
     cli_svg_end(out);
 }
 

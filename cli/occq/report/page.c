@@ -302,10 +302,10 @@ static void put_trend(FILE *out, const struct report *r)
              : r->trend->unit_ns == 60 * minute_ns ? "an hour"
                                                    : "a day");
     plots_trend(out, r->trend);
-    (void)fputs("<h3>Changes</h3>\n<ul>\n", out);
+    (void)fputs("<h3>Changes</h3>\n<ol>\n", out);
     for (size_t i = 0; i < r->trend->n_changes; i++)
         html_put(out, "<li>@</li>\n", trend_change_text(r->trend, &r->trend->changes[i], text, sizeof text));
-    (void)fputs(r->trend->n_changes ? "</ul>\n" : "<li>None was found.</li>\n</ul>\n", out);
+    (void)fputs(r->trend->n_changes ? "</ol>\n" : "</ol>\n<p>None was found.</p>\n", out);
     (void)fputs("<details><summary>Show as table</summary>\n", out);
     html_choose(trend_point_columns, "start,launches,time,mean,elapsed,low,high,measured,waste", &columns);
     html_table_begin(out, "points", "Launches by time", &columns);

@@ -8,133 +8,74 @@
 #include "html.h"
 #include "support/text.h"
 
-/* The drawing's own units, stretched to the page. */
-enum { WIDTH = 1000, HEIGHT = 100 };
-
-/* `sentence`: for those who do not see it. */
-static void begin(FILE *out, const char *title, const char *top, const char *sentence)
+/* As wide as the page; the ticks of values are to its left. `sentence`: for those who do not see it. */
+static struct cli_svg_plot begin(FILE *out, const char *title, const char *sentence)
 {
+    enum { WIDTH = 1000, HEIGHT = 120, TOP = 8, BELOW = 30 };
+    const struct cli_svg_plot plot = {out, WIDTH, HEIGHT, "100%"};
+    html_put(out, "<figure class=\"plot\"><figcaption>@</figcaption>", title);
     html_put(out,
-             "<figure class=\"plot\"><figcaption>@</figcaption><div class=\"y\" "
-             "aria-hidden=\"true\"><span>@</span>"
-             "<span>0</span></div><svg viewBox=\"0 0 1000 100\" preserveAspectRatio=\"none\" role=\"img\" "
-             "aria-label=\"@\">",
-             title, top, sentence);
+             "<svg class=\"picture\" width=\"100%\" font-size=\"11\" overflow=\"visible\" role=\"img\" "
+             "aria-label=\"@\"",
+             sentence);
+    (void)fprintf(out, " height=\"%d\">\n", TOP + HEIGHT + BELOW);
+    cli_svg_plot_begin(&plot, 0, TOP);
+    return plot;
 }
 
-static void end(FILE *out, const char *first, const char *last)
+static void end(FILE *out)
 {
-    html_put(out, "</svg><div class=\"x\" aria-hidden=\"true\"><span>@</span><span>@</span></div></figure>\n",
-             first, last);
+    cli_svg_end(out);
+    (void)fputs("</svg></figure>\n", out);
 }
 
 /* ---- over time ---- */
 
-struct series {
-    const struct trend *trend;
-    enum trend_series which;
-    double top; /* of the axis */
-};
-
-/* The ends of waste are those of all warp-seconds less what is used. */
-static struct trend_value value_of(const struct series *s, const struct trend_point *p)
+static void put_series(FILE *out, const struct trend *t, enum trend_series which)
 {
-    struct trend_value value = trend_value(p, s->which);
-    if (s->which == TREND_WASTE && p->elapsed < 1) {
-        value.low = p->waste * (1 - p->elapsed_high) / (1 - p->elapsed);
-        value.high = p->waste * (1 - p->elapsed_low) / (1 - p->elapsed);
-    }
-    return value;
-}
-
-static double x_of(const struct trend *t, int64_t ns)
-{
-    double first = (double)t->points[0].start_ns;
-    double span = (double)t->points[t->n - 1].start_ns + (double)t->unit_ns - first;
-    return ((double)ns - first) / span * WIDTH;
-}
-
-static double y_of(const struct series *s, double value)
-{
-    return HEIGHT - fmin(fmax(value / s->top, 0), 1) * HEIGHT;
-}
-
-static void put_band(FILE *out, const struct series *s, const struct trend_point *p)
-{
-    const struct trend_value v = value_of(s, p);
-    double from = x_of(s->trend, p->start_ns);
-    if (v.high > v.low)
-        (void)fprintf(out, "M%.1f %.1fH%.1fV%.1fH%.1fZ", from, y_of(s, v.low),
-                      x_of(s->trend, p->start_ns + s->trend->unit_ns), y_of(s, v.high), from);
-}
-
-/* A step for each unit of time, joined to the one before. */
-static void put_step(FILE *out, const struct series *s, size_t i)
-{
-    const struct trend_point *p = &s->trend->points[i];
-    double value = value_of(s, p).mean;
-    bool joined =
-        i > 0 && p[-1].start_ns + s->trend->unit_ns == p->start_ns && !isnan(value_of(s, p - 1).mean);
-    if (isnan(value))
-        return;
-    if (joined)
-        (void)fprintf(out, "V%.1f", y_of(s, value));
-    else
-        (void)fprintf(out, "M%.1f %.1f", x_of(s->trend, p->start_ns), y_of(s, value));
-    (void)fprintf(out, "H%.1f", x_of(s->trend, p->start_ns + s->trend->unit_ns));
-}
-
-static void put_series(FILE *out, const struct series *s)
-{
-    const struct trend *t = s->trend;
-    (void)fputs("<path class=\"band\" d=\"M0 0", out);
-    for (size_t i = 0; i < t->n; i++)
-        put_band(out, s, &t->points[i]);
-    (void)fputs("\"/><path class=\"line\" d=\"M0 0", out);
-    for (size_t i = 0; i < t->n; i++)
-        put_step(out, s, i);
-    (void)fputs("\"/>", out);
-    for (size_t i = 0; i < t->n_changes; i++)
-        if (t->changes[i].in == s->which)
-            (void)fprintf(out, "<path class=\"%s\" d=\"M%.1f 0V%d\"/>",
-                          t->changes[i].possible ? "change possible" : "change",
-                          x_of(t, t->changes[i].start_ns), HEIGHT);
-}
-
-static void plot(FILE *out, struct series *s)
-{
-    const struct trend *t = s->trend;
-    const struct trend_series_text *text = &trend_series[s->which];
-    char top[32], low[32], high[32], first[32], last[32], title[256], sentence[256];
-    double least = INFINITY, most = -INFINITY, ceiling = 0;
+    const struct trend_series_text *text = &trend_series[which];
+    char low[32], high[32], first[32], last[32], title[256], sentence[256];
+    double least = INFINITY, most = -INFINITY;
     for (size_t i = 0; i < t->n; i++) {
-        const struct trend_value v = value_of(s, &t->points[i]);
+        const struct trend_value v = trend_value(&t->points[i], which);
         least = fmin(least, v.mean);
         most = fmax(most, v.mean);
-        ceiling = fmax(ceiling, fmax(v.mean, v.high));
     }
-    s->top = text->unit == CLI_RATIO ? 1 : ceiling;
-    if (!(ceiling > 0))
+    if (!(most > 0))
         return;
-    (void)snprintf(title, sizeof title, "%s%s%s", text->name, text->source,
-                   s->which == TREND_WASTE ? "; band: as that of elapsed occupancy" : text->band);
+    (void)snprintf(title, sizeof title, "%s%s%s", text->name, text->source, text->band);
     (void)snprintf(sentence, sizeof sentence, "%s from %s to %s: between %s and %s; the table has each value",
                    text->name, cli_time_text(t->points[0].start_ns, first, sizeof first),
                    cli_time_text(t->points[t->n - 1].start_ns + t->unit_ns, last, sizeof last),
-                   trend_value_text(s->which, least, low, sizeof low),
-                   trend_value_text(s->which, most, high, sizeof high));
-    begin(out, title, trend_value_text(s->which, s->top, top, sizeof top), sentence);
-    put_series(out, s);
-    end(out, first, last);
+                   trend_value_text(which, least, low, sizeof low),
+                   trend_value_text(which, most, high, sizeof high));
+    const struct cli_svg_plot plot = begin(out, title, sentence);
+    trend_plot(&plot, t, which);
+    end(out);
 }
 
 void plots_trend(FILE *out, const struct trend *t)
 {
     for (int which = 0; which < TREND_SERIES_COUNT; which++)
-        plot(out, &(struct series){.trend = t, .which = (enum trend_series)which});
+        put_series(out, t, (enum trend_series)which);
 }
 
 /* ---- durations ---- */
+
+/* A bar a bin; `log_low`, `log_span`: of the axis. */
+static void put_bins(const struct cli_svg_plot *plot, const struct occ_duration_bins *bins, double log_low,
+                     double log_span, uint64_t most)
+{
+    cli_svg_shapes_begin(plot);
+    for (const struct occ_duration_bin *bin = bins->list; bin < bins->list + bins->n; bin++) {
+        double x = (log2((double)bin->from_ns + 1) - log_low) / log_span * plot->width,
+               end_x = (log2((double)bin->until_ns + 1) - log_low) / log_span * plot->width;
+        double height = (double)bin->launches / (double)most * plot->height;
+        (void)fprintf(plot->out, "<rect class=\"bin\" x=\"%.1f\" width=\"%.1f\" y=\"%.1f\" height=\"%.1f\"/>",
+                      x, end_x - x, plot->height - height, height);
+    }
+    cli_svg_end(plot->out);
+}
 
 void plots_durations(FILE *out, const struct occ_config_row *row)
 {
@@ -155,13 +96,11 @@ void plots_durations(FILE *out, const struct occ_config_row *row)
         last, occ_format_duration((int64_t)row->p50_ns, p50, sizeof p50),
         occ_format_duration((int64_t)row->p95_ns, p95, sizeof p95));
     (void)snprintf(most_text, sizeof most_text, "%" PRIu64, most);
-    begin(out, "Launches by duration (logarithmic)", most_text, sentence);
-    for (const struct occ_duration_bin *bin = bins->list; bin < bins->list + bins->n; bin++) {
-        double x = (log2((double)bin->from_ns + 1) - low) / span * WIDTH,
-               end_x = (log2((double)bin->until_ns + 1) - low) / span * WIDTH;
-        double height = (double)bin->launches / (double)most * HEIGHT;
-        (void)fprintf(out, "<rect class=\"bin\" x=\"%.1f\" width=\"%.1f\" y=\"%.1f\" height=\"%.1f\"/>", x,
-                      end_x - x, HEIGHT - height, height);
-    }
-    end(out, first, last);
+    const struct cli_svg_plot plot = begin(out, "Launches by duration (logarithmic)", sentence);
+    cli_svg_tick_y(&plot, 0, most_text);
+    cli_svg_tick_y(&plot, plot.height, "0");
+    cli_svg_tick_x(&plot, 0, false, first);
+    cli_svg_tick_x(&plot, plot.width, false, last);
+    put_bins(&plot, bins, low, span, most);
+    end(out);
 }
