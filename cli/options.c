@@ -104,7 +104,7 @@ static int convert_bytes(const struct cli_option *row, const char *text, int64_t
     return 0;
 }
 
-int cli_parse_size(const char *text, uint32_t size[3], struct occ_error *err)
+static int parse_size(const char *text, uint32_t size[3], struct occ_error *err)
 {
     uint64_t values[3] = {1, 1, 1};
     const char *at = text;
@@ -208,7 +208,7 @@ static int convert(const struct cli_option *row, const char *text, struct cli_ar
     case CLI_BYTES:
         return convert_bytes(row, text, field, err);
     case CLI_SIZE:
-        return cli_parse_size(text, field, err);
+        return parse_size(text, field, err);
     }
     return occ_fail(err, OCC_E_INVALID, "an option of no kind");
 }

@@ -145,7 +145,4 @@ int cli_fail_unknown(const char *what, const char *before, const char *word, siz
 /* POSIX extended. */
 int cli_check_regex(const char *text, struct occ_error *err);
 
-/* "128", "16x16", "8x8x4": a CLI_SIZE. */
-int cli_parse_size(const char *text, uint32_t size[3], struct occ_error *err);
-
 #endif

@@ -16,7 +16,7 @@ struct cli_table {
     struct cli_json json;
 };
 
-void cli_csv_field(FILE *out, const char *text)
+static void put_csv_field(FILE *out, const char *text)
 {
     if (!strpbrk(text, ",\"\r\n")) {
         (void)fputs(text, out);
@@ -49,7 +49,7 @@ static void csv_begin(struct cli_table *table)
 {
     for (size_t i = 0; i < table->selection->n; i++) {
         (void)fputs(i ? "," : "", table->out);
-        cli_csv_field(table->out, table->selection->columns[i]->key);
+        put_csv_field(table->out, table->selection->columns[i]->key);
     }
     (void)fputc('\n', table->out);
 }
@@ -70,7 +70,7 @@ int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *er
     for (size_t i = 0; value->string[i]; i++)
         if (value->string[i] == '\n' || value->string[i] == '\t' || value->string[i] == '\r')
             clean[i] = value->string[i];
-    cli_csv_field(out, clean);
+    put_csv_field(out, clean);
     return 0;
 }
 

@@ -27,9 +27,7 @@ void cli_table_freep(struct cli_table **table);
 int cli_table_print(const char *name, const struct cli_selection *selection, const void *rows, size_t n,
                     size_t row_bytes, struct occ_error *err);
 
-/* One CSV field, quoted if need be. */
-void cli_csv_field(FILE *out, const char *text);
-/* The same of a value: raw, control characters of texts replaced. */
+/* One CSV field, quoted if need be: a value, raw, control characters of texts replaced. */
 int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *err);
 
 #endif

@@ -21,7 +21,8 @@ static const char *temporary_directory(void)
     return given && given[0] == '/' ? given : "/tmp";
 }
 
-int occ_spool_create(char path[OCC_SPOOL_PATH_BYTES], const char *suffix, struct occ_error *err)
+/* A new file in TMPDIR, open for reading and writing; `suffix` ends its name. A descriptor, or negative. */
+static int create_file(char path[OCC_SPOOL_PATH_BYTES], const char *suffix, struct occ_error *err)
 {
     int n = snprintf(path, OCC_SPOOL_PATH_BYTES, "%s/occq-import-XXXXXX%s", temporary_directory(), suffix);
     int fd = n < OCC_SPOOL_PATH_BYTES ? mkostemps(path, (int)strlen(suffix), O_CLOEXEC) : -1;
@@ -32,14 +33,14 @@ int occ_spool_unnamed(struct occ_error *err)
 {
     char path[OCC_SPOOL_PATH_BYTES];
     int fd = open(temporary_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0 && (fd = occ_spool_create(path, "", err)) >= 0) /* not on this file system */
+    if (fd < 0 && (fd = create_file(path, "", err)) >= 0) /* not on this file system */
         (void)unlink(path);
     return fd;
 }
 
 int occ_spool_link(const char *path, char name[OCC_SPOOL_PATH_BYTES], struct occ_error *err)
 {
-    int fd = occ_spool_create(name, "", err);
+    int fd = create_file(name, "", err);
     if (fd < 0)
         return fd;
     (void)close(fd);
@@ -168,7 +169,7 @@ static int create(struct occ_spooled *spooled, bool is_report, struct occ_error 
     int fd = is_report ? -1 : open(temporary_directory(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     spooled->has_name = fd < 0;
     if (fd < 0)
-        fd = occ_spool_create(spooled->path, is_report ? ".sqlite" : "", err);
+        fd = create_file(spooled->path, is_report ? ".sqlite" : "", err);
     else
         (void)snprintf(spooled->path, sizeof spooled->path, OCC_SPOOL_UNNAMED "%d", fd);
     return spooled->fd = fd;

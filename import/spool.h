@@ -15,9 +15,7 @@
 
 #define OCC_SPOOL_PATH_BYTES 4096
 
-/* A new file in TMPDIR, open for reading and writing; `suffix` ends its name. A descriptor, or negative. */
-int occ_spool_create(char path[OCC_SPOOL_PATH_BYTES], const char *suffix, struct occ_error *err);
-/* The same without a name. */
+/* A new file in TMPDIR without a name, open for reading and writing. A descriptor, or negative. */
 int occ_spool_unnamed(struct occ_error *err);
 
 /* What the path of a spooled file without a name begins with: its descriptor, which opens it anew. SQLite

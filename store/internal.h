@@ -148,7 +148,6 @@ int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_devi
 
 /* write/runs.c: state of the runs that this handle writes, loaded when first needed */
 int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state **ret, struct occ_error *err);
-void occ_run_state_free(struct occ_run_state *r);
 /* Inside a transaction, before occ_run_write(): another writer may have rolled up the run to make room. */
 int occ_run_follow_watermark(struct occ_store *s, struct occ_run_state *r, struct occ_error *err);
 /* Inside a transaction: everything of a run that is pending. occ_run_written() when it is committed. */

@@ -66,8 +66,9 @@ static bool is_simulated(const struct row *row)
     return false;
 }
 
-int sql_visit(sqlite3_stmt *statement, const struct sql_list *list, const struct sql_visitor *visitor,
-              struct sql_answer *ret_answer, struct occ_error *err)
+/* Visits the rows of a statement that is ready: table and number (0: all) of `list`. */
+static int visit(sqlite3_stmt *statement, const struct sql_list *list, const struct sql_visitor *visitor,
+                 struct sql_answer *ret_answer, struct occ_error *err)
 {
     _cleanup_(row_release) struct row row = {.statement = statement, .table = list->table};
     const struct row *row_pointer = &row;
@@ -98,7 +99,7 @@ int sql_print(sqlite3_stmt *statement, const struct sql_list *list, struct sql_a
     _cleanup_(cli_table_freep) struct cli_table *output = NULL;
     int status = cli_table_new(stdout, list->name, list->selection, &output, err);
     if (status == 0)
-        status = sql_visit(statement, list, &(struct sql_visitor){add_to_table, output}, ret_answer, err);
+        status = visit(statement, list, &(struct sql_visitor){add_to_table, output}, ret_answer, err);
     return status == 0 ? cli_table_finish(output, err) : status;
 }
 
@@ -201,7 +202,7 @@ int sql_visit_list(struct occ_store *store, const struct sql_list *list, const s
     struct sql_answer answer;
     int status = sql_prepare_list(store, list, &statement, err);
     if (status == 0)
-        status = sql_visit(statement, list, visitor, &answer, err);
+        status = visit(statement, list, visitor, &answer, err);
     (void)sqlite3_finalize(statement);
     return status;
 }

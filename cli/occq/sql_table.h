@@ -67,12 +67,7 @@ struct sql_visitor {
     int (*row)(void *context, const void *row, struct occ_error *err); /* `row` is for the columns' getters */
     void *context;
 };
-/* Visits the rows of a statement that is ready: table and number (0: all) of `list`; result column i is
- * table[i]. */
-int sql_visit(struct sqlite3_stmt *statement, const struct sql_list *list, const struct sql_visitor *visitor,
-              struct sql_answer *ret_answer, struct occ_error *err);
-
-/* The same of a list's own statement; columns that are not selected are NULL. */
+/* Visits the rows of the list's statement; columns that are not selected are NULL. */
 int sql_visit_list(struct occ_store *store, const struct sql_list *list, const struct sql_visitor *visitor,
                    struct occ_error *err);
 

@@ -6,7 +6,7 @@
 
 #include "store/internal.h"
 
-void occ_run_state_free(struct occ_run_state *r)
+static void release(struct occ_run_state *r)
 {
     for (uint32_t i = 0; i < r->n_pending; i++)
         free(r->pending[i].rows);
@@ -87,7 +87,7 @@ int occ_store_run_state(struct occ_store *s, int64_t run, struct occ_run_state *
     *r = (struct occ_run_state){.id = run};
     int rc = load_run(s, r, err);
     if (rc != 0) {
-        occ_run_state_free(r);
+        release(r);
         return rc;
     }
     s->n_runs++;
@@ -100,7 +100,7 @@ void occ_runs_forget(struct occ_store *s, bool (*drop)(const struct occ_run_stat
     uint32_t kept = 0;
     for (uint32_t i = 0; i < s->n_runs; i++) {
         if (drop(&s->runs[i]))
-            occ_run_state_free(&s->runs[i]);
+            release(&s->runs[i]);
         else
             s->runs[kept++] = s->runs[i];
     }

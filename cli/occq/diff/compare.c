@@ -36,7 +36,7 @@ static bool is_measured(const struct diff_pair *pair)
     return measured;
 }
 
-double diff_elapsed(const struct diff_pair *pair, uint32_t side)
+static double elapsed_of(const struct diff_pair *pair, uint32_t side)
 {
     return diff_mean(&pair->sums[side],
                      is_measured(pair) ? DIFF_VALUE_elapsed : DIFF_VALUE_expected_elapsed_low);
@@ -44,7 +44,7 @@ double diff_elapsed(const struct diff_pair *pair, uint32_t side)
 
 double diff_waste(const struct diff_pair *pair, uint32_t side)
 {
-    return pair->sums[side].warp_ns * 1e-9 * fmax(1 - diff_elapsed(pair, side), 0);
+    return pair->sums[side].warp_ns * 1e-9 * fmax(1 - elapsed_of(pair, side), 0);
 }
 
 /* ---- ratios ---- */
@@ -65,14 +65,14 @@ static void logs_of(const struct diff *diff, uint32_t side, size_t pair, struct 
 static double idle_variance(const struct diff_pair *pair, uint32_t side)
 {
     const struct diff_sums *sums = &pair->sums[side];
-    double error = diff_mean(sums, DIFF_VALUE_elapsed_error) / (1 - diff_elapsed(pair, side));
+    double error = diff_mean(sums, DIFF_VALUE_elapsed_error) / (1 - elapsed_of(pair, side));
     return is_measured(pair) ? error * error : 0;
 }
 
 /* Waste per launch is duration x SMs x warps x (1 - elapsed). */
 static struct diff_ratio waste_ratio(const struct diff_pair *pair, const struct diff_logs logs[DIFF_SIDES])
 {
-    double idle_a = 1 - diff_elapsed(pair, DIFF_A), idle_b = 1 - diff_elapsed(pair, DIFF_B);
+    double idle_a = 1 - elapsed_of(pair, DIFF_A), idle_b = 1 - elapsed_of(pair, DIFF_B);
     struct diff_logs b = logs[DIFF_B];
     b.mean += idle_a > 0 && idle_b > 0 ? log(idle_b / idle_a) : (double)NAN;
     return diff_welch(&logs[DIFF_A], &b, idle_variance(pair, DIFF_A) + idle_variance(pair, DIFF_B));
@@ -169,7 +169,7 @@ static void add_occupancy(const struct diff_pair *pair, const double known_ns[DI
 {
     double w[DIFF_SIDES], o[DIFF_SIDES];
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
-        o[side] = diff_elapsed(pair, side);
+        o[side] = elapsed_of(pair, side);
         w[side] = isnan(o[side]) ? 0 : (double)pair->sums[side].total_ns / known_ns[side];
         s->elapsed[side] += isnan(o[side]) ? 0 : w[side] * o[side];
         s->waste[side] += isnan(o[side]) ? 0 : diff_waste(pair, side);
@@ -187,7 +187,7 @@ void diff_sum_up(const struct diff *diff, double floor, double min_share, struct
     *ret_summary = (struct diff_summary){0};
     for (uint32_t i = 0; i < diff->n_pairs; i++)
         for (uint32_t side = 0; side < DIFF_SIDES; side++)
-            if (!isnan(diff_elapsed(&diff->pairs[i], side)))
+            if (!isnan(elapsed_of(&diff->pairs[i], side)))
                 known_ns[side] += (double)diff->pairs[i].sums[side].total_ns;
     for (uint32_t i = 0; i < diff->n_pairs; i++) {
         add_time(&diff->pairs[i], ret_summary);

@@ -132,10 +132,8 @@ enum diff_verdict diff_verdict_of(const struct diff *diff, const struct diff_pai
 
 /* The larger of the pair's shares of A's and of B's time. */
 double diff_share(const struct diff *diff, const struct diff_pair *pair);
-/* Occupancy over elapsed cycles: measured if it is on both sides, else the low end of the expected one. NaN:
- * not known. */
-double diff_elapsed(const struct diff_pair *pair, uint32_t side);
-/* Warp-seconds, with the same occupancy. */
+/* Warp-seconds, with the occupancy over elapsed cycles: measured if it is on both sides, else the low end of
+ * the expected one. NaN: not known. */
 double diff_waste(const struct diff_pair *pair, uint32_t side);
 
 /*
