@@ -9,7 +9,6 @@
 #include "marks.h"
 #include "screen.h"
 #include "support/cleanup.h"
-#include "support/text.h"
 #include "usage.h"
 
 struct cli_text_table {

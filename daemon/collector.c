@@ -5,7 +5,6 @@
 #include "collector.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "batch.h"
 #include "log_records.h"

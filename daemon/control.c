@@ -66,8 +66,7 @@ int occ_request_parse(const char *text, struct occ_request *ret_request, struct 
     }
     return occ_fail(err, OCC_E_INVALID,
                     "unknown request (there are: ping, flush SESSION, status, history NUMBER, sampler GPU, "
-                    "pause SECONDS, "
-                    "resume, pause_run PID, resume_run PID)");
+                    "pause SECONDS, resume, pause_run PID, resume_run PID)");
 }
 
 bool occ_control_may_command(uint32_t uid, uint32_t own)

@@ -6,7 +6,6 @@
 #include "log_records.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "run_texts.h"

@@ -21,7 +21,6 @@
 #include "support/log.h"
 #include "support/paths.h"
 #include "upgrade.h"
-#include "support/text.h"
 
 /* Silence of the helper thread after which a program without a connection counts as dead. */
 #define ORPHAN_GRACE_NS INT64_C(10000000000)

@@ -17,7 +17,6 @@
 #include "identity.h"
 #include "run_texts.h"
 #include "support/clock.h"
-#include "support/text.h"
 
 /* Costs change with every heartbeat and each put writes rows, so they are not put with every commit. */
 #define COSTS_PERIOD_NS INT64_C(10000000000)

@@ -8,7 +8,6 @@
 
 #include "control.h"
 #include "support/cleanup.h"
-#include "support/clock.h"
 #include "support/log.h"
 
 #define SETTLE_NS INT64_C(4000000000) /* for measured values of the last launches */

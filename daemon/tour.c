@@ -2,7 +2,6 @@
 #include "tour.h"
 
 #include <dirent.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,7 +1,6 @@
 /* Kernels in traces of XLA; see kineto_state.h. One thread. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "kineto_state.h"
 

@@ -12,7 +12,6 @@
  * One thread.
  */
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

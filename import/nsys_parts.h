@@ -1,7 +1,6 @@
 /*
  * Parts of the Nsight Systems reader (nsys.c): nsys_db.c, nsys_names.c, nsys_devices.c, nsys_ranges.c,
- * nsys_facts.c.
- * Internal to import/. One thread.
+ * nsys_facts.c. Internal to import/. One thread.
  */
 #ifndef OCC_IMPORT_NSYS_PARTS_H
 #define OCC_IMPORT_NSYS_PARTS_H

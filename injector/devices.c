@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <string.h>
 
 struct driver {

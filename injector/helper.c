@@ -21,7 +21,6 @@
 
 #include "clock.h"
 #include "guest.h"
-#include "guest_log.h"
 #include "wake.h"
 
 #define SECOND_NS UINT64_C(1000000000)

@@ -1,8 +1,6 @@
 /* Reading launches, and the rest of the header (contract: ring.h, design: consumer.h). Threads: one. */
 #include "consumer.h"
 
-#include <string.h>
-
 /* Loads head once and clamps it; NULL or what is wrong. */
 static const char *load_head(struct occ_ring_consumer *c)
 {

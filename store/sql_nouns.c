@@ -35,9 +35,9 @@ static const struct occ_sql_column config_ids[] = {
     X("shared_memory", "shared memory")                                                                      \
     X("carveout", "carve-out")                                                                               \
     X("barriers", "barriers")                                                                                \
-    X("cluster", "cluster size") X("blocks", "maximum blocks per SM")                                        \
-        X("block_size", "warps per block do not divide the SM's warps")                                      \
-            X("small_grid", "less than one full wave") X("tail", "partial last wave")
+    X("cluster", "cluster size")                                                                             \
+    X("blocks", "maximum blocks per SM") X("block_size", "warps per block do not divide the SM's warps")     \
+        X("small_grid", "less than one full wave") X("tail", "partial last wave")
 #define CAUSE(id, text)                                                                                      \
     {"cause_" id, "REAL", "c.cause_" id, "ratio", "part of 1 - expected_elapsed_low: " text},
 
@@ -54,9 +54,8 @@ static const struct occ_sql_column config_details[] = {
     {"cause_partial_warp", "REAL", "c.cause_partial_warp", "ratio",
      "share of the resident threads that each block's last warp lacks; no part of 1 - expected_elapsed_low"},
     {"by_design", "TEXT",
-     "nullif(trim(iif(c.by_design_bits & 1, 'persistent ', '') || "
-     "iif(c.by_design_bits & 2, 'one_block_shared_memory ', '') || "
-     "iif(c.by_design_bits & 4, 'cluster', '')), '')",
+     "nullif(trim(iif(c.by_design_bits & 1, 'persistent ', '') || iif(c.by_design_bits & 2, "
+     "'one_block_shared_memory ', '') || iif(c.by_design_bits & 4, 'cluster', '')), '')",
      "", "why a low occupancy is intended: persistent, one_block_shared_memory, cluster"},
     {"refused", "TEXT", "c.refused", "", "why the model gives no answer; NULL: it does"},
     {"model_version", "INTEGER", "c.model_version", "", "version of the model that answered"},
@@ -121,8 +120,7 @@ static const struct occ_sql_column run[] = {
     {"container", "TEXT", "r.container", "", "container id, by its control group"},
     {"job_trust", "TEXT", "r.job_trust", "",
      "kernel: job, step, pod and namespace follow from the process's control group; scheduler: the job is "
-     "one "
-     "of its GPU's (identity.dcgm_job_dir); claimed: its environment alone says so"},
+     "one of its GPU's (identity.dcgm_job_dir); claimed: its environment alone says so"},
     {"claims", "TEXT", "r.claims", "", "what its environment says of the job: NAME=value ..."},
     {"rank", "TEXT", "r.rank", "", "rank in a distributed job"},
     {"source", "TEXT", "r.source", "", "trace, or the tool whose recording was imported: nsys, kineto, ncu"},

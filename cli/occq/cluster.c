@@ -6,11 +6,9 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cli/json.h"
-#include "cli/usage.h"
 #include "support/arena.h"
 #include "support/array.h"
 #include "support/text.h"

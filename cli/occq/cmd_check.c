@@ -1,5 +1,4 @@
 /* occq check: rules that a run must keep, for CI. One thread. */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "cli/file.h"
@@ -138,18 +137,15 @@ const struct cli_command cli_check = {
         "config: rules are about what is the same in every run: registers_per_thread, block_threads, "
         "grid_blocks, cluster_blocks, static_shared_bytes, dynamic_shared_bytes, shared_config_bytes, "
         "local_bytes_per_thread, theoretical, expected_elapsed_low, expected_elapsed_high, waves, "
-        "limited_by_registers, "
-        "limited_by_shared_memory, limited_by_blocks (1 or 0). One launch suffices. A value is a comparison: "
-        "'>= 25%', '<= 64', '<= baseline'.\n\n"
+        "limited_by_registers, limited_by_shared_memory, limited_by_blocks (1 or 0). One launch suffices. A "
+        "value is a comparison: '>= 25%', '<= 64', '<= baseline'.\n\n"
         "measured: rules are about metric: time (default), waste or achieved, per launch, with the verdicts "
-        "of "
-        "occq diff; they need --baseline, and with fewer than three runs on a side a floor: of their own. "
+        "of occq diff; they need --baseline, and with fewer than three runs on a side a floor: of their own. "
         "Worse fails; undecided does not, but for --strict.\n\n"
         "Every rule has a name (rule:), and may have kernel: (a POSIX extended regular expression on the "
         "demangled name), min_time: (only kernels with that share of the time; of measured rules 1%) and "
         "optional: true. A rule that matches no kernel fails, unless it is optional. allow: lists "
-        "exceptions: "
-        "rule:, kernel:, reason:, and until:, the day from which it counts again.\n\n"
+        "exceptions: rule:, kernel:, reason:, and until:, the day from which it counts again.\n\n"
         "Exit status 4: a rule fails; 3: nothing to judge.",
     .options = options,
     .examples = examples,

@@ -1,5 +1,4 @@
 /* occq diff: what changed between two sides, and whether it did for certain. One thread. */
-#include <stdlib.h>
 
 #include "cli/usage.h"
 #include "commands.h"
@@ -108,14 +107,12 @@ const struct cli_command cli_diff = {
         "Compares two sides. A and B are: " SIDES_HELP ".\n\n"
         "Kernels are matched by name, launch configuration and range (see occq top --by range), so that each "
         "layer has a line of its own; what is left, by name and launch configuration, by name and number of "
-        "threads, "
-        "by name, by the name without hashes, counters and ABI tags, by the name without tile sizes and "
-        "integer template arguments, and last by their neighbours in the order of launches. Pairs "
-        "with different names are shown with how they were matched.\n\n"
+        "threads, by name, by the name without hashes, counters and ABI tags, by the name without tile sizes "
+        "and integer template arguments, and last by their neighbours in the order of launches. Pairs with "
+        "different names are shown with how they were matched.\n\n"
         "A verdict is about the time of a launch. It is worse or better if the 95 % confidence interval of "
         "the ratio lies beyond the floor, the false discovery rate over all kernels (Benjamini-Hochberg) is "
-        "at "
-        "most 5 %, and the kernel has 1 % of the time; same, if the interval lies within the floor; else "
+        "at most 5 %, and the kernel has 1 % of the time; same, if the interval lies within the floor; else "
         "undecided. The interval is Welch's, of logarithms of means of runs, with fewer than three runs on a "
         "side of 20 blocks of consecutive launches without the first; with fewer than 45 launches a kernel "
         "is undecided.\n\n"

@@ -1,6 +1,5 @@
 /* occq export: launches as a timeline that other viewers draw. One thread. */
 #include <sqlite3.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/file.h"
@@ -178,13 +177,11 @@ const struct cli_command cli_export = {
     .operands = "",
     .summary = "launches as a timeline for Perfetto or chrome://tracing, as CSV or JSON lines",
     .description =
-        "Writes launches as slices, by GPU, run and stream, with launch configuration, "
-        "occupancies and causes as "
-        "arguments, and the GPU's counters as tracks where they were recorded. Kernels of a "
-        "stream that overlap are "
-        "in several lanes, since viewers drop what overlaps.\n\n"
-        "CSV and JSON lines have the same of each launch, in the columns that 'occq sql' knows; counters "
-        "are not in them.",
+        "Writes launches as slices, by GPU, run and stream, with launch configuration, occupancies and "
+        "causes as arguments, and the GPU's counters as tracks where they were recorded. Kernels of a stream "
+        "that overlap are in several lanes, since viewers drop what overlaps.\n\n"
+        "CSV and JSON lines have the same of each launch, in the columns that 'occq sql' knows; counters are "
+        "not in them.",
     .options = options,
     .examples = examples,
     CLI_ARGS(struct export_args, ),

@@ -210,16 +210,12 @@ const struct cli_command cli_gaps = {
     .summary = "whether a run's GPUs wait for the CPU",
     .description =
         "Lists the GPUs of a run with the time in which its kernels ran, and the gaps between them: a row "
-        "for "
-        "each GPU. Kernels of all streams count together; copies and other processes do not, so a gap is "
+        "for each GPU. Kernels of all streams count together; copies and other processes do not, so a gap is "
         "time without a kernel of this run.\n\n"
         "A gap above 5 us and up to 100 us before a launch is taken for the CPU's: the launch came too late. "
-        "Where "
-        "such "
-        "gaps are 10 % of the busy stretches or more, the run is launch-bound, and CUDA graphs, larger "
-        "kernels "
-        "or fewer of them help. The hardware needs up to 5 us by itself. Longer gaps have other causes: "
-        "synchronisation, copies, data that are not ready.\n\n"
+        "Where such gaps are 10 % of the busy stretches or more, the run is launch-bound, and CUDA graphs, "
+        "larger kernels or fewer of them help. The hardware needs up to 5 us by itself. Longer gaps have "
+        "other causes: synchronisation, copies, data that are not ready.\n\n"
         "What advice saves is a range from nothing, since something else may hold the kernels up, to all of "
         "these gaps. Every launch that is kept one by one is read.",
     .options = options,

@@ -1,7 +1,6 @@
 /* occq stragglers and occq idle: what only a cluster knows, ranks beside each other and GPUs that wait. One
  * thread. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "cli/usage.h"
 #include "cluster.h"
@@ -142,9 +141,8 @@ const struct cli_command cli_stragglers = {
     .summary = "ranks of a cluster's jobs by busy time",
     .description =
         "Lists ranks of jobs, a row for each of their GPUs, those with most busy time first: where ranks "
-        "wait "
-        "for each other, the busiest is the one that the others wait for. Its waste says whether it is slow "
-        "because its launches leave the GPU empty. From the cluster's warehouse, by whole minutes.",
+        "wait for each other, the busiest is the one that the others wait for. Its waste says whether it is "
+        "slow because its launches leave the GPU empty. From the cluster's warehouse, by whole minutes.",
     .options = straggler_options,
     .columns = rank_columns,
     .examples = straggler_examples,
@@ -161,10 +159,9 @@ const struct cli_command cli_idle = {
     .summary = "programs of a cluster that hold a GPU and launch nothing",
     .description =
         "Lists programs that go on and have launched nothing for a while, a row for each GPU that they "
-        "launched "
-        "on, those that are idle longest first. From the cluster's warehouse; of a silent node it tells what "
-        "was so when the node was last heard of. A GPU that is allocated without a program is not known "
-        "there: metric occtrace_gpu_job_info has it.",
+        "launched on, those that are idle longest first. From the cluster's warehouse; of a silent node it "
+        "tells what was so when the node was last heard of. A GPU that is allocated without a program is not "
+        "known there: metric occtrace_gpu_job_info has it.",
     .options = idle_options,
     .columns = idle_columns,
     .examples = idle_examples,

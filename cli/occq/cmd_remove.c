@@ -60,11 +60,10 @@ static const struct cli_column columns[] = {
 /* ?1: a JSON array of runs, NULL: all; ?2: they ended before; ?3: so many of the newest are none of them. */
 static const char candidates[] =
     "SELECT run_id, start_ns, launches, program, label, source = 'trace' AND (end_ns IS NULL OR end_ns > "
-    "?4), "
-    "iif(end_ns IS NULL, pid, NULL), hostname FROM run WHERE (?1 IS NULL OR run_id IN (SELECT value FROM "
-    "json_each(?1))) AND (?2 = 0 OR max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns) < ?2 AND "
-    "time_base = "
-    "'epoch') AND run_id NOT IN (SELECT run_id FROM run ORDER BY run_id DESC LIMIT ?3) ORDER BY run_id";
+    "?4), iif(end_ns IS NULL, pid, NULL), hostname FROM run WHERE (?1 IS NULL OR run_id IN (SELECT value "
+    "FROM json_each(?1))) AND (?2 = 0 OR max(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns) < ?2 "
+    "AND time_base = 'epoch') AND run_id NOT IN (SELECT run_id FROM run ORDER BY run_id DESC LIMIT ?3) ORDER "
+    "BY run_id";
 
 /* A run without an end whose process is not there any more: its daemon was killed. */
 static bool is_gone(sqlite3_stmt *stmt)
@@ -288,8 +287,7 @@ const struct cli_command cli_prune = {
     .operands = "",
     .summary = "remove old runs",
     .description = "Removes runs that ended before a moment, or all but the newest, with their launches and "
-                   "all that was "
-                   "measured of them; with both options the runs that both name. " STAYS SHARED,
+                   "all that was measured of them; with both options the runs that both name. " STAYS SHARED,
     .options = prune_options,
     .columns = columns,
     .examples = prune_examples,

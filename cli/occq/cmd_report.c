@@ -300,17 +300,13 @@ const struct cli_command cli_report = {
     .summary = "one HTML file to look at and to share",
     .description =
         "Writes a page that needs nothing else, no network and no script: where the GPU's warp-seconds go, "
-        "by "
-        "kernel and cause; occupancy and waste over time; for the most wasteful kernels the waterfall, the "
-        "calculator's curves, durations and advice; runs, with what was lost. Its script only sorts and "
-        "filters "
-        "the table of kernels. A kernel's section has an address: #kernel-ID-DEVICE.\n\n"
+        "by kernel and cause; occupancy and waste over time; for the most wasteful kernels the waterfall, "
+        "the calculator's curves, durations and advice; runs, with what was lost. Its script only sorts and "
+        "filters the table of kernels. A kernel's section has an address: #kernel-ID-DEVICE.\n\n"
         "Numbers are those of the other commands. The element with the id occtrace-data has them as JSON: "
-        "top, "
-        "kernels, history, runs and info are what 'occq top --json', 'show --json -n 1', 'history --json', "
-        "'runs --json' and 'info --json' print (of top and of the newest 50 runs not all columns), "
-        "and "
-        "diff what 'diff --json' prints.\n\n"
+        "top, kernels, history, runs and info are what 'occq top --json', 'show --json -n 1', 'history "
+        "--json', 'runs --json' and 'info --json' print (of top and of the newest 50 runs not all columns), "
+        "and diff what 'diff --json' prints.\n\n"
         "With --diff the page is about B's launches; --kernel and --exclude choose kernels of both sides, "
         "and other filters are words of A and B.\n\n"
         "The table has at most 1000 kernels; how many others there are, and what they waste, is below it.",

@@ -183,15 +183,13 @@ const struct cli_command cli_runs = {
     .is_paged = true,
     .summary = "observed programs, newest first",
     .description =
-        "Lists the observed processes: what was recorded and at which level, what was lost, and "
-        "the overhead. A program of which nothing could be recorded has a row too, with the "
-        "reason.\n\n--since and --until choose runs that were going on in that period; their "
-        "numbers are those of the whole run.\n\n"
-        "pause stops the recording of a running process, resume continues it; both are for its owner "
-        "and root. The daemon is the one that occtrace gave to the process, else the user's own or the "
-        "service. Column periods, and recording_period in SQL, list the periods in which less was recorded, "
-        "and "
-        "why.",
+        "Lists the observed processes: what was recorded and at which level, what was lost, and the "
+        "overhead. A program of which nothing could be recorded has a row too, with the reason.\n\n--since "
+        "and --until choose runs that were going on in that period; their numbers are those of the whole "
+        "run.\n\n"
+        "pause stops the recording of a running process, resume continues it; both are for its owner and "
+        "root. The daemon is the one that occtrace gave to the process, else the user's own or the service. "
+        "Column periods, and recording_period in SQL, list the periods in which less was recorded, and why.",
     .options = options,
     .columns = columns,
     .examples = examples,

@@ -3,7 +3,6 @@
  * filter by cause are done here. One thread.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cluster.h"
@@ -297,14 +296,13 @@ const struct cli_command cli_top = {
     .is_paged = true,
     .summary = "kernels by wasted warp-seconds",
     .description =
-        "Lists kernels with their occupancy, what limits it, and the cost of what is missing. The "
-        "default order is by wasted warp-seconds (duration x SMs x warps that were not active), "
-        "not by percent: a kernel at 12 % that runs for 3 microseconds hardly matters.\n\n"
-        "A kernel that ran on several devices has a row for each; --by adds up something else "
-        "than kernels. By range or stream, and with --range, --graph or --stream, launches count that are "
-        "still kept one by one, not those of which only minutes and hours are left. Means are weighted with "
-        "time. Measured values are means over the measured configurations; column measured is their "
-        "part of the time.",
+        "Lists kernels with their occupancy, what limits it, and the cost of what is missing. The default "
+        "order is by wasted warp-seconds (duration x SMs x warps that were not active), not by percent: a "
+        "kernel at 12 % that runs for 3 microseconds hardly matters.\n\n"
+        "A kernel that ran on several devices has a row for each; --by adds up something else than kernels. "
+        "By range or stream, and with --range, --graph or --stream, launches count that are still kept one "
+        "by one, not those of which only minutes and hours are left. Means are weighted with time. Measured "
+        "values are means over the measured configurations; column measured is their part of the time.",
     .options = options,
     .columns = top_columns,
     .checks_columns = true,

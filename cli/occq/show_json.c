@@ -1,5 +1,4 @@
 /* `occq show --json`: the content of the pages, raw. One thread (stdio). */
-#include <stdio.h>
 
 #include "cli/command.h"
 #include "show.h"

@@ -1,7 +1,6 @@
 /* `occq show`: what hardware counters measured, in text and JSON; see show.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "cli/screen.h"
 #include "cli/values.h"

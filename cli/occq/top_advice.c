@@ -1,5 +1,4 @@
 /* occq top --advice; see top.h. One thread. */
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 

@@ -96,8 +96,7 @@ const struct cli_column top_columns[] = {
         "SM with"),
     FIELD("bound", "bound", CLI_PLAIN, CLI_LEFT | CLI_RARE | CLI_SPARE(15), bound,
           "with --advice: whether more warps would help, of the configuration with most time: latency (they "
-          "would), "
-          "between, throughput (they would not), too_little_work, not_measured"),
+          "would), between, throughput (they would not), too_little_work, not_measured"),
     FIELD("advice", "advice", CLI_PLAIN, CLI_LEFT, advice, "with --advice: the change that would save most"),
     FIELD("saves", "advice_saves_max_ns", CLI_DURATION, 0, advice_saves_ns,
           "with --advice: what it saves at most, of the configuration's time"),

@@ -5,7 +5,6 @@
  */
 #include <math.h>
 
-#include "support/cleanup.h"
 #include "support/map.h"
 #include "trend.h"
 

@@ -25,9 +25,8 @@ static const struct cli_option options[] = {
                "setting",
                .words = counters_modes),
     CLI_OPTION(0, "exact", CLI_FLAG, struct trace_options, exact, NULL,
-               "measure the achieved occupancy of each launch by itself (the same as --counters=exact), "
-               "kept as the mean of each launch configuration and minute; kernels then run one after the "
-               "other"),
+               "measure the achieved occupancy of each launch by itself (the same as --counters=exact), kept "
+               "as the mean of each launch configuration and minute; kernels then run one after the other"),
     CLI_OPTION(0, "nvtx", CLI_FLAG, struct trace_options, nvtx, NULL,
                "record with each launch the NVTX push/pop ranges that its thread had open, for 'occq top "
                "--by range'"),
@@ -63,26 +62,24 @@ const struct cli_command cli_occtrace = {
     .min_operands = 1,
     .stops_at_operand = true,
     .description =
-        "Runs PROGRAM, unmodified, and records every kernel launch of it and of its children into "
-        "the history that occq queries. If an occtraced listens, the program reports to it; else "
-        "a private one is started for the run. Input and output of the program, its exit status "
-        "and its signals are as they are without occtrace. Whatever goes wrong with recording, "
-        "the program runs. A child that first uses CUDA after occtrace has ended is recorded "
-        "only by a daemon that still listens.\n\n"
-        "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that "
-        "no kernel runs twice. Kernels that could overlap then run one after the other: times "
-        "are not those of the undisturbed program, and programs whose kernels wait for each "
-        "other will hang. Launches of CUDA graphs with several kernels have no exact value. "
-        "Values are kept as the mean of each launch configuration and minute, which each of its "
-        "launches then shows (measured_source exact). This needs the permission for hardware "
-        "counters and libcupti of CUDA 13.0 or newer; without them the launches are recorded all "
-        "the same, and the run says why they have no exact values.\n\n"
-        "Nothing is recorded of a program in which another tool holds CUDA_INJECTION64_PATH, of "
-        "32-bit, statically linked and set-user-ID programs, of one that has fewer than 16 free "
-        "descriptors when it initialises CUDA, of one with a thread sanitizer, and of one with a "
-        "seccomp filter that kills at system calls of the library. They run as without occtrace.\n\n"
-        "A summary at the end, on stderr, reports what was recorded, what was lost, the "
-        "overhead, and why not more.",
+        "Runs PROGRAM, unmodified, and records every kernel launch of it and of its children into the "
+        "history that occq queries. If an occtraced listens, the program reports to it; else a private one "
+        "is started for the run. Input and output of the program, its exit status and its signals are as "
+        "they are without occtrace. Whatever goes wrong with recording, the program runs. A child that first "
+        "uses CUDA after occtrace has ended is recorded only by a daemon that still listens.\n\n"
+        "With --exact, CUPTI's range profiler counts around every launch, in one pass, so that no kernel "
+        "runs twice. Kernels that could overlap then run one after the other: times are not those of the "
+        "undisturbed program, and programs whose kernels wait for each other will hang. Launches of CUDA "
+        "graphs with several kernels have no exact value. Values are kept as the mean of each launch "
+        "configuration and minute, which each of its launches then shows (measured_source exact). This needs "
+        "the permission for hardware counters and libcupti of CUDA 13.0 or newer; without them the launches "
+        "are recorded all the same, and the run says why they have no exact values.\n\n"
+        "Nothing is recorded of a program in which another tool holds CUDA_INJECTION64_PATH, of 32-bit, "
+        "statically linked and set-user-ID programs, of one that has fewer than 16 free descriptors when it "
+        "initialises CUDA, of one with a thread sanitizer, and of one with a seccomp filter that kills at "
+        "system calls of the library. They run as without occtrace.\n\n"
+        "A summary at the end, on stderr, reports what was recorded, what was lost, the overhead, and why "
+        "not more.",
     .options = options,
     .examples = examples,
 };

@@ -2,7 +2,6 @@
 #include "profiler.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* Sessions that wait for the helper, 64 MiB at most; further ones are dropped. */
 #define MAX_WAITING 4096u

@@ -2,8 +2,6 @@
 #include "callbacks.h"
 
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "nvtx.h"
 

@@ -7,7 +7,6 @@
  *
  * so that every launch is counted once, whether it was rolled up yet or not. One thread.
  */
-#include <stdlib.h>
 
 #include "query.h"
 

@@ -2,7 +2,6 @@
 #include "launch_group.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "support/array.h"
 

@@ -4,7 +4,6 @@
  */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/codec/codes.h"
 #include "store/codec/columns.h"

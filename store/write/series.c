@@ -3,7 +3,6 @@
  * chunks (series_chunks.c) and adds up the seconds that got samples (seconds.c). One thread.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/internal.h"
 #include "support/array.h"

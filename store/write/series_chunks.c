@@ -4,7 +4,6 @@
  * read from the file, so a crash loses nothing. One thread.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "store/internal.h"
 

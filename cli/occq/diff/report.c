@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 #include "cli/json.h"
 #include "cli/usage.h"
