@@ -124,6 +124,10 @@ int occ_store_number(struct occ_store *s, sqlite3_stmt *stmt, int64_t *ret_numbe
 int occ_store_run(struct occ_store *s, sqlite3_stmt *stmt, struct occ_error *err);
 int occ_store_execute(struct occ_store *s, enum occ_sql which, const int64_t *values, int n,
                       struct occ_error *err);
+/* A transaction that writes. */
+int occ_store_begin(struct occ_store *s, struct occ_error *err);
+/* Its end, with the result so far: commits it where that is 0, else rolls back. Returns the result. */
+int occ_store_conclude(struct occ_store *s, int rc, struct occ_error *err);
 void occ_store_rollback(struct occ_store *s);
 int occ_store_no_memory(struct occ_error *err);
 int occ_store_check_writable(const struct occ_store *s, struct occ_error *err);
@@ -207,7 +211,8 @@ int occ_names_check(struct occ_store *s, struct occ_error *err);
 int occ_quota_open(struct occ_store *s, struct occ_error *err);
 /* Inside a transaction: evicts about `share` times the smallest part of the history, oldest first. *ret_some:
  * there was something to evict. */
-int occ_quota_evict(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err);
+int occ_quota_evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some,
+                    struct occ_error *err);
 /* The same in a transaction of its own, for a statement that found the file full, or a file above its quota.
  */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);

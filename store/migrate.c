@@ -59,7 +59,7 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
     int64_t version = 0;
     (void)snprintf(mark, sizeof mark, "PRAGMA user_version=%d; PRAGMA application_id=%d", m->version,
                    OCC_SCHEMA_APPLICATION_ID);
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    int rc = occ_store_begin(s, err);
     if (rc != 0)
         return rc;
     rc = occ_store_number(s, occ_store_query(s, OCC_SQL_FILE_VERSION, NULL, 0), &version, err);
@@ -73,11 +73,7 @@ static int apply(struct occ_store *s, const struct occ_schema_migration *m, stru
         if (rc == 0)
             rc = execute(s, mark, err, "cannot upgrade");
     }
-    if (rc == 0)
-        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
-    if (rc != 0)
-        occ_store_rollback(s);
-    return rc;
+    return occ_store_conclude(s, rc, err);
 }
 
 /* "wal" is the answer where the file system can share memory; another journal would let readers block the

@@ -120,6 +120,20 @@ void occ_store_rollback(struct occ_store *s)
         (void)occ_store_execute(s, OCC_SQL_ROLLBACK, NULL, 0, NULL);
 }
 
+int occ_store_begin(struct occ_store *s, struct occ_error *err)
+{
+    return occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+}
+
+int occ_store_conclude(struct occ_store *s, int rc, struct occ_error *err)
+{
+    if (rc == 0)
+        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
+    if (rc != 0)
+        occ_store_rollback(s);
+    return rc;
+}
+
 int occ_store_check_writable(const struct occ_store *s, struct occ_error *err)
 {
     return s->options.mode == OCC_STORE_WRITE

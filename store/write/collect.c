@@ -85,13 +85,10 @@ int occ_store_collect_names(struct occ_store *s, const struct occ_name_keeper *k
     if (s->options.max_bytes == 0 || name_bytes(s) < occ_store_names_share(s) / COLLECT_SHARE)
         return 0;
     (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=OFF", NULL, NULL, NULL);
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    int rc = occ_store_begin(s, err);
     for (int name = 0; name < OCC_NAME_COUNT && rc == 0; name++)
         rc = collect(s, (enum occ_name)name, keeper, err);
-    if (rc == 0)
-        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
-    if (rc != 0)
-        occ_store_rollback(s);
+    rc = occ_store_conclude(s, rc, err);
     (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=ON", NULL, NULL, NULL);
     for (int name = 0; name < OCC_NAME_COUNT; name++)
         *ret_more |= rc == 0 && s->collected[name] > 0;

@@ -23,7 +23,7 @@ static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evict
 {
     int rc = prepare_runs(s, share > 0, err);
     if (rc == 0 && share > 0)
-        rc = occ_quota_evict(s, share, ret_evicted, err);
+        rc = occ_quota_evict(s, share, true, ret_evicted, err);
     for (uint32_t i = 0; i < s->n_runs && rc == 0; i++)
         if (s->runs[i].dirty)
             rc = occ_run_write(s, &s->runs[i], err);
@@ -37,7 +37,7 @@ static int write_everything(struct occ_store *s, uint32_t share, bool *ret_evict
 /* One transaction. */
 static int try_commit(struct occ_store *s, uint32_t share, bool *ret_evicted, struct occ_error *err)
 {
-    int rc = s->bulk ? 0 : occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    int rc = s->bulk ? 0 : occ_store_begin(s, err);
     if (rc != 0)
         return rc;
     rc = write_everything(s, share, ret_evicted, err);
@@ -127,7 +127,7 @@ int occ_store_finish(struct occ_store *s, struct occ_error *err)
 int occ_store_end_lost_runs(struct occ_store *s, const char *hostname,
                             bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err)
 {
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    int rc = occ_store_begin(s, err);
     if (rc != 0)
         return rc;
     struct occ_binder b = occ_store_statement(s, OCC_SQL_OPEN_RUNS);
@@ -139,10 +139,7 @@ int occ_store_end_lost_runs(struct occ_store *s, const char *hostname,
             if (rc == 0)
                 rc = occ_store_end_run(s, run, err);
         }
-    if (rc == 0)
-        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
-    if (rc != 0)
-        occ_store_rollback(s);
+    rc = occ_store_conclude(s, rc, err);
     return rc == 0 ? occ_store_commit(s, err) : rc; /* their last minutes */
 }
 
@@ -150,7 +147,7 @@ int occ_store_end_lost_runs(struct occ_store *s, const char *hostname,
 
 int occ_store_begin_bulk(struct occ_store *s, struct occ_error *err)
 {
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    int rc = occ_store_begin(s, err);
     if (rc == 0)
         s->bulk = true;
     return rc;
@@ -158,11 +155,7 @@ int occ_store_begin_bulk(struct occ_store *s, struct occ_error *err)
 
 int occ_store_end_bulk(struct occ_store *s, struct occ_error *err)
 {
-    int rc = check_bulk(s, err);
-    if (rc == 0)
-        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
+    int rc = occ_store_conclude(s, check_bulk(s, err), err);
     s->bulk = s->bulk_failed = rc != 0;
-    if (rc != 0)
-        occ_store_rollback(s);
     return rc;
 }

@@ -264,7 +264,8 @@ static int evict_tier(struct occ_store *s, const struct tier *tier, int64_t rows
     return rc;
 }
 
-static int evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some, struct occ_error *err)
+int occ_quota_evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some,
+                    struct occ_error *err)
 {
     uint32_t max = share < CHUNKS_MAX / CHUNKS_AT_ONCE ? share * CHUNKS_AT_ONCE : CHUNKS_MAX, evicted = 0;
     int rc = evict_samples(s, max, &evicted, err);
@@ -289,11 +290,6 @@ void occ_store_get_stats(struct occ_store *s, struct occ_store_stats *ret_stats)
                                           .oldest_ns = oldest_ns};
 }
 
-int occ_quota_evict(struct occ_store *s, uint32_t share, bool *ret_some, struct occ_error *err)
-{
-    return evict(s, share, true, ret_some, err);
-}
-
 static int write_foreign_runs(struct occ_store *s, struct occ_error *err)
 {
     int rc = 0;
@@ -308,19 +304,15 @@ int occ_quota_make_room(struct occ_store *s, struct occ_error *err)
     bool some = false;
     if (s->options.max_bytes == 0 || !sqlite3_get_autocommit(s->db))
         return occ_fail(err, OCC_E_FULL, "%s: disk or quota full", s->path);
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    int rc = occ_store_begin(s, err);
     if (rc != 0)
         return rc;
-    rc = evict(s, 2, false, &some, err);
+    rc = occ_quota_evict(s, 2, false, &some, err);
     if (rc == 0)
         rc = write_foreign_runs(s, err);
     occ_runs_forget_foreign(s);
     if (rc == 0 && !some)
         rc = occ_fail(err, OCC_E_FULL, "%s: disk or quota full, and nothing is old enough to be evicted",
                       s->path);
-    if (rc == 0)
-        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
-    if (rc != 0)
-        occ_store_rollback(s);
-    return rc;
+    return occ_store_conclude(s, rc, err);
 }

@@ -54,13 +54,10 @@ int occ_store_remove_runs(struct occ_store *s, const int64_t *runs, size_t n, st
     if (rc == 0 && n > 0) {
         /* what a foreign key would do is done here, by one scan of a table instead of one for each run */
         (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=OFF", NULL, NULL, NULL);
-        rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+        rc = occ_store_begin(s, err);
         if (rc == 0 && (code = sqlite3_exec(s->db, statements, NULL, NULL, NULL)) != SQLITE_OK)
             rc = occ_sql_fail(s->db, s->path, code, err, "cannot remove runs");
-        if (rc == 0)
-            rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
-        if (rc != 0)
-            occ_store_rollback(s);
+        rc = occ_store_conclude(s, rc, err);
         (void)sqlite3_exec(s->db, "PRAGMA foreign_keys=ON", NULL, NULL, NULL);
     }
     if (rc == 0 && n > 0)

@@ -73,16 +73,13 @@ static int expire_all(struct occ_store *s, int64_t now_ns, bool *ret_more, struc
 {
     int64_t deleted = 0, raw_ns = first_kept(s, s->options.ages.raw_ns, now_ns, 1);
     uint32_t chunks = 0;
-    int rc = occ_store_execute(s, OCC_SQL_BEGIN_IMMEDIATE, NULL, 0, err);
+    int rc = occ_store_begin(s, err);
     if (rc != 0)
         return rc;
     rc = expire_rows(s, now_ns, &deleted, err);
     if (rc == 0 && raw_ns > 0)
         rc = occ_quota_evict_before(s, raw_ns, CHUNKS_AT_ONCE, &chunks, err);
-    if (rc == 0)
-        rc = occ_store_execute(s, OCC_SQL_COMMIT, NULL, 0, err);
-    if (rc != 0)
-        occ_store_rollback(s);
+    rc = occ_store_conclude(s, rc, err);
     *ret_more = rc == 0 && (deleted >= ROWS_AT_ONCE || chunks == CHUNKS_AT_ONCE);
     return rc;
 }
