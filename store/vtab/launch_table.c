@@ -69,15 +69,6 @@ static const char statistics[] = "SELECT n, n, runs, (SELECT max(device_id) FROM
                                  "(SELECT total(launches) AS n FROM \"%w\".stored_chunk), "
                                  "(SELECT max(1, max(run_id)) AS runs FROM \"%w\".stored_run)";
 
-static int launch_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
-                          char **message)
-{
-    (void)aux;
-    (void)argc;
-    (void)message;
-    return occ_vtab_connect(db, declaration, argv[1], ret);
-}
-
 /* Whether a condition that the scan takes over makes the column the same everywhere. */
 static bool is_fixed(const sqlite3_index_info *info, int column)
 {
@@ -368,8 +359,8 @@ int occ_launch_table_register(sqlite3 *db)
 {
     static const sqlite3_module module = {
         .iVersion = 0,
-        .xCreate = launch_connect,
-        .xConnect = launch_connect,
+        .xCreate = occ_vtab_connect,
+        .xConnect = occ_vtab_connect,
         .xBestIndex = launch_best_index,
         .xDisconnect = occ_vtab_disconnect,
         .xDestroy = occ_vtab_disconnect,
@@ -381,5 +372,6 @@ int occ_launch_table_register(sqlite3 *db)
         .xColumn = launch_column,
         .xRowid = launch_rowid,
     };
-    return sqlite3_create_module_v2(db, OCC_SQL_MODULE("launch"), &module, NULL, NULL);
+    return sqlite3_create_module_v2(db, OCC_SQL_MODULE("launch"), &module, (void *)(uintptr_t)declaration,
+                                    NULL);
 }

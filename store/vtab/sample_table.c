@@ -41,15 +41,6 @@ struct sample_cursor {
     bool done;
 };
 
-static int sample_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **ret,
-                          char **message)
-{
-    (void)aux;
-    (void)argc;
-    (void)message;
-    return occ_vtab_connect(db, declaration, argv[1], ret);
-}
-
 static const struct occ_vtab_key keys[] = {{COLUMN_START, 't', false}, {COLUMN_DEVICE, 'd', false}};
 static const char statistics[] =
     "SELECT n, n, (SELECT max(device_id) FROM \"%w\".stored_device) FROM "
@@ -191,8 +182,8 @@ int occ_sample_table_register(sqlite3 *db)
 {
     static const sqlite3_module module = {
         .iVersion = 0,
-        .xCreate = sample_connect,
-        .xConnect = sample_connect,
+        .xCreate = occ_vtab_connect,
+        .xConnect = occ_vtab_connect,
         .xBestIndex = sample_best_index,
         .xDisconnect = occ_vtab_disconnect,
         .xDestroy = occ_vtab_disconnect,
@@ -204,5 +195,6 @@ int occ_sample_table_register(sqlite3 *db)
         .xColumn = sample_column,
         .xRowid = sample_rowid,
     };
-    return sqlite3_create_module_v2(db, OCC_SQL_MODULE("device_sample"), &module, NULL, NULL);
+    return sqlite3_create_module_v2(db, OCC_SQL_MODULE("device_sample"), &module,
+                                    (void *)(uintptr_t)declaration, NULL);
 }

@@ -7,11 +7,15 @@
 SQLITE_EXTENSION_INIT3
 #endif
 
-int occ_vtab_connect(sqlite3 *db, const char *declaration, const char *schema, sqlite3_vtab **ret)
+int occ_vtab_connect(sqlite3 *db, void *declaration, int argc, const char *const *argv, sqlite3_vtab **ret,
+                     char **message)
 {
+    (void)argc;
+    (void)message;
     int rc = sqlite3_declare_vtab(db, declaration);
     if (rc != SQLITE_OK)
         return rc;
+    const char *schema = argv[1];
     size_t bytes = strlen(schema) + 1;
     struct occ_vtab *table = sqlite3_malloc64(sizeof *table + bytes);
     if (!table)

@@ -36,7 +36,9 @@ struct occ_vtab {
 };
 
 /* All return SQLite codes; after an error the table has a message. */
-int occ_vtab_connect(sqlite3 *db, const char *declaration, const char *schema, sqlite3_vtab **ret);
+/* xConnect, with the module's declaration as its client data. */
+int occ_vtab_connect(sqlite3 *db, void *declaration, int argc, const char *const *argv, sqlite3_vtab **ret,
+                     char **message);
 int occ_vtab_disconnect(sqlite3_vtab *vtab);
 int occ_vtab_fail(sqlite3_vtab *vtab, int rc, const char *text);
 /* SQLITE_OK, or the error of a scan that is entered by its own reading. */
