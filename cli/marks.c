@@ -1,8 +1,9 @@
 /* Marks of rows; see marks.h. No state; any thread. */
 #include "marks.h"
 
-#include <stdio.h>
 #include <string.h>
+
+#include "support/text.h"
 
 static const struct {
     uint32_t bit;
@@ -38,15 +39,10 @@ const char *cli_marks_letters(uint32_t marks, char letters[CLI_LETTERS_BYTES])
 const char *cli_marks_text(uint32_t marks, bool for_people, char buffer[CLI_MARKS_BYTES])
 {
     buffer[0] = '\0';
-    for (size_t i = 0; i < MARKS; i++) {
-        size_t used = strlen(buffer);
+    for (size_t i = 0; i < MARKS; i++)
         if (marks & marks_table[i].bit && marks_table[i].label)
-            (void)snprintf(buffer + used, CLI_MARKS_BYTES - used, "%s%s",
-                           !used        ? ""
-                           : for_people ? "; "
-                                        : " ",
-                           for_people ? marks_table[i].text : marks_table[i].label);
-    }
+            occ_text_append(buffer, CLI_MARKS_BYTES, for_people ? "; " : " ", "%s",
+                            for_people ? marks_table[i].text : marks_table[i].label);
     return buffer;
 }
 

@@ -154,8 +154,7 @@ static int convert_word(const struct cli_option *row, const char *text, const ch
             *ret_word = *word;
             return 0;
         }
-        size_t used = strlen(all);
-        (void)snprintf(all + used, sizeof all - used, "%s%s", used ? ", " : "", *word);
+        occ_text_append(all, sizeof all, ", ", "%s", *word);
     }
     if (strlen(all) > LISTED_MAX_BYTES) {
         const char *nearest = occ_text_nearest(text, row->words);

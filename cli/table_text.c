@@ -9,6 +9,7 @@
 #include "marks.h"
 #include "screen.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 #include "usage.h"
 
 struct cli_text_table {
@@ -247,18 +248,15 @@ static void put_legend(const struct cli_text_table *table)
 {
     char text[512] = "", name[64];
     for (size_t i = 0; i < table->selection->n; i++) {
-        size_t used = strlen(text);
         if (!table->hidden[i] && table->selection->columns[i]->unit == CLI_AMOUNT)
-            (void)snprintf(text + used, sizeof text - used, "; %s: warp-seconds",
-                           heading(table->selection->columns[i], name, sizeof name));
+            occ_text_append(text, sizeof text, "; ", "%s: warp-seconds",
+                            heading(table->selection->columns[i], name, sizeof name));
         for (const char *letter = table->letters; table->selection->columns[i]->flags & CLI_MARKS && *letter;
-             letter++) {
-            used = strlen(text);
-            (void)snprintf(text + used, sizeof text - used, "; %c: %s", *letter, cli_mark_help(*letter));
-        }
+             letter++)
+            occ_text_append(text, sizeof text, "; ", "%c: %s", *letter, cli_mark_help(*letter));
     }
     if (text[0])
-        (void)cli_print_wrapped(table->out, text + 2, 0, 0);
+        (void)cli_print_wrapped(table->out, text, 0, 0);
 }
 
 int cli_text_table_finish(struct cli_text_table *table, struct occ_error *err)

@@ -93,8 +93,7 @@ static int set_word(enum kind kind, const char *text, uint64_t *value, struct oc
             *value = kind == KIND_MODE ? strtoul(word, NULL, 8) : i;
             return 0;
         }
-        size_t used = strlen(list);
-        (void)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", word);
+        occ_text_append(list, sizeof list, ", ", "%s", word);
     }
     return occ_fail(err, OCC_E_INVALID, "'%.64s' is not one of %s", text, list);
 }

@@ -130,7 +130,7 @@ static int put_positions(struct occ_collector *c, int64_t now_ns, struct occ_err
         if (status == 0)
             status = occ_producer_put_totals(p, c->store, now_ns, false, err);
         if (status == 0 && (position != p->position_put || !p->position_in_commit))
-            status = occ_store_put_ring_position(c->store, p->run.row.uuid, position, err);
+            status = occ_store_put_position(c->store, OCC_POSITION_RING, p->run.row.uuid, position, err);
         if (status != 0)
             return status;
         p->position_put = position;

@@ -2,8 +2,6 @@
 #include "control.h"
 
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "support/control.h"
@@ -76,36 +74,26 @@ bool occ_control_may_command(uint32_t uid, uint32_t own)
 
 /* ---- the sampler ---- */
 
-void occ_answer_add(struct occ_answer *answer, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(answer->text + answer->used, answer->size - answer->used, format, args);
-    va_end(args);
-    if (n > 0)
-        answer->used += (size_t)n < answer->size - answer->used ? (size_t)n : answer->size - answer->used - 1;
-}
-
 /* A library's text becomes one line, fit for a terminal. */
 static void say_reason(struct occ_answer *answer, char *reason)
 {
     occ_text_sanitise(reason);
-    occ_answer_add(answer, "reason %s\n", reason);
+    OCC_ANSWER(answer, "reason %s\n", reason);
 }
 
 /* What was not measured is left out. */
 static void say_real(struct occ_answer *answer, const char *key, double value)
 {
     if (isfinite(value))
-        occ_answer_add(answer, "%s %.9g\n", key, value);
+        OCC_ANSWER(answer, "%s %.9g\n", key, value);
 }
 
 static void say_gpu(struct occ_answer *answer, struct occ_gpu_status *status)
 {
     char uuid[33];
     occ_hex_encode(status->uuid, sizeof status->uuid, uuid);
-    occ_answer_add(answer, "gpu %u\nuuid %s\nsource %s\nstate %s\n", status->ordinal, uuid, status->source,
-                   occ_source_state_word(status->state));
+    OCC_ANSWER(answer, "gpu %u\nuuid %s\nsource %s\nstate %s\n", status->ordinal, uuid, status->source,
+               occ_source_state_word(status->state));
     say_reason(answer, status->reason);
     const struct {
         const char *key;
@@ -116,8 +104,8 @@ static void say_gpu(struct occ_answer *answer, struct occ_gpu_status *status)
         {"launches", status->launches},         {"dropped", status->dropped},
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        occ_answer_add(answer, "%s %llu\n", counts[i].key, (unsigned long long)counts[i].number);
-    occ_answer_add(answer, "offset_ns %lld\n", (long long)status->offset_ns);
+        OCC_ANSWER(answer, "%s %llu\n", counts[i].key, (unsigned long long)counts[i].number);
+    OCC_ANSWER(answer, "offset_ns %lld\n", (long long)status->offset_ns);
     say_real(answer, "drift_ppm", status->drift_ppm);
     say_real(answer, "residual_ratio", status->residual_ratio);
 }
@@ -126,12 +114,12 @@ void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer
 {
     static const uint8_t nobody[16];
     struct occ_gpu_status status[OCC_GPUS_MAX], none;
-    struct occ_answer a = {answer, 0, size};
+    struct occ_answer a = {answer, size};
     size_t n = occ_sampler_get_status(sampler, status, OCC_GPUS_MAX);
+    answer[0] = '\0';
     int64_t paused_ns = occ_sampler_paused_ns(sampler);
-    occ_answer_add(&a, "ok\nmode %s\npaused_s %lld\ngpus %zu\n",
-                   occ_sampler_mode_word(occ_sampler_mode(sampler)),
-                   (long long)((paused_ns + 999999999) / 1000000000), n);
+    OCC_ANSWER(&a, "ok\nmode %s\npaused_s %lld\ngpus %zu\n", occ_sampler_mode_word(occ_sampler_mode(sampler)),
+               (long long)((paused_ns + 999999999) / 1000000000), n);
     if (n == 0) {
         (void)occ_sampler_find_status(sampler, nobody, &none);
         say_reason(&a, none.reason);

@@ -37,9 +37,9 @@ bool occ_control_may_command(uint32_t uid, uint32_t own);
 /* An answer in `size` bytes, cut there; with its NUL. */
 struct occ_answer {
     char *text;
-    size_t used, size;
+    size_t size;
 };
-void occ_answer_add(struct occ_answer *answer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define OCC_ANSWER(answer, ...) occ_text_append((answer)->text, (answer)->size, "", __VA_ARGS__)
 
 /* The answer to sampler, at most `size` bytes with its NUL. */
 void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer, size_t size);

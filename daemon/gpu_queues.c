@@ -108,11 +108,8 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
         values[OCC_MEASURED_sm_active] = m->sm_active;
         values[OCC_MEASURED_resident_blocks] = m->blocks;
         values[OCC_MEASURED_imbalance] = m->imbalance;
-        values[OCC_MEASURED_stall_registers] = m->stall[0];
-        values[OCC_MEASURED_stall_shared_memory] = m->stall[1];
-        values[OCC_MEASURED_stall_blocks] = m->stall[2];
-        values[OCC_MEASURED_stall_warps] = m->stall[3];
-        values[OCC_MEASURED_stall_barriers] = m->stall[4];
+        for (int i = 0; i < (int)(sizeof m->stall / sizeof *m->stall); i++)
+            values[OCC_MEASURED_stall_registers + i] = m->stall[i];
         set_utilization(m, values);
     }
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)

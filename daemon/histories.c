@@ -260,12 +260,7 @@ enum occ_history_state occ_history_state(const struct occ_history *h)
                                                  : OCC_HISTORY_STALLED;
 }
 
-const char *occ_history_state_word(enum occ_history_state state)
-{
-#define STATE_WORD(name, word) word,
-    static const char *const words[] = {OCC_HISTORY_STATES(STATE_WORD)};
-    return words[state];
-}
+OCC_WORDS(occ_history_state_word, enum occ_history_state, OCC_HISTORY_STATES)
 
 /* ---- upkeep ---- */
 

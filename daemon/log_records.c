@@ -21,8 +21,7 @@
 #define RECORDS_AT_ONCE 128u /* in a transaction: with the longest names they fit into the store's room */
 #define SHARE_MAX       1.05 /* counters may read a little more than there is; much more is no measurement */
 
-#define WORD(name, word, text) word,
-static const char *const level_words[] = {OCC_LEVELS(WORD)};
+static const char *const level_words[] = {OCC_LEVELS(OCC_WORD)};
 
 /* Room for item n. */
 static int grow(void *items, size_t *allocated, size_t n, size_t size, struct occ_error *err)

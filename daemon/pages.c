@@ -12,12 +12,12 @@
 
 #include "support/clock.h"
 #include "support/log.h"
+#include "support/text.h"
 
 #define PRICE          16 /* of answering: 1 / its share of the loop's time */
 #define DISK_LOW_BYTES (UINT64_C(16) << 20)
 
-#define WORD(name, word, text) word,
-static const char *const loss_words[] = {OCC_LOSS_CAUSES(WORD)};
+static const char *const loss_words[] = {OCC_LOSS_CAUSES(OCC_WORD)};
 
 void occ_pages_follow(struct occ_server *s, struct occ_history *h, int64_t now_ns)
 {

@@ -17,13 +17,13 @@
 #include "identity.h"
 #include "run_texts.h"
 #include "support/clock.h"
+#include "support/text.h"
 
 /* Costs change with every heartbeat and each put writes rows, so they are not put with every commit. */
 #define COSTS_PERIOD_NS INT64_C(10000000000)
 
-#define WORD(name, word, text) word,
-static const char *const loss_words[] = {OCC_LOSS_CAUSES(WORD)};
-static const char *const cost_words[] = {OCC_COSTS(WORD)};
+static const char *const loss_words[] = {OCC_LOSS_CAUSES(OCC_WORD)};
+static const char *const cost_words[] = {OCC_COSTS(OCC_WORD)};
 
 #define DAY_NS INT64_C(86400000000000)
 
@@ -172,7 +172,7 @@ int occ_producer_put_measured(struct occ_producer *producer, struct occ_store *s
     if (status == OCC_E_FULL) /* the next commit takes more */
         status = 0;
     if (status == 0 && m->done != m->stored)
-        status = occ_store_put_measured_position(store, producer->run.row.uuid, m->done, err);
+        status = occ_store_put_position(store, OCC_POSITION_MEASURED, producer->run.row.uuid, m->done, err);
     if (status == 0)
         m->stored = m->done;
     m->n -= n;

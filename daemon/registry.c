@@ -271,9 +271,9 @@ int occ_registry_offer(struct occ_registry *r, const struct occ_offer *offer, in
     if (status == 0)
         status = check_user(r, offer, err);
     if (status == 0)
-        status = occ_store_ring_position(r->store, offer->uuid, &next, err);
+        status = occ_store_position(r->store, OCC_POSITION_RING, offer->uuid, &next, err);
     if (status == 0)
-        status = occ_store_measured_position(r->store, offer->uuid, &measured, err);
+        status = occ_store_position(r->store, OCC_POSITION_MEASURED, offer->uuid, &measured, err);
     if (status != 0) {
         (void)close(offer->fd);
         return status;

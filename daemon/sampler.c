@@ -10,6 +10,7 @@
 #include "support/array.h"
 #include "support/clock.h"
 #include "support/log.h"
+#include "support/text.h"
 
 #define WANTED_NS     INT64_C(10000000000)
 #define REDISCOVER_NS INT64_C(30000000000) /* after which GPUs are looked for again, if there were none */
@@ -18,12 +19,7 @@
 #define FEED_BATCH    256
 #define MODELS_MAX    (1u << 16)
 
-const char *occ_sampler_mode_word(enum occ_sampler_mode mode)
-{
-#define WORD(name, word, text) word,
-    static const char *const words[] = {OCC_SAMPLER_MODES(WORD)};
-    return words[mode];
-}
+OCC_WORDS(occ_sampler_mode_word, enum occ_sampler_mode, OCC_SAMPLER_MODES)
 
 enum occ_sampler_mode occ_sampler_mode(const struct occ_sampler *s)
 {

@@ -80,7 +80,7 @@ double occ_status_cpu_seconds(void)
 
 static void put(struct occ_answer *answer, enum occ_status_value value, double number)
 {
-    occ_answer_add(answer, "%s %.15g\n", occ_status_key(value), number);
+    OCC_ANSWER(answer, "%s %.15g\n", occ_status_key(value), number);
 }
 
 /* What is unknown is left out. Fit for a line. */
@@ -91,7 +91,7 @@ static void put_text(struct occ_answer *answer, enum occ_status_value value, con
         return;
     (void)snprintf(line, sizeof line, "%s", text);
     occ_text_sanitise(line);
-    occ_answer_add(answer, "%s %s\n", occ_status_key(value), line);
+    OCC_ANSWER(answer, "%s %s\n", occ_status_key(value), line);
 }
 
 /* What a daemon has as a whole, and each of its histories. */
@@ -134,7 +134,7 @@ void occ_status_answer(const struct occ_server *s, struct occ_client *client, st
     _cleanup_(occ_freep) char *path = NULL;
     occ_histories_owner(&s->histories, &client->identity, &owner);
     (void)occ_histories_path(&s->histories, &owner, &path, NULL);
-    occ_answer_add(answer, "ok\n");
+    OCC_ANSWER(answer, "ok\n");
     put_text(answer, OCC_STATUS_VERSION, OCC_VERSION);
     put(answer, OCC_STATUS_PID, getpid());
     put(answer, OCC_STATUS_UPTIME, (double)((occ_monotonic_ns() - s->started_ns) / 1000000000));
@@ -173,7 +173,7 @@ void occ_status_answer_history(const struct occ_server *s, struct occ_client *cl
     struct occ_history *h = find_history(s, client, number);
     struct occ_totals t = {.store.bytes = 0};
     struct occ_collector_stats stats;
-    occ_answer_add(answer, "ok\n");
+    OCC_ANSWER(answer, "ok\n");
     if (!h)
         return;
     occ_totals_add(&t, h);

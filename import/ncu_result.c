@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/text.h"
+
 #define SECOND_NS INT64_C(1000000000)
 
 static const struct {
@@ -228,11 +230,9 @@ void occ_ncu_end(struct occ_ncu *n)
         {n->rounds_sizes, "exact sizes of shared memory (the roundest number that prints like that)"},
     };
     struct occ_import_recording *r = &n->recording;
-    size_t used = 0;
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++)
         if (facts[i].lacks)
-            used += (size_t)snprintf(r->missing_fields + used, sizeof r->missing_fields - used, "%s%s",
-                                     used ? ", " : "", facts[i].what);
+            occ_text_append(r->missing_fields, sizeof r->missing_fields, ", ", "%s", facts[i].what);
     r->time_base_unknown = n->lacks_times;
     occ_import_sink_recording(n->sink, r);
 }

@@ -21,6 +21,7 @@
 #include "readers.h"
 #include "spool.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 
 #define PROGRESS_ROWS 8192u
 
@@ -273,7 +274,8 @@ static int describe_recording(struct nsys *n)
     struct occ_import_recording recording = {.rank = -1};
     for (int i = 0; i < COLUMN_COUNT; i++)
         if (!(n->launches.present >> i & 1) && missing_texts[i])
-            occ_nsys_add_missing(&recording, missing_texts[i]);
+            occ_text_append(recording.missing_fields, sizeof recording.missing_fields, ", ", "%s",
+                            missing_texts[i]);
     int status = occ_nsys_facts_read(&n->d, n->several ? 0 : n->process, &recording);
     if (status == 0)
         occ_import_sink_recording(n->sink, &recording);

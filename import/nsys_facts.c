@@ -3,14 +3,8 @@
 
 #include <sqlite3.h>
 #include <stdio.h>
-#include <string.h>
 
-void occ_nsys_add_missing(struct occ_import_recording *recording, const char *text)
-{
-    size_t used = strlen(recording->missing_fields);
-    (void)snprintf(recording->missing_fields + used, sizeof recording->missing_fields - used, "%s%s",
-                   used ? ", " : "", text);
-}
+#include "support/text.h"
 
 int occ_nsys_has_whole_graphs(struct occ_nsys_db *d)
 {
@@ -90,6 +84,7 @@ int occ_nsys_facts_read(struct occ_nsys_db *d, int64_t process, struct occ_impor
         status = ask(d, &questions[i]);
     int whole_graphs = status == 0 ? occ_nsys_has_whole_graphs(d) : status;
     if (whole_graphs == 1)
-        occ_nsys_add_missing(r, "kernels of CUDA graphs that were recorded whole");
+        occ_text_append(r->missing_fields, sizeof r->missing_fields, ", ",
+                        "kernels of CUDA graphs that were recorded whole");
     return whole_graphs < 0 ? whole_graphs : 0;
 }

@@ -130,7 +130,4 @@ int occ_nsys_has_whole_graphs(struct occ_nsys_db *d);
  * Adds what the file lacks to missing_fields. */
 int occ_nsys_facts_read(struct occ_nsys_db *d, int64_t process, struct occ_import_recording *recording);
 
-/* Appends to missing_fields. */
-void occ_nsys_add_missing(struct occ_import_recording *recording, const char *text);
-
 #endif

@@ -8,11 +8,12 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <xxhash.h>
+
+#include "support/text.h"
 
 #define SMEM_MAX_BYTES (1u << 24)
 
@@ -277,22 +278,15 @@ void occ_import_sink_progress(struct occ_import_sink *sink, uint64_t done, uint6
         sink->options.progress(sink->options.context, done, total);
 }
 
-const char *occ_import_skip_word(enum occ_import_skip why)
-{
-#define ID(name, id) id,
-    static const char *const words[] = {OCC_IMPORT_SKIPS(ID)};
-    return words[why];
-}
+OCC_WORDS(occ_import_skip_word, enum occ_import_skip, OCC_IMPORT_SKIPS)
 
 const char *occ_import_skips_text(const uint64_t skipped[OCC_IMPORT_SKIP_COUNT],
                                   char text[OCC_IMPORT_SKIPS_BYTES])
 {
-    size_t used = 0;
     text[0] = '\0';
-    for (int i = 0; i < OCC_IMPORT_SKIP_COUNT && used < OCC_IMPORT_SKIPS_BYTES; i++)
+    for (int i = 0; i < OCC_IMPORT_SKIP_COUNT; i++)
         if (skipped[i])
-            used +=
-                (size_t)snprintf(text + used, OCC_IMPORT_SKIPS_BYTES - used, "%s%s %" PRIu64,
-                                 used ? ", " : "", occ_import_skip_word((enum occ_import_skip)i), skipped[i]);
+            occ_text_append(text, OCC_IMPORT_SKIPS_BYTES, ", ", "%s %" PRIu64,
+                            occ_import_skip_word((enum occ_import_skip)i), skipped[i]);
     return text;
 }

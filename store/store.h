@@ -231,17 +231,14 @@ struct occ_store_launch {
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err);
 
-/* How far a ring was read; durable with the next commit. */
-int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
-                                struct occ_error *err);
+/* How far a ring was read, and how many of its MEASURED records were counted; durable with the next commit.
+ */
+enum occ_position { OCC_POSITION_RING, OCC_POSITION_MEASURED };
+int occ_store_put_position(struct occ_store *store, enum occ_position which, const uint8_t uuid[16],
+                           uint64_t next, struct occ_error *err);
 /* 0 and *ret_next = 0 for a ring never seen. */
-int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
-                            struct occ_error *err);
-/* The same for how many of its MEASURED records were counted. */
-int occ_store_put_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
-                                    struct occ_error *err);
-int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
-                                struct occ_error *err);
+int occ_store_position(struct occ_store *store, enum occ_position which, const uint8_t uuid[16],
+                       uint64_t *ret_next, struct occ_error *err);
 
 /* Makes everything put so far durable: launches as chunks, rollups of minutes and hours that are over,
  * totals. */

@@ -181,6 +181,18 @@ const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size)
     return buffer;
 }
 
+void occ_text_append(char *buffer, size_t size, const char *separator, const char *format, ...)
+{
+    size_t used = strlen(buffer);
+    va_list args;
+    if (used > 0)
+        (void)snprintf(buffer + used, size - used, "%s", separator);
+    used += strlen(buffer + used);
+    va_start(args, format);
+    (void)vsnprintf(buffer + used, size - used, format, args);
+    va_end(args);
+}
+
 int occ_format_text(char **ret_text, struct occ_error *err, const char *format, ...)
 {
     va_list args;

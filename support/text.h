@@ -40,6 +40,10 @@ const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size);
 int occ_format_text(char **ret_text, struct occ_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* printf() behind the text in `buffer`, after `separator` where there is one; cut to `size` bytes. */
+void occ_text_append(char *buffer, size_t size, const char *separator, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* Replaces the bytes of control characters, of invisible ones (such as U+202E, which turns the text around)
  * and of invalid UTF-8 by '?', in place: names from traced programs reach terminals. */
 void occ_text_sanitise(char *text);
@@ -47,6 +51,16 @@ void occ_text_sanitise(char *text);
 /* The closest of `words` (NULL-terminated) by edit distance, of several one with the same first letter, the
  * first of those; NULL: none is close. */
 const char *occ_text_nearest(const char *word, const char *const *words);
+
+/* Words that an X-macro lists, X(NAME, word, ...): {LIST(OCC_WORD)} are all of them, OCC_WORDS() defines
+ * `const char *function(type value)`, which returns that of an enumerator. */
+#define OCC_WORD(name, word, ...) word,
+#define OCC_WORDS(function, type, LIST)                                                                      \
+    const char *function(type value)                                                                         \
+    {                                                                                                        \
+        static const char *const words[] = {LIST(OCC_WORD)};                                                 \
+        return words[value];                                                                                 \
+    }
 
 /* Writes 2*n lower-case hexadecimal digits and a NUL. */
 void occ_hex_encode(const uint8_t *bytes, size_t n, char *out);

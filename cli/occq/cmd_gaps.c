@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/screen.h"
 #include "cli/table.h"
@@ -69,10 +68,9 @@ static const struct cli_column columns[] = {
 static void add_advice(struct line *line, const char *what, double ratio, const char *of, uint64_t saves_ns)
 {
     char percent[16], saves[32];
-    size_t n = strlen(line->advice);
-    (void)snprintf(line->advice + n, sizeof line->advice - n, "%s%s %s of %s%s%s", n ? "; " : "", what,
-                   cli_percent_text(ratio, percent, sizeof percent), of, saves_ns ? ", saves 0 to " : "",
-                   saves_ns ? occ_format_duration((int64_t)saves_ns, saves, sizeof saves) : "");
+    occ_text_append(line->advice, sizeof line->advice, "; ", "%s %s of %s%s%s", what,
+                    cli_percent_text(ratio, percent, sizeof percent), of, saves_ns ? ", saves 0 to " : "",
+                    saves_ns ? occ_format_duration((int64_t)saves_ns, saves, sizeof saves) : "");
 }
 
 static void advise(struct line *line)

@@ -59,9 +59,8 @@ static int no_launches(const struct cli_command *command, struct occ_store *stor
     if (occ_store_configs(store, &any, &rows, NULL) != 0 || rows.n == 0)
         return cli_nothing(command, "there are no launches of such a kernel");
     for (size_t i = 0; filters[i]; i++) {
-        size_t used = strlen(given);
         if (cli_is_given(command->options, common, filters[i]))
-            (void)snprintf(given + used, sizeof given - used, "%s--%s", used ? ", " : "", filters[i]);
+            occ_text_append(given, sizeof given, ", ", "--%s", filters[i]);
     }
     (void)snprintf(why, sizeof why, "the kernel has launches, but none that match %s", given);
     return sql_no_launches(command, store, &args->filter, why);

@@ -3,17 +3,13 @@
 
 #include <pthread.h>
 
-#define WORD(name, word, text) word,
-#define TEXT(name, word, text) text,
+#include "support/text.h"
 
-const char *occ_source_state_word(enum occ_source_state state)
-{
-    static const char *const words[] = {OCC_SOURCE_STATES(WORD)};
-    return words[state];
-}
+OCC_WORDS(occ_source_state_word, enum occ_source_state, OCC_SOURCE_STATES)
 
 const char *occ_source_state_text(enum occ_source_state state)
 {
+#define TEXT(name, word, text) text,
     static const char *const texts[] = {OCC_SOURCE_STATES(TEXT)};
     return texts[state];
 }

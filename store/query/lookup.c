@@ -30,27 +30,16 @@ int occ_store_run_user(struct occ_store *s, const uint8_t uuid[16], uint32_t *re
     return need_run(s, rc, err);
 }
 
-static int look_up_position(struct occ_store *s, enum occ_sql which, const uint8_t uuid[16],
-                            uint64_t *ret_next, struct occ_error *err)
+int occ_store_position(struct occ_store *s, enum occ_position which, const uint8_t uuid[16],
+                       uint64_t *ret_next, struct occ_error *err)
 {
     int64_t next = 0;
-    int rc = look_up(s, which, uuid, 16, &next, err);
+    int rc = look_up(s, which == OCC_POSITION_RING ? OCC_SQL_POSITION : OCC_SQL_MEASURED_POSITION, uuid, 16,
+                     &next, err);
     if (rc != 0 && rc != OCC_E_NOT_FOUND)
         return rc;
     memcpy(ret_next, &next, sizeof next);
     return 0;
-}
-
-int occ_store_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t *ret_next,
-                            struct occ_error *err)
-{
-    return look_up_position(s, OCC_SQL_POSITION, uuid, ret_next, err);
-}
-
-int occ_store_measured_position(struct occ_store *s, const uint8_t uuid[16], uint64_t *ret_next,
-                                struct occ_error *err)
-{
-    return look_up_position(s, OCC_SQL_MEASURED_POSITION, uuid, ret_next, err);
 }
 
 int occ_store_find_import(struct occ_store *s, const char *source_hash, int64_t *ret_run,

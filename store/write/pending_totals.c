@@ -54,25 +54,14 @@ int occ_store_put_costs(struct occ_store *s, int64_t run, const struct occ_cost_
     return rc;
 }
 
-static int put_position(struct occ_store *s, enum occ_sql statement, const uint8_t uuid[16], uint64_t next,
-                        struct occ_error *err)
+int occ_store_put_position(struct occ_store *s, enum occ_position which, const uint8_t uuid[16],
+                           uint64_t next, struct occ_error *err)
 {
-    struct occ_pending_total total = {.statement = statement};
+    struct occ_pending_total total = {
+        .statement = which == OCC_POSITION_RING ? OCC_SQL_SET_POSITION : OCC_SQL_SET_MEASURED_POSITION};
     memcpy(total.uuid, uuid, sizeof total.uuid);
     memcpy(&total.value, &next, sizeof next);
     return put_pending(s, &total, err);
-}
-
-int occ_store_put_ring_position(struct occ_store *s, const uint8_t uuid[16], uint64_t next,
-                                struct occ_error *err)
-{
-    return put_position(s, OCC_SQL_SET_POSITION, uuid, next, err);
-}
-
-int occ_store_put_measured_position(struct occ_store *s, const uint8_t uuid[16], uint64_t next,
-                                    struct occ_error *err)
-{
-    return put_position(s, OCC_SQL_SET_MEASURED_POSITION, uuid, next, err);
 }
 
 int occ_pending_totals_write(struct occ_store *s, struct occ_error *err)

@@ -206,37 +206,26 @@ static struct fake_position *position_of(struct occ_store *store, const uint8_t 
     return &store->now.positions[i];
 }
 
-int occ_store_put_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
-                                struct occ_error *err)
+static uint64_t *position_in(struct occ_store *store, enum occ_position which, const uint8_t uuid[16])
+{
+    struct fake_position *position = position_of(store, uuid);
+    return which == OCC_POSITION_RING ? &position->next : &position->measured;
+}
+
+int occ_store_put_position(struct occ_store *store, enum occ_position which, const uint8_t uuid[16],
+                           uint64_t next, struct occ_error *err)
 {
     if (store->fail_put)
         return fault(store->fail_put, err);
-    position_of(store, uuid)->next = next;
+    *position_in(store, which, uuid) = next;
     return 0;
 }
 
-int occ_store_ring_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
-                            struct occ_error *err)
+int occ_store_position(struct occ_store *store, enum occ_position which, const uint8_t uuid[16],
+                       uint64_t *ret_next, struct occ_error *err)
 {
     (void)err;
-    *ret_next = position_of(store, uuid)->next;
-    return 0;
-}
-
-int occ_store_put_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t next,
-                                    struct occ_error *err)
-{
-    if (store->fail_put)
-        return fault(store->fail_put, err);
-    position_of(store, uuid)->measured = next;
-    return 0;
-}
-
-int occ_store_measured_position(struct occ_store *store, const uint8_t uuid[16], uint64_t *ret_next,
-                                struct occ_error *err)
-{
-    (void)err;
-    *ret_next = position_of(store, uuid)->measured;
+    *ret_next = *position_in(store, which, uuid);
     return 0;
 }
 

@@ -186,17 +186,17 @@ static void facts_are_kept_with_the_launches(void **state)
     losses[0].count = 13;
     assert_int_equal(occ_store_put_losses(w->store, w->run[0], losses, 1, &err), 0);
     assert_int_equal(occ_store_put_costs(w->store, w->run[0], costs, 2, &err), 0);
-    assert_int_equal(occ_store_put_ring_position(w->store, ring, UINT64_MAX - 5, &err), 0);
-    assert_int_equal(occ_store_put_measured_position(w->store, ring, 7, &err), 0);
+    assert_int_equal(occ_store_put_position(w->store, OCC_POSITION_RING, ring, UINT64_MAX - 5, &err), 0);
+    assert_int_equal(occ_store_put_position(w->store, OCC_POSITION_MEASURED, ring, 7, &err), 0);
     world_append(w, 0, BEGIN, MINUTE, 10);
-    assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
+    assert_int_equal(occ_store_position(w->store, OCC_POSITION_RING, ring, &next, &err), 0);
     assert_int_equal(next, 0); /* not committed */
     commit(w);
-    assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
+    assert_int_equal(occ_store_position(w->store, OCC_POSITION_RING, ring, &next, &err), 0);
     assert_true(next == UINT64_MAX - 5);
-    assert_int_equal(occ_store_measured_position(w->store, ring, &next, &err), 0);
+    assert_int_equal(occ_store_position(w->store, OCC_POSITION_MEASURED, ring, &next, &err), 0);
     assert_int_equal(next, 7);
-    assert_int_equal(occ_store_ring_position(w->store, other, &next, &err), 0);
+    assert_int_equal(occ_store_position(w->store, OCC_POSITION_RING, other, &next, &err), 0);
     assert_int_equal(next, 0);
     assert_int_equal(world_number(w->store,
                                   "SELECT count(*) FROM run WHERE lost = 16 AND lost_causes = "
@@ -1260,7 +1260,7 @@ static void names_that_nothing_refers_to_are_collected(void **state)
     for (int i = 0; i < 50; i++) {
         struct occ_run run = {.uuid = {1, (uint8_t)i, 2}, .start_ns = BEGIN, .end_ns = BEGIN};
         assert_int_equal(occ_store_put_run(w->store, &run, &id, &err), 0);
-        assert_int_equal(occ_store_put_ring_position(w->store, run.uuid, 1, &err), 0);
+        assert_int_equal(occ_store_put_position(w->store, OCC_POSITION_RING, run.uuid, 1, &err), 0);
         uint32_t range = 0, other = 0; /* of a run without room for names: one for all */
         assert_int_equal(occ_store_put_range(w->store, id, "range", NULL, &range, &err), 0);
         assert_int_equal(occ_store_put_range(w->store, id, "another range", "backward", &other, &err), 0);

@@ -52,7 +52,7 @@ static void append_batch(struct world *w, uint64_t number)
         world_append(w, 0, BEGIN, (int64_t)number * 40 * SECOND + SECOND, 20); /* late ones */
     add_counters(w, number);
     struct occ_error err = OCC_ERROR_INIT;
-    assert_int_equal(occ_store_put_ring_position(w->store, ring, number + 1, &err), 0);
+    assert_int_equal(occ_store_put_position(w->store, OCC_POSITION_RING, ring, number + 1, &err), 0);
 }
 
 static void write_until_killed(struct world *w, int report)
@@ -60,7 +60,7 @@ static void write_until_killed(struct world *w, int report)
     struct occ_error err = OCC_ERROR_INIT;
     uint64_t number = 0;
     world_open(w);
-    if (occ_store_ring_position(w->store, ring, &number, &err) != 0)
+    if (occ_store_position(w->store, OCC_POSITION_RING, ring, &number, &err) != 0)
         _exit(1);
     for (;; number++) {
         append_batch(w, number);
@@ -107,7 +107,7 @@ static void check_file(struct world *w, uint64_t committed)
     assert_int_equal(
         world_number(w->store, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
         1);
-    assert_int_equal(occ_store_ring_position(w->store, ring, &next, &err), 0);
+    assert_int_equal(occ_store_position(w->store, OCC_POSITION_RING, ring, &next, &err), 0);
     assert_in_range(next, committed + 1, committed + 2);
     assert_int_equal(world_number(w->store, "SELECT sum(samples) FROM stored_device_second"), next * VALUES);
     assert_int_equal(world_number(w->store, "SELECT count(*) FROM device_sample"), next * VALUES);

@@ -134,7 +134,7 @@ static int live(const char *path)
     for (int round = 0; round < 4; round++) {
         append_some(store, run, device, config, round, &rc);
         if (rc == 0)
-            rc = occ_store_put_ring_position(store, (const uint8_t[16]){1}, 5, NULL);
+            rc = occ_store_put_position(store, OCC_POSITION_RING, (const uint8_t[16]){1}, 5, NULL);
         if (rc == 0)
             rc = occ_store_commit(store, NULL);
     }

@@ -8,13 +8,7 @@
 #include "support/array.h"
 #include "support/text.h"
 
-const char *rule_state_word(enum rule_state state)
-{
-#define X(name, word) word,
-    static const char *const words[] = {RULE_STATES(X)};
-#undef X
-    return words[state];
-}
+OCC_WORDS(rule_state_word, enum rule_state, RULE_STATES)
 
 static bool is_allowed(const struct judge_terms *terms, const struct rule *rule, const char *demangled)
 {
@@ -131,9 +125,7 @@ static int judge_config(const struct judge_terms *terms, struct rule_result *res
 static int judge_pair(const struct judge_terms *terms, struct rule_result *result,
                       const struct diff_pair *pair, struct occ_error *err)
 {
-#define X(name, word) word,
-    static const char *const metrics[] = {DIFF_METRICS(X)};
-#undef X
+    static const char *const metrics[] = {DIFF_METRICS(OCC_WORD)};
     const struct rule *rule = result->rule;
     const struct diff_ratio *ratio = &pair->ratio[rule->metric];
     bool needs_floor = isnan(rule->floor) && terms->one_run;

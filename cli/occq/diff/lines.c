@@ -1,7 +1,6 @@
 /* Rows of the answer: what changed, in numbers and words; see report.h. One thread. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,26 +55,16 @@ const struct cli_column diff_columns[] = {
 
 struct text {
     char *buffer;
-    size_t size, used;
+    size_t size;
 };
 
-/* What does not fit is left out. */
-static void add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void add(struct text *text, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text->buffer + text->used, text->size - text->used, format, args);
-    va_end(args);
-    text->used += n > 0 ? (size_t)n : 0;
-    text->used = text->used < text->size ? text->used : text->size - 1;
-}
+#define ADD(text, separator, ...) occ_text_append((text)->buffer, (text)->size, separator, __VA_ARGS__)
 
 static void add_name(struct text *text, const struct diff_pair *pair, uint32_t side)
 {
-    add(text, "%.200s", pair->main_item[side]->row->kernel.short_name);
+    ADD(text, "", "%.200s", pair->main_item[side]->row->kernel.short_name);
     if (pair->kernels[side] > 1)
-        add(text, " +%u", pair->kernels[side] - 1);
+        ADD(text, "", " +%u", pair->kernels[side] - 1);
 }
 
 static void write_names(const struct diff_pair *pair, struct text *text)
@@ -86,7 +75,7 @@ static void write_names(const struct diff_pair *pair, struct text *text)
     if (a)
         add_name(text, pair, DIFF_A);
     if (a && b && !is_same)
-        add(text, " -> ");
+        ADD(text, "", " -> ");
     if (b && !is_same)
         add_name(text, pair, DIFF_B);
     occ_text_sanitise(text->buffer);
@@ -103,24 +92,24 @@ static void write_range(const struct diff_pair *pair, struct text *text)
     const char *a = range_of(pair, DIFF_A), *b = range_of(pair, DIFF_B);
     if (pair->n[DIFF_A] > 1 || pair->n[DIFF_B] > 1)
         return;
-    add(text, "%.250s", a ? a : "");
+    ADD(text, "", "%.250s", a ? a : "");
     if (b && (!a || strcmp(a, b) != 0))
-        add(text, "%s%.250s", a ? " -> " : "", b);
+        ADD(text, " -> ", "%.250s", b);
     occ_text_sanitise(text->buffer);
 }
 
 static void add_number(struct text *text, const char *word, double a, double b)
 {
     if (a < b || a > b)
-        add(text, "%s%s %.0f -> %.0f", text->used ? ", " : "", word, a, b);
+        ADD(text, ", ", "%s %.0f -> %.0f", word, a, b);
 }
 
 static void add_range(struct text *text, const char *word, const double a[2], const double b[2])
 {
     char from[24], to[24];
     if (fabs(b[0] - a[0]) >= SHOWN_POINTS || fabs(b[1] - a[1]) >= SHOWN_POINTS)
-        add(text, "%s%s %s -> %s", text->used ? ", " : "", word,
-            cli_range_text(a[0], a[1], from, sizeof from), cli_range_text(b[0], b[1], to, sizeof to));
+        ADD(text, ", ", "%s %s -> %s", word, cli_range_text(a[0], a[1], from, sizeof from),
+            cli_range_text(b[0], b[1], to, sizeof to));
 }
 
 static void add_ratio(struct text *text, const char *word, double a, double b)
@@ -147,8 +136,7 @@ static void add_fields(struct text *text, const struct diff_pair *pair)
     DIFF_FIELDS(X)
 #undef X
     if (pair->configs[DIFF_A] > 1 || pair->configs[DIFF_B] > 1)
-        add(text, "%s%u launch configurations -> %u", text->used ? ", of " : "", pair->configs[DIFF_A],
-            pair->configs[DIFF_B]);
+        ADD(text, ", of ", "%u launch configurations -> %u", pair->configs[DIFF_A], pair->configs[DIFF_B]);
 }
 
 static void write_changes(const struct diff_pair *pair, struct text *text)
@@ -170,8 +158,7 @@ static void write_changes(const struct diff_pair *pair, struct text *text)
                   b->part_ns[i] / b->ns[DIFF_VALUE_expected_elapsed_low]);
     }
     if (pair->kernels[DIFF_A] != pair->kernels[DIFF_B])
-        add(text, "%snot judged: %u kernels -> %u", text->used ? "; " : "", pair->kernels[DIFF_A],
-            pair->kernels[DIFF_B]);
+        ADD(text, "; ", "not judged: %u kernels -> %u", pair->kernels[DIFF_A], pair->kernels[DIFF_B]);
 }
 
 /* ---- lines ---- */
@@ -184,9 +171,7 @@ static const char *verdict_of(const struct diff_report *r, const struct diff_pai
 
 static void fill_line(const struct diff_report *r, const struct diff_pair *pair, struct diff_line *line)
 {
-#define X(name, word, text) word,
-    static const char *const levels[] = {DIFF_LEVELS(X)};
-#undef X
+    static const char *const levels[] = {DIFF_LEVELS(OCC_WORD)};
     const struct diff_ratio *ratio = &pair->ratio[DIFF_METRIC_TIME];
     const struct diff_item *a = pair->main_item[DIFF_A], *b = pair->main_item[DIFF_B];
     *line = (struct diff_line){.pair = pair,
@@ -210,9 +195,9 @@ static void fill_line(const struct diff_report *r, const struct diff_pair *pair,
             line->value[i][side] = diff_mean(sums, i);
     }
     line->change = (isnan(ratio->ratio) ? line->mean_ns[DIFF_B] / line->mean_ns[DIFF_A] : ratio->ratio) - 1;
-    write_names(pair, &(struct text){line->kernel, sizeof line->kernel, 0});
-    write_range(pair, &(struct text){line->range, sizeof line->range, 0});
-    write_changes(pair, &(struct text){line->changes, sizeof line->changes, 0});
+    write_names(pair, &(struct text){line->kernel, sizeof line->kernel});
+    write_range(pair, &(struct text){line->range, sizeof line->range});
+    write_changes(pair, &(struct text){line->changes, sizeof line->changes});
 }
 
 static int by_change(const void *left, const void *right)

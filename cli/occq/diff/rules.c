@@ -21,13 +21,7 @@ double rule_number_of(enum rule_number number, const struct occ_config_row *row)
     return values[number];
 }
 
-const char *rule_number_word(enum rule_number number)
-{
-#define X(key, word, value) word,
-    static const char *const words[] = {RULE_NUMBERS(X)};
-#undef X
-    return words[number];
-}
+OCC_WORDS(rule_number_word, enum rule_number, RULE_NUMBERS)
 
 /* Longer ones before those that they begin with. */
 static const char *const comparisons[] = {">=", "<=", "==", ">", "<"};
@@ -167,9 +161,7 @@ static int find_key(enum rule_class class, const char *name, size_t *ret_key, st
 static int set_key(struct rule *rule, size_t key, const char *text, struct occ_error *err)
 {
     static const char *const booleans[] = {"false", "true", NULL};
-#define X(name, word) word,
-    static const char *const metrics[] = {DIFF_METRICS(X) NULL};
-#undef X
+    static const char *const metrics[] = {DIFF_METRICS(OCC_WORD) NULL};
     size_t index = 0;
     int status = 0;
     switch (key) {
@@ -260,9 +252,7 @@ static int read_rule(struct occ_yaml *yaml, enum rule_class class, struct rules 
 /* "config:" and its list. */
 static int read_class(struct occ_yaml *yaml, struct rules *rules, struct occ_error *err)
 {
-#define X(name, word) word,
-    static const char *const words[] = {RULE_CLASSES(X) NULL};
-#undef X
+    static const char *const words[] = {RULE_CLASSES(OCC_WORD) NULL};
     struct occ_error why = OCC_ERROR_INIT;
     const char *name = occ_yaml_scalar(yaml);
     size_t class = 0;

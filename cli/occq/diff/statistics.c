@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "support/cleanup.h"
+#include "support/text.h"
 
 #define CONFIDENCE     0.95
 #define MAX_Q          0.05
@@ -127,13 +128,7 @@ bool diff_adjust(double *p, size_t n)
     return true;
 }
 
-const char *diff_verdict_word(enum diff_verdict verdict)
-{
-#define X(name, word) word,
-    static const char *const words[] = {DIFF_VERDICTS(X)};
-#undef X
-    return words[verdict];
-}
+OCC_WORDS(diff_verdict_word, enum diff_verdict, DIFF_VERDICTS)
 
 enum diff_verdict diff_judge(const struct diff_ratio *ratio, double q, double floor)
 {

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "support/text.h"
+
 #define DOCTOR_FOUND_BYTES 512
 #define DOCTOR_LINES_MAX   64
 
@@ -57,8 +59,7 @@ struct doctor_page {
 
 void doctor_examine(const struct doctor_machine *machine, struct doctor_page *ret_page);
 
-/* Adds to `found`, after a comma if it is not empty. */
-void doctor_append(char *found, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define doctor_append(found, ...) occ_text_append(found, DOCTOR_FOUND_BYTES, ", ", __VA_ARGS__)
 
 /* match.c: `what` is "/PATH" below the root (with wildcards), "$VARIABLE", or "" for the probe; `pattern` a
  * POSIX extended expression for a line of it. `found` lists what group 1 matched. doctor_if_set: a variable

@@ -3,7 +3,6 @@
 
 #include <limits.h>
 #include <regex.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,17 +10,6 @@
 #include "support/cleanup.h"
 
 #define TEXT_BYTES 65536
-
-void doctor_append(char *found, const char *format, ...)
-{
-    va_list args;
-    size_t used = strlen(found);
-    (void)snprintf(found + used, DOCTOR_FOUND_BYTES - used, "%s", used ? ", " : "");
-    used = strlen(found);
-    va_start(args, format);
-    (void)vsnprintf(found + used, DOCTOR_FOUND_BYTES - used, format, args);
-    va_end(args);
-}
 
 size_t doctor_glob(const struct doctor_machine *machine, const char *pattern, glob_t *ret_paths)
 {
