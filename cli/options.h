@@ -61,6 +61,7 @@ struct cli_args {
 struct cli_example {
     const char *command, *text;
 };
+enum { CLI_EXAMPLES = 12 };
 
 struct cli_command {
     const char *program;  /* "occq" */
@@ -72,9 +73,9 @@ struct cli_command {
     const char *summary;     /* of occq's commands: half a sentence, lower case */
     const char *description; /* paragraphs, divided by an empty line */
     const struct cli_option *options;
-    const struct cli_column *columns;   /* for -o; NULL: none */
-    bool checks_columns;                /* `check` checks -o: names of columns depend on other options */
-    const struct cli_example *examples; /* ends with command NULL; may be NULL */
+    const struct cli_column *columns; /* for -o; NULL: none */
+    bool checks_columns;              /* `check` checks -o: names of columns depend on other options */
+    struct cli_example examples[CLI_EXAMPLES]; /* the last one is none */
     /* The command's arguments: their defaults and size. They begin with a struct cli_args, and with columns
      * with a struct cli_list_args (command.h). */
     const void *defaults;

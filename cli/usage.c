@@ -119,9 +119,9 @@ void cli_print_help(FILE *out, const struct cli_command *command, const struct c
         print_entry(out, option_synopsis(o, left, sizeof left), o->help);
     if (command->columns)
         describe_columns(out, command->columns);
-    if (command->examples)
+    if (command->examples[0].command)
         print_section(out, "Examples");
-    for (const struct cli_example *e = command->examples; e && e->command; e++)
+    for (const struct cli_example *e = command->examples; e->command; e++)
         print_entry(out, e->command, e->text);
 }
 

@@ -119,13 +119,6 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-static const struct cli_example examples[] = {
-    {"occq check --rules occq-rules.yaml", "the newest run, by what is the same in every run"},
-    {"occq check --rules r.yaml --baseline label:main,last:5 label:pr",
-     "three or more runs against the last five of main"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_check = {
     .program = "occq",
     .name = "check",
@@ -148,7 +141,9 @@ const struct cli_command cli_check = {
         "exceptions: rule:, kernel:, reason:, and until:, the day from which it counts again.\n\n"
         "Exit status 4: a rule fails; 3: nothing to judge.",
     .options = options,
-    .examples = examples,
+    .examples = {{"occq check --rules occq-rules.yaml", "the newest run, by what is the same in every run"},
+                 {"occq check --rules r.yaml --baseline label:main,last:5 label:pr",
+                  "three or more runs against the last five of main"}},
     CLI_ARGS(struct check_args, ),
     .check = check,
     .run = run,

@@ -89,13 +89,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq diff run:3 run:5", "two runs"},
-    {"occq diff label:before label:after --markdown", "all runs of two labels, for a pull request"},
-    {"occq diff before.db after.db", "two histories"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_diff = {
     .program = "occq",
     .name = "diff",
@@ -122,7 +115,10 @@ const struct cli_command cli_diff = {
         "printed beside each other.",
     .options = options,
     .columns = diff_columns,
-    .examples = examples,
+    .examples = {{"occq diff run:3 run:5", "two runs"},
+                 {"occq diff label:before label:after --markdown",
+                  "all runs of two labels, for a pull request"},
+                 {"occq diff before.db after.db", "two histories"}},
     CLI_ARGS(struct diff_args, .history = {.number = 20}, .floor = DIFF_FLOOR, .min_share = DIFF_MIN_SHARE),
     .check = check,
     .run = run,

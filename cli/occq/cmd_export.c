@@ -163,14 +163,6 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-static const struct cli_example examples[] = {
-    {"occq export --run last -o timeline.json.gz", "the newest run, for ui.perfetto.dev"},
-    {"occq export --since 5m -o timeline.pftrace", "the last minutes, Perfetto's own format"},
-    {"occq export --csv | duckdb -c \"COPY(FROM read_csv('/dev/stdin'))TO'l.parquet'\"",
-     "all launches as Parquet"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_export = {
     .program = "occq",
     .name = "export",
@@ -183,7 +175,10 @@ const struct cli_command cli_export = {
         "CSV and JSON lines have the same of each launch, in the columns that 'occq sql' knows; counters are "
         "not in them.",
     .options = options,
-    .examples = examples,
+    .examples = {{"occq export --run last -o timeline.json.gz", "the newest run, for ui.perfetto.dev"},
+                 {"occq export --since 5m -o timeline.pftrace", "the last minutes, Perfetto's own format"},
+                 {"occq export --csv | duckdb -c \"COPY(FROM read_csv('/dev/stdin'))TO'l.parquet'\"",
+                  "all launches as Parquet"}},
     CLI_ARGS(struct export_args, ),
     .check = check,
     .run = run,

@@ -193,13 +193,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq gaps", "whether the GPUs of the newest run wait for the CPU"},
-    {"occq gaps --run 3 -o +small_alone,queued_gaps", "of another run, with what streams may use"},
-    {"occq gaps --json", "for a program"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_gaps = {
     .program = "occq",
     .name = "gaps",
@@ -218,7 +211,10 @@ const struct cli_command cli_gaps = {
         "these gaps. Every launch that is kept one by one is read.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq gaps", "whether the GPUs of the newest run wait for the CPU"},
+                 {"occq gaps --run 3 -o +small_alone,queued_gaps",
+                  "of another run, with what streams may use"},
+                 {"occq gaps --json", "for a program"}},
     CLI_ARGS(struct history_args, .filter = {.run = OCC_RUN_LAST}),
     .check = cli_check_history,
     .run = run,

@@ -32,12 +32,6 @@ static int run(const struct cli_command *command, const void *arguments)
 
 static const struct cli_option options[] = {CLI_OPTIONS_LIST};
 
-static const struct cli_example examples[] = {
-    {"occq gpus", "all of them"},
-    {"occq gpus -o gpu,sms,slice_of", "MIG slices and the GPUs they are part of"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_gpus = {
     .program = "occq",
     .name = "gpus",
@@ -49,7 +43,8 @@ const struct cli_command cli_gpus = {
         "calc' takes --cc and --sms.",
     .options = options,
     .columns = calc_device_columns,
-    .examples = examples,
+    .examples = {{"occq gpus", "all of them"},
+                 {"occq gpus -o gpu,sms,slice_of", "MIG slices and the GPUs they are part of"}},
     CLI_ARGS(struct cli_list_args, ),
     .run = run,
 };

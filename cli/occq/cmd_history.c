@@ -239,12 +239,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq history gemm", "a kernel, as long as it is known"},
-    {"occq history --since 30d --gpu 1", "a GPU in a month"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_history = {
     .program = "occq",
     .name = "history",
@@ -264,7 +258,8 @@ const struct cli_command cli_history = {
         "configurations) and how much from their mix, and the last run that began then or one unit before.",
     .options = options,
     .columns = trend_point_columns,
-    .examples = examples,
+    .examples = {{"occq history gemm", "a kernel, as long as it is known"},
+                 {"occq history --since 30d --gpu 1", "a GPU in a month"}},
     CLI_ARGS(struct trend_args, .min_change = 0.05),
     .check = check,
     .run = run,

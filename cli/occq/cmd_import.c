@@ -229,15 +229,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq import report.sqlite", "a report of 'nsys export --type sqlite'"},
-    {"occq import trace.json.gz --label resnet", "a trace of the PyTorch profiler"},
-    {"occq import report.ncu-rep", "a report of Nsight Compute"},
-    {"occq import traces/ --label '8 ranks'", "a trace for each rank"},
-    {"occq top --run 7", "then query it like any other run"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_import = {
     .program = "occq",
     .name = "import",
@@ -272,7 +263,11 @@ const struct cli_command cli_import = {
         "count as no_configuration.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq import report.sqlite", "a report of 'nsys export --type sqlite'"},
+                 {"occq import trace.json.gz --label resnet", "a trace of the PyTorch profiler"},
+                 {"occq import report.ncu-rep", "a report of Nsight Compute"},
+                 {"occq import traces/ --label '8 ranks'", "a trace for each rank"},
+                 {"occq top --run 7", "then query it like any other run"}},
     CLI_ARGS(struct import_args, ),
     .run = run,
 };

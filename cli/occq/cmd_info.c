@@ -66,11 +66,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq info", "how large the history is, and what makes it so"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_info = {
     .program = "occq",
     .name = "info",
@@ -81,7 +76,7 @@ const struct cli_command cli_info = {
                    "a quota or an age evicts them; their sums by minute and hour are kept longer.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq info", "how large the history is, and what makes it so"}},
     CLI_ARGS(struct history_args, .number = 100),
     .run = run,
 };

@@ -186,12 +186,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq launches --since 5m --kernel softmax", "launches of a kernel in the last minutes"},
-    {"occq launches --run 3 -n 1000000 --csv", "the launches of a run, for another tool"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_launches = {
     .program = "occq",
     .name = "launches",
@@ -201,7 +195,8 @@ const struct cli_command cli_launches = {
     .description = "Lists single launches, those that started last first. 'occq sql' gives any other order.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq launches --since 5m --kernel softmax", "launches of a kernel in the last minutes"},
+                 {"occq launches --run 3 -n 1000000 --csv", "the launches of a run, for another tool"}},
     CLI_ARGS(struct history_args, .number = 50),
     .check = cli_check_history,
     .run = run,

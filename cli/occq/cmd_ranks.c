@@ -122,17 +122,6 @@ static const struct cli_option idle_options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example straggler_examples[] = {
-    {"occq stragglers --cluster https://clickhouse:8443 --job 4711 --since 10m",
-     "which rank keeps the others waiting"},
-    {NULL, NULL},
-};
-
-static const struct cli_example idle_examples[] = {
-    {"occq idle --cluster https://clickhouse:8443 --for 1h", "whose programs hold a GPU and launch nothing"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_stragglers = {
     .program = "occq",
     .name = "stragglers",
@@ -145,7 +134,8 @@ const struct cli_command cli_stragglers = {
         "slow because its launches leave the GPU empty. From the cluster's warehouse, by whole minutes.",
     .options = straggler_options,
     .columns = rank_columns,
-    .examples = straggler_examples,
+    .examples = {{"occq stragglers --cluster https://clickhouse:8443 --job 4711 --since 10m",
+                  "which rank keeps the others waiting"}},
     CLI_ARGS(struct ranks_args, .history = {.number = 50}),
     .check = check,
     .run = run_stragglers,
@@ -164,7 +154,8 @@ const struct cli_command cli_idle = {
         "known there: metric occtrace_gpu_job_info has it.",
     .options = idle_options,
     .columns = idle_columns,
-    .examples = idle_examples,
+    .examples = {{"occq idle --cluster https://clickhouse:8443 --for 1h",
+                  "whose programs hold a GPU and launch nothing"}},
     CLI_ARGS(struct ranks_args, .history = {.number = 50}, .idle_ns = INT64_C(1800000000000)),
     .check = check,
     .run = run_idle,

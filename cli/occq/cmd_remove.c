@@ -247,17 +247,6 @@ static const struct cli_option prune_options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example rm_examples[] = {
-    {"occq rm 3 4", "two runs"},
-    {NULL, NULL},
-};
-
-static const struct cli_example prune_examples[] = {
-    {"occq prune --before 30d", "what ended a month ago and before"},
-    {"occq prune --keep 100", "all but the newest hundred runs"},
-    {NULL, NULL},
-};
-
 #define STAYS                                                                                                \
     "It asks nothing and prints what it removed. A run that goes on, or ended less than a minute ago, stays"
 #define SHARED                                                                                               \
@@ -276,7 +265,7 @@ const struct cli_command cli_rm = {
                    ", and then nothing is removed at all" SHARED,
     .options = rm_options,
     .columns = columns,
-    .examples = rm_examples,
+    .examples = {{"occq rm 3 4", "two runs"}},
     CLI_ARGS(struct remove_args, ),
     .run = run_rm,
 };
@@ -290,7 +279,8 @@ const struct cli_command cli_prune = {
                    "all that was measured of them; with both options the runs that both name. " STAYS SHARED,
     .options = prune_options,
     .columns = columns,
-    .examples = prune_examples,
+    .examples = {{"occq prune --before 30d", "what ended a month ago and before"},
+                 {"occq prune --keep 100", "all but the newest hundred runs"}},
     CLI_ARGS(struct remove_args, ),
     .check = check_prune,
     .run = run_prune,

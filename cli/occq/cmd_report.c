@@ -285,13 +285,6 @@ static int check(void *arguments, struct occ_error *err)
     return cli_check_history(args, err);
 }
 
-static const struct cli_example examples[] = {
-    {"occq report --run last -o report.html", "the newest run"},
-    {"occq report --since 1d --exclude nccl -o report.html", "a day, without communication"},
-    {"occq report --diff label:before label:after -o report.html", "two labels, compared"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_report = {
     .program = "occq",
     .name = "report",
@@ -311,7 +304,9 @@ const struct cli_command cli_report = {
         "and other filters are words of A and B.\n\n"
         "The table has at most 1000 kernels; how many others there are, and what they waste, is below it.",
     .options = options,
-    .examples = examples,
+    .examples = {{"occq report --run last -o report.html", "the newest run"},
+                 {"occq report --since 1d --exclude nccl -o report.html", "a day, without communication"},
+                 {"occq report --diff label:before label:after -o report.html", "two labels, compared"}},
     CLI_ARGS(struct report_args, .history = {.number = KERNELS}),
     .check = check,
     .run = run,

@@ -167,14 +167,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq runs -n 1", "the last observed program"},
-    {"occq runs --label 'nightly*'", "those that were given such a label"},
-    {"occq runs -o +lost_causes,devices,command_line", "with more about each"},
-    {"occq runs pause 4711", "record nothing more of that process for now"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_runs = {
     .program = "occq",
     .name = "runs",
@@ -192,7 +184,10 @@ const struct cli_command cli_runs = {
         "Column periods, and recording_period in SQL, list the periods in which less was recorded, and why.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq runs -n 1", "the last observed program"},
+                 {"occq runs --label 'nightly*'", "those that were given such a label"},
+                 {"occq runs -o +lost_causes,devices,command_line", "with more about each"},
+                 {"occq runs pause 4711", "record nothing more of that process for now"}},
     CLI_ARGS(struct runs_args, .history = {.number = 50}),
     .check = check,
     .run = run,

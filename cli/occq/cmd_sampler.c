@@ -218,13 +218,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq sampler status", "the state of each GPU's counters"},
-    {"occq sampler pause --for 30m", "leave them to ncu"},
-    {"occq sampler resume", "end the pause early"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_sampler = {
     .program = "occq",
     .name = "sampler",
@@ -239,7 +232,9 @@ const struct cli_command cli_sampler = {
                    "Only root and the user whom the daemon runs as may pause and resume.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq sampler status", "the state of each GPU's counters"},
+                 {"occq sampler pause --for 30m", "leave them to ncu"},
+                 {"occq sampler resume", "end the pause early"}},
     CLI_ARGS(struct sampler_args, ),
     .check = check,
     .run = run,

@@ -140,13 +140,6 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-static const struct cli_example examples[] = {
-    {"occq show softmax", "by short name"},
-    {"occq show 'gemm.*float' -n 3", "by regular expression, three launch configurations of each kernel"},
-    {"occq show 12 --json", "by number (column id of occq top)"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_show = {
     .program = "occq",
     .name = "show",
@@ -174,7 +167,10 @@ const struct cli_command cli_show = {
         "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come from a "
         "histogram and are at most 12.5 % off.",
     .options = options,
-    .examples = examples,
+    .examples = {{"occq show softmax", "by short name"},
+                 {"occq show 'gemm.*float' -n 3",
+                  "by regular expression, three launch configurations of each kernel"},
+                 {"occq show 12 --json", "by number (column id of occq top)"}},
     CLI_ARGS(struct history_args, ),
     .check = check,
     .run = run,

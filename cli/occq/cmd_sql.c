@@ -270,16 +270,6 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-static const struct cli_example examples[] = {
-    {"occq sql 'SELECT count(*) FROM launch'", "the number of launches in the history"},
-    {"occq sql --schema launch", "its columns, with units"},
-    {"occq sql \"SELECT sum(launches) FROM hour WHERE kernel REGEXP 'gemm'\"",
-     "launches of some kernels, without reading single launches"},
-    {"occq sql 'SELECT start_ns, elapsed_mean FROM device_second'", "a GPU's occupancy, second by second"},
-    {"occq sql --csv 'SELECT * FROM run'", "the runs as CSV"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_sql = {
     .program = "occq",
     .name = "sql",
@@ -298,7 +288,13 @@ const struct cli_command cli_sql = {
                    "--json, each statement prints a document.\n\n"
                    "Exit status 3 if there are no rows.",
     .options = options,
-    .examples = examples,
+    .examples = {{"occq sql 'SELECT count(*) FROM launch'", "the number of launches in the history"},
+                 {"occq sql --schema launch", "its columns, with units"},
+                 {"occq sql \"SELECT sum(launches) FROM hour WHERE kernel REGEXP 'gemm'\"",
+                  "launches of some kernels, without reading single launches"},
+                 {"occq sql 'SELECT start_ns, elapsed_mean FROM device_second'",
+                  "a GPU's occupancy, second by second"},
+                 {"occq sql --csv 'SELECT * FROM run'", "the runs as CSV"}},
     CLI_ARGS(struct sql_args, ),
     .check = check,
     .run = run,

@@ -276,19 +276,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq top --low-occupancy", "the most wasteful kernels among launches below 50 %"},
-    {"occq top --since 1h --order time -n 5", "the five kernels with most time in the last hour"},
-    {"occq top --cause tail --min-loss 10 --order tail",
-     "kernels that lose 10 % or more to a partial last wave"},
-    {"occq top --run last --by cause", "what the last run lost, by cause"},
-    {"occq top --exclude 'nccl|nvshmem' --by user", "whose kernels waste the GPU, without communication"},
-    {"occq top --run last --by range", "which layer of a model, or range of NVTX, wastes the GPU"},
-    {"occq top --advice -n 5", "what to change first"},
-    {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_top = {
     .program = "occq",
     .name = "top",
@@ -306,7 +293,18 @@ const struct cli_command cli_top = {
     .options = options,
     .columns = top_columns,
     .checks_columns = true,
-    .examples = examples,
+    .examples = {{"occq top --low-occupancy", "the most wasteful kernels among launches below 50 %"},
+                 {"occq top --since 1h --order time -n 5",
+                  "the five kernels with most time in the last hour"},
+                 {"occq top --cause tail --min-loss 10 --order tail",
+                  "kernels that lose 10 % or more to a partial last wave"},
+                 {"occq top --run last --by cause", "what the last run lost, by cause"},
+                 {"occq top --exclude 'nccl|nvshmem' --by user",
+                  "whose kernels waste the GPU, without communication"},
+                 {"occq top --run last --by range",
+                  "which layer of a model, or range of NVTX, wastes the GPU"},
+                 {"occq top --advice -n 5", "what to change first"},
+                 {"occq top --kernel gemm -o +demangled --json", "some kernels, for a program"}},
     CLI_ARGS(struct top_args, .history = {.number = 20}, .by = "kernel", .order = "waste"),
     .check = check,
     .run = run,

@@ -298,12 +298,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq what-if --gpu b200", "the whole history on a B200"},
-    {"occq what-if --gpu a100-1g.5gb --kernel gemm --since 1d", "some kernels on a MIG slice"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_whatif = {
     .program = "occq",
     .name = "what-if",
@@ -319,7 +313,8 @@ const struct cli_command cli_whatif = {
                    "durations will differ there.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq what-if --gpu b200", "the whole history on a B200"},
+                 {"occq what-if --gpu a100-1g.5gb --kernel gemm --since 1d", "some kernels on a MIG slice"}},
     CLI_ARGS(struct whatif_args, ),
     .check = check,
     .run = run,

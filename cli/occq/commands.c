@@ -8,12 +8,6 @@ const struct cli_command *const cli_commands[] = {
 
 static const struct cli_option options[] = {CLI_OPTION_HELP, CLI_OPTION_VERSION, CLI_OPTION_END};
 
-static const struct cli_example examples[] = {
-    {"occq top --low-occupancy", "the most wasteful kernels"},
-    {"occq show 1", "why, and what to do"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_occq = {
     .program = "occq",
     .name = NULL,
@@ -23,5 +17,6 @@ const struct cli_command cli_occq = {
     .description = "Queries the history that occtrace and occtraced keep, any time, also while it grows. "
                    "\"occq COMMAND --help\", or \"occq help COMMAND\", describes a command.",
     .options = options,
-    .examples = examples,
+    .examples = {{"occq top --low-occupancy", "the most wasteful kernels"},
+                 {"occq show 1", "why, and what to do"}},
 };

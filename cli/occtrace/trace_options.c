@@ -48,13 +48,6 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-static const struct cli_example examples[] = {
-    {"occtrace ./app --its-option", "observe a program"},
-    {"occtrace -d run.db --label 'batch 64' -- python train.py", "into a file of its own, with a label"},
-    {"occq top --low-occupancy", "query the history"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_occtrace = {
     .program = "occtrace",
     .name = NULL,
@@ -81,7 +74,10 @@ const struct cli_command cli_occtrace = {
         "A summary at the end, on stderr, reports what was recorded, what was lost, the overhead, and why "
         "not more.",
     .options = options,
-    .examples = examples,
+    .examples = {{"occtrace ./app --its-option", "observe a program"},
+                 {"occtrace -d run.db --label 'batch 64' -- python train.py",
+                  "into a file of its own, with a label"},
+                 {"occq top --low-occupancy", "query the history"}},
 };
 
 int trace_options_parse(char **argv, struct trace_options *args, struct occ_error *err)

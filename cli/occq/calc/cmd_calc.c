@@ -148,14 +148,6 @@ static int run(const struct cli_command *command, const void *arguments)
                                       : run_options(command, args, &target);
 }
 
-static const struct cli_example examples[] = {
-    {"occq calc --gpu t4 --threads 128 --regs 71 --smem 512 --grid 250", "one launch"},
-    {"occq calc --gpu h200 --threads 256 --cubin kernel.cubin --kernel gemm", "a kernel of a file"},
-    {"nvcc -Xptxas -v k.cu 2>&1 | occq calc --gpu a100 --threads 256 --ptxas -", "while compiling"},
-    {"occq calc --batch < configs.csv > results.csv", "many launches"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_calc = {
     .program = "occq",
     .name = "calc",
@@ -177,7 +169,12 @@ const struct cli_command cli_calc = {
         "is 1; "
         "the other rows are computed.",
     .options = calc_options,
-    .examples = examples,
+    .examples = {{"occq calc --gpu t4 --threads 128 --regs 71 --smem 512 --grid 250", "one launch"},
+                 {"occq calc --gpu h200 --threads 256 --cubin kernel.cubin --kernel gemm",
+                  "a kernel of a file"},
+                 {"nvcc -Xptxas -v k.cu 2>&1 | occq calc --gpu a100 --threads 256 --ptxas -",
+                  "while compiling"},
+                 {"occq calc --batch < configs.csv > results.csv", "many launches"}},
     CLI_ARGS(struct calc_args, ),
     .check = check,
     .run = run,

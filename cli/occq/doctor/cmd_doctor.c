@@ -149,12 +149,6 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_LIST,
 };
 
-static const struct cli_example examples[] = {
-    {"occq doctor", "the page"},
-    {"occq doctor --json | jq '.doctor[] | select(.state == \"problem\")'", "for scripts"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_doctor = {
     .program = "occq",
     .name = "doctor",
@@ -170,7 +164,8 @@ const struct cli_command cli_doctor = {
         "tell are left out. It changes nothing and needs neither privileges nor a GPU.",
     .options = options,
     .columns = columns,
-    .examples = examples,
+    .examples = {{"occq doctor", "the page"},
+                 {"occq doctor --json | jq '.doctor[] | select(.state == \"problem\")'", "for scripts"}},
     CLI_ARGS(struct doctor_args, ),
     .run = run,
 };

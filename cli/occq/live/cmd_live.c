@@ -159,13 +159,6 @@ static const struct cli_option options[] = {
     CLI_OPTION_END,
 };
 
-static const struct cli_example examples[] = {
-    {"occq live", "what wastes the GPUs now"},
-    {"occq live --window 30s --kernel gemm", "some kernels, of the last half minute"},
-    {"occq live -b -n 1 --json", "one answer, for a program"},
-    {NULL, NULL},
-};
-
 const struct cli_command cli_live = {
     .program = "occq",
     .name = "live",
@@ -190,7 +183,9 @@ const struct cli_command cli_live = {
         "Works from 60 x 12 characters, without colours (NO_COLOR) and without UTF-8. -b prints for scripts.",
     .options = options,
     .columns = top_columns,
-    .examples = examples,
+    .examples = {{"occq live", "what wastes the GPUs now"},
+                 {"occq live --window 30s --kernel gemm", "some kernels, of the last half minute"},
+                 {"occq live -b -n 1 --json", "one answer, for a program"}},
     CLI_ARGS(struct live_args, .window_ns = 5 * SECOND_NS, .interval_ns = SECOND_NS),
     .check = check,
     .run = run,
