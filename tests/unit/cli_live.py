@@ -306,6 +306,46 @@ def test_histories_come_and_go():
     s.ends()
 
 
+def test_daemon():
+    os.environ["OCCTRACE_SOCKET"] = os.path.join(os.getcwd(), "socket")
+    tmux("set-environment", "-g", "OCCTRACE_SOCKET", os.environ["OCCTRACE_SOCKET"])
+    write("daemon.db")
+    s = Screen("-d daemon.db -w 1h")
+    s.wait_rows([">kernel_0"])
+    for _ in range(2):  # its line comes and goes with it
+        if "daemon" in s.text():
+            fail("no daemon runs:\n" + s.text())
+        with open("daemon.log", "w") as log:
+            daemon = subprocess.Popen([os.path.join(os.path.dirname(OCCQ), "occtraced"), "-d", "daemon.db", "--socket",
+                                       "socket", "--counters", "auto"], stderr=log)
+        s.wait("daemon ok  programs 0  lost 0\n")
+        run("sampler", "pause", "--for", "10m")
+        s.wait(re.compile("lost 0  counters paused for [1-9][0-9]* s\n"))
+        write("other_daemon.db")
+        other = run("live", "-b", "-n", "1", "-w", "1h", "-d", "other_daemon.db")
+        if other.returncode != 0 or "daemon" in other.stdout:
+            fail("the daemon does not write this one: %s" % other)
+        daemon.terminate()
+        if daemon.wait(PATIENCE) != 0:
+            fail("occtraced: " + open("daemon.log").read())
+        s.wait_gone("daemon ok")
+    s.keys("q")
+    s.ends()
+    del os.environ["OCCTRACE_SOCKET"]
+
+
+def test_all_users():
+    for owner in ("alice", "bob"):
+        os.makedirs("all/" + owner)
+        write("all/%s/history.db" % owner)
+    done = run("live", "--all-users=all", "-b", "-n", "1", "-w", "1h")
+    if done.returncode != 0 or not re.match(r"alice\n.* kernel_0 .*\nbob\n.* kernel_0 ", done.stdout, re.S):
+        fail("all users: %s" % done)
+    for arguments in ([], ["-b"], ["-b", "-n", "2"]):
+        if run("live", "--all-users=all", *arguments).returncode != 2:
+            fail("--all-users is for one batch: %s" % arguments)
+
+
 def test_many():
     write("i.db", "kernels=10000", "launches=2", "names=long")
     s = Screen("-d i.db -w 1h")

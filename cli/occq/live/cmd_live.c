@@ -25,7 +25,7 @@ static int print_text(const struct live_args *args, const struct live_sample *sa
         (void)printf("%s\n", line);
     }
     live_causes_text(sample, line);
-    (void)printf("%s\n", line);
+    (void)printf("%s\n%s%s", line, sample->daemon, sample->daemon[0] ? "\n" : "");
     if (sample->kernels.n == 0) {
         live_nothing_text(sample, &no_filter, line);
         (void)printf("%s\n", line);
@@ -70,6 +70,7 @@ static int print_json(const struct live_sample *sample, struct occ_error *err)
     cli_json_integer(&json, "runs", sample->runs);
     cli_json_integer(&json, "lost", sample->lost);
     cli_json_real(&json, "overhead_ratio", sample->overhead);
+    cli_json_value(&json, "daemon", cli_string(sample->daemon[0] ? sample->daemon : NULL));
     put_rows(&json, "gpus", OCC_TOP_BY_GPU, gpus, sample->gpus.n);
     put_rows(&json, "causes", OCC_TOP_BY_CAUSE, causes, sample->causes.n);
     put_rows(&json, "kernels", OCC_TOP_BY_KERNEL, sample->lines, sample->kernels.n);
@@ -128,6 +129,8 @@ static int check(void *arguments, struct occ_error *err)
     struct cli_selection columns;
     if (!args->batch && (args->history.list.output.json || args->history.number != 0))
         return occ_fail(err, OCC_E_INVALID, "--json and -n are for batches (-b)");
+    if (args->history.list.common.all_users && !(args->batch && args->history.number == 1))
+        return occ_fail(err, OCC_E_INVALID, "--all-users is for a single batch (-b -n 1)");
     if (args->history.list.output.json && args->history.list.output.columns)
         return occ_fail(err, OCC_E_INVALID, "--json prints all columns");
     return live_choose_columns(args, &columns, err);
@@ -135,6 +138,7 @@ static int check(void *arguments, struct occ_error *err)
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTION_ALL_USERS,
     CLI_OPTION('w', "window", CLI_SPAN, struct live_args, window_ns, "DURATION",
                "launches of the last DURATION (default 5s; 1s to 1h)", .min = SECOND_NS,
                .max = 3600 * SECOND_NS),
@@ -166,20 +170,16 @@ const struct cli_command cli_live = {
     .summary = "the kernels that waste most now, while programs run",
     .description =
         "Asks a history that grows again and again and shows GPUs, causes and kernels by wasted warp-seconds "
-        "of "
-        "the last seconds, as 'occq top --since' would, with the last ten values of each kernel beside it. "
-        "Keys "
-        "order, filter and pause, and open 'occq show' for a kernel; h lists them.\n\n"
-        "Above the table stand the age of the newest launch, the runs in progress with the launches that "
-        "they "
-        "lost and occtrace's share of their CPU time, and a line for each GPU: busy is the time of its "
-        "kernels / "
+        "of the last seconds, as 'occq top --since' would, with the last ten values of each kernel beside "
+        "it. "
+        "Keys order, filter and pause, and open 'occq show' for a kernel; h lists them.\n\n"
+        "Above the table stand the age of the newest launch, the runs in progress with their lost launches "
+        "and occtrace's share of their CPU time, a line for each GPU: busy is the time of its kernels / "
         "window (beyond 100 % kernels overlap), achieved is measured, expected is the model's where nothing "
-        "is.\n\n"
+        "is; and what the daemon reports that writes the history.\n\n"
         "Launches are stored about two seconds after they end; those of a window count that began in it. An "
-        "answer "
-        "that takes long is asked less often, so that it takes about 1 % of a processor. A history that is "
-        "missing, replaced or upgraded meanwhile is waited for.\n\n"
+        "answer that takes long is asked less often, so that it takes about 1 % of a processor. A history "
+        "that is missing, replaced or upgraded meanwhile is waited for.\n\n"
         "Works from 60 x 12 characters, without colours (NO_COLOR) and without UTF-8. -b prints for scripts.",
     .options = options,
     .columns = top_columns,

@@ -203,11 +203,11 @@ static int shown_gpus(const struct live_ui *ui)
     return n > LINES / 3 ? LINES / 3 : n;
 }
 
-/* Head, GPUs (and how many more), causes, heading; keys. */
+/* Head, GPUs (and how many more), causes, daemon, heading; keys. */
 static int lines_above(const struct live_ui *ui)
 {
     bool more = ui->sample && ui->sample->gpus.n > (size_t)shown_gpus(ui);
-    return 3 + shown_gpus(ui) + (more ? 1 : 0);
+    return 3 + shown_gpus(ui) + (more ? 1 : 0) + (ui->sample && ui->sample->daemon[0] ? 1 : 0);
 }
 
 int live_visible_rows(const struct live_ui *ui)
@@ -250,7 +250,8 @@ static void draw_summary(const struct live_ui *ui)
         put(y++, 0, COLS, line, false);
     }
     live_causes_text(ui->sample, line);
-    put(y, 0, COLS, line, false);
+    put(y++, 0, COLS, line, false);
+    put(y, 0, COLS, ui->sample->daemon, false);
 }
 
 static void draw_foot(const struct live_ui *ui)

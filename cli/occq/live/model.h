@@ -9,6 +9,8 @@
 #include "support/arena.h"
 #include "support/cleanup.h"
 
+enum { LIVE_LINE_BYTES = 512 };
+
 /* What the history said at one moment of the launches of its last seconds. */
 struct live_sample {
     int64_t at_ns, window_ns;             /* launches that began in the window before `at_ns`, or later */
@@ -22,7 +24,8 @@ struct live_sample {
     int64_t missing_run;                  /* that the filter asks for; 0: it is there */
     int64_t runs;                         /* in progress; of them: */
     int64_t lost;
-    double overhead; /* CPU time of our threads / of the programs; NaN: not known */
+    double overhead;              /* CPU time of our threads / of the programs; NaN: not known */
+    char daemon[LIVE_LINE_BYTES]; /* see live_ask_daemon() */
 };
 void live_sample_free(struct live_sample *sample);
 OCC_CLEANUP(live_sample, live_sample_free)
@@ -70,8 +73,6 @@ void live_move(struct live_model *model, int64_t rows);
 void live_scroll(struct live_model *model, size_t visible);
 
 /* ---- texts ---- */
-
-enum { LIVE_LINE_BYTES = 512 };
 
 /* A character for each value, relative to the largest: of blocks (UTF-8), or of ASCII. */
 void live_sparkline(const double values[LIVE_VALUES], bool ascii, char text[3 * LIVE_VALUES + 1]);

@@ -151,6 +151,8 @@ static int ask(struct live_reader *reader, struct live_sample *sample, struct oc
     filter.until_ns = sample->at_ns + sample->window_ns;
     int status = open_history(reader, err);
     if (status == 0)
+        live_ask_daemon(cli_history_path(reader->store), sample->daemon);
+    if (status == 0)
         status = occ_store_tops(reader->store, &filter, by, N, tops, err);
     sample->kernels = tops[0];
     sample->gpus = tops[1];

@@ -27,6 +27,10 @@ void live_reader_release(struct live_reader *reader);
 /* NULL: no memory. */
 struct live_sample *live_read(struct live_reader *reader, int64_t window_ns);
 
+/* What the user's own daemon or the system's service reports of the history at this path; "": neither writes
+ * it, or tells of it. */
+void live_ask_daemon(const char *history, char line[LIVE_LINE_BYTES]);
+
 struct live_source;
 int live_source_new(const struct history_args *args, struct live_source **ret_source, struct occ_error *err);
 /* Interrupts a question in progress. NULL is fine. */

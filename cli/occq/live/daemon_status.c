@@ -1,0 +1,65 @@
+/* The line about the daemon that writes the history; see query.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/occq/daemon.h"
+#include "query.h"
+#include "support/control.h"
+#include "support/text.h"
+
+enum { PATIENCE_MS = 200, HISTORIES_MAX = 64 };
+
+/* Gets the answer about the history; false: the daemon does not write it, or does not tell us. */
+static bool find_history(int fd, const struct stat *history, char *answer)
+{
+    for (unsigned i = 0; i < HISTORIES_MAX; i++) {
+        char request[32];
+        struct stat st;
+        (void)snprintf(request, sizeof request, "history %u", i);
+        if (occ_control_request(fd, request, PATIENCE_MS, answer, OCC_CONTROL_BYTES + 1, NULL) != 0)
+            return false;
+        _cleanup_(occ_freep) char *path = occ_control_value(answer, "database");
+        if (!path)
+            return false;
+        if (stat(path, &st) == 0 && st.st_ino == history->st_ino && st.st_dev == history->st_dev)
+            return true;
+    }
+    return false;
+}
+
+/* Over all causes. */
+static double sum_losses(const char *answer)
+{
+    double sum = 0, lost = 0;
+    for (const char *line = answer; *line; line += strcspn(line, "\n"), line += *line == '\n')
+        if (sscanf(line, "lost_%*s %lf", &lost) == 1)
+            sum += lost;
+    return sum;
+}
+
+void live_ask_daemon(const char *history, char line[LIVE_LINE_BYTES])
+{
+    static const struct {
+        const char *key, *before, *after;
+    } texts[] = {{"state", "daemon ", ""}, {"reason", " (", ")"}, {"programs", "  programs ", ""}};
+    _cleanup_(occ_closep) int fd = -1;
+    char answer[OCC_CONTROL_BYTES + 1];
+    size_t used = 0;
+    struct stat st;
+    line[0] = '\0';
+    if (stat(history, &st) != 0 || connect_daemon(NULL, &fd, NULL) != 0 || !find_history(fd, &st, answer))
+        return;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        _cleanup_(occ_freep) char *value = occ_control_value(answer, texts[i].key);
+        if (value)
+            used += (size_t)snprintf(line + used, 128, "%s%.100s%s", texts[i].before, value, texts[i].after);
+    }
+    used += (size_t)snprintf(line + used, 64, "  lost %.15g", sum_losses(answer));
+    if (occ_control_request(fd, "sampler 0", PATIENCE_MS, answer, sizeof answer, NULL) == 0) {
+        _cleanup_(occ_freep) char *value = occ_control_value(answer, "paused_s");
+        if (value && strcmp(value, "0") != 0)
+            (void)snprintf(line + used, 64, "  counters paused for %.20s s", value);
+    }
+    occ_text_sanitise(line);
+}
