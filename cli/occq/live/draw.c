@@ -220,15 +220,15 @@ static void draw_head(const struct live_ui *ui)
     char line[LIVE_LINE_BYTES] = "asks the history", clock[16], state[64] = "", since[32];
     time_t now = time(NULL);
     struct tm local = {0};
+    int64_t paused_s = ui->paused_ns ? (occ_monotonic_ns() - ui->paused_ns) / 1000000000 : 0;
     if (ui->sample && ui->sample->err.code == 0)
         live_head_text(ui->sample, line);
     (void)strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
     if (ui->paused_ns)
-        (void)snprintf(state, sizeof state, "PAUSED %s",
-                       occ_format_duration((occ_monotonic_ns() - ui->paused_ns) / 1000000000 * 1000000000,
-                                           since, sizeof since));
+        (void)snprintf(state, sizeof state, " PAUSED %s",
+                       paused_s ? occ_format_duration(paused_s * 1000000000, since, sizeof since) : "");
     else if (live_is_held(ui))
-        (void)snprintf(state, sizeof state, "order held");
+        (void)snprintf(state, sizeof state, " order held");
     (void)attrset((int)COLOR_PAIR(COLOUR_HEAD) | A_BOLD);
     put(0, 0, COLS, clock, false);
     put(0, 10, COLS - 10, line, false);
@@ -250,13 +250,15 @@ static void draw_summary(const struct live_ui *ui)
         put(y++, 0, COLS, line, false);
     }
     live_causes_text(ui->sample, line);
+    for (char *comma; strlen(line) > (size_t)COLS && (comma = strrchr(line, ',')); *comma = '\0')
+        ;
     put(y++, 0, COLS, line, false);
     put(y, 0, COLS, ui->sample->daemon, false);
 }
 
 static void draw_foot(const struct live_ui *ui)
 {
-    static const char keys[] = "h help  Enter show  / filter  <> sort  Space pause  +- window  q quit";
+    static const char keys[] = "h help  q quit  Enter show  / filter  <> sort  Space pause  +- window";
     char line[LIVE_LINE_BYTES];
     size_t n = ui->page.text ? live_page_lines(&ui->page) : 0;
     if (ui->typing)

@@ -10,27 +10,26 @@
 #define SECOND_NS INT64_C(1000000000)
 enum { ESCAPE = 27, ENTER = '\r', BACKSPACE = 127, CONTROL_L = 12 };
 
-static const char help[] =
-    "occq live: the kernels that waste most warp-seconds now\n\n"
-    "  Up Down j k PgUp PgDn g G  move; the selection follows its kernel, and the order\n"
-    "                             of rows is held for 3 s\n"
-    "  Enter                      everything about the kernel (occq show)\n"
-    "  Esc q                      back; q in the table quits\n"
-    "  < >  F6                    order by the column to the left, to the right\n"
-    "  I                          invert the order\n"
-    "  /  \\  F4                   only names with this text, in any case; Esc: all\n"
-    "  Space                      pause; moving, filters and Enter go on\n"
-    "  + -                        longer and shorter window (last 1 s to 1 h)\n"
-    "  Ctrl-L                     draw the screen anew\n"
-    "  h ?  F1                    this page\n\n"
-    "The head has the window, the age of the newest launch, runs in progress with the\n"
-    "launches that they lost, and occtrace's share of their CPU time; the line above the\n"
-    "table has the state of the daemon that writes the history, if there is one.\n"
-    "busy: time of kernels / window; beyond 100 % kernels overlap. achieved is measured,\n"
-    "by whole minutes; elsewhere expected is the model's. sim, s: a simulated device.\n"
-    "TREND: waste in the last 10 answers, relative to the kernel's largest.\n"
-    "The other columns are those of occq top, whose help explains them.\n"
-    "Long windows are asked less often: all of it takes at most 1 % of a processor.\n";
+static const char help[] = "occq live: the kernels that waste most warp-seconds now\n\n"
+                           "  Up Down j k PgUp PgDn g G  move; the selection follows its kernel, and rows\n"
+                           "                             keep their order for 3 s\n"
+                           "  Enter                      everything about the kernel (occq show)\n"
+                           "  Esc q F10                  back; q and F10 in the table quit\n"
+                           "  < >  F6                    order by the column to the left, to the right\n"
+                           "  I                          invert the order\n"
+                           "  /  \\  F3 F4                only names with this text, in any case; Esc: all\n"
+                           "  Space                      pause; moving, filters and Enter go on\n"
+                           "  + -                        longer and shorter window (last 1 s to 1 h)\n"
+                           "  Ctrl-L                     draw the screen anew\n"
+                           "  h ?  F1                    this page\n\n"
+                           "The head has the window, the age of the newest launch, runs in progress with\n"
+                           "the launches that they lost, and occtrace's share of their CPU time; the line\n"
+                           "above the table has the state of the daemon that writes the history.\n"
+                           "busy: time of kernels / window; beyond 100 % kernels overlap. achieved is\n"
+                           "measured, by whole minutes; elsewhere expected is the model's. sim, s: a\n"
+                           "simulated device. TREND: waste in the last 10 answers, relative to the kernel's\n"
+                           "largest. The other columns are those of occq top, whose help explains them.\n"
+                           "Long windows are asked less often: all of it takes at most 1 % of a processor.\n";
 
 /* ---- actions ---- */
 
@@ -158,17 +157,23 @@ static const struct {
     void (*press)(struct live_ui *ui, int argument);
     int argument;
 } keys[] = {
-    {KEY_DOWN, move_by, 1},    {'j', move_by, 1},           {KEY_UP, move_by, -1},
-    {'k', move_by, -1},        {KEY_NPAGE, move_by, PAGE},  {KEY_PPAGE, move_by, -PAGE},
-    {KEY_HOME, move_by, -ALL}, {'g', move_by, -ALL},        {KEY_END, move_by, ALL},
-    {'G', move_by, ALL},       {KEY_RIGHT, move_aside, 8},  {KEY_LEFT, move_aside, -8},
-    {'>', change_order, 1},    {KEY_F(6), change_order, 1}, {'<', change_order, -1},
-    {'I', change_order, 0},    {' ', pause_or_go_on, 0},    {'+', change_window, 1},
-    {'=', change_window, 1},   {'-', change_window, -1},    {'/', begin_filter, 0},
-    {'\\', begin_filter, 0},   {KEY_F(4), begin_filter, 0}, {'h', show_help, 0},
-    {'?', show_help, 0},       {KEY_F(1), show_help, 0},    {ENTER, enter, 0},
-    {'\n', enter, 0},          {KEY_ENTER, enter, 0},       {ESCAPE, go_back, false},
-    {'q', go_back, true},      {CONTROL_L, draw_anew, 0},
+    {KEY_DOWN, move_by, 1},      {'j', move_by, 1},
+    {KEY_UP, move_by, -1},       {'k', move_by, -1},
+    {KEY_NPAGE, move_by, PAGE},  {KEY_PPAGE, move_by, -PAGE},
+    {KEY_HOME, move_by, -ALL},   {'g', move_by, -ALL},
+    {KEY_END, move_by, ALL},     {'G', move_by, ALL},
+    {KEY_RIGHT, move_aside, 8},  {KEY_LEFT, move_aside, -8},
+    {'>', change_order, 1},      {KEY_F(6), change_order, 1},
+    {'<', change_order, -1},     {'I', change_order, 0},
+    {' ', pause_or_go_on, 0},    {'+', change_window, 1},
+    {'=', change_window, 1},     {'-', change_window, -1},
+    {'/', begin_filter, 0},      {'\\', begin_filter, 0},
+    {KEY_F(4), begin_filter, 0}, {'h', show_help, 0},
+    {'?', show_help, 0},         {KEY_F(1), show_help, 0},
+    {ENTER, enter, 0},           {'\n', enter, 0},
+    {KEY_ENTER, enter, 0},       {ESCAPE, go_back, false},
+    {'q', go_back, true},        {CONTROL_L, draw_anew, 0},
+    {KEY_F(10), go_back, true},  {KEY_F(3), begin_filter, 0},
 };
 
 /* ---- filter ---- */
