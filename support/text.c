@@ -100,12 +100,14 @@ static bool parse_date(const char *text, int64_t *ret_ns)
         struct tm tm = {.tm_isdst = -1};
         const char *end = strptime(text, formats[i], &tm);
         if (end && *end == '\0') {
-            struct tm utc = tm;
-            (void)timegm(&utc); /* February 30 becomes March 1 or 2 */
-            if (utc.tm_mday != tm.tm_mday)
-                return false;
+            bool has_hours = i < sizeof formats / sizeof *formats - 1;
+            struct tm asked = tm;
             time_t seconds = mktime(&tm);
             int64_t ns;
+            /* February 30 becomes March 1 or 2, and an hour that daylight saving leaves out another one */
+            if (tm.tm_mday != asked.tm_mday ||
+                (has_hours && (tm.tm_hour != asked.tm_hour || tm.tm_min != asked.tm_min)))
+                return false;
             if (seconds == (time_t)-1 || __builtin_mul_overflow((int64_t)seconds, 1000000000, &ns))
                 return false;
             *ret_ns = ns;
@@ -128,9 +130,10 @@ int occ_parse_time_ns(const char *text, int64_t now_ns, int64_t *ret_ns, struct 
     if (parse_date(text, ret_ns))
         return 0;
     if (occ_parse_duration_ns(text, &value, NULL) != 0)
-        return occ_fail(
-            err, OCC_E_INVALID,
-            "'%.64s' is neither a duration (such as 2h) nor a moment (YYYY-MM-DD HH:MM, @seconds)", text);
+        return occ_fail(err, OCC_E_INVALID,
+                        "'%.64s' is neither a duration (such as 2h) nor a moment of local time (YYYY-MM-DD "
+                        "HH:MM) or @seconds",
+                        text);
     *ret_ns = value > now_ns ? 0 : now_ns - value;
     return 0;
 }

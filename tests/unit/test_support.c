@@ -79,6 +79,16 @@ static void test_moments(void **state)
     assert_int_equal(occ_parse_time_ns("2024-02-30 00:00", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2023-02-29", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("2023-04-31T10:00:00", now, &ns, NULL), OCC_E_INVALID);
+    /* what daylight saving leaves out; a day that begins with that begins after it */
+    (void)setenv("TZ", "EST5EDT,M3.2.0,M11.1.0", 1);
+    assert_int_equal(occ_parse_time_ns("2026-03-08 02:30", now, &ns, NULL), OCC_E_INVALID);
+    assert_int_equal(occ_parse_time_ns("2026-03-08 03:00", now, &ns, NULL), 0);
+    assert_true(ns == INT64_C(1772953200000000000));
+    assert_int_equal(occ_parse_time_ns("2026-11-01 01:30", now, &ns, NULL), 0);
+    (void)setenv("TZ", "EST5EDT,M3.2.0/0,M11.1.0", 1);
+    assert_int_equal(occ_parse_time_ns("2026-03-08", now, &ns, NULL), 0);
+    assert_true(ns == INT64_C(1772946000000000000));
+    (void)setenv("TZ", "UTC", 1);
     assert_int_equal(occ_parse_time_ns("2262-04-01", now, &ns, NULL), 0); /* the last year of 2^63 ns */
     assert_int_equal(occ_parse_time_ns("2263-01-01", now, &ns, NULL), OCC_E_INVALID);
     assert_int_equal(occ_parse_time_ns("9999w", now, &ns, NULL), 0);
