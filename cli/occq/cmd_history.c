@@ -229,9 +229,10 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_RUN,
     CLI_OPTION_EXCLUDE,
     CLI_OPTION_DEVICE("gpu"),
-    CLI_OPTION(0, "by", CLI_WORD, struct trend_args, by, "UNIT",
-               "minute, hour or day (default: minutes of up to two days, hours of up to a year, else days)",
-               .words = trend_units),
+    CLI_OPTION(
+        0, "by", CLI_WORD, struct trend_args, by, "UNIT",
+        "minute, hour or day of UTC (default: minutes of up to two days, hours of up to a year, else days)",
+        .words = trend_units),
     CLI_OPTION(0, "min-change", CLI_PERCENT, struct trend_args, min_change, "PCT",
                "changes by less than PCT percent are none (default 5)"),
     CLI_OPTION(0, "svg", CLI_TEXT, struct trend_args, svg, "FILE", "also draw it into an SVG file"),

@@ -15,8 +15,8 @@
 #include "sql_table.h"
 #include "support/cleanup.h"
 
-enum { KERNELS = 20, LINES_MAX = 1000, CONFIGS_SHOWN = 1 };
-/* Where a kernel's launches were made is looked for in each of them: only up to so many. */
+enum { KERNELS = 20, LINES_MAX = 1000, RANGES = 50, CONFIGS_SHOWN = 1 };
+/* Where launches were made is looked for in each of them: only up to so many. */
 #define RANGES_LAUNCHES_MAX 2000000u
 
 struct report_args {
@@ -30,7 +30,7 @@ struct source {
     struct occ_store *store;
     struct occ_filter filter;
     struct kernel_names *names;
-    struct occ_top top;
+    struct occ_top top, ranges;
     struct occ_config_rows configs;
     struct trend trend;
     struct sides sides;
@@ -49,7 +49,9 @@ static void source_free(struct source *s)
     free((struct show_group *)(uintptr_t)s->report.all);
     occ_config_rows_free(&s->configs);
     free(s->report.lines);
+    free(s->report.range_lines);
     occ_top_free(&s->top);
+    occ_top_free(&s->ranges);
     kernel_names_freep(&s->names);
     occ_store_freep(&s->store);
 }
@@ -154,6 +156,25 @@ static int load_kernels(struct source *s, size_t number, struct occ_error *err)
     return status;
 }
 
+static int load_ranges(struct source *s, struct occ_error *err)
+{
+    struct report *r = &s->report;
+    struct top_sums sums;
+    uint64_t launches = 0;
+    for (size_t i = 0; i < s->top.n; i++)
+        launches += s->top.rows[i].launches;
+    if (launches > RANGES_LAUNCHES_MAX ||
+        sql_number(occ_store_sqlite(s->store), "SELECT EXISTS(SELECT 1 FROM stored_range)") == 0)
+        return 0;
+    int status = occ_store_top(s->store, &s->filter, OCC_TOP_BY_RANGE, &s->ranges, err);
+    if (status != 0 || !(top_covered_ratio(&s->ranges) > 0))
+        return status;
+    top_sort(&s->ranges, "waste");
+    r->n_ranges = s->ranges.n < RANGES ? s->ranges.n : RANGES;
+    r->range_lines = top_make_lines(&s->ranges, r->n_ranges, &sums);
+    return r->range_lines ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+}
+
 /* The shortest unit of time that makes some hundred points at most, and that is answered in half a second:
  * rollups are by unit and configuration. */
 static const char *unit_of(const struct occ_config_rows *configs)
@@ -199,6 +220,8 @@ static int load(const struct cli_command *command, const struct report_args *arg
         status = kernel_names_load(s->store, args->history.name, &s->names, err);
     if (status == 0)
         status = load_kernels(s, (size_t)args->history.number, err);
+    if (status == 0)
+        status = load_ranges(s, err);
     if (status != 0 || s->top.n == 0)
         return status;
     struct occ_filter of_trend = s->filter;
@@ -216,6 +239,7 @@ static int write_file(const struct report_args *args, struct source *s, struct o
     r->filter = &s->filter;
     r->asked = s->asked;
     r->top = &s->top;
+    r->ranges = &s->ranges;
     r->trend = &s->trend;
     r->diff = args->diff ? &s->diff : NULL;
     r->diff_lines = s->diff_lines;
@@ -293,13 +317,15 @@ const struct cli_command cli_report = {
     .summary = "one HTML file to look at and to share",
     .description =
         "Writes a page that needs nothing else, no network and no script: where the GPU's warp-seconds go, "
-        "by kernel and cause; occupancy and waste over time; for the most wasteful kernels the waterfall, "
-        "the calculator's curves, durations and advice; runs, with what was lost. Its script only sorts and "
-        "filters the table of kernels. A kernel's section has an address: #kernel-ID-DEVICE.\n\n"
+        "by kernel and cause; the ranges that launches were made in; occupancy and waste over time; for the "
+        "most wasteful kernels the waterfall, the calculator's curves, durations and advice; runs, with what "
+        "was lost. Its script only sorts and filters the table of kernels. A kernel's section has an "
+        "address: #kernel-ID-DEVICE.\n\n"
         "Numbers are those of the other commands. The element with the id occtrace-data has them as JSON: "
-        "top, kernels, history, runs and info are what 'occq top --json', 'show --json -n 1', 'history "
-        "--json', 'runs --json' and 'info --json' print (of top and of the newest 50 runs not all columns), "
-        "and diff what 'diff --json' prints.\n\n"
+        "top, ranges, kernels, history, runs and info are what 'occq top --json', 'top --by range --json', "
+        "'show --json -n 1', 'history --json', 'runs --json' and 'info --json' print (of top, of the 50 most "
+        "wasteful ranges and of the newest 50 runs not all columns), and diff what 'diff --json' prints. "
+        "Ranges are looked for among up to 2 million launches.\n\n"
         "With --diff the page is about B's launches; --kernel and --exclude choose kernels of both sides, "
         "and other filters are words of A and B.\n\n"
         "The table has at most 1000 kernels; how many others there are, and what they waste, is below it.",

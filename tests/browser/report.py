@@ -96,12 +96,12 @@ def click(selector):
 
 def check_order(data):
     """Sorting both ways by numbers and by name; what is not known is last."""
-    for key in "total_duration_ns", "achieved", "kernel":
+    for heading, key in ("time_ratio", "total_duration_ns"), ("waste_ratio", "waste_warp_seconds"), ("achieved", "achieved"), ("kernel", "kernel"):
         for sign in (1, -1) if key == "kernel" else (-1, 1):
-            click("th[data-key=%s] button" % key)
+            click("th[data-key=%s] button" % heading)
             known = [line for line in data["top"] if line[key] is not None]
             names = [row[0] for row in cells()[1:]]
-            assert browser.value("document.querySelector('th[data-key=%s]').ariaSort" % key) == ("ascending" if sign > 0 else "descending")
+            assert browser.value("document.querySelector('th[data-key=%s]').ariaSort" % heading) == ("ascending" if sign > 0 else "descending")
             if key != "kernel":
                 by_name = {line["kernel"]: line[key] for line in data["top"]}
                 values = [by_name[name] for name in names if by_name.get(name) is not None]
@@ -243,6 +243,22 @@ def check_hostile():
     check_axe("hostile names")
 
 
+def check_ranges():
+    recording = os.path.join(os.path.dirname(os.path.abspath(report_history.__file__)), "../data/import/kineto_ranges.json")
+    subprocess.run([occq, "import", "-d", "ranges.db", recording], check=True, stdout=subprocess.DEVNULL)
+    page = report("ranges.db")
+    for width, dark in (1600, False), (360, True):
+        browser.open(page, width=width, dark=dark)
+        check_size(width)
+        check_axe("ranges, %d pixels" % width)
+        check_events()
+    top = output("top", "-d", "ranges.db", "--by", "range")["top"]
+    heading, *rows = cells("ranges")
+    shown = [dict(zip(heading, row)) for row in rows]
+    assert [(row["range"], row["waste%"], row["launches"]) for row in shown] == [
+        (line["range"] or "-", percent(line["waste_ratio"]), str(line["launches"])) for line in top], shown
+
+
 def check_many():
     report_history.many(occq, "many.db", 1000)
     browser.open(report("many.db"))
@@ -253,6 +269,7 @@ def check_many():
 try:
     check_known()
     check_hostile()
+    check_ranges()
     check_many()
 finally:
     browser.close()

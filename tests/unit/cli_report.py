@@ -86,6 +86,10 @@ def check_page(database, *filters, history=()):
     assert len(top) == len(data["top"])
     for ours, theirs in zip(data["top"], top):
         assert ours == {key: theirs[key] for key in ours}
+    ranges = output("top", "--by", "range", "-d", database, "-n", "50", *filters)["top"]
+    assert len(data["ranges"]) == (len(ranges) if any(line["range"] for line in ranges) else 0) == len(page.tables.get("ranges", [0])) - 1
+    for ours, theirs in zip(data["ranges"], ranges):
+        assert ours == {key: theirs[key] for key in ours}
     for kernel in data["kernels"]:
         others = output("show", "-d", database, str(kernel["kernel_id"]), "-n", "1", *filters)["kernels"]
         assert kernel in others, kernel["kernel"]
@@ -165,6 +169,9 @@ for i, label in enumerate("abb"):
     with open(ranges) as recording, open("ranges.json", "w") as copy:
         json.dump(dict(json.load(recording), copy=i), copy)
     run("import", "-d", "ranges.db", "--label", label, "ranges.json")
+page, data, text = check_page("ranges.db", history=("--by", "minute"))
+paths = {row[0] for row in page.tables["ranges"][1:]}
+assert paths == {"ProfilerStep#/Linear_3/aten::addmm", "-"} and "of kernel time has a range" in text, paths
 report_history.make(occq, "other.db", [("other", 1767225600000000 + 9 * i, 5, 100, 200) for i in range(6)])
 for database, a, b, runs, filters in [
         ("hostile.db", "run:1", "run:1", [1], ()), ("ranges.db", "label:a", "label:b", [3, 2], ()), ("ranges.db", "run:3", "run:1", [1], ()),

@@ -46,14 +46,29 @@ static int put_row(void *context, const void *row, struct occ_error *err)
     return 0;
 }
 
-static void put_top(struct cli_json *json, const struct report *r)
+void report_range_columns(struct cli_column table[TOP_COLUMNS_MAX], struct cli_selection *ret_columns)
+{
+    top_copy_columns(OCC_TOP_BY_RANGE, table);
+    html_choose(table, "range,waste,waste%,cause,loss,launches,time,share", ret_columns);
+    top_name_rows(OCC_TOP_BY_RANGE, table);
+}
+
+static void put_lines(const char *key, const struct rows *rows, const struct top_line *lines, size_t n)
+{
+    cli_json_array(rows->json, key, false);
+    for (size_t i = 0; i < n; i++)
+        (void)put_row((void *)(uintptr_t)rows, &lines[i], NULL);
+    cli_json_close(rows->json);
+}
+
+static void put_tops(struct cli_json *json, const struct report *r)
 {
     struct rows rows = {.json = json};
+    struct cli_column table[TOP_COLUMNS_MAX];
     html_choose(top_columns, report_top_columns, &rows.columns);
-    cli_json_array(json, "top", false);
-    for (size_t i = 0; i < r->n_lines; i++)
-        (void)put_row(&rows, &r->lines[i], NULL);
-    cli_json_close(json);
+    put_lines("top", &rows, r->lines, r->n_lines);
+    report_range_columns(table, &rows.columns);
+    put_lines("ranges", &rows, r->range_lines, r->n_ranges);
 }
 
 static int put_list(struct cli_json *json, const struct report *r, const struct report_list *list,
@@ -74,7 +89,7 @@ int report_data(FILE *out, const struct report *r, struct occ_error *err)
     (void)fputs("<script type=\"application/json\" id=\"occtrace-data\">", out);
     cli_json_begin(&json, out);
     json.in_html = true;
-    put_top(&json, r);
+    put_tops(&json, r);
     show_json(&json, r->groups, r->n_groups);
     cli_json_object(&json, "history", false);
     trend_json(&json, r->trend);

@@ -83,3 +83,12 @@ void html_cells(FILE *out, const struct cli_selection *columns, const void *row,
             html_text(out, text);
     }
 }
+
+void html_rows(FILE *out, const struct cli_selection *columns, const void *rows, size_t n, size_t row_bytes)
+{
+    for (size_t i = 0; i < n; i++) {
+        (void)fputs("<tr>", out);
+        html_cells(out, columns, (const char *)rows + i * row_bytes, NULL);
+        (void)fputc('\n', out);
+    }
+}

@@ -21,5 +21,7 @@ void html_table_begin(FILE *out, const char *id, const char *caption, const stru
 void html_table_end(FILE *out);
 /* Cells. `link`: where the cell of column "kernel" leads; NULL: nowhere. */
 void html_cells(FILE *out, const struct cli_selection *columns, const void *row, const char *link);
+/* Rows of cells without links. */
+void html_rows(FILE *out, const struct cli_selection *columns, const void *rows, size_t n, size_t row_bytes);
 
 #endif

@@ -98,8 +98,7 @@ static void put_withheld(FILE *out, const struct occ_config_row *row, const stru
     else if (!isnan(group) && isnan(m->elapsed))
         html_put(out,
                  "<p>Its own value is withheld: its launches cannot be told apart from others. Its group's "
-                 "elapsed "
-                 "occupancy is @.</p>\n",
+                 "elapsed occupancy is @.</p>\n",
                  cli_percent_text(group, percent, sizeof percent));
     else
         html_put(out, "<p>Measured: @.</p>\n", occ_value_source_text(m->source));

@@ -116,11 +116,10 @@ static int put_lost(FILE *out, const struct report *r, struct occ_error *err)
     int status = report_visit(r, &report_lists[0], &columns, &(struct sql_visitor){add_lost, &lost}, err);
     (void)snprintf(text, sizeof text, "%" PRId64, lost);
     if (status == 0 && lost > 0)
-        html_put(
-            out,
-            "<p class=\"note\">Launches that could not be recorded: @. <a href=\"#runs\">Runs</a> have the "
-            "causes.</p>\n",
-            text);
+        html_put(out,
+                 "<p class=\"note\">Launches that could not be recorded: @. <a href=\"#runs\">Runs</a> have "
+                 "the causes.</p>\n",
+                 text);
     return status;
 }
 
@@ -139,14 +138,12 @@ static void put_notes(FILE *out, const struct report *r)
                  text[0]);
     if (measured == 0)
         (void)fputs("<p class=\"note\">Nothing was measured by hardware counters: occupancy is the low end "
-                    "of what the "
-                    "model expects.</p>\n",
+                    "of what the model expects.</p>\n",
                     out);
     else
         html_put(out,
                  "<p class=\"note\">Hardware counters measured @ of the kernels; of others the low end of "
-                 "what the model "
-                 "expects counts.</p>\n",
+                 "what the model expects counts.</p>\n",
                  text[1]);
 }
 
@@ -211,11 +208,10 @@ static void put_where(FILE *out, const struct report *r)
         (void)report_devices(r, &r->groups[i], &seconds);
         largest = fmax(largest, seconds);
     }
-    (void)fputs(
-        "<section aria-labelledby=\"where\"><h2 id=\"where\">Where the warp-seconds go</h2>\n"
-        "<p>A bar is what the GPU could hold while the kernel ran: what was used, and what was lost to each "
-        "cause. The most wasteful kernels:</p>\n",
-        out);
+    (void)fputs("<section aria-labelledby=\"where\"><h2 id=\"where\">Where the warp-seconds go</h2>\n"
+                "<p>A bar is what the GPU could hold while the kernel ran: what was used, and what was lost "
+                "to each cause. The most wasteful kernels:</p>\n",
+                out);
     bars_legend(out, r->lines, r->n_groups);
     (void)fputs(
         "<table class=\"where\"><caption>Warp-seconds of the most wasteful kernels</caption><thead><tr><th "
@@ -280,16 +276,6 @@ static void put_kernels(FILE *out, const struct report *r)
 
 /* ---- over time, comparison, runs ---- */
 
-static void put_rows(FILE *out, const struct cli_selection *columns, const void *rows, size_t n,
-                     size_t row_bytes)
-{
-    for (size_t i = 0; i < n; i++) {
-        (void)fputs("<tr>", out);
-        html_cells(out, columns, (const char *)rows + i * row_bytes, NULL);
-        (void)fputc('\n', out);
-    }
-}
-
 static void put_trend(FILE *out, const struct report *r)
 {
     struct cli_selection columns;
@@ -300,7 +286,7 @@ static void put_trend(FILE *out, const struct report *r)
              "drawn where there are no launches.</p>\n",
              r->trend->unit_ns == minute_ns        ? "a minute"
              : r->trend->unit_ns == 60 * minute_ns ? "an hour"
-                                                   : "a day");
+                                                   : "a day of UTC");
     plots_trend(out, r->trend);
     (void)fputs("<h3>Changes</h3>\n<ol>\n", out);
     for (size_t i = 0; i < r->trend->n_changes; i++)
@@ -309,9 +295,28 @@ static void put_trend(FILE *out, const struct report *r)
     (void)fputs("<details><summary>Show as table</summary>\n", out);
     html_choose(trend_point_columns, "start,launches,time,mean,elapsed,low,high,measured,waste", &columns);
     html_table_begin(out, "points", "Launches by time", &columns);
-    put_rows(out, &columns, r->trend->points, r->trend->n, sizeof *r->trend->points);
+    html_rows(out, &columns, r->trend->points, r->trend->n, sizeof *r->trend->points);
     html_table_end(out);
     (void)fputs("</details></section>\n", out);
+}
+
+static void put_ranges(FILE *out, const struct report *r)
+{
+    struct cli_column table[TOP_COLUMNS_MAX];
+    struct cli_selection columns;
+    char covered[16], n[64];
+    if (r->n_ranges == 0)
+        return;
+    (void)snprintf(n, sizeof n, "%zu of %zu", r->n_ranges, r->ranges->n);
+    html_put(out,
+             "<section aria-labelledby=\"in\"><h2 id=\"in\">Where launches were made</h2>\n<p>@ of kernel "
+             "time has a range (NVTX, PyTorch's operators and modules); the most wasteful, @:</p>\n",
+             cli_percent_text(floor(top_covered_ratio(r->ranges) * 1000) / 1000, covered, sizeof covered), n);
+    report_range_columns(table, &columns);
+    html_table_begin(out, "ranges", "Ranges by wasted warp-seconds", &columns);
+    html_rows(out, &columns, r->range_lines, r->n_ranges, sizeof *r->range_lines);
+    html_table_end(out);
+    (void)fputs("</section>\n", out);
 }
 
 static void put_diff(FILE *out, const struct report *r)
@@ -324,8 +329,8 @@ static void put_diff(FILE *out, const struct report *r)
     for (size_t i = 0; i < n; i++)
         has_ranges = has_ranges || r->diff_lines[i].range[0];
     html_put(out,
-             "<section aria-labelledby=\"diff\"><h2 id=\"diff\">What changed</h2>\n<p><bdi>@</bdi><br><bdi>@"
-             "</bdi></p>\n<p class=\"note\">@</p>\n<pre>",
+             "<section aria-labelledby=\"diff\"><h2 id=\"diff\">What "
+             "changed</h2>\n<p><bdi>@</bdi><br><bdi>@</bdi></p>\n<p class=\"note\">@</p>\n<pre>",
              diff_side_text(diff, DIFF_A, side[DIFF_A]), diff_side_text(diff, DIFF_B, side[DIFF_B]),
              diff_caveat(diff->diff));
     diff_print_summary(out, diff);
@@ -335,7 +340,7 @@ static void put_diff(FILE *out, const struct report *r)
                            : "verdict,kernel,share,change,low,high,changes",
                 &columns);
     html_table_begin(out, "changed", "Kernels by change of their time", &columns);
-    put_rows(out, &columns, r->diff_lines, n, sizeof *r->diff_lines);
+    html_rows(out, &columns, r->diff_lines, n, sizeof *r->diff_lines);
     html_table_end(out);
     (void)fputs("<p>", out);
     diff_print_footer(out, diff);
@@ -351,9 +356,7 @@ static int put_row(void *context, const void *row, struct occ_error *err)
 {
     const struct rows *rows = context;
     (void)err;
-    (void)fputs("<tr>", rows->out);
-    html_cells(rows->out, &rows->columns, row, NULL);
-    (void)fputc('\n', rows->out);
+    html_rows(rows->out, &rows->columns, row, 1, 0);
     return 0;
 }
 
@@ -381,6 +384,7 @@ int report_page(FILE *out, const struct report *r, struct occ_error *err)
         put_diff(out, r);
     put_where(out, r);
     put_kernels(out, r);
+    put_ranges(out, r);
     put_trend(out, r);
     (void)fputs("<section aria-labelledby=\"each\"><h2 id=\"each\">Each kernel</h2>\n", out);
     for (size_t i = 0; i < r->n_groups && status == 0; i++)

@@ -25,6 +25,9 @@ struct report {
     size_t n_groups;
     const struct show_group *all; /* of every kernel on every device */
     size_t n_all;
+    const struct occ_top *ranges; /* by waste; none: no launch has one, or the launches are too many */
+    struct top_line *range_lines;
+    size_t n_ranges; /* the first of them */
     const struct trend *trend;
     const struct diff_report *diff; /* NULL: no comparison; else all is about its B */
     const struct diff_line *diff_lines;
@@ -60,6 +63,8 @@ int report_visit(const struct report *report, const struct report_list *list,
 
 /* The columns of the table of kernels, also in the page's data. */
 extern const char report_top_columns[];
+/* The same of the table of ranges, from `table`, which is filled. */
+void report_range_columns(struct cli_column table[TOP_COLUMNS_MAX], struct cli_selection *ret_columns);
 /* The page's data: what --json of the commands prints, as an element. */
 int report_data(FILE *out, const struct report *report, struct occ_error *err);
 

@@ -19,6 +19,10 @@
 
   // ---- order ----
 
+  // Shares are not among the data: their order is that of what they are shares of.
+  const whole = { time_ratio: "total_duration_ns", waste_ratio: "waste_warp_seconds" };
+  const keyOf = (heading) => whole[heading.dataset.key] || heading.dataset.key;
+
   // What is not known is last either way.
   function compare(key, sign) {
     return (a, b) => {
@@ -29,7 +33,7 @@
   }
 
   function sortBy(heading) {
-    const key = heading.dataset.key;
+    const key = keyOf(heading);
     const first = typeof data.map((line) => line[key]).find((value) => value !== null) === "string" ? "ascending" : "descending";
     const other = first === "ascending" ? "descending" : "ascending";
     const order = heading.getAttribute("aria-sort") === first ? other : first;
@@ -40,7 +44,7 @@
   }
 
   for (const heading of table.tHead.rows[0].cells) {
-    if (data.length === 0 || !(heading.dataset.key in data[0])) continue;
+    if (data.length === 0 || !(keyOf(heading) in data[0])) continue;
     const button = make("button", heading.textContent, { type: "button" });
     button.addEventListener("click", () => sortBy(heading));
     heading.replaceChildren(button);
