@@ -343,14 +343,15 @@ bool occ_histories_follow(struct occ_histories *all, struct occ_history *h, int6
 {
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_sampler *sampler = all->options->sampler;
-    if (!occ_store_is_replaced(h->store) || now_ns < h->next_reopen_ns)
+    const char *reason = occ_store_reopen_reason(h->store);
+    if (!reason || now_ns < h->next_reopen_ns)
         return false;
     int status = all->options->split ? make_directory(h->path, h->owner.uid, &err) : 0;
     if (status == 0)
         status = occ_store_reopen(h->store, &err);
     if (status != 0) {
         if (h->next_reopen_ns == 0)
-            occ_log(OCC_LOG_ERROR, "%s was deleted or replaced: %s", h->path, err.message);
+            occ_log(OCC_LOG_ERROR, "%s %s: %s", h->path, reason, err.message);
         h->next_reopen_ns = now_ns + REOPEN_NS;
         return false; /* commits fail, and launches stay in their rings */
     }
@@ -359,7 +360,7 @@ bool occ_histories_follow(struct occ_histories *all, struct occ_history *h, int6
     occ_sampler_remove_history(sampler, h->number); /* its ids were the old file's */
     if (occ_sampler_add_history(sampler, h->number, h->store, h->collector, &err) != 0)
         occ_log(OCC_LOG_ERROR, "%s: nothing is measured: %s", h->path, err.message);
-    occ_log(OCC_LOG_WARNING, "%s was deleted or replaced: it is opened anew, and recording goes on", h->path);
+    occ_log(OCC_LOG_WARNING, "%s %s: it is opened anew, and recording goes on", h->path, reason);
     return true;
 }
 

@@ -306,8 +306,9 @@ static int about_to_commit(void *context, struct occ_error *err)
 {
     struct occ_history *h = context;
     struct occ_server *s = h->context;
-    if (occ_store_is_replaced(h->store))
-        return occ_fail(err, OCC_E_IO, "%s was deleted or replaced", h->path);
+    const char *reason = occ_store_reopen_reason(h->store);
+    if (reason)
+        return occ_fail(err, OCC_E_IO, "%s %s", h->path, reason);
     occ_sampler_poll(s->sampler, false);
     return occ_sampler_store(s->sampler, h->number, err);
 }

@@ -290,11 +290,14 @@ static void drop_pending(struct occ_store *s)
     s->series = (struct occ_series){0};
 }
 
-bool occ_store_is_replaced(const struct occ_store *s)
+const char *occ_store_reopen_reason(const struct occ_store *s)
 {
     int moved = 0; /* a database in memory has no file to ask about */
-    return s->bulk_failed ||
-           sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved;
+    if (s->bulk_failed)
+        return "had a transaction that failed";
+    return sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved
+               ? "was deleted or replaced"
+               : NULL;
 }
 
 int occ_store_reopen(struct occ_store *s, struct occ_error *err)
@@ -302,12 +305,13 @@ int occ_store_reopen(struct occ_store *s, struct occ_error *err)
     int moved = 0; /* else the log is this file's, and has what is in no file yet */
     (void)sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
     drop_pending(s);
-    s->bulk = s->bulk_failed = false;
+    s->bulk = false;
     /* before the next: both may share the old file's -shm, and a process's locks on it */
     occ_store_disconnect(s);
     if (moved)
         remove_stale_log(s);
     int rc = open_for_writing(s, err);
+    s->bulk_failed &= rc != 0;
     if (rc == 0)
         return 0;
     occ_store_disconnect(s);

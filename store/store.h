@@ -59,9 +59,9 @@ int occ_store_open_memory(struct occ_store **ret_store, struct occ_error *err);
 /* The schema of histories that this version writes. */
 int occ_store_newest_version(void);
 
-/* Whether the history is to be opened anew: the file at the path is not the one that is open (it was deleted,
- * or replaced by another), or a bulk transaction has failed. */
-bool occ_store_is_replaced(const struct occ_store *store);
+/* Why the history is to be opened anew, as the end of a sentence about it: the file at the path is not the
+ * one that is open, or a bulk transaction has failed. NULL: it is not. */
+const char *occ_store_reopen_reason(const struct occ_store *store);
 /* Goes on with the file that is at the path now, or a new one, as after occ_store_open(): what is pending is
  * dropped, and no id that was given before is valid. Where that fails, so does every write until a later call
  * succeeds. */

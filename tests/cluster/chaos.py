@@ -5,7 +5,7 @@ histories have, row by row, nothing lost and nothing twice.
 
 Each node has a daemon that programs report to (a recording is replayed), the history of another owner beside its own, which
 make_history extends, and a shipper: on the third node one that goes on, on the others one run after the other. A round is one
-fault, or two at once, while all three nodes record and ship. BUILD: the tree's build. The seed is printed; the same one gives
+fault, or two at once, while all three nodes record and ship. The second node is in a network of its own. BUILD: the tree's build. The seed is printed; the same one gives
 the same faults in the same order. With an even one answers of occq are compared too; then no backup is restored (what it lacks
 is in the warehouse alone) and nothing is folded."""
 
@@ -20,10 +20,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 import traceback
 
 import engines
+import network
 from asked import Asker, difference
 from faults import Proxy
 from merge import canonical, merge
@@ -92,10 +94,12 @@ def without_order(value):
 class Node:
     def __init__(self, world, number):
         self.world, self.number = world, number
-        self.proxy = Proxy(world.engine).__enter__()
+        joined = number == 2 and world.link
+        self.proxy = (Proxy(world.engine, world.tls, network.OURS) if joined else Proxy(world.engine)).__enter__()
         # the third's configurations are folded, unless answers are to be those of the histories
         self.site = Site(world.program("occtrace-ship"), self.proxy.url, node=f"node{number}", interval="10s", user=world.user,
-                         configs=16 if number == 3 and not world.compares else 256, cluster="c1")
+                         configs=16 if number == 3 and not world.compares else 256, cluster="c1", **({"ca_file": world.ca} if joined else {}))
+        self.site.enter = world.link.enter if joined else []
         self.histories = os.path.join(self.site.dir, "histories")
         os.mkdir(self.histories)
         self.has_disk = mount(self.histories, "node")
@@ -153,10 +157,14 @@ class Node:
         self.service = None
 
     def drain(self):
-        """Everything is sent; the position never passes what the server has."""
-        code, said = self.ship_once()
-        assert code == 0, f"node{self.number}: {said}"
-        assert self.site.status("changes to be sent") == "0"
+        """Everything is sent; the position never passes what the server has. Again where the daemon wrote meanwhile."""
+        before = unsent = None
+        while unsent != "0":
+            assert self.last_changes() != before, f"node{self.number}: {unsent} changes are not sent, and none is new"
+            before = self.last_changes()
+            code, said = self.ship_once()
+            assert code == 0, f"node{self.number}: {said}"
+            unsent = self.site.status("changes to be sent")
         assert os.path.getsize(self.site.state) < 1 << 20
 
     # ---- recording ----
@@ -222,8 +230,16 @@ class World:
         self.has_server_disk = mount(self.server_disk, "server")
         self.nodes, self.happened = [], 0
         self.compares = arguments.seed % 2 == 0
+        self.link = network.Link() if os.environ.get("OCC_OWN_NETWORK") else None
+        self.ca = os.path.join(engine.dir, "ca.pem")
+        if self.link:
+            network.authority(engine.dir, "ca")
+            network.certificate(engine.dir, "server", "ca", network.OURS)
+            self.tls = network.server_side(engine.dir, "server")
 
     def start(self):
+        if not self.link:
+            self.say("NOT TRIED: a network that is cut (no network namespaces here)")
         self.users(True)
         self.engine.start()
         for number in (1, 2, 3):
@@ -237,6 +253,8 @@ class World:
         for node in self.nodes:
             node.close()
         self.engine.kill()
+        if self.link:
+            self.link.close()
         if self.has_server_disk:
             subprocess.run(["umount", "-l", self.server_disk], check=True)
 
@@ -379,6 +397,20 @@ def server_frozen(world, _):
     return lambda: world.engine.signal(signal.SIGCONT)
 
 
+def network_cut(world, _):
+    """What is on the way waits in both ends, and goes on when the network is back."""
+    if not world.link:
+        return None
+    cut = threading.Timer(world.random.random() * 0.5, world.link.set, ["down"])
+    cut.start()
+
+    def lift():
+        cut.join()
+        world.nodes[1].site.run("--check", code=1, says=world.nodes[1].proxy.url)
+        world.link.set("up")
+    return lift
+
+
 def wrong_password(world, node):
     with open(node.site.secret, "w") as f:
         f.write("wrong\n")
@@ -471,13 +503,14 @@ def state_lost(world, node):
     shutil.rmtree(os.path.dirname(node.site.state), ignore_errors=True)
 
 
-FAULTS = (*(on_the_way(kind) for kind in ON_THE_WAY), shipper_killed, service_killed, daemon_killed, server_killed, server_frozen,
+FAULTS = (*(on_the_way(kind) for kind in ON_THE_WAY), shipper_killed, service_killed, daemon_killed, server_killed, server_frozen, network_cut,
           wrong_password, user_removed, node_disk_full, server_disk_full, clock_off, history_replaced, owner_removed,
           backup_restored, state_lost)
 
 
 # what needs the server goes first, and of those that take it away there is one at a time
-ORDER = {history_replaced: 0, owner_removed: 0, backup_restored: 0, user_removed: 1, server_disk_full: 3, server_killed: 3, server_frozen: 3}
+ORDER = {history_replaced: 0, owner_removed: 0, backup_restored: 0, user_removed: 1, server_disk_full: 3, server_killed: 3, server_frozen: 3,
+         network_cut: 3}
 
 
 def order_of(fault):
@@ -535,6 +568,7 @@ def main():
     parser.add_argument("--faults", type=int, default=len(FAULTS))
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
+    network.move_to_own_namespace()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))  # mounts and servers end with it
     names = [name for name in engines.available() if arguments.engine in (None, name)]
     for name in names:

@@ -14,16 +14,16 @@ import urllib.parse
 class Proxy:
     """Faults happen to requests whose statement begins with a text."""
 
-    def __init__(self, engine, tls=None):
+    def __init__(self, engine, tls=None, address="127.0.0.1"):
         self.engine = engine
         self.location = None  # of redirects; None: the engine's
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server = http.server.ThreadingHTTPServer((address, 0), Handler)
         self.server.daemon_threads = True
         self.server.handle_error = lambda *_: None  # connections that we reset
         self.server.proxy = self
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.server.server_port}/"
+        self.url = f"{'https' if tls else 'http'}://{address}:{self.server.server_port}/"
         if tls:
-            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.victim, self.clock_offset_s = None, 0
         self.fault(None)
         self.kill_number, self.kill_before, self.inserts = None, False, 0

@@ -17,7 +17,7 @@ CONFIG = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "regist
 
 class Site:
     def __init__(self, ship, url, password=engines.PASSWORD, **settings):
-        self.ship = ship
+        self.ship, self.enter = ship, []  # enter: words before it, which run it elsewhere
         self.dir = tempfile.mkdtemp(prefix="occ-ship-")
         atexit.register(shutil.rmtree, self.dir)
         self.file = os.path.join(self.dir, "occtrace.yaml")
@@ -36,7 +36,7 @@ class Site:
             f.write(f"database: {{path: {self.dir}/histories/history.db}}\n")
 
     def start(self, *options, **settings):
-        return subprocess.Popen([self.ship, "-c", self.file, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        return subprocess.Popen([*self.enter, self.ship, "-c", self.file, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                 **settings)
 
     def run(self, *options, code=0, says=""):

@@ -5,7 +5,6 @@ import contextlib
 import http.server
 import os
 import shutil
-import ssl
 import subprocess
 import sys
 import tempfile
@@ -14,6 +13,7 @@ import time
 
 import engines
 from faults import Proxy
+from network import authority, certificate, server_side
 from site_ import Site, check_all
 
 ship, make_history, wanted = sys.argv[1:4]
@@ -35,32 +35,6 @@ def fresh(engine, url, **settings):
 
 
 # ---- TLS ----
-
-def openssl(work, *arguments):
-    subprocess.run(["openssl", *arguments], cwd=work, check=True, capture_output=True)
-
-
-def authority(work, name):
-    openssl(work, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.pem")
-
-
-def certificate(work, name, ca, address):
-    openssl(work, "req", "-new", "-newkey", "rsa:2048", "-nodes", "-subj", f"/CN={name}", "-keyout", f"{name}.key", "-out", f"{name}.csr")
-    with open(os.path.join(work, "extensions"), "w") as f:
-        f.write(f"subjectAltName=IP:{address}\n")
-    openssl(work, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{ca}.pem", "-CAkey", f"{ca}.key", "-CAcreateserial", "-days", "2", "-out",
-            f"{name}.pem", "-extfile", "extensions")
-
-
-def server_side(work, name, client_ca=None):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(f"{work}/{name}.pem", f"{work}/{name}.key")
-    if client_ca:
-        context.load_verify_locations(f"{work}/{client_ca}.pem")
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.maximum_version = ssl.TLSVersion.TLSv1_2  # a refusal belongs to the handshake
-    return context
-
 
 def certificates(engine):
     if not shutil.which("openssl"):

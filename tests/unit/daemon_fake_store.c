@@ -300,10 +300,10 @@ int occ_store_collect_names(struct occ_store *store, const struct occ_name_keepe
     return 0;
 }
 
-bool occ_store_is_replaced(const struct occ_store *store)
+const char *occ_store_reopen_reason(const struct occ_store *store)
 {
     (void)store;
-    return false;
+    return NULL;
 }
 
 int occ_store_end_lost_runs(struct occ_store *store, const char *hostname,

@@ -253,10 +253,12 @@ static void a_history_that_is_opened_anew_keeps_its_log(void **state)
     if (rc == 0)
         rc = occ_store_end_bulk(w.store, &err);
     assert_int_equal(rc, OCC_E_FULL);
-    assert_true(occ_store_is_replaced(w.store));
-    (void)occ_store_reopen(w.store, &err);
+    assert_string_equal(occ_store_reopen_reason(w.store), "had a transaction that failed");
+    assert_int_not_equal(occ_store_reopen(w.store, &err), 0);
+    assert_string_equal(occ_store_reopen_reason(w.store), "had a transaction that failed");
     disk_is_full = false;
     assert_int_equal(occ_store_reopen(w.store, &err), 0);
+    assert_null(occ_store_reopen_reason(w.store));
     assert_int_equal(world_number(w.store, "SELECT sum(launches) FROM stored_run"), 2000);
     occ_store_close(w.store);
     world_remove_directory(&w);

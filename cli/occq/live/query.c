@@ -59,7 +59,7 @@ static int open_history(struct live_reader *reader, struct occ_error *err)
 {
     struct occ_store *store = NULL;
     if (reader->store &&
-        (occ_store_is_replaced(reader->store) || number(reader, version_sql) != reader->version))
+        (occ_store_reopen_reason(reader->store) || number(reader, version_sql) != reader->version))
         close_history(reader);
     if (reader->store)
         return 0;
