@@ -110,8 +110,14 @@ void cli_note(const struct cli_command *command, const char *format, ...)
     va_end(args);
     occ_text_sanitise(line);
     cli_flush_stdout();
-    (void)fprintf(stderr, "%s%s%s: %s\n", command->program, command->name ? " " : "",
+    (void)fprintf(stderr, "%s%s%s: %s\n", cli_program(command), command->name ? " " : "",
                   command->name ? command->name : "", line);
+}
+
+int cli_failure(const struct cli_command *command, const struct occ_error *err)
+{
+    cli_note(command, "%s", err->message);
+    return CLI_EXIT_FAILURE;
 }
 
 int cli_nothing(const struct cli_command *command, const char *why)

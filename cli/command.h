@@ -45,6 +45,8 @@ int cli_output_choose(const struct cli_output *output, const struct cli_column *
 /* "occq top: TEXT" on stderr, made safe to print, after what stdout holds. */
 void cli_note(const struct cli_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* The same of an error; returns CLI_EXIT_FAILURE. */
+int cli_failure(const struct cli_command *command, const struct occ_error *err);
 /* The same, for an empty answer; returns CLI_EXIT_NOTHING. */
 int cli_nothing(const struct cli_command *command, const char *why);
 /* One line on stderr, unless a table's legend says so: some of the results are from a simulated device. */

@@ -72,7 +72,7 @@ static void offer_operands(const struct cursor *c, const struct cli_command *com
 {
     static const char separators[] = "[]| ";
     char word[32];
-    for (const char *at = command->operands; *at; at += strcspn(at, separators)) {
+    for (const char *at = command->operands; at && *at; at += strcspn(at, separators)) {
         at += strspn(at, separators);
         (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(at, separators), at);
         if (islower((unsigned char)word[0]))

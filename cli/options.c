@@ -277,7 +277,7 @@ static int check_operands(const struct cli_command *command, const struct cli_ar
     char shown[PRINTABLE_BYTES];
     if (args->help || args->version)
         return 0;
-    const char *next = command->operands;
+    const char *next = command->operands ? command->operands : "";
     for (int i = 0; i < args->operand_count && strchr(next, ' '); i++)
         next = strchr(next, ' ') + 1;
     if (args->operand_count < command->min_operands)

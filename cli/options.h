@@ -64,9 +64,9 @@ struct cli_example {
 enum { CLI_EXAMPLES = 12 };
 
 struct cli_command {
-    const char *program;  /* "occq" */
+    const char *program;  /* "occtrace"; NULL: it is a command of occq */
     const char *name;     /* "top"; NULL: the program itself */
-    const char *operands; /* for the synopsis: "KERNEL"; "" none */
+    const char *operands; /* for the synopsis: "KERNEL"; NULL: none */
     int min_operands, max_operands;
     bool stops_at_operand;
     bool is_paged;           /* its answers may be longer than a screen */
@@ -84,6 +84,11 @@ struct cli_command {
     int (*check)(void *args, struct occ_error *err);
     int (*run)(const struct cli_command *command, const void *args); /* returns the exit status */
 };
+static inline const char *cli_program(const struct cli_command *command)
+{
+    return command->program ? command->program : "occq";
+}
+
 /* `type` of the arguments, and initialisers of members whose default is not 0. */
 #define CLI_ARGS(type, ...)                                                                                  \
     .args_bytes = sizeof(type), .defaults = &(const type)                                                    \

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "support/text.h"
 #include "values.h"
 
 enum { HELP_WIDTH = 80, HELP_INDENT = 28 };
@@ -24,7 +23,7 @@ int cli_stdout_errno(void)
 
 static void print_name(FILE *out, const struct cli_command *command)
 {
-    (void)fprintf(out, "%s%s%s", command->program, command->name ? " " : "",
+    (void)fprintf(out, "%s%s%s", cli_program(command), command->name ? " " : "",
                   command->name ? command->name : "");
 }
 
@@ -107,8 +106,8 @@ void cli_print_help(FILE *out, const struct cli_command *command, const struct c
     (void)fputs("Usage: ", out);
     print_name(out, command);
     (void)fprintf(out, "%s [OPTION...]%s%s%s\n\n", commands ? " COMMAND" : "",
-                  command->stops_at_operand && command->operands[0] ? " [--]" : "",
-                  command->operands[0] ? " " : "", command->operands);
+                  command->stops_at_operand && command->operands ? " [--]" : "", command->operands ? " " : "",
+                  command->operands ? command->operands : "");
     print_paragraphs(out, command->description);
     if (commands)
         print_section(out, "Commands");
@@ -133,15 +132,4 @@ int cli_usage_error(const struct cli_command *command, const struct occ_error *e
     print_name(stderr, command);
     (void)fputs(" --help'.\n", stderr);
     return CLI_EXIT_USAGE;
-}
-
-int cli_failure(const struct cli_command *command, const struct occ_error *err)
-{
-    char message[OCC_ERROR_MESSAGE_BYTES];
-    (void)snprintf(message, sizeof message, "%s", err->message);
-    occ_text_sanitise(message);
-    cli_flush_stdout();
-    print_name(stderr, command);
-    (void)fprintf(stderr, ": %s\n", message);
-    return CLI_EXIT_FAILURE;
 }

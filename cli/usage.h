@@ -23,7 +23,4 @@ void cli_print_help(FILE *out, const struct cli_command *command, const struct c
 /* "occq top: MESSAGE" and "Try 'occq top --help'." on stderr; returns CLI_EXIT_USAGE. */
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err);
 
-/* "occq: MESSAGE" on stderr; returns CLI_EXIT_FAILURE. */
-int cli_failure(const struct cli_command *command, const struct occ_error *err);
-
 #endif

@@ -120,7 +120,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_check = {
-    .program = "occq",
     .name = "check",
     .operands = "[SIDE]",
     .max_operands = 1,

@@ -90,7 +90,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_diff = {
-    .program = "occq",
     .name = "diff",
     .operands = "A B",
     .min_operands = 2,

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "cli/file.h"
-#include "cli/usage.h"
 #include "commands.h"
 #include "export/lanes.h"
 #include "history.h"
@@ -164,9 +163,7 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_export = {
-    .program = "occq",
     .name = "export",
-    .operands = "",
     .summary = "launches as a timeline for Perfetto or chrome://tracing, as CSV or JSON lines",
     .description =
         "Writes launches as slices, by GPU, run and stream, with launch configuration, occupancies and "

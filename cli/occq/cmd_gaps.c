@@ -8,7 +8,6 @@
 
 #include "cli/screen.h"
 #include "cli/table.h"
-#include "cli/usage.h"
 #include "commands.h"
 #include "history.h"
 #include "node.h"
@@ -188,15 +187,13 @@ static const struct cli_option options[] = {
     CLI_OPTION_ALL_USERS,
     CLI_OPTIONS_PERIOD,
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",
-               "this run ('occq runs' lists them); last (default): the last that was recorded or imported", .min = 1, .max = INT64_MAX,
-               .words = cli_run_words),
+               "this run ('occq runs' lists them); last (default): the last that was recorded or imported",
+               .min = 1, .max = INT64_MAX, .words = cli_run_words),
     CLI_OPTIONS_LIST,
 };
 
 const struct cli_command cli_gaps = {
-    .program = "occq",
     .name = "gaps",
-    .operands = "",
     .is_paged = true,
     .summary = "whether a run's GPUs wait for the CPU",
     .description =

@@ -4,7 +4,6 @@
 #include "calc/calc_target.h"
 #include "cli/command.h"
 #include "commands.h"
-#include "cli/usage.h"
 #include "occupancy/occupancy.h"
 #include "support/cleanup.h"
 
@@ -33,9 +32,7 @@ static int run(const struct cli_command *command, const void *arguments)
 static const struct cli_option options[] = {CLI_OPTIONS_LIST};
 
 const struct cli_command cli_gpus = {
-    .program = "occq",
     .name = "gpus",
-    .operands = "",
     .is_paged = true,
     .summary = "the GPUs that calc and what-if know by name",
     .description =

@@ -241,7 +241,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_history = {
-    .program = "occq",
     .name = "history",
     .operands = "[KERNEL]",
     .max_operands = 1,

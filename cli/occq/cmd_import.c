@@ -14,7 +14,6 @@
 
 #include "commands.h"
 #include "history.h"
-#include "cli/usage.h"
 #include "import/import.h"
 #include "support/cleanup.h"
 #include "support/clock.h"
@@ -230,7 +229,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_import = {
-    .program = "occq",
     .name = "import",
     .operands = "FILE...",
     .min_operands = 1,

@@ -1,7 +1,6 @@
 /* occq info: what is in the history, since when, how large and by what. One thread. */
 #include <stdio.h>
 
-#include "cli/usage.h"
 #include "commands.h"
 #include "history.h"
 #include "lists.h"
@@ -67,9 +66,7 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_info = {
-    .program = "occq",
     .name = "info",
-    .operands = "",
     .summary = "what is in the history, since when, how large and by what",
     .description = "Counts what the history holds and shows what its file is made of. Launches are kept one "
                    "by one until "

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli/marks.h"
-#include "cli/usage.h"
 #include "commands.h"
 #include "history.h"
 #include "names.h"
@@ -187,9 +186,7 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_launches = {
-    .program = "occq",
     .name = "launches",
-    .operands = "",
     .is_paged = true,
     .summary = "single launches, newest first",
     .description = "Lists single launches, those that started last first. 'occq sql' gives any other order.",

@@ -2,7 +2,6 @@
  * thread. */
 #include <inttypes.h>
 
-#include "cli/usage.h"
 #include "cluster.h"
 #include "commands.h"
 #include "sql_table.h"
@@ -123,9 +122,7 @@ static const struct cli_option idle_options[] = {
 };
 
 const struct cli_command cli_stragglers = {
-    .program = "occq",
     .name = "stragglers",
-    .operands = "",
     .is_paged = true,
     .summary = "ranks of a cluster's jobs by busy time",
     .description =
@@ -142,9 +139,7 @@ const struct cli_command cli_stragglers = {
 };
 
 const struct cli_command cli_idle = {
-    .program = "occq",
     .name = "idle",
-    .operands = "",
     .is_paged = true,
     .summary = "programs of a cluster that hold a GPU and launch nothing",
     .description =

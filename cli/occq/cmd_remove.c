@@ -255,7 +255,6 @@ static const struct cli_option prune_options[] = {
     "and launch configurations stay."
 
 const struct cli_command cli_rm = {
-    .program = "occq",
     .name = "rm",
     .operands = "RUN...",
     .min_operands = 1,
@@ -271,9 +270,7 @@ const struct cli_command cli_rm = {
 };
 
 const struct cli_command cli_prune = {
-    .program = "occq",
     .name = "prune",
-    .operands = "",
     .summary = "remove old runs",
     .description = "Removes runs that ended before a moment, or all but the newest, with their launches and "
                    "all that was measured of them; with both options the runs that both name. " STAYS SHARED,

@@ -310,7 +310,6 @@ static int check(void *arguments, struct occ_error *err)
 }
 
 const struct cli_command cli_report = {
-    .program = "occq",
     .name = "report",
     .operands = "[A B]",
     .max_operands = DIFF_SIDES,

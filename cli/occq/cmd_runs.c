@@ -168,7 +168,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_runs = {
-    .program = "occq",
     .name = "runs",
     .operands = "[pause|resume PID]",
     .max_operands = 2,

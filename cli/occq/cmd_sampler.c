@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "commands.h"
 #include "daemon.h"
-#include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/control.h"
 #include "support/text.h"
@@ -219,7 +218,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_sampler = {
-    .program = "occq",
     .name = "sampler",
     .operands = "status|pause|resume",
     .min_operands = 1,

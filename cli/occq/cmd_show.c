@@ -9,7 +9,6 @@
 #include "cluster.h"
 #include "commands.h"
 #include "history.h"
-#include "cli/usage.h"
 #include "names.h"
 #include "show.h"
 #include "sql_table.h"
@@ -141,7 +140,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_show = {
-    .program = "occq",
     .name = "show",
     .operands = "KERNEL",
     .min_operands = 1,

@@ -271,7 +271,6 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_sql = {
-    .program = "occq",
     .name = "sql",
     .operands = "[STATEMENT]",
     .max_operands = 1,

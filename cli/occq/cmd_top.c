@@ -8,7 +8,6 @@
 #include "cluster.h"
 #include "commands.h"
 #include "history.h"
-#include "cli/usage.h"
 #include "names.h"
 #include "sql_table.h"
 #include "support/cleanup.h"
@@ -277,9 +276,7 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_top = {
-    .program = "occq",
     .name = "top",
-    .operands = "",
     .is_paged = true,
     .summary = "kernels by wasted warp-seconds",
     .description =

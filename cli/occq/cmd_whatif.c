@@ -11,7 +11,6 @@
 #include "cluster.h"
 #include "commands.h"
 #include "history.h"
-#include "cli/usage.h"
 #include "names.h"
 #include "sql_table.h"
 #include "support/cleanup.h"
@@ -299,9 +298,7 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_whatif = {
-    .program = "occq",
     .name = "what-if",
-    .operands = "",
     .is_paged = true,
     .summary = "the recorded launches on another GPU",
     .description = "Analyses every recorded launch configuration again for another GPU or MIG slice and "

@@ -11,7 +11,6 @@ static const struct cli_option options[] = {CLI_OPTION_HELP, CLI_OPTION_VERSION,
 const struct cli_command cli_occq = {
     .program = "occq",
     .name = NULL,
-    .operands = "",
     .max_operands = 0,
     .stops_at_operand = true,
     .description = "Queries the history that occtrace and occtraced keep, any time, also while it grows. "

@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cli/usage.h"
 #include "cluster.h"
 #include "support/cleanup.h"
 
@@ -87,7 +86,7 @@ static char *command_line(const struct cli_command *command)
     char **at = given;
     if (!out)
         return NULL;
-    (void)fprintf(out, "%s %s", command->program, command->name);
+    (void)fprintf(out, "%s %s", cli_program(command), command->name);
     for (char *word; at && (word = next_argument(&at));) {
         (void)fputc(' ', out);
         put_quoted(out, word);
@@ -107,7 +106,7 @@ static size_t make_words(const struct cli_command *command, const char *node, ch
         else if (strcmp(word, "{command}") == 0)
             words[n++] = line;
         else if (strcmp(word, "{arguments}") == 0) {
-            words[n++] = (char *)(uintptr_t)command->program;
+            words[n++] = (char *)(uintptr_t)cli_program(command);
             words[n++] = (char *)(uintptr_t)command->name;
             for (char *next; at && n + 1 < WORDS_MAX && (next = next_argument(&at));)
                 words[n++] = next;

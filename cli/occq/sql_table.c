@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/usage.h"
 #include "support/cleanup.h"
 #include "support/text.h"
 

@@ -216,7 +216,7 @@ static bool is_used(const struct batch *b, size_t input)
 static int read_args(const struct batch *b, char texts[INPUTS][OPTION_BYTES], struct calc_args *args,
                      struct occ_error *err)
 {
-    static const struct cli_command command = {.options = calc_options, .operands = ""};
+    static const struct cli_command command = {.options = calc_options};
     char *argv[INPUTS + 1];
     size_t n = 0;
     if (b->n_fields != b->columns)

@@ -149,9 +149,7 @@ static int run(const struct cli_command *command, const void *arguments)
 }
 
 const struct cli_command cli_calc = {
-    .program = "occq",
     .name = "calc",
-    .operands = "",
     .summary = "the occupancy calculator",
     .description =
         "Computes what a launch configuration allows on a GPU: active blocks and warps per SM, occupancy "

@@ -150,9 +150,7 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_doctor = {
-    .program = "occq",
     .name = "doctor",
-    .operands = "",
     .summary = "what works on this machine, what does not, and what to do",
     .description =
         "Checks what recording launches, measuring their occupancy and keeping a history need: driver, GPUs "

@@ -6,7 +6,6 @@
 #include "cli/occq/names.h"
 #include "cli/json.h"
 #include "cli/table.h"
-#include "cli/usage.h"
 #include "live.h"
 
 #define SECOND_NS INT64_C(1000000000)
@@ -164,9 +163,7 @@ static const struct cli_option options[] = {
 };
 
 const struct cli_command cli_live = {
-    .program = "occq",
     .name = "live",
-    .operands = "",
     .summary = "the kernels that waste most now, while programs run",
     .description =
         "Asks a history that grows again and again and shows GPUs, causes and kernels by wasted warp-seconds "

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cli/screen.h"
-#include "cli/usage.h"
 #include "live.h"
 #include "support/clock.h"
 
