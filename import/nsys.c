@@ -246,8 +246,7 @@ static int estimate_rows(struct nsys *n)
     struct occ_nsys_rows rows = {.table = LAUNCHES_TABLE, .end = " ORDER BY rowid DESC LIMIT 1"};
     int found = occ_nsys_first(&n->d, &rows);
     n->rows_expected = found == 1 ? n->d.row : 0;
-    occ_nsys_close(&rows);
-    return found < 0 ? found : 0;
+    return occ_nsys_close(&rows, found);
 }
 
 static int read_launches(struct nsys *n)
@@ -306,7 +305,7 @@ int occ_nsys_read(sqlite3 *db, struct occ_import_sink *sink, struct occ_error *e
     int status = occ_nsys_restrict(db, &n.d, err);
     if (status == 0)
         status = read_all(&n);
-    occ_nsys_close(&n.launches);
+    (void)occ_nsys_close(&n.launches, 0);
     occ_nsys_names_free(n.names);
     occ_nsys_devices_free(n.devices);
     occ_nsys_ranges_free(n.ranges);

@@ -216,10 +216,11 @@ int occ_nsys_first(struct occ_nsys_db *d, struct occ_nsys_rows *rows)
     return status == 0 ? occ_nsys_next(d, rows) : status;
 }
 
-void occ_nsys_close(struct occ_nsys_rows *rows)
+int occ_nsys_close(struct occ_nsys_rows *rows, int result)
 {
     (void)sqlite3_finalize(rows->stmt);
     rows->stmt = NULL;
+    return result < 0 ? result : 0;
 }
 
 /* ---- values ---- */

@@ -179,8 +179,7 @@ static int each_row(struct occ_nsys_devices *all, struct occ_nsys_rows rows,
     int status = occ_nsys_open(all->d, &rows), more = 1;
     while (status == 0 && (more = occ_nsys_next(all->d, &rows)) == 1)
         status = take(all, rows.stmt);
-    occ_nsys_close(&rows);
-    return status != 0 || more > 0 ? status : more;
+    return occ_nsys_close(&rows, status != 0 ? status : more);
 }
 
 int occ_nsys_devices_read(struct occ_nsys_db *d, struct occ_import_sink *sink,

@@ -10,7 +10,7 @@ int occ_nsys_has_whole_graphs(struct occ_nsys_db *d)
 {
     struct occ_nsys_rows rows = {.table = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", .end = " LIMIT 1"};
     int found = occ_nsys_first(d, &rows);
-    occ_nsys_close(&rows);
+    (void)occ_nsys_close(&rows, 0);
     return found;
 }
 
@@ -41,8 +41,7 @@ static int ask(struct occ_nsys_db *d, const struct question *q)
         (void)snprintf(q->text, q->size, "%s", text);
     if (number >= 0 && number <= INT32_MAX)
         *q->number = (int32_t)number;
-    occ_nsys_close(&rows);
-    return more < 0 ? more : 0;
+    return occ_nsys_close(&rows, more);
 }
 
 /* Recordings that began at different times have no common epoch. */
@@ -60,8 +59,7 @@ static int read_epoch(struct occ_nsys_db *d, struct occ_import_recording *r)
     if (differ || r->shift_ns < 0)
         r->shift_ns = 0;
     r->time_base_unknown = r->shift_ns == 0;
-    occ_nsys_close(&rows);
-    return more < 0 ? more : 0;
+    return occ_nsys_close(&rows, more);
 }
 
 int occ_nsys_facts_read(struct occ_nsys_db *d, int64_t process, struct occ_import_recording *r)

@@ -38,7 +38,7 @@ void occ_nsys_names_free(struct occ_nsys_names *names)
 {
     if (!names)
         return;
-    occ_nsys_close(&names->rows);
+    (void)occ_nsys_close(&names->rows, 0);
     free(names);
 }
 

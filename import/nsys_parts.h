@@ -51,7 +51,8 @@ int occ_nsys_open(struct occ_nsys_db *d, struct occ_nsys_rows *rows);
 int occ_nsys_next(struct occ_nsys_db *d, struct occ_nsys_rows *rows);
 /* Both: the first row. */
 int occ_nsys_first(struct occ_nsys_db *d, struct occ_nsys_rows *rows);
-void occ_nsys_close(struct occ_nsys_rows *rows);
+/* Returns `result`, or 0 where that is no error. */
+int occ_nsys_close(struct occ_nsys_rows *rows, int result);
 
 /* Sets the message of SQLite's last error. */
 int occ_nsys_fail(struct occ_nsys_db *d);

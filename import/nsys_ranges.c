@@ -60,8 +60,7 @@ static int read_clones(struct occ_nsys_ranges *r, const char *table)
         if (occ_map_put(&r->clones, key, r->n_clones++) == OCC_MAP_NONE)
             more = occ_fail(r->d->err, OCC_E_NO_MEMORY, "out of memory");
     }
-    occ_nsys_close(&rows);
-    return more < 0 ? more : 0;
+    return occ_nsys_close(&rows, more);
 }
 
 /* The node that was captured or added. */
@@ -111,8 +110,7 @@ static int read_calls(struct occ_nsys_ranges *r, struct occ_import_sink *sink, c
         if (!is_node || call.origin.id == (uint64_t)number) /* a clone is made somewhere else */
             status = occ_import_sink_call(sink, &call, r->d->err);
     }
-    occ_nsys_close(&rows);
-    return status != 0 ? status : more < 0 ? more : 0;
+    return occ_nsys_close(&rows, status != 0 ? status : more);
 }
 
 /* ---- ranges ---- */
@@ -131,8 +129,7 @@ static int read_domains(struct occ_nsys_ranges *r)
         r->domains[r->n_domains].process = PROCESS_OF(occ_nsys_integer(rows.stmt, 1, 0));
         (void)snprintf(r->domains[r->n_domains++].name, sizeof r->domains->name, "%s", name);
     }
-    occ_nsys_close(&rows);
-    return more < 0 ? more : 0;
+    return occ_nsys_close(&rows, more);
 }
 
 /* "domain:text" into r->name. */
@@ -182,8 +179,7 @@ static int read_ranges(struct occ_nsys_ranges *r, struct occ_nsys_names *names, 
     int status = 0, more = occ_nsys_open(r->d, &rows);
     while (more >= 0 && status == 0 && (more = occ_nsys_next(r->d, &rows)) == 1)
         status = take_range(r, names, sink, rows.stmt);
-    occ_nsys_close(&rows);
-    return status != 0 ? status : more < 0 ? more : 0;
+    return occ_nsys_close(&rows, status != 0 ? status : more);
 }
 
 /* ---- all ---- */
@@ -199,7 +195,7 @@ int occ_nsys_ranges_new(struct occ_nsys_db *d, struct occ_nsys_ranges **ret_rang
     r->d = d;
     *ret_ranges = r;
     int found = occ_nsys_first(d, &rows);
-    occ_nsys_close(&rows);
+    (void)occ_nsys_close(&rows, 0);
     r->any = found == 1;
     for (size_t i = 0; i < 2 && r->any && found >= 0; i++)
         found = read_clones(r, node_tables[i]);

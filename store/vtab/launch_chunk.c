@@ -6,10 +6,6 @@
 
 #include "support/error.h"
 
-#ifdef OCC_SQLITE_EXTENSION
-SQLITE_EXTENSION_INIT3
-#endif
-
 static int fail(struct occ_launch_scan *scan, const char *text)
 {
     return occ_vtab_fail(scan->vtab, SQLITE_CORRUPT, text);

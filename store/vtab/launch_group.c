@@ -5,10 +5,6 @@
 
 #include "support/array.h"
 
-#ifdef OCC_SQLITE_EXTENSION
-SQLITE_EXTENSION_INIT3
-#endif
-
 /* Launches of a pass, with some 32 bytes each. */
 #ifndef PASS_ROWS /* a test has small ones */
 #define PASS_ROWS (UINT32_C(1) << 22)

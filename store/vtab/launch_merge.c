@@ -3,10 +3,6 @@
 
 #include <stdlib.h>
 
-#ifdef OCC_SQLITE_EXTENSION
-SQLITE_EXTENSION_INIT3
-#endif
-
 /* That many chunks stay decoded, some MB each; beyond, those whose turn is not near are decoded again. */
 #define DECODERS_MAX 64u
 /* A history has not that many programs at a time; bounds the memory that a hostile file takes. */

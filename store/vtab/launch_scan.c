@@ -7,10 +7,6 @@
 
 #include "support/array.h"
 
-#ifdef OCC_SQLITE_EXTENSION
-SQLITE_EXTENSION_INIT3
-#endif
-
 #define EXPRESSION(column, type, expression, unit, help) ", " expression
 #define LETTER(NAME, letter, of_rows)                    letter,
 

@@ -13,10 +13,6 @@
 #include "launch_values.h"
 #include "occupancy/waterfall.h"
 
-#ifdef OCC_SQLITE_EXTENSION
-SQLITE_EXTENSION_INIT3
-#endif
-
 #define COLUMN_ID(NAME, column, type, unit, help)           COLUMN_##NAME,
 #define LAUNCH_COLUMN(NAME, column, type, unit, help)       column " " type ", "
 #define CONFIG_COLUMN(column, type, expression, unit, help) column " " type ", "

@@ -11,10 +11,6 @@
 #include "store/measured.h"
 #include "store/codec/codes.h"
 
-#ifdef OCC_SQLITE_EXTENSION
-SQLITE_EXTENSION_INIT3
-#endif
-
 #define MINUTE_NS    INT64_C(60000000000)
 #define VALUE_COUNT  4u
 #define MINUTES_KEPT (1u << 16) /* config x minute, of one chunk */

@@ -11,10 +11,6 @@
 #include "store/sql_nouns.h"
 #include "vtab.h"
 
-#ifdef OCC_SQLITE_EXTENSION
-SQLITE_EXTENSION_INIT3
-#endif
-
 enum column { COLUMN_START, COLUMN_END, COLUMN_DEVICE, COLUMN_NUMBERS };
 
 static const char declaration[] =

@@ -19,6 +19,7 @@
 
 #ifdef OCC_SQLITE_EXTENSION
 #include <sqlite3ext.h>
+SQLITE_EXTENSION_INIT3
 #else
 #include <sqlite3.h>
 #endif
