@@ -130,7 +130,7 @@ void cli_note_simulated(const struct cli_command *command, const struct cli_sele
 {
     for (size_t i = 0; selection->format == CLI_FORMAT_TEXT && i < selection->n; i++)
         if (selection->columns[i]->flags & CLI_MARKS)
-            return; /* the legend says so */
+            return; /* the legend has it */
     cli_note(command, "some results are from a simulated device");
 }
 

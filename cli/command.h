@@ -49,7 +49,7 @@ void cli_note(const struct cli_command *command, const char *format, ...)
 int cli_failure(const struct cli_command *command, const struct occ_error *err);
 /* The same, for an empty answer; returns CLI_EXIT_NOTHING. */
 int cli_nothing(const struct cli_command *command, const char *why);
-/* One line on stderr, unless a table's legend says so: some of the results are from a simulated device. */
+/* One line on stderr, unless a table's legend has it: some of the results are from a simulated device. */
 void cli_note_simulated(const struct cli_command *command, const struct cli_selection *selection);
 /* A line below a table; a note where the output is for programs. Nothing in it is from a traced program. */
 void cli_footer(const struct cli_command *command, const struct cli_selection *selection, const char *format,

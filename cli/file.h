@@ -1,4 +1,4 @@
-/* A file that is there whole or not at all, compressed as its name says. One thread. */
+/* A file that is there whole or not at all, compressed by its name. One thread. */
 #ifndef OCC_CLI_FILE_H
 #define OCC_CLI_FILE_H
 

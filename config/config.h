@@ -25,7 +25,7 @@
 
 /*
  * X(section, key, kind, type, member, when, default, min, max). `when` a daemon that runs takes another
- * value: LIVE, when it is told to reload; RESTART; OTHER: it is another program's. Kinds:
+ * value: LIVE, at a reload; RESTART; OTHER: it is another program's. Kinds:
  *
  *   PATH      absolute path; "" = the place that support/paths.h names
  *   TEXT      printable ASCII

@@ -26,7 +26,7 @@ struct occ_cupti_host {
 /* NULL or the name of a function that the library lacks. */
 const char *occ_cupti_host_bind(const struct occ_cupti *cupti, struct occ_cupti_host_calls *call);
 
-/* The image that says which counters may be used. `ask` is CUPTI's function for `subject`: a context or a
+/* The image that lists which counters may be used. `ask` is CUPTI's function for `subject`: a context or a
  * device. On failure the image is none, which stands for everything that the chip has. */
 uint32_t occ_cupti_availability(uint32_t (*ask)(struct occ_params_availability *params), uintptr_t subject,
                                 struct occ_cupti_image *ret_image);

@@ -38,7 +38,7 @@ struct pass {
     char torch[PATH_MAX];            /* a mapped libtorch, or "" */
 };
 
-/* The release that a file's real name tells, 0 if it does not; false: there is no such file. */
+/* The release in a file's real name, 0 if it has none; false: there is no such file. */
 static bool read_release(const char *path, uint64_t *ret_release)
 {
     char target[256];

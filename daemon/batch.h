@@ -19,7 +19,7 @@ struct occ_batch {
 void occ_batch_drop_impossible(struct occ_batch *batch, int64_t skew_ns);
 
 /* Appends all to the store, but for launches of configurations that it refused, one device after the other,
- * and tells options->appended(); *launches counts them. On an error the rest waits in the batch. */
+ * and calls options->appended(); *launches counts them. On an error the rest waits in the batch. */
 int occ_batch_append(struct occ_batch *batch, struct occ_store *store,
                      const struct occ_collector_options *options, uint64_t *launches, struct occ_error *err);
 

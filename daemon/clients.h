@@ -4,7 +4,7 @@
  * loop takes turns between users. One thread.
  *
  * Life: made when a connection is accepted; `fd` is closed when the peer hangs up or is refused. A program's
- * record stays until its producer is freed, since `pidfd` still tells when the process ends. Only
+ * record stays until its producer is freed, since `pidfd` still reports when the process ends. Only
  * occ_clients_sweep() frees records, never while events that refer to them are being handled.
  */
 #ifndef OCC_DAEMON_CLIENTS_H
@@ -42,7 +42,7 @@ struct occ_queue {
     bool is_drained;           /* its last turn left nothing */
 };
 
-/* A user with connections or programs; a pod or container is one of its own as soon as its first packet tells
+/* A user with connections or programs; a pod or container is one of its own as soon as its first packet names
  * who it is. */
 struct occ_user {
     struct occ_user *next;

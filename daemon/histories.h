@@ -65,7 +65,7 @@ struct occ_histories_options {
     int64_t tour_ns; /* with `split`, between two openings of a closed history for its upkeep; 0: 10 min */
     struct occ_store_options store;
     struct occ_collector_options collector; /* its context is the history */
-    struct occ_sampler *sampler;            /* is told of every history */
+    struct occ_sampler *sampler;            /* knows every history */
     void *context;
 };
 

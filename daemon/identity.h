@@ -1,5 +1,5 @@
 /*
- * Who a program is, by what the kernel says of its process: its user, and from its control groups
+ * Who a program is, by what the kernel has of its process: its user, and from its control groups
  * (/proc/PID/cgroup) the container, the pod and the Slurm job it runs in. Nothing here comes from the
  * program.
  *

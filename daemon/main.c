@@ -93,7 +93,7 @@ static void raise_descriptor_limit(void)
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* The service is for all users of the machine; the socket's credentials tell who connects. */
+/* The service is for all users of the machine; the socket's credentials show who connects. */
 static uint32_t socket_mode(const struct occ_config *config, const char *path)
 {
     if (config->socket_mode)

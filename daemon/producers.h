@@ -118,7 +118,7 @@ struct occ_producer_life {
 
 struct occ_producer {
     struct occ_producer *next;
-    void *owner; /* for the collector's gone(), also while no connection is left; NULL: has been told */
+    void *owner; /* for the collector's gone(), also while no connection is left; NULL: was called */
     enum occ_producer_state state;
     struct occ_peer peer;
     struct occ_identity identity;

@@ -25,7 +25,7 @@ void occ_program_gone(void *owner, void *context)
 }
 
 /* The level of a run that is traced: by the counter source of the GPU that was used last. */
-/* At its first launches, since they tell on which GPU it is. */
+/* At its first launches, since they show on which GPU it runs. */
 static void ask_scheduler(const struct occ_server *s, struct occ_producer *producer, const uint8_t gpu[16])
 {
     struct occ_gpu_jobs gpus[OCC_GPUS_MAX];

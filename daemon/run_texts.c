@@ -75,7 +75,7 @@ bool occ_run_texts_schedule(struct occ_run_job *job, const struct occ_gpu_jobs *
         }
     if (!found || (job->trust && strcmp(job->trust, "kernel") == 0) || !trust(&job->slurm_job, found))
         return false;
-    drop(&job->k8s_pod); /* what the program alone says stays in `claims` */
+    drop(&job->k8s_pod); /* what only the program reports stays in `claims` */
     drop(&job->k8s_namespace);
     if (!is_named)
         drop(&job->slurm_step);

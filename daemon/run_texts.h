@@ -10,7 +10,7 @@
  * Ignores unknown keys (of a newer minor version) and a session that is not 32 hexadecimal digits. */
 int occ_run_texts_set(struct occ_run *row, const char *key, const char *value, struct occ_error *err);
 
-/* What the kernel knows of job, pod and container replaces what the program said; says who is trusted. */
+/* What the kernel knows of job, pod and container replaces what the program reported; sets who is trusted. */
 void occ_run_texts_trust(struct occ_run_job *job, const struct occ_identity *identity);
 
 /* The same of the jobs that the scheduler gives the run's GPU, where the kernel knows none: the job that the

@@ -91,7 +91,7 @@ const char *occ_sampler_mode_word(enum occ_sampler_mode mode);
 
 /* The status of at most `max` GPUs; returns their number. */
 size_t occ_sampler_get_status(struct occ_sampler *sampler, struct occ_gpu_status *status, size_t max);
-/* Of the GPU with this uuid; false: the sampler does not know it, and ret_status->reason says why. */
+/* Of the GPU with this uuid; false: the sampler does not know it, and ret_status->reason has why. */
 bool occ_sampler_find_status(struct occ_sampler *sampler, const uint8_t uuid[16],
                              struct occ_gpu_status *ret_status);
 

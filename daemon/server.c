@@ -15,7 +15,7 @@
  * Flush: events of its user that wait are handled first, then a poll and a commit, until no dead program of
  * the session is left; only then the answer.
  *
- * Private mode (the descriptor is one end of a socketpair of `occtrace`): a byte tells that we listen; when
+ * Private mode (the descriptor is one end of a socketpair of `occtrace`): a byte reports that we listen; when
  * the other end is closed, we end as soon as no program reports any more. SIGINT is ignored there: Ctrl-C is
  * meant for the program, and the daemon ends after it.
  *

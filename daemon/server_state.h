@@ -70,7 +70,7 @@ int64_t occ_connections_resume(struct occ_server *server, int64_t now_ns);
 
 /* The packet is a handshake: the client's program offers its ring. */
 void occ_program_offer(struct occ_server *server, struct occ_client *client);
-/* The connection's end, whoever ends it: also the program's, if there is no pidfd to tell that. */
+/* The connection's end, whoever ends it: also the program's, if there is no pidfd to report that. */
 void occ_program_hang_up(struct occ_server *server, struct occ_client *client);
 /* Hangs up because of `why`, which is counted and logged. */
 void occ_program_refuse(struct occ_server *server, struct occ_client *client, const char *why);

@@ -21,7 +21,7 @@
 
 /* By their first bytes, in this order. */
 static const struct format {
-    const char *source; /* NULL: cannot be read, `hint` tells what to do */
+    const char *source; /* NULL: cannot be read, `hint` has what to do */
     const char *magic;
     size_t size;
     int (*read)(const char *path, struct occ_import_sink *sink, struct occ_error *err);

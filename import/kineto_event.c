@@ -102,7 +102,7 @@ static bool begins_with(const struct occ_kineto *k, const char *prefix)
     return k->event.name_bytes >= n && memcmp(k->name, prefix, n) == 0;
 }
 
-/* Kernels do not say of which process they are. */
+/* Kernels do not have their process. */
 static int take_call(struct occ_kineto *k, int64_t end_ns)
 {
     struct occ_import_call call;

@@ -89,7 +89,7 @@ struct occ_kineto {
     uint8_t key_slots[OCC_KINETO_KEY_SLOTS]; /* 1 + key of the table, by hash; 0: none */
     const struct kineto_key *key;            /* of the next value; NULL: none of ours */
     struct vector *vector;                   /* of the array at hand */
-    uint64_t tokens;                         /* so far: tells a token that takes too long */
+    uint64_t tokens;                         /* so far: shows a token that takes too long */
 
     int64_t values[INTEGER_COUNT];
     uint64_t known, bad; /* a bit for each integer */
@@ -136,7 +136,7 @@ void occ_kineto_xla_process_name(struct occ_kineto *k, const unsigned char *text
 /* At the event's end: keeps the process of a GPU; gives a kernel its device and stream. */
 void occ_kineto_xla_end(struct occ_kineto *k);
 
-/* One pass over the document. Errors say at which byte. */
+/* One pass over the document. Errors name the byte. */
 int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input);
 
 #endif

@@ -3,7 +3,7 @@
  * value. Page "raw": a record for each result, a column for each metric, their units in the second record.
  * Lines that do not begin with a quote are ncu's messages or the program's output.
  *
- * Numbers have the separators of ncu's locale: the first pass tells from all values which one is the decimal
+ * Numbers have the separators of ncu's locale: the first pass learns from all values which one is the decimal
  * point. Values are scaled to base units; bytes that were rounded for print become the roundest number that
  * prints like that. One thread.
  */

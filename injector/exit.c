@@ -45,7 +45,7 @@ static void wait_for_helper(struct occ_guest *g)
     }
     if (atomic_load_explicit(&g->finished, memory_order_acquire) == 0 &&
         !atomic_exchange_explicit(&g->drain.is_stopped, true, memory_order_acq_rel)) {
-        /* From now on CUPTI may be torn down. The ring stays open, which tells the daemon that records are
+        /* From now on CUPTI may be torn down. The ring stays open, which shows the daemon that records are
          * missing, not how many. */
         occ_guest_log("CUPTI did not return its records in time");
     }

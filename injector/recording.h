@@ -35,7 +35,7 @@ struct occ_recording {
     bool is_enabled;           /* CUPTI records kernels for us */
 };
 
-/* Records begin now, unless a window says later. After occ_tracing_start(). */
+/* Records begin now, unless a window begins later. After occ_tracing_start(). */
 void occ_recording_start(struct occ_guest *guest);
 
 /* Once a second, after the flush. */

@@ -7,8 +7,8 @@
  * 2025) names throughputs below 60 % of the peak as a sign of latency, and above 80 % as the point from which
  * work has to move to another unit; its rule "Launch Statistics" names a grid of less than one full wave too
  * small. Its Profiling Guide (section Scheduler Statistics): a scheduler issues at most one instruction in a
- * cycle, and none without an eligible warp. The rule says what more warps per SM can bring, not that they do:
- * units that are not counted (FP64, special functions, instruction fetch) may be what limits.
+ * cycle, and none without an eligible warp. The rule states what more warps per SM can bring, not that they
+ * do: units that are not counted (FP64, special functions, instruction fetch) may be what limits.
  *
  * Pure like the model: no allocation, no I/O, any thread.
  */

@@ -44,7 +44,7 @@
 extern "C" {
 #endif
 
-/* Causes that only counters tell, after the static ones. X(NAME, id, text, text of a negative part) */
+/* Causes that only counters show, after the static ones. X(NAME, id, text, text of a negative part) */
 #define OCC_MEASURED_CAUSES(X)                                                                               \
     X(IDLE, "idle", "idle SMs (beyond the model's)", "gain over the model: more SMs active")                 \
     X(IMBALANCE_ACROSS_BLOCKS, "imbalance_across_blocks", "imbalance across blocks",                         \

@@ -1,7 +1,7 @@
 /*
  * How a program passes its ring to a daemon: one packet over the daemon's Unix socket (SOCK_SEQPACKET), with
  * the ring's memfd as SCM_RIGHTS. The daemon does not answer; it takes credentials from the socket. The
- * connection stays open: its end tells each side that the other one ended. The program then offers the same
+ * connection stays open: its end shows each side that the other one ended. The program then offers the same
  * memfd to the next daemon.
  *
  * A daemon refuses by closing: wrong magic or version, no or several descriptors, a memfd without

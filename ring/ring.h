@@ -105,7 +105,7 @@ enum occ_ring_status occ_ring_read(struct occ_ring_consumer *consumer, struct oc
 uint64_t occ_ring_position(const struct occ_ring_consumer *consumer);
 /* Lets the producer overwrite the slots below `next`: call after the commit. */
 void occ_ring_release(struct occ_ring_consumer *consumer, uint64_t next);
-/* What the producer is told. False: its version does not know of it. */
+/* What is asked of the producer. False: its version does not know of it. */
 bool occ_ring_pause(struct occ_ring_consumer *consumer, bool pause);
 void occ_ring_set_budget(struct occ_ring_consumer *consumer, uint32_t ppm);
 

@@ -222,7 +222,7 @@ struct occ_record_process {
     uint32_t text_bytes;
 };
 
-/* Whether a device's name says that it is a simulated one. */
+/* Whether a device's name is that of a simulated one. */
 static inline bool occ_ring_name_is_simulated(const char *name)
 {
     static const char suffix[] = "(simulated)";

@@ -24,7 +24,7 @@ struct occ_store;
 
 #define OCC_GAP_SHORT_NS  100000 /* at most: inside a busy stretch */
 #define OCC_GAP_QUEUED_NS 5000   /* at most: what the hardware needs between two kernels */
-/* At least: no recording, where the injector records one second of ten and does not tell which (level
+/* At least: no recording, where the injector records one second of ten and does not record which (level
  * configs): it does not record for a second or more, and a shorter gap is one between two kernels. */
 #define OCC_GAP_SAMPLED_NS 500000000
 /* From this part of the busy stretches on, what they are lost to deserves advice. A choice. */

@@ -10,7 +10,7 @@
 /* What stays when launches are evicted, in the order in which it is collected. */
 enum occ_name { OCC_NAME_RUN, OCC_NAME_CONFIG, OCC_NAME_KERNEL, OCC_NAME_COUNT };
 
-/* Sets kept[i] where ids[i] (ascending) is in use although the file does not say so. */
+/* Sets kept[i] where ids[i] (ascending) is in use although the file does not show it. */
 struct occ_name_keeper {
     void (*keep)(const void *context, enum occ_name name, const int64_t *ids, size_t n, bool *kept);
     const void *context;

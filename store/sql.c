@@ -3,8 +3,7 @@
 
 static const char *const texts[OCC_SQL_COUNT] = {
 #define X(name, text) [OCC_SQL_##name] = text,
-    OCC_SQL_STATEMENTS(X)
-};
+    OCC_SQL_STATEMENTS(X)};
 
 /* As one of ours. */
 static int code_of(int sqlite_code)
@@ -36,11 +35,11 @@ int occ_sql_fail(struct sqlite3 *db, const char *path, int sqlite_code, struct o
         {OCC_E_FULL, "disk or quota full"},
     };
     int code = code_of(sqlite_code);
-    const char *said = db ? sqlite3_errmsg(db) : sqlite3_errstr(sqlite_code);
+    const char *message = db ? sqlite3_errmsg(db) : sqlite3_errstr(sqlite_code);
     for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
         if (hints[i].code == code)
-            return occ_fail(err, code, "%s: %s: %s (%s)", path, what, hints[i].text, said);
-    return occ_fail(err, code, "%s: %s: %s", path, what, said);
+            return occ_fail(err, code, "%s: %s: %s (%s)", path, what, hints[i].text, message);
+    return occ_fail(err, code, "%s: %s: %s", path, what, message);
 }
 
 int occ_store_no_memory(struct occ_error *err)

@@ -94,7 +94,7 @@ struct occ_run_job {
     const char *trust;     /* of job, step, pod and namespace: "kernel", by control groups; "scheduler", by
                               the jobs that it gives the GPU; "claimed", the
                               program's environment alone says so */
-    const char *claims;    /* all that the environment says of a job: "NAME=value ..." */
+    const char *claims;    /* all that the environment has of a job: "NAME=value ..." */
 };
 
 struct occ_run {
@@ -190,7 +190,7 @@ struct occ_launch_config {
 int occ_store_put_config(struct occ_store *store, const struct occ_launch_config *config, int64_t *ret_id,
                          struct occ_error *err);
 
-/* What the model says of a stored configuration: theoretical, grid_blocks, wave_blocks, warps_per_block and
+/* The model's result for a stored configuration: theoretical, grid_blocks, wave_blocks, warps_per_block and
  * blocks_per_sm of *ret_result. OCC_E_NOT_FOUND: no such configuration, or the model refuses it. */
 int occ_store_config_model(struct occ_store *store, int64_t config, struct occ_result *ret_result,
                            struct occ_error *err);

@@ -17,7 +17,7 @@ static const struct cli_column columns[] = {
     CLI_COLUMN_END,
 };
 
-/* Times of recordings without a known origin tell nothing. What is small or shares pages is in "sums and
+/* Times of recordings without a known origin mean nothing. What is small or shares pages is in "sums and
  * names": all that the others leave of the file. */
 static const char rows[] =
     "(WITH file(page, pages, free) AS (SELECT page_size, page_count, freelist_count FROM pragma_page_size, "

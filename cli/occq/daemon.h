@@ -13,7 +13,7 @@
 char *socket_of_process(int32_t pid);
 
 /* `socket`: where it listens; NULL: the user's own daemon, else the system's service. Where none was named,
- * the message says how to start one. */
+ * the message has how to start one. */
 int connect_daemon(const char *socket, int *ret_fd, struct occ_error *err);
 
 #endif

@@ -84,7 +84,7 @@ int sql_no_launches(const struct cli_command *command, struct occ_store *store,
                     const struct occ_filter *filter, const char *why);
 
 /* Where times matter, and neither a run nor a period is asked for: runs without known times are left out
- * beside those with, which a line on stderr says. */
+ * beside those with, which a line on stderr reports. */
 void sql_leave_unknown_times_out(const struct cli_command *command, struct occ_store *store,
                                  struct occ_filter *filter);
 

@@ -1,6 +1,6 @@
 /*
  * What launches add up to, for /metrics: by GPU, cause, kernel and run. A launch costs one hash lookup; what
- * the model says of its configuration is asked of the store once.
+ * the model has of its configuration is asked of the store once.
  *
  * Waste is the model's: duration * warps that the GPU holds * (1 - expected_elapsed_low), and the causes of
  * it (occupancy.h). Everything is bounded: 32 GPUs, 20 kernels, `max_runs` runs, 131072 configurations (then

@@ -1,8 +1,8 @@
 /*
  * libocctrace-nvtx.so (occtrace --nvtx): which NVTX ranges a thread has open. The NVTX in the program loads
  * it through NVTX_INJECTION64_PATH at its first call, which may be before the guest is there; the guest opens
- * the same file. Each change of a thread's ranges tells CUPTI one number, that of the innermost range's path,
- * as external correlation id: CUPTI then writes it beside the launches of that thread.
+ * the same file. Each change of a thread's ranges passes CUPTI one number, that of the innermost range's
+ * path, as external correlation id: CUPTI then writes it beside the launches of that thread.
  *
  * - A path is the names of the open push/pop ranges of a thread, outermost first. Digits become '#', so that
  *   "step 17" and "step 18" are one; longer names than OCC_NVTX_NAME_BYTES end with an ellipsis, stacks have
@@ -32,7 +32,7 @@
 
 struct occ_nvtx_library {
     uint32_t abi; /* OCC_NVTX_ABI */
-    /* From now on this CUPTI is told, whose results do not matter; NULL: no more. Borrowed for good.
+    /* From now on this CUPTI is called, whose results do not matter; NULL: no more. Borrowed for good.
      * Async-signal-safe. */
     void (*attach)(const struct occ_cupti_external *cupti);
     /* The path of an id, its names joined by '/', with its NUL; of one that is too long an ellipsis and its

@@ -1,4 +1,4 @@
-/* What Nsight Compute's reports say of a launch configuration. One thread. */
+/* What Nsight Compute's reports have of a launch configuration. One thread. */
 #include "query.h"
 
 int occ_ncu_read(struct occ_store *s, int64_t config, int64_t run, struct occ_arena *arena,

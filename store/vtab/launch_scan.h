@@ -2,7 +2,7 @@
  * A scan of the virtual table `launch`: its conditions, what it knows of launch configurations, and the
  * chunks that it has open. Nothing in the file is trusted: the codec checks its bytes, everything else is
  * only compared and copied. All functions return SQLite codes; an error's message is the table's. Threads:
- * the connection's. Compiled twice, as vtab.h says.
+ * the connection's. Compiled twice: see vtab.h.
  */
 #ifndef OCC_STORE_LAUNCH_SCAN_H
 #define OCC_STORE_LAUNCH_SCAN_H

@@ -234,7 +234,7 @@ int occ_launch_values_get(struct occ_launch_scan *scan, struct occ_launch_chunk 
     if (rc != SQLITE_OK)
         return rc;
     const struct own *own = &c->values->own[row];
-    /* The minute's sums also tell whose values they are. Every launch that ncu measured has its own. */
+    /* The minute's sums also show whose values they are. Every launch that ncu measured has its own. */
     rc = of_minute(scan, c, row, ret);
     bool by_ncu = ret->source && strcmp(ret->source, "ncu") == 0;
     if (rc == SQLITE_OK && by_ncu && !own->known)

@@ -2,7 +2,7 @@
  * Measured values of the launches of a chunk: the launch's own value where it was measured directly, else the
  * mean of its configuration, run and minute, as occ_measured_means() has it. For the virtual table `launch`;
  * read from the history when first asked for, and only for that chunk. Threads: the connection's. Compiled
- * twice, as vtab.h says.
+ * twice: see vtab.h.
  */
 #ifndef OCC_STORE_LAUNCH_VALUES_H
 #define OCC_STORE_LAUNCH_VALUES_H

@@ -2,7 +2,7 @@
  * The file's size limit: PRAGMA max_page_count makes SQLite refuse to grow, and then the oldest part of the
  * history is evicted: launches (with their measured values) and samples of devices first, minutes next, then
  * seconds of devices, hours last. Rows are deleted in the transaction that needs the room. Launches go in the
- * order in which they came: their own times are what programs say.
+ * order in which they came: their own times are what programs report.
  *
  * On a full disk below the quota the file may grow only as far as the disk has room for it and for its log,
  * so the same eviction frees pages of the file. Where the log itself finds no room, commits fail until the

@@ -1,7 +1,7 @@
 /*
  * Minute and hour rollups of a run. Launches that are not in them yet are added up by minute in memory; when
  * the run is some seconds past a minute, its totals are added to the rows of the minute and of its hour.
- * Later launches are added to both the same way. The run's row tells how far the tables go, so that after a
+ * Later launches are added to both the same way. The run's row has how far the tables go, so that after a
  * crash the rest is added up again from the chunks. One thread.
  */
 #include <stdlib.h>

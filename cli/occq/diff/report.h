@@ -42,7 +42,7 @@ struct diff_report {
     const char *incomparable; /* why, and it is done all the same; NULL: they are comparable */
 };
 
-/* What occq diff does unless its options say otherwise. */
+/* What occq diff does unless its options change it. */
 #define DIFF_FLOOR     0.05
 #define DIFF_MIN_SHARE 0.01
 

@@ -29,7 +29,7 @@ struct doctor_machine {
     const char *settings;    /* path of the service's file of settings, without the root */
     const char *socket;      /* of the user's daemon, "" if there is no default */
     int memfd_errno;         /* of memfd_create(2); 0: it works */
-    bool clock_synchronised; /* NTP or PTP steers it, says adjtimex(2) */
+    bool clock_synchronised; /* NTP or PTP steers it: adjtimex(2) */
 };
 
 struct doctor_check;
