@@ -114,7 +114,7 @@ int occ_config_load(const char *path, struct occ_config *config, struct occ_erro
 {
     _cleanup_(occ_freep) char *text = NULL;
     size_t length = 0;
-    int status = occ_yaml_read_file(path, &text, &length, err);
+    int status = occ_path_read(path, OCC_CONFIG_MAX_BYTES + 1, &text, &length, err);
     return status == 0 ? occ_config_parse(path, text, length, config, err) : status;
 }
 

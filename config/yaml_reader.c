@@ -1,16 +1,10 @@
 /* Events of libyaml with messages; see yaml_reader.h. One thread. */
 #include "yaml_reader.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "support/cleanup.h"
 #include "support/text.h"
 
 static int fail_at(const struct occ_yaml *yaml, const yaml_mark_t *at, const char *text,
@@ -81,27 +75,4 @@ int occ_yaml_end(struct occ_yaml *yaml, struct occ_error *err)
     if (status == 0 && yaml->event.type != YAML_STREAM_END_EVENT)
         return occ_yaml_fail(yaml, err, "a second document is not allowed");
     return status;
-}
-
-int occ_yaml_read_file(const char *path, char **ret_text, size_t *ret_length, struct occ_error *err)
-{
-    /* O_NONBLOCK: a FIFO must not hang the daemon; it is refused below. */
-    _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat status;
-    if (fd < 0 || fstat(fd, &status) != 0)
-        return occ_fail_errno(err, errno, "cannot read %s", path);
-    if (!S_ISREG(status.st_mode))
-        return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", path);
-    _cleanup_(occ_freep) char *text = malloc(OCC_CONFIG_MAX_BYTES + 1); /* a larger file shows */
-    size_t used = 0;
-    ssize_t n = 0;
-    if (!text)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    while (used <= OCC_CONFIG_MAX_BYTES && (n = read(fd, text + used, OCC_CONFIG_MAX_BYTES + 1 - used)) > 0)
-        used += (size_t)n;
-    if (n < 0)
-        return occ_fail_errno(err, errno, "cannot read %s", path);
-    *ret_text = occ_take(text);
-    *ret_length = used;
-    return 0;
 }

@@ -32,7 +32,4 @@ const char *occ_yaml_scalar(const struct occ_yaml *yaml);
 int occ_yaml_fail(const struct occ_yaml *yaml, struct occ_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The text of a regular file, malloc'ed; OCC_E_INVALID: larger than OCC_CONFIG_MAX_BYTES. */
-int occ_yaml_read_file(const char *path, char **ret_text, size_t *ret_length, struct occ_error *err);
-
 #endif

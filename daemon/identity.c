@@ -11,6 +11,7 @@
 
 #include "support/cleanup.h"
 #include "support/clock.h"
+#include "support/paths.h"
 #include "support/text.h"
 
 #define CGROUP_BYTES 8192
@@ -153,12 +154,10 @@ uint32_t occ_identity_parse_subuid(const char *text, uint32_t uid)
 
 static char *read_text(const char *root, const char *path, size_t max)
 {
-    char whole[4096];
+    char whole[4096], *text = NULL;
+    size_t n;
     (void)snprintf(whole, sizeof whole, "%s%s", root, path);
-    _cleanup_(occ_fclosep) FILE *file = fopen(whole, "re");
-    char *text = file ? malloc(max + 1) : NULL;
-    if (text)
-        text[fread(text, 1, max, file)] = '\0';
+    (void)occ_path_read(whole, max, &text, &n, NULL);
     return text;
 }
 

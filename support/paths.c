@@ -4,6 +4,7 @@
 #include "text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,4 +127,28 @@ int occ_path_settings(char **ret_directory, struct occ_error *err)
     if (slash)
         *slash = '\0';
     return occ_format_text(ret_directory, err, "%s/etc/occtrace", strcmp(self, "/usr") == 0 ? "" : self);
+}
+
+int occ_path_read(const char *path, size_t max, char **ret_text, size_t *ret_bytes, struct occ_error *err)
+{
+    /* O_NONBLOCK: a FIFO must not hang the daemon; it is refused below */
+    _cleanup_(occ_closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat status;
+    if (fd < 0 || fstat(fd, &status) != 0)
+        return occ_fail_errno(err, errno, "cannot read %s", path);
+    if (!S_ISREG(status.st_mode))
+        return occ_fail(err, OCC_E_INVALID, "%s: not a regular file", path);
+    _cleanup_(occ_freep) char *text = malloc(max + 1);
+    size_t used = 0;
+    ssize_t n = 0;
+    if (!text)
+        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+    while (used < max && (n = read(fd, text + used, max - used)) > 0)
+        used += (size_t)n;
+    if (n < 0)
+        return occ_fail_errno(err, errno, "cannot read %s", path);
+    text[used] = '\0';
+    *ret_text = occ_take(text);
+    *ret_bytes = used;
+    return 0;
 }

@@ -5,6 +5,8 @@
 #ifndef OCC_SUPPORT_PATHS_H
 #define OCC_SUPPORT_PATHS_H
 
+#include <stddef.h>
+
 #include "error.h"
 
 /* $XDG_STATE_HOME/occtrace/history.db, else ~/.local/state/occtrace/history.db; root without $HOME:
@@ -40,5 +42,9 @@ int occ_path_of_self(char **ret_directory, struct occ_error *err);
 /* Where the service's settings are: PREFIX/etc/occtrace of a program in PREFIX/bin; /etc/occtrace for /usr.
  */
 int occ_path_settings(char **ret_directory, struct occ_error *err);
+
+/* The first `max` bytes of a regular file, and a NUL behind them: a larger file shows by one byte more than
+ * it may have. */
+int occ_path_read(const char *path, size_t max, char **ret_text, size_t *ret_bytes, struct occ_error *err);
 
 #endif

@@ -2,33 +2,24 @@
 #include "tls.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <gnutls/gnutls.h>
 #include <gnutls/x509.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "support/cleanup.h"
+#include "support/paths.h"
 
 #define LIBRARY    "libgnutls.so.30"
 #define FILE_BYTES ((size_t)1 << 20)
 
 static int read_file(const char *path, char **ret_text, struct occ_error *err)
 {
-    _cleanup_(occ_fclosep) FILE *file = fopen(path, "re");
-    if (!file)
-        return occ_fail_errno(err, errno, "cannot open %s", path);
-    char *text = malloc(FILE_BYTES + 1);
-    size_t n = text ? fread(text, 1, FILE_BYTES + 1, file) : 0;
-    if (n == 0 || n > FILE_BYTES || ferror(file)) {
-        free(text);
-        return occ_fail(err, OCC_E_INVALID, "%s cannot be read, is empty or too large", path);
-    }
-    text[n] = '\0';
-    *ret_text = text;
-    return 0;
+    size_t n = 0;
+    int status = occ_path_read(path, FILE_BYTES + 1, ret_text, &n, err);
+    return status != 0 || (n > 0 && n <= FILE_BYTES)
+               ? status
+               : occ_fail(err, OCC_E_INVALID, "%s is empty or too large", path);
 }
 
 int occ_tls_load(const char *const paths[OCC_TLS_PARTS], struct occ_tls *ret_tls, struct occ_error *err)

@@ -9,6 +9,7 @@
 #include "config/yaml_reader.h"
 #include "support/array.h"
 #include "support/cleanup.h"
+#include "support/paths.h"
 #include "support/text.h"
 
 double rule_number_of(enum rule_number number, const struct occ_config_row *row)
@@ -317,7 +318,7 @@ int rules_load(const char *path, struct rules *ret_rules, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *text = NULL;
     size_t length = 0;
-    int status = occ_yaml_read_file(path, &text, &length, err);
+    int status = occ_path_read(path, OCC_CONFIG_MAX_BYTES + 1, &text, &length, err);
     return status == 0 ? rules_parse(path, text, length, ret_rules, err) : status;
 }
 
