@@ -27,6 +27,7 @@
 #include "measured.h"
 #include "occupancy/occupancy.h"
 #include "support/error.h"
+#include "support/map.h"
 #include "top.h"
 
 struct occ_store;
@@ -344,6 +345,10 @@ struct occ_config_rows {
     size_t n;
     void *memory;
 };
+/* Numbers of the kernels that the filter's kernel, kernel_regex and exclude_regex choose: keys of the map. */
+int occ_store_choose_kernels(struct occ_store *store, const struct occ_filter *filter,
+                             struct occ_map *ret_kernels, struct occ_error *err);
+
 int occ_store_configs(struct occ_store *store, const struct occ_filter *filter,
                       struct occ_config_rows *ret_configs, struct occ_error *err);
 void occ_config_rows_free(struct occ_config_rows *configs);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/json.h"
+#include "names.h"
 #include "support/arena.h"
 #include "support/array.h"
 #include "support/text.h"
@@ -188,18 +189,34 @@ int cluster_top_gpus(struct occ_store *store, struct occ_top *ret_top, struct oc
     return done ? 0 : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
 }
 
+/* Kernels of the arguments' filter, by the names that the answer has. */
+static int choose_kernels(struct occ_store *store, const void *chooser, struct occ_map *ret_kernels,
+                          struct occ_error *err)
+{
+    const struct history_args *args = chooser;
+    struct occ_filter filter = args->filter;
+    _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
+    char id[KERNEL_ID_BYTES];
+    int rc = filter.kernel ? kernel_names_load(store, args->name, &names, err) : 0;
+    if (names)
+        kernel_names_choose(names, &filter, id);
+    return rc == 0 ? occ_store_choose_kernels(store, &filter, ret_kernels, err) : rc;
+}
+
 int cluster_open(const struct cli_command *command, const struct history_args *args, enum cluster_need need,
                  enum occ_top_by by, struct occ_store **ret_store, struct occ_error *err)
 {
     const struct occ_filter *f = &args->asked;
-    struct occ_remote_question question = {.kind = need == CLUSTER_RUNS   ? OCC_REMOTE_RUNS
-                                                   : by == OCC_TOP_BY_GPU ? OCC_REMOTE_RANKS
-                                                                          : OCC_REMOTE_LAUNCHES,
-                                           .by = by,
-                                           .histograms = need == CLUSTER_HISTOGRAMS,
-                                           .run = f->run,
-                                           .max_runs = f->label || f->rank || f->session ? INT64_MAX
-                                                                                         : args->number + 1};
+    struct occ_remote_question question = {
+        .kind = need == CLUSTER_RUNS   ? OCC_REMOTE_RUNS
+                : by == OCC_TOP_BY_GPU ? OCC_REMOTE_RANKS
+                                       : OCC_REMOTE_LAUNCHES,
+        .by = by,
+        .histograms = need == CLUSTER_HISTOGRAMS,
+        .choose = f->kernel || f->kernel_regex || f->exclude_regex ? choose_kernels : NULL,
+        .chooser = args,
+        .run = f->run,
+        .max_runs = f->label || f->rank || f->session ? INT64_MAX : args->number + 1};
     return cluster_url(args) ? cluster_ask(command, args, &question, ret_store, err)
                              : cli_open_history(&args->list.common, OCC_STORE_READ, ret_store, err);
 }

@@ -2,7 +2,6 @@
  * occq show: everything about a kernel. KERNEL is, in this order, a name as commands print it, a number (the
  * kernel's id), a short name, or a regular expression on the demangled name. One thread.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -72,10 +71,8 @@ static int query(struct occ_store *store, const struct history_args *args, const
                  struct occ_config_rows *ret_rows, struct occ_error *err)
 {
     struct occ_filter filter = args->filter;
-    char id[32];
-    (void)snprintf(id, sizeof id, "%" PRId64, kernel_names_find(names, filter.kernel));
-    if (strcmp(id, "0") != 0)
-        filter.kernel = id;
+    char id[KERNEL_ID_BYTES];
+    kernel_names_choose(names, &filter, id);
     int status = occ_store_configs(store, &filter, ret_rows, err);
     if (status == 0)
         status = occ_store_add_uses(store, &filter, ret_rows, err);

@@ -1,7 +1,9 @@
 /* Names of kernels; see names.h. One thread. */
 #include "names.h"
 
+#include <inttypes.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,6 +120,14 @@ int64_t kernel_names_find(const struct kernel_names *names, const char *name)
         if (strcmp(shown(&names->kernels[i]), name) == 0)
             return names->kernels[i].id;
     return 0;
+}
+
+void kernel_names_choose(const struct kernel_names *names, struct occ_filter *filter,
+                         char id[KERNEL_ID_BYTES])
+{
+    (void)snprintf(id, KERNEL_ID_BYTES, "%" PRId64, kernel_names_find(names, filter->kernel));
+    if (strcmp(id, "0") != 0)
+        filter->kernel = id;
 }
 
 static void name_in_sql(sqlite3_context *context, int argc, sqlite3_value **argv)

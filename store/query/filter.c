@@ -122,6 +122,13 @@ static int allow_configs(struct occ_store *s, const struct occ_filter *filter, c
     return rc;
 }
 
+int occ_store_choose_kernels(struct occ_store *s, const struct occ_filter *filter, struct occ_map *kernels,
+                             struct occ_error *err)
+{
+    int rc = find_kernels(s, filter, kernels, err);
+    return rc == 0 && filter->exclude_regex ? exclude_kernels(s, filter->exclude_regex, kernels, err) : rc;
+}
+
 static int find_configs(struct occ_store *s, const struct occ_filter *filter, struct occ_resolved_filter *f,
                         struct occ_error *err)
 {
@@ -130,9 +137,7 @@ static int find_configs(struct occ_store *s, const struct occ_filter *filter, st
     f->any_config = any_kernel && !filter->gpu && !(filter->below_achieved > 0);
     if (f->any_config)
         return 0;
-    int rc = any_kernel ? 0 : find_kernels(s, filter, &kernels, err);
-    if (rc == 0 && filter->exclude_regex)
-        rc = exclude_kernels(s, filter->exclude_regex, &kernels, err);
+    int rc = any_kernel ? 0 : occ_store_choose_kernels(s, filter, &kernels, err);
     if (rc == 0)
         rc = allow_configs(s, filter, any_kernel ? NULL : &kernels, f, err);
     occ_map_free(&kernels);
@@ -143,9 +148,8 @@ static int find_configs(struct occ_store *s, const struct occ_filter *filter, st
 static bool set_group(const struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum occ_top_by by,
                       struct occ_filtered_run *run)
 {
-    static const int columns[] = {
-        [OCC_TOP_BY_RUN] = 5,   [OCC_TOP_BY_RANK] = 6, [OCC_TOP_BY_USER] = 7,
-        [OCC_TOP_BY_LABEL] = 8, [OCC_TOP_BY_JOB] = 9,  [OCC_TOP_BY_NODE] = 10};
+    static const int columns[] = {[OCC_TOP_BY_RUN] = 5,   [OCC_TOP_BY_RANK] = 6, [OCC_TOP_BY_USER] = 7,
+                                  [OCC_TOP_BY_LABEL] = 8, [OCC_TOP_BY_JOB] = 9,  [OCC_TOP_BY_NODE] = 10};
     if (by < OCC_TOP_BY_RUN || by > OCC_TOP_BY_NODE)
         return true;
     const char *text = (const char *)sqlite3_column_text(stmt, columns[by]);

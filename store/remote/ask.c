@@ -13,7 +13,8 @@ int occ_remote_ask(struct occ_warehouse *w, const struct occ_remote_question *qu
     int rc = occ_store_open_memory(&store, err);
     if (rc != 0)
         return rc;
-    struct occ_load l = {.w = w, .question = question, .db = occ_store_sqlite(store), .err = err};
+    struct occ_load l = {
+        .w = w, .question = question, .store = store, .db = occ_store_sqlite(store), .err = err};
     rc = loads[question->kind](&l);
     if (rc == 0)
         *ret_store = store;

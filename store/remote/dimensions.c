@@ -3,8 +3,6 @@
 
 #include "load.h"
 
-#define LISTED_MAX 5000 /* ids that a statement lists; more of them are asked for again */
-
 /* "id, id, ..." of a column, or, where there are too many, the statement that selects them. */
 static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
 {
@@ -12,12 +10,12 @@ static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
     sqlite3_str *list = sqlite3_str_new(l->db);
     int n = 0;
     if (sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK)
-        while (n <= LISTED_MAX && sqlite3_step(stmt) == SQLITE_ROW)
+        while (n <= OCC_LOAD_LISTED_MAX && sqlite3_step(stmt) == SQLITE_ROW)
             sqlite3_str_appendf(list, "%s%lld", n++ > 0 ? ", " : "",
                                 (long long)sqlite3_column_int64(stmt, 0)); /* a text of ours: a number */
     (void)sqlite3_finalize(stmt);
     char *ids = sqlite3_str_finish(list);
-    if (n > LISTED_MAX) {
+    if (n > OCC_LOAD_LISTED_MAX) {
         sqlite3_free(ids);
         return otherwise;
     }
@@ -40,12 +38,9 @@ static int fetch_configs(const struct occ_load *l)
     return rc;
 }
 
-static int fetch_kernels(const struct occ_load *l)
+static int fetch_kernels(const struct occ_load *l, char *ids)
 {
     static const char names[] = "kernel_id" OCC_SHIP_KERNEL_COLUMNS(OCC_LOAD_COMMA);
-    char *ids =
-        ids_of(l, "SELECT DISTINCT kernel_id FROM configs",
-               sqlite3_mprintf("SELECT toInt64(kernel) FROM %s.launch_config", l->w->options.database));
     int rc =
         occ_load_fetch(l, "kernels", names,
                        sqlite3_mprintf("SELECT toInt64(kernel) AS kernel_id%s FROM %s.kernel FINAL WHERE "
@@ -126,14 +121,20 @@ static int put_configs(const struct occ_load *l, const char *key)
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 
+int occ_load_kernels(const struct occ_load *l, char *ids)
+{
+    int rc = fetch_kernels(l, ids);
+    return rc == 0 ? put_kernels(l) : rc;
+}
+
 int occ_load_dimensions(const struct occ_load *l)
 {
     char *key = device_key(l->db);
     int rc = key ? fetch_configs(l) : occ_load_no_memory(l->err);
-    if (rc == 0)
-        rc = fetch_kernels(l);
-    if (rc == 0)
-        rc = put_kernels(l);
+    if (rc == 0 && !l->has_kernels)
+        rc = occ_load_kernels(l, ids_of(l, "SELECT DISTINCT kernel_id FROM configs",
+                                        sqlite3_mprintf("SELECT toInt64(kernel) FROM %s.launch_config",
+                                                        l->w->options.database)));
     if (rc == 0)
         rc = put_devices(l, key);
     if (rc == 0)

@@ -70,18 +70,40 @@ static char *make_where(const struct occ_load *l)
 
 /* ---- launches ---- */
 
-/* Sums by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none. */
-static int fetch_sums(const struct occ_load *l)
+static bool has_groups(const struct occ_load *l)
+{
+    enum occ_top_by by = l->question->by;
+    return by == OCC_TOP_BY_USER || by == OCC_TOP_BY_JOB || by == OCC_TOP_BY_NODE;
+}
+
+/* What is told apart. Programs without a job or pod are told apart from those that have one, no further. */
+static char *make_group(const struct occ_load *l)
+{
+    return l->question->by == OCC_TOP_BY_JOB
+               ? sqlite3_mprintf("if(job LIKE 'slurm:%%' OR job IN (SELECT job FROM %s.run WHERE pod <> ''), "
+                                 "toString(job), '')",
+                                 l->w->options.database)
+               : sqlite3_mprintf("%s", l->question->by == OCC_TOP_BY_USER   ? "user"
+                                       : l->question->by == OCC_TOP_BY_NODE ? "node"
+                                                                            : "''");
+}
+
+/* The number that a statement gives; -1: it fails. */
+static int64_t number(const struct occ_load *l, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t n = -1;
+    if (sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+        n = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return n;
+}
+
+/* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none. */
+static int sum_rows(const struct occ_load *l, const char *rows)
 {
     static const char names[] =
-        "config_id, grp, n, total, low, high, first, last, histogram, measures, wasted, "
-        "capacity";
-    static const char *const groups[] = {[OCC_TOP_BY_USER] = "user",
-                                         [OCC_TOP_BY_JOB] =
-                                             "multiIf(job LIKE 'slurm:%', substring(job, 7), job)",
-                                         [OCC_TOP_BY_NODE] = "node"};
-    enum occ_top_by by = l->question->by;
-    const char *group = (size_t)by < sizeof groups / sizeof *groups ? groups[by] : NULL;
+        "config_id, grp, n, total, low, high, first, last, histogram, measures, wasted, capacity, counted";
     bool is_new = l->w->dialect == OCC_DIALECT_NEW;
     return occ_load_fetch(
         l, "sums", names,
@@ -89,27 +111,107 @@ static int fetch_sums(const struct occ_load *l)
             "SELECT toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS "
             "total, minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
             "toUInt32(max(bucket)) AS last, %s AS histogram, sumForEach(measured) AS measures, "
-            "sum(wasted_warp_s) AS wasted, sum(capacity_warp_s) AS capacity FROM %s.minute FINAL WHERE %s "
-            "GROUP BY %s config HAVING n > 0%s",
-            group ? group : "''", l->question->histograms ? "sumMap(hist_bin, hist_n)" : "''",
-            l->w->options.database, l->where, group ? "grp," : "",
+            "sum(wasted_warp_s) AS wasted, sum(capacity_warp_s) AS capacity, sum(is_counted) AS counted FROM "
+            "(%s) GROUP BY %s config%s",
+            has_groups(l) ? "whose" : "''", l->question->histograms ? "sumMap(hist_bin, hist_n)" : "''", rows,
+            has_groups(l) ? "whose," : "",
             /* days are partitions, and part of the key */
             is_new ? " SETTINGS do_not_merge_across_partitions_select_final = 1" : ""));
+}
+
+/* "Of these kernels", as a condition on minutes; nothing where there are too many to list. */
+static void append_kernels(const struct occ_load *l, const struct occ_map *kernels, sqlite3_str *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (kernels->used > OCC_LOAD_LISTED_MAX)
+        return;
+    sqlite3_str_appendf(sql,
+                        " AND config IN (SELECT config FROM %s.launch_config WHERE toInt64(kernel) IN (0",
+                        l->w->options.database);
+    if (sqlite3_prepare_v2(l->db, "SELECT kernel_id, hash FROM stored_kernel", -1, &stmt, NULL) == SQLITE_OK)
+        while (sqlite3_step(stmt) == SQLITE_ROW)
+            if (occ_map_get(kernels, (uint64_t)sqlite3_column_int64(stmt, 0)) != OCC_MAP_NONE)
+                sqlite3_str_appendf(sql, ", %lld", (long long)sqlite3_column_int64(stmt, 1));
+    (void)sqlite3_finalize(stmt);
+    sqlite3_str_appendall(sql, "))");
+}
+
+/* By the history's own rules, which ClickHouse's regular expressions do not keep. */
+static int choose_kernels(struct occ_load *l)
+{
+    struct occ_map kernels = {0};
+    const char *database = l->w->options.database;
+    int rc =
+        occ_load_kernels(l, sqlite3_mprintf("SELECT toInt64(kernel) FROM %s.launch_config WHERE config IN "
+                                            "(SELECT DISTINCT config FROM %s.minute WHERE %s)",
+                                            database, database, l->where));
+    l->has_kernels = true;
+    if (rc == 0)
+        rc = l->question->choose(l->store, l->question->chooser, &kernels, l->err);
+    sqlite3_str *where = sqlite3_str_new(l->db);
+    sqlite3_str_appendall(where, l->where);
+    append_kernels(l, &kernels, where);
+    sqlite3_free(l->where);
+    l->where = sqlite3_str_finish(where);
+    occ_map_free(&kernels);
+    return rc == 0 && !l->where ? occ_load_no_memory(l->err) : rc;
+}
+
+static int fetch_sums(const struct occ_load *l)
+{
+    int64_t counted = 0;
+    char *rows = NULL, *group = make_group(l),
+         *columns = group ? sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns, measured, "
+                                            "wasted_warp_s, capacity_warp_s, %s AS whose%s",
+                                            group, l->question->histograms ? ", hist_bin, hist_n" : "")
+                          : NULL;
+    int rc = columns ? occ_load_rows(l, columns, &rows, &counted) : occ_load_no_memory(l->err);
+    if (rc == 0)
+        rc = sum_rows(l, rows);
+    if (rc == 0 && number(l, "SELECT CAST(total(counted) AS INTEGER) FROM sums") != counted) {
+        sqlite3_free(rows);
+        rows = occ_load_all_rows(l, columns);
+        rc = rows ? occ_load_run(l, sqlite3_mprintf("DROP TABLE temp.sums")) : occ_load_no_memory(l->err);
+        if (rc == 0)
+            rc = sum_rows(l, rows);
+    }
+    sqlite3_free(rows);
+    sqlite3_free(columns);
+    sqlite3_free(group);
+    return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.sums WHERE n = '0'")) : rc;
+}
+
+/* Names of the pods that are told apart. */
+static int fetch_pods(const struct occ_load *l)
+{
+    const char *database = l->w->options.database;
+    return l->question->by == OCC_TOP_BY_JOB
+               ? occ_load_fetch(
+                     l, "pods", "n, job, pod",
+                     sqlite3_mprintf("SELECT DISTINCT 0 AS n, job, pod FROM %s.run WHERE pod <> '' "
+                                     "AND job IN (SELECT DISTINCT job FROM %s.minute WHERE %s)",
+                                     database, database, l->where))
+               : occ_load_run(l, sqlite3_mprintf("CREATE TEMP TABLE pods(n, job, pod)"));
 }
 
 /* A run for each group, within the hour of the first minute; its launches are rolled up and evicted. */
 static int put_groups(const struct occ_load *l)
 {
-    int rc = occ_load_run(
-        l, sqlite3_mprintf("CREATE TEMP TABLE span AS SELECT min(CAST(first AS INTEGER)) / 3600 AS hour "
-                           "FROM sums; INSERT INTO stored_node(hostname) SELECT DISTINCT grp FROM sums"));
+    int rc = fetch_pods(l);
+    if (rc == 0)
+        rc = occ_load_run(
+            l, sqlite3_mprintf("CREATE TEMP TABLE span AS SELECT min(CAST(first AS INTEGER)) / 3600 AS hour "
+                               "FROM sums; INSERT INTO stored_node(hostname) SELECT DISTINCT grp FROM sums"));
     if (rc == 0)
         rc = occ_load_run(
             l, sqlite3_mprintf(
                    "INSERT INTO stored_run(uuid, node_id, start_ns, first_start_ns, last_start_ns, "
-                   "rolled_ns, evicted_ns, user, slurm_job, source, simulated) SELECT CAST(grp AS BLOB), "
+                   "rolled_ns, evicted_ns, user, slurm_job, k8s_pod, source, simulated) SELECT CAST(grp AS "
+                   "BLOB), "
                    "node_id, hour * %lld, hour * %lld, hour * %lld, (hour + 1) * %lld, (hour + 1) * %lld, "
-                   "nullif(grp, ''), nullif(grp, ''), 'trace', 0 FROM (SELECT DISTINCT grp FROM sums) JOIN "
+                   "nullif(grp, ''), iif(grp GLOB 'slurm:*', substr(grp, 7), NULL), (SELECT max(pod) FROM "
+                   "pods WHERE "
+                   "job = grp), 'trace', 0 FROM (SELECT DISTINCT grp FROM sums) JOIN "
                    "span JOIN stored_node ON hostname = grp ORDER BY grp",
                    HOUR_NS, HOUR_NS, HOUR_NS, HOUR_NS, HOUR_NS));
     return rc;
@@ -144,33 +246,24 @@ static int put_measured(const struct occ_load *l)
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 
-static int64_t count(const struct occ_load *l, const char *table)
-{
-    sqlite3_stmt *stmt = NULL;
-    char *sql = sqlite3_mprintf("SELECT count(*) FROM %s", table);
-    int64_t n = -1;
-    if (sql && sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK &&
-        sqlite3_step(stmt) == SQLITE_ROW)
-        n = sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    sqlite3_free(sql);
-    return n;
-}
-
 int occ_load_launches(struct occ_load *l)
 {
     l->where = make_where(l);
     int rc = l->where && sqlite3_create_function(l->db, "pack_histogram", 1, SQLITE_UTF8, NULL,
                                                  pack_histogram, NULL, NULL) == SQLITE_OK
-                 ? fetch_sums(l)
+                 ? 0
                  : occ_load_no_memory(l->err);
+    if (rc == 0 && l->question->choose)
+        rc = choose_kernels(l);
+    if (rc == 0)
+        rc = fetch_sums(l);
     if (rc == 0)
         rc = occ_load_dimensions(l);
     if (rc == 0)
         rc = put_groups(l);
     if (rc == 0)
         rc = put_hours(l);
-    if (rc == 0 && count(l, "sums") != count(l, "stored_hour"))
+    if (rc == 0 && number(l, "SELECT (SELECT count(*) FROM sums) = (SELECT count(*) FROM stored_hour)") != 1)
         rc = occ_fail(l->err, OCC_E_IO, "%s: launch configurations are missing: ask again",
                       l->w->options.http.url);
     if (rc == 0)

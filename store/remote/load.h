@@ -8,12 +8,16 @@
 #include "remote.h"
 #include "tables.h"
 
+#define OCC_LOAD_LISTED_MAX 5000 /* ids that a statement lists; more of them are asked for again */
+
 struct occ_load {
     struct occ_warehouse *w;
     const struct occ_remote_question *question;
+    struct occ_store *store;
     sqlite3 *db;
     struct occ_error *err;
-    char *where; /* condition on minutes */
+    char *where;      /* condition on minutes */
+    bool has_kernels; /* in the history */
 };
 
 /* ", column" for each of a list. */
@@ -32,9 +36,17 @@ void occ_load_append_job(sqlite3_str *sql, const char *job);
 /* Buckets in the question's time; of a table with `bucket`. */
 void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql);
 
+/* Rows of `minute` with these columns, of the question, each in its last version: *ret_rows selects them, to
+ * be freed with sqlite3_free(). is_counted is 1 in rows that it takes as they are; where these are not
+ * *ret_counted, parts of the table were merged meanwhile: ask for all rows instead. */
+int occ_load_rows(const struct occ_load *l, const char *columns, char **ret_rows, int64_t *ret_counted);
+char *occ_load_all_rows(const struct occ_load *l, const char *columns);
+
 /* launches.c, dimensions.c (what `sums` refer to), runs.c, ranks.c */
 int occ_load_launches(struct occ_load *l);
 int occ_load_dimensions(const struct occ_load *l);
+/* Kernels, of those that `ids` lists or selects, which it frees. */
+int occ_load_kernels(const struct occ_load *l, char *ids);
 int occ_load_runs(struct occ_load *l);
 int occ_load_ranks(struct occ_load *l);
 int occ_load_idle(struct occ_load *l);

@@ -32,8 +32,13 @@ struct occ_remote_question {
     const char *user, *node;    /* NULL: any */
     enum occ_top_by by;         /* of launches what is told apart: USER, JOB, NODE, else nothing */
     bool histograms;            /* of their durations */
-    int64_t run, max_runs;      /* of runs this one, 0: any; the newest so many */
-    int64_t idle_ns;            /* at least */
+    /* Of launches those of the kernels that this chooses (the keys of *ret_kernels) from a history that has
+     * the kernels alone; NULL: of all. */
+    int (*choose)(struct occ_store *kernels, const void *chooser, struct occ_map *ret_kernels,
+                  struct occ_error *err);
+    const void *chooser;
+    int64_t run, max_runs; /* of runs this one, 0: any; the newest so many */
+    int64_t idle_ns;       /* at least */
 };
 
 /* How much of the cluster has arrived. */

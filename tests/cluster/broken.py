@@ -83,6 +83,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def exception_in_the_body(self, text):
         self.send(200, text + b"Code: 241, e.displayText() = DB::Exception: Memory limit \x1b[31m exceeded\n")
 
+    def parts_merged(self, text):
+        """Before what is asked next."""
+        self.server.engine.ask("OPTIMIZE TABLE occtrace.minute FINAL")
+        self.send(200, text)
+
     def late(self, text):
         time.sleep(40)
 
