@@ -1,8 +1,7 @@
 /*
  * Dense symmetric positive definite systems, as packed lower triangles: row i begins at i (i + 1) / 2. Pure.
  */
-#ifndef OCC_ATTRIBUTION_EQUATIONS_H
-#define OCC_ATTRIBUTION_EQUATIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,5 +18,3 @@ void occ_equations_factor(double *matrix, const double *prior, uint32_t n);
 void occ_equations_solve(const double *inverse, uint32_t n, const double *b, double *x, double *scratch);
 /* The diagonal of A^-1. */
 void occ_equations_diagonal(const double *inverse, uint32_t n, double *ret_diagonal);
-
-#endif

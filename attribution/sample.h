@@ -5,8 +5,7 @@
  * offset to the kernels' timestamps is not known). Counters are sums over all SMs and the interval; a counter
  * that is not in the sample's counter set is NaN, never 0.
  */
-#ifndef OCC_ATTRIBUTION_SAMPLE_H
-#define OCC_ATTRIBUTION_SAMPLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ struct occ_sample {
     int64_t start_ns, end_ns;
     double value[OCC_COUNTER_COUNT]; /* NaN: not in this set */
 };
-
-#endif

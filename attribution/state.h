@@ -4,8 +4,7 @@
  * residuals give the errors (errors.c); long launches are read from their own samples (direct.c). Nothing
  * else includes it.
  */
-#ifndef OCC_ATTRIBUTION_STATE_H
-#define OCC_ATTRIBUTION_STATE_H
+#pragma once
 
 #include "attribution.h"
 #include "constants.h"
@@ -255,5 +254,3 @@ bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *laun
 /* A launch that was reported after its samples were joined, read from the past. */
 bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch *launch,
                        struct occ_measured *ret_measured);
-
-#endif

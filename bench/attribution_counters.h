@@ -3,8 +3,7 @@
  * clock of its own, with noise, now and then lost or of another counter set. One thread; aborts where memory
  * ends.
  */
-#ifndef OCC_BENCH_ATTRIBUTION_COUNTERS_H
-#define OCC_BENCH_ATTRIBUTION_COUNTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ void counters_share(struct counters *counters, double from_ns, double to_ns, dou
 void counters_add_background(struct counters *counters, double from_ns, double to_ns, double level);
 /* The samples that were delivered; the caller frees them. */
 struct occ_sample *counters_read(struct counters *counters, size_t *ret_n);
-
-#endif

@@ -6,8 +6,7 @@
  * over its launches with values of their own, weighted by their time, as the history reads it; the truth is
  * the mean over all its launches. One thread; aborts where memory ends.
  */
-#ifndef OCC_BENCH_ATTRIBUTION_JUDGE_H
-#define OCC_BENCH_ATTRIBUTION_JUDGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void judge_run(const struct judge_options *options, const struct world *world, s
 /* Adds what `from` has to *result, except what belongs to one world: configurations, heap. */
 void judge_pool(struct judge_result *result, const struct judge_result *from);
 void judge_free(struct judge_result *result);
-
-#endif

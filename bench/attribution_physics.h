@@ -3,8 +3,7 @@
  * those that share an SM with few others may run faster, warps of a block end before it does. The result is
  * the launch's occupancy over its time. Knows nothing of how occupancy is estimated. Pure; one thread.
  */
-#ifndef OCC_BENCH_ATTRIBUTION_PHYSICS_H
-#define OCC_BENCH_ATTRIBUTION_PHYSICS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ void physics_make_profile(const struct physics_kernel *kernel, uint64_t *random,
                           struct physics_profile *ret_profile);
 /* The integral up to u; `until`: warps or active of a profile. */
 double physics_until(const double *until, double u);
-
-#endif

@@ -1,6 +1,5 @@
 /* Random numbers of the attribution's worlds: deterministic from a seed, on every machine. One thread. */
-#ifndef OCC_BENCH_ATTRIBUTION_RANDOM_H
-#define OCC_BENCH_ATTRIBUTION_RANDOM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ static inline double random_exponential(uint64_t *state)
 {
     return -log(1 - random_uniform(state));
 }
-
-#endif

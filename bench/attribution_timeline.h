@@ -2,8 +2,7 @@
  * What ran when: launches of a program, recorded from a real one (tests/data/attribution) and replayed with
  * other durations and gaps each time, or made up. One thread; aborts where memory ends.
  */
-#ifndef OCC_BENCH_ATTRIBUTION_TIMELINE_H
-#define OCC_BENCH_ATTRIBUTION_TIMELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -48,5 +47,3 @@ struct timeline_options {
 /* 0, or -1 after a message on stderr: the recording cannot be read. */
 int timeline_make(const struct timeline_options *options, uint64_t *random, struct timeline *ret_timeline);
 void timeline_free(struct timeline *timeline);
-
-#endif

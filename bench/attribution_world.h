@@ -4,8 +4,7 @@
  * as PM sampling makes them, and records of the launches as CUPTI does. It knows nothing of how occupancy is
  * estimated. One thread; aborts where memory ends.
  */
-#ifndef OCC_BENCH_ATTRIBUTION_WORLD_H
-#define OCC_BENCH_ATTRIBUTION_WORLD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ struct world {
 /* NULL: the recording cannot be read. */
 struct world *world_make(const struct world_options *options, uint64_t seed);
 void world_free(struct world *world);
-
-#endif

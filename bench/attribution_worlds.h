@@ -1,6 +1,5 @@
 /* The worlds that bench_attribution judges in, by name. */
-#ifndef OCC_BENCH_ATTRIBUTION_WORLDS_H
-#define OCC_BENCH_ATTRIBUTION_WORLDS_H
+#pragma once
 
 #include "attribution_judge.h"
 
@@ -22,5 +21,3 @@ struct worlds_entry {
 size_t worlds_count(void);
 /* recordings: the directory of *.timeline. */
 struct worlds_entry worlds_get(size_t i, const char *recordings, char *path, size_t path_size);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the benchmarks of ring/ and injector/ share: time, order statistics, and the machine's description in
  * JSON. */
-#ifndef OCC_BENCH_REPORT_H
-#define OCC_BENCH_REPORT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -47,5 +46,3 @@ static inline void bench_print_machine(void)
     (void)printf("  \"machine\": {\"cpu\": \"%s\", \"cores\": %ld, \"kernel\": \"%s\", \"compiler\": \"%s\"}",
                  model, sysconf(_SC_NPROCESSORS_ONLN), system.release, __VERSION__);
 }
-
-#endif

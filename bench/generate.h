@@ -4,8 +4,7 @@
  * (log-normal around 40 us, 1-8 % spread); gaps exponential (1.5 us); 10 % on a second stream; correlation
  * ids that grow by 1-4. A GPU's launches come in blocks that start at the wanted rate. One thread.
  */
-#ifndef OCC_BENCH_GENERATE_H
-#define OCC_BENCH_GENERATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ void generate_free(struct generator *g);
 
 /* The next block of a GPU: GENERATE_BLOCK launches, by start. `shape` counts from 0 to shapes - 1. */
 void generate_block(struct generator *g, uint32_t gpu, struct occ_store_launch *launches);
-
-#endif

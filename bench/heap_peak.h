@@ -1,7 +1,6 @@
 /* The heap that a part of the program takes. The linker wraps malloc and its like (attribution.cmake). One
  * thread. */
-#ifndef OCC_BENCH_HEAP_PEAK_H
-#define OCC_BENCH_HEAP_PEAK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,5 +10,3 @@ void heap_peak_reset(void);
 /* Calls count while on. */
 void heap_peak_count(bool on);
 size_t heap_peak_bytes(void);
-
-#endif

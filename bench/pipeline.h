@@ -5,8 +5,7 @@
  * Launches: 1000 configurations with Zipf weights, durations around a mean for each, starts that overlap a
  * little out of order as CUPTI's do. One thread; failures end the program.
  */
-#ifndef OCC_BENCH_PIPELINE_H
-#define OCC_BENCH_PIPELINE_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -46,5 +45,3 @@ void make_ring(struct occ_ring_producer *ring, uint32_t slots);
 void report_paced(const struct bench *b);
 /* `base_ns`: CPU time per launch of the collector in this process. */
 void report_owners(const struct bench *b, double base_ns);
-
-#endif

@@ -2,8 +2,7 @@
  * A picture of dots for a terminal: two by four dots a character (U+2800 and up), or one mark a character
  * where the locale has no such. Row 0 is the top. Pure; any thread.
  */
-#ifndef OCC_CLI_CANVAS_H
-#define OCC_CLI_CANVAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ void cli_canvas_row(const struct cli_canvas *canvas, int row, char text[CLI_CANV
 
 /* Columns for a picture beside `indent` characters: as wide as the terminal; standard output is none: 64. */
 int cli_canvas_columns(int indent);
-
-#endif

@@ -1,7 +1,6 @@
 /* Steps that commands have in common: arguments, the form of the output, closing lines. One thread (stdio).
  */
-#ifndef OCC_CLI_COMMAND_H
-#define OCC_CLI_COMMAND_H
+#pragma once
 
 #include "options.h"
 #include "table.h"
@@ -61,5 +60,3 @@ int cli_check_output(const char *path, struct occ_error *err);
 
 /* Flushes stdout; a write error turns `status` into CLI_EXIT_FAILURE (silently if the reader has gone). */
 int cli_close_stdout(const char *program, int status);
-
-#endif

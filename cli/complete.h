@@ -3,8 +3,7 @@
  * WORD...", which the help does not list: the words behind the program's name, up to and with the one at the
  * cursor, which may be empty.
  */
-#ifndef OCC_CLI_COMPLETE_H
-#define OCC_CLI_COMPLETE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -17,5 +16,3 @@
  */
 void cli_complete(FILE *out, const struct cli_command *program, const struct cli_command *const *commands,
                   char *const *words);
-
-#endif

@@ -1,6 +1,5 @@
 /* A file that is there whole or not at all, compressed by its name. One thread. */
-#ifndef OCC_CLI_FILE_H
-#define OCC_CLI_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,5 +23,3 @@ int cli_file_open(const char *path, struct cli_file *ret_output, struct occ_erro
 int cli_file_finish(struct cli_file *output, struct occ_error *err);
 /* After a failure: nothing is left. After cli_file_finish() this does nothing. */
 void cli_file_abandon(struct cli_file *output);
-
-#endif

@@ -3,8 +3,7 @@
  * shows parts from where it differs, and what even these do not tell apart gets a number ("~2"). Pure apart
  * from malloc; any thread.
  */
-#ifndef OCC_CLI_FIT_H
-#define OCC_CLI_FIT_H
+#pragma once
 
 #include <locale.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@ locale_t cli_text_locale(void);
 /* Replaces texts (malloc'ed, sanitised) that are wider than `width`, which is at least 8. `ellipsis`: what
  * stands for what was left out. false: no memory. */
 bool cli_fit_texts(char **texts, size_t n, size_t width, const char *ellipsis);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * One writer belongs to one thread.
  */
-#ifndef OCC_CLI_JSON_H
-#define OCC_CLI_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -55,5 +54,3 @@ void cli_json_row(struct cli_json *json, const struct cli_column *table, const v
 /* An array of an object for each of `n` rows of `row_bytes` bytes. */
 void cli_json_rows(struct cli_json *json, const char *key, const struct cli_column *table, const void *rows,
                    size_t n, size_t row_bytes);
-
-#endif

@@ -3,8 +3,7 @@
  * table, with a legend below; words for programs. By configuration they are guesses, by name they are not.
  * Pure; any thread.
  */
-#ifndef OCC_CLI_MARKS_H
-#define OCC_CLI_MARKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,5 +35,3 @@ const char *cli_mark_help(char letter);
     "nullif(iif(simulated, 's', '') || iif(" CLI_SQL_COMMUNICATION ", 'c', '') || iif(instr(" by_design      \
     ", 'persistent'), 'p', '') || iif(instr(" by_design ", 'one_block'), 'o', '') || iif(instr(" by_design   \
     ", 'cluster'), 'k', ''), '')"
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Pure: no output, no exit, no globals. argv is reordered, nothing in it is copied: texts point into it.
  */
-#ifndef OCC_CLI_OPTIONS_H
-#define OCC_CLI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +149,3 @@ int cli_fail_unknown(const char *what, const char *before, const char *word, siz
 
 /* POSIX extended. */
 int cli_check_regex(const char *text, struct occ_error *err);
-
-#endif

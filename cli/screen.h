@@ -2,8 +2,7 @@
  * Where text for people goes: how wide it is, whether it has colours, and the pager. Standard output is a
  * terminal or it is not: that is decided once, before a pager stands between. One thread.
  */
-#ifndef OCC_CLI_SCREEN_H
-#define OCC_CLI_SCREEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A sanitised copy for the screen, which the caller frees: the locale may have no ellipsis. NULL: no memory.
  */
 char *cli_screen_text(const char *text);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * One thread (stdio). Write errors stay in the stream.
  */
-#ifndef OCC_CLI_SVG_H
-#define OCC_CLI_SVG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,5 +43,3 @@ void cli_svg_tick_x(const struct cli_svg_plot *plot, double x, bool minor, const
 void cli_svg_tick_y(const struct cli_svg_plot *plot, double y, const char *label);
 /* Below and to the left of the ticks; NULL: none. */
 void cli_svg_titles(const struct cli_svg_plot *plot, const char *x_title, const char *y_title);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * A table belongs to one thread. Write errors stay in the stream.
  */
-#ifndef OCC_CLI_TABLE_H
-#define OCC_CLI_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -29,5 +28,3 @@ int cli_table_print(const char *name, const struct cli_selection *selection, con
 
 /* One CSV field, quoted if need be: a value, raw, control characters of texts replaced. */
 int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *err);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * It is laid out in blocks of CLI_TABLE_BLOCK_ROWS rows, so that its memory is bounded. One thread.
  */
-#ifndef OCC_CLI_TABLE_TEXT_H
-#define OCC_CLI_TABLE_TEXT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ int cli_text_table_new(FILE *out, const struct cli_selection *selection, struct 
 int cli_text_table_add(struct cli_text_table *table, const void *row, struct occ_error *err);
 int cli_text_table_finish(struct cli_text_table *table, struct occ_error *err);
 void cli_text_table_freep(struct cli_text_table **table);
-
-#endif

@@ -1,7 +1,6 @@
 /* The tables of options.h as --help, from which scripts/gen-man makes the man pages; usage errors. One thread
  * (stdio). */
-#ifndef OCC_CLI_USAGE_H
-#define OCC_CLI_USAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -22,5 +21,3 @@ void cli_print_help(FILE *out, const struct cli_command *command, const struct c
 
 /* "occq top: MESSAGE" and "Try 'occq top --help'." on stderr; returns CLI_EXIT_USAGE. */
 int cli_usage_error(const struct cli_command *command, const struct occ_error *err);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Pure; any thread.
  */
-#ifndef OCC_CLI_VALUES_H
-#define OCC_CLI_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,5 +133,3 @@ const char *cli_range_text(double low, double high, char *buffer, size_t size);
 const char *cli_amount_text(double amount, char *buffer, size_t size);
 /* "2026-01-31 12:00:00", local time; "+2.5 ms": of a recording without absolute times. */
 const char *cli_time_text(int64_t ns, char *buffer, size_t size);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * What is written to the warehouse: rows, and its tables. One thread.
  */
-#ifndef OCC_CLUSTER_INSERT_H
-#define OCC_CLUSTER_INSERT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -39,5 +38,3 @@ void occ_warehouse_print_accounts(enum occ_dialect dialect, const char *database
  * by itself. */
 int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, uint64_t *ret_hours,
                            struct occ_error *err);
-
-#endif

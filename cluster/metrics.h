@@ -2,8 +2,7 @@
  * The shipper's own metrics, as a file for the textfile collector of Prometheus' node_exporter: it is there
  * also while the shipper is not, with the time of the last success in it. No state; any thread.
  */
-#ifndef OCC_CLUSTER_METRICS_H
-#define OCC_CLUSTER_METRICS_H
+#pragma once
 
 #include "state.h"
 #include "support/error.h"
@@ -12,5 +11,3 @@
  * series. Needs to write its directory. */
 int occ_ship_metrics_write(const char *path, const char *node, const struct occ_ship_counters *counters,
                            struct occ_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The command line of occtrace-ship, and what its settings say. One thread (getopt).
  */
-#ifndef OCC_CLUSTER_OPTIONS_H
-#define OCC_CLUSTER_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,5 +34,3 @@ const char *occ_ship_state_path(const struct occ_config *config);
  * ship.url is not set, or others may read that file. */
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
                        struct occ_warehouse_options *ret_options, struct occ_error *err);
-
-#endif

@@ -3,8 +3,7 @@
  * state, in this order, so that it may be killed at any moment: what was sent and not stored is sent again,
  * as the same state. One thread.
  */
-#ifndef OCC_CLUSTER_SHIP_H
-#define OCC_CLUSTER_SHIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ int occ_ship_pass(struct occ_ship *ship, bool all, struct occ_error *err);
 /* Passes at a second of the interval that the node's name gives, and after failures as late as back-off with
  * jitter says. Does not return. */
 void occ_ship_run(struct occ_ship *ship);
-
-#endif

@@ -3,8 +3,7 @@
  * --status. A SQLite file of its own; a lost one means that everything is sent again, which the warehouse
  * takes as what it has. One thread.
  */
-#ifndef OCC_CLUSTER_STATE_H
-#define OCC_CLUSTER_STATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -69,5 +68,3 @@ int occ_state_store(struct occ_state *state, const struct occ_position *position
 
 /* --status */
 int occ_state_print(struct occ_state *state, FILE *out, struct occ_error *err);
-
-#endif

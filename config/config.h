@@ -6,8 +6,7 @@
  * document, and a file over OCC_CONFIG_MAX_BYTES are errors; a setting that the file omits keeps its value.
  * No global state; any thread.
  */
-#ifndef OCC_CONFIG_CONFIG_H
-#define OCC_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -137,5 +136,3 @@ const char *occ_config_next_change(const struct occ_config *a, const struct occ_
 
 /* One setting by its "section.key" name, as the file would set it; the command line uses it. */
 int occ_config_set(struct occ_config *config, const char *name, const char *value, struct occ_error *err);
-
-#endif

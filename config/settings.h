@@ -1,6 +1,5 @@
 /* The table of settings, for config.c and load.c only. */
-#ifndef OCC_CONFIG_SETTINGS_H
-#define OCC_CONFIG_SETTINGS_H
+#pragma once
 
 #include "config.h"
 
@@ -42,5 +41,3 @@ extern const char *const occ_setting_words[];
 const struct occ_setting *occ_setting_find(const char *name);
 int occ_setting_set(const struct occ_setting *setting, const char *text, struct occ_config *config,
                     struct occ_error *err);
-
-#endif

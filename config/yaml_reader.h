@@ -3,8 +3,7 @@
  * sizes, durations and numbers have one syntax with the command line. Messages are "FILE:LINE:COLUMN: what is
  * wrong". One thread.
  */
-#ifndef OCC_CONFIG_YAML_READER_H
-#define OCC_CONFIG_YAML_READER_H
+#pragma once
 
 #include <stddef.h>
 #include <yaml.h>
@@ -31,5 +30,3 @@ const char *occ_yaml_scalar(const struct occ_yaml *yaml);
 /* At the current event. Returns OCC_E_INVALID. */
 int occ_yaml_fail(const struct occ_yaml *yaml, struct occ_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

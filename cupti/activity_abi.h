@@ -8,8 +8,7 @@
  * exists since 13.0. The loaded library, not this struct, knows how long its records are: never step by
  * sizeof.
  */
-#ifndef OCC_CUPTI_ACTIVITY_ABI_H
-#define OCC_CUPTI_ACTIVITY_ABI_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -138,5 +137,3 @@ static_assert(sizeof(struct occ_cupti_external_record) == 24, "record of all ver
 typedef void occ_cupti_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
 typedef void occ_cupti_buffer_completed(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                         size_t valid_bytes);
-
-#endif

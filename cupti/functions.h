@@ -4,8 +4,7 @@
  * from the names in the same order. A table of names is defined where it is bound, so that a library carries
  * only the names that it uses.
  */
-#ifndef OCC_CUPTI_FUNCTIONS_H
-#define OCC_CUPTI_FUNCTIONS_H
+#pragma once
 
 #include "activity_abi.h"
 #include "profiler_abi.h"
@@ -91,5 +90,3 @@ struct occ_cupti_range {
 struct occ_cupti_pm {
     OCC_CUPTI_PM(OCC_CUPTI_SLOT)
 };
-
-#endif

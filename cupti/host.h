@@ -5,8 +5,7 @@
  * Errors: 0 or CUPTI's result code. Memory comes from mmap(2), since some callers are CUPTI's callbacks;
  * nothing is printed. Threads: one at a time for each struct.
  */
-#ifndef OCC_CUPTI_HOST_H
-#define OCC_CUPTI_HOST_H
+#pragma once
 
 #include "functions.h"
 #include "library.h"
@@ -42,5 +41,3 @@ uint32_t occ_cupti_host_evaluate(const struct occ_cupti_host *host, const struct
 
 /* One that is zeroed, half made or closed is fine. */
 void occ_cupti_host_close(struct occ_cupti_host *host);
-
-#endif

@@ -20,8 +20,7 @@
  *
  * Uses libc only, allocates nothing, prints nothing. Threads: any, one for each struct.
  */
-#ifndef OCC_CUPTI_LIBRARY_H
-#define OCC_CUPTI_LIBRARY_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -58,5 +57,3 @@ size_t occ_library_bind(void *handle, const char *const *names, size_t n, void *
 
 /* The library's text for a result code, never NULL. */
 const char *occ_cupti_result_text(const struct occ_cupti *cupti, uint32_t result);
-
-#endif

@@ -6,8 +6,7 @@
  * Every parameter struct begins with its size up to the last field that its caller knows: the library reads
  * no further. That is sizeof but for those with a constant OCC_..._SIZE.
  */
-#ifndef OCC_CUPTI_PROFILER_ABI_H
-#define OCC_CUPTI_PROFILER_ABI_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -205,5 +204,3 @@ struct occ_params_pm_sample {
 #define OCC_RANGE_CONFIG_SIZE OCC_PARAMS_SIZE(occ_params_range_config, target_nesting_level)
 #define OCC_RANGE_STOP_SIZE   OCC_PARAMS_SIZE(occ_params_range_stop, is_complete)
 #define OCC_PM_DECODE_SIZE    OCC_PARAMS_SIZE(occ_params_pm_decode, overflow)
-
-#endif

@@ -1,6 +1,5 @@
 /* Launches of one producer on their way from its ring to the store: see collector.h. One thread. */
-#ifndef OCC_DAEMON_BATCH_H
-#define OCC_DAEMON_BATCH_H
+#pragma once
 
 #include "collector.h"
 
@@ -22,5 +21,3 @@ void occ_batch_drop_impossible(struct occ_batch *batch, int64_t skew_ns);
  * and calls options->appended(); *launches counts them. On an error the rest waits in the batch. */
 int occ_batch_append(struct occ_batch *batch, struct occ_store *store,
                      const struct occ_collector_options *options, uint64_t *launches, struct occ_error *err);
-
-#endif

@@ -7,8 +7,7 @@
  * record stays until its producer is freed, since `pidfd` still reports when the process ends. Only
  * occ_clients_sweep() frees records, never while events that refer to them are being handled.
  */
-#ifndef OCC_DAEMON_CLIENTS_H
-#define OCC_DAEMON_CLIENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -133,5 +132,3 @@ int64_t occ_queue_resume(struct occ_queue *queue, int epoll, int64_t now_ns);
 /* A pidfd for the peer of a connection, by SO_PEERPIDFD where the kernel has it (6.5): a number may belong to
  * another process by now. -1 with errno if there is none (ESRCH: it is dead already). */
 int occ_peer_open_process(int connection, const struct occ_peer *peer);
-
-#endif

@@ -3,8 +3,7 @@
  * system waits for the process that serves it, of a socket with SO_LINGER for its peer, for as long as they
  * want. Only memory files close at once.
  */
-#ifndef OCC_DAEMON_CLOSER_H
-#define OCC_DAEMON_CLOSER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ struct occ_closer *occ_closer_start(const int *fds, size_t n);
 
 /* Whether all are closed; then the closer is freed. */
 bool occ_closer_is_done(struct occ_closer *closer);
-
-#endif

@@ -22,8 +22,7 @@
  *
  * Times called now_ns are CLOCK_MONOTONIC, given by the caller for the sake of tests. One thread. Logs.
  */
-#ifndef OCC_DAEMON_COLLECTOR_H
-#define OCC_DAEMON_COLLECTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,5 +127,3 @@ bool occ_collector_uses_gpu(const struct occ_collector *collector, const uint8_t
 int occ_collector_collect_names(struct occ_collector *collector, bool *ret_more, struct occ_error *err);
 
 void occ_collector_get_stats(const struct occ_collector *collector, struct occ_collector_stats *ret_stats);
-
-#endif

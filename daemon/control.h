@@ -1,6 +1,5 @@
 /* Text requests (support/control.h): parsing, and the answer about the sampler. No sockets. One thread. */
-#ifndef OCC_DAEMON_CONTROL_H
-#define OCC_DAEMON_CONTROL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ struct occ_answer {
 
 /* The answer to sampler, at most `size` bytes with its NUL. */
 void occ_control_sampler(struct occ_sampler *sampler, uint64_t gpu, char *answer, size_t size);
-
-#endif

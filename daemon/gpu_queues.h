@@ -2,8 +2,7 @@
  * What goes into a GPU's thread and what comes out: the queue of launches, and the results since they were
  * stored last. Both are bounded; a zeroed struct is empty. No global state; one thread at a time.
  */
-#ifndef OCC_DAEMON_GPU_QUEUES_H
-#define OCC_DAEMON_GPU_QUEUES_H
+#pragma once
 
 #include "attribution/attribution.h"
 #include "store/measured.h"
@@ -85,5 +84,3 @@ int occ_gpu_results_store(struct occ_gpu_results *results, struct occ_store *sto
                           struct occ_error *err);
 
 void occ_gpu_results_free(struct occ_gpu_results *results);
-
-#endif

@@ -7,8 +7,7 @@
  * Threads: the functions here are the loop's. They share with the worker's thread what its mutex guards,
  * which is held for copying a batch. The thread inherits the caller's signal mask.
  */
-#ifndef OCC_DAEMON_GPU_WORKER_H
-#define OCC_DAEMON_GPU_WORKER_H
+#pragma once
 
 #include "attribution/attribution.h"
 #include "gpu_queues.h"
@@ -55,5 +54,3 @@ void occ_gpu_worker_take(struct occ_gpu_worker *worker, struct occ_gpu_results *
 void occ_gpu_worker_settle(struct occ_gpu_worker *worker, int64_t until_ns);
 
 void occ_gpu_worker_get_status(struct occ_gpu_worker *worker, struct occ_gpu_status *ret_status);
-
-#endif

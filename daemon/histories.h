@@ -10,8 +10,7 @@
  * A history is opened when a program of its owner comes, and closed when nothing was in it for a while. One
  * thread. Logs.
  */
-#ifndef OCC_DAEMON_HISTORIES_H
-#define OCC_DAEMON_HISTORIES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -131,5 +130,3 @@ const char *occ_history_state_word(enum occ_history_state state);
 struct occ_history *occ_histories_idle(struct occ_histories *histories, int64_t now_ns);
 /* Finishes and closes one that has no programs. */
 void occ_histories_drop(struct occ_histories *histories, struct occ_history *history);
-
-#endif

@@ -7,8 +7,7 @@
  * docker, podman, containerd and CRI-O, which name a control group by the container's 64 hexadecimal digits.
  * No global state; any thread.
  */
-#ifndef OCC_DAEMON_IDENTITY_H
-#define OCC_DAEMON_IDENTITY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ void occ_identity_owner(const struct occ_identity *identity, struct occ_owner *r
 
 /* The owner of this name. false: it is no owner's. */
 bool occ_identity_parse_owner(const char *name, struct occ_owner *ret_owner);
-
-#endif

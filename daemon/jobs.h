@@ -7,8 +7,7 @@
  * Directory and file are believed only if they are root's and nobody else may write them. Bounded: 1 KiB of a
  * file, 8 jobs of a GPU; what is not printable or has 64 characters is no job. No state; any thread.
  */
-#ifndef OCC_DAEMON_JOBS_H
-#define OCC_DAEMON_JOBS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ struct occ_gpu_jobs {
 /* At most `max` GPUs; returns their number. `root` is "" or the directory that stands for "/" before /proc
  * (tests). directory "": there are no jobs. */
 size_t occ_jobs_read(const char *root, const char *directory, struct occ_gpu_jobs *gpus, size_t max);
-
-#endif

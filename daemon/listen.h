@@ -12,8 +12,7 @@
  *
  * One thread: the umask is changed while the socket is created.
  */
-#ifndef OCC_DAEMON_LISTEN_H
-#define OCC_DAEMON_LISTEN_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -44,5 +43,3 @@ void occ_listen_close(struct occ_listener *listener);
 /* The next connection (non-blocking, close-on-exec) and its peer; -1: none waits. Those of other users are
  * closed and counted in *refused. */
 int occ_listen_accept(struct occ_listener *listener, struct occ_peer *ret_peer, uint64_t *refused);
-
-#endif

@@ -1,6 +1,5 @@
 /* From a ring's log (ring/ring_abi.h) into the history and the producer's tables. One thread. */
-#ifndef OCC_DAEMON_LOG_RECORDS_H
-#define OCC_DAEMON_LOG_RECORDS_H
+#pragma once
 
 #include "producers.h"
 
@@ -13,5 +12,3 @@
  */
 int occ_log_records_take(struct occ_producer *producer, struct occ_store *store, size_t *budget,
                          int64_t until_ns, struct occ_error *err);
-
-#endif

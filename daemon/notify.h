@@ -3,8 +3,7 @@
  * path, or '@' and an abstract name), as documented in sd_notify(3). Without the variable nothing happens;
  * errors are ignored. Any thread.
  */
-#ifndef OCC_DAEMON_NOTIFY_H
-#define OCC_DAEMON_NOTIFY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -15,5 +14,3 @@ void occ_notify_reloading(void);
 
 /* Half the time after which the manager misses a sign of life (WATCHDOG_USEC); 0: it waits for none. */
 int64_t occ_notify_watchdog_ns(void);
-
-#endif

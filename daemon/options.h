@@ -1,8 +1,7 @@
 /*
  * The command line of occtraced: one table for parsing, --help and the man page's check. One thread (getopt).
  */
-#ifndef OCC_DAEMON_OPTIONS_H
-#define OCC_DAEMON_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,5 +21,3 @@ struct occ_options {
 /* OCC_E_INVALID: the message names the option. */
 int occ_options_parse(int argc, char **argv, struct occ_options *ret_options, struct occ_error *err);
 void occ_options_help(FILE *out);
-
-#endif

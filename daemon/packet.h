@@ -3,8 +3,7 @@
  * (ring/handshake.h) or a text request (support/control.h). Everything in it is hostile until checked. One
  * thread.
  */
-#ifndef OCC_DAEMON_PACKET_H
-#define OCC_DAEMON_PACKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ const char *occ_packet_check_hello(const struct occ_packet *packet, uint8_t ret_
 
 /* NULL: a text request without descriptors; a trailing newline is removed. Else what is wrong. */
 const char *occ_packet_check_text(struct occ_packet *packet);
-
-#endif

@@ -6,12 +6,9 @@
  *
  * One thread; loads libraries.
  */
-#ifndef OCC_DAEMON_PROBE_H
-#define OCC_DAEMON_PROBE_H
+#pragma once
 
 #include <stdio.h>
 
 /* Other profilers: below root/proc. */
 void occ_probe(FILE *out, const char *root);
-
-#endif

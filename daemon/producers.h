@@ -3,8 +3,7 @@
  * when the program offers its ring, freed when its run has ended and everything of it is committed
  * (collector.h). One thread.
  */
-#ifndef OCC_DAEMON_PRODUCERS_H
-#define OCC_DAEMON_PRODUCERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -180,5 +179,3 @@ int64_t occ_producer_end_ns(const struct occ_producer *producer);
 
 /* Whether a program without a connection was silent for longer than `grace_ns`. Call it in each round. */
 bool occ_producer_is_lost(struct occ_producer *producer, int64_t now_ns, int64_t grace_ns);
-
-#endif

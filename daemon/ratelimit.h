@@ -2,8 +2,7 @@
  * Log lines that could repeat for ever (a full disk, hostile handshakes): the first is written at once, then
  * at most one a period, with the number of those left out. One thread.
  */
-#ifndef OCC_DAEMON_RATELIMIT_H
-#define OCC_DAEMON_RATELIMIT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -18,5 +17,3 @@ struct occ_ratelimit {
 
 void occ_ratelimit_log(struct occ_ratelimit *limit, int64_t now_ns, enum occ_log_level level,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-#endif

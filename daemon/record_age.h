@@ -4,8 +4,7 @@
  * that start before the watermark are taken to be complete, and are joined with their samples. Pure; one
  * thread.
  */
-#ifndef OCC_DAEMON_RECORD_AGE_H
-#define OCC_DAEMON_RECORD_AGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ static inline int64_t occ_record_age_watermark(struct occ_record_age *age)
     return OCC_RECORD_AGE_MARGIN_NS +
            (age->worst_ns > OCC_RECORD_AGE_MIN_NS ? age->worst_ns : OCC_RECORD_AGE_MIN_NS);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * The programs under observation: takes offers of rings, quarantines broken rings, frees what is done. The
  * options and the store are the collector's. One thread. Logs.
  */
-#ifndef OCC_DAEMON_REGISTRY_H
-#define OCC_DAEMON_REGISTRY_H
+#pragma once
 
 #include "collector.h"
 #include "ratelimit.h"
@@ -56,5 +55,3 @@ bool occ_registry_has_too_much(const struct occ_registry *registry, const struct
 
 /* Frees the producers that are done, or `all`, after telling their owners. Not while the list is walked. */
 void occ_registry_reap(struct occ_registry *registry, bool all);
-
-#endif

@@ -1,6 +1,5 @@
 /* The texts of a run's row that a daemon owns, malloc'ed; the row's other strings belong to somebody else. */
-#ifndef OCC_DAEMON_RUN_TEXTS_H
-#define OCC_DAEMON_RUN_TEXTS_H
+#pragma once
 
 #include "identity.h"
 #include "jobs.h"
@@ -21,5 +20,3 @@ bool occ_run_texts_schedule(struct occ_run_job *job, const struct occ_gpu_jobs *
 void occ_run_texts_cut(const char **text, const char *ends);
 
 void occ_run_texts_free(struct occ_run *row);
-
-#endif

@@ -14,8 +14,7 @@
  * Threads: every function here belongs to the daemon's loop. The threads that it starts (one a GPU, and one
  * that finds the GPUs, since starting the driver can take a second) inherit its signal mask.
  */
-#ifndef OCC_DAEMON_SAMPLER_H
-#define OCC_DAEMON_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,5 +93,3 @@ size_t occ_sampler_get_status(struct occ_sampler *sampler, struct occ_gpu_status
 /* Of the GPU with this uuid; false: the sampler does not know it, and ret_status->reason has why. */
 bool occ_sampler_find_status(struct occ_sampler *sampler, const uint8_t uuid[16],
                              struct occ_gpu_status *ret_status);
-
-#endif

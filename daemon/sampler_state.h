@@ -1,6 +1,5 @@
 /* The sampler's state, for sampler.c and sampler_results.c only. */
-#ifndef OCC_DAEMON_SAMPLER_STATE_H
-#define OCC_DAEMON_SAMPLER_STATE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -65,5 +64,3 @@ struct occ_sampler_history *occ_sampler_find_history(const struct occ_sampler *s
 /* Gives each history its share of what the worker of GPU `gpu` has measured. */
 void occ_sampler_share(struct occ_sampler *sampler, size_t gpu, int64_t now_ns);
 void occ_sampler_gpu_status(const struct occ_sampler_gpu *gpu, struct occ_gpu_status *ret_status);
-
-#endif

@@ -2,8 +2,7 @@
  * The daemon's life: one epoll loop over the listening socket, the connections, the processes behind them,
  * signals, and the timer of the collector's polls.
  */
-#ifndef OCC_DAEMON_SERVER_H
-#define OCC_DAEMON_SERVER_H
+#pragma once
 
 #include "histories.h"
 #include "metrics/tls.h"
@@ -33,5 +32,3 @@ struct occ_server_options {
  * SIGPIPE.
  */
 int occ_server_run(const struct occ_server_options *options, struct occ_error *err);
-
-#endif

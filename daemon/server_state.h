@@ -1,6 +1,5 @@
 /* The state of the daemon's loop, for server.c, connections.c, pages.c, programs.c and requests.c only. */
-#ifndef OCC_DAEMON_SERVER_STATE_H
-#define OCC_DAEMON_SERVER_STATE_H
+#pragma once
 
 #include "clients.h"
 #include "control.h"
@@ -113,5 +112,3 @@ double occ_status_resident_bytes(void);
 void occ_status_answer(const struct occ_server *server, struct occ_client *client, struct occ_answer *answer);
 void occ_status_answer_history(const struct occ_server *server, struct occ_client *client, uint64_t number,
                                struct occ_answer *answer);
-
-#endif

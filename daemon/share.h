@@ -3,8 +3,7 @@
  * share waits until he has paid; short bursts are free. With price P the share is 1/P of the time. Times are
  * monotonic; zeroed: nothing is owed. Pure; one thread.
  */
-#ifndef OCC_DAEMON_SHARE_H
-#define OCC_DAEMON_SHARE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -25,5 +24,3 @@ static inline int64_t occ_share_wait_ns(const struct occ_share *share, int64_t n
     int64_t owed_ns = share->paid_ns - now_ns;
     return owed_ns > OCC_SHARE_BURST_NS ? owed_ns - OCC_SHARE_BURST_NS : 0;
 }
-
-#endif

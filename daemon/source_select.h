@@ -4,8 +4,7 @@
  * fails. A kind that is busy, lost or failed is tried again after a while; one that cannot work here is not.
  * One thread.
  */
-#ifndef OCC_DAEMON_SOURCE_SELECT_H
-#define OCC_DAEMON_SOURCE_SELECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ void occ_source_select_fail(struct occ_source_select *select, const struct occ_e
 
 /* Of all sources so far. */
 void occ_source_select_get_stats(const struct occ_source_select *select, struct occ_source_stats *ret_stats);
-
-#endif

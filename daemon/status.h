@@ -2,8 +2,7 @@
  * What a daemon reports of itself and of its histories: one table for the answers to `status` and `history`
  * (support/control.h) and for what `occtraced --status` prints of them.
  */
-#ifndef OCC_DAEMON_STATUS_H
-#define OCC_DAEMON_STATUS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -62,5 +61,3 @@ const char *occ_status_key(enum occ_status_value value);
 
 /* Asks the daemon behind the connection `fd` and prints its answers, as text or JSON. */
 int occ_status_print(int fd, bool is_json, FILE *out, struct occ_error *err);
-
-#endif

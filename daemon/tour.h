@@ -3,8 +3,7 @@
  * opened as if a program had come. Its upkeep follows (histories.h), and it is closed when it is idle. One
  * thread. Logs.
  */
-#ifndef OCC_DAEMON_TOUR_H
-#define OCC_DAEMON_TOUR_H
+#pragma once
 
 #include "histories.h"
 
@@ -12,5 +11,3 @@
 void occ_tour_plan(struct occ_histories *histories, int64_t now_ns);
 /* Opens it if its time has come. */
 void occ_tour_poll(struct occ_histories *histories, int64_t now_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* `occtraced --migrate`: histories of an older version become ones of this version. No state; any thread. */
-#ifndef OCC_DAEMON_UPGRADE_H
-#define OCC_DAEMON_UPGRADE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,5 +9,3 @@
 /* `path`: a history, or a directory with histories (history.db) in it and in its owners' directories. Goes on
  * after one that fails, and prints a line for each; the first failure is returned. */
 int occ_upgrade_histories(const char *path, bool backup, FILE *out, struct occ_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Bounds-checked access to untrusted little-endian bytes. */
-#ifndef OCC_IMAGE_BYTES_H
-#define OCC_IMAGE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ static inline bool inside(struct span all, uint64_t offset, uint64_t size)
 {
     return offset <= all.size && size <= all.size - offset;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * ELF64 header, sections and strings, as cubins and host files share them. Little-endian only, as all CUDA
  * hosts are. Offsets and sizes are checked against the file's size on access.
  */
-#ifndef OCC_IMAGE_ELF_FILE_H
-#define OCC_IMAGE_ELF_FILE_H
+#pragma once
 
 #include "bytes.h"
 #include "image.h"
@@ -33,5 +32,3 @@ const char *occ_image_elf_string(struct span table, uint32_t offset);
 
 /* A section's bytes; empty for one without bytes in the file. */
 int occ_image_elf_bytes(const struct elf *elf, uint32_t index, struct span *ret, struct occ_image_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Entries of a file: how fatbin.c and host.c find them, entries.c stores them, fatbin.c unpacks one and
  * cubin.c reads it. Internal to image/.
  */
-#ifndef OCC_IMAGE_ENTRIES_H
-#define OCC_IMAGE_ENTRIES_H
+#pragma once
 
 #include "bytes.h"
 #include "image.h"
@@ -45,5 +44,3 @@ int occ_image_cubin_sm(struct span bytes, uint32_t *ret_sm, struct occ_image_err
 /* Takes ownership of `bytes` (malloc'ed): the image's, or freed on failure. */
 int occ_image_cubin_read(uint8_t *bytes, size_t size, struct occ_image **ret_image,
                          struct occ_image_error *err);
-
-#endif

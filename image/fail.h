@@ -1,6 +1,5 @@
 /* Error messages of image/. */
-#ifndef OCC_IMAGE_FAIL_H
-#define OCC_IMAGE_FAIL_H
+#pragma once
 
 #include "image.h"
 
@@ -11,5 +10,3 @@ int occ_image_fail(struct occ_image_error *err, int code, const char *format, ..
 /* Prepends context to a message, such as "entry 3 (sm_90) at byte 4711: ". */
 void occ_image_prefix(struct occ_image_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

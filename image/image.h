@@ -15,8 +15,7 @@
  *
  * Depends on libzstd only. Pure apart from malloc: no I/O, no logging, no global state; any thread.
  */
-#ifndef OCC_IMAGE_IMAGE_H
-#define OCC_IMAGE_IMAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ bool occ_image_runs_on(uint32_t sm, char suffix, uint32_t device_sm);
 
 /* NULL is fine. */
 void occ_image_free(struct occ_image *image);
-
-#endif

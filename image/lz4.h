@@ -1,6 +1,5 @@
 /* Decoder of one LZ4 block (lz4.org, "LZ4 Block Format Description"): nvcc --compress-mode=speed. */
-#ifndef OCC_IMAGE_LZ4_H
-#define OCC_IMAGE_LZ4_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 /* Decodes `in_size` bytes to exactly `out_size`. false: not such a block. Never reads or writes outside the
  * two buffers. */
 bool occ_image_lz4_decode(const uint8_t *in, size_t in_size, uint8_t *out, size_t out_size);
-
-#endif

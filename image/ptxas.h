@@ -13,8 +13,7 @@
  * Input is untrusted: numbers out of range, values without their kernel and lines above the maximum are
  * errors with the line's number. Errors as in image.h. Pure apart from malloc; any thread.
  */
-#ifndef OCC_IMAGE_PTXAS_H
-#define OCC_IMAGE_PTXAS_H
+#pragma once
 
 #include "image.h"
 
@@ -47,5 +46,3 @@ int occ_ptxas_read(const char *text, size_t size, struct occ_ptxas **ret_report,
 
 /* NULL is fine. */
 void occ_ptxas_free(struct occ_ptxas *report);
-
-#endif

@@ -1,6 +1,5 @@
 /* JSON numbers as integers, exactly: without a double in between. Any thread. */
-#ifndef OCC_IMPORT_DECIMAL_H
-#define OCC_IMPORT_DECIMAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 /* text x 10^scale, truncated towards zero, from "-12.5e3". false: not a number, or out of range; with scale 0
  * also a fraction. */
 bool occ_decimal_parse(const char *text, size_t n, int scale, int64_t *ret_value);
-
-#endif

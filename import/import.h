@@ -7,8 +7,7 @@
  * whole file was read without an error, in one transaction. Other writers wait for it: about a second for
  * three million launches. Memory is bounded whatever the file's size. One thread.
  */
-#ifndef OCC_IMPORT_IMPORT_H
-#define OCC_IMPORT_IMPORT_H
+#pragma once
 
 #include "sink.h"
 
@@ -36,5 +35,3 @@ struct occ_import_result {
  * with its name and the position in the message. */
 int occ_import_file(struct occ_store *store, const char *path, const struct occ_import_options *options,
                     struct occ_import_result *ret_result, struct occ_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * State of the Kineto reader: kineto_json.c parses the document, kineto_event.c makes launches and devices of
  * its events, kineto.c runs the passes over the file. Internal to import/.
  */
-#ifndef OCC_IMPORT_KINETO_STATE_H
-#define OCC_IMPORT_KINETO_STATE_H
+#pragma once
 
 #include <assert.h>
 
@@ -138,5 +137,3 @@ void occ_kineto_xla_end(struct occ_kineto *k);
 
 /* One pass over the document. Errors name the byte. */
 int occ_kineto_parse(struct occ_kineto *k, struct occ_kineto_input *input);
-
-#endif

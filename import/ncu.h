@@ -3,8 +3,7 @@
  * of `ncu --csv`, and ncu_result.c makes a launch and its measured values of a result. Internal to import/.
  * One thread.
  */
-#ifndef OCC_IMPORT_NCU_H
-#define OCC_IMPORT_NCU_H
+#pragma once
 
 #include "readers.h"
 
@@ -126,5 +125,3 @@ void occ_ncu_set_name(struct occ_ncu *ncu, const void *name, size_t n);
 int occ_ncu_end_result(struct occ_ncu *ncu);
 /* After the last one: what the recording is and lacks. */
 void occ_ncu_end(struct occ_ncu *ncu);
-
-#endif

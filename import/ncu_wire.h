@@ -1,6 +1,5 @@
 /* The wire format of Protocol Buffers, as far as Nsight Compute's reports need it. Any thread. */
-#ifndef OCC_IMPORT_NCU_WIRE_H
-#define OCC_IMPORT_NCU_WIRE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ void occ_wire_text(const struct occ_wire *m, const char *path, char *text, size_
 
 /* The field at hand as a number; NaN: it is none. */
 double occ_wire_real(const struct occ_wire *m);
-
-#endif

@@ -2,8 +2,7 @@
  * Parts of the Nsight Systems reader (nsys.c): nsys_db.c, nsys_names.c, nsys_devices.c, nsys_ranges.c,
  * nsys_facts.c. Internal to import/. One thread.
  */
-#ifndef OCC_IMPORT_NSYS_PARTS_H
-#define OCC_IMPORT_NSYS_PARTS_H
+#pragma once
 
 #include "sink.h"
 
@@ -130,5 +129,3 @@ int occ_nsys_has_whole_graphs(struct occ_nsys_db *d);
 /* Fills version, host and times; program and rank where `process` (globalPid) is the only one, 0: not so.
  * Adds what the file lacks to missing_fields. */
 int occ_nsys_facts_read(struct occ_nsys_db *d, int64_t process, struct occ_import_recording *recording);
-
-#endif

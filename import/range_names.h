@@ -2,8 +2,7 @@
  * Names of ranges, and the tree of their paths: a node is a range within those around it. Both have maxima;
  * what is beyond them is the node OCC_OTHER_RANGES. Internal to import/. One thread.
  */
-#ifndef OCC_IMPORT_RANGE_NAMES_H
-#define OCC_IMPORT_RANGE_NAMES_H
+#pragma once
 
 #include "sink.h"
 #include "support/arena.h"
@@ -37,5 +36,3 @@ int occ_range_names_child(struct occ_range_names *names, uint32_t parent, uint16
  * constant. */
 const char *occ_range_names_path(const struct occ_range_names *names, uint32_t node,
                                  char path[OCC_STORE_RANGE_BYTES + 1]);
-
-#endif

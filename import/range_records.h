@@ -1,7 +1,6 @@
 /* What ranges.c sorts, and the orders. Records are zeroed before their members are set: their bytes are kept
  * in files. Internal to import/. Stateless. */
-#ifndef OCC_IMPORT_RANGE_RECORDS_H
-#define OCC_IMPORT_RANGE_RECORDS_H
+#pragma once
 
 #include "sink.h"
 
@@ -44,5 +43,3 @@ int occ_compare_origins(const struct occ_import_origin *a, const struct occ_impo
 /* By origin, calls before launches. */
 int occ_compare_ends(const void *left, const void *right);
 int occ_compare_placed(const void *left, const void *right);
-
-#endif

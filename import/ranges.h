@@ -15,8 +15,7 @@
  * Memory is bounded whatever the recording's size: records are sorted in files (sorter.h), names, paths and
  * depth have maxima. One thread.
  */
-#ifndef OCC_IMPORT_RANGES_H
-#define OCC_IMPORT_RANGES_H
+#pragma once
 
 #include "sink.h"
 
@@ -39,5 +38,3 @@ int occ_ranges_next(struct occ_ranges *ranges, uint32_t *ret_place, struct occ_e
 /* A place < OCC_RANGES_PLACES_MAX as occ_store_put_range() takes it. */
 const char *occ_ranges_path(const struct occ_ranges *ranges, uint32_t place,
                             char path[OCC_STORE_RANGE_BYTES + 1], const char **ret_phase);
-
-#endif

@@ -2,8 +2,7 @@
  * The readers of recordings, from a file or from memory (tests and fuzzers), into the sink. Messages have the
  * position (byte of the uncompressed JSON, row of the table), those of files the path too.
  */
-#ifndef OCC_IMPORT_READERS_H
-#define OCC_IMPORT_READERS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -51,5 +50,3 @@ int occ_import_read_ncu(const char *path, struct occ_import_sink *sink, struct o
 /* Each by itself; `file` can seek and stays the caller's. */
 int occ_ncu_read_report(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
 int occ_ncu_read_csv(FILE *file, struct occ_import_sink *sink, struct occ_error *err);
-
-#endif

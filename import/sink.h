@@ -7,8 +7,7 @@
  * One thread. Functions with `err` return 0 or a negative code with its message (support/error.h); after an
  * error the import is over. Strings are copied.
  */
-#ifndef OCC_IMPORT_SINK_H
-#define OCC_IMPORT_SINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ const char *occ_import_skip_word(enum occ_import_skip why);
 #define OCC_IMPORT_SKIPS_BYTES 256
 const char *occ_import_skips_text(const uint64_t skipped[OCC_IMPORT_SKIP_COUNT],
                                   char text[OCC_IMPORT_SKIPS_BYTES]);
-
-#endif

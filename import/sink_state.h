@@ -1,7 +1,6 @@
 /* The sink's state, from its creation by import.c to load.c, which brings it into the history. Internal to
  * import/. */
-#ifndef OCC_IMPORT_SINK_STATE_H
-#define OCC_IMPORT_SINK_STATE_H
+#pragma once
 
 #include <assert.h>
 
@@ -103,5 +102,3 @@ struct occ_import_source {
 int occ_import_load(struct occ_import_sink *sink, struct occ_store *store,
                     const struct occ_import_source *source, struct occ_import_result *ret_result,
                     struct occ_error *err);
-
-#endif

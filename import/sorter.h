@@ -2,8 +2,7 @@
  * Sorts any number of records of one size in bounded memory: what does not fit lies sorted in an unlinked
  * temporary file, and is merged when it is read. One thread.
  */
-#ifndef OCC_IMPORT_SORTER_H
-#define OCC_IMPORT_SORTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ int occ_sorter_put(struct occ_sorter *sorter, const void *record, struct occ_err
 
 /* The next record, valid until the next call; NULL: no more. */
 int occ_sorter_next(struct occ_sorter *sorter, const void **ret_record, struct occ_error *err);
-
-#endif

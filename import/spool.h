@@ -2,8 +2,7 @@
  * A recording that is no plain file as one that is: what comes from a pipe, what zstd compressed, a report
  * that Nsight Systems has to export. One thread.
  */
-#ifndef OCC_IMPORT_SPOOL_H
-#define OCC_IMPORT_SPOOL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,5 +32,3 @@ struct occ_spooled {
 /* "-" is standard input. The caller closes *spooled also after an error. */
 int occ_spool(const char *path, struct occ_spooled *spooled, struct occ_error *err);
 void occ_spooled_close(struct occ_spooled *spooled);
-
-#endif

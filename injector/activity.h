@@ -1,8 +1,7 @@
 /*
  * A kernel record of CUPTI, parsed. Pure: reads the record, follows no pointer in it. Any thread.
  */
-#ifndef OCC_INJECTOR_ACTIVITY_H
-#define OCC_INJECTOR_ACTIVITY_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ struct occ_activity {
 /* `version` is cuptiGetVersion()'s; `record` has occ_cupti_kernel_bytes(version) bytes. */
 void occ_activity_parse(const struct occ_cupti_kernel *record, uint32_t version,
                         struct occ_activity *ret_record);
-
-#endif

@@ -22,8 +22,7 @@
  * Threads: take() and complete() any, wait-free but for a scan over `count` states; the others the helper
  * only.
  */
-#ifndef OCC_INJECTOR_BUFFERS_H
-#define OCC_INJECTOR_BUFFERS_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -84,5 +83,3 @@ void occ_pool_recycle(struct occ_pool *pool, int index);
 void occ_pool_reclaim(struct occ_pool *pool);
 /* Keeps some buffers READY, returns surplus ones to the system one by one. Once a second. */
 void occ_pool_maintain(struct occ_pool *pool);
-
-#endif

@@ -1,6 +1,5 @@
 /* Clocks in nanoseconds. vDSO or one system call; any thread, also inside callbacks. */
-#ifndef OCC_INJECTOR_CLOCK_H
-#define OCC_INJECTOR_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -11,5 +10,3 @@ static inline uint64_t occ_clock_ns(clockid_t clock)
     (void)clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Libraries of ours that lie beside libocctrace.so and are opened only when asked for. Thread: the one that
  * initialises CUDA.
  */
-#ifndef OCC_INJECTOR_COMPANION_H
-#define OCC_INJECTOR_COMPANION_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@
  * another abi, or it cannot be opened; the reason is "no WHAT: ...". */
 const void *occ_companion_open(const char *self, const char *file, const char *symbol, uint32_t abi,
                                const char *what, char reason[OCC_REASON_BYTES]);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Threads: the helper only.
  */
-#ifndef OCC_INJECTOR_DEVICES_H
-#define OCC_INJECTOR_DEVICES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ struct occ_devices {
 
 /* The id, or OCC_DEVICES_FULL if the ordinal is too large or the log is full. */
 uint32_t occ_devices_id(struct occ_devices *devices, struct occ_ring_producer *ring, uint32_t ordinal);
-
-#endif

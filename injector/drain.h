@@ -2,8 +2,7 @@
  * From activity records to the ring: parse, check, intern, push. Threads: the helper only; the exiting thread
  * reads `steps` and sets `is_stopped`.
  */
-#ifndef OCC_INJECTOR_DRAIN_H
-#define OCC_INJECTOR_DRAIN_H
+#pragma once
 
 #include "buffers.h"
 #include "devices.h"
@@ -61,5 +60,3 @@ void occ_drain_all(struct occ_drain *drain);
 
 /* Counts the loss of n records of unknown time. */
 void occ_drain_lose(struct occ_drain *drain, enum occ_loss_cause cause, uint64_t n);
-
-#endif

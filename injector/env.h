@@ -1,8 +1,7 @@
 /* The guest's environment variables (env.def), read once when CUDA is initialised, checked, and copied: the
  * program may change its environment at any time. An invalid value is ignored.
  */
-#ifndef OCC_INJECTOR_ENV_H
-#define OCC_INJECTOR_ENV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ void occ_env_read(struct occ_env *env, char *(*get)(const char *name));
 
 /* Name of row n, NULL beyond the last. */
 const char *occ_env_name(unsigned int row);
-
-#endif

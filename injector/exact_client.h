@@ -2,8 +2,7 @@
  * The guest's side of --exact: libocctrace-exact.so beside our own library, opened only when $OCCTRACE_EXACT
  * asks for it. Thread: the one that initialises CUDA.
  */
-#ifndef OCC_INJECTOR_EXACT_CLIENT_H
-#define OCC_INJECTOR_EXACT_CLIENT_H
+#pragma once
 
 #include "exact/exact.h"
 
@@ -16,5 +15,3 @@ struct occ_exact_client {
  * NULL. */
 void occ_exact_client_start(struct occ_exact_client *client, const char *self, const struct occ_cupti *cupti,
                             char reason[OCC_REASON_BYTES]);
-
-#endif

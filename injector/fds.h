@@ -3,8 +3,7 @@
  * know and open its own under the same number. So ours have high numbers, close on exec, and are used or
  * closed only after their device and inode proved them ours. Any thread that owns the struct.
  */
-#ifndef OCC_INJECTOR_FDS_H
-#define OCC_INJECTOR_FDS_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -28,5 +27,3 @@ int occ_fd_get(const struct occ_fd *fd);
 
 /* Closes it if it is still ours. */
 void occ_fd_close(struct occ_fd *fd);
-
-#endif

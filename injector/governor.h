@@ -6,8 +6,7 @@
  *   below half of it in windows of a minute -> one step up; a step up that has to be taken back within its
  *                                  minute doubles the minutes before the next one (at most an hour)
  */
-#ifndef OCC_INJECTOR_GOVERNOR_H
-#define OCC_INJECTOR_GOVERNOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ bool occ_governor_round(struct occ_governor *governor, const struct occ_governor
 
 /* For people: the overhead and the budget, with so many digits that they differ. */
 void occ_governor_describe(const struct occ_governor *governor, char *text, size_t size);
-
-#endif

@@ -13,8 +13,7 @@
  *   the one that calls exit         closing, wake, finished; everything if QUIET
  * No locks, so fork() is safe at any time (that of libocctrace-exact.so is never taken in a child).
  */
-#ifndef OCC_INJECTOR_GUEST_H
-#define OCC_INJECTOR_GUEST_H
+#pragma once
 
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -89,5 +88,3 @@ void occ_exit_prepare(void);
 
 /* helper.c: starts the one thread. False: the system allows no further thread. */
 bool occ_helper_start(struct occ_guest *guest);
-
-#endif

@@ -2,12 +2,9 @@
  * The guest's log: silent unless OCCTRACE_LOG is set; then one line at a time to stderr or appended to a
  * file. Allocates nothing, keeps no descriptor open, preserves errno. Any thread.
  */
-#ifndef OCC_INJECTOR_GUEST_LOG_H
-#define OCC_INJECTOR_GUEST_LOG_H
+#pragma once
 
 /* "" = silent, "stderr", or an absolute path. Copied. */
 void occ_guest_log_open(const char *target);
 
 void occ_guest_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -9,8 +9,7 @@
  *
  * Threads: the helper only.
  */
-#ifndef OCC_INJECTOR_INTERN_H
-#define OCC_INJECTOR_INTERN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ uint32_t occ_intern_kernel(struct occ_intern *intern, const char *name);
 
 /* `config` with kernel and device filled in; id and record are set here. */
 uint32_t occ_intern_config(struct occ_intern *intern, struct occ_record_config *config);
-
-#endif

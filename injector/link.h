@@ -4,8 +4,7 @@
  *
  * Threads: one at a time.
  */
-#ifndef OCC_INJECTOR_LINK_H
-#define OCC_INJECTOR_LINK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ bool occ_link_poll(struct occ_link *link, const struct occ_ring_producer *ring, 
                    uint64_t now_ns);
 
 void occ_link_close(struct occ_link *link);
-
-#endif

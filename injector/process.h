@@ -1,6 +1,5 @@
 /* PROCESS records: this process as it describes itself. Called before the helper exists. */
-#ifndef OCC_INJECTOR_PROCESS_H
-#define OCC_INJECTOR_PROCESS_H
+#pragma once
 
 #include "env.h"
 #include "ring/ring.h"
@@ -10,5 +9,3 @@ bool occ_process_log(struct occ_ring_producer *ring, const struct occ_env *env,
                      char *(*get)(const char *name));
 /* The same for the libcupti that is used; `note`: see tracing.h. */
 bool occ_process_log_cupti(struct occ_ring_producer *ring, const char *path, const char *note);
-
-#endif

@@ -3,8 +3,7 @@
  * the kernel with the call's correlation comes. What comes later than its kernel is not found: that launch
  * has no range. Threads: the helper.
  */
-#ifndef OCC_INJECTOR_RANGES_H
-#define OCC_INJECTOR_RANGES_H
+#pragma once
 
 #include "cupti/activity_abi.h"
 #include "nvtx/nvtx.h"
@@ -29,5 +28,3 @@ bool occ_ranges_start(struct occ_ranges *ranges, struct occ_ring_producer *ring,
 void occ_ranges_add(struct occ_ranges *ranges, const struct occ_cupti_external_record *record);
 /* 1 + id of the RANGE record of a launch; 0: it has none, or the log is full. */
 uint32_t occ_ranges_of(struct occ_ranges *ranges, uint32_t correlation);
-
-#endif

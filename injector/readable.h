@@ -8,8 +8,7 @@
  *
  * Threads: one for each struct.
  */
-#ifndef OCC_INJECTOR_READABLE_H
-#define OCC_INJECTOR_READABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ void occ_readable_forget(struct occ_readable *readable);
 
 /* Length of the string at `text` (without its NUL), at most `max`; -1 if it cannot be read. */
 ptrdiff_t occ_readable_length(struct occ_readable *readable, const char *text, size_t max);
-
-#endif

@@ -12,8 +12,7 @@
  * Switching off is cuptiActivityDisable, never cuptiFinalize: what CUPTI has is still delivered.
  * Threads: start by the one that initialises CUDA, the rest by the helper.
  */
-#ifndef OCC_INJECTOR_RECORDING_H
-#define OCC_INJECTOR_RECORDING_H
+#pragma once
 
 #include "governor.h"
 #include "takeover.h"
@@ -57,5 +56,3 @@ void occ_recording_flushed(struct occ_recording *recording, uint32_t result);
 
 /* Until the next edge of a window; UINT64_MAX: there is none. `now_ns` is monotonic. */
 uint64_t occ_recording_wait_ns(const struct occ_guest *guest, uint64_t now_ns);
-
-#endif

@@ -14,8 +14,7 @@
  *
  * Pure; threads: the helper.
  */
-#ifndef OCC_INJECTOR_TAKEOVER_H
-#define OCC_INJECTOR_TAKEOVER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,5 +48,3 @@ bool occ_takeover_is_silent(const struct occ_takeover *takeover);
 /* Updates `state`. True: it is time to register again; if that succeeds, call occ_takeover_came_back(). */
 bool occ_takeover_round(struct occ_takeover *takeover, const struct occ_takeover_signs *signs);
 void occ_takeover_came_back(struct occ_takeover *takeover, const struct occ_takeover_signs *signs);
-
-#endif

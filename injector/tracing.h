@@ -2,8 +2,7 @@
  * CUPTI's activity records: which libcupti delivers them, with which attributes, and its functions. Never
  * cuptiFinalize. Threads: start by the one that initialises CUDA, the functions as CUPTI allows.
  */
-#ifndef OCC_INJECTOR_TRACING_H
-#define OCC_INJECTOR_TRACING_H
+#pragma once
 
 #include "cupti/functions.h"
 #include "cupti/library.h"
@@ -44,5 +43,3 @@ bool occ_tracing_resume(struct occ_tracing *tracing);
  * False, with the reason: there are no records. */
 bool occ_tracing_start(struct occ_tracing *tracing, const char *configured, bool *ret_zeroed,
                        char reason[OCC_REASON_BYTES]);
-
-#endif

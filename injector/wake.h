@@ -1,6 +1,5 @@
 /* Waking the helper: a counter that it sleeps on (futex(2)); no descriptor that the program could close. */
-#ifndef OCC_INJECTOR_WAKE_H
-#define OCC_INJECTOR_WAKE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdint.h>
@@ -10,5 +9,3 @@ void occ_wake(_Atomic uint32_t *counter);
 
 /* Sleeps until the counter differs from `seen` or `timeout_ns` have passed; may return earlier. */
 void occ_wake_wait(_Atomic uint32_t *counter, uint32_t seen, uint64_t timeout_ns);
-
-#endif

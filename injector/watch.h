@@ -1,8 +1,7 @@
 /* Detects that CUPTI no longer returns times, over windows of several seconds, so that a few bad records do
  * not make the level flicker. Pure; threads: the helper only.
  */
-#ifndef OCC_INJECTOR_WATCH_H
-#define OCC_INJECTOR_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ static inline bool occ_watch_round(struct occ_watch *watch, uint64_t records, ui
     watch->bad = bad;
     return watch->is_without_times != before;
 }
-
-#endif

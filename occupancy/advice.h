@@ -10,8 +10,7 @@
  *
  * Pure like the model: no allocation, no I/O, any thread.
  */
-#ifndef OCC_OCCUPANCY_ADVICE_H
-#define OCC_OCCUPANCY_ADVICE_H
+#pragma once
 
 #include "occupancy.h"
 
@@ -96,6 +95,4 @@ const char *occ_advice_cost(enum occ_advice_kind kind);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -12,8 +12,7 @@
  *
  * Pure like the model: no allocation, no I/O, any thread.
  */
-#ifndef OCC_OCCUPANCY_BOUND_H
-#define OCC_OCCUPANCY_BOUND_H
+#pragma once
 
 #include "occupancy.h"
 
@@ -72,6 +71,4 @@ const char *occ_bound_text(enum occ_bound bound);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

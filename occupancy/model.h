@@ -2,8 +2,7 @@
  * The steps of occ_analyse(), in their order, and changes of a launch. Internal to the model: each step reads
  * the results of the earlier ones; on any other status than OCC_OK the result is discarded.
  */
-#ifndef OCC_OCCUPANCY_MODEL_H
-#define OCC_OCCUPANCY_MODEL_H
+#pragma once
 
 #include "advice.h"
 #include "sweep.h"
@@ -114,5 +113,3 @@ bool occ_adviser_change(struct adviser *a, enum occ_advice_kind kind, uint64_t n
 
 /* Registers, shared memory, carve-out, barriers: advice_resources.c. */
 void occ_advise_resources(struct adviser *a);
-
-#endif

@@ -36,8 +36,7 @@
  *   4. SMALL_GRID: the empty part of the only wave; or TAIL: of the last wave after full ones. TAIL is a
  * range too: it is smaller by expected_elapsed_high - expected_elapsed_low at the high end.
  */
-#ifndef OCC_OCCUPANCY_H
-#define OCC_OCCUPANCY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -255,6 +254,4 @@ const char *occ_limiters_text(uint32_t limiters, char *buffer, size_t size);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

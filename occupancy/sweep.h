@@ -4,8 +4,7 @@
  *
  * Pure like the model: no allocation, no I/O, any thread.
  */
-#ifndef OCC_OCCUPANCY_SWEEP_H
-#define OCC_OCCUPANCY_SWEEP_H
+#pragma once
 
 #include "occupancy.h"
 
@@ -62,6 +61,4 @@ const char *occ_axis_text(enum occ_axis axis);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -33,8 +33,7 @@
  *
  * Pure like the model: no I/O, no allocation, any thread.
  */
-#ifndef OCC_OCCUPANCY_WATERFALL_H
-#define OCC_OCCUPANCY_WATERFALL_H
+#pragma once
 
 #include "advice.h"
 #include "bound.h"
@@ -120,6 +119,4 @@ enum occ_advice_kind occ_part_advice(unsigned part);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

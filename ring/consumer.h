@@ -8,8 +8,7 @@
  *   - only the header's page is mapped. The rest is read as a file: a page that nobody wrote then reads as
  *     zeroes, where a mapping would make it, and charge it to the reader.
  */
-#ifndef OCC_RING_CONSUMER_H
-#define OCC_RING_CONSUMER_H
+#pragma once
 
 #include <unistd.h>
 
@@ -48,5 +47,3 @@ static inline enum occ_ring_status occ_ring_quarantine(struct occ_ring_consumer 
 
 /* Loads log_head once and clamps it; NULL or what is wrong. */
 const char *occ_ring_load_log_head(struct occ_ring_consumer *c);
-
-#endif

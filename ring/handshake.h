@@ -8,8 +8,7 @@
  * F_SEAL_SHRINK and F_SEAL_GROW, geometry that does not match its size, another user's process (unless the
  * daemon is root's).
  */
-#ifndef OCC_RING_HANDSHAKE_H
-#define OCC_RING_HANDSHAKE_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -33,5 +32,3 @@ static_assert(sizeof(struct occ_hello) == 32, "wire");
  * copy of its descriptor. */
 struct occ_hello occ_hello_of(const struct occ_ring_producer *ring);
 bool occ_hello_send(int socket, const struct occ_hello *hello, int memfd);
-
-#endif

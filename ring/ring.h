@@ -10,8 +10,7 @@
  *
  * Errors: functions that can fail for a cause return 0 or a negative errno value.
  */
-#ifndef OCC_RING_H
-#define OCC_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -149,5 +148,3 @@ static inline bool occ_ring_push(struct occ_ring_producer *producer, const struc
     atomic_store_explicit(&producer->header->head, producer->head, memory_order_release);
     return true;
 }
-
-#endif

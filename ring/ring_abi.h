@@ -51,8 +51,7 @@
  * time.
  */
 /* clang-format on */
-#ifndef OCC_RING_ABI_H
-#define OCC_RING_ABI_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -394,5 +393,3 @@ static inline bool occ_record_measured_is_valid(const struct occ_record_measured
            m->warps_ns >= 0 && m->warps_ns <= most && m->sms_active_ns >= 0 && m->sms_active_ns <= most &&
            m->blocks_active_ns >= 0 && m->blocks_active_ns <= most;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * file of version - 1 to `version`; PRAGMA user_version is the file's. Files are only ever added here.
  * Programs of a version read files of version - 1 too: their queries ask only for what those have.
  */
-#ifndef OCC_SCHEMA_SCHEMA_H
-#define OCC_SCHEMA_SCHEMA_H
+#pragma once
 
 /* PRAGMA application_id of a history: "occh"; and of those from before the first release, which are not read:
  * "occt". */
@@ -22,5 +21,3 @@ extern const struct occ_schema_migration occ_schema_migrations[];
 
 /* clickhouse/; $db: the database. */
 extern const char occ_schema_warehouse_sql[], occ_schema_accounts_sql[], occ_schema_accounts_xml[];
-
-#endif

@@ -2,8 +2,7 @@
  * Which field of a struct is which column of stored_device and stored_launch_config: one list drives
  * inserting and reading back.
  */
-#ifndef OCC_STORE_CONFIG_COLUMNS_H
-#define OCC_STORE_CONFIG_COLUMNS_H
+#pragma once
 
 /* X(column of stored_device, field of struct occ_device) */
 #define OCC_DEVICE_COLUMNS(X)                                                                                \
@@ -86,5 +85,3 @@
 #define OCC_COLUMN_3(column, field, type)  ", " #column
 #define OCC_COLUMN_LIMIT(name, word, text) ", limit_" word
 #define OCC_COLUMN_CAUSE(name, word, text) ", cause_" word
-
-#endif

@@ -1,6 +1,5 @@
 /* Which launches a question is about, and the same in SQL. Constants; any thread. */
-#ifndef OCC_STORE_FILTER_H
-#define OCC_STORE_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct occ_filter {
 #define OCC_FILTER_GPU(gpu, name)                                                                            \
     "iif(" gpu " GLOB '*[^0-9]*', " name " LIKE '%' || " gpu " || '%', device_id = CAST(" gpu " AS "         \
     "INTEGER))"
-
-#endif

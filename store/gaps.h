@@ -10,8 +10,7 @@
  * stretch ends at a gap above 100 us, and what CUDA graphs may save of it are the gaps above 5 us before
  * launches. A kernel inside a graph is not launched by the CPU: gaps before those do not count.
  */
-#ifndef OCC_STORE_GAPS_H
-#define OCC_STORE_GAPS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -75,5 +74,3 @@ bool occ_gpu_is_launch_bound(const struct occ_gpu_use *use);
 int occ_store_gpu_uses(struct occ_store *store, const struct occ_filter *filter,
                        struct occ_gpu_uses *ret_uses, struct occ_error *err);
 void occ_gpu_uses_free(struct occ_gpu_uses *uses);
-
-#endif

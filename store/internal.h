@@ -1,8 +1,7 @@
 /*
  * What the store's files share. Nothing outside store/ includes this.
  */
-#ifndef OCC_STORE_INTERNAL_H
-#define OCC_STORE_INTERNAL_H
+#pragma once
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -224,5 +223,3 @@ int occ_quota_evict_before(struct occ_store *s, int64_t before_ns, uint32_t max,
 int occ_quota_check_log(struct occ_store *s, struct occ_error *err);
 /* The file is full: empties the log and sets anew how far the file may grow. true: further than before. */
 bool occ_quota_relieve(struct occ_store *s);
-
-#endif

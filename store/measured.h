@@ -7,8 +7,7 @@
  * sums of sums are the time-weighted mean again. A mean of standard errors is an upper bound of the mean's
  * standard error: launches that share a regression share its error.
  */
-#ifndef OCC_STORE_MEASURED_H
-#define OCC_STORE_MEASURED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -156,5 +155,3 @@ struct occ_ncu_values {
  * first. */
 int occ_store_add_measured(struct occ_store *store, int64_t minute, int64_t run, uint32_t config,
                            const struct occ_measured_sums *sums, struct occ_error *err);
-
-#endif

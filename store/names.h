@@ -2,8 +2,7 @@
  * Kernels, launch configurations and runs of a history: their share of the quota, and how those that nothing
  * refers to are deleted (write/collect.c). Errors and threads as in store.h.
  */
-#ifndef OCC_STORE_NAMES_H
-#define OCC_STORE_NAMES_H
+#pragma once
 
 #include "store/store.h"
 
@@ -27,5 +26,3 @@ uint64_t occ_store_names_share(const struct occ_store *store);
  * look at. Nothing is pending. */
 int occ_store_collect_names(struct occ_store *store, const struct occ_name_keeper *keeper, bool *ret_more,
                             struct occ_error *err);
-
-#endif

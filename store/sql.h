@@ -2,8 +2,7 @@
  * The SQL that the store runs again and again, in one table, and the little that is around sqlite3_step():
  * statements are prepared once, bound in order, and SQLite's result codes become our errors.
  */
-#ifndef OCC_STORE_SQL_H
-#define OCC_STORE_SQL_H
+#pragma once
 
 #include <math.h>
 #include <sqlite3.h>
@@ -396,5 +395,3 @@ static inline void occ_bind_copy(struct occ_binder *b, const void *v, size_t n)
 {
     (void)sqlite3_bind_blob64(b->stmt, ++b->at, v, n, SQLITE_TRANSIENT);
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Statements of write/collect.c, as those of sql.h. SPENT_RUNS and UNUSED_...: ids from ?1 on, exclusive, to
  * ?2. */
-#ifndef OCC_STORE_SQL_COLLECT_H
-#define OCC_STORE_SQL_COLLECT_H
+#pragma once
 
 /* clang-format off: SQL is laid out by hand */
 #define OCC_SQL_COLLECT_STATEMENTS(X)                                                                        \
@@ -39,5 +38,3 @@
       "AND NOT EXISTS(SELECT 1 FROM stored_launch_config s WHERE s.kernel_id = k.kernel_id)")                \
     X(DROP_KERNEL, "DELETE FROM stored_kernel WHERE kernel_id = ?")
 /* clang-format on */
-
-#endif

@@ -1,6 +1,5 @@
 /* The statements of query/gaps.c; see sql.h. X(NAME, "statement") */
-#ifndef OCC_STORE_SQL_GAPS_H
-#define OCC_STORE_SQL_GAPS_H
+#pragma once
 
 /* clang-format off */
 #define OCC_SQL_GAP_STATEMENTS(X) \
@@ -13,5 +12,3 @@
     X(HOLES, "SELECT from_ns, coalesce(until_ns, 9223372036854775807), level = 'configs' FROM stored_period " \
       "WHERE run_id = ? AND level IN ('configs', 'nothing') ORDER BY 1")
 /* clang-format on */
-
-#endif

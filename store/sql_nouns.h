@@ -4,8 +4,7 @@
  * what the virtual tables declare. Units are part of a column's name where they are not 1. NULL is "not
  * known" in every column.
  */
-#ifndef OCC_STORE_SQL_NOUNS_H
-#define OCC_STORE_SQL_NOUNS_H
+#pragma once
 
 #define OCC_SQL_EPOCH "ns since 1970"
 #define OCC_SQL_STALL "share of cycles in which block launch is stalled for "
@@ -140,5 +139,3 @@ struct sqlite3;
  * ours; removes these two. SQLite code. */
 int occ_sql_drop_nouns(struct sqlite3 *db);
 int occ_sql_make_nouns(struct sqlite3 *db);
-
-#endif

@@ -1,6 +1,5 @@
 /* Statements about ranges, as those of sql.h. */
-#ifndef OCC_STORE_SQL_RANGES_H
-#define OCC_STORE_SQL_RANGES_H
+#pragma once
 
 /* ADD_RANGE: at most ?4 of a run, and what stands for the rest. RANGES: equal paths one after the other. */
 /* clang-format off: SQL is laid out by hand */
@@ -12,5 +11,3 @@
       "ON CONFLICT(run_id, path, phase) DO UPDATE SET path = excluded.path RETURNING range_id") \
     X(RANGES, "SELECT run_id, range_id, path FROM stored_range ORDER BY path")
 /* clang-format on */
-
-#endif

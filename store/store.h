@@ -15,8 +15,7 @@
  * OCC_E_BUSY: locked; OCC_E_READ_ONLY; OCC_E_FULL: disk or quota full (the transaction was rolled back, what
  * was put since the last commit stays in memory and is tried again with the next commit, up to a limit).
  */
-#ifndef OCC_STORE_H
-#define OCC_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -370,5 +369,3 @@ struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
 /* Registers the virtual tables on any connection, as the loadable extension does. SQLite's result code. */
 int occ_store_register(struct sqlite3 *db);
-
-#endif

@@ -1,6 +1,5 @@
 /* The answer of `top`: what launches add up to, by kernel or by something else. */
-#ifndef OCC_STORE_TOP_H
-#define OCC_STORE_TOP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ int occ_store_top(struct occ_store *store, const struct occ_filter *filter, enum
 int occ_store_tops(struct occ_store *store, const struct occ_filter *filter, const enum occ_top_by *by,
                    size_t n, struct occ_top *ret_tops, struct occ_error *err);
 void occ_top_free(struct occ_top *top);
-
-#endif

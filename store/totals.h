@@ -1,8 +1,7 @@
 /*
  * What is added up about launches, and tables of it by key. One thread at a time.
  */
-#ifndef OCC_STORE_TOTALS_H
-#define OCC_STORE_TOTALS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -68,5 +67,3 @@ static inline void occ_totals_add_totals(struct occ_totals *t, const struct occ_
     t->first_ns = other->first_ns < t->first_ns ? other->first_ns : t->first_ns;
     t->last_ns = other->last_ns > t->last_ns ? other->last_ns : t->last_ns;
 }
-
-#endif

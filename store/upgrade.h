@@ -1,6 +1,5 @@
 /* A history of an older version becomes one of this version, without a daemon. No global state; any thread. */
-#ifndef OCC_STORE_UPGRADE_H
-#define OCC_STORE_UPGRADE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ struct occ_upgrade {
  * anybody has it open. With `backup`, a copy as it was is left beside it, FILE.schemaN, which must not be
  * there; a copy that fails changes nothing. */
 int occ_store_upgrade(const char *path, bool backup, struct occ_upgrade *ret_upgrade, struct occ_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* Memory that is freed all at once, such as the strings of an answer. One thread at a time. */
-#ifndef OCC_SUPPORT_ARENA_H
-#define OCC_SUPPORT_ARENA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ static inline void occ_arena_free(struct occ_arena_block *blocks)
         blocks = last;
     }
 }
-
-#endif

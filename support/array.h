@@ -1,6 +1,5 @@
 /* Arrays that grow to a limit. No state. */
-#ifndef OCC_SUPPORT_ARRAY_H
-#define OCC_SUPPORT_ARRAY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,5 +21,3 @@ static inline bool occ_grow(void **items, size_t *allocated, size_t n, size_t ma
     *allocated = more;
     return true;
 }
-
-#endif

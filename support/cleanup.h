@@ -6,8 +6,7 @@
  *
  * Destructors accept NULL, -1 and half-built objects.
  */
-#ifndef OCC_SUPPORT_CLEANUP_H
-#define OCC_SUPPORT_CLEANUP_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,5 +45,3 @@ static inline void occ_fclosep(FILE **file)
         (pointer) = NULL;                                                                                    \
         occ_taken_;                                                                                          \
     })
-
-#endif

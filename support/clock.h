@@ -1,6 +1,5 @@
 /* The system's clocks in nanoseconds. Any thread. */
-#ifndef OCC_SUPPORT_CLOCK_H
-#define OCC_SUPPORT_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 #include <time.h>
@@ -23,5 +22,3 @@ static inline int64_t occ_monotonic_ns(void)
 {
     return occ_clock_of(CLOCK_MONOTONIC);
 }
-
-#endif

@@ -22,8 +22,7 @@
  * owner, everything else for all who may connect. At most OCC_CONTROL_BYTES a packet. Any thread; no state.
  */
 /* clang-format on */
-#ifndef OCC_SUPPORT_CONTROL_H
-#define OCC_SUPPORT_CONTROL_H
+#pragma once
 
 #include <stddef.h>
 
@@ -43,5 +42,3 @@ char *occ_control_value(const char *answer, const char *key);
  * NUL-terminated; an "error TEXT" answer fails with that text. */
 int occ_control_request(int fd, const char *request, int timeout_ms, char *answer, size_t answer_size,
                         struct occ_error *err);
-
-#endif

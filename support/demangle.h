@@ -1,6 +1,5 @@
 /* Demangled names of kernels. Pure apart from malloc; any thread. */
-#ifndef OCC_SUPPORT_DEMANGLE_H
-#define OCC_SUPPORT_DEMANGLE_H
+#pragma once
 
 /* Both are malloc'ed and sanitised (names come from traced programs); a name that is not mangled stays as it
  * is. 0 or OCC_E_NO_MEMORY. */
@@ -13,5 +12,3 @@ void occ_demangled_base(const char *name, const char **ret_begin, const char **r
 /* Behind the bracket that closes the one at `s`, or the end of the text. "->" and "operator<" inside template
  * arguments are so rare in names of kernels that they are not told apart. */
 const char *occ_demangled_skip_brackets(const char *s);
-
-#endif

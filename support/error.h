@@ -11,8 +11,7 @@
  *
  * Threads: an occ_error belongs to its caller; nothing here is global.
  */
-#ifndef OCC_SUPPORT_ERROR_H
-#define OCC_SUPPORT_ERROR_H
+#pragma once
 
 enum occ_error_code {
     OCC_E_INVALID = -1,   /* an argument or input is not valid */
@@ -50,5 +49,3 @@ int occ_fail_errno(struct occ_error *err, int error_number, const char *format, 
 /* Prepends context to a message that is set. Keeps the code and returns it; OCC_E_INVALID where err is NULL.
  */
 int occ_error_prefix(struct occ_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

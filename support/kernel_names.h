@@ -11,8 +11,7 @@
  *
  * Pure apart from malloc; any thread.
  */
-#ifndef OCC_SUPPORT_KERNEL_NAMES_H
-#define OCC_SUPPORT_KERNEL_NAMES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ struct occ_kernel_name {
  * OCC_E_NO_MEMORY (then no name is set).
  */
 int occ_kernel_names_distinguish(struct occ_kernel_name *kernels, size_t n);
-
-#endif

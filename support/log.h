@@ -6,8 +6,7 @@
  *
  * Threads: set name and level before other threads start; occ_log() may be called from any thread.
  */
-#ifndef OCC_SUPPORT_LOG_H
-#define OCC_SUPPORT_LOG_H
+#pragma once
 
 enum occ_log_level { OCC_LOG_ERROR, OCC_LOG_WARNING, OCC_LOG_INFO, OCC_LOG_DEBUG };
 
@@ -16,5 +15,3 @@ enum occ_log_level { OCC_LOG_ERROR, OCC_LOG_WARNING, OCC_LOG_INFO, OCC_LOG_DEBUG
 void occ_log_init(const char *program);
 void occ_log_set_level(enum occ_log_level level);
 void occ_log(enum occ_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-#endif

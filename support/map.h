@@ -3,8 +3,7 @@
  * A random seed in each table: keys come from traced programs, which cannot choose keys that collide. One
  * thread at a time.
  */
-#ifndef OCC_SUPPORT_MAP_H
-#define OCC_SUPPORT_MAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ static inline uint32_t occ_map_put(struct occ_map *map, uint64_t key, uint32_t v
     map->used++;
     return value;
 }
-
-#endif

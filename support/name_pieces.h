@@ -2,8 +2,7 @@
  * Names of kernels and types in pieces: the part of kernel_names.c that reads them. Texts are the arena's.
  * Any thread.
  */
-#ifndef OCC_SUPPORT_NAME_PIECES_H
-#define OCC_SUPPORT_NAME_PIECES_H
+#pragma once
 
 #include <string.h>
 
@@ -56,5 +55,3 @@ const char *occ_name_simplify(struct occ_arena *arena, const char *text);
 void occ_name_cut_type(struct occ_arena *arena, const char *text, struct occ_name_pieces *ret_pieces);
 void occ_name_cut_kernel(struct occ_arena *arena, const struct occ_kernel_name *kernel,
                          struct occ_name_pieces *ret_pieces);
-
-#endif

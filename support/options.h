@@ -2,8 +2,7 @@
  * The command line of a program by a table: parsing and --help. getopt_long() keeps state of its own, so: the
  * main thread.
  */
-#ifndef OCC_SUPPORT_OPTIONS_H
-#define OCC_SUPPORT_OPTIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -27,5 +26,3 @@ struct occ_option {
 int occ_options_read(const struct occ_option *options, size_t n, int argc, char **argv, void *values,
                      struct occ_error *err);
 void occ_options_print(const struct occ_option *options, size_t n, FILE *out);
-
-#endif

@@ -2,8 +2,7 @@
  * Paths of the history, of the sockets and of the installation. Strings are malloc'ed; the caller frees them.
  * The environment is read with secure_getenv. Any thread.
  */
-#ifndef OCC_SUPPORT_PATHS_H
-#define OCC_SUPPORT_PATHS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -46,5 +45,3 @@ int occ_path_settings(char **ret_directory, struct occ_error *err);
 /* The first `max` bytes of a regular file, and a NUL behind them: a larger file shows by one byte more than
  * it may have. */
 int occ_path_read(const char *path, size_t max, char **ret_text, size_t *ret_bytes, struct occ_error *err);
-
-#endif

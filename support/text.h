@@ -2,8 +2,7 @@
  * Numbers, durations, sizes, moments and names: parsing, formatting, spelling suggestions. No state; any
  * thread.
  */
-#ifndef OCC_SUPPORT_TEXT_H
-#define OCC_SUPPORT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ const char *occ_text_nearest(const char *word, const char *const *words);
 void occ_hex_encode(const uint8_t *bytes, size_t n, char *out);
 /* Exactly 2*n digits, or false. */
 bool occ_hex_decode(const char *text, uint8_t *bytes, size_t n);
-
-#endif

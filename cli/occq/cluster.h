@@ -1,6 +1,5 @@
 /* --cluster: commands answer from the cluster's warehouse. One thread. */
-#ifndef OCC_OCCQ_CLUSTER_H
-#define OCC_OCCQ_CLUSTER_H
+#pragma once
 
 #include "config/config.h"
 #include "history.h"
@@ -43,5 +42,3 @@ int cluster_top_gpus(struct occ_store *store, struct occ_top *ret_top, struct oc
 /* The history to answer from: cli_open_history(), or what the warehouse has for it. */
 int cluster_open(const struct cli_command *command, const struct history_args *args, enum cluster_need need,
                  enum occ_top_by by, struct occ_store **ret_store, struct occ_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* occq and its commands, one cmd_*.c each (calc: a library of its own). */
-#ifndef OCC_OCCQ_COMMANDS_H
-#define OCC_OCCQ_COMMANDS_H
+#pragma once
 
 #include "cli/options.h"
 #include "calc/calc.h"
@@ -13,5 +12,3 @@ extern const struct cli_command cli_top, cli_show, cli_runs, cli_launches, cli_s
 
 /* In the order of the help; NULL ends it. */
 extern const struct cli_command *const cli_commands[];
-
-#endif

@@ -1,6 +1,5 @@
 /* The connection of commands that talk to a daemon. One thread. */
-#ifndef OCC_OCCQ_DAEMON_H
-#define OCC_OCCQ_DAEMON_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -15,5 +14,3 @@ char *socket_of_process(int32_t pid);
 /* `socket`: where it listens; NULL: the user's own daemon, else the system's service. Where none was named,
  * the message has how to start one. */
 int connect_daemon(const char *socket, int *ret_fd, struct occ_error *err);
-
-#endif

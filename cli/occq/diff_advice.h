@@ -1,6 +1,5 @@
 /* What A's advice predicted, where B follows it, and what it brought. One thread. */
-#ifndef OCC_OCCQ_DIFF_ADVICE_H
-#define OCC_OCCQ_DIFF_ADVICE_H
+#pragma once
 
 #include "sides.h"
 
@@ -12,5 +11,3 @@
  */
 int diff_answer(const struct sides *sides, bool force, struct diff_report *report,
                 struct diff_line **ret_lines, struct occ_error *err);
-
-#endif

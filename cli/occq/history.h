@@ -1,6 +1,5 @@
 /* What the commands of occq that read a history share: which launches, opening the file. One thread. */
-#ifndef OCC_OCCQ_HISTORY_H
-#define OCC_OCCQ_HISTORY_H
+#pragma once
 
 #include "cli/command.h"
 #include "store/store.h"
@@ -22,8 +21,8 @@ struct history_args {
         CLI_OPTION(0, "until", CLI_MOMENT, struct history_args, filter.until_ns, "WHEN", "only before then")
 #define CLI_OPTIONS_RUN                                                                                      \
     CLI_OPTION(0, "run", CLI_NUMBER, struct history_args, filter.run, "ID",                                  \
-               "only this run ('occq runs' lists them); last: the last that was recorded or imported", .min = 1, .max = INT64_MAX,       \
-               .words = cli_run_words),                                                                      \
+               "only this run ('occq runs' lists them); last: the last that was recorded or imported",       \
+               .min = 1, .max = INT64_MAX, .words = cli_run_words),                                          \
         CLI_OPTION(0, "label", CLI_TEXT, struct history_args, filter.label, "TEXT",                          \
                    "only runs with this label (occtrace --label); * and ? match any text and character"),    \
         CLI_OPTION(0, "user", CLI_TEXT, struct history_args, filter.user, "NAME", "only runs of this user"), \
@@ -78,5 +77,3 @@ int64_t cli_history_bytes(struct occ_store *store);
 /* One line on stderr when a period leaves out runs only because their times do not count from 1970. */
 void cli_note_unknown_times(const struct cli_command *command, struct occ_store *store,
                             const struct occ_filter *filter);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names of kernels as `--name` asks for them. One thread. */
-#ifndef OCC_OCCQ_NAMES_H
-#define OCC_OCCQ_NAMES_H
+#pragma once
 
 #include "store/store.h"
 #include "support/cleanup.h"
@@ -32,5 +31,3 @@ void kernel_names_choose(const struct kernel_names *names, struct occ_filter *fi
 
 /* Makes kernel_name(kernel_id) of it in SQL, for as long as `names` live. */
 int kernel_names_add_function(const struct kernel_names *names, struct sqlite3 *db, struct occ_error *err);
-
-#endif

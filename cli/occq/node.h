@@ -2,8 +2,7 @@
  * --node: questions about single launches, which stay on their node, are asked there, by the command of the
  * settings (cluster.command). No shell here; the node's shell gets every argument in quotes. One thread.
  */
-#ifndef OCC_OCCQ_NODE_H
-#define OCC_OCCQ_NODE_H
+#pragma once
 
 #include "history.h"
 
@@ -18,5 +17,3 @@ void node_keep_arguments(char **argv);
 
 /* Runs that command; returns the exit status. */
 int node_run(const struct cli_command *command, const char *node);
-
-#endif

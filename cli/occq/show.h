@@ -1,6 +1,5 @@
 /* The two forms of `occq show`: pages for people, JSON for programs. One thread (stdio). */
-#ifndef OCC_OCCQ_SHOW_H
-#define OCC_OCCQ_SHOW_H
+#pragma once
 
 #include <stddef.h>
 
@@ -70,5 +69,3 @@ const char *reported_difference(const struct occ_config_row *row);
 /* Our value nearest to it in meaning: theoretical occupancy, or for less than a wave expected_elapsed_low.
  * NaN: not analysed. */
 double reported_expected(const struct occ_config_row *row);
-
-#endif

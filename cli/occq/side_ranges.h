@@ -1,6 +1,5 @@
 /* Where in their program the launches of a side were made, for its comparison. One thread. */
-#ifndef OCC_OCCQ_SIDE_RANGES_H
-#define OCC_OCCQ_SIDE_RANGES_H
+#pragma once
 
 #include "store/store.h"
 #include "support/arena.h"
@@ -16,5 +15,3 @@ struct side_range {
 int side_split_by_range(struct occ_store *store, const struct occ_filter *filter,
                         struct occ_config_rows *rows, struct occ_arena *texts, struct side_range **ret_ranges,
                         struct occ_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * Commas join several of them, which all hold.
  */
-#ifndef OCC_OCCQ_SIDES_H
-#define OCC_OCCQ_SIDES_H
+#pragma once
 
 #include "diff/report.h"
 #include "history.h"
@@ -56,5 +55,3 @@ int sides_parse(struct sides *sides, const struct history_args *args, struct occ
  * on several GPU models.
  */
 int sides_compare(struct sides *sides, struct occ_error *err);
-
-#endif

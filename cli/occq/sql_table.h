@@ -2,8 +2,7 @@
  * Tables of columns over SQL: a statement is built from a column table, its rows are printed by the same
  * table. One thread.
  */
-#ifndef OCC_OCCQ_SQL_TABLE_H
-#define OCC_OCCQ_SQL_TABLE_H
+#pragma once
 
 #include "cli/table.h"
 #include "history.h"
@@ -95,5 +94,3 @@ void sql_note_partial(const struct cli_command *command, struct occ_store *store
 
 /* "x REGEXP pattern": POSIX extended regular expressions. */
 int sql_add_regexp(struct sqlite3 *db, struct occ_error *err);
-
-#endif

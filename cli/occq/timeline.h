@@ -1,6 +1,5 @@
 /* Launches and samples of a history as a timeline for other viewers. One thread. */
-#ifndef OCC_OCCQ_TIMELINE_H
-#define OCC_OCCQ_TIMELINE_H
+#pragma once
 
 #include "export/export.h"
 
@@ -18,5 +17,3 @@ struct timeline_counts {
  * first row, `number` at most, and the samples of their GPUs from the first start to the last end. */
 int timeline_write(struct sqlite3_stmt *statement, const struct export_format *format, FILE *out,
                    int64_t number, struct timeline_counts *ret_counts, struct occ_error *err);
-
-#endif

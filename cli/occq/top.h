@@ -1,6 +1,5 @@
 /* What `occq top` prints of a row. One thread. */
-#ifndef OCC_OCCQ_TOP_H
-#define OCC_OCCQ_TOP_H
+#pragma once
 
 #include "cli/marks.h"
 #include "cli/values.h"
@@ -55,5 +54,3 @@ extern const char *const top_by_labels[]; /* by enum occ_top_by, NULL ends them 
 /* The columns by what rows are; -o knows the second one as "kernel" too, until top_name_rows(). */
 void top_copy_columns(enum occ_top_by by, struct cli_column *table);
 void top_name_rows(enum occ_top_by by, struct cli_column *table);
-
-#endif

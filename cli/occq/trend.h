@@ -2,8 +2,7 @@
  * How launches went by units of time, and when that changed: the points of occ_store_top() by minute, hour or
  * day, and the changes of diff/changes.h in them. One thread.
  */
-#ifndef OCC_OCCQ_TREND_H
-#define OCC_OCCQ_TREND_H
+#pragma once
 
 #include <stdio.h>
 
@@ -106,5 +105,3 @@ void trend_svg(const struct trend *trend, const char *what, FILE *out);
 
 /* Members of the open object: what `occq history --json` prints. */
 void trend_json(struct cli_json *json, const struct trend *trend);
-
-#endif

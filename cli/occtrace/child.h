@@ -7,8 +7,7 @@
  * the mask and the handling that occtrace was started with. When a terminal stops the program (SIGTSTP,
  * SIGTTIN, SIGTTOU), occtrace stops too, so that the shell's job control sees it.
  */
-#ifndef OCC_OCCTRACE_CHILD_H
-#define OCC_OCCTRACE_CHILD_H
+#pragma once
 
 #include <signal.h>
 #include <stdbool.h>
@@ -49,5 +48,3 @@ int child_wait(const struct child_signals *signals, pid_t program,
 /* Ends this process like `wait_status`: with the same exit status, or by the same signal (without a core
  * file). */
 void child_end_like(int wait_status) __attribute__((noreturn));
-
-#endif

@@ -6,8 +6,7 @@
  *
  * One thread.
  */
-#ifndef OCC_OCCTRACE_PRIVATE_DAEMON_H
-#define OCC_OCCTRACE_PRIVATE_DAEMON_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -48,5 +47,3 @@ bool private_daemon_release(struct private_daemon *daemon, int patience_ms);
 void private_daemon_show_log(const struct private_daemon *daemon);
 
 void private_daemon_destroy(struct private_daemon *daemon);
-
-#endif

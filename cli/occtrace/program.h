@@ -1,6 +1,5 @@
 /* The program's file, looked at before it starts, and why no launches of it were recorded. One thread. */
-#ifndef OCC_OCCTRACE_PROGRAM_H
-#define OCC_OCCTRACE_PROGRAM_H
+#pragma once
 
 #include <limits.h>
 #include <stdbool.h>
@@ -18,5 +17,3 @@ void program_inspect(const char *name, const char *library, struct program *prog
 
 /* After its end, what can be found out from outside: one line. */
 const char *program_no_launches_reason(const struct program *program);
-
-#endif

@@ -1,6 +1,5 @@
 /* The summary at the end of a run, on stderr. One thread (stdio). */
-#ifndef OCC_OCCTRACE_SUMMARY_H
-#define OCC_OCCTRACE_SUMMARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ int summary_count(struct occ_store *store, const char *session, uint64_t *ret_ru
  */
 int summary_print(struct occ_store *store, const char *session, const char *db, bool was_killed,
                   struct occ_error *err);
-
-#endif

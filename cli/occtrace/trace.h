@@ -1,6 +1,5 @@
 /* One call of occtrace, as its files share it. One thread. */
-#ifndef OCC_OCCTRACE_TRACE_H
-#define OCC_OCCTRACE_TRACE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ char *trace_daemon_value(const char *socket, const char *key);
 
 /* "occtrace: TEXT" on stderr, made safe to print: names in it come from the program. */
 #define trace_note(...) cli_note(&cli_occtrace, __VA_ARGS__)
-
-#endif

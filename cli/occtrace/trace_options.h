@@ -1,6 +1,5 @@
 /* occtrace's table and its own arguments. */
-#ifndef OCC_CLI_TRACE_OPTIONS_H
-#define OCC_CLI_TRACE_OPTIONS_H
+#pragma once
 
 #include "cli/options.h"
 
@@ -23,5 +22,3 @@ struct trace_options {
 
 /* Parses; OCC_E_INVALID as cli_parse(). */
 int trace_options_parse(char **argv, struct trace_options *options, struct occ_error *err);
-
-#endif

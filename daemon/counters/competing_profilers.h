@@ -1,6 +1,5 @@
 /* Other tools that use a GPU's PM counters, which only one client can have. Any thread. */
-#ifndef OCC_COUNTERS_COMPETING_PROFILERS_H
-#define OCC_COUNTERS_COMPETING_PROFILERS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ struct occ_profiler_users {
  */
 const char *occ_competing_profiler(const char *proc, uint32_t cc_major,
                                    const struct occ_profiler_users *users);
-
-#endif

@@ -3,8 +3,7 @@
  * nothing is replayed. Source: the metrics and passes that CUPTI's host library reports for each chip
  * (tests/unit/test_sampler_sets.c asks it again). Pure; any thread.
  */
-#ifndef OCC_COUNTERS_COUNTER_SETS_H
-#define OCC_COUNTERS_COUNTER_SETS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct occ_chip_sets {
 
 /* Never NULL: a chip that is not in the table gets the smallest set, which all chips have. */
 const struct occ_chip_sets *occ_chip_sets_find(const char *chip);
-
-#endif

@@ -2,8 +2,7 @@
  * The GPUs that the driver shows to this process: launches name a GPU by its uuid, counter sources by its
  * CUDA ordinal. cuInit only, no context. Any thread, one at a time.
  */
-#ifndef OCC_COUNTERS_GPUS_H
-#define OCC_COUNTERS_GPUS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@
  * does not start; `err` has the reason. */
 enum occ_source_state occ_gpus_find(struct occ_gpu_found *gpus, size_t max, size_t *ret_n,
                                     struct occ_error *err);
-
-#endif

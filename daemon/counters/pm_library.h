@@ -2,8 +2,7 @@
  * libcupti as PM sampling uses it: opened and bound, its errors as states of a source, and a counter set
  * configured for a chip. Threads: one for each struct.
  */
-#ifndef OCC_COUNTERS_PM_LIBRARY_H
-#define OCC_COUNTERS_PM_LIBRARY_H
+#pragma once
 
 #include "counter_sets.h"
 #include "cupti/host.h"
@@ -27,5 +26,3 @@ enum occ_source_state occ_pm_configure(const struct occ_pm_library *library, con
                                        const struct occ_cupti_image *availability,
                                        const struct occ_counter_set *set, struct occ_cupti_host *host,
                                        struct occ_error *err);
-
-#endif

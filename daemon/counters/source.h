@@ -6,8 +6,7 @@
  * Threads: an object belongs to one thread; several may open at once (occ_source_open). No function blocks
  * longer than one decode.
  */
-#ifndef OCC_COUNTERS_SOURCE_H
-#define OCC_COUNTERS_SOURCE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -82,5 +81,3 @@ extern const struct occ_source_kind occ_source_pm, occ_source_gpm;
 enum occ_source_state occ_source_open(const struct occ_source_kind *kind,
                                       const struct occ_source_options *options,
                                       struct occ_source **ret_source, struct occ_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * The daemon's metrics, each with its name, type, audience and help in one table, and their text: Prometheus'
  * format 0.0.4, or OpenMetrics 1.0. Labels as dcgm-exporter has them. No state; any thread.
  */
-#ifndef OCC_METRICS_EXPOSITION_H
-#define OCC_METRICS_EXPOSITION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ void occ_exposition_format_uuid(const uint8_t uuid[16], char text[OCC_GPU_UUID_B
 
 /* The text's end, where the format has one. */
 void occ_exposition_end(const struct occ_exposition *exposition);
-
-#endif

@@ -6,8 +6,7 @@
  * Bounded: 32 connections at each socket, 16 KiB of request, 10 s of silence; the text of a page is at most
  * half a second old and shared by all that ask meanwhile. One thread.
  */
-#ifndef OCC_METRICS_HTTP_H
-#define OCC_METRICS_HTTP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,5 +33,3 @@ void occ_http_close(struct occ_http *http);
 /* Readable when occ_http_serve() has something to do; it never waits. */
 int occ_http_fd(const struct occ_http *http);
 void occ_http_serve(struct occ_http *http);
-
-#endif

@@ -8,8 +8,7 @@
  * kernel wastes while it is not one of them counts as "(other)", so that each part counts once and no
  * counter falls. One thread.
  */
-#ifndef OCC_METRICS_METER_H
-#define OCC_METRICS_METER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void occ_meter_end_run(struct occ_meter *meter, const uint8_t uuid[16], int64_t 
 /* `ordinal` gives the number of a GPU in `text`, or "". */
 void occ_meter_write(struct occ_meter *meter, const struct occ_exposition *exposition, int64_t now_ns,
                      void (*ordinal)(void *context, const uint8_t uuid[16], char text[16]), void *context);
-
-#endif

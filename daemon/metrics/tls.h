@@ -2,8 +2,7 @@
  * TLS of the HTTP server's TCP sockets: the files that it needs, and who is at the other end. GnuTLS does the
  * work below libmicrohttpd, and is opened at run time as that is. One thread.
  */
-#ifndef OCC_METRICS_TLS_H
-#define OCC_METRICS_TLS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -25,5 +24,3 @@ void occ_tls_free(struct occ_tls *tls);
 /* Whether the client of this session (gnutls_session_t) has a certificate for clients that the authority of
  * the server's CLIENT_CA signed, and that is valid now. */
 bool occ_tls_client_is_known(void *session);
-
-#endif

@@ -1,7 +1,6 @@
 /* CUPTI's callbacks around launches, captures and the end of contexts: they begin and end sessions
  * (profiler.h). */
-#ifndef OCC_EXACT_CALLBACKS_H
-#define OCC_EXACT_CALLBACKS_H
+#pragma once
 
 #include "profiler.h"
 
@@ -10,5 +9,3 @@ bool occ_exact_watch(struct occ_exact *exact);
 
 /* Ends the sessions of all contexts. The caller holds `lock` and has turned measuring off. */
 void occ_exact_end_all(struct occ_exact *exact);
-
-#endif

@@ -2,8 +2,7 @@
  * Calls of the driver that --exact watches, by CUPTI's numbers, which never change. X(name, number, what):
  * LAUNCH one kernel, GRAPH many kernels, BEGIN and END of a stream's capture.
  */
-#ifndef OCC_EXACT_DRIVER_CALLS_H
-#define OCC_EXACT_DRIVER_CALLS_H
+#pragma once
 
 #define OCC_DRIVER_CALLS(X)                                                                                  \
     X(cuLaunch, 115, LAUNCH)                                                                                 \
@@ -27,5 +26,3 @@
     X(cuStreamEndCapture_ptsz, 498, END)
 
 enum occ_driver_call { OCC_CALL_LAUNCH, OCC_CALL_GRAPH, OCC_CALL_BEGIN, OCC_CALL_END };
-
-#endif

@@ -11,8 +11,7 @@
  * fork does nothing. poll() and finish() wait at most 50 ms for a thread of the program that is inside CUPTI,
  * and then do without.
  */
-#ifndef OCC_EXACT_H
-#define OCC_EXACT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -64,5 +63,3 @@ struct occ_exact_library {
 
 /* The one symbol of libocctrace-exact.so. */
 extern const struct occ_exact_library occ_exact_library;
-
-#endif

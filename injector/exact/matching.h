@@ -13,8 +13,7 @@
  *
  * Threads: the helper only, but occ_session_new() and _free().
  */
-#ifndef OCC_EXACT_MATCHING_H
-#define OCC_EXACT_MATCHING_H
+#pragma once
 
 #include "exact.h"
 
@@ -66,5 +65,3 @@ void occ_matching_add_launch(struct occ_matching *matching, const struct occ_exa
 void occ_matching_add_session(struct occ_matching *matching, struct occ_session *session);
 /* Once a round. is_last: no launch will follow, all sessions are settled and all sums written. */
 void occ_matching_run(struct occ_matching *matching, bool is_last, occ_exact_sink *sink, void *context);
-
-#endif

@@ -9,8 +9,7 @@
  * Threads: any of the program's that CUPTI calls back, one at a time, under `lock`. Memory comes from
  * mmap(2).
  */
-#ifndef OCC_EXACT_PROFILER_H
-#define OCC_EXACT_PROFILER_H
+#pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -76,5 +75,3 @@ void occ_exact_give_up(struct occ_exact *e, struct occ_exact_context *c);
  * queue. */
 void occ_exact_start_session(struct occ_exact *e, struct occ_exact_context *c);
 void occ_exact_end_session(struct occ_exact *e, struct occ_exact_context *c);
-
-#endif

@@ -3,8 +3,7 @@
  * that the build needs nothing of the toolkit. Where its headers are installed, tests/unit/test_nvtx_abi.c
  * compares.
  */
-#ifndef OCC_INJECTOR_NVTX_CALLBACKS_H
-#define OCC_INJECTOR_NVTX_CALLBACKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ struct occ_nvtx_callbacks {
 typedef const void *occ_nvtx_get_export_table(uint32_t id);
 
 int InitializeInjectionNvtx2(occ_nvtx_get_export_table *get);
-
-#endif

@@ -14,8 +14,7 @@
  * freed. Threads: any. Source: nvtx3/nvtxDetail of the CUDA toolkit (nvtxTypes.h, nvtxInit.h); a test
  * compares.
  */
-#ifndef OCC_INJECTOR_NVTX_H
-#define OCC_INJECTOR_NVTX_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ const char *occ_nvtx_name(uint64_t id);
 /* What NVTX calls; return the range's level, or -1. `domain`: an id, 0: the default one. */
 int occ_nvtx_push(uint32_t domain, const char *name);
 int occ_nvtx_pop(uint32_t domain);
-
-#endif

@@ -2,8 +2,7 @@
  * Byte strings: a growing writer and a reader that never goes past its end. Integers are LEB128 varints (7
  * bits a byte, at most 10 bytes); signed ones are zigzagged (0, -1, 1, -2 ... become 0, 1, 2, 3 ...).
  */
-#ifndef OCC_STORE_BYTES_H
-#define OCC_STORE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -144,5 +143,3 @@ static inline uint64_t occ_read_little_endian(struct occ_reader *r, unsigned byt
     const uint8_t *at = occ_read_bytes(r, bytes);
     return at ? occ_little_endian(at, bytes) : 0;
 }
-
-#endif

@@ -8,8 +8,7 @@
  *     error   0, or code k: 2^((k - 1) / 8 - 20), rounded up: never smaller than the error, from 2^-20 on
  *             at most 9.1 % larger
  */
-#ifndef OCC_STORE_CODES_H
-#define OCC_STORE_CODES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ enum occ_sample_number { OCC_SAMPLE_NUMBERS(OCC_SAMPLE_ENUMERATOR) OCC_SAMPLE_NU
 
 /* Codes of a launch, in the order of their columns. */
 enum { OCC_VALUE_ACHIEVED, OCC_VALUE_ACHIEVED_ERROR, OCC_VALUE_ELAPSED, OCC_VALUE_ELAPSED_ERROR };
-
-#endif

@@ -17,8 +17,7 @@
  * nothing else. Decoding is safe on any bytes: it gives columns that keep their promises, or an error. One
  * thread at a time for an encoder or a decoder.
  */
-#ifndef OCC_STORE_COLUMNS_H
-#define OCC_STORE_COLUMNS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ void occ_columns_encoder_free(struct occ_columns_encoder *encoder);
  * OCC_E_INVALID: n is 0 or more than OCC_COLUMNS_MAX_ROWS. OCC_E_NO_MEMORY. */
 int occ_columns_encode(struct occ_columns_encoder *encoder, const struct occ_column_source *sources,
                        uint32_t n, bool compress, const uint8_t **ret_data, size_t *ret_bytes);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * As bytes: varint first bin, then a varint count of each bin up to the last that is not empty.
  */
-#ifndef OCC_STORE_HISTOGRAM_H
-#define OCC_STORE_HISTOGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ uint64_t occ_histogram_quantile(const struct occ_histogram *h, double share);
 /* The same, kept within the smallest and the largest value, which a part of a bin may lie beyond. */
 uint64_t occ_histogram_quantile_within(const struct occ_histogram *h, double share, uint64_t min,
                                        uint64_t max);
-
-#endif

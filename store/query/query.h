@@ -3,8 +3,7 @@
  * launch configuration. Everything runs inside one read transaction, so that an answer is of one moment. One
  * thread.
  */
-#ifndef OCC_STORE_QUERY_H
-#define OCC_STORE_QUERY_H
+#pragma once
 
 #include "store/internal.h"
 #include "support/arena.h"
@@ -84,5 +83,3 @@ int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, 
 /* Values of a report for a configuration; a report of `run` goes first. They live in the arena. */
 int occ_ncu_read(struct occ_store *s, int64_t config, int64_t run, struct occ_arena *arena,
                  struct occ_ncu_values *ret_values, struct occ_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* What `top` reads of a launch configuration, once for all its totals. One thread. */
-#ifndef OCC_STORE_TOP_CONFIG_H
-#define OCC_STORE_TOP_CONFIG_H
+#pragma once
 
 #include "query.h"
 
@@ -24,5 +23,3 @@ struct occ_top_config {
 
 int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
                         struct occ_top_config *ret_config, struct occ_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * HTTP to the warehouse, by libcurl: one server, one request at a time, the connection kept. No redirects, no
  * proxies, TLS or this machine; answers and times are limited. One thread.
  */
-#ifndef OCC_STORE_REMOTE_HTTP_H
-#define OCC_STORE_REMOTE_HTTP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -41,5 +40,3 @@ int occ_http_post(struct occ_http *http, const char *data, size_t n, struct occ_
 
 /* Bytes of bodies that were sent, compressed. */
 uint64_t occ_http_sent_bytes(const struct occ_http *http);
-
-#endif

@@ -1,7 +1,6 @@
 /* What the files share that make a history from the warehouse's answers. Nothing else includes this. One
  * thread. */
-#ifndef OCC_STORE_REMOTE_LOAD_H
-#define OCC_STORE_REMOTE_LOAD_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -50,5 +49,3 @@ int occ_load_kernels(const struct occ_load *l, char *ids);
 int occ_load_runs(struct occ_load *l);
 int occ_load_ranks(struct occ_load *l);
 int occ_load_idle(struct occ_load *l);
-
-#endif

@@ -6,8 +6,7 @@
  * launches: times of launches are known to the minute. Numbers of kernels and configurations are parts of
  * their ids in the warehouse: the same in every answer.
  */
-#ifndef OCC_STORE_REMOTE_REMOTE_H
-#define OCC_STORE_REMOTE_REMOTE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -65,5 +64,3 @@ int occ_remote_fetch(struct occ_warehouse *w, struct sqlite3 *db, const char *ta
  * of its columns; sqlite3_free() also after a failure. */
 int occ_remote_select(struct occ_warehouse *w, struct sqlite3 *db, const char *sql, char **ret_select,
                       struct occ_error *err);
-
-#endif

@@ -4,8 +4,7 @@
  * numbers of rows are sorted. A configuration of more launches than that is read chunk by chunk. Threads: the
  * connection's.
  */
-#ifndef OCC_STORE_LAUNCH_GROUP_H
-#define OCC_STORE_LAUNCH_GROUP_H
+#pragma once
 
 #include "launch_scan.h"
 
@@ -29,5 +28,3 @@ int occ_launch_group_start(struct occ_launch_group *group, struct occ_launch_sca
 int occ_launch_group_next(struct occ_launch_group *group, struct occ_launch_scan *scan,
                           struct occ_launch_chunk **ret_chunk);
 void occ_launch_group_close(struct occ_launch_group *group);
-
-#endif

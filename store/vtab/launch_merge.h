@@ -3,8 +3,7 @@
  * devices do. Chunks are opened when their time comes, so that whoever wants the first rows only pays for
  * those. Threads: the connection's.
  */
-#ifndef OCC_STORE_LAUNCH_MERGE_H
-#define OCC_STORE_LAUNCH_MERGE_H
+#pragma once
 
 #include "launch_scan.h"
 
@@ -23,5 +22,3 @@ int occ_launch_merge_start(struct occ_launch_merge *merge, struct occ_launch_sca
 int occ_launch_merge_next(struct occ_launch_merge *merge, struct occ_launch_scan *scan,
                           struct occ_launch_chunk **ret_chunk, uint32_t *ret_row);
 void occ_launch_merge_close(struct occ_launch_merge *merge);
-
-#endif

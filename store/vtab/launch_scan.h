@@ -4,8 +4,7 @@
  * only compared and copied. All functions return SQLite codes; an error's message is the table's. Threads:
  * the connection's. Compiled twice: see vtab.h.
  */
-#ifndef OCC_STORE_LAUNCH_SCAN_H
-#define OCC_STORE_LAUNCH_SCAN_H
+#pragma once
 
 #include "store/codec/columns.h"
 #include "store/sql_nouns.h"
@@ -111,5 +110,3 @@ static inline uint64_t occ_launch_chunk_rowid(const struct occ_launch_chunk *chu
 {
     return chunk->rowids ? chunk->rowids[row] : (uint64_t)chunk->id * OCC_COLUMNS_MAX_ROWS + row;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * read from the history when first asked for, and only for that chunk. Threads: the connection's. Compiled
  * twice: see vtab.h.
  */
-#ifndef OCC_STORE_LAUNCH_VALUES_H
-#define OCC_STORE_LAUNCH_VALUES_H
+#pragma once
 
 #include "launch_scan.h"
 
@@ -31,5 +30,3 @@ void occ_launch_values_reset(struct occ_launch_values *values);
  * is the table's. */
 int occ_launch_values_get(struct occ_launch_scan *scan, struct occ_launch_chunk *chunk, uint32_t row,
                           struct occ_launch_measured *ret_measured);
-
-#endif

@@ -11,8 +11,7 @@
  * own connections do not; TEMP views work everywhere), they read nothing but their own database, and a scan
  * that is entered by its own reading fails.
  */
-#ifndef OCC_STORE_VTAB_H
-#define OCC_STORE_VTAB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -74,5 +73,3 @@ struct occ_vtab_key {
  * each key how many values it has. */
 int occ_vtab_plan(sqlite3_vtab *vtab, sqlite3_index_info *info, const struct occ_vtab_key *keys, int n_keys,
                   const char *statistics);
-
-#endif

@@ -2,8 +2,7 @@
  * Measured values of launches and samples of devices on their way into the history: they wait here for the
  * next commit. For internal.h and store/write/.
  */
-#ifndef OCC_STORE_SERIES_H
-#define OCC_STORE_SERIES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -67,5 +66,3 @@ int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, stru
 int occ_seconds_write(struct occ_store *s, const struct occ_pending_row *rows, size_t n,
                       struct occ_error *err);
 int occ_unexplained_write(struct occ_store *s, const struct occ_unexplained *u, struct occ_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * Where a device that is idle or fully active by turns changes, in the time of counter samples, and how far
  * that is from the times of a trace. Pure; any thread.
  */
-#ifndef GPU_EDGES_H
-#define GPU_EDGES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ void gpu_edges_find(const struct occ_sample *samples, size_t n, uint32_t sms, co
 
 /* Differences are end_ns - start_ns of the spans: start_ns is the trace's time, end_ns the samples'. */
 void gpu_offset_of(const struct gpu_span *edges, size_t n, struct gpu_offset *ret_offset);
-
-#endif

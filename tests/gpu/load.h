@@ -6,8 +6,7 @@
  * Errors end the program as in the samples (samples/common.h): 1 a CUDA call failed, 77 no device. One
  * thread.
  */
-#ifndef GPU_LOAD_H
-#define GPU_LOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -57,5 +56,3 @@ void gpu_load_close(struct gpu_load *load);
 
 /* GPU_LOAD_KERNEL_COUNT: no such word. */
 enum gpu_load_kernel gpu_load_kernel_named(const char *word);
-
-#endif

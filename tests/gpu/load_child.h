@@ -2,8 +2,7 @@
  * Other processes of an experiment: started, listened to line by line, ended, reaped. A child is killed with
  * its parent (PR_SET_PDEATHSIG) and by gpu_child_stop() after a grace. One thread.
  */
-#ifndef GPU_LOAD_CHILD_H
-#define GPU_LOAD_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,5 +52,3 @@ void gpu_line_word(const char *line, const char *key, char *word, size_t size);
 /* gpu_load with more words; waits for its "ready" line. */
 int gpu_load_start(struct gpu_child *child, const char *const *words, char *ready, size_t size,
                    struct occ_error *err);
-
-#endif

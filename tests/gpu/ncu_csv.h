@@ -3,8 +3,7 @@
  * ncu's and the program's own talk. The columns are found by their names in the header line. Pure; any
  * thread.
  */
-#ifndef GPU_NCU_CSV_H
-#define GPU_NCU_CSV_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ struct ncu_csv {
 
 /* Takes a line. 1: it holds a value of `metric`, *ret_value; 0: something else. */
 int ncu_csv_line(struct ncu_csv *csv, const char *line, const char *metric, double *ret_value);
-
-#endif

@@ -2,8 +2,7 @@
  * The few questions to NVML that experiments have: clocks and why they are what they are. Bound at run time;
  * only reads. One thread.
  */
-#ifndef GPU_NVML_H
-#define GPU_NVML_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ double gpu_nvml_sm_clock_most(const struct gpu_nvml *nvml);
 /* Bits of nvmlClocksEventReason*; 0 also when NVML does not say. */
 uint64_t gpu_nvml_clock_reasons(const struct gpu_nvml *nvml);
 void gpu_nvml_close(struct gpu_nvml *nvml); /* NULL is fine */
-
-#endif

@@ -8,8 +8,7 @@
  * Exit codes: what gpu_report_decide() and gpu_report_skip() return (0 and 77); anything else is a failure.
  * One thread.
  */
-#ifndef GPU_REPORT_H
-#define GPU_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -38,5 +37,3 @@ int gpu_report_decide(enum gpu_verdict verdict, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* The experiment cannot do its job here. Returns the exit code, 77. */
 int gpu_report_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * gpu_sample (sample_main.c) from the outside: started with words, ended, and what it saw. One thread.
  */
-#ifndef GPU_SAMPLED_H
-#define GPU_SAMPLED_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -48,5 +47,3 @@ void gpu_sampled_finish(struct gpu_child *child, double seconds, struct gpu_samp
 /* Both. */
 int gpu_sampled_run(const char *const *words, const char *const *environment, double seconds,
                     struct gpu_sampled *ret, struct occ_error *err);
-
-#endif

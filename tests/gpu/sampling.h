@@ -6,8 +6,7 @@
  * One thread. A source is closed by gpu_sampling_close(); experiments that end early close it before they
  * exit.
  */
-#ifndef GPU_SAMPLING_H
-#define GPU_SAMPLING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,5 +50,3 @@ void gpu_sampling_stats(const struct sampling *sampling, struct occ_source_stats
 /* A line `start_ns end_ns warps active elapsed` for each sample. 0, or -1 when the file cannot be written. */
 int gpu_sampling_dump(const struct sampling *sampling, const char *path);
 void gpu_sampling_close(struct sampling *sampling); /* frees the samples too */
-
-#endif

@@ -2,8 +2,7 @@
  * Ending early and in order: signals end waits instead of the process, so that counter sources are given back
  * and children reaped. One thread.
  */
-#ifndef GPU_STOP_H
-#define GPU_STOP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ bool gpu_stopped(void);
 double gpu_elapsed_s(void);
 /* false: a signal came before the time was over. */
 bool gpu_sleep(double seconds);
-
-#endif

@@ -2,8 +2,7 @@
  * The checks of an experiment in C, and the verdict that follows: refuted if one fails, confirmed if all
  * hold, unclear if nothing could be checked. One thread.
  */
-#ifndef GPU_VERDICT_H
-#define GPU_VERDICT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -31,5 +30,3 @@ void gpu_report_sampled(const char *prefix, const struct gpu_sampled *seen);
 
 /* False for NaN. */
 bool gpu_is_near(double value, double expected, double tolerance);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Made by `record`, played by `replay`; both are test tools.
  */
-#ifndef OCC_TESTS_RECORDING_H
-#define OCC_TESTS_RECORDING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ struct occ_recording_header {
     uint64_t log_bytes;
     uint64_t launches;
 };
-
-#endif

@@ -8,8 +8,7 @@
  *
  * Exit codes: 0 ok, 1 a CUDA call or a check of results failed, 2 usage, 77 no CUDA driver or no device.
  */
-#ifndef SAMPLES_COMMON_H
-#define SAMPLES_COMMON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -127,5 +126,3 @@ __attribute__((noreturn, format(printf, 2, 3))) void sample_die(int code, const 
 
 /* A small generator of repeatable numbers (splitmix64). */
 uint64_t sample_random(uint64_t *state);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * The transformer on the CPU, slow and plain, to check the device's results against. Pure functions.
  */
-#ifndef SAMPLES_REFERENCE_H
-#define SAMPLES_REFERENCE_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -16,5 +15,3 @@ double reference_loss(const float *logits, int target);
 
 /* Element (i, j) of the head's gradient, from what the head was given and the gradient of the logits. */
 double reference_gradient(const float *normed, const float *gradient_logits, int i, int j);
-
-#endif

@@ -2,8 +2,7 @@
  * What the transformer's kernels (transformer.cu), its host (transformer.c) and its check (reference.c) agree
  * on. Plain C, also read by nvcc. Matrices are row-major.
  */
-#ifndef SAMPLES_TRANSFORMER_H
-#define SAMPLES_TRANSFORMER_H
+#pragma once
 
 enum {
     LAYERS = 2,
@@ -66,5 +65,3 @@ struct activations {
     float gradient_head[WIDTH * WORDS];
     unsigned step;
 };
-
-#endif

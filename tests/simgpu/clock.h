@@ -8,8 +8,7 @@
  *
  * Any thread.
  */
-#ifndef SIM_CLOCK_H
-#define SIM_CLOCK_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ void sim_clock_spend(uint64_t ns);
 
 /* The host waits for the device to reach `ns`. */
 void sim_clock_wait_until(uint64_t ns);
-
-#endif

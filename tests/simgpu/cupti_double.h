@@ -1,8 +1,7 @@
 /*
  * What the files of the CUPTI double share. See cupti_activity.c for how records travel.
  */
-#ifndef SIM_CUPTI_DOUBLE_H
-#define SIM_CUPTI_DOUBLE_H
+#pragma once
 
 #pragma GCC visibility push(default)
 #include <cuda.h>
@@ -59,5 +58,3 @@ void sim_client_before_launch(void);
 /* ---- cupti_activity.c ---- */
 void sim_cupti_activity(const struct sim_activity *activity);
 void sim_cupti_stop(void);
-
-#endif

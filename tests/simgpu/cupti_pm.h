@@ -8,8 +8,7 @@
  *
  * Images (configurations, counter data) are ours: nothing but these files reads them.
  */
-#ifndef SIM_CUPTI_PM_H
-#define SIM_CUPTI_PM_H
+#pragma once
 
 #include "cupti_double.h"
 
@@ -107,5 +106,3 @@ void sim_tail_read(struct sim_tail *tail);
 /* All metrics of [from_ns, to_ns), by enum sim_metric. Times never go back: what ended before is forgotten.
  */
 void sim_tail_sum(struct sim_tail *tail, uint64_t from_ns, uint64_t to_ns, double ret[SIM_METRICS]);
-
-#endif

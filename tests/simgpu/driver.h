@@ -7,8 +7,7 @@
  * injected library are called without.
  * - Functions named sim_*_locked want the lock held.
  */
-#ifndef SIM_DRIVER_H
-#define SIM_DRIVER_H
+#pragma once
 
 #pragma GCC visibility push(default)
 #include <cuda.h>
@@ -319,5 +318,3 @@ struct sim_truth {
     const struct sim_occupation *occupation;
 };
 void sim_truth_write(const struct sim_truth *truth);
-
-#endif

@@ -5,8 +5,7 @@
  * A value that cannot be read is named on stderr once and its default is used: a driver must not end its
  * program.
  */
-#ifndef SIM_ENV_H
-#define SIM_ENV_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -88,5 +87,3 @@ void sim_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* The same line for what a user must see: to the log, else to stderr. */
 void sim_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

@@ -7,8 +7,7 @@
  * clocks, memory, L2 and SM counts are from NVIDIA's data sheets and published deviceQuery outputs. Not
  * compared with a card.
  */
-#ifndef SIM_GPU_H
-#define SIM_GPU_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,5 +40,3 @@ bool sim_gpu_attribute(const struct sim_gpu *gpu, int attribute, int *ret_value)
 
 /* The same for attributes that are certainly in the table. */
 uint32_t sim_gpu_limit(const struct sim_gpu *gpu, int attribute);
-
-#endif

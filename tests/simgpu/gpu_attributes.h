@@ -3,8 +3,7 @@
  * the same on every model. A feature that the simulation lacks says 0 whatever the card has. What differs
  * between two cards of one model (PCI bus) is answered in driver_device.c.
  */
-#ifndef SIM_GPU_ATTRIBUTES_H
-#define SIM_GPU_ATTRIBUTES_H
+#pragma once
 
 #define SIM_GPU_ATTRIBUTES(X, ALL)                                                                           \
     X(COMPUTE_CAPABILITY_MAJOR, 7, 8, 9)                                                                     \
@@ -93,5 +92,3 @@
     ALL(MAXIMUM_SURFACE1D_WIDTH, 32768)                                                                      \
     ALL(MAXIMUM_SURFACE2D_WIDTH, 131072)                                                                     \
     ALL(MAXIMUM_SURFACE2D_HEIGHT, 65536)
-
-#endif

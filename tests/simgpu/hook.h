@@ -6,8 +6,7 @@
  * start and end are known by then, and lie in the future. Pointers in an activity's name live until the
  * process ends.
  */
-#ifndef SIM_HOOK_H
-#define SIM_HOOK_H
+#pragma once
 
 #include "gpu.h"
 
@@ -100,5 +99,3 @@ struct sim_driver {
 
 /* Sets where activities go (NULL: nowhere) and returns the driver's side. */
 typedef const struct sim_driver *sim_hook_function(const struct sim_sink *sink);
-
-#endif

@@ -3,8 +3,7 @@
  * kernels by name, parameters, global variables, the size of the constant bank. Pure apart from malloc; any
  * thread.
  */
-#ifndef SIM_IMAGE_DETAILS_H
-#define SIM_IMAGE_DETAILS_H
+#pragma once
 
 #include "image/image.h"
 
@@ -40,5 +39,3 @@ void sim_image_free(struct sim_image *image);
 
 /* NULL: no such kernel. */
 const struct occ_image_kernel *sim_image_kernel(const struct sim_image *image, const char *name);
-
-#endif

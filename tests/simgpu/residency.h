@@ -7,8 +7,7 @@
  * it and holds a block; without one, the smallest step that holds as many blocks as everything else allows,
  * or the largest; from 8.0 on for some kernels one step more, as real drivers do.
  */
-#ifndef SIM_RESIDENCY_H
-#define SIM_RESIDENCY_H
+#pragma once
 
 #include "gpu.h"
 
@@ -49,5 +48,3 @@ bool sim_residency(const struct sim_gpu *gpu, const struct sim_demand *demand, s
 
 /* The most threads that a block of so many registers a thread can have; a multiple of a warp. */
 uint32_t sim_max_threads(const struct sim_gpu *gpu, uint32_t registers);
-
-#endif

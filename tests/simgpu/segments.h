@@ -13,8 +13,7 @@
  *
  * No state and no locks; any thread.
  */
-#ifndef SIM_SEGMENTS_H
-#define SIM_SEGMENTS_H
+#pragma once
 
 #include "residency.h"
 
@@ -42,5 +41,3 @@ struct sim_segment {
  */
 int sim_segments_open(const char *directory, const uint8_t uuid[SIM_UUID_BYTES], const char *suffix,
                       int writing);
-
-#endif

@@ -3,8 +3,7 @@
  * RUN(function, "NAME=value", ...) forks, sets the variables and runs `function` in the child, where CHECK()
  * says what is wrong and ends it. The parent never touches the driver.
  */
-#ifndef SIM_TEST_CHILD_H
-#define SIM_TEST_CHILD_H
+#pragma once
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,5 +51,3 @@ static inline void run_in_child(void (*function)(void), const char *const *setti
 }
 
 #define RUN(function, ...) run_in_child(function, (const char *const[]){__VA_ARGS__ __VA_OPT__(, ) NULL})
-
-#endif

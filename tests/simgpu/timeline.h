@@ -11,8 +11,7 @@
  *
  * Not locked: the owner serialises.
  */
-#ifndef SIM_TIMELINE_H
-#define SIM_TIMELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ const struct sim_stretch *sim_timeline_stretches(const struct sim_timeline *time
 
 /* The share of the device in use at a time, 0...1. For tests. */
 double sim_timeline_share(const struct sim_timeline *timeline, uint64_t at_ns);
-
-#endif

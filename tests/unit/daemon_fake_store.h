@@ -3,8 +3,7 @@
  * transaction that can be thrown away (a crash) and faults on demand. What is linked before the real library
  * wins.
  */
-#ifndef OCC_TEST_DAEMON_FAKE_STORE_H
-#define OCC_TEST_DAEMON_FAKE_STORE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ struct occ_store *fake_store_new(void);
 void fake_store_free(struct occ_store *store);
 /* What was not committed is gone. */
 void fake_store_crash(struct occ_store *store);
-
-#endif

@@ -2,8 +2,7 @@
  * Programs that report to a daemon (daemon_served.h), as children of a test: each offers rings of its own. A
  * child fails by its exit code. cmocka.h is included before.
  */
-#ifndef OCC_TEST_DAEMON_PROGRAMS_H
-#define OCC_TEST_DAEMON_PROGRAMS_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -90,5 +89,3 @@ static inline void let_go(struct place *p, pid_t pid)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
 }
-
-#endif

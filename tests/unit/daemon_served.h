@@ -3,8 +3,7 @@
  * from outside: status, descriptors, memory. Waits are for conditions, each with a deadline that only a fault
  * reaches. cmocka.h is included before.
  */
-#ifndef OCC_TEST_DAEMON_SERVED_H
-#define OCC_TEST_DAEMON_SERVED_H
+#pragma once
 
 #include <dirent.h>
 #include <signal.h>
@@ -250,5 +249,3 @@ static inline long anonymous_bytes(const struct place *p)
     assert_true(kilobytes > 0);
     return kilobytes * 1024;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Programs of several users that report to root's daemon (daemon_programs.h): an honest one, and what a
  * history holds. Only root can start them. cmocka.h is included before.
  */
-#ifndef OCC_TEST_DAEMON_USERS_H
-#define OCC_TEST_DAEMON_USERS_H
+#pragma once
 
 #include <poll.h>
 #include <sqlite3.h>
@@ -182,5 +181,3 @@ static inline int64_t count_in(const struct place *p, int uid, const char *sql)
     occ_store_close(store);
     return n;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the tests of injector/ share: a kernel record, and a daemon's end of the handshake. */
-#ifndef OCC_TEST_INJECTOR_SAMPLES_H
-#define OCC_TEST_INJECTOR_SAMPLES_H
+#pragma once
 
 #include "cupti/activity_abi.h"
 #include "ring/handshake.h"
@@ -79,5 +78,3 @@ static inline bool receive_hello(int fd, struct occ_hello *hello, int *ret_memfd
     memcpy(ret_memfd, CMSG_DATA(rights), sizeof(int));
     return true;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * What the tests of ring/ share: a ring with one process, device, kernel and launch configuration, and
  * launches whose fields follow from their number, so that a reader can tell each from any other.
  */
-#ifndef OCC_TEST_RING_SAMPLES_H
-#define OCC_TEST_RING_SAMPLES_H
+#pragma once
 
 #include "ring/ring.h"
 
@@ -120,5 +119,3 @@ static inline int drain_log(struct occ_ring_consumer *c)
         n++;
     return status == OCC_RING_EMPTY ? n : -1;
 }
-
-#endif

@@ -2,8 +2,7 @@
  * Random launches and devices for the model's properties; a program of tests has one sequence, started by
  * setting random_state.
  */
-#ifndef OCC_TEST_OCCUPANCY_LAUNCHES_H
-#define OCC_TEST_OCCUPANCY_LAUNCHES_H
+#pragma once
 
 #include "occupancy/occupancy.h"
 
@@ -68,5 +67,3 @@ static inline void random_sms(struct occ_device *device)
     }
     device->gpc_sms[gpcs] = left;
 }
-
-#endif

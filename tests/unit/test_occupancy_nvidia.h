@@ -2,8 +2,7 @@
  * NVIDIA's calculator behind our types. It lives in a file of its own because cuda_occupancy.h and
  * occupancy.h both say OCC_LIMIT_*.
  */
-#ifndef OCC_TEST_OCCUPANCY_NVIDIA_H
-#define OCC_TEST_OCCUPANCY_NVIDIA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ uint32_t nvidia_best_block(const struct nvidia_device *device, const struct nvid
 
 /* Shared memory that an SM has for the launch's carve-out or cache preference; 0: refused. */
 uint32_t nvidia_carveout(const struct nvidia_device *device, const struct nvidia_launch *launch);
-
-#endif

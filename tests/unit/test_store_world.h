@@ -2,8 +2,7 @@
  * A small made-up world for the store's tests: runs, devices, kernels, configurations, and launches that are
  * kept in memory too, so that every answer can be worked out the slow way.
  */
-#ifndef OCC_TEST_STORE_WORLD_H
-#define OCC_TEST_STORE_WORLD_H
+#pragma once
 
 #include "store/store.h"
 
@@ -52,5 +51,3 @@ int64_t world_number_in(struct sqlite3 *db, const char *sql);
 int64_t world_number(struct occ_store *store, const char *sql);
 /* Makes a table that takes any value, as a hostile file can have it; without keys. */
 void world_loosen(struct occ_store *store, const char *table);
-
-#endif

@@ -3,8 +3,7 @@
  * parts of lost occupancy; with what hardware counters measured of it, if anything. Needs no history. One
  * thread (stdio).
  */
-#ifndef OCC_CALC_ANALYSIS_H
-#define OCC_CALC_ANALYSIS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -97,5 +96,3 @@ struct analysis_waterfall {
     struct analysis_part parts[OCC_PART_COUNT];
 };
 void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_waterfall);
-
-#endif

@@ -2,8 +2,7 @@
  * `occq calc`: one kernel's launch on one device, from the command line or from compiled code, and its forms:
  * text, JSON, SVG. One thread (stdio).
  */
-#ifndef OCC_CLI_CALC_H
-#define OCC_CLI_CALC_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -165,5 +164,3 @@ struct calc_batch_totals {
 /* Write errors stay in `out`. OCC_E_INVALID: the heading, or a line over the limit; OCC_E_IO: cannot read.
  * Rows before the error are written. */
 int calc_batch(FILE *in, FILE *out, FILE *talk, struct calc_batch_totals *ret_totals, struct occ_error *err);
-
-#endif

@@ -2,8 +2,7 @@
  * The calculator's device, by name or by compute capability, and messages for launches that it refuses. Pure;
  * any thread.
  */
-#ifndef OCC_CLI_CALC_TARGET_H
-#define OCC_CLI_CALC_TARGET_H
+#pragma once
 
 #include "cli/values.h"
 #include "occupancy/occupancy.h"
@@ -45,5 +44,3 @@ struct calc_device_row {
 extern const struct cli_column calc_device_columns[];
 
 void calc_device_fill(struct calc_device_row *row, const struct occ_device *device);
-
-#endif

@@ -3,8 +3,7 @@
  * Student's test on logarithms decides, as Hunter and its successor Otava do. No random numbers. Pure but for
  * malloc; any thread.
  */
-#ifndef OCC_DIFF_CHANGES_H
-#define OCC_DIFF_CHANGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,5 +39,3 @@ int diff_find_changes(const double *values, size_t n, double min_change, struct 
  * of their logarithms, at DIFF_CHANGE_P and with DIFF_DRIFT_POINTS at least, and no step is half of it. A
  * correlation of neighbours beside the line widens its error. false also without memory. */
 bool diff_find_drift(const double *values, size_t n, double min_change, struct diff_change *ret_drift);
-
-#endif

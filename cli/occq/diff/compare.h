@@ -11,8 +11,7 @@
  * Single launches are never replicates: one launch configuration serves several layers in a fixed order.
  * Nothing here reads a history. Texts belong to the rows. One thread.
  */
-#ifndef OCC_DIFF_COMPARE_H
-#define OCC_DIFF_COMPARE_H
+#pragma once
 
 #include "statistics.h"
 #include "store/store.h"
@@ -149,5 +148,3 @@ struct diff_summary {
     uint32_t verdicts[DIFF_VERDICT_COUNT];
 };
 void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary);
-
-#endif

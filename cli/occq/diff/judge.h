@@ -1,6 +1,5 @@
 /* Rules applied to a comparison, and their results for people and for CI systems. One thread (stdio). */
-#ifndef OCC_DIFF_JUDGE_H
-#define OCC_DIFF_JUDGE_H
+#pragma once
 
 #include "rules.h"
 
@@ -57,5 +56,3 @@ void judgement_print_github(FILE *out, const struct judgement *judgement);
 void judgement_print_gitlab(FILE *out, const struct judgement *judgement);
 /* One test case for each rule. */
 void judgement_print_junit(FILE *out, const struct judgement *judgement);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Names of kernels without what compilers and code generators number anew with every build. Pure; any thread.
  */
-#ifndef OCC_DIFF_NAMES_H
-#define OCC_DIFF_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -13,5 +12,3 @@
  * template arguments. `out` holds as many bytes as `demangled` with its NUL.
  */
 void diff_normalise_name(const char *demangled, bool loose, char *out);
-
-#endif

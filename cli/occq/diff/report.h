@@ -1,7 +1,6 @@
 /* The answer of occq diff: what changed in words, as text, JSON and Markdown. One thread (stdio).
  */
-#ifndef OCC_DIFF_REPORT_H
-#define OCC_DIFF_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -82,5 +81,3 @@ void diff_print_markdown(const struct diff_report *report, const struct diff_lin
 
 /* A code span that ends where the text ends, also within a table. */
 void diff_markdown_code(FILE *out, const char *text);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Errors are OCC_E_INVALID: "FILE:LINE:COLUMN: what is wrong". One thread.
  */
-#ifndef OCC_DIFF_RULES_H
-#define OCC_DIFF_RULES_H
+#pragma once
 
 #include <regex.h>
 
@@ -75,5 +74,3 @@ void rules_free(struct rules *rules);
 
 /* Whether the rule is about a kernel of that name. */
 bool rule_matches(const struct rule *rule, const char *demangled);
-
-#endif

@@ -4,8 +4,7 @@
  *
  * Pure; any thread.
  */
-#ifndef OCC_DIFF_STATISTICS_H
-#define OCC_DIFF_STATISTICS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ const char *diff_verdict_word(enum diff_verdict verdict);
 /* Of a quantity that grows when things get worse. Same: the interval lies in [1 / (1 + floor), 1 + floor];
  * worse or better: it lies beyond, and the false discovery rate q is at most 5 %. */
 enum diff_verdict diff_judge(const struct diff_ratio *ratio, double q, double floor);
-
-#endif

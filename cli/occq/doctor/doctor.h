@@ -4,8 +4,7 @@
  * the machine's root, the environment, and the facts that no file states (struct doctor_machine); a test
  * makes them all up. One thread.
  */
-#ifndef OCC_DOCTOR_DOCTOR_H
-#define OCC_DOCTOR_DOCTOR_H
+#pragma once
 
 #include <glob.h>
 #include <stdbool.h>
@@ -71,5 +70,3 @@ doctor_look doctor_node, doctor_mig, doctor_counters, doctor_memfd, doctor_local
 
 /* Number of paths below the root that match (braces, too); the caller calls globfree(). */
 size_t doctor_glob(const struct doctor_machine *machine, const char *pattern, glob_t *ret_paths);
-
-#endif

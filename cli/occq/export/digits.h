@@ -1,6 +1,5 @@
 /* Numbers and texts into a line that is made launch by launch; the caller has the room. Return the end. */
-#ifndef OCC_EXPORT_DIGITS_H
-#define OCC_EXPORT_DIGITS_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -35,5 +34,3 @@ static inline char *export_put_ratio(char *at, double ratio)
     *at++ = '.';
     return export_put_digits(at, steps % 100000, 5);
 }
-
-#endif

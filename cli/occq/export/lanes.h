@@ -3,8 +3,7 @@
  * dependent launch, clocks). Each launch goes into the first lane of its stream that is free at its start.
  * One thread.
  */
-#ifndef OCC_EXPORT_LANES_H
-#define OCC_EXPORT_LANES_H
+#pragma once
 
 #include "export.h"
 #include "support/map.h"
@@ -35,5 +34,3 @@ void export_lanes_free(struct export_lanes *lanes);
  * all EXPORT_LANES_MAX are taken. */
 struct export_lane *export_lanes_take(struct export_lanes *lanes, const struct export_stream_key *key,
                                       int64_t start_ns, int64_t end_ns, unsigned *ret_number);
-
-#endif

@@ -1,6 +1,5 @@
 /* `occq live`: its arguments, and its screen in parts. One thread, beside that of query.h. */
-#ifndef OCC_OCCQ_LIVE_LIVE_H
-#define OCC_OCCQ_LIVE_LIVE_H
+#pragma once
 
 #include "model.h"
 #include "page.h"
@@ -48,5 +47,3 @@ void live_press(struct live_ui *ui, int key);
 
 /* The view on a terminal; returns the exit status. */
 int live_run(const struct cli_command *command, const struct live_args *args);
-
-#endif

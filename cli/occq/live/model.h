@@ -2,8 +2,7 @@
  * What `occq live` shows, without a terminal: samples of the history become rows in an order, with the last
  * values of each kernel. Pure apart from malloc; one thread.
  */
-#ifndef OCC_OCCQ_LIVE_MODEL_H
-#define OCC_OCCQ_LIVE_MODEL_H
+#pragma once
 
 #include "cli/occq/top.h"
 #include "support/arena.h"
@@ -86,5 +85,3 @@ void live_causes_text(const struct live_sample *sample, char line[LIVE_LINE_BYTE
 /* Why there are no rows; "": there are some. */
 void live_nothing_text(const struct live_sample *sample, const struct live_model *model,
                        char line[LIVE_LINE_BYTES]);
-
-#endif

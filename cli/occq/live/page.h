@@ -1,6 +1,5 @@
 /* A text that is scrolled: what another command of occq prints, or a constant. One thread. */
-#ifndef OCC_OCCQ_LIVE_PAGE_H
-#define OCC_OCCQ_LIVE_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ void live_page_close(struct live_page *page);
 size_t live_page_lines(const struct live_page *page);
 /* The beginning of a line, which ends with '\n' or the text. */
 const char *live_page_line(const struct live_page *page, size_t number);
-
-#endif

@@ -2,8 +2,7 @@
  * Samples of the history for `occq live`: the same questions as those of `occq top` and `runs`. A source asks
  * in a thread of its own, so that keys are answered meanwhile.
  */
-#ifndef OCC_OCCQ_LIVE_QUERY_H
-#define OCC_OCCQ_LIVE_QUERY_H
+#pragma once
 
 #include <pthread.h>
 
@@ -42,5 +41,3 @@ void live_source_ask(struct live_source *source, int64_t window_ns);
 struct live_sample *live_source_take(struct live_source *source);
 /* Readable when there is an answer. */
 int live_source_fd(const struct live_source *source);
-
-#endif

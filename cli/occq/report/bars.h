@@ -1,6 +1,5 @@
 /* Where occupancy goes, as bars: a pattern and a letter for each cause beside its colour. One thread. */
-#ifndef OCC_REPORT_BARS_H
-#define OCC_REPORT_BARS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@ void bars_stacked(FILE *out, const struct occ_top_row *row, double length);
 void bars_waterfall(FILE *out, const struct analysis *a);
 /* Theoretical, expected and measured occupancy on one scale, as a table. */
 void bars_occupancies(FILE *out, const struct analysis *a);
-
-#endif

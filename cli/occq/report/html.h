@@ -1,6 +1,5 @@
 /* HTML with texts that are never markup. One thread; write errors stay in the stream. */
-#ifndef OCC_REPORT_HTML_H
-#define OCC_REPORT_HTML_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ void html_table_end(FILE *out);
 void html_cells(FILE *out, const struct cli_selection *columns, const void *row, const char *link);
 /* Rows of cells without links. */
 void html_rows(FILE *out, const struct cli_selection *columns, const void *rows, size_t n, size_t row_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Plots over time and durations: SVG that is as wide as the page, with its labels as text. One thread. */
-#ifndef OCC_REPORT_PLOTS_H
-#define OCC_REPORT_PLOTS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -13,5 +12,3 @@ void plots_trend(FILE *out, const struct trend *trend);
 
 /* Launches by duration. */
 void plots_durations(FILE *out, const struct occ_config_row *row);
-
-#endif

@@ -2,8 +2,7 @@
  * `occq report`: one HTML file that needs nothing else. All numbers and sentences are printed here, by the
  * functions of the other commands; the page's script sorts, filters and shows them. One thread.
  */
-#ifndef OCC_REPORT_H
-#define OCC_REPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -67,5 +66,3 @@ extern const char report_top_columns[];
 void report_range_columns(struct cli_column table[TOP_COLUMNS_MAX], struct cli_selection *ret_columns);
 /* The page's data: what --json of the commands prints, as an element. */
 int report_data(FILE *out, const struct report *report, struct occ_error *err);
-
-#endif

@@ -6,8 +6,7 @@
  * CUDA is used if libcuda.so.1 can be opened and $GUESTS_IMAGE names device code with a kernel vector_add;
  * else the same case runs without it. No header of the toolkit is needed.
  */
-#ifndef TESTS_GUESTS_H
-#define TESTS_GUESTS_H
+#pragma once
 
 /* argument: the one after the case's name, or NULL. Returns the exit status. */
 typedef int guest_case(const char *argument);
@@ -30,5 +29,3 @@ void guest_open(void);
 __attribute__((format(printf, 1, 2))) void guest_print(const char *format, ...);
 /* The path of this program. */
 extern const char *guest_self;
-
-#endif
