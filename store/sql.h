@@ -33,7 +33,8 @@
 #define OCC_SQL_COLUMN_SUMS(name)        ", " #name "_sum, " #name "_ns"
 #define OCC_SQL_MEASURED(table, unit)                                                                        \
     "SELECT run_id" OCC_MEASURED_SOURCES(OCC_SQL_COLUMN_COUNT) ", overlapped" OCC_MEASURED_VALUES(           \
-        OCC_SQL_COLUMN_SUMS) " FROM " table " WHERE config_id = ?1 AND " unit " >= ?2 AND " unit " < ?3"
+        OCC_SQL_COLUMN_SUMS) ", " unit " FROM " table " WHERE config_id = ?1 AND " unit " >= ?2 AND " unit   \
+                             " < ?3 ORDER BY " unit
 
 #define OCC_SQL_SECOND_NAMES(name, scale, unit, help)                                                        \
     ", " #name "_min_e" #scale ", " #name "_mean_e" #scale ", " #name "_max_e" #scale
@@ -42,8 +43,7 @@
 #define OCC_SQL_SECOND_SET(name, scale, unit, help)                                                          \
     OCC_SQL_SET(#name "_min_e" #scale)                                                                       \
     OCC_SQL_SET(#name "_mean_e" #scale)                                                                      \
-    OCC_SQL_SET(#name "_max_"                                                                                \
-                      "e" #scale)
+    OCC_SQL_SET(#name "_max_e" #scale)
 
 #define OCC_SQL_SECOND_ALL_NAMES      OCC_SQL_COUNTERS(OCC_SQL_SECOND_NAMES)
 #define OCC_SQL_SECOND_ALL_PARAMETERS OCC_SQL_COUNTERS(OCC_SQL_SECOND_PARAMETERS)

@@ -38,6 +38,35 @@ static int add_rows(const struct read *read, enum occ_sql which, int64_t low, in
     return rc;
 }
 
+int occ_measured_first(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config,
+                       struct occ_measured_rows *ret_rows, struct occ_error *err)
+{
+    bool hours = f->unit_ns >= HOUR_NS;
+    int64_t unit_ns = hours ? HOUR_NS : MINUTE_NS;
+    int rc = 0;
+    ret_rows->in_unit = f->unit_ns / unit_ns;
+    ret_rows->stmt = occ_store_query(
+        s, hours ? OCC_SQL_MEASURED_HOURS : OCC_SQL_MEASURED_MINUTES,
+        OCC_INTS(config, f->time.low / unit_ns, occ_round_up(f->time.high, unit_ns) / unit_ns));
+    ret_rows->has_row = occ_store_next(s, ret_rows->stmt, &rc, err);
+    return rc;
+}
+
+int occ_measured_of_unit(struct occ_store *s, const struct occ_resolved_filter *f,
+                         struct occ_measured_rows *rows, int64_t group, struct occ_measured_sums *ret_sums,
+                         struct occ_error *err)
+{
+    int rc = 0, last = rows->has_row ? sqlite3_column_count(rows->stmt) - 1 : 0;
+    *ret_sums = (struct occ_measured_sums){0};
+    while (rows->has_row && sqlite3_column_int64(rows->stmt, last) / rows->in_unit <= group) {
+        if (sqlite3_column_int64(rows->stmt, last) / rows->in_unit == group &&
+            occ_map_get(&f->run_index, (uint64_t)sqlite3_column_int64(rows->stmt, 0)) != OCC_MAP_NONE)
+            add_row(rows->stmt, ret_sums);
+        rows->has_row = occ_store_next(s, rows->stmt, &rc, err);
+    }
+    return rc;
+}
+
 int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config, int64_t group,
                       struct occ_measured_sums *ret_sums, struct occ_error *err)
 {

@@ -80,6 +80,19 @@ int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool d
 int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config, int64_t group,
                       struct occ_measured_sums *ret_sums, struct occ_error *err);
 
+/* The same of a configuration by the filter's units of time, which must ascend; then the statement is reset.
+ */
+struct occ_measured_rows {
+    sqlite3_stmt *stmt;
+    int64_t in_unit; /* minutes or hours in a unit */
+    bool has_row;
+};
+int occ_measured_first(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config,
+                       struct occ_measured_rows *ret_rows, struct occ_error *err);
+int occ_measured_of_unit(struct occ_store *s, const struct occ_resolved_filter *f,
+                         struct occ_measured_rows *rows, int64_t group, struct occ_measured_sums *ret_sums,
+                         struct occ_error *err);
+
 /* Values of a report for a configuration; a report of `run` goes first. They live in the arena. */
 int occ_ncu_read(struct occ_store *s, int64_t config, int64_t run, struct occ_arena *arena,
                  struct occ_ncu_values *ret_values, struct occ_error *err);

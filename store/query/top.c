@@ -166,18 +166,13 @@ static void add_result(struct line *line, const struct occ_result *result,
 }
 
 /* Of a group of the configuration. */
-static int read_measured(struct top *t, const struct occ_top_config *config, uint32_t group,
+static int read_measured(struct top *t, struct occ_top_config *config, uint32_t group,
                          struct occ_measured_sums *ret_sums)
 {
-    struct occ_resolved_filter f = t->filter; /* the same maps and runs */
-    *ret_sums = config->measured;
-    if (!config->is_measured || (f.unit_ns == 0 && t->answers[0].by <= OCC_TOP_BY_STREAM))
-        return 0;
-    if (f.unit_ns)
-        f.time = (struct occ_span){group * f.unit_ns, (group + INT64_C(1)) * f.unit_ns};
-    if (f.unit_ns >= HOUR_NS)
-        f.hours = f.time;
-    return occ_measured_read(t->store, &f, config->id, f.unit_ns ? OCC_ANY_GROUP : (int64_t)group, ret_sums,
+    if (t->filter.unit_ns)
+        return occ_measured_of_unit(t->store, &t->filter, &config->measured, group, ret_sums, t->err);
+    return occ_measured_read(t->store, &t->filter, config->id,
+                             t->answers[0].by > OCC_TOP_BY_STREAM ? (int64_t)group : OCC_ANY_GROUP, ret_sums,
                              t->err);
 }
 
@@ -223,7 +218,7 @@ static void add_occupancy(struct line *line, const struct occ_top_config *config
 }
 
 /* To a line of each answer. */
-static int add_config(struct top *t, const struct occ_top_config *config, const struct occ_totals *totals)
+static int add_config(struct top *t, struct occ_top_config *config, const struct occ_totals *totals)
 {
     uint32_t group = (uint32_t)(totals->key >> 32);
     struct occ_measured_sums sums;
@@ -261,7 +256,7 @@ static int by_config(const void *left, const void *right)
 static int load_configs(struct top *t)
 {
     struct occ_totals *at = t->totals.entries, *end = at + t->totals.n;
-    struct occ_top_config config;
+    struct occ_top_config config = {.stmt = NULL};
     int rc = 0;
     qsort(at, t->totals.n, sizeof *at, by_config);
     sqlite3_stmt *stmt =
@@ -274,6 +269,7 @@ static int load_configs(struct top *t)
             rc = add_kernel(t, stmt, &config);
         while (at < end && (uint32_t)at->key == id && rc == 0)
             rc = add_config(t, &config, at++);
+        (void)sqlite3_reset(config.measured.stmt);
     }
     return rc;
 }

@@ -42,9 +42,5 @@ int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f
     read_result(stmt, &ret_config->result);
     read_dominant(stmt, &ret_config->dominant);
     ret_config->warps = sqlite3_column_double(stmt, OCC_TOP_SMS) * ret_config->result.max_warps_per_sm;
-    int rc = occ_measured_read(s, f, ret_config->id, OCC_ANY_GROUP, &ret_config->measured, err);
-#define X(name, text) ret_config->is_measured = ret_config->is_measured || ret_config->measured.name > 0;
-    OCC_MEASURED_SOURCES(X)
-#undef X
-    return rc;
+    return f->unit_ns ? occ_measured_first(s, f, ret_config->id, &ret_config->measured, err) : 0;
 }

@@ -14,11 +14,11 @@ enum {
 struct occ_top_config {
     sqlite3_stmt *stmt; /* on its row, for names */
     int64_t id;
-    bool is_analysed, is_simulated, is_measured;
+    bool is_analysed, is_simulated;
     struct occ_result result;
     double warps; /* that its device can hold */
     struct occ_dominant_config dominant;
-    struct occ_measured_sums measured; /* of all groups */
+    struct occ_measured_rows measured; /* by units of time */
 };
 
 int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
