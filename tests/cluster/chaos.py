@@ -1,13 +1,13 @@
 """Three nodes, one warehouse, and faults in an order that a seed gives: what the warehouse has in the end is what the nodes'
 histories have, row by row, nothing lost and nothing twice.
 
-    chaos.py BUILD [--engine 18|26] [--faults N] [--seed S]         another seed each time without --seed
+    chaos.py BUILD [--engine 18|26] [--faults N] [--at-once N] [--seed S]    another seed each time without --seed
 
 Each node has a daemon that programs report to (a recording is replayed), the history of another owner beside its own, which
-make_history extends, and a shipper: on the third node one that goes on, on the others one run after the other. A round is one
-fault, or two at once, while all three nodes record and ship. The second node is in a network of its own. BUILD: the tree's build. The seed is printed; the same one gives
-the same faults in the same order. With an even one answers of occq are compared too; then no backup is restored (what it lacks
-is in the warehouse alone) and nothing is folded."""
+make_history extends, and a shipper: on the third node one that goes on, on the others one run after the other. The second node
+is in a network of its own. A round is one fault, or as many at once as --at-once allows (2), while all three nodes record and
+ship. BUILD: the tree's build. The seed is printed; the same one gives the same faults in the same order. With an even one
+answers of occq are compared too; then no backup is restored (what it lacks is in the warehouse alone) and nothing is folded."""
 
 import argparse
 import concurrent.futures
@@ -15,6 +15,7 @@ import contextlib
 import glob
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -41,6 +42,8 @@ ROUNDS_TO_A_CHECK = 8
 DISK_BYTES = {"node": 64 << 20, "server": 1 << 30}
 MINUTES_BACK = 130  # over two hours' ends, whenever it runs
 LOG_LINES = 25
+EXIT_CODES = (0, 1, 78)  # of those whom nobody killed
+CRASH = re.compile("Sanitizer|runtime error:")
 
 
 def mount(path, kind):
@@ -143,6 +146,7 @@ class Node:
     def ship_once(self):
         process = self.site.start("--once", env=self.environment())
         said = process.communicate()[0]
+        assert process.returncode in EXIT_CODES, f"node{self.number}: exit code {process.returncode}: {said}"
         if process.returncode or said:
             self.world.log.write(f"node{self.number}: exit code {process.returncode} {said}".encode())
         return process.returncode, said
@@ -153,7 +157,7 @@ class Node:
     def stop_service(self):
         if self.service:
             self.service.kill()
-            self.service.communicate()
+            self.world.log.write(self.service.communicate()[0].encode())
         self.service = None
 
     def drain(self):
@@ -181,7 +185,7 @@ class Node:
         if plan["kill"]:
             time.sleep(plan["kill"])
             process.kill()
-        process.wait()
+        assert process.wait() in (0, 1, -signal.SIGKILL if plan["kill"] else 0), process.returncode
 
     def replay(self):
         """A program that ends; the daemon may be away, or unable to write."""
@@ -304,6 +308,7 @@ class World:
                 each.result()
         for node in self.nodes:
             if node.daemon.poll() is not None:  # it could not begin on a full disk
+                assert node.daemon.returncode in EXIT_CODES, f"node{node.number}: the daemon's exit code {node.daemon.returncode}"
                 node.start_daemon()
         if self.nodes[2].service is None or self.nodes[2].service.poll() is not None:
             self.nodes[2].stop_service()
@@ -525,12 +530,13 @@ def faults_in_order(draw, n):
     return order[:n]
 
 
-def run(world, n):
+def run(world, n, at_once):
     order, rounds = faults_in_order(world.random, n), 0
     while order:
         faults = []
-        for _ in range(min(len(order), world.random.choice([1, 1, 2]))):
-            if not faults or order_of(faults[0][0]) != 3 or order_of(order[-1]) != 3:
+        for _ in range(min(len(order), world.random.choice([1, 1, 2]) if at_once == 2 else world.random.randint(1, at_once))):
+            present = [fault for fault, _ in faults]
+            if order[-1] not in present and (order_of(order[-1]) != 3 or 3 not in map(order_of, present)):
                 faults.append((order.pop(), world.random.choice(world.nodes)))
         faults.sort(key=lambda each: order_of(each[0]))
         world.say(", ".join(f"{fault.__name__}({node.number})" for fault, node in faults))
@@ -548,10 +554,14 @@ def run_on(name, arguments):
         world = World(arguments, engine, log)
         try:
             world.start()
-            run(world, arguments.faults)
+            run(world, arguments.faults, arguments.at_once)
+            with open(log.name, errors="replace") as said:
+                assert not CRASH.search(said.read()), "a sanitizer found something"
         except BaseException:
             with open(log.name, errors="replace") as said:
-                failure = "".join(said.readlines()[-LOG_LINES:]) + traceback.format_exc()
+                lines = said.readlines()
+            crash = next((i for i, line in enumerate(lines) if CRASH.search(line)), len(lines))
+            failure = "".join(lines[crash:crash + 2 * LOG_LINES] + lines[-LOG_LINES:]) + traceback.format_exc()
         try:
             world.close()
         finally:
@@ -566,6 +576,7 @@ def main():
     parser.add_argument("build")
     parser.add_argument("--engine", choices=["18", "26"])
     parser.add_argument("--faults", type=int, default=len(FAULTS))
+    parser.add_argument("--at-once", type=int, default=2)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
     network.move_to_own_namespace()
