@@ -19,16 +19,15 @@ struct kernel_names {
     struct occ_arena arena;
 };
 
-/* Long names are most of what is held: the demangled one only where it differs and kernels are told apart. */
-static void add_kernel(struct kernel_names *names, bool is_distinct, int64_t id, const char *demangled,
-                       const char *name)
+/* Names are most of what is held: two that are equal have one copy. */
+static void add_kernel(struct kernel_names *names, int64_t id, const char *demangled, const char *name)
 {
     names->arena.failed |=
         !occ_grow((void **)&names->kernels, &names->allocated, names->n, UINT32_MAX, sizeof *names->kernels);
     if (names->arena.failed)
         return;
     const char *copy = occ_arena_copy(&names->arena, name);
-    bool is_second = is_distinct && demangled && strcmp(copy, demangled) != 0;
+    bool is_second = demangled && strcmp(copy, demangled) != 0;
     names->kernels[names->n++] = (struct occ_kernel_name){
         .id = id,
         .short_name = copy,
@@ -36,8 +35,7 @@ static void add_kernel(struct kernel_names *names, bool is_distinct, int64_t id,
     };
 }
 
-static int read_names(struct kernel_names *names, const char *form, bool is_distinct, sqlite3 *db,
-                      struct occ_error *err)
+static int read_names(struct kernel_names *names, const char *form, sqlite3 *db, struct occ_error *err)
 {
     /* one column of the view `kernel` for each label */
     static const char statement[] =
@@ -49,8 +47,7 @@ static int read_names(struct kernel_names *names, const char *form, bool is_dist
         column++;
     if (sqlite3_prepare_v2(db, statement, -1, &stmt, NULL) == SQLITE_OK)
         while ((step = sqlite3_step(stmt)) == SQLITE_ROW && !names->arena.failed)
-            add_kernel(names, is_distinct, sqlite3_column_int64(stmt, 0),
-                       (const char *)sqlite3_column_text(stmt, 1),
+            add_kernel(names, sqlite3_column_int64(stmt, 0), (const char *)sqlite3_column_text(stmt, 1),
                        (const char *)sqlite3_column_text(stmt, column));
     (void)sqlite3_finalize(stmt);
     return names->arena.failed   ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
@@ -64,8 +61,9 @@ int kernel_names_load(struct occ_store *store, const char *form, struct kernel_n
     _cleanup_(kernel_names_freep) struct kernel_names *names = calloc(1, sizeof *names);
     if (!names)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    bool is_distinct = !form || strcmp(form, "distinct") == 0;
-    int status = read_names(names, form ? form : "distinct", is_distinct, occ_store_sqlite(store), err);
+    form = form ? form : "distinct";
+    bool is_distinct = strcmp(form, "distinct") == 0;
+    int status = read_names(names, form, occ_store_sqlite(store), err);
     if (status == 0 && is_distinct && occ_kernel_names_distinguish(names->kernels, names->n) != 0)
         status = occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     if (status == 0 && is_distinct) { /* each has its `name` */

@@ -345,7 +345,7 @@ static int write_all(struct timeline *t, sqlite3_stmt *s, int64_t number, bool *
 {
     int status = prepare(t, config_sql, &t->config_statement, err), step = SQLITE_ROW;
     t->writer.base_ns = t->end_ns = sqlite3_column_int64(s, AT_start_ns);
-    if (status == 0)
+    if (status == 0 && t->format->begin)
         t->format->begin(&t->writer);
     while (status == 0 && step == SQLITE_ROW && !ferror(t->writer.out) && number-- > 0) {
         status = add_launch(t, s, err);
@@ -356,7 +356,7 @@ static int write_all(struct timeline *t, sqlite3_stmt *s, int64_t number, bool *
         status = sql_failed(t, err);
     if (status == 0 && !t->format->is_flat)
         status = add_counters(t, err);
-    if (status == 0)
+    if (status == 0 && t->format->end)
         t->format->end(&t->writer);
     return status;
 }

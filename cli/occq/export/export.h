@@ -60,7 +60,7 @@ struct export_writer {
 struct export_format {
     const char *name;
     bool is_flat; /* has no tracks: neither these nor values and holes are added */
-    void (*begin)(struct export_writer *writer);
+    void (*begin)(struct export_writer *writer); /* this and `end` may be NULL */
     void (*add_track)(struct export_writer *writer, const struct export_track *track);
     /* Prepares what launches with these arguments (always the same keys) repeat. false: no memory. */
     bool (*add_config)(struct export_writer *writer, const char *kernel, const struct export_arg *args,

@@ -35,11 +35,6 @@ static void put_rest(struct export_writer *w, const char *line, const char *end,
     (void)fputc_unlocked('\n', w->out);
 }
 
-static void begin_or_end(struct export_writer *w)
-{
-    (void)w;
-}
-
 /* ---- CSV ---- */
 
 static void csv_heading(FILE *out, const struct export_arg *args, size_t n)
@@ -126,15 +121,7 @@ static void jsonl_add_launch(struct export_writer *w, const struct export_track 
     put_rest(w, line, at, config);
 }
 
-const struct export_format export_csv = {.name = "csv",
-                                         .is_flat = true,
-                                         .begin = begin_or_end,
-                                         .add_config = csv_add_config,
-                                         .add_launch = csv_add_launch,
-                                         .end = begin_or_end};
-const struct export_format export_jsonl = {.name = "jsonl",
-                                           .is_flat = true,
-                                           .begin = begin_or_end,
-                                           .add_config = jsonl_add_config,
-                                           .add_launch = jsonl_add_launch,
-                                           .end = begin_or_end};
+const struct export_format export_csv = {
+    .name = "csv", .is_flat = true, .add_config = csv_add_config, .add_launch = csv_add_launch};
+const struct export_format export_jsonl = {
+    .name = "jsonl", .is_flat = true, .add_config = jsonl_add_config, .add_launch = jsonl_add_launch};

@@ -325,16 +325,10 @@ static void perfetto_add_hole(struct export_writer *w, const struct export_track
     free(name.bytes);
 }
 
-static void perfetto_end(struct export_writer *w)
-{
-    (void)w;
-}
-
 const struct export_format export_perfetto = {.name = "perfetto",
                                               .begin = perfetto_begin,
                                               .add_track = perfetto_add_track,
                                               .add_config = perfetto_add_config,
                                               .add_launch = perfetto_add_launch,
                                               .add_value = perfetto_add_value,
-                                              .add_hole = perfetto_add_hole,
-                                              .end = perfetto_end};
+                                              .add_hole = perfetto_add_hole};

@@ -42,24 +42,24 @@ void live_ask_daemon(const char *history, char line[LIVE_LINE_BYTES])
 {
     static const struct {
         const char *key, *before, *after;
-    } texts[] = {{"state", "daemon ", ""}, {"reason", " (", ")"}, {"programs", "  programs ", ""}};
+    } texts[] = {{"state", " ", ""}, {"reason", " (", ")"}, {"programs", "  programs ", ""}};
     _cleanup_(occ_closep) int fd = -1;
     char answer[OCC_CONTROL_BYTES + 1];
-    size_t used = 0;
     struct stat st;
     line[0] = '\0';
     if (stat(history, &st) != 0 || connect_daemon(NULL, &fd, NULL) != 0 || !find_history(fd, &st, answer))
         return;
+    (void)snprintf(line, LIVE_LINE_BYTES, "daemon");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         _cleanup_(occ_freep) char *value = occ_control_value(answer, texts[i].key);
         if (value)
-            used += (size_t)snprintf(line + used, 128, "%s%.100s%s", texts[i].before, value, texts[i].after);
+            occ_text_append(line, LIVE_LINE_BYTES, texts[i].before, "%.100s%s", value, texts[i].after);
     }
-    used += (size_t)snprintf(line + used, 64, "  lost %.15g", sum_losses(answer));
+    occ_text_append(line, LIVE_LINE_BYTES, "  ", "lost %.15g", sum_losses(answer));
     if (occ_control_request(fd, "sampler 0", PATIENCE_MS, answer, sizeof answer, NULL) == 0) {
         _cleanup_(occ_freep) char *value = occ_control_value(answer, "paused_s");
         if (value && strcmp(value, "0") != 0)
-            (void)snprintf(line + used, 64, "  counters paused for %.20s s", value);
+            occ_text_append(line, LIVE_LINE_BYTES, "  ", "counters paused for %.20s s", value);
     }
     occ_text_sanitise(line);
 }
