@@ -51,8 +51,9 @@ struct cli_args {
     bool help, version, no_pager;
     const char *colour; /* NULL: auto */
     const char *db;
-    const char *all_users; /* directory of histories, each of which is asked; NULL: none */
-    char **operands;       /* in argv */
+    const char *all_users;    /* directory of histories, each of which is asked; NULL: none */
+    uint32_t busy_timeout_ms; /* see struct occ_store_options */
+    char **operands;          /* in argv */
     int operand_count;
     uint64_t given; /* bit i: row i of the options */
 };

@@ -37,7 +37,7 @@ int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, stru
                      struct occ_error *err)
 {
     _cleanup_(occ_freep) char *own = NULL;
-    const struct occ_store_options options = {.mode = mode};
+    const struct occ_store_options options = {.mode = mode, .busy_timeout_ms = args->busy_timeout_ms};
     int status = args->db ? 0 : occ_path_own_history(&own, err);
     const char *path = args->db ? args->db : own;
     if (status == 0 && mode == OCC_STORE_READ && access(path, F_OK) != 0 && errno == ENOENT)

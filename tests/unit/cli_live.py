@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -302,6 +303,16 @@ def test_histories_come_and_go():
     s.wait("k0?[31m")
     subprocess.run(["sqlite3", "h.db", "PRAGMA user_version = 9999"], check=True)
     s.wait("written by a newer version of occtrace")
+    s.keys("q")
+    s.ends()
+    write("locked.db", "kernels=3")
+    lock = sqlite3.connect("locked.db", isolation_level=None)
+    lock.execute("PRAGMA locking_mode=EXCLUSIVE")
+    lock.execute("BEGIN EXCLUSIVE")
+    s = Screen("-d locked.db -w 1h")
+    s.wait("in use by another process")
+    lock.close()
+    s.wait_rows([">kernel_0", "kernel_1"])
     s.keys("q")
     s.ends()
 

@@ -9,6 +9,7 @@
 #include "live.h"
 
 #define SECOND_NS INT64_C(1000000000)
+enum { BUSY_TIMEOUT_MS = 500 }; /* it asks again, and ends only after an open that waits */
 
 /* ---- without a terminal ---- */
 
@@ -183,7 +184,8 @@ const struct cli_command cli_live = {
     .examples = {{"occq live", "what wastes the GPUs now"},
                  {"occq live --window 30s --kernel gemm", "some kernels, of the last half minute"},
                  {"occq live -b -n 1 --json", "one answer, for a program"}},
-    CLI_ARGS(struct live_args, .window_ns = 5 * SECOND_NS, .interval_ns = SECOND_NS),
+    CLI_ARGS(struct live_args, .history.list.common.busy_timeout_ms = BUSY_TIMEOUT_MS,
+             .window_ns = 5 * SECOND_NS, .interval_ns = SECOND_NS),
     .check = check,
     .run = run,
 };
