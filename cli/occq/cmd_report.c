@@ -160,10 +160,7 @@ static int load_ranges(struct source *s, struct occ_error *err)
 {
     struct report *r = &s->report;
     struct top_sums sums;
-    uint64_t launches = 0;
-    for (size_t i = 0; i < s->top.n; i++)
-        launches += s->top.rows[i].launches;
-    if (launches > RANGES_LAUNCHES_MAX ||
+    if (r->sums.launches > RANGES_LAUNCHES_MAX ||
         sql_number(occ_store_sqlite(s->store), "SELECT EXISTS(SELECT 1 FROM stored_range)") == 0)
         return 0;
     int status = occ_store_top(s->store, &s->filter, OCC_TOP_BY_RANGE, &s->ranges, err);

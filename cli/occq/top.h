@@ -24,6 +24,7 @@ struct top_line {
 /* Sums over all rows. */
 struct top_sums {
     double ns, waste;
+    uint64_t launches;
 };
 
 /* 0 where it is not known. */

@@ -91,6 +91,7 @@ struct top_line *top_make_lines(const struct occ_top *top, size_t n, struct top_
     for (size_t i = 0; i < top->n; i++) {
         all.ns += (double)top->rows[i].total_ns;
         all.waste += top_waste_of(&top->rows[i]);
+        all.launches += top->rows[i].launches;
     }
     for (size_t i = 0; lines && i < n; i++) {
         running += top_waste_of(&top->rows[i]);

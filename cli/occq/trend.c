@@ -118,9 +118,9 @@ static int load_points(struct occ_store *store, const struct occ_filter *filter,
                        struct trend *t, struct occ_error *err)
 {
     _cleanup_(occ_top_free) struct occ_top top = {0};
-    t->unit_ns = by == OCC_TOP_BY_MINUTE ? MINUTE_NS
-                 : by == OCC_TOP_BY_HOUR ? 60 * MINUTE_NS
-                                         : 1440 * MINUTE_NS;
+    static const int64_t unit_ns[] = {MINUTE_NS, 60 * MINUTE_NS, 1440 * MINUTE_NS};
+    t->unit_ns = unit_ns[by - OCC_TOP_BY_MINUTE];
+    t->unit = trend_units[by - OCC_TOP_BY_MINUTE];
     int status = occ_store_top(store, filter, by, &top, err);
     if (status != 0)
         return status;

@@ -65,6 +65,7 @@ struct trend_label {
 
 struct trend {
     int64_t unit_ns;
+    const char *unit;           /* of trend_units */
     bool simulated;             /* some launches are of a simulated device */
     size_t n_kernels;           /* that the filter's KERNEL matches; 0: none is asked for. 1: mixes are of its
                                    configurations, else of kernels */

@@ -252,13 +252,6 @@ static void put_labels(const struct trend *t, FILE *out)
     }
 }
 
-static const char *unit_of(const struct trend *t)
-{
-    return t->unit_ns < INT64_C(3600000000000)    ? trend_units[0]
-           : t->unit_ns < INT64_C(86400000000000) ? trend_units[1]
-                                                  : trend_units[2];
-}
-
 static void put_head(const struct trend *t, const char *what, FILE *out)
 {
     double in_column = 1 / (COLUMNS * place_of(t, t->points[0].start_ns + t->unit_ns));
@@ -269,7 +262,7 @@ static void put_head(const struct trend *t, const char *what, FILE *out)
     if (t->n_kernels > 1)
         (void)snprintf(kernels, sizeof kernels, " (%zu kernels)", t->n_kernels);
     cli_svg_text(out, 16, 24, "head", "%s%s%s, by %ss", what, kernels, t->simulated ? " (simulated)" : "",
-                 unit_of(t));
+                 t->unit);
     cli_svg_text(out, 16, 43, "", "%s to %s%s%s", cli_time_text(t->points[0].start_ns, first, sizeof first),
                  cli_time_text(t->points[t->n - 1].start_ns, end, sizeof end), columns,
                  t->n_labels ? "; labels where they begin" : "");

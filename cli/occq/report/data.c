@@ -53,11 +53,11 @@ void report_range_columns(struct cli_column table[TOP_COLUMNS_MAX], struct cli_s
     top_name_rows(OCC_TOP_BY_RANGE, table);
 }
 
-static void put_lines(const char *key, const struct rows *rows, const struct top_line *lines, size_t n)
+static void put_lines(const char *key, struct rows *rows, const struct top_line *lines, size_t n)
 {
     cli_json_array(rows->json, key, false);
     for (size_t i = 0; i < n; i++)
-        (void)put_row((void *)(uintptr_t)rows, &lines[i], NULL);
+        (void)put_row(rows, &lines[i], NULL);
     cli_json_close(rows->json);
 }
 

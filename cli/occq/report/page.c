@@ -150,11 +150,6 @@ static void put_notes(FILE *out, const struct report *r)
 static int put_verdict(FILE *out, const struct report *r, struct occ_error *err)
 {
     char time[32], waste[32];
-    uint64_t launches = 0, total_ns = 0;
-    for (size_t i = 0; i < r->top->n; i++) {
-        launches += r->top->rows[i].launches;
-        total_ns += r->top->rows[i].total_ns;
-    }
     (void)fputs("<header><h1>GPU occupancy report</h1>\n<p>", out);
     put_devices(out, r);
     if (r->asked[0])
@@ -165,11 +160,11 @@ static int put_verdict(FILE *out, const struct report *r, struct occ_error *err)
     (void)fputs(
         "</p></header>\n<main>\n<section aria-labelledby=\"verdict\"><h2 id=\"verdict\">Verdict</h2>\n<p>",
         out);
-    count(out, launches, "launch");
+    count(out, r->sums.launches, "launch");
     (void)fputs(" of ", out);
     count(out, r->top->n, "kernel");
     html_put(out, " took <b>@</b> and wasted <b>@</b> warp-seconds.</p>\n",
-             occ_format_duration((int64_t)total_ns, time, sizeof time),
+             occ_format_duration((int64_t)r->sums.ns, time, sizeof time),
              cli_amount_text(r->sums.waste, waste, sizeof waste));
     put_largest(out, r);
     put_best_advice(out, r);
@@ -280,13 +275,10 @@ static void put_trend(FILE *out, const struct report *r)
 {
     struct cli_selection columns;
     char text[512];
-    const int64_t minute_ns = INT64_C(60000000000);
     html_put(out,
-             "<section aria-labelledby=\"time\"><h2 id=\"time\">Over time</h2>\n<p>A step is @; nothing is "
-             "drawn where there are no launches.</p>\n",
-             r->trend->unit_ns == minute_ns        ? "a minute"
-             : r->trend->unit_ns == 60 * minute_ns ? "an hour"
-                                                   : "a day of UTC");
+             "<section aria-labelledby=\"time\"><h2 id=\"time\">Over time</h2>\n<p>By @s@; nothing is drawn "
+             "where there are no launches.</p>\n",
+             r->trend->unit, strcmp(r->trend->unit, "day") == 0 ? " of UTC" : "");
     plots_trend(out, r->trend);
     (void)fputs("<h3>Changes</h3>\n<ol>\n", out);
     for (size_t i = 0; i < r->trend->n_changes; i++)
