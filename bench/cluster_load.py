@@ -2,7 +2,7 @@
 """What a warehouse takes: bodies of many nodes, as occtrace-ship sends them, into one ClickHouse; and how fast one node's shipper drains an
 outage. Minutes are made from a recorded PyTorch trace: its launch configurations with their durations, drawn anew for each minute.
 
-  bench/cluster_load.py BUILD [--engine 18|26] [--trace FILE] [--nodes 10000] [--seconds 60] [--collect NODES] [--no-measured]
+  bench/cluster_load.py BUILD [--engine 18|26] [--trace FILE] [--nodes 10000] [--seconds 60] [--collect NODES] [--noise X | --no-measured] [--what drain,stored,load]
 
 --collect: bodies of so many nodes are one insert, which is what a server with async_insert does with those of half a second; libchdb is no
 server and cannot itself. 1: each node inserts by itself. Pacing: none, so that rows a second are what the engine takes; senders and engine
@@ -28,10 +28,14 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "../tests/cluster"))
 import engines  # noqa: E402
+from site_ import rounded_mean, rounded_share  # noqa: E402
 
-COLUMNS = ("bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, measured, "
+COLUMNS = ("bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, sources, means, shares, "
            "wasted_warp_s, capacity_warp_s, version")
 VARIANTS, RANKS, STEPS_A_MINUTE = 24, 8, 3
+# Of the 23 measured values of store/measured.h: whose error goes for each, and which are of the same launches.
+ERROR_OF = (1, 1, 3, 3, 4, 3, 1, 3, 3, 3, 3, 3, 3, 15, 15, 15, 17, 17, 22, 22, 22, 22, 22)
+ALONE, OWN, GROUPED = (0, 1, 5, 6, 16, 17, 18, 19, 20, 21, 22), (2, 3, 4, 8, 9, 10, 11, 12), (14, 15)
 
 
 def configurations(path, most=256):
@@ -48,7 +52,26 @@ def configurations(path, most=256):
     return [(int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "little"), ns) for key, ns in best]
 
 
-def row(config, durations, measured, rng):
+def measured(config, n, noise, rng):
+    """sources, means and shares, as of the sample transformer on a simulated H200: three of five configurations are measured in nearly all of
+    their time, one in part (of that, in part beside other kernels, and in part only as a group), one as a group only. noise: how far a
+    minute's value is from the next one's, in its standard error."""
+    profile = random.Random(config)
+    kind, known = profile.randrange(5), {}
+    for values, share, spread in ((ALONE + OWN, 0.997, 0.0005),) if kind < 3 else ((ALONE, 0.2, 0.01), (OWN, 0.6, 0.01), (GROUPED, 0.2, 0.01)) if (
+            kind == 3) else ((GROUPED, 0.8, 0.01),):
+        known.update(dict.fromkeys(values, share * (1 + rng.gauss(0, spread))))
+    error = [0.002 * 10**profile.random() * (1 + rng.gauss(0, 0.02)) if i == e else 0 for i, e in enumerate(ERROR_OF)]
+    error[4] *= 1000  # variance_inflation is one or more
+    means = [error[i] if i == e else max(0, profile.random() * (0.001 if 8 <= i <= 12 and i % 2 else 1) + rng.gauss(0, noise) * error[e])
+             for i, e in enumerate(ERROR_OF)]
+    own, grouped = round(n * known.get(2, 0)), round(n * known.get(14, 0))
+    return ([0, own, grouped, 0, 0, round(n * known[2]) - round(n * known[0]) if kind == 3 else 0],
+            [f"{rounded_mean(m, error[e], i == e):.9g}" if i in known else 0 for i, (m, e) in enumerate(zip(means, ERROR_OF))],
+            [f"{rounded_share(known.get(i, 0)):.9g}" for i in range(len(ERROR_OF))])
+
+
+def row(config, durations, noise, rng):
     """A minute of a configuration over the ranks of a node; @ stands for what differs between nodes."""
     n = max(1, round(len(durations) * RANKS * (STEPS_A_MINUTE + rng.random() / 10)))
     mean = sum(durations) / len(durations)
@@ -58,22 +81,21 @@ def row(config, durations, measured, rng):
     counts = {b: round(n * k / len(durations) + rng.gauss(0, 1) * math.sqrt(n * k) / len(durations)) for b, k in sorted(bins.items())}
     counts = {b: k for b, k in counts.items() if k > 0} or {max(bins): n}
     low, high = int(min(durations) * (1 - abs(rng.gauss(0, 0.02)))), int(max(durations) * (1 + abs(rng.gauss(0, 0.1))))
-    values = [n // 2, n - n // 2, 0, 0, 0, n % 7] if measured else []
-    for i in range(24 if measured else 0):  # of the 24 values 14 are there, with a noise of 1 %
-        values += [f"{(0.1 + 0.05 * i) * total * (1 + rng.random() / 100):.9g}", f"{total:.9g}"] if i < 14 else [0, 0]
+    sources, means, shares = measured(config, n, noise, rng) if noise is not None else ([], [], [])
     return "\t".join(map(str, ("@B", "prod", "slurm:@J", "user@U", "gpu-node-@N", "@H", config, RANKS, sum(counts.values()), total, low, high,
-                               "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, counts.values())) + "]", "[" + ",".join(map(str, values)) + "]", 0, 0, "@V"))) + "\n"
+                               "[" + ",".join(map(str, counts)) + "]", "[" + ",".join(map(str, counts.values())) + "]", *("[" + ",".join(map(str, values)) + "]" for values in (sources, means, shares)),
+                               0, 0, "@V"))) + "\n"
 
 
 class Fleet:
     """Bodies of its nodes, minute by minute."""
 
-    def __init__(self, trace, nodes, measured):
+    def __init__(self, trace, nodes, noise):
         rng = random.Random(1)
         found = configurations(trace)
         self.rows, self.nodes, self.lock = len(found), nodes, threading.Lock()
         self.minute, self.node, self.first = 0, 0, int(time.time()) // 60 * 60 - 3600
-        self.templates = ["".join(row(*c, measured, rng) for c in found).encode() for _ in range(VARIANTS)]
+        self.templates = ["".join(row(*c, noise, rng) for c in found).encode() for _ in range(VARIANTS)]
 
     def next(self):
         with self.lock:
@@ -130,7 +152,11 @@ def load(engine, fleet, seconds, collect):
           + (f" ({refused[0]})" if refused else ""), flush=True)
 
 
-def stored(engine, trace, measured):
+def about(noise):
+    return "without measured values" if noise is None else f"with measured values (noise: {noise:g} standard errors)"
+
+
+def stored(engine, trace, noise):
     """Every row drawn by itself: those of the fleet repeat, and compress better than real ones."""
     rng, first = random.Random(2), int(time.time()) // 60 * 60 - 7200
     found = configurations(trace)
@@ -138,15 +164,20 @@ def stored(engine, trace, measured):
         body = []
         for minute in range(30):
             bucket = first + 60 * minute
+            version = (bucket + 95) * 1000 + rng.randrange(60000)  # of a node's batch
             for config in found:
-                body.append(row(*config, measured, rng).replace("@B", str(bucket)).replace("@J", str(4711 + node // 16)).replace("@U", "7")
+                body.append(row(*config, noise, rng).replace("@B", str(bucket)).replace("@J", str(4711 + node // 16)).replace("@U", "7")
                             .replace("@N", f"{node:05d}").replace("@H", str(node * 0x9E3779B97F4A7C15 % 2**64))
-                            .replace("@V", str((bucket + 95) * 1000 + rng.randrange(60000))))
+                            .replace("@V", str(version)))
         insert(engine, "".join(body).encode())
     engine.ask("OPTIMIZE TABLE occtrace.minute FINAL")
     rows, size = (int(x) for x in engine.ask("SELECT sum(rows), sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'occtrace' "
                                              "AND table = 'minute'")[0])
-    print(f"stored: {size / rows:.1f} bytes a row {'with' if measured else 'without'} measured values, merged ({rows:,} rows)", flush=True)
+    print(f"stored: {size / rows:.1f} bytes a row {about(noise)}, merged ({rows:,} rows)", flush=True)
+    if engine.name != "18":
+        columns = engine.ask("SELECT column, round(sum(column_data_compressed_bytes) / sum(rows), 2) AS x FROM system.parts_columns WHERE active AND "
+                             "database = 'occtrace' AND table = 'minute' GROUP BY column ORDER BY x DESC LIMIT 12")
+        print("  by column: " + ", ".join(f"{name} {size}" for name, size in columns), flush=True)
 
 
 def settings_of(engine, work, extra=""):
@@ -190,21 +221,25 @@ def main():
     parser.add_argument("--nodes", type=int, default=10000)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--collect", type=int, default=100)
-    parser.add_argument("--no-measured", action="store_true")
+    parser.add_argument("--what", default="drain,stored,load")
+    parser.add_argument("--noise", type=float, default=0.1)
+    parser.add_argument("--no-measured", action="store_const", const=None, dest="noise")
     options = parser.parse_args()
     if options.engine not in engines.available():
         sys.exit(77)
-    fleet = Fleet(options.trace, options.nodes, not options.no_measured)
+    fleet = Fleet(options.trace, options.nodes, options.noise)
     with engines.started(options.engine) as engine:
         init(options.build, engine)
         print(f"ClickHouse {engine.ask('SELECT version()')[0][0]}; {options.nodes:,} nodes, {fleet.rows} launch configurations a node and minute, "
-              f"{'with' if not options.no_measured else 'without'} measured values", flush=True)
-        drain(options.build, engine)
-        for measured in (False, True):
+              f"{about(options.noise)}", flush=True)
+        if "drain" in options.what:
+            drain(options.build, engine)
+        for noise in (None, 0.1, 1) if "stored" in options.what else ():
             engine.ask("TRUNCATE TABLE occtrace.minute")
-            stored(engine, options.trace, measured)
+            stored(engine, options.trace, noise)
         engine.ask("TRUNCATE TABLE occtrace.minute")
-        load(engine, fleet, options.seconds, options.collect)
+        if "load" in options.what:
+            load(engine, fleet, options.seconds, options.collect)
 
 
 main()

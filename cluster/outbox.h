@@ -16,6 +16,7 @@
 #include "store/remote/tables.h"
 
 struct occ_store;
+struct occ_measured_sums;
 
 /* A launch configuration, by its content. */
 struct occ_outbox_config {
@@ -100,6 +101,11 @@ int occ_outbox_run(struct occ_outbox *outbox, struct occ_batch *batch, int64_t i
                    const struct occ_outbox_run **ret_run, struct occ_error *err);
 /* The configuration that stands for all others whose main cause this is. */
 uint64_t occ_batch_add_other(struct occ_batch *batch, int cause);
+
+/* ---- outbox_measured.c ---- */
+
+/* The columns sources, means and shares of a row with this total duration. */
+void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_sums *sums, uint64_t total_ns);
 
 /* ---- outbox_minutes.c ---- */
 

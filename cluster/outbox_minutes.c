@@ -3,7 +3,6 @@
  * by run and GPU. Of a job's configurations those that waste most have rows of their own; the others are
  * added up by main cause, so that sums are exact. See outbox.h.
  */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -14,8 +13,7 @@
 #include "store/measured.h"
 #include "support/array.h"
 
-#define ROWS_MAX     (1u << 22)
-#define MEASURED_MAX (8 + 2 * OCC_MEASURED_VALUE_COUNT)
+#define ROWS_MAX (1u << 22)
 
 #define MEASURED_COUNT(name, text) ", e." #name
 #define MEASURED_SUMS(name)        ", e." #name "_sum, e." #name "_ns"
@@ -229,23 +227,6 @@ static void put_histogram(struct occ_body *rows, const struct occ_histogram *h)
     occ_body_put_list(rows, counts, n);
 }
 
-/* The table's aliases read achieved and elapsed by their places. */
-static_assert(OCC_MEASURED_achieved == 0 && OCC_MEASURED_elapsed == 2, "schema/clickhouse/warehouse.sql");
-static void put_measured(struct occ_body *rows, const struct occ_measured_sums *sums)
-{
-    double values[MEASURED_MAX];
-    size_t n = 0;
-#define X(name, text) values[n++] = (double)sums->name;
-    OCC_MEASURED_SOURCES(X)
-    X(overlapped, "")
-#undef X
-    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
-        values[n++] = sums->sum[i];
-        values[n++] = sums->ns[i];
-    }
-    occ_body_put_floats(rows, values, occ_measured_launches(sums) > 0 ? n : 0);
-}
-
 static void put_row(struct minute *m, const struct merged *row)
 {
     const struct occ_outbox_run *run = &m->outbox->runs[row->run];
@@ -263,7 +244,7 @@ static void put_row(struct minute *m, const struct merged *row)
     occ_body_put_u64(rows, row->launches > 0 ? row->min_ns : 0);
     occ_body_put_u64(rows, row->max_ns);
     put_histogram(rows, &row->histogram);
-    put_measured(rows, &row->measured);
+    occ_outbox_put_measured(rows, &row->measured, row->total_ns);
     occ_body_put_float(rows, row->is_other ? row->waste : 0);
     occ_body_put_float(rows, row->is_other ? row->capacity : 0);
     occ_body_put_u64(rows, m->batch->options.version);

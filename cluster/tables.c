@@ -85,5 +85,12 @@ int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)
         rc = occ_warehouse_schema_version(w, &version, err);
     if (rc == 0 && version > OCC_WAREHOUSE_SCHEMA)
         rc = occ_warehouse_check(w, err);
+    if (rc == 0 && version == 1)
+        rc =
+            occ_fail(err, OCC_E_VERSION,
+                     "%s: the tables of database %s are of an older occtrace (version 1), which had measured "
+                     "values in other columns: drop the database and make it anew; a node whose ship.db is "
+                     "deleted sends what its histories keep",
+                     w->options.http.url, w->options.database);
     return rc == 0 ? for_statements(w->dialect, w->options.database, run_statement, w, err) : rc;
 }

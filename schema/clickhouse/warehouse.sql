@@ -159,12 +159,15 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     max_ns          UInt64{ CODEC(T64('bit'), ZSTD(3))|},
     hist_bin        Array(UInt16){ CODEC(ZSTD(3))|}, -- of durations, 8 bins an octave: store/codec/histogram.h
     hist_n          Array(UInt64){ CODEC(T64('bit'), ZSTD(3))|},
-    measured        Array(Float32){ CODEC(ZSTD(3))|}, -- launches by source and overlapped ones, then sum and ns of each
-                                                      -- value, as in the history's measured_minute; empty: nothing
-    achieved_sum    Nullable(Float32) ALIAS if(measured[8] > 0, measured[7], NULL), -- measured value x ns, and the ns for
-    achieved_ns     Nullable(Float32) ALIAS if(measured[8] > 0, measured[8], NULL), -- which there is one
-    elapsed_sum     Nullable(Float32) ALIAS if(measured[12] > 0, measured[11], NULL),
-    elapsed_ns      Nullable(Float32) ALIAS if(measured[12] > 0, measured[12], NULL),
+    sources         Array(UInt64){ CODEC(ZSTD(3))|}, -- of measured values: launches by source, and overlapped ones
+    means           Array(Float32){ CODEC(ZSTD(3))|}, -- in the order of store/measured.h, to a tenth of their standard
+    shares          Array(Float32){ CODEC(ZSTD(3))|}, -- errors (errors are rounded up, by 1/8); of what part of total_ns, to 1/64
+    measured        Array(Float64) ALIAS arrayConcat(arrayMap(n -> toFloat64(n), sources), -- then value x ns, and ns
+                      arrayMap((m, s) -> m * s * total_ns, means, shares), arrayMap(s -> s * toFloat64(total_ns), shares)),
+    achieved_sum    Nullable(Float64) ALIAS if(shares[1] > 0, means[1] * shares[1] * total_ns, NULL),
+    achieved_ns     Nullable(Float64) ALIAS if(shares[1] > 0, shares[1] * toFloat64(total_ns), NULL),
+    elapsed_sum     Nullable(Float64) ALIAS if(shares[3] > 0, means[3] * shares[3] * total_ns, NULL),
+    elapsed_ns      Nullable(Float64) ALIAS if(shares[3] > 0, shares[3] * toFloat64(total_ns), NULL),
     wasted_warp_s   Float32{ CODEC(ZSTD(3))|}, -- of '(other)': waste, and what the SMs could hold; else 0
     capacity_warp_s Float32{ CODEC(ZSTD(3))|},
     version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
@@ -256,4 +259,4 @@ CREATE TABLE IF NOT EXISTS $db.watermark (
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
 ) ENGINE = ReplacingMergeTree(version) ORDER BY (cluster, node){ TTL toDateTime(intDiv(version, 1000)) + INTERVAL 400 DAY|};
 
-INSERT INTO $db.schema_version SELECT 1, now();
+INSERT INTO $db.schema_version SELECT 2, now();

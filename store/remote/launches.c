@@ -237,8 +237,9 @@ static int put_measured(const struct occ_load *l)
     OCC_MEASURED_SOURCES(X)
     X(overlapped, "")
 #undef X
-    for (int end = n + 2 * OCC_MEASURED_VALUE_COUNT; n < end; n++)
-        sqlite3_str_appendf(sql, ", json_extract(measures, '$[%d]')", n);
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) /* sums, then nanoseconds */
+        sqlite3_str_appendf(sql, ", json_extract(measures, '$[%d]'), json_extract(measures, '$[%d]')", n + i,
+                            n + OCC_MEASURED_VALUE_COUNT + i);
     sqlite3_str_appendall(sql,
                           " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
                           "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE measures <> "

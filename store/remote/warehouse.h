@@ -12,7 +12,7 @@
 
 #include "http.h"
 
-#define OCC_WAREHOUSE_SCHEMA 1
+#define OCC_WAREHOUSE_SCHEMA 2
 
 /* AUTO: by the server's version. OLD: before 21.11. */
 enum occ_dialect { OCC_DIALECT_AUTO, OCC_DIALECT_OLD, OCC_DIALECT_NEW };

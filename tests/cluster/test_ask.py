@@ -177,14 +177,14 @@ def warehouses_that_are_not_ours(asker, engine):
     os.chmod(os.path.join(asker.home.name, "occtrace/password"), 0o644)
     asker.ask("top", code=1, says="chmod o=")
     asker.set(engines.PASSWORD)
-    engine.ask("INSERT INTO occtrace.schema_version SELECT 2, now()")
+    engine.ask("INSERT INTO occtrace.schema_version SELECT 3, now()")
     for words in (("top",), ("runs",), ("sql", "SELECT 1"), ("idle",)):
-        asker.ask(*words, code=1, says="of a newer occtrace (version 2, known is 1): update this one")
-    for version, what in ((0, "of an older occtrace"), (1, "another table")):
+        asker.ask(*words, code=1, says="of a newer occtrace (version 3, known is 2): update this one")
+    for version, what in ((0, "of an older occtrace"), (1, "of an older occtrace"), (2, "another table")):
         engine.ask("DROP TABLE occtrace.schema_version")
         engine.ask("CREATE TABLE occtrace.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY version")
         engine.ask(f"INSERT INTO occtrace.schema_version SELECT {version}, now()")
-        if version == 0:
+        if version < 2:
             asker.ask("top", code=1, says=what)
     engine.ask("DROP TABLE occtrace.minute")
     asker.ask("top", code=1, says="1 of the 7 tables")

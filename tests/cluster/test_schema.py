@@ -48,7 +48,7 @@ def made_and_checked(engine):
     site = Site(engine.url)
     site.run("--check", code=78, says="there is no such database: make it with occtrace-ship --init")
     for _ in range(2):
-        site.run("--init", says="database occtrace: version 1, as needed")
+        site.run("--init", says="database occtrace: version 2, as needed")
         assert tables(engine) == TABLES, tables(engine)
     site.run("--check", says="ClickHouse " + engine.ask("SELECT version()")[0][0].rsplit(".", 1)[0])
     printed = site.run("--init", "--print")
@@ -69,11 +69,15 @@ def not_allowed_in(engine):
 def of_another_version(engine):
     site = Site(engine.url)
     engine.ask("INSERT INTO occtrace.schema_version SELECT 7, now()")
-    site.run("--check", code=78, says="of a newer occtrace (version 7, known is 1)")
+    site.run("--check", code=78, says="of a newer occtrace (version 7, known is 2)")
     site.run("--init", code=78, says="of a newer occtrace")
     engine.ask("DROP TABLE occtrace.schema_version")
     engine.ask("CREATE TABLE occtrace.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY version")
-    site.run("--check", code=78, says="of an older occtrace (version 0, needed is 1)")
+    site.run("--check", code=78, says="of an older occtrace (version 0, needed is 2)")
+    engine.ask("INSERT INTO occtrace.schema_version SELECT 1, now()")
+    site.run("--check", code=78, says="of an older occtrace (version 1, needed is 2)")
+    site.run("--init", code=78, says="drop the database and make it anew")
+    engine.ask("TRUNCATE TABLE occtrace.schema_version")
     site.run("--init", says="as needed")
 
 

@@ -33,8 +33,13 @@ def fresh(engine, proxy=None, **settings):
 def all_rows_and_only_once(engine):
     site = fresh(engine)
     extend(site.history, 1, 60, 20, 9, 30, "measured", "end")
+    with sqlite3.connect(site.history) as db:  # digits that no error bar justifies, and some that have none
+        db.execute("UPDATE stored_measured_minute SET achieved_sum = achieved_ns * (0.3 + config_id % 17 * 0.0123), elapsed_sum = elapsed_ns * 0.12345, "
+                   "achieved_error_sum = achieved_error_ns * 0.0137 * (minute % 5), elapsed_error_sum = elapsed_error_ns * 0.00371")
     site.run("--once")
     assert check_all(engine, site.history) == 0
+    errors = {row[0] for row in engine.ask("SELECT DISTINCT means[4] FROM occtrace.minute FINAL WHERE shares[4] > 0")}
+    assert errors and all(0.00371 <= float(error) <= 0.00371 * 9 / 8 for error in errors), errors
     rows = site.status("rows")
     site.run("--once")
     assert site.status("rows") == rows, "what is there is not sent again"
