@@ -67,8 +67,8 @@ def measured(config, n, noise, rng):
              for i, e in enumerate(ERROR_OF)]
     own, grouped = round(n * known.get(2, 0)), round(n * known.get(14, 0))
     return ([0, own, grouped, 0, 0, round(n * known[2]) - round(n * known[0]) if kind == 3 else 0],
-            [f"{rounded_mean(m, error[e], i == e):.9g}" if i in known else 0 for i, (m, e) in enumerate(zip(means, ERROR_OF))],
-            [f"{rounded_share(known.get(i, 0)):.9g}" for i in range(len(ERROR_OF))])
+            [f"{rounded_mean(m, error[e], i == e):.6g}" if i in known else 0 for i, (m, e) in enumerate(zip(means, ERROR_OF))],
+            [f"{rounded_share(known.get(i, 0)):.6g}" for i in range(len(ERROR_OF))])
 
 
 def row(config, durations, noise, rng):
@@ -222,7 +222,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--collect", type=int, default=100)
     parser.add_argument("--what", default="drain,stored,load")
-    parser.add_argument("--noise", type=float, default=0.1)
+    parser.add_argument("--noise", type=float, default=0.03)
     parser.add_argument("--no-measured", action="store_const", const=None, dest="noise")
     options = parser.parse_args()
     if options.engine not in engines.available():
@@ -234,7 +234,7 @@ def main():
               f"{about(options.noise)}", flush=True)
         if "drain" in options.what:
             drain(options.build, engine)
-        for noise in (None, 0.1, 1) if "stored" in options.what else ():
+        for noise in (None, 0.03, 1) if "stored" in options.what else ():
             engine.ask("TRUNCATE TABLE occtrace.minute")
             stored(engine, options.trace, noise)
         engine.ask("TRUNCATE TABLE occtrace.minute")

@@ -3,18 +3,20 @@
  * (random digits do not compress), and the share of the row's time for which there is one. See outbox.h.
  */
 #include <assert.h>
+#include <float.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "outbox.h"
 #include "store/measured.h"
 
-/* A mean is off by at most a tenth of its error. */
-#define STEPS_AN_ERROR 5
-#define ERROR_MIN      1e-6 /* below it digits stay as they are */
-/* Significant bits after the first: an error is rounded up, by at most 1/8; a share, which is a weight among
- * minutes with nearly the same mean, to within 1/64. */
-#define ERROR_BITS 3
-#define SHARE_BITS 5
+/* A mean is off by at most a tenth of its error, which is rounded up, by at most an eighth. A share, which is
+ * a weight among minutes with nearly the same mean, is off by at most 1/64. */
+#define STEPS_OF_MEAN  5
+#define STEPS_OF_ERROR 8
+#define STEPS_OF_SHARE 32
+#define STEP_MIN       1e-7 /* below it digits stay as they are */
+#define NUMBER_BYTES   32
 
 /* Whose error tells how exact a value is; its own name: it is an error. Values without an error of their own
  * come from the regression of achieved or elapsed occupancy, and are no more exact than that is. */
@@ -51,26 +53,32 @@ static double mean_of(const struct occ_measured_sums *sums, int value)
     return sums->ns[value] > 0 ? sums->sum[value] / sums->ns[value] : 0;
 }
 
-/* The largest power of two that is not above x. */
-static double power_below(double x)
+/* A multiple stays one, whatever its last digit. */
+static double round_up(double x)
 {
-    return exp2(floor(log2(x)));
+    return ceil(x - 1e-6);
 }
 
-static double rounded_mean(const struct occ_measured_sums *sums, int value)
+/* Prints a multiple of 1, 2 or 5 x a power of ten that is at most `max_step`: 0.437 is 437e-3. */
+static int print(char *out, double value, double max_step, double (*to_integer)(double))
+{
+    if (value == 0 || !(max_step > STEP_MIN) || !(fabs(value) < max_step / DBL_EPSILON))
+        return snprintf(out, NUMBER_BYTES, "%.9g", value);
+    int exponent = (int)floor(log10(max_step));
+    double unit = pow(10, exponent), room = max_step / unit, steps = room >= 5 ? 5 : room >= 2 ? 2 : 1;
+    int64_t n = (int64_t)(to_integer(value / (steps * unit)) * steps);
+    for (; n != 0 && n % 10 == 0; n /= 10)
+        exponent++;
+    return n == 0 || exponent == 0 ? snprintf(out, NUMBER_BYTES, "%lld", (long long)n)
+                                   : snprintf(out, NUMBER_BYTES, "%llde%d", (long long)n, exponent);
+}
+
+static int print_mean(char *out, const struct occ_measured_sums *sums, int value)
 {
     int of = (int)error_of[value];
-    double mean = mean_of(sums, value), error = mean_of(sums, of);
-    if (!(error > ERROR_MIN))
-        return mean;
-    double step = of == value ? ldexp(power_below(error), -ERROR_BITS) : power_below(error / STEPS_AN_ERROR);
-    return step * (of == value ? ceil(error / step) : round(mean / step));
-}
-
-static double rounded_share(double ns, uint64_t total_ns)
-{
-    double share = ns / (double)total_ns, step = ldexp(power_below(share), -SHARE_BITS);
-    return ns > 0 ? step * round(share / step) : 0;
+    double error = mean_of(sums, of);
+    return of == value ? print(out, error, error / STEPS_OF_ERROR, round_up)
+                       : print(out, mean_of(sums, value), error / STEPS_OF_MEAN, round);
 }
 
 /* The table's aliases read achieved and elapsed by their places. */
@@ -80,14 +88,18 @@ void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_su
 #define X(name, text) sums->name,
     const uint64_t sources[] = {OCC_MEASURED_SOURCES(X) sums->overlapped};
 #undef X
-    double means[OCC_MEASURED_VALUE_COUNT], shares[OCC_MEASURED_VALUE_COUNT];
+    char means[OCC_MEASURED_VALUE_COUNT * NUMBER_BYTES] = "[", shares[sizeof means] = "[";
+    size_t n_means = 1, n_shares = 1;
     bool is_measured = occ_measured_launches(sums) > 0 && total_ns > 0;
-    size_t n = is_measured ? OCC_MEASURED_VALUE_COUNT : 0;
-    for (size_t i = 0; i < n; i++) {
-        means[i] = rounded_mean(sums, (int)i);
-        shares[i] = rounded_share(sums->ns[i], total_ns);
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT && is_measured; i++) {
+        double share = sums->ns[i] / (double)total_ns;
+        if (i > 0)
+            means[n_means++] = shares[n_shares++] = ',';
+        n_means += (size_t)print_mean(means + n_means, sums, i);
+        n_shares += (size_t)print(shares + n_shares, share, share / STEPS_OF_SHARE, round);
     }
+    means[n_means++] = shares[n_shares++] = ']';
     occ_body_put_list(rows, sources, is_measured ? sizeof sources / sizeof *sources : 0);
-    occ_body_put_floats(rows, means, n);
-    occ_body_put_floats(rows, shares, n);
+    occ_body_put_text(rows, means, n_means);
+    occ_body_put_text(rows, shares, n_shares);
 }

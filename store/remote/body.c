@@ -110,18 +110,6 @@ void occ_body_put_list(struct occ_body *body, const uint64_t *values, size_t n)
     occ_body_put_raw(body, "]", 1);
 }
 
-void occ_body_put_floats(struct occ_body *body, const double *values, size_t n)
-{
-    begin_column(body);
-    occ_body_put_raw(body, "[", 1);
-    for (size_t i = 0; i < n; i++) {
-        if (i > 0)
-            occ_body_put_raw(body, ",", 1);
-        put_number(body, 9, values[i]);
-    }
-    occ_body_put_raw(body, "]", 1);
-}
-
 static void put_column(struct occ_body *body, sqlite3_stmt *stmt, int i)
 {
     int type = sqlite3_column_type(stmt, i);

@@ -28,7 +28,6 @@ void occ_body_put_text(struct occ_body *body, const char *text, size_t n);
 /* With the digits that a Float32 needs; NaN: NULL. */
 void occ_body_put_float(struct occ_body *body, double value);
 /* [a,b,...] */
-void occ_body_put_floats(struct occ_body *body, const double *values, size_t n);
 void occ_body_put_list(struct occ_body *body, const uint64_t *values, size_t n);
 /* Columns of a statement's row. */
 void occ_body_put_columns(struct occ_body *body, struct sqlite3_stmt *stmt, int first, int n);

@@ -168,7 +168,7 @@ enum occ_ship_table {
     X(RUN, "run", "run, cluster, node, history" OCC_SHIP_RUN_COLUMNS(OCC_SHIP_NAME) ", version")             \
     X(MINUTE, "minute",                                                                                      \
       "bucket, cluster, job, user, node, history, config, ranks, launches, total_ns, min_ns, max_ns, "       \
-      "hist_bin, hist_n, sources, means, shares, wasted_warp_s, "      \
+      "hist_bin, hist_n, sources, means, shares, wasted_warp_s, "                                            \
       "capacity_warp_s, version")                                                                            \
     X(RANK_MINUTE, "rank_minute",                                                                            \
       "bucket, cluster, node, history, run, gpu, user, launches, busy_ns, wasted_warp_s, capacity_warp_s, "  \

@@ -109,20 +109,22 @@ def rows_of(history):
     return minutes, ranks
 
 
-def power_below(x):
-    return 2.0**math.floor(math.log2(x))
+def rounded(value, max_step, to_integer):
+    """A multiple of 1, 2 or 5 x a power of ten that is at most max_step."""
+    if max_step <= 1e-7 or value == 0:
+        return value
+    unit = 10.0**math.floor(math.log10(max_step))
+    step = unit * (5 if max_step / unit >= 5 else 2 if max_step / unit >= 2 else 1)
+    return step * to_integer(value / step)
 
 
 def rounded_mean(mean, error, is_error=False):
     """As the warehouse keeps it: to a tenth of its error; errors up, by at most 1/8."""
-    if error <= 1e-6:
-        return mean
-    step = power_below(error) / 8 if is_error else power_below(error / 5)
-    return step * (math.ceil(error / step) if is_error else math.floor(mean / step + 0.5))
+    return rounded(mean, error / 8, lambda x: math.ceil(x - 1e-6)) if is_error else rounded(mean, error / 5, round)
 
 
 def rounded_share(share):
-    return power_below(share) / 32 * math.floor(share / power_below(share) * 32 + 0.5) if share > 0 else 0
+    return rounded(share, share / 32, round)
 
 
 def near(text, value):
