@@ -255,7 +255,11 @@ const struct cli_command cli_history = {
         "a drift, which is looked for since the last step, by a line through 16 units and more. The newest "
         "one or two units can only be "
         "a possible change. Beside it stand how much of it comes from kernels (of one KERNEL: from its "
-        "configurations) and how much from their mix, and the last run that began then or one unit before.",
+        "configurations) and how much from their mix, and the last run that began then or one unit "
+        "before.\n\n"
+        "What was measured of a launch configuration stands for its launches of the same unit of time; the "
+        "other units have what is expected, so that waste by minutes may add up to another sum than by "
+        "hours.",
     .options = options,
     .columns = trend_point_columns,
     .examples = {{"occq history gemm", "a kernel, as long as it is known"},

@@ -286,7 +286,10 @@ const struct cli_command cli_top = {
         "A kernel that ran on several devices has a row for each; --by adds up something else than kernels. "
         "By range or stream, and with --range, --graph or --stream, launches count that are still kept one "
         "by one, not those of which only minutes and hours are left. Means are weighted with time. Measured "
-        "values are means over the measured configurations; column measured is their part of the time.",
+        "values are means over the measured configurations; column measured is their part of the time. What "
+        "was measured of a configuration stands for all its launches of a row: where only some runs of it "
+        "were "
+        "measured, rows by run or label do not add up to those by kernel.",
     .options = options,
     .columns = top_columns,
     .checks_columns = true,

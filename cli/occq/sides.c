@@ -46,6 +46,10 @@ static int parse_word(struct side *side, char *text, struct occ_error *err)
     while (words[word] && (strncmp(words[word], text, length) != 0 || words[word][length] != '\0'))
         word++;
     if (text[length] == ':' && words[word]) {
+        if (side->given & 1u << word)
+            return occ_fail(err, OCC_E_INVALID, "%s: twice in a side, but all that commas join must hold",
+                            words[word]);
+        side->given |= 1u << word;
         int status = set_word(side, word, text + length + 1, err);
         return status == 0 ? 0 : occ_error_prefix(err, "%s", words[word]);
     }
@@ -83,7 +87,7 @@ int sides_parse(struct sides *sides, const struct history_args *args, struct occ
     return status;
 }
 
-/* ---- runs ---- */
+/* ---- runs and their launch configurations ---- */
 
 static const char runs_sql[] =
     "SELECT run_id, lost, coalesce(label, program, '') FROM run WHERE launches > 0 AND :run IN (0, run_id) "
@@ -129,42 +133,6 @@ static void name_side(struct side *side, const char *name)
                        side->text ? side->text : "all", side->n_runs);
 }
 
-/* The rows of a bound statement. */
-static int take_runs(struct side *side, const struct side *other, sqlite3_stmt *stmt, struct occ_error *err)
-{
-    int rc;
-    while ((rc = sqlite3_step(stmt)) == SQLITE_ROW && (side->last == 0 || side->n_runs < side->last)) {
-        int64_t run = sqlite3_column_int64(stmt, 0);
-        if (is_taken(side, other, run))
-            continue;
-        if (side->n_runs == DIFF_RUNS_MAX)
-            return occ_fail(err, OCC_E_INVALID, "more than %d runs: last:N takes the newest N",
-                            DIFF_RUNS_MAX);
-        side->runs[side->n_runs++] = run;
-        side->facts.lost += (uint64_t)sqlite3_column_int64(stmt, 1);
-        name_side(side, (const char *)sqlite3_column_text(stmt, 2));
-    }
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : fail_sql(side, err);
-}
-
-static int find_runs(struct side *side, const struct side *other, struct occ_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int status = cli_open_history(&side->where, OCC_STORE_READ, &side->store, err);
-    if (status == 0)
-        status = kernel_names_load(side->store, NULL, &side->names, err);
-    if (status != 0)
-        return status;
-    if (sqlite3_prepare_v2(occ_store_sqlite(side->store), runs_sql, -1, &stmt, NULL) != SQLITE_OK)
-        return fail_sql(side, err);
-    bind_filter(stmt, &side->filter);
-    status = take_runs(side, other, stmt, err);
-    (void)sqlite3_finalize(stmt);
-    return status;
-}
-
-/* ---- launch configurations ---- */
-
 static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at, struct occ_error *err)
 {
     struct diff_facts *facts = &sides->side[which].facts;
@@ -191,20 +159,51 @@ static int add_part(struct sides *sides, uint32_t which, uint32_t run, size_t at
     return 0;
 }
 
+/* A run that has launches on the side. */
+static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, struct occ_error *err)
+{
+    struct side *side = &sides->side[which];
+    struct occ_filter filter = side->filter;
+    uint32_t at = side->n_runs;
+    filter.run = sqlite3_column_int64(stmt, 0);
+    if (is_taken(side, &sides->side[1 - which], filter.run))
+        return 0;
+    if (at == DIFF_RUNS_MAX)
+        return occ_fail(err, OCC_E_INVALID, "more than %d runs: last:N takes the newest N", DIFF_RUNS_MAX);
+    int status = occ_store_configs(side->store, &filter, &side->rows[at], err);
+    if (status != 0 || side->rows[at].n == 0) {
+        occ_config_rows_free(&side->rows[at]);
+        return status;
+    }
+    side->runs[side->n_runs++] = filter.run;
+    side->facts.lost += (uint64_t)sqlite3_column_int64(stmt, 1);
+    name_side(side, (const char *)sqlite3_column_text(stmt, 2));
+    if (sides->by_range)
+        status =
+            side_split_by_range(side->store, &filter, &side->rows[at], &side->texts, &side->ranges[at], err);
+    for (size_t i = 0; i < side->rows[at].n && status == 0; i++)
+        status = add_part(sides, which, at, i, err);
+    return status;
+}
+
 static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
 {
     struct side *side = &sides->side[which];
-    int status = find_runs(side, &sides->side[1 - which], err);
-    for (uint32_t i = 0; i < side->n_runs && status == 0; i++) {
-        struct occ_filter filter = side->filter;
-        filter.run = side->runs[i];
-        status = occ_store_configs(side->store, &filter, &side->rows[i], err);
-        if (status == 0 && sides->by_range)
-            status = side_split_by_range(side->store, &filter, &side->rows[i], &side->texts, &side->ranges[i],
-                                         err);
-        for (size_t k = 0; k < side->rows[i].n && status == 0; k++)
-            status = add_part(sides, which, i, k, err);
-    }
+    sqlite3_stmt *stmt = NULL;
+    int rc = SQLITE_DONE, status = cli_open_history(&side->where, OCC_STORE_READ, &side->store, err);
+    if (status == 0)
+        status = kernel_names_load(side->store, NULL, &side->names, err);
+    if (status != 0)
+        return status;
+    if (sqlite3_prepare_v2(occ_store_sqlite(side->store), runs_sql, -1, &stmt, NULL) != SQLITE_OK)
+        return fail_sql(side, err);
+    bind_filter(stmt, &side->filter);
+    while (status == 0 && (side->last == 0 || side->n_runs < side->last) &&
+           (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+        status = take_run(sides, which, stmt, err);
+    if (status == 0 && rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = fail_sql(side, err);
+    (void)sqlite3_finalize(stmt);
     if (status == 0 && side->facts.launches == 0)
         return occ_fail(err, OCC_E_NOT_FOUND, "%s: no launches", side->text ? side->text : "the history");
     return status;

@@ -22,7 +22,8 @@ struct side {
     const char *text;      /* as it was given */
     struct cli_args where; /* its history: --db, or its own */
     struct occ_filter filter;
-    uint32_t last; /* the newest runs only; 0: all */
+    uint32_t last;  /* the newest runs only; 0: all */
+    uint32_t given; /* bits: words */
     char *words;   /* owner of the texts */
     struct occ_store *store;
     struct kernel_names *names;

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "calc.h"
 #include "image/image.h"
@@ -50,8 +51,11 @@ static int read_all(const char *path, struct bytes *bytes, struct occ_error *err
     _cleanup_(occ_fclosep) FILE *own = strcmp(path, "-") == 0 ? NULL : fopen(path, "re");
     FILE *in = strcmp(path, "-") == 0 ? stdin : own;
     size_t room = 0, got = 1;
+    struct stat status;
     if (!in)
         return occ_fail_errno(err, errno, "cannot open %s", path);
+    if (own && fstat(fileno(own), &status) == 0 && S_ISCHR(status.st_mode)) /* /dev/zero has no end */
+        return occ_fail(err, OCC_E_INVALID, "%s is a device, not a file", path);
     while (got > 0 && occ_grow(&bytes->data, &room, bytes->n, FILE_MAX_BYTES, 1)) {
         got = fread((char *)bytes->data + bytes->n, 1, room - bytes->n, in);
         bytes->n += got;
