@@ -10,8 +10,7 @@
  * Memory and time are bounded by the options; what does not fit is counted and goes to the residual.
  * One thread.
  */
-#ifndef OCC_SAMPLER_ATTRIBUTION_H
-#define OCC_SAMPLER_ATTRIBUTION_H
+#pragma once
 
 #include <math.h>
 #include <stdbool.h>
@@ -134,5 +133,3 @@ void occ_attribution_read(const struct occ_attribution *attribution, const struc
 
 void occ_attribution_get_stats(const struct occ_attribution *attribution,
                                struct occ_attribution_stats *ret_stats);
-
-#endif

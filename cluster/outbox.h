@@ -2,8 +2,7 @@
  * A history, read for the warehouse: minutes, merged over the ranks of each job, and what they refer to. It
  * reads the history's storage (schema/0001_history.sql), of this version and the one before. One thread.
  */
-#ifndef OCC_CLUSTER_OUTBOX_H
-#define OCC_CLUSTER_OUTBOX_H
+#pragma once
 
 #include <glob.h>
 #include <sqlite3.h>
@@ -112,5 +111,3 @@ void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_su
 int occ_outbox_prepare_minutes(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_add_minute(struct occ_outbox *outbox, struct occ_batch *batch, int64_t minute,
                           struct occ_error *err);
-
-#endif

@@ -1,8 +1,7 @@
 /*
  * Rows on their way into a table of the warehouse, in ClickHouse's format TabSeparated. One thread at a time.
  */
-#ifndef OCC_STORE_REMOTE_BODY_H
-#define OCC_STORE_REMOTE_BODY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ void occ_body_end_row(struct occ_body *body);
 
 /* Text as it is, between rows or columns that were made before. */
 void occ_body_put_raw(struct occ_body *body, const char *text, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * schema/clickhouse/warehouse.sql. The columns of run and launch_config are made by SQL on the history's
  * storage: X(column, expression).
  */
-#ifndef OCC_STORE_REMOTE_TABLES_H
-#define OCC_STORE_REMOTE_TABLES_H
+#pragma once
 
 enum occ_ship_table {
     OCC_SHIP_KERNEL,
@@ -173,5 +172,3 @@ enum occ_ship_table {
     X(RANK_MINUTE, "rank_minute",                                                                            \
       "bucket, cluster, node, history, run, gpu, user, launches, busy_ns, wasted_warp_s, capacity_warp_s, "  \
       "version")
-
-#endif

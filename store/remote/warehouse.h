@@ -4,8 +4,7 @@
  * person must mend (occ_warehouse_needs_help()). OCC_E_IO: no answer came; OCC_E_BUSY: it did not take what
  * was sent. One thread.
  */
-#ifndef OCC_STORE_REMOTE_WAREHOUSE_H
-#define OCC_STORE_REMOTE_WAREHOUSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version,
 
 /* The first line of a file that not every user may read. */
 int occ_warehouse_read_secret(const char *path, char *secret, size_t size, struct occ_error *err);
-
-#endif

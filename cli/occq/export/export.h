@@ -8,8 +8,7 @@
  *
  * Texts may be any bytes; what is not UTF-8 is replaced. Write errors stay in the stream. One thread.
  */
-#ifndef OCC_EXPORT_EXPORT_H
-#define OCC_EXPORT_EXPORT_H
+#pragma once
 
 #include <stdio.h>
 
@@ -81,5 +80,3 @@ bool export_config_json(const char *name_key, const char *kernel, const char *ne
                         const struct export_arg *args, size_t n, struct export_config *ret_config);
 
 extern const struct export_format export_chrome, export_perfetto, export_csv, export_jsonl;
-
-#endif
