@@ -2,6 +2,7 @@
 #include "svg.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 #include "support/text.h"
 
@@ -43,8 +44,10 @@ static void put_escaped(FILE *out, const char *text)
 /* x with its unit: "" or "%". */
 static void put_text(FILE *out, double x, const char *unit, double y, const char *classes, char *text)
 {
+    const char *anchor = strstr(classes, "end") ? "end" : strstr(classes, "middle") ? "middle" : "start";
     occ_text_sanitise(text);
-    (void)fprintf(out, "<text x=\"%.4g%s\" y=\"%.4g\" class=\"%s\">", x, unit, y, classes);
+    (void)fprintf(out, "<text x=\"%.4g%s\" y=\"%.4g\" text-anchor=\"%s\" class=\"%s\">", x, unit, y, anchor,
+                  classes);
     put_escaped(out, text);
     (void)fputs("</text>\n", out);
 }
@@ -92,14 +95,16 @@ void cli_svg_plot_text(const struct cli_svg_plot *plot, double x, double y, cons
 void cli_svg_tick_x(const struct cli_svg_plot *plot, double x, bool minor, const char *label)
 {
     const char *class = minor ? " minor" : "";
-    (void)fprintf(plot->out, "<line x1=\"%.2f%%\" y1=\"%g\" x2=\"%.2f%%\" y2=\"%g\" class=\"grid%s\"/>",
+    (void)fprintf(plot->out,
+                  "<line x1=\"%.2f%%\" y1=\"%g\" x2=\"%.2f%%\" y2=\"%g\" class=\"grid%s\" stroke=\"#888\"/>",
                   percent(plot, x), plot->height, percent(plot, x), plot->height + 4, class);
     cli_svg_plot_text(plot, x, plot->height + 17, minor ? "middle minor" : "middle", label);
 }
 
 void cli_svg_tick_y(const struct cli_svg_plot *plot, double y, const char *label)
 {
-    (void)fprintf(plot->out, "<line x1=\"0\" y1=\"%g\" x2=\"100%%\" y2=\"%g\" class=\"grid\"/>", y, y);
+    (void)fprintf(plot->out,
+                  "<line x1=\"0\" y1=\"%g\" x2=\"100%%\" y2=\"%g\" class=\"grid\" stroke=\"#888\"/>", y, y);
     cli_svg_text(plot->out, -6, y + 4, "end", "%s", label);
 }
 

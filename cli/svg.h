@@ -1,7 +1,8 @@
 /*
  * Pictures in SVG that need nothing else, light or dark as the reader's browser is. A picture is a number of
  * plots; classes of the style: head, title, value (texts), grid, curve, band, bin, mark, label (lines and
- * areas). What cannot be is filled with url(#hatch).
+ * areas; they have plain colours, too, where a page's server forbids styles). What cannot be is filled with
+ * url(#hatch).
  *
  * One thread (stdio). Write errors stay in the stream.
  */

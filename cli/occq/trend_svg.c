@@ -131,7 +131,7 @@ static void add_up(struct plot *plot)
 
 static void put_band(const struct plot *plot)
 {
-    (void)fputs("<path class=\"band\" d=\"", plot->svg->out);
+    (void)fputs("<path class=\"band\" fill-opacity=\".25\" d=\"", plot->svg->out);
     for (const struct column *c = plot->columns; c < plot->columns + COLUMNS; c++)
         if (c->n && c->high > c->low)
             (void)fprintf(plot->svg->out, "M%.1f %.1fV%.1fH%.1fV%.1fz", c->x, y_of(plot, c->high),
@@ -143,7 +143,7 @@ static void put_band(const struct plot *plot)
 static void put_means(const struct plot *plot)
 {
     double end = -plot->svg->width;
-    (void)fputs("<path class=\"curve\" d=\"", plot->svg->out);
+    (void)fputs("<path class=\"curve\" fill=\"none\" stroke=\"#1b66b3\" d=\"", plot->svg->out);
     for (const struct column *c = plot->columns; c < plot->columns + COLUMNS; c++) {
         if (c->n == 0)
             continue;
@@ -157,7 +157,8 @@ static void put_means(const struct plot *plot)
 static void put_line(const struct plot *plot, const char *class, int64_t ns)
 {
     double x = x_of(plot, ns);
-    (void)fprintf(plot->svg->out, "<path class=\"%s\" d=\"M%.1f 0V%g\"/>\n", class, x, plot->svg->height);
+    (void)fprintf(plot->svg->out, "<path class=\"%s\" stroke=\"#888\" d=\"M%.1f 0V%g\"/>\n", class, x,
+                  plot->svg->height);
 }
 
 /* Labels and changes. */

@@ -74,7 +74,7 @@ static void put_gaps(FILE *out, const struct calc_curve *curve)
 static void put_line(FILE *out, const struct calc_curve *curve)
 {
     const struct occ_point *last = NULL;
-    (void)fputs("<path class=\"curve\" d=\"", out);
+    (void)fputs("<path class=\"curve\" fill=\"none\" stroke=\"#1b66b3\" d=\"", out);
     for (size_t i = 0; i < curve->n; i++) {
         const struct occ_point *point = &curve->points[i];
         if (point->status == OCC_OK && !last)
