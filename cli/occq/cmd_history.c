@@ -119,7 +119,16 @@ static void print_labels(const struct trend *t)
     }
 }
 
-static void print_text(const struct trend *t)
+/* Why it changed: the same question of the launches before and after. */
+static void print_hint(const struct trend_args *args, int64_t change_ns)
+{
+    const char *db = args->history.list.common.db, *kernel = args->history.filter.kernel;
+    long long seconds = change_ns / 1000000000;
+    (void)printf("  why: occq diff%s%s%s%s%s until:@%lld since:@%lld\n", db ? " -d " : "", db ? db : "",
+                 kernel ? " --kernel '" : "", kernel ? kernel : "", kernel ? "'" : "", seconds, seconds);
+}
+
+static void print_text(const struct trend_args *args, const struct trend *t)
 {
     char line[512];
     bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
@@ -132,10 +141,8 @@ static void print_text(const struct trend *t)
         (void)printf("    ");
         (void)cli_print_wrapped(stdout, trend_change_text(t, &t->changes[i], line, sizeof line), 4, 6);
     }
-    if (t->n_changes && !t->changes[0].is_drift) {
-        long long seconds = t->changes[0].start_ns / 1000000000;
-        (void)printf("  next: occq diff until:@%lld since:@%lld (why)\n", seconds, seconds);
-    }
+    if (t->n_changes && !t->changes[0].is_drift)
+        print_hint(args, t->changes[0].start_ns);
 }
 
 static void print_json(const struct trend *t)
@@ -168,7 +175,7 @@ static int print(const struct trend_args *args, const char *what, const struct t
     if (list->output.json)
         print_json(t);
     else
-        print_text(t);
+        print_text(args, t);
     return 0;
 }
 

@@ -50,6 +50,9 @@ expect 0 "$occq" history -d h.db gemm
 has '2026-01-13 12:00:00: mean time of a launch 99.97 us -> 114.8 us'
 has '(+14.8%: configurations +14.8%, mix of configurations +0.0%); run 2 began: pr pr.json'
 has '2026-01-20 23:00:00 (only possible yet): mean time of a launch'
+eval "$(sed -n 's/^  why: occq/expect 0 "$occq"/p' stdout)" # the question that it names
+has 'worse: gemm'
+expect 0 "$occq" history -d h.db gemm
 has 'labels, the newest 2026-01-01 00:00:00: main 2026-01-13 12:00:00: pr'
 [ "$(grep -c 'mean time of a launch .*->' stdout)" = 2 ] || { fail "a spike, a gap or noise is a change"; cat stdout; }
 [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail "wider than 80 columns"
