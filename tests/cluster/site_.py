@@ -70,7 +70,7 @@ def add_histogram(bins, data):
 
 class Row:
     def __init__(self):
-        self.launches = self.total = self.high = 0
+        self.launches = self.total = self.high = self.measured_launches = 0
         self.low = math.inf
         self.bins = collections.Counter()
         self.measured = [0.0] * 6  # achieved and its ns, elapsed and its ns, their errors
@@ -86,7 +86,8 @@ def rows_of(history):
         r.user, k.mangled, d.name, {" || ',' || ".join("c." + c for c in CONFIG)}, coalesce(c.main_cause, ''), m.launches,
         m.total_duration_ns, m.min_duration_ns, m.max_duration_ns, m.histogram, e.achieved_sum, e.achieved_ns, e.elapsed_sum,
         e.elapsed_ns, e.achieved_error_sum, e.elapsed_error_sum, coalesce(d.sm_count * c.max_warps_per_sm, 0), coalesce(c.expected_elapsed_low, 0), lower(hex(r.uuid)),
-        lower(hex(d.uuid)), (SELECT identity FROM stored_identity)
+        lower(hex(d.uuid)), (SELECT identity FROM stored_identity),
+        coalesce(e.direct + e.regression + e.grouped + e.exact + e.ncu, 0)
         FROM stored_minute m JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id)
         JOIN stored_kernel k USING(kernel_id) JOIN stored_device d USING(device_id)
         LEFT JOIN stored_measured_minute e USING(minute, run_id, config_id)"""
@@ -100,6 +101,7 @@ def rows_of(history):
             sums.low, sums.high = min(sums.low, row[9]), max(sums.high, row[10])
             add_histogram(sums.bins, row[11])
             sums.measured = [a + (b or 0) for a, b in zip(sums.measured, row[12:18])]
+            sums.measured_launches += row[23]
             capacity = row[8] * 1e-9 * row[18]
             elapsed = row[14] / row[15] if row[15] else row[19]
             sums.capacity += capacity
@@ -148,11 +150,12 @@ def check_measured(columns, sums):
 
 
 def check_row(row, sums, where):
-    """launches, total, min, max, bins, counts, ranks, measured."""
+    """launches, total, min, max, bins, counts, ranks, measured, two that are not checked, measured launches."""
     assert [int(x) for x in row[:4]] == [sums.launches, sums.total, sums.low, sums.high], (where, row, vars(sums))
     bins = dict(zip((int(x) for x in row[4][1:-1].split(",")), (int(x) for x in row[5][1:-1].split(","))))
     assert bins == sums.bins, (bins, sums.bins)
     check_measured(row[7:11], sums)
+    assert int(row[13]) == sums.measured_launches, (where, row, vars(sums))
 
 
 def configs_of(engine):
@@ -166,7 +169,8 @@ def check_minutes(engine, expected, limit):
     configs, others, in_job = configs_of(engine), {}, collections.Counter()
     left = dict(expected)
     for row in engine.ask("SELECT history, toUInt32(bucket), job, user, config, launches, total_ns, min_ns, max_ns, hist_bin, hist_n, "
-                          "ranks, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s "
+                          "ranks, achieved_sum, achieved_ns, elapsed_sum, elapsed_ns, wasted_warp_s, capacity_warp_s, "
+                          "arraySum(arraySlice(sources, 1, 5)) "
                           "FROM occtrace.minute FINAL WHERE launches > 0"):
         config = configs[row[4]]
         where = (int(row[0]), int(row[1]), row[2], row[3])
@@ -175,7 +179,7 @@ def check_minutes(engine, expected, limit):
             others[(*where, config[3])] = row
             continue
         sums = left.pop((*where, *config))
-        check_row(row[5:16], sums, where)
+        check_row(row[5:], sums, where)
         assert int(row[11]) == len(sums.runs), (row, sums.runs)
     assert not in_job or max(in_job.values()) <= limit, max(in_job.values())
     rest = collections.defaultdict(Row)
@@ -185,12 +189,13 @@ def check_minutes(engine, expected, limit):
         other.total += sums.total
         other.low, other.high = min(other.low, sums.low), max(other.high, sums.high)
         other.bins.update(sums.bins)
+        other.measured_launches += sums.measured_launches
         other.measured = [a + b for a, b in zip(other.measured, sums.measured)]
         other.waste += sums.waste
         other.capacity += sums.capacity
     assert others.keys() == rest.keys(), (others.keys() ^ rest.keys(), len(left), len(expected))
     for key, row in others.items():
-        check_row(row[5:16], rest[key], key)
+        check_row(row[5:], rest[key], key)
         assert near(row[16], rest[key].waste) and near(row[17], rest[key].capacity), (row, vars(rest[key]))
     return len(others)
 
