@@ -228,7 +228,7 @@ def main():
     if options.engine not in engines.available():
         sys.exit(77)
     fleet = Fleet(options.trace, options.nodes, options.noise)
-    with engines.started(options.engine) as engine:
+    with engines.started(options.engine, on_disk=True) as engine:
         init(options.build, engine)
         print(f"ClickHouse {engine.ask('SELECT version()')[0][0]}; {options.nodes:,} nodes, {fleet.rows} launch configurations a node and minute, "
               f"{about(options.noise)}", flush=True)

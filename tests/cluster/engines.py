@@ -30,6 +30,18 @@ USERS = """<?xml version="1.0"?><yandex><profiles><default/></profiles>
 <quota>default</quota></default></users><quotas><default/></quotas></yandex>"""
 
 
+MEMORY, NEEDED = "/dev/shm", 2 << 30
+
+
+def directory(on_disk=False):
+    """In memory where there is room: each insert makes some hundred files, which is most of what 18.16 spends on small ones."""
+    with contextlib.suppress(OSError):
+        free = os.statvfs(MEMORY)
+        if not on_disk and free.f_bavail * free.f_frsize >= NEEDED:
+            return tempfile.mkdtemp(prefix="occ-engine-", dir=MEMORY)
+    return tempfile.mkdtemp(prefix="occ-engine-")
+
+
 def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
@@ -39,9 +51,9 @@ def free_port():
 class Engine:
     """One server; start(), stop() and kill() as often as is wanted, its data stay until close()."""
 
-    def __init__(self, name):
+    def __init__(self, name, on_disk=False):
         self.name = name
-        self.dir = tempfile.mkdtemp(prefix="occ-engine-")
+        self.dir = directory(on_disk)
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}/"
         self.process = None
@@ -110,8 +122,8 @@ def available():
 
 
 @contextlib.contextmanager
-def started(name):
-    engine = Engine(name)
+def started(name, on_disk=False):
+    engine = Engine(name, on_disk)
     try:
         yield engine.start()
     finally:

@@ -58,7 +58,7 @@ def measure(engine, asker, what, *words):
           f"CPU {sorted(cpu)[2]:.2f} s", flush=True)
 
 
-with engines.started(wanted) as engine:
+with engines.started(wanted, on_disk=True) as engine:
     fill(engine)
     asker = Asker(occq, engine.url)
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs; medians of 5 and extremes", flush=True)
