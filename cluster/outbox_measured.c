@@ -62,7 +62,11 @@ static double round_up(double x)
 /* Prints a multiple of 1, 2 or 5 x a power of ten that is at most `max_step`: 0.437 is 437e-3. */
 static int print(char *out, double value, double max_step, double (*to_integer)(double))
 {
-    if (value == 0 || !(max_step > STEP_MIN) || !(fabs(value) < max_step / DBL_EPSILON))
+    if (value == 0) { /* most are: no need of snprintf() */
+        *out = '0';
+        return 1;
+    }
+    if (!(max_step > STEP_MIN) || !(fabs(value) < max_step / DBL_EPSILON))
         return snprintf(out, NUMBER_BYTES, "%.9g", value);
     int exponent = (int)floor(log10(max_step));
     double unit = pow(10, exponent), room = max_step / unit, steps = room >= 5 ? 5 : room >= 2 ? 2 : 1;
