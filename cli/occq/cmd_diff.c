@@ -1,6 +1,7 @@
 /* occq diff: what changed between two sides, and whether it did for certain. One thread. */
 
 #include "cli/usage.h"
+#include "cluster.h"
 #include "commands.h"
 #include "diff_advice.h"
 #include "sides.h"
@@ -52,7 +53,9 @@ static int run(const struct cli_command *command, const void *arguments)
 {
     const struct diff_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
-    _cleanup_(sides_free) struct sides sides = {.by_range = true};
+    bool in_cluster = cluster_url(&args->history) != NULL;
+    _cleanup_(sides_free) struct sides sides = {
+        .by_range = !in_cluster, .cluster = in_cluster ? &args->history : NULL, .command = command};
     if (sides_parse(&sides, &args->history, &err) != 0)
         return cli_usage_error(command, &err);
     int status = sides_compare(&sides, &err);
@@ -67,11 +70,13 @@ static int check(void *arguments, struct occ_error *err)
     const struct cli_output *output = &args->history.list.output;
     if (args->markdown && (output->json || output->csv || output->columns))
         return occ_fail(err, OCC_E_INVALID, "--markdown excludes --json, --csv and -o");
-    return cli_check_history(arguments, err);
+    int status = cli_check_history(arguments, err);
+    return status == 0 ? cluster_check(arguments, CLUSTER_SUMS, err) : status;
 }
 
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
+    CLI_OPTIONS_CLUSTER,
     CLI_OPTION_KERNEL,
     CLI_OPTION_EXCLUDE,
     CLI_OPTION(0, "floor", CLI_PERCENT, struct diff_args, floor, "PCT",
@@ -107,7 +112,9 @@ const struct cli_command cli_diff = {
         "at most 5 %, and the kernel has 1 % of the time; same, if the interval lies within the floor; else "
         "undecided. The interval is Welch's, of logarithms of means of runs, with fewer than three runs on a "
         "side of 20 blocks of consecutive launches without the first; with fewer than 45 launches a kernel "
-        "is undecided.\n\n"
+        "is undecided. With --cluster the blocks are of whole minutes, and A and B are by job, user, gpu, "
+        "since "
+        "and until.\n\n"
         "The change of the time is split into the duration of launches and their number, that of the mean "
         "elapsed occupancy (measured, else expected) into the kernels and their mix.\n\n"
         "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "

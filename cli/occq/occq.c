@@ -47,8 +47,26 @@ static int help(const char *name)
     return command ? cli_run(command, (char *[]){option, NULL}) : fail_unknown(name);
 }
 
+/* "--cluster URL top" becomes "top --cluster URL". */
+static void put_command_first(char **argv)
+{
+    static const char *const options[] = {"--cluster", "--db"};
+    for (size_t i = 0; i < sizeof options / sizeof *options && argv[0]; i++) {
+        size_t n = strlen(options[i]);
+        bool has_value = strncmp(argv[0], options[i], n) == 0 && argv[0][n] == '=';
+        size_t at = has_value ? 1 : strcmp(argv[0], options[i]) == 0 && argv[1] ? 2 : 0;
+        char *command = argv[at];
+        if (at > 0 && command && find_command(command)) {
+            memmove(&argv[1], &argv[0], at * sizeof *argv);
+            argv[0] = command;
+            return;
+        }
+    }
+}
+
 static int run(char **argv)
 {
+    put_command_first(argv);
     struct cli_args args = {0};
     struct occ_error err = OCC_ERROR_INIT;
     const struct cli_command *command = argv[0] ? find_command(argv[0]) : NULL;

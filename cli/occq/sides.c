@@ -5,87 +5,10 @@
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "support/array.h"
-#include "support/clock.h"
 #include "support/map.h"
 #include "support/text.h"
-
-/* ---- words ---- */
-
-enum word { WORD_RUN, WORD_LAST, WORD_SINCE, WORD_UNTIL, WORD_TEXTS };
-static const char *const words[] = {"run",  "last", "since", "until", "label",
-                                    "user", "job",  "rank",  "gpu",   NULL};
-
-static int set_word(struct side *side, size_t word, const char *value, struct occ_error *err)
-{
-    struct occ_filter *f = &side->filter;
-    const char **const texts[] = {&f->label, &f->user, &f->job, &f->rank, &f->gpu};
-    bool is_last = word == WORD_RUN && strcmp(value, "last") == 0;
-    uint64_t number = is_last ? 1 : 0;
-    int status = 0;
-    if (word >= WORD_TEXTS) {
-        *texts[word - WORD_TEXTS] = value;
-        return 0;
-    }
-    if (word == WORD_SINCE || word == WORD_UNTIL)
-        return occ_parse_time_ns(value, occ_now_ns(), word == WORD_SINCE ? &f->since_ns : &f->until_ns, err);
-    if (!is_last)
-        status = occ_parse_u64(value, 1, word == WORD_RUN ? INT64_MAX : DIFF_RUNS_MAX, &number, err);
-    if (word == WORD_RUN && !is_last)
-        f->run = (int64_t)number;
-    else
-        side->last = (uint32_t)number;
-    return status;
-}
-
-static int parse_word(struct side *side, char *text, struct occ_error *err)
-{
-    size_t length = strcspn(text, ":"), word = 0;
-    while (words[word] && (strncmp(words[word], text, length) != 0 || words[word][length] != '\0'))
-        word++;
-    if (text[length] == ':' && words[word]) {
-        if (side->given & 1u << word)
-            return occ_fail(err, OCC_E_INVALID, "%s: twice in a side, but all that commas join must hold",
-                            words[word]);
-        side->given |= 1u << word;
-        int status = set_word(side, word, text + length + 1, err);
-        return status == 0 ? 0 : occ_error_prefix(err, "%s", words[word]);
-    }
-    if (access(text, F_OK) != 0)
-        return cli_fail_unknown("side", "", text, strlen(text), words, err);
-    side->where.db = text;
-    return 0;
-}
-
-int side_parse(struct side *side, const char *text, const struct cli_args *where, struct occ_error *err)
-{
-    int status = 0;
-    char *next;
-    *side = (struct side){.text = text, .where = *where, .words = text ? strdup(text) : NULL};
-    if (text && !side->words)
-        return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    for (char *word = side->words; word && status == 0; word = next) {
-        next = strchr(word, ',');
-        if (next)
-            *next++ = '\0';
-        status = parse_word(side, word, err);
-    }
-    return status;
-}
-
-int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err)
-{
-    char *const *operand = args->list.common.operands;
-    int status = 0;
-    for (struct side *side = sides->side; side < sides->side + DIFF_SIDES && status == 0; side++) {
-        status = side_parse(side, *operand++, &args->list.common, err);
-        side->filter.kernel_regex = args->filter.kernel_regex;
-        side->filter.exclude_regex = args->filter.exclude_regex;
-    }
-    return status;
-}
 
 /* ---- runs and their launch configurations ---- */
 
@@ -190,9 +113,7 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
 {
     struct side *side = &sides->side[which];
     sqlite3_stmt *stmt = NULL;
-    int rc = SQLITE_DONE, status = cli_open_history(&side->where, OCC_STORE_READ, &side->store, err);
-    if (status == 0)
-        status = kernel_names_load(side->store, NULL, &side->names, err);
+    int rc = SQLITE_DONE, status = side_open(sides, side, err);
     if (status != 0)
         return status;
     if (sqlite3_prepare_v2(occ_store_sqlite(side->store), runs_sql, -1, &stmt, NULL) != SQLITE_OK)
@@ -204,6 +125,8 @@ static int read_side(struct sides *sides, uint32_t which, struct occ_error *err)
     if (status == 0 && rc != SQLITE_ROW && rc != SQLITE_DONE)
         status = fail_sql(side, err);
     (void)sqlite3_finalize(stmt);
+    if (sides->cluster)
+        (void)snprintf(side->facts.title, sizeof side->facts.title, "%s", side->text);
     if (status == 0 && side->facts.launches == 0)
         return occ_fail(err, OCC_E_NOT_FOUND, "%s: no launches", side->text ? side->text : "the history");
     return status;
@@ -371,6 +294,7 @@ int sides_compare(struct sides *sides, struct occ_error *err)
     const uint32_t runs[] = {sides->side[DIFF_A].n_runs, sides->side[DIFF_B].n_runs};
     if (status == 0)
         status = diff_collect(&sides->diff, sides->parts, sides->n_parts, runs, err);
+    sides->diff.by_minutes = sides->cluster != NULL;
     for (enum diff_level level = 0; level < DIFF_PLACE && status == 0; level++)
         status = diff_match(&sides->diff, level, err);
     if (status == 0 && diff_has_rest(&sides->diff))

@@ -37,7 +37,11 @@ struct side {
 
 struct sides {
     struct side side[DIFF_SIDES];
-    bool by_range; /* what a kernel does in one range and in another is compared apart */
+    /* of occq diff --cluster: a side's runs are the blocks of its minutes, the newest first; NULL: histories
+     */
+    const struct history_args *cluster;
+    const struct cli_command *command; /* with it */
+    bool by_range;                     /* what a kernel does in one range and in another is compared apart */
     struct diff_part *parts;
     size_t n_parts, parts_allocated;
     struct diff diff;
@@ -46,6 +50,9 @@ void sides_free(struct sides *sides);
 
 /* `text` NULL: all runs. OCC_E_INVALID: wrong usage. */
 int side_parse(struct side *side, const char *text, const struct cli_args *where, struct occ_error *err);
+
+/* Sets store and names. */
+int side_open(const struct sides *sides, struct side *side, struct occ_error *err);
 
 /* The operands A and B, of which --kernel and --exclude choose launches. */
 int sides_parse(struct sides *sides, const struct history_args *args, struct occ_error *err);

@@ -70,24 +70,6 @@ static char *make_where(const struct occ_load *l)
 
 /* ---- launches ---- */
 
-static bool has_groups(const struct occ_load *l)
-{
-    enum occ_top_by by = l->question->by;
-    return by == OCC_TOP_BY_USER || by == OCC_TOP_BY_JOB || by == OCC_TOP_BY_NODE;
-}
-
-/* What is told apart. Programs without a job or pod are told apart from those that have one, no further. */
-static char *make_group(const struct occ_load *l)
-{
-    return l->question->by == OCC_TOP_BY_JOB
-               ? sqlite3_mprintf("if(job LIKE 'slurm:%%' OR job IN (SELECT job FROM %s.run WHERE pod <> ''), "
-                                 "toString(job), '')",
-                                 l->w->options.database)
-               : sqlite3_mprintf("%s", l->question->by == OCC_TOP_BY_USER   ? "user"
-                                       : l->question->by == OCC_TOP_BY_NODE ? "node"
-                                                                            : "''");
-}
-
 /* The number that a statement gives; -1: it fails. */
 static int64_t number(const struct occ_load *l, const char *sql)
 {
@@ -97,6 +79,30 @@ static int64_t number(const struct occ_load *l, const char *sql)
         n = sqlite3_column_int64(stmt, 0);
     (void)sqlite3_finalize(stmt);
     return n;
+}
+
+static bool has_groups(const struct occ_load *l)
+{
+    enum occ_top_by by = l->question->by;
+    return by == OCC_TOP_BY_USER || by == OCC_TOP_BY_JOB || by == OCC_TOP_BY_NODE || by == OCC_TOP_BY_MINUTE;
+}
+
+/* What is told apart. Programs without a job or pod are told apart from those that have one, no further. */
+static char *make_group(const struct occ_load *l)
+{
+    if (l->question->by == OCC_TOP_BY_MINUTE) { /* from 100 on: numbers of three digits */
+        int64_t first = number(l, "SELECT min(CAST(at AS INTEGER)) / 60 FROM parts"),
+                minutes = number(l, "SELECT max(CAST(at AS INTEGER)) / 60 FROM parts") + 1 - first,
+                each = (minutes + OCC_REMOTE_BLOCKS - 1) / OCC_REMOTE_BLOCKS;
+        return sqlite3_mprintf("100 + intDiv(intDiv(toUInt32(bucket), 60) - %lld, %lld)", first, each);
+    }
+    return l->question->by == OCC_TOP_BY_JOB
+               ? sqlite3_mprintf("if(job LIKE 'slurm:%%' OR job IN (SELECT job FROM %s.run WHERE pod <> ''), "
+                                 "toString(job), '')",
+                                 l->w->options.database)
+               : sqlite3_mprintf("%s", l->question->by == OCC_TOP_BY_USER   ? "user"
+                                       : l->question->by == OCC_TOP_BY_NODE ? "node"
+                                                                            : "''");
 }
 
 /* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none. */
@@ -160,12 +166,14 @@ static int choose_kernels(struct occ_load *l)
 static int fetch_sums(const struct occ_load *l)
 {
     int64_t counted = 0;
-    char *rows = NULL, *group = make_group(l),
+    int rc = occ_load_parts(l);
+    char *rows = NULL, *group = rc == 0 ? make_group(l) : NULL,
          *columns = group ? sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns, measured, "
                                             "wasted_warp_s, capacity_warp_s, %s AS whose%s",
                                             group, l->question->histograms ? ", hist_bin, hist_n" : "")
                           : NULL;
-    int rc = columns ? occ_load_rows(l, columns, &rows, &counted) : occ_load_no_memory(l->err);
+    if (rc == 0)
+        rc = columns ? occ_load_rows(l, columns, &rows, &counted) : occ_load_no_memory(l->err);
     if (rc == 0)
         rc = sum_rows(l, rows);
     if (rc == 0 && number(l, "SELECT CAST(total(counted) AS INTEGER) FROM sums") != counted) {
@@ -206,12 +214,15 @@ static int put_groups(const struct occ_load *l)
         rc = occ_load_run(
             l, sqlite3_mprintf(
                    "INSERT INTO stored_run(uuid, node_id, start_ns, first_start_ns, last_start_ns, "
-                   "rolled_ns, evicted_ns, user, slurm_job, k8s_pod, source, simulated) SELECT CAST(grp AS "
+                   "rolled_ns, evicted_ns, launches, user, slurm_job, k8s_pod, source, simulated) SELECT "
+                   "CAST(grp AS "
                    "BLOB), "
                    "node_id, hour * %lld, hour * %lld, hour * %lld, (hour + 1) * %lld, (hour + 1) * %lld, "
+                   "launches, "
                    "nullif(grp, ''), iif(grp GLOB 'slurm:*', substr(grp, 7), NULL), (SELECT max(pod) FROM "
                    "pods WHERE "
-                   "job = grp), 'trace', 0 FROM (SELECT DISTINCT grp FROM sums) JOIN "
+                   "job = grp), 'trace', 0 FROM (SELECT grp, CAST(total(n) AS INTEGER) AS launches FROM sums "
+                   "GROUP BY grp) JOIN "
                    "span JOIN stored_node ON hostname = grp ORDER BY grp",
                    HOUR_NS, HOUR_NS, HOUR_NS, HOUR_NS, HOUR_NS));
     return rc;
@@ -247,6 +258,24 @@ static int put_measured(const struct occ_load *l)
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 
+/* What runs lost is not known by the minute: the first block has it. */
+static int put_losses(const struct occ_load *l)
+{
+    if (l->question->by != OCC_TOP_BY_MINUTE)
+        return 0;
+    char *where = occ_load_runs_where(l);
+    int rc =
+        occ_load_fetch(l, "losses", "n, lost",
+                       sqlite3_mprintf("SELECT count() AS n, sum(lost) AS lost FROM %s.run FINAL WHERE %s",
+                                       l->w->options.database, where ? where : "0"));
+    sqlite3_free(where);
+    return rc == 0 ? occ_load_run(
+                         l, sqlite3_mprintf(
+                                "INSERT INTO stored_loss SELECT run_id, 'unknown', CAST(lost AS INTEGER) "
+                                "FROM stored_run JOIN losses WHERE run_id = 1 AND lost <> '0'"))
+                   : rc;
+}
+
 int occ_load_launches(struct occ_load *l)
 {
     l->where = make_where(l);
@@ -262,6 +291,8 @@ int occ_load_launches(struct occ_load *l)
         rc = occ_load_dimensions(l);
     if (rc == 0)
         rc = put_groups(l);
+    if (rc == 0)
+        rc = put_losses(l);
     if (rc == 0)
         rc = put_hours(l);
     if (rc == 0 && number(l, "SELECT (SELECT count(*) FROM sums) = (SELECT count(*) FROM stored_hour)") != 1)

@@ -32,12 +32,16 @@ void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text
 /* A job by Slurm's number, its pod or the name that it has here. */
 void occ_load_append_job(sqlite3_str *sql, const char *job);
 
+/* Runs of the question: a condition on `run`, to be freed. */
+char *occ_load_runs_where(const struct occ_load *l);
 /* Buckets in the question's time; of a table with `bucket`. */
 void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql);
 
-/* Rows of `minute` with these columns, of the question, each in its last version: *ret_rows selects them, to
- * be freed with sqlite3_free(). is_counted is 1 in rows that it takes as they are; where these are not
- * *ret_counted, parts of the table were merged meanwhile: ask for all rows instead. */
+/* occ_load_parts() fetches the table `parts`: in which minute (`at`, in seconds) and part of `minute` how
+ * many rows are. Rows of `minute` with these columns, of the question, each in its last version: *ret_rows
+ * selects them, to be freed with sqlite3_free(). is_counted is 1 in rows that it takes as they are; where
+ * these are not *ret_counted, parts of the table were merged meanwhile: ask for all rows instead. */
+int occ_load_parts(const struct occ_load *l);
 int occ_load_rows(const struct occ_load *l, const char *columns, char **ret_rows, int64_t *ret_counted);
 char *occ_load_all_rows(const struct occ_load *l, const char *columns);
 

@@ -21,6 +21,7 @@
  *   idle  runs that go on and launch nothing: the same, without launches and sums, with last_ns (0: never)
  * and idle_ns, until when the node has sent its minutes
  */
+enum { OCC_REMOTE_BLOCKS = 20 };
 enum occ_remote_kind { OCC_REMOTE_LAUNCHES, OCC_REMOTE_RUNS, OCC_REMOTE_RANKS, OCC_REMOTE_IDLE };
 
 /* Zero-initialised means all of it. */
@@ -29,8 +30,10 @@ struct occ_remote_question {
     int64_t since_ns, until_ns; /* minutes that begin in this time; 0: open */
     const char *job;            /* Slurm's, the pod, or the warehouse's own name of a job; NULL: any */
     const char *user, *node;    /* NULL: any */
-    enum occ_top_by by;         /* of launches what is told apart: USER, JOB, NODE, else nothing */
-    bool histograms;            /* of their durations */
+    /* Of launches what is told apart: USER, JOB, NODE, or MINUTE: at most OCC_REMOTE_BLOCKS blocks of as many
+     * minutes each, the oldest is run 1; else nothing. */
+    enum occ_top_by by;
+    bool histograms; /* of their durations */
     /* Of launches those of the kernels that this chooses (the keys of *ret_kernels) from a history that has
      * the kernels alone; NULL: of all. */
     int (*choose)(struct occ_store *kernels, const void *chooser, struct occ_map *ret_kernels,

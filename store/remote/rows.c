@@ -10,7 +10,7 @@
 
 /* Rows by minute and part, and the lists of those. Names of parts are text of the answer: letters and digits.
  */
-static int fetch_parts(const struct occ_load *l)
+int occ_load_parts(const struct occ_load *l)
 {
     return occ_load_fetch(
         l, "parts", "at, part, n",
@@ -60,15 +60,14 @@ int occ_load_rows(const struct occ_load *l, const char *columns, char **ret_rows
     sqlite3_stmt *lists = NULL;
     *ret_rows = NULL;
     *ret_counted = 0;
-    int rc = fetch_parts(l);
-    if (rc == 0 && sqlite3_prepare_v2(l->db, read_parts, -1, &lists, NULL) == SQLITE_OK &&
+    if (sqlite3_prepare_v2(l->db, read_parts, -1, &lists, NULL) == SQLITE_OK &&
         sqlite3_step(lists) == SQLITE_ROW && sqlite3_column_int(lists, 3) == 0 &&
         sqlite3_column_bytes(lists, 0) > 0 && sqlite3_column_bytes(lists, 0) <= LIST_BYTES_MAX &&
         sqlite3_column_bytes(lists, 1) <= LIST_BYTES_MAX) {
         *ret_rows = split_rows(l, columns, lists);
         *ret_counted = sqlite3_column_int64(lists, 2);
-    } else if (rc == 0)
+    } else
         *ret_rows = occ_load_all_rows(l, columns);
     (void)sqlite3_finalize(lists);
-    return rc != 0 || *ret_rows ? rc : occ_load_no_memory(l->err);
+    return *ret_rows ? 0 : occ_load_no_memory(l->err);
 }

@@ -4,14 +4,14 @@
 #include "load.h"
 
 /* As `occq runs` chooses: those that go on in the time. */
-static char *make_runs_where(const struct occ_load *l)
+char *occ_load_runs_where(const struct occ_load *l)
 {
     const struct occ_remote_question *q = l->question;
     sqlite3_str *sql = sqlite3_str_new(l->db);
     sqlite3_str_appendall(sql, "1");
     if (q->since_ns > 0)
         sqlite3_str_appendf(
-            sql, " AND greatest(coalesce(end_ns, 0), coalesce(last_start_ns, 0), start_ns) >= %lld",
+            sql, " AND greatest(greatest(coalesce(end_ns, 0), coalesce(last_start_ns, 0)), start_ns) >= %lld",
             (long long)q->since_ns);
     if (q->until_ns > 0)
         sqlite3_str_appendf(sql, " AND start_ns < %lld", (long long)q->until_ns);
@@ -30,7 +30,7 @@ static char *make_runs_where(const struct occ_load *l)
 static int fetch_runs(const struct occ_load *l)
 {
     static const char names[] = "number, run, node, history" OCC_SHIP_RUN_COLUMNS(OCC_LOAD_COMMA);
-    char *where = make_runs_where(l);
+    char *where = occ_load_runs_where(l);
     int rc = occ_load_fetch(
         l, "runs", names,
         sqlite3_mprintf("SELECT bitAnd(reinterpretAsUInt32(reverse(unhex(substring(toString(run), 1, "

@@ -11,7 +11,7 @@ import tempfile
 import time
 
 import engines
-from asked import Asker
+from asked import Asker, difference
 from broken import Broken
 from merge import canonical, merge
 from site_ import Site
@@ -21,8 +21,8 @@ NOW = int(time.time()) // 60 * 60
 QUESTIONS = (("top",), ("top", "-n", "500", "--by", "config"), ("top", "--by", "cause"), ("top", "--by", "user"), ("top", "--by", "job"),
              ("top", "--by", "node"), ("top", "--job", "42"), ("top", "--job", "43", "--user", "alice"), ("top", "--low-occupancy"),
              ("top", "--kernel", "kernel"), ("top", "--kernel", "kernel..[0-2]", "--exclude", "..2"), ("show", "kernel..3"), ("runs",),
-             ("runs", "--job", "43"), ("runs", "-n", "4"), ("show", "kernel"), ("show", "kernel", "--job", "43"), ("top", "--job", "web-0"),
-             ("what-if", "--gpu", "b200"))
+             ("runs", "--job", "43"), ("runs", "-n", "4"), ("runs", "--since", f"@{NOW - 3600}"), ("show", "kernel"),
+             ("show", "kernel", "--job", "43"), ("top", "--job", "web-0"), ("what-if", "--gpu", "b200"))
 
 
 def leave_the_job(history, node):
@@ -116,6 +116,37 @@ def a_minute_that_is_open(asker, sites):
                 assert asker.compare(merged, *question), question
 
 
+def comparisons(asker, merged):
+    """What both sides did is what the histories say."""
+    numbers = [f"{name}_{side}" for name in ("launches", "total_duration_ns", "mean_duration_ns", "waste_warp_seconds", "theoretical",
+                                             "elapsed", "achieved") for side in "ab"]
+    for sides in ((f"until:@{NOW - 3600}", f"since:@{NOW - 3600}"), ("job:42", "job:43"), ("job:43,user:alice", "gpu:NVIDIA")):
+        theirs, ours = (sorted(([row["kernel_mangled_b"], row["changes"], *(row[number] and float(f"{row[number]:.6g}") for number in numbers)]
+                                for row in json.loads(text)["kernels"]), key=str) for text in
+                        (asker.ask("diff", *sides, "--json"), asker.run("diff", "--db", merged, *sides, "--json")))
+        assert theirs == ours and len(theirs) >= 20, difference(theirs, ours, sides)
+    for words in (("run:1", "job:43"), ("job:42", "label:x"), ("last:2", "job:1"), (merged, "job:1")):
+        asker.ask("diff", *words, code=2)
+    asker.ask("diff", "job:42", "job:1", code=3, says="job:1: no launches")
+
+
+def verdicts_by_minutes(asker, engine):
+    """A configuration of one job that takes twice as long is worse, all others are the same."""
+    engine.ask("INSERT INTO occtrace.run (run, cluster, node, job, slurm_job, lost, start_ns, end_ns, start) VALUES "
+               f"('00000000-0000-4000-8000-000000000077', 'c1', 'node1', 'slurm:77', '77', 5, {NOW}000000000, {NOW}000000000, {NOW})")
+    copied = "bucket, cluster, user, node, history, config, ranks, launches, min_ns, max_ns, hist_bin, hist_n, version"
+    worse = engine.ask("SELECT config FROM occtrace.minute WHERE job = 'slurm:43' GROUP BY config ORDER BY sum(total_ns) DESC LIMIT 1")[0][0]
+    engine.ask(f"INSERT INTO occtrace.minute (job, total_ns, {copied}) SELECT 'slurm:77', total_ns * if(config = {worse}, 2, 1), {copied} "
+               "FROM occtrace.minute FINAL WHERE job = 'slurm:43'")
+    answer = json.loads(asker.ask("diff", "job:43", "job:77", "--json", "--min-time", "0.1", "--floor", "25"))
+    verdicts = sorted(row["verdict"] for row in answer["kernels"])
+    assert verdicts == ["same"] * (len(verdicts) - 1) + ["worse"] and len(verdicts) >= 20, verdicts
+    assert (answer["replicates"], answer["a"]["lost"], answer["b"]["lost"]) == ("minutes", 0, 5), answer["b"]
+    # eight minutes, of which the first is warm-up
+    few = json.loads(asker.ask("diff", f"job:43,until:@{NOW - 7200 + 480}", f"job:77,until:@{NOW - 7200 + 480}", "--json"))
+    assert {row["verdict"] for row in few["kernels"]} == {"undecided"}, few["kernels"]
+
+
 def what_cannot_be_asked(asker, merged):
     for words in (("top", "--run", "1"), ("top", "--rank", "0"), ("show", "x", "--label", "x"), ("top", "--stream", "1"),
                   ("top", "--by", "rank"), ("top", "--by", "gpu", "--kernel", "x"), ("top", "--db", merged)):
@@ -123,6 +154,8 @@ def what_cannot_be_asked(asker, merged):
     asker.run("top", "--node", "n1", code=2, says="--node goes with --cluster")
     asker.run("stragglers", "--job", "42", code=2, says="--cluster URL is missing")
     asker.run("top", "--cluster", "http://example.org/", code=1, says="https is needed")
+    assert asker.run("--cluster", asker.url, "top", "--json") == asker.run(f"--cluster={asker.url}", "top", "--json")
+    asker.run("--cluster", "top", code=2)
     # the environment's, and --db before it
     assert "42" in asker.run("top", "--by", "job", OCCTRACE_CLUSTER=asker.url)
     assert asker.run("top", "--db", merged, OCCTRACE_CLUSTER="http://127.0.0.1:1/")
@@ -238,9 +271,9 @@ for name in engines.available():
         merged, sites = three_nodes(engine, directory)
         asker = Asker(occq, engine.url)
         for test, about in ((the_same_answers, merged), (what_only_a_cluster_knows, merged), (what_cannot_be_asked, merged),
-                            (single_launches_of_a_node, directory),
+                            (comparisons, merged), (single_launches_of_a_node, directory),
                             (a_minute_that_is_open, sites), (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
-                            (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
+                            (verdicts_by_minutes, engine), (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
             began = time.monotonic()
             test(asker, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)

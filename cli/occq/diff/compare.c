@@ -54,9 +54,10 @@ static void logs_of(const struct diff *diff, uint32_t side, size_t pair, struct 
 {
     const struct diff_replicate *first = &diff->replicate[side][pair * diff->replicates[side]];
     double values[DIFF_RUNS_MAX];
+    double least = diff->by_minutes ? DIFF_BLOCK_LAUNCHES : 1;
     size_t n = 0, enough = diff->by_runs ? DIFF_RUNS_MIN : DIFF_BLOCKS_MIN;
     for (uint32_t i = 0; i < diff->replicates[side]; i++)
-        if (first[i].launches > 0)
+        if (first[i].launches >= least)
             values[n++] = first[i].ns / first[i].launches;
     diff_logs_of(values, n < enough ? 0 : n, !diff->by_runs, ret_logs);
 }

@@ -97,6 +97,7 @@ struct diff {
     uint32_t n_items, n_pairs;
     uint32_t runs[DIFF_SIDES], replicates[DIFF_SIDES]; /* replicates: at most, of a pair */
     bool by_runs;
+    bool by_minutes; /* runs are blocks of one run's minutes, the newest first; set before diff_sample() */
     struct diff_replicate *replicate[DIFF_SIDES]; /* [pair * replicates + i]; no launches: there is none */
     uint64_t total_ns[DIFF_SIDES];
 };
@@ -114,8 +115,9 @@ bool diff_has_rest(const struct diff *diff);
 void diff_add_neighbours(struct diff_item *item, uint32_t before, uint32_t after);
 
 /* Makes pairs of one side of what is left, sums pairs up, and makes the replicates: runs where each side has
- * DIFF_RUNS_MIN, else at most DIFF_BLOCKS blocks of at least DIFF_BLOCK_LAUNCHES launches each. The first
- * block is left out (warm-up); fewer than DIFF_BLOCKS_MIN others on a side are no evidence. */
+ * DIFF_RUNS_MIN, else at most DIFF_BLOCKS blocks of at least DIFF_BLOCK_LAUNCHES launches each, of
+ * consecutive launches or minutes. The first block is left out (warm-up); fewer than DIFF_BLOCKS_MIN others
+ * on a side are no evidence. */
 enum { DIFF_RUNS_MIN = 3, DIFF_BLOCKS = 20, DIFF_BLOCK_LAUNCHES = 5, DIFF_BLOCKS_MIN = 8 };
 int diff_sample(struct diff *diff, struct occ_error *err);
 /* The next launch of a pair on a side, the i-th of all in their order. */

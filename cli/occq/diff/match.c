@@ -290,6 +290,8 @@ static void add_runs(struct diff *diff)
     for (const struct diff_part *part = diff->parts; part < diff->parts + diff->n_parts; part++) {
         size_t first = (size_t)diff->items[part->item].pair * diff->replicates[part->side];
         struct diff_replicate *r = &diff->replicate[part->side][first + part->run];
+        if (diff->by_minutes && part->run + 1 == diff->runs[part->side]) /* warm-up */
+            continue;
         r->launches += (double)part->row->launches;
         r->ns += (double)part->row->total_ns;
     }
@@ -300,16 +302,17 @@ int diff_sample(struct diff *diff, struct occ_error *err)
     int status = diff_match(diff, DIFF_ONE_SIDE, err);
     if (status != 0)
         return status;
-    diff->by_runs = diff->runs[DIFF_A] >= DIFF_RUNS_MIN && diff->runs[DIFF_B] >= DIFF_RUNS_MIN;
+    diff->by_runs =
+        !diff->by_minutes && diff->runs[DIFF_A] >= DIFF_RUNS_MIN && diff->runs[DIFF_B] >= DIFF_RUNS_MIN;
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         fill_pairs(diff, side);
-        diff->replicates[side] = diff->by_runs ? diff->runs[side] : DIFF_BLOCKS;
+        diff->replicates[side] = diff->by_runs || diff->by_minutes ? diff->runs[side] : DIFF_BLOCKS;
         diff->replicate[side] =
             calloc((size_t)diff->n_pairs * diff->replicates[side] + 1, sizeof *diff->replicate[side]);
     }
     if (!diff->replicate[DIFF_A] || !diff->replicate[DIFF_B])
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    if (diff->by_runs)
+    if (diff->by_runs || diff->by_minutes)
         add_runs(diff);
     return 0;
 }

@@ -12,7 +12,10 @@ enum { LINE = 2048, INDENT = 2 };
 
 const char *diff_caveat(const struct diff *diff)
 {
-    return diff->by_runs ? "Verdicts are by the spread between runs."
+    return diff->by_minutes
+               ? "Verdicts are by blocks of whole minutes, at most 20 a side, without the first (warm-up); "
+                 "fewer than 9 minutes decide nothing. The spread between runs is unknown."
+           : diff->by_runs ? "Verdicts are by the spread between runs."
            : diff->runs[DIFF_A] > 1 || diff->runs[DIFF_B] > 1
                ? "Fewer than three runs on a side: verdicts are by blocks of launches without the first "
                  "(warm-up)."
@@ -203,7 +206,10 @@ void diff_json(struct cli_json *json, const struct diff_report *r, const struct 
     row_json(json, "a", side_columns, &r->side[DIFF_A]);
     row_json(json, "b", side_columns, &r->side[DIFF_B]);
     cli_json_string(json, "not_comparable", r->incomparable);
-    cli_json_string(json, "replicates", r->diff->by_runs ? "runs" : "blocks");
+    cli_json_string(json, "replicates",
+                    r->diff->by_runs      ? "runs"
+                    : r->diff->by_minutes ? "minutes"
+                                          : "blocks");
     row_json(json, "summary", summary_columns, &summary);
     cli_json_array(json, "kernels", false);
     for (size_t i = 0; i < r->diff->n_pairs; i++)
