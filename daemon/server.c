@@ -132,11 +132,11 @@ static void handle_backlog(struct occ_server *s)
 /* ---- one round ---- */
 
 /* The earliest of what is to be done; INT64_MAX: nothing is. */
-static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t queues_ns, bool flush)
+static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t queues_ns)
 {
     int64_t idle_ns = s->histories.n > 1 ? now_ns + IDLE_POLL_NS : INT64_MAX;
     int64_t next_ns = s->next_upkeep_ns < idle_ns ? s->next_upkeep_ns : idle_ns;
-    const int64_t waits_ns[] = {queues_ns, flush ? SOON_NS : 0, s->watchdog_ns,
+    const int64_t waits_ns[] = {queues_ns, occ_requests_await_flush(s) ? SOON_NS : 0, s->watchdog_ns,
                                 occ_sampler_is_busy(s->sampler) ? OCC_SAMPLER_POLL_NS : 0};
     for (size_t i = 0; i < sizeof waits_ns / sizeof *waits_ns; i++)
         if (waits_ns[i] && now_ns + waits_ns[i] < next_ns)
@@ -151,8 +151,7 @@ static int64_t next_ns_of(const struct occ_server *s, int64_t now_ns, int64_t qu
 static bool set_timer(struct occ_server *s)
 {
     int64_t now_ns = occ_monotonic_ns(), queues_ns = occ_connections_resume(s, now_ns);
-    int64_t next_ns = next_ns_of(s, now_ns, queues_ns, occ_requests_await_flush(s));
-    int64_t wait_ns = next_ns - now_ns;
+    int64_t next_ns = next_ns_of(s, now_ns, queues_ns), wait_ns = next_ns - now_ns;
     struct itimerspec when = {0}; /* all zero: disarmed */
     if (wait_ns <= 0)
         return false;
