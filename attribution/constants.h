@@ -25,6 +25,8 @@
  *   CLOCK_ERROR_US + -: the_clocks_have_a_place_in_the_error
  *   ERROR_MIN + -: a_steady_kernel_is_certain
  *   CORRELATED +, IDLE_SD +: what_always_runs_together_is_a_group
+ *   LEVERAGE_MAX +: a_dozen_samples_of_utilization_are_enough
+ *   OCC_CLUSTERS -: errors_that_repeat_do_not_average_out
  *
  * The others are judged by bench_attribution alone.
  */
