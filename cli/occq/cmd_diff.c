@@ -116,7 +116,8 @@ const struct cli_command cli_diff = {
         "since "
         "and until.\n\n"
         "The change of the time is split into the duration of launches and their number, that of the mean "
-        "elapsed occupancy (measured, else expected) into the kernels and their mix.\n\n"
+        "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are what was measured "
+        "if both sides of a kernel were, else what is expected of both.\n\n"
         "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "
         "printed beside each other.",
     .options = options,

@@ -535,6 +535,52 @@ static void sums_split_into_their_parts(void **state)
 
 /* ---- words ---- */
 
+static void set_elapsed(struct occ_config_row *row, double elapsed)
+{
+    set_measured(row, elapsed, 0.001);
+    row->measured.sum[OCC_MEASURED_elapsed] = elapsed * (double)row->total_ns;
+    row->measured.ns[OCC_MEASURED_elapsed] = (double)row->total_ns;
+}
+
+/* The words of the only row; and the sums. */
+static void changes_of(const struct occ_config_row *a, const struct occ_config_row *b, char changes[1024],
+                       struct diff_summary *ret_summary)
+{
+    struct compared c;
+    compare_rows(&c, a, 1, b, 1);
+    assert_int_equal(diff_sample(&c.diff, NULL), 0);
+    assert_int_equal(diff_conclude(&c.diff, NULL), 0);
+    struct diff_report report = {.diff = &c.diff, .floor = 0.05, .min_share = 0.01, .shown = 1};
+    struct diff_line *lines = diff_make_lines(&report);
+    assert_non_null(lines);
+    (void)snprintf(changes, 1024, "%s", lines[0].changes);
+    diff_sum_up(&c.diff, 0.05, 0.01, ret_summary);
+    free(lines);
+    diff_free(&c.diff);
+}
+
+/* What is measured on one side only is no change. */
+static void measured_and_expected_do_not_mix(void **state)
+{
+    struct occ_config_row a = config("k", 8, 128, 32, 100, 1000), b = a;
+    struct diff_summary s;
+    char changes[1024];
+    (void)state;
+    set_elapsed(&a, 0.2);
+    changes_of(&a, &b, changes, &s);
+    assert_string_equal(changes, "");
+    assert_near(s.elapsed[DIFF_A], 0.25, 1e-12);
+    assert_near(s.waste[DIFF_A], s.waste[DIFF_B], 1e-12);
+    assert_int_equal(s.only_measured[DIFF_A], 1);
+    assert_int_equal(s.only_measured[DIFF_B], 0);
+    set_elapsed(&b, 0.22);
+    changes_of(&a, &b, changes, &s);
+    assert_string_equal(changes, "achieved 20.0% -> 22.0%, elapsed 20.0% -> 22.0%, "
+                                 "lost to imbalance -20.0% -> -22.0%");
+    assert_near(s.elapsed[DIFF_A], 0.2, 1e-12);
+    assert_int_equal(s.only_measured[DIFF_A], 0);
+}
+
 static void lines_name_what_changed(void **state)
 {
     struct occ_config_row a = config("k", 8, 128, 41, 100, 1000), b = config("k", 4, 256, 43, 100, 1500);
@@ -758,6 +804,7 @@ int main(void)
         cmocka_unit_test(spread_of_runs_raises_the_floor),
         cmocka_unit_test(sums_split_into_their_parts),
         cmocka_unit_test(lines_name_what_changed),
+        cmocka_unit_test(measured_and_expected_do_not_mix),
         cmocka_unit_test(sides_must_be_comparable),
         cmocka_unit_test(markdown_cannot_be_left),
         cmocka_unit_test(noise_changes_nothing),

@@ -28,11 +28,16 @@ static bool is_of_both(const struct diff_pair *pair)
     return pair->level != DIFF_ONE_SIDE;
 }
 
+static bool is_side_measured(const struct diff_pair *pair, uint32_t side)
+{
+    return pair->sums[side].ns[DIFF_VALUE_elapsed] > 0;
+}
+
 static bool is_measured(const struct diff_pair *pair)
 {
     bool measured = true;
-    for (int i = 0; i < DIFF_SIDES; i++)
-        measured &= pair->n[i] == 0 || pair->sums[i].ns[DIFF_VALUE_elapsed] > 0;
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        measured &= pair->n[side] == 0 || is_side_measured(pair, side);
     return measured;
 }
 
@@ -45,6 +50,13 @@ static double elapsed_of(const struct diff_pair *pair, uint32_t side)
 double diff_waste(const struct diff_pair *pair, uint32_t side)
 {
     return pair->sums[side].warp_ns * 1e-9 * fmax(1 - elapsed_of(pair, side), 0);
+}
+
+double diff_part(const struct diff_pair *pair, uint32_t side, unsigned part)
+{
+    const struct diff_sums *sums = &pair->sums[side];
+    return is_measured(pair) ? sums->part_ns[part] / sums->ns[DIFF_VALUE_elapsed]
+                             : sums->expected_part_ns[part] / sums->ns[DIFF_VALUE_expected_elapsed_low];
 }
 
 /* ---- ratios ---- */
@@ -193,6 +205,9 @@ void diff_sum_up(const struct diff *diff, double floor, double min_share, struct
     for (uint32_t i = 0; i < diff->n_pairs; i++) {
         add_time(&diff->pairs[i], ret_summary);
         add_occupancy(&diff->pairs[i], known_ns, ret_summary);
+        for (uint32_t side = 0; side < DIFF_SIDES; side++)
+            ret_summary->only_measured[side] +=
+                !is_measured(&diff->pairs[i]) && is_side_measured(&diff->pairs[i], side);
         ret_summary->verdicts[diff_verdict_of(diff, &diff->pairs[i], DIFF_METRIC_TIME, floor, min_share)]++;
     }
     for (uint32_t side = 0; side < DIFF_SIDES; side++)

@@ -44,7 +44,8 @@ struct diff_sums {
     uint64_t launches, total_ns;
     double warp_ns;                                     /* time x SMs x maximum warps per SM */
     double sum[DIFF_VALUE_COUNT], ns[DIFF_VALUE_COUNT]; /* value x time, the time for which it is known */
-    double part_ns[OCC_PART_COUNT];                     /* parts of the waterfall x time */
+    double part_ns[OCC_PART_COUNT];          /* parts of the waterfall x time, where it is measured */
+    double expected_part_ns[OCC_PART_COUNT]; /* the model's, of all of the time */
 };
 double diff_mean(const struct diff_sums *sums, enum diff_value value); /* NaN: not known */
 
@@ -136,6 +137,8 @@ double diff_share(const struct diff *diff, const struct diff_pair *pair);
 /* Warp-seconds, with the occupancy over elapsed cycles: measured if it is on both sides, else the low end of
  * the expected one. NaN: not known. */
 double diff_waste(const struct diff_pair *pair, uint32_t side);
+/* The part of the waterfall, of the same source as the occupancy in diff_waste(). NaN: not known. */
+double diff_part(const struct diff_pair *pair, uint32_t side, unsigned part);
 
 /*
  * What the change of a total is made of. Time of a pair is count x duration: (nB - nA)(tA + tB)/2 is of more
@@ -148,5 +151,6 @@ struct diff_summary {
     double elapsed[DIFF_SIDES], elapsed_mix, elapsed_kernels;
     double waste[DIFF_SIDES]; /* warp-seconds */
     uint32_t verdicts[DIFF_VERDICT_COUNT];
+    uint32_t only_measured[DIFF_SIDES]; /* pairs that are measured on this side and not on the other */
 };
 void diff_sum_up(const struct diff *diff, double floor, double min_share, struct diff_summary *ret_summary);

@@ -154,8 +154,7 @@ static void write_changes(const struct diff_pair *pair, struct text *text)
     for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
         char word[64];
         (void)snprintf(word, sizeof word, "lost to %s", occ_part_word(i));
-        add_ratio(text, word, a->part_ns[i] / a->ns[DIFF_VALUE_expected_elapsed_low],
-                  b->part_ns[i] / b->ns[DIFF_VALUE_expected_elapsed_low]);
+        add_ratio(text, word, diff_part(pair, DIFF_A, i), diff_part(pair, DIFF_B, i));
     }
     if (pair->kernels[DIFF_A] != pair->kernels[DIFF_B])
         ADD(text, "; ", "not judged: %u kernels -> %u", pair->kernels[DIFF_A], pair->kernels[DIFF_B]);

@@ -122,6 +122,12 @@ static void add_value(struct diff_sums *sums, enum diff_value which, double valu
     sums->ns[which] += ns;
 }
 
+static void add_parts(double part_ns[OCC_PART_COUNT], const struct occ_waterfall *waterfall, double ns)
+{
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
+        part_ns[i] += isnan(waterfall->part[i]) ? 0 : waterfall->part[i] * ns;
+}
+
 static void add_row(struct diff_sums *sums, const struct occ_config_row *row)
 {
     double ns = (double)row->total_ns;
@@ -140,9 +146,11 @@ static void add_row(struct diff_sums *sums, const struct occ_config_row *row)
     add_value(sums, DIFF_VALUE_theoretical, row->result.theoretical, ns);
     add_value(sums, DIFF_VALUE_expected_elapsed_low, row->result.expected_elapsed_low, ns);
     add_value(sums, DIFF_VALUE_expected_elapsed_high, row->result.expected_elapsed_high, ns);
+    occ_explain(&row->result, NULL, &waterfall);
+    add_parts(sums->expected_part_ns, &waterfall, ns);
     occ_explain(&row->result, &measured, &waterfall);
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
-        sums->part_ns[i] += isnan(waterfall.part[i]) ? 0 : waterfall.part[i] * ns;
+    if (!isnan(measured.elapsed))
+        add_parts(sums->part_ns, &waterfall, ns);
 }
 
 static void add_sums(struct diff_sums *sums, const struct diff_sums *more)
@@ -154,8 +162,10 @@ static void add_sums(struct diff_sums *sums, const struct diff_sums *more)
         sums->sum[i] += more->sum[i];
         sums->ns[i] += more->ns[i];
     }
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
         sums->part_ns[i] += more->part_ns[i];
+        sums->expected_part_ns[i] += more->expected_part_ns[i];
+    }
 }
 
 static int key_parts(const struct diff *diff, struct keys *keys, struct occ_error *err)

@@ -66,6 +66,11 @@ static void print_sums(FILE *out, const struct diff_summary *s)
     (void)fprintf(out, "waste    %s -> %s warp-seconds\n",
                   cli_amount_text(s->waste[DIFF_A], from, sizeof from),
                   cli_amount_text(s->waste[DIFF_B], to, sizeof to));
+    for (uint32_t side = 0; side < DIFF_SIDES; side++)
+        if (s->only_measured[side] > 0)
+            (void)fprintf(
+                out, "measured in %c only: %" PRIu32 " %s; elapsed, waste and causes are the expected ones\n",
+                "AB"[side], s -> only_measured[side], s -> only_measured[side] == 1 ? "row" : "rows");
 }
 
 void diff_print_summary(FILE *out, const struct diff_report *r)
@@ -188,6 +193,8 @@ static const struct cli_column summary_columns[] = {
     SUM("elapsed_of_mix", elapsed_mix),
     SUM("waste_warp_seconds_a", waste[DIFF_A]),
     SUM("waste_warp_seconds_b", waste[DIFF_B]),
+    SUM("kernels_measured_in_a_only", only_measured[DIFF_A]),
+    SUM("kernels_measured_in_b_only", only_measured[DIFF_B]),
     CLI_COLUMN_END,
 };
 
