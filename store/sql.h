@@ -123,7 +123,7 @@
     X(ACHIEVED_HIGH, "c.expected_achieved_high") X(ELAPSED_LOW, "c.expected_elapsed_low") \
     X(ELAPSED_HIGH, "c.expected_elapsed_high") X(WAVES, "c.waves") X(FULL_WAVES, "c.full_waves") \
     X(LIMITERS, "c.limiter_bits") X(BY_DESIGN, "c.by_design_bits") X(WARPS_PER_BLOCK, "c.warps_per_block") \
-    X(PARTIAL_BLOCKS, "c.partial_blocks") X(DEVICE_ID, "c.device_id") X(MAIN_CAUSE, "c.main_cause") \
+    X(PARTIAL_BLOCKS, "c.partial_blocks") X(DEVICE_ID, "c.device_id") \
     X(CONFIG_TEXT, "k.short || ' ' || c.grid_x || 'x' || c.grid_y || 'x' || c.grid_z || '/' || c.block_x || 'x' || c.block_y || 'x' || c.block_z") \
     X(MAX_WARPS, "c.max_warps_per_sm") X(SMS, "d.sm_count")
 #define OCC_SQL_TOP_COLUMN(name, expression)   expression ", "

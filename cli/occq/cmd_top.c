@@ -259,7 +259,7 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_FILTER("gpu"),
     CLI_OPTION(
         0, "by", CLI_WORD, struct top_args, by, "WHAT",
-        "what a row is: kernel (default), config, cause (the largest of a configuration, by the model), gpu, "
+        "what a row is: kernel (default), config, cause (the largest of a configuration), gpu, "
         "range (the ranges that launches were made in), stream, run, rank, user, label, job (Slurm's, or the "
         "pod), node",
         .words = top_by_labels),

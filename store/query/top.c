@@ -74,10 +74,9 @@ static const char *copy_column(struct lines *t, sqlite3_stmt *stmt, int column)
 }
 
 /* What rows are told apart by. */
-static uint64_t key_of(const struct lines *t, sqlite3_stmt *stmt, uint32_t group)
+static uint64_t key_of(const struct lines *t, const struct occ_top_config *config, uint32_t group)
 {
-    const char *cause;
-    uint32_t number = 0;
+    sqlite3_stmt *stmt = config->stmt;
     switch (t->by) {
     case OCC_TOP_BY_KERNEL:
         return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_KERNEL) << 32 |
@@ -87,24 +86,23 @@ static uint64_t key_of(const struct lines *t, sqlite3_stmt *stmt, uint32_t group
     case OCC_TOP_BY_GPU:
         return (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_DEVICE_ID);
     case OCC_TOP_BY_CAUSE:
-        cause = (const char *)sqlite3_column_text(stmt, OCC_TOP_MAIN_CAUSE);
-        while (number < OCC_CAUSE_COUNT && strcmp(cause ? cause : "", occ_cause_word(number)) != 0)
-            number++;
-        return number;
+        return config->main_part;
     default:
         return group;
     }
 }
 
-static void name_line(struct lines *t, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
-                      uint32_t group, struct occ_row_kernel *kernel)
+static void name_line(struct lines *t, const struct occ_resolved_filter *f,
+                      const struct occ_top_config *config, uint32_t group, struct occ_row_kernel *kernel)
 {
     static const int columns[] = {[OCC_TOP_BY_KERNEL] = OCC_TOP_SHORT,
                                   [OCC_TOP_BY_CONFIG] = OCC_TOP_CONFIG_TEXT,
-                                  [OCC_TOP_BY_CAUSE] = OCC_TOP_MAIN_CAUSE,
                                   [OCC_TOP_BY_GPU] = OCC_TOP_DEVICE};
+    sqlite3_stmt *stmt = config->stmt;
     char number[16];
-    if (t->by == OCC_TOP_BY_STREAM) {
+    if (t->by == OCC_TOP_BY_CAUSE) {
+        kernel->short_name = config->main_part < OCC_PART_COUNT ? occ_part_word(config->main_part) : NULL;
+    } else if (t->by == OCC_TOP_BY_STREAM) {
         (void)snprintf(number, sizeof number, "%u", group);
         kernel->short_name = occ_arena_copy(&t->arena, number);
     } else if (t->by == OCC_TOP_BY_RANGE) {
@@ -133,17 +131,17 @@ static void name_line(struct lines *t, const struct occ_resolved_filter *f, sqli
 }
 
 /* NULL: no memory. */
-static struct line *find_line(struct lines *t, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,
-                              uint32_t group)
+static struct line *find_line(struct lines *t, const struct occ_resolved_filter *f,
+                              const struct occ_top_config *config, uint32_t group)
 {
     if (!occ_grow((void **)&t->lines, &t->allocated, t->n, UINT32_MAX, sizeof *t->lines))
         return NULL;
-    uint32_t at = occ_map_put(&t->index, key_of(t, stmt, group), (uint32_t)t->n);
+    uint32_t at = occ_map_put(&t->index, key_of(t, config, group), (uint32_t)t->n);
     if (at == OCC_MAP_NONE)
         return NULL;
     if (at == t->n) {
         t->lines[t->n] = (struct line){.row = {.min_ns = UINT64_MAX}};
-        name_line(t, f, stmt, group, &t->lines[t->n++].row.kernel);
+        name_line(t, f, config, group, &t->lines[t->n++].row.kernel);
     }
     return &t->lines[at];
 }
@@ -217,6 +215,28 @@ static void add_occupancy(struct line *line, const struct occ_top_config *config
         add_result(line, &config->result, measured, weight, (double)totals->total_ns * 1e-9 * config->warps);
 }
 
+/* OCC_PART_COUNT: nothing is lost. */
+static unsigned largest_part(const double part[OCC_PART_COUNT])
+{
+    unsigned found = OCC_PART_COUNT;
+    double largest = 1e-9; /* the model's own accuracy */
+    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
+        if (i != OCC_CAUSE_PARTIAL_WARP && part[i] > largest) {
+            largest = part[i];
+            found = i;
+        }
+    return found;
+}
+
+static unsigned main_part_of(const struct occ_top_config *config, const struct occ_measurement *measured)
+{
+    struct occ_waterfall waterfall;
+    if (!config->is_analysed)
+        return OCC_PART_COUNT;
+    occ_explain(&config->result, measured, &waterfall);
+    return largest_part(waterfall.part);
+}
+
 /* To a line of each answer. */
 static int add_config(struct top *t, struct occ_top_config *config, const struct occ_totals *totals)
 {
@@ -227,8 +247,9 @@ static int add_config(struct top *t, struct occ_top_config *config, const struct
     if (rc != 0)
         return rc;
     occ_measured_means(&sums, &measured);
+    config->main_part = main_part_of(config, &measured);
     for (size_t i = 0; i < t->n; i++) {
-        struct line *line = find_line(&t->answers[i], &t->filter, config->stmt, group);
+        struct line *line = find_line(&t->answers[i], &t->filter, config, group);
         if (!line || !add_durations(&line->durations, &totals->histogram))
             return occ_store_no_memory(t->err);
         add_totals(line, config, totals);
@@ -274,17 +295,13 @@ static int load_configs(struct top *t)
     return rc;
 }
 
-/* The largest part. */
-static void name_main_cause(struct line *line)
+static void name_main_cause(struct occ_top_row *row)
 {
-    struct occ_top_row *row = &line->row;
-    double largest = 1e-9; /* the model's own accuracy */
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++) {
-        if (i == OCC_CAUSE_PARTIAL_WARP || !(row->part[i] > largest))
-            continue;
-        largest = row->main_cause_ratio = row->part[i];
-        (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_part_word(i));
-    }
+    unsigned part = largest_part(row->part);
+    if (part == OCC_PART_COUNT)
+        return;
+    row->main_cause_ratio = row->part[part];
+    (void)snprintf(row->main_cause, sizeof row->main_cause, "%s", occ_part_word(part));
 }
 
 static void finish_line(struct line *line)
@@ -299,7 +316,7 @@ static void finish_line(struct line *line)
     for (unsigned i = 0; i < OCC_PART_COUNT;
          i++) /* means over all analysed configurations: with `used` they sum to 1 */
         row->part[i] = line->part[i].weight > 0 ? line->part[i].sum / line->used.weight : NAN;
-    name_main_cause(line);
+    name_main_cause(row);
 }
 
 static int make_rows(struct lines *t, size_t n_kernels, struct occ_top *ret_top, struct occ_error *err)

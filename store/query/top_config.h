@@ -19,6 +19,7 @@ struct occ_top_config {
     double warps; /* that its device can hold */
     struct occ_dominant_config dominant;
     struct occ_measured_rows measured; /* by units of time */
+    unsigned main_part; /* of the launches that are added: what they lose most to; OCC_PART_COUNT: nothing */
 };
 
 int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,

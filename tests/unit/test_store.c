@@ -579,6 +579,24 @@ static void assert_parts_add_up(struct world *w, bool seen)
     occ_top_free(&top);
 }
 
+/* A configuration is filed under the cause that its own row has, measured or not. */
+static void assert_causes_are_those_of_configs(struct world *w)
+{
+    static const enum occ_top_by by[] = {OCC_TOP_BY_CAUSE, OCC_TOP_BY_CONFIG};
+    struct occ_top tops[2];
+    struct occ_error err = OCC_ERROR_INIT;
+    assert_int_equal(occ_store_tops(w->store, &(struct occ_filter){0}, by, 2, tops, &err), 0);
+    for (size_t i = 0; i < tops[0].n; i++) {
+        const char *cause = tops[0].rows[i].kernel.short_name;
+        uint64_t configs = 0;
+        for (size_t k = 0; k < tops[1].n; k++)
+            configs += strcmp(tops[1].rows[k].main_cause, cause ? cause : "") == 0;
+        assert_int_equal(tops[0].rows[i].configs, configs);
+    }
+    occ_top_free(&tops[0]);
+    occ_top_free(&tops[1]);
+}
+
 static void what_counters_saw_adds_up_by_kernel(void **state)
 {
     struct world *w = *state;
@@ -589,6 +607,7 @@ static void what_counters_saw_adds_up_by_kernel(void **state)
             add_seen(w, i, i % 3 == 0 ? NAN : 0.3, 0.2 + i * 0.01, i % 3 == 1 ? 1.5 : NAN);
         commit(w);
         assert_parts_add_up(w, half == 1);
+        assert_causes_are_those_of_configs(w);
     }
 }
 
