@@ -133,6 +133,9 @@ class Node:
                 "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}
 
     def start_daemon(self):
+        """Instead of one that two faults of a round have started."""
+        if self.daemon:
+            self.kill_daemon()
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.socket)
         self.daemon = subprocess.Popen([self.world.program("occtraced"), "-c", self.site.file, "--socket", self.socket],
