@@ -215,8 +215,8 @@ static int run_rm(const struct cli_command *command, const void *arguments)
         return cli_failure(command, &err);
     uint64_t missing = missing_run(common, &rows);
     if (missing > 0) {
-        cli_note(command, "there is no run %" PRIu64 "; nothing was removed", missing);
-        return CLI_EXIT_FAILURE;
+        (void)occ_fail(&err, OCC_E_NOT_FOUND, "there is no run %" PRIu64 "; nothing was removed", missing);
+        return cli_nothing(command, err.message);
     }
     if (leave_live(&rows) > 0) {
         cli_note(command, "a run goes on, or ended less than a minute ago; nothing was removed");

@@ -11,8 +11,15 @@
 
 #include "support/cleanup.h"
 #include "support/paths.h"
+#include "support/text.h"
 
 const char *const cli_run_words[] = {"last", NULL};
+
+int cli_check_rank(const char *text, struct occ_error *err)
+{
+    uint64_t rank;
+    return occ_parse_u64(text, 0, INT64_MAX, &rank, err);
+}
 
 int cli_check_history(void *arguments, struct occ_error *err)
 {
@@ -20,6 +27,8 @@ int cli_check_history(void *arguments, struct occ_error *err)
     const struct occ_filter *filter = &args->filter;
     if (filter->since_ns != 0 && filter->until_ns != 0 && filter->until_ns <= filter->since_ns)
         return occ_fail(err, OCC_E_INVALID, "--until is not after --since");
+    if (filter->rank && cli_check_rank(filter->rank, err) != 0)
+        return occ_error_prefix(err, "--rank");
     return 0;
 }
 

@@ -23,7 +23,7 @@ static int set_word(struct side *side, size_t word, const char *value, struct oc
     int status = 0;
     if (word >= WORD_TEXTS) {
         *texts[word - WORD_TEXTS] = value;
-        return 0;
+        return f->rank == value ? cli_check_rank(value, err) : 0;
     }
     if (word == WORD_SINCE || word == WORD_UNTIL)
         return occ_parse_time_ns(value, occ_now_ns(), word == WORD_SINCE ? &f->since_ns : &f->until_ns, err);

@@ -164,6 +164,9 @@ int calc_args_case(const struct calc_args *args, const struct calc_target *targe
     if (status == 0 && c.launch.smem_config_bytes > target->device.smem_per_sm_bytes)
         status = occ_fail(err, OCC_E_INVALID, "--carveout: %u bytes are more than the %u that an SM has",
                           c.launch.smem_config_bytes, target->device.smem_per_sm_bytes);
+    else if (status == 0 && target->device.max_cluster_size == 1 && calc_args_given(args, "active-clusters"))
+        status = occ_fail(err, OCC_E_INVALID, "--active-clusters: compute capability %u.%u has no clusters",
+                          target->device.cc / 10, target->device.cc % 10);
     else if (status == 0 && (model = analyse(&c)) != OCC_OK)
         status = calc_refuse(model, &target->device, &c.launch, err);
     if (status != 0)

@@ -100,9 +100,10 @@ const char *diff_side_text(const struct diff_report *r, uint32_t side, char line
 {
     const struct diff_facts *facts = &r->side[side];
     char time[32];
-    (void)snprintf(line, DIFF_SIDE_BYTES, "%c: %s; %" PRIu64 " launches, %s; %s%s", "AB"[side],
-                   facts -> title, facts -> launches, duration((double)r->diff->total_ns[side], time),
-                   facts -> device, facts -> simulated ? " - simulated" : "");
+    (void)snprintf(line, DIFF_SIDE_BYTES, "%c: %s; %" PRIu64 " launch%s, %s; %s%s", "AB"[side],
+                   facts -> title, facts -> launches, facts -> launches == 1 ? "" : "es",
+                   duration((double)r->diff->total_ns[side], time), facts->device,
+                   facts->simulated ? " - simulated" : "");
     occ_text_sanitise(line);
     return line;
 }
@@ -116,8 +117,8 @@ static void print_times(const struct diff_line *line)
         (void)snprintf(interval, sizeof interval, " (95 %%: %s to %s)", percent(line->low, low),
                        percent(line->high, high));
     if (line->pair->level == DIFF_ONE_SIDE)
-        (void)snprintf(text, sizeof text, "%" PRIu64 " launches of %s, %s of the time", line->launches[side],
-                       duration(line->mean_ns[side], from), share);
+        (void)snprintf(text, sizeof text, "%" PRIu64 " launch%s of %s, %s of the time", line->launches[side],
+                       line->launches[side] == 1 ? "" : "es", duration(line->mean_ns[side], from), share);
     else
         (void)snprintf(text, sizeof text, "%s -> %s a launch, %s%s, %s of the time",
                        duration(line->mean_ns[DIFF_A], from), duration(line->mean_ns[DIFF_B], to),
@@ -266,7 +267,8 @@ void diff_print_markdown(const struct diff_report *r, const struct diff_line *li
     for (uint32_t side = 0; side < DIFF_SIDES; side++) {
         (void)printf("\n%c: ", "AB"[side]);
         diff_markdown_code(stdout, r->side[side].title);
-        (void)printf(", %" PRIu64 " launches on ", r->side[side].launches);
+        (void)printf(", %" PRIu64 " launch%s on ", r->side[side].launches,
+                     r->side[side].launches == 1 ? "" : "es");
         diff_markdown_code(stdout, r->side[side].device);
         (void)putchar('\n');
     }

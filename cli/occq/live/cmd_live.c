@@ -133,7 +133,8 @@ static int check(void *arguments, struct occ_error *err)
         return occ_fail(err, OCC_E_INVALID, "--all-users is for a single batch (-b -n 1)");
     if (args->history.list.output.json && args->history.list.output.columns)
         return occ_fail(err, OCC_E_INVALID, "--json prints all columns");
-    return live_choose_columns(args, &columns, err);
+    int status = cli_check_history(arguments, err);
+    return status == 0 ? live_choose_columns(args, &columns, err) : status;
 }
 
 static const struct cli_option options[] = {

@@ -1,0 +1,1 @@
+for a in "--threads 16x" "--threads x16" "--threads 32 --active-clusters 8"; do occq calc --gpu t4 --regs 32 $a 2>&1 | head -1; done; occq calc --gpu h200 --regs 32 --threads 128 --cluster 2 --active-clusters 66 --grid 2 --json | grep active_clusters
