@@ -212,6 +212,10 @@ def test_resize():
     s.wait("EXPECT_LOW")
     s.keys("q")
     s.ends()
+    s = Screen("-d d.db -w 1h", environment="COLUMNS=200 LINES=12")  # not the terminal's
+    s.wait("+12 GPUs")
+    s.keys("q")
+    s.ends()
 
 
 def test_terminals():

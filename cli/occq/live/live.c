@@ -33,6 +33,14 @@ static void set_colours(void)
         (void)init_pair((short)(i + 1), colours[i], -1);
 }
 
+/* The terminal's own word: curses prefers COLUMNS and LINES, which a shell may have exported long ago. */
+static void take_size(void)
+{
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col)
+        (void)resizeterm(size.ws_row, size.ws_col);
+}
+
 static int begin(struct terminal *t, struct occ_error *err)
 {
     static const int taken[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH};
@@ -48,6 +56,7 @@ static int begin(struct terminal *t, struct occ_error *err)
             err, OCC_E_INVALID,
             "the terminal '%.32s' (TERM) is not known or cannot move its cursor; -b prints plain text",
             type ? type : "");
+    take_size();
     (void)cbreak();
     (void)noecho();
     (void)nonl();
@@ -72,13 +81,6 @@ static void end(struct terminal *t)
     if (t->signals >= 0)
         (void)close(t->signals);
     (void)sigprocmask(SIG_UNBLOCK, &t->taken, NULL);
-}
-
-static void take_size(void)
-{
-    struct winsize size = {0};
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row && size.ws_col)
-        (void)resizeterm(size.ws_row, size.ws_col);
 }
 
 /* The shell has the terminal until somebody continues us. */
