@@ -15,6 +15,7 @@ struct reader {
     struct occ_yaml yaml;
     struct occ_config *config;
     bool section_given[OCC_SETTING_COUNT], given[OCC_SETTING_COUNT];
+    char mistakes[OCC_ERROR_MESSAGE_BYTES]; /* in keys and values: reading goes on after them */
 };
 
 static int fail_unknown_key(const struct reader *r, const char *key, struct occ_error *err)
@@ -33,28 +34,27 @@ static int give_once(const struct reader *r, bool *given, struct occ_error *err)
     return 0;
 }
 
-/* One key of a section, which is the current event, and its value. */
+/* One key of a section, which is the current event, and its value. Fails where the next key is not known to
+ * be. */
 static int read_setting(struct reader *r, const char *section, struct occ_error *err)
 {
     const char *key = occ_yaml_scalar(&r->yaml), *value;
     char name[OCC_CONFIG_TEXT_BYTES];
-    struct occ_error why = OCC_ERROR_INIT;
+    struct occ_error why = OCC_ERROR_INIT, mistake = OCC_ERROR_INIT;
     if (!key)
         return occ_yaml_fail(&r->yaml, err, "%s: a key is expected here", section);
     (void)snprintf(name, sizeof name, "%s.%s", section, key);
     const struct occ_setting *setting = occ_setting_find(name);
-    if (!setting)
-        return fail_unknown_key(r, key, err);
-    int status = give_once(r, &r->given[setting - occ_settings], err);
-    if (status == 0)
-        status = occ_yaml_next(&r->yaml, err);
-    if (status != 0)
-        return status;
-    if (!(value = occ_yaml_scalar(&r->yaml)))
-        return occ_yaml_fail(&r->yaml, err, "%s: one value is expected here", name);
-    if (occ_setting_set(setting, value, r->config, &why) != 0)
-        return occ_yaml_fail(&r->yaml, err, "%s: %s", name, why.message);
-    return 0;
+    int wrong = setting ? give_once(r, &r->given[setting - occ_settings], &mistake)
+                        : fail_unknown_key(r, key, &mistake);
+    int status = occ_yaml_next(&r->yaml, err);
+    value = occ_yaml_scalar(&r->yaml);
+    if (wrong == 0 && status == 0 && value && occ_setting_set(setting, value, r->config, &why) != 0)
+        wrong = occ_yaml_fail(&r->yaml, &mistake, "%s: %s", name, why.message);
+    if (wrong != 0)
+        occ_text_append(r->mistakes, sizeof r->mistakes, "; ", "%s", mistake.message);
+    return status == 0 && !value ? occ_yaml_fail(&r->yaml, err, "%s: one value is expected here", name)
+                                 : status;
 }
 
 /* A section's name, which is the current event, and its mapping. */
@@ -105,6 +105,8 @@ int occ_config_parse(const char *name, const char *text, size_t length, struct o
     if (status == 0)
         status = read_stream(&r, err);
     occ_yaml_close(&r.yaml);
+    if (r.mistakes[0])
+        return occ_fail(err, OCC_E_INVALID, "%s", r.mistakes);
     if (status == 0)
         *config = result;
     return status;

@@ -163,6 +163,11 @@ static const struct {
     {"log:\n  level: info\nlog:\n  level: info\n", "file.yaml:3:1: 'log' is given twice"},
     {"log:\n  level: info\n---\nlog:\n", "file.yaml:3:1: a second document"},
     {"database: &x\n  path: /a\nsocket: *x\n", "file.yaml:3:9: socket: keys with values are expected"},
+    {"log:\n  level: loud\n  levl: info\n  level: info\nrings:\n  max_producers: 0\n[a]: b\n",
+     "file.yaml:2:10: log.level: 'loud' is not one of error, warning, info, debug; file.yaml:3:3: unknown "
+     "key "
+     "'levl'; did you mean 'level'?; file.yaml:4:3: 'level' is given twice; file.yaml:6:18: "
+     "rings.max_producers: '0' is out of range"},
     {"database:\n\tpath: /a\n", "file.yaml:2:1: "},
     {"database:\n  path: \"/a\n", "file.yaml:3:1: "},
 };
