@@ -120,7 +120,7 @@ static void end_lost_runs(const struct occ_history *h)
     struct occ_error err = OCC_ERROR_INIT;
     char hostname[256] = "";
     (void)gethostname(hostname, sizeof hostname - 1);
-    if (occ_store_end_lost_runs(h->store, hostname, is_alive, &err) != 0)
+    if (occ_store_end_lost_runs(h->store, hostname, NULL, is_alive, &err) != 0)
         occ_log(OCC_LOG_WARNING, "%s: runs of killed daemons stay without an end: %s", h->path, err.message);
 }
 

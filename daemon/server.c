@@ -37,6 +37,7 @@
 #include "notify.h"
 #include "server_state.h"
 #include "support/clock.h"
+#include "support/control.h"
 #include "support/log.h"
 #include "tour.h"
 
@@ -49,8 +50,6 @@
 #define SETTLE_NS       INT64_C(4000000000) /* for measured values of the last launches */
 #define SOON_NS         INT64_C(2000000)    /* until the next round when somebody waits for it */
 #define TICK_NS         INT64_C(10000000)   /* shorter waits end when they do */
-/* A private daemon whose starter has left gives up on a history that takes nothing after this. */
-#define PRIVATE_PATIENCE_NS INT64_C(30000000000)
 
 /* ---- events ---- */
 
@@ -168,7 +167,8 @@ static bool private_is_over(const struct occ_server *s)
         return false;
     occ_collector_get_stats(s->histories.first->collector, &stats); /* a private daemon has one */
     return stats.producers == 0 ||
-           (stats.stalled && occ_monotonic_ns() - s->private.left_ns > PRIVATE_PATIENCE_NS);
+           (stats.stalled &&
+            occ_monotonic_ns() - s->private.left_ns > OCC_CONTROL_PRIVATE_PATIENCE_S * INT64_C(1000000000));
 }
 
 /* Equal waits end together, so that many histories with few launches share rounds. */

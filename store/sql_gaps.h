@@ -10,5 +10,5 @@
       "WHERE run_id = ? AND device_id = ? AND start_ns >= ? AND start_ns < ? ORDER BY start_ns") \
     X(NEWEST_RUN_OF_CONFIG, "SELECT max(run_id) FROM stored_run_config WHERE config_id = ?") \
     X(HOLES, "SELECT from_ns, coalesce(until_ns, 9223372036854775807), level = 'configs' FROM stored_period " \
-      "WHERE run_id = ? AND level IN ('configs', 'nothing') ORDER BY 1")
+      "WHERE run_id = ? AND level IN ('configs', 'nothing', 'unknown') ORDER BY 1")
 /* clang-format on */

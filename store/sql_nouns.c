@@ -95,6 +95,9 @@ static const struct occ_sql_column device[] = {
 /* The file name at the end of a path. */
 #define BASENAME(path) "substr(" path ", length(rtrim(" path ", replace(" path ", '/', ''))) + 1)"
 #define CLOCK(ns)      "strftime('%H:%M:%S', " ns " / 1000000000, 'unixepoch', 'localtime')"
+#define PERIOD_CLOCKS                                                                                        \
+    CLOCK("p.from_ns")                                                                                       \
+    " || '-' || coalesce(" CLOCK("nullif(coalesce(p.until_ns, r.end_ns), p.from_ns)") ", '')"
 #define OVERHEAD(quantity)                                                                                   \
     "(SELECT nullif(o.total, 0) FROM stored_overhead AS o WHERE o.run_id = r.run_id AND o.quantity = "       \
     "'" quantity "')"
@@ -149,22 +152,20 @@ static const struct occ_sql_column run[] = {
      "different launch configurations"},
     {"gpu_time_ns", "INTEGER", "r.gpu_time_ns", "ns", "sum of the launches' durations"},
     {"lost", "INTEGER",
-     "(SELECT coalesce(sum(l.launches), 0) FROM stored_loss AS l WHERE l.run_id = r.run_id)", "",
-     "launches that could not be recorded"},
-    {"lost_causes", "TEXT",
-     "(SELECT group_concat(l.cause || ' ' || l.launches, ', ') FROM stored_loss AS l "
-     "WHERE l.run_id = r.run_id AND l.launches > 0)",
-     "", "the same by cause"},
+     "coalesce(" OCC_SQL_LOST ", iif(r.end_ns IS NULL OR EXISTS(SELECT 1 FROM stored_period AS p WHERE "
+     "p.run_id = r.run_id AND p.level = 'unknown'), NULL, 0))",
+     "",
+     "launches that are known to be lost; NULL: none are, but the run has no end yet, or a period of level "
+     "unknown"},
+    {"lost_causes", "TEXT", OCC_SQL_LOST_CAUSES, "",
+     "the same by cause; unknown: more, nobody knows how many"},
     {"overhead_ratio", "REAL", "1.0 * " OVERHEAD("helper_cpu_ns") " / " OVERHEAD("process_cpu_ns"), "ratio",
      "CPU time of our thread / CPU time of the process"},
     {"helper_cpu_ns", "INTEGER", OVERHEAD("helper_cpu_ns"), "ns", "CPU time of our thread"},
     {"process_cpu_ns", "INTEGER", OVERHEAD("process_cpu_ns"), "ns", "CPU time of the process"},
     {"recording_periods", "TEXT",
-     "(SELECT group_concat(p.level || ' ' || " CLOCK(
-         "p.from_ns") " || '-' || "
-                      "coalesce(" CLOCK("coalesce(p.until_ns, r.end_ns)") ", '') || ': ' || p.reason, '; ') "
-                                                                          "FROM stored_period AS p WHERE "
-                                                                          "p.run_id = r.run_id)",
+     "(SELECT group_concat(p.level || ' ' || " PERIOD_CLOCKS " || ': ' || p.reason, '; ') FROM stored_period "
+     "AS p WHERE p.run_id = r.run_id)",
      "", "its rows of recording_period, in local time"},
     {"devices", "TEXT",
      "(SELECT group_concat(name, ', ') FROM (SELECT DISTINCT d.name AS name FROM stored_run_config AS x "
@@ -197,7 +198,9 @@ static const struct occ_sql_column recording_period[] = {
     {"from_ns", "INTEGER", "p.from_ns", OCC_SQL_EPOCH, "when it began, at the earliest"},
     {"until_ns", "INTEGER", "coalesce(p.until_ns, r.end_ns)", OCC_SQL_EPOCH,
      "when it ended; NULL: it goes on"},
-    {"level", "TEXT", "p.level", "", "what was recorded meanwhile: nothing, configs (a sample), trace"},
+    {"level", "TEXT", "p.level", "",
+     "what was recorded meanwhile: nothing, configs (a sample), trace; unknown: nothing from then on, though "
+     "the program may have launched more"},
     {"reason", "TEXT", "p.reason", "", "why not more"},
     END,
 };

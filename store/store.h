@@ -136,6 +136,11 @@ struct occ_cost_total {
 int occ_store_put_costs(struct occ_store *store, int64_t run, const struct occ_cost_total *costs, size_t n,
                         struct occ_error *err);
 
+/* A period of level "unknown" begins where a daemon left a run whose program goes on. occ_store_put_run()
+ * drops it: another daemon reads the ring, which counts what it loses. */
+#define OCC_STORE_UNKNOWN      "unknown"
+#define OCC_STORE_DAEMON_ENDED "occtraced ended before the program did"
+
 /* A period in which less of a run was recorded, by its begin (idempotent). One that ends when it begins is
  * dropped. */
 struct occ_period {
@@ -269,10 +274,11 @@ int occ_store_put_reported(struct occ_store *store, int64_t run, int64_t config,
  * hours. */
 int occ_store_end_run(struct occ_store *store, int64_t run, struct occ_error *err);
 
-/* Before anything is recorded: runs of this host whose process is no longer there (by `is_alive`, which takes
- * its pid, 0 if that is unknown, and the run's start) end with their last launch, and their last minutes are
- * written: their daemon was killed. */
-int occ_store_end_lost_runs(struct occ_store *store, const char *hostname,
+/* Before anything is recorded: runs of this host (and session, NULL: of all) whose process is no longer there
+ * (by `is_alive`, which takes its pid, 0 if that is unknown, and the run's start) end with their last launch,
+ * from which on a period of level unknown begins, and their last minutes are written: their daemon was
+ * killed. */
+int occ_store_end_lost_runs(struct occ_store *store, const char *hostname, const char *session,
                             bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err);
 
 /* Takes ended runs out, with all that is theirs, in one transaction, and makes the file smaller. Kernels and

@@ -32,6 +32,10 @@
 
 #define OCC_CONTROL_PAUSE_MAX_S 86400 /* a day, so that a forgotten pause ends */
 
+/* How long a daemon of occtrace tries to write what is left, when occtrace has ended and its history takes
+ * nothing. */
+#define OCC_CONTROL_PRIVATE_PATIENCE_S 30
+
 /* Connects without blocking: a daemon accepts at once or not at all. OCC_E_NOT_FOUND: nobody listens. */
 int occ_control_connect(const char *socket_path, int *ret_fd, struct occ_error *err);
 

@@ -120,7 +120,6 @@ static void note_missing(const struct cli_command *command, struct occ_store *st
     char sql[96], time[32];
     (void)snprintf(sql, sizeof sql, "SELECT sum(launches) FROM stored_loss WHERE run_id = %" PRId64, run);
     int64_t lost = sql_number(occ_store_sqlite(store), sql);
-    (void)snprintf(sql, sizeof sql, "SELECT evicted_ns FROM stored_run WHERE run_id = %" PRId64, run);
     for (size_t i = 0; i < uses->n_gpus; i++)
         if (uses->gpus[i].unrecorded_ns > 0)
             cli_note(command, "GPU %" PRId64 ": nothing was recorded in %s of the span; the rest counts",
@@ -128,6 +127,11 @@ static void note_missing(const struct cli_command *command, struct occ_store *st
                      occ_format_duration((int64_t)uses->gpus[i].unrecorded_ns, time, sizeof time));
     if (lost > 0)
         cli_note(command, "%" PRId64 " launches were lost: gaps may be shorter than they seem", lost);
+    (void)snprintf(sql, sizeof sql, "SELECT lost_causes LIKE '%%unknown' FROM run WHERE run_id = %" PRId64,
+                   run);
+    if (sql_number(occ_store_sqlite(store), sql) > 0)
+        cli_note(command, "the end of the run is missing ('occq runs' tells why)");
+    (void)snprintf(sql, sizeof sql, "SELECT evicted_ns FROM stored_run WHERE run_id = %" PRId64, run);
     if (args->filter.since_ns <= 0 && sql_number(occ_store_sqlite(store), sql) > 0)
         cli_note(command,
                  "the run's older launches are not kept one by one any more; gaps are of the others");

@@ -353,8 +353,8 @@ void sql_note_partial(const struct cli_command *command, struct occ_store *store
                                   .filter = &runs};
     (void)snprintf(from, sizeof from,
                    "(SELECT * FROM run WHERE lost > 0 OR run_id IN (SELECT run_id FROM recording_period "
-                   "WHERE level IN ('configs', 'nothing') AND coalesce(until_ns, %" PRId64 ") > %" PRId64
-                   " AND from_ns < %" PRId64 "))",
+                   "WHERE level IN ('configs', 'nothing', 'unknown') AND coalesce(until_ns, %" PRId64
+                   ") > %" PRId64 " AND from_ns < %" PRId64 "))",
                    INT64_MAX, filter->since_ns, filter->until_ns > 0 ? filter->until_ns : INT64_MAX);
     if (sql_visit_list(store, &list, &(struct sql_visitor){read_partial, numbers}, NULL) != 0 ||
         numbers[0] == 0)

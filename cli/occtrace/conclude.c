@@ -12,6 +12,7 @@
 #include "store/store.h"
 #include "summary.h"
 #include "support/cleanup.h"
+#include "support/control.h"
 #include "support/paths.h"
 #include "support/text.h"
 #include "trace.h"
@@ -35,6 +36,12 @@ static bool flush(const struct trace *trace)
     return false;
 }
 
+static bool has_daemon(const struct trace *trace)
+{
+    _cleanup_(occ_freep) char *version = trace_daemon_value(trace->socket, "version");
+    return version != NULL;
+}
+
 /* Programs that the program left behind keep the private daemon: it is not waited for then. */
 static bool has_programs_left(const struct trace *trace)
 {
@@ -45,10 +52,36 @@ static bool has_programs_left(const struct trace *trace)
 
 static void release_private_daemon(struct trace *trace)
 {
+    _cleanup_(occ_freep) char *stalled = trace_daemon_value(trace->socket, "stalled");
     bool stays = has_programs_left(trace);
     int patience_ms = stays || child_interrupted() ? 0 : DAEMON_PATIENCE_MS;
-    if (!private_daemon_release(&trace->daemon, patience_ms) && stays)
+    if (private_daemon_release(&trace->daemon, patience_ms) || !stays)
+        return;
+    if (stalled && strcmp(stalled, "yes") == 0)
+        trace_note("launches that the history lacks are lost, unless it can be written within %d s",
+                   OCC_CONTROL_PRIVATE_PATIENCE_S);
+    else
         trace_note("programs that this one started still run; their launches are still recorded");
+}
+
+/* ---- runs whose daemon has ended ---- */
+
+static bool is_alive(int64_t pid, int64_t start_ns)
+{
+    (void)start_ns; /* of this session */
+    return summary_is_alive(pid);
+}
+
+/* A run of this session that no daemon will end: what it still launched is not known. Where this user may not
+ * write the history, the next daemon does this, and the summary tells. */
+static void end_lost_runs(const struct trace *trace)
+{
+    char hostname[256] = "";
+    const struct occ_store_options options = {.mode = OCC_STORE_WRITE};
+    _cleanup_(occ_store_freep) struct occ_store *store = NULL;
+    (void)gethostname(hostname, sizeof hostname - 1);
+    if (occ_store_open(trace->db, &options, &store, NULL) == 0)
+        (void)occ_store_end_lost_runs(store, hostname, trace->session, is_alive, NULL);
 }
 
 /* ---- a run without launches ---- */
@@ -123,12 +156,14 @@ static int summarise(const struct trace *trace, char *const *argv, bool is_compl
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     const struct occ_store_options options = {.mode = OCC_STORE_READ};
     bool is_quiet = trace->options->quiet;
-    uint64_t runs = 0;
+    uint64_t runs = 0, open_runs = 0;
     if (!trace->db)
         return occ_fail(err, OCC_E_NOT_FOUND, "the daemon did not report where the history is");
     int status = occ_store_open(trace->db, &options, &store, err);
     if (status == 0)
-        status = summary_count(store, trace->session, &runs, err);
+        status = summary_count(store, trace->session, &runs, &open_runs, err);
+    if (status == 0 && open_runs > 0 && (is_complete || !has_daemon(trace)))
+        end_lost_runs(trace);
     if (status == 0 && runs == 0 && is_complete) {
         const char *reason = program_no_launches_reason(&trace->executable);
         if (!is_quiet)

@@ -1,7 +1,9 @@
 /* The summary; see summary.h. One thread. */
 #include "summary.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +17,9 @@ enum { SHOWN_RUNS = 8 };
 static const char runs_sql[] = "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, "
                                "kernels, gpu_time_ns, coalesce(devices, ''), simulated, lost, "
                                "coalesce(lost_causes, ''), overhead_ratio, coalesce(level, 'unknown'), "
-                               "coalesce(level_reason, ''), coalesce(recording_periods, ''), start_ns FROM "
-                               "run WHERE session_id = ? ORDER BY "
+                               "coalesce(level_reason, ''), coalesce(recording_periods, ''), end_ns IS NULL, "
+                               "strftime('%H:%M:%S', coalesce(end_ns, last_start_ns, start_ns) / 1000000000, "
+                               "'unixepoch', 'localtime'), start_ns FROM run WHERE session_id = ? ORDER BY "
                                "start_ns DESC, run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
 
 enum column {
@@ -33,7 +36,9 @@ enum column {
     OVERHEAD,
     LEVEL,
     LEVEL_REASON,
-    PERIODS
+    PERIODS,
+    IS_OPEN,
+    KNOWN_UNTIL
 };
 
 static const char *text(sqlite3_stmt *row, enum column column)
@@ -58,17 +63,36 @@ static void print_recorded(sqlite3_stmt *row)
                devices[0] ? devices : "no device", needs_mark ? " - simulated" : "");
 }
 
-/* Records that CUPTI held when a signal ended the program (at most a flush interval) are counted nowhere. */
+bool summary_is_alive(int64_t pid)
+{
+    return pid <= 0 || pid > INT32_MAX || kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
+/* A run without an end whose process is gone has lost its daemon, or the history cannot be written. Records
+ * that CUPTI held when a signal ended the program (at most a flush interval) are counted nowhere. */
+static const char *format_lost(sqlite3_stmt *row, bool was_killed, char *buffer, size_t size)
+{
+    const char *causes = text(row, LOST_CAUSES);
+    bool is_known = sqlite3_column_type(row, LOST) != SQLITE_NULL;
+    if (!is_known && number(row, IS_OPEN) && summary_is_alive(number(row, PID)))
+        return "none so far";
+    if (is_known)
+        (void)snprintf(buffer, size, "%s%" PRId64 "%s%.150s%s%s",
+                       was_killed || strstr(causes, "unknown") ? "at least " : "", number(row, LOST),
+                       causes[0] ? " (" : "", causes, causes[0] ? ")" : "",
+                       was_killed ? " (killed: up to 1 s of launches)" : "");
+    else
+        (void)snprintf(buffer, size, "unknown, launches after %s are missing", text(row, KNOWN_UNTIL));
+    return buffer;
+}
+
 static void print_losses(sqlite3_stmt *row, bool was_killed)
 {
-    char overhead[64] = "not measured";
-    const char *causes = text(row, LOST_CAUSES);
+    char overhead[64] = "not measured", lost[256];
     if (sqlite3_column_type(row, OVERHEAD) != SQLITE_NULL)
         (void)snprintf(overhead, sizeof overhead, "%.2f%% of the program's CPU time",
                        100 * sqlite3_column_double(row, OVERHEAD));
-    trace_note("  lost: %s%" PRId64 "%s%.150s%s%s; overhead: %s", was_killed ? "at least " : "",
-               number(row, LOST), causes[0] ? " (" : "", causes, causes[0] ? ")" : "",
-               was_killed ? " (killed: up to 1 s of launches)" : "", overhead);
+    trace_note("  lost: %s; overhead: %s", format_lost(row, was_killed, lost, sizeof lost), overhead);
 }
 
 /* What a level means, where the run has no reason. The keys are the values of run.level. */
@@ -126,15 +150,19 @@ static int prepare(sqlite3 *db, const char *sql, const char *session, sqlite3_st
     return 0;
 }
 
-int summary_count(struct occ_store *store, const char *session, uint64_t *ret_runs, struct occ_error *err)
+int summary_count(struct occ_store *store, const char *session, uint64_t *ret_runs, uint64_t *ret_open,
+                  struct occ_error *err)
 {
     sqlite3_stmt *statement = NULL;
     sqlite3 *db = occ_store_sqlite(store);
-    int status = prepare(db, "SELECT count(*) FROM run WHERE session_id = ?", session, &statement, err);
+    int status = prepare(db, "SELECT count(*), count(*) - count(end_ns) FROM run WHERE session_id = ?",
+                         session, &statement, err);
     if (status == 0 && sqlite3_step(statement) != SQLITE_ROW)
         status = occ_fail(err, OCC_E_IO, "%s", sqlite3_errmsg(db));
-    if (status == 0)
+    if (status == 0) {
         *ret_runs = (uint64_t)sqlite3_column_int64(statement, 0);
+        *ret_open = (uint64_t)sqlite3_column_int64(statement, 1);
+    }
     (void)sqlite3_finalize(statement);
     return status;
 }
@@ -143,10 +171,10 @@ int summary_print(struct occ_store *store, const char *session, const char *db, 
                   struct occ_error *err)
 {
     sqlite3_stmt *row = NULL;
-    uint64_t runs = 0;
+    uint64_t runs = 0, open_runs = 0;
     int64_t run_id = 0;
     bool has_launches = false;
-    int status = summary_count(store, session, &runs, err);
+    int status = summary_count(store, session, &runs, &open_runs, err);
     if (status == 0)
         status = prepare(occ_store_sqlite(store), runs_sql, session, &row, err);
     if (status == 0)

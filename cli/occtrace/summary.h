@@ -6,8 +6,12 @@
 
 #include "store/store.h"
 
-/* Number of runs that the session has in the history. */
-int summary_count(struct occ_store *store, const char *session, uint64_t *ret_runs, struct occ_error *err);
+/* Number of runs that the session has in the history, and of those that have no end yet. */
+int summary_count(struct occ_store *store, const char *session, uint64_t *ret_runs, uint64_t *ret_open,
+                  struct occ_error *err);
+
+/* Whether a run's process is there, or may be (0: its id is not known). */
+bool summary_is_alive(int64_t pid);
 
 /* Prints its runs. `db`: as the hint names it; "": the user's own. `was_killed`: a signal ended the program.
  */

@@ -59,7 +59,8 @@ static const char put_runs[] =
     "CREATE TEMP TABLE run AS SELECT * FROM main.run;"
     "UPDATE temp.run SET (uuid, exe, kernels, configs, devices, lost, lost_causes, helper_cpu_ns, "
     "process_cpu_ns, overhead_ratio) = (SELECT replace(a.run, '-', ''), NULL, CAST(a.kernels AS INTEGER), "
-    "CAST(a.configs AS INTEGER), nullif(a.devices, ''), CAST(a.lost AS INTEGER), nullif(a.lost_causes, ''), "
+    "CAST(a.configs AS INTEGER), nullif(a.devices, ''), coalesce(nullif(CAST(a.lost AS INTEGER), 0), "
+    "iif(a.end_ns IS NULL OR a.lost_causes = 'unknown', NULL, 0)), nullif(a.lost_causes, ''), "
     "CAST(a.helper_cpu_ns AS INTEGER), CAST(a.process_cpu_ns AS INTEGER), CAST(a.helper_cpu_ns AS REAL) / "
     "CAST(a.process_cpu_ns AS REAL) FROM runs AS a WHERE lower(hex(CAST(a.run || a.history AS BLOB))) = "
     "temp.run.uuid)";

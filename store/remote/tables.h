@@ -5,6 +5,8 @@
  */
 #pragma once
 
+#include "store/sql_nouns.h"
+
 enum occ_ship_table {
     OCC_SHIP_KERNEL,
     OCC_SHIP_LAUNCH_CONFIG,
@@ -140,9 +142,8 @@ enum occ_ship_table {
     X(last_start_ns, "r.last_start_ns")                                                                      \
     X(launches, "r.launches")                                                                                \
     X(gpu_time_ns, "r.gpu_time_ns")                                                                          \
-    X(lost, "(SELECT coalesce(sum(l.launches), 0) FROM stored_loss l WHERE l.run_id = r.run_id)")            \
-    X(lost_causes, "coalesce((SELECT group_concat(l.cause || ' ' || l.launches, ', ') FROM stored_loss l "   \
-                   "WHERE l.run_id = r.run_id AND l.launches > 0), '')")                                     \
+    X(lost, "coalesce(" OCC_SQL_LOST ", 0)")                                                                 \
+    X(lost_causes, "coalesce(" OCC_SQL_LOST_CAUSES ", '')")                                                  \
     X(kernels, "(SELECT count(DISTINCT c.kernel_id) FROM stored_run_config x JOIN stored_launch_config c "   \
                "USING(config_id) WHERE x.run_id = r.run_id)")                                                \
     X(configs, "(SELECT count(*) FROM stored_run_config x WHERE x.run_id = r.run_id)")                       \

@@ -124,7 +124,7 @@ int occ_store_finish(struct occ_store *s, struct occ_error *err)
     return rc;
 }
 
-int occ_store_end_lost_runs(struct occ_store *s, const char *hostname,
+int occ_store_end_lost_runs(struct occ_store *s, const char *hostname, const char *session,
                             bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err)
 {
     int rc = occ_store_begin(s, err);
@@ -132,10 +132,13 @@ int occ_store_end_lost_runs(struct occ_store *s, const char *hostname,
         return rc;
     struct occ_binder b = occ_store_statement(s, OCC_SQL_OPEN_RUNS);
     occ_bind_text(&b, hostname);
+    occ_bind_text(&b, session);
     while (occ_store_next(s, b.stmt, &rc, err))
         if (!is_alive(sqlite3_column_int64(b.stmt, 1), sqlite3_column_int64(b.stmt, 2))) {
             int64_t run = sqlite3_column_int64(b.stmt, 0);
             rc = occ_store_execute(s, OCC_SQL_END_LOST_RUN, OCC_INTS(run), err);
+            if (rc == 0)
+                rc = occ_store_execute(s, OCC_SQL_ADD_UNKNOWN, OCC_INTS(run), err);
             if (rc == 0)
                 rc = occ_store_end_run(s, run, err);
         }

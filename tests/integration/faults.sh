@@ -124,10 +124,34 @@ said_it_all 3
 exec 9>&-
 wait $holder
 
+# A daemon that ends while its program runs, and no other comes.
+for signal in KILL TERM; do
+  title="SIG$signal of the daemon"
+  db=$signal.db
+  "$build/bin/occtraced" -d "$db" --socket "$work/$signal" --counters none 2>daemon.log &
+  daemon=$!
+  until [ -S "$signal" ] || ! kill -0 $daemon; do sleep 0.05; done
+  "$here/scripts/simgpu" --build "$build" "$build/bin/occtrace" --socket "$work/$signal" "$hello" --spin --batch 5 --sleep-ms 10 >out 2>err &
+  top=$!
+  until [ "$(query 'SELECT sum(launches) > 0 FROM run' 2>/dev/null)" = 1 ] || ! kill -0 $top; do sleep 0.1; done
+  kill -$signal $daemon
+  wait $daemon 2>/dev/null
+  kill -TERM $top
+  wait $top 2>/dev/null
+  grep -q 'lost: unknown, launches after ..:..:.. are missing' err || fail "losses: $(cat err)"
+  grep -q 'unknown ..:..:..-.*: occtraced ended before the program did' err || fail "no reason: $(cat err)"
+  [ "$(query "SELECT count(*) FROM run WHERE lost IS NULL AND lost_causes = 'unknown' AND end_ns IS NOT NULL")" = 1 ] || fail "the run seems to be complete"
+  for command in top gaps; do "$occq" $command -d "$db" 2>&1 >/dev/null | grep -qE 'recorded in part|end of the run is missing' || fail "occq $command says nothing"; done
+done
+unset db
+
 if mkdir small && mount -t tmpfs -o size=400k tmpfs small 2>/dev/null; then
   title="disk full"
   simulated "$build/bin/occtrace" -d small/h.db "$hello" --launches 200000 --threads 2 >out 2>err || fail "exit code $?"
   said_it_all 400000
+  grep -q 'history lacks are lost, unless it can be written within 30 s' err || fail "no word about time for room: $(cat err)"
+  grep -q 'lost: unknown, launches after ..:..:.. are missing' err || fail "losses: $(cat err)"
+  [ "$(db=small/h.db query 'SELECT count(*) FROM run WHERE lost IS NULL')" = 1 ] || fail "the run seems to be complete"
   [ "$(db=small/h.db query 'PRAGMA integrity_check')" = ok ] || fail "integrity_check"
   pkill -f "$work/small/h.db" # the private daemon would try for half a minute
   while pgrep -f "$work/small/h.db" >/dev/null; do sleep 0.1; done

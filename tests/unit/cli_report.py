@@ -116,7 +116,7 @@ subprocess.run([cli_history, "h.db"], check=True)
 subprocess.run([cli_history, "m.db", "measured"], check=True)
 for database in "h.db", "m.db":
     page, data, text = check_page(database, history=("--by", "minute"))
-    lost = sum(run["lost"] for run in data["runs"])
+    lost = sum(run["lost"] or 0 for run in data["runs"])
     assert lost > 0 and "could not be recorded: %d." % lost in text
     assert "simulated device" in text and len(data["kernels"]) == len(data["top"])
 check_page("m.db", "--run", "1", history=("--by", "minute"))

@@ -306,11 +306,12 @@ const char *occ_store_reopen_reason(const struct occ_store *store)
     return NULL;
 }
 
-int occ_store_end_lost_runs(struct occ_store *store, const char *hostname,
+int occ_store_end_lost_runs(struct occ_store *store, const char *hostname, const char *session,
                             bool (*is_alive)(int64_t pid, int64_t start_ns), struct occ_error *err)
 {
     (void)store;
     (void)hostname;
+    (void)session;
     (void)is_alive;
     (void)err;
     return 0;

@@ -286,6 +286,22 @@ static void assert_history(const struct place *p, uint64_t n, int64_t runs)
     occ_store_close(store);
 }
 
+/* Runs of which nobody knows how much is missing. */
+static void assert_unknown(const struct place *p, int64_t runs)
+{
+    static const char unknown[] =
+        "SELECT count(*) FROM run WHERE lost IS NULL AND lost_causes = 'unknown' AND recording_periods LIKE "
+        "'unknown __:__:__-: occtraced ended before the program did'";
+    struct occ_store *store = NULL;
+    assert_int_equal(occ_store_open(p->db, &(struct occ_store_options){.mode = OCC_STORE_READ}, &store, NULL),
+                     0);
+    sqlite3 *db = occ_store_sqlite(store);
+    assert_int_equal(number(db, unknown), runs);
+    assert_int_equal(number(db, "SELECT count(*) FROM run WHERE lost = 0 AND recording_periods IS NULL"),
+                     number(db, "SELECT count(end_ns) FROM run") - runs);
+    occ_store_close(store);
+}
+
 /* ---- tests ---- */
 
 /* As another user: the answer's text comes back as this function's. */
@@ -413,6 +429,15 @@ static void sigterm_loses_nothing(void **state)
     assert_history(p, 8000, 1);
     assert_int_equal(access(p->socket, F_OK), -1);
     (void)close(fd);
+    assert_unknown(p, 1); /* the program goes on */
+    start(p, NULL);
+    fd = offer(p, &ring);
+    push_range(&ring, 8000, 8100);
+    occ_ring_close(&ring);
+    assert_int_equal(flush(p), 8100);
+    assert_int_equal(stop(p), 0);
+    assert_unknown(p, 0);
+    (void)close(fd);
     occ_ring_destroy(&ring);
 }
 
@@ -496,8 +521,9 @@ static void a_run_that_lost_program_and_daemon_gets_its_end(void **state)
                    "SELECT sum(m.launches) FROM stored_minute m JOIN stored_run USING(run_id) WHERE pid = %d",
                    (int)programs[0]);
     assert_int_equal(number(db, sql), 10);
-    assert_int_equal(number(db, "SELECT count(*) FROM stored_run WHERE end_ns IS NULL"), 1);
+    assert_int_equal(number(db, "SELECT count(*) FROM run WHERE end_ns IS NULL AND lost IS NULL"), 1);
     occ_store_close(store);
+    assert_unknown(p, 1);
 }
 
 /* A client that is not let in: the connection ends (after at most an error's text). */
