@@ -61,6 +61,9 @@ static int run(const struct cli_command *command, const void *arguments)
     int status = sides_compare(&sides, &err);
     if (status == OCC_E_NOT_FOUND && sides.side[DIFF_B].store)
         return cli_nothing(command, err.message);
+    uint32_t shared = status == 0 ? sides_shared_runs(&sides) : 0;
+    if (shared > 0)
+        cli_note(command, "%u run%s on both sides", shared, shared == 1 ? " is" : "s are");
     return status == 0 ? report_sides(command, args, &sides) : cli_failure(command, &err);
 }
 

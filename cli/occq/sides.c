@@ -36,14 +36,26 @@ static int fail_sql(const struct side *side, struct occ_error *err)
 }
 
 /* A run of the other side, in the same history. */
-static bool is_taken(const struct side *side, const struct side *other, int64_t run)
+static bool is_of_other(const struct side *side, const struct side *other, int64_t run)
 {
     const char *db = side->where.db, *other_db = other->where.db;
     bool is_same = db && other_db ? strcmp(db, other_db) == 0 : db == other_db;
-    for (uint32_t i = 0; i < other->n_runs && is_same && side->last; i++)
+    for (uint32_t i = 0; i < other->n_runs && is_same; i++)
         if (other->runs[i] == run)
             return true;
     return false;
+}
+
+uint32_t sides_shared_runs(const struct sides *sides)
+{
+    const struct side *a = &sides->side[DIFF_A], *b = &sides->side[DIFF_B];
+    const char *gpu_a = a->filter.gpu ? a->filter.gpu : "", *gpu_b = b->filter.gpu ? b->filter.gpu : "";
+    bool are_all = !sides->cluster && a->filter.since_ns == b->filter.since_ns &&
+                   a->filter.until_ns == b->filter.until_ns && strcmp(gpu_a, gpu_b) == 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n_runs && are_all; i++)
+        n += is_of_other(a, b, a->runs[i]);
+    return n;
 }
 
 static void name_side(struct side *side, const char *name)
@@ -89,7 +101,7 @@ static int take_run(struct sides *sides, uint32_t which, sqlite3_stmt *stmt, str
     struct occ_filter filter = side->filter;
     uint32_t at = side->n_runs;
     filter.run = sqlite3_column_int64(stmt, 0);
-    if (is_taken(side, &sides->side[1 - which], filter.run))
+    if (side->last && is_of_other(side, &sides->side[1 - which], filter.run))
         return 0;
     if (at == DIFF_RUNS_MAX)
         return occ_fail(err, OCC_E_INVALID, "more than %d runs: last:N takes the newest N", DIFF_RUNS_MAX);

@@ -63,3 +63,7 @@ int sides_parse(struct sides *sides, const struct history_args *args, struct occ
  * on several GPU models.
  */
 int sides_compare(struct sides *sides, struct occ_error *err);
+
+/* Runs that have the same launches on both sides, where no time or GPU tells them apart; of a cluster 0, as
+ * its runs are not known. */
+uint32_t sides_shared_runs(const struct sides *sides);

@@ -72,6 +72,11 @@ has stdout 'as advised for A, fewer registers per thread: 160 -> 80 (and more ch
 [ "$(grep -c advised stdout)" = 1 ] || fail 'diff: one kernel follows advice'
 expect 0 "$occq" diff -d ci.db label:main label:same
 has stdout '0 worse, 0 better, 4 same, 0 undecided, 0 new, 0 gone'
+grep -q 'both sides' stderr && fail 'diff: no run is on both sides'
+expect 0 "$occq" diff -d ci.db run:1 'label:*'
+has stderr 'occq diff: 1 run is on both sides'
+expect 0 "$occq" diff -d ci.db run:1,until:@1767225602 run:1,since:@1767225600
+grep -q 'both sides' stderr && fail 'diff: other launches of a run are on both sides'
 expect 0 "$occq" diff -d ci.db run:1 run:last
 has stdout '0 worse, 0 better, 4 same'
 expect 0 "$occq" diff -d ci.db run:1,since:@1767225601,until:@1767225602 run:2,gpu:1 --json
