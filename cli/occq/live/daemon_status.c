@@ -5,15 +5,17 @@
 
 #include "cli/occq/daemon.h"
 #include "query.h"
+#include "support/clock.h"
 #include "support/control.h"
 #include "support/text.h"
 
-enum { PATIENCE_MS = 200, HISTORIES_MAX = 64 };
+enum { PATIENCE_MS = 200 }; /* for one answer, and for all histories */
 
 /* Gets the answer about the history; false: the daemon does not write it, or does not tell us. */
 static bool find_history(int fd, const struct stat *history, char *answer)
 {
-    for (unsigned i = 0; i < HISTORIES_MAX; i++) {
+    int64_t until_ns = occ_monotonic_ns() + PATIENCE_MS * INT64_C(1000000);
+    for (unsigned i = 0; occ_monotonic_ns() < until_ns; i++) {
         char request[32];
         struct stat st;
         (void)snprintf(request, sizeof request, "history %u", i);
