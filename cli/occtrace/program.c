@@ -174,6 +174,9 @@ static bool driver_loads(void)
 
 const char *program_no_launches_reason(const struct program *program)
 {
+    const char *disabled = getenv("OCCTRACE_DISABLE");
+    if (disabled && strcmp(disabled, "1") == 0)
+        return "OCCTRACE_DISABLE=1 is in the environment";
     if (program->obstacle)
         return program->obstacle;
     if (!driver_loads())

@@ -162,6 +162,7 @@ cp "$occtrace" alone-in-its-directory; ./alone-in-its-directory sh -c 'exit 38' 
 # ---- what the history and the summary say ----
 "$occtrace" -d one.db --label mark sh -c 'exit 0' 2>err
 grep -q '^occtrace: nothing was recorded: ' err || fail "no reason on stderr: $(cat err)"
+OCCTRACE_DISABLE=1 "$occtrace" -d off.db true 2>&1 | grep -q 'OCCTRACE_DISABLE=1 is in' || fail "OCCTRACE_DISABLE is not named"
 "$occq" runs -d one.db --csv -o level,label,program,launches >rows || fail "occq runs"
 printf 'level,label,program,launches\nnothing,mark,%s,0\n' "$(basename "$(realpath "$(command -v sh)")")" >want
 diff want rows || fail "the run's row"
