@@ -263,15 +263,11 @@ static void read_ring(struct occ_collector *c, struct occ_producer *p, int64_t n
 
 /* ---- ending a run ---- */
 
-/* Everything of the run but the commit. Each step may be done again. */
-static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_ns, struct occ_error *err)
+/* Everything of the run but the commit. May be done again. */
+static int end_run(struct occ_collector *c, struct occ_producer *p, int64_t now_ns, bool leaves,
+                   struct occ_error *err)
 {
-    p->run.row_changed = true;
-    int status = occ_producer_put_row(p, c->store, err);
-    if (status == 0)
-        status = occ_producer_put_totals(p, c->store, now_ns, true, err);
-    if (status == 0)
-        status = occ_store_end_run(c->store, p->run.id, err);
+    int status = occ_producer_put_end(p, c->store, now_ns, leaves, err);
     if (status != 0)
         return status;
     p->state = OCC_PRODUCER_ENDED;
@@ -294,9 +290,7 @@ static void attend(struct occ_collector *c, struct occ_producer *p, int64_t now_
     if (!over || !p->is_drained || c->stalled)
         return;
     struct occ_error err = OCC_ERROR_INIT;
-    p->run.row.end_ns = occ_producer_end_ns(p);
-    p->run.is_cut = !p->is_broken && !occ_ring_is_closed(p->consumer);
-    if (end_run(c, p, now_ns, &err) != 0)
+    if (end_run(c, p, now_ns, false, &err) != 0)
         stall(c, now_ns, &err);
 }
 
@@ -338,18 +332,6 @@ void occ_collector_poll(struct occ_collector *collector, int64_t now_ns)
     charge(c, now_ns, PRICE * (occ_monotonic_ns() - began_ns));
 }
 
-/* What the program launches from now on is not known, unless another daemon takes its ring. */
-static int leave_run(struct occ_collector *c, struct occ_producer *p, int64_t now_ns, struct occ_error *err)
-{
-    bool is_cut = !p->is_broken && !occ_ring_is_closed(p->consumer), goes_on = is_cut && !p->life.dead;
-    const struct occ_period period = {
-        .from_ns = occ_now_ns(), .level = OCC_STORE_UNKNOWN, .reason = OCC_STORE_DAEMON_ENDED};
-    p->run.row.end_ns = goes_on ? period.from_ns : occ_producer_end_ns(p);
-    p->run.is_cut = is_cut && !goes_on;
-    int status = end_run(c, p, now_ns, err);
-    return status == 0 && goes_on ? occ_store_put_period(c->store, p->run.id, &period, err) : status;
-}
-
 int occ_collector_stop(struct occ_collector *collector, int64_t now_ns, struct occ_error *err)
 {
     struct occ_collector *c = collector;
@@ -361,7 +343,7 @@ int occ_collector_stop(struct occ_collector *collector, int64_t now_ns, struct o
         for (uint64_t rounds = 0; !p->is_drained && !c->stalled && rounds < UINT16_MAX; rounds++)
             read_ring(c, p, now_ns);
         if (!c->stalled)
-            status = leave_run(c, p, now_ns, err);
+            status = end_run(c, p, now_ns, true, err);
     }
     if (status == 0)
         status = commit(c, now_ns, err);

@@ -292,12 +292,32 @@ double occ_producer_add_totals(const struct occ_producer *producer, double sums[
     return seconds;
 }
 
-int64_t occ_producer_end_ns(const struct occ_producer *producer)
+/* By its CLOSED record, else its last heartbeat, else now. */
+static int64_t end_ns(const struct occ_producer *producer)
 {
     const struct occ_producer_run *run = &producer->run;
     uint64_t last_ns = run->closed_ns ? run->closed_ns : occ_ring_heartbeat_ns(producer->consumer);
     int64_t end = last_ns ? occ_producer_past_ns(last_ns) : occ_now_ns();
     return end > run->row.start_ns ? end : run->row.start_ns;
+}
+
+int occ_producer_put_end(struct occ_producer *producer, struct occ_store *store, int64_t now_ns, bool leaves,
+                         struct occ_error *err)
+{
+    struct occ_producer_run *run = &producer->run;
+    bool is_cut = !producer->is_broken && !occ_ring_is_closed(producer->consumer);
+    bool goes_on = leaves && is_cut && !producer->life.dead;
+    const struct occ_period period = {
+        .from_ns = occ_now_ns(), .level = OCC_STORE_UNKNOWN, .reason = OCC_STORE_DAEMON_ENDED};
+    run->row.end_ns = goes_on ? period.from_ns : end_ns(producer);
+    run->is_cut = is_cut && !goes_on;
+    run->row_changed = true;
+    int status = occ_producer_put_row(producer, store, err);
+    if (status == 0)
+        status = occ_producer_put_totals(producer, store, now_ns, true, err);
+    if (status == 0)
+        status = occ_store_end_run(store, run->id, err);
+    return status == 0 && goes_on ? occ_store_put_period(store, run->id, &period, err) : status;
 }
 
 bool occ_producer_is_lost(struct occ_producer *producer, int64_t now_ns, int64_t grace_ns)

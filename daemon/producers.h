@@ -174,8 +174,10 @@ double occ_producer_add_totals(const struct occ_producer *producer, double lost[
 /* A program's time, now at most, which also keeps it within int64_t. */
 int64_t occ_producer_past_ns(uint64_t time_ns);
 
-/* The program's end (ns since the epoch): by its CLOSED record, else its last heartbeat, else now. */
-int64_t occ_producer_end_ns(const struct occ_producer *producer);
+/* Puts what is left of the run, with its end. `leaves`: the daemon ends; what a program that goes on launches
+ * from now on is not known, unless another daemon takes its ring. */
+int occ_producer_put_end(struct occ_producer *producer, struct occ_store *store, int64_t now_ns, bool leaves,
+                         struct occ_error *err);
 
 /* Whether a program without a connection was silent for longer than `grace_ns`. Call it in each round. */
 bool occ_producer_is_lost(struct occ_producer *producer, int64_t now_ns, int64_t grace_ns);

@@ -231,11 +231,9 @@
       "WHERE end_ns IS NULL AND source_hash IS NULL AND hostname = ?1 AND session_id IS coalesce(?2, session_id)") \
     X(END_LOST_RUN, "UPDATE stored_run SET end_ns = max(start_ns, coalesce((SELECT max(last_end_ns) FROM " \
       "stored_chunk c WHERE c.run_id = stored_run.run_id), last_start_ns, 0)) WHERE run_id = ?") \
-    /* after END_LOST_RUN; a daemon that ended before may have said so already */ \
-    X(ADD_UNKNOWN, "INSERT OR IGNORE INTO stored_period SELECT run_id, end_ns, NULL, 'unknown', '" \
-      OCC_STORE_DAEMON_ENDED "' FROM stored_run WHERE run_id = ?1 AND NOT EXISTS(SELECT 1 FROM stored_period " \
-      "WHERE run_id = ?1 AND level = 'unknown')") \
-    X(DROP_UNKNOWN, "DELETE FROM stored_period WHERE run_id = ? AND level = 'unknown'") \
+    X(ADD_UNKNOWN, "INSERT OR REPLACE INTO stored_period SELECT run_id, end_ns, NULL, '" OCC_STORE_UNKNOWN "', '" \
+      OCC_STORE_DAEMON_ENDED "' FROM stored_run WHERE run_id = ?") \
+    X(DROP_UNKNOWN, "DELETE FROM stored_period WHERE run_id = ? AND level = '" OCC_STORE_UNKNOWN "'") \
     X(EVICT_RUN, "UPDATE stored_run SET evicted_ns = max(evicted_ns, ?) WHERE run_id = ?") \
     X(MINUTE_ENDS, OCC_SQL_ENDS("stored_minute", "minute")) \
     X(DROP_MINUTES, "DELETE FROM stored_minute WHERE minute < ?") \
