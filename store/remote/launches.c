@@ -105,20 +105,24 @@ static char *make_group(const struct occ_load *l)
                                                                             : "''");
 }
 
-/* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none. */
+/* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none.
+ * Measured values: the arrays one by one, which costs less than one that joins them, and those of rows that
+ * have any. */
 static int sum_rows(const struct occ_load *l, const char *rows)
 {
-    static const char names[] =
-        "config_id, grp, n, total, low, high, first, last, histogram, measures, wasted, capacity, counted";
+    static const char names[] = "config_id, grp, n, total, low, high, first, last, histogram, by_source, "
+                                "value_sums, value_ns, counted";
     bool is_new = l->w->dialect == OCC_DIALECT_NEW;
     return occ_load_fetch(
         l, "sums", names,
         sqlite3_mprintf(
             "SELECT toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS "
             "total, minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
-            "toUInt32(max(bucket)) AS last, %s AS histogram, sumForEach(measured) AS measures, "
-            "sum(wasted_warp_s) AS wasted, sum(capacity_warp_s) AS capacity, sum(is_counted) AS counted FROM "
-            "(%s) GROUP BY %s config%s",
+            "toUInt32(max(bucket)) AS last, %s AS histogram, sumForEachIf(sources, is_measured) AS "
+            "by_source, "
+            "sumForEachIf(arrayMap((m, s) -> m * s * total_ns, means, shares), is_measured) AS value_sums, "
+            "sumForEachIf(arrayMap(s -> s * toFloat64(total_ns), shares), is_measured) AS value_ns, "
+            "sum(is_counted) AS counted FROM (%s) GROUP BY %s config%s",
             has_groups(l) ? "whose" : "''", l->question->histograms ? "sumMap(hist_bin, hist_n)" : "''", rows,
             has_groups(l) ? "whose," : "",
             /* days are partitions, and part of the key */
@@ -168,10 +172,11 @@ static int fetch_sums(const struct occ_load *l)
     int64_t counted = 0;
     int rc = occ_load_parts(l);
     char *rows = NULL, *group = rc == 0 ? make_group(l) : NULL,
-         *columns = group ? sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns, measured, "
-                                            "wasted_warp_s, capacity_warp_s, %s AS whose%s",
-                                            group, l->question->histograms ? ", hist_bin, hist_n" : "")
-                          : NULL;
+         *columns =
+             group ? sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns, sources, means, "
+                                     "shares, notEmpty(sources) AS is_measured, %s AS whose%s",
+                                     group, l->question->histograms ? ", hist_bin, hist_n" : "")
+                   : NULL;
     if (rc == 0)
         rc = columns ? occ_load_rows(l, columns, &rows, &counted) : occ_load_no_memory(l->err);
     if (rc == 0)
@@ -244,16 +249,16 @@ static int put_measured(const struct occ_load *l)
     sqlite3_str *sql = sqlite3_str_new(l->db);
     sqlite3_str_appendall(sql, "INSERT INTO stored_measured_hour SELECT c.config_id, run_id, hour");
     int n = 0;
-#define X(name, text) sqlite3_str_appendf(sql, ", CAST(json_extract(measures, '$[%d]') AS INTEGER)", n++);
+#define X(name, text) sqlite3_str_appendf(sql, ", CAST(json_extract(by_source, '$[%d]') AS INTEGER)", n++);
     OCC_MEASURED_SOURCES(X)
     X(overlapped, "")
 #undef X
-    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) /* sums, then nanoseconds */
-        sqlite3_str_appendf(sql, ", json_extract(measures, '$[%d]'), json_extract(measures, '$[%d]')", n + i,
-                            n + OCC_MEASURED_VALUE_COUNT + i);
+    for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++)
+        sqlite3_str_appendf(sql, ", json_extract(value_sums, '$[%d]'), json_extract(value_ns, '$[%d]')", i,
+                            i);
     sqlite3_str_appendall(sql,
                           " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
-                          "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE measures <> "
+                          "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE by_source <> "
                           "'[]'");
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
