@@ -32,6 +32,8 @@ occ_link_statically(ZLIB libz)
 occ_link_statically(NCURSESW libncursesw libtinfo)
 occ_link_statically(XXHASH libxxhash)
 
+# The bundle unpacks anywhere, but units and what opts nodes in name paths.
+set(OCC_SERVICE_PREFIX /opt/occtrace)
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${OCC_INSTALL_PLUGINDIR}")
 add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=") # no path of the build machine in the bundle
 

@@ -73,7 +73,10 @@ static int open_curl(struct occ_error *err)
 #undef X
     if (found && find_function(library, "curl_easy_setopt", &curl.easy_setopt))
         return 0;
-    return occ_fail(err, OCC_E_NOT_FOUND, "a warehouse is reached with libcurl: install libcurl4");
+    return occ_fail(
+        err, OCC_E_NOT_FOUND,
+        "a warehouse is reached with libcurl.so.4, which is missing: install libcurl4 (Debian, Ubuntu) "
+        "or libcurl (RHEL)");
 }
 
 /* ---- addresses ---- */

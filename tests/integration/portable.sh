@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The portable bundle in an empty root: nothing in it but the bundle, glibc and a simulated GPU, from two directories.
+# The portable bundle in an empty root: nothing in it but the bundle, glibc and a simulated GPU, from two directories; its
+# shipper also with the machine's libcurl and a ClickHouse (scripts/setup --cluster).
 #
 #   portable.sh BUNDLE SIMGPU      BUNDLE: what scripts/package made; SIMGPU: a build's simgpu directory
 set -euo pipefail
@@ -46,6 +47,10 @@ for unit in "$top"/lib/systemd/system/*.service; do
   [ -n "$program" ] && [ -x "$top/$program" ] || fail "$unit starts what is not in the bundle"
 done
 
+for file in "$top"/share/occtrace/opt-in/*; do
+  ! grep -q "$top\|/usr/" "$file" && grep -q /opt/occtrace/ "$file" || fail "$file does not name /opt/occtrace"
+done
+
 # the empty root
 for library in libc.so.6 libm.so.6 libdl.so.2 libpthread.so.0 librt.so.1; do
   path=$(ldconfig -p | sed -n "s/.*$library (.*x86-64.*) => //p" | head -1)
@@ -70,9 +75,10 @@ try() { # directory of the bundle inside the root
   said=$(/usr/sbin/chroot "$root" "$inside/bin/occq" sql -d /tmp/h.db 'SELECT count(*) AS n FROM launch' --csv | tail -1)
   [ -n "$want" ] && [ "$said" = "$want" ] || { cat "$root/out" "$root/err"; fail "$inside: $said launches in the history, $want made"; }
   /usr/sbin/chroot "$root" "$inside/bin/occq" top -d /tmp/h.db -n 1 | grep -q simulated || fail "$inside: occq top"
-  rm -f "$root"/tmp/h.db*
   echo "ok: $inside: $said launches"
 }
 try "/$name"
+rm -f "$root"/tmp/h.db*
 mv "$top" "$root/elsewhere/deep/moved"
 try /elsewhere/deep/moved
+python3 "$here/tests/cluster/bundle.py" "$root" /elsewhere/deep/moved || fail "the shipper"
