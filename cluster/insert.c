@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "support/clock.h"
+#include "support/text.h"
+
 #define SYNC_INSERT_ROWS 10000 /* from here on a part of its own is right */
 #define SQL_BYTES        1024
+#define FIRST_S          1000000000 /* from here on seconds have ten digits */
 
 #define X(NAME, name, columns) {name, columns},
 static const struct table {
@@ -93,28 +97,60 @@ int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_know
     return rc;
 }
 
-int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
-                                uint64_t version, struct occ_error *err)
+/* Inserts rows that a later pass sends anew, unconfirmed, and frees them. */
+static int insert_state(struct occ_warehouse *w, const char *table, struct occ_body *rows,
+                        struct occ_error *err)
 {
     char sql[SQL_BYTES];
-    struct occ_body row = {0};
-    occ_body_put_text(&row, w->options.cluster, strlen(w->options.cluster));
-    occ_body_put_text(&row, w->options.node, strlen(w->options.node));
-    (void)snprintf(sql, sizeof sql, "\t%lld\t%lld\t%llu\t%llu", (long long)complete_until_s,
-                   (long long)w->clock_offset_ms, (unsigned long long)lost, (unsigned long long)version);
-    occ_body_put_raw(&row, sql, strlen(sql));
-    occ_body_end_row(&row);
-    (void)snprintf(
-        sql, sizeof sql,
-        "INSERT INTO %s.watermark (cluster, node, complete_until, clock_offset_ms, lost, version) FORMAT "
-        "TabSeparated",
-        w->options.database);
-    int rc = row.failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
-                        : occ_http_add(w->http, "query", sql, err);
+    (void)snprintf(sql, sizeof sql, "INSERT INTO %s.%s FORMAT TabSeparated", w->options.database, table);
+    int rc = rows->failed ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
+                          : occ_http_add(w->http, "query", sql, err);
     if (rc == 0 && w->dialect == OCC_DIALECT_NEW)
         rc = occ_http_add(w->http, "async_insert", "1", err);
     if (rc == 0)
-        rc = occ_warehouse_post(w, row.data, row.n, err);
-    occ_body_free(&row);
+        rc = occ_warehouse_post(w, rows->data, rows->n, err);
+    occ_body_free(rows);
     return rc;
+}
+
+static void put_whose(const struct occ_warehouse *w, struct occ_body *row)
+{
+    occ_body_put_text(row, w->options.cluster, strlen(w->options.cluster));
+    occ_body_put_text(row, w->options.node, strlen(w->options.node));
+}
+
+int occ_warehouse_put_allocations(struct occ_warehouse *w, const struct occ_gpu_jobs *gpus, size_t n,
+                                  uint64_t version, struct occ_error *err)
+{
+    char uuid[OCC_GPU_UUID_BYTES], job[OCC_JOB_BYTES + 8];
+    struct occ_body rows = {0};
+    int64_t now_s = occ_now_ns() / 1000000000;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < gpus[i].n; k++) {
+            int64_t since_s = gpus[i].since_s;
+            occ_gpu_uuid_format(gpus[i].gpu, uuid);
+            (void)snprintf(job, sizeof job, "slurm:%s", gpus[i].names[k]);
+            put_whose(w, &rows);
+            occ_body_put_text(&rows, uuid + strlen("GPU-"), strlen(uuid) - strlen("GPU-"));
+            occ_body_put_text(&rows, job, strlen(job));
+            occ_body_put_u64(&rows, (uint64_t)(since_s >= FIRST_S && since_s <= now_s ? since_s : now_s));
+            occ_body_put_u64(&rows, version);
+            occ_body_end_row(&rows);
+        }
+    return rows.n > 0 ? insert_state(w, "allocation (cluster, node, gpu, job, since, version)", &rows, err)
+                      : 0;
+}
+
+int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
+                                uint64_t version, struct occ_error *err)
+{
+    char numbers[128];
+    struct occ_body row = {0};
+    put_whose(w, &row);
+    (void)snprintf(numbers, sizeof numbers, "\t%lld\t%lld\t%llu\t%llu", (long long)complete_until_s,
+                   (long long)w->clock_offset_ms, (unsigned long long)lost, (unsigned long long)version);
+    occ_body_put_raw(&row, numbers, strlen(numbers));
+    occ_body_end_row(&row);
+    return insert_state(w, "watermark (cluster, node, complete_until, clock_offset_ms, lost, version)", &row,
+                        err);
 }

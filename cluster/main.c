@@ -76,6 +76,7 @@ static int ship(const struct occ_ship_options *options, const struct occ_config 
                                                               : OCC_PATH_SERVICE_DIRECTORY "/history.db",
                                                .state = occ_ship_state_path(config),
                                                .metrics = config->ship_metrics_file,
+                                               .jobs = config->job_directory,
                                                .interval_ns = config->ship_interval_ns,
                                                .max_configs = config->ship_configs,
                                                .warehouse = *warehouse};

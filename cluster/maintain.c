@@ -82,6 +82,7 @@ static const struct {
                   {"rank_minute", 90, false},
                   {"batch", 8, false},
                   {"run", 400, true},
+                  {"allocation", 400, true},
                   {"hour", 400, true}};
 
 static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ_error *err)

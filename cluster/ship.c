@@ -14,6 +14,7 @@
 #define DAY_S        INT64_C(86400)
 #define SENT_MAX     (1u << 20)
 #define CLOCK_OFF_MS 2000
+#define GPUS_MAX     32
 /* With more changes than this to be sent, the newest so many go first. */
 #define BACKLOG 4096
 #define NEWEST  1024
@@ -298,16 +299,21 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
     return 0;
 }
 
+/* And which GPUs are whose. */
 static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct occ_error *err)
 {
     struct occ_ship_counters *c = &ship->counters;
+    struct occ_gpu_jobs gpus[GPUS_MAX];
     int64_t now_s = occ_now_ns() / SECOND_NS, until_s = (now_s - OCC_BATCH_WAIT_S) / 60 * 60;
     if (c->unreadable > 0)
         return 0; /* nobody knows */
     until_s = complete_minute < until_s / 60 ? complete_minute * 60 : until_s;
     until_s = until_s > 0 ? until_s : 0;
-    int rc =
-        occ_warehouse_put_watermark(ship->warehouse, until_s, (uint64_t)c->lost, next_version(ship), err);
+    uint64_t version = next_version(ship);
+    size_t n = occ_jobs_read("", ship->settings.jobs, gpus, GPUS_MAX);
+    int rc = occ_warehouse_put_allocations(ship->warehouse, gpus, n, version, err);
+    if (rc == 0)
+        rc = occ_warehouse_put_watermark(ship->warehouse, until_s, (uint64_t)c->lost, version, err);
     if (rc == 0)
         c->complete_until_s = until_s;
     return rc;

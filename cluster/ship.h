@@ -16,6 +16,7 @@ struct occ_ship_settings {
     const char *history; /* database.path of the daemon; histories of owners lie in directories beside it */
     const char *state;   /* path */
     const char *metrics; /* path of metrics.h; "": none */
+    const char *jobs;    /* directory of support/gpu_jobs.h; "": none */
     int64_t interval_ns; /* 0: by the server's version */
     uint64_t max_configs;
     struct occ_warehouse_options warehouse;

@@ -2,7 +2,6 @@
  * What /metrics and /healthz report of the daemon: see server_state.h. Sums over all histories, those that
  * were closed too where it is a counter. One thread. Logs.
  */
-#include "jobs.h"
 #include "server_state.h"
 
 #include <errno.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 
 #include "support/clock.h"
+#include "support/gpu_jobs.h"
 #include "support/log.h"
 #include "support/text.h"
 
@@ -95,7 +95,7 @@ static void write_sampler(struct occ_server *s, const struct occ_exposition *e)
     (void)occ_exposition_begin(e, OCC_METRIC_SAMPLER_STATE);
     for (size_t i = 0; i < n; i++) {
         char uuid[OCC_GPU_UUID_BYTES];
-        occ_exposition_format_uuid(status[i].uuid, uuid);
+        occ_gpu_uuid_format(status[i].uuid, uuid);
         const struct occ_label labels[] = {
             {"UUID", uuid}, {"state", occ_source_state_word(status[i].state)}, {NULL, NULL}};
         occ_exposition_put(e, OCC_METRIC_SAMPLER_STATE, labels, 1);
@@ -111,7 +111,7 @@ static void write_jobs(const struct occ_server *s, const struct occ_exposition *
                              OCC_GPUS_MAX);
     for (size_t i = 0; i < n; i++) {
         char uuid[OCC_GPU_UUID_BYTES], number[16];
-        occ_exposition_format_uuid(gpus[i].gpu, uuid);
+        occ_gpu_uuid_format(gpus[i].gpu, uuid);
         (void)snprintf(number, sizeof number, "%u", gpus[i].number);
         for (size_t k = 0; k < gpus[i].n; k++) {
             const struct occ_label labels[] = {

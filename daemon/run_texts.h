@@ -2,8 +2,8 @@
 #pragma once
 
 #include "identity.h"
-#include "jobs.h"
 #include "store/store.h"
+#include "support/gpu_jobs.h"
 
 /* Sets the text of a PROCESS record's key to a copy of `value`, cut to its limit and fit for a terminal.
  * Ignores unknown keys (of a newer minor version) and a session that is not 32 hexadecimal digits. */

@@ -22,7 +22,7 @@ struct occ_server_options {
     const char *http_socket; /* of metrics/http.h; NULL or "": none */
     size_t http_max_runs;
     const char *http_tls[OCC_TLS_PARTS]; /* paths; NULL or "": none */
-    const char *job_directory; /* of jobs.h; NULL or "": none */
+    const char *job_directory; /* of support/gpu_jobs.h; NULL or "": none */
     const char *root;          /* before it, for tests; NULL: "" */
 };
 

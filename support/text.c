@@ -307,6 +307,14 @@ void occ_hex_encode(const uint8_t *bytes, size_t n, char *out)
     out[2 * n] = '\0';
 }
 
+void occ_gpu_uuid_format(const uint8_t uuid[16], char text[OCC_GPU_UUID_BYTES])
+{
+    char hex[33];
+    occ_hex_encode(uuid, 16, hex);
+    (void)snprintf(text, OCC_GPU_UUID_BYTES, "GPU-%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16,
+                   hex + 20);
+}
+
 static int hex_value(char c)
 {
     if (c >= '0' && c <= '9')

@@ -63,5 +63,8 @@ const char *occ_text_nearest(const char *word, const char *const *words);
 
 /* Writes 2*n lower-case hexadecimal digits and a NUL. */
 void occ_hex_encode(const uint8_t *bytes, size_t n, char *out);
+/* "GPU-8-4-4-4-12", as NVML has it. */
+#define OCC_GPU_UUID_BYTES 41
+void occ_gpu_uuid_format(const uint8_t uuid[16], char text[OCC_GPU_UUID_BYTES]);
 /* Exactly 2*n digits, or false. */
 bool occ_hex_decode(const char *text, uint8_t *bytes, size_t n);

@@ -40,6 +40,8 @@ static const struct cli_column idle_columns[] = {
     COMMON_COLUMNS,
     UNIT("last", "last_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1),
          "minute of its last launch; - never"),
+    UNIT("allocated", "allocated_ns", CLI_TIME, CLI_LEFT,
+         "of a GPU without such a program: since when it is the job's, at least"),
     CLI_COLUMN_END,
 };
 
@@ -89,7 +91,8 @@ static int run_idle(const struct cli_command *command, const void *arguments)
                             .table = idle_columns,
                             .from = "idle",
                             .order = "idle_ns DESC, node, run, gpu",
-                            .nothing = "no program that goes on has been idle for that long"};
+                            .nothing = "no program that goes on and no allocated GPU has been idle for "
+                                       "that long"};
     return list_table(command, args, &question, &list);
 }
 
@@ -141,12 +144,14 @@ const struct cli_command cli_stragglers = {
 const struct cli_command cli_idle = {
     .name = "idle",
     .is_paged = true,
-    .summary = "programs of a cluster that hold a GPU and launch nothing",
+    .summary = "who holds a cluster's GPUs and launches nothing",
     .description =
         "Lists programs that go on and have launched nothing for a while, a row for each GPU that they "
-        "launched on, those that are idle longest first. From the cluster's warehouse; of a silent node it "
-        "tells what was so when the node was last heard of. A GPU that is allocated without a program is not "
-        "known there: metric occtrace_gpu_job_info has it.",
+        "launched on; and GPUs that the scheduler has given to a job, on which nothing was launched since, "
+        "also where there is no program at all, as far as the nodes have the directory that names them "
+        "(identity.dcgm_job_dir). Those that are idle longest come first. From the cluster's warehouse; what "
+        "is "
+        "on a silent node is not known, so that it is not listed.",
     .options = idle_options,
     .columns = idle_columns,
     .examples = {{"occq idle --cluster https://clickhouse:8443 --for 1h",

@@ -122,25 +122,16 @@ static void gpm_close(struct occ_source *s)
     free(s);
 }
 
-/* CUDA and NVML number GPUs differently, but know them by the same uuid. */
-static void uuid_text(const uint8_t uuid[16], char text[48])
-{
-    char digits[33];
-    occ_hex_encode(uuid, 16, digits);
-    (void)snprintf(text, 48, "GPU-%.8s-%.4s-%.4s-%.4s-%.12s", digits, digits + 8, digits + 12, digits + 16,
-                   digits + 20);
-}
-
 static enum occ_source_state begin(struct occ_source *s, const struct occ_source_options *options,
                                    struct occ_error *err)
 {
-    char uuid[48];
+    char uuid[OCC_GPU_UUID_BYTES];
     struct gpm_support support = {.version = GPM_VERSION};
     enum occ_source_state state = bind_library(s, options->nvml_path, err);
     if (state != OCC_SOURCE_OK)
         return state;
     s->gpu = options->gpu;
-    uuid_text(s->gpu.uuid, uuid);
+    occ_gpu_uuid_format(s->gpu.uuid, uuid); /* CUDA and NVML number GPUs differently */
     int result = s->nvml.init();
     if (result == NVML_SUCCESS)
         result = s->nvml.handle(uuid, &s->device);

@@ -18,14 +18,6 @@ static const struct metric {
 #define METRIC(id, name, type, audience, help) {name, type, audience, help},
     OCC_METRICS(METRIC)};
 
-void occ_exposition_format_uuid(const uint8_t uuid[16], char text[OCC_GPU_UUID_BYTES])
-{
-    char hex[33];
-    occ_hex_encode(uuid, 16, hex);
-    (void)snprintf(text, OCC_GPU_UUID_BYTES, "GPU-%.8s-%.4s-%.4s-%.4s-%s", hex, hex + 8, hex + 12, hex + 16,
-                   hex + 20);
-}
-
 /* OpenMetrics names a counter without the suffix of its series. */
 static int length_of_family(const struct occ_exposition *e, const struct metric *metric)
 {

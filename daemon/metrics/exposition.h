@@ -81,9 +81,5 @@ void occ_exposition_put(const struct occ_exposition *exposition, enum occ_metric
 /* A metric of one series. */
 void occ_exposition_one(const struct occ_exposition *exposition, enum occ_metric metric, double value);
 
-/* "GPU-8-4-4-4-12", as NVML has it. */
-#define OCC_GPU_UUID_BYTES 41
-void occ_exposition_format_uuid(const uint8_t uuid[16], char text[OCC_GPU_UUID_BYTES]);
-
 /* The text's end, where the format has one. */
 void occ_exposition_end(const struct occ_exposition *exposition);

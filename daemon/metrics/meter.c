@@ -364,7 +364,7 @@ static void put_runs(const struct occ_meter *m, const struct occ_exposition *e, 
         if (!r->is_used)
             continue;
         occ_hex_encode(r->uuid, 4, run);
-        occ_exposition_format_uuid(r->gpu, gpu);
+        occ_gpu_uuid_format(r->gpu, gpu);
         struct occ_label labels[N_RUN_LABELS + 3] = {{"run", run}};
         for (size_t i = 0; i < N_RUN_LABELS && metric == OCC_METRIC_RUN_INFO; i++)
             labels[2 + i] = (struct occ_label){run_labels[i].name, r->labels[i]};
@@ -386,7 +386,7 @@ void occ_meter_write(struct occ_meter *m, const struct occ_exposition *e, int64_
             struct gpu *g = &m->gpus[i];
             struct gpu_labels labels = {.ordinal = ""};
             ordinal(context, g->uuid, labels.ordinal);
-            occ_exposition_format_uuid(g->uuid, labels.uuid);
+            occ_gpu_uuid_format(g->uuid, labels.uuid);
             labels.rows[0] = (struct occ_label){"gpu", labels.ordinal};
             labels.rows[1] = (struct occ_label){"UUID", labels.uuid};
             labels.rows[2] = (struct occ_label){"modelName", g->model};

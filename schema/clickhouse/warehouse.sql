@@ -246,6 +246,19 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_rank_minute TO $db.batch AS 
     'rank_minute' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.rank_minute
     GROUP BY cluster, node, version;
 
+-- GPUs that the scheduler has given to a job, by the directory identity.dcgm_job_dir of the node: as of the node's watermark where the
+-- version is at least that one's, else it was so once.
+CREATE TABLE IF NOT EXISTS $db.allocation (
+    cluster LowCardinality(String),
+    node    LowCardinality(String),
+    gpu     UUID,
+    job     String,                     -- slurm:ID, as in minute
+    since   DateTime('UTC'),            -- at least: the node's file was written then
+    version UInt64{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
+) ENGINE = ReplacingMergeTree(version) PARTITION BY toYYYYMM(since) ORDER BY (cluster, node, gpu, job, since){
+  TTL since + INTERVAL 400 DAY|};
+
 -- All minutes of the node before complete_until are in. lost: minutes of runs that its history evicted unsent.
 CREATE TABLE IF NOT EXISTS $db.watermark (
     cluster         LowCardinality(String),

@@ -23,20 +23,29 @@ static int fetch_runs(const struct occ_load *l, const char *more)
     return rc;
 }
 
+/* 'a', 'b', ... of the texts that a statement selects, after `none`; to be freed. */
+static char *list_texts(const struct occ_load *l, const char *select, const char *none)
+{
+    sqlite3_str *list = sqlite3_str_new(l->db);
+    sqlite3_stmt *stmt = NULL;
+    occ_load_append_text(list, "", none, "");
+    if (sqlite3_prepare_v2(l->db, select, -1, &stmt, NULL) == SQLITE_OK)
+        while (sqlite3_step(stmt) == SQLITE_ROW)
+            occ_load_append_text(list, ", ", (const char *)sqlite3_column_text(stmt, 0), "");
+    (void)sqlite3_finalize(stmt);
+    return sqlite3_str_finish(list);
+}
+
+#define NO_UUID     "00000000-0000-0000-0000-000000000000"
+#define UUIDS(name) "length(" name ") = 36 AND " name " NOT GLOB '*[^0-9a-f-]*'"
+
 /* Of a node's first run of a job to its last are the job's. */
 static int fetch_gpus(const struct occ_load *l)
 {
-    sqlite3_str *runs = sqlite3_str_new(l->db), *period = sqlite3_str_new(l->db);
-    sqlite3_stmt *stmt = NULL;
-    sqlite3_str_appendall(runs, "'00000000-0000-0000-0000-000000000000'");
-    if (sqlite3_prepare_v2(l->db,
-                           "SELECT run FROM runs WHERE length(run) = 36 AND run NOT GLOB '*[^0-9a-f-]*'", -1,
-                           &stmt, NULL) == SQLITE_OK)
-        while (sqlite3_step(stmt) == SQLITE_ROW)
-            sqlite3_str_appendf(runs, ", '%s'", (const char *)sqlite3_column_text(stmt, 0));
-    (void)sqlite3_finalize(stmt);
+    sqlite3_str *period = sqlite3_str_new(l->db);
     occ_load_append_period(l, period);
-    char *list = sqlite3_str_finish(runs), *when = sqlite3_str_finish(period);
+    char *list = list_texts(l, "SELECT run FROM runs WHERE " UUIDS("run"), NO_UUID),
+         *when = sqlite3_str_finish(period);
     int rc = occ_load_fetch(
         l, "gpus", "run, gpu, n, busy, wasted, capacity, first, last",
         sqlite3_mprintf(
@@ -68,28 +77,95 @@ int occ_load_ranks(struct occ_load *l)
                : rc;
 }
 
-/* Of a node that is silent nobody knows what it does since. */
-int occ_load_idle(struct occ_load *l)
+/* ---- idle: of a node that is silent nobody knows ---- */
+
+#define IDLE_RUNS                                                                                            \
+    "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, program, "                   \
+    "nullif(user, '') AS user, job, last * 1000000000 AS last_ns, NULL AS allocated_ns, "                    \
+    "until * 1000000000 - max(coalesce(last * 1000000000 + 60000000000, 0), start_ns + 0) AS idle_ns "       \
+    "FROM runs LEFT JOIN gpus USING(run) JOIN watermarks USING(node)"
+#define IDLE_GPUS                                                                                            \
+    "INSERT INTO temp.idle SELECT NULL, gpu, node, NULL, NULL, nullif(user, ''), job, "                      \
+    "iif(last + 60 > since + 0, last * 1000000000, NULL), since * 1000000000, "                              \
+    "(until - max(coalesce(last + 60, 0), since + 0)) * 1000000000 "                                         \
+    "FROM allocations a JOIN watermarks USING(node) LEFT JOIN uses USING(gpu) LEFT JOIN users USING(job) "   \
+    "WHERE (%d OR coalesce(user = %Q, 0)) AND NOT EXISTS "                                                   \
+    "(SELECT 1 FROM temp.idle i WHERE i.gpu = a.gpu AND i.node = a.node AND i.job = a.job)"
+#define ALLOCATIONS                                                                                          \
+    "SELECT toString(gpu) AS gpu, node, job, toUInt32(since) AS since FROM "                                 \
+    "(SELECT cluster, node, gpu, job, since, version FROM %s.allocation FINAL WHERE gpu NOT IN "             \
+    "(SELECT gpu FROM %s.rank_minute WHERE launches > 0 AND bucket >= now() - %lld)%s) AS a "                \
+    "ALL INNER JOIN (SELECT cluster, node, version AS seen FROM %s.watermark FINAL) AS w "                   \
+    "USING (cluster, node) WHERE version >= seen"
+#define USES                                                                                                 \
+    "SELECT toString(gpu) AS gpu, toUInt32(max(bucket)) AS last FROM %s.rank_minute WHERE launches > 0 "     \
+    "AND gpu IN (%s) AND bucket >= (SELECT min(since) FROM %s.allocation WHERE gpu IN (%s)) GROUP BY gpu"
+
+/* Runs that go on. */
+static int load_idle_runs(struct occ_load *l)
 {
     int rc = fetch_runs(l, "end_ns IS NULL");
     if (rc == 0)
         rc = fetch_gpus(l);
+    return rc == 0 ? occ_load_run(l, sqlite3_mprintf(IDLE_RUNS)) : rc;
+}
+
+/* GPUs that are a job's now, on which nothing was launched for the question's time. */
+static int fetch_allocations(const struct occ_load *l)
+{
+    const struct occ_remote_question *q = l->question;
+    const char *db = l->w->options.database;
+    sqlite3_str *where = sqlite3_str_new(l->db);
+    occ_load_append_text(where, " AND node = ", q->node, "");
+    occ_load_append_text(where, " AND (job = ", q->job, "");
+    occ_load_append_text(where, " OR job = concat('slurm:', ", q->job, "))");
+    char *condition = sqlite3_str_finish(where);
+    int rc = occ_load_fetch(l, "allocations", "gpu, node, job, since",
+                            sqlite3_mprintf(ALLOCATIONS, db, db, (long long)(q->idle_ns / 1000000000),
+                                            condition ? condition : "", db));
+    sqlite3_free(condition);
+    return rc;
+}
+
+/* The last launches on these GPUs since then, and whose the jobs are. */
+static int fetch_uses(const struct occ_load *l)
+{
+    const char *db = l->w->options.database;
+    char *gpus = list_texts(l, "SELECT DISTINCT gpu FROM allocations WHERE " UUIDS("gpu"), NO_UUID),
+         *jobs = list_texts(l, "SELECT DISTINCT job FROM allocations", "");
+    int rc = occ_load_fetch(l, "uses", "gpu, last", sqlite3_mprintf(USES, db, gpus, db, gpus));
     if (rc == 0)
         rc = occ_load_fetch(
-            l, "watermarks", "until, node",
-            sqlite3_mprintf("SELECT toUInt32(complete_until) AS until, node FROM %s.watermark FINAL",
-                            l->w->options.database));
-    return rc == 0
-               ? occ_load_run(
-                     l,
-                     sqlite3_mprintf(
-                         "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, "
-                         "program, "
-                         "nullif(user, '') AS user, job, last * 1000000000 AS last_ns, until * 1000000000 - "
-                         "max(coalesce(last * 1000000000 + 60000000000, 0), start_ns + 0) AS idle_ns FROM "
-                         "runs LEFT "
-                         "JOIN gpus USING(run) JOIN watermarks USING(node); DELETE FROM temp.idle WHERE "
-                         "idle_ns < %lld",
-                         (long long)l->question->idle_ns))
-               : rc;
+            l, "users", "job, user",
+            sqlite3_mprintf("SELECT job, max(user) AS user FROM %s.run WHERE job IN (%s) GROUP BY job", db,
+                            jobs));
+    sqlite3_free(gpus);
+    sqlite3_free(jobs);
+    return rc;
+}
+
+/* GPUs without such a run of the job. */
+static int load_idle_gpus(const struct occ_load *l)
+{
+    int rc = fetch_allocations(l);
+    if (rc == 0)
+        rc = fetch_uses(l);
+    return rc == 0 ? occ_load_run(l, sqlite3_mprintf(IDLE_GPUS, l->question->user == NULL, l->question->user))
+                   : rc;
+}
+
+int occ_load_idle(struct occ_load *l)
+{
+    int rc =
+        occ_load_fetch(l, "watermarks", "until, node",
+                       sqlite3_mprintf("SELECT toUInt32(complete_until) AS until, node FROM %s.watermark "
+                                       "FINAL WHERE complete_until >= now() - %d",
+                                       l->w->options.database, OCC_REMOTE_SILENT_S));
+    if (rc == 0)
+        rc = load_idle_runs(l);
+    if (rc == 0)
+        rc = load_idle_gpus(l);
+    return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.idle WHERE idle_ns < %lld",
+                                                     (long long)l->question->idle_ns))
+                   : rc;
 }

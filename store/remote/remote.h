@@ -18,10 +18,11 @@
  * What a question is about: launches; the table `run`; or a table of its own:
  *   rank  a run's launches on a GPU: run, gpu, node, rank, program, user, job, launches, busy_ns,
  *         wasted_warp_s, capacity_warp_s, first_ns, last_ns (to the minute)
- *   idle  runs that go on and launch nothing: the same, without launches and sums, with last_ns (0: never)
- * and idle_ns, until when the node has sent its minutes
+ *   idle  runs that go on and launch nothing: the same, without launches and sums, with last_ns (NULL: never)
+ *         and idle_ns, until when the node has sent its minutes; GPUs that are a job's without a run: what is
+ *         known, and allocated_ns. Silent nodes have none.
  */
-enum { OCC_REMOTE_BLOCKS = 20 };
+enum { OCC_REMOTE_BLOCKS = 20, OCC_REMOTE_SILENT_S = 900 };
 enum occ_remote_kind { OCC_REMOTE_LAUNCHES, OCC_REMOTE_RUNS, OCC_REMOTE_RANKS, OCC_REMOTE_IDLE };
 
 /* Zero-initialised means all of it. */
@@ -45,7 +46,7 @@ struct occ_remote_question {
 
 /* How much of the cluster has arrived. */
 struct occ_remote_state {
-    uint64_t nodes, silent;    /* silent: nothing for 15 minutes */
+    uint64_t nodes, silent;    /* silent: nothing for OCC_REMOTE_SILENT_S */
     uint64_t lost_minutes;     /* minutes of runs that a node evicted before they were sent */
     int64_t complete_until_ns; /* all nodes that are not silent have sent what is before */
     char silent_names[256];    /* as many as fit, joined by ", " */

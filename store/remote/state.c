@@ -5,13 +5,11 @@
 
 #include "remote.h"
 
-#define SILENT_S "900"
-
 static const char sums[] =
     "SELECT count(*), total(silent), coalesce(min(iif(silent, NULL, until)), max(until), 0), total(lost), "
     "coalesce(substr(group_concat(iif(silent, node, NULL), ', '), 1, 200), '') FROM (SELECT node, lost + 0 "
     "AS lost, "
-    "until + 0 AS until, until + " SILENT_S " < now + 0 AS silent FROM watermarks ORDER BY node)";
+    "until + 0 AS until, until + 0 < oldest + 0 AS silent FROM watermarks ORDER BY node)";
 
 static void read_sums(sqlite3 *db, struct occ_remote_state *state)
 {
@@ -30,13 +28,13 @@ static void read_sums(sqlite3 *db, struct occ_remote_state *state)
 int occ_remote_get_state(struct occ_warehouse *w, struct occ_remote_state *ret_state, struct occ_error *err)
 {
     sqlite3 *db = NULL;
-    char *sql =
-        sqlite3_mprintf("SELECT toUInt32(complete_until) AS until, node, lost, toUInt32(now()) AS now FROM "
-                        "%s.watermark FINAL",
-                        w->options.database);
+    char *sql = sqlite3_mprintf(
+        "SELECT toUInt32(complete_until) AS until, node, lost, toUInt32(now()) - %d AS oldest "
+        "FROM %s.watermark FINAL",
+        OCC_REMOTE_SILENT_S, w->options.database);
     *ret_state = (struct occ_remote_state){0};
     int rc = sql && sqlite3_open(":memory:", &db) == SQLITE_OK
-                 ? occ_remote_fetch(w, db, "watermarks", "until, node, lost, now", sql, err)
+                 ? occ_remote_fetch(w, db, "watermarks", "until, node, lost, oldest", sql, err)
                  : occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     if (rc == 0)
         read_sums(db, ret_state);

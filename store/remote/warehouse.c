@@ -170,16 +170,17 @@ int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err)
 
 /* ---- whether they are there ---- */
 
+#define TABLES 8
 int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
                                uint64_t *ret_version_tables, struct occ_error *err)
 {
     char sql[SQL_BYTES];
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
-        "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
-        "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', 'watermark')",
-        w->options.database);
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
+                   "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
+                   "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', "
+                   "'allocation', 'watermark')",
+                   w->options.database);
     int rc = occ_warehouse_ask(w, sql, err);
     char *at = w->answer.text;
     *ret_tables = occ_warehouse_next_number(&at);
@@ -217,12 +218,12 @@ int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err)
             "them with occtrace-ship --init",
             w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
     rc = occ_warehouse_count_tables(w, &n, &ours, &unused, err);
-    if (rc == 0 && (n != 7 || ours != n))
+    if (rc == 0 && (n != TABLES || ours != n))
         return occ_fail(
             err, OCC_E_INVALID,
-            "%s: %llu of the 7 tables of database %s are missing or not occtrace's: occtrace-ship --init "
+            "%s: %llu of the %d tables of database %s are missing or not occtrace's: occtrace-ship --init "
             "makes missing ones",
-            w->options.http.url, (unsigned long long)(7 - ours), w->options.database);
+            w->options.http.url, (unsigned long long)(TABLES - ours), TABLES, w->options.database);
     return rc;
 }
 

@@ -29,11 +29,11 @@ class Site:
         os.chmod(self.secret, 0o600)
         self.set(url=url, **settings)
 
-    def set(self, url, **settings):
+    def set(self, url, jobs="", **settings):
         settings = {"url": f"'{url}'", "password_file": self.secret, "node": "n'1", "cluster": "c1", "state": self.state, **settings}
         with open(self.file, "w") as f:
             f.write(f"ship: {{{', '.join(f'{key}: {value}' for key, value in settings.items())}}}\n".replace("n'1", "\"n'1\""))
-            f.write(f"database: {{path: {self.dir}/histories/history.db}}\n")
+            f.write(f"database: {{path: {self.dir}/histories/history.db}}\nidentity: {{dcgm_job_dir: '{jobs}'}}\n")
 
     def start(self, *options, **settings):
         return subprocess.Popen([*self.enter, self.ship, "-c", self.file, *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

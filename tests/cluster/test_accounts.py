@@ -136,7 +136,7 @@ def rows_of_another_node(engine):
     engine.ask("CREATE DATABASE mine")
     tables = re.findall(r"CREATE TABLE .*?;\n", made, re.S)
     checked = [t.replace("occtrace.", "mine.").replace("currentUser()", "'occ_node_n1'") for t in tables if "own_node" in t]
-    assert len(checked) == 7
+    assert len(checked) == 8
     for table in checked:
         engine.ask(table.rstrip(";\n"))
         name = re.search(r"mine\.(\w+)", table)[1]
@@ -170,6 +170,8 @@ def on_26():
         site.run("--maintain", says="hours summed up")
         check_all(engine, site.history)
         assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
+        # 42 is a job of all of them, 43 carol's, 1 nobody's
+        engine.ask("INSERT INTO occtrace.allocation (node, job, since) SELECT 'n1', arrayJoin(['slurm:42', 'slurm:43', 'slurm:1']), now()")
         engine.ask("INSERT INTO occtrace.batch SELECT 'minute', 'c1', 'n2', 7, 1, today()")
         as_role(engine, "occ_node")
         assert engine.ask("SELECT DISTINCT node FROM occtrace.batch") == [["n1"]]
@@ -178,14 +180,17 @@ def on_26():
         for table in FACTS:
             for final in ("", " FINAL"):
                 assert engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}{final}") == [["default"]], table
+        assert engine.ask("SELECT job FROM occtrace.allocation") == [["slurm:42"]]
         as_role(engine, "occ_admin")
         engine.ask("INSERT INTO occtrace.reader VALUES ('default', 'carol'), ('someone', 'bob')")
         as_role(engine, "occ_reader", "<readonly>2</readonly>")
         for table in FACTS:
             assert sorted(engine.ask(f"SELECT DISTINCT user FROM occtrace.{table}")) == [["carol"], ["default"]], table
+        assert sorted(engine.ask("SELECT job FROM occtrace.allocation")) == [["slurm:42"], ["slurm:43"]]
         assert engine.ask("SELECT * FROM occtrace.reader") == [["default", "carol"]]
         as_role(engine, "occ_reader_all", "<readonly>2</readonly>")
         assert len(engine.ask("SELECT DISTINCT user FROM occtrace.minute")) == 3
+        assert len(engine.ask("SELECT job FROM occtrace.allocation")) == 3
     finally:
         engine.close()
 

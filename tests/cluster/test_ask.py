@@ -100,6 +100,40 @@ def programs_that_wait(asker, engine):
     asker.ask("idle", "--for", "3h", code=3)
 
 
+GPUS = [f"00000000-0000-4000-8000-00000000000{i}" for i in range(6)]
+
+
+def gpus_that_nobody_uses(asker, engine):
+    """Allocated by the scheduler's directory: never used, used an hour ago and just now, given back, of a silent node, shared by two jobs."""
+    seen = engine.ask("SELECT version FROM occtrace.watermark FINAL WHERE node = 'node1'")[0][0]
+    engine.ask(f"INSERT INTO occtrace.watermark VALUES ('c1', 'silent', {NOW - 7200}, 0, 0, 5)")
+    rows = [("node1", 0, 42, seen), ("node1", 1, 99, seen), ("node1", 2, 99, seen), ("node1", 3, 99, int(seen) - 1), ("silent", 4, 99, 5),
+            ("node1", 0, 98, seen)]
+    engine.ask("INSERT INTO occtrace.allocation VALUES " + ", ".join(
+        f"('c1', '{node}', '{GPUS[gpu]}', 'slurm:{job}', {NOW - 90000 * (gpu == 1) - 7200}, {version})" for node, gpu, job, version in rows))
+    engine.ask("INSERT INTO occtrace.rank_minute (bucket, cluster, node, run, gpu, launches, version) VALUES " + ", ".join(
+        f"({NOW - ago}, 'c1', 'node1', '{GPUS[5]}', '{GPUS[gpu]}', 1, 1)" for gpu, ago in ((0, 10800), (1, 3660), (2, 120))))
+
+    def idle(*words, code=0):
+        found = json.loads(asker.ask("idle", *words, "--json", code=code) or '{"idle": []}')["idle"]
+        return sorted((row["gpu"], row["job"], row["user"] or "?", row["last_ns"] and NOW - row["last_ns"] // 10**9,
+                       NOW - row["allocated_ns"] // 10**9, round(row["idle_ns"] / 600e9)) for row in found if row["run"] is None)
+
+    first = (GPUS[0], "slurm:42", "alice", None, 7200, 12)
+    second = (GPUS[1], "slurm:99", "?", 3660, 97200, 6)
+    assert idle() == [first, (GPUS[0], "slurm:98", "?", None, 7200, 12), second], idle()
+    assert idle("--user", "alice") == idle("--job", "42") == idle("--job", "slurm:42", "--node", "node1") == [first]
+    assert idle("--for", "90m", "--job", "99", code=3) == idle("--node", "silent", code=3) == []
+    # a program that goes on and launches nothing there is the row, alone
+    copied = "'c1', 'node1', 'slurm:99', 'bob', 'notebook'"
+    columns = "INSERT INTO occtrace.run (run, cluster, node, job, user, program, start_ns, end_ns, start, version) VALUES "
+    engine.ask(columns + f"('{GPUS[5]}', {copied}, {(NOW - 90000) * 10**9}, NULL, {NOW - 90000}, 1)")
+    rows = [row for row in json.loads(asker.ask("idle", "--job", "slurm:99", "--json"))["idle"]]
+    assert [(row["gpu"], row["run"], row["user"], row["allocated_ns"]) for row in rows] == [
+        (GPUS[0], GPUS[5], "bob", None), (GPUS[1], GPUS[5], "bob", None)], rows
+    engine.ask(columns + f"('{GPUS[5]}', {copied}, {(NOW - 90000) * 10**9}, {NOW * 10**9}, {NOW - 90000}, 2)")
+
+
 def a_minute_that_is_open(asker, sites):
     """Its measured values are in the history before it, and come with it."""
     history = sites[0].history
@@ -220,7 +254,7 @@ def warehouses_that_are_not_ours(asker, engine):
         if version < 2:
             asker.ask("top", code=1, says=what)
     engine.ask("DROP TABLE occtrace.minute")
-    asker.ask("top", code=1, says="1 of the 7 tables")
+    asker.ask("top", code=1, says="1 of the 8 tables")
     engine.ask("CREATE TABLE occtrace.minute (bucket DateTime, thing String) ENGINE = ReplacingMergeTree ORDER BY bucket")
     asker.ask("top", code=1, says="a table of that name is not occtrace's")
 
@@ -273,6 +307,7 @@ for name in engines.available():
         for test, about in ((the_same_answers, merged), (what_only_a_cluster_knows, merged), (what_cannot_be_asked, merged),
                             (comparisons, merged), (single_launches_of_a_node, directory),
                             (a_minute_that_is_open, sites), (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
+                            (gpus_that_nobody_uses, engine),
                             (verdicts_by_minutes, engine), (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
             began = time.monotonic()
             test(asker, about)

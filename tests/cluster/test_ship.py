@@ -394,6 +394,45 @@ def a_service_that_goes_on(engine):
     assert len(said) == len(set(said)), f"once each: {said}"
 
 
+DRIVER = """set -e; mount -t tmpfs gpus /proc/driver
+i=0; while [ $i -lt 4 ]; do mkdir -p /proc/driver/nvidia/gpus/0000:0$i:00.0
+printf 'GPU UUID: \t GPU-0000000%s-0000-4000-8000-000000000000\nDevice Minor: \t %s\n' $i $i >/proc/driver/nvidia/gpus/0000:0$i:00.0/information
+i=$((i+1)); done; mkdir -p /proc/driver/nvidia/capabilities/gpu3/mig/gi1; exec "$@" """
+
+
+def gpus_that_are_allocated(engine):
+    """What the prolog writes is there with the watermark's version; what is no job, nobody's or hostile is not."""
+    if os.getuid() != 0 or subprocess.run(["unshare", "-m", "sh", "-c", DRIVER, "sh", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        print("NOT TESTED: the jobs of GPUs, for which root and a mount namespace are needed", flush=True)
+        return
+    site = fresh(engine)
+    jobs = os.path.join(site.dir, "jobs")
+    site.set(engine.url, jobs=jobs)
+    site.enter = ["unshare", "-m", "sh", "-c", DRIVER, "sh"]
+    extend(site.history, 1, 60, 2, 1, 2, "end")
+    os.mkdir(jobs)
+    for name, text in (("0", "4711\n4712\n"), ("1", "a\tb\n\n" + "x" * 64 + "\n'\\\n" + "z\n" * 100000), ("3", "1\n"), ("0.1", "2\n"), ("7", "3\n"), ("x", "4\n")):
+        with open(os.path.join(jobs, name), "w") as f:
+            f.write(text)
+    os.utime(os.path.join(jobs, "0"), (NOW - 300, NOW - 300))
+    os.utime(os.path.join(jobs, "1"), (NOW + 86400, NOW + 86400))
+    os.symlink(os.path.join(jobs, "0"), os.path.join(jobs, "2"))
+    current = ("SELECT toString(gpu), job, toUInt32(since) FROM occtrace.allocation FINAL WHERE version = (SELECT max(version) FROM "
+               "occtrace.watermark) ORDER BY gpu, job")
+    site.run("--once")
+    found = engine.ask(current)
+    gpu = [f"0000000{i}-0000-4000-8000-000000000000" for i in range(2)]
+    assert found[:2] == [[gpu[0], "slurm:4711", str(NOW - 300)], [gpu[0], "slurm:4712", str(NOW - 300)]], found
+    assert [row[:2] for row in found[2:]] == [[gpu[1], "slurm:\\'\\\\"], [gpu[1], "slurm:z"]], found
+    assert all(abs(int(row[2]) - time.time()) < 600 for row in found[2:]), found
+    os.unlink(os.path.join(jobs, "1"))
+    site.run("--once")
+    assert engine.ask(current) == found[:2]
+    os.chmod(jobs, 0o777)  # anybody may write them
+    site.run("--once")
+    assert engine.ask(current) == [] != engine.ask("SELECT gpu FROM occtrace.allocation")
+
+
 def partitions_that_are_too_old(engine):
     site = fresh(engine)
     extend(site.history, 1, 40 * 1440, 2, 8, 10, "end")
@@ -424,7 +463,7 @@ def a_shipper_that_is_killed(engine):
 ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
         hours_after_an_outage_of_a_day, histories_beside_each_other, a_history_that_is_replaced, an_older_copy_of_a_history,
         a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
-        a_clock_that_is_wrong, partitions_that_are_too_old)
+        a_clock_that_is_wrong, gpus_that_are_allocated, partitions_that_are_too_old)
 FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away, tables_that_are_not_ours,
           a_server_that_never_answers)
 names, wanted = engines.available(), sys.argv[4:]

@@ -42,7 +42,7 @@ struct place {
     int64_t raw_age_ns; /* of launches; 0: kept */
     uint64_t max_bytes; /* quota of each history; 0: none */
     bool has_counters;
-    char jobs[96], root[96];    /* of daemon/jobs.h; "": none */
+    char jobs[96], root[96];    /* of support/gpu_jobs.h; "": none */
     int64_t commit_interval_ns; /* 0: 100 ms */
     enum occ_command_lines command_lines;
     pid_t daemon;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -192,8 +193,9 @@ static void make_machine(char root[32], char jobs[64])
                        gpus[i][0]);
         assert_int_equal(system(path), 0);
         (void)snprintf(path, sizeof path, "%s/proc/driver/nvidia/gpus/%s/information", root, gpus[i][0]);
-        (void)snprintf(text, sizeof text, "Model: \t H200\nGPU UUID: \t GPU-%s\nBus Type: \t PCIe\n",
-                       gpus[i][1]);
+        (void)snprintf(text, sizeof text,
+                       "Model: \t H200\nGPU UUID: \t GPU-%s\nBus Type: \t PCIe\nDevice Minor: \t %u\n",
+                       gpus[i][1], i == 0 ? 4 : 5);
         write_text(path, text);
     }
     (void)snprintf(jobs, 64, "%s/jobs", root);
@@ -218,6 +220,7 @@ static void test_jobs_of_gpus(void **state)
     assert_int_equal(occ_jobs_read(root, jobs, gpus, 4), 2);
     assert_int_equal(gpus[0].gpu[0], 0xaa); /* the lower PCI address */
     assert_int_equal(gpus[0].n, 2);
+    assert_true(llabs(gpus[0].since_s - time(NULL)) < 600);
     assert_string_equal(gpus[0].names[0], "4711");
     assert_string_equal(gpus[0].names[1], "4712_3");
     assert_int_equal(gpus[1].number, 1);
@@ -227,6 +230,26 @@ static void test_jobs_of_gpus(void **state)
     assert_int_equal(occ_jobs_read(root, root, gpus, 4), 2); /* no files: no jobs */
     assert_int_equal(gpus[0].n, 0);
     assert_int_equal(occ_jobs_read(jobs, jobs, gpus, 4), 0); /* no driver */
+    remove_machine(root);
+}
+
+static void test_gpus_with_instances_have_no_jobs(void **state)
+{
+    (void)state;
+    char root[32], jobs[64], path[96], command[128];
+    struct occ_gpu_jobs gpus[2];
+    needs_root();
+    make_machine(root, jobs);
+    (void)snprintf(path, sizeof path, "%s/0", jobs);
+    write_text(path, "4711\n");
+    (void)snprintf(command, sizeof command, "mkdir -p %s/proc/driver/nvidia/capabilities/gpu5/mig", root);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(occ_jobs_read(root, jobs, gpus, 2), 2);
+    assert_int_equal(gpus[0].n, 1);
+    (void)strcat(command, "/gi2");
+    assert_int_equal(system(command), 0);
+    assert_int_equal(occ_jobs_read(root, jobs, gpus, 2), 2);
+    assert_int_equal(gpus[0].n, 0);
     remove_machine(root);
 }
 
@@ -348,10 +371,15 @@ static void owners_have_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control_groups),   cmocka_unit_test(test_subordinate_uids),
-        cmocka_unit_test(test_processes),        cmocka_unit_test(test_trust),
-        cmocka_unit_test(test_jobs_of_gpus),     cmocka_unit_test(test_files_of_others_name_no_jobs),
-        cmocka_unit_test(test_jobs_are_bounded), cmocka_unit_test(test_the_schedulers_word),
+        cmocka_unit_test(test_control_groups),
+        cmocka_unit_test(test_subordinate_uids),
+        cmocka_unit_test(test_processes),
+        cmocka_unit_test(test_trust),
+        cmocka_unit_test(test_jobs_of_gpus),
+        cmocka_unit_test(test_gpus_with_instances_have_no_jobs),
+        cmocka_unit_test(test_files_of_others_name_no_jobs),
+        cmocka_unit_test(test_jobs_are_bounded),
+        cmocka_unit_test(test_the_schedulers_word),
         cmocka_unit_test(owners_have_names),
     };
     return cmocka_run_group_tests_name("identity", tests, NULL, NULL);

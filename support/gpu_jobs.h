@@ -1,8 +1,9 @@
 /*
  * Which jobs the scheduler gives the GPUs of this machine, by the directory that dcgm-exporter reads too
  * (--hpc-job-mapping-dir), which the scheduler's prolog and epilog write: a file for each GPU, named by
- * NVML's number of it (the order of PCI addresses), with a job on each line. Files of MIG instances are not
- * read.
+ * NVML's number of it (the order of PCI addresses), with a job on each line. Files of MIG instances
+ * (GPU.INSTANCE) are not read, and a GPU that is cut into instances has no jobs here: what runs on them has
+ * other UUIDs.
  *
  * Directory and file are believed only if they are root's and nobody else may write them. Bounded: 1 KiB of a
  * file, 8 jobs of a GPU; what is not printable or has 64 characters is no job. No state; any thread.
@@ -18,6 +19,7 @@
 struct occ_gpu_jobs {
     uint8_t gpu[16]; /* uuid */
     unsigned int number;
+    int64_t since_s; /* when the file was written last: its jobs have the GPU at least since then */
     size_t n;
     char names[OCC_GPU_JOBS_MAX][OCC_JOB_BYTES];
 };
