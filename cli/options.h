@@ -111,7 +111,7 @@ enum cli_exit { CLI_EXIT_OK = 0, CLI_EXIT_FAILURE = 1, CLI_EXIT_USAGE = 2, CLI_E
 #define CLI_OPTION_ALL_USERS                                                                                 \
     CLI_OPTION(0, "all-users", CLI_TEXT, struct cli_args, all_users, "DIR",                                  \
                "ask the service's histories of all owners, one after the other "                             \
-               "(default " OCC_PATH_SERVICE_DIRECTORY "); for root",                                         \
+               "(default " OCC_PATH_SERVICE_DIRECTORY "), as text; for root",                                \
                .without = OCC_PATH_SERVICE_DIRECTORY)
 #define CLI_OPTION_DB                                                                                        \
     CLI_OPTION('d', "db", CLI_TEXT, struct cli_args, db, "FILE",                                             \

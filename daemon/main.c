@@ -176,7 +176,7 @@ static int run(struct service *service, struct occ_error *err)
     _cleanup_(occ_freep) char *database = NULL;
     _cleanup_(occ_freep) char *socket_path = NULL;
     int status =
-        choose_path(options->database, config->database_path, occ_path_default_history, &database, err);
+        choose_path(options->database, config->database_path, occ_path_daemon_history, &database, err);
     if (status == 0)
         status =
             choose_path(options->socket, config->socket_path, occ_path_default_socket, &socket_path, err);

@@ -60,6 +60,23 @@ static bool prepare(struct occ_guest *g, char reason[OCC_REASON_BYTES])
     return false;
 }
 
+/* The run's note: which variables are not valid, then what is special about libcupti. */
+static void log_note(struct occ_guest *g)
+{
+    char note[512];
+    size_t used = 0;
+    for (unsigned int row = 0; occ_env_name(row); row++)
+        if (g->env.rejected & (1u << row) && used < sizeof note)
+            used += (size_t)snprintf(note + used, sizeof note - used, "%s%s", used ? ", " : "",
+                                     occ_env_name(row));
+    if (used > 0)
+        occ_guest_log("%s: not valid, ignored", note);
+    if (used < sizeof note)
+        (void)snprintf(note + used, sizeof note - used, "%s%s", used ? ": not valid, ignored; " : "",
+                       g->tracing.note);
+    (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, note);
+}
+
 static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
 {
     char reason[OCC_REASON_BYTES] = "";
@@ -69,7 +86,7 @@ static void run_or_stay_quiet(struct occ_guest *g, uint64_t began_ns)
         return;
     }
     reason[0] = '\0'; /* of a libcupti that was passed over */
-    (void)occ_process_log_cupti(&g->ring, g->tracing.cupti.path, g->tracing.note);
+    log_note(g);
     if (g->env.exact)
         occ_exact_client_start(&g->exact, occ_guest_path(), &g->tracing.cupti, reason);
     if (g->env.nvtx && occ_tracing_add_ranges(&g->tracing, occ_guest_path(), reason))
@@ -97,13 +114,6 @@ static void reset(struct occ_guest *g)
     g->pid = getpid();
 }
 
-static void log_rejected(const struct occ_env *env)
-{
-    for (unsigned int row = 0; occ_env_name(row); row++)
-        if (env->rejected & (1u << row))
-            occ_guest_log("%s is not valid: ignored", occ_env_name(row));
-}
-
 static void start(struct occ_guest *g)
 {
     char *(*get)(const char *) = secure_getenv;
@@ -115,7 +125,6 @@ static void start(struct occ_guest *g)
         return;
     }
     occ_guest_log_open(g->env.log);
-    log_rejected(&g->env);
     const char *refusal = occ_preflight_refusal();
     if (refusal) {
         occ_guest_log("stays out: %s", refusal);

@@ -213,7 +213,8 @@ struct occ_log_record {
 /* PROCESS: `count` pairs "key\0value\0" follow. Keys: exe, cmdline (arguments joined by blanks), cwd, label,
  * session (32 hex digits), slurm_job, slurm_step, k8s_pod, k8s_namespace, hostname, exact ("1": the
  * program measures its launches itself, since 1.1); in a record of their own cupti_path (of the libcupti that
- * is used) and cupti_note (how it is used otherwise than usual, and why). Unknown keys are skipped.
+ * is used) and cupti_note (which OCCTRACE_ variables are not valid; how it is used otherwise than usual, and
+ * why). Unknown keys are skipped.
  */
 struct occ_record_process {
     struct occ_log_record record;

@@ -83,7 +83,7 @@ struct occ_run_source {
 /* The libcupti that recorded it. */
 struct occ_run_cupti {
     uint32_t version;        /* 0: unknown */
-    const char *path, *note; /* NULL: unknown. note: how it is used otherwise than usual, and why */
+    const char *path, *note; /* NULL: unknown. note: of variables, and how it is used */
 };
 
 /* What a run is part of; NULL: nothing of the kind, or unknown. */

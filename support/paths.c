@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,14 +24,23 @@ int occ_path_default_history(char **ret_path, struct occ_error *err)
 {
     const char *state = absolute_env("XDG_STATE_HOME");
     const char *home = absolute_env("HOME");
+    const struct passwd *user = state || home ? NULL : getpwuid(geteuid());
+    if (user && user->pw_dir[0] == '/')
+        home = user->pw_dir;
     if (state)
         return occ_format_text(ret_path, err, "%s/occtrace/history.db", state);
     if (home)
         return occ_format_text(ret_path, err, "%s/.local/state/occtrace/history.db", home);
-    if (geteuid() == 0)
-        return occ_format_text(ret_path, err, OCC_PATH_SERVICE_DIRECTORY "/history.db");
     return occ_fail(err, OCC_E_NOT_FOUND,
-                    "neither XDG_STATE_HOME nor HOME is set: name the history with --db FILE");
+                    "neither XDG_STATE_HOME nor HOME is set, and the user database names no home directory: "
+                    "name the history with --db FILE");
+}
+
+int occ_path_daemon_history(char **ret_path, struct occ_error *err)
+{
+    if (geteuid() == 0 && !absolute_env("HOME") && !absolute_env("XDG_STATE_HOME"))
+        return occ_format_text(ret_path, err, OCC_PATH_SERVICE_DIRECTORY "/history.db");
+    return occ_path_default_history(ret_path, err);
 }
 
 /* When a history was written last, by its file or its write-ahead log; -1: there is none. */

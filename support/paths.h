@@ -1,6 +1,6 @@
 /*
  * Paths of the history, of the sockets and of the installation. Strings are malloc'ed; the caller frees them.
- * The environment is read with secure_getenv. Any thread.
+ * The environment is read with secure_getenv. Any thread, but the default history (getpwuid) from one at a time.
  */
 #pragma once
 
@@ -8,9 +8,13 @@
 
 #include "error.h"
 
-/* $XDG_STATE_HOME/occtrace/history.db, else ~/.local/state/occtrace/history.db; root without $HOME:
- * /var/lib/occtrace/history.db. Creates nothing. */
+/* $XDG_STATE_HOME/occtrace/history.db, else .local/state/occtrace/history.db in $HOME, else in the home
+ * directory of the user database. Creates nothing. */
 int occ_path_default_history(char **ret_path, struct occ_error *err);
+
+/* The same, but of root without $HOME and $XDG_STATE_HOME, as systemd starts the service:
+ * /var/lib/occtrace/history.db. */
+int occ_path_daemon_history(char **ret_path, struct occ_error *err);
 
 /* The history to ask where none is named: the default one, or that of the caller in the system service's
  * directory (/var/lib/occtrace/uUID/history.db), whichever was written last; the default one if neither is

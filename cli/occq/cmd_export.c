@@ -47,12 +47,26 @@ static const char *format_by_ending(const char *output)
     return NULL;
 }
 
+/* Names that promise what is none of the formats. */
+static bool has_other_ending(const char *output)
+{
+    static const char *const others[] = {".parquet", ".arrow", ".feather", ".html", ".svg", ".txt"};
+    for (size_t i = 0; output && i < sizeof others / sizeof *others; i++)
+        if (cli_file_ends_in(output, others[i]))
+            return true;
+    return false;
+}
+
 static int check(void *arguments, struct occ_error *err)
 {
     struct export_args *args = arguments;
     const char *by_ending = format_by_ending(args->output);
     if (args->csv && args->format && strcmp(args->format, export_csv.name) != 0)
         return occ_fail(err, OCC_E_INVALID, "--csv and --format %s exclude each other", args->format);
+    if (!args->csv && !args->format && has_other_ending(args->output))
+        return occ_fail(err, OCC_E_INVALID,
+                        "the name of %s is that of no format: --format chrome, perfetto, csv or jsonl",
+                        args->output);
     args->format = args->csv      ? export_csv.name
                    : args->format ? args->format
                    : by_ending    ? by_ending

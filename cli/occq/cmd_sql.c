@@ -70,21 +70,34 @@ struct output {
     size_t statements, rows;
 };
 
+/* A JSON object has each name once. */
+static int check_name(const struct cli_selection *selection, size_t n, const char *name,
+                      struct occ_error *err)
+{
+    for (size_t i = 0; selection->format == CLI_FORMAT_JSON && i < n; i++)
+        if (strcmp(selection->columns[i]->key, name) == 0)
+            return occ_fail(err, OCC_E_INVALID, "two columns are called '%.64s': AS gives one another name",
+                            name);
+    return 0;
+}
+
 static int describe_columns(sqlite3_stmt *statement, struct cli_column *columns,
                             struct cli_selection *selection, struct occ_error *err)
 {
+    int status = 0;
     int n = sqlite3_column_count(statement);
     if (n > CLI_MAX_COLUMNS)
         return occ_fail(err, OCC_E_INVALID, "more than %d columns", CLI_MAX_COLUMNS);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && status == 0; i++) {
         const char *name = sqlite3_column_name(statement, i);
+        status = check_name(selection, (size_t)i, name ? name : "", err);
         columns[i] = (struct cli_column)SQL_COLUMN(name ? name : "", name ? name : "", CLI_PLAIN,
                                                    CLI_LEFT | CLI_VERBATIM, NULL, "");
         selection->columns[i] = &columns[i];
     }
     columns[n] = (struct cli_column)CLI_COLUMN_END;
     selection->n = (size_t)n;
-    return 0;
+    return status;
 }
 
 static int print(struct output *output, sqlite3_stmt *statement, struct occ_error *err)

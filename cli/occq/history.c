@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <stdio.h>
@@ -42,6 +43,18 @@ static int wait_for_lock(void *unused, int tries)
     return tries < TRIES && usleep(STEP_MS * 1000) == 0;
 }
 
+/* Signals wait for a new file: half of one is no history. */
+static int open_new(const char *path, const struct occ_store_options *options, struct occ_store **ret_store,
+                    struct occ_error *err)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_BLOCK, &all, &before);
+    int status = occ_store_open(path, options, ret_store, err);
+    (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
 int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, struct occ_store **ret_store,
                      struct occ_error *err)
 {
@@ -58,7 +71,7 @@ int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, stru
     if (status == 0 && args->db)
         status = occ_path_check_parent(path, err);
     if (status == 0)
-        status = occ_store_open(path, &options, ret_store, err);
+        status = (exists ? occ_store_open : open_new)(path, &options, ret_store, err);
     if (status == 0 && mode == OCC_STORE_WRITE)
         (void)sqlite3_busy_handler(occ_store_sqlite(*ret_store), wait_for_lock, NULL);
     return status;

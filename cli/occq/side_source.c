@@ -63,7 +63,7 @@ int side_parse(struct side *side, const char *text, const struct cli_args *where
     if (text && !side->words)
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
     for (char *word = side->words; word && status == 0; word = next) {
-        next = strchr(word, ',');
+        next = access(word, F_OK) == 0 ? NULL : strchr(word, ','); /* a file's name may have commas */
         if (next)
             *next++ = '\0';
         status = parse_word(side, word, err);

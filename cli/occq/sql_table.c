@@ -14,23 +14,39 @@
 struct row {
     sqlite3_stmt *statement;
     const struct cli_column *table;
-    char *hex; /* the last blob, in hexadecimal digits */
+    char *copy; /* of the last value that could not be had as it is */
 };
 
 static void row_release(struct row *row)
 {
-    free(row->hex);
+    free(row->copy);
 }
 
+/* In hexadecimal digits. */
 static const char *blob_text(struct row *row, int index)
 {
     const uint8_t *bytes = sqlite3_column_blob(row->statement, index);
     size_t n = (size_t)sqlite3_column_bytes(row->statement, index);
-    free(row->hex);
-    row->hex = malloc(2 * n + 1);
-    if (row->hex)
-        occ_hex_encode(bytes, n, row->hex);
-    return row->hex;
+    free(row->copy);
+    row->copy = malloc(2 * n + 1);
+    if (row->copy)
+        occ_hex_encode(bytes, n, row->copy);
+    return row->copy;
+}
+
+/* U+FFFD stands for each NUL, which would end the text. */
+static const char *whole_text(struct row *row, int index)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    const char *text = (const char *)sqlite3_column_text(row->statement, index);
+    size_t n = (size_t)sqlite3_column_bytes(row->statement, index), used = 0;
+    if (!text || strlen(text) == n)
+        return text;
+    free(row->copy);
+    row->copy = malloc(n * strlen(replacement) + 1);
+    for (size_t at = 0; row->copy && at <= n; at += strlen(text + at) + 1)
+        used += (size_t)sprintf(row->copy + used, "%s%s", at ? replacement : "", text + at);
+    return row->copy;
 }
 
 struct cli_value sql_get_value(const struct cli_column *column, const void *row_pointer)
@@ -43,7 +59,7 @@ struct cli_value sql_get_value(const struct cli_column *column, const void *row_
     case SQLITE_FLOAT:
         return cli_real(sqlite3_column_double(row->statement, index));
     case SQLITE_TEXT:
-        return cli_string((const char *)sqlite3_column_text(row->statement, index));
+        return cli_string(whole_text(row, index));
     case SQLITE_BLOB:
         return cli_string(blob_text(row, index));
     default:

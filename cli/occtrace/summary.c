@@ -17,7 +17,8 @@ enum { SHOWN_RUNS = 8 };
 static const char runs_sql[] = "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, "
                                "kernels, gpu_time_ns, coalesce(devices, ''), simulated, lost, "
                                "coalesce(lost_causes, ''), overhead_ratio, coalesce(level, 'unknown'), "
-                               "coalesce(level_reason, ''), coalesce(recording_periods, ''), end_ns IS NULL, "
+                               "coalesce(level_reason, ''), coalesce(recording_periods, ''), "
+                               "iif(cupti_note GLOB 'OCCTRACE_*', cupti_note, ''), end_ns IS NULL, "
                                "strftime('%H:%M:%S', coalesce(end_ns, last_start_ns, start_ns) / 1000000000, "
                                "'unixepoch', 'localtime'), start_ns FROM run WHERE session_id = ? ORDER BY "
                                "start_ns DESC, run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
@@ -37,6 +38,7 @@ enum column {
     LEVEL,
     LEVEL_REASON,
     PERIODS,
+    NOTE,
     IS_OPEN,
     KNOWN_UNTIL
 };
@@ -126,6 +128,8 @@ static void print_run(sqlite3_stmt *row, bool was_killed)
     trace_note("  level: %s%s%.300s", level, why[0] ? ": " : "", why);
     if (text(row, PERIODS)[0])
         trace_note("  less recorded: %.500s", text(row, PERIODS));
+    if (text(row, NOTE)[0])
+        trace_note("  note: %.300s", text(row, NOTE));
 }
 
 /* What to do next. A single run is named, so that earlier ones do not mix into the answer. */

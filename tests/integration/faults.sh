@@ -51,6 +51,10 @@ reason_kept "another profiler uses CUPTI"
 expect "another injection" 0 "another tool is injected" \
   env CUDA_INJECTION64_PATH=/other/tool.so "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
 said_it_all 3
+expect "variables that are not valid" 0 "note: OCCTRACE_BUDGET, OCCTRACE_RING_SLOTS: not valid, ignored" \
+  env OCCTRACE_BUDGET=abc OCCTRACE_RING_SLOTS=3 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
+said_it_all 3
+"$occq" runs -d h.db --run last | grep -q 'OCCTRACE_BUDGET, OCCTRACE_RING_SLOTS: not valid, ignored' || fail "not among the notes"
 expect "lost and mixed records" 0 "lost: 50 (cupti_dropped 50)" \
   env OCCSIM_FAULT=shuffle:7,drop:20 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 1000
 said_it_all 1000

@@ -91,6 +91,8 @@ expect 0 "$occq" diff -d ci.db label:main label:pr -o kernel,verdict -n 1
 has stdout 'KERNEL VERDICT gemm worse'
 expect 2 "$occq" diff -d ci.db run:x run:2
 expect 2 "$occq" diff -d ci.db label:main,label:pr run:2
+cp before.db 'be,fore.db'
+expect 0 "$occq" diff 'run:1,be,fore.db' 'be,fore.db' -d ci.db
 [ "$(awk 'length > 80' stdout | wc -l)" = 0 ] || fail 'diff is wider than 80 columns'
 
 # one kernel in two ranges, of which one gets slower; and what has no durations

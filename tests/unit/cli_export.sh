@@ -18,6 +18,18 @@ expect() { # status, command...
 }
 command -v python3 >/dev/null || { echo "skipped: python3 is not installed"; exit 77; }
 
+# ---- a name that means another format ----
+"$history" known.db
+expect 2 "$occq" export -d known.db -o x.parquet
+grep -q 'x.parquet.*--format chrome, perfetto, csv or jsonl' stderr || fail "an unknown ending"
+[ ! -e x.parquet ] || fail "an unknown ending: a file"
+expect 0 "$occq" export -d known.db -o out.v2 --format csv
+expect 0 "$occq" export -d known.db -o timeline.gz
+expect 0 "$occq" sql -d known.db --json "SELECT 'x' || char(0) || 'y' || char(0) AS z, 1 AS n"
+grep -qF $'"z": "x\xef\xbf\xbdy\xef\xbf\xbd"' stdout || fail "text with a NUL: $(cat stdout)"
+expect 1 "$occq" sql -d known.db --json "SELECT 1 AS a, 1 AS a"
+expect 0 "$occq" sql -d known.db "SELECT 1 AS a, 1 AS a"
+
 # both WHERE [OPTION...]: the two formats say the same of db, and what SQL says
 both() {
     local where=$1

@@ -222,6 +222,15 @@ static void test_paths(void **state)
     assert_int_equal(occ_path_default_history(&path, NULL), 0);
     assert_string_equal(path, "/home/u/.local/state/occtrace/history.db");
     free(path);
+    (void)unsetenv("XDG_STATE_HOME");
+    (void)unsetenv("HOME"); /* then only the service is in the service's directory */
+    assert_int_equal(occ_path_default_history(&path, NULL), 0);
+    assert_ptr_equal(strstr(path, OCC_PATH_SERVICE_DIRECTORY), NULL);
+    assert_non_null(strstr(path, "/.local/state/occtrace/history.db"));
+    free(path);
+    assert_int_equal(occ_path_daemon_history(&path, NULL), 0);
+    assert_true((strncmp(path, OCC_PATH_SERVICE_DIRECTORY "/", 18) == 0) == (geteuid() == 0));
+    free(path);
     (void)setenv("OCCTRACE_SOCKET", "/s/sock", 1);
     assert_int_equal(occ_path_default_socket(&path, NULL), 0);
     assert_string_equal(path, "/s/sock");
