@@ -1,6 +1,7 @@
 /*
  * Paths of the history, of the sockets and of the installation. Strings are malloc'ed; the caller frees them.
- * The environment is read with secure_getenv. Any thread, but the default history (getpwuid) from one at a time.
+ * The environment is read with secure_getenv. Any thread, but the default history (getpwuid) from one at a
+ * time.
  */
 #pragma once
 
