@@ -70,17 +70,6 @@ static char *make_where(const struct occ_load *l)
 
 /* ---- launches ---- */
 
-/* The number that a statement gives; -1: it fails. */
-static int64_t number(const struct occ_load *l, const char *sql)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t n = -1;
-    if (sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
-        n = sqlite3_column_int64(stmt, 0);
-    (void)sqlite3_finalize(stmt);
-    return n;
-}
-
 static bool has_groups(const struct occ_load *l)
 {
     enum occ_top_by by = l->question->by;
@@ -91,8 +80,8 @@ static bool has_groups(const struct occ_load *l)
 static char *make_group(const struct occ_load *l)
 {
     if (l->question->by == OCC_TOP_BY_MINUTE) { /* from 100 on: numbers of three digits */
-        int64_t first = number(l, "SELECT min(CAST(at AS INTEGER)) / 60 FROM parts"),
-                minutes = number(l, "SELECT max(CAST(at AS INTEGER)) / 60 FROM parts") + 1 - first,
+        int64_t first = occ_load_number(l, "SELECT min(CAST(at AS INTEGER)) / 60 FROM parts"),
+                minutes = occ_load_number(l, "SELECT max(CAST(at AS INTEGER)) / 60 FROM parts") + 1 - first,
                 each = (minutes + OCC_REMOTE_BLOCKS - 1) / OCC_REMOTE_BLOCKS;
         return sqlite3_mprintf("100 + intDiv(intDiv(toUInt32(bucket), 60) - %lld, %lld)", first, each);
     }
@@ -105,28 +94,47 @@ static char *make_group(const struct occ_load *l)
                                                                             : "''");
 }
 
-/* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none.
- * Measured values: the arrays one by one, which costs less than one that joins them, and those of rows that
- * have any. */
-static int sum_rows(const struct occ_load *l, const char *rows)
+/* Sums of measured values of rows that have any: the arrays one by one, which costs less than one that joins
+ * them. */
+static const char measured_sums[] =
+    "sumForEachIf(sources, notEmpty(sources)) AS by_source, sumForEachIf(arrayMap((m, s) -> m * s * "
+    "total_ns, means, shares), notEmpty(sources)) AS value_sums, sumForEachIf(arrayMap(s -> s * "
+    "toFloat64(total_ns), shares), notEmpty(sources)) AS value_ns";
+static const char none_measured[] = "'[]' AS by_source, '[]' AS value_sums, '[]' AS value_ns";
+
+/* Whether any row has measured values; -1: an error. */
+static int is_measured(const struct occ_load *l)
 {
-    static const char names[] = "config_id, grp, n, total, low, high, first, last, histogram, by_source, "
-                                "value_sums, value_ns, counted";
-    bool is_new = l->w->dialect == OCC_DIALECT_NEW;
-    return occ_load_fetch(
-        l, "sums", names,
+    int rc = occ_load_fetch(
+        l, "measured", "n",
         sqlite3_mprintf(
-            "SELECT toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS "
-            "total, minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
-            "toUInt32(max(bucket)) AS last, %s AS histogram, sumForEachIf(sources, is_measured) AS "
-            "by_source, "
-            "sumForEachIf(arrayMap((m, s) -> m * s * total_ns, means, shares), is_measured) AS value_sums, "
-            "sumForEachIf(arrayMap(s -> s * toFloat64(total_ns), shares), is_measured) AS value_ns, "
-            "sum(is_counted) AS counted FROM (%s) GROUP BY %s config%s",
-            has_groups(l) ? "whose" : "''", l->question->histograms ? "sumMap(hist_bin, hist_n)" : "''", rows,
-            has_groups(l) ? "whose," : "",
-            /* days are partitions, and part of the key */
-            is_new ? " SETTINGS do_not_merge_across_partitions_select_final = 1" : ""));
+            "SELECT count() AS n FROM (SELECT 1 FROM %s.minute WHERE %s AND notEmpty(sources) LIMIT 1)",
+            l->w->options.database, l->where));
+    return rc == 0 ? occ_load_number(l, "SELECT n FROM measured") > 0 : rc;
+}
+
+/* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none. */
+static int fetch_groups(const struct occ_load *l, const char *group, bool measured)
+{
+    bool histograms = l->question->histograms;
+    char *columns = sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns%s%s, %s AS whose",
+                                    measured ? ", sources, means, shares" : "",
+                                    histograms ? ", hist_bin, hist_n" : "", group);
+    char *sums = sqlite3_mprintf(
+        "toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS total, "
+        "minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
+        "toUInt32(max(bucket)) AS last, %s AS histogram, %s",
+        has_groups(l) ? "whose" : "''", histograms ? "sumMap(hist_bin, hist_n)" : "''",
+        measured ? measured_sums : none_measured);
+    struct occ_load_sums what = {.columns = columns,
+                                 .sums = sums,
+                                 .names = "config_id, grp, n, total, low, high, first, last, histogram, "
+                                          "by_source, value_sums, value_ns, counted",
+                                 .keys = has_groups(l) ? "whose, config" : "config"};
+    int rc = columns && sums ? occ_load_sums(l, &what) : occ_load_no_memory(l->err);
+    sqlite3_free(columns);
+    sqlite3_free(sums);
+    return rc;
 }
 
 /* "Of these kernels", as a condition on minutes; nothing where there are too many to list. */
@@ -169,27 +177,12 @@ static int choose_kernels(struct occ_load *l)
 
 static int fetch_sums(const struct occ_load *l)
 {
-    int64_t counted = 0;
-    int rc = occ_load_parts(l);
-    char *rows = NULL, *group = rc == 0 ? make_group(l) : NULL,
-         *columns =
-             group ? sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns, sources, means, "
-                                     "shares, notEmpty(sources) AS is_measured, %s AS whose%s",
-                                     group, l->question->histograms ? ", hist_bin, hist_n" : "")
-                   : NULL;
-    if (rc == 0)
-        rc = columns ? occ_load_rows(l, columns, &rows, &counted) : occ_load_no_memory(l->err);
-    if (rc == 0)
-        rc = sum_rows(l, rows);
-    if (rc == 0 && number(l, "SELECT CAST(total(counted) AS INTEGER) FROM sums") != counted) {
-        sqlite3_free(rows);
-        rows = occ_load_all_rows(l, columns);
-        rc = rows ? occ_load_run(l, sqlite3_mprintf("DROP TABLE temp.sums")) : occ_load_no_memory(l->err);
-        if (rc == 0)
-            rc = sum_rows(l, rows);
-    }
-    sqlite3_free(rows);
-    sqlite3_free(columns);
+    int rc = occ_load_parts(l), measured = rc == 0 ? is_measured(l) : rc;
+    char *group = measured >= 0 ? make_group(l) : NULL;
+    if (measured >= 0)
+        rc = group ? fetch_groups(l, group, measured) : occ_load_no_memory(l->err);
+    else
+        rc = measured;
     sqlite3_free(group);
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.sums WHERE n = '0'")) : rc;
 }
@@ -283,6 +276,7 @@ static int put_losses(const struct occ_load *l)
 
 int occ_load_launches(struct occ_load *l)
 {
+    l->table = "minute";
     l->where = make_where(l);
     int rc = l->where && sqlite3_create_function(l->db, "pack_histogram", 1, SQLITE_UTF8, NULL,
                                                  pack_histogram, NULL, NULL) == SQLITE_OK
@@ -300,7 +294,8 @@ int occ_load_launches(struct occ_load *l)
         rc = put_losses(l);
     if (rc == 0)
         rc = put_hours(l);
-    if (rc == 0 && number(l, "SELECT (SELECT count(*) FROM sums) = (SELECT count(*) FROM stored_hour)") != 1)
+    if (rc == 0 &&
+        occ_load_number(l, "SELECT (SELECT count(*) FROM sums) = (SELECT count(*) FROM stored_hour)") != 1)
         rc = occ_fail(l->err, OCC_E_IO, "%s: launch configurations are missing: ask again",
                       l->w->options.http.url);
     if (rc == 0)

@@ -29,6 +29,16 @@ int occ_load_run(const struct occ_load *l, char *sql)
                                         l->w->options.http.url, sqlite3_errmsg(l->db));
 }
 
+int64_t occ_load_number(const struct occ_load *l, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t n = -1;
+    if (sqlite3_prepare_v2(l->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+        n = sqlite3_column_int64(stmt, 0);
+    (void)sqlite3_finalize(stmt);
+    return n;
+}
+
 void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text, const char *after)
 {
     char quoted[TEXT_BYTES];

@@ -15,8 +15,9 @@ struct occ_load {
     struct occ_store *store;
     sqlite3 *db;
     struct occ_error *err;
-    char *where;      /* condition on minutes */
-    bool has_kernels; /* in the history */
+    const char *table; /* minute or rank_minute: what the question's sums are over, */
+    char *where;       /* and the condition on its rows */
+    bool has_kernels;  /* in the history */
 };
 
 /* ", column" for each of a list. */
@@ -27,6 +28,8 @@ int occ_load_no_memory(struct occ_error *err);
 int occ_load_fetch(const struct occ_load *l, const char *table, const char *names, char *sql);
 /* Runs a formatted statement on the history; frees it. */
 int occ_load_run(const struct occ_load *l, char *sql);
+/* The number that a statement on the history gives; -1: it fails. */
+int64_t occ_load_number(const struct occ_load *l, const char *sql);
 /* BEFORE 'text' AFTER; nothing for NULL. */
 void occ_load_append_text(sqlite3_str *sql, const char *before, const char *text, const char *after);
 /* A job by Slurm's number, its pod or the name that it has here. */
@@ -37,13 +40,19 @@ char *occ_load_runs_where(const struct occ_load *l);
 /* Buckets in the question's time; of a table with `bucket`. */
 void occ_load_append_period(const struct occ_load *l, sqlite3_str *sql);
 
-/* occ_load_parts() fetches the table `parts`: in which minute (`at`, in seconds) and part of `minute` how
- * many rows are. Rows of `minute` with these columns, of the question, each in its last version: *ret_rows
- * selects them, to be freed with sqlite3_free(). is_counted is 1 in rows that it takes as they are; where
- * these are not *ret_counted, parts of the table were merged meanwhile: ask for all rows instead. */
+/* Fetches the table `parts`: in which minute (`at`, in seconds) and part of the table how many rows are. */
 int occ_load_parts(const struct occ_load *l);
-int occ_load_rows(const struct occ_load *l, const char *columns, char **ret_rows, int64_t *ret_counted);
-char *occ_load_all_rows(const struct occ_load *l, const char *columns);
+
+/* Sums over rows of the question, each in its last version. */
+struct occ_load_sums {
+    const char *columns; /* of the rows */
+    const char *sums;    /* expressions over these, with names */
+    const char *names;   /* of them, and "counted" */
+    const char *keys;    /* what they are grouped by */
+};
+
+/* Fetches them into the table `sums`; after occ_load_parts(). */
+int occ_load_sums(const struct occ_load *l, const struct occ_load_sums *sums);
 
 /* launches.c, dimensions.c (what `sums` refer to), runs.c, ranks.c */
 int occ_load_launches(struct occ_load *l);

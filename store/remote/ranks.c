@@ -3,66 +3,57 @@
 
 #define RUN_NAMES "run, node, rank, program, user, job, start_ns, last_start_ns"
 
-/* Runs that the question is about, of those that `more` lets through. */
-static int fetch_runs(const struct occ_load *l, const char *more)
+/* Selects these columns of the runs that the question is about, of those that `more` lets through. */
+static char *select_runs(const struct occ_load *l, const char *columns, const char *more)
 {
     const struct occ_remote_question *q = l->question;
-    sqlite3_str *where = sqlite3_str_new(l->db);
-    sqlite3_str_appendall(where, more);
-    occ_load_append_text(where, " AND user = ", q->user, "");
-    occ_load_append_text(where, " AND node = ", q->node, "");
+    sqlite3_str *sql = sqlite3_str_new(l->db);
+    sqlite3_str_appendf(sql, "SELECT %s FROM %s.run FINAL WHERE %s", columns, l->w->options.database, more);
+    occ_load_append_text(sql, " AND user = ", q->user, "");
+    occ_load_append_text(sql, " AND node = ", q->node, "");
     if (q->job) {
-        sqlite3_str_appendall(where, " AND ");
-        occ_load_append_job(where, q->job);
+        sqlite3_str_appendall(sql, " AND ");
+        occ_load_append_job(sql, q->job);
     }
-    char *condition = sqlite3_str_finish(where);
-    int rc = occ_load_fetch(l, "runs", RUN_NAMES,
-                            sqlite3_mprintf("SELECT " RUN_NAMES " FROM %s.run FINAL WHERE %s",
-                                            l->w->options.database, condition ? condition : "0"));
-    sqlite3_free(condition);
-    return rc;
+    return sqlite3_str_finish(sql);
 }
 
-/* 'a', 'b', ... of the texts that a statement selects, after `none`; to be freed. */
-static char *list_texts(const struct occ_load *l, const char *select, const char *none)
+/* Of these runs, in the question's time. */
+static char *make_where(const struct occ_load *l, const char *more)
 {
-    sqlite3_str *list = sqlite3_str_new(l->db);
-    sqlite3_stmt *stmt = NULL;
-    occ_load_append_text(list, "", none, "");
-    if (sqlite3_prepare_v2(l->db, select, -1, &stmt, NULL) == SQLITE_OK)
-        while (sqlite3_step(stmt) == SQLITE_ROW)
-            occ_load_append_text(list, ", ", (const char *)sqlite3_column_text(stmt, 0), "");
-    (void)sqlite3_finalize(stmt);
-    return sqlite3_str_finish(list);
+    char *runs = select_runs(l, "run", more);
+    sqlite3_str *where = sqlite3_str_new(l->db);
+    sqlite3_str_appendf(where, "run IN (%s)", runs ? runs : "");
+    sqlite3_free(runs);
+    occ_load_append_period(l, where);
+    return sqlite3_str_finish(where);
 }
 
-#define NO_UUID     "00000000-0000-0000-0000-000000000000"
-#define UUIDS(name) "length(" name ") = 36 AND " name " NOT GLOB '*[^0-9a-f-]*'"
-
-/* Of a node's first run of a job to its last are the job's. */
-static int fetch_gpus(const struct occ_load *l)
+/* The runs, and their sums by GPU. */
+static int fetch_gpus(struct occ_load *l, const char *more)
 {
-    sqlite3_str *period = sqlite3_str_new(l->db);
-    occ_load_append_period(l, period);
-    char *list = list_texts(l, "SELECT run FROM runs WHERE " UUIDS("run"), NO_UUID),
-         *when = sqlite3_str_finish(period);
-    int rc = occ_load_fetch(
-        l, "gpus", "run, gpu, n, busy, wasted, capacity, first, last",
-        sqlite3_mprintf(
-            "SELECT run, gpu, sum(launches) AS n, sum(busy_ns) AS busy, sum(wasted_warp_s) AS wasted, "
-            "sum(capacity_warp_s) AS capacity, toUInt32(min(bucket)) AS first, toUInt32(max(bucket)) AS "
-            "last FROM %s.rank_minute FINAL WHERE run IN (%s)%s GROUP BY run, gpu",
-            l->w->options.database, list, when ? when : ""));
-    sqlite3_free(list);
-    sqlite3_free(when);
+    static const struct occ_load_sums gpus = {
+        .columns = "run, gpu, bucket, launches, busy_ns, wasted_warp_s, capacity_warp_s",
+        .sums =
+            "run, gpu, sum(launches) AS n, sum(busy_ns) AS busy, sum(wasted_warp_s) AS wasted, "
+            "sum(capacity_warp_s) AS capacity, toUInt32(min(bucket)) AS first, toUInt32(max(bucket)) AS last",
+        .names = "run, gpu, n, busy, wasted, capacity, first, last, counted",
+        .keys = "run, gpu"};
+    l->table = "rank_minute";
+    l->where = make_where(l, more);
+    int rc = l->where ? occ_load_fetch(l, "runs", RUN_NAMES, select_runs(l, RUN_NAMES, more))
+                      : occ_load_no_memory(l->err);
+    if (rc == 0)
+        rc = occ_load_parts(l);
+    if (rc == 0)
+        rc = occ_load_sums(l, &gpus);
+    sqlite3_free(l->where);
     return rc;
 }
 
 int occ_load_ranks(struct occ_load *l)
 {
-    int rc = fetch_runs(l, "1");
-    if (rc == 0)
-        rc = fetch_gpus(l);
+    int rc = fetch_gpus(l, "1");
     return rc == 0
                ? occ_load_run(
                      l,
@@ -73,7 +64,7 @@ int occ_load_ranks(struct occ_load *l)
                          "INTEGER) AS "
                          "busy_ns, CAST(wasted AS REAL) AS wasted_warp_s, CAST(capacity AS REAL) AS "
                          "capacity_warp_s, first * 1000000000 AS first_ns, last * 1000000000 AS last_ns FROM "
-                         "gpus JOIN runs USING(run)"))
+                         "sums JOIN runs USING(run)"))
                : rc;
 }
 
@@ -83,7 +74,7 @@ int occ_load_ranks(struct occ_load *l)
     "CREATE TEMP TABLE idle AS SELECT run, gpu, node, nullif(rank, '') AS rank, program, "                   \
     "nullif(user, '') AS user, job, last * 1000000000 AS last_ns, NULL AS allocated_ns, "                    \
     "until * 1000000000 - max(coalesce(last * 1000000000 + 60000000000, 0), start_ns + 0) AS idle_ns "       \
-    "FROM runs LEFT JOIN gpus USING(run) JOIN watermarks USING(node)"
+    "FROM runs LEFT JOIN sums USING(run) JOIN watermarks USING(node)"
 #define IDLE_GPUS                                                                                            \
     "INSERT INTO temp.idle SELECT NULL, gpu, node, NULL, NULL, nullif(user, ''), job, "                      \
     "iif(last + 60 > since + 0, last * 1000000000, NULL), since * 1000000000, "                              \
@@ -101,12 +92,26 @@ int occ_load_ranks(struct occ_load *l)
     "SELECT toString(gpu) AS gpu, toUInt32(max(bucket)) AS last FROM %s.rank_minute WHERE launches > 0 "     \
     "AND gpu IN (%s) AND bucket >= (SELECT min(since) FROM %s.allocation WHERE gpu IN (%s)) GROUP BY gpu"
 
+/* 'a', 'b', ... of the texts that a statement selects, after `none`; to be freed. */
+static char *list_texts(const struct occ_load *l, const char *select, const char *none)
+{
+    sqlite3_str *list = sqlite3_str_new(l->db);
+    sqlite3_stmt *stmt = NULL;
+    occ_load_append_text(list, "", none, "");
+    if (sqlite3_prepare_v2(l->db, select, -1, &stmt, NULL) == SQLITE_OK)
+        while (sqlite3_step(stmt) == SQLITE_ROW)
+            occ_load_append_text(list, ", ", (const char *)sqlite3_column_text(stmt, 0), "");
+    (void)sqlite3_finalize(stmt);
+    return sqlite3_str_finish(list);
+}
+
+#define NO_UUID     "00000000-0000-0000-0000-000000000000"
+#define UUIDS(name) "length(" name ") = 36 AND " name " NOT GLOB '*[^0-9a-f-]*'"
+
 /* Runs that go on. */
 static int load_idle_runs(struct occ_load *l)
 {
-    int rc = fetch_runs(l, "end_ns IS NULL");
-    if (rc == 0)
-        rc = fetch_gpus(l);
+    int rc = fetch_gpus(l, "end_ns IS NULL");
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf(IDLE_RUNS)) : rc;
 }
 
