@@ -11,12 +11,14 @@
 #include "store/measured.h"
 
 /* A mean is off by at most a tenth of its error, which is rounded up, by at most an eighth. A share, which is
- * a weight among minutes with nearly the same mean, is off by at most 1/64. */
-#define STEPS_OF_MEAN  5
-#define STEPS_OF_ERROR 8
-#define STEPS_OF_SHARE 32
-#define STEP_MIN       1e-7 /* below it digits stay as they are */
-#define NUMBER_BYTES   32
+ * a weight among minutes with nearly the same mean, is off by at most 1/64; that of elapsed occupancy is one
+ * between what was measured and what is expected, too, and off by at most 1e-5. */
+#define STEPS_OF_MEAN    5
+#define STEPS_OF_ERROR   8
+#define STEPS_OF_SHARE   32
+#define STEPS_OF_ELAPSED 50000
+#define STEP_MIN         1e-7 /* below it digits stay as they are */
+#define NUMBER_BYTES     32
 
 /* Whose error tells how exact a value is; its own name: it is an error. Values without an error of their own
  * come from the regression of achieved or elapsed occupancy, and are no more exact than that is. */
@@ -97,10 +99,12 @@ void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_su
     bool is_measured = occ_measured_launches(sums) > 0 && total_ns > 0;
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT && is_measured; i++) {
         double share = sums->ns[i] / (double)total_ns;
+        bool is_elapsed = i == OCC_MEASURED_elapsed || i == OCC_MEASURED_group_elapsed;
+        int steps = is_elapsed ? STEPS_OF_ELAPSED : STEPS_OF_SHARE;
         if (i > 0)
             means[n_means++] = shares[n_shares++] = ',';
         n_means += (size_t)print_mean(means + n_means, sums, i);
-        n_shares += (size_t)print(shares + n_shares, share, share / STEPS_OF_SHARE, round);
+        n_shares += (size_t)print(shares + n_shares, share, share / steps, round);
     }
     means[n_means++] = shares[n_shares++] = ']';
     occ_body_put_list(rows, sources, is_measured ? sizeof sources / sizeof *sources : 0);

@@ -111,12 +111,13 @@ static void add_measured(struct occ_measured_sums *sums, const struct occ_measur
     }
 }
 
-/* As occ_top_row's: by what was measured, where that stands for all launches, else by the model. */
-static double unused_share(const struct occ_measured_sums *sums, const struct occ_outbox_config *config)
+/* As occ_top_row's: by what was measured, for the other launches by the model. */
+static double unused_share(const struct occ_measured_sums *sums, const struct occ_outbox_config *config,
+                           uint64_t total_ns)
 {
-    double ns = sums->ns[OCC_MEASURED_elapsed], elapsed = config->expected_elapsed;
-    if (ns > 0 && occ_measured_is_representative(sums))
-        elapsed = sums->sum[OCC_MEASURED_elapsed] / ns;
+    struct occ_measurement means;
+    double share = occ_measured_part(sums, (double)total_ns, &means), elapsed = config->expected_elapsed;
+    elapsed += share > 0 ? share * (means.elapsed - elapsed) : 0;
     return elapsed < 1 ? 1 - elapsed : 0;
 }
 
@@ -166,7 +167,7 @@ static bool add_row(struct minute *m, sqlite3_stmt *stmt, const struct occ_outbo
     struct occ_measured_sums measured;
     read_measured(stmt, &measured);
     double capacity = (double)total * 1e-9 * config->warps,
-           waste = capacity * unused_share(&measured, config);
+           waste = capacity * unused_share(&measured, config, total);
     row->ranks += row->last_run != run->id;
     row->last_run = run->id;
     row->launches = add_saturated(row->launches, launches);

@@ -103,6 +103,21 @@ void occ_explain(const struct occ_result *result, const struct occ_measurement *
     *ret_waterfall = w;
 }
 
+void occ_explain_partly(const struct occ_result *result, const struct occ_measurement *measurement,
+                        double share, struct occ_waterfall *ret_waterfall)
+{
+    struct occ_waterfall *w = ret_waterfall, others;
+    occ_explain(result, share > 0 ? measurement : NULL, w);
+    if (w->source == OCC_FROM_MODEL || share >= 1)
+        return;
+    occ_explain(result, NULL, &others);
+    w->used = share * w->used + (1 - share) * others.used;
+    w->tail_spread = (1 - share) * others.tail_spread;
+    w->error *= share;
+    for (int i = 0; i < OCC_PART_COUNT; i++)
+        w->part[i] = share * w->part[i] + (isnan(others.part[i]) ? 0 : (1 - share) * others.part[i]);
+}
+
 enum occ_limit occ_most_stalled(const struct occ_measurement *measurement)
 {
     double max = OCC_STALL_MIN;

@@ -103,6 +103,11 @@ struct occ_waterfall {
 void occ_explain(const struct occ_result *result, const struct occ_measurement *measurement,
                  struct occ_waterfall *ret_waterfall);
 
+/* The same of launches of which only a part was measured: the mean of what was measured and of what is
+ * expected of the others. `share`: of their time, 0...1. */
+void occ_explain_partly(const struct occ_result *result, const struct occ_measurement *measurement,
+                        double share, struct occ_waterfall *ret_waterfall);
+
 /* The resource for which launching warps stalled most, if for more than OCC_STALL_MIN of the cycles;
  * OCC_LIMIT_COUNT: none, or not measured. */
 #define OCC_STALL_MIN 0.01

@@ -78,6 +78,13 @@ double occ_measured_mean(const struct occ_measured_sums *sums, enum occ_measured
 #define OCC_MEASURED_ALIKE    1.2
 bool occ_measured_is_representative(const struct occ_measured_sums *sums);
 
+/* Means as below of the launches with values of their own, whether they represent others or not, and the part
+ * (0...1) that those with an elapsed occupancy have of the time of all launches, `total_ns`: what
+ * occ_explain_partly() takes, so that sums do not depend on how launches are grouped (docs/decisions/0035).
+ * Sums are of whole minutes: where they are of more time than `total_ns`, the part is theirs. */
+double occ_measured_part(const struct occ_measured_sums *sums, double total_ns,
+                         struct occ_measurement *ret_measurement);
+
 /* All means of launches with values of their own. The source is that of the majority, of a tie the less
  * direct one. GROUPED: no launch has a value of its own, or they do not represent all, and the means are NaN.
  * Achieved occupancy, active SMs and resident blocks, which are not defined for overlapped launches, are NaN

@@ -225,12 +225,17 @@ static const struct occ_sql_column overhead[] = {
 
 #define OF_ONE(name) "e." name
 
-/* Measured elapsed occupancy of a row of minutes or hours. */
-#define ELAPSED_OF(unit)                                                                                     \
-    "(SELECT iif(" OCC_SQL_REPRESENTATIVE(OF_ONE) ", e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL) FROM "   \
-                                                  "stored_measured_" unit                                    \
-                                                  " AS e WHERE e.config_id = m.config_id AND e." unit        \
-                                                  " = m." unit " AND e.run_id = m.run_id)"
+/* What was measured of a row of minutes or hours. */
+#define MEASURED_OF(unit, value)                                                                             \
+    "(SELECT " value " FROM stored_measured_" unit " AS e WHERE e.config_id = m.config_id AND e." unit       \
+    " = m." unit " AND e.run_id = m.run_id)"
+
+#define ELAPSED "iif(" OCC_SQL_REPRESENTATIVE(OF_ONE) ", e.elapsed_sum / nullif(e.elapsed_ns, 0), NULL)"
+
+/* What the launches that were measured (occ_measured_part()) add to the expected elapsed occupancy. */
+#define ABOVE_EXPECTED                                                                                       \
+    "(e.elapsed_sum - e.elapsed_ns * c.expected_elapsed_low) / max(m.total_duration_ns, e.elapsed_ns + "     \
+    "e.group_elapsed_ns)"
 
 #define ROLLUP_COLUMNS(unit, ns)                                                                             \
     START_COLUMNS("m", unit, ns), {"run_id", "INTEGER", "m.run_id", "", "the run, see run"},                 \
@@ -250,15 +255,14 @@ static const struct occ_sql_column overhead[] = {
         {"expected_elapsed_low", "REAL", "c.expected_elapsed_low", "ratio",                                  \
          "model: occupancy of a balanced grid, over the elapsed cycles of all SMs, see launch_config"},      \
         {"expected_elapsed_high", "REAL", "c.expected_elapsed_high", "ratio", "the other end of its range"}, \
-        {"elapsed", "REAL", ELAPSED_OF(unit), "ratio",                                                       \
+        {"elapsed", "REAL", MEASURED_OF(unit, ELAPSED), "ratio",                                             \
          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), mean by time"},        \
         {"waste_warp_seconds", "REAL",                                                                       \
-         "m.total_duration_ns * 1e-9 * d.sm_count * c.max_warps_per_sm * max(0, 1 - coalesce(" ELAPSED_OF(   \
-             unit) ", c.expected_elapsed_low))",                                                             \
+         "m.total_duration_ns * 1e-9 * d.sm_count * c.max_warps_per_sm * max(0, 1 - c.expected_elapsed_low " \
+         "- coalesce(" MEASURED_OF(unit, ABOVE_EXPECTED) ", 0))",                                            \
          "warp-seconds",                                                                                     \
-         "total duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed_low where "     \
-         "elapsed "                                                                                          \
-         "was not measured"},                                                                                \
+         "total duration x SMs x maximum warps per SM x (1 - elapsed), with expected_elapsed_low for "       \
+         "launches that were not measured"},                                                                 \
         END
 
 #define ROLLUP(table)                                                                                        \

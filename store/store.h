@@ -319,6 +319,11 @@ struct occ_duration_bins {
     size_t n;
 };
 
+/* As occ_top_row's. */
+struct occ_waste {
+    double warp_seconds, measured_share;
+};
+
 /* Everything about a launch configuration: identity, limits, analysis, totals of its launches, measured
  * values. */
 struct occ_config_row {
@@ -333,8 +338,8 @@ struct occ_config_row {
     uint64_t launches, total_ns, min_ns, max_ns;
     uint64_t p50_ns, p95_ns, p99_ns; /* from the histogram, at most 12.5 % off */
     struct occ_duration_bins durations;
-    int64_t first_ns, last_ns;              /* first and last start */
-    double waste_warp_seconds;              /* as occ_top_row's */
+    int64_t first_ns, last_ns; /* first and last start */
+    struct occ_waste waste;
     struct occ_measured_sums measured;      /* by whole minutes */
     struct occ_reported_occupancy reported; /* by the recordings among the filter's runs */
     const char

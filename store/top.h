@@ -39,9 +39,9 @@ struct occ_top_row {
     double theoretical;      /* this and what is expected: over the analysed configurations */
     double expected_achieved_low, expected_achieved_high, expected_elapsed_low, expected_elapsed_high;
     double achieved, achieved_error, elapsed, elapsed_error; /* over the measured ones; standard errors */
-    double measured_share;                                   /* of total_ns: measured configurations */
-    /* duration * SMs * max_warps_per_sm * (1 - elapsed), in seconds; elapsed: measured, else the low end of
-     * what is expected */
+    double measured_share;                                   /* of total_ns: launches that were measured */
+    /* duration * SMs * max_warps_per_sm * (1 - elapsed), in seconds; elapsed: of launches that were measured
+     * the measured one, of others the low end of what is expected */
     double waste_warp_seconds;
     /* Of the waterfall (occupancy/waterfall.h), over the analysed configurations: `used` (elapsed: measured,
      * else the low end of what is expected) and the parts sum to 1, without PARTIAL_WARP, which is the share

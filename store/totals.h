@@ -14,6 +14,7 @@ struct occ_totals {
     uint64_t key;
     uint64_t launches, total_ns, min_ns, max_ns; /* min_ns is UINT64_MAX without launches */
     int64_t first_ns, last_ns;                   /* starts; INT64_MAX, INT64_MIN without launches */
+    uint64_t others_ns; /* launches that a filter leaves out, though measured values are also theirs */
     struct occ_histogram histogram;
 };
 
@@ -28,6 +29,11 @@ void occ_totals_table_free(struct occ_totals_table *table);
 
 /* The entry of `key`, made when missing. NULL: no memory. The pointer holds until the next call. */
 struct occ_totals *occ_totals_at(struct occ_totals_table *table, uint64_t key);
+
+static inline double occ_totals_all_ns(const struct occ_totals *t)
+{
+    return (double)t->total_ns + (double)t->others_ns;
+}
 
 /* The entry, or NULL. */
 static inline struct occ_totals *occ_totals_find(const struct occ_totals_table *table, uint64_t key)

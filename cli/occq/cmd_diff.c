@@ -120,7 +120,9 @@ const struct cli_command cli_diff = {
         "and until.\n\n"
         "The change of the time is split into the duration of launches and their number, that of the mean "
         "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are what was measured "
-        "if both sides of a kernel were, else what is expected of both.\n\n"
+        "if both sides of a kernel were, else what is expected of both; what was measured stands for all "
+        "launches "
+        "of a side there, so that its waste is not that of 'occq top' where only some were.\n\n"
         "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "
         "printed beside each other.",
     .options = options,

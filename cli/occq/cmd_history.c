@@ -264,9 +264,9 @@ const struct cli_command cli_history = {
         "a possible change. Beside it stand how much of it comes from kernels (of one KERNEL: from its "
         "configurations) and how much from their mix, and the last run that began then or one unit "
         "before.\n\n"
-        "What was measured of a launch configuration stands for its launches of the same unit of time; the "
-        "other units have what is expected, so that waste by minutes may add up to another sum than by "
-        "hours.",
+        "Occupancy and waste are of all launches: those that were measured count with what was measured, the "
+        "others with what is expected; column measured is the part of the time that was. So waste by minutes "
+        "adds up to that by hours, and to that of 'occq top'.",
     .options = options,
     .columns = trend_point_columns,
     .examples = {{"occq history gemm", "a kernel, as long as it is known"},

@@ -286,10 +286,13 @@ const struct cli_command cli_top = {
         "A kernel that ran on several devices has a row for each; --by adds up something else than kernels. "
         "By range or stream, and with --range, --graph or --stream, launches count that are still kept one "
         "by one, not those of which only minutes and hours are left. Means are weighted with time. Measured "
-        "values are means over the measured configurations; column measured is their part of the time. What "
-        "was measured of a configuration stands for all its launches of a row: where only some runs of it "
-        "were "
-        "measured, rows by run or label do not add up to those by kernel.",
+        "values are means over the launches that were measured; column measured is their part of the time. "
+        "Causes, effective and waste are of all launches: those that were measured count with what was "
+        "measured, the others with what is expected, so that waste adds up to the same sum however launches "
+        "are grouped. Measured values are of whole minutes and of all streams: where --since or --until lies "
+        "inside a minute, or --stream, --range or --graph chooses launches, the part that was measured is "
+        "that "
+        "of the others, too.",
     .options = options,
     .columns = top_columns,
     .checks_columns = true,

@@ -34,24 +34,30 @@ static bool needs_mark(const struct occ_config_row *row)
            !(row->kernel.device_name && strstr(row->kernel.device_name, "simulated"));
 }
 
-static const char *waste_source(const struct show_group *group)
+/* By what waste is: of all of the time, or of which part. */
+static const char *waste_source(const struct show_group *group, char buffer[LINE])
 {
-    size_t measured = 0;
+    double measured_ns = 0, all_ns = 0;
     for (size_t i = 0; i < group->n; i++) {
-        struct occ_measurement means;
-        const struct analysis a = show_analysis(&group->configs[i], &means);
-        measured += group->configs[i].analysed && analysis_is_measured(&a);
+        double ns = group->configs[i].analysed ? (double)group->configs[i].total_ns : 0;
+        measured_ns += ns * group->configs[i].waste.measured_share;
+        all_ns += ns;
     }
-    return measured == 0 ? "model" : measured == group->n ? "measured" : "measured, else model";
+    double share = measured_ns / all_ns;
+    if (share < 0.9995 && share > 0)
+        (void)snprintf(buffer, LINE, "%.1f%% of the time measured, else model", share * 100);
+    else
+        (void)snprintf(buffer, LINE, "%s", share > 0 ? "measured" : "model");
+    return buffer;
 }
 
 static void print_head(const struct show_group *group)
 {
     const struct occ_config_row *first = group->configs;
     double waste = 0;
-    char duration[32], amount[32];
+    char duration[32], amount[32], source[LINE];
     for (size_t i = 0; i < group->n; i++)
-        waste += isfinite(group->configs[i].waste_warp_seconds) ? group->configs[i].waste_warp_seconds : 0;
+        waste += isfinite(group->configs[i].waste.warp_seconds) ? group->configs[i].waste.warp_seconds : 0;
     print_name("", first->kernel.short_name);
     print_name("  ", first->kernel.demangled);
     char where[LINE];
@@ -69,7 +75,7 @@ static void print_head(const struct show_group *group)
               first->kernel.id, group->n, group->n == 1 ? "" : "s", group->launches,
               group->launches == 1 ? "" : "es",
               occ_format_duration((int64_t)group->total_ns, duration, sizeof duration),
-              cli_amount_text(waste, amount, sizeof amount), waste_source(group));
+              cli_amount_text(waste, amount, sizeof amount), waste_source(group, source));
     show_ranges(group);
 }
 

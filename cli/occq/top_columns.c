@@ -35,20 +35,20 @@ const struct cli_column top_columns[] = {
     FIELD("expect_high", "expected_achieved_high", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(14),
           row.expected_achieved_high, HIGH_END),
     FIELD("achieved", "achieved", CLI_RATIO, 0, row.achieved,
-          "measured: warp-cycles / (SM-active cycles x maximum warps per SM), over the measured "
-          "configurations; shown by default where there are any"),
+          "measured: warp-cycles / (SM-active cycles x maximum warps per SM), over the "
+          "launches that were measured; shown by default where there are any"),
     FIELD("achieved_ci95", "achieved_ci95", CLI_RATIO, 0, achieved_ci95,
           "half-width of the 95 % confidence interval of achieved"),
     FIELD("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0, row.expected_elapsed_low,
           EXPECTED "the elapsed cycles of all SMs, if all waves take equally long"),
     FIELD("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, row.expected_elapsed_high, HIGH_END),
     FIELD("elapsed", "elapsed", CLI_RATIO, 0, row.elapsed,
-          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), over the measured "
-          "configurations"),
+          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), over the "
+          "launches that were measured"),
     FIELD("elapsed_ci95", "elapsed_ci95", CLI_RATIO, 0, elapsed_ci95,
           "half-width of the 95 % confidence interval of elapsed"),
     FIELD("measured", "measured_ratio", CLI_RATIO, 0, row.measured_share,
-          "part of the time that is of measured configurations"),
+          "part of the time that was measured"),
     FIELD("waves", "waves", CLI_FACTOR, CLI_DEFAULT | CLI_SPARE(9), waves, "waves " DOMINANT),
     FIELD("full_waves", "full_waves", CLI_PLAIN, 0, full_waves, "full waves " DOMINANT),
     FIELD("partial", "partial_blocks", CLI_PLAIN, 0, partial_blocks,
@@ -60,10 +60,10 @@ const struct cli_column top_columns[] = {
     FIELD("loss", "main_cause_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT | CLI_SPARE(7), main_cause_ratio,
           "part of all SMs' occupancy lost to this cause; all causes and effective add up to 100 %"),
     FIELD("effective", "effective_elapsed", CLI_RATIO, 0, row.used,
-          "elapsed occupancy: measured where it was, else expected_elapsed_low"),
-    FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT, waste_warp_seconds,
-          "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - elapsed), measured, else "
+          "elapsed occupancy, mean by time: of launches that were measured the measured one, of others "
           "expected_elapsed_low"),
+    FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, CLI_DEFAULT, waste_warp_seconds,
+          "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - effective)"),
     FIELD("waste%", "waste_ratio", CLI_RATIO, CLI_DEFAULT | CLI_HEAT | CLI_SPARE(8), waste_ratio,
           "part of the waste of all kernels that match the filters"),
     FIELD("sum%", "running_waste_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(3), running_waste_ratio,

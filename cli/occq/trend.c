@@ -28,12 +28,13 @@ const struct cli_column trend_point_columns[] = {
           "median of their durations, from a histogram: at most 12.5 % off, as p95"),
     FIELD("p95", "p95_duration_ns", CLI_DURATION, p95_ns, "95 % of them are shorter"),
     FIELD("elapsed", "elapsed", CLI_RATIO, elapsed,
-          "occupancy over the elapsed cycles of all SMs, mean by time: measured, else expected_elapsed_low"),
+          "occupancy over the elapsed cycles of all SMs, mean by time: of launches that were measured the "
+          "measured one, of others expected_elapsed_low"),
     FIELD("low", "elapsed_low", CLI_RATIO, elapsed_low,
           "low end of what elapsed may be: 95 % confidence interval of what is measured"),
     FIELD("high", "elapsed_high", CLI_RATIO, elapsed_high,
           "high end: the same, and the range of what is expected"),
-    FIELD("measured", "measured_ratio", CLI_RATIO, measured, "part of the time that is measured"),
+    FIELD("measured", "measured_ratio", CLI_RATIO, measured, "part of the time that was measured"),
     FIELD("waste", "waste_warp_seconds", CLI_AMOUNT, waste, "wasted warp-seconds"),
     CLI_COLUMN_END,
 };

@@ -98,16 +98,16 @@ static void fill_totals(const struct occ_totals *t, struct occ_config_row *row)
         *quantiles[i] = occ_histogram_quantile_within(&t->histogram, shares[i], t->min_ns, t->max_ns);
 }
 
-static void fill_waste(struct occ_config_row *row)
+static void fill_waste(double all_ns, struct occ_config_row *row)
 {
     struct occ_measurement means;
     struct occ_waterfall waterfall;
-    row->waste_warp_seconds = NAN;
+    row->waste.warp_seconds = NAN;
+    row->waste.measured_share = occ_measured_part(&row->measured, all_ns, &means);
     if (!row->analysed)
         return;
-    occ_measured_means(&row->measured, &means);
-    occ_explain(&row->result, &means, &waterfall);
-    row->waste_warp_seconds = (double)row->total_ns * 1e-9 * row->limits.sm_count *
+    occ_explain_partly(&row->result, &means, row->waste.measured_share, &waterfall);
+    row->waste.warp_seconds = (double)row->total_ns * 1e-9 * row->limits.sm_count *
                               row->result.max_warps_per_sm * fmax(1 - waterfall.used, 0);
 }
 
@@ -157,7 +157,7 @@ static int make_row(struct query *q, const struct occ_totals *t, struct occ_conf
         rc = occ_measured_read(q->store, &q->filter, row->id, OCC_ANY_GROUP, &row->measured, q->err);
     if (rc == 0)
         rc = occ_ncu_read(q->store, row->id, q->run, &q->arena, &row->ncu, q->err);
-    fill_waste(row);
+    fill_waste(occ_totals_all_ns(t), row);
     ++*n;
     return rc;
 }
@@ -180,7 +180,7 @@ static int make_rows(struct query *q, struct occ_config_rows *ret_rows)
     size_t n = 0;
     int rc = rows ? 0 : occ_store_no_memory(q->err);
     for (uint32_t i = 0; i < q->totals.n && rc == 0; i++)
-        rc = make_row(q, &q->totals.entries[i], &rows[n], &n);
+        rc = q->totals.entries[i].launches == 0 ? 0 : make_row(q, &q->totals.entries[i], &rows[n], &n);
     if (rc == 0 && q->arena.failed)
         rc = occ_store_no_memory(q->err);
     if (rc != 0) {

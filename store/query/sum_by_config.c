@@ -109,7 +109,7 @@ static int add_rollups(struct sum *sum, bool hours, struct occ_span span)
 
 /* ---- chunks ---- */
 
-/* The group of a launch that the filter lets through. */
+/* The group of a launch, and whether the filter lets it through. */
 static bool find_group(const struct occ_resolved_filter *f, const struct occ_filtered_run *run,
                        const struct occ_columns *c, uint32_t i, uint32_t *ret_group)
 {
@@ -117,8 +117,7 @@ static bool find_group(const struct occ_resolved_filter *f, const struct occ_fil
     *ret_group = f->by_stream  ? (uint32_t)c->stream[i]
                  : f->by_range ? (range == OCC_MAP_NONE ? 0 : range)
                                : group_of(f, run, c->start_ns ? (int64_t)c->start_ns[i] : 0);
-    return occ_filter_has_config(f, c->config[i]) &&
-           (f->stream == 0 || c->stream[i] == (uint64_t)f->stream) &&
+    return (f->stream == 0 || c->stream[i] == (uint64_t)f->stream) &&
            (!f->has_range_filter || range != OCC_MAP_NONE) && (!f->graphs || c->graph_node[i] != 0);
 }
 
@@ -129,12 +128,16 @@ static int add_launches(struct sum *sum, const struct occ_columns *c, const stru
         uint32_t group = 0;
         if (straddles && ((int64_t)c->start_ns[i] < span.low || (int64_t)c->start_ns[i] >= span.high))
             continue;
-        if (!find_group(sum->filter, run, c, i, &group))
+        if (!occ_filter_has_config(sum->filter, c->config[i]))
             continue;
+        bool is_in = find_group(sum->filter, run, c, i, &group);
         struct occ_totals *t = occ_totals_at(sum->table, (uint64_t)group << 32 | c->config[i]);
-        if (!t || (sum->detailed && !occ_histogram_add(&t->histogram, c->duration_ns[i], 1)))
+        if (!t || (is_in && sum->detailed && !occ_histogram_add(&t->histogram, c->duration_ns[i], 1)))
             return occ_store_no_memory(sum->err);
-        occ_totals_add(t, c->start_ns ? (int64_t)c->start_ns[i] : 0, c->duration_ns[i]);
+        if (is_in)
+            occ_totals_add(t, c->start_ns ? (int64_t)c->start_ns[i] : 0, c->duration_ns[i]);
+        else
+            t->others_ns = occ_add_saturated(t->others_ns, c->duration_ns[i]);
     }
     return 0;
 }

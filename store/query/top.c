@@ -147,20 +147,24 @@ static struct line *find_line(struct lines *t, const struct occ_resolved_filter 
 }
 
 static void add_result(struct line *line, const struct occ_result *result,
-                       const struct occ_measurement *measured, double weight, double capacity_seconds)
+                       const struct occ_waterfall *waterfall, double weight, double capacity_seconds)
 {
-    struct occ_waterfall waterfall;
-    occ_explain(result, measured, &waterfall);
     add_mean(&line->theoretical, result->theoretical, weight);
     add_mean(&line->expected_achieved_low, result->expected_achieved_low, weight);
     add_mean(&line->expected_achieved_high, result->expected_achieved_high, weight);
     add_mean(&line->expected_elapsed_low, result->expected_elapsed_low, weight);
     add_mean(&line->expected_elapsed_high, result->expected_elapsed_high, weight);
-    add_mean(&line->tail_spread, waterfall.tail_spread, weight);
-    add_mean(&line->used, waterfall.used, weight);
+    add_mean(&line->tail_spread, waterfall->tail_spread, weight);
+    add_mean(&line->used, waterfall->used, weight);
     for (int i = 0; i < OCC_PART_COUNT; i++)
-        add_mean(&line->part[i], i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall.part[i], weight);
-    line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall.used, 0);
+        add_mean(&line->part[i], i == OCC_CAUSE_PARTIAL_WARP ? result->cause[i] : waterfall->part[i], weight);
+    line->row.waste_warp_seconds += capacity_seconds * fmax(1 - waterfall->used, 0);
+}
+
+/* Whether measured values are told apart by what rows are; else they are of all of a configuration. */
+static bool is_measured_by_group(const struct top *t)
+{
+    return t->filter.unit_ns || t->answers[0].by > OCC_TOP_BY_STREAM;
 }
 
 /* Of a group of the configuration. */
@@ -170,8 +174,7 @@ static int read_measured(struct top *t, struct occ_top_config *config, uint32_t 
     if (t->filter.unit_ns)
         return occ_measured_of_unit(t->store, &t->filter, &config->measured, group, ret_sums, t->err);
     return occ_measured_read(t->store, &t->filter, config->id,
-                             t->answers[0].by > OCC_TOP_BY_STREAM ? (int64_t)group : OCC_ANY_GROUP, ret_sums,
-                             t->err);
+                             is_measured_by_group(t) ? (int64_t)group : OCC_ANY_GROUP, ret_sums, t->err);
 }
 
 static bool add_durations(struct occ_histogram *sum, const struct occ_histogram *part)
@@ -202,17 +205,20 @@ static void add_totals(struct line *line, const struct occ_top_config *config,
 
 /* What is known of a configuration's occupancy. */
 static void add_occupancy(struct line *line, const struct occ_top_config *config,
-                          const struct occ_totals *totals, const struct occ_measurement *measured)
+                          const struct occ_totals *totals)
 {
+    const struct occ_measurement *measured = &config->means;
     /* launches of no measurable time have a mean too */
     double weight = (double)totals->total_ns + 1e-6 * (double)totals->launches;
+    double measured_weight = weight * config->share;
     line->weight += weight;
-    add_mean(&line->achieved, measured->achieved, weight);
-    add_mean(&line->achieved_error, measured->achieved_error, weight);
-    add_mean(&line->elapsed, measured->elapsed, weight);
-    add_mean(&line->elapsed_error, measured->elapsed_error, weight);
+    add_mean(&line->achieved, measured->achieved, measured_weight);
+    add_mean(&line->achieved_error, measured->achieved_error, measured_weight);
+    add_mean(&line->elapsed, measured->elapsed, measured_weight);
+    add_mean(&line->elapsed_error, measured->elapsed_error, measured_weight);
     if (config->is_analysed)
-        add_result(line, &config->result, measured, weight, (double)totals->total_ns * 1e-9 * config->warps);
+        add_result(line, &config->result, &config->waterfall, weight,
+                   (double)totals->total_ns * 1e-9 * config->warps);
 }
 
 /* OCC_PART_COUNT: nothing is lost. */
@@ -228,42 +234,39 @@ static unsigned largest_part(const double part[OCC_PART_COUNT])
     return found;
 }
 
-static unsigned main_part_of(const struct occ_top_config *config, const struct occ_measurement *measured)
+/* What is known of a group's launches. */
+static int explain(struct top *t, struct occ_top_config *config, const struct occ_totals *totals)
 {
-    struct occ_waterfall waterfall;
-    if (!config->is_analysed)
-        return OCC_PART_COUNT;
-    occ_explain(&config->result, measured, &waterfall);
-    return largest_part(waterfall.part);
+    struct occ_measured_sums sums;
+    int rc = read_measured(t, config, (uint32_t)(totals->key >> 32), &sums);
+    if (rc != 0)
+        return rc;
+    double all_ns = is_measured_by_group(t) ? occ_totals_all_ns(totals) : config->all_ns;
+    config->share = occ_measured_part(&sums, all_ns, &config->means);
+    occ_explain_partly(&config->result, &config->means, config->share, &config->waterfall);
+    config->main_part = config->is_analysed ? largest_part(config->waterfall.part) : OCC_PART_COUNT;
+    return 0;
 }
 
 /* To a line of each answer. */
 static int add_config(struct top *t, struct occ_top_config *config, const struct occ_totals *totals)
 {
     uint32_t group = (uint32_t)(totals->key >> 32);
-    struct occ_measured_sums sums;
-    struct occ_measurement measured;
-    int rc = read_measured(t, config, group, &sums);
+    if (totals->launches == 0)
+        return 0;
+    int rc = explain(t, config, totals);
     if (rc != 0)
         return rc;
-    occ_measured_means(&sums, &measured);
-    config->main_part = main_part_of(config, &measured);
+    if (occ_map_put(&t->kernels, (uint64_t)config->kernel, 0) == OCC_MAP_NONE)
+        return occ_store_no_memory(t->err);
     for (size_t i = 0; i < t->n; i++) {
         struct line *line = find_line(&t->answers[i], &t->filter, config, group);
         if (!line || !add_durations(&line->durations, &totals->histogram))
             return occ_store_no_memory(t->err);
         add_totals(line, config, totals);
-        add_occupancy(line, config, totals, &measured);
+        add_occupancy(line, config, totals);
     }
     return 0;
-}
-
-/* Reads the configuration. */
-static int add_kernel(struct top *t, sqlite3_stmt *stmt, struct occ_top_config *config)
-{
-    if (occ_map_put(&t->kernels, (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_KERNEL), 0) == OCC_MAP_NONE)
-        return occ_store_no_memory(t->err);
-    return occ_top_config_read(t->store, &t->filter, stmt, config, t->err);
 }
 
 static int by_config(const void *left, const void *right)
@@ -287,7 +290,9 @@ static int load_configs(struct top *t)
         while (at < end && (uint32_t)at->key < id)
             at++;
         if (at < end && (uint32_t)at->key == id)
-            rc = add_kernel(t, stmt, &config);
+            rc = occ_top_config_read(t->store, &t->filter, stmt, &config, t->err);
+        for (const struct occ_totals *of = at; of < end && (uint32_t)of->key == id; of++)
+            config.all_ns += occ_totals_all_ns(of);
         while (at < end && (uint32_t)at->key == id && rc == 0)
             rc = add_config(t, &config, at++);
         (void)sqlite3_reset(config.measured.stmt);

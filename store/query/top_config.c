@@ -37,6 +37,7 @@ int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f
     *ret_config =
         (struct occ_top_config){.stmt = stmt,
                                 .id = sqlite3_column_int64(stmt, OCC_TOP_CONFIG),
+                                .kernel = sqlite3_column_int64(stmt, OCC_TOP_KERNEL),
                                 .is_analysed = sqlite3_column_type(stmt, OCC_TOP_ELAPSED_LOW) != SQLITE_NULL,
                                 .is_simulated = sqlite3_column_int(stmt, OCC_TOP_SIMULATED) != 0};
     read_result(stmt, &ret_config->result);

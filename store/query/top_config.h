@@ -13,13 +13,18 @@ enum {
 
 struct occ_top_config {
     sqlite3_stmt *stmt; /* on its row, for names */
-    int64_t id;
+    int64_t id, kernel;
     bool is_analysed, is_simulated;
     struct occ_result result;
     double warps; /* that its device can hold */
     struct occ_dominant_config dominant;
+    double all_ns;                     /* of all its totals, occ_totals_all_ns() */
     struct occ_measured_rows measured; /* by units of time */
-    unsigned main_part; /* of the launches that are added: what they lose most to; OCC_PART_COUNT: nothing */
+    /* of the launches that are added: */
+    struct occ_measurement means; /* of those that were measured */
+    double share;                 /* of their time, what was measured */
+    struct occ_waterfall waterfall;
+    unsigned main_part; /* what they lose most to; OCC_PART_COUNT: nothing */
 };
 
 int occ_top_config_read(struct occ_store *s, const struct occ_resolved_filter *f, sqlite3_stmt *stmt,

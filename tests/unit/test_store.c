@@ -433,7 +433,7 @@ static void configs_carry_the_models_answer(void **state)
         assert_int_equal(row->analysed, status == OCC_OK);
         if (status != OCC_OK) {
             assert_string_equal(row->refused, occ_status_text(status));
-            assert_true(isnan(row->waste_warp_seconds));
+            assert_true(isnan(row->waste.warp_seconds));
             continue;
         }
         assert_null(row->refused);
@@ -459,7 +459,7 @@ static void configs_carry_the_models_answer(void **state)
 static void add_seen(struct world *w, int config, double achieved, double elapsed, double blocks)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    const double ns = 1e6;
+    const double ns = 1e15; /* all of the time */
     struct occ_measured_sums sums = {.direct = 1};
     const struct {
         enum occ_measured_value which;
@@ -609,6 +609,88 @@ static void what_counters_saw_adds_up_by_kernel(void **state)
         assert_parts_add_up(w, half == 1);
         assert_causes_are_those_of_configs(w);
     }
+}
+
+/* Measures some launches, as a run's number and their minute decide; returns what a launch wastes by that,
+ * else by the model. */
+static double measure(struct world *w, const struct world_launch *l)
+{
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_store_launch *launch = &l->launch;
+    int64_t minute = launch->start_ns / MINUTE;
+    double ns = (double)launch->duration_ns, elapsed = (double)(world_random(w) % 1000) / 1000;
+    bool is_measured = minute % 3 && world_random(w) % 10 < (l->run == w->run[0] ? 7 : 2);
+    struct occ_measured_sums sums = {.regression = 1};
+    sums.ns[OCC_MEASURED_elapsed] = sums.ns[OCC_MEASURED_achieved] = ns;
+    sums.sum[OCC_MEASURED_elapsed] = ns * elapsed;
+    sums.sum[OCC_MEASURED_achieved] = ns * (elapsed + 0.001);
+    if (!is_measured && minute % 2) { /* with others alone */
+        sums = (struct occ_measured_sums){.grouped = 1};
+        sums.ns[OCC_MEASURED_group_elapsed] = ns;
+    }
+    if (is_measured || minute % 2)
+        assert_int_equal(occ_store_add_measured(w->store, minute, l->run, launch->config, &sums, &err), 0);
+    char sql[256];
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(d.sm_count * c.max_warps_per_sm * (1 - iif(%d, %f, "
+                   "c.expected_elapsed_low)), 0) FROM stored_launch_config AS c JOIN stored_device AS d "
+                   "USING(device_id) WHERE config_id = %u AND expected_elapsed_low IS NOT NULL",
+                   is_measured, elapsed, launch->config);
+    sqlite3_stmt *stmt = NULL;
+    assert_int_equal(sqlite3_prepare_v2(occ_store_sqlite(w->store), sql, -1, &stmt, NULL), SQLITE_OK);
+    double warps = sqlite3_step(stmt) == SQLITE_ROW ? sqlite3_column_double(stmt, 0) : 0;
+    (void)sqlite3_finalize(stmt);
+    return ns * 1e-9 * warps;
+}
+
+static double waste_by(struct world *w, const struct occ_filter *filter, enum occ_top_by by)
+{
+    struct occ_top top;
+    struct occ_error err = OCC_ERROR_INIT;
+    double waste = 0;
+    assert_int_equal(occ_store_top(w->store, filter, by, &top, &err), 0);
+    for (size_t i = 0; i < top.n; i++)
+        waste += top.rows[i].waste_warp_seconds;
+    occ_top_free(&top);
+    return waste;
+}
+
+static bool is_nearly(double a, double b)
+{
+    return fabs(a - b) < 1e-9 * b;
+}
+
+static void waste_adds_up_however_launches_are_grouped(void **state)
+{
+    struct world *w = *state;
+    struct occ_error err = OCC_ERROR_INIT;
+    const struct occ_filter all = {0};
+    double waste = 0, of_runs = 0, of_streams = 0, of_configs = 0, of_hours = 0;
+    struct occ_config_rows configs;
+    world_open(w);
+    for (int run = 0; run < WORLD_RUNS; run++)
+        world_append(w, run, BEGIN + run * 20 * MINUTE, 150 * MINUTE, 3000);
+    commit(w);
+    for (size_t i = 0; i < w->n; i++)
+        waste += measure(w, &w->launches[i]);
+    commit(w);
+    for (int by = OCC_TOP_BY_KERNEL; by <= OCC_TOP_BY_DAY; by++)
+        if (!is_nearly(waste_by(w, &all, (enum occ_top_by)by), waste))
+            fail_msg("by %d: %.17g, not %.17g", by, waste_by(w, &all, (enum occ_top_by)by), waste);
+    for (int run = 0; run < WORLD_RUNS; run++)
+        of_runs += waste_by(w, &(struct occ_filter){.run = w->run[run]}, OCC_TOP_BY_KERNEL);
+    for (int stream = 7; stream < 10; stream++)
+        of_streams += waste_by(w, &(struct occ_filter){.stream = stream}, OCC_TOP_BY_KERNEL);
+    for (int64_t hour = BEGIN / HOUR; hour < BEGIN / HOUR + 4; hour++)
+        of_hours += waste_by(w, &(struct occ_filter){.since_ns = hour * HOUR, .until_ns = (hour + 1) * HOUR},
+                             OCC_TOP_BY_MINUTE);
+    assert_int_equal(occ_store_configs(w->store, &all, &configs, &err), 0);
+    for (size_t i = 0; i < configs.n; i++)
+        of_configs += configs.rows[i].analysed ? configs.rows[i].waste.warp_seconds : 0;
+    occ_config_rows_free(&configs);
+    assert_true(is_nearly(of_runs, waste) && is_nearly(of_streams, waste));
+    assert_true(is_nearly(of_hours, waste) && is_nearly(of_configs, waste));
+    finish(w);
 }
 
 /* What a program lied into the history takes nothing of it away. */
@@ -1531,6 +1613,7 @@ int main(void)
         TEST(means_are_said_where_launches_stand_for_all),
         TEST(low_occupancy_is_the_measured_one),
         TEST(what_counters_saw_adds_up_by_kernel),
+        TEST(waste_adds_up_however_launches_are_grouped),
         TEST(sums_that_overflow_are_read),
         TEST(an_older_models_answer_is_renewed),
         TEST(names_are_made_readable),

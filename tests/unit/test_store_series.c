@@ -478,6 +478,7 @@ static void a_launch_and_its_config_agree(void **state)
         assert_int_equal(occ_store_configs(w->store, &filter, &configs, &err), 0);
         assert_int_equal(configs.n, 1);
         occ_measured_means(&configs.rows[0].measured, &means);
+        double waste = configs.rows[0].waste.warp_seconds;
         occ_config_rows_free(&configs);
         assert_true(same(of_launch(w, "achieved", first + i), means.achieved));
         assert_true(same(of_launch(w, "achieved_ci95", first + i), 1.96 * means.achieved_error));
@@ -487,9 +488,15 @@ static void a_launch_and_its_config_agree(void **state)
         (void)snprintf(source, sizeof source, "measured_source = '%s'", cases[i].source);
         assert_true(of_launch(w, source, first + i) == 1);
         /* and the view of minutes */
-        double waste = of_launch(w, "waste_warp_seconds", first + i);
         assert_true(same(of_minute(w, "elapsed", first + i), means.elapsed));
-        assert_true(waste > 0 && fabs(of_minute(w, "waste_warp_seconds", first + i) / waste - 1) < 1e-12);
+        /* waste of the launch, and of all of a minute: by what was measured for that part of the time */
+        double expected = of_minute(w, "expected_elapsed_low", first + i), warp_s = 1e-6 * 108 * 64;
+        double share = cases[i].ns / (cases[i].ns + cases[i].group_ns);
+        double elapsed = isnan(means.elapsed) ? expected : means.elapsed;
+        assert_true(fabs(of_launch(w, "waste_warp_seconds", first + i) - warp_s * (1 - elapsed)) < 1e-12);
+        assert_true(fabs(of_minute(w, "waste_warp_seconds", first + i) -
+                         warp_s * (1 - share * 0.25 - (1 - share) * expected)) < 1e-12);
+        assert_true(fabs(waste / of_minute(w, "waste_warp_seconds", first + i) - 1) < 1e-12);
     }
     /* the unused part of 108 SMs of 64 warps for 1 us, by the measured and by the expected occupancy */
     assert_true(fabs(of_launch(w, "waste_warp_seconds", first) - 1e-6 * 108 * 64 * 0.75) < 1e-12);

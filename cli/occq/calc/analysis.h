@@ -31,8 +31,6 @@ int analysis_print(const struct analysis *a, struct occ_error *err);
 /* From 100 % down to the measured, else the expected elapsed occupancy; with sources and what may help,
  * unless nothing could have been measured. */
 int analysis_print_waterfall(const struct analysis *a, struct occ_error *err);
-/* True if the waterfall leads down to a measured value. */
-bool analysis_is_measured(const struct analysis *a);
 
 /* Whether more warps would help; prints nothing where no utilization was measured. */
 enum occ_bound analysis_bound(const struct analysis *a);

@@ -57,13 +57,6 @@ void analysis_explain(const struct analysis *a, struct analysis_waterfall *ret_w
     }
 }
 
-bool analysis_is_measured(const struct analysis *a)
-{
-    struct occ_waterfall w;
-    occ_explain(a->result, a->measured, &w);
-    return w.source != OCC_FROM_MODEL;
-}
-
 bool analysis_stall_disagrees(const struct occ_result *result, const struct occ_measurement *measured,
                               enum occ_limit stalled)
 {
