@@ -2,6 +2,7 @@
  * occtraced: command line, configuration, limits of the process, then server.c. Exit codes: 0 an orderly end,
  * 1 failure, 2 usage, 78 a history of a newer version (EX_CONFIG of sysexits.h): a restart does not help.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -285,6 +286,7 @@ int main(int argc, char **argv)
         return answer(&options, &service.config);
     set_log_level(&options, &service.config);
     raise_descriptor_limit();
+    (void)signal(SIGXFSZ, SIG_IGN); /* a history at RLIMIT_FSIZE is one on a full disk */
     if (status == 0)
         status = run(&service, &err);
     if (status == 0)

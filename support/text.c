@@ -184,6 +184,21 @@ const char *occ_format_bytes(uint64_t bytes, char *buffer, size_t size)
     return buffer;
 }
 
+char *occ_text_quote(const char *word)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./:,@%";
+    size_t n = strlen(word);
+    char *text = malloc(4 * n + 3);
+    if (!text)
+        return NULL;
+    bool is_plain = n > 0 && strspn(word, plain) == n;
+    char *end = stpcpy(text, is_plain ? word : "'");
+    for (size_t i = 0; i < n && !is_plain; i++)
+        end = word[i] == '\'' ? stpcpy(end, "'\\''") : stpncpy(end, word + i, 1);
+    (void)stpcpy(end, is_plain ? "" : "'");
+    return text;
+}
+
 void occ_text_append(char *buffer, size_t size, const char *separator, const char *format, ...)
 {
     size_t used = strlen(buffer);

@@ -43,6 +43,9 @@ int occ_format_text(char **ret_text, struct occ_error *err, const char *format, 
 void occ_text_append(char *buffer, size_t size, const char *separator, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* `word` as a shell reads it back: in quotes, unless it needs none. malloc'ed; NULL: no memory. */
+char *occ_text_quote(const char *word);
+
 /* Replaces the bytes of control characters, of invisible ones (such as U+202E, which turns the text around)
  * and of invalid UTF-8 by '?', in place: names from traced programs reach terminals. */
 void occ_text_sanitise(char *text);

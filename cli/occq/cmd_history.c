@@ -13,6 +13,8 @@
 #include "history.h"
 #include "names.h"
 #include "sql_table.h"
+#include "support/cleanup.h"
+#include "support/text.h"
 #include "trend.h"
 
 struct trend_args {
@@ -123,9 +125,12 @@ static void print_labels(const struct trend *t)
 static void print_hint(const struct trend_args *args, int64_t change_ns)
 {
     const char *db = args->history.list.common.db, *kernel = args->history.filter.kernel;
+    _cleanup_(occ_freep) char *quoted_db = db ? occ_text_quote(db) : NULL;
+    _cleanup_(occ_freep) char *quoted_kernel = kernel ? occ_text_quote(kernel) : NULL;
     long long seconds = change_ns / 1000000000;
-    (void)printf("  why: occq diff%s%s%s%s%s until:@%lld since:@%lld\n", db ? " -d " : "", db ? db : "",
-                 kernel ? " --kernel '" : "", kernel ? kernel : "", kernel ? "'" : "", seconds, seconds);
+    (void)printf("  why: occq diff%s%s%s%s until:@%lld since:@%lld\n", quoted_db ? " -d " : "",
+                 quoted_db ? quoted_db : "", quoted_kernel ? " --kernel " : "",
+                 quoted_kernel ? quoted_kernel : "", seconds, seconds);
 }
 
 static void print_text(const struct trend_args *args, const struct trend *t)

@@ -12,6 +12,7 @@
 
 #include "cluster.h"
 #include "support/cleanup.h"
+#include "support/text.h"
 
 enum { WORDS_MAX = 256 };
 
@@ -48,15 +49,6 @@ static int node_check_name(const char *name, const char *pattern, struct occ_err
     return is_node ? 0 : occ_fail(err, OCC_E_DENIED, "node '%.64s' does not match cluster.nodes", name);
 }
 
-/* A word in quotes, as the remote shell reads it. */
-static void put_quoted(FILE *out, const char *word)
-{
-    (void)fputc('\'', out);
-    for (; *word; word++)
-        (void)fputs(*word == '\'' ? "'\\''" : (const char[]){*word, '\0'}, out);
-    (void)fputc('\'', out);
-}
-
 /* The next argument that is for the node, too. */
 static char *next_argument(char ***at)
 {
@@ -77,7 +69,7 @@ static char *next_argument(char ***at)
     return NULL;
 }
 
-/* "occq COMMAND ARGUMENT...", each in quotes; NULL: no memory. */
+/* "occq COMMAND ARGUMENT...", as the remote shell reads it; NULL: no memory. */
 static char *command_line(const struct cli_command *command)
 {
     char *text = NULL;
@@ -88,8 +80,8 @@ static char *command_line(const struct cli_command *command)
         return NULL;
     (void)fprintf(out, "%s %s", cli_program(command), command->name);
     for (char *word; at && (word = next_argument(&at));) {
-        (void)fputc(' ', out);
-        put_quoted(out, word);
+        _cleanup_(occ_freep) char *quoted = occ_text_quote(word);
+        (void)fprintf(out, " %s", quoted ? quoted : "");
     }
     return fclose(out) == 0 ? text : NULL;
 }

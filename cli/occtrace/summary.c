@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/cleanup.h"
 #include "support/text.h"
 #include "trace.h"
 
@@ -137,6 +138,8 @@ static void print_hints(uint64_t runs, int64_t run_id, bool has_launches, const 
 {
     char run[32] = "";
     const char *option = db[0] ? " -d " : "";
+    _cleanup_(occ_freep) char *quoted = db[0] ? occ_text_quote(db) : NULL;
+    db = quoted ? quoted : db;
     if (runs > SHOWN_RUNS)
         trace_note("and %" PRIu64 " more processes: occq runs%s%s", runs - SHOWN_RUNS, option, db);
     if (runs == 1)

@@ -55,6 +55,10 @@ expect "variables that are not valid" 0 "note: OCCTRACE_BUDGET, OCCTRACE_RING_SL
   env OCCTRACE_BUDGET=abc OCCTRACE_RING_SLOTS=3 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
 said_it_all 3
 "$occq" runs -d h.db --run last | grep -q 'OCCTRACE_BUDGET, OCCTRACE_RING_SLOTS: not valid, ignored' || fail "not among the notes"
+expect "a limit of file sizes" 0 "cannot write" bash -c 'ulimit -f 100; exec "$@"' - "$here/scripts/simgpu" --build "$build" \
+  "$build/bin/occtrace" -d "it's limited.db" "$hello" --launches 3
+said_it_all 3
+expect "a name with a blank" 0 "-d 'it'\\''s named.db'" simulated "$build/bin/occtrace" -d "it's named.db" "$hello" --launches 3
 expect "lost and mixed records" 0 "lost: 50 (cupti_dropped 50)" \
   env OCCSIM_FAULT=shuffle:7,drop:20 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 1000
 said_it_all 1000

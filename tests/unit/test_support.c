@@ -141,6 +141,18 @@ static void test_sanitise(void **state)
     assert_string_equal(turned, "a???b???c\xe2\x80\xa6");
 }
 
+static void test_quote(void **state)
+{
+    static const char *const cases[][2] = {
+        {"a-b/c.db", "a-b/c.db"}, {"", "''"}, {"a b", "'a b'"}, {"it's", "'it'\\''s'"}, {"f<8>", "'f<8>'"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *quoted = occ_text_quote(cases[i][0]);
+        assert_string_equal(quoted, cases[i][1]);
+        free(quoted);
+    }
+}
+
 static void test_nearest(void **state)
 {
     (void)state;
@@ -272,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_moments),
         cmocka_unit_test(test_sizes_and_formats),
         cmocka_unit_test(test_sanitise),
+        cmocka_unit_test(test_quote),
         cmocka_unit_test(test_nearest),
         cmocka_unit_test(test_hex),
         cmocka_unit_test(test_map_spreads_keys),
