@@ -1,13 +1,17 @@
 /* See top_config.h. One thread. */
 #include "top_config.h"
 
+/* NaN: NULL. */
+static double real_column(sqlite3_stmt *stmt, int column)
+{
+    return sqlite3_column_type(stmt, column) == SQLITE_NULL ? NAN : sqlite3_column_double(stmt, column);
+}
+
 static void read_dominant(sqlite3_stmt *stmt, struct occ_dominant_config *dominant)
 {
     dominant->registers_per_thread = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_REGISTERS);
     dominant->block_threads = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_BLOCK_THREADS);
-    dominant->waves = sqlite3_column_type(stmt, OCC_TOP_WAVES) == SQLITE_NULL
-                          ? NAN
-                          : sqlite3_column_double(stmt, OCC_TOP_WAVES);
+    dominant->waves = real_column(stmt, OCC_TOP_WAVES);
     dominant->full_waves = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_FULL_WAVES);
     dominant->partial_blocks = (uint64_t)sqlite3_column_int64(stmt, OCC_TOP_PARTIAL_BLOCKS);
     dominant->by_design = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_BY_DESIGN);
@@ -21,11 +25,11 @@ static void read_result(sqlite3_stmt *stmt, struct occ_result *result)
     *result = (struct occ_result){
         .warps_per_block = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_WARPS_PER_BLOCK),
         .max_warps_per_sm = (uint32_t)sqlite3_column_int64(stmt, OCC_TOP_MAX_WARPS),
-        .theoretical = sqlite3_column_double(stmt, OCC_TOP_THEORETICAL),
-        .expected_achieved_low = sqlite3_column_double(stmt, OCC_TOP_ACHIEVED_LOW),
-        .expected_achieved_high = sqlite3_column_double(stmt, OCC_TOP_ACHIEVED_HIGH),
-        .expected_elapsed_low = sqlite3_column_double(stmt, OCC_TOP_ELAPSED_LOW),
-        .expected_elapsed_high = sqlite3_column_double(stmt, OCC_TOP_ELAPSED_HIGH),
+        .theoretical = real_column(stmt, OCC_TOP_THEORETICAL),
+        .expected_achieved_low = real_column(stmt, OCC_TOP_ACHIEVED_LOW),
+        .expected_achieved_high = real_column(stmt, OCC_TOP_ACHIEVED_HIGH),
+        .expected_elapsed_low = real_column(stmt, OCC_TOP_ELAPSED_LOW),
+        .expected_elapsed_high = real_column(stmt, OCC_TOP_ELAPSED_HIGH),
     };
     for (int i = 0; i < OCC_CAUSE_COUNT; i++)
         result->cause[i] = sqlite3_column_double(stmt, OCC_TOP_CAUSES + 1 + i);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "load.h"
+#include "occupancy/occupancy.h"
 
 /* "id, id, ..." of a column, or, where there are too many, the statement that selects them. */
 static char *ids_of(const struct occ_load *l, const char *sql, char *otherwise)
@@ -36,6 +37,29 @@ static int fetch_configs(const struct occ_load *l)
                                        names + strlen("config_id, kernel_id"), l->w->options.database, ids));
     sqlite3_free(ids);
     return rc;
+}
+
+#define CAUSE_OF_FOLDED(name, id, text) ", cause_" id " = (main_cause = '" id "') * waste"
+
+/* Of configurations that were added up in '(other)' a cause, their waste and what the SMs could hold are
+ * known: a configuration for each row of `sums`, without limits or waves, on a GPU of as many warps as theirs
+ * had on average. */
+static int split_folded(const struct occ_load *l)
+{
+    return occ_load_run(
+        l,
+        sqlite3_mprintf(
+            "CREATE TEMP TABLE folded AS SELECT *, wasted / warps AS waste FROM (SELECT config_id || '/' || "
+            "rowid AS "
+            "id, config_id AS of, rowid AS number, waste * 1e9 / total AS wasted, "
+            "max(1, CAST(round(capacity * 1e9 / total) AS INTEGER)) AS warps FROM sums WHERE capacity + 0 > "
+            "0);"
+            "INSERT INTO temp.configs SELECT id, kernel_id" OCC_SHIP_LAUNCH_CONFIG_COLUMNS(
+                OCC_LOAD_COMMA) " FROM folded JOIN configs ON config_id = of;"
+                                "UPDATE temp.sums SET config_id = id FROM folded WHERE number = sums.rowid;"
+                                "UPDATE temp.configs SET sm_count = warps, max_warps_per_sm = 1, "
+                                "expected_elapsed_low = 1 - waste" OCC_CAUSES(
+                                    CAUSE_OF_FOLDED) " FROM folded WHERE config_id = id"));
 }
 
 static int fetch_kernels(const struct occ_load *l, char *ids)
@@ -131,6 +155,8 @@ int occ_load_dimensions(const struct occ_load *l)
 {
     char *key = device_key(l->db);
     int rc = key ? fetch_configs(l) : occ_load_no_memory(l->err);
+    if (rc == 0)
+        rc = split_folded(l);
     if (rc == 0 && !l->has_kernels)
         rc = occ_load_kernels(l, ids_of(l, "SELECT DISTINCT kernel_id FROM configs",
                                         sqlite3_mprintf("SELECT toInt64(kernel) FROM %s.launch_config",

@@ -102,34 +102,40 @@ static const char measured_sums[] =
     "toFloat64(total_ns), shares), notEmpty(sources)) AS value_ns";
 static const char none_measured[] = "'[]' AS by_source, '[]' AS value_sums, '[]' AS value_ns";
 
-/* Whether any row has measured values; -1: an error. */
-static int is_measured(const struct occ_load *l)
+#define ANY(what) "(SELECT count() FROM (SELECT 1 FROM %s.minute WHERE %s AND " what " LIMIT 1))"
+
+/* Whether any row has measured values, and any is of configurations that were added up. */
+static int fetch_kinds(const struct occ_load *l)
 {
-    int rc = occ_load_fetch(
-        l, "measured", "n",
-        sqlite3_mprintf(
-            "SELECT count() AS n FROM (SELECT 1 FROM %s.minute WHERE %s AND notEmpty(sources) LIMIT 1)",
-            l->w->options.database, l->where));
-    return rc == 0 ? occ_load_number(l, "SELECT n FROM measured") > 0 : rc;
+    const char *database = l->w->options.database;
+    return occ_load_fetch(l, "kinds", "measured, folded",
+                          sqlite3_mprintf("SELECT " ANY("notEmpty(sources)") " AS measured, " ANY(
+                                              "capacity_warp_s > 0") " AS folded",
+                                          database, l->where, database, l->where));
 }
 
 /* Sums of rows by group and configuration. Ids are signed, as SQLite has them; low: 2^64 - 1 is none. */
-static int fetch_groups(const struct occ_load *l, const char *group, bool measured)
+static int fetch_groups(const struct occ_load *l, const char *group)
 {
-    bool histograms = l->question->histograms;
-    char *columns = sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns%s%s, %s AS whose",
+    bool histograms = l->question->histograms,
+         measured = occ_load_number(l, "SELECT measured FROM kinds") > 0,
+         folded = occ_load_number(l, "SELECT folded FROM kinds") > 0;
+    char *columns = sqlite3_mprintf("config, bucket, launches, total_ns, min_ns, max_ns%s%s%s, %s AS whose",
                                     measured ? ", sources, means, shares" : "",
+                                    folded ? ", wasted_warp_s, capacity_warp_s" : "",
                                     histograms ? ", hist_bin, hist_n" : "", group);
     char *sums = sqlite3_mprintf(
         "toInt64(config) AS config_id, toString(%s) AS grp, sum(launches) AS n, sum(total_ns) AS total, "
         "minIf(min_ns, launches > 0) AS low, max(max_ns) AS high, toUInt32(min(bucket)) AS first, "
-        "toUInt32(max(bucket)) AS last, %s AS histogram, %s",
+        "toUInt32(max(bucket)) AS last, %s AS histogram, %s, %s",
         has_groups(l) ? "whose" : "''", histograms ? "sumMap(hist_bin, hist_n)" : "''",
-        measured ? measured_sums : none_measured);
+        measured ? measured_sums : none_measured,
+        folded ? "sum(wasted_warp_s) AS waste, sum(capacity_warp_s) AS capacity"
+               : "0 AS waste, 0 AS capacity");
     struct occ_load_sums what = {.columns = columns,
                                  .sums = sums,
                                  .names = "config_id, grp, n, total, low, high, first, last, histogram, "
-                                          "by_source, value_sums, value_ns, counted",
+                                          "by_source, value_sums, value_ns, waste, capacity, counted",
                                  .keys = has_groups(l) ? "whose, config" : "config"};
     int rc = columns && sums ? occ_load_sums(l, &what) : occ_load_no_memory(l->err);
     sqlite3_free(columns);
@@ -177,12 +183,12 @@ static int choose_kernels(struct occ_load *l)
 
 static int fetch_sums(const struct occ_load *l)
 {
-    int rc = occ_load_parts(l), measured = rc == 0 ? is_measured(l) : rc;
-    char *group = measured >= 0 ? make_group(l) : NULL;
-    if (measured >= 0)
-        rc = group ? fetch_groups(l, group, measured) : occ_load_no_memory(l->err);
-    else
-        rc = measured;
+    int rc = occ_load_parts(l);
+    if (rc == 0)
+        rc = fetch_kinds(l);
+    char *group = rc == 0 ? make_group(l) : NULL;
+    if (rc == 0)
+        rc = group ? fetch_groups(l, group) : occ_load_no_memory(l->err);
     sqlite3_free(group);
     return rc == 0 ? occ_load_run(l, sqlite3_mprintf("DELETE FROM temp.sums WHERE n = '0'")) : rc;
 }
@@ -252,7 +258,7 @@ static int put_measured(const struct occ_load *l)
     sqlite3_str_appendall(sql,
                           " FROM sums AS s JOIN span JOIN stored_run AS r ON r.uuid = CAST(grp AS BLOB) JOIN "
                           "stored_launch_config AS c ON c.key = CAST(s.config_id AS BLOB) WHERE by_source <> "
-                          "'[]'");
+                          "'[]' AND capacity + 0 = 0"); /* waste of others has what was measured */
     return occ_load_run(l, sqlite3_str_finish(sql));
 }
 

@@ -182,6 +182,29 @@ def verdicts_by_minutes(asker, engine):
     assert {row["verdict"] for row in few["kernels"]} == {"undecided"}, few["kernels"]
 
 
+def configurations_that_are_added_up(asker, engine):
+    """What they waste is in every sum, and in (other) by job, too."""
+    site = Site(ship, engine.url, node="node9", cluster="c1", configs=20)
+    os.makedirs(os.path.dirname(site.history))
+    subprocess.run([make_history, site.history, "9", str(NOW - 7200), "5", "9", "60", "measured", "end", "node9"], check=True)
+    leave_the_job(site.history, 9)
+    site.run("--once")
+
+    def sums(text):
+        rows = json.loads(text)["top"]
+        return [sum(row[key] or 0 for row in rows) for key in ("launches", "total_duration_ns", "waste_warp_seconds")], rows
+    for by in ("kernel", "config", "job", "user", "cause"):
+        words = ("--by", by, "-n", "1000", "--json")
+        (theirs, rows), (ours, wanted_rows) = sums(asker.ask("top", "--node", "node9", *words)), sums(asker.run("top", "--db", site.history, *words))
+        assert theirs[:2] == ours[:2] and abs(theirs[2] / ours[2] - 1) < 1e-4, (by, theirs, ours)
+        for row, of in zip(rows, wanted_rows) if by in ("job", "user") else ():
+            assert abs(row["waste_warp_seconds"] / of["waste_warp_seconds"] - 1) < 1e-4, (row, of)
+        others = [row for row in rows if row.get("kernel_mangled") == "(other)"]
+        assert any(row["waste_warp_seconds"] for row in others) or by not in ("kernel", "config"), rows
+        assert all(row["theoretical"] is None for row in others), others  # and what the model refused has no waste
+    asker.ask("show", "(other)", "--node", "node9")
+
+
 def what_cannot_be_asked(asker, merged):
     for words in (("top", "--run", "1"), ("top", "--rank", "0"), ("show", "x", "--label", "x"), ("top", "--stream", "1"),
                   ("top", "--by", "rank"), ("top", "--by", "gpu", "--kernel", "x"), ("top", "--db", merged)):
@@ -309,7 +332,8 @@ for name in engines.available():
                             (comparisons, merged), (single_launches_of_a_node, directory),
                             (a_minute_that_is_open, sites), (statements, engine), (how_complete_it_is, engine), (programs_that_wait, engine),
                             (gpus_that_nobody_uses, engine),
-                            (verdicts_by_minutes, engine), (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
+                            (verdicts_by_minutes, engine), (configurations_that_are_added_up, engine),
+                            (answers_that_are_broken, engine), (warehouses_that_are_not_ours, engine)):
             began = time.monotonic()
             test(asker, about)
             print(f"{name}: {test.__name__} ({time.monotonic() - began:.1f} s)", flush=True)
