@@ -68,7 +68,7 @@ def measured(config, n, noise, rng):
     own, grouped = round(n * known.get(2, 0)), round(n * known.get(14, 0))
     return ([0, own, grouped, 0, 0, round(n * known[2]) - round(n * known[0]) if kind == 3 else 0],
             [f"{rounded_mean(m, error[e], i == e):.6g}" if i in known else 0 for i, (m, e) in enumerate(zip(means, ERROR_OF))],
-            [f"{rounded_share(known.get(i, 0)):.6g}" for i in range(len(ERROR_OF))])
+            [f"{rounded_share(known.get(i, 0), 50000 if i in (2, 14) else 32):.6g}" for i in range(len(ERROR_OF))])
 
 
 def row(config, durations, noise, rng):
