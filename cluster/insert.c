@@ -10,7 +10,8 @@
 
 #define SYNC_INSERT_ROWS 10000 /* from here on a part of its own is right */
 #define SQL_BYTES        1024
-#define FIRST_S          1000000000 /* from here on seconds have ten digits */
+#define FIRST_S          1000000000                    /* from here on seconds have ten digits */
+#define LAST_VERSION     (UINT32_MAX * UINT64_C(1000)) /* milliseconds since 1970 */
 
 #define X(NAME, name, columns) {name, columns},
 static const struct table {
@@ -79,9 +80,12 @@ int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, s
     char whose[2 * SQL_BYTES], sql[3 * SQL_BYTES];
     say_whose(w, whose, sizeof whose);
     (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.batch WHERE %s", w->options.database, whose);
-    int rc = occ_warehouse_ask(w, sql, err);
-    char *at = w->answer.text;
-    *ret_version = occ_warehouse_next_number(&at);
+    int rc = occ_warehouse_ask_numbers(w, sql, ret_version, 1, err);
+    if (rc == 0 && *ret_version > LAST_VERSION)
+        rc = occ_fail(err, OCC_E_INVALID,
+                      "%s: table batch of database %s has rows of this node that no shipper sent (version "
+                      "%llu, which is no time): delete them",
+                      w->options.http.url, w->options.database, (unsigned long long)*ret_version);
     return rc;
 }
 
@@ -91,9 +95,9 @@ int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_know
     say_whose(w, whose, sizeof whose);
     (void)snprintf(sql, sizeof sql, "SELECT count() FROM %s.run WHERE %s AND history = %llu",
                    w->options.database, whose, (unsigned long long)history);
-    int rc = occ_warehouse_ask(w, sql, err);
-    char *at = w->answer.text;
-    *ret_knows = occ_warehouse_next_number(&at) > 0;
+    uint64_t n = 0;
+    int rc = occ_warehouse_ask_numbers(w, sql, &n, 1, err);
+    *ret_knows = n > 0;
     return rc;
 }
 

@@ -42,10 +42,10 @@ static int read_done(struct occ_warehouse *w, uint64_t *ret_now_s, uint64_t *ret
     char sql[SQL_BYTES];
     (void)snprintf(sql, sizeof sql, "SELECT toUInt32(now()), toUInt32(max(done)) FROM %s.hour_done",
                    w->options.database);
-    int rc = occ_warehouse_ask(w, sql, err);
-    char *at = w->answer.text;
-    *ret_now_s = rc == 0 ? occ_warehouse_next_number(&at) : 0;
-    *ret_done_s = rc == 0 ? occ_warehouse_next_number(&at) : 0;
+    uint64_t times[2] = {0};
+    int rc = occ_warehouse_ask_numbers(w, sql, times, 2, err);
+    *ret_now_s = times[0];
+    *ret_done_s = times[1];
     return rc;
 }
 
@@ -78,12 +78,8 @@ static const struct {
     const char *table;
     int days;
     bool by_month;
-} partitions[] = {{"minute", 30, false},
-                  {"rank_minute", 90, false},
-                  {"batch", 8, false},
-                  {"run", 400, true},
-                  {"allocation", 400, true},
-                  {"hour", 400, true}};
+} partitions[] = {{"minute", 30, false}, {"rank_minute", 90, false}, {"batch", 8, false},
+                  {"run", 400, true},    {"allocation", 400, true},  {"hour", 400, true}};
 
 static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ_error *err)
 {

@@ -90,6 +90,8 @@ int occ_ship_metrics_write(const char *path, const char *node, const struct occ_
                            struct occ_error *err)
 {
     _cleanup_(occ_freep) char *temporary = NULL;
+    if (path[0] == '\0')
+        return 0;
     int rc = occ_format_text(&temporary, err, "%s.new", path);
     if (rc != 0)
         return rc;

@@ -7,7 +7,7 @@
 #include "state.h"
 #include "support/error.h"
 
-/* Replaces the file at `path`, whole; readable by all: it names nobody. `node` is the label hostname of every
- * series. Needs to write its directory. */
+/* Replaces the file at `path` ("": none), whole; readable by all: it names nobody. `node` is the label
+ * hostname of every series. Needs to write its directory. */
 int occ_ship_metrics_write(const char *path, const char *node, const struct occ_ship_counters *counters,
                            struct occ_error *err);

@@ -79,6 +79,8 @@ int occ_outbox_find(const char *path, glob_t *ret_found, struct occ_error *err);
 int occ_outbox_open(const char *path, struct occ_outbox *ret_outbox, struct occ_error *err);
 void occ_outbox_close(struct occ_outbox *outbox);
 
+/* What fails in these functions is this history: OCC_E_CORRUPT, also where another process locks it. */
+
 /* The next changes after `after` and up to `until`; evicted ones above `first` are lost. On an error free the
  * batch. */
 int occ_outbox_read(struct occ_outbox *outbox, int64_t after, int64_t until,
@@ -91,7 +93,7 @@ int occ_outbox_number(struct occ_outbox *outbox, const char *sql, const int64_t 
 
 /* ---- outbox_ids.c: what rows refer to; adds their own rows to the batch ---- */
 
-int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err);
+int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err); /* OCC_E_CORRUPT, or no memory */
 int occ_outbox_no_memory(struct occ_error *err);
 int occ_outbox_prepare_ids(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,

@@ -29,12 +29,8 @@ static const char read_run_row[] = "SELECT " OCC_SHIP_UUID("r.uuid")
 
 int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
 {
-    int code = sqlite3_errcode(r->db);
-    return occ_fail(err,
-                    code == SQLITE_BUSY    ? OCC_E_BUSY
-                    : code == SQLITE_NOMEM ? OCC_E_NO_MEMORY
-                                           : OCC_E_CORRUPT,
-                    "%s: %s", sqlite3_db_filename(r->db, "main"), sqlite3_errmsg(r->db));
+    int code = sqlite3_errcode(r->db) == SQLITE_NOMEM ? OCC_E_NO_MEMORY : OCC_E_CORRUPT;
+    return occ_fail(err, code, "%s: %s", sqlite3_db_filename(r->db, "main"), sqlite3_errmsg(r->db));
 }
 
 int occ_outbox_no_memory(struct occ_error *err)

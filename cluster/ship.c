@@ -207,6 +207,15 @@ static int open_gap(struct history *h, struct occ_error *err)
     return rc;
 }
 
+#define UNSENT "(change > ?1 OR (change > ?2 AND change <= ?3))"
+static const char unsent_minute[] =
+    "SELECT coalesce(min(minute), 153722867) FROM stored_minute_change JOIN stored_run r USING(run_id) "
+    "WHERE minute >= 0 AND " UNSENT " AND r.source_hash IS NULL";
+static const char open_minute[] =
+    "SELECT coalesce(min(max(rolled_ns, first_start_ns)) / 60000000000, 153722867) FROM stored_run "
+    "WHERE source_hash IS NULL AND last_start_ns >= rolled_ns";
+static const char unsent_changes[] = "SELECT count(*) FROM stored_minute_change WHERE " UNSENT;
+
 /* Minutes are not in while they are changed or open. Of a run that launches nothing, a minute is open until
  * the daemon writes it. */
 static int count_unsent(struct history *h, struct pass *pass, struct occ_error *err)
@@ -214,23 +223,11 @@ static int count_unsent(struct history *h, struct pass *pass, struct occ_error *
     const struct occ_position *p = &h->position;
     const int64_t values[] = {p->newest, p->done, p->gap_end};
     int64_t changed = NONE, open = NONE, pending = 0;
-    int rc =
-        occ_outbox_number(&h->outbox,
-                          "SELECT coalesce(min(minute), 153722867) FROM stored_minute_change JOIN "
-                          "stored_run r USING(run_id) WHERE minute >= 0 AND (change > ?1 OR (change > ?2 AND "
-                          "change <= ?3)) AND r.source_hash IS NULL",
-                          values, 3, &changed, err);
+    int rc = occ_outbox_number(&h->outbox, unsent_minute, values, 3, &changed, err);
     if (rc == 0)
-        rc =
-            occ_outbox_number(&h->outbox,
-                              "SELECT coalesce(min(max(rolled_ns, first_start_ns)) / 60000000000, 153722867) "
-                              "FROM stored_run WHERE source_hash IS NULL AND last_start_ns >= rolled_ns",
-                              NULL, 0, &open, err);
+        rc = occ_outbox_number(&h->outbox, open_minute, NULL, 0, &open, err);
     if (rc == 0)
-        rc = occ_outbox_number(
-            &h->outbox,
-            "SELECT count(*) FROM stored_minute_change WHERE change > ?1 OR (change > ?2 AND change <= ?3)",
-            values, 3, &pending, err);
+        rc = occ_outbox_number(&h->outbox, unsent_changes, values, 3, &pending, err);
     h->ship->counters.pending += pending;
     pass->oldest_minute = changed < pass->oldest_minute ? changed : pass->oldest_minute;
     pass->complete_minute = changed < pass->complete_minute ? changed : pass->complete_minute;
@@ -246,30 +243,40 @@ static int send_changes(struct history *h, struct occ_error *err)
         rc = open_gap(h, err);
     while (rc == 0 && more) {
         rc = ship_batch(h, false, &more, err);
-        bool has_gap = h->position.gap_end > 0;
-        if (rc == 0 && !more && has_gap)
+        if (rc == 0 && !more && h->position.gap_end > 0)
             rc = ship_batch(h, true, &more, err);
         more |= h->position.gap_end > 0;
     }
     return rc;
 }
 
+static int ship_open_history(struct history *h, const char *path, struct pass *pass, struct occ_error *err)
+{
+    int rc = load_position(h, path, pass->is_offline, err);
+    if (rc == 0 && !pass->is_offline)
+        rc = send_changes(h, err);
+    int counted = count_unsent(h, pass, rc == 0 ? err : NULL);
+    return rc != 0 ? rc : counted;
+}
+
+/* One that cannot be read keeps no other from being sent. */
 static int ship_history(struct occ_ship *ship, const char *path, struct pass *pass, struct occ_error *err)
 {
     struct history h = {.ship = ship, .all = pass->all};
-    struct occ_error unreadable = OCC_ERROR_INIT;
-    int rc = occ_outbox_open(path, &h.outbox, &unreadable);
-    if (rc != 0) {
-        occ_log(OCC_LOG_WARNING, "%s", unreadable.message);
+    struct occ_error why = OCC_ERROR_INIT;
+    bool is_open = occ_outbox_open(path, &h.outbox, &why) == 0;
+    int rc = is_open ? ship_open_history(&h, path, pass, &why) : OCC_E_CORRUPT;
+    occ_outbox_close(&h.outbox);
+    if (rc == OCC_E_CORRUPT) {
+        occ_log(OCC_LOG_WARNING, "%s", why.message);
         ship->counters.unreadable++;
         return 0;
     }
-    rc = load_position(&h, path, pass->is_offline, err);
-    if (rc == 0 && !pass->is_offline)
-        rc = send_changes(&h, err);
-    int counted = count_unsent(&h, pass, rc == 0 ? err : NULL);
-    occ_outbox_close(&h.outbox);
-    return rc != 0 ? rc : counted;
+    if (rc == OCC_E_INVALID)
+        (void)occ_error_prefix(&why, "%s", path);
+    if (rc != 0 && err)
+        *err = why;
+    return rc;
 }
 
 /* ---- all of the node ---- */
@@ -319,7 +326,7 @@ static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct 
     return rc;
 }
 
-/* After the first failure the other histories are counted only. */
+/* After a failure other histories are counted only, unless it was of one's values (OCC_E_INVALID). */
 static int pass_histories(struct occ_ship *ship, struct pass *pass, struct occ_error *err)
 {
     glob_t found = {0};
@@ -327,7 +334,7 @@ static int pass_histories(struct occ_ship *ship, struct pass *pass, struct occ_e
     for (size_t i = 0; i < found.gl_pathc; i++) {
         int code = ship_history(ship, found.gl_pathv[i], pass, rc == 0 ? err : NULL);
         rc = rc != 0 ? rc : code;
-        pass->is_offline |= rc != 0;
+        pass->is_offline |= code != 0 && code != OCC_E_INVALID;
     }
     globfree(&found);
     return rc;
@@ -367,8 +374,6 @@ static void end_pass(struct occ_ship *ship, const struct pass *pass, int rc)
 static void write_metrics(struct occ_ship *ship)
 {
     struct occ_error err = OCC_ERROR_INIT;
-    if (ship->settings.metrics[0] == '\0')
-        return;
     int rc =
         occ_ship_metrics_write(ship->settings.metrics, ship->settings.warehouse.node, &ship->counters, &err);
     if (rc != 0 && !ship->has_no_metrics)

@@ -276,8 +276,8 @@ static int perform(struct occ_http *http, struct occ_error *err)
     (void)curl.easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)http->packed.n);
     CURLcode code = curl.easy_perform(easy);
     if (http->is_too_long)
-        return occ_fail(err, OCC_E_IO, "%s: the answer is longer than %zu MB, or than memory", http->url,
-                        http->max_answer_bytes >> 20);
+        return occ_fail(err, OCC_E_IO, "%s: the answer is longer than %.3g MB, or than memory", http->url,
+                        (double)http->max_answer_bytes / (1 << 20));
     if (code != CURLE_OK)
         return occ_fail(err, OCC_E_IO, "%s: %s", http->url, curl.easy_strerror(code));
     (void)curl.easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &http->answer->status);

@@ -58,7 +58,11 @@ static const struct {
     {16, OCC_E_INVALID, false, "a table of that name is not occtrace's"},
     {47, OCC_E_INVALID, false, "a table of that name is not occtrace's"},
     {53, OCC_E_INVALID, false, "a table of that name is not occtrace's"},
-    {27, OCC_E_INVALID, false, "a table of that name has columns of other types"},
+    {27, OCC_E_INVALID, false, "a value is none of its column's type"},
+    {69, OCC_E_INVALID, false, "a value is none of its column's type"},
+    {72, OCC_E_INVALID, false, "a value is none of its column's type"},
+    {117, OCC_E_INVALID, false, "a value is none of its column's type"},
+    {376, OCC_E_INVALID, false, "a value is none of its column's type"},
     {497, OCC_E_DENIED, true, "lacks a right"},
     {164, OCC_E_DENIED, true, "may only read"},
     {192, OCC_E_DENIED, true, "is unknown there"},
@@ -120,12 +124,32 @@ int occ_warehouse_ask(struct occ_warehouse *w, const char *sql, struct occ_error
     return occ_warehouse_post(w, sql, strlen(sql), err);
 }
 
-uint64_t occ_warehouse_next_number(char **at)
+/* `n` numbers with tabs between them, and `end`. Where it ends, or NULL: it is another text. */
+static const char *read_numbers(const char *at, char end, uint64_t *numbers, int n)
 {
-    char *end = *at;
-    uint64_t number = strtoull(*at, &end, 10);
-    *at = *end == '\t' ? end + 1 : end;
-    return number;
+    for (int i = 0; i < n; i++) {
+        char *after = NULL;
+        if (*at < '0' || *at > '9')
+            return NULL;
+        numbers[i] = strtoull(at, &after, 10);
+        if (*after != (i + 1 < n ? '\t' : end))
+            return NULL;
+        at = after + 1;
+    }
+    return at;
+}
+
+int occ_warehouse_ask_numbers(struct occ_warehouse *w, const char *sql, uint64_t *ret_numbers, int n,
+                              struct occ_error *err)
+{
+    int rc = occ_warehouse_ask(w, sql, err);
+    if (rc != 0)
+        return rc;
+    const char *end = read_numbers(w->answer.text, '\n', ret_numbers, n);
+    w->has_no_answer = !end || *end;
+    return w->has_no_answer ? occ_fail(err, OCC_E_IO, "%s: the answer is not whole, or none of ClickHouse's",
+                                       w->options.http.url)
+                            : 0;
 }
 
 void occ_warehouse_quote(const char *text, char *out, size_t size)
@@ -146,18 +170,18 @@ void occ_warehouse_quote(const char *text, char *out, size_t size)
 int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err)
 {
     int64_t began_ns = occ_now_ns();
+    w->version[0] = '\0';
     int rc = occ_warehouse_ask(w, "SELECT toUnixTimestamp(now()), version()", err);
     int64_t middle_ms = (began_ns / 2 + occ_now_ns() / 2) / 1000000;
     if (rc != 0)
         return rc;
-    char *at = w->answer.text;
-    uint64_t server_s = occ_warehouse_next_number(&at);
-    (void)snprintf(w->version, sizeof w->version, "%.*s", (int)strcspn(at, "\r\n"), at);
+    uint64_t server_s = 0;
+    const char *version = read_numbers(w->answer.text, '\t', &server_s, 1);
     unsigned int major = 0, minor = 0;
-    if (server_s == 0 || sscanf(w->version, "%u.%u", &major, &minor) != 2) {
-        w->version[0] = '\0';
+    if (version && strchr(version, '\n'))
+        (void)snprintf(w->version, sizeof w->version, "%.*s", (int)strcspn(version, "\r\n"), version);
+    if (server_s == 0 || server_s > UINT32_MAX || sscanf(w->version, "%u.%u", &major, &minor) != 2)
         return occ_fail(err, OCC_E_VERSION, "%s: does not answer as ClickHouse does", w->options.http.url);
-    }
     occ_text_sanitise(w->version);
     if (major < 18 || (major == 18 && minor < 16))
         return occ_fail(err, OCC_E_VERSION, "%s: ClickHouse %s is too old; 18.16 or later is needed",
@@ -175,17 +199,17 @@ int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, ui
                                uint64_t *ret_version_tables, struct occ_error *err)
 {
     char sql[SQL_BYTES];
+    uint64_t counts[3] = {0};
     (void)snprintf(sql, sizeof sql,
                    "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
                    "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
                    "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', "
                    "'allocation', 'watermark')",
                    w->options.database);
-    int rc = occ_warehouse_ask(w, sql, err);
-    char *at = w->answer.text;
-    *ret_tables = occ_warehouse_next_number(&at);
-    *ret_ours = occ_warehouse_next_number(&at);
-    *ret_version_tables = occ_warehouse_next_number(&at);
+    int rc = occ_warehouse_ask_numbers(w, sql, counts, 3, err);
+    *ret_tables = counts[0];
+    *ret_ours = counts[1];
+    *ret_version_tables = counts[2];
     return rc;
 }
 
@@ -193,10 +217,7 @@ int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version,
 {
     char sql[SQL_BYTES];
     (void)snprintf(sql, sizeof sql, "SELECT max(version) FROM %s.schema_version", w->options.database);
-    int rc = occ_warehouse_ask(w, sql, err);
-    char *at = w->answer.text;
-    *ret_version = occ_warehouse_next_number(&at);
-    return rc;
+    return occ_warehouse_ask_numbers(w, sql, ret_version, 1, err);
 }
 
 int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err)

@@ -47,8 +47,9 @@ int occ_warehouse_post(struct occ_warehouse *w, const char *data, size_t n, stru
 int occ_warehouse_ask(struct occ_warehouse *w, const char *sql, struct occ_error *err);
 /* ClickHouse's exception in the answer; 0: none. */
 int occ_warehouse_exception(const struct occ_warehouse *w);
-/* The next number of an answer's row; 0 where there is none. */
-uint64_t occ_warehouse_next_number(char **at);
+/* One row of `n` numbers, which a statement gives. OCC_E_IO: the answer is another, or was cut. */
+int occ_warehouse_ask_numbers(struct occ_warehouse *w, const char *sql, uint64_t *ret_numbers, int n,
+                              struct occ_error *err);
 
 /* 'text', quoted for SQL, as far as it fits. */
 void occ_warehouse_quote(const char *text, char *out, size_t size);
