@@ -307,8 +307,8 @@ def single_launches_of_a_node(asker, directory):
         f"<launches><--kernel><{hostile}><-n5>")
     with open(told) as f:
         words = f.read().split("|")
-    assert words[1:5] == ["-oBatchMode=yes", "--", "gpu-7.site", "occq launches '--kernel' 'it'\\''s $(touch %s/x) `touch %s/x` \" ; "
-                          "touch %s/x; \\.' '-n5'" % (directory, directory, directory)], words
+    assert words[1:5] == ["-oBatchMode=yes", "--", "gpu-7.site", "occq launches --kernel 'it'\\''s $(touch %s/x) `touch %s/x` \" ; "
+                          "touch %s/x; \\.' -n5" % (directory, directory, directory)], words
     assert not os.path.exists(os.path.join(directory, "x"))
     asker.run("export", "--run", "3", "--node=n1", **path)
     os.unlink(told)
