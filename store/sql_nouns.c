@@ -153,11 +153,9 @@ static const struct occ_sql_column run[] = {
      "different launch configurations"},
     {"gpu_time_ns", "INTEGER", "r.gpu_time_ns", "ns", "sum of the launches' durations"},
     {"lost", "INTEGER",
-     "coalesce(" OCC_SQL_LOST ", iif(r.end_ns IS NULL OR EXISTS(SELECT 1 FROM stored_period AS p WHERE "
-     "p.run_id = r.run_id AND p.level = 'unknown'), NULL, 0))",
-     "",
-     "launches that are known to be lost; NULL: none are, but the run has no end yet, or a period of level "
-     "unknown"},
+     "coalesce(" OCC_SQL_LOST ", iif(r.end_ns IS NULL OR " OCC_SQL_LOST_UNKNOWN ", NULL, 0))", "",
+     "launches that are known to be lost; NULL: none are, but the run has no end yet, a period of level "
+     "unknown, or ended before its last records were delivered"},
     {"lost_causes", "TEXT", OCC_SQL_LOST_CAUSES, "",
      "the same by cause; unknown: more, nobody knows how many"},
     {"overhead_ratio", "REAL", "1.0 * " OVERHEAD("helper_cpu_ns") " / " OVERHEAD("process_cpu_ns"), "ratio",

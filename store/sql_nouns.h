@@ -103,14 +103,17 @@
     X(stall_warps, 4, "ratio", OCC_SQL_STALL "warp slots")                                                   \
     X(stall_barriers, 4, "ratio", OCC_SQL_STALL "barriers")
 
-/* Of a run r. Nobody can count what was launched in periods of level unknown, nor what is still to be
- * reported of a run without an end. */
+/* Of a run r. Nobody can count what was launched in periods of level unknown or in the last second of a
+ * program that was cut off, nor what is still to be reported of a run without an end. */
+#define OCC_SQL_LOST_UNKNOWN                                                                                 \
+    "(r.level_reason GLOB 'lost: unknown*' OR EXISTS(SELECT 1 FROM stored_period AS p WHERE p.run_id = "     \
+    "r.run_id AND p.level = 'unknown'))"
 #define OCC_SQL_LOST                                                                                         \
     "(SELECT sum(l.launches) FROM stored_loss AS l WHERE l.run_id = r.run_id AND l.launches > 0)"
 #define OCC_SQL_LOST_CAUSES                                                                                  \
     "(SELECT group_concat(cause, ', ') FROM (SELECT l.cause || ' ' || l.launches AS cause FROM stored_loss " \
-    "AS l WHERE l.run_id = r.run_id AND l.launches > 0 UNION ALL SELECT DISTINCT p.level FROM "              \
-    "stored_period AS p WHERE p.run_id = r.run_id AND p.level = 'unknown'))"
+    "AS l WHERE l.run_id = r.run_id AND l.launches > 0 UNION ALL SELECT 'unknown' "                          \
+    "WHERE " OCC_SQL_LOST_UNKNOWN "))"
 
 /* The module of a virtual table: whoever opens a history without it reads what to load. */
 #define OCC_SQL_MODULE(noun) "occtrace_" noun "_needs_the_occtrace_extension"

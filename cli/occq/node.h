@@ -1,6 +1,7 @@
 /*
  * --node: questions about single launches, which stay on their node, are asked there, by the command of the
- * settings (cluster.command). No shell here; the node's shell gets arguments in quotes where they need any. One thread.
+ * settings (cluster.command). No shell here; the node's shell gets arguments in quotes where they need any.
+ * One thread.
  */
 #pragma once
 

@@ -77,9 +77,10 @@ static const char *format_lost(sqlite3_stmt *row, bool was_killed, char *buffer,
 {
     const char *causes = text(row, LOST_CAUSES);
     bool is_known = sqlite3_column_type(row, LOST) != SQLITE_NULL;
+    bool is_cut = strncmp(text(row, LEVEL_REASON), "lost: unknown", strlen("lost: unknown")) == 0;
     if (!is_known && number(row, IS_OPEN) && summary_is_alive(number(row, PID)))
         return "none so far";
-    if (is_known)
+    if (is_known || is_cut)
         (void)snprintf(buffer, size, "%s%" PRId64 "%s%.150s%s%s",
                        was_killed || strstr(causes, "unknown") ? "at least " : "", number(row, LOST),
                        causes[0] ? " (" : "", causes, causes[0] ? ")" : "",

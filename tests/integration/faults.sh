@@ -55,6 +55,8 @@ expect "variables that are not valid" 0 "note: OCCTRACE_BUDGET, OCCTRACE_RING_SL
   env OCCTRACE_BUDGET=abc OCCTRACE_RING_SLOTS=3 "$here/scripts/simgpu" --build "$build" "${trace[@]}" "$hello" --launches 3
 said_it_all 3
 "$occq" runs -d h.db --run last | grep -q 'OCCTRACE_BUDGET, OCCTRACE_RING_SLOTS: not valid, ignored' || fail "not among the notes"
+expect "cut off" 0 "lost: at least 0 (unknown)" simulated "${trace[@]}" "$hello" --launches 3 --_exit
+[ "$(query "SELECT lost IS NULL AND lost_causes = 'unknown' FROM run ORDER BY run_id DESC LIMIT 1")" = 1 ] || fail "lost is known"
 expect "a limit of file sizes" 0 "cannot write" bash -c 'ulimit -f 100; exec "$@"' - "$here/scripts/simgpu" --build "$build" \
   "$build/bin/occtrace" -d "it's limited.db" "$hello" --launches 3
 said_it_all 3
