@@ -203,6 +203,7 @@ def configurations_that_are_added_up(asker, engine):
         assert any(row["waste_warp_seconds"] for row in others) or by not in ("kernel", "config"), rows
         assert all(row["theoretical"] is None for row in others), others  # and what the model refused has no waste
     asker.ask("show", "(other)", "--node", "node9")
+    assert asker.ask("diff", "job:42", "job:43")
 
 
 def what_cannot_be_asked(asker, merged):
