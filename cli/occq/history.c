@@ -71,7 +71,8 @@ int cli_open_history(const struct cli_args *args, enum occ_store_mode mode, stru
     if (status == 0 && args->db)
         status = occ_path_check_parent(path, err);
     if (status == 0)
-        status = (exists ? occ_store_open : open_new)(path, &options, ret_store, err);
+        status =
+            (exists || mode == OCC_STORE_READ ? occ_store_open : open_new)(path, &options, ret_store, err);
     if (status == 0 && mode == OCC_STORE_WRITE)
         (void)sqlite3_busy_handler(occ_store_sqlite(*ret_store), wait_for_lock, NULL);
     return status;
