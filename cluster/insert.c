@@ -150,6 +150,7 @@ int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_
 {
     char numbers[128];
     struct occ_body row = {0};
+    complete_until_s = complete_until_s < FIRST_S ? FIRST_S : complete_until_s;
     put_whose(w, &row);
     (void)snprintf(numbers, sizeof numbers, "\t%lld\t%lld\t%llu\t%llu", (long long)complete_until_s,
                    (long long)w->clock_offset_ms, (unsigned long long)lost, (unsigned long long)version);

@@ -3,6 +3,7 @@
  * by run and GPU. Of a job's configurations those that waste most have rows of their own; the others are
  * added up by main cause, so that sums are exact. See outbox.h.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -14,6 +15,8 @@
 #include "support/array.h"
 
 #define ROWS_MAX (1u << 22)
+#define NS_MAX   1e30
+#define MEAN_MAX 1e12
 
 #define MEASURED_COUNT(name, text) ", e." #name
 #define MEASURED_SUMS(name)        ", e." #name "_sum, e." #name "_ns"
@@ -86,9 +89,11 @@ static uint64_t column(sqlite3_stmt *stmt, int i)
     return value > 0 ? (uint64_t)value : 0;
 }
 
+/* Nothing is measured where a number is none that a counter gives. */
 static void read_measured(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
     int at = MEASURED;
+    bool is_possible = true;
 #define X(name, text) sums->name = column(stmt, at++);
     OCC_MEASURED_SOURCES(X)
     X(overlapped, "")
@@ -96,7 +101,10 @@ static void read_measured(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
     for (int i = 0; i < OCC_MEASURED_VALUE_COUNT; i++) {
         sums->sum[i] = sqlite3_column_double(stmt, at++);
         sums->ns[i] = sqlite3_column_double(stmt, at++);
+        is_possible &= sums->ns[i] < NS_MAX && fabs(sums->sum[i]) <= MEAN_MAX * sums->ns[i];
     }
+    if (!is_possible)
+        *sums = (struct occ_measured_sums){0};
 }
 
 static void add_measured(struct occ_measured_sums *sums, const struct occ_measured_sums *more)
@@ -118,7 +126,7 @@ static double unused_share(const struct occ_measured_sums *sums, const struct oc
     struct occ_measurement means;
     double share = occ_measured_part(sums, (double)total_ns, &means), elapsed = config->expected_elapsed;
     elapsed += share > 0 ? share * (means.elapsed - elapsed) : 0;
-    return elapsed < 1 ? 1 - elapsed : 0;
+    return elapsed < 1 ? 1 - fmax(elapsed, 0) : 0;
 }
 
 static struct merged *row_of(struct minute *m, const struct occ_outbox_run *run,

@@ -315,7 +315,6 @@ static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct 
     if (c->unreadable > 0)
         return 0; /* nobody knows */
     until_s = complete_minute < until_s / 60 ? complete_minute * 60 : until_s;
-    until_s = until_s > 0 ? until_s : 0;
     uint64_t version = next_version(ship);
     size_t n = occ_jobs_read("", ship->settings.jobs, gpus, GPUS_MAX);
     int rc = occ_warehouse_put_allocations(ship->warehouse, gpus, n, version, err);

@@ -210,11 +210,33 @@ UNREADABLE = (lambda path: change(path, "DELETE FROM stored_kernel"), lambda pat
               lambda path: replaced(path, lambda path: os.symlink("/dev/zero", path)), lambda path: replaced(path, lambda path: os.symlink(path, path)))
 
 
-def histories(engine):
-    """Those before it in the order of names are what they should not be; one is not taken; and all others are there."""
+def fresh(engine):
     engine.ask("DROP DATABASE IF EXISTS occtrace")
     site = Site(ship, engine.url)
     site.run("--init")
+    return site
+
+
+def numbers(engine):
+    """What no counter gives is not measured; a run that began in 1970 leaves the node a watermark."""
+    site = fresh(engine)
+    extend(site.history, 1)
+    change(site.history, "UPDATE stored_run SET first_start_ns = 1, rolled_ns = 0")
+    site.run("--once")
+    measured = "SELECT max(length(means)) > 0, max(wasted_warp_s) < 1e9 FROM occtrace.minute FINAL"
+    assert engine.ask(measured) == [["1", "1"]]
+    assert engine.ask("SELECT toUInt32(complete_until) FROM occtrace.watermark FINAL") == [["1000000000"]]
+    for column in ("achieved_error_sum", "elapsed_sum", "elapsed_ns"):
+        for number in ("9e999", "-9e999", "1e308"):
+            change(site.history, f"UPDATE stored_measured_minute SET {column} = {number}")
+            shutil.rmtree(os.path.dirname(site.state))
+            site.run("--once")
+            assert engine.ask(measured) == [["0", "1"]], (column, number)
+
+
+def histories(engine):
+    """Those before it in the order of names are what they should not be; one is not taken; and all others are there."""
+    site = fresh(engine)
     paths = [f"{site.dir}/histories/u{1000 + i}/history.db" for i in range(len(UNREADABLE) + 4)]
     for i, path in enumerate(paths):
         extend(path, i, 60, f"first{256 * i}")
@@ -244,5 +266,6 @@ if __name__ == "__main__":
         servers()
     for name in wanted or engines.available():
         with engines.started(name) as engine_:
-            histories(engine_)
-            print(f"{name}: histories", flush=True)
+            for test in (histories, numbers):
+                test(engine_)
+                print(f"{name}: {test.__name__}", flush=True)
