@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "support/clock.h"
+#include "support/gpu_jobs.h"
 #include "support/text.h"
 
 #define SYNC_INSERT_ROWS 10000 /* from here on a part of its own is right */
 #define SQL_BYTES        1024
+#define GPUS_MAX         32
 #define FIRST_S          1000000000                    /* from here on seconds have ten digits */
 #define LAST_VERSION     (UINT32_MAX * UINT64_C(1000)) /* milliseconds since 1970 */
 
@@ -123,9 +125,11 @@ static void put_whose(const struct occ_warehouse *w, struct occ_body *row)
     occ_body_put_text(row, w->options.node, strlen(w->options.node));
 }
 
-int occ_warehouse_put_allocations(struct occ_warehouse *w, const struct occ_gpu_jobs *gpus, size_t n,
-                                  uint64_t version, struct occ_error *err)
+int occ_warehouse_put_allocations(struct occ_warehouse *w, const char *directory, uint64_t version,
+                                  struct occ_error *err)
 {
+    struct occ_gpu_jobs gpus[GPUS_MAX];
+    size_t n = occ_jobs_read("", directory, gpus, GPUS_MAX);
     char uuid[OCC_GPU_UUID_BYTES], job[OCC_JOB_BYTES + 8];
     struct occ_body rows = {0};
     int64_t now_s = occ_now_ns() / 1000000000;

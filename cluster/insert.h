@@ -8,7 +8,6 @@
 #include "store/remote/body.h"
 #include "store/remote/warehouse.h"
 #include "store/remote/tables.h"
-#include "support/gpu_jobs.h"
 
 /* Sends rows: 0 when the server says that it has them. `version` is theirs. */
 int occ_warehouse_insert(struct occ_warehouse *w, enum occ_ship_table table, const struct occ_body *rows,
@@ -20,9 +19,10 @@ int occ_warehouse_confirm(struct occ_warehouse *w, const struct occ_body rows[OC
 int occ_warehouse_last_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
 /* Whether it has runs of this node's history: then it may have any of its minutes. */
 int occ_warehouse_knows(struct occ_warehouse *w, int64_t history, bool *ret_knows, struct occ_error *err);
-/* Not confirmed: the next pass sends them again. Those with the watermark's version are so now. */
-int occ_warehouse_put_allocations(struct occ_warehouse *w, const struct occ_gpu_jobs *gpus, size_t n,
-                                  uint64_t version, struct occ_error *err);
+/* GPUs that are jobs', by the directory of support/gpu_jobs.h. Not confirmed: the next pass sends them again.
+ * Those with the watermark's version are so now. */
+int occ_warehouse_put_allocations(struct occ_warehouse *w, const char *directory, uint64_t version,
+                                  struct occ_error *err);
 int occ_warehouse_put_watermark(struct occ_warehouse *w, int64_t complete_until_s, uint64_t lost,
                                 uint64_t version, struct occ_error *err);
 

@@ -32,9 +32,14 @@ static int load_settings(const struct occ_ship_options *options, struct occ_conf
     return rc;
 }
 
-static int say_check(struct occ_warehouse *w, struct occ_error *err)
+static int say_check(struct occ_warehouse *w, const struct occ_config *config,
+                     const struct occ_raw_options *raw, struct occ_error *err)
 {
     int rc = occ_warehouse_check(w, err);
+    bool is_over = raw->until_s <= occ_now_ns() / 1000000000;
+    if (rc == 0 && raw->jobs[0])
+        (void)printf("single launches of jobs %s: %s %s\n", raw->jobs,
+                     is_over ? "no longer sent, since it is after" : "sent until", config->ship_raw_until);
     if (rc == 0)
         (void)printf("ClickHouse %s, database %s: version %d, as needed; our clock is %+.1f s off\n",
                      w->version, w->options.database, OCC_WAREHOUSE_SCHEMA, (double)w->clock_offset_ms / 1e3);
@@ -43,7 +48,8 @@ static int say_check(struct occ_warehouse *w, struct occ_error *err)
 
 /* What is asked of the server itself. */
 static int ask_server(const struct occ_ship_options *options, const struct occ_config *config,
-                      const struct occ_warehouse_options *warehouse, struct occ_error *err)
+                      const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
+                      struct occ_error *err)
 {
     struct occ_warehouse_options patient = *warehouse;
     struct occ_warehouse *w = NULL;
@@ -63,13 +69,14 @@ static int ask_server(const struct occ_ship_options *options, const struct occ_c
     if (rc == 0 && options->maintain)
         (void)printf("%llu hours summed up\n", (unsigned long long)hours);
     if (rc == 0 && !options->print && !options->accounts)
-        rc = say_check(w, err);
+        rc = say_check(w, config, raw, err);
     occ_warehouse_close(w);
     return rc;
 }
 
 static int ship(const struct occ_ship_options *options, const struct occ_config *config,
-                const struct occ_warehouse_options *warehouse, struct occ_error *err)
+                const struct occ_raw_options *raw, const struct occ_warehouse_options *warehouse,
+                struct occ_error *err)
 {
     const struct occ_ship_settings settings = {.history = config->database_path[0]
                                                               ? config->database_path
@@ -79,6 +86,7 @@ static int ship(const struct occ_ship_options *options, const struct occ_config 
                                                .jobs = config->job_directory,
                                                .interval_ns = config->ship_interval_ns,
                                                .max_configs = config->ship_configs,
+                                               .raw = *raw,
                                                .warehouse = *warehouse};
     struct occ_ship shipper;
     int rc = occ_ship_open(&settings, &shipper, err);
@@ -107,14 +115,17 @@ static int serve(const struct occ_ship_options *options, const struct occ_config
 {
     struct occ_ship_names names;
     struct occ_warehouse_options warehouse;
+    struct occ_raw_options raw;
     if (options->status)
         return print_status(config, err);
-    int rc = occ_ship_warehouse(config, &names, &warehouse, err);
+    int rc = occ_ship_raw(config, &raw, err);
+    if (rc == 0)
+        rc = occ_ship_warehouse(config, &names, &warehouse, err);
     if (rc != 0)
         return rc;
     return options->init || options->accounts || options->check || options->maintain
-               ? ask_server(options, config, &warehouse, err)
-               : ship(options, config, &warehouse, err);
+               ? ask_server(options, config, &raw, &warehouse, err)
+               : ship(options, config, &raw, &warehouse, err);
 }
 
 int main(int argc, char **argv)

@@ -78,8 +78,9 @@ static const struct {
     const char *table;
     int days;
     bool by_month;
-} partitions[] = {{"minute", 30, false}, {"rank_minute", 90, false}, {"batch", 8, false},
-                  {"run", 400, true},    {"allocation", 400, true},  {"hour", 400, true}};
+} partitions[] = {{"minute", 30, false}, {"rank_minute", 90, false}, {"launch", 7, false},
+                  {"batch", 8, false},   {"run", 400, true},         {"allocation", 400, true},
+                  {"hour", 400, true}};
 
 static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ_error *err)
 {

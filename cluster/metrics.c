@@ -38,6 +38,8 @@ static const struct metric {
     FAILURE(failures_schema, "schema"),
     FAILURE(failures_local, "local"),
     {"lost_changes_total", NULL, AT(lost), COUNTER, "Minutes of runs that their history evicted unsent"},
+    {"unsent_launches_total", NULL, AT(unsent_launches), COUNTER,
+     "Launches of jobs in ship.raw_jobs above ship.raw_launches, or evicted before"},
     {"unreadable_histories", NULL, AT(unreadable), GAUGE, "Histories that the last pass could not read"},
     {"pending_changes", NULL, AT(pending), GAUGE, "Changed minutes of runs that are not in the warehouse"},
     {"oldest_unsent_timestamp_seconds", NULL, AT(oldest_unsent_s), TIME,

@@ -112,3 +112,34 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
                                                   .node = names->node};
     return read_password(config, names->password, sizeof names->password, err);
 }
+
+static int check_jobs(const char *jobs, struct occ_error *err)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-" OCC_RAW_SEPARATORS;
+    if (jobs[strspn(jobs, letters)] != '\0')
+        return occ_fail(
+            err, OCC_E_INVALID,
+            "ship.raw_jobs: '%.64s' are not jobs with commas between them: numbers of Slurm's, or names "
+            "as the warehouse has them (pod:UID)",
+            jobs);
+    return 0;
+}
+
+int occ_ship_raw(const struct occ_config *config, struct occ_raw_options *ret_raw, struct occ_error *err)
+{
+    int64_t until_ns = 0;
+    const char *jobs = config->ship_raw_jobs, *until = config->ship_raw_until;
+    int rc = check_jobs(jobs, err);
+    if (rc == 0 && jobs[0] && until[0] == '\0')
+        return occ_fail(err, OCC_E_INVALID,
+                        "ship.raw_until is missing: until when single launches of ship.raw_jobs are sent");
+    if (rc == 0 && until[0] && (occ_parse_time_ns(until, 0, &until_ns, NULL) != 0 || until_ns <= 0))
+        rc = occ_fail(
+            err, OCC_E_INVALID,
+            "ship.raw_until: '%.64s' is no moment: YYYY-MM-DD HH:MM in local time, or @SECONDS since 1970",
+            until);
+    *ret_raw = (struct occ_raw_options){
+        .jobs = jobs, .until_s = until_ns / 1000000000, .max_launches = config->ship_raw_launches};
+    return rc;
+}

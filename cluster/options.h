@@ -8,6 +8,7 @@
 
 #include "config/config.h"
 #include "insert.h"
+#include "outbox.h"
 
 /* Texts are argv's; NULL: not given. */
 struct occ_ship_options {
@@ -34,3 +35,7 @@ const char *occ_ship_state_path(const struct occ_config *config);
  * ship.url is not set, or others may read that file. */
 int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *names,
                        struct occ_warehouse_options *ret_options, struct occ_error *err);
+
+/* ship.raw_jobs and what goes with it, whose texts must outlive it. OCC_E_INVALID: something else than jobs,
+ * or no moment. */
+int occ_ship_raw(const struct occ_config *config, struct occ_raw_options *ret_raw, struct occ_error *err);

@@ -23,21 +23,6 @@ static const char read_changes[] =
     "stored_minute m WHERE m.minute = c.minute AND m.run_id = c.run_id) FROM stored_minute_change c "
     "JOIN stored_run r USING(run_id) WHERE c.change > ?1 AND c.change <= ?2 ORDER BY c.change";
 
-int occ_outbox_number(struct occ_outbox *r, const char *sql, const int64_t *values, int n,
-                      int64_t *ret_number, struct occ_error *err)
-{
-    sqlite3_stmt *stmt = NULL;
-    int rc = sqlite3_prepare_v2(r->db, sql, -1, &stmt, NULL) == SQLITE_OK ? 0 : occ_outbox_fail(r, err);
-    for (int i = 0; i < n && rc == 0; i++)
-        (void)sqlite3_bind_int64(stmt, i + 1, values[i]);
-    if (rc == 0 && sqlite3_step(stmt) == SQLITE_ROW)
-        *ret_number = sqlite3_column_int64(stmt, 0);
-    else if (rc == 0)
-        rc = occ_outbox_fail(r, err);
-    (void)sqlite3_finalize(stmt);
-    return rc;
-}
-
 int occ_outbox_find(const char *path, glob_t *ret_found, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *pattern = NULL;
@@ -71,6 +56,8 @@ int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *er
         rc = occ_outbox_prepare_ids(r, err);
     if (rc == 0)
         rc = occ_outbox_prepare_minutes(r, err);
+    if (rc == 0)
+        rc = occ_outbox_prepare_launches(r, err);
     if (rc != 0)
         occ_outbox_close(r);
     return rc;
@@ -78,8 +65,8 @@ int occ_outbox_open(const char *path, struct occ_outbox *r, struct occ_error *er
 
 void occ_outbox_close(struct occ_outbox *r)
 {
-    sqlite3_stmt *const statements[] = {r->read_changes, r->read_config, r->read_run, r->read_minute,
-                                        r->read_run_row};
+    sqlite3_stmt *const statements[] = {r->read_changes, r->read_config,  r->read_run,
+                                        r->read_minute,  r->read_run_row, r->read_launches};
     for (size_t i = 0; i < sizeof statements / sizeof *statements; i++)
         (void)sqlite3_finalize(statements[i]);
     for (size_t i = 0; i < r->n_runs; i++) {
@@ -138,8 +125,9 @@ static int add_change(struct occ_outbox *r, struct occ_batch *batch, uint32_t *d
         batch->lost += change > batch->options.first_change && (is_gone || !sqlite3_column_int(stmt, 4));
         return 0;
     }
-    if (occ_map_get(&batch->minutes, (uint64_t)minute) != OCC_MAP_NONE)
-        return 0;
+    int rc = occ_outbox_add_launches(r, batch, minute, sqlite3_column_int64(stmt, 2), err);
+    if (rc != 0 || occ_map_get(&batch->minutes, (uint64_t)minute) != OCC_MAP_NONE)
+        return rc;
     if (occ_map_put(&batch->minutes, (uint64_t)minute, 0) == OCC_MAP_NONE)
         return occ_outbox_no_memory(err);
     *days += batch->newest_minute / MINUTES_A_DAY != minute / MINUTES_A_DAY;

@@ -39,6 +39,15 @@ struct occ_sent {
     int64_t day;
 };
 
+/* Jobs whose launches are sent one by one, those of minutes that begin before until_s, and at most so many of
+ * a run's minute. jobs: as their rows have them, or Slurm's numbers; "": none. */
+struct occ_raw_options {
+    const char *jobs;
+    int64_t until_s;
+    uint64_t max_launches;
+};
+#define OCC_RAW_SEPARATORS ", "
+
 /* Whose rows they are, and what of a minute has rows of its own. */
 struct occ_batch_options {
     const char *cluster, *node;
@@ -48,6 +57,7 @@ struct occ_batch_options {
     int64_t newest_minute; /* rows of it and of earlier ones may have been sent */
     int64_t now_s;         /* minutes that ended less than WAIT_S before wait; 0: none does */
     const struct occ_sent *sent;
+    struct occ_raw_options raw;
 };
 
 enum { OCC_BATCH_WAIT_S = 30 };
@@ -58,8 +68,9 @@ struct occ_batch {
     struct occ_map ids, runs, minutes; /* that are in it */
     int64_t last_change;               /* up to which changes are in it; 0: none */
     int64_t newest_minute;
-    uint64_t lost; /* minutes of runs that are no longer there */
-    bool is_full;  /* there may be more */
+    uint64_t lost;            /* minutes of runs that are no longer there */
+    uint64_t unsent_launches; /* of jobs in `raw`: too many, or no longer there */
+    bool is_full;             /* there may be more */
 };
 void occ_batch_free(struct occ_batch *batch);
 
@@ -67,7 +78,7 @@ struct occ_outbox {
     struct occ_store *store;
     sqlite3 *db;
     int64_t identity, first_minute, last_change;
-    sqlite3_stmt *read_changes, *read_config, *read_run, *read_minute, *read_run_row;
+    sqlite3_stmt *read_changes, *read_config, *read_run, *read_minute, *read_run_row, *read_launches;
     struct occ_map config_index, run_index;
     struct occ_outbox_config *configs;
     struct occ_outbox_run *runs;
@@ -87,14 +98,13 @@ int occ_outbox_read(struct occ_outbox *outbox, int64_t after, int64_t until,
                     const struct occ_batch_options *options, struct occ_batch *ret_batch,
                     struct occ_error *err);
 
-/* A number that a statement with these parameters gives. */
-int occ_outbox_number(struct occ_outbox *outbox, const char *sql, const int64_t *values, int n,
-                      int64_t *ret_number, struct occ_error *err);
-
 /* ---- outbox_ids.c: what rows refer to; adds their own rows to the batch ---- */
 
 int occ_outbox_fail(const struct occ_outbox *outbox, struct occ_error *err); /* OCC_E_CORRUPT, or no memory */
 int occ_outbox_no_memory(struct occ_error *err);
+/* A number that a statement with these parameters gives. */
+int occ_outbox_number(struct occ_outbox *outbox, const char *sql, const int64_t *values, int n,
+                      int64_t *ret_number, struct occ_error *err);
 int occ_outbox_prepare_ids(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_config(struct occ_outbox *outbox, struct occ_batch *batch, int64_t id,
                       const struct occ_outbox_config **ret_config, struct occ_error *err);
@@ -113,3 +123,10 @@ void occ_outbox_put_measured(struct occ_body *rows, const struct occ_measured_su
 int occ_outbox_prepare_minutes(struct occ_outbox *outbox, struct occ_error *err);
 int occ_outbox_add_minute(struct occ_outbox *outbox, struct occ_batch *batch, int64_t minute,
                           struct occ_error *err);
+
+/* ---- outbox_launches.c ---- */
+
+int occ_outbox_prepare_launches(struct occ_outbox *outbox, struct occ_error *err);
+/* Of a run's minute, if the batch's options choose its job: the first ones. */
+int occ_outbox_add_launches(struct occ_outbox *outbox, struct occ_batch *batch, int64_t minute, int64_t run,
+                            struct occ_error *err);

@@ -33,6 +33,21 @@ int occ_outbox_fail(const struct occ_outbox *r, struct occ_error *err)
     return occ_fail(err, code, "%s: %s", sqlite3_db_filename(r->db, "main"), sqlite3_errmsg(r->db));
 }
 
+int occ_outbox_number(struct occ_outbox *r, const char *sql, const int64_t *values, int n,
+                      int64_t *ret_number, struct occ_error *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    int rc = sqlite3_prepare_v2(r->db, sql, -1, &stmt, NULL) == SQLITE_OK ? 0 : occ_outbox_fail(r, err);
+    for (int i = 0; i < n && rc == 0; i++)
+        (void)sqlite3_bind_int64(stmt, i + 1, values[i]);
+    if (rc == 0 && sqlite3_step(stmt) == SQLITE_ROW)
+        *ret_number = sqlite3_column_int64(stmt, 0);
+    else if (rc == 0)
+        rc = occ_outbox_fail(r, err);
+    (void)sqlite3_finalize(stmt);
+    return rc;
+}
+
 int occ_outbox_no_memory(struct occ_error *err)
 {
     return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");

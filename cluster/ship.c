@@ -14,7 +14,6 @@
 #define DAY_S        INT64_C(86400)
 #define SENT_MAX     (1u << 20)
 #define CLOCK_OFF_MS 2000
-#define GPUS_MAX     32
 /* With more changes than this to be sent, the newest so many go first. */
 #define BACKLOG 4096
 #define NEWEST  1024
@@ -82,6 +81,7 @@ static void count_batch(struct occ_ship *ship, const struct occ_batch *batch)
         ship->counters.rows += (int64_t)batch->rows[i].rows;
     ship->counters.batches++;
     ship->counters.lost += (int64_t)batch->lost;
+    ship->counters.unsent_launches += (int64_t)batch->unsent_launches;
     (void)remember(&ship->sent, batch);
 }
 
@@ -104,7 +104,8 @@ static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batc
                                               .first_change = p->first,
                                               .newest_minute = p->newest_minute,
                                               .now_s = h->all || of_gap ? 0 : occ_now_ns() / SECOND_NS,
-                                              .sent = &h->ship->sent};
+                                              .sent = &h->ship->sent,
+                                              .raw = settings->raw};
     return occ_outbox_read(&h->outbox, of_gap ? p->done : p->newest,
                            of_gap ? p->gap_end : h->outbox.last_change, &options, ret_batch, err);
 }
@@ -310,14 +311,12 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
 static int put_watermark(struct occ_ship *ship, int64_t complete_minute, struct occ_error *err)
 {
     struct occ_ship_counters *c = &ship->counters;
-    struct occ_gpu_jobs gpus[GPUS_MAX];
     int64_t now_s = occ_now_ns() / SECOND_NS, until_s = (now_s - OCC_BATCH_WAIT_S) / 60 * 60;
     if (c->unreadable > 0)
         return 0; /* nobody knows */
     until_s = complete_minute < until_s / 60 ? complete_minute * 60 : until_s;
     uint64_t version = next_version(ship);
-    size_t n = occ_jobs_read("", ship->settings.jobs, gpus, GPUS_MAX);
-    int rc = occ_warehouse_put_allocations(ship->warehouse, gpus, n, version, err);
+    int rc = occ_warehouse_put_allocations(ship->warehouse, ship->settings.jobs, version, err);
     if (rc == 0)
         rc = occ_warehouse_put_watermark(ship->warehouse, until_s, (uint64_t)c->lost, version, err);
     if (rc == 0)

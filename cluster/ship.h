@@ -19,6 +19,7 @@ struct occ_ship_settings {
     const char *jobs;    /* directory of support/gpu_jobs.h; "": none */
     int64_t interval_ns; /* 0: by the server's version */
     uint64_t max_configs;
+    struct occ_raw_options raw;
     struct occ_warehouse_options warehouse;
 };
 

@@ -36,6 +36,7 @@ struct occ_position {
     X(failures_schema, "  wrong tables", COUNT)                                                              \
     X(failures_local, "  of this node", COUNT)                                                               \
     X(lost, "minutes evicted unsent", COUNT)                                                                 \
+    X(unsent_launches, "single launches unsent", COUNT)                                                      \
     X(unreadable, "histories not readable", COUNT)                                                           \
     X(pending, "changes to be sent", COUNT)                                                                  \
     X(clock_offset_ms, "clock offset (ms)", COUNT)                                                           \

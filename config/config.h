@@ -89,6 +89,9 @@
     X(ship, cluster, TEXT, occ_config_text, ship_cluster, OTHER, "", 0, 0)                                   \
     X(ship, node, TEXT, occ_config_text, ship_node, OTHER, "", 0, 0)                                         \
     X(ship, configs, COUNT, uint64_t, ship_configs, OTHER, "256", 16, 65536)                                 \
+    X(ship, raw_jobs, TEXT, occ_config_text, ship_raw_jobs, OTHER, "", 0, 0)                                 \
+    X(ship, raw_until, TEXT, occ_config_text, ship_raw_until, OTHER, "", 0, 0)                               \
+    X(ship, raw_launches, COUNT, uint64_t, ship_raw_launches, OTHER, "20000", 1000, 1000000)                \
     X(ship, metrics_file, PATH, occ_config_text, ship_metrics_file, OTHER, "", 0, 0)                         \
     X(ship, state, PATH, occ_config_text, ship_state, OTHER, "", 0, 0)                                       \
     X(cluster, database, NAME, occ_config_text, cluster_database, OTHER, "occtrace", 0, 0)                   \

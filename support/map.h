@@ -33,15 +33,22 @@ static inline uint32_t occ_map_home(const struct occ_map *map, uint64_t key)
     return (uint32_t)((uint64_t)(product >> 64) ^ (uint64_t)product) & (map->capacity - 1);
 }
 
-/* The value of `key`, or OCC_MAP_NONE. */
-static inline uint32_t occ_map_get(const struct occ_map *map, uint64_t key)
+/* Where the value of `key` is, until the next put, or NULL. */
+static inline uint32_t *occ_map_find(const struct occ_map *map, uint64_t key)
 {
     if (map->capacity == 0)
-        return OCC_MAP_NONE;
+        return NULL;
     uint32_t at = occ_map_home(map, key);
     while (map->values[at] != OCC_MAP_NONE && map->keys[at] != key)
         at = (at + 1) & (map->capacity - 1);
-    return map->values[at];
+    return map->values[at] != OCC_MAP_NONE ? &map->values[at] : NULL;
+}
+
+/* The value of `key`, or OCC_MAP_NONE. */
+static inline uint32_t occ_map_get(const struct occ_map *map, uint64_t key)
+{
+    const uint32_t *value = occ_map_find(map, key);
+    return value ? *value : OCC_MAP_NONE;
 }
 
 /* The value of `key`; a new key gets `value`. OCC_MAP_NONE: no memory. */

@@ -189,7 +189,10 @@ const struct cli_command cli_launches = {
     .name = "launches",
     .is_paged = true,
     .summary = "single launches, newest first",
-    .description = "Lists single launches, those that started last first. 'occq sql' gives any other order.",
+    .description = "Lists single launches, those that started last first. 'occq sql' gives any other order. "
+                   "Of a cluster, "
+                   "--node asks a node; what the nodes sent of jobs in ship.raw_jobs is in the warehouse's "
+                   "table launch ('occq sql --cluster URL').",
     .options = options,
     .columns = columns,
     .examples = {{"occq launches --since 5m --kernel softmax", "launches of a kernel in the last minutes"},

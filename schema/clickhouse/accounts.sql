@@ -14,6 +14,7 @@ GRANT INSERT ON $db.launch_config TO occ_node;
 GRANT INSERT ON $db.run TO occ_node;
 GRANT INSERT ON $db.minute TO occ_node;
 GRANT INSERT ON $db.rank_minute TO occ_node;
+GRANT INSERT ON $db.launch TO occ_node;
 GRANT INSERT ON $db.allocation TO occ_node;
 GRANT INSERT ON $db.watermark TO occ_node;
 GRANT SELECT(cluster, node, version) ON $db.kernel TO occ_node;
@@ -21,6 +22,7 @@ GRANT SELECT(cluster, node, version) ON $db.launch_config TO occ_node;
 GRANT SELECT(cluster, node, history, version) ON $db.run TO occ_node;
 GRANT SELECT(cluster, node, version, bucket) ON $db.minute TO occ_node;
 GRANT SELECT(cluster, node, version) ON $db.rank_minute TO occ_node;
+GRANT SELECT(cluster, node, version) ON $db.launch TO occ_node;
 GRANT INSERT ON $db.batch TO occ_node;
 GRANT INSERT ON $db.hour_change TO occ_node;
 GRANT SELECT ON $db.schema_version TO occ_node;
@@ -36,6 +38,7 @@ CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.run USING user = currentUser()
 CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
 CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.hour USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
 CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.rank_minute USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.launch USING user = currentUser() OR user IN (SELECT user FROM $db.reader WHERE account = currentUser()) TO occ_reader;
 -- of jobs of which it sees a run
 CREATE ROW POLICY IF NOT EXISTS occ_reader ON $db.allocation USING job IN (SELECT job FROM $db.run) TO occ_reader;
 CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.reader USING 1 TO ALL EXCEPT occ_reader;
@@ -43,6 +46,7 @@ CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.run USING 1 TO ALL EXCEPT occ_
 CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.minute USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.hour USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.rank_minute USING 1 TO ALL EXCEPT occ_reader;
+CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.launch USING 1 TO ALL EXCEPT occ_reader;
 CREATE ROW POLICY IF NOT EXISTS occ_others ON $db.allocation USING 1 TO ALL EXCEPT occ_reader;
 
 -- Who sees every user's rows: dashboards of the fleet.

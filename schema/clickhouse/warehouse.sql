@@ -191,6 +191,29 @@ CREATE TABLE IF NOT EXISTS $db.rank_minute (
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, run, gpu, node, history, bucket){
   TTL bucket + INTERVAL 90 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
 
+-- Single launches of the jobs in ship.raw_jobs of the node. copy: from 0 on, of launches that are the same in everything else.
+CREATE TABLE IF NOT EXISTS $db.launch (
+    bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(3))|},
+    cluster         LowCardinality(String),
+    job             {LowCardinality(String)|String},
+    user            LowCardinality(String),
+    node            LowCardinality(String),
+    history         UInt64{ CODEC(ZSTD(3))|},
+    run             UUID,
+    gpu             UUID,               -- zero: unknown
+    config          UInt64{ CODEC(ZSTD(3))|},
+    start_ns        UInt64{ CODEC(Delta, ZSTD(3))|},
+    duration_ns     UInt64{ CODEC(T64, ZSTD(3))|},
+    stream          UInt64{ CODEC(ZSTD(3))|},
+    correlation     UInt64{ CODEC(Delta, ZSTD(3))|},
+    graph_node      UInt64{ CODEC(ZSTD(3))|}, -- 0: launched without a CUDA graph
+    copy            UInt32{ CODEC(ZSTD(3))|},
+    version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
+) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket)
+  ORDER BY (cluster, job, user, node, history, run, gpu, start_ns, stream, correlation, graph_node, config, duration_ns, copy){
+  TTL bucket + INTERVAL 7 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
+
 -- Minutes by hour, over all nodes. Written by occtrace-ship --maintain from the minutes of hours that have changed.
 CREATE TABLE IF NOT EXISTS $db.hour (
     bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(3))|},
@@ -245,6 +268,9 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_minute TO $db.batch AS SELEC
 CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_rank_minute TO $db.batch AS SELECT
     'rank_minute' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.rank_minute
     GROUP BY cluster, node, version;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS $db.batch_of_launch TO $db.batch AS SELECT
+    'launch' AS name, cluster, node, version, count() AS rows, today() AS day FROM $db.launch GROUP BY cluster, node, version;
 
 -- GPUs that the scheduler has given to a job, by the directory identity.dcgm_job_dir of the node: as of the node's watermark where the
 -- version is at least that one's, else it was so once.

@@ -194,7 +194,7 @@ int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err)
 
 /* ---- whether they are there ---- */
 
-#define TABLES 8
+#define TABLES 9
 int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
                                uint64_t *ret_version_tables, struct occ_error *err)
 {
@@ -204,7 +204,7 @@ int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, ui
                    "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
                    "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
                    "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', "
-                   "'allocation', 'watermark')",
+                   "'launch', 'allocation', 'watermark')",
                    w->options.database);
     int rc = occ_warehouse_ask_numbers(w, sql, counts, 3, err);
     *ret_tables = counts[0];

@@ -105,7 +105,12 @@ static void launch(int64_t minute, int run, int n_configs, bool measured)
             launches[i] = (struct occ_store_launch){.start_ns = minute * MINUTE +
                                                                 (int64_t)random_below((uint64_t)MINUTE),
                                                     .duration_ns = 500 + random_below(1000000),
-                                                    .config = (uint32_t)configs[run / 2 % DEVICES][c]};
+                                                    .config = (uint32_t)configs[run / 2 % DEVICES][c],
+                                                    .stream = (uint32_t)(7 + c % 3),
+                                                    .correlation = (uint32_t)(c * EACH + i),
+                                                    .graph_node = c % 4 == 3 ? UINT64_MAX - (uint64_t)c : 0};
+            if (c % 5 == 4)
+                launches[i] = launches[0]; /* that nothing tells apart */
             ns += (double)launches[i].duration_ns;
         }
         check(occ_store_append(store, runs[run], devices[run / 2 % DEVICES], launches, EACH, &err));

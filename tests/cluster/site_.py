@@ -223,3 +223,25 @@ def check_all(engine, *histories, limit=256):
     others = check_minutes(engine, minutes, limit)
     check_ranks(engine, ranks)
     return others
+
+
+def launches_of(ship, history, jobs):
+    """Single launches of a history, by occq."""
+    sql = f"""SELECT lower(hex(r.uuid)), lower(hex(d.uuid)), l.start_ns, l.duration_ns, l.stream_id, l.correlation_id, coalesce(l.graph_node_id, 0),
+        c.grid_x, c.block_x FROM launch l JOIN stored_run r USING(run_id) JOIN stored_launch_config c USING(config_id)
+        JOIN stored_device d ON d.device_id = c.device_id WHERE r.slurm_job IN ({", ".join(f"'{job}'" for job in jobs)})"""
+    text = subprocess.run([os.path.join(os.path.dirname(ship), "occq"), "sql", "--db", history, "--csv", sql], capture_output=True, text=True, check=True).stdout
+    return sorted(tuple(row[:2] + [int(value) % 2**64 for value in row[2:]]) for row in (line.split(",") for line in text.splitlines()[1:]))
+
+
+def launches_in(engine):
+    return sorted((row[0].replace("-", ""), row[1].replace("-", ""), *(int(value) for value in row[2:])) for row in engine.ask(
+        "SELECT run, gpu, start_ns, duration_ns, stream, correlation, graph_node, grid_x, block_x FROM (SELECT * FROM occtrace.launch FINAL) AS l "
+        "ALL INNER JOIN (SELECT config, grid_x, block_x FROM occtrace.launch_config FINAL) AS c USING config"))
+
+
+def check_launches(engine, ship, history, jobs):
+    """The warehouse has each launch of these jobs once, and no other."""
+    expected, found = launches_of(ship, history, jobs), launches_in(engine)
+    assert expected and len(found) == len(expected), (len(found), len(expected))
+    assert found == expected, next((a, b) for a, b in zip(found, expected) if a != b)

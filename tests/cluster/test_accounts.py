@@ -18,7 +18,7 @@ from site_ import Site, check_all
 
 ship, make_history = sys.argv[1:3]
 NOW = int(time.time()) // 60 * 60
-FACTS = ("minute", "rank_minute", "run", "hour")
+FACTS = ("minute", "rank_minute", "run", "hour", "launch")
 
 
 def text(dialect):
@@ -136,7 +136,7 @@ def rows_of_another_node(engine):
     engine.ask("CREATE DATABASE mine")
     tables = re.findall(r"CREATE TABLE .*?;\n", made, re.S)
     checked = [t.replace("occtrace.", "mine.").replace("currentUser()", "'occ_node_n1'") for t in tables if "own_node" in t]
-    assert len(checked) == 8
+    assert len(checked) == 9
     for table in checked:
         engine.ask(table.rstrip(";\n"))
         name = re.search(r"mine\.(\w+)", table)[1]
@@ -158,7 +158,7 @@ def on_26():
         statements_are_valid(engine)
         rows_of_another_node(engine)
         site = Site(ship, engine.url)
-        site.set(engine.url, node="n1")
+        site.set(engine.url, node="n1", raw_jobs="'42, 43'", raw_until="2100-01-01")
         make(site, ("default", "bob", "carol"))
         as_role(engine, "occ_admin")
         site.run("--init", says="as needed")

@@ -279,7 +279,7 @@ def warehouses_that_are_not_ours(asker, engine):
         if version < 2:
             asker.ask("top", code=1, says=what)
     engine.ask("DROP TABLE occtrace.minute")
-    asker.ask("top", code=1, says="1 of the 8 tables")
+    asker.ask("top", code=1, says="1 of the 9 tables")
     engine.ask("CREATE TABLE occtrace.minute (bucket DateTime, thing String) ENGINE = ReplacingMergeTree ORDER BY bucket")
     asker.ask("top", code=1, says="a table of that name is not occtrace's")
 

@@ -13,7 +13,7 @@ import threading
 import engines
 
 ship = sys.argv[1]
-TABLES = ["allocation", "hour", "hour_change", "hour_done", "kernel", "launch_config", "minute", "rank_minute", "reader", "run", "schema_version",
+TABLES = ["allocation", "hour", "hour_change", "hour_done", "kernel", "launch", "launch_config", "minute", "rank_minute", "reader", "run", "schema_version",
           "watermark"]
 
 
@@ -55,7 +55,7 @@ def made_and_checked(engine):
     assert printed == site.run("--init", "--print", "--dialect", engine.name), "auto is the server's dialect"
     assert ("TTL" in printed) == (engine.name == "26")
     engine.ask("DROP TABLE occtrace.watermark")
-    site.run("--check", code=78, says="1 of the 8 tables of database occtrace are missing")
+    site.run("--check", code=78, says="1 of the 9 tables of database occtrace are missing")
     site.run("--init", says="as needed")
 
 
@@ -85,7 +85,7 @@ def of_another_program(engine):
     site = Site(engine.url)
     engine.ask("DROP TABLE occtrace.minute")
     engine.ask("CREATE TABLE occtrace.minute (bucket DateTime, x String) ENGINE = MergeTree ORDER BY x")
-    site.run("--check", code=78, says="1 of the 8 tables of database occtrace are missing or not occtrace's")
+    site.run("--check", code=78, says="1 of the 9 tables of database occtrace are missing or not occtrace's")
     site.run("--init", code=78, says="that are not occtrace's; nothing was made")
     engine.ask("DROP DATABASE occtrace")
     engine.ask("CREATE DATABASE occtrace")
@@ -136,11 +136,23 @@ def addresses_that_are_refused():
         Site(url).run("--check", code=78, says=says)
 
 
+def jobs_that_are_none():
+    for settings, says in (("raw_jobs: 4711", "ship.raw_until is missing"), ("raw_jobs: 4711, raw_until: 2h", "'2h' is no moment: YYYY-MM-DD HH:MM"),
+                           ("raw_jobs: 4711, raw_until: tomorrow", "'tomorrow' is no moment"), ("raw_jobs: '47*', raw_until: 2030-01-01", "'47*' are not jobs"),
+                           ("raw_jobs: [1, 2]", "ship.raw_jobs: one value is expected here"), ("raw_launches: 10", "ship.raw_launches: '10' is out of range")):
+        site = Site("http://127.0.0.1:1/")
+        with open(site.settings) as f:
+            text = f.read().replace("node: n1", f"{settings}, node: n1")
+        with open(site.settings, "w") as f:
+            f.write(text)
+        site.run("--check", code=78, says=says)
+
+
 def printed_without_a_server():
     site = Site("")
     old, new = (site.run("--init", "--print", "--dialect", d) for d in ("18", "26"))
     for text in (old, new):
-        assert text.count("CREATE TABLE") == 13 and text.count("CREATE MATERIALIZED VIEW") == 6, text
+        assert text.count("CREATE TABLE") == 14 and text.count("CREATE MATERIALIZED VIEW") == 7, text
         assert "{" not in text and "|" not in text and "$" not in text and "--" not in text, text
     assert "CODEC" not in old and "TTL" not in old
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/man/occtrace-ship.8")) as f:
@@ -154,6 +166,7 @@ def printed_without_a_server():
 
 
 printed_without_a_server()
+jobs_that_are_none()
 addresses_that_are_refused()
 servers_that_are_no_clickhouse()
 for name in engines.available():

@@ -11,7 +11,7 @@ import time
 
 import engines
 from faults import Proxy
-from site_ import Site, check_all, rows_of
+from site_ import Site, check_all, check_launches, launches_in, launches_of, rows_of
 
 ship, make_history = sys.argv[1:3]
 NOW = int(time.time()) // 60 * 60
@@ -293,12 +293,12 @@ def a_clock_that_is_wrong(engine):
 
 def faults_on_the_way(engine):
     with Proxy(engine) as proxy:
-        site = fresh(engine, proxy)
+        site = fresh(engine, proxy, **RAW)
         for number, (fault, code, says) in enumerate((("drop", 1, "said that it has"), ("answer_lost", 1, "127.0.0.1"),
                                                       ("cut", 1, "127.0.0.1"), ("error", 1, "HTTP 500"),
                                                       ("denied", 78, "ship.user"), ("redirect", 78, "redirects elsewhere"),
                                                       ("twice", 0, ""), ("endless", 1, "127.0.0.1"))):
-            for table in ("kernel", "launch_config", "run", "minute", "rank_minute"):
+            for table in ("kernel", "launch_config", "run", "minute", "rank_minute", "launch"):
                 extend(site.history, number, 600 - 5 * number, 4, 8, 6 + number, "measured", "end")
                 proxy.fault(fault, f"INSERT INTO occtrace.{table} ")
                 site.run("--once", code=code, says=says)
@@ -307,12 +307,13 @@ def faults_on_the_way(engine):
             failures = int(site.status("failures"))
             site.run("--once")
             check_all(engine, site.history)
+            check_launches(engine, ship, site.history, ("42",))
             assert "it fails" not in site.run("--status")
             assert int(site.status("failures")) == failures
 
 
 def a_server_that_goes_away(engine):
-    site = fresh(engine)
+    site = fresh(engine, **RAW)
     for number in range(2):
         extend(site.history, number, 60 - 6 * number, 5, 8, 10, "end")
         engine.kill()
@@ -321,6 +322,7 @@ def a_server_that_goes_away(engine):
         engine.start()
         site.run("--once")
         check_all(engine, site.history)
+        check_launches(engine, ship, site.history, ("42",))
 
 
 def tables_that_are_not_ours(engine):
@@ -394,6 +396,59 @@ def a_service_that_goes_on(engine):
     assert len(said) == len(set(said)), f"once each: {said}"
 
 
+RAW = {"raw_jobs": "'42, slurm:7'", "raw_until": "2100-01-01"}
+
+
+def single_launches_of_a_job(engine):
+    site = fresh(engine)
+    extend(site.history, 1, 60, 2, 9, 30, "end")
+    site.run("--once")
+    assert launches_in(engine) == [], "nobody asked for them"
+    site.set(engine.url, **RAW)
+    site.run("--check", says="single launches of jobs 42, slurm:7: sent until 2100-01-01")
+    extend(site.history, 2, 50, 3, 9, 30, "measured", "end")
+    site.run("--once")
+    new = [row for row in launches_of(ship, site.history, ("42",)) if row[2] >= (NOW - 3000) * 10**9]
+    assert launches_in(engine) == new and len(new) == 8 * 3 * 30 * 3 and len(set(new)) < len(new)
+    extend(site.history, 3, 60, 12, 9, 31, "end")  # late ones too: their minutes come whole
+    site.run("--once")
+    check_launches(engine, ship, site.history, ("42",))
+    assert site.status("single launches unsent") == "0"
+    check_all(engine, site.history)
+    # a minute whose launches were evicted is not sent again without them
+    with sqlite3.connect(site.history) as db:
+        db.execute("DELETE FROM stored_chunk_data WHERE chunk_id IN (SELECT min(chunk_id) FROM stored_chunk GROUP BY run_id)")
+        db.execute("DELETE FROM stored_chunk WHERE chunk_id IN (SELECT min(chunk_id) FROM stored_chunk GROUP BY run_id)")
+        db.execute("UPDATE stored_minute_change SET change = change + (SELECT max(change) FROM stored_minute_change)")
+    before = launches_in(engine)
+    site.run("--once")
+    assert launches_in(engine) == before and int(site.status("single launches unsent")) > 0
+
+
+def no_more_launches_than_wanted(engine):
+    site = fresh(engine)
+    site.set(engine.url, **RAW, raw_launches=1000)
+    extend(site.history, 1, 60, 3, 9, 400, "end")  # 1200 of a program in a minute
+    site.run("--once")
+    found, there = launches_in(engine), launches_of(ship, site.history, ("42",))
+    assert len(found) == 8 * 3 * 1000 == len(there) - int(site.status("single launches unsent")), len(found)
+    for run in {row[0] for row in there}:
+        for minute in range(3):
+            of_run = [[row[2] for row in rows if row[0] == run and row[2] // (60 * 10**9) == NOW // 60 - 60 + minute] for rows in (found, there)]
+            assert of_run[0] == of_run[1][:1000], (run, minute)
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cluster.md")) as f:
+        left_out = engine.ask(f.read().split("question here:\n\n```sql")[1].split("```")[0])
+    assert len(left_out) == 8 * 3 and {tuple(row[2:]) for row in left_out} == {("1200", "1000")}, left_out
+    # from the minute of raw_until on, none
+    site = fresh(engine)
+    site.set(engine.url, **RAW | {"raw_until": f"'@{NOW - 58 * 60}'"})
+    extend(site.history, 1, 60, 3, 9, 100, "end")
+    site.run("--once")
+    assert {row[2] // (60 * 10**9) for row in launches_in(engine)} == {NOW // 60 - 60, NOW // 60 - 59}
+    assert site.status("single launches unsent") == "0"
+    site.run("--check", says="no longer sent, since it is after @")
+
+
 DRIVER = """set -e; mount -t tmpfs gpus /proc/driver
 i=0; while [ $i -lt 4 ]; do mkdir -p /proc/driver/nvidia/gpus/0000:0$i:00.0
 printf 'GPU UUID: \t GPU-0000000%s-0000-4000-8000-000000000000\nDevice Minor: \t %s\n' $i $i >/proc/driver/nvidia/gpus/0000:0$i:00.0/information
@@ -448,22 +503,24 @@ def partitions_that_are_too_old(engine):
 
 def a_shipper_that_is_killed(engine):
     with Proxy(engine) as proxy:
-        site = fresh(engine, proxy)
-        for number in range(16):
+        site = fresh(engine, proxy, **RAW)
+        for number in range(18):
             extend(site.history, number, 600 - 8 * number, 4, 8, 6 + number, "measured", "end")
-            proxy.kill_at(number % 8, number < 8)
+            proxy.kill_at(number % 9, number < 9)
             proxy.victim = site.start("--once")
             proxy.victim.communicate()
             assert proxy.victim.returncode in (0, -9), proxy.victim.returncode
         proxy.kill_at(None, False)
         site.run("--once")
         check_all(engine, site.history)
+        check_launches(engine, ship, site.history, ("42",))
 
 
 ROWS = (all_rows_and_only_once, late_launches_and_late_values, the_rest_of_many_configurations, its_own_metrics,
         hours_after_an_outage_of_a_day, histories_beside_each_other, a_history_that_is_replaced, an_older_copy_of_a_history,
         a_state_that_is_lost, a_state_that_is_lost_and_other_minutes, minutes_that_were_evicted, newest_first,
-        a_clock_that_is_wrong, gpus_that_are_allocated, partitions_that_are_too_old)
+        a_clock_that_is_wrong, gpus_that_are_allocated, single_launches_of_a_job,
+        no_more_launches_than_wanted, partitions_that_are_too_old)
 FAULTS = (a_service_that_goes_on, faults_on_the_way, a_shipper_that_is_killed, a_server_that_goes_away, tables_that_are_not_ours,
           a_server_that_never_answers)
 names, wanted = engines.available(), sys.argv[4:]

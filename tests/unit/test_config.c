@@ -32,7 +32,9 @@ static const char all_different[] =
     "identity: {dcgm_job_dir: /a/jobs}\n"
     "ship: {url: 'https://h:8443/', database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: "
     "/a/y,\n"
-    "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s, metrics_file: /a/t}\n"
+    "  key_file: /a/z, interval: 2m, cluster: c, node: n, configs: 99, state: /a/s, metrics_file: /a/t, "
+    "raw_jobs: j,\n"
+    "  raw_until: u, raw_launches: 5000}\n"
     "cluster: {database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: /a/y, key_file: /a/z,\n"
     "  command: c, nodes: n}\n"
     "log: {level: debug}\n";
