@@ -51,7 +51,7 @@ def is_same(theirs, ours):
     if isinstance(theirs, list) and isinstance(ours, list):
         return len(theirs) == len(ours) and all(map(is_same, theirs, ours))
     if isinstance(theirs, float) and isinstance(ours, float):
-        return abs(theirs - ours) <= 1.001 * 10.0**(math.floor(math.log10(abs(ours) or 1)) - 5)
+        return theirs == ours or (ours != 0 and abs(theirs - ours) <= 1.001 * 10.0**(math.floor(math.log10(abs(ours))) - 5))
     return theirs == ours
 
 
