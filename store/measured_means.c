@@ -98,8 +98,7 @@ double occ_measured_part(const struct occ_measured_sums *sums, double total_ns,
 {
     struct occ_measured_sums own = *sums;
     double ns = sums->ns[OCC_MEASURED_elapsed], all_ns = ns + sums->ns[OCC_MEASURED_group_elapsed];
-    own.grouped = 0;
-    own.ns[OCC_MEASURED_group_elapsed] = 0;
+    own.ns[OCC_MEASURED_group_elapsed] = 0; /* so that nothing is withheld */
     occ_measured_means(&own, ret_measurement);
     double part = isnan(ret_measurement->elapsed) ? 0 : ns / fmax(total_ns, all_ns);
     return part > 0 ? part : 0; /* infinite ones are none */

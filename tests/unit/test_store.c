@@ -677,6 +677,7 @@ static void waste_adds_up_however_launches_are_grouped(void **state)
     for (int by = OCC_TOP_BY_KERNEL; by <= OCC_TOP_BY_DAY; by++)
         if (!is_nearly(waste_by(w, &all, (enum occ_top_by)by), waste))
             fail_msg("by %d: %.17g, not %.17g", by, waste_by(w, &all, (enum occ_top_by)by), waste);
+    assert_parts_add_up(w, false);
     for (int run = 0; run < WORLD_RUNS; run++)
         of_runs += waste_by(w, &(struct occ_filter){.run = w->run[run]}, OCC_TOP_BY_KERNEL);
     for (int stream = 7; stream < 10; stream++)
