@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "text.h"
+
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 static const int priorities[] = {3, 4, 6, 7}; /* syslog(3) */
 static const char *program_name = "occtrace";
@@ -56,6 +58,8 @@ void occ_log(enum occ_log_level level, const char *format, ...)
     size_t length = (size_t)used + (more < 0 ? 0 : (size_t)more);
     if (length > sizeof line - 2)
         length = sizeof line - 2;
+    line[length] = '\0';
+    occ_text_sanitise(line); /* SQLite quotes what a damaged file has */
     line[length++] = '\n';
     ssize_t written = write(STDERR_FILENO, line, length);
     (void)written; /* nothing could be done about a closed stderr */

@@ -55,7 +55,8 @@ class Fake(socketserver.ThreadingTCPServer):
             self.rows[table] = body.count(b"\n")
             return ""
         sql = body.decode()
-        for begin, text in (("SELECT toUnixTimestamp", f"{int(time.time())}\t26.7.3.1\n"), ("SELECT count(), countIf", "9\t9\t1\n"),
+        tables = sql.partition(" IN (")[2].count(",") + 1
+        for begin, text in (("SELECT toUnixTimestamp", f"{int(time.time())}\t26.7.3.1\n"), ("SELECT count(), countIf", f"{tables}\t{tables}\t1\n"),
                             ("SELECT max(version) FROM occtrace.schema", "2\n"), ("SELECT max(version) FROM occtrace.batch", "0\n"),
                             ("SELECT count() FROM occtrace.run", "0\n"),
                             ("SELECT name, sum(rows)", "".join(f"{t}\t{n}\n" for t, n in self.rows.items() if t))):
@@ -192,6 +193,14 @@ def overwrite(path, offset, data):
         f.write(data)
 
 
+def spell(path, text, other):
+    with open(path, "rb") as f:
+        data = f.read()
+    assert text in data and len(text) == len(other)
+    with open(path, "wb") as f:
+        f.write(data.replace(text, other))
+
+
 def root_page(history, table):
     with contextlib.closing(sqlite3.connect(history)) as db:
         return 4096 * (db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()[0] - 1)
@@ -205,6 +214,7 @@ def replaced(path, make):
 UNREADABLE = (lambda path: change(path, "DELETE FROM stored_kernel"), lambda path: change(path, "DELETE FROM stored_device"),
               lambda path: change(path, "UPDATE stored_minute SET histogram = x'ffffffffffffffffffff'"),
               lambda path: change(path, "DROP TABLE stored_minute_change"), lambda path: overwrite(path, root_page(path, "stored_minute"), b"\xff" * 4096),
+              lambda path: spell(path, b"CREATE TABLE stored_minute (", b"\x1b[31m\xb3 TABLE stored_minute ("),
               lambda path: overwrite(path, 0, b"\0" * 100), lambda path: os.truncate(path, 40960), lambda path: os.truncate(path, 0),
               lambda path: replaced(path, os.mkfifo), lambda path: replaced(path, os.mkdir),
               lambda path: replaced(path, lambda path: os.symlink("/dev/zero", path)), lambda path: replaced(path, lambda path: os.symlink(path, path)))
