@@ -147,6 +147,9 @@ size_t occ_advise(const struct occ_device *device, const struct occ_launch *laun
                   const struct occ_result *result, struct occ_advice *advice, size_t max)
 {
     struct adviser a = {device, launch, result, advice, max, 0};
+    struct occ_result unused;
+    if (occ_analyse(device, launch, &unused) != OCC_OK) /* a stored result may be of anything */
+        return 0;
     occ_advise_resources(&a);
     advise_cluster(&a);
     advise_block_size(&a);

@@ -78,8 +78,8 @@ struct occ_advice {
 };
 
 /* All advice in the order of OCC_ADVICES, within a kind by growing gain in blocks; the first `max` items are
- * stored. `result` is from occ_analyse() of the same device and launch. Returns the number of items, which
- * may exceed `max`. */
+ * stored. `result` is from occ_analyse() of the same device and launch; where that gives none, there is no
+ * advice. Returns the number of items, which may exceed `max`. */
 size_t occ_advise(const struct occ_device *device, const struct occ_launch *launch,
                   const struct occ_result *result, struct occ_advice *advice, size_t max);
 
