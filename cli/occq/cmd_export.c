@@ -74,7 +74,7 @@ static int check(void *arguments, struct occ_error *err)
     if (by_ending && strcmp(by_ending, args->format) != 0)
         return occ_fail(err, OCC_E_INVALID, "the name of %s is that of format %s, not of %s", args->output,
                         by_ending, args->format);
-    return cli_check_history(arguments, err);
+    return node_check(&args->history, err);
 }
 
 /* Launches at most: what viewers can draw; of lines all. */

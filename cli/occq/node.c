@@ -28,6 +28,15 @@ void node_keep_arguments(char **argv)
         memcpy(given, argv, n * sizeof *given);
 }
 
+int node_check(struct history_args *args, struct occ_error *err)
+{
+    if (args->cluster && !args->node)
+        return occ_fail(err, OCC_E_INVALID, "the warehouse has no single launches: --node NAME asks a node");
+    if (args->node) /* which histories are asked there is for the node */
+        args->list.common.all_users = NULL;
+    return cli_check_history(args, err);
+}
+
 /* What is no option of ssh and nothing that a shell reads. OCC_E_INVALID: no host's name; OCC_E_DENIED: none
  * that the pattern allows. */
 static int node_check_name(const char *name, const char *pattern, struct occ_error *err)

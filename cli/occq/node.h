@@ -13,6 +13,9 @@
         CLI_OPTION(0, "cluster", CLI_TEXT, struct history_args, cluster, "URL",                              \
                    "with --node: its warehouse, which has no single launches")
 
+/* For `check` of commands about single launches. */
+int node_check(struct history_args *args, struct occ_error *err);
+
 /* Before they are parsed: what follows the command. */
 void node_keep_arguments(char **argv);
 
