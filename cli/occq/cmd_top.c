@@ -169,6 +169,8 @@ static int print_top(const struct report *report, struct occ_error *err)
     struct cli_column table[TOP_COLUMNS_MAX];
     struct cli_selection selection;
     top_copy_columns(by_of(args), table);
+    if (by_of(args) == OCC_TOP_BY_GPU && cluster_url(&args->history))
+        top_leave_unknown(table);
     top_sort(report->top, args->order);
     mark_defaults(table, args, report->top, report->shown);
     int status = cli_output_choose(&args->history.list.output, table, &selection, err);

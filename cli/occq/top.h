@@ -55,3 +55,5 @@ extern const char *const top_by_labels[]; /* by enum occ_top_by, NULL ends them 
 /* The columns by what rows are; -o knows the second one as "kernel" too, until top_name_rows(). */
 void top_copy_columns(enum occ_top_by by, struct cli_column *table);
 void top_name_rows(enum occ_top_by by, struct cli_column *table);
+/* Of GPUs of a warehouse, what it does not know of them is null, and not shown. */
+void top_leave_unknown(struct cli_column *table);

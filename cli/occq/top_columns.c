@@ -138,6 +138,20 @@ void top_copy_columns(enum occ_top_by by, struct cli_column *table)
     }
 }
 
+void top_leave_unknown(struct cli_column *table)
+{
+    static const char *const unknown[] = {"device_id",       "measured_ratio",  "registers_per_thread",
+                                          "block_threads",   "configs",         "min_duration_ns",
+                                          "max_duration_ns", "simulated"};
+    for (; table->name; table++)
+        for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+            if (strcmp(table->key, unknown[i]) == 0) {
+                table->get = cli_get_real;
+                table->index = offsetof(struct top_line, advice_config); /* NaN without --advice */
+                table->flags &= ~(unsigned)CLI_DEFAULT;
+            }
+}
+
 void top_name_rows(enum occ_top_by by, struct cli_column *table)
 {
     table[1].key = by == OCC_TOP_BY_RUN ? "program" : top_by_labels[by];
