@@ -99,7 +99,10 @@ static void put_state(struct cli_json *json)
 {
     cli_json_object(json, "cluster", true);
     cli_json_unsigned(json, "nodes", state.nodes);
-    cli_json_integer(json, "complete_until_ns", state.complete_until_ns);
+    if (state.complete_until_ns > 0)
+        cli_json_integer(json, "complete_until_ns", state.complete_until_ns);
+    else
+        cli_json_null(json, "complete_until_ns");
     cli_json_unsigned(json, "silent_nodes", state.silent);
     cli_json_string(json, "silent", state.silent_names);
     cli_json_unsigned(json, "lost_minutes", state.lost_minutes);
