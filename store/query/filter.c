@@ -5,6 +5,7 @@
 #include <regex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "query.h"
 #include "support/array.h"
@@ -144,8 +145,25 @@ static int find_configs(struct occ_store *s, const struct occ_filter *filter, st
     return rc;
 }
 
+static bool is_same(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The first run with the same text as the last one, by the text's hash; OCC_MAP_NONE: no memory. */
+static uint32_t find_group(struct occ_resolved_filter *f, const char *text)
+{
+    uint64_t hash = text ? XXH3_64bits(text, strlen(text)) : 0;
+    uint32_t i = occ_map_put(&f->groups, hash, (uint32_t)f->n_runs);
+    if (i == OCC_MAP_NONE || is_same(f->runs[i].text, text))
+        return i;
+    for (i = 0; f->runs[i].group != i || !is_same(f->runs[i].text, text);) /* other texts of that hash */
+        i++;
+    return i;
+}
+
 /* The run's group: the first run with the same text. */
-static bool set_group(const struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum occ_top_by by,
+static bool set_group(struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum occ_top_by by,
                       struct occ_filtered_run *run)
 {
     static const int columns[] = {[OCC_TOP_BY_RUN] = 5,   [OCC_TOP_BY_RANK] = 6, [OCC_TOP_BY_USER] = 7,
@@ -157,13 +175,9 @@ static bool set_group(const struct occ_resolved_filter *f, sqlite3_stmt *stmt, e
         text = strrchr(text, '/') + 1; /* the program's or the recording's file name */
     bool done = !text || (run->text = strdup(text)) != NULL;
     run->group = (uint32_t)f->n_runs;
-    for (uint32_t i = 0; by != OCC_TOP_BY_RUN && i < f->n_runs; i++)
-        if (f->runs[i].group == i &&
-            (text ? f->runs[i].text && strcmp(f->runs[i].text, text) == 0 : !f->runs[i].text)) {
-            run->group = i;
-            break;
-        }
-    return done;
+    if (done && by != OCC_TOP_BY_RUN)
+        run->group = find_group(f, text);
+    return done && run->group != OCC_MAP_NONE;
 }
 
 static bool add_run(struct occ_resolved_filter *f, sqlite3_stmt *stmt, enum occ_top_by by)
@@ -293,6 +307,7 @@ void occ_resolved_filter_free(struct occ_resolved_filter *f)
 {
     occ_map_free(&f->configs);
     occ_map_free(&f->run_index);
+    occ_map_free(&f->groups);
     for (size_t i = 0; i < f->n_runs; i++)
         free(f->runs[i].text);
     free(f->runs);

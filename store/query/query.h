@@ -53,6 +53,7 @@ struct occ_resolved_filter {
     struct occ_filtered_run *runs;
     size_t n_runs, runs_allocated;
     struct occ_map run_index; /* id -> index in runs */
+    struct occ_map groups;    /* hash of a group's text -> index of its first run */
     int64_t first_minute_ns;  /* rows of minutes before were evicted */
 };
 
