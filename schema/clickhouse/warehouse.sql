@@ -169,7 +169,10 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     wasted_warp_s   Float32{ CODEC(ZSTD(3))|}, -- of '(other)': waste, and what the SMs could hold; else 0
     capacity_warp_s Float32{ CODEC(ZSTD(3))|},
     version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
-    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10)|}
+    CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10),
+    -- what no question could be answered with: 2^40 launches, 2^53 ns
+    CONSTRAINT possible CHECK launches < 1099511627776 AND total_ns < 9007199254740992 AND max_ns < 9007199254740992
+      AND length(hist_bin) = length(hist_n) AND NOT arrayExists(x -> isNaN(x) OR isInfinite(x), arrayConcat(means, shares))|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){
   TTL bucket + INTERVAL 30 DAY SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1|};
 
