@@ -114,16 +114,18 @@ static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ
 static int check_view(struct occ_warehouse *w, struct occ_error *err)
 {
     char sql[SQL_BYTES];
+    uint64_t views = 0;
     (void)snprintf(
         sql, sizeof sql,
         "SELECT count() FROM system.tables WHERE database = '%s' AND name = 'hour_change_of_minute'",
         w->options.database);
-    int rc = occ_warehouse_ask(w, sql, err);
-    return rc == 0 && w->answer.text[0] == '0'
-               ? occ_fail(err, OCC_E_INVALID,
-                          "%s: the view hour_change_of_minute of database %s is missing: occtrace-ship --init "
-                          "makes it",
-                          w->options.http.url, w->options.database)
+    int rc = occ_warehouse_ask_numbers(w, sql, &views, 1, err);
+    return rc == 0 && views == 0
+               ? occ_fail(
+                     err, OCC_E_INVALID,
+                     "%s: the view hour_change_of_minute of database %s is missing: occtrace-ship --init "
+                     "makes it",
+                     w->options.http.url, w->options.database)
                : rc;
 }
 

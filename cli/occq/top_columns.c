@@ -138,16 +138,22 @@ void top_copy_columns(enum occ_top_by by, struct cli_column *table)
     }
 }
 
+static struct cli_value get_nothing(const struct cli_column *column, const void *row)
+{
+    (void)column;
+    (void)row;
+    return (struct cli_value){.type = CLI_NONE};
+}
+
 void top_leave_unknown(struct cli_column *table)
 {
-    static const char *const unknown[] = {"device_id",       "measured_ratio",  "registers_per_thread",
-                                          "block_threads",   "configs",         "min_duration_ns",
+    static const char *const unknown[] = {"device_id",       "measured_ratio", "registers_per_thread",
+                                          "block_threads",   "configs",        "min_duration_ns",
                                           "max_duration_ns", "simulated"};
     for (; table->name; table++)
         for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
             if (strcmp(table->key, unknown[i]) == 0) {
-                table->get = cli_get_real;
-                table->index = offsetof(struct top_line, advice_config); /* NaN without --advice */
+                table->get = get_nothing;
                 table->flags &= ~(unsigned)CLI_DEFAULT;
             }
 }

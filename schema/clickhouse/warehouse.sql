@@ -144,6 +144,7 @@ CREATE TABLE IF NOT EXISTS $db.run (
 
 -- Launches by minute, launch configuration, job and node, over all ranks of the job on the node. job: slurm:ID, pod:UID,
 -- container:ID, session:ID or run:UUID. A row without launches counts nothing: its configuration went to '(other)'.
+-- Constraint possible: questions are answered with integers of 64 bits and doubles, at most 2^40 launches and 2^53 ns a row.
 CREATE TABLE IF NOT EXISTS $db.minute (
     bucket          DateTime('UTC'){ CODEC(DoubleDelta, ZSTD(3))|},
     cluster         LowCardinality(String),
@@ -170,7 +171,6 @@ CREATE TABLE IF NOT EXISTS $db.minute (
     capacity_warp_s Float32{ CODEC(ZSTD(3))|},
     version         UInt64{ CODEC(Delta, ZSTD(3))|}{,
     CONSTRAINT own_node CHECK NOT startsWith(currentUser(), 'occ_node_') OR node = substring(currentUser(), 10),
-    -- what no question could be answered with: 2^40 launches, 2^53 ns
     CONSTRAINT possible CHECK launches < 1099511627776 AND total_ns < 9007199254740992 AND max_ns < 9007199254740992
       AND length(hist_bin) = length(hist_n) AND NOT arrayExists(x -> isNaN(x) OR isInfinite(x), arrayConcat(means, shares))|}
 ) ENGINE = ReplacingMergeTree(version) PARTITION BY toDate(bucket) ORDER BY (cluster, job, user, config, node, history, bucket){

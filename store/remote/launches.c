@@ -302,8 +302,7 @@ int occ_load_launches(struct occ_load *l)
         rc = put_hours(l);
     if (rc == 0 &&
         occ_load_number(l, "SELECT (SELECT count(*) FROM sums) = (SELECT count(*) FROM stored_hour)") != 1)
-        rc = occ_fail(l->err, OCC_E_IO, "%s: launch configurations are missing: ask again; if they stay away, --node "
-                      "finds the node that is to send all again, without its ship.db",
+        rc = occ_fail(l->err, OCC_E_IO, "%s: launch configurations are missing: ask again",
                       l->w->options.http.url);
     if (rc == 0)
         rc = put_measured(l);

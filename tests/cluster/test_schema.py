@@ -71,6 +71,7 @@ def of_another_version(engine):
     engine.ask("INSERT INTO occtrace.schema_version SELECT 7, now()")
     site.run("--check", code=78, says="of a newer occtrace (version 7, known is 2)")
     site.run("--init", code=78, says="of a newer occtrace")
+    site.run("--maintain", code=78, says="of a newer occtrace")
     engine.ask("DROP TABLE occtrace.schema_version")
     engine.ask("CREATE TABLE occtrace.schema_version (version UInt32, applied DateTime) ENGINE = ReplacingMergeTree ORDER BY version")
     site.run("--check", code=78, says="of an older occtrace (version 0, needed is 2)")

@@ -278,6 +278,19 @@ static void full_occupancy_needs_no_advice(void **state)
     assert_int_equal(occ_advise(&device, &launch, &result, &advice, 1), 0);
 }
 
+/* A stored result may be of a launch that there is not. */
+static void a_launch_of_nothing_has_no_advice(void **state)
+{
+    (void)state;
+    struct occ_device device = device_named("a100");
+    struct occ_launch launch = launch_of(1080, 256, 48, 0), nothing = {0};
+    struct occ_result result;
+    struct occ_advice advice;
+    assert_int_equal(occ_analyse(&device, &launch, &result), OCC_OK);
+    assert_true(occ_advise(&device, &launch, &result, &advice, 1) > 0);
+    assert_int_equal(occ_advise(&device, &nothing, &result, &advice, 1), 0);
+}
+
 static void grid_stride_sizes(void **state)
 {
     (void)state;
@@ -606,6 +619,7 @@ int main(void)
         cmocka_unit_test(grids_that_end_on_a_full_wave),
         cmocka_unit_test(grids_keep_their_shape_if_they_can),
         cmocka_unit_test(full_occupancy_needs_no_advice),
+        cmocka_unit_test(a_launch_of_nothing_has_no_advice),
         cmocka_unit_test(grid_stride_sizes),
         cmocka_unit_test(advice_taken_gives_what_it_says),
         cmocka_unit_test(curves_are_the_model),
