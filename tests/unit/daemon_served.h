@@ -161,6 +161,13 @@ static inline void start(struct place *p, int64_t grace_ns)
     assert_true(ask(p, "ping", answer)); /* the connection is taken */
 }
 
+/* Until it stands: what it was told of before would be a turn of its own. */
+static inline void suspend(const struct place *p)
+{
+    assert_int_equal(kill(p->daemon, SIGSTOP), 0);
+    assert_int_equal(waitpid(p->daemon, NULL, WUNTRACED), p->daemon);
+}
+
 static inline void assert_stops(struct place *p)
 {
     int status = -1;

@@ -374,7 +374,7 @@ static void long_names_do_not_stop_the_loop(void **state)
     start_service(p);
     for (int i = 0; i < NAME_RINGS; i++)
         fill_names(&name_rings[i], (uint64_t)i);
-    assert_int_equal(kill(p->daemon, SIGSTOP), 0); /* so that all of it is there when the loop goes on */
+    suspend(p); /* so that all of it is there when the loop goes on */
     pid_t attacker = run(p, offer_names, ATTACKER);
     int leave[2];
     memcpy(leave, p->leave, sizeof leave);
@@ -469,7 +469,7 @@ static void requests_do_not_wait_for_all_connections(void **state)
     struct place *p = *state;
     char answer[OCC_CONTROL_BYTES];
     start_service(p);
-    assert_int_equal(kill(p->daemon, SIGSTOP), 0);
+    suspend(p);
     pid_t attacker = run(p, fill_the_backlog, ATTACKER);
     await_byte();
     assert_int_equal(send(p->control, "status", 6, MSG_NOSIGNAL), 6);
