@@ -1,34 +1,7 @@
 /*
  * Every number of the attribution that is neither a unit nor in a formula: limits, which bound memory and
- * hostile input, and what was tuned. Tests of test_attribution.c that fail when one is 5 times as much (+) or
- * a fifth (-):
- *
- *   PRIOR_SD -, PROFILE_FROM +: repeated_steps_do_not_lead_the_clock_astray
- *   CLOCK_SD_US -, BEGIN_ROUNDS -, PROFILE_FROM -: another_clock_is_found
- *   FRESH +: a_training_step_is_honest
- *   WINDOW_NS +, BLOCK_NS -, FRESH -: a_change_is_forgotten_within_seconds
- *   DRIFT_TIME_NS +: of_kernels_that_drift_the_present_counts_most
- *   UTILIZATION_NS +: a_change_of_utilization_is_forgotten
- *   UTILIZATION_NS -: utilization_is_kept_for_a_while
- *   BOUND_SLACK +, ABOVE -: more_than_a_configuration_allows_withholds_values
- *   IDLE_SD -, SCALE_MIN +, UNTRACED_SD -: background_that_idle_time_shows_withholds_values
- *   UNTRACED_SD +, ERROR_MAX -: a_little_background_has_a_place_in_the_error
- *   SPREAD_MAX -: launches_that_differ_a_little_have_values
- *   SPREAD_MAX +, NOISE +, INTERVALS +, COVERED +, DIRECT_ERROR_MAX -: long_launches_are_read_one_by_one
- *   COVERED -: long_launches_are_not_read_where_samples_are_lost
- *   LATE_COVERED +: a_late_long_launch_is_read_from_the_past
- *   INTERVALS -: stragglers_are_not_read_for_all
- *   OVERLAPPED -: a_short_overlap_leaves_achieved
- *   OVERLAPPED +: a_longer_overlap_withholds_achieved
- *   OVERLAPPED_MARGIN + -, SCALE_MIN -: beside_others_achieved_is_withheld
- *   UNTOLD + -, PROFILE_SD +, CLOCK_SD_US +: what_only_a_burst_tells_stands_for_all
- *   CLOCK_ERROR_US + -: the_clocks_have_a_place_in_the_error
- *   ERROR_MIN + -: a_steady_kernel_is_certain
- *   CORRELATED +, IDLE_SD +: what_always_runs_together_is_a_group
- *   LEVERAGE_MAX +: a_dozen_samples_of_utilization_are_enough
- *   OCC_CLUSTERS -: errors_that_repeat_do_not_average_out
- *
- * The others are judged by bench_attribution alone.
+ * hostile input, and what was tuned. Tests of test_attribution.c name those that they guard ("Guards"); the
+ * others are judged by bench_attribution alone.
  */
 #ifndef OCC_ATTRIBUTION_CONSTANTS_H
 #define OCC_ATTRIBUTION_CONSTANTS_H

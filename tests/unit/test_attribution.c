@@ -1,4 +1,7 @@
-/* Attribution: small worlds with flat kernels, in which every value is known. */
+/*
+ * Attribution: small worlds with flat kernels, in which every value is known. "Guards": the test fails where
+ * that number of attribution/constants.h is 5 times as much (+) or a fifth (-).
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,6 +197,7 @@ static void assert_near(double got, double wanted, double within)
         fail_msg("%f is not %f +- %f", got, wanted, within);
 }
 
+/* Guards SPREAD_MAX +, NOISE +, INTERVALS +, COVERED +, DIRECT_ERROR_MAX -. */
 static void long_launches_are_read_one_by_one(void **state)
 {
     struct fixture *f = *state;
@@ -210,7 +214,7 @@ static void long_launches_are_read_one_by_one(void **state)
     }
 }
 
-/* What is lost may be the occupancy of a kernel's last wave. */
+/* What is lost may be the occupancy of a kernel's last wave. Guards COVERED -. */
 static void long_launches_are_not_read_where_samples_are_lost(void **state)
 {
     struct fixture *f = *state;
@@ -249,6 +253,7 @@ static void short_launches_are_regressed(void **state)
     play_random(*state, 12000);
 }
 
+/* Guards CLOCK_SD_US -, BEGIN_ROUNDS -, PROFILE_FROM -. */
 static void another_clock_is_found(void **state)
 {
     struct fixture *f = *state;
@@ -269,6 +274,7 @@ static void run_pairs(struct fixture *f, int n, double level)
     }
 }
 
+/* Guards CORRELATED +, IDLE_SD +. */
 static void what_always_runs_together_is_a_group(void **state)
 {
     struct fixture *f = *state;
@@ -284,7 +290,8 @@ static void what_always_runs_together_is_a_group(void **state)
     assert_true(a.elapsed == b.elapsed);
 }
 
-/* Nine seconds of launches have no value: they may differ from those of the burst. */
+/* Nine seconds of launches have no value: they may differ from those of the burst.
+ * Guards UNTOLD + -, PROFILE_SD +, CLOCK_SD_US +. */
 static void what_only_a_burst_tells_stands_for_all(void **state)
 {
     struct fixture *f = *state;
@@ -299,7 +306,8 @@ static void what_only_a_burst_tells_stands_for_all(void **state)
     assert_true(m.elapsed_se > 0.01);
 }
 
-/* Where kernels follow each other, what the clocks are off by is one's and the other lacks it. */
+/* Where kernels follow each other, what the clocks are off by is one's and the other lacks it.
+ * Guards CLOCK_ERROR_US + -. */
 static void the_clocks_have_a_place_in_the_error(void **state)
 {
     struct fixture *f = *state;
@@ -311,6 +319,7 @@ static void the_clocks_have_a_place_in_the_error(void **state)
     assert_true(m.elapsed_se > 0.003 && m.elapsed_se < 0.02);
 }
 
+/* Guards ERROR_MIN + -. */
 static void a_steady_kernel_is_certain(void **state)
 {
     struct fixture *f = *state;
@@ -323,6 +332,7 @@ static void a_steady_kernel_is_certain(void **state)
     assert_true(m.elapsed_se >= 0.001 && m.elapsed_se < 0.004);
 }
 
+/* Guards OVERLAPPED_MARGIN + -, SCALE_MIN -. */
 static void beside_others_achieved_is_withheld(void **state)
 {
     struct fixture *f = *state;
@@ -350,7 +360,8 @@ static int by_start(const void *a, const void *b)
 }
 
 /* Two streams that repeat the same steps, in each of which two kernels have either all of the GPU or, for
- * longer, a part of it: there is much that courses and a wrong clock could explain as well. */
+ * longer, a part of it: there is much that courses and a wrong clock could explain as well.
+ * Guards PRIOR_SD -, PROFILE_FROM +. */
 static void repeated_steps_do_not_lead_the_clock_astray(void **state)
 {
     static const struct {
@@ -386,7 +397,7 @@ static void repeated_steps_do_not_lead_the_clock_astray(void **state)
 }
 
 /* Forty kernels one after the other, 15 ms for all: many are as good as alike. What is said has an error, and
- * is within it. */
+ * is within it. Guards FRESH +. */
 static void a_training_step_is_honest(void **state)
 {
     struct fixture *f = *state;
@@ -422,6 +433,7 @@ static void impossible_counters_are_left_out(void **state)
     assert_true(stats.bad_samples > 3);
 }
 
+/* Guards LATE_COVERED +. */
 static void a_late_long_launch_is_read_from_the_past(void **state)
 {
     struct fixture *f = *state;
@@ -662,7 +674,8 @@ static void utilization_is_attributed(void **state)
     free(values);
 }
 
-/* Its rows are few, and are kept for longer than others: here a minute without any is between them. */
+/* Its rows are few, and are kept for longer than others: here a minute without any is between them.
+ * Guards UTILIZATION_NS -. */
 static void utilization_is_kept_for_a_while(void **state)
 {
     struct fixture *f = *state;
@@ -674,7 +687,8 @@ static void utilization_is_kept_for_a_while(void **state)
     assert_utilization(f, 1, 1);
 }
 
-/* A sample that alone tells of a kernel has next to no residual: no reason to take it for a wrong one. */
+/* A sample that alone tells of a kernel has next to no residual: no reason to take it for a wrong one.
+ * Guards LEVERAGE_MAX +. */
 static void a_dozen_samples_of_utilization_are_enough(void **state)
 {
     struct fixture *f = *state;
@@ -686,6 +700,7 @@ static void a_dozen_samples_of_utilization_are_enough(void **state)
         assert_true(f->last[shape].utilization_se[OCC_UTILIZATION_DRAM] < 0.008);
 }
 
+/* Guards UTILIZATION_NS +. */
 static void a_change_of_utilization_is_forgotten(void **state)
 {
     struct fixture *f = *state;
@@ -735,6 +750,7 @@ static void beside_untraced_work_utilization_is_withheld(void **state)
     utilization_is_not_known(f);
 }
 
+/* Guards WINDOW_NS +, BLOCK_NS -, FRESH -. */
 static void a_change_is_forgotten_within_seconds(void **state)
 {
     struct fixture *f = *state;
@@ -746,7 +762,8 @@ static void a_change_is_forgotten_within_seconds(void **state)
     assert_kinds(f, 0.5);
 }
 
-/* One percent a second: the mean of ten seconds would be 5 % above the present, which is 0.68. */
+/* One percent a second: the mean of ten seconds would be 5 % above the present, which is 0.68.
+ * Guards DRIFT_TIME_NS +. */
 static void of_kernels_that_drift_the_present_counts_most(void **state)
 {
     struct fixture *f = *state;
@@ -759,6 +776,7 @@ static void of_kernels_that_drift_the_present_counts_most(void **state)
     assert_true(m.elapsed > 0.68 && m.elapsed < 0.7035);
 }
 
+/* Guards SPREAD_MAX -. */
 static void launches_that_differ_a_little_have_values(void **state)
 {
     struct fixture *f = *state;
@@ -767,6 +785,7 @@ static void launches_that_differ_a_little_have_values(void **state)
     assert_kinds(f, 1);
 }
 
+/* Guards IDLE_SD -, SCALE_MIN +, UNTRACED_SD -. */
 static void background_that_idle_time_shows_withholds_values(void **state)
 {
     struct fixture *f = *state;
@@ -776,6 +795,7 @@ static void background_that_idle_time_shows_withholds_values(void **state)
     assert_withheld(f);
 }
 
+/* Guards UNTRACED_SD +, ERROR_MAX -. */
 static void a_little_background_has_a_place_in_the_error(void **state)
 {
     struct fixture *f = *state;
@@ -791,6 +811,7 @@ static void a_little_background_has_a_place_in_the_error(void **state)
     }
 }
 
+/* Guards BOUND_SLACK +, ABOVE -. */
 static void more_than_a_configuration_allows_withholds_values(void **state)
 {
     struct fixture *f = *state;
@@ -800,7 +821,8 @@ static void more_than_a_configuration_allows_withholds_values(void **state)
     assert_withheld(f);
 }
 
-/* One in twenty launches lasts longer than three samples, at half of the others' occupancy. */
+/* One in twenty launches lasts longer than three samples, at half of the others' occupancy.
+ * Guards INTERVALS -. */
 static void stragglers_are_not_read_for_all(void **state)
 {
     struct fixture *f = *state;
@@ -829,6 +851,7 @@ static void run_beside(struct fixture *f, int64_t overlap_ns)
     play(f, MS, NULL);
 }
 
+/* Guards OVERLAPPED -. */
 static void a_short_overlap_leaves_achieved(void **state)
 {
     struct fixture *f = *state;
@@ -839,6 +862,7 @@ static void a_short_overlap_leaves_achieved(void **state)
     assert_near(m.achieved, 0.6, 0.05);
 }
 
+/* Guards OVERLAPPED +. */
 static void a_longer_overlap_withholds_achieved(void **state)
 {
     struct fixture *f = *state;
@@ -863,7 +887,7 @@ static void overlapped_launches_share_schedulers(void **state)
 }
 
 /* A kernel begins with more warps than its profile can follow: rows that begin there are wrong by as much in
- * every replay, and only together do they tell of it. */
+ * every replay, and only together do they tell of it. Guards OCC_CLUSTERS -. */
 static void errors_that_repeat_do_not_average_out(void **state)
 {
     struct fixture *f = *state;
