@@ -107,6 +107,7 @@ int occ_ship_warehouse(const struct occ_config *config, struct occ_ship_names *n
                                                            .cert_file = config->ship_cert_file,
                                                            .key_file = config->ship_key_file},
                                                   .section = "ship",
+                                                  .url_of = "ship.url",
                                                   .database = config->ship_database,
                                                   .cluster = config->ship_cluster,
                                                   .node = names->node};

@@ -27,7 +27,27 @@ const char *const occ_setting_words[] = {OCC_CONFIG_SETTINGS(KEY_WORDS) NULL};
 
 static bool is_text(enum kind kind)
 {
-    return kind == KIND_PATH || kind == KIND_TEXT || kind == KIND_NAME;
+    return kind == KIND_PATH || kind == KIND_TEXT || kind == KIND_NAME || kind == KIND_COMMAND;
+}
+
+/* Words of a command for a node; only whole words stand for something. */
+static int check_command(const char *text, struct occ_error *err)
+{
+    static const char *const placeholders[] = {"{node}", "{command}", "{arguments}"};
+    bool has[3] = {false};
+    for (size_t n; text[0]; text += n + strspn(text + n, " ")) {
+        n = strcspn(text, " ");
+        bool is_known = !memchr(text, '{', n) && !memchr(text, '}', n);
+        for (size_t i = 0; i < 3; i++)
+            if (strlen(placeholders[i]) == n && memcmp(text, placeholders[i], n) == 0)
+                is_known = has[i] = true;
+        if (!is_known)
+            return occ_fail(err, OCC_E_INVALID, "'%.*s' is none of the words {node}, {command}, {arguments}",
+                            (int)n, text);
+    }
+    return has[0] && (has[1] || has[2])
+               ? 0
+               : occ_fail(err, OCC_E_INVALID, "the words {node}, and {command} or {arguments}, are needed");
 }
 
 static int check_text(enum kind kind, const char *text, struct occ_error *err)
@@ -38,10 +58,10 @@ static int check_text(enum kind kind, const char *text, struct occ_error *err)
     if (kind == KIND_NAME &&
         (text[strspn(text, letters)] != '\0' || text[0] == '\0' || (text[0] >= '0' && text[0] <= '9')))
         return occ_fail(err, OCC_E_INVALID, "'%.128s' is not a name of letters, digits and _", text);
-    for (size_t i = 0; kind == KIND_TEXT && text[i]; i++)
+    for (size_t i = 0; (kind == KIND_TEXT || kind == KIND_COMMAND) && text[i]; i++)
         if (text[i] < ' ' || text[i] > '~')
             return occ_fail(err, OCC_E_INVALID, "only printable ASCII is allowed");
-    return 0;
+    return kind == KIND_COMMAND ? check_command(text, err) : 0;
 }
 
 static int set_text(enum kind kind, const char *text, char *value, struct occ_error *err)
@@ -115,6 +135,7 @@ int occ_setting_set(const struct occ_setting *setting, const char *text, struct 
     case KIND_PATH:
     case KIND_TEXT:
     case KIND_NAME:
+    case KIND_COMMAND:
         return set_text(setting->kind, text, value, err);
     case KIND_BYTES:
     case KIND_QUOTA:

@@ -100,7 +100,7 @@
     X(cluster, ca_file, PATH, occ_config_text, cluster_ca_file, OTHER, "", 0, 0)                             \
     X(cluster, cert_file, PATH, occ_config_text, cluster_cert_file, OTHER, "", 0, 0)                         \
     X(cluster, key_file, PATH, occ_config_text, cluster_key_file, OTHER, "", 0, 0)                           \
-    X(cluster, command, TEXT, occ_config_text, cluster_command, OTHER,                                       \
+    X(cluster, command, COMMAND, occ_config_text, cluster_command, OTHER,                                       \
       "ssh -oBatchMode=yes -- {node} {command}", 0, 0)                                                       \
     X(cluster, nodes, TEXT, occ_config_text, cluster_nodes, OTHER, ".*", 0, 0)                               \
     X(log, level, LEVEL, uint64_t, log_level, LIVE, "warning", 0, 0)

@@ -7,6 +7,7 @@ enum kind {
     KIND_PATH,
     KIND_TEXT,
     KIND_NAME,
+    KIND_COMMAND,
     KIND_BYTES,
     KIND_QUOTA,
     KIND_DURATION,

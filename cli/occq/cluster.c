@@ -77,6 +77,7 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
                                                            .key_file = config.cluster_key_file,
                                                            .max_answer_bytes = ANSWER_BYTES_MAX},
                                                   .section = "cluster",
+                                                  .url_of = "--cluster or OCCTRACE_CLUSTER",
                                                   .database = config.cluster_database,
                                                   .cluster = "",
                                                   .node = ""};

@@ -96,8 +96,8 @@ static char *command_line(const struct cli_command *command)
 }
 
 /* The words of the setting; those that stand for something are replaced. */
-static size_t make_words(const struct cli_command *command, const char *node, char *setting, char *line,
-                         char **words)
+static void make_words(const struct cli_command *command, const char *node, char *setting, char *line,
+                       char **words)
 {
     size_t n = 0;
     for (char *word; (word = strsep(&setting, " ")) && n + 3 < WORDS_MAX;) {
@@ -115,7 +115,6 @@ static size_t make_words(const struct cli_command *command, const char *node, ch
             words[n++] = word;
     }
     words[n] = NULL;
-    return n;
 }
 
 /* Its exit status; the pager, if there is one, reads what it prints. */
@@ -142,9 +141,9 @@ int node_run(const struct cli_command *command, const char *node)
     int rc = line ? cluster_settings(&config, &err) : occ_fail(&err, OCC_E_NO_MEMORY, "out of memory");
     if (rc == 0)
         rc = node_check_name(node, config.cluster_nodes, &err);
-    if (rc == 0 && make_words(command, node, config.cluster_command, line, words) == 0)
-        rc = occ_fail(&err, OCC_E_INVALID, "cluster.command is empty");
-    if (rc == 0)
+    if (rc == 0) {
+        make_words(command, node, config.cluster_command, line, words);
         rc = run_words(words, &err);
+    }
     return rc < 0 ? cli_failure(command, &err) : rc;
 }

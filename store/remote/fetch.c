@@ -128,21 +128,21 @@ static int ask_read_only(struct occ_warehouse *w, const char *sql, struct occ_er
 }
 
 /* Columns c0, c1 ... for a line of names and one of types, and the statement that gives them their names.
- * Numbers become numbers, also UInt64 as far as SQLite has them. */
+ * Numbers become numbers: integers as far as SQLite has them, NaN and infinities NULL. */
 static bool make_columns(char *names, char *types, sqlite3_str *columns, sqlite3_str *select)
 {
     for (int n = 0; names && types; n++) {
         char *name = strsep(&names, "\t"), *type = strsep(&types, "\t");
-        bool is_wide = strstr(type, "UInt64") != NULL;
-        const char *affinity = is_wide                 ? ""
-                               : strstr(type, "Int")   ? " INTEGER"
-                               : strstr(type, "Float") ? " REAL"
-                                                       : " TEXT";
+        bool is_real = strncmp(type, "Float", 5) == 0 || strncmp(type, "Nullable(Float", 14) == 0;
         (void)unescape(name);
-        sqlite3_str_appendf(columns, "%sc%d%s", n ? ", " : "", n, affinity);
+        sqlite3_str_appendf(columns, "%sc%d%s", n ? ", " : "", n, is_real ? " REAL" : " TEXT");
         sqlite3_str_appendall(select, n ? ", " : "SELECT ");
-        if (is_wide)
-            sqlite3_str_appendf(select, "iif(length(c%d) < 19, CAST(c%d AS INTEGER), c%d)", n, n, n);
+        if (is_real)
+            sqlite3_str_appendf(select, "iif(typeof(c%d) = 'real', c%d, NULL)", n, n);
+        else if (strstr(type, "Int"))
+            sqlite3_str_appendf(select,
+                                "iif(CAST(CAST(c%d AS INTEGER) AS TEXT) = c%d, CAST(c%d AS INTEGER), c%d)", n,
+                                n, n, n);
         else
             sqlite3_str_appendf(select, "c%d", n);
         sqlite3_str_appendf(select, " AS \"%w\"", name);

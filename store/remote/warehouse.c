@@ -25,7 +25,7 @@ int occ_warehouse_open(const struct occ_warehouse_options *options, struct occ_w
     int rc = occ_http_open(&w->options.http, &w->http, err);
     if (rc != 0) {
         free(w);
-        return occ_error_prefix(err, "%s.url", options->section);
+        return occ_error_prefix(err, "%s", options->url_of);
     }
     *ret_warehouse = w;
     return 0;

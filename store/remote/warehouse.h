@@ -19,6 +19,7 @@ enum occ_dialect { OCC_DIALECT_AUTO, OCC_DIALECT_OLD, OCC_DIALECT_NEW };
 struct occ_warehouse_options {
     struct occ_http_options http;
     const char *section; /* of the settings that messages name: "ship" */
+    const char *url_of;  /* what messages call the URL: "ship.url" */
     const char *database;
     const char *cluster, *node; /* of rows that are sent */
 };

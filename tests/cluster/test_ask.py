@@ -212,7 +212,7 @@ def what_cannot_be_asked(asker, merged):
         asker.ask(*words, code=2)
     asker.run("top", "--node", "n1", code=2, says="--node goes with --cluster")
     asker.run("stragglers", "--job", "42", code=2, says="--cluster URL is missing")
-    asker.run("top", "--cluster", "http://example.org/", code=1, says="https is needed")
+    asker.run("top", "--cluster", "http://example.org/", code=1, says="--cluster or OCCTRACE_CLUSTER: ")
     assert asker.run("--cluster", asker.url, "top", "--json") == asker.run(f"--cluster={asker.url}", "top", "--json")
     asker.run("--cluster", "top", code=2)
     # the environment's, and --db before it
@@ -224,6 +224,10 @@ def statements(asker, engine):
     rows = json.loads(asker.ask("sql", "SELECT 18446744073709551615 AS big, toUInt64(7) AS n, -1.5 AS x, 'a\\tb' AS t, NULL AS none, "
                                 "[1, 2] AS list, 'x' AS \"a \\\"b\" -- ;", "--json"))["rows"]
     assert rows == [{"big": "18446744073709551615", "n": 7, "x": -1.5, "t": "a\tb", "none": None, "list": "[1,2]", 'a "b': "x"}], rows
+    rows = json.loads(asker.ask("sql", "SELECT toFloat64(0) / 0 AS nan, toNullable(toFloat32(1)) / 0 AS inf, toFloat32(1.5) AS x, 'nan' AS t, "
+                                "toInt64('-9223372036854775808') AS low, toUInt64('9223372036854775807') AS high, toUInt64('9223372036854775808') AS above, "
+                                "[toUInt64(1), 2] AS list", "--json"))["rows"]
+    assert rows == [{"nan": None, "inf": None, "x": 1.5, "t": "nan", "low": -2**63, "high": 2**63 - 1, "above": "9223372036854775808", "list": "[1,2]"}], rows
     assert asker.ask("sql", "SELECT sum(launches) AS n FROM occtrace.minute FINAL;", "--csv").startswith("n\n")
     asker.ask("sql", "SELECT 1 WHERE 0", code=3)
     for write in ("DROP TABLE occtrace.run", "TRUNCATE TABLE occtrace.run"):
@@ -318,6 +322,15 @@ def single_launches_of_a_node(asker, directory):
     asker.set(engines.PASSWORD, nodes="'gpu-[0-9]+'", command="env {node} {arguments}")
     asker.run("launches", "--node", "gpu-1.example.org", code=1, says="does not match cluster.nodes", **path)
     assert not os.path.exists(told), "nothing was run"
+    for command, says in (("ssh {node}", "the words {node}, and {command} or {arguments}, are needed"), ("ssh {command}", "are needed"),
+                          ("ssh {nod} {command}", "'{nod}' is none of the words"), ("ssh x{node}y {command}", "'x{node}y' is none of"),
+                          ("''", "are needed")):
+        asker.set(engines.PASSWORD, command=command)
+        asker.run("launches", "--node", "gpu-1", code=1, says="cluster.command: ", **path)
+        asker.run("launches", "--node", "gpu-1", code=1, says=says, **path)
+        asker.run("launches", "--node", "gpu-1", code=1, says="occtrace.yaml:3:", **path)
+    assert not os.path.exists(told), "nothing was run"
+    asker.set(engines.PASSWORD, nodes="'gpu-[0-9]+'", command="env {node} {arguments}")
     # words of their own: env takes "gpu-1" for a program
     asker.run("launches", "--node", "gpu-1", "--kernel", "a b", code=127, says="gpu-1", **path)
     asker.set(engines.PASSWORD)

@@ -36,7 +36,7 @@ static const char all_different[] =
     "raw_jobs: j,\n"
     "  raw_until: u, raw_launches: 5000}\n"
     "cluster: {database: d, user: u, password_file: /a/p, ca_file: /a/x, cert_file: /a/y, key_file: /a/z,\n"
-    "  command: c, nodes: n}\n"
+    "  command: 'x {node} {arguments}', nodes: n}\n"
     "log: {level: debug}\n";
 
 static int parse(const char *text, struct occ_config *config, struct occ_error *err)
