@@ -17,6 +17,7 @@ struct cli_text_table {
     const struct cli_selection *selection;
     struct libscols_table *block;
     size_t rows;                                           /* of the block */
+    size_t cut_width;                                      /* to which columns may be cut */
     size_t widths[CLI_MAX_COLUMNS];                        /* of the block's texts and headings, in columns */
     bool hidden[CLI_MAX_COLUMNS], filled[CLI_MAX_COLUMNS]; /* filled: some row has a value */
     char letters[CLI_LETTERS_BYTES];                       /* marks of any row */
@@ -123,7 +124,7 @@ static size_t least_width(const struct cli_text_table *table, size_t i)
 {
     size_t width = table->widths[i];
     bool cuts = table->selection->columns[i]->flags & CLI_CUTS;
-    return cuts && width > CLI_CUT_WIDTH ? CLI_CUT_WIDTH : width;
+    return cuts && width > table->cut_width ? table->cut_width : width;
 }
 
 static size_t line_width(const struct cli_text_table *table)
@@ -155,8 +156,11 @@ static void hide_columns(struct cli_text_table *table, size_t limit)
     for (size_t i = 0; i < selection->defaults; i++)
         table->hidden[i] = (selection->columns[i]->flags & CLI_WIDE && limit == 0) ||
                            (selection->columns[i]->flags & CLI_RARE && !table->filled[i]);
+    table->cut_width = CLI_CUT_WIDTH;
     for (size_t i = 0; limit > 0 && line_width(table) > limit && (i = least_important(table)) < selection->n;)
         table->hidden[i] = true;
+    while (limit > 0 && line_width(table) > limit && table->cut_width > CLI_LEAST_CUT_WIDTH)
+        table->cut_width--;
     for (size_t i = 0; i < selection->n; i++) {
         struct libscols_column *column = scols_table_get_column(table->block, i);
         int flags = scols_column_get_flags(column) & ~SCOLS_FL_HIDDEN;

@@ -1,7 +1,8 @@
 /*
  * A table for people. On a screen of known width it fits: first the columns of the largest rank go
- * (CLI_SPARE), then CLI_CUTS columns are cut to no less than CLI_CUT_WIDTH characters, never without an
- * ellipsis. Elsewhere every column is as wide as its content. Below stands what marks and units mean.
+ * (CLI_SPARE), then CLI_CUTS columns are cut to no less than CLI_CUT_WIDTH characters, and where
+ * that is still too wide to no less than CLI_LEAST_CUT_WIDTH, never without an ellipsis. Elsewhere every
+ * column is as wide as its content. Below stands what marks and units mean.
  *
  * It is laid out in blocks of CLI_TABLE_BLOCK_ROWS rows, so that its memory is bounded. One thread.
  */
@@ -13,6 +14,7 @@
 
 #define CLI_TABLE_BLOCK_ROWS 50000
 #define CLI_CUT_WIDTH        24
+#define CLI_LEAST_CUT_WIDTH  8
 
 struct cli_text_table;
 

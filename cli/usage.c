@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "screen.h"
 #include "values.h"
 
 enum { HELP_WIDTH = 80, HELP_INDENT = 28 };
@@ -29,12 +30,14 @@ static void print_name(FILE *out, const struct cli_command *command)
 
 const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent)
 {
+    size_t screen = cli_screen_width();
+    int limit = screen > HELP_INDENT && screen < HELP_WIDTH ? (int)screen : HELP_WIDTH;
     bool first = true;
     while (*text && strncmp(text, "\n\n", 2) != 0) {
         size_t blanks = strspn(text, " \n");
         text += blanks;
         int length = (int)strcspn(text, " \n");
-        if (!first && at + 1 + length > HELP_WIDTH) {
+        if (!first && at + 1 + length > limit) {
             (void)fprintf(out, "\n%*s", indent, "");
             at = indent;
             first = true;

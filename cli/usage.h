@@ -11,9 +11,9 @@ void cli_flush_stdout(void);
 /* errno of the first failed flush; 0: none failed. */
 int cli_stdout_errno(void);
 
-/* Prints words of `text` up to the end or an empty line, wrapped at column 80, each line but the first with
- * `indent` blanks before it; `at` is the column where the first line starts. Returns what follows the
- * paragraph. */
+/* Prints words of `text` up to the end or an empty line, wrapped at column 80 or the end of a narrower
+ * screen, each line but the first with `indent` blanks before it; `at` is the column where the first line
+ * starts. Returns what follows the paragraph. */
 const char *cli_print_wrapped(FILE *out, const char *text, int at, int indent);
 
 /* The whole --help text, at most 80 columns wide. */

@@ -20,7 +20,8 @@
 
 static const struct cli_column columns[] = {
     COLUMN("run", "run_id", CLI_DEFAULT, "the run's number, for --run"),
-    UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT, "when observation of the process began"),
+    UNIT("start", "start_ns", CLI_TIME, CLI_DEFAULT | CLI_LEFT | CLI_SPARE(1),
+         "when observation of the process began"),
     UNIT("duration", "duration_ns", CLI_DURATION, CLI_DEFAULT | CLI_SPARE(4),
          "until its end; - while it goes on"),
     UNIT("end", "end_ns", CLI_TIME, CLI_LEFT, "when it ended; - while it goes on"),

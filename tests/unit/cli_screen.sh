@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cli_screen.sh OCCQ NAMES: what occq prints on screens. A history of the kernels in NAMES: no two rows of `occq top` look
-# alike and none is wider than the screen, at 80 and at 200 columns; the pager; colours.
+# alike and none is wider than the screen, from 40 to 200 columns; the pager; colours.
 set -u
 occq=$1 names=$2
 work=$(mktemp -d)
@@ -29,7 +29,7 @@ fail() { echo "FAIL: $*"; failed=1; }
 "$occq" import -d h.db trace.json >import 2>&1 || { cat import; exit 1; }
 
 # rows without their numbers: the names of the kernels
-for columns in 80 120 200; do
+for columns in 40 80 120 200; do
     COLUMNS=$columns "$occq" top -d h.db -n 1000 >top || fail "top at $columns columns"
     while IFS= read -r line; do # characters, not bytes
         [ ${#line} -le $columns ] || fail "wider than $columns: $line"

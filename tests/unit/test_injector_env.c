@@ -53,6 +53,7 @@ static void test_valid_values(void **state)
     assert_false(env_of("OCCTRACE_DISABLE", "").disabled);
     assert_string_equal(env_of("OCCTRACE_SOCKET", "/run/x.sock").socket, "/run/x.sock");
     assert_string_equal(env_of("OCCTRACE_LABEL", "night run").label, "night run");
+    assert_int_equal(env_of("OCCTRACE_LABEL", "").rejected, 0);
     assert_string_equal(env_of("OCCTRACE_SESSION", "00112233445566778899aabbccddeeff").session,
                         "00112233445566778899aabbccddeeff");
     assert_string_equal(env_of("OCCTRACE_LOG", "stderr").log, "stderr");

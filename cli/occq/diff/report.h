@@ -29,6 +29,7 @@ struct diff_facts {
     uint32_t sm_count;
     bool simulated, serialised; /* serialised: measured with occtrace --exact or by ncu */
     uint64_t launches, lost;
+    bool is_loss_unknown; /* of a run at least */
 };
 /* Why the sides cannot be compared; NULL: they can. */
 const char *diff_incomparable(const struct diff_facts *a, const struct diff_facts *b);
