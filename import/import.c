@@ -103,11 +103,10 @@ static int find_format(const char *path, const char *head, size_t n, const struc
         *ret_format = &formats[i];
         return 0;
     }
-    return occ_fail(
-        err, OCC_E_INVALID,
-        "%s: byte 0: neither an SQLite export of Nsight Systems, nor a report or CSV of Nsight Compute, nor "
-        "Chrome-trace JSON (plain, gzip or zstd)",
-        path);
+    return occ_fail(err, OCC_E_INVALID,
+                    "%s: byte 0: neither an SQLite export of Nsight Systems, nor a report or CSV of Nsight "
+                    "Compute, nor Chrome-trace JSON (plain, gzip or zstd)",
+                    path);
 }
 
 struct recording {

@@ -253,11 +253,10 @@ static int read_version(struct reader *r)
     uint64_t version = occ_wire_number(&m, "\1");
     if (version <= VERSION_MAX)
         return memcmp(magic, "NVR", 4) == 0 && version > 0 ? 0 : damaged(r, "not a report of Nsight Compute");
-    return occ_fail(
-        r->err, OCC_E_VERSION,
-        "a report of version %llu, and this occq knows %u; import what 'ncu --import FILE --page raw "
-        "--csv' prints",
-        (unsigned long long)version, VERSION_MAX);
+    return occ_fail(r->err, OCC_E_VERSION,
+                    "a report of version %llu, and this occq knows %u; import what 'ncu --import FILE --page "
+                    "raw --csv' prints",
+                    (unsigned long long)version, VERSION_MAX);
 }
 
 static int read_pass(struct reader *r, bool results)

@@ -149,10 +149,9 @@ static int export_nsys(const char *path, const char *to, struct occ_error *err)
     while (!failed && waitpid(child, &wait_status, 0) < 0 && errno == EINTR)
         ;
     if (failed)
-        return occ_fail(
-            err, OCC_E_INVALID,
-            "a report of Nsight Systems, and 'nsys' is not installed here; where it is: nsys export "
-            "--type sqlite");
+        return occ_fail(err, OCC_E_INVALID,
+                        "a report of Nsight Systems, and 'nsys' is not installed here; where it is: nsys "
+                        "export --type sqlite");
     return wait_status == 0 ? 0 : occ_fail(err, OCC_E_INVALID, "'nsys export' failed");
 }
 

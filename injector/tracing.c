@@ -75,12 +75,11 @@ static void enable_copies(struct occ_tracing *t, bool on)
 {
     uint32_t (*set)(uint32_t kind) = on ? t->call.enable : t->call.disable;
     uint32_t copies = set(OCC_CUPTI_KIND_MEMCPY), fills = set(OCC_CUPTI_KIND_MEMSET);
-    t->note =
-        copies == OCC_CUPTI_SUCCESS && fills == OCC_CUPTI_SUCCESS
-            ? "memory copies and fills are traced, not kept: libcupti before 13.3 otherwise leaks GPU "
-              "memory with CUDA graphs"
-            : "libcupti before 13.3 leaks GPU memory with CUDA graphs until launches have no times, and "
-              "refuses to trace memory copies and fills, which avoids it";
+    t->note = copies == OCC_CUPTI_SUCCESS && fills == OCC_CUPTI_SUCCESS
+                  ? "memory copies and fills are traced, not kept: libcupti before 13.3 otherwise leaks GPU "
+                    "memory with CUDA graphs"
+                  : "libcupti before 13.3 leaks GPU memory with CUDA graphs until launches have no times, "
+                    "and refuses to trace memory copies and fills, which avoids it";
 }
 
 void occ_tracing_record_calls(struct occ_tracing *tracing, bool on)

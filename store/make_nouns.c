@@ -42,9 +42,8 @@ static int make_noun(sqlite3 *db, const struct occ_sql_noun *noun)
 
 int occ_sql_drop_nouns(sqlite3 *db)
 {
-    static const char texts[] =
-        "SELECT printf('DROP VIEW \"%w\"', name) FROM sqlite_master WHERE type = 'view' AND name "
-        "IN (SELECT table_name FROM column_help)";
+    static const char texts[] = "SELECT printf('DROP VIEW \"%w\"', name) FROM sqlite_master WHERE type = "
+                                "'view' AND name IN (SELECT table_name FROM column_help)";
     sqlite3_stmt *stmt = NULL;
     if (sqlite3_table_column_metadata(db, "main", "column_help", NULL, NULL, NULL, NULL, NULL, NULL) !=
         SQLITE_OK)

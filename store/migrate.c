@@ -30,11 +30,10 @@ int occ_store_file_version(struct occ_store *s, int64_t *ret_version, struct occ
     if (rc != 0)
         return rc;
     if (application == OCC_SCHEMA_OLD_APPLICATION_ID)
-        return occ_fail(
-            err, OCC_E_VERSION,
-            "%s: a history from before occtrace's first release, which this version does not read; "
-            "move the file away and record anew",
-            s->path);
+        return occ_fail(err, OCC_E_VERSION,
+                        "%s: a history from before occtrace's first release, which this version does not "
+                        "read; move the file away and record anew",
+                        s->path);
     if (application != OCC_SCHEMA_APPLICATION_ID && (application != 0 || objects != 0 || version != 0))
         return occ_fail(err, OCC_E_CORRUPT, "%s: is a database of another program, not a history of occtrace",
                         s->path);
@@ -85,11 +84,10 @@ static int ask_for_wal(struct occ_store *s, struct occ_error *err)
     while (occ_store_next(s, stmt, &rc, err)) {
         const char *mode = (const char *)sqlite3_column_text(stmt, 0);
         if (!mode || strcmp(mode, "wal") != 0)
-            rc = occ_fail(
-                err, OCC_E_INVALID,
-                "%s: this file system cannot hold SQLite's write-ahead log (journal mode stays '%s'); "
-                "choose a file on a local disk with --db FILE (-d)",
-                s->path, mode ? mode : "unknown");
+            rc = occ_fail(err, OCC_E_INVALID,
+                          "%s: this file system cannot hold SQLite's write-ahead log (journal mode stays "
+                          "'%s'); choose a file on a local disk with --db FILE (-d)",
+                          s->path, mode ? mode : "unknown");
     }
     return rc;
 }
@@ -115,10 +113,9 @@ static int set_up_writing(struct occ_store *s, int64_t version, struct occ_error
         rc = execute(s, s->options.durable_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
                      err, "cannot set up");
     if (rc == 0)
-        rc = execute(s,
-                     "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864; "
-                     "PRAGMA secure_delete=OFF",
-                     err, "cannot set up");
+        rc = execute(
+            s, "PRAGMA wal_autocheckpoint=1000; PRAGMA journal_size_limit=67108864; PRAGMA secure_delete=OFF",
+            err, "cannot set up");
     return rc;
 }
 

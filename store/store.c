@@ -131,11 +131,10 @@ static int reopen_immutable(struct occ_store *s, struct occ_error *err)
 /* A copy at rest can be read from anywhere. */
 static int open_on_network(struct occ_store *s, const char *network, struct occ_error *err)
 {
-    (void)occ_fail(
-        err, OCC_E_INVALID,
-        "%s: is on %s, and its last writer has not closed it: read it on the host that writes it, or copy it "
-        "to a local disk",
-        s->path, network);
+    (void)occ_fail(err, OCC_E_INVALID,
+                   "%s: is on %s, and its last writer has not closed it: read it on the host that writes it, "
+                   "or copy it to a local disk",
+                   s->path, network);
     return reopen_immutable(s, err);
 }
 

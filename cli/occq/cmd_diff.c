@@ -87,10 +87,9 @@ static const struct cli_option options[] = {
                "where there are 5 or more"),
     CLI_OPTION(0, "min-time", CLI_PERCENT, struct diff_args, min_share, "PCT",
                "worse and better are for kernels with PCT percent of A's or B's time (default 1)"),
-    CLI_OPTION(
-        0, "force", CLI_FLAG, struct diff_args, force, NULL,
-        "also compare what is not comparable: other GPUs, simulated with real, --exact or ncu with others, "
-        "runs with losses"),
+    CLI_OPTION(0, "force", CLI_FLAG, struct diff_args, force, NULL,
+               "also compare what is not comparable: other GPUs, simulated with real, --exact or ncu with "
+               "others, runs with losses"),
     CLI_OPTION_NUMBER("at most N rows (default 20)"),
     CLI_OPTION(0, "markdown", CLI_FLAG, struct diff_args, markdown, NULL,
                "print Markdown, for a pull request"),
@@ -116,13 +115,11 @@ const struct cli_command cli_diff = {
         "undecided. The interval is Welch's, of logarithms of means of runs, with fewer than three runs on a "
         "side of 20 blocks of consecutive launches without the first; with fewer than 45 launches a kernel "
         "is undecided. With --cluster the blocks are of whole minutes, and A and B are by job, user, gpu, "
-        "since "
-        "and until.\n\n"
+        "since and until.\n\n"
         "The change of the time is split into the duration of launches and their number, that of the mean "
         "elapsed occupancy into the kernels and their mix. Occupancy, waste and causes are what was measured "
         "if both sides of a kernel were, else what is expected of both; what was measured stands for all "
-        "launches "
-        "of a side there, so that its waste is not that of 'occq top' where only some were.\n\n"
+        "launches of a side there, so that its waste is not that of 'occq top' where only some were.\n\n"
         "Where a kernel of B has what `occq show` advises for A's, the prediction and what was reached are "
         "printed beside each other.",
     .options = options,

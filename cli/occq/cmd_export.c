@@ -161,12 +161,11 @@ static const struct cli_option options[] = {
     CLI_OPTION_NODE,
     CLI_OPTION('o', "output", CLI_TEXT, struct export_args, output, "FILE",
                "write there instead of to stdout, compressed if FILE ends in .gz or .zst"),
-    CLI_OPTION(
-        0, "format", CLI_WORD, struct export_args, format, "FORMAT",
-        "chrome (JSON, for Perfetto, chrome://tracing and others), perfetto (native: smaller, and times are "
-        "exact), csv or jsonl (a line for each launch, for other programs); default: by the end of FILE "
-        "(.json, .pftrace, .csv, .jsonl), else chrome",
-        .words = formats),
+    CLI_OPTION(0, "format", CLI_WORD, struct export_args, format, "FORMAT",
+               "chrome (JSON, for Perfetto, chrome://tracing and others), perfetto (native: smaller, and "
+               "times are exact), csv or jsonl (a line for each launch, for other programs); default: by the "
+               "end of FILE (.json, .pftrace, .csv, .jsonl), else chrome",
+               .words = formats),
     CLI_OPTION(0, "csv", CLI_FLAG, struct export_args, csv, NULL, "the same as --format csv"),
     CLI_OPTION_LOW_OCCUPANCY("launches"),
     CLI_OPTIONS_FILTER("gpu"),

@@ -35,9 +35,8 @@ const struct cli_command cli_gpus = {
     .name = "gpus",
     .is_paged = true,
     .summary = "the GPUs that calc and what-if know by name",
-    .description =
-        "Lists the GPUs and MIG slices that --gpu takes, with their SMs and limits. For other GPUs, 'occq "
-        "calc' takes --cc and --sms.",
+    .description = "Lists the GPUs and MIG slices that --gpu takes, with their SMs and limits. For other "
+                   "GPUs, 'occq calc' takes --cc and --sms.",
     .options = options,
     .columns = calc_device_columns,
     .examples = {{"occq gpus", "all of them"},

@@ -265,10 +265,9 @@ const struct cli_command cli_history = {
         "most 0.000001) that the energy statistics of E-divisive found in windows of 50, with at least three "
         "on each side; units without launches are no observations. What rises or falls slowly is no step but "
         "a drift, which is looked for since the last step, by a line through 16 units and more. The newest "
-        "one or two units can only be "
-        "a possible change. Beside it stand how much of it comes from kernels (of one KERNEL: from its "
-        "configurations) and how much from their mix, and the last run that began then or one unit "
-        "before.\n\n"
+        "one or two units can only be a possible change. Beside it stand how much of it comes from kernels "
+        "(of one KERNEL: from its configurations) and how much from their mix, and the last run that began "
+        "then or one unit before.\n\n"
         "Occupancy and waste are of all launches: those that were measured count with what was measured, the "
         "others with what is expected; column measured is the part of the time that was. So waste by minutes "
         "adds up to that by hours, and to that of 'occq top'.",

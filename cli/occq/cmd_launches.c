@@ -53,10 +53,10 @@ static const struct cli_column columns[] = {
          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM)"),
     UNIT("elapsed_ci95", "elapsed_ci95", CLI_RATIO, 0, CI95 "elapsed"),
     COLUMN("source", "measured_source", CLI_LEFT,
-           "of achieved and elapsed: direct (samples inside the launch), regression (least squares over "
-           "many launches of the configuration), exact (occtrace --exact, the configuration's mean), ncu "
-           "(Nsight Compute: the kernel ran alone and was replayed), group (withheld: cannot be told apart "
-           "from other kernels); shown by default where achieved is"),
+           "of achieved and elapsed: direct (samples inside the launch), regression (least squares over many "
+           "launches of the configuration), exact (occtrace --exact, the configuration's mean), ncu (Nsight "
+           "Compute: the kernel ran alone and was replayed), group (withheld: cannot be told apart from "
+           "other kernels); shown by default where achieved is"),
     UNIT("waste", "waste_warp_seconds", CLI_AMOUNT, 0,
          "wasted warp-seconds: duration x SMs x maximum warps per SM x (1 - elapsed), measured, else "
          "expected_elapsed_low"),
@@ -84,11 +84,10 @@ static const struct cli_column columns[] = {
     SQL_FLAG("simulated", "simulated", CLI_LEFT, "whether the device is a simulated one"),
     SQL_COLUMN("by_design", "by_design", CLI_PLAIN, CLI_LEFT, BY_DESIGN,
                "why the occupancy may be low by design: persistent, one_block_shared_memory, cluster"),
-    SQL_COLUMN(
-        "marks", "marks", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_MARKS | CLI_RARE,
-        CLI_SQL_LETTERS(BY_DESIGN),
-        "letters: s simulated; low by design: c communication; maybe: p persistent, o one block per SM, k "
-        "clusters"),
+    SQL_COLUMN("marks", "marks", CLI_PLAIN, CLI_DEFAULT | CLI_LEFT | CLI_TEXT_ONLY | CLI_MARKS | CLI_RARE,
+               CLI_SQL_LETTERS(BY_DESIGN),
+               "letters: s simulated; low by design: c communication; maybe: p persistent, o one block per "
+               "SM, k clusters"),
     CLI_COLUMN_END,
 };
 
@@ -195,9 +194,8 @@ const struct cli_command cli_launches = {
     .is_paged = true,
     .summary = "single launches, newest first",
     .description = "Lists single launches, those that started last first. 'occq sql' gives any other order. "
-                   "Of a cluster, "
-                   "--node asks a node; what the nodes sent of jobs in ship.raw_jobs is in the warehouse's "
-                   "table launch ('occq sql --cluster URL').",
+                   "Of a cluster, --node asks a node; what the nodes sent of jobs in ship.raw_jobs is in the "
+                   "warehouse's table launch ('occq sql --cluster URL').",
     .options = options,
     .columns = columns,
     .examples = {{"occq launches --since 5m --kernel softmax", "launches of a kernel in the last minutes"},

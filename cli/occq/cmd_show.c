@@ -143,25 +143,24 @@ const struct cli_command cli_show = {
     .max_operands = 1,
     .is_paged = true,
     .summary = "everything about one kernel",
-    .description =
-        "Shows every launch configuration of a kernel: its resources and the blocks per SM that each of them "
-        "allows, waves, the known occupancies, and where the missing part goes, as parts that add up to 100 "
-        "%. KERNEL is a name as other commands print it, a number, a short name, or else a POSIX extended "
-        "regular expression on the demangled name.\n\n"
-        "Where hardware counters measured a configuration, the parts lead down to the measured elapsed "
-        "occupancy. SOURCE says where each comes from: the model, samples inside the launches (direct), "
-        "least squares over many launches (regression), or the mean of kernels that cannot be told apart "
-        "(group), Nsight Compute (ncu). LAUNCH STALLED is the share of cycles in which the launch of warps "
-        "stalled for a resource. Measured values are of whole minutes. Waste counts launches that were "
-        "not measured by the model.\n\n"
-        "WOULD MORE WARPS HELP compares the busiest unit (schedulers, caches, DRAM, tensor cores), by "
-        "counters or an imported report of Nsight Compute, with its peak: below 60 % the kernel is "
-        "latency-bound and more warps would help, from 80 % on they would not; a grid of less than one wave "
-        "has too little work for them.\n\n"
-        "If an imported report of Nsight Compute has the kernel in the same configuration on such a GPU, its "
-        "values are printed beside ours, with the reason where they differ.\n\n"
-        "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come from a "
-        "histogram and are at most 12.5 % off.",
+    .description = "Shows every launch configuration of a kernel: its resources and the blocks per SM that "
+                   "each of them allows, waves, the known occupancies, and where the missing part goes, as "
+                   "parts that add up to 100 %. KERNEL is a name as other commands print it, a number, a "
+                   "short name, or else a POSIX extended regular expression on the demangled name.\n\n"
+                   "Where hardware counters measured a configuration, the parts lead down to the measured "
+                   "elapsed occupancy. SOURCE says where each comes from: the model, samples inside the "
+                   "launches (direct), least squares over many launches (regression), or the mean of kernels "
+                   "that cannot be told apart (group), Nsight Compute (ncu). LAUNCH STALLED is the share of "
+                   "cycles in which the launch of warps stalled for a resource. Measured values are of whole "
+                   "minutes. Waste counts launches that were not measured by the model.\n\n"
+                   "WOULD MORE WARPS HELP compares the busiest unit (schedulers, caches, DRAM, tensor "
+                   "cores), by counters or an imported report of Nsight Compute, with its peak: below 60 % "
+                   "the kernel is latency-bound and more warps would help, from 80 % on they would not; a "
+                   "grid of less than one wave has too little work for them.\n\n"
+                   "If an imported report of Nsight Compute has the kernel in the same configuration on such "
+                   "a GPU, its values are printed beside ours, with the reason where they differ.\n\n"
+                   "What was not measured is \"-\". +- gives 95 % confidence intervals. Percentiles come "
+                   "from a histogram and are at most 12.5 % off.",
     .options = options,
     .examples = {{"occq show softmax", "by short name"},
                  {"occq show 'gemm.*float' -n 3",

@@ -261,15 +261,13 @@ static const struct cli_option options[] = {
     CLI_OPTIONS_FILTER("gpu"),
     CLI_OPTION(
         0, "by", CLI_WORD, struct top_args, by, "WHAT",
-        "what a row is: kernel (default), config, cause (the largest of a configuration), gpu, "
-        "range (the ranges that launches were made in), stream, run, rank, user, label, job (Slurm's, or the "
-        "pod), node",
+        "what a row is: kernel (default), config, cause (the largest of a configuration), gpu, range (the "
+        "ranges that launches were made in), stream, run, rank, user, label, job (Slurm's, or the pod), node",
         .words = top_by_labels),
-    CLI_OPTION(
-        0, "order", CLI_WORD, struct top_args, order, "ORDER",
-        "waste (default), time, launches, occupancy (lowest first; measured, else expected), or a cause "
-        "(largest loss first)",
-        .words = order_labels),
+    CLI_OPTION(0, "order", CLI_WORD, struct top_args, order, "ORDER",
+               "waste (default), time, launches, occupancy (lowest first; measured, else expected), or a "
+               "cause (largest loss first)",
+               .words = order_labels),
     CLI_OPTION(0, "advice", CLI_FLAG, struct top_args, advice, NULL,
                "what to change for each kernel, or configuration: what would save most of its time"),
     CLI_OPTION_NUMBER("at most N rows (default 20)"),
@@ -293,8 +291,7 @@ const struct cli_command cli_top = {
         "measured, the others with what is expected, so that waste adds up to the same sum however launches "
         "are grouped. Measured values are of whole minutes and of all streams: where --since or --until lies "
         "inside a minute, or --stream, --range or --graph chooses launches, the part that was measured is "
-        "that "
-        "of the others, too.",
+        "that of the others, too.",
     .options = options,
     .columns = top_columns,
     .checks_columns = true,

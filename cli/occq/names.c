@@ -38,9 +38,8 @@ static void add_kernel(struct kernel_names *names, int64_t id, const char *deman
 static int read_names(struct kernel_names *names, const char *form, sqlite3 *db, struct occ_error *err)
 {
     /* one column of the view `kernel` for each label */
-    static const char statement[] =
-        "SELECT kernel_id, kernel_demangled, kernel, kernel, kernel_demangled, kernel_mangled "
-        "FROM kernel ORDER BY kernel_id";
+    static const char statement[] = "SELECT kernel_id, kernel_demangled, kernel, kernel, kernel_demangled, "
+                                    "kernel_mangled FROM kernel ORDER BY kernel_id";
     int column = 2, step = SQLITE_ERROR;
     sqlite3_stmt *stmt = NULL;
     while (strcmp(form, name_labels[column - 2]) != 0)

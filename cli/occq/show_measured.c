@@ -80,10 +80,9 @@ static void print_group(const struct occ_measured_sums *sums)
         cli_print(", achieved %.1f%%", achieved * 100);
     cli_print("; not this kernel's own\n");
     if (!occ_measured_is_representative(sums))
-        cli_print(
-            "    only %.1f%% of the time has values of this kernel, in launches whose durations differ from "
-            "the rest; no mean is given\n",
-            100 * own_ns / (own_ns + others_ns));
+        cli_print("    only %.1f%% of the time has values of this kernel, in launches whose durations differ "
+                  "from the rest; no mean is given\n",
+                  100 * own_ns / (own_ns + others_ns));
 }
 
 static void print_expected_blocks(const struct occ_result *r)

@@ -151,11 +151,10 @@ static void add_launch_conditions(sqlite3_str *sql, const struct occ_filter *fil
     add_text(sql, "+kernel_id IN " MATCHING_KERNELS, filter->kernel_regex);
     add_text(sql, "+kernel_id NOT IN " MATCHING_KERNELS, filter->exclude_regex);
     add_number(sql, "+stream_id = %lld", filter->stream);
-    add_text(
-        sql,
-        "EXISTS (SELECT 1 FROM range AS g WHERE (g.run_id, g.range_id) = (launch.run_id, launch.range_id) "
-        "AND g.range REGEXP %Q)",
-        filter->range_regex);
+    add_text(sql,
+             "EXISTS (SELECT 1 FROM range AS g WHERE (g.run_id, g.range_id) = (launch.run_id, "
+             "launch.range_id) AND g.range REGEXP %Q)",
+             filter->range_regex);
     if (filter->graphs)
         sqlite3_str_appendall(sql, " AND graph_node_id IS NOT NULL");
     if (filter->gpu) {

@@ -323,12 +323,11 @@ static int add_samples(struct timeline *t, sqlite3_stmt *s, uint32_t gpu, struct
 static int add_counters(struct timeline *t, struct occ_error *err)
 {
     sqlite3_stmt *s = NULL;
-    int status = prepare(
-        t,
-        "SELECT start_ns, end_ns" COUNTERS(
-            COUNTER_SELECT) " FROM device_sample WHERE device_id = ?1 AND start_ns >= ?2 - 1000000000 "
-                            "AND end_ns > ?2 AND start_ns < ?3 ORDER BY start_ns",
-        &s, err);
+    int status = prepare(t,
+                         "SELECT start_ns, end_ns" COUNTERS(
+                             COUNTER_SELECT) " FROM device_sample WHERE device_id = ?1 AND start_ns >= ?2 - "
+                                             "1000000000 AND end_ns > ?2 AND start_ns < ?3 ORDER BY start_ns",
+                         &s, err);
     for (size_t i = 0; i < t->n_devices && status == 0; i++) {
         (void)sqlite3_reset(s);
         (void)sqlite3_bind_int64(s, 1, t->devices[i].id);

@@ -28,23 +28,23 @@ const struct cli_column top_columns[] = {
     FIELD("share", "time_ratio", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(10), share,
           "part of the time of all kernels that match the filters"),
     FIELD("theor", "theoretical", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(5), row.theoretical,
-          "theoretical occupancy: active warps per SM that the launch's resources allow / maximum warps "
-          "per SM"),
+          "theoretical occupancy: active warps per SM that the launch's resources allow / maximum warps per "
+          "SM"),
     FIELD("expect_low", "expected_achieved_low", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(4),
           row.expected_achieved_low, EXPECTED "SM-active cycles, if all waves take equally long"),
     FIELD("expect_high", "expected_achieved_high", CLI_RATIO, CLI_DEFAULT | CLI_SPARE(14),
           row.expected_achieved_high, HIGH_END),
     FIELD("achieved", "achieved", CLI_RATIO, 0, row.achieved,
-          "measured: warp-cycles / (SM-active cycles x maximum warps per SM), over the "
-          "launches that were measured; shown by default where there are any"),
+          "measured: warp-cycles / (SM-active cycles x maximum warps per SM), over the launches that were "
+          "measured; shown by default where there are any"),
     FIELD("achieved_ci95", "achieved_ci95", CLI_RATIO, 0, achieved_ci95,
           "half-width of the 95 % confidence interval of achieved"),
     FIELD("expect_elapsed_low", "expected_elapsed_low", CLI_RATIO, 0, row.expected_elapsed_low,
           EXPECTED "the elapsed cycles of all SMs, if all waves take equally long"),
     FIELD("expect_elapsed_high", "expected_elapsed_high", CLI_RATIO, 0, row.expected_elapsed_high, HIGH_END),
     FIELD("elapsed", "elapsed", CLI_RATIO, 0, row.elapsed,
-          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), over the "
-          "launches that were measured"),
+          "measured: warp-cycles / (elapsed cycles of all SMs x maximum warps per SM), over the launches "
+          "that were measured"),
     FIELD("elapsed_ci95", "elapsed_ci95", CLI_RATIO, 0, elapsed_ci95,
           "half-width of the 95 % confidence interval of elapsed"),
     FIELD("measured", "measured_ratio", CLI_RATIO, 0, row.measured_share,
@@ -90,10 +90,9 @@ const struct cli_column top_columns[] = {
     FIELD("simulated", "simulated", CLI_PLAIN, CLI_LEFT, row.kernel.simulated,
           "whether the device is a simulated one"),
     OCC_CAUSES(CAUSE_COLUMN) OCC_MEASURED_CAUSES(MEASURED_COLUMN) /* */
-    FIELD(
-        "tail_low", "cause_tail_low", CLI_RATIO, 0, tail_low,
-        "tail where it was not measured and a block's time is proportional to the blocks that it shares its "
-        "SM with"),
+    FIELD("tail_low", "cause_tail_low", CLI_RATIO, 0, tail_low,
+          "tail where it was not measured and a block's time is proportional to the blocks that it shares "
+          "its SM with"),
     FIELD("bound", "bound", CLI_PLAIN, CLI_LEFT | CLI_RARE | CLI_SPARE(15), bound,
           "with --advice: whether more warps would help, of the configuration with most time: latency (they "
           "would), between, throughput (they would not), too_little_work, not_measured"),

@@ -182,8 +182,8 @@ struct trend_question {
 /* The last run that began in the unit of time or the one before. */
 static void find_run(struct occ_store *store, const struct trend *t, struct trend_change *change)
 {
-    static const char sql[] = "SELECT run_id, coalesce(label, ''), coalesce(program, '') FROM run "
-                              "WHERE start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT 1";
+    static const char sql[] = "SELECT run_id, coalesce(label, ''), coalesce(program, '') FROM run WHERE "
+                              "start_ns >= ? AND start_ns < ? ORDER BY start_ns DESC LIMIT 1";
     sqlite3_stmt *s = NULL;
     if (sqlite3_prepare_v2(occ_store_sqlite(store), sql, -1, &s, NULL) != SQLITE_OK)
         return;
@@ -270,10 +270,9 @@ static int find_changes(struct trend_question *q, double min_change, struct tren
 
 static int load_labels(struct occ_store *store, struct trend *t, struct occ_error *err)
 {
-    static const char sql[] =
-        "SELECT start_ns, label FROM (SELECT start_ns, label, lag(label) OVER (ORDER BY "
-        "start_ns) AS before FROM run WHERE label IS NOT NULL) "
-        "WHERE label IS NOT before AND start_ns >= ? AND start_ns < ? ORDER BY start_ns";
+    static const char sql[] = "SELECT start_ns, label FROM (SELECT start_ns, label, lag(label) OVER (ORDER "
+                              "BY start_ns) AS before FROM run WHERE label IS NOT NULL) WHERE label IS NOT "
+                              "before AND start_ns >= ? AND start_ns < ? ORDER BY start_ns";
     sqlite3 *db = occ_store_sqlite(store);
     sqlite3_stmt *s = NULL;
     int status = 0, step = SQLITE_ERROR;

@@ -15,14 +15,13 @@
 enum { SHOWN_RUNS = 8 };
 
 /* The newest runs, in the order in which they started. */
-static const char runs_sql[] = "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, "
-                               "kernels, gpu_time_ns, coalesce(devices, ''), simulated, lost, "
-                               "coalesce(lost_causes, ''), overhead_ratio, coalesce(level, 'unknown'), "
-                               "coalesce(level_reason, ''), coalesce(recording_periods, ''), "
-                               "iif(cupti_note GLOB 'OCCTRACE_*', cupti_note, ''), end_ns IS NULL, "
-                               "strftime('%H:%M:%S', coalesce(end_ns, last_start_ns, start_ns) / 1000000000, "
-                               "'unixepoch', 'localtime'), start_ns FROM run WHERE session_id = ? ORDER BY "
-                               "start_ns DESC, run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
+static const char runs_sql[] =
+    "SELECT * FROM (SELECT run_id, coalesce(program, '?'), pid, launches, kernels, gpu_time_ns, "
+    "coalesce(devices, ''), simulated, lost, coalesce(lost_causes, ''), overhead_ratio, coalesce(level, "
+    "'unknown'), coalesce(level_reason, ''), coalesce(recording_periods, ''), iif(cupti_note GLOB "
+    "'OCCTRACE_*', cupti_note, ''), end_ns IS NULL, strftime('%H:%M:%S', coalesce(end_ns, last_start_ns, "
+    "start_ns) / 1000000000, 'unixepoch', 'localtime'), start_ns FROM run WHERE session_id = ? ORDER BY "
+    "start_ns DESC, run_id DESC LIMIT ?) ORDER BY start_ns, run_id";
 
 enum column {
     RUN_ID,

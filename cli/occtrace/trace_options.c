@@ -19,22 +19,21 @@ static const struct cli_option options[] = {
                "report to the daemon that listens there, and start none"),
     CLI_OPTION(0, "label", CLI_TEXT, struct trace_options, label, "TEXT",
                "a text kept with the run, to find it again ('occq runs')"),
-    CLI_OPTION(0, "counters", CLI_WORD, struct trace_options, counters, "MODE",
-               "which hardware counters a private daemon may use for achieved occupancy: auto (default: pm, "
-               "else gpm), pm, gpm, none, or exact (as --exact); a daemon that runs already has its own "
-               "setting",
-               .words = counters_modes),
+    CLI_OPTION(
+        0, "counters", CLI_WORD, struct trace_options, counters, "MODE",
+        "which hardware counters a private daemon may use for achieved occupancy: auto (default: pm, else "
+        "gpm), pm, gpm, none, or exact (as --exact); a daemon that runs already has its own setting",
+        .words = counters_modes),
     CLI_OPTION(0, "exact", CLI_FLAG, struct trace_options, exact, NULL,
                "measure the achieved occupancy of each launch by itself (the same as --counters=exact), kept "
                "as the mean of each launch configuration and minute; kernels then run one after the other"),
     CLI_OPTION(0, "nvtx", CLI_FLAG, struct trace_options, nvtx, NULL,
                "record with each launch the NVTX push/pop ranges that its thread had open, for 'occq top "
                "--by range'"),
-    CLI_OPTION(
-        0, "preload", CLI_WORD, struct trace_options, preload, "MODE",
-        "auto (default: a file in LD_PRELOAD sets CUDA_INJECTION64_PATH and takes itself out), all (it "
-        "stays, for programs that reduce their environment), none (the variable only)",
-        .words = preload_modes),
+    CLI_OPTION(0, "preload", CLI_WORD, struct trace_options, preload, "MODE",
+               "auto (default: a file in LD_PRELOAD sets CUDA_INJECTION64_PATH and takes itself out), all "
+               "(it stays, for programs that reduce their environment), none (the variable only)",
+               .words = preload_modes),
     CLI_OPTION(0, "delay", CLI_SPAN, struct trace_options, delay_ns, "DURATION",
                "record nothing for so long (30s, 5m) after the program has initialised CUDA", .min = MS_NS,
                .max = YEAR_NS),

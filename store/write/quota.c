@@ -67,11 +67,10 @@ int occ_quota_check_log(struct occ_store *s, struct occ_error *err)
     uint64_t log = log_bytes(s);
     if (log <= LOG_HELD_BYTES || file + log <= allowed)
         return 0;
-    return occ_fail(
-        err, OCC_E_FULL,
-        "%s: its write-ahead log has %llu MiB, and a program that reads the history keeps it from being "
-        "emptied",
-        s->path, (unsigned long long)(log >> 20));
+    return occ_fail(err, OCC_E_FULL,
+                    "%s: its write-ahead log has %llu MiB, and a program that reads the history keeps it "
+                    "from being emptied",
+                    s->path, (unsigned long long)(log >> 20));
 }
 
 bool occ_quota_relieve(struct occ_store *s)

@@ -94,11 +94,10 @@ static void print_stall_reason(const struct analysis *a)
     char limiters[64];
     enum occ_limit stalled = a->measured ? occ_most_stalled(a->measured) : OCC_LIMIT_COUNT;
     if (a->measured && analysis_stall_disagrees(a->result, a->measured, stalled))
-        cli_print(
-            "    the hardware disagrees: the launch of warps stalled most for %s (%.1f%% of the cycles), "
-            "not for %s\n",
-            occ_limit_word(stalled), a->measured->stall[stalled] * 100,
-            occ_limiters_text(a->result->limiters, limiters, sizeof limiters));
+        cli_print("    the hardware disagrees: the launch of warps stalled most for %s (%.1f%% of the "
+                  "cycles), not for %s\n",
+                  occ_limit_word(stalled), a->measured->stall[stalled] * 100,
+                  occ_limiters_text(a->result->limiters, limiters, sizeof limiters));
 }
 
 static int print_limits(const struct analysis *a, struct occ_error *err)

@@ -132,13 +132,12 @@ static void put_curve(FILE *out, double x, double y, const struct calc_curve *cu
 void calc_svg_panel(FILE *out, const struct calc_curve *curve)
 {
     char value[24];
-    (void)fprintf(
-        out,
-        "<svg class=\"picture\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Occupancy of a full "
-        "wave over %s; of this launch, %s: %.1f%%\">\n",
-        PANEL_X, PANEL_Y, calc_axis_title(curve->axis),
-        calc_axis_value(curve->axis, curve->present, value, sizeof value),
-        calc_curve_at(curve, curve->present)->full_wave * 100);
+    (void)fprintf(out,
+                  "<svg class=\"picture\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"Occupancy of a "
+                  "full wave over %s; of this launch, %s: %.1f%%\">\n",
+                  PANEL_X, PANEL_Y, calc_axis_title(curve->axis),
+                  calc_axis_value(curve->axis, curve->present, value, sizeof value),
+                  calc_curve_at(curve, curve->present)->full_wave * 100);
     put_curve(out, MARGIN_X, MARGIN_Y, curve);
     cli_svg_end(out);
 }

@@ -162,10 +162,8 @@ const struct cli_command cli_calc = {
         "blocks_per_sm, warps_per_sm, theoretical, limit_warps, limit_blocks, limit_registers, "
         "limit_shared_memory, limit_barriers, limiters, waves, full_waves, partial_blocks, "
         "expected_elapsed_low, expected_elapsed_high, expected_achieved_low, expected_achieved_high, error. "
-        "A row "
-        "that cannot be computed has the reason in error, standard error names its line, and the exit status "
-        "is 1; "
-        "the other rows are computed.",
+        "A row that cannot be computed has the reason in error, standard error names its line, and the exit "
+        "status is 1; the other rows are computed.",
     .options = calc_options,
     .examples = {{"occq calc --gpu t4 --threads 128 --regs 71 --smem 512 --grid 250", "one launch"},
                  {"occq calc --gpu h200 --threads 256 --cubin kernel.cubin --kernel gemm",

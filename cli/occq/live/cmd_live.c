@@ -170,8 +170,7 @@ const struct cli_command cli_live = {
     .description =
         "Asks a history that grows again and again and shows GPUs, causes and kernels by wasted warp-seconds "
         "of the last seconds, as 'occq top --since' would, with the last ten values of each kernel beside "
-        "it. "
-        "Keys order, filter and pause, and open 'occq show' for a kernel; h lists them.\n\n"
+        "it. Keys order, filter and pause, and open 'occq show' for a kernel; h lists them.\n\n"
         "Above the table stand the age of the newest launch, the runs in progress with their lost launches "
         "and occtrace's share of their CPU time, a line for each GPU: busy is the time of its kernels / "
         "window (beyond 100 % kernels overlap), achieved is measured, expected is the model's where nothing "

@@ -42,8 +42,8 @@ void bars_patterns(FILE *out)
             continue;
         (void)fprintf(out,
                       "<pattern id=\"fill-%s\" width=\"7\" height=\"7\" patternUnits=\"userSpaceOnUse\" "
-                      "patternTransform=\"rotate(%d)\"><rect width=\"7\" height=\"7\" class=\"fill-%s\"/>%s"
-                      "</pattern>\n",
+                      "patternTransform=\"rotate(%d)\"><rect width=\"7\" height=\"7\" "
+                      "class=\"fill-%s\"/>%s</pattern>\n",
                       word, looks[part].angle == NONE ? 0 : looks[part].angle, word,
                       looks[part].angle == NONE ? "" : "<path d=\"M3.5 0V7\" class=\"hatching\"/>");
     }
@@ -144,11 +144,10 @@ void bars_waterfall(FILE *out, const struct analysis *a)
     char value[24];
     double level = 1;
     analysis_explain(a, &w);
-    (void)fputs(
-        "<table class=\"waterfall\"><caption>Where the occupancy goes</caption><thead><tr><th scope=\"col\" "
-        "class=\"l\">part</th><th scope=\"col\" class=\"l\">from 100% down</th><th scope=\"col\">of all</th>"
-        "<th scope=\"col\" class=\"l\">source</th></tr></thead><tbody>\n",
-        out);
+    (void)fputs("<table class=\"waterfall\"><caption>Where the occupancy goes</caption><thead><tr><th "
+                "scope=\"col\" class=\"l\">part</th><th scope=\"col\" class=\"l\">from 100% down</th><th "
+                "scope=\"col\">of all</th><th scope=\"col\" class=\"l\">source</th></tr></thead><tbody>\n",
+                out);
     for (unsigned part = 0; part < OCC_PART_COUNT; part++)
         if (w.parts[part].is_shown)
             put_part(out, &w, part, &level);

@@ -47,8 +47,7 @@ void html_table_begin(FILE *out, const char *id, const char *caption, const stru
 {
     html_put(out,
              "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"Table: @\">\n<table "
-             "id=\"@\"><caption>@"
-             "</caption>\n<thead><tr>",
+             "id=\"@\"><caption>@</caption>\n<thead><tr>",
              caption, id, caption);
     for (size_t i = 0; i < columns->n; i++) {
         const struct cli_column *c = columns->columns[i];
