@@ -35,7 +35,7 @@ static int load_settings(const struct occ_ship_options *options, struct occ_conf
 static int say_check(struct occ_warehouse *w, const struct occ_config *config,
                      const struct occ_raw_options *raw, struct occ_error *err)
 {
-    int rc = occ_warehouse_check(w, err);
+    int rc = occ_warehouse_check(w, OCC_FOR_QUESTIONS | OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE, err);
     bool is_over = raw->until_s <= occ_now_ns() / 1000000000;
     if (rc == 0 && raw->jobs[0])
         (void)printf("single launches of jobs %s: %s %s\n", raw->jobs,
@@ -43,6 +43,8 @@ static int say_check(struct occ_warehouse *w, const struct occ_config *config,
     if (rc == 0)
         (void)printf("ClickHouse %s, database %s: version %d, as needed; our clock is %+.1f s off\n",
                      w->version, w->options.database, OCC_WAREHOUSE_SCHEMA, (double)w->clock_offset_ms / 1e3);
+    if (rc == 0 && w->unseen[0])
+        (void)printf("not looked at, since %s may not see them: %s\n", config->ship_user, w->unseen);
     return rc;
 }
 

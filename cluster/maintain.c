@@ -110,30 +110,9 @@ static int drop_old(struct occ_warehouse *w, size_t i, int64_t now_s, struct occ
     return rc;
 }
 
-/* Without this view nothing says which hours have changed. */
-static int check_view(struct occ_warehouse *w, struct occ_error *err)
-{
-    char sql[SQL_BYTES];
-    uint64_t views = 0;
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT count() FROM system.tables WHERE database = '%s' AND name = 'hour_change_of_minute'",
-        w->options.database);
-    int rc = occ_warehouse_ask_numbers(w, sql, &views, 1, err);
-    return rc == 0 && views == 0
-               ? occ_fail(
-                     err, OCC_E_INVALID,
-                     "%s: the view hour_change_of_minute of database %s is missing: occtrace-ship --init "
-                     "makes it",
-                     w->options.http.url, w->options.database)
-               : rc;
-}
-
 int occ_warehouse_maintain(struct occ_warehouse *w, int64_t now_s, uint64_t *ret_hours, struct occ_error *err)
 {
-    int rc = occ_warehouse_check(w, err);
-    if (rc == 0)
-        rc = check_view(w, err);
+    int rc = occ_warehouse_check(w, OCC_FOR_MAINTENANCE, err);
     if (rc == 0)
         rc = sum_hours(w, ret_hours, err);
     for (size_t i = 0; i < sizeof partitions / sizeof *partitions && rc == 0 && w->dialect == OCC_DIALECT_OLD;

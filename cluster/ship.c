@@ -288,7 +288,7 @@ static int meet(struct occ_ship *ship, struct occ_error *err)
     int64_t today = occ_now_ns() / SECOND_NS / DAY_S, was_off_ms = ship->counters.clock_offset_ms;
     int rc = occ_warehouse_meet(ship->warehouse, err);
     if (rc == 0)
-        rc = occ_warehouse_check(ship->warehouse, err);
+        rc = occ_warehouse_check(ship->warehouse, OCC_FOR_SHIPPING, err);
     if (rc == 0 && !ship->has_met)
         rc = occ_warehouse_last_version(ship->warehouse, &version, err);
     if (rc != 0)

@@ -74,17 +74,18 @@ static int run_statement(void *warehouse, const char *statement, struct occ_erro
 
 int occ_warehouse_init(struct occ_warehouse *w, struct occ_error *err)
 {
-    uint64_t n = 0, ours = 0, version_tables = 0, version = 0;
-    int rc = occ_warehouse_count_tables(w, &n, &ours, &version_tables, err);
-    if (rc == 0 && (ours != n || (n > 0 && version_tables == 0)))
+    uint64_t there = 0, others = 0, version = 0;
+    int rc = occ_warehouse_find_tables(w, &there, &others, err);
+    bool has_version = there & 1;
+    if (rc == 0 && (others || (there && !has_version)))
         rc = occ_fail(err, OCC_E_INVALID,
                       "%s: database %s has tables with occtrace's names that are not occtrace's; "
                       "nothing was made",
                       w->options.http.url, w->options.database);
-    if (rc == 0 && version_tables > 0)
+    if (rc == 0 && has_version)
         rc = occ_warehouse_schema_version(w, &version, err);
     if (rc == 0 && version > OCC_WAREHOUSE_SCHEMA)
-        rc = occ_warehouse_check(w, err);
+        rc = occ_warehouse_check(w, OCC_FOR_MAINTENANCE, err);
     if (rc == 0 && version == 1)
         rc =
             occ_fail(err, OCC_E_VERSION,

@@ -86,7 +86,7 @@ int cluster_connect(const char *url, struct occ_warehouse **ret_warehouse, struc
     if (rc == 0)
         rc = occ_warehouse_meet(w, err);
     if (rc == 0)
-        rc = occ_warehouse_check(w, err);
+        rc = occ_warehouse_check(w, OCC_FOR_QUESTIONS, err);
     if (rc == 0)
         *ret_warehouse = occ_take(w);
     return rc;

@@ -194,22 +194,90 @@ int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err)
 
 /* ---- whether they are there ---- */
 
-#define TABLES 9
-int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
-                               uint64_t *ret_version_tables, struct occ_error *err)
+#define ALL     (OCC_FOR_QUESTIONS | OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE)
+#define WRITERS (OCC_FOR_SHIPPING | OCC_FOR_MAINTENANCE)
+
+/* Who cannot do without it; the first is schema_version. */
+static const struct {
+    const char *name;
+    unsigned int needed;
+} tables[] = {{"schema_version", ALL},
+              {"kernel", ALL},
+              {"launch_config", ALL},
+              {"run", ALL},
+              {"minute", ALL},
+              {"rank_minute", ALL},
+              {"launch", ALL},
+              {"allocation", ALL},
+              {"watermark", ALL},
+              {"batch", OCC_FOR_SHIPPING},
+              {"batch_of_kernel", OCC_FOR_SHIPPING},
+              {"batch_of_launch_config", OCC_FOR_SHIPPING},
+              {"batch_of_run", OCC_FOR_SHIPPING},
+              {"batch_of_minute", OCC_FOR_SHIPPING},
+              {"batch_of_rank_minute", OCC_FOR_SHIPPING},
+              {"batch_of_launch", OCC_FOR_SHIPPING},
+              {"hour", OCC_FOR_MAINTENANCE},
+              {"hour_change", WRITERS},
+              {"hour_change_of_minute", WRITERS},
+              {"hour_done", OCC_FOR_MAINTENANCE},
+              {"reader", OCC_FOR_MAINTENANCE}};
+#define TABLES (sizeof tables / sizeof *tables)
+
+int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint64_t *ret_others,
+                              struct occ_error *err)
+{
+    char sql[3 * SQL_BYTES], names[SQL_BYTES] = "";
+    uint64_t masks[2] = {0};
+    for (size_t i = 0; i < TABLES; i++)
+        occ_text_append(names, sizeof names, ", ", "'%s'", tables[i].name);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT groupBitOr(bit), groupBitOrIf(bit, NOT ours) FROM (SELECT toUInt64(bitShiftLeft(toUInt64(1), "
+        "toUInt8(indexOf([%s], name) - 1))) AS bit, engine = 'Distributed' OR multiIf(name = 'batch', "
+        "engine LIKE '%%MergeTree', position(name, '_of_') > 0, engine = 'MaterializedView', engine LIKE "
+        "'%%ReplacingMergeTree') AS ours FROM system.tables WHERE database = '%s' AND indexOf([%s], name) > "
+        "0)",
+        names, w->options.database, names);
+    int rc = occ_warehouse_ask_numbers(w, sql, masks, 2, err);
+    *ret_there = masks[0];
+    *ret_others = masks[1];
+    return rc;
+}
+
+/* Of a name that the server does not list: there is none, or the account has no right to know. */
+static int ask_table(struct occ_warehouse *w, const char *name, bool *ret_missing, struct occ_error *err)
 {
     char sql[SQL_BYTES];
-    uint64_t counts[3] = {0};
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT count(), countIf(engine LIKE '%%ReplacingMergeTree' OR engine = 'Distributed'), "
-                   "countIf(name = 'schema_version') FROM system.tables WHERE database = '%s' AND name IN "
-                   "('schema_version', 'kernel', 'launch_config', 'run', 'minute', 'rank_minute', "
-                   "'launch', 'allocation', 'watermark')",
-                   w->options.database);
-    int rc = occ_warehouse_ask_numbers(w, sql, counts, 3, err);
-    *ret_tables = counts[0];
-    *ret_ours = counts[1];
-    *ret_version_tables = counts[2];
+    uint64_t is_there = 0;
+    (void)snprintf(sql, sizeof sql, "EXISTS TABLE %s.%s", w->options.database, name);
+    int rc = occ_warehouse_ask_numbers(w, sql, &is_there, 1, err);
+    *ret_missing = rc == 0 && !is_there;
+    return rc == OCC_E_DENIED ? 0 : rc;
+}
+
+static int check_tables(struct occ_warehouse *w, unsigned int needs, struct occ_error *err)
+{
+    char missing[SQL_BYTES] = "", others[SQL_BYTES] = "";
+    uint64_t there = 0, other = 0;
+    int rc = occ_warehouse_find_tables(w, &there, &other, err);
+    w->unseen[0] = '\0';
+    for (size_t i = 0; i < TABLES && rc == 0; i++) {
+        bool is_there = there >> i & 1, is_missing = false;
+        if (!(tables[i].needed & needs) || (is_there && !(other >> i & 1)))
+            continue;
+        rc = is_there ? 0 : ask_table(w, tables[i].name, &is_missing, err);
+        char *list = is_there ? others : is_missing ? missing : w->unseen;
+        occ_text_append(list, is_there || is_missing ? SQL_BYTES : sizeof w->unseen, ", ", "%s",
+                        tables[i].name);
+    }
+    if (rc == 0 && others[0])
+        return occ_fail(err, OCC_E_INVALID, "%s: in database %s these are not occtrace's: %s",
+                        w->options.http.url, w->options.database, others);
+    if (rc == 0 && missing[0])
+        return occ_fail(err, OCC_E_INVALID,
+                        "%s: database %s lacks %s: occtrace-ship --init makes what is missing",
+                        w->options.http.url, w->options.database, missing);
     return rc;
 }
 
@@ -220,9 +288,9 @@ int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version,
     return occ_warehouse_ask_numbers(w, sql, ret_version, 1, err);
 }
 
-int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err)
+int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_error *err)
 {
-    uint64_t version = 0, n = 0, ours = 0, unused = 0;
+    uint64_t version = 0;
     int rc = occ_warehouse_schema_version(w, &version, err);
     if (rc != 0)
         return rc;
@@ -238,14 +306,7 @@ int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err)
             "%s: the tables of database %s are of an older occtrace (version %llu, needed is %d): update "
             "them with occtrace-ship --init",
             w->options.http.url, w->options.database, (unsigned long long)version, OCC_WAREHOUSE_SCHEMA);
-    rc = occ_warehouse_count_tables(w, &n, &ours, &unused, err);
-    if (rc == 0 && (n != TABLES || ours != n))
-        return occ_fail(
-            err, OCC_E_INVALID,
-            "%s: %llu of the %d tables of database %s are missing or not occtrace's: occtrace-ship --init "
-            "makes missing ones",
-            w->options.http.url, (unsigned long long)(TABLES - ours), TABLES, w->options.database);
-    return rc;
+    return check_tables(w, needs, err);
 }
 
 /* ---- the password ---- */

@@ -31,6 +31,7 @@ struct occ_warehouse {
     enum occ_dialect dialect;      /* of the server, after occ_warehouse_meet() */
     char version[32];
     bool has_no_answer;      /* to the last request */
+    char unseen[512];        /* tables and views that the account may not see; after occ_warehouse_check() */
     int64_t clock_offset_ms; /* our clock minus the server's, to half a second */
 };
 
@@ -57,12 +58,16 @@ void occ_warehouse_quote(const char *text, char *out, size_t size);
 
 /* Asks for version and clock. OCC_E_VERSION: too old, or no ClickHouse. */
 int occ_warehouse_meet(struct occ_warehouse *w, struct occ_error *err);
-/* Whether the database has our tables, in this version. OCC_E_NOT_FOUND: it has none; OCC_E_VERSION: of
- * another version; OCC_E_INVALID: those of another program. */
-int occ_warehouse_check(struct occ_warehouse *w, struct occ_error *err);
-/* How many of our tables' names are taken, and by tables whose engine keeps the last version of a row. */
-int occ_warehouse_count_tables(struct occ_warehouse *w, uint64_t *ret_tables, uint64_t *ret_ours,
-                               uint64_t *ret_version_tables, struct occ_error *err);
+/* For what the tables and views are needed; bits. */
+enum { OCC_FOR_QUESTIONS = 1, OCC_FOR_SHIPPING = 2, OCC_FOR_MAINTENANCE = 4 };
+/* Whether the database has our tables and views, as far as `needs` says, in this version. OCC_E_NOT_FOUND: it
+ * has none; OCC_E_VERSION: of another version; OCC_E_INVALID: some are missing, or another program's. What
+ * the account may not see is in w->unseen. */
+int occ_warehouse_check(struct occ_warehouse *w, unsigned int needs, struct occ_error *err);
+/* Which of their names the server lists, and which of these are not ours by their engine: bits, the lowest is
+ * the table schema_version. */
+int occ_warehouse_find_tables(struct occ_warehouse *w, uint64_t *ret_there, uint64_t *ret_others,
+                              struct occ_error *err);
 int occ_warehouse_schema_version(struct occ_warehouse *w, uint64_t *ret_version, struct occ_error *err);
 
 /* The first line of a file that not every user may read. */
