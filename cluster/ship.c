@@ -89,14 +89,14 @@ static void count_batch(struct occ_ship *ship, const struct occ_batch *batch)
 struct history {
     struct occ_ship *ship;
     struct occ_outbox outbox;
-    struct occ_position position;
+    struct occ_ship_position position;
     bool all;
 };
 
 static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batch, struct occ_error *err)
 {
     const struct occ_ship_settings *settings = &h->ship->settings;
-    const struct occ_position *p = &h->position;
+    const struct occ_ship_position *p = &h->position;
     const struct occ_batch_options options = {.cluster = settings->warehouse.cluster,
                                               .node = settings->warehouse.node,
                                               .version = next_version(h->ship),
@@ -110,7 +110,7 @@ static int read_batch(struct history *h, bool of_gap, struct occ_batch *ret_batc
                            of_gap ? p->gap_end : h->outbox.last_change, &options, ret_batch, err);
 }
 
-static void move_position(struct occ_position *p, const struct occ_batch *batch, bool of_gap)
+static void move_position(struct occ_ship_position *p, const struct occ_batch *batch, bool of_gap)
 {
     if (of_gap)
         p->done = batch->is_full ? batch->last_change : p->gap_end;
@@ -162,7 +162,7 @@ struct pass {
 
 static int load_position(struct history *h, const char *path, bool is_offline, struct occ_error *err)
 {
-    struct occ_position *p = &h->position;
+    struct occ_ship_position *p = &h->position;
     struct stat status = {0};
     int rc = occ_state_load_position(h->ship->state, h->outbox.identity, p, err);
     if (rc == 0 && stat(path, &status) != 0)
@@ -195,7 +195,7 @@ static int find_sent_minutes(struct history *h, struct occ_error *err)
 /* After a long outage: what is newest goes first. What was sent of it goes again with the rest. */
 static int open_gap(struct history *h, struct occ_error *err)
 {
-    struct occ_position *p = &h->position;
+    struct occ_ship_position *p = &h->position;
     int64_t n = 0;
     int rc = occ_outbox_number(&h->outbox, "SELECT count(*) FROM stored_minute_change WHERE change > ?",
                                &p->newest, 1, &n, err);
@@ -221,7 +221,7 @@ static const char unsent_changes[] = "SELECT count(*) FROM stored_minute_change 
  * the daemon writes it. */
 static int count_unsent(struct history *h, struct pass *pass, struct occ_error *err)
 {
-    const struct occ_position *p = &h->position;
+    const struct occ_ship_position *p = &h->position;
     const int64_t values[] = {p->newest, p->done, p->gap_end};
     int64_t changed = NONE, open = NONE, pending = 0;
     int rc = occ_outbox_number(&h->outbox, unsent_minute, values, 3, &changed, err);

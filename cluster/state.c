@@ -68,12 +68,12 @@ static bool step(sqlite3_stmt *stmt, bool *ret_row)
     return code == SQLITE_ROW || code == SQLITE_DONE;
 }
 
-int occ_state_load_position(struct occ_state *s, int64_t identity, struct occ_position *ret_position,
+int occ_state_load_position(struct occ_state *s, int64_t identity, struct occ_ship_position *ret_position,
                             struct occ_error *err)
 {
     sqlite3_stmt *stmt = NULL;
     bool row = false;
-    *ret_position = (struct occ_position){.identity = identity};
+    *ret_position = (struct occ_ship_position){.identity = identity};
     (void)sqlite3_prepare_v2(s->db, "SELECT " OCC_POSITION(NAME) "stored FROM position WHERE identity = ?",
                              -1, &stmt, NULL);
     (void)sqlite3_bind_int64(stmt, 1, identity);
@@ -136,7 +136,7 @@ static bool put_counter(struct occ_state *s, const char *name, int64_t value, co
 }
 
 /* Rows of histories that are long gone do not add up. */
-static bool put_position(struct occ_state *s, const struct occ_position *p)
+static bool put_position(struct occ_state *s, const struct occ_ship_position *p)
 {
 #define X(name) p->name,
     const int64_t values[] = {OCC_POSITION(X)};
@@ -146,7 +146,7 @@ static bool put_position(struct occ_state *s, const struct occ_position *p)
            run(s, "DELETE FROM position WHERE stored < datetime('now', '-400 days')", NULL, 0);
 }
 
-int occ_state_store(struct occ_state *s, const struct occ_position *position,
+int occ_state_store(struct occ_state *s, const struct occ_ship_position *position,
                     const struct occ_ship_counters *counters, const char *failure, struct occ_error *err)
 {
     bool stored = run(s, "BEGIN IMMEDIATE", NULL, 0) && (!position || put_position(s, position)) &&

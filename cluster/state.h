@@ -17,7 +17,7 @@
  * ones rows may have been sent. lost: minutes of runs that were evicted unsent. inode: the file's, which
  * another copy of it has not. */
 #define OCC_POSITION(X) X(identity) X(inode) X(done) X(gap_end) X(newest) X(first) X(newest_minute) X(lost)
-struct occ_position {
+struct occ_ship_position {
 #define X(name) int64_t name;
     OCC_POSITION(X)
 #undef X
@@ -57,14 +57,14 @@ int occ_state_open(const char *path, bool read_only, struct occ_state **ret_stat
 void occ_state_close(struct occ_state *state);
 
 /* Zeros but for the identity: a new one. */
-int occ_state_load_position(struct occ_state *state, int64_t identity, struct occ_position *ret_position,
+int occ_state_load_position(struct occ_state *state, int64_t identity, struct occ_ship_position *ret_position,
                             struct occ_error *err);
 int occ_state_load_counters(struct occ_state *state, struct occ_ship_counters *ret_counters,
                             struct occ_error *err);
 
 /* Durable together when it returns. position NULL: counters alone; failure: the last one's message, "" after
  * a success, NULL: as it was. */
-int occ_state_store(struct occ_state *state, const struct occ_position *position,
+int occ_state_store(struct occ_state *state, const struct occ_ship_position *position,
                     const struct occ_ship_counters *counters, const char *failure, struct occ_error *err);
 
 /* --status */

@@ -191,7 +191,7 @@ void occ_producer_set_counters(struct occ_producer *producer, const char *level,
     run->row_changed = true;
 }
 
-#define CUT_TEXT "lost: unknown (up to 1 s), since the program ended before its last records were delivered"
+#define CUT_TEXT OCC_STORE_CUT " (up to 1 s), since the program ended before its last records were delivered"
 
 int occ_producer_put_row(struct occ_producer *producer, struct occ_store *store, struct occ_error *err)
 {

@@ -118,6 +118,18 @@ void occ_explain_partly(const struct occ_result *result, const struct occ_measur
         w->part[i] = share * w->part[i] + (isnan(others.part[i]) ? 0 : (1 - share) * others.part[i]);
 }
 
+unsigned occ_largest_part(const double part[], unsigned n)
+{
+    unsigned found = n;
+    double largest = 1e-9; /* the model's accuracy */
+    for (unsigned i = 0; i < n; i++)
+        if (i != OCC_CAUSE_PARTIAL_WARP && part[i] > largest) {
+            largest = part[i];
+            found = i;
+        }
+    return found;
+}
+
 enum occ_limit occ_most_stalled(const struct occ_measurement *measurement)
 {
     double max = OCC_STALL_MIN;

@@ -108,6 +108,10 @@ void occ_explain(const struct occ_result *result, const struct occ_measurement *
 void occ_explain_partly(const struct occ_result *result, const struct occ_measurement *measurement,
                         double share, struct occ_waterfall *ret_waterfall);
 
+/* The largest of the first `n` parts, or causes, but PARTIAL_WARP, which is none of the sum; `n`: all are
+ * below the model's accuracy. */
+unsigned occ_largest_part(const double part[], unsigned n);
+
 /* The resource for which launching warps stalled most, if for more than OCC_STALL_MIN of the cycles;
  * OCC_LIMIT_COUNT: none, or not measured. */
 #define OCC_STALL_MIN 0.01

@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include "store.h"
+
 #define OCC_SQL_EPOCH "ns since 1970"
 #define OCC_SQL_STALL "share of cycles in which block launch is stalled for "
 #define OCC_SQL_CI95  "half-width of the 95 % confidence interval (1.96 standard errors)"
@@ -106,7 +108,7 @@
 /* Of a run r. Nobody can count what was launched in periods of level unknown or in the last second of a
  * program that was cut off, nor what is still to be reported of a run without an end. */
 #define OCC_SQL_LOST_UNKNOWN                                                                                 \
-    "(r.level_reason GLOB 'lost: unknown*' OR EXISTS(SELECT 1 FROM stored_period AS p WHERE p.run_id = "     \
+    "(r.level_reason GLOB '" OCC_STORE_CUT "*' OR EXISTS(SELECT 1 FROM stored_period AS p WHERE p.run_id = " \
     "r.run_id AND p.level = 'unknown'))"
 #define OCC_SQL_LOST                                                                                         \
     "(SELECT sum(l.launches) FROM stored_loss AS l WHERE l.run_id = r.run_id AND l.launches > 0)"

@@ -140,6 +140,9 @@ int occ_store_put_costs(struct occ_store *store, int64_t run, const struct occ_c
  * drops it: another daemon reads the ring, which counts what it loses. */
 #define OCC_STORE_UNKNOWN      "unknown"
 #define OCC_STORE_DAEMON_ENDED "occtraced ended before the program did"
+/* How the reason of a run's level begins that ended before its last records were delivered: nobody knows what
+ * was lost. */
+#define OCC_STORE_CUT "lost: unknown"
 
 /* A period in which less of a run was recorded, by its begin (idempotent). One that ends when it begins is
  * dropped. */

@@ -185,11 +185,6 @@ static int run(const struct cli_command *command, const void *arguments)
     return CLI_EXIT_OK;
 }
 
-static int check(void *arguments, struct occ_error *err)
-{
-    return node_check(arguments, err);
-}
-
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION_NODE,
@@ -222,6 +217,6 @@ const struct cli_command cli_gaps = {
                   "of another run, with what streams may use"},
                  {"occq gaps --json", "for a program"}},
     CLI_ARGS(struct history_args, .filter = {.run = OCC_RUN_LAST}),
-    .check = check,
+    .check = node_check,
     .run = run,
 };

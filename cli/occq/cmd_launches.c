@@ -173,11 +173,6 @@ static int run(const struct cli_command *command, const void *arguments)
     return sql_list(command, store, &list);
 }
 
-static int check(void *arguments, struct occ_error *err)
-{
-    return node_check(arguments, err);
-}
-
 static const struct cli_option options[] = {
     CLI_OPTION_DB,
     CLI_OPTION_NODE,
@@ -201,6 +196,6 @@ const struct cli_command cli_launches = {
     .examples = {{"occq launches --since 5m --kernel softmax", "launches of a kernel in the last minutes"},
                  {"occq launches --run 3 -n 1000000 --csv", "the launches of a run, for another tool"}},
     CLI_ARGS(struct history_args, .number = 50),
-    .check = check,
+    .check = node_check,
     .run = run,
 };

@@ -28,8 +28,9 @@ void node_keep_arguments(char **argv)
         memcpy(given, argv, n * sizeof *given);
 }
 
-int node_check(struct history_args *args, struct occ_error *err)
+int node_check(void *history_args, struct occ_error *err)
 {
+    struct history_args *args = history_args;
     if (args->cluster && !args->node)
         return occ_fail(err, OCC_E_INVALID, "the warehouse has no single launches: --node NAME asks a node");
     if (args->node) /* which histories are asked there is for the node */

@@ -14,7 +14,7 @@
                    "with --node: its warehouse, which has no single launches")
 
 /* For `check` of commands about single launches. */
-int node_check(struct history_args *args, struct occ_error *err);
+int node_check(void *history_args, struct occ_error *err);
 
 /* Before they are parsed: what follows the command. */
 void node_keep_arguments(char **argv);

@@ -76,7 +76,7 @@ static const char *format_lost(sqlite3_stmt *row, bool was_killed, char *buffer,
 {
     const char *causes = text(row, LOST_CAUSES);
     bool is_known = sqlite3_column_type(row, LOST) != SQLITE_NULL;
-    bool is_cut = strncmp(text(row, LEVEL_REASON), "lost: unknown", strlen("lost: unknown")) == 0;
+    bool is_cut = strncmp(text(row, LEVEL_REASON), OCC_STORE_CUT, strlen(OCC_STORE_CUT)) == 0;
     if (!is_known && number(row, IS_OPEN) && summary_is_alive(number(row, PID)))
         return "none so far";
     if (is_known || is_cut)

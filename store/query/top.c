@@ -221,19 +221,6 @@ static void add_occupancy(struct line *line, const struct occ_top_config *config
                    (double)totals->total_ns * 1e-9 * config->warps);
 }
 
-/* OCC_PART_COUNT: nothing is lost. */
-static unsigned largest_part(const double part[OCC_PART_COUNT])
-{
-    unsigned found = OCC_PART_COUNT;
-    double largest = 1e-9; /* the model's own accuracy */
-    for (unsigned i = 0; i < OCC_PART_COUNT; i++)
-        if (i != OCC_CAUSE_PARTIAL_WARP && part[i] > largest) {
-            largest = part[i];
-            found = i;
-        }
-    return found;
-}
-
 /* What is known of a group's launches. */
 static int explain(struct top *t, struct occ_top_config *config, const struct occ_totals *totals)
 {
@@ -244,7 +231,8 @@ static int explain(struct top *t, struct occ_top_config *config, const struct oc
     double all_ns = is_measured_by_group(t) ? occ_totals_all_ns(totals) : config->all_ns;
     config->share = occ_measured_part(&sums, all_ns, &config->means);
     occ_explain_partly(&config->result, &config->means, config->share, &config->waterfall);
-    config->main_part = config->is_analysed ? largest_part(config->waterfall.part) : OCC_PART_COUNT;
+    config->main_part =
+        config->is_analysed ? occ_largest_part(config->waterfall.part, OCC_PART_COUNT) : OCC_PART_COUNT;
     return 0;
 }
 
@@ -302,7 +290,7 @@ static int load_configs(struct top *t)
 
 static void name_main_cause(struct occ_top_row *row)
 {
-    unsigned part = largest_part(row->part);
+    unsigned part = occ_largest_part(row->part, OCC_PART_COUNT);
     if (part == OCC_PART_COUNT)
         return;
     row->main_cause_ratio = row->part[part];

@@ -5,6 +5,7 @@
  */
 #include <stdio.h>
 
+#include "occupancy/waterfall.h"
 #include "store/internal.h"
 
 static void write_config_key(struct occ_writer *w, const struct occ_launch_config *config)
@@ -21,22 +22,9 @@ static void write_config_key(struct occ_writer *w, const struct occ_launch_confi
 #undef X
 }
 
-/* The largest of the static causes, or OCC_CAUSE_COUNT. */
-static unsigned largest_cause(const double cause[])
-{
-    unsigned best = OCC_CAUSE_COUNT;
-    double largest = 1e-9; /* the model's own accuracy */
-    for (unsigned i = 0; i < OCC_CAUSE_COUNT; i++)
-        if (i != OCC_CAUSE_PARTIAL_WARP && cause[i] > largest) {
-            largest = cause[i];
-            best = i;
-        }
-    return best;
-}
-
 static void bind_result(struct occ_binder *b, const struct occ_result *result)
 {
-    unsigned cause = largest_cause(result->cause);
+    unsigned cause = occ_largest_part(result->cause, OCC_CAUSE_COUNT);
     char limiters[64];
     (void)sqlite3_bind_text(b->stmt, ++b->at, occ_limiters_text(result->limiters, limiters, sizeof limiters),
                             -1, SQLITE_TRANSIENT);
