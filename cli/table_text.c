@@ -1,6 +1,7 @@
 /* Tables for people, by libsmartcols; see table_text.h. One thread. */
 #include "table_text.h"
 
+#include <errno.h>
 #include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +223,8 @@ static int flush(struct cli_text_table *table, struct occ_error *err)
         return 0;
     bool done = fit(table);
     locale_t user = uselocale(cli_text_locale()); /* libsmartcols prints "\\xe8" in others */
-    done = done && scols_print_table_to_string(table->block, &text) == 0 && text;
+    errno = 0; /* without memory for a cell, libsmartcols leaves it empty and reports nothing */
+    done = done && scols_print_table_to_string(table->block, &text) == 0 && text && errno != ENOMEM;
     (void)uselocale(user);
     scols_table_remove_lines(table->block);
     table->rows = 0;
