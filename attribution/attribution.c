@@ -8,34 +8,28 @@
  *   read     launches that last several samples are read from them, less what others had of them (direct.c)
  *   solve    when enough rows are new, all of the last while are solved (solve.c, errors.c)
  *
- * Launches that ended get their value, and leave, when take() asks for it.
+ * Then launches that ended get their value, and leave.
  */
 #include <string.h>
 
 #include "state.h"
+
+#define SECOND_NS INT64_C(1000000000)
 
 /* ---- begin and end ---- */
 
 int occ_attribution_new(const struct occ_attribution_options *options,
                         struct occ_attribution **ret_attribution, struct occ_error *err)
 {
-    struct occ_attribution *a = options->sm_count && options->max_warps_per_sm ? calloc(1, sizeof *a) : NULL;
+    if (!options->sm_count || !options->max_warps_per_sm)
+        return occ_fail(err, OCC_E_INVALID, "a GPU without SMs or warps");
+    struct occ_attribution *a = calloc(1, sizeof *a);
     if (!a)
-        return options->sm_count && options->max_warps_per_sm
-                   ? occ_fail(err, OCC_E_NO_MEMORY, "out of memory")
-                   : occ_fail(err, OCC_E_INVALID, "a GPU without SMs or warps");
-    a->options = *options;
-    a->options.max_launches = options->max_launches ? options->max_launches : LAUNCHES_MAX;
-    a->options.watermark_ns = options->watermark_ns ? options->watermark_ns : WATERMARK_NS;
-    a->regressors.max = options->max_keys ? options->max_keys : REGRESSORS_MAX;
-    a->queue.busy_launch = SIZE_MAX;
-    a->advanced_ns = a->joined_ns = INT64_MIN / 2; /* before all times */
-    a->estimate.scale = SPREAD_MAX * SPREAD_MAX;
-    a->past = calloc(OCC_PAST_MAX, sizeof *a->past);
-    if (!a->past) {
-        occ_attribution_free(a);
         return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-    }
+    a->options = *options;
+    a->queue.busy_launch = SIZE_MAX;
+    a->estimate.scale = SPREAD_MAX * SPREAD_MAX;
+    a->stats.residual_ratio = NAN;
     *ret_attribution = a;
     return 0;
 }
@@ -50,7 +44,6 @@ void occ_attribution_free(struct occ_attribution *a)
     free(a->rows.entries);
     free(a->utilization_rows.rows);
     free(a->utilization_rows.entries);
-    free(a->past);
     for (size_t i = 0; i < a->queue.n_launches; i++)
         free(a->queue.launches[i].direct);
     free(a->queue.launches);
@@ -58,7 +51,54 @@ void occ_attribution_free(struct occ_attribution *a)
     free(a);
 }
 
-/* ---- in ---- */
+void occ_attribution_restart(struct occ_attribution *a)
+{
+    a->rows.n = a->rows.n_entries = 0;
+    a->utilization_rows.n = a->utilization_rows.n_entries = 0;
+    a->longest_ns = 0;
+}
+
+/* ---- launches ---- */
+
+/* What the model expects before anything is measured. */
+static void set_prior(struct occ_regressor *r, const struct occ_attribution_key *key,
+                      const struct occ_attribution_options *options)
+{
+    double theoretical = isfinite(key->theoretical) && key->theoretical > 0 ? fmin(key->theoretical, 1) : 1;
+    double waves =
+        key->grid_blocks && key->wave_blocks ? (double)key->grid_blocks / (double)key->wave_blocks : 1;
+    double bound = fmin(theoretical * fmin(waves, 1) * BOUND_SLACK, 1);
+    double warps = PRIOR_PART * fmin(theoretical * waves / ceil(waves), bound);
+    r->bound = (float)bound;
+    r->prior[OCC_RESPONSE_WARPS] = (float)warps;
+    r->prior[OCC_RESPONSE_ACTIVE] =
+        key->grid_blocks ? (float)fmin((double)key->grid_blocks / options->sm_count, 1) : 1;
+    if (key->warps_per_block)
+        r->prior[OCC_RESPONSE_BLOCKS] = (float)(warps * options->max_warps_per_sm / key->warps_per_block);
+    for (int i = 0; i < OCC_UTILIZATION_COUNT; i++) {
+        r->prior[OCC_RESPONSE_UTILIZATION + i] = 0.5F;
+        r->utilization_se[i] = NAN;
+    }
+    memcpy(r->value, r->prior, sizeof r->value);
+}
+
+/* New or old; OCC_NONE: there is no room. */
+static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attribution_key *key)
+{
+    struct occ_regressors *all = &a->regressors;
+    uint64_t id = key->shape * UINT64_C(0x9e3779b97f4a7c15) ^ key->graph_node * UINT64_C(0xc2b2ae3d27d4eb4f);
+    uint32_t at = occ_map_get(&all->index, id);
+    if (at != OCC_MAP_NONE)
+        return at;
+    if (!occ_grow((void **)&all->items, &all->allocated, all->n, REGRESSORS_MAX, sizeof *all->items) ||
+        occ_map_put(&all->index, id, (uint32_t)all->n) == OCC_MAP_NONE) {
+        a->stats.keys_refused++;
+        return OCC_NONE;
+    }
+    all->items[all->n] = (struct occ_regressor){.shape = key->shape, .measured = OCC_NOT_MEASURED};
+    set_prior(&all->items[all->n], key, &a->options);
+    return (uint32_t)all->n++;
+}
 
 /* How long it runs beside what came before it, for both. */
 static void note_overlap(struct occ_attribution *a, struct occ_queued_launch *launch)
@@ -67,7 +107,7 @@ static void note_overlap(struct occ_attribution *a, struct occ_queued_launch *la
     if (launch->start_ns < q->busy_until_ns) {
         int64_t end_ns = launch->end_ns < q->busy_until_ns ? launch->end_ns : q->busy_until_ns;
         launch->overlapped_ns = (float)(end_ns - launch->start_ns);
-        if (q->busy_launch < q->n_launches && q->launches[q->busy_launch].regressor != OCC_NONE) {
+        if (q->busy_launch < q->n_launches) {
             struct occ_queued_launch *other = &q->launches[q->busy_launch];
             other->overlapped_ns += launch->overlapped_ns;
             a->regressors.items[other->regressor].overlapped_ns += (double)launch->overlapped_ns;
@@ -86,7 +126,6 @@ static void note_launch(struct occ_attribution *a, struct occ_queued_launch *lau
     r->launches++;
     r->launch_ns += (double)(launch->end_ns - launch->start_ns);
     r->overlapped_ns += (double)launch->overlapped_ns;
-    a->queue.latest_ns = launch->start_ns;
 }
 
 int occ_attribution_launch(struct occ_attribution *a, const struct occ_attribution_launch *launch,
@@ -101,14 +140,10 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
         return occ_fail(err, OCC_E_INVALID, "a launch that ends before it starts");
     if (launch->end_ns - launch->start_ns > LAUNCH_NS_MAX)
         return occ_fail(err, OCC_E_INVALID, "a launch that lasts for more than a day");
-    if (!own.is_late && launch->start_ns < q->latest_ns)
-        return occ_fail(err, OCC_E_INVALID, "launches are not in order of their start");
-    if (!occ_grow((void **)&q->launches, &q->launches_allocated, q->n_launches, a->options.max_launches,
-                  sizeof *q->launches)) {
-        a->stats.dropped_launches++;
+    if (!occ_grow((void **)&q->launches, &q->launches_allocated, q->n_launches, LAUNCHES_MAX,
+                  sizeof *q->launches))
         return occ_fail(err, OCC_E_FULL, "too many launches wait for their samples");
-    }
-    own.regressor = occ_regressors_put(a, &launch->key);
+    own.regressor = find_regressor(a, &launch->key);
     if (own.regressor == OCC_NONE)
         return occ_fail(err, OCC_E_FULL, "too many kernels");
     if (!own.is_late)
@@ -117,8 +152,10 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
     return 0;
 }
 
-/* Fills in the ratios that are regressed; NaN where the sample did not count. False: one cannot be, and the
- * others may be wrong too. */
+/* ---- samples ---- */
+
+/* Fills in the ratios that are regressed; NaN where the sample did not count. False: one cannot be (it is NaN
+ * too), and the others may be wrong. */
 static bool read_ratios(const struct occ_attribution *a, const struct occ_sample *sample, float *ret)
 {
     const double *value = sample->value, sms = a->options.sm_count;
@@ -144,6 +181,19 @@ static bool read_ratios(const struct occ_attribution *a, const struct occ_sample
     return is_possible;
 }
 
+void occ_attribution_read(const struct occ_attribution *a, const struct occ_sample *sample,
+                          struct occ_measured *ret)
+{
+    float ratio[OCC_RESPONSE_COUNT], active;
+    (void)read_ratios(a, sample, ratio);
+    active = ratio[OCC_RESPONSE_ACTIVE];
+    *ret = (struct occ_measured){.elapsed = (double)ratio[OCC_RESPONSE_WARPS],
+                                 .sm_active = (double)active,
+                                 .blocks = active > 0 ? (double)(ratio[OCC_RESPONSE_BLOCKS] / active) : NAN};
+    for (int i = 0; i < 5; i++)
+        ret->stall[i] = (double)ratio[OCC_RESPONSE_STALLS + i];
+}
+
 static bool is_sound(const struct occ_attribution *a, const struct occ_sample *sample)
 {
     const struct occ_queue *q = &a->queue;
@@ -160,26 +210,18 @@ int occ_attribution_sample(struct occ_attribution *a, const struct occ_sample *s
     struct occ_queue *q = &a->queue;
     struct occ_queued_sample own = {.start_ns = sample->start_ns, .end_ns = sample->end_ns, .imbalance = NAN};
     double length = (double)(sample->end_ns - sample->start_ns), most = sample->value[OCC_COUNTER_ACTIVE_MAX];
-    if (!is_sound(a, sample)) {
-        a->stats.bad_samples++;
-        return 0;
-    }
-    if (!occ_grow((void **)&q->samples, &q->samples_allocated, q->n_samples, SAMPLES_MAX,
-                  sizeof *q->samples)) {
-        if (q->n_samples < SAMPLES_MAX)
-            return occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-        a->stats.dropped_samples++;
-        return 0;
-    }
+    if (!is_sound(a, sample))
+        return occ_fail(err, OCC_E_INVALID, "a sample of no time, without cycles, or back in time");
+    if (!occ_grow((void **)&q->samples, &q->samples_allocated, q->n_samples, SAMPLES_MAX, sizeof *q->samples))
+        return occ_fail(err, OCC_E_FULL, "too many samples wait for their launches");
     a->longest_ns = fmax(a->longest_ns, length);
     if (isfinite(sample->value[OCC_COUNTER_ELAPSED]))
         a->cycles_per_ns = sample->value[OCC_COUNTER_ELAPSED] / length;
     own.is_possible = read_ratios(a, sample, own.ratio);
-    a->stats.bad_samples += !own.is_possible;
     if (most > 0)
         own.imbalance = (float)(1 - sample->value[OCC_COUNTER_ACTIVE_MIN] / most);
     q->samples[q->n_samples++] = own;
-    return 0;
+    return own.is_possible ? 0 : occ_fail(err, OCC_E_INVALID, "a counter cannot be");
 }
 
 /* ---- blocks ---- */
@@ -203,12 +245,12 @@ static int begin(struct occ_attribution *a, size_t n, struct occ_error *err)
 static int process_block(struct occ_attribution *a, size_t n, bool final, struct occ_error *err)
 {
     struct occ_queue *q = &a->queue;
-    a->joined_ns = q->samples[n - 1].end_ns;
+    int64_t end_ns = q->samples[n - 1].end_ns;
+    a->joined_ns = end_ns > a->joined_ns ? end_ns : a->joined_ns;
     int status = a->estimate.known ? 0 : begin(a, n, err);
     if (status != 0)
         return status;
     occ_join_block(a, n, false);
-    a->settled_ns = a->joined_ns - CLOCKS_NS;
     q->n_samples -= n;
     memmove(q->samples, q->samples + n, q->n_samples * sizeof *q->samples);
     bool is_due = a->joined_ns >= a->estimate.due_ns && FRESH * a->rows.fresh >= a->rows.n;
@@ -230,27 +272,6 @@ static size_t next_block(const struct occ_attribution *a, bool final)
     return n;
 }
 
-int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final, struct occ_error *err)
-{
-    int status = 0;
-    a->advanced_ns = until_ns > a->advanced_ns ? until_ns : a->advanced_ns;
-    a->settled_ns = a->joined_ns - CLOCKS_NS;
-    for (size_t n; status == 0 && (n = next_block(a, final)) > 0;)
-        status = process_block(a, n, final && n == a->queue.n_samples, err);
-    if (a->queue.n_samples == 0 && a->advanced_ns - a->options.watermark_ns > a->settled_ns)
-        a->settled_ns = a->advanced_ns - a->options.watermark_ns; /* no samples of these will come */
-    if (final && status == 0)
-        a->settled_ns = INT64_MAX;
-    return status;
-}
-
-void occ_attribution_restart(struct occ_attribution *a)
-{
-    a->rows.n = a->rows.n_entries = 0;
-    a->utilization_rows.n = a->utilization_rows.n_entries = 0;
-    a->longest_ns = 0;
-}
-
 /* ---- out ---- */
 
 /* False: it was read by no sample. */
@@ -266,49 +287,35 @@ static bool find_value(struct occ_attribution *a, struct occ_queued_launch *l, s
     return true;
 }
 
-/* Launches whose values were taken leave. */
-static void remove_taken(struct occ_queue *q)
+/* Launches that ended before leave with their values. */
+static void report_launches(struct occ_attribution *a, int64_t before_ns)
 {
+    struct occ_queue *q = &a->queue;
     size_t kept = 0, busy = SIZE_MAX;
     for (size_t i = 0; i < q->n_launches; i++) {
-        if (q->launches[i].regressor == OCC_NONE)
+        struct occ_queued_launch *l = &q->launches[i];
+        if (l->end_ns > before_ns) {
+            busy = i == q->busy_launch ? kept : busy;
+            q->launches[kept++] = *l;
             continue;
-        busy = i == q->busy_launch ? kept : busy;
-        q->launches[kept++] = q->launches[i];
+        }
+        struct occ_attribution_value value = {.tag = l->tag,
+                                              .shape = a->regressors.items[l->regressor].shape,
+                                              .start_ns = l->start_ns,
+                                              .end_ns = l->end_ns};
+        if (find_value(a, l, &value.measured))
+            a->options.add_value(a->options.context, &value);
+        else
+            a->stats.late_launches++;
     }
     q->n_launches = kept;
     q->busy_launch = busy;
-    q->taken = 0;
-    q->latest_ns = kept > 0 ? q->latest_ns : 0;
 }
 
-size_t occ_attribution_take(struct occ_attribution *a, struct occ_attribution_value *values, size_t max)
+/* Adds up the second's bins of the past. */
+static void report_second(struct occ_attribution *a, int64_t second)
 {
-    size_t n = 0;
-    for (; a->queue.taken < a->queue.n_launches && n < max; a->queue.taken++) {
-        struct occ_queued_launch *l = &a->queue.launches[a->queue.taken];
-        if (l->end_ns > a->settled_ns || l->regressor == OCC_NONE)
-            continue;
-        values[n] = (struct occ_attribution_value){.tag = l->tag,
-                                                   .shape = a->regressors.items[l->regressor].model.shape,
-                                                   .start_ns = l->start_ns,
-                                                   .end_ns = l->end_ns};
-        if (find_value(a, l, &values[n].measured))
-            n++;
-        else
-            a->stats.late_launches++;
-        l->regressor = OCC_NONE;
-    }
-    if (n < max)
-        remove_taken(&a->queue);
-    return n;
-}
-
-/* Adds up the second's bins of the past: what no launch explains, and all that was counted. */
-static bool sum_second(const struct occ_attribution *a, int64_t second, double *ret_residual,
-                       double *ret_counted)
-{
-    const int64_t bins = 1000000000 / OCC_PAST_NS;
+    const int64_t bins = SECOND_NS / OCC_PAST_NS;
     double residual = 0, counted = 0, ns = 0;
     bool was_sampled = false;
     for (int64_t bin = second * bins; bin < (second + 1) * bins; bin++) {
@@ -320,46 +327,34 @@ static bool sum_second(const struct occ_attribution *a, int64_t second, double *
         counted += (double)past->counted;
         ns += (double)past->ns[OCC_RESPONSE_WARPS];
     }
-    *ret_residual = residual / ns; /* of nothing: NaN */
-    *ret_counted = counted / ns;
-    return was_sampled;
+    a->stats.residual_ratio = residual / counted; /* of nothing: NaN */
+    if (was_sampled)
+        a->options.add_second(a->options.context, &(struct occ_attribution_second){second, residual / ns});
 }
 
-size_t occ_attribution_take_seconds(struct occ_attribution *a, struct occ_attribution_second *seconds,
-                                    size_t max)
+int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final, struct occ_error *err)
 {
-    int64_t end = a->joined_ns / 1000000000, oldest = end - OCC_SECONDS_MAX;
-    size_t n = 0;
-    double counted;
-    a->next_second = a->next_second > oldest ? a->next_second : oldest;
-    for (; a->next_second < end && n < max; a->next_second++)
-        if (a->next_second >= 0 && sum_second(a, a->next_second, &seconds[n].unexplained, &counted))
-            seconds[n++].second = a->next_second;
-    return n;
-}
-
-void occ_attribution_read(const struct occ_attribution *a, const struct occ_sample *sample,
-                          struct occ_measured *ret)
-{
-    float ratio[OCC_RESPONSE_COUNT], active;
-    (void)read_ratios(a, sample, ratio);
-    active = ratio[OCC_RESPONSE_ACTIVE];
-    *ret = (struct occ_measured){.elapsed = (double)ratio[OCC_RESPONSE_WARPS],
-                                 .sm_active = (double)active,
-                                 .blocks = active > 0 ? (double)(ratio[OCC_RESPONSE_BLOCKS] / active) : NAN};
-    for (int i = 0; i < 5; i++)
-        ret->stall[i] = (double)ratio[OCC_RESPONSE_STALLS + i];
+    int64_t second = a->joined_ns / SECOND_NS, settled_ns;
+    int status = 0;
+    a->advanced_ns = until_ns > a->advanced_ns ? until_ns : a->advanced_ns;
+    for (size_t n; status == 0 && (n = next_block(a, final)) > 0;)
+        status = process_block(a, n, final && n == a->queue.n_samples, err);
+    if (status != 0)
+        return status;
+    settled_ns = a->joined_ns - CLOCKS_NS;
+    if (a->queue.n_samples == 0 && a->advanced_ns - WATERMARK_NS > settled_ns)
+        settled_ns = a->advanced_ns - WATERMARK_NS; /* no samples of these will come */
+    report_launches(a, final ? INT64_MAX : settled_ns);
+    int64_t end = a->joined_ns / SECOND_NS;
+    for (second = second > end - SECONDS_MAX ? second : end - SECONDS_MAX; second < end; second++)
+        report_second(a, second);
+    return 0;
 }
 
 void occ_attribution_get_stats(const struct occ_attribution *a, struct occ_attribution_stats *ret_stats)
 {
-    double residual, counted;
-    (void)sum_second(a, a->joined_ns > 0 ? a->joined_ns / 1000000000 - 1 : 0, &residual, &counted);
     *ret_stats = a->stats;
-    ret_stats->residual_ratio = residual / counted;
     ret_stats->offset_ns = llround(a->estimate.offset_ns);
     ret_stats->drift_ppm = a->estimate.drift * 1e6;
     ret_stats->waiting = a->queue.n_launches;
-    ret_stats->keys = a->regressors.n;
-    ret_stats->keys_refused = a->regressors.refused;
 }

@@ -7,7 +7,7 @@
  * both on one clock up to an offset that is fitted here. Out: per launch configuration (and graph node) and
  * per launch the achieved and elapsed occupancy, each with its source, standard error and variance inflation.
  *
- * Memory and time are bounded by the options; what does not fit is counted and goes to the residual.
+ * Memory and time are bounded (constants.h); what does not fit is refused, and goes to the residual.
  * One thread.
  */
 #pragma once
@@ -22,12 +22,7 @@
 
 struct occ_attribution;
 
-struct occ_attribution_options {
-    uint32_t sm_count, max_warps_per_sm;
-    size_t max_keys;      /* 0: 8192 */
-    size_t max_launches;  /* that wait for their samples; 0: 262144 */
-    int64_t watermark_ns; /* a launch that comes later than this behind the newest is late; 0: 2 s */
-};
+/* ---- in ---- */
 
 /* What is known of a key before anything was measured. */
 struct occ_attribution_key {
@@ -35,7 +30,7 @@ struct occ_attribution_key {
     uint64_t graph_node;               /* 0: not from a graph */
     double theoretical;                /* 0...1; NaN: unknown, bound is 1 */
     uint64_t grid_blocks, wave_blocks; /* of the model; 0: unknown */
-    uint32_t warps_per_block, blocks_per_sm;
+    uint32_t warps_per_block;
 };
 
 struct occ_attribution_launch {
@@ -44,16 +39,13 @@ struct occ_attribution_launch {
     uint64_t tag; /* the caller's, comes back with the launch's value */
 };
 
-/* Where a value comes from. X(NAME, word, text) */
-#define OCC_ATTRIBUTION_SOURCES(X)                                                                           \
-    X(NONE, "none", "not measured")                                                                          \
-    X(DIRECT, "direct", "read from samples that lie inside the launch")                                      \
-    X(REGRESSED, "regressed", "least squares over many launches of the shape")                               \
-    X(GROUP, "group", "mean of kernels that always run in the same order and cannot be told apart")
+/* ---- out ---- */
 
-#define OCC_ATTRIBUTION_ENUMERATOR(name, word, text) OCC_ATTRIBUTION_##name,
 enum occ_attribution_source {
-    OCC_ATTRIBUTION_SOURCES(OCC_ATTRIBUTION_ENUMERATOR) OCC_ATTRIBUTION_SOURCE_COUNT
+    OCC_ATTRIBUTION_NONE,      /* not measured */
+    OCC_ATTRIBUTION_DIRECT,    /* read from samples that lie inside the launch */
+    OCC_ATTRIBUTION_REGRESSED, /* least squares over many launches of the shape */
+    OCC_ATTRIBUTION_GROUP,     /* mean of kernels that always run together and cannot be told apart */
 };
 
 /* A measured occupancy. NaN where it is not defined (achieved beside overlapping kernels). */
@@ -70,8 +62,6 @@ struct occ_measured {
     /* 0...1 of the peak, with standard errors: ISSUE of active cycles, others of elapsed ones; NaN, and
      * undefined where the source is NONE */
     double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];
-    uint64_t samples, launches;
-    uint32_t group;  /* for GROUP: members share the number; 0 else */
     bool overlapped; /* ran beside other kernels for a good part of its time */
 };
 
@@ -82,50 +72,55 @@ struct occ_measured {
         .elapsed_se = NAN, .sm_active = NAN, .blocks = NAN, .imbalance = NAN                                 \
     }
 
+/* A launch whose samples are joined. Without a value of its own it has its configuration's. */
+struct occ_attribution_value {
+    uint64_t tag, shape;
+    int64_t start_ns, end_ns; /* the launch's own, as given */
+    struct occ_measured measured;
+};
+
+/* A second (of the samples' clock, since the epoch) whose samples are joined. */
+struct occ_attribution_second {
+    int64_t second;
+    double unexplained; /* elapsed occupancy but for launches'; may be below 0; NaN: not known */
+};
+
 struct occ_attribution_stats {
     int64_t offset_ns; /* fitted: added to launch times to get sample times */
     double drift_ppm;
-    double residual_ratio; /* warp-cycles that no launch explains / all */
-    uint64_t keys, keys_refused, late_launches, dropped_launches, bad_samples, dropped_samples;
+    double residual_ratio; /* of the last second: warp-cycles that no launch explains / all */
+    uint64_t keys_refused, late_launches;
     uint64_t waiting; /* launches that have no value yet */
+};
+
+/* ---- functions ---- */
+
+struct occ_attribution_options {
+    uint32_t sm_count, max_warps_per_sm;
+    /* advance() calls these, for seconds oldest first. */
+    void (*add_value)(void *context, const struct occ_attribution_value *value);
+    void (*add_second)(void *context, const struct occ_attribution_second *second);
+    void *context;
 };
 
 int occ_attribution_new(const struct occ_attribution_options *options,
                         struct occ_attribution **ret_attribution, struct occ_error *err);
 void occ_attribution_free(struct occ_attribution *attribution);
 
+/* OCC_E_INVALID: it cannot be. OCC_E_FULL: there is no room for it. */
 int occ_attribution_launch(struct occ_attribution *attribution, const struct occ_attribution_launch *launch,
                            struct occ_error *err);
+/* The same; where it is only one counter that cannot be, what others counted is used all the same. */
 int occ_attribution_sample(struct occ_attribution *attribution, const struct occ_sample *sample,
                            struct occ_error *err);
 /* No launch that starts before this comes any more; samples up to here are joined, block by block, `final`:
- * to the last one, and every launch that waits is settled. */
+ * to the last one, and every launch that waits is given its value. */
 int occ_attribution_advance(struct occ_attribution *attribution, int64_t until_ns, bool final,
                             struct occ_error *err);
 
 /* The samples that follow count otherwise (another source): what was learned of kernels is forgotten, values
  * that were said of them stay until there are new ones. */
 void occ_attribution_restart(struct occ_attribution *attribution);
-
-/* Launches whose value is settled (their samples are joined), in the order of their start; at most `max`.
- * Until they are taken they count as waiting. A launch that has no direct value gets its configuration's. */
-struct occ_attribution_value {
-    uint64_t tag, shape;
-    int64_t start_ns, end_ns; /* the launch's own, as given */
-    struct occ_measured measured;
-};
-size_t occ_attribution_take(struct occ_attribution *attribution, struct occ_attribution_value *values,
-                            size_t max);
-
-/* Whole seconds (of the samples' clock, since the epoch) whose samples are joined: the elapsed occupancy that
- * no launch explains, below 0 where the launches' values make more than was counted; NaN where nothing was
- * known of them yet. Oldest first, at most `max`. */
-struct occ_attribution_second {
-    int64_t second;
-    double unexplained;
-};
-size_t occ_attribution_take_seconds(struct occ_attribution *attribution,
-                                    struct occ_attribution_second *seconds, size_t max);
 
 /* A sample as ratios: elapsed, sm_active, blocks and stall of *ret_measured, NaN where it did not count. */
 void occ_attribution_read(const struct occ_attribution *attribution, const struct occ_sample *sample,

@@ -19,7 +19,7 @@
 #define BLOCKS_MAX       64.0                  /* ... and of blocks per SM */
 #define OCC_PARTS_MAX    2048                  /* launches in one sample */
 #define OCC_ENTRIES_MAX  4096                  /* of one row */
-#define OCC_SECONDS_MAX  256                   /* that nobody took */
+#define SECONDS_MAX      256                   /* that are joined at once */
 #define OCC_PAST_MAX     4096                  /* bins of ... */
 #define OCC_PAST_NS      INT64_C(100000000)    /* ... so much */
 #define ROWS_BYTES       ((size_t)1536 << 10)  /* of memory for rows, ... */

@@ -7,7 +7,15 @@
 
 /* ---- launches that wait for their samples ---- */
 
-/* What present values expect of the row. */
+/* What present values expect of a launch of the regressor in a sample. */
+static double expect_part(const struct occ_regressor *r, const struct occ_part *part, int response)
+{
+    double sum = (double)(part->time_share * r->value[response]);
+    for (int i = 0; i < OCC_PROFILE && response == OCC_RESPONSE_WARPS; i++)
+        sum += (double)(part->profile[i] * r->profile[i]);
+    return sum;
+}
+
 static void expect_row(const struct occ_attribution *a, const struct occ_row *row, double *ret)
 {
     for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
@@ -15,7 +23,7 @@ static void expect_row(const struct occ_attribution *a, const struct occ_row *ro
         for (size_t i = 0; i < a->making.n_parts; i++) {
             const struct occ_part *part = &a->making.parts[i];
             const struct occ_queued_launch *l = &a->queue.launches[part->launch];
-            ret[r] += occ_regressor_expect(&a->regressors.items[l->regressor], part, (enum occ_response)r);
+            ret[r] += expect_part(&a->regressors.items[l->regressor], part, r);
         }
     }
 }
@@ -32,9 +40,8 @@ static void read_part(struct occ_attribution *a, struct occ_direct *d, const str
     for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
         if (!isfinite(row->response[r]))
             continue;
-        d->sums.sum[r] += (occ_regressor_expect(own, part, (enum occ_response)r) +
-                           weight * ((double)row->response[r] - expected[r])) *
-                          length;
+        d->sums.sum[r] +=
+            (expect_part(own, part, r) + weight * ((double)row->response[r] - expected[r])) * length;
         d->sums.ns[r] += (double)part->time_share * length;
     }
     double spread = fmax(sqrt(a->estimate.scale), SPREAD_MAX); /* of values that may be withheld */
@@ -88,10 +95,19 @@ void occ_direct_read(struct occ_attribution *a, const struct occ_row *row, doubl
             continue;
         read_part(a, l->direct, part, row, expected);
         if (a->making.n_parts == 1 && part->at_start >= 0 && part->at_end >= 0 && isfinite(imbalance)) {
-            l->direct->imbalance += imbalance * (double)row->length_ns;
-            l->direct->imbalance_ns += (double)row->length_ns;
+            l->direct->sums.imbalance += imbalance * (double)row->length_ns;
+            l->direct->sums.imbalance_ns += (double)row->length_ns;
         }
     }
+}
+
+static bool report(const struct occ_attribution *a, const struct occ_sums *sums, bool overlapped,
+                   struct occ_measured *m)
+{
+    *m = (struct occ_measured){
+        .source = OCC_ATTRIBUTION_DIRECT, .variance_inflation = 1, .overlapped = overlapped};
+    occ_errors_fill(a, sums, m);
+    return m->elapsed_se <= DIRECT_ERROR_MAX;
 }
 
 bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *l, struct occ_measured *m)
@@ -100,23 +116,16 @@ bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *l, s
         return false;
     struct occ_direct d = *l->direct;
     free(l->direct);
-    l->direct = NULL;
     double duration = (double)(l->end_ns - l->start_ns), ns = d.sums.ns[OCC_RESPONSE_WARPS];
     if (!a->estimate.known || (double)l->overlapped_ns > OVERLAPPED * duration || ns < COVERED * duration ||
         d.samples < INTERVALS)
         return false;
     double x = d.sums.sum[OCC_RESPONSE_WARPS] / ns;
     d.sums.variance = d.shared * d.shared / (ns * ns) + NOISE * NOISE * x * x / d.samples;
-    *m = (struct occ_measured){.source = OCC_ATTRIBUTION_DIRECT,
-                               .variance_inflation = 1,
-                               .launches = 1,
-                               .samples = d.samples,
-                               .imbalance = d.imbalance_ns > 0 ? d.imbalance / d.imbalance_ns : NAN};
     struct occ_regressor *r = &a->regressors.items[l->regressor];
-    r->imbalance += d.imbalance;
-    r->imbalance_ns += d.imbalance_ns;
-    occ_errors_fill(a, &d.sums, m);
-    return m->elapsed_se <= DIRECT_ERROR_MAX;
+    r->imbalance += d.sums.imbalance;
+    r->imbalance_ns += d.sums.imbalance_ns;
+    return report(a, &d.sums, false, m);
 }
 
 /* ---- launches that are reported late ---- */
@@ -171,12 +180,5 @@ bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch
     drop_rows(a, start_ns, end_ns);
     double unseen = SPREAD_MAX * sums.sum[OCC_RESPONSE_WARPS] / ns * fmax(1 - ns / duration, 0);
     sums.variance += unseen * unseen;
-    *m = (struct occ_measured){.source = OCC_ATTRIBUTION_DIRECT,
-                               .variance_inflation = 1,
-                               .launches = 1,
-                               .samples = bins,
-                               .imbalance = NAN,
-                               .overlapped = busy_ns > OVERLAPPED * duration};
-    occ_errors_fill(a, &sums, m);
-    return m->elapsed_se <= DIRECT_ERROR_MAX;
+    return report(a, &sums, busy_ns > OVERLAPPED * duration, m);
 }

@@ -107,6 +107,7 @@ void occ_errors_fill(const struct occ_attribution *a, const struct occ_sums *sum
     m->achieved_se =
         defined ? m->elapsed_se * occ_quadrature(1, m->achieved) / y : NAN; /* y is as uncertain */
     m->blocks = defined ? value[OCC_RESPONSE_BLOCKS] / y : NAN;
+    m->imbalance = sums->imbalance / sums->imbalance_ns;
     for (int i = 0; i < 5; i++)
         m->stall[i] = clamp(value[OCC_RESPONSE_STALLS + i]);
     for (int i = 0; i < OCC_UTILIZATION_COUNT; i++)
@@ -140,6 +141,8 @@ static void add_mean(struct occ_sums *sums, const struct occ_regressor *r, doubl
         sums->sum[i] += (double)value * weight;
         sums->ns[i] += weight;
     }
+    sums->imbalance += r->imbalance;
+    sums->imbalance_ns += r->imbalance_ns;
 }
 
 /* The variance that the mean has if only other regressors' means are unknown, over that if none is. */
@@ -164,19 +167,18 @@ static double find_untold(const struct occ_attribution *a, struct occ_regressor 
 static void report(struct occ_attribution *a, const struct occ_solution *s, const struct selection *of)
 {
     struct occ_sums sums = {.variance = variance_of(s, of)};
-    double overlapped = 0, launches = 0, moved = 0, by_clock = 0, shortest_ns = INFINITY;
+    double overlapped = 0, moved = 0, by_clock = 0, shortest_ns = INFINITY;
     double clock_ns = 1e3 * sqrt(s->diagonal[s->n - OCC_SPECIAL + OCC_SPECIAL_OFFSET]);
     for (uint32_t k = 0; k < of->n; k++) {
         const struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
         double weight = of->weights[k], value = (double)r->value[OCC_RESPONSE_WARPS];
         add_mean(&sums, r, weight);
         overlapped += weight * r->overlapped_ns / r->launch_ns;
-        launches += s->launch_ns[of->columns[k]] * r->launches / r->launch_ns;
         shortest_ns = fmin(shortest_ns, r->launch_ns / r->launches);
         moved += weight * (value - (double)r->before);
         by_clock += weight * s->clock[of->columns[k]] * CLOCK_ERROR_US;
     }
-    struct occ_measured m = {.overlapped = overlapped > OVERLAPPED, .launches = (uint64_t)launches};
+    struct occ_measured m = {.overlapped = overlapped > OVERLAPPED};
     sums.variance = fmax(sums.variance + by_clock * by_clock, moved * moved);
     sums.variance *= m.overlapped ? OVERLAPPED_MARGIN : 1;
     if (of->n == 1) {
@@ -188,12 +190,10 @@ static void report(struct occ_attribution *a, const struct occ_solution *s, cons
     if (!(m.elapsed_se <= ERROR_MAX) || clock_ns > shortest_ns) /* it may have run in another sample */
         return;
     m.source = of->n > 1 ? OCC_ATTRIBUTION_GROUP : OCC_ATTRIBUTION_REGRESSED;
-    m.group = of->n > 1 ? s->regressor[of->columns[0]] + 1 : 0;
     for (uint32_t k = 0; k < of->n; k++) {
         struct occ_regressor *r = regressor_at(a, s, of->columns[k]);
         r->measured = m;
         r->measured.variance_inflation = variance_inflation(s, of->columns[k]);
-        r->measured.imbalance = r->imbalance_ns > 0 ? r->imbalance / r->imbalance_ns : NAN;
     }
 }
 

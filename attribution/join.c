@@ -32,7 +32,8 @@ static void integrate_legendre(double u, double ret[OCC_PROFILE])
 /* What of a launch is in [from, to), where it runs in [start, end). */
 static struct occ_part make_part(uint32_t launch, double from, double to, double start, double end)
 {
-    double inside = fmin(end, to) - fmax(start, from), duration = end - start, functions[OCC_PROFILE];
+    double inside = fmax(fmin(end, to) - fmax(start, from), 0), duration = end - start,
+           functions[OCC_PROFILE];
     struct occ_part part = {.launch = launch,
                             .time_share = (float)(inside / (to - from)),
                             .at_start = start <= from ? (float)((from - start) / duration) : -1,
@@ -48,37 +49,26 @@ static struct occ_part make_part(uint32_t launch, double from, double to, double
     return part;
 }
 
-/* Lists the launches that start before `to`, in ns after `origin_ns`, and have not ended. */
-static void admit_launches(struct occ_attribution *a, double from, double to, int64_t origin_ns)
+/* Finds the launches that run in [from, to), in ns after `origin_ns`; `from` never goes back. */
+static void find_parts(struct occ_attribution *a, double from, double to, int64_t origin_ns)
 {
     struct occ_making *m = &a->making;
+    size_t kept = 0;
     for (; m->next_launch < a->queue.n_launches; m->next_launch++) {
         const struct occ_queued_launch *l = &a->queue.launches[m->next_launch];
         if ((double)(l->start_ns - origin_ns) >= to)
             break;
-        if (!l->is_late && (double)(l->end_ns - origin_ns) > from && l->regressor != OCC_NONE &&
-            m->n_active < OCC_PARTS_MAX)
-            m->active[m->n_active++] = (uint32_t)m->next_launch;
+        if (!l->is_late && (double)(l->end_ns - origin_ns) > from && m->n_parts < OCC_PARTS_MAX)
+            m->parts[m->n_parts++].launch = (uint32_t)m->next_launch;
     }
-}
-
-/* Finds the launches that run in [from, to); `from` never goes back. */
-static void find_parts(struct occ_attribution *a, double from, double to, int64_t origin_ns)
-{
-    struct occ_making *m = &a->making;
-    uint32_t kept = 0;
-    admit_launches(a, from, to, origin_ns);
-    m->n_parts = 0;
-    for (uint32_t i = 0; i < m->n_active; i++) {
-        const struct occ_queued_launch *l = &a->queue.launches[m->active[i]];
+    for (size_t i = 0; i < m->n_parts; i++) {
+        uint32_t launch = m->parts[i].launch;
+        const struct occ_queued_launch *l = &a->queue.launches[launch];
         double start = (double)(l->start_ns - origin_ns), end = (double)(l->end_ns - origin_ns);
-        if (end <= from)
-            continue;
-        m->active[kept++] = m->active[i];
-        if (start < to) /* else samples overlap: it was admitted for an earlier one */
-            m->parts[m->n_parts++] = make_part(m->active[i], from, to, start, end);
+        if (end > from)
+            m->parts[kept++] = make_part(launch, from, to, start, end);
     }
-    m->n_active = kept;
+    m->n_parts = kept;
 }
 
 /* ---- a row ---- */
@@ -215,7 +205,7 @@ void occ_join_block(struct occ_attribution *a, size_t n, bool is_trial)
 {
     drop_older(&a->rows, a->queue.samples[0].start_ns - WINDOW_NS);
     drop_older(&a->utilization_rows, a->queue.samples[0].start_ns - UTILIZATION_NS);
-    a->making.next_launch = a->making.n_active = 0;
+    a->making.next_launch = a->making.n_parts = 0;
     for (size_t i = 0; i < n; i++)
         join_sample(a, &a->queue.samples[i], is_trial);
 }

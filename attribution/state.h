@@ -1,8 +1,6 @@
 /*
- * The state of one attribution and the steps that its files share: samples become design rows over regressors
- * (join.c, regressors.c); the rows of the last while are a weighted least squares problem (solve.c), whose
- * residuals give the errors (errors.c); long launches are read from their own samples (direct.c). Nothing
- * else includes it.
+ * The state of one attribution and the steps that its files share (attribution.c says how they follow each
+ * other). Nothing else includes it.
  */
 #pragma once
 
@@ -40,7 +38,7 @@ enum occ_special {
 
 /* A launch configuration (of one graph node). */
 struct occ_regressor {
-    struct occ_attribution_key model;
+    uint64_t shape;
     float bound;                                                /* of elapsed occupancy */
     float prior[OCC_RESPONSE_COUNT], value[OCC_RESPONSE_COUNT]; /* value: the last estimate */
     float before;                                               /* of warps: the estimate before */
@@ -48,28 +46,27 @@ struct occ_regressor {
     float utilization_se[OCC_UTILIZATION_COUNT];                /* NaN: not known */
     double launches, launch_ns, overlapped_ns;                  /* of late */
     double untold;                    /* part of the last while in which no value was certain enough */
-    double imbalance, imbalance_ns;   /* sums over launches that are read directly: value x ns; ns */
+    double imbalance, imbalance_ns;   /* of launches that are read directly: as in struct occ_sums */
     uint32_t stamp, entry, n_entries; /* in the row that is made now: its entries */
     struct occ_measured measured;     /* as of the last estimate */
 };
 
 struct occ_regressors {
     struct occ_regressor *items;
-    size_t n, allocated, max;
-    struct occ_map index;
-    uint64_t refused;
+    size_t n, allocated;
+    struct occ_map index; /* by shape and graph node */
 };
 
-/* Sums of value x ns over the ns for which each response was counted; variance: of their mean of warps. */
+/* Sums of value x ns, and the ns for which each was counted; variance: of the mean of warps. */
 struct occ_sums {
     double sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT], variance;
+    double imbalance, imbalance_ns;
 };
 
 /* Of a launch that is read directly. */
 struct occ_direct {
     struct occ_sums sums;
     double shared; /* standard error of what it has of samples with others, x ns */
-    double imbalance, imbalance_ns;
     uint32_t samples;
 };
 
@@ -78,9 +75,9 @@ struct occ_queued_launch {
     uint64_t tag;
     struct occ_direct *direct; /* NULL: not read directly */
     float overlapped_ns;       /* of its time while others ran */
-    uint32_t regressor;        /* OCC_NONE: its value was taken */
-    bool is_late;              /* it came when its first samples were joined, and is not in rows */
-    bool covered;              /* a sample saw it */
+    uint32_t regressor;
+    bool is_late; /* it came when its first samples were joined, and is not in rows */
+    bool covered; /* a sample saw it */
 };
 
 /* One launch in one sample. */
@@ -131,11 +128,10 @@ struct occ_queued_sample {
 };
 
 struct occ_queue {
-    struct occ_queued_launch *launches;           /* by start, but for late ones */
-    size_t n_launches, launches_allocated, taken; /* taken: below it, values were taken or have to wait */
+    struct occ_queued_launch *launches; /* by start, but for late ones */
+    size_t n_launches, launches_allocated;
     struct occ_queued_sample *samples;
     size_t n_samples, samples_allocated;
-    int64_t latest_ns;     /* start of a launch */
     int64_t busy_until_ns; /* latest end of the launches so far ... */
     size_t busy_launch;    /* ... whose it is; SIZE_MAX: gone */
 };
@@ -155,8 +151,8 @@ struct occ_estimate {
 
 /* The row that is being made: its launches, and its entries until the next one. */
 struct occ_making {
-    uint32_t active[OCC_PARTS_MAX], n_active, stamp;
-    size_t next_launch, n_parts;
+    uint32_t stamp;
+    size_t next_launch, n_parts; /* next: the first that has not started */
     struct occ_part parts[OCC_PARTS_MAX];
     struct occ_entry entries[OCC_ENTRIES_MAX];
 };
@@ -169,13 +165,11 @@ struct occ_attribution {
     struct occ_rows rows, utilization_rows; /* the latter are few, and kept for longer */
     struct occ_estimate estimate;
     struct occ_making making;
-    struct occ_past *past; /* OCC_PAST_MAX, by bin */
-    int64_t next_second;   /* for take_seconds() */
-    int64_t advanced_ns;   /* launches before this are all here */
-    int64_t joined_ns;     /* end of the samples that are joined */
-    int64_t settled_ns;    /* launches that end before have their values */
-    double cycles_per_ns;  /* 0: not known */
-    double longest_ns;     /* of the samples */
+    struct occ_past past[OCC_PAST_MAX]; /* bin modulo OCC_PAST_MAX */
+    int64_t advanced_ns;                /* launches before this are all here */
+    int64_t joined_ns;                  /* end of the samples that are joined */
+    double cycles_per_ns;               /* 0: not known */
+    double longest_ns;                  /* of the samples */
 };
 
 /* Not hypot(): its version of glibc 2.35 would keep the portable bundle from running with 2.34. */
@@ -188,15 +182,6 @@ static inline double occ_clock_offset(const struct occ_attribution *a, int64_t a
 {
     return a->estimate.offset_ns + a->estimate.drift * (double)(at_ns - a->estimate.clock_ns);
 }
-
-/* ---- regressors.c ---- */
-
-/* New or old; OCC_NONE: there is no room. */
-uint32_t occ_regressors_put(struct occ_attribution *a, const struct occ_attribution_key *model);
-
-/* What the estimate expects of a launch of the regressor in a sample. */
-double occ_regressor_expect(const struct occ_regressor *regressor, const struct occ_part *part,
-                            enum occ_response response);
 
 /* ---- join.c ---- */
 

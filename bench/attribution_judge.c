@@ -36,8 +36,6 @@ struct judging {
     struct cell *cells;                              /* by configuration */
     const struct world_launch **waiting, **arriving; /* by start; by arrival */
     size_t n_waiting, n_arriving, next_arriving, next_sample;
-    struct occ_attribution_value *values; /* taken in this round; room for all launches */
-    size_t n_values;
 };
 
 static void *get(size_t n, size_t size)
@@ -133,8 +131,9 @@ static void add_own(struct cell *c, const struct occ_measured *m, double ns)
     }
 }
 
-static void sum_value(struct judging *g, const struct occ_attribution_value *v)
+static void add_value(void *judging, const struct occ_attribution_value *v)
 {
+    struct judging *g = judging;
     const struct world_launch *l = &g->world->launches[v->tag];
     const struct occ_measured *m = &v->measured;
     struct cell *c = cell_of(g, l);
@@ -248,8 +247,7 @@ static struct occ_attribution_launch launch_of(const struct judging *g, const st
                 .theoretical = fmin((double)(k->blocks_per_sm * k->warps_per_block) / k->warps_per_sm, 1),
                 .grid_blocks = k->grid_blocks,
                 .wave_blocks = (uint64_t)k->sms * k->blocks_per_sm,
-                .warps_per_block = k->warps_per_block,
-                .blocks_per_sm = k->blocks_per_sm},
+                .warps_per_block = k->warps_per_block},
         .start_ns = l->start_ns,
         .end_ns = l->end_ns,
         .tag = (uint64_t)(l - g->world->launches)};
@@ -279,20 +277,17 @@ static void release(struct judging *g, int64_t until_ns, struct occ_error *err)
     memmove(g->waiting, g->waiting + n, g->n_waiting * sizeof(const struct world_launch *));
 }
 
-static void read_samples(struct judging *g, int64_t now_ns, struct occ_error *err)
+static void read_samples(struct judging *g, int64_t now_ns)
 {
     const struct world *w = g->world;
     for (; g->next_sample < w->n_samples && w->samples[g->next_sample].end_ns <= now_ns; g->next_sample++)
-        if (occ_attribution_sample(g->a, &w->samples[g->next_sample], err) != 0)
-            fail(err);
+        (void)occ_attribution_sample(g->a, &w->samples[g->next_sample], NULL); /* some cannot be */
 }
 
-static void collect(struct judging *g)
+static void add_second(void *judging, const struct occ_attribution_second *second)
 {
-    struct occ_attribution_second seconds[16];
-    while (occ_attribution_take_seconds(g->a, seconds, sizeof seconds / sizeof *seconds) > 0)
-        ;
-    g->n_values = occ_attribution_take(g->a, g->values, g->world->n_launches);
+    (void)judging;
+    (void)second;
 }
 
 static void advance(struct judging *g, int64_t until_ns, bool final, struct occ_error *err)
@@ -300,9 +295,6 @@ static void advance(struct judging *g, int64_t until_ns, bool final, struct occ_
     release(g, until_ns, err);
     if (occ_attribution_advance(g->a, until_ns, final, err) != 0)
         fail(err);
-    collect(g);
-    for (size_t i = 0; i < g->n_values; i++)
-        sum_value(g, &g->values[i]);
 }
 
 /* One round of the daemon's worker. */
@@ -313,7 +305,7 @@ static void do_round(struct judging *g, int64_t now_ns, bool final)
     receive(g, final ? INT64_MAX : now_ns);
     double before = cpu_ns();
     heap_peak_count(true);
-    read_samples(g, now_ns, &err);
+    read_samples(g, now_ns);
     for (int64_t at_ns = until_ns - WATERMARK_NS; final && at_ns < until_ns; at_ns += ROUND_NS)
         advance(g, at_ns, false, &err);
     advance(g, until_ns, final, &err);
@@ -334,7 +326,10 @@ static void feed(struct judging *g)
 static void open_attribution(struct judging *g)
 {
     const struct occ_attribution_options options = {.sm_count = g->world->timeline.sms,
-                                                    .max_warps_per_sm = g->world->timeline.warps_per_sm};
+                                                    .max_warps_per_sm = g->world->timeline.warps_per_sm,
+                                                    .add_value = add_value,
+                                                    .add_second = add_second,
+                                                    .context = g};
     struct occ_error err = OCC_ERROR_INIT;
     heap_peak_reset();
     heap_peak_count(true);
@@ -348,7 +343,6 @@ static void order_launches(struct judging *g)
     size_t n = g->world->n_launches;
     g->waiting = get(n, sizeof(const struct world_launch *));
     g->arriving = get(n, sizeof(const struct world_launch *));
-    g->values = get(n, sizeof *g->values);
     for (size_t i = 0; i < n; i++)
         if (g->world->launches[i].reported)
             g->arriving[g->n_arriving++] = &g->world->launches[i];
@@ -378,7 +372,6 @@ void judge_run(const struct judge_options *o, const struct world *world, struct 
     free(g.cells);
     free(g.waiting);
     free(g.arriving);
-    free(g.values);
 }
 
 static void pool_tally(struct judge_tally *t, const struct judge_tally *from)

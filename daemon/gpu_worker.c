@@ -1,6 +1,6 @@
 /*
  * A round of the thread is every ROUND_NS: take the inbox, read the source, hand the launches that are old
- * enough to the attribution, collect what is settled.
+ * enough to the attribution, which gives back what is settled.
  *
  * Launches come late (record_age.h), so they wait here in order of their start until they are behind the
  * watermark; samples wait in the attribution for them.
@@ -52,7 +52,7 @@ struct occ_gpu_worker {
     struct occ_launch_queue taken;   /* the inbox of this round */
     struct occ_launch_queue waiting; /* in order of their start */
     uint64_t dropped;                /* launches, but for the attribution's */
-    uint64_t bad_samples;            /* of the future, or without room */
+    uint64_t bad_samples;            /* of the future, impossible, or without room */
     int64_t ahead_ns;                /* CLOCK_REALTIME before CLOCK_MONOTONIC; 0: unknown */
     int64_t watermark_ns;            /* behind the clock */
     int64_t advanced_ns;             /* launches before this were handed to the attribution */
@@ -62,7 +62,7 @@ struct occ_gpu_worker {
 
 /* ---- results ---- */
 
-/* With the mutex held. A sample that cannot be is counted by the source. */
+/* With the mutex held. */
 static void put_sample(struct occ_gpu_worker *w, const struct occ_sample *sample)
 {
     struct occ_measured ratios;
@@ -74,46 +74,39 @@ static void put_sample(struct occ_gpu_worker *w, const struct occ_sample *sample
     w->bad_samples += !occ_gpu_results_add_sample(&w->results, sample, &ratios);
 }
 
-static int read_samples(struct occ_gpu_worker *w, struct occ_error *err)
+static void read_samples(struct occ_gpu_worker *w)
 {
     size_t n;
-    int status = 0;
     do {
         n = occ_source_select_read(&w->sources, w->samples, SAMPLES);
         int64_t latest_ns = occ_now_ns() + FUTURE_NS;
         (void)pthread_mutex_lock(&w->mutex);
-        for (size_t i = 0; i < n && status == 0; i++) {
-            if (w->samples[i].end_ns > latest_ns) { /* all later ones would seem to be late */
-                w->bad_samples++;
-                continue;
-            }
-            status = occ_attribution_sample(w->attribution, &w->samples[i], err);
-            if (status == 0)
+        for (size_t i = 0; i < n; i++) {
+            bool is_future = w->samples[i].end_ns > latest_ns; /* all later ones would seem to be late */
+            w->bad_samples += is_future || occ_attribution_sample(w->attribution, &w->samples[i], NULL) != 0;
+            if (!is_future)
                 put_sample(w, &w->samples[i]);
         }
         (void)pthread_mutex_unlock(&w->mutex);
-    } while (n == SAMPLES && status == 0);
-    return status;
+    } while (n == SAMPLES);
 }
 
-static void collect(struct occ_gpu_worker *w)
+static void add_value(void *worker, const struct occ_attribution_value *value)
 {
-    struct occ_attribution_value values[256];
-    struct occ_attribution_second second;
-    size_t n;
-    while ((n = occ_attribution_take(w->attribution, values, sizeof values / sizeof *values)) > 0) {
-        (void)pthread_mutex_lock(&w->mutex);
-        for (size_t i = 0; i < n; i++) {
-            enum occ_attribution_source source = values[i].measured.source;
-            bool is_clear = source == OCC_ATTRIBUTION_DIRECT || source == OCC_ATTRIBUTION_REGRESSED;
-            *(is_clear ? &w->clear_ns : &w->unclear_ns) += (double)(values[i].end_ns - values[i].start_ns);
-            occ_gpu_results_add_value(&w->results, &values[i]);
-        }
-        (void)pthread_mutex_unlock(&w->mutex);
-    }
+    struct occ_gpu_worker *w = worker;
+    enum occ_attribution_source source = value->measured.source;
+    bool is_clear = source == OCC_ATTRIBUTION_DIRECT || source == OCC_ATTRIBUTION_REGRESSED;
+    *(is_clear ? &w->clear_ns : &w->unclear_ns) += (double)(value->end_ns - value->start_ns);
     (void)pthread_mutex_lock(&w->mutex);
-    while (occ_attribution_take_seconds(w->attribution, &second, 1) > 0)
-        occ_gpu_results_add_second(&w->results, &second);
+    occ_gpu_results_add_value(&w->results, value);
+    (void)pthread_mutex_unlock(&w->mutex);
+}
+
+static void add_second(void *worker, const struct occ_attribution_second *second)
+{
+    struct occ_gpu_worker *w = worker;
+    (void)pthread_mutex_lock(&w->mutex);
+    occ_gpu_results_add_second(&w->results, second);
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
@@ -123,7 +116,7 @@ static void publish(struct occ_gpu_worker *w, bool settled)
     struct occ_source_stats source;
     occ_attribution_get_stats(w->attribution, &stats);
     occ_source_select_get_stats(&w->sources, &source);
-    source.bad_samples += w->bad_samples + stats.bad_samples + stats.dropped_samples;
+    source.bad_samples += w->bad_samples;
     (void)pthread_mutex_lock(&w->mutex);
     struct occ_gpu_status *status = &w->status;
     status->source = w->sources.source ? w->sources.kind->word : "none";
@@ -148,7 +141,10 @@ static void publish(struct occ_gpu_worker *w, bool settled)
 static int new_attribution(struct occ_gpu_worker *w, struct occ_error *err)
 {
     const struct occ_attribution_options options = {.sm_count = w->gpu.sm_count,
-                                                    .max_warps_per_sm = w->gpu.max_warps_per_sm};
+                                                    .max_warps_per_sm = w->gpu.max_warps_per_sm,
+                                                    .add_value = add_value,
+                                                    .add_second = add_second,
+                                                    .context = w};
     return occ_attribution_new(&options, &w->attribution, err);
 }
 
@@ -162,7 +158,6 @@ static int restart(struct occ_gpu_worker *w, struct occ_error *err)
         return status;
     occ_attribution_get_stats(last, &stats);
     occ_attribution_free(last);
-    w->bad_samples += stats.bad_samples + stats.dropped_samples;
     w->dropped += w->waiting.n + stats.waiting + stats.late_launches;
     w->waiting.n = 0;
     w->advanced_ns = 0;
@@ -182,10 +177,8 @@ static int handle_restart(struct occ_gpu_worker *w, struct occ_error *err)
     if (!was_set && stats.keys_refused == 0)
         return 0;
     int status = occ_attribution_advance(w->attribution, INT64_MAX, true, err);
-    if (status == 0) {
-        collect(w);
+    if (status == 0)
         status = restart(w, err);
-    }
     if (was_set)
         occ_source_select_close(&w->sources); /* it converts times by the old clock */
     return status;
@@ -205,16 +198,13 @@ static int do_round(struct occ_gpu_worker *w, const struct orders *orders, struc
     if (occ_source_select_poll(&w->sources, occ_monotonic_ns(), orders->wanted_until_ns,
                                orders->paused_until_ns))
         occ_attribution_restart(w->attribution);
-    status = read_samples(w, err);
+    read_samples(w);
     double all_ns = w->clear_ns + w->unclear_ns;
     if (occ_source_select_burst(&w->sources, all_ns >= CLARITY_NS && w->unclear_ns >= UNCLEAR * all_ns))
         w->clear_ns = w->unclear_ns = 0;
-    if (status == 0)
-        status = occ_launch_queue_release(&w->waiting, w->attribution, w->advanced_ns, &w->dropped, err);
+    status = occ_launch_queue_release(&w->waiting, w->attribution, w->advanced_ns, &w->dropped, err);
     if (status == 0)
         status = occ_attribution_advance(w->attribution, w->advanced_ns, final, err);
-    if (status == 0)
-        collect(w);
     publish(w, orders->settle);
     return status;
 }

@@ -184,7 +184,6 @@ static struct occ_attribution_key key_of(struct occ_store *store, uint32_t confi
     key.grid_blocks = model.grid_blocks;
     key.wave_blocks = model.wave_blocks;
     key.warps_per_block = model.warps_per_block;
-    key.blocks_per_sm = model.blocks_per_sm;
     return key;
 }
 

@@ -23,6 +23,7 @@ static const struct reported {
 } * reports;
 
 struct occ_attribution {
+    struct occ_attribution_options options;
     int64_t sampled_ns, last_start_ns;
     struct occ_attribution_value values[LAUNCHES];
     size_t n;
@@ -37,7 +38,7 @@ int occ_attribution_new(const struct occ_attribution_options *options,
     (void)err;
     assert_int_equal(options->sm_count, 100);
     assert_int_equal(options->max_warps_per_sm, 64);
-    fake = (struct occ_attribution){0};
+    fake = (struct occ_attribution){.options = *options};
     n_samples = n_launches = n_final = 0;
     *ret_attribution = &fake;
     return 0;
@@ -85,24 +86,9 @@ int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool fi
     n_final += final;
     bool is_end = n_samples == SAMPLES; /* what is left comes in steps */
     assert_true(final || is_end || until_ns <= a->sampled_ns - 3 * SECOND || a->sampled_ns == 0);
-    return 0;
-}
-
-size_t occ_attribution_take(struct occ_attribution *a, struct occ_attribution_value *values, size_t max)
-{
-    size_t n = a->n;
-    assert_true(n <= max);
-    memcpy(values, a->values, n * sizeof *values);
+    for (size_t i = 0; i < a->n; i++)
+        a->options.add_value(a->options.context, &a->values[i]);
     a->n = 0;
-    return n;
-}
-
-size_t occ_attribution_take_seconds(struct occ_attribution *a, struct occ_attribution_second *seconds,
-                                    size_t max)
-{
-    (void)a;
-    (void)seconds;
-    (void)max;
     return 0;
 }
 

@@ -29,10 +29,21 @@ static struct occ_sample sample_at(int64_t start_ns, double elapsed, double acti
     return s;
 }
 
+static struct occ_attribution_second seconds[8];
+static size_t n_seconds;
+
+static void add_second(void *context, const struct occ_attribution_second *second)
+{
+    (void)context;
+    assert_true(n_seconds < 8);
+    seconds[n_seconds++] = *second;
+}
+
 static struct occ_attribution *new_attribution(void)
 {
     struct occ_attribution *a = NULL;
-    const struct occ_attribution_options options = {.sm_count = SMS, .max_warps_per_sm = WARPS};
+    const struct occ_attribution_options options = {
+        .sm_count = SMS, .max_warps_per_sm = WARPS, .add_second = add_second};
     assert_int_equal(occ_attribution_new(&options, &a, NULL), 0);
     return a;
 }
@@ -60,20 +71,19 @@ static void what_no_launch_explains_is_said_by_second(void **state)
 {
     (void)state;
     struct occ_attribution *a = new_attribution();
-    struct occ_attribution_second seconds[8];
     for (int i = 0; i < 3500; i++) {
         struct occ_sample s = sample_at(BEGIN + i * MS, i < 1000 ? 0.25 : i < 2000 ? 0.5 : 0, 1);
         assert_int_equal(occ_attribution_sample(a, &s, NULL), 0);
     }
     assert_int_equal(occ_attribution_advance(a, BEGIN + 10 * SECOND, true, NULL), 0);
-    assert_int_equal(occ_attribution_take_seconds(a, seconds, 1), 1);
+    assert_int_equal(n_seconds, 3); /* the last one is not over */
     assert_int_equal(seconds[0].second, BEGIN / SECOND);
     assert_true(fabs(seconds[0].unexplained - 0.25) < 1e-9);
-    assert_int_equal(occ_attribution_take_seconds(a, seconds, 8), 2); /* the last one is not over */
-    assert_int_equal(seconds[0].second, BEGIN / SECOND + 1);
-    assert_true(fabs(seconds[0].unexplained - 0.5) < 1e-9);
-    assert_true(seconds[1].unexplained == 0);
-    assert_int_equal(occ_attribution_take_seconds(a, seconds, 8), 0);
+    assert_int_equal(seconds[1].second, BEGIN / SECOND + 1);
+    assert_true(fabs(seconds[1].unexplained - 0.5) < 1e-9);
+    assert_true(seconds[2].unexplained == 0);
+    assert_int_equal(occ_attribution_advance(a, BEGIN + 10 * SECOND, true, NULL), 0);
+    assert_int_equal(n_seconds, 3);
     occ_attribution_free(a);
 }
 
