@@ -100,9 +100,10 @@ static uint32_t find_regressor(struct occ_attribution *a, const struct occ_attri
     return (uint32_t)all->n++;
 }
 
-/* How long it runs beside what came before it, for both. */
-static void note_overlap(struct occ_attribution *a, struct occ_queued_launch *launch)
+/* For its regressor; and how long it runs beside what came before it, for both. */
+static void note_launch(struct occ_attribution *a, struct occ_queued_launch *launch)
 {
+    struct occ_regressor *r = &a->regressors.items[launch->regressor];
     struct occ_queue *q = &a->queue;
     if (launch->start_ns < q->busy_until_ns) {
         int64_t end_ns = launch->end_ns < q->busy_until_ns ? launch->end_ns : q->busy_until_ns;
@@ -117,12 +118,6 @@ static void note_overlap(struct occ_attribution *a, struct occ_queued_launch *la
         q->busy_until_ns = launch->end_ns;
         q->busy_launch = q->n_launches;
     }
-}
-
-static void note_launch(struct occ_attribution *a, struct occ_queued_launch *launch)
-{
-    struct occ_regressor *r = &a->regressors.items[launch->regressor];
-    note_overlap(a, launch);
     r->launches++;
     r->launch_ns += (double)(launch->end_ns - launch->start_ns);
     r->overlapped_ns += (double)launch->overlapped_ns;
@@ -136,10 +131,9 @@ int occ_attribution_launch(struct occ_attribution *a, const struct occ_attributi
                                     .end_ns = launch->end_ns,
                                     .tag = launch->tag,
                                     .is_late = launch->start_ns < a->advanced_ns};
-    if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns)
-        return occ_fail(err, OCC_E_INVALID, "a launch that ends before it starts");
-    if (launch->end_ns - launch->start_ns > LAUNCH_NS_MAX)
-        return occ_fail(err, OCC_E_INVALID, "a launch that lasts for more than a day");
+    if (launch->start_ns < 0 || launch->end_ns <= launch->start_ns ||
+        launch->end_ns - launch->start_ns > LAUNCH_NS_MAX)
+        return occ_fail(err, OCC_E_INVALID, "a launch of no time or of more than a day");
     if (!occ_grow((void **)&q->launches, &q->launches_allocated, q->n_launches, LAUNCHES_MAX,
                   sizeof *q->launches))
         return occ_fail(err, OCC_E_FULL, "too many launches wait for their samples");
@@ -312,24 +306,16 @@ static void report_launches(struct occ_attribution *a, int64_t before_ns)
     q->busy_launch = busy;
 }
 
-/* Adds up the second's bins of the past. */
 static void report_second(struct occ_attribution *a, int64_t second)
 {
     const int64_t bins = SECOND_NS / OCC_PAST_NS;
-    double residual = 0, counted = 0, ns = 0;
-    bool was_sampled = false;
-    for (int64_t bin = second * bins; bin < (second + 1) * bins; bin++) {
-        const struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
-        if (past->bin != bin)
-            continue;
-        was_sampled = true;
-        residual += (double)past->sum[OCC_RESPONSE_WARPS];
-        counted += (double)past->counted;
-        ns += (double)past->ns[OCC_RESPONSE_WARPS];
-    }
-    a->stats.residual_ratio = residual / counted; /* of nothing: NaN */
-    if (was_sampled)
-        a->options.add_second(a->options.context, &(struct occ_attribution_second){second, residual / ns});
+    struct occ_sums sums = {0};
+    size_t n = occ_direct_sum_past(a, second * bins, (second + 1) * bins, &sums);
+    double residual = sums.sum[OCC_RESPONSE_WARPS];
+    const struct occ_attribution_second value = {second, residual / sums.ns[OCC_RESPONSE_WARPS]};
+    if (n > 0)
+        a->options.add_second(a->options.context, &value);
+    a->stats.residual_ratio = residual / sums.counted; /* of nothing: NaN */
 }
 
 int occ_attribution_advance(struct occ_attribution *a, int64_t until_ns, bool final, struct occ_error *err)

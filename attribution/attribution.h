@@ -79,10 +79,10 @@ struct occ_attribution_value {
     struct occ_measured measured;
 };
 
-/* A second (of the samples' clock, since the epoch) whose samples are joined. */
+/* A second (of the samples' clock, since the epoch) of which joined samples tell. */
 struct occ_attribution_second {
     int64_t second;
-    double unexplained; /* elapsed occupancy but for launches'; may be below 0; NaN: not known */
+    double unexplained; /* elapsed occupancy but for launches'; may be below 0 */
 };
 
 struct occ_attribution_stats {

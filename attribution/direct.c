@@ -141,25 +141,23 @@ static void drop_rows(struct occ_attribution *a, double start_ns, double end_ns)
     }
 }
 
-/* Adds up the bins [first, end); the variance is of their mean. Returns their number. */
-static size_t sum_past(struct occ_attribution *a, int64_t first, int64_t end, struct occ_sums *sums,
-                       double *busy_ns)
+size_t occ_direct_sum_past(const struct occ_attribution *a, int64_t first, int64_t end, struct occ_sums *sums)
 {
     double last = NAN;
     size_t n = 0;
-    for (int64_t bin = first > end - OCC_PAST_MAX ? first : end - OCC_PAST_MAX; bin < end; bin++) {
-        struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
+    for (int64_t bin = first; bin < end; bin++) {
+        const struct occ_past *past = &a->past[bin % OCC_PAST_MAX];
         if (past->bin != bin || past->ns[OCC_RESPONSE_WARPS] == 0)
             continue;
         for (int r = 0; r < OCC_RESPONSE_DIRECT; r++) {
             sums->sum[r] += (double)past->sum[r];
             sums->ns[r] += (double)past->ns[r];
         }
+        sums->busy_ns += (double)past->busy_ns;
+        sums->counted += (double)past->counted;
         double value = (double)(past->sum[OCC_RESPONSE_WARPS] / past->ns[OCC_RESPONSE_WARPS]);
-        sums->variance += isfinite(last) ? (value - last) * (value - last) / 2 : 0;
+        sums->variance += n > 0 ? (value - last) * (value - last) / 2 : 0;
         last = value;
-        *busy_ns += (double)past->busy_ns;
-        past->busy_ns = (float)OCC_PAST_NS; /* for others that come late too */
         n++;
     }
     sums->variance /= (double)(n * n);
@@ -169,16 +167,21 @@ static size_t sum_past(struct occ_attribution *a, int64_t first, int64_t end, st
 bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch *launch,
                        struct occ_measured *m)
 {
-    double offset = occ_clock_offset(a, launch->end_ns), busy_ns = 0;
+    double offset = occ_clock_offset(a, launch->end_ns);
     double start_ns = (double)launch->start_ns + offset, end_ns = (double)launch->end_ns + offset;
+    int64_t end = (int64_t)floor(end_ns / (double)OCC_PAST_NS),
+            oldest = end > OCC_PAST_MAX ? end - OCC_PAST_MAX : 0,
+            first = (int64_t)fmax(ceil(start_ns / (double)OCC_PAST_NS), (double)oldest);
     struct occ_sums sums = {0};
-    size_t bins = sum_past(a, (int64_t)ceil(start_ns / (double)OCC_PAST_NS),
-                           (int64_t)floor(end_ns / (double)OCC_PAST_NS), &sums, &busy_ns);
+    size_t bins = occ_direct_sum_past(a, first, end, &sums);
     double duration = end_ns - start_ns, ns = sums.ns[OCC_RESPONSE_WARPS];
     if (bins < INTERVALS || ns < LATE_COVERED * duration - 2 * (double)OCC_PAST_NS)
         return false;
+    for (int64_t bin = first; bin < end; bin++)
+        if (a->past[bin % OCC_PAST_MAX].bin == bin)
+            a->past[bin % OCC_PAST_MAX].busy_ns = (float)OCC_PAST_NS; /* for others that come late too */
     drop_rows(a, start_ns, end_ns);
     double unseen = SPREAD_MAX * sums.sum[OCC_RESPONSE_WARPS] / ns * fmax(1 - ns / duration, 0);
     sums.variance += unseen * unseen;
-    return report(a, &sums, busy_ns > OVERLAPPED * duration, m);
+    return report(a, &sums, sums.busy_ns > OVERLAPPED * duration, m);
 }

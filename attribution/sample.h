@@ -9,16 +9,15 @@
 
 #include <stdint.h>
 
-/* What may keep more warps from helping. X(NAME, what) */
-#define OCC_UTILIZATIONS(X)                                                                                  \
-    X(ISSUE, "cycles in which a scheduler issued an instruction")                                            \
-    X(DRAM, "throughput of device memory")                                                                   \
-    X(L2, "throughput of the L2 cache")                                                                      \
-    X(L1, "throughput of L1 caches and shared memory")                                                       \
-    X(TENSOR, "cycles in which tensor cores were active")
-
-#define OCC_UTILIZATION_ENUMERATOR(name, what) OCC_UTILIZATION_##name,
-enum occ_utilization { OCC_UTILIZATIONS(OCC_UTILIZATION_ENUMERATOR) OCC_UTILIZATION_COUNT };
+/* What may keep more warps from helping. */
+enum occ_utilization {
+    OCC_UTILIZATION_ISSUE,  /* cycles in which a scheduler issued an instruction */
+    OCC_UTILIZATION_DRAM,   /* throughput of device memory */
+    OCC_UTILIZATION_L2,     /* the same of the L2 cache */
+    OCC_UTILIZATION_L1,     /* the same of L1 caches and shared memory */
+    OCC_UTILIZATION_TENSOR, /* cycles in which tensor cores were active */
+    OCC_UTILIZATION_COUNT
+};
 
 /* Sums over SMs and interval except where it says otherwise. */
 enum occ_counter {

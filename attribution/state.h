@@ -57,10 +57,12 @@ struct occ_regressors {
     struct occ_map index; /* by shape and graph node */
 };
 
-/* Sums of value x ns, and the ns for which each was counted; variance: of the mean of warps. */
+/* Sums of value x ns, and the ns for which each was counted. */
 struct occ_sums {
-    double sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT], variance;
+    double sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT];
+    double variance; /* of the mean of warps */
     double imbalance, imbalance_ns;
+    double busy_ns, counted; /* of the past: while launches ran; of warps, whatever explains them */
 };
 
 /* Of a launch that is read directly. */
@@ -113,7 +115,7 @@ struct occ_rows {
     size_t fresh; /* rows since the last estimate */
 };
 
-/* What samples counted that no launch explains, in OCC_PAST_NS. */
+/* What samples counted that no launch explains, in OCC_PAST_NS: as in struct occ_sums. */
 struct occ_past {
     int64_t bin;
     float sum[OCC_RESPONSE_DIRECT], ns[OCC_RESPONSE_DIRECT], busy_ns, counted;
@@ -236,6 +238,9 @@ void occ_direct_read(struct occ_attribution *a, const struct occ_row *row, doubl
 /* The launch's own value, and what is kept of it is freed. False: it has none. */
 bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *launch,
                        struct occ_measured *ret_measured);
+/* Adds up the bins [first, end) of the past. Returns how many have anything. */
+size_t occ_direct_sum_past(const struct occ_attribution *a, int64_t first, int64_t end,
+                           struct occ_sums *sums);
 /* A launch that was reported after its samples were joined, read from the past. */
 bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch *launch,
                        struct occ_measured *ret_measured);
