@@ -51,14 +51,13 @@ enum occ_attribution_source {
 /* A measured occupancy. NaN where it is not defined (achieved beside overlapping kernels). */
 struct occ_measured {
     enum occ_attribution_source source;
-    double achieved,
-        achieved_se;            /* warp-cycles / (active SM-cycles x max warps); standard error, same unit */
-    double elapsed, elapsed_se; /* warp-cycles / (elapsed SM-cycles x max warps) */
-    double variance_inflation;  /* of the regression; 1 for direct */
-    double sm_active;           /* active / elapsed SM-cycles */
-    double blocks;              /* resident blocks per active SM; NaN */
-    double imbalance;           /* 1 - least / most active SM's cycles; NaN */
-    double stall[5];            /* share of cycles, in the order of enum occ_counter; NaN */
+    double achieved, achieved_se; /* warp-cycles / (active SM-cycles x max warps); its standard error */
+    double elapsed, elapsed_se;   /* warp-cycles / (elapsed SM-cycles x max warps) */
+    double variance_inflation;    /* of the regression; 1 for direct */
+    double sm_active;             /* active / elapsed SM-cycles */
+    double blocks;                /* resident blocks per active SM; NaN */
+    double imbalance;             /* 1 - least / most active SM's cycles; NaN */
+    double stall[5];              /* share of cycles, in the order of enum occ_counter; NaN */
     /* 0...1 of the peak, with standard errors: ISSUE of active cycles, others of elapsed ones; NaN, and
      * undefined where the source is NONE */
     double utilization[OCC_UTILIZATION_COUNT], utilization_se[OCC_UTILIZATION_COUNT];

@@ -131,7 +131,7 @@ bool occ_direct_report(struct occ_attribution *a, struct occ_queued_launch *l, s
 /* ---- launches that are reported late ---- */
 
 /* Samples with the launch in them, but not in their rows, say nothing of others. */
-static void drop_rows(struct occ_attribution *a, double start_ns, double end_ns)
+static void ignore_rows(struct occ_attribution *a, double start_ns, double end_ns)
 {
     struct occ_rows *const all[] = {&a->rows, &a->utilization_rows};
     for (size_t i = 0; i < all[0]->n + all[1]->n; i++) {
@@ -180,7 +180,7 @@ bool occ_direct_lookup(struct occ_attribution *a, const struct occ_queued_launch
     for (int64_t bin = first; bin < end; bin++)
         if (a->past[bin % OCC_PAST_MAX].bin == bin)
             a->past[bin % OCC_PAST_MAX].busy_ns = (float)OCC_PAST_NS; /* for others that come late too */
-    drop_rows(a, start_ns, end_ns);
+    ignore_rows(a, start_ns, end_ns);
     double unseen = SPREAD_MAX * sums.sum[OCC_RESPONSE_WARPS] / ns * fmax(1 - ns / duration, 0);
     sums.variance += unseen * unseen;
     return report(a, &sums, sums.busy_ns > OVERLAPPED * duration, m);
