@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { CLI_CANVAS_COLUMNS = 240, CLI_CANVAS_ROWS = 16, CLI_CANVAS_ROW_BYTES = 3 * CLI_CANVAS_COLUMNS + 1 };
 

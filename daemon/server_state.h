@@ -8,7 +8,6 @@
 #include "metrics/http.h"
 #include "metrics/meter.h"
 #include "packet.h"
-#include "ratelimit.h"
 #include "server.h"
 
 #define OCC_LOOP_SOURCES 3 /* signals, timer, private */

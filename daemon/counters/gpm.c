@@ -11,7 +11,6 @@
 #include <dlfcn.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "cupti/library.h"

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "source.h"
 

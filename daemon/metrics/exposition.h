@@ -5,7 +5,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 /* X(ID, name, type, audience, help). IDENTITY: names users, jobs, pods, runs or kernels. */

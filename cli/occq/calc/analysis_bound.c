@@ -1,6 +1,5 @@
 /* Whether more warps would help, in text and JSON; see analysis.h. One thread (stdio). */
 #include <math.h>
-#include <stdio.h>
 
 #include "analysis.h"
 #include "cli/marks.h"

@@ -9,7 +9,6 @@
 #include <glob.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "support/text.h"
 

@@ -9,7 +9,6 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "cli/screen.h"
 #include "live.h"
 #include "support/clock.h"
 

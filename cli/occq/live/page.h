@@ -1,11 +1,9 @@
 /* A text that is scrolled: what another command of occq prints, or a constant. One thread. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "support/cleanup.h"
 #include "support/error.h"
 
 struct live_page {
