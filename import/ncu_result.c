@@ -13,10 +13,8 @@
 static const struct {
     const char *metric, *label, *unit;
 } rows[] = {
-#define X(name, metric, label, unit) {metric, label, unit},
-    OCC_NCU_METRICS(X)
-#undef X
-};
+#define METRIC_ROW(name, metric, label, unit) {metric, label, unit},
+    OCC_NCU_METRICS(METRIC_ROW)};
 
 enum occ_ncu_metric_row occ_ncu_find(const char *name, bool is_label)
 {

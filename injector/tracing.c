@@ -87,9 +87,7 @@ void occ_tracing_record_calls(struct occ_tracing *tracing, bool on)
     struct occ_tracing *t = tracing;
     static const uint32_t launches[] = {
 #define CALL(name, number) number,
-        OCC_CUPTI_LAUNCH_CALLS(CALL)
-#undef CALL
-    };
+        OCC_CUPTI_LAUNCH_CALLS(CALL)};
     if (!t->nvtx || t->records_calls == on)
         return;
     t->records_calls = on;

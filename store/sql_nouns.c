@@ -12,13 +12,11 @@
 
 /* ---- launch, launch_config ---- */
 
-#define X(NAME, column, type, unit, help) {column, type, NULL, unit, help},
-static const struct occ_sql_column launch[] = {OCC_SQL_LAUNCH(X) END};
-#undef X
+#define LAUNCH_COLUMN(NAME, column, type, unit, help) {column, type, NULL, unit, help},
+static const struct occ_sql_column launch[] = {OCC_SQL_LAUNCH(LAUNCH_COLUMN) END};
 
-#define X(column, type, expression, unit, help) {column, type, expression, unit, help},
-static const struct occ_sql_column config[] = {OCC_SQL_CONFIG(X) END};
-#undef X
+#define CONFIG_COLUMN(column, type, expression, unit, help) {column, type, expression, unit, help},
+static const struct occ_sql_column config[] = {OCC_SQL_CONFIG(CONFIG_COLUMN) END};
 
 static const struct occ_sql_column config_ids[] = {
     {"config_id", "INTEGER", "c.config_id", "", "number of the launch configuration"},
@@ -36,7 +34,8 @@ static const struct occ_sql_column config_ids[] = {
     X("carveout", "carve-out")                                                                               \
     X("barriers", "barriers")                                                                                \
     X("cluster", "cluster size")                                                                             \
-    X("blocks", "maximum blocks per SM") X("block_size", "warps per block do not divide the SM's warps")     \
+    X("blocks", "maximum blocks per SM")                                                                     \
+    X("block_size", "warps per block do not divide the SM's warps")                                          \
         X("small_grid", "less than one full wave") X("tail", "partial last wave")
 #define CAUSE(id, text)                                                                                      \
     {"cause_" id, "REAL", "c.cause_" id, "ratio", "part of 1 - expected_elapsed_low: " text},
@@ -286,16 +285,15 @@ static const struct occ_sql_column ncu_metric[] = {
 
 /* ---- device_sample, device_second ---- */
 
-#define X(name, scale, unit, help) {#name, "REAL", NULL, unit, help},
+#define SAMPLE_COLUMN(name, scale, unit, help) {#name, "REAL", NULL, unit, help},
 static const struct occ_sql_column device_sample[] = {
     {"start_ns", "INTEGER", NULL, OCC_SQL_EPOCH, "start of the interval"},
     {"end_ns", "INTEGER", NULL, OCC_SQL_EPOCH, "its end"},
     {"device_id", "INTEGER", NULL, "", "the device, see device"},
-    OCC_SQL_COUNTERS(X) END,
+    OCC_SQL_COUNTERS(SAMPLE_COLUMN) END,
 };
-#undef X
 
-#define X(name, scale, unit, help)                                                                           \
+#define SECOND_COLUMN(name, scale, unit, help)                                                               \
     {#name "_min", "REAL", "t." #name "_min_e" #scale " / 1e" #scale, unit, "smallest: " help},              \
         {#name "_mean", "REAL", "t." #name "_mean_e" #scale " / 1e" #scale, unit, "mean by time: " help},    \
         {#name "_max", "REAL", "t." #name "_max_e" #scale " / 1e" #scale, unit, "largest: " help},
@@ -306,11 +304,10 @@ static const struct occ_sql_column device_second[] = {
     {"simulated", "INTEGER", "d.simulated", "", "1: a simulated device"},
     {"samples", "INTEGER", "t.samples", "", "samples that start in it"},
     {"covered_ns", "INTEGER", "t.covered_ns", "ns", "sum of their durations"},
-    OCC_SQL_COUNTERS(X){"unexplained", "REAL", "t.unexplained_e4 / 1e4", "ratio",
-                        "elapsed occupancy that no traced kernel explains; below 0: noise"},
+    OCC_SQL_COUNTERS(SECOND_COLUMN){"unexplained", "REAL", "t.unexplained_e4 / 1e4", "ratio",
+                                    "elapsed occupancy that no traced kernel explains; below 0: noise"},
     END,
 };
-#undef X
 
 /* ---- nouns ---- */
 

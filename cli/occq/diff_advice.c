@@ -22,9 +22,8 @@ enum { PARAMETER_COUNT = 0 PARAMETERS(COUNT_ONE) };
 
 static double parameter(size_t i, const struct occ_launch *l)
 {
-#define X(is_bound, value) (double)(value),
-    const double values[] = {PARAMETERS(X)};
-#undef X
+#define VALUE(is_bound, value) (double)(value),
+    const double values[] = {PARAMETERS(VALUE)};
     return values[i];
 }
 
@@ -37,9 +36,8 @@ static bool is_same(double a, double b)
 static bool follows(const struct occ_launch *now, const struct occ_launch *advised,
                     const struct occ_launch *then)
 {
-#define X(is_bound, value) is_bound,
-    static const bool bounds[] = {PARAMETERS(X)};
-#undef X
+#define IS_BOUND(is_bound, value) is_bound,
+    static const bool bounds[] = {PARAMETERS(IS_BOUND)};
     for (size_t i = 0; i < PARAMETER_COUNT; i++) {
         double from = parameter(i, now), to = parameter(i, advised), is = parameter(i, then);
         bool beyond = bounds[i] && (to < from ? is < to : is > to);

@@ -46,10 +46,8 @@ static const struct {
     int digits;
     const char *unit;
 } shown[] = {
-#define X(name, text, metric, digits, unit) {text, metric, digits, unit},
-    SHOWN(X)
-#undef X
-};
+#define SHOWN_ROW(name, text, metric, digits, unit) {text, metric, digits, unit},
+    SHOWN(SHOWN_ROW)};
 
 static double mean_of(const struct occ_config_row *row, const char *metric)
 {

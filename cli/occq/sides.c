@@ -23,11 +23,10 @@ static void bind_filter(sqlite3_stmt *stmt, const struct occ_filter *filter)
     (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":run"), filter->run);
     (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":since"), filter->since_ns);
     (void)sqlite3_bind_int64(stmt, sqlite3_bind_parameter_index(stmt, ":until"), filter->until_ns);
-#define X(member, before, after)                                                                             \
+#define BIND_TEXT(member, before, after)                                                                     \
     (void)sqlite3_bind_text(stmt, sqlite3_bind_parameter_index(stmt, ":" #member), filter->member, -1,       \
                             SQLITE_STATIC);
-    OCC_FILTER_RUN_TEXTS(X)
-#undef X
+    OCC_FILTER_RUN_TEXTS(BIND_TEXT)
 }
 
 static int fail_sql(const struct side *side, struct occ_error *err)

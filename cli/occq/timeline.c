@@ -24,12 +24,10 @@
     X(graph_node_id, "graph_node_id")                                                                        \
     X(achieved, "achieved")                                                                                  \
     X(achieved_ci95, "achieved_ci95")
-#define X(name, sql) AT_##name,
-enum { LAUNCH_COLUMNS(X) };
-#undef X
-#define X(name, sql) SQL_COLUMN(#name, sql, CLI_PLAIN, 0, NULL, ""),
-const struct cli_column timeline_columns[] = {LAUNCH_COLUMNS(X) CLI_COLUMN_END};
-#undef X
+#define ENUMERATOR(name, sql) AT_##name,
+enum { LAUNCH_COLUMNS(ENUMERATOR) };
+#define COLUMN(name, sql) SQL_COLUMN(#name, sql, CLI_PLAIN, 0, NULL, ""),
+const struct cli_column timeline_columns[] = {LAUNCH_COLUMNS(COLUMN) CLI_COLUMN_END};
 
 enum { DEVICES_MAX = 4096, CONFIGS_KEPT = 1 << 14 };
 

@@ -63,16 +63,14 @@ static const struct cli_column trend_label_columns[] = {
     CLI_COLUMN_END,
 };
 
-#define X(name, key, text, source, member, low, high, band, unit) {key, text, source, band, unit},
-const struct trend_series_text trend_series[TREND_SERIES_COUNT] = {TREND_SERIES(X)};
-#undef X
+#define TEXTS(name, key, text, source, member, low, high, band, unit) {key, text, source, band, unit},
+const struct trend_series_text trend_series[TREND_SERIES_COUNT] = {TREND_SERIES(TEXTS)};
 
 struct trend_value trend_value(const struct trend_point *point, enum trend_series series)
 {
-#define X(name, key, text, source, member, low, high, band, unit)                                            \
+#define VALUES(name, key, text, source, member, low, high, band, unit)                                       \
     {(double)point->member, (double)point->low, (double)point->high},
-    const struct trend_value values[] = {TREND_SERIES(X)};
-#undef X
+    const struct trend_value values[] = {TREND_SERIES(VALUES)};
     return values[series];
 }
 

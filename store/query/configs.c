@@ -21,26 +21,23 @@ static const char *copy_text(struct query *q, sqlite3_stmt *stmt, int column)
 
 static void read_launch(sqlite3_stmt *stmt, int *at, struct occ_launch *launch)
 {
-#define X(column, field) launch->field = (__typeof__(launch->field))sqlite3_column_int64(stmt, (*at)++);
-    OCC_LAUNCH_COLUMNS(X)
-#undef X
+#define READ_LAUNCH(column, field)                                                                           \
+    launch->field = (__typeof__(launch->field))sqlite3_column_int64(stmt, (*at)++);
+    OCC_LAUNCH_COLUMNS(READ_LAUNCH)
 }
 
 static void read_limits(sqlite3_stmt *stmt, int *at, struct occ_device *limits)
 {
-#define X(column, field) limits->field = (uint32_t)sqlite3_column_int64(stmt, (*at)++);
-    OCC_DEVICE_COLUMNS(X)
-#undef X
+#define READ_LIMIT(column, field) limits->field = (uint32_t)sqlite3_column_int64(stmt, (*at)++);
+    OCC_DEVICE_COLUMNS(READ_LIMIT)
 }
 
 static void read_result(sqlite3_stmt *stmt, int *at, struct occ_result *result)
 {
-#define X(column, field) result->field = sqlite3_column_double(stmt, (*at)++);
-    OCC_RESULT_REALS(X)
-#undef X
-#define X(column, field, type) result->field = (type)sqlite3_column_int64(stmt, (*at)++);
-    OCC_RESULT_INTEGERS(X)
-#undef X
+#define READ_REAL(column, field) result->field = sqlite3_column_double(stmt, (*at)++);
+    OCC_RESULT_REALS(READ_REAL)
+#define READ_INTEGER(column, field, type) result->field = (type)sqlite3_column_int64(stmt, (*at)++);
+    OCC_RESULT_INTEGERS(READ_INTEGER)
     for (unsigned i = 0; i < OCC_LIMIT_COUNT; i++, (*at)++)
         result->limit[i] = sqlite3_column_type(stmt, *at) == SQLITE_NULL
                                ? OCC_NO_LIMIT

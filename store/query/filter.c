@@ -205,9 +205,8 @@ static int find_runs(struct occ_store *s, const struct occ_filter *filter, enum 
     occ_bind_int(&b, filter->run);
     occ_bind_int(&b, filter->since_ns <= 0 && filter->until_ns <= 0);
     occ_bind_int(&b, filter->first_run);
-#define X(member, before, after) occ_bind_text(&b, filter->member);
-    OCC_FILTER_RUN_TEXTS(X)
-#undef X
+#define BIND_TEXT(member, before, after) occ_bind_text(&b, filter->member);
+    OCC_FILTER_RUN_TEXTS(BIND_TEXT)
     while (occ_store_next(s, b.stmt, &rc, err))
         if (!add_run(f, b.stmt, by))
             rc = occ_store_no_memory(err);

@@ -24,9 +24,8 @@ struct mean {
 /* A row in the making, with the sums that its means come from. */
 struct line {
     struct occ_top_row row;
-#define X(name) struct mean name;
-    MEANS(X)
-#undef X
+#define MEAN(name) struct mean name;
+    MEANS(MEAN)
     struct mean part[OCC_PART_COUNT];
     double weight;                  /* of all its configurations */
     struct occ_histogram durations; /* by time */
@@ -300,9 +299,8 @@ static void name_main_cause(struct occ_top_row *row)
 static void finish_line(struct line *line)
 {
     struct occ_top_row *row = &line->row;
-#define X(name) row->name = mean_of(&line->name);
-    MEANS(X)
-#undef X
+#define FINISH_MEAN(name) row->name = mean_of(&line->name);
+    MEANS(FINISH_MEAN)
     row->p50_ns = occ_histogram_quantile_within(&line->durations, 0.5, row->min_ns, row->max_ns);
     row->p95_ns = occ_histogram_quantile_within(&line->durations, 0.95, row->min_ns, row->max_ns);
     row->measured_share = line->weight > 0 ? line->elapsed.weight / line->weight : 0;

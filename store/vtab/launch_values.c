@@ -141,21 +141,18 @@ static int load(struct occ_launch_scan *scan, struct occ_launch_chunk *c)
 /* ---- its configuration's ---- */
 
 static const char minute_sql[] = "SELECT overlapped"
-#define X(name, text) ", " #name
-    OCC_MEASURED_SOURCES(X)
-#undef X
-#define X(name) ", " #name "_sum, " #name "_ns"
-        OCC_MEASURED_VALUES(X)
-#undef X
-            " FROM \"%w\".stored_measured_minute WHERE config_id = ?1 AND run_id = ?2 AND minute = ?3";
+#define SOURCE_NAME(name, text) ", " #name
+    OCC_MEASURED_SOURCES(SOURCE_NAME)
+#define SUM_NAMES(name) ", " #name "_sum, " #name "_ns"
+        OCC_MEASURED_VALUES(SUM_NAMES) " FROM \"%w\".stored_measured_minute WHERE config_id = ?1 AND run_id "
+                                       "= ?2 AND minute = ?3";
 
 static void read_sums(sqlite3_stmt *stmt, struct occ_measured_sums *sums)
 {
     int at = 0;
     sums->overlapped = (uint64_t)sqlite3_column_int64(stmt, at++);
-#define X(name, text) sums->name = (uint64_t)sqlite3_column_int64(stmt, at++);
-    OCC_MEASURED_SOURCES(X)
-#undef X
+#define READ_SOURCE(name, text) sums->name = (uint64_t)sqlite3_column_int64(stmt, at++);
+    OCC_MEASURED_SOURCES(READ_SOURCE)
     for (int k = 0; k < OCC_MEASURED_VALUE_COUNT; k++) {
         sums->sum[k] = sqlite3_column_double(stmt, at++);
         sums->ns[k] = sqlite3_column_double(stmt, at++);

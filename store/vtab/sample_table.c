@@ -15,16 +15,12 @@ enum column { COLUMN_START, COLUMN_END, COLUMN_DEVICE, COLUMN_NUMBERS };
 
 static const char declaration[] =
     "CREATE TABLE device_sample(start_ns INTEGER, end_ns INTEGER, device_id INTEGER"
-#define X(name, scale, unit, help) ", " #name " REAL"
-    OCC_SQL_COUNTERS(X)
-#undef X
-        ")";
+#define NUMBER_COLUMN(name, scale, unit, help) ", " #name " REAL"
+    OCC_SQL_COUNTERS(NUMBER_COLUMN) ")";
 
 static const enum occ_unit units[] = {
-#define X(name, unit) OCC_UNIT_##unit,
-    OCC_SAMPLE_NUMBERS(X)
-#undef X
-};
+#define NUMBER_UNIT(name, unit) OCC_UNIT_##unit,
+    OCC_SAMPLE_NUMBERS(NUMBER_UNIT)};
 
 struct sample_cursor {
     sqlite3_vtab_cursor base;

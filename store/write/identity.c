@@ -74,9 +74,8 @@ static void bind_run(struct occ_binder *b, const struct occ_run *run)
     struct occ_run texts = *run;
     if (!texts.source.tool)
         texts.source.tool = "trace";
-#define X(column, member) bind_foreign_text(b, texts.member, OCC_STORE_TEXT_BYTES);
-    OCC_SQL_RUN_TEXTS(X)
-#undef X
+#define BIND_RUN_TEXT(column, member) bind_foreign_text(b, texts.member, OCC_STORE_TEXT_BYTES);
+    OCC_SQL_RUN_TEXTS(BIND_RUN_TEXT)
 }
 
 int occ_store_put_run(struct occ_store *s, const struct occ_run *run, int64_t *ret_id, struct occ_error *err)
@@ -107,9 +106,8 @@ static void write_device_key(struct occ_writer *w, const struct occ_store_device
     occ_write_bytes(w, device->uuid, sizeof device->uuid);
     if (memcmp(device->uuid, (uint8_t[16]){0}, sizeof device->uuid) == 0)
         occ_write_varint(w, device->number);
-#define X(column, field) occ_write_varint(w, device->limits.field);
-    OCC_DEVICE_COLUMNS(X)
-#undef X
+#define WRITE_LIMIT(column, field) occ_write_varint(w, device->limits.field);
+    OCC_DEVICE_COLUMNS(WRITE_LIMIT)
     occ_write_bytes(w, device->name ? device->name : "", device->name ? strlen(device->name) : 0);
 }
 
@@ -128,9 +126,8 @@ static int add_device(struct occ_store *s, const struct occ_store_device *device
     occ_bind_known(&b, device->clock_khz);
     occ_bind_known(&b, device->memory_bytes > INT64_MAX ? 0 : (int64_t)device->memory_bytes);
     occ_bind_known(&b, device->driver_version);
-#define X(column, field) occ_bind_int(&b, limits.field);
-    OCC_DEVICE_COLUMNS(X)
-#undef X
+#define BIND_LIMIT(column, field) occ_bind_int(&b, limits.field);
+    OCC_DEVICE_COLUMNS(BIND_LIMIT)
     return occ_store_insert(s, b.stmt, ret_id, err);
 }
 
@@ -164,9 +161,8 @@ int occ_store_device_limits(struct occ_store *s, int64_t device, struct occ_devi
     int at = 0, rc = 0;
     *ret_limits = (struct occ_device){0};
     while (occ_store_next(s, stmt, &rc, err)) {
-#define X(column, field) ret_limits->field = (uint32_t)sqlite3_column_int64(stmt, ++at);
-        OCC_DEVICE_COLUMNS(X)
-#undef X
+#define READ_LIMIT(column, field) ret_limits->field = (uint32_t)sqlite3_column_int64(stmt, ++at);
+        OCC_DEVICE_COLUMNS(READ_LIMIT)
     }
     return rc != 0 || at > 0
                ? rc

@@ -13,13 +13,11 @@ static void write_config_key(struct occ_writer *w, const struct occ_launch_confi
     const struct occ_launch *launch = &config->launch;
     occ_write_varint(w, (uint64_t)config->kernel);
     occ_write_varint(w, (uint64_t)config->device);
-#define X(column, field) occ_write_varint(w, (uint32_t)launch->field);
-    OCC_LAUNCH_COLUMNS(X)
-#undef X
+#define WRITE_LAUNCH(column, field) occ_write_varint(w, (uint32_t)launch->field);
+    OCC_LAUNCH_COLUMNS(WRITE_LAUNCH)
     occ_write_u8(w, (uint8_t)(launch->smem_optin_known ? 1 + launch->smem_optin : 0));
-#define X(column, field) occ_write_varint(w, config->field);
-    OCC_CONFIG_COLUMNS(X)
-#undef X
+#define WRITE_CONFIG(column, field) occ_write_varint(w, config->field);
+    OCC_CONFIG_COLUMNS(WRITE_CONFIG)
 }
 
 static void bind_result(struct occ_binder *b, const struct occ_result *result)
@@ -29,12 +27,10 @@ static void bind_result(struct occ_binder *b, const struct occ_result *result)
     (void)sqlite3_bind_text(b->stmt, ++b->at, occ_limiters_text(result->limiters, limiters, sizeof limiters),
                             -1, SQLITE_TRANSIENT);
     occ_bind_text(b, cause < OCC_CAUSE_COUNT ? occ_cause_word((enum occ_cause)cause) : NULL);
-#define X(column, field) occ_bind_real(b, result->field);
-    OCC_RESULT_REALS(X)
-#undef X
-#define X(column, field, type) occ_bind_int(b, (int64_t)result->field);
-    OCC_RESULT_INTEGERS(X)
-#undef X
+#define BIND_REAL(column, field) occ_bind_real(b, result->field);
+    OCC_RESULT_REALS(BIND_REAL)
+#define BIND_INTEGER(column, field, type) occ_bind_int(b, (int64_t)result->field);
+    OCC_RESULT_INTEGERS(BIND_INTEGER)
     for (unsigned i = 0; i < OCC_LIMIT_COUNT; i++)
         if (result->limit[i] == OCC_NO_LIMIT)
             b->at++; /* NULL */
@@ -58,16 +54,14 @@ static int write_config(struct occ_store *s, const struct occ_launch_config *con
     occ_bind_copy(&b, key->data, key->size); /* s->bytes, which making room writes to */
     occ_bind_int(&b, config->kernel);
     occ_bind_int(&b, config->device);
-#define X(column, field) occ_bind_int(&b, config->launch.field);
-    OCC_LAUNCH_COLUMNS(X)
-#undef X
+#define BIND_LAUNCH(column, field) occ_bind_int(&b, config->launch.field);
+    OCC_LAUNCH_COLUMNS(BIND_LAUNCH)
     if (config->launch.smem_optin_known)
         occ_bind_int(&b, config->launch.smem_optin);
     else
         b.at++; /* NULL */
-#define X(column, field) occ_bind_int(&b, config->field);
-    OCC_CONFIG_COLUMNS(X)
-#undef X
+#define BIND_CONFIG(column, field) occ_bind_int(&b, config->field);
+    OCC_CONFIG_COLUMNS(BIND_CONFIG)
     occ_bind_int(&b, OCC_MODEL_VERSION);
     occ_bind_text(&b, status == OCC_OK ? NULL : occ_status_text(status));
     if (status == OCC_OK)

@@ -126,15 +126,14 @@ static void add_expected(struct text *text, const struct diff_sums *a, const str
 
 static void add_fields(struct text *text, const struct diff_pair *pair)
 {
-#define X(key, word, expression)                                                                             \
+#define ADD_NUMBER(key, word, expression)                                                                    \
     {                                                                                                        \
         const struct occ_config_row *row = pair->main_item[DIFF_A]->row;                                     \
         double a = (double)(expression);                                                                     \
         row = pair->main_item[DIFF_B]->row;                                                                  \
         add_number(text, word, a, (double)(expression));                                                     \
     }
-    DIFF_FIELDS(X)
-#undef X
+    DIFF_FIELDS(ADD_NUMBER)
     if (pair->configs[DIFF_A] > 1 || pair->configs[DIFF_B] > 1)
         ADD(text, ", of ", "%u launch configurations -> %u", pair->configs[DIFF_A], pair->configs[DIFF_B]);
 }

@@ -35,10 +35,9 @@ static int make_config_key(const struct occ_config_row *row, char **ret_key, str
 {
     char numbers[400];
     int used = snprintf(numbers, sizeof numbers, "%" PRIu32, row->local_bytes_per_thread);
-#define X(column, field)                                                                                     \
+#define PUT_NUMBER(column, field)                                                                            \
     used += snprintf(numbers + used, sizeof numbers - (size_t)used, " %" PRId64, (int64_t)row->launch.field);
-    OCC_LAUNCH_COLUMNS(X)
-#undef X
+    OCC_LAUNCH_COLUMNS(PUT_NUMBER)
     return occ_format_text(ret_key, err, "%s\n%s", row->kernel.mangled, numbers);
 }
 

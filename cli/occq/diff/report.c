@@ -128,9 +128,8 @@ static void print_times(const struct diff_line *line)
 
 static void print_line(const struct diff_line *line)
 {
-#define X(name, word, text) text,
-    static const char *const levels[] = {DIFF_LEVELS(X)};
-#undef X
+#define LEVEL_TEXT(name, word, text) text,
+    static const char *const levels[] = {DIFF_LEVELS(LEVEL_TEXT)};
     char text[LINE];
     (void)snprintf(text, sizeof text, "%s: %s", line->verdict, line->kernel);
     print_wrapped(text, 0);

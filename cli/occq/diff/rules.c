@@ -15,10 +15,8 @@
 double rule_number_of(enum rule_number number, const struct occ_config_row *row)
 {
     const double values[] = {
-#define X(key, word, value) (double)(value),
-        RULE_NUMBERS(X)
-#undef X
-    };
+#define NUMBER(key, word, value) (double)(value),
+        RULE_NUMBERS(NUMBER)};
     return values[number];
 }
 
@@ -138,10 +136,8 @@ static const struct {
             {"floor", MEASURED},
             {"reason", ALLOW},
             {"until", ALLOW},
-#define X(key, word, value) {#key, CONFIG},
-            RULE_NUMBERS(X)
-#undef X
-};
+#define NUMBER_KEY(key, word, value) {#key, CONFIG},
+            RULE_NUMBERS(NUMBER_KEY)};
 enum { KEY_COUNT = sizeof keys / sizeof *keys };
 
 static int find_key(enum rule_class class, const char *name, size_t *ret_key, struct occ_error *err)
