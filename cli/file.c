@@ -13,6 +13,7 @@
 #include <zstd.h>
 
 #include "command.h"
+#include "support/cleanup.h"
 
 enum { BUFFER_BYTES = 1 << 20, ZSTD_LEVEL = 3 };
 
@@ -217,8 +218,7 @@ void cli_file_abandon(struct cli_file *output)
         (void)fclose(output->out);
     if (output->temporary && output->is_named)
         (void)unlink(output->temporary);
-    if (output->fd >= 0)
-        (void)close(output->fd);
+    occ_close_fd(&output->fd);
     free(output->temporary);
     free(output->path);
     *output = (struct cli_file){.fd = -1};

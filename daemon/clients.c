@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control.h"
+#include "support/cleanup.h"
 #include "support/clock.h"
 
 #define CLOSER_POLL_NS INT64_C(20000000)
@@ -122,17 +123,8 @@ struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const st
 
 void occ_client_close(struct occ_client *client)
 {
-    if (client->fd >= 0)
-        (void)close(client->fd);
-    client->fd = -1;
+    occ_close_fd(&client->fd);
     client->flush_wanted = false;
-}
-
-void occ_client_forget_process(struct occ_client *client)
-{
-    if (client->pidfd >= 0)
-        (void)close(client->pidfd);
-    client->pidfd = -1;
 }
 
 void occ_clients_sweep(struct occ_clients *clients)
@@ -148,7 +140,7 @@ void occ_clients_sweep(struct occ_clients *clients)
         clients->n--;
         client->user->n_clients--;
         occ_client_close(client);
-        occ_client_forget_process(client);
+        occ_close_fd(&client->pidfd);
         free(client);
     }
     sweep_users(clients);
@@ -192,8 +184,7 @@ static bool is_alive(int connection, const struct occ_peer *peer)
 {
     struct pollfd process = {.fd = occ_peer_open_process(connection, peer), .events = POLLIN};
     bool lives = process.fd >= 0 && poll(&process, 1, 0) == 0;
-    if (process.fd >= 0)
-        (void)close(process.fd);
+    occ_close_fd(&process.fd);
     return lives || peer->pid <= 0; /* in a pid namespace that we do not see: its uid alone is known */
 }
 

@@ -89,8 +89,6 @@ struct occ_client *occ_clients_add(struct occ_clients *clients, int fd, const st
 
 /* Closes the connection, the record stays. Closing takes it out of epoll. */
 void occ_client_close(struct occ_client *client);
-/* Stops watching the process. */
-void occ_client_forget_process(struct occ_client *client);
 
 /* Frees records that have neither connection nor producer, and users without records. */
 void occ_clients_sweep(struct occ_clients *clients);

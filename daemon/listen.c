@@ -69,8 +69,7 @@ static int open_lock(int fd, const char *directory, struct occ_error *err)
     int lock = openat(fd, LOCK_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (lock >= 0 && fstat(lock, &status) == 0 && status.st_uid == geteuid() && S_ISREG(status.st_mode))
         return lock;
-    if (lock >= 0)
-        (void)close(lock);
+    occ_close_fd(&lock);
     return occ_fail(err, OCC_E_DENIED, "cannot lock %s/" LOCK_FILE, directory);
 }
 
@@ -173,10 +172,8 @@ void occ_listen_close(struct occ_listener *listener)
     if (listener->ino && lstat(listener->path, &status) == 0 && status.st_dev == listener->dev &&
         status.st_ino == listener->ino)
         (void)unlink(listener->path);
-    if (listener->fd >= 0)
-        (void)close(listener->fd);
-    if (listener->spare >= 0)
-        (void)close(listener->spare);
+    occ_close_fd(&listener->fd);
+    occ_close_fd(&listener->spare);
     *listener = (struct occ_listener){.fd = -1, .spare = -1};
 }
 
@@ -185,8 +182,7 @@ static void refuse_with_spare(struct occ_listener *listener)
 {
     (void)close(listener->spare);
     int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC);
-    if (fd >= 0)
-        (void)close(fd);
+    occ_close_fd(&fd);
     listener->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "run_texts.h"
+#include "support/cleanup.h"
 #include "support/clock.h"
 
 /* The client's producer is about to be freed, or is another's. */
@@ -81,7 +82,7 @@ void occ_program_appended(struct occ_producer *producer, const struct occ_produc
 
 static void program_died(struct occ_server *s, struct occ_client *client)
 {
-    occ_client_forget_process(client);
+    occ_close_fd(&client->pidfd);
     if (client->producer) {
         occ_collector_died(client->history->collector, client->producer);
         client->history->next_poll_ns = 0;
@@ -123,7 +124,7 @@ static void watch_process(struct occ_server *s, struct occ_client *client)
         program_died(s, client); /* after it sent the packet: its ring is drained all the same */
     if (client->pidfd >= 0 &&
         occ_event_watch(client->user->queue.fd, client->pidfd, &client->process_source) != 0)
-        occ_client_forget_process(client); /* the connection's end counts as the program's */
+        occ_close_fd(&client->pidfd); /* the connection's end counts as the program's */
 }
 
 /* Takes the offer's descriptor in every case. */

@@ -36,6 +36,7 @@
 
 #include "notify.h"
 #include "server_state.h"
+#include "support/cleanup.h"
 #include "support/clock.h"
 #include "support/control.h"
 #include "support/log.h"
@@ -375,10 +376,9 @@ static void close_all(struct occ_server *s)
     occ_histories_close(&s->histories);
     occ_sampler_free(s->sampler);
     occ_clients_clear(&s->clients);
-    int fds[] = {s->loop.epoll, s->loop.signals, s->loop.timer}; /* the starter's end comes later */
-    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
-        if (fds[i] >= 0)
-            (void)close(fds[i]);
+    occ_close_fd(&s->loop.epoll); /* the starter's end comes later */
+    occ_close_fd(&s->loop.signals);
+    occ_close_fd(&s->loop.timer);
 }
 
 int occ_server_run(const struct occ_server_options *options, struct occ_error *err)

@@ -10,6 +10,7 @@
 
 #include "spool.h"
 #include "support/array.h"
+#include "support/cleanup.h"
 
 #define BLOCK_RECORDS 256u /* of a run, read at a time */
 
@@ -51,8 +52,7 @@ void occ_sorter_free(struct occ_sorter *s)
         free(s->runs[i].block);
     free(s->runs);
     free(s->records);
-    if (s->fd >= 0)
-        (void)close(s->fd);
+    occ_close_fd(&s->fd);
     free(s);
 }
 

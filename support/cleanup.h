@@ -25,6 +25,13 @@ static inline void occ_closep(const int *fd)
         (void)close(*fd);
 }
 
+/* Closes it, if it is open; then it is -1. */
+static inline void occ_close_fd(int *fd)
+{
+    occ_closep(fd);
+    *fd = -1;
+}
+
 static inline void occ_fclosep(FILE **file)
 {
     if (*file)

@@ -182,9 +182,7 @@ static bool wait_end(pid_t pid, int patience_ms)
 
 bool private_daemon_release(struct private_daemon *daemon, int patience_ms)
 {
-    if (daemon->alive_fd >= 0)
-        (void)close(daemon->alive_fd);
-    daemon->alive_fd = -1;
+    occ_close_fd(&daemon->alive_fd);
     if (daemon->pid > 0 && !wait_end(daemon->pid, patience_ms))
         return false;
     daemon->pid = 0;
@@ -209,10 +207,8 @@ void private_daemon_show_log(const struct private_daemon *daemon)
 
 void private_daemon_destroy(struct private_daemon *daemon)
 {
-    if (daemon->alive_fd >= 0)
-        (void)close(daemon->alive_fd);
-    if (daemon->log_fd >= 0)
-        (void)close(daemon->log_fd);
+    occ_close_fd(&daemon->alive_fd);
+    occ_close_fd(&daemon->log_fd);
     free(daemon->directory);
     free(daemon->socket);
     free(daemon->db);

@@ -307,10 +307,8 @@ void occ_http_close(struct occ_http *http)
     occ_tls_free(&http->tls);
     if (http->path[0])
         (void)unlink(http->path);
-    if (http->epoll >= 0)
-        (void)close(http->epoll);
-    if (http->timer >= 0)
-        (void)close(http->timer);
+    occ_close_fd(&http->epoll);
+    occ_close_fd(&http->timer);
     for (int i = 0; i < 4; i++)
         free(http->pages[i / 2][i % 2].text);
     free(http);

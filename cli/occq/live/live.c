@@ -77,8 +77,7 @@ static void end(struct terminal *t)
         (void)endwin();
         delscreen(t->screen);
     }
-    if (t->signals >= 0)
-        (void)close(t->signals);
+    occ_close_fd(&t->signals);
     (void)sigprocmask(SIG_UNBLOCK, &t->taken, NULL);
 }
 

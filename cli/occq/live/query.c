@@ -259,8 +259,7 @@ int live_source_new(const struct history_args *args, struct live_source **ret_so
         *ret_source = source;
         return 0;
     }
-    if (source->ready_fd >= 0)
-        (void)close(source->ready_fd);
+    occ_close_fd(&source->ready_fd);
     free(source);
     return occ_fail_errno(err, failed, "cannot start a thread");
 }
