@@ -1,5 +1,4 @@
-/* Steps that commands have in common: arguments, the form of the output, closing lines. One thread (stdio).
- */
+/* Steps that commands have in common: arguments, the form of the output, closing lines. One thread. */
 #pragma once
 
 #include "options.h"

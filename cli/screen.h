@@ -14,8 +14,7 @@ void cli_screen_begin(const char *colour, bool pager);
 /* After standard output was closed: waits for the pager. */
 void cli_screen_end(void);
 
-/* Characters in a line: $COLUMNS, else the terminal's; 0: standard output is none, or one of unknown width.
- */
+/* Characters in a line: $COLUMNS, else the terminal's; 0: there is none, or its width is unknown. */
 size_t cli_screen_width(void);
 /* --color; auto: a terminal with colours, and NO_COLOR is not set. */
 bool cli_screen_has_colour(void);
@@ -25,6 +24,5 @@ const char *cli_screen_ellipsis(void);
 /* printf() of text for people: a line that is wider than the screen goes on below, further in. A line is
  * written when it ends; other output begins where one has. */
 void cli_print(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A sanitised copy for the screen, which the caller frees: the locale may have no ellipsis. NULL: no memory.
- */
+/* A sanitised copy for the screen, to be freed: the locale may have no ellipsis. NULL: no memory. */
 char *cli_screen_text(const char *text);

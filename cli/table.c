@@ -54,8 +54,7 @@ static void csv_begin(struct cli_table *table)
     (void)fputc('\n', table->out);
 }
 
-/* Line ends may stand in a field; other control characters would reach the terminal of who looks at the file.
- */
+/* Line ends may stand in a field; other control characters would reach a reader's terminal. */
 int cli_csv_value(FILE *out, const struct cli_value *value, struct occ_error *err)
 {
     char digits[64];

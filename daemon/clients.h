@@ -30,8 +30,7 @@ struct occ_event_source {
     void *about;
 };
 
-/* A descriptor whose events have a share of the loop's time; the loop's epoll does not report it meanwhile.
- */
+/* A descriptor whose events have a share of the loop's time; epoll does not report it meanwhile. */
 struct occ_queue {
     struct occ_event_source source;
     int fd;

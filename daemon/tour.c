@@ -16,8 +16,7 @@ void occ_tour_plan(struct occ_histories *all, int64_t now_ns)
     all->next_tour_ns = all->options->split ? now_ns + wait_ns : INT64_MAX;
 }
 
-/* The owner whose directory follows the last one, and the first again behind the end. false: there is none.
- */
+/* The owner whose directory follows the last one, or again the first one. false: there is none. */
 static bool next_owner(const struct occ_histories *all, struct occ_owner *ret_owner)
 {
     const char *path = all->options->path;

@@ -16,8 +16,7 @@
 #define ORDINAL_MAX               0xffffff
 #define PROCESS_KEY(pid, ordinal) ((uint64_t)(pid) << 24 | (uint64_t)(ordinal))
 
-/* Numbers for the sink: GPUs by index, then links to a part of a GPU's SMs, then the GPU that the user named.
- */
+/* Numbers for the sink: GPUs by index, then links to a part of a GPU's SMs, then the user's GPU. */
 #define NUMBER_OF_LINK(i) (GPUS_MAX + (uint64_t)(i))
 #define NUMBER_OF_NAMED   UINT64_MAX
 

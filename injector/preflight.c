@@ -46,8 +46,7 @@ static _Noreturn void try_calls(void)
     _exit(0);
 }
 
-/* clone(2) without a signal at its end: no handler of the program runs, and no wait() of it sees the child.
- */
+/* clone(2) without a signal at its end: no handler of the program runs, no wait() sees the child. */
 static bool has_deadly_filter(void)
 {
     int status = 0;

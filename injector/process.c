@@ -82,8 +82,7 @@ static void add_kubernetes(char *(*get)(const char *name))
                   read_file("/var/run/secrets/kubernetes.io/serviceaccount/namespace", name, sizeof name));
 }
 
-/* What schedulers and launchers set of a job, as they set it; the daemon compares it with the kernel's view.
- */
+/* What schedulers and launchers set of a job; the daemon compares it with the kernel's view. */
 static void add_claims(char *(*get)(const char *name))
 {
     static const char *const names[] = {

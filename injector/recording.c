@@ -1,5 +1,4 @@
-/* See recording.h. A row of `causes` is a reason to record less; the first that holds is the one that counts.
- */
+/* See recording.h. A row of `causes` is a reason to record less; the first that holds counts. */
 #include "recording.h"
 
 #include <link.h>
@@ -180,8 +179,7 @@ static void govern(struct occ_guest *g)
 
 /* ---- reports ---- */
 
-/* From when the cause holds: by our knowledge, not when it was noticed. A doubt is withdrawn from its begin.
- */
+/* From when the cause holds: by our knowledge, not when it was noticed. A doubt goes from its begin. */
 static uint64_t begin_of(const struct occ_guest *g, enum cause cause)
 {
     const struct occ_recording *r = &g->recording;

@@ -88,8 +88,7 @@ static inline uint32_t occ_model_threads(const struct occ_launch *launch)
 /* Threads of a row of blocks along x. */
 uint64_t occ_model_threads_along_x(const struct occ_launch *launch);
 
-/* Sets one parameter; sweep.h says what else changes with it. False: impossible, and the launch is unchanged.
- */
+/* Sets one parameter; sweep.h says what else changes with it. False: impossible, nothing changed. */
 bool occ_model_set(struct occ_launch *launch, enum occ_axis axis, uint32_t value);
 
 /* ---- the parts of occ_advise(): each changes one parameter of the launch and offers the change; the model

@@ -208,8 +208,7 @@ enum occ_status occ_device_complete(struct occ_device *device);
  */
 uint32_t occ_device_rules_of(uint32_t cc);
 
-/* The table's rows in ascending order of compute capability; OCC_BAD_DEVICE past the end. sm_count stays 0.
- */
+/* The table's rows in ascending order of compute capability; OCC_BAD_DEVICE: no more. sm_count is 0. */
 enum occ_status occ_device_at(size_t index, struct occ_device *device);
 
 /* The device of a name that occ_gpu_find() knows, with its SM count. OCC_BAD_DEVICE: no such name. */

@@ -69,8 +69,7 @@ int64_t occ_gpu_recorded_ns(const struct occ_gpu_use *use);
 double occ_gpu_launch_ratio(const struct occ_gpu_use *use);
 bool occ_gpu_is_launch_bound(const struct occ_gpu_use *use);
 
-/* Of the filter's run and time alone. Reads each launch, in the order of their starts. No launches: no rows.
- */
+/* Of the filter's run and time alone. Reads each launch, by their starts. No launches: no rows. */
 int occ_store_gpu_uses(struct occ_store *store, const struct occ_filter *filter,
                        struct occ_gpu_uses *ret_uses, struct occ_error *err);
 void occ_gpu_uses_free(struct occ_gpu_uses *uses);

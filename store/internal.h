@@ -212,8 +212,7 @@ int occ_quota_open(struct occ_store *s, struct occ_error *err);
  * there was something to evict. */
 int occ_quota_evict(struct occ_store *s, uint32_t share, bool committing, bool *ret_some,
                     struct occ_error *err);
-/* The same in a transaction of its own, for a statement that found the file full, or a file above its quota.
- */
+/* The same in a transaction of its own, for a statement that found the file full, or too large. */
 int occ_quota_make_room(struct occ_store *s, struct occ_error *err);
 /* Inside a transaction: evicts `max` chunks whose launches all start before `before_ns`. */
 int occ_quota_evict_before(struct occ_store *s, int64_t before_ns, uint32_t max, uint32_t *ret_evicted,

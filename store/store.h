@@ -239,8 +239,7 @@ struct occ_store_launch {
 int occ_store_append(struct occ_store *store, int64_t run, int64_t device,
                      const struct occ_store_launch *launches, size_t n, struct occ_error *err);
 
-/* How far a ring was read, and how many of its MEASURED records were counted; durable with the next commit.
- */
+/* How far a ring was read, and how many of its MEASURED records count; durable with the next commit. */
 enum occ_position { OCC_POSITION_RING, OCC_POSITION_MEASURED };
 int occ_store_put_position(struct occ_store *store, enum occ_position which, const uint8_t uuid[16],
                            uint64_t next, struct occ_error *err);
@@ -377,8 +376,7 @@ int occ_store_count_unknown_time_base(struct occ_store *store, uint64_t *ret_run
 int occ_store_session_launches(struct occ_store *store, const char *session, uint64_t *ret_launches,
                                struct occ_error *err);
 
-/* The connection with the virtual tables `launch` and `device_sample` registered, for `sql` and `launches`.
- */
+/* The connection, with the virtual tables `launch` and `device_sample`: for `sql` and `launches`. */
 struct sqlite3 *occ_store_sqlite(struct occ_store *store);
 
 /* Registers the virtual tables on any connection, as the loadable extension does. SQLite's result code. */

@@ -46,6 +46,5 @@ int occ_fail(struct occ_error *err, int code, const char *format, ...) __attribu
 int occ_fail_errno(struct occ_error *err, int error_number, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Prepends context to a message that is set. Keeps the code and returns it; OCC_E_INVALID where err is NULL.
- */
+/* Prepends context to a message that is set. Keeps and returns the code; OCC_E_INVALID if err is NULL. */
 int occ_error_prefix(struct occ_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));

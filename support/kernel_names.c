@@ -201,8 +201,7 @@ static void describe_types(struct occ_arena *arena, const char *const *texts, si
     describe(arena, types, n, depth, out);
 }
 
-/* Short texts, different ones for different texts: without namespaces, and if that is long only what differs.
- */
+/* Short texts, different ones for different texts: without namespaces, of long ones only what differs. */
 static void shorten(struct occ_arena *arena, const char *const *texts, size_t n, unsigned depth,
                     const char **out)
 {

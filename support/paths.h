@@ -43,8 +43,7 @@ int occ_path_check_parent(const char *file, struct occ_error *err);
 /* The directory of the running executable, without a trailing slash. */
 int occ_path_of_self(char **ret_directory, struct occ_error *err);
 
-/* Where the service's settings are: PREFIX/etc/occtrace of a program in PREFIX/bin; /etc/occtrace for /usr.
- */
+/* Where the service's settings are: PREFIX/etc/occtrace of PREFIX/bin's programs; /etc/occtrace for /usr. */
 int occ_path_settings(char **ret_directory, struct occ_error *err);
 
 /* The first `max` bytes of a regular file, and a NUL behind them: a larger file shows by one byte more than

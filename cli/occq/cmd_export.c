@@ -134,14 +134,12 @@ static int run(const struct cli_command *command, const void *arguments)
                                   .number = number_of(args)};
     if (args->history.node)
         return node_run(command, args->history.node);
-    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0)
+    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
+        kernel_names_load(store, args->history.name, &names, &err) != 0 ||
+        kernel_names_add_function(names, occ_store_sqlite(store), &err) != 0)
         return cli_failure(command, &err);
     sql_leave_unknown_times_out(command, store, &filter);
-    int status = kernel_names_load(store, args->history.name, &names, &err);
-    if (status == 0)
-        status = kernel_names_add_function(names, occ_store_sqlite(store), &err);
-    if (status == 0)
-        status = sql_prepare_list(store, &list, &statement, &err);
+    int status = sql_prepare_list(store, &list, &statement, &err);
     int step = status == 0 ? sqlite3_step(statement) : SQLITE_ERROR;
     if (status == 0 && step != SQLITE_ROW && step != SQLITE_DONE)
         status = occ_fail(&err, OCC_E_IO, "%s", sqlite3_errmsg(occ_store_sqlite(store)));

@@ -189,29 +189,23 @@ static int run(const struct cli_command *command, const void *arguments)
     const struct trend_args *args = arguments;
     struct occ_error err = OCC_ERROR_INIT;
     struct occ_filter filter = args->history.filter;
-    char id[24];
+    char id[KERNEL_ID_BYTES];
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(trend_release) struct trend trend = {0};
-    int status = cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err);
-    if (status == 0)
-        sql_leave_unknown_times_out(command, store, &filter);
-    if (status == 0)
-        status = kernel_names_load(store, args->history.name, &names, &err);
-    if (status == 0)
-        (void)snprintf(id, sizeof id, "%lld",
-                       filter.kernel ? (long long)kernel_names_find(names, filter.kernel) : 0);
-    if (status == 0 && strcmp(id, "0") != 0)
-        filter.kernel = id;
-    if (status == 0)
-        status = trend_load(store, &filter, args->by, args->min_change, &trend, &err);
-    if (status == 0 && trend.n_kernels > 1)
+    const char *kernel = filter.kernel;
+    if (cli_open_history(&args->history.list.common, OCC_STORE_READ, &store, &err) != 0 ||
+        kernel_names_load(store, args->history.name, &names, &err) != 0)
+        return cli_failure(command, &err);
+    sql_leave_unknown_times_out(command, store, &filter);
+    if (kernel)
+        kernel_names_choose(names, &filter, id);
+    if (trend_load(store, &filter, args->by, args->min_change, &trend, &err) != 0)
+        return cli_failure(command, &err);
+    if (trend.n_kernels > 1)
         cli_footer(command, &args->history.list.selection, "%zu kernels match; all of them count",
                    trend.n_kernels);
-    if (status == 0 && trend.n)
-        status = print(args, args->history.filter.kernel ? args->history.filter.kernel : "all launches",
-                       &trend, &err);
-    if (status != 0)
+    if (trend.n && print(args, kernel ? kernel : "all launches", &trend, &err) != 0)
         return cli_failure(command, &err);
     if (trend.simulated)
         cli_note_simulated(command, &args->history.list.selection);

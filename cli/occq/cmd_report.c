@@ -210,17 +210,13 @@ static int load(const struct cli_command *command, const struct report_args *arg
     const struct cli_args *where = args->diff ? &s->sides.side[DIFF_B].where : &args->history.list.common;
     s->filter = args->history.filter;
     say_asked(s, command, args);
-    int status = args->diff ? load_diff(s, args, err) : 0;
-    if (status == 0)
-        status = cli_open_history(where, OCC_STORE_READ, &s->store, err);
-    if (status == 0)
-        status = kernel_names_load(s->store, args->history.name, &s->names, err);
-    if (status == 0)
-        status = load_kernels(s, (size_t)args->history.number, err);
-    if (status == 0)
-        status = load_ranges(s, err);
-    if (status != 0 || s->top.n == 0)
-        return status;
+    if ((args->diff && load_diff(s, args, err) != 0) ||
+        cli_open_history(where, OCC_STORE_READ, &s->store, err) != 0 ||
+        kernel_names_load(s->store, args->history.name, &s->names, err) != 0 ||
+        load_kernels(s, (size_t)args->history.number, err) != 0 || load_ranges(s, err) != 0)
+        return err->code;
+    if (s->top.n == 0)
+        return 0;
     struct occ_filter of_trend = s->filter;
     sql_leave_unknown_times_out(command, s->store, &of_trend);
     return trend_load(s->store, &of_trend, unit_of(&s->configs), 0.05, &s->trend, err);

@@ -73,12 +73,12 @@ static int query(struct occ_store *store, const struct history_args *args, const
     struct occ_filter filter = args->filter;
     char id[KERNEL_ID_BYTES];
     kernel_names_choose(names, &filter, id);
-    int status = occ_store_configs(store, &filter, ret_rows, err);
-    if (status == 0)
-        status = occ_store_add_uses(store, &filter, ret_rows, err);
-    for (size_t i = 0; status == 0 && i < ret_rows->n; i++)
+    if (occ_store_configs(store, &filter, ret_rows, err) != 0 ||
+        occ_store_add_uses(store, &filter, ret_rows, err) != 0)
+        return err->code;
+    for (size_t i = 0; i < ret_rows->n; i++)
         kernel_names_apply(names, &ret_rows->rows[i].kernel);
-    return status;
+    return 0;
 }
 
 static int run(const struct cli_command *command, const void *arguments)
@@ -88,14 +88,9 @@ static int run(const struct cli_command *command, const void *arguments)
     _cleanup_(occ_store_freep) struct occ_store *store = NULL;
     _cleanup_(kernel_names_freep) struct kernel_names *names = NULL;
     _cleanup_(occ_config_rows_free) struct occ_config_rows rows = {0};
-    int status = cluster_open(command, args, CLUSTER_HISTOGRAMS, OCC_TOP_BY_KERNEL, &store, &err);
-    if (status == 0)
-        status = kernel_names_load(store, args->name, &names, &err);
-    if (status == 0)
-        status = query(store, args, names, &rows, &err);
-    if (status == 0)
-        status = print(store, &rows, args, &err);
-    if (status != 0)
+    if (cluster_open(command, args, CLUSTER_HISTOGRAMS, OCC_TOP_BY_KERNEL, &store, &err) != 0 ||
+        kernel_names_load(store, args->name, &names, &err) != 0 ||
+        query(store, args, names, &rows, &err) != 0 || print(store, &rows, args, &err) != 0)
         return cli_failure(command, &err);
     cli_note_unknown_times(command, store, &args->filter);
     sql_note_partial(command, store, &args->filter);

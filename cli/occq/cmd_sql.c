@@ -115,8 +115,7 @@ static int print(struct output *output, sqlite3_stmt *statement, struct occ_erro
     return status;
 }
 
-/* Runs the first statement of `*text`, which moves past it. `argument`: of its parameter; NULL: it has none.
- */
+/* Runs the first statement of `*text`, which moves past it. `argument`: of its parameter, if any. */
 static int run_statement(struct output *output, const char **text, const char *argument,
                          struct occ_error *err)
 {

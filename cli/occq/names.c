@@ -111,20 +111,16 @@ void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel 
         kernel->short_name = name;
 }
 
-int64_t kernel_names_find(const struct kernel_names *names, const char *name)
-{
-    for (size_t i = 0; i < names->n; i++)
-        if (strcmp(shown(&names->kernels[i]), name) == 0)
-            return names->kernels[i].id;
-    return 0;
-}
-
 void kernel_names_choose(const struct kernel_names *names, struct occ_filter *filter,
                          char id[KERNEL_ID_BYTES])
 {
-    (void)snprintf(id, KERNEL_ID_BYTES, "%" PRId64, kernel_names_find(names, filter->kernel));
-    if (strcmp(id, "0") != 0)
-        filter->kernel = id;
+    size_t i = 0;
+    while (i < names->n && strcmp(shown(&names->kernels[i]), filter->kernel) != 0)
+        i++;
+    if (i == names->n)
+        return;
+    (void)snprintf(id, KERNEL_ID_BYTES, "%" PRId64, names->kernels[i].id);
+    filter->kernel = id;
 }
 
 static void name_in_sql(sqlite3_context *context, int argc, sqlite3_value **argv)

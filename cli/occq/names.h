@@ -22,8 +22,6 @@ OCC_CLEANUP(kernel_names, kernel_names_free)
 /* Sets short_name, which then lives as long as `names`. */
 void kernel_names_apply(const struct kernel_names *names, struct occ_row_kernel *kernel);
 
-/* The kernel of that name; 0: none. */
-int64_t kernel_names_find(const struct kernel_names *names, const char *name);
 /* The filter's kernel becomes a number, in `id`, if it is one of the names. */
 #define KERNEL_ID_BYTES 32
 void kernel_names_choose(const struct kernel_names *names, struct occ_filter *filter,

@@ -54,8 +54,7 @@ void show_json_ncu(struct cli_json *json, const struct occ_config_row *row);
 /* What it has of the units' utilization; all NaN: no report has it. */
 struct occ_hw_utilization show_ncu_utilization(const struct occ_config_row *row);
 
-/* ---- the achieved occupancy that a recording itself reports, beside ours (reported_occupancy.c); pure ----
- */
+/* ---- the occupancy that a recording itself reports, beside ours (reported_occupancy.c); pure ---- */
 
 /*
  * Kineto's "est. achieved occupancy %" is an estimate from the configuration, not measured:

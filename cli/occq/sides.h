@@ -24,7 +24,7 @@ struct side {
     struct occ_filter filter;
     uint32_t last;  /* the newest runs only; 0: all */
     uint32_t given; /* bits: words */
-    char *words;   /* owner of the texts */
+    char *words;    /* owner of the texts */
     struct occ_store *store;
     struct kernel_names *names;
     int64_t runs[DIFF_RUNS_MAX]; /* the newest first */
@@ -37,8 +37,7 @@ struct side {
 
 struct sides {
     struct side side[DIFF_SIDES];
-    /* of occq diff --cluster: a side's runs are the blocks of its minutes, the newest first; NULL: histories
-     */
+    /* of occq diff --cluster: a side's runs are the blocks of its minutes, the newest first; or NULL */
     const struct history_args *cluster;
     const struct cli_command *command; /* with it */
     bool by_range;                     /* what a kernel does in one range and in another is compared apart */

@@ -57,8 +57,7 @@ struct sql_list {
 /* Prints the list and its notes; returns the exit status. */
 int sql_list(const struct cli_command *command, struct occ_store *store, const struct sql_list *list);
 
-/* Its statement, which ends one row behind `number`, for the caller to finalize; result column i is table[i].
- */
+/* Its statement, which ends one row behind `number`, to be finalized; result column i is table[i]. */
 int sql_prepare_list(struct occ_store *store, const struct sql_list *list,
                      struct sqlite3_stmt **ret_statement, struct occ_error *err);
 

@@ -1,5 +1,4 @@
-/* After the program's end: waits until the history is complete, prints the summary; see trace.h. One thread.
- */
+/* After the program's end: waits for the whole history, prints the summary; see trace.h. One thread. */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>

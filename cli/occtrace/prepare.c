@@ -76,17 +76,13 @@ static int start_private_daemon(struct trace *trace, const char *self, struct oc
 {
     _cleanup_(occ_freep) char *program = NULL;
     const char *db = trace->options->common.db;
-    int status = db ? absolute_path(db, &trace->db, err) : occ_path_default_history(&trace->db, err);
-    if (status == 0)
-        status = occ_path_make_parents(trace->db, err);
-    if (status == 0)
-        status = occ_format_text(&program, err, "%s/occtraced", self);
     /* with --exact the program itself uses the counters */
     trace->daemon.counters = trace->options->exact ? "none" : trace->options->counters;
-    if (status == 0)
-        status = private_daemon_start(&trace->daemon, &trace->signals, program, trace->db, err);
-    if (status != 0)
-        return status;
+    if ((db ? absolute_path(db, &trace->db, err) : occ_path_default_history(&trace->db, err)) != 0 ||
+        occ_path_make_parents(trace->db, err) != 0 ||
+        occ_format_text(&program, err, "%s/occtraced", self) != 0 ||
+        private_daemon_start(&trace->daemon, &trace->signals, program, trace->db, err) != 0)
+        return err->code;
     trace->is_private = true;
     return occ_format_text(&trace->socket, err, "%s", trace->daemon.socket);
 }
@@ -103,13 +99,9 @@ static int use_given_daemon(struct trace *trace, const char *socket, struct occ_
 int trace_prepare(struct trace *trace, struct occ_error *err)
 {
     _cleanup_(occ_freep) char *self = NULL;
-    int status = occ_path_of_self(&self, err);
-    if (status == 0)
-        status = make_session(trace, err);
-    if (status == 0)
-        status = find_libraries(trace, self, err);
-    if (status != 0)
-        return status;
+    if (occ_path_of_self(&self, err) != 0 || make_session(trace, err) != 0 ||
+        find_libraries(trace, self, err) != 0)
+        return err->code;
     if (trace->options->socket)
         return use_given_daemon(trace, trace->options->socket, err);
     if (!trace->options->common.db && find_daemon(trace))

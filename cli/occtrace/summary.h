@@ -13,7 +13,6 @@ int summary_count(struct occ_store *store, const char *session, uint64_t *ret_ru
 /* Whether a run's process is there, or may be (0: its id is not known). */
 bool summary_is_alive(int64_t pid);
 
-/* Prints its runs. `db`: as the hint names it; "": the user's own. `was_killed`: a signal ended the program.
- */
+/* Prints its runs. `db`: as the hint names it; "": the user's own. `was_killed`: a signal ended it. */
 int summary_print(struct occ_store *store, const char *session, const char *db, bool was_killed,
                   struct occ_error *err);

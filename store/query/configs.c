@@ -120,8 +120,7 @@ static void add_reported(struct occ_reported_occupancy *reported, sqlite3_stmt *
     reported->launches = sum;
 }
 
-/* The occupancy that recordings among the filter's runs report for a configuration, and the fields they lack.
- */
+/* What recordings among the filter's runs report of a configuration's occupancy, and what they lack. */
 static int read_reported(struct query *q, struct occ_config_row *row)
 {
     sqlite3_stmt *stmt = occ_store_query(q->store, OCC_SQL_REPORTED, OCC_INTS(row->id));

@@ -81,8 +81,7 @@ int occ_sum_by_config(struct occ_store *s, struct occ_resolved_filter *f, bool d
 int occ_measured_read(struct occ_store *s, const struct occ_resolved_filter *f, int64_t config, int64_t group,
                       struct occ_measured_sums *ret_sums, struct occ_error *err);
 
-/* The same of a configuration by the filter's units of time, which must ascend; then the statement is reset.
- */
+/* The same of a configuration by the filter's units of time, which must ascend; resets the statement. */
 struct occ_measured_rows {
     sqlite3_stmt *stmt;
     int64_t in_unit; /* minutes or hours in a unit */

@@ -172,8 +172,7 @@ static int add_chunks(struct sum *sum, const struct occ_filtered_run *run, struc
  * the whole minutes that are rolled up. */
 static int add_span(struct sum *sum, const struct occ_filtered_run *run, struct occ_span span)
 {
-    /* nothing is outside of the run's time; in whole minutes, so that its first one does not look like a part
-     */
+    /* nothing is outside of the run's time; in whole minutes, so that the first is not a part */
     span = intersect(
         span,
         (struct occ_span){occ_round_down(run->first_ns, MINUTE_NS),

@@ -56,8 +56,7 @@ struct occ_series {
     struct occ_series_row *scratch; /* OCC_SERIES_MAX_ROWS, made when first needed */
 };
 
-/* series_chunks.c, inside a transaction: the first `n` rows of the scratch, sorted, as a chunk; then merges.
- */
+/* series_chunks.c, inside a transaction: the scratch's first `n` rows, sorted, as a chunk; then merges. */
 int occ_series_add_chunk(struct occ_store *s, const struct occ_series_key *key, uint32_t n,
                          struct occ_error *err);
 int occ_series_merge(struct occ_store *s, const struct occ_series_key *key, struct occ_error *err);

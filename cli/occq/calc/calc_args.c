@@ -81,8 +81,7 @@ int calc_args_kernel(const struct calc_args *args, struct calc_kernel *ret_kerne
     return 0;
 }
 
-/* "50", "50%": percent. "64k", "65536B": bytes; a size needs a unit, so that 150 is not taken for 150 bytes.
- */
+/* "50", "50%": percent. "64k", "65536B": bytes; a size needs a unit, since 150 is not 150 bytes. */
 static int read_carveout(const char *text, struct occ_launch *launch, struct occ_error *err)
 {
     char number[32];

@@ -1,5 +1,4 @@
-/* The answer of occq diff: what changed in words, as text, JSON and Markdown. One thread (stdio).
- */
+/* The answer of occq diff: what changed in words, as text, JSON and Markdown. One thread. */
 #pragma once
 
 #include <stdio.h>

@@ -1,5 +1,4 @@
-/* See query.h. A source has one thread: its lock guards what is asked and answered, the reader's its store.
- */
+/* See query.h. A source has one thread: its lock guards questions and answers, the reader's its store. */
 #include "query.h"
 
 #include <errno.h>
