@@ -121,8 +121,8 @@ static void gpm_close(struct occ_source *s)
     free(s);
 }
 
-static enum occ_source_state begin(struct occ_source *s, const struct occ_source_options *options,
-                                   struct occ_error *err)
+static enum occ_source_state gpm_begin(struct occ_source *s, const struct occ_source_options *options,
+                                       struct occ_error *err)
 {
     char uuid[OCC_GPU_UUID_BYTES];
     struct gpm_support support = {.version = GPM_VERSION};
@@ -130,6 +130,7 @@ static enum occ_source_state begin(struct occ_source *s, const struct occ_source
     if (state != OCC_SOURCE_OK)
         return state;
     s->gpu = options->gpu;
+    s->interval_ns = options->interval_ns > MIN_INTERVAL_NS ? options->interval_ns : MIN_INTERVAL_NS;
     occ_gpu_uuid_format(s->gpu.uuid, uuid); /* CUDA and NVML number GPUs differently */
     int result = s->nvml.init();
     if (result == NVML_SUCCESS)
@@ -149,24 +150,6 @@ static enum occ_source_state begin(struct occ_source *s, const struct occ_source
     s->taken_ns[0] = occ_now_ns();
     s->due_ns = occ_monotonic_ns() + s->interval_ns;
     return result == NVML_SUCCESS ? OCC_SOURCE_OK : fail(s, result, "a GPM sample", err);
-}
-
-static enum occ_source_state gpm_open(const struct occ_source_options *options,
-                                      struct occ_source **ret_source, struct occ_error *err)
-{
-    struct occ_source *s = calloc(1, sizeof *s);
-    *ret_source = NULL;
-    if (!s) {
-        (void)occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-        return OCC_SOURCE_FAILED;
-    }
-    s->interval_ns = options->interval_ns > MIN_INTERVAL_NS ? options->interval_ns : MIN_INTERVAL_NS;
-    enum occ_source_state state = begin(s, options, err);
-    if (state == OCC_SOURCE_OK)
-        *ret_source = s;
-    else
-        gpm_close(s);
-    return state;
 }
 
 static void express(const struct occ_source *s, struct occ_sample *sample)
@@ -229,7 +212,8 @@ static void gpm_get_stats(const struct occ_source *s, struct occ_source_stats *r
 }
 
 const struct occ_source_kind occ_source_gpm = {.word = "gpm",
-                                               .open = gpm_open,
+                                               .bytes = sizeof(struct occ_source),
+                                               .begin = gpm_begin,
                                                .read = gpm_read,
                                                .set_interval = gpm_set_interval,
                                                .get_stats = gpm_get_stats,

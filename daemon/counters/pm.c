@@ -174,10 +174,15 @@ static enum occ_source_state enable(struct occ_source *s, struct occ_error *err)
     return OCC_SOURCE_OK;
 }
 
-static enum occ_source_state begin(struct occ_source *s, const char *cupti_path, struct occ_error *err)
+static enum occ_source_state pm_begin(struct occ_source *s, const struct occ_source_options *options,
+                                      struct occ_error *err)
 {
     const char *chip = NULL;
-    enum occ_source_state state = occ_pm_bind(cupti_path, &s->library, err);
+    s->ordinal = options->gpu.ordinal;
+    s->interval_ns = options->interval_ns;
+    s->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES;
+    s->buffer_bytes = s->buffer_bytes < BUFFER_MAX_BYTES ? s->buffer_bytes : BUFFER_MAX_BYTES;
+    enum occ_source_state state = occ_pm_bind(options->cupti_path, &s->library, err);
     if (state == OCC_SOURCE_OK)
         state = find_chip(s, &chip, err);
     if (state == OCC_SOURCE_OK)
@@ -185,27 +190,6 @@ static enum occ_source_state begin(struct occ_source *s, const char *cupti_path,
     if (state == OCC_SOURCE_OK)
         state = enable(s, err);
     return state == OCC_SOURCE_OK ? start_turn(s, err) : state;
-}
-
-static enum occ_source_state pm_open(const struct occ_source_options *options, struct occ_source **ret_source,
-                                     struct occ_error *err)
-{
-    struct occ_source *s = calloc(1, sizeof *s);
-    *ret_source = NULL;
-    if (!s) {
-        (void)occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
-        return OCC_SOURCE_FAILED;
-    }
-    s->ordinal = options->gpu.ordinal;
-    s->interval_ns = options->interval_ns;
-    s->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_BYTES;
-    s->buffer_bytes = s->buffer_bytes < BUFFER_MAX_BYTES ? s->buffer_bytes : BUFFER_MAX_BYTES;
-    enum occ_source_state state = begin(s, options->cupti_path, err);
-    if (state == OCC_SOURCE_OK)
-        *ret_source = s;
-    else
-        pm_close(s);
-    return state;
 }
 
 /* ---- reading ---- */
@@ -316,7 +300,8 @@ static void pm_get_stats(const struct occ_source *s, struct occ_source_stats *re
 }
 
 const struct occ_source_kind occ_source_pm = {.word = "pm",
-                                              .open = pm_open,
+                                              .bytes = sizeof(struct occ_source),
+                                              .begin = pm_begin,
                                               .read = pm_read,
                                               .set_interval = pm_set_interval,
                                               .get_stats = pm_get_stats,

@@ -2,6 +2,7 @@
 #include "source.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "support/text.h"
 
@@ -19,8 +20,18 @@ enum occ_source_state occ_source_open(const struct occ_source_kind *kind,
                                       struct occ_source **ret_source, struct occ_error *err)
 {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+    struct occ_source *source = calloc(1, kind->bytes);
+    *ret_source = NULL;
+    if (!source) {
+        (void)occ_fail(err, OCC_E_NO_MEMORY, "out of memory");
+        return OCC_SOURCE_FAILED;
+    }
     (void)pthread_mutex_lock(&one_at_a_time);
-    enum occ_source_state state = kind->open(options, ret_source, err);
+    enum occ_source_state state = kind->begin(source, options, err);
+    if (state == OCC_SOURCE_OK)
+        *ret_source = source;
+    else
+        kind->close(source);
     (void)pthread_mutex_unlock(&one_at_a_time);
     return state;
 }

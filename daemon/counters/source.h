@@ -62,9 +62,10 @@ struct occ_source_stats {
 
 struct occ_source_kind {
     const char *word; /* "pm", "gpm" */
-    /* On failure the state is not OK, *ret_source is NULL and `err` has the library's text. */
-    enum occ_source_state (*open)(const struct occ_source_options *options, struct occ_source **ret_source,
-                                  struct occ_error *err);
+    size_t bytes;     /* of its struct occ_source, which is all 0 before it begins */
+    /* On failure the state is not OK and `err` has the library's text; close() follows. */
+    enum occ_source_state (*begin)(struct occ_source *source, const struct occ_source_options *options,
+                                   struct occ_error *err);
     /* Copies the samples since the last call, oldest first, at most `max`; *ret_n is their number. */
     enum occ_source_state (*read)(struct occ_source *source, struct occ_sample *samples, size_t max,
                                   size_t *ret_n, struct occ_error *err);
@@ -76,8 +77,8 @@ struct occ_source_kind {
 };
 extern const struct occ_source_kind occ_source_pm, occ_source_gpm;
 
-/* kind->open(), one thread at a time: neither the driver nor CUPTI promises that several may initialise it at
- * once. */
+/* One thread at a time: neither the driver nor CUPTI promises that several may initialise it at once. On
+ * failure *ret_source is NULL. */
 enum occ_source_state occ_source_open(const struct occ_source_kind *kind,
                                       const struct occ_source_options *options,
                                       struct occ_source **ret_source, struct occ_error *err);

@@ -38,7 +38,7 @@ enum occ_source_state gpu_sampling_open(struct sampling *sampling, const struct 
         .kind = kind, .interval_ns = interval_ns, .read_every_ns = reading_period(interval_ns)};
     sampling->state = occ_gpus_find(&options.gpu, 1, &gpus, &sampling->error);
     if (sampling->state == OCC_SOURCE_OK)
-        sampling->state = kind->open(&options, &sampling->source, &sampling->error);
+        sampling->state = occ_source_open(kind, &options, &sampling->source, &sampling->error);
     return sampling->state;
 }
 

@@ -84,7 +84,7 @@ static void no_driver(void **state)
     static const struct occ_source_options options = {.interval_ns = 1000000};
     struct occ_source *source = NULL;
     struct occ_error err = OCC_ERROR_INIT;
-    if (occ_source_pm.open(&options, &source, &err) == OCC_SOURCE_OK) {
+    if (occ_source_open(&occ_source_pm, &options, &source, &err) == OCC_SOURCE_OK) {
         occ_source_pm.close(source); /* a machine with a GPU */
         skip();
     }
